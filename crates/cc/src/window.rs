@@ -1,0 +1,209 @@
+//! The window in segments, and the wrapper that turns a growth-and-back-off rule into an algorithm.
+
+use fairway_units::Duration;
+
+use crate::{Ack, CongestionControl, Flow, Signal, SlowStart};
+
+/// Smallest congestion window and threshold after a reduction, in segments (RFC 5681 equation 4).
+pub const MIN_SSTHRESH_SEGMENTS: u32 = 2;
+
+/// The state every window rule shares, counted in segments as Linux counts it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Window {
+    /// Congestion window, whole segments.
+    pub cwnd: u32,
+    /// Slow-start threshold, whole segments; `u32::MAX` while it is infinite.
+    pub ssthresh: u32,
+    /// Segments (or acknowledgements) counted towards the next increase (Linux `snd_cwnd_cnt`).
+    pub credit: u32,
+    /// Part of a segment that rules with real-valued growth carry, 0 to 1.
+    pub fraction: f64,
+}
+
+impl Window {
+    /// A window of `cwnd` segments with an infinite threshold.
+    pub fn new(cwnd: u32) -> Self {
+        Window { cwnd, ssthresh: u32::MAX, credit: 0, fraction: 0.0 }
+    }
+
+    /// The window with its fraction, in segments.
+    pub fn exact(&self) -> f64 {
+        f64::from(self.cwnd) + self.fraction
+    }
+
+    /// One segment more for every `divisor` segments acknowledged, remainders kept
+    /// (Linux 6.1 `net/ipv4/tcp_cong.c`, `tcp_cong_avoid_ai`).
+    pub fn additive_increase(&mut self, divisor: u32, acked: u32) {
+        if self.credit >= divisor {
+            self.credit = 0;
+            self.cwnd += 1;
+        }
+        self.credit += acked;
+        if self.credit >= divisor {
+            self.cwnd += self.credit / divisor;
+            self.credit %= divisor;
+        }
+    }
+
+    /// One segment more after `divisor` acknowledgements have been counted, the one that finds
+    /// the counter full not counting itself (Linux 2.6.22, every module's own counter).
+    /// Returns whether the window grew.
+    pub fn count_ack(&mut self, divisor: u32) -> bool {
+        if self.credit >= divisor {
+            self.cwnd += 1;
+            self.credit = 0;
+            true
+        } else {
+            self.credit += 1;
+            false
+        }
+    }
+
+    /// Real-valued growth by `segments`, which may be negative; the window stays at least 1.
+    pub fn add(&mut self, segments: f64) {
+        let exact = (self.exact() + segments).clamp(1.0, f64::from(u32::MAX));
+        self.cwnd = exact as u32;
+        self.fraction = exact - f64::from(self.cwnd);
+    }
+
+    fn set(&mut self, cwnd: u32) {
+        self.cwnd = cwnd;
+        self.fraction = 0.0;
+    }
+}
+
+/// How a window grows in congestion avoidance and what it backs off to: all that a loss- or
+/// delay-based algorithm has to say. Windows are in segments.
+pub trait Rule: Send {
+    /// Grow `window` for `acked` newly delivered segments. Called in congestion avoidance only.
+    fn growth(&mut self, window: &mut Window, acked: u32, ack: &Ack, flow: &Flow);
+
+    /// The new slow-start threshold after `signal`; the wrapper keeps it at 2 or above.
+    fn backoff(&mut self, window: &Window, signal: Signal, flow: &Flow) -> u32;
+
+    /// Every acknowledgement, whether the window may grow or not, before it grows.
+    fn on_sample(&mut self, _window: &mut Window, _ack: &Ack, _flow: &Flow) {}
+
+    /// The window held during recovery by stacks that do not use proportional rate reduction.
+    fn recovery_window(&self, ssthresh: u32) -> u32 {
+        ssthresh
+    }
+
+    /// An episode of congestion ended.
+    fn on_recovered(&mut self, _window: &Window, _flow: &Flow) {}
+
+    /// The retransmission timer expired; the threshold has been set already.
+    fn on_rto(&mut self, _flow: &Flow) {}
+
+    /// The last reduction is being undone; `window` is back at its old size.
+    fn on_spurious(&mut self, _window: &mut Window, _flow: &Flow) {}
+
+    /// Sending resumes after `idle`.
+    fn on_idle(&mut self, _idle: Duration, _flow: &Flow) {}
+}
+
+/// A [`Rule`] with slow start, undo and clamping around it.
+pub struct Windowed<R> {
+    rule: R,
+    window: Window,
+    slow_start: SlowStart,
+    mss: u32,
+    prior: Option<Window>,
+}
+
+impl<R: Rule> Windowed<R> {
+    /// An algorithm that starts with `initial_window` bytes in segments of `mss` bytes.
+    pub fn new(rule: R, slow_start: SlowStart, mss: u32, initial_window: u64) -> Self {
+        let cwnd = u32::try_from(initial_window / u64::from(mss)).unwrap_or(u32::MAX).max(1);
+        Windowed { rule, window: Window::new(cwnd), slow_start, mss, prior: None }
+    }
+
+    fn segments(&self, bytes: u64) -> u32 {
+        if bytes == u64::from(self.mss) {
+            1
+        } else {
+            u32::try_from(bytes.div_ceil(u64::from(self.mss))).unwrap_or(u32::MAX)
+        }
+    }
+
+    fn bytes(&self, segments: u32) -> u64 {
+        if segments == u32::MAX { u64::MAX } else { u64::from(segments) * u64::from(self.mss) }
+    }
+
+    fn reduce(&mut self, signal: Signal, flow: &Flow) {
+        self.prior = Some(self.window);
+        self.window.ssthresh =
+            self.rule.backoff(&self.window, signal, flow).max(MIN_SSTHRESH_SEGMENTS);
+        self.window.credit = 0;
+    }
+}
+
+impl<R: Rule> CongestionControl for Windowed<R> {
+    fn cwnd(&self) -> u64 {
+        self.bytes(self.window.cwnd)
+    }
+
+    fn ssthresh(&self) -> u64 {
+        self.bytes(self.window.ssthresh)
+    }
+
+    fn on_ack(&mut self, ack: &Ack, flow: &Flow) {
+        self.rule.on_sample(&mut self.window, ack, flow);
+        self.slow_start.on_sample(&mut self.window, ack, flow);
+        if !ack.may_grow {
+            return;
+        }
+        let mut acked = self.segments(ack.delivered);
+        if self.slow_start.is_active(&self.window) {
+            acked = self.slow_start.grow(&mut self.window, acked);
+            if acked == 0 {
+                return;
+            }
+        }
+        self.rule.growth(&mut self.window, acked, ack, flow);
+    }
+
+    fn on_congestion(&mut self, signal: Signal, flow: &Flow) {
+        self.reduce(signal, flow);
+        self.window.set(self.rule.recovery_window(self.window.ssthresh).max(1));
+    }
+
+    fn on_recovered(&mut self, cwnd: u64, flow: &Flow) {
+        let cwnd = self.segments(cwnd);
+        self.window.set(cwnd);
+        self.rule.on_recovered(&self.window, flow);
+    }
+
+    fn on_rto(&mut self, first: bool, flow: &Flow) {
+        if first {
+            self.reduce(Signal::Loss, flow);
+        }
+        self.window.set(1);
+        self.window.credit = 0;
+        self.rule.on_rto(flow);
+        self.slow_start.on_rto();
+    }
+
+    fn on_spurious(&mut self, flow: &Flow) {
+        if let Some(prior) = self.prior.take() {
+            // Linux 6.1 `tcp_undo_cwnd_reduction`: neither value may fall.
+            self.window.set(self.window.cwnd.max(prior.cwnd));
+            self.window.ssthresh = self.window.ssthresh.max(prior.ssthresh);
+            self.rule.on_spurious(&mut self.window, flow);
+        }
+    }
+
+    fn on_idle(&mut self, idle: Duration, rto: Duration, restart_window: u64, flow: &Flow) {
+        // Linux 6.1 `tcp_cwnd_restart`: half the window per RTO of idleness, threshold kept at ¾.
+        let floor = self.segments(restart_window).min(self.window.cwnd);
+        let three_quarters = (self.window.cwnd / 2) + (self.window.cwnd / 4);
+        self.window.ssthresh = self.window.ssthresh.max(three_quarters);
+        let mut left = idle;
+        while left > rto && self.window.cwnd > floor {
+            left = left - rto;
+            self.window.cwnd /= 2;
+        }
+        self.window.set(self.window.cwnd.max(floor));
+        self.rule.on_idle(idle, flow);
+    }
+}

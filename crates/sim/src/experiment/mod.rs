@@ -1,0 +1,162 @@
+//! A validated experiment: everything the simulator needs to know, in types.
+
+use fairway_cc::Selection;
+use fairway_tcp::Stack;
+use fairway_units::{Bytes, Duration, Rate, Time};
+
+/// One experiment, validated: no field can contradict another.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// What a reader is told it is.
+    pub title: String,
+    /// Simulated time of the run.
+    pub duration: Duration,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// The network.
+    pub topology: Topology,
+    /// The traffic, one entry per connection, ids unique.
+    pub flows: Vec<Flow>,
+    /// What is measured.
+    pub measure: Measure,
+}
+
+/// The network between senders and receivers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Topology {
+    /// Its shape.
+    pub shape: Shape,
+    /// Bytes added to every packet on every link (for Ethernet: 14, or 38 with preamble and gap).
+    pub frame_overhead: Bytes,
+}
+
+/// Shapes of networks.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Shape {
+    /// Pairs of hosts on either side of one shared link:
+    /// source – access – router – bottleneck – router – access – sink.
+    Dumbbell {
+        /// The shared link.
+        bottleneck: Link,
+        /// Each host's own link, or none: hosts sit at the routers.
+        access: Option<Link>,
+    },
+    /// One row of links from the sources to the sinks, shared by all flows.
+    Chain {
+        /// The links in order.
+        links: Vec<Link>,
+    },
+}
+
+/// A link with equal properties in both directions (unless a loss has a direction).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Link {
+    /// Its name in results.
+    pub id: String,
+    /// Serialisation rate.
+    pub rate: Rate,
+    /// One-way propagation delay.
+    pub delay: Duration,
+    /// The queue in front of it, one in each direction.
+    pub queue: Queue,
+    /// Random loss on it.
+    pub loss: Option<Loss>,
+}
+
+/// A queue discipline.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Queue {
+    /// First in, first out; arrivals beyond the limit are dropped.
+    DropTail {
+        /// The limit.
+        limit: Limit,
+    },
+    /// Random early detection (Floyd and Jacobson 1993).
+    Red {
+        /// Hard limit.
+        limit: Limit,
+        /// Average queue below which nothing is dropped, in packets.
+        min_threshold: f64,
+        /// Average queue from which everything is dropped (twice that, if gentle), in packets.
+        max_threshold: f64,
+        /// Drop probability at `max_threshold`.
+        max_probability: f64,
+        /// Weight of a new sample in the average.
+        weight: f64,
+        /// Whether the probability rises to 1 between one and two `max_threshold`.
+        gentle: bool,
+        /// Whether packets that allow it are marked instead of dropped.
+        ecn: bool,
+    },
+}
+
+/// The size of a queue. Limits in time or in bandwidth-delay products have been turned into bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// No limit.
+    Unlimited,
+    /// Packets waiting, the one in service not counted.
+    Packets(u64),
+    /// Bytes waiting, the packet in service not counted.
+    Bytes(u64),
+}
+
+/// Independent random loss.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Loss {
+    /// Probability that a packet is lost.
+    pub probability: f64,
+    /// Whether packets from sources to sinks are lost.
+    pub forward: bool,
+    /// Whether packets from sinks to sources are lost.
+    pub reverse: bool,
+}
+
+/// One TCP connection.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    /// Its name in results.
+    pub id: String,
+    /// Its congestion control.
+    pub cc: Selection,
+    /// The stack at both of its ends.
+    pub stack: Stack,
+    /// When it opens its connection.
+    pub start: Time,
+    /// When its application stops writing, if before the end of the run.
+    pub stop: Option<Time>,
+    /// Index of its host pair: flows with the same index share access links.
+    pub host: usize,
+    /// What its application writes.
+    pub source: Source,
+}
+
+/// What an application writes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Source {
+    /// Always has more data.
+    Bulk,
+    /// That many bytes, then closes.
+    File {
+        /// Size of the transfer.
+        bytes: Bytes,
+    },
+    /// At most this rate: application-limited.
+    Limited {
+        /// Rate at which the application writes.
+        rate: Rate,
+        /// Size of the transfer, or endless.
+        bytes: Option<Bytes>,
+    },
+}
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measure {
+    /// Start of the measuring window.
+    pub from: Time,
+    /// End of the measuring window.
+    pub to: Time,
+    /// Period of the time series.
+    pub sample: Duration,
+}

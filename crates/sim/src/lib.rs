@@ -1,0 +1,3 @@
+//! The simulator: an experiment goes in, a run comes out.
+
+pub mod experiment;
