@@ -1,1 +1,20 @@
-//! 
+//! The network: packets wait in a queue, are serialised at a rate, may be lost, and arrive.
+//!
+//! A [`Link`] is queue discipline → rate → loss → propagation. However many packets it carries,
+//! it has one next event: the arrival of its oldest packet at the far end.
+
+mod histogram;
+mod link;
+mod packet;
+mod queue;
+mod random;
+mod red;
+mod serialiser;
+
+pub use histogram::Histogram;
+pub use link::{Link, LinkConfig, LinkStats, Offer, Received, Window};
+pub use packet::Packet;
+pub use queue::{Admission, Limit, Queue, QueueConfig};
+pub use random::{Stream, splitmix64};
+pub use red::RedConfig;
+pub use serialiser::Serialiser;

@@ -1,0 +1,86 @@
+//! A histogram of durations with a bounded relative error, for percentiles of millions of packets.
+
+use fairway_units::Duration;
+
+/// Bits of each power of two that are kept: 32 bins an octave, relative error at most 1/64.
+const SUB_BITS: u32 = 5;
+const BINS: usize = 64 * (1 << SUB_BITS);
+
+/// Counts of durations in bins that grow with the duration.
+#[derive(Clone, Debug)]
+pub struct Histogram {
+    counts: Box<[u64]>,
+    total: u64,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Histogram { counts: vec![0; BINS].into_boxed_slice(), total: 0 }
+    }
+}
+
+impl Histogram {
+    /// Count one duration.
+    pub fn record(&mut self, value: Duration) {
+        self.counts[bin(value.as_nanos())] += 1;
+        self.total += 1;
+    }
+
+    /// The value below which the fraction `quantile` (0 to 1) of all values lies, as the middle
+    /// of its bin; none without values.
+    pub fn quantile(&self, quantile: f64) -> Option<Duration> {
+        let rank = (quantile * self.total as f64).ceil().max(1.0) as u64;
+        let mut seen = 0;
+        let index = self.counts.iter().position(|count| {
+            seen += count;
+            seen >= rank && seen > 0
+        })?;
+        Some(Duration::from_nanos(middle(index)))
+    }
+}
+
+/// Values below 2^SUB_BITS have a bin each; above, the top SUB_BITS + 1 bits choose the bin.
+fn bin(nanos: u64) -> usize {
+    let octave = (64 - nanos.leading_zeros()).saturating_sub(SUB_BITS + 1);
+    ((octave as usize) << SUB_BITS) + (nanos >> octave) as usize
+}
+
+fn middle(index: usize) -> u64 {
+    if index < 1 << (SUB_BITS + 1) {
+        return index as u64;
+    }
+    let octave = (index >> SUB_BITS) - 1;
+    let low = (index - (octave << SUB_BITS)) as u64;
+    (low << octave) + (1 << octave) / 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_values_are_exact_and_large_ones_within_a_sixty_fourth() {
+        for nanos in (0..64).chain([100, 1_000, 48_000_000, 123_456_789_012]) {
+            let mut h = Histogram::default();
+            h.record(Duration::from_nanos(nanos));
+            let found = h.quantile(0.5).unwrap().as_nanos();
+            assert!(found.abs_diff(nanos) <= nanos / 64, "{nanos} became {found}");
+        }
+    }
+
+    #[test]
+    fn quantiles_of_a_ramp() {
+        let mut h = Histogram::default();
+        (1..=1000u64).for_each(|ms| h.record(Duration::from_millis(ms)));
+        let p99 = h.quantile(0.99).unwrap().as_secs_f64();
+        assert!((p99 - 0.990).abs() < 0.990 / 64.0);
+        assert_eq!(Histogram::default().quantile(0.5), None);
+    }
+
+    #[test]
+    fn the_largest_duration_has_a_bin() {
+        let mut h = Histogram::default();
+        h.record(Duration::MAX);
+        assert!(h.quantile(1.0).unwrap().as_nanos() > u64::MAX / 64 * 63);
+    }
+}

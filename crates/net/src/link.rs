@@ -1,0 +1,375 @@
+//! One direction of a link: queue → rate → loss → propagation.
+//!
+//! The disciplines here decide when a packet arrives, and the queue is first in, first out. So
+//! the moment a packet is admitted its departure and arrival are known; the link keeps one row
+//! of packets in the order of their arrival and needs no event for the end of a transmission.
+
+use std::collections::VecDeque;
+
+use fairway_units::{Duration, Rate, Time};
+
+use crate::queue::{Admission, Queue, QueueConfig};
+use crate::{Histogram, Packet, Serialiser, Stream};
+
+/// A link's properties.
+#[derive(Clone, Debug)]
+pub struct LinkConfig {
+    /// Serialisation rate.
+    pub rate: Rate,
+    /// Propagation delay.
+    pub delay: Duration,
+    /// Bytes of framing added to every packet, on the wire and in the queue's byte count.
+    pub frame_overhead: u32,
+    /// Queue discipline.
+    pub queue: QueueConfig,
+    /// Probability that a packet is lost after it was serialised.
+    pub loss_probability: f64,
+}
+
+/// The part of the run in which a link's statistics count.
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    /// Start, included.
+    pub from: Time,
+    /// End, excluded.
+    pub to: Time,
+}
+
+impl Window {
+    /// How much of `from`..`to` lies in the window.
+    fn overlap(&self, from: Time, to: Time) -> u64 {
+        to.min(self.to).since(from.max(self.from)).as_nanos()
+    }
+
+    fn contains(&self, at: Time) -> bool {
+        self.from <= at && at < self.to
+    }
+}
+
+/// Counters of one direction of a link. Every packet offered is delivered, dropped, lost or
+/// still inside; the rest counts in the measuring window only.
+#[derive(Clone, Debug, Default)]
+pub struct LinkStats {
+    /// Packets offered by the node before it.
+    pub offered: u64,
+    /// Packets handed to the node behind it.
+    pub delivered: u64,
+    /// Packets dropped by the queue.
+    pub dropped: u64,
+    /// Packets lost on the wire.
+    pub lost: u64,
+    /// Bytes delivered, framing included.
+    pub delivered_bytes: u64,
+    /// Packets dropped in the window.
+    pub window_dropped: u64,
+    /// Packets lost in the window.
+    pub window_lost: u64,
+    /// Packets offered in the window.
+    pub window_offered: u64,
+    /// Time spent transmitting in the window.
+    pub window_busy_nanos: u64,
+    /// Sum over packets of their time in the queue in the window: divided by the window, the
+    /// mean backlog (service excluded).
+    pub window_waiting_nanos: u128,
+    /// Time in the queue of packets that arrived in the window, before their own transmission.
+    pub sojourn: Histogram,
+}
+
+/// What became of a packet given to a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offer {
+    /// Taken; the link was empty before, so its next event is new: this time.
+    First(Time),
+    /// Taken; the link's next event is what it was.
+    Behind,
+    /// Dropped by the queue.
+    Dropped,
+}
+
+/// What came out of a link.
+#[derive(Clone, Copy, Debug)]
+pub enum Received<P> {
+    /// The packet arrived.
+    Packet(P),
+    /// The packet was lost on the wire.
+    Lost(P),
+}
+
+#[derive(Clone, Debug)]
+struct InTransit<P> {
+    arrives: Time,
+    /// Start of transmission.
+    starts: Time,
+    lost: bool,
+    packet: P,
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug)]
+pub struct Link<P> {
+    queue: Queue,
+    serialiser: Serialiser,
+    delay: Duration,
+    frame_overhead: u32,
+    loss_probability: f64,
+    loss_stream: Stream,
+    window: Window,
+    /// Packets waiting, in transmission and in propagation, oldest first.
+    row: VecDeque<InTransit<P>>,
+    /// How many at the front of `row` have begun their transmission.
+    begun: usize,
+    waiting_bytes: u64,
+    free_at: Time,
+    stats: LinkStats,
+}
+
+impl<P: Packet> Link<P> {
+    /// An idle link. `seed` and `name` fix its random streams.
+    pub fn new(config: &LinkConfig, window: Window, seed: u64, name: &str) -> Self {
+        Link {
+            queue: Queue::new(&config.queue, Stream::new(seed, &format!("{name}/queue"))),
+            serialiser: Serialiser::new(config.rate),
+            delay: config.delay,
+            frame_overhead: config.frame_overhead,
+            loss_probability: config.loss_probability,
+            loss_stream: Stream::new(seed, &format!("{name}/loss")),
+            window,
+            row: VecDeque::new(),
+            begun: 0,
+            waiting_bytes: 0,
+            free_at: Time::ZERO,
+            stats: LinkStats::default(),
+        }
+    }
+
+    /// Offer `packet` at time `at`, which is never earlier than the offer before.
+    pub fn offer(&mut self, mut packet: P, at: Time) -> Offer {
+        self.advance(at);
+        self.stats.offered += 1;
+        let in_window = self.window.contains(at);
+        self.stats.window_offered += u64::from(in_window);
+        let idle_since = (self.free_at <= at).then_some(self.free_at);
+        match self.queue.admit(&packet, self.backlog_packets(), self.waiting_bytes, idle_since, at)
+        {
+            Admission::Drop => {
+                self.stats.dropped += 1;
+                self.stats.window_dropped += u64::from(in_window);
+                return Offer::Dropped;
+            }
+            Admission::Mark => packet.mark_congestion(),
+            Admission::Enqueue => {}
+        }
+        let bytes = packet.wire_bytes() + self.frame_overhead;
+        let starts = self.free_at.max(at);
+        self.free_at = starts + self.serialiser.transmit(bytes);
+        self.stats.window_busy_nanos += self.window.overlap(starts, self.free_at);
+        if in_window {
+            self.stats.sojourn.record(starts.since(at));
+        }
+        if starts > at {
+            self.stats.window_waiting_nanos += u128::from(self.window.overlap(at, starts));
+            self.waiting_bytes += u64::from(bytes);
+        } else {
+            // The row is in order of transmission, so all before this one have begun too.
+            self.begun = self.row.len() + 1;
+        }
+        let lost = self.loss_probability > 0.0 && self.loss_stream.unit() < self.loss_probability;
+        let arrives = self.free_at + self.delay;
+        let was_empty = self.row.is_empty();
+        self.row.push_back(InTransit { arrives, starts, lost, packet });
+        if was_empty { Offer::First(arrives) } else { Offer::Behind }
+    }
+
+    /// When the next packet arrives at the far end.
+    pub fn next_arrival(&self) -> Option<Time> {
+        self.row.front().map(|next| next.arrives)
+    }
+
+    /// Take the packet whose arrival is due.
+    pub fn receive(&mut self) -> Option<Received<P>> {
+        let front = self.row.pop_front()?;
+        if self.begun > 0 {
+            self.begun -= 1;
+        } else {
+            // Never looked at since it was queued: its transmission began and ended meanwhile.
+            self.waiting_bytes -= u64::from(front.packet.wire_bytes() + self.frame_overhead);
+        }
+        if front.lost {
+            self.stats.lost += 1;
+            self.stats.window_lost += u64::from(self.window.contains(front.arrives));
+            Some(Received::Lost(front.packet))
+        } else {
+            self.stats.delivered += 1;
+            self.stats.delivered_bytes +=
+                u64::from(front.packet.wire_bytes() + self.frame_overhead);
+            Some(Received::Packet(front.packet))
+        }
+    }
+
+    /// Packets and bytes waiting at `now`, the one in transmission not counted.
+    pub fn backlog(&mut self, now: Time) -> (u64, u64) {
+        self.advance(now);
+        (self.backlog_packets(), self.waiting_bytes)
+    }
+
+    /// Counters.
+    pub fn stats(&self) -> &LinkStats {
+        &self.stats
+    }
+
+    /// Packets inside: waiting, in transmission or in propagation.
+    pub fn packets_inside(&self) -> impl Iterator<Item = &P> {
+        self.row.iter().map(|entry| &entry.packet)
+    }
+
+    fn backlog_packets(&self) -> u64 {
+        (self.row.len() - self.begun) as u64
+    }
+
+    /// Move the packets whose transmission has begun by `now` out of the waiting count.
+    fn advance(&mut self, now: Time) {
+        while let Some(entry) = self.row.get(self.begun) {
+            if entry.starts > now {
+                break;
+            }
+            self.waiting_bytes -= u64::from(entry.packet.wire_bytes() + self.frame_overhead);
+            self.begun += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Limit;
+
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    struct Sized(u32);
+    impl Packet for Sized {
+        fn wire_bytes(&self) -> u32 {
+            self.0
+        }
+        fn is_ecn_capable(&self) -> bool {
+            false
+        }
+        fn mark_congestion(&mut self) {}
+    }
+
+    const ALWAYS: Window = Window { from: Time::ZERO, to: Time::NEVER };
+
+    fn config(limit: Limit) -> LinkConfig {
+        LinkConfig {
+            // 1000 bytes take 1 ms.
+            rate: Rate::from_bps(8_000_000),
+            delay: Duration::from_millis(10),
+            frame_overhead: 0,
+            queue: QueueConfig::DropTail { limit },
+            loss_probability: 0.0,
+        }
+    }
+
+    fn ms(ms: u64) -> Time {
+        Time::from_nanos(ms * 1_000_000)
+    }
+
+    #[test]
+    fn a_packet_takes_transmission_plus_propagation() {
+        let mut link = Link::new(&config(Limit::Packets(1)), ALWAYS, 1, "l");
+        assert_eq!(link.offer(Sized(1000), ms(5)), Offer::First(ms(16)));
+        assert_eq!(link.next_arrival(), Some(ms(16)));
+        assert!(matches!(link.receive(), Some(Received::Packet(Sized(1000)))));
+        assert_eq!(link.next_arrival(), None);
+    }
+
+    #[test]
+    fn the_limit_does_not_count_the_packet_in_service() {
+        let mut link = Link::new(&config(Limit::Packets(2)), ALWAYS, 1, "l");
+        assert_eq!(link.offer(Sized(1000), ms(0)), Offer::First(ms(11)));
+        assert_eq!(link.offer(Sized(1000), ms(0)), Offer::Behind);
+        assert_eq!(link.offer(Sized(1000), ms(0)), Offer::Behind);
+        assert_eq!(link.offer(Sized(1000), ms(0)), Offer::Dropped);
+        assert_eq!(link.backlog(ms(0)), (2, 2000));
+        // At 1 ms the second enters service: one waits, so one more fits.
+        assert_eq!(link.backlog(ms(1)), (1, 1000));
+        assert_eq!(link.offer(Sized(1000), ms(1)), Offer::Behind);
+        assert_eq!(link.offer(Sized(1000), ms(1)), Offer::Dropped);
+        assert_eq!((link.stats().offered, link.stats().dropped), (6, 2));
+    }
+
+    #[test]
+    fn a_limit_in_bytes() {
+        let mut link = Link::new(&config(Limit::Bytes(1500)), ALWAYS, 1, "l");
+        link.offer(Sized(1000), ms(0));
+        assert_eq!(link.offer(Sized(1000), ms(0)), Offer::Behind);
+        assert_eq!(link.offer(Sized(1000), ms(0)), Offer::Dropped);
+        assert_eq!(link.offer(Sized(500), ms(0)), Offer::Behind);
+    }
+
+    #[test]
+    fn order_and_times_of_a_burst() {
+        let mut link = Link::new(&config(Limit::Unlimited), ALWAYS, 1, "l");
+        for bytes in [1000, 500, 2000] {
+            link.offer(Sized(bytes), ms(0));
+        }
+        // Ends of transmission 1, 1.5, 3.5 ms, each 10 ms later at the far end.
+        let mut seen = Vec::new();
+        while let Some(at) = link.next_arrival() {
+            let Some(Received::Packet(Sized(bytes))) = link.receive() else { panic!() };
+            seen.push((at.as_nanos() / 100_000, bytes));
+        }
+        assert_eq!(seen, [(110, 1000), (115, 500), (135, 2000)]);
+        assert_eq!(link.backlog(ms(40)), (0, 0));
+    }
+
+    #[test]
+    fn waiting_time_and_busy_time_are_clipped_to_the_window() {
+        let window = Window { from: ms(1), to: ms(3) };
+        let mut link = Link::new(&config(Limit::Unlimited), window, 1, "l");
+        for _ in 0..4 {
+            link.offer(Sized(1000), ms(0));
+        }
+        // Busy 0..4 ms: 2 ms of it in the window. Waits 0, 1, 2, 3 ms from 0: in the window
+        // 0, 0, 1 and 2 ms: mean backlog 3 ms / 2 ms = 1.5 packets.
+        assert_eq!(link.stats().window_busy_nanos, 2_000_000);
+        assert_eq!(link.stats().window_waiting_nanos, 3_000_000);
+    }
+
+    #[test]
+    fn lost_packets_use_the_link_and_are_counted_apart() {
+        let lossy = LinkConfig { loss_probability: 0.3, ..config(Limit::Unlimited) };
+        let mut link = Link::new(&lossy, ALWAYS, 1, "l");
+        let n = 20_000;
+        for _ in 0..n {
+            link.offer(Sized(1000), ms(0));
+        }
+        let mut last = Time::ZERO;
+        while let Some(at) = link.next_arrival() {
+            last = at;
+            link.receive();
+        }
+        let stats = link.stats();
+        assert_eq!(last, ms(n + 10));
+        assert_eq!(stats.delivered + stats.lost, n);
+        // 0.3 ± 4·√(0.3·0.7/20000) = 0.3 ± 0.013.
+        assert!((stats.lost as f64 / n as f64 - 0.3).abs() < 0.013);
+    }
+
+    #[test]
+    fn poisson_arrivals_wait_as_long_as_the_pollaczek_khinchine_formula_says() {
+        // M/D/1 with load ρ: mean wait ρ/(2(1−ρ)) service times. At ρ = 0.8: 2.
+        let mut link = Link::new(&config(Limit::Unlimited), ALWAYS, 1, "l");
+        let mut gaps = Stream::new(3, "poisson");
+        let (mut now, n) = (0.0, 2_000_000);
+        for _ in 0..n {
+            now += gaps.exponential() / 0.8 * 1e6;
+            let at = Time::from_nanos(now as u64);
+            while link.next_arrival().is_some_and(|next| next <= at) {
+                link.receive();
+            }
+            link.offer(Sized(1000), at);
+        }
+        let mean_wait = link.stats().window_waiting_nanos as f64 / f64::from(n) / 1e6;
+        // The sample mean's standard error at this length is about 0.01 service times.
+        assert!((mean_wait - 2.0).abs() < 0.04, "{mean_wait}");
+    }
+}
