@@ -3,8 +3,11 @@
 //! Nothing here loses precision silently: arithmetic that could overflow saturates where a
 //! saturated value is still meaningful (a time that never comes) and panics in debug builds elsewhere.
 
-use std::fmt;
+mod text;
+
 use std::ops::{Add, AddAssign, Mul, Sub, SubAssign};
+
+pub use text::{Decimal, Problem, QuantityError, split_unit};
 
 /// Nanoseconds in one second.
 pub const NANOS_PER_SEC: u64 = 1_000_000_000;
@@ -180,11 +183,5 @@ impl AddAssign for Bytes {
 impl SubAssign for Bytes {
     fn sub_assign(&mut self, other: Bytes) {
         self.0 -= other.0;
-    }
-}
-
-impl fmt::Display for Time {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{:09} s", self.0 / NANOS_PER_SEC, self.0 % NANOS_PER_SEC)
     }
 }
