@@ -1,0 +1,76 @@
+# `make help` lists what can be made. Needed: python3 3.10 or newer, cargo, make.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+# The binding is built for the interpreter of the virtual environment, by whichever command
+# builds it, so that one command does not undo the work of another.
+export PYO3_PYTHON := $(abspath $(BIN)/python)
+
+RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+TOOLS := $(VENV)/.tools-installed
+BUILT := $(VENV)/.fairway-built
+
+.PHONY: help build demo test test-rust test-python lint bench docs clean
+
+help:
+	@echo "make demo     set up, then reproduce a published study: table and HTML report"
+	@echo "make build    set up, build and install fairway into $(VENV)"
+	@echo "make test     every test, Rust and Python"
+	@echo "make lint     formatting, lints, types, and the stub of the compiled module"
+	@echo "make bench    speed and memory, against ns-2 where it is installed"
+	@echo "make docs     the documentation as a web site, in site/"
+	@echo "make clean    remove everything that these commands made, except runs/"
+
+build: $(BUILT)
+
+demo: $(BUILT)
+	$(BIN)/fairway reproduce gelle2008
+
+test: test-rust test-python
+
+test-rust: $(TOOLS)
+	cargo test --workspace --locked
+
+test-python: $(BUILT)
+	$(BIN)/python -m pytest
+
+lint: $(BUILT)
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest --mypy-config-file pyproject.toml fairway._core
+
+bench: $(BUILT)
+	$(BIN)/python benches/run.py
+
+docs: $(TOOLS)
+	$(BIN)/mkdocs build --strict
+
+clean:
+	rm -rf $(VENV) target site .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find python tests -name __pycache__ -prune -exec rm -rf {} +
+	rm -f python/fairway/_core*.so
+
+# The pinned packages. Neither needs this project built.
+$(TOOLS): requirements/dev.lock
+	@command -v cargo >/dev/null || { echo "cargo not found: install Rust, see https://rustup.rs" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "$(PYTHON) is too old or missing: Python 3.10 or newer is needed; name another with make PYTHON=…" >&2; exit 1; }
+	@echo "Installing the pinned Python packages into $(VENV)"
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.lock
+	@touch $@
+
+# Python sources are used in place, so only Rust sources and the package's metadata count.
+$(BUILT): $(TOOLS) $(RUST_SOURCES) pyproject.toml
+	@echo "Building fairway (release build, takes a few minutes the first time)"
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked --quiet
+	@touch $@
