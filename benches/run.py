@@ -102,11 +102,9 @@ def run_fairway(flows: int, seconds: int) -> Cost:
 
 def run_ns2(flows: int, seconds: int) -> Cost:
     """One run of ns-2 in a process of its own."""
-    output, wall_s, cpu_s, peak_mb = measure(
-        ["ns", str(NS2_SCRIPT), "bic", "cubic", str(seconds), f"{seconds / 2:g}"]
-        # No samples, whose interval then does not matter, and no packet traces.
-        + ["-", "0.1", "-", str(flows // 2)]  # noqa: RUF005
-    )
+    # No samples, whose interval then does not matter, and no packet traces.
+    arguments = ["bic", "cubic", f"{seconds}", f"{seconds / 2:g}", "-", "0.1", "-", f"{flows // 2}"]
+    output, wall_s, cpu_s, peak_mb = measure(["ns", str(NS2_SCRIPT), *arguments])
     values = dict(line.split(maxsplit=1) for line in output.splitlines() if " " in line)
     return Cost(int(float(values["data_packets"])), wall_s, cpu_s, peak_mb)
 
