@@ -1,0 +1,70 @@
+"""Fairway: a laboratory for TCP congestion control.
+
+    >>> import fairway
+    >>> run = fairway.run("pair.toml")          # doctest: +SKIP
+    >>> run.flows                               # doctest: +SKIP
+    >>> run.figures.cwnd()                      # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fairway._core import ExperimentError, SimulationError
+    from fairway.api import algorithms, load, reproduce, run, schema
+    from fairway.errors import FairwayError, InputError, Interrupted, RunFailed
+    from fairway.results import Run
+    from fairway.study import Reproduction
+    from fairway.sweep import Sweep
+
+# Everything is loaded when it is first used, so that `import fairway` costs nothing.
+_HOME = {
+    "ExperimentError": "fairway._core",
+    "SimulationError": "fairway._core",
+    "algorithms": "fairway.api",
+    "load": "fairway.api",
+    "reproduce": "fairway.api",
+    "run": "fairway.api",
+    "schema": "fairway.api",
+    "FairwayError": "fairway.errors",
+    "InputError": "fairway.errors",
+    "Interrupted": "fairway.errors",
+    "RunFailed": "fairway.errors",
+    "Run": "fairway.results",
+    "Reproduction": "fairway.study",
+    "Sweep": "fairway.sweep",
+}
+
+__all__ = [
+    "ExperimentError",
+    "FairwayError",
+    "InputError",
+    "Interrupted",
+    "Reproduction",
+    "Run",
+    "RunFailed",
+    "SimulationError",
+    "Sweep",
+    "__version__",
+    "algorithms",
+    "load",
+    "reproduce",
+    "run",
+    "schema",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from fairway import _core
+
+        return _core.version()
+    if name in _HOME:
+        return getattr(importlib.import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'fairway' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

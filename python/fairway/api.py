@@ -1,0 +1,127 @@
+"""The functions of the package: what a notebook calls and the command line wraps."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairway import store
+from fairway.backends import backend as find_backend
+from fairway.experiment import plan
+from fairway.progress import reporter
+from fairway.results import Run
+from fairway.results import load as load_run
+from fairway.sweep import Sweep, load_sweep, run_plan
+
+if TYPE_CHECKING:
+    from fairway.study import Reproduction
+
+
+def run(
+    experiment: str | Path | Mapping[str, Any],
+    out: str | Path | None = None,
+    *,
+    seed: int | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    backend: str = "sim",
+    threads: int | None = None,
+    figures: Sequence[str] = (),
+    quiet: bool = True,
+) -> Run | Sweep:
+    """Run an experiment.
+
+    Args:
+        experiment: A path, the text of an experiment file, or its content as a mapping.
+        out: Directory for the results; without it they stay in memory. A sweep given the same
+            directory again goes on where it stopped.
+        seed: Seed instead of the experiment's own.
+        overrides: Values to set first: path -> value, such as `{"flow.0.cc": "cubic"}`.
+        backend: What answers: "sim".
+        threads: Runs of a sweep at the same time; as many as there are cores if not given.
+        figures: Formats of figures to write beside the tables: "pdf", "png", "svg".
+        quiet: Whether to show no progress on standard error.
+
+    Returns:
+        A `Run`, or a `Sweep` if the experiment asks for several runs.
+
+    Raises:
+        fairway.ExperimentError: If the experiment is not valid.
+        fairway.InputError: If a file cannot be read or written.
+        fairway.RunFailed: If the simulation found itself in error.
+    """
+    from fairway.figures import check_formats
+
+    check_formats(figures)
+    changes = dict(overrides or {})
+    if seed is not None:
+        changes["seed"] = seed
+    chosen = find_backend(backend)
+    planned = plan(experiment, overrides=changes)
+    directory = None if out is None else Path(out)
+    if directory is not None:
+        store.check_writable(directory, "sweep" if planned.is_sweep else "run")
+    progress = reporter(planned.title, quiet=quiet)
+    if planned.is_sweep:
+        sweep = run_plan(
+            planned, chosen, directory=directory, threads=threads, progress=progress
+        )
+        if directory is not None:
+            sweep.save_overview(directory)
+        return sweep
+    only = run_plan(planned, chosen, progress=progress).outcomes[0].run
+    if directory is not None:
+        only.save(directory, figures=figures, engine=chosen.engine())
+    return only
+
+
+def load(directory: str | Path) -> Run | Sweep:
+    """Read the results in a directory back.
+
+    Raises:
+        fairway.InputError: If it holds no complete results.
+    """
+    path = Path(directory)
+    if (path / store.POINTS).is_dir():
+        return load_sweep(path)
+    return load_run(path)
+
+
+def reproduce(
+    key: str,
+    out: str | Path | None = None,
+    *,
+    quick: bool = False,
+    threads: int | None = None,
+    quiet: bool = True,
+) -> Reproduction:
+    """Run a published study again and hold its numbers and claims against ours.
+
+    Args:
+        key: Key of a study that comes with Fairway, or the path of a study's directory.
+        out: Directory for the results; `runs/<key>` if not given.
+        quick: Whether to run the shortened form the study declares.
+        threads: Runs at the same time; as many as there are cores if not given.
+        quiet: Whether to show no progress on standard error.
+
+    Raises:
+        fairway.InputError: If there is no such study, or its files are not as they should be.
+    """
+    from fairway.study import find, reproduce_study
+
+    return reproduce_study(find(key), out, quick=quick, threads=threads, quiet=quiet)
+
+
+def algorithms() -> list[dict[str, Any]]:
+    """Every congestion control: name, title, summary, source, variants and parameters."""
+    from fairway import _core
+
+    return list(json.loads(_core.algorithms()))
+
+
+def schema() -> dict[str, Any]:
+    """JSON Schema of experiment files, for editors."""
+    from fairway import _core
+
+    return dict(json.loads(_core.schema()))

@@ -1,0 +1,58 @@
+"""What can answer an experiment: each backend turns one experiment into one `Run`."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from fairway.errors import InputError
+from fairway.results import Run
+
+#: Names that later versions will answer to.
+PLANNED = {
+    "linux": "the real Linux stack in virtual time",
+    "model": "analytic models",
+    "xfer": "real transfers",
+}
+
+
+class Progress(Protocol):
+    """A view of a running experiment, safe to use from any thread."""
+
+    @property
+    def fraction(self) -> float:
+        """Part of the experiment done, 0 to 1."""
+
+    def cancel(self) -> None:
+        """Ask it to stop."""
+
+
+class Backend(Protocol):
+    """One way to answer an experiment."""
+
+    name: str
+
+    def control(self) -> Progress:
+        """A fresh handle to follow or stop one run."""
+
+    def engine(self) -> str:
+        """Digest of the program that computes, so that kept results are not mistaken for new."""
+
+    def run(self, experiment: dict[str, Any], control: Any = None) -> Run:
+        """Answer one experiment (a document without a sweep)."""
+
+
+def backend(name: str) -> Backend:
+    """The backend of that name.
+
+    Raises:
+        InputError: If there is none.
+    """
+    if name == "sim":
+        from fairway.backends.sim import Simulator
+
+        return Simulator()
+    if name in PLANNED:
+        raise InputError(
+            f'--backend {name}: {PLANNED[name]} are not in this version of Fairway; it has "sim"'
+        )
+    raise InputError(f'--backend {name}: no such backend; there is "sim"')

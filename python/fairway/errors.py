@@ -1,0 +1,86 @@
+"""Errors of Fairway's own: each message says what was tried, what was found and what to do."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+class FairwayError(Exception):
+    """An error with a complete message and the exit code a command ends with."""
+
+    exit_code = 1
+
+
+class InputError(FairwayError):
+    """Something given by the user cannot be used: a file, a value, a directory."""
+
+    exit_code = 2
+
+
+class RunFailed(FairwayError):  # noqa: N818
+    """A simulation that was valid to start did not end well."""
+
+
+class Interrupted(FairwayError):  # noqa: N818
+    """The user stopped a command; what was finished is kept."""
+
+    exit_code = 130
+
+
+_REMEDIES = {
+    errno.ENOSPC: "the disk is full; free some space or choose another directory with --out",
+    errno.EDQUOT: "your disk quota is used up; free some space or choose another directory",
+    errno.EACCES: "permission denied; choose a directory that you may write to",
+    errno.EPERM: "not permitted; choose a directory that you may write to",
+    errno.EROFS: "the file system is read-only; choose another directory",
+    errno.ENOTDIR: "a part of the path is a file, not a directory; choose another path",
+    errno.EEXIST: "a file of that name exists; choose another path or remove it",
+    errno.ENAMETOOLONG: "the name is too long; choose a shorter one",
+}
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn an operating-system error met while writing `path` into an `InputError`."""
+    try:
+        yield
+    except OSError as error:
+        remedy = _REMEDIES.get(error.errno or 0, f"{error.strerror or error}")
+        raise InputError(f"cannot write {path}: {remedy}") from error
+
+
+def read_text(path: Path, what: str, limit: int) -> str:
+    """Read a UTF-8 text file of at most `limit` bytes.
+
+    Args:
+        path: The file.
+        what: What it should be, for messages: "experiment file".
+        limit: Largest size in bytes.
+
+    Raises:
+        InputError: If it is missing, not a file, unreadable, too large or not UTF-8.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(limit + 1)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such {what}; check the name") from None
+    except IsADirectoryError:
+        raise InputError(f"{path}: is a directory; name the {what} in it") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot read this {what}: {error.strerror or error}") from error
+    except ValueError as error:  # a NUL in the name
+        raise InputError(f"{path!s}: not a file name: {error}") from error
+    if len(data) > limit:
+        raise InputError(
+            f"{path}: larger than {limit} bytes; is this really the {what} you mean?"
+        )
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{path}: byte {error.start} is not UTF-8 text; save the {what} as UTF-8"
+        ) from None

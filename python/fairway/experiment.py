@@ -1,0 +1,176 @@
+"""Experiment files on their way to the simulator, which alone judges what they say."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from fairway.errors import InputError, read_text
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+#: Largest experiment file in bytes; the simulator has the same bound.
+MAX_BYTES = 1 << 20
+
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One experiment of a sweep.
+
+    Attributes:
+        axes: What this point sets: path in the experiment file -> value.
+        repetition: 0, 1, … of the same values with other seeds.
+        experiment: The whole experiment, without the sweep.
+    """
+
+    axes: dict[str, Any]
+    repetition: int
+    experiment: Document
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Every run an experiment file asks for.
+
+    Attributes:
+        title: The experiment's title.
+        axes: Paths that vary, in the order of the file.
+        points: The experiments; exactly one if nothing varies and nothing repeats.
+    """
+
+    title: str
+    axes: tuple[str, ...]
+    points: tuple[Point, ...]
+
+    @property
+    def is_sweep(self) -> bool:
+        """Whether there is more than one experiment, or a named axis."""
+        return bool(self.axes) or len(self.points) > 1
+
+
+def plan(
+    experiment: str | Path | Mapping[str, Any],
+    *,
+    overrides: Mapping[str, Any] | None = None,
+) -> Plan:
+    """Read and validate an experiment.
+
+    Args:
+        experiment: A path, the text of an experiment file (recognised by its line breaks), or
+            the same content as a mapping.
+        overrides: Values to set in it first: path -> value, such as `{"flow.0.cc": "cubic"}`.
+
+    Raises:
+        InputError: If the file cannot be read or an override addresses nothing.
+        fairway.ExperimentError: If the experiment is not valid.
+    """
+    from fairway import _core
+
+    if isinstance(experiment, Mapping):
+        document: Document | None = cast(Document, json_copy(experiment))
+        text, source = "", "experiment"
+    elif isinstance(experiment, str) and "\n" in experiment:
+        document, text, source = None, experiment, "experiment"
+    else:
+        path = Path(experiment)
+        document, text, source = None, read_text(path, "experiment file", MAX_BYTES), str(path)
+    if overrides:
+        document = document if document is not None else parse_toml(text, source)
+        for key, value in overrides.items():
+            set_path(document, key, value)
+    if document is not None:
+        import tomli_w
+
+        try:
+            text = tomli_w.dumps(document)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{source}: cannot be written as TOML: {error}") from error
+    raw = json.loads(_core.plan(text, source))
+    return Plan(
+        title=raw["title"],
+        axes=tuple(raw["axes"]),
+        points=tuple(Point(p["axes"], p["repetition"], p["experiment"]) for p in raw["points"]),
+    )
+
+
+def json_copy(value: Mapping[str, Any]) -> Any:
+    """Copy a tree of plain values, refusing anything else."""
+    try:
+        return json.loads(json.dumps(value))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"experiment: holds something that is not plain data: {error}") from error
+
+
+def parse_toml(text: str, source: str) -> Document:
+    """Parse TOML, or say where it is wrong."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{source}: not valid TOML: {error}") from None
+    except RecursionError:
+        raise InputError(f"{source}: not valid TOML: nested too deeply") from None
+
+
+def parse_override(assignment: str) -> tuple[str, Any]:
+    """Split `path=value`; the value is read as TOML, or else taken as a string.
+
+    >>> parse_override("flow.0.cc=cubic")
+    ('flow.0.cc', 'cubic')
+    >>> parse_override('measure.window=["1 s", "2 s"]')
+    ('measure.window', ['1 s', '2 s'])
+    """
+    path, equals, value = assignment.partition("=")
+    path, value = path.strip(), value.strip()
+    if not equals or not path:
+        raise InputError(f'--set {assignment}: expected path=value, such as "flow.0.cc=cubic"')
+    try:
+        return path, tomllib.loads(f"value = {value}")["value"]
+    except (tomllib.TOMLDecodeError, RecursionError, KeyError):
+        return path, value
+
+
+def set_path(document: Document, path: str, value: Any) -> None:
+    """Set one value, addressed as a sweep axis is: through tables, by index or by `id`.
+
+    The last part may name a new key; every other part must exist. Setting a path that the
+    experiment sweeps replaces the whole axis.
+    """
+    sweep = document.get("sweep")
+    if isinstance(sweep, dict) and path in sweep:
+        sweep[path] = value if isinstance(value, list) else [value]
+        return
+    *parents, last = path.split(".")
+    node: Any = document
+    for depth, part in enumerate(parents):
+        node = _child(node, part, ".".join(parents[: depth + 1]))
+    if isinstance(node, dict):
+        node[last] = value
+    elif isinstance(node, list) and last.isdecimal() and int(last) < len(node):
+        node[int(last)] = value
+    else:
+        raise InputError(f"{path}: nothing of that name can be set here")
+
+
+def _child(node: Any, part: str, path: str) -> Any:
+    if isinstance(node, dict):
+        if part in node:
+            return node[part]
+        known = ", ".join(node) or "nothing"
+        raise InputError(f"{path}: not in the experiment, which has {known} there")
+    if isinstance(node, list):
+        if part.isdecimal() and int(part) < len(node):
+            return node[int(part)]
+        for entry in node:
+            if isinstance(entry, dict) and entry.get("id") == part:
+                return entry
+        raise InputError(f"{path}: no such entry; there are {len(node)}, counted from 0")
+    raise InputError(f"{path}: is not a table or a list, so nothing in it can be set")

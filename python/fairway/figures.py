@@ -1,0 +1,394 @@
+"""Charts: each is one Altair definition, drawn in reports, notebooks and on paper alike."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import altair as alt
+import polars as pl
+
+from fairway.errors import InputError, writing
+
+if TYPE_CHECKING:
+    from fairway.results import Run
+
+#: Okabe and Ito, "Color Universal Design" (2008): told apart with any colour vision. Black is
+#: left out (it is the text), and yellow, which is too faint on paper.
+PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
+
+#: Points along one line of a report's chart: about one per pixel.
+MAX_POINTS = 800
+FORMATS = ("pdf", "png", "svg")
+
+AnyChart = alt.Chart | alt.LayerChart | alt.ConcatChart | alt.VConcatChart
+Keep = Literal["extremes", "mean"]
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A column of a time series and how it is drawn.
+
+    Attributes:
+        name: Short name, also of the figure's file.
+        table: "series" (per flow) or "queues" (per link).
+        column: The column.
+        title: Title of the axis, with the unit.
+        scale: What values are multiplied by for that unit.
+        keep: What thinning out preserves: extremes of a state, or the mean of a rate.
+        alt: What a reader who cannot see the chart is told.
+    """
+
+    name: str
+    table: Literal["series", "queues"]
+    column: str
+    title: str
+    scale: float
+    keep: Keep
+    alt: str
+
+    @property
+    def key(self) -> str:
+        """Column that names the lines."""
+        return "flow" if self.table == "series" else "link"
+
+
+QUANTITIES = {
+    quantity.name: quantity
+    for quantity in (
+        Quantity("goodput", "series", "goodput_bps", "Goodput (Mbit/s)", 1e-6, "mean",
+                 "Goodput of each flow over time"),
+        Quantity("cwnd", "series", "cwnd_segments", "cwnd (segments)", 1, "extremes",
+                 "Congestion window of each flow over time"),
+        Quantity("ssthresh", "series", "ssthresh_segments", "ssthresh (segments)", 1, "extremes",
+                 "Slow start threshold of each flow over time, absent while infinite"),
+        Quantity("srtt", "series", "srtt_s", "Smoothed RTT (ms)", 1e3, "extremes",
+                 "Smoothed round-trip time of each flow over time"),
+        Quantity("backlog", "queues", "backlog_packets", "Queue length (packets)", 1, "extremes",
+                 "Queue length of each link over time"),
+    )
+}  # fmt: skip
+
+
+class Figures:
+    """Charts of one run; each method returns an Altair chart."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def goodput(self, **size: Any) -> alt.Chart:
+        """Goodput of each flow over time."""
+        return self.draw("goodput", **size)
+
+    def cwnd(self, **size: Any) -> alt.Chart:
+        """Congestion window of each flow over time."""
+        return self.draw("cwnd", **size)
+
+    def ssthresh(self, **size: Any) -> alt.Chart:
+        """Slow start threshold of each flow over time; no line while it is infinite."""
+        return self.draw("ssthresh", **size)
+
+    def srtt(self, **size: Any) -> alt.Chart:
+        """Smoothed round-trip time of each flow over time."""
+        return self.draw("srtt", **size)
+
+    def backlog(self, **size: Any) -> alt.Chart:
+        """Queue length of each link over time."""
+        return self.draw("backlog", **size)
+
+    def draw(self, name: str, **size: Any) -> alt.Chart:
+        """The chart of that name in `QUANTITIES`; `size` as for `over_time`."""
+        quantity = QUANTITIES[name]
+        return over_time(getattr(self._run, quantity.table), quantity, **size)
+
+    def save(self, directory: str | Path, formats: Sequence[str] = ("pdf", "png")) -> list[Path]:
+        """Write every figure in every format and return the files."""
+        charts = {name: self.draw(name, width=640, height=260) for name in QUANTITIES}
+        return save_charts(charts, Path(directory), formats)
+
+    def __repr__(self) -> str:
+        return f"<Figures of {self._run.title!r}: {', '.join(QUANTITIES)}>"
+
+
+def over_time(
+    frame: pl.DataFrame,
+    quantity: Quantity,
+    *,
+    width: int | Literal["container"] = 640,
+    height: int = 220,
+    points: int = MAX_POINTS,
+    domain: Sequence[str] | None = None,
+    legend: bool = True,
+    y_max: float | None = None,
+) -> alt.Chart:
+    """One line per flow or link over time.
+
+    Args:
+        frame: `Run.series` or `Run.queues`.
+        quantity: What is drawn.
+        width: In pixels, or as wide as its place on the page.
+        height: In pixels.
+        points: Points of each line at most.
+        domain: Names in the order of their colours; as in the table if not given.
+        legend: Whether to show one. A click on an entry singles that line out.
+        y_max: Upper end of the vertical axis, in the units of its title.
+    """
+    key = quantity.key
+    names = list(domain or frame[key].unique(maintain_order=True))
+    data = thin(frame, key, quantity.column, points, quantity.keep).select(
+        pl.col("t_s").round(3).alias("t"),
+        pl.col(key).alias("id"),
+        (pl.col(quantity.column) * quantity.scale).round_sig_figs(5).alias("v"),
+    )
+    height_scale = alt.Scale(zero=True) if y_max is None else alt.Scale(domain=[0, y_max])
+    lit = alt.selection_point(fields=["id"], bind="legend" if legend else alt.Undefined)
+    chart = (
+        alt.Chart(inline(data, t="number", v="number"), description=quantity.alt)
+        .mark_line(strokeWidth=1.4, strokeJoin="round", interpolate="linear", clip=True)
+        .encode(
+            x=alt.X("t:Q", title="Time (s)", scale=alt.Scale(nice=False, zero=False)),
+            y=alt.Y("v:Q", title=quantity.title, scale=height_scale),
+            color=alt.Color(
+                "id:N",
+                title=key.capitalize(),
+                scale=alt.Scale(domain=names),
+                legend=alt.Legend(orient="top", title=None, symbolType="stroke", labelLimit=240)
+                if legend and len(names) > 1
+                else None,
+            ),
+            tooltip=[
+                alt.Tooltip("id:N", title=key.capitalize()),
+                alt.Tooltip("t:Q", title="Time (s)"),
+                alt.Tooltip("v:Q", title=quantity.title),
+            ],
+        )
+        .properties(width=width, height=height)
+        .add_params(_zoom())
+    )
+    if legend and len(names) > 1:
+        chart = chart.encode(opacity=alt.condition(lit, alt.value(1), alt.value(0.12)))
+        chart = chart.add_params(lit)
+    return cast(alt.Chart, chart)
+
+
+def heat_map(
+    cells: pl.DataFrame,
+    *,
+    x: str,
+    y: str,
+    value: str,
+    x_title: str,
+    y_title: str,
+    title: str,
+    limit: float | None = None,
+    width: int | Literal["container"] = 300,
+    height: int = 300,
+) -> alt.LayerChart:
+    """A matrix of numbers, coloured from −limit through white at 0 to +limit if limit is given.
+
+    Args:
+        cells: One row per cell.
+        x: Column of the matrix's columns.
+        y: Column of the matrix's rows.
+        value: Column of the numbers; null leaves the cell empty.
+        x_title: Title of the horizontal axis.
+        y_title: Title of the vertical axis.
+        title: What the numbers are, for tooltips and the accessible name.
+        limit: Ends of the diverging colour scale; a sequential one from the data if not given.
+        width: In pixels, or as wide as its place on the page.
+        height: In pixels.
+    """
+    data = cells.select(
+        pl.col(x).cast(pl.String).alias("x"),
+        pl.col(y).cast(pl.String).alias("y"),
+        pl.col(value).round_sig_figs(4).alias("v"),
+    )
+    order_x = list(data["x"].unique(maintain_order=True))
+    order_y = list(data["y"].unique(maintain_order=True))
+    if limit is not None:
+        scale = alt.Scale(domain=[-limit, 0, limit], range=["#0072B2", "#F7F7F7", "#D55E00"],
+                          clamp=True, interpolate="lab")  # fmt: skip
+        dark = f"isValid(datum.v) && abs(datum.v) > {0.62 * limit}"
+    else:
+        scale = alt.Scale(scheme="cividis")
+        middle = _middle(data["v"])
+        dark = f"isValid(datum.v) && datum.v < {middle}"
+    base = alt.Chart(inline(data, v="number"), description=title).encode(
+        x=alt.X("x:N", sort=order_x, title=x_title,
+                axis=alt.Axis(orient="top", labelAngle=0, domain=False, ticks=False)),
+        y=alt.Y("y:N", sort=order_y, title=y_title, axis=alt.Axis(domain=False, ticks=False)),
+    )  # fmt: skip
+    tooltip = [
+        alt.Tooltip("y:N", title=y_title),
+        alt.Tooltip("x:N", title=x_title),
+        alt.Tooltip("v:Q", title=title),
+    ]
+    cell = base.mark_rect(stroke="white", strokeWidth=1).encode(
+        color=alt.Color("v:Q", scale=scale, legend=None), tooltip=tooltip
+    )
+    text = base.mark_text(fontSize=12).encode(
+        text=alt.Text("v:Q", format=".3~g" if limit is None else ".3f"),
+        color=alt.condition(dark, alt.value("white"), alt.value("#1a1a1a")),
+    )
+    return cast(
+        alt.LayerChart,
+        alt.layer(cell, text).properties(width=width, height=height, description=title),
+    )
+
+
+def metric_over_axis(
+    rows: pl.DataFrame,
+    *,
+    axis: str,
+    metric: str,
+    group: str | None = None,
+    width: int | Literal["container"] = 480,
+    height: int = 240,
+) -> AnyChart:
+    """A metric against one axis: the mean with its 95 % interval, one line per group.
+
+    Args:
+        rows: Columns `axis`, `mean`, `low`, `high` and `group` if given.
+        axis: The horizontal axis.
+        metric: Name of the metric.
+        group: Column that tells lines apart.
+        width: In pixels, or as wide as its place on the page.
+        height: In pixels.
+    """
+    numeric = rows[axis].dtype.is_numeric()
+    data = rows.select(
+        pl.col(axis).alias("x"),
+        pl.col("mean", "low", "high").round_sig_figs(5),
+        (pl.col(group).cast(pl.String) if group else pl.lit("all")).alias("g"),
+    )
+    kinds = {"mean": "number", "low": "number", "high": "number"}
+    if numeric:
+        kinds["x"] = "number"
+        positive = bool((rows[axis] > 0).all())
+        spread = positive and float(rows[axis].max()) > 50 * float(rows[axis].min())  # type: ignore[arg-type]
+        x = alt.X("x:Q", title=axis, scale=alt.Scale(type="log" if spread else "linear"))
+    else:
+        order = list(data["x"].unique(maintain_order=True))
+        x = alt.X("x:N", title=axis, sort=order, axis=alt.Axis(labelAngle=0))
+    color = alt.Color("g:N", title=None, legend=alt.Legend(orient="top") if group else None)
+    label = f"{metric} against {axis}"
+    base = alt.Chart(inline(data, **kinds), description=label).encode(x=x, color=color)
+    y = alt.Y("mean:Q", title=metric, scale=alt.Scale(zero=False))
+    marks = base.mark_point(filled=True, size=50).encode(y=y, tooltip=["g:N", f"x:{'Q' if numeric else 'N'}", "mean:Q"])
+    whiskers = base.mark_rule().encode(y=alt.Y("low:Q", title=metric), y2="high:Q")
+    layers = [whiskers, base.mark_line(strokeWidth=1).encode(y=y), marks] if numeric else [
+        whiskers, marks]  # fmt: skip
+    return alt.layer(*layers).properties(width=width, height=height, description=label)
+
+
+def small_multiples(charts: Mapping[str, alt.Chart], columns: int) -> alt.ConcatChart:
+    """Charts side by side under their titles, with common axes, for paper."""
+    titled = [chart.properties(title=title) for title, chart in charts.items()]
+    return cast(alt.ConcatChart, alt.concat(*titled, columns=columns).resolve_scale(y="shared"))
+
+
+def thin(
+    frame: pl.DataFrame, key: str, column: str, points: int, keep: Keep
+) -> pl.DataFrame:
+    """Thin a time series out to at most `points` rows per line.
+
+    Args:
+        frame: Columns `t_s`, `key` and `column`.
+        key: Column that names the lines.
+        column: Column of values.
+        points: Most rows per line.
+        keep: "mean" averages neighbours, which is right for a rate; "extremes" keeps the
+            smallest and the largest of each group of neighbours, so that no peak disappears.
+    """
+    wanted = frame.select("t_s", key, column).drop_nulls(column)
+    longest = int(wanted.group_by(key).len()["len"].max() or 0)  # type: ignore[arg-type]
+    if longest <= points:
+        return wanted.sort(key, "t_s", maintain_order=True)
+    per_group = -(-longest // (points if keep == "mean" else points // 2))
+    grouped = wanted.sort(key, "t_s", maintain_order=True).with_columns(
+        (pl.int_range(pl.len()).over(key) // per_group).alias("_group")
+    )
+    if keep == "mean":
+        return (
+            grouped.group_by(key, "_group", maintain_order=True)
+            .agg(pl.col("t_s").mean(), pl.col(column).mean())
+            .select("t_s", key, column)
+        )
+    value = pl.col(column)
+    low, high = pl.col("t_s").get(value.arg_min()), pl.col("t_s").get(value.arg_max())
+    extremes = grouped.group_by(key, "_group", maintain_order=True).agg(
+        pl.concat_list(low, high).alias("t_s"),
+        pl.concat_list(value.min(), value.max()).alias(column),
+    )
+    return (
+        extremes.explode("t_s", column)
+        .select("t_s", key, column)
+        .sort(key, "t_s", maintain_order=True)
+    )
+
+
+def inline(frame: pl.DataFrame, **kinds: str) -> alt.InlineData:
+    """A table as CSV inside the chart: a third of the size of rows of JSON."""
+    return alt.InlineData(
+        values=frame.write_csv(null_value=""),
+        format=alt.CsvDataFormat(type="csv", parse=cast(Any, kinds)),
+    )
+
+
+def _zoom() -> alt.Parameter:
+    """Drag to move, Shift and wheel to zoom (the wheel alone scrolls the page), double-click."""
+    return alt.selection_interval(
+        bind="scales", encodings=["x"], zoom="wheel![event.shiftKey]"
+    )
+
+
+def _middle(values: pl.Series) -> float:
+    known = values.drop_nulls()
+    if known.is_empty():
+        return 0.0
+    return (float(known.min()) + float(known.max())) / 2  # type: ignore[arg-type]
+
+
+def print_config() -> alt.Config:
+    """Looks for paper: no frame, thin grid, the same colours."""
+    return alt.Config(
+        background="white",
+        font="Helvetica, Arial, sans-serif",
+        range=alt.RangeConfig(category=cast(Any, PALETTE)),
+        axis=alt.Axis(grid=True, gridColor="#e4e4e4", domainColor="#888", tickColor="#888"),
+        view=alt.ViewConfig(stroke=None),
+    )
+
+
+def check_formats(formats: Sequence[str]) -> None:
+    """Refuse unknown figure formats before anything is computed."""
+    for name in formats:
+        if name not in FORMATS:
+            raise InputError(f'figure format "{name}": expected {", ".join(FORMATS)}')
+
+
+def save_charts(
+    charts: Mapping[str, AnyChart], directory: Path, formats: Sequence[str]
+) -> list[Path]:
+    """Write each chart as `directory/<name>.<format>`."""
+    import vl_convert
+
+    check_formats(formats)
+    converters: dict[str, Callable[[str], bytes]] = {
+        "pdf": lambda spec: bytes(vl_convert.vegalite_to_pdf(spec)),
+        "png": lambda spec: bytes(vl_convert.vegalite_to_png(spec, ppi=200)),
+        "svg": lambda spec: str(vl_convert.vegalite_to_svg(spec)).encode(),
+    }
+    files = []
+    with writing(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+        for name, chart in charts.items():
+            spec = chart.properties(config=print_config()).to_json()
+            for kind in formats:
+                path = directory / f"{re.sub(r'[^A-Za-z0-9_-]+', '-', name)}.{kind}"
+                path.write_bytes(converters[kind](spec))
+                files.append(path)
+    return files

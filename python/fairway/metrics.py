@@ -1,0 +1,83 @@
+"""Numbers that sweeps and studies read from summaries, and the fairness measures by themselves.
+
+A summary already holds its metrics: the simulator computes them. The functions here are for
+values that a user gathers, and for names such as `flow.0.goodput_bps`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fairway.errors import InputError
+
+
+def jain_index(values: Sequence[float]) -> float:
+    """Jain's fairness index (Σx)² / (n · Σx²): 1 is equal, 1/n is one taking all.
+
+    Source: Jain, Chiu and Hawe, DEC-TR-301 (1984), section 3. With every value zero nobody is
+    favoured, so the index is 1.
+
+    Raises:
+        ValueError: Without values, or with a negative or non-finite one.
+    """
+    if not values or any(not math.isfinite(x) or x < 0 for x in values):
+        raise ValueError("the Jain index is for one or more finite values, none negative")
+    largest = max(values)
+    if largest == 0:
+        return 1.0
+    shares = [x / largest for x in values]  # no overflow in the squares
+    return math.fsum(shares) ** 2 / (len(shares) * math.fsum(x * x for x in shares))
+
+
+def asymmetry(first: float, second: float) -> float | None:
+    """(x₁ − x₂) / (x₁ + x₂): 0 is equal, 1 is all to the first; none if both are zero.
+
+    Source: Weigle, Sharma and Freeman, "Performance of Competing High-Speed TCP Flows",
+    NETWORKING 2006.
+    """
+    total = first + second
+    return (first - second) / total if total else None
+
+
+def measure(summary: Mapping[str, Any], name: str) -> float | None:
+    """Read one number from a summary.
+
+    Args:
+        summary: As in `summary.json`.
+        name: A metric ("asymmetry"), or `flow.<id or index>.<column>`, or
+            `link.<id or index>.<column>`.
+
+    Returns:
+        The value; none where the summary says null.
+
+    Raises:
+        InputError: If there is no such number.
+    """
+    kind, _, rest = name.partition(".")
+    if not rest:
+        table: Mapping[str, Any] = summary["metrics"]
+        column = name
+    elif kind in ("flow", "link"):
+        entry, _, column = rest.rpartition(".")
+        table = _entry(summary[f"{kind}s"], entry, name)
+    else:
+        raise InputError(f'metric {name}: expected a metric, "flow.<id>.<column>" or "link.…"')
+    if column not in table:
+        raise InputError(f"metric {name}: there is {', '.join(table)}")
+    value = table[column]
+    if value is None:
+        return None
+    if isinstance(value, str | bool):
+        raise InputError(f"metric {name}: is {value!r}, not a number")
+    return float(value)
+
+
+def _entry(rows: Sequence[Mapping[str, Any]], key: str, name: str) -> Mapping[str, Any]:
+    for row in rows:
+        if row["id"] == key:
+            return row
+    if key.isdecimal() and int(key) < len(rows):
+        return rows[int(key)]
+    raise InputError(f"metric {name}: there is {', '.join(str(row['id']) for row in rows)}")

@@ -1,0 +1,254 @@
+"""Reports: one HTML file that needs no network, made of tables and charts."""
+
+from __future__ import annotations
+
+import functools
+import html
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import polars as pl
+
+from fairway import text
+
+if TYPE_CHECKING:
+    from fairway.figures import AnyChart
+    from fairway.results import Run
+    from fairway.sweep import Sweep
+
+#: Width of a chart that fills its place on the page.
+FILL: Literal["container"] = "container"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of ready-made text; the first `labels` columns are text, the others numbers."""
+
+    caption: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    labels: int = 1
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart with what a reader is told about it."""
+
+    title: str
+    chart: AnyChart
+    caption: str = ""
+
+    @property
+    def spec(self) -> str:
+        """The chart as JSON that is safe inside a script element."""
+        return json.dumps(self.chart.to_dict(), separators=(",", ":")).replace("</", "<\\/")
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading with what stands under it.
+
+    Attributes:
+        title: The heading.
+        text: A paragraph.
+        tables: Tables, one under the other.
+        figures: Charts, one under the other, or side by side if `grid` is set.
+        grid: Smallest width in pixels of a chart in a grid; none for full width.
+        verdicts: Claims as mappings: verdict, id, statement, where, finding.
+        preformatted: Text shown as it is, folded away.
+    """
+
+    title: str
+    text: str = ""
+    tables: Sequence[Table] = ()
+    figures: Sequence[Figure] = ()
+    grid: int | None = None
+    verdicts: Sequence[Mapping[str, str]] = ()
+    preformatted: str = ""
+
+
+def render(title: str, lead: str, sections: Sequence[Section]) -> str:
+    """The whole report as one HTML document."""
+    import jinja2
+
+    from fairway._core import version
+    from fairway.figures import PALETTE
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("fairway", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    has_charts = any(section.figures for section in sections)
+    return environment.get_template("report.html").render(
+        title=title,
+        lead=lead,
+        sections=sections,
+        version=version(),
+        palette=PALETTE,
+        bundle=chart_library() if has_charts else "",
+    )
+
+
+@functools.cache
+def chart_library() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script that defines `vegaEmbed`."""
+    import vl_convert
+
+    # Wrapped, because the bundle's own names would become global ones.
+    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return f"(function () {{\n{bundle}\n}})();".replace("</script", "<\\/script")
+
+
+def run_report(run: Run) -> str:
+    """The report of one run."""
+    from fairway.figures import QUANTITIES
+
+    charts = []
+    for name, quantity in QUANTITIES.items():
+        frame = getattr(run, quantity.table)
+        if frame.is_empty() or frame[quantity.column].drop_nulls().is_empty():
+            continue
+        charts.append(Figure(quantity.alt.partition(",")[0], run.figures.draw(name, width=FILL)))
+    sections = [
+        Section(
+            "Summary",
+            window_sentence(run.experiment),
+            tables=[metric_table(run.metrics), flow_table(run), link_table(run)],
+        ),
+        Section("Over time", figures=charts),
+        experiment_section(run.experiment),
+    ]
+    packets = run.summary.get("packets")
+    lead = f"Backend {run.backend}, seed {run.seed}"
+    return render(run.title, lead + (f", {packets:,} packets." if packets else "."), sections)
+
+
+def sweep_report(sweep: Sweep) -> str:
+    """The report of a sweep: every run in one table, and each metric over the axes."""
+    sections = [Section("Runs", tables=[sweep_table(sweep)])]
+    figures = [Figure(name, chart) for name, chart in sweep_charts(sweep, width=FILL).items()]
+    if figures:
+        shown = "Means over repetitions, with 95 % confidence intervals where there are several."
+        sections.append(Section("Metrics", shown, figures=figures, grid=380))
+    if sweep.outcomes:
+        sections.append(experiment_section(sweep.outcomes[0].point.experiment, "First experiment"))
+    return render(sweep.title, f"{len(sweep)} runs.", sections)
+
+
+def sweep_charts(sweep: Sweep, **size: Any) -> dict[str, AnyChart]:
+    """Each metric against the first axis, one line per value of the second."""
+    from fairway.figures import metric_over_axis
+
+    if not sweep.axes:
+        return {}
+    axis, group = sweep.axes[0], sweep.axes[1] if len(sweep.axes) > 1 else None
+    numeric = [name for name in sweep.axes if sweep.table[name].dtype.is_numeric()]
+    if numeric and group is not None and axis not in numeric:
+        axis, group = numeric[0], next(n for n in sweep.axes if n != numeric[0])
+    metrics = [name for name in sweep.table.columns if name not in (*sweep.axes, "repetition", "seed")]
+    charts: dict[str, AnyChart] = {}
+    for metric in metrics:
+        rows = estimates(sweep.table, [axis] + ([group] if group else []), metric)
+        if not rows.is_empty():
+            charts[metric] = metric_over_axis(rows, axis=axis, metric=metric, group=group, **size)
+    return charts
+
+
+def estimates(table: pl.DataFrame, by: Sequence[str], metric: str) -> pl.DataFrame:
+    """Mean and 95 % interval of a metric for each combination of `by`."""
+    from fairway.stats import mean_interval
+
+    rows = []
+    for key, group in table.drop_nulls(metric).group_by(by, maintain_order=True):
+        found = mean_interval(group[metric].to_list())
+        rows.append({**dict(zip(by, key, strict=True)), "mean": found.mean,
+                     "low": found.low, "high": found.high})  # fmt: skip
+    kinds = {name: pl.Float64 for name in ("mean", "low", "high")}
+    return pl.DataFrame(rows, schema_overrides=kinds, infer_schema_length=None)
+
+
+def metric_table(metrics: Mapping[str, float | None]) -> Table:
+    """The metrics of a run."""
+    return Table("Metrics", ["metric", "value"], [[k, text.number(v)] for k, v in metrics.items()])
+
+
+def flow_table(run: Run) -> Table:
+    """One line per flow."""
+    rows = [
+        [
+            str(flow["id"]),
+            str(flow["cc"]),
+            text.bit_rate(flow["goodput_bps"]),
+            text.number(flow["retransmitted_segments"]),
+            text.number(flow["mean_cwnd_segments"]),
+            text.milliseconds(flow["mean_srtt_s"]),
+            text.milliseconds(flow["mean_one_way_delay_s"]),
+            text.ABSENT if flow["fct_s"] is None else f"{text.number(flow['fct_s'])} s",
+        ]
+        for flow in run.summary["flows"]
+    ]
+    names = ["flow", "cc", "goodput", "retransmitted", "mean cwnd", "mean srtt",
+             "one-way delay", "completion"]  # fmt: skip
+    return Table("Flows", names, rows, labels=2)
+
+
+def link_table(run: Run) -> Table:
+    """One line per link."""
+    rows = [
+        [
+            str(link["id"]),
+            text.number(link["utilisation"]),
+            text.number(link["drops"]),
+            text.number(link["losses"]),
+            text.number(link["mean_backlog_packets"]),
+            text.milliseconds(link["p99_sojourn_s"]),
+        ]
+        for link in run.summary["links"]
+    ]
+    names = ["link", "utilisation", "drops", "losses", "mean backlog (packets)", "p99 sojourn"]
+    return Table("Links", names, rows)
+
+
+def sweep_table(sweep: Sweep) -> Table:
+    """One line per run of a sweep."""
+    table = sweep.table
+    repeats = bool(table.height) and table["repetition"].max() != 0
+    hidden = set() if repeats else {"repetition"}
+    columns = [name for name in table.columns if name not in hidden | {"seed"}]
+    rows = [[text.number(row[name]) for name in columns] for row in table.iter_rows(named=True)]
+    return Table(f"{len(sweep)} runs", columns, rows, labels=len(sweep.axes))
+
+
+def window_sentence(experiment: Mapping[str, Any]) -> str:
+    """When the averages were taken."""
+    window = experiment.get("measure", {}).get("window")
+    if not window:
+        return "Averages over the whole run."
+    return f"Averages over the measuring window from {window[0]} to {window[1]}."
+
+
+def experiment_section(experiment: Mapping[str, Any], title: str = "Experiment") -> Section:
+    """The experiment itself, so that the report can be run again."""
+    import tomli_w
+
+    return Section(title, preformatted=tomli_w.dumps(experiment))
+
+
+def plain_html(table: Table) -> str:
+    """A table for a notebook."""
+
+    def cells(tag: str, values: Iterable[str]) -> str:
+        parts = []
+        for index, value in enumerate(values):
+            side = "left" if index < table.labels else "right"
+            parts.append(f'<{tag} style="text-align:{side}">{html.escape(value)}</{tag}>')
+        return f"<tr>{''.join(parts)}</tr>"
+
+    body = "".join(cells("td", row) for row in table.rows)
+    caption = f"<caption>{html.escape(table.caption)}</caption>"
+    return f"<table>{caption}<thead>{cells('th', table.columns)}</thead><tbody>{body}</tbody></table>"

@@ -1,0 +1,268 @@
+"""What one experiment gave: tables, time series and figures, in memory or in a directory."""
+
+from __future__ import annotations
+
+import functools
+import html
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from fairway import store
+from fairway.errors import InputError, writing
+
+if TYPE_CHECKING:
+    from fairway.figures import Figures
+
+#: Columns of `Run.series`; a null is "no value yet" (ssthresh is infinite, no sample of the RTT).
+SERIES_SCHEMA = {
+    "t_s": pl.Float64,
+    "flow": pl.String,
+    "cwnd_segments": pl.Float64,
+    "ssthresh_segments": pl.Float64,
+    "srtt_s": pl.Float64,
+    "flight_size_segments": pl.Float64,
+    "goodput_bps": pl.Float64,
+}
+#: Columns of `Run.queues`; `drops` (by the queue) and `losses` (on the link) are cumulative.
+QUEUE_SCHEMA = {
+    "t_s": pl.Float64,
+    "link": pl.String,
+    "backlog_packets": pl.Float64,
+    "backlog_bytes": pl.Float64,
+    "drops": pl.UInt64,
+    "losses": pl.UInt64,
+    "throughput_bps": pl.Float64,
+}
+_TEXT_COLUMNS = ("id", "cc")
+_COUNT_COLUMNS = ("sent_segments", "retransmitted_segments", "lost_segments", "drops", "losses")
+
+
+class Run:
+    """The result of one experiment.
+
+    Attributes:
+        experiment: The experiment's document, without a sweep.
+        summary: Everything of `summary.json`: flows, links and metrics over the measuring window.
+        series: One row per flow and sample, columns as `SERIES_SCHEMA`.
+        queues: One row per link and sample, columns as `QUEUE_SCHEMA`.
+        version: Version of Fairway that computed it.
+    """
+
+    def __init__(
+        self,
+        *,
+        experiment: dict[str, Any],
+        summary: dict[str, Any],
+        series: pl.DataFrame,
+        queues: pl.DataFrame,
+        version: str,
+    ) -> None:
+        self.experiment = experiment
+        self.summary = summary
+        self.series = series
+        self.queues = queues
+        self.version = version
+
+    @property
+    def title(self) -> str:
+        """What the experiment calls itself."""
+        return str(self.summary["title"])
+
+    @property
+    def seed(self) -> int:
+        """Seed of every random stream."""
+        return int(self.summary["seed"])
+
+    @property
+    def backend(self) -> str:
+        """Name of the backend that answered."""
+        return str(self.summary["backend"])
+
+    @property
+    def metrics(self) -> dict[str, float | None]:
+        """Metrics of the whole run over the measuring window."""
+        return dict(self.summary["metrics"])
+
+    @functools.cached_property
+    def flows(self) -> pl.DataFrame:
+        """One row per flow, over the measuring window."""
+        return _table(self.summary["flows"])
+
+    @functools.cached_property
+    def links(self) -> pl.DataFrame:
+        """One row per link, over the measuring window."""
+        return _table(self.summary["links"])
+
+    @functools.cached_property
+    def figures(self) -> Figures:
+        """Charts of this run."""
+        from fairway.figures import Figures
+
+        return Figures(self)
+
+    @property
+    def content_hash(self) -> str:
+        """SHA-256 over experiment, backend and version."""
+        return store.content_hash(self.experiment, self.backend, self.version)
+
+    def save(
+        self,
+        directory: str | Path,
+        *,
+        report: bool = True,
+        figures: Sequence[str] = (),
+        engine: str = "unknown",
+    ) -> Path:
+        """Write everything to a directory, which appears only when it is complete.
+
+        Args:
+            directory: Where; an older result of that name is replaced.
+            report: Whether to write `report.html`.
+            figures: Formats in which to write every figure: "pdf", "png", "svg".
+            engine: Digest of the program that computed it, if it is to be found by sweeps.
+
+        Returns:
+            The directory.
+
+        Raises:
+            InputError: If it cannot be written; nothing is left behind.
+        """
+        path = Path(directory)
+
+        def fill(target: Path) -> None:
+            self._write_tables(target)
+            (target / store.ENGINE).write_text(engine + "\n", "utf-8")
+            if report:
+                from fairway.report import run_report
+
+                (target / "report.html").write_text(run_report(self), "utf-8")
+            if figures:
+                self.figures.save(target / "figures", figures)
+
+        store.write_directory(path, fill)
+        return path
+
+    def _write_tables(self, target: Path) -> None:
+        manifest = {
+            "title": self.title,
+            "backend": self.backend,
+            "seed": self.seed,
+            "version": self.version,
+            "content_hash": self.content_hash,
+            "experiment": self.experiment,
+        }
+        (target / store.MANIFEST).write_text(store.to_json(manifest), "utf-8")
+        (target / "summary.json").write_text(store.to_json(self.summary), "utf-8")
+        write_parquet(self.flows, target / "flows.parquet")
+        write_parquet(self.series, target / "series.parquet")
+        write_parquet(self.queues, target / "queues.parquet")
+
+    def __repr__(self) -> str:
+        metrics = ", ".join(
+            f"{name}={value:.4g}" for name, value in self.metrics.items() if value is not None
+        )
+        return f"<Run {self.title!r}, seed {self.seed}, {self.flows.height} flows: {metrics}>"
+
+    def _repr_html_(self) -> str:
+        from fairway.report import flow_table, link_table, metric_table, plain_html
+
+        tables = (metric_table(self.metrics), flow_table(self), link_table(self))
+        return f"<h3>{html.escape(self.title)}</h3>" + "".join(plain_html(t) for t in tables)
+
+
+def load(directory: str | Path) -> Run:
+    """Read a run directory back.
+
+    Raises:
+        InputError: If it is not a complete run directory.
+    """
+    path = Path(directory)
+    if not path.is_dir():
+        raise InputError(f"{path}: no such run directory; `fairway run FILE --out DIR` makes one")
+    if not (path / store.MANIFEST).is_file():
+        raise InputError(f"{path}: not a result of Fairway: it has no {store.MANIFEST}")
+    manifest = read_manifest(path)
+    if "experiment" not in manifest:
+        raise InputError(f"{path}: holds a sweep, not a run; name one of {path / 'points'}/*")
+    try:
+        return Run(
+            experiment=manifest["experiment"],
+            summary=store.read_json(path / "summary.json", "summary"),
+            series=read_parquet(path / "series.parquet", SERIES_SCHEMA),
+            queues=read_parquet(path / "queues.parquet", QUEUE_SCHEMA),
+            version=manifest["version"],
+        )
+    except KeyError as error:
+        raise InputError(f"{path / store.MANIFEST}: has no {error}; run it again") from None
+
+
+def read_manifest(directory: Path) -> dict[str, Any]:
+    """The manifest of a run or sweep directory."""
+    manifest = store.read_json(directory / store.MANIFEST, "manifest")
+    if not isinstance(manifest, dict):
+        raise InputError(f"{directory / store.MANIFEST}: damaged manifest; run it again")
+    return manifest
+
+
+def series_frame(columns: Mapping[str, Any], flow_ids: Sequence[str]) -> pl.DataFrame:
+    """Turn the simulator's flow columns into a table with flow names and nulls for NaN."""
+    return _named_frame(columns, "flow", flow_ids, SERIES_SCHEMA)
+
+
+def queue_frame(columns: Mapping[str, Any], link_ids: Sequence[str]) -> pl.DataFrame:
+    """Turn the simulator's queue columns into a table with link names."""
+    return _named_frame(columns, "link", link_ids, QUEUE_SCHEMA)
+
+
+def _named_frame(
+    columns: Mapping[str, Any],
+    key: str,
+    names: Sequence[str],
+    schema: Mapping[str, type[pl.DataType]],
+) -> pl.DataFrame:
+    frame = pl.DataFrame({name: columns[name] for name in schema})
+    lookup = pl.Series(list(names), dtype=pl.String)
+    index = frame[key].cast(pl.Int64)
+    return frame.with_columns(lookup.gather(index).alias(key)).select(
+        pl.col(name).cast(dtype).fill_nan(None) if dtype == pl.Float64 else pl.col(name).cast(dtype)
+        for name, dtype in schema.items()
+    )
+
+
+def _table(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
+    frame = pl.DataFrame(list(rows), infer_schema_length=None)
+    return frame.select(pl.col(name).cast(_table_type(name)) for name in frame.columns)
+
+
+def _table_type(column: str) -> type[pl.DataType]:
+    if column in _TEXT_COLUMNS:
+        return pl.String
+    return pl.UInt64 if column in _COUNT_COLUMNS else pl.Float64
+
+
+def write_parquet(frame: pl.DataFrame, path: Path) -> None:
+    """Write a table; the same table gives the same bytes."""
+    # Through memory, so that a full disk is an OSError here and not an error inside the library.
+    buffer = io.BytesIO()
+    frame.write_parquet(
+        buffer, compression="zstd", compression_level=3, statistics=True, row_group_size=1 << 20
+    )
+    with writing(path):
+        path.write_bytes(buffer.getvalue())
+
+
+def read_parquet(path: Path, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
+    """Read a table back and check its columns."""
+    try:
+        frame = pl.read_parquet(path, memory_map=False)
+    except FileNotFoundError:
+        raise InputError(f"{path}: missing; run the experiment again") from None
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise InputError(f"{path}: damaged table: {error}; run the experiment again") from None
+    if frame.schema != pl.Schema(schema):
+        raise InputError(f"{path}: columns {frame.columns}, expected {list(schema)}")
+    return frame

@@ -1,0 +1,188 @@
+"""Result directories: written whole or not at all, and found again by content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from fairway.errors import InputError, read_text, writing
+
+MANIFEST = "manifest.json"
+#: Sub-directory of a sweep that holds one run directory a point.
+POINTS = "points"
+#: Digest of the program that computed a result; only `reusable` reads it.
+ENGINE = ".engine"
+_MAX_JSON_BYTES = 64 << 20
+
+
+def content_hash(experiment: dict[str, Any], backend: str, version: str) -> str:
+    """SHA-256 over everything that decides a result, the same on every machine.
+
+    Args:
+        experiment: The experiment's document, its seed included.
+        backend: Name of the backend.
+        version: Version of Fairway.
+    """
+    content = {"backend": backend, "experiment": experiment, "version": version}
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def check_writable(directory: Path, kind: str) -> None:
+    """Find out, before anything is computed, whether `directory` can be made and filled.
+
+    Args:
+        directory: Where a result shall go.
+        kind: "run" or "sweep"; one does not replace the other.
+
+    Raises:
+        InputError: If not, or if it holds something other than results of that kind.
+    """
+    with writing(directory):
+        if directory.exists() and not directory.is_dir():
+            raise InputError(f"cannot write {directory}: a file of that name exists; "
+                             "choose another path or remove it")
+        if directory.is_dir() and (found := _kind(directory)) not in (kind, "nothing"):
+            raise InputError(f"cannot write {directory}: it holds {found}, which would be "
+                             "replaced; choose a new directory or empty this one")
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=directory.parent, prefix=".fairway-probe-"):
+            pass
+        if directory.is_dir():
+            with tempfile.NamedTemporaryFile(dir=directory, prefix=".fairway-probe-"):
+                pass
+
+
+def write_directory(directory: Path, fill: Callable[[Path], None]) -> None:
+    """Make a result directory that appears under its name only when it is complete.
+
+    `fill` writes into a temporary sibling, which is flushed to disk and renamed. An older result
+    of that name is replaced; whatever goes wrong before the rename leaves it as it was.
+
+    Raises:
+        InputError: If anything cannot be written; nothing is left behind.
+    """
+    check_writable(directory, "run")
+    temporary = _temporary_sibling(directory)
+    try:
+        with writing(directory):
+            fill(temporary)
+            _flush_tree(temporary)
+            _move_into_place(temporary, directory)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def write_file(path: Path, data: bytes | str) -> None:
+    """Write one file that appears under its name only when it is complete."""
+    content = data.encode() if isinstance(data, str) else data
+    temporary: str | None = None
+    try:
+        with writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(temporary).chmod(0o666 & ~_umask())
+            Path(temporary).replace(path)
+            _flush_directory(path.parent)
+    except BaseException:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def read_json(path: Path, what: str) -> Any:
+    """Read a JSON file of a result directory.
+
+    Raises:
+        InputError: If it is missing, unreadable or damaged.
+    """
+    try:
+        return json.loads(read_text(path, what, _MAX_JSON_BYTES))
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise InputError(f"{path}: damaged {what}: {error}; run the experiment again") from None
+
+
+def to_json(value: Any) -> str:
+    """Readable JSON with a line break at the end; refuses NaN, which JSON cannot hold."""
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def reusable(directory: Path, expected_hash: str, engine: str) -> bool:
+    """Whether `directory` holds the complete result of that content, computed by that program."""
+    try:
+        manifest = json.loads((directory / MANIFEST).read_text("utf-8"))
+        found = (directory / ENGINE).read_text("utf-8").strip()
+    except (OSError, ValueError):
+        return False
+    return (
+        isinstance(manifest, dict)
+        and manifest.get("content_hash") == expected_hash
+        and found == engine
+        and engine != "unknown"
+    )
+
+
+def _kind(directory: Path) -> str:
+    names = {entry.name for entry in directory.iterdir()}
+    if not names:
+        return "nothing"
+    if POINTS in names:
+        return "sweep"
+    return "run" if MANIFEST in names else "other files"
+
+
+def _temporary_sibling(directory: Path) -> Path:
+    with writing(directory):
+        path = Path(tempfile.mkdtemp(dir=directory.parent, prefix=f".{directory.name}-partial-"))
+        path.chmod(0o777 & ~_umask())
+        return path
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
+
+
+def _flush_tree(root: Path) -> None:
+    for folder, _, files in os.walk(root):
+        for name in files:
+            with (Path(folder) / name).open("rb") as file:
+                os.fsync(file.fileno())
+        _flush_directory(Path(folder))
+
+
+def _flush_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _move_into_place(temporary: Path, directory: Path) -> None:
+    if not directory.exists():
+        temporary.rename(directory)
+    else:
+        # A directory cannot be renamed over a full one: the old result steps aside first, and
+        # comes back if the new one cannot take its place.
+        aside = directory.with_name(f"{temporary.name}-old")
+        directory.rename(aside)
+        try:
+            temporary.rename(directory)
+        except BaseException:
+            aside.rename(directory)
+            raise
+        shutil.rmtree(aside, ignore_errors=True)
+    _flush_directory(directory.parent)

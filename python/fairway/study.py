@@ -1,0 +1,481 @@
+"""Published studies as data: run them again, and hold their numbers and claims against ours."""
+
+from __future__ import annotations
+
+import csv
+import functools
+import html
+import importlib.resources
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from fairway import metrics, store, text
+from fairway.backends import backend as find_backend
+from fairway.claims import Cell, Claim, Finding, check_test, judge, same
+from fairway.errors import InputError, read_text
+from fairway.experiment import MAX_BYTES, Plan, parse_toml, plan
+from fairway.progress import reporter
+from fairway.stats import mean_interval
+from fairway.sweep import Outcome, Sweep, run_plan
+
+STUDY_FILE = "study.toml"
+CLAIMS_FILE = "claims.toml"
+
+#: Table of `study.toml` -> keys it needs, keys it may have.
+_KEYS: dict[str, tuple[set[str], set[str]]] = {
+    "": (
+        {"title", "source", "experiment"},
+        {"summary", "repetitions", "axes", "names", "set", "quick", "compare", "reference", "figure"},
+    ),
+    "quick": ({"note"}, {"axes", "repetitions", "set"}),
+    "compare": ({"metric", "title", "file", "match"}, {"column", "column_axis", "scale"}),
+    "reference": ({"metric", "title", "file", "match"}, {"column", "column_axis", "scale"}),
+    "heat_map": ({"kind", "metric", "x", "y"}, {"limit"}),
+    "over_axis": ({"kind", "metric", "axis"}, {"group"}),
+    "small_multiples": ({"kind", "quantity", "title"}, set()),
+}
+
+
+@dataclass(frozen=True)
+class Quick:
+    """The shortened form of a study.
+
+    Attributes:
+        note: How it is shortened, for people.
+        axes: Axes that take fewer values.
+        repetitions: Repetitions, if fewer.
+        set: Values set in the experiment, such as a shorter duration.
+    """
+
+    note: str
+    axes: Mapping[str, list[Any]]
+    repetitions: int | None
+    set: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Column:
+    """Published numbers of one metric.
+
+    Attributes:
+        metric: The metric they are held against.
+        title: Whose numbers they are.
+        rows: Lines of the CSV file.
+        match: Axis -> column of the file that holds its values.
+        column: Column of the numbers, if it is always the same.
+        column_axis: Axis whose value names the column, if not.
+        scale: What a published number is multiplied by to be in the metric's unit.
+    """
+
+    metric: str
+    title: str
+    rows: Sequence[Mapping[str, str]]
+    match: Mapping[str, str]
+    column: str | None
+    column_axis: str | None
+    scale: float
+
+    def at(self, point: Mapping[str, Any]) -> float | None:
+        """The published number of a point; none if there is none."""
+        for row in self.rows:
+            if all(same(point.get(axis), row[name]) for axis, name in self.match.items()):
+                column = self.column or str(point.get(self.column_axis or ""))
+                cell = (row.get(column) or "").strip()
+                return float(cell) * self.scale if cell else None
+        return None
+
+
+@dataclass(frozen=True)
+class Study:
+    """A published study.
+
+    Attributes:
+        key: Its name.
+        directory: Where its files are.
+        title: What it is.
+        source: Where it was published.
+        summary: What was done, for the report.
+        experiment: The experiment file.
+        repetitions: Runs of each point.
+        axes: What varies: path in the experiment -> values.
+        names: What people call an axis.
+        set: Values set in the experiment.
+        quick: Its shortened form, if it has one.
+        compared: Published numbers that measurements are held against, one entry a metric.
+        references: Other numbers shown beside.
+        figures: Figures of the report, as tables of `study.toml`.
+        claims: What the paper concludes.
+    """
+
+    key: str
+    directory: Path
+    title: str
+    source: str
+    summary: str
+    experiment: Path
+    repetitions: int
+    axes: Mapping[str, list[Any]]
+    names: Mapping[str, str]
+    set: Mapping[str, Any]
+    quick: Quick | None
+    compared: tuple[Column, ...]
+    references: tuple[Column, ...]
+    figures: tuple[Mapping[str, Any], ...]
+    claims: tuple[Claim, ...]
+
+    def name(self, axis: str) -> str:
+        """What people call an axis."""
+        return self.names.get(axis, axis)
+
+    def points(self) -> Iterator[dict[str, Any]]:
+        """Every combination of the axes of the whole study."""
+        for values in itertools.product(*self.axes.values()):
+            yield dict(zip(self.axes, values, strict=True))
+
+    def plan(self, *, quick: bool) -> Plan:
+        """The runs it takes.
+
+        Raises:
+            InputError: If a quick form is asked for and there is none.
+        """
+        axes, repetitions, changes = dict(self.axes), self.repetitions, dict(self.set)
+        if quick:
+            if self.quick is None:
+                raise InputError(f"{self.key}: has no quick form; leave out --quick")
+            axes.update(self.quick.axes)
+            repetitions = self.quick.repetitions or repetitions
+            changes.update(self.quick.set)
+        sweep = {"repetitions": repetitions, **axes}
+        return plan(self.experiment, overrides={**changes, "sweep": sweep})
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A study run again.
+
+    Attributes:
+        study: The study.
+        sweep: Every run.
+        cells: Published beside measured, one per point and metric.
+        findings: The verdict of each claim, in the study's order.
+        quick: How it was shortened; none if it was not.
+        directory: Where everything is kept.
+    """
+
+    study: Study
+    sweep: Sweep
+    cells: tuple[Cell, ...]
+    findings: tuple[Finding, ...]
+    quick: str | None
+    directory: Path
+
+    @property
+    def report(self) -> Path:
+        """The HTML report."""
+        return self.directory / "report.html"
+
+    def to_json(self) -> dict[str, Any]:
+        """The machine-readable answer: every cell and every claim."""
+        answer: dict[str, Any] = {
+            "study": self.study.key,
+            "cells": [
+                {
+                    "point": dict(cell.point),
+                    "metric": cell.metric,
+                    "published": cell.published,
+                    "measured": cell.measured,
+                    "ci_low": cell.ci_low,
+                    "ci_high": cell.ci_high,
+                }
+                for cell in self.cells
+            ],
+            "claims": [
+                {
+                    "id": claim.id,
+                    "verdict": finding.verdict,
+                    "measured": finding.measured,
+                    "ci_low": finding.ci_low,
+                    "ci_high": finding.ci_high,
+                }
+                for claim, finding in zip(self.study.claims, self.findings, strict=True)
+            ],
+        }
+        if self.quick is not None:
+            answer["quick"] = self.quick
+        return answer
+
+    @functools.cached_property
+    def table(self) -> pl.DataFrame:
+        """One row per cell: the axes, then published, measured, interval and difference."""
+        rows = [
+            {
+                **{self.study.name(axis): value for axis, value in cell.point.items()},
+                "metric": cell.metric,
+                "published": cell.published,
+                "measured": cell.measured,
+                "ci_low": cell.ci_low,
+                "ci_high": cell.ci_high,
+                "difference": cell.difference,
+            }
+            for cell in self.cells
+        ]
+        numbers = ("published", "measured", "ci_low", "ci_high", "difference")
+        return pl.DataFrame(rows, schema_overrides=dict.fromkeys(numbers, pl.Float64),
+                            infer_schema_length=None)  # fmt: skip
+
+    def __repr__(self) -> str:
+        verdicts = ", ".join(
+            f"{claim.id} {finding.verdict}"
+            for claim, finding in zip(self.study.claims, self.findings, strict=True)
+        )
+        return f"<Reproduction of {self.study.key}: {len(self.cells)} cells; {verdicts}>"
+
+    def _repr_html_(self) -> str:
+        from fairway.report import plain_html
+        from fairway.study_report import cell_table, verdict_table
+
+        tables = (verdict_table(self), cell_table(self))
+        return f"<h3>{html.escape(self.study.title)}</h3>" + "".join(map(plain_html, tables))
+
+
+def library() -> Path:
+    """The directory of the studies that come with Fairway."""
+    return Path(str(importlib.resources.files("fairway") / "studies"))
+
+
+def keys() -> list[str]:
+    """Keys of the studies that come with Fairway."""
+    return sorted(path.parent.name for path in library().glob(f"*/{STUDY_FILE}"))
+
+
+def find(key: str) -> Study:
+    """The study of that key, or in that directory.
+
+    Raises:
+        InputError: If there is none, or its files are not as they should be.
+    """
+    if key in keys():
+        return load_study(library() / key)
+    directory = Path(key)
+    if (directory / STUDY_FILE).is_file():
+        return load_study(directory)
+    if directory.is_dir():
+        raise InputError(f"{key}: a directory without {STUDY_FILE}, so not a study")
+    raise InputError(f"{key}: no such study or directory; there is {', '.join(keys())}")
+
+
+def load_study(directory: Path) -> Study:
+    """Read a study's files.
+
+    Raises:
+        InputError: If a file is missing or holds something other than it should.
+    """
+    path = directory / STUDY_FILE
+    raw = parse_toml(read_text(path, "study", MAX_BYTES), str(path))
+    check_keys(raw, "", str(path))
+    quick = raw.get("quick")
+    if quick is not None:
+        check_keys(quick, "quick", f"{path}: quick")
+    for index, figure in enumerate(raw.get("figure", [])):
+        where = f"{path}: figure.{index}"
+        kind = figure.get("kind")
+        if kind not in ("heat_map", "over_axis", "small_multiples"):
+            raise InputError(f"{where}.kind: {kind!r}; expected heat_map, over_axis or small_multiples")
+        check_keys(figure, kind, where)
+    compared = tuple(_columns(raw, "compare", directory))
+    names = [column.metric for column in compared]
+    if len(set(names)) < len(names):
+        raise InputError(f"{path}: compare: each metric once; further columns go under reference")
+    return Study(
+        key=directory.resolve().name,
+        directory=directory,
+        title=raw["title"],
+        source=raw["source"],
+        summary=raw.get("summary", ""),
+        experiment=inside(directory, raw["experiment"], f"{path}: experiment"),
+        repetitions=raw.get("repetitions", 1),
+        axes=raw.get("axes", {}),
+        names=raw.get("names", {}),
+        set=raw.get("set", {}),
+        quick=None if quick is None else Quick(
+            quick["note"], quick.get("axes", {}), quick.get("repetitions"), quick.get("set", {})
+        ),
+        compared=compared,
+        references=tuple(_columns(raw, "reference", directory)),
+        figures=tuple(raw.get("figure", [])),
+        claims=tuple(_claims(directory)),
+    )  # fmt: skip
+
+
+def check_keys(table: Any, kind: str, where: str) -> None:
+    """Refuse a table of `study.toml` that lacks a key or has one too many."""
+    if not isinstance(table, Mapping):
+        raise InputError(f"{where}: expected a table")
+    required, optional = _KEYS[kind]
+    for key in sorted(required - table.keys()):
+        raise InputError(f'{where}: needs "{key}"')
+    for key in sorted(table.keys() - required - optional):
+        raise InputError(f"{where}: {key}: unknown; there is {', '.join(sorted(required | optional))}")
+
+
+def inside(directory: Path, name: str, where: str) -> Path:
+    """A file of the study; a study does not reach outside its directory."""
+    path = (directory / str(name)).resolve()
+    if not path.is_relative_to(directory.resolve()):
+        raise InputError(f"{where}: {name} is outside the study's directory; copy the file into it")
+    if not path.is_file():
+        raise InputError(f"{where}: {path} does not exist")
+    return path
+
+
+def _columns(raw: Mapping[str, Any], kind: str, directory: Path) -> Iterator[Column]:
+    for index, entry in enumerate(raw.get(kind, [])):
+        where = f"{directory / STUDY_FILE}: {kind}.{index}"
+        check_keys(entry, kind, where)
+        if ("column" in entry) == ("column_axis" in entry):
+            raise InputError(f'{where}: give either "column" or "column_axis"')
+        path = inside(directory, entry["file"], f"{where}.file")
+        rows = list(csv.DictReader(read_text(path, "table", MAX_BYTES).splitlines()))
+        found = list(rows[0]) if rows else []
+        for name in [*entry["match"].values(), *([entry["column"]] if "column" in entry else [])]:
+            if name not in found:
+                raise InputError(f"{where}: {path} has no column {name}; it has {', '.join(found)}")
+        column = Column(
+            metric=entry["metric"],
+            title=entry["title"],
+            rows=rows,
+            match=entry["match"],
+            column=entry.get("column"),
+            column_axis=entry.get("column_axis"),
+            scale=float(entry.get("scale", 1)),
+        )
+        for row in rows:
+            _check_numbers(column, row, path)
+        yield column
+
+
+def _check_numbers(column: Column, row: Mapping[str, str], path: Path) -> None:
+    names = [column.column] if column.column else [n for n in row if n not in column.match.values()]
+    for name in names:
+        value = (row.get(name or "") or "").strip()
+        try:
+            float(value or 0)
+        except ValueError:
+            raise InputError(f"{path}: column {name}: {value!r} is not a number") from None
+
+
+def _claims(directory: Path) -> Iterator[Claim]:
+    path = directory / CLAIMS_FILE
+    if not path.exists():
+        return
+    raw = parse_toml(read_text(path, "claims file", MAX_BYTES), str(path))
+    for index, entry in enumerate(raw.get("claim", [])):
+        where = f"{path}: claim.{index}"
+        for key in ("id", "statement", "where", "test"):
+            if not entry.get(key):
+                raise InputError(f'{where}: needs "{key}"')
+        for number, test in enumerate(entry["test"]):
+            check_test(test, f"{where}.test.{number}")
+        yield Claim(entry["id"], entry["statement"], entry["where"], tuple(entry["test"]))
+
+
+def reproduce_study(
+    study: Study,
+    out: str | Path | None = None,
+    *,
+    quick: bool = False,
+    threads: int | None = None,
+    quiet: bool = True,
+) -> Reproduction:
+    """Run a study, or finish a run that was stopped, and write its report.
+
+    Args:
+        study: The study.
+        out: Directory for everything; `runs/<key>` if not given.
+        quick: Whether to run its shortened form.
+        threads: Runs at the same time.
+        quiet: Whether to show no progress.
+    """
+    from fairway.study_report import study_report
+
+    directory = Path(out) if out else Path("runs") / (study.key + ("-quick" if quick else ""))
+    sweep = run_plan(
+        study.plan(quick=quick),
+        find_backend("sim"),
+        directory=directory,
+        threads=threads,
+        progress=reporter(study.key, quiet=quiet),
+    )
+    cells = tuple(measured_cells(study, sweep.outcomes))
+    note = study.quick.note if quick and study.quick else None
+    result = Reproduction(study, sweep, cells, findings(study, cells), note, directory)
+    store.write_file(directory / "reproduction.json", store.to_json(result.to_json()))
+    sweep.save_overview(directory, report=study_report(result))
+    return result
+
+
+def findings(study: Study, cells: Sequence[Cell]) -> tuple[Finding, ...]:
+    """The verdict of each claim."""
+    expected = [
+        Cell(point, column.metric, column.at(point), None, None, None)
+        for point in study.points()
+        for column in study.compared
+    ]
+    return tuple(judge(claim, cells, expected) for claim in study.claims)
+
+
+def measured_cells(study: Study, outcomes: Sequence[Outcome]) -> Iterator[Cell]:
+    """One cell per point that was run and metric, over its repetitions."""
+    groups: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        groups.setdefault(repr(outcome.point.axes), []).append(outcome)
+    for group in groups.values():
+        point = group[0].point.axes
+        for column in study.compared:
+            found = [metrics.measure(outcome.summary, column.metric) for outcome in group]
+            values = tuple(value for value in found if value is not None)
+            estimate = mean_interval(values) if values else None
+            yield Cell(
+                point=point,
+                metric=column.metric,
+                published=column.at(point),
+                measured=estimate.mean if estimate else None,
+                ci_low=estimate.low if estimate else None,
+                ci_high=estimate.high if estimate else None,
+                values=values,
+                references={
+                    other.title: other.at(point)
+                    for other in study.references
+                    if other.metric == column.metric
+                },
+            )
+
+
+def cell_columns(study: Study) -> list[str]:
+    """Headings of the table of cells."""
+    axes = [study.name(axis) for axis in study.axes]
+    metric = ["metric"] if len(study.compared) > 1 else []
+    interval = ["95 % interval"] if study.repetitions > 1 else []
+    references = [column.title for column in study.references]
+    return [*axes, *metric, "published", "measured", *interval, "difference", *references]
+
+
+def cell_row(study: Study, cell: Cell) -> list[str]:
+    """One line of the table of cells."""
+    many = len(study.compared) > 1
+    references = cell.references or {}
+    show = text.number if many else text.decimal
+    return [
+        *(text.number(value) for value in cell.point.values()),
+        *([cell.metric] if many else []),
+        show(cell.published),
+        show(cell.measured),
+        *([text.interval(cell.ci_low, cell.ci_high)] if study.repetitions > 1 else []),
+        show(cell.difference),
+        *(show(references.get(column.title)) for column in study.references),
+    ]

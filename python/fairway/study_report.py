@@ -1,0 +1,157 @@
+"""The report of a study: verdicts first, then published beside measured, then the figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from fairway.claims import Cell
+from fairway.figures import QUANTITIES, heat_map, metric_over_axis, over_time
+from fairway.report import FILL, Figure, Section, Table, experiment_section, render, window_sentence
+from fairway.study import Reproduction, cell_columns, cell_row
+
+#: Points along one line of a small multiple.
+_SMALL_POINTS = 250
+
+
+def study_report(result: Reproduction) -> str:
+    """The whole report as HTML."""
+    study = result.study
+    first = result.sweep.outcomes[0].point.experiment
+    sections = []
+    if study.claims:
+        sections.append(Section("Claims", verdicts=_verdicts(result)))
+    sections.append(
+        Section(
+            "Published beside measured",
+            " ".join([study.summary, window_sentence(first)]).strip(),
+            tables=[cell_table(result)],
+        )
+    )
+    for figure in study.figures:
+        sections.append(_DRAW[figure["kind"]](result, figure))
+    sections.append(experiment_section(first, "Experiment of the first point"))
+    lead = study.source + "."
+    if result.quick:
+        lead += f" Shortened: {result.quick}."
+    return render(study.title, lead, sections)
+
+
+def cell_table(result: Reproduction) -> Table:
+    """Published beside measured."""
+    study = result.study
+    rows = [cell_row(study, cell) for cell in result.cells]
+    labels = len(study.axes) + (len(study.compared) > 1)
+    name = study.compared[0].metric if len(study.compared) == 1 else "every metric"
+    return Table(f"{name.capitalize()}, {len(rows)} cells", cell_columns(study), rows, labels)
+
+
+def verdict_table(result: Reproduction) -> Table:
+    """Claims and verdicts."""
+    rows = [[v["verdict"], v["id"], v["statement"], v["finding"]] for v in _verdicts(result)]
+    return Table("Claims", ["verdict", "claim", "statement", "finding"], rows, labels=4)
+
+
+def _verdicts(result: Reproduction) -> list[dict[str, str]]:
+    return [
+        {
+            "verdict": finding.verdict,
+            "id": claim.id,
+            "statement": claim.statement,
+            "where": claim.where,
+            "finding": finding.reason,
+        }
+        for claim, finding in zip(result.study.claims, result.findings, strict=True)
+    ]
+
+
+def _heat_maps(result: Reproduction, figure: Mapping[str, Any]) -> Section:
+    """The same matrix as published, as measured, and their difference."""
+    study = result.study
+    cells = [cell for cell in result.cells if cell.metric == figure["metric"]]
+
+    def chart(title: str, value: str, limit: float | None) -> Figure:
+        frame = _matrix(cells, figure["x"], figure["y"])
+        drawn = heat_map(
+            frame,
+            x="x",
+            y="y",
+            value=value,
+            x_title=study.name(figure["x"]),
+            y_title=study.name(figure["y"]),
+            title=f"{title} {figure['metric']}",
+            limit=limit,
+            width=FILL,
+        )
+        return Figure(title, drawn)
+
+    limit = figure.get("limit")
+    # Differences a fifth of the scale large already have the strongest colour.
+    charts = [
+        chart("Published", "published", limit),
+        chart("Measured", "measured", limit),
+        chart("Measured − published", "difference", None if limit is None else limit / 5),
+    ]
+    return Section(f"{figure['metric'].capitalize()} as a matrix", figures=charts, grid=330)
+
+
+def _matrix(cells: list[Cell], x: str, y: str) -> pl.DataFrame:
+    rows = [
+        {
+            "x": str(cell.point[x]),
+            "y": str(cell.point[y]),
+            "published": cell.published,
+            "measured": cell.measured,
+            "difference": cell.difference,
+        }
+        for cell in cells
+    ]
+    numbers = ("published", "measured", "difference")
+    return pl.DataFrame(rows, schema_overrides=dict.fromkeys(numbers, pl.Float64),
+                        infer_schema_length=None)  # fmt: skip
+
+
+def _over_axis(result: Reproduction, figure: Mapping[str, Any]) -> Section:
+    """A metric along one axis, measured and published."""
+    axis, group, metric = figure["axis"], figure.get("group"), figure["metric"]
+    rows = []
+    for cell in result.cells:
+        if cell.metric != metric:
+            continue
+        name = f"{cell.point[group]} " if group else ""
+        measured = {"mean": cell.measured, "low": cell.ci_low, "high": cell.ci_high}
+        published = {"mean": cell.published, "low": None, "high": None}
+        for label, values in (("measured", measured), ("published", published)):
+            if values["mean"] is not None:
+                rows.append({"axis": cell.point[axis], "group": name + label, **values})
+    kinds = dict.fromkeys(("mean", "low", "high"), pl.Float64)
+    frame = pl.DataFrame(rows, schema_overrides=kinds, infer_schema_length=None)
+    if frame.is_empty():
+        return Section(metric, "No cell has a value.")
+    label = result.study.name(axis)
+    chart = metric_over_axis(
+        frame.rename({"axis": label}), axis=label, metric=metric, group="group", width=FILL
+    )
+    return Section(f"{metric} over {label}", figures=[Figure(metric, chart)])
+
+
+def _small_multiples(result: Reproduction, figure: Mapping[str, Any]) -> Section:
+    """One small chart per point, all with the same axes."""
+    quantity = QUANTITIES[figure["quantity"]]
+    drawn = [outcome for outcome in result.sweep.outcomes if outcome.point.repetition == 0]
+    frames = [getattr(outcome.run, quantity.table) for outcome in drawn]
+    tops = [frame[quantity.column].quantile(0.999) or 0.0 for frame in frames]
+    y_max = max(tops, default=0.0) * quantity.scale
+    charts = []
+    for outcome, frame in zip(drawn, frames, strict=True):
+        title = ", ".join(str(value) for value in outcome.point.axes.values()) or result.study.key
+        chart = over_time(
+            frame, quantity, width=FILL, height=130, points=_SMALL_POINTS, y_max=y_max or None
+        )
+        charts.append(Figure(title, chart))
+    return Section(figure["title"], figures=charts, grid=300)
+
+
+_DRAW = {"heat_map": _heat_maps, "over_axis": _over_axis, "small_multiples": _small_multiples}

@@ -1,0 +1,357 @@
+"""Many experiments at once: spread over threads, kept as they finish, resumed by content."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import html
+import os
+import re
+import threading
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from fairway import store
+from fairway._core import Cancelled, ExperimentError, SimulationError
+from fairway.backends import Backend, Progress
+from fairway.errors import InputError, Interrupted, RunFailed
+from fairway.experiment import Plan, Point
+from fairway.progress import Silent
+from fairway.results import Run, load, read_manifest, write_parquet
+
+#: How often progress is shown and Ctrl-C looked at, in seconds.
+_TICK_S = 0.1
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One finished point of a sweep.
+
+    Attributes:
+        point: What was run.
+        summary: Its summary.
+        directory: Where it is kept, if anywhere.
+        kept: The run itself, if it is in memory.
+    """
+
+    point: Point
+    summary: dict[str, Any]
+    directory: Path | None
+    kept: Run | None = field(default=None, repr=False)
+
+    @property
+    def run(self) -> Run:
+        """The whole run, read from its directory if it is not in memory."""
+        if self.kept is not None:
+            return self.kept
+        assert self.directory is not None
+        return load(self.directory)
+
+
+class Sweep:
+    """The results of a sweep, in the order of the experiment file.
+
+    Attributes:
+        title: The experiment's title.
+        axes: Paths that vary.
+        outcomes: One per point.
+        version: Version of Fairway.
+        directory: Where it is kept, if anywhere.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        axes: Sequence[str],
+        outcomes: Sequence[Outcome],
+        version: str,
+        directory: Path | None = None,
+    ) -> None:
+        self.title = title
+        self.axes = tuple(axes)
+        self.outcomes = tuple(outcomes)
+        self.version = version
+        self.directory = directory
+
+    def __len__(self) -> int:
+        return len(self.outcomes)
+
+    def __repr__(self) -> str:
+        return f"<Sweep {self.title!r}: {len(self)} runs over {', '.join(self.axes) or 'seeds'}>"
+
+    def _repr_html_(self) -> str:
+        from fairway.report import plain_html, sweep_table
+
+        return f"<h3>{html.escape(self.title)}</h3>" + plain_html(sweep_table(self))
+
+    @functools.cached_property
+    def table(self) -> pl.DataFrame:
+        """One row per point: its axes, repetition, seed and metrics."""
+        rows = [
+            {
+                **outcome.point.axes,
+                "repetition": outcome.point.repetition,
+                "seed": outcome.summary["seed"],
+                **outcome.summary["metrics"],
+            }
+            for outcome in self.outcomes
+        ]
+        columns = list(rows[0]) if rows else []
+        return pl.DataFrame(
+            [_column(name, [row.get(name) for row in rows], name in self.axes) for name in columns]
+        )
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Everything as plain data, for JSON."""
+        return {
+            "title": self.title,
+            "axes": list(self.axes),
+            "points": [
+                {
+                    "axes": outcome.point.axes,
+                    "repetition": outcome.point.repetition,
+                    "summary": outcome.summary,
+                }
+                for outcome in self.outcomes
+            ],
+        }
+
+    def save_overview(self, directory: Path, *, report: str | None = None) -> None:
+        """Write what stands above the points; the manifest comes last, when all is there."""
+        self._write_table(directory / "sweep.parquet")
+        store.write_file(directory / "summary.json", store.to_json(self.summary))
+        if report is None:
+            from fairway.report import sweep_report
+
+            report = sweep_report(self)
+        store.write_file(directory / "report.html", report)
+        store.write_file(directory / store.MANIFEST, store.to_json(self._manifest()))
+
+    def _write_table(self, path: Path) -> None:
+        import io
+
+        buffer = io.BytesIO()
+        self.table.write_parquet(buffer, compression="zstd", compression_level=3)
+        store.write_file(path, buffer.getvalue())
+
+    def _manifest(self) -> dict[str, Any]:
+        points = [
+            {
+                "axes": outcome.point.axes,
+                "repetition": outcome.point.repetition,
+                "seed": outcome.summary["seed"],
+                "directory": outcome.directory.name if outcome.directory else None,
+                "content_hash": store.content_hash(
+                    outcome.point.experiment, outcome.summary["backend"], self.version
+                ),
+            }
+            for outcome in self.outcomes
+        ]
+        joined = "\n".join(str(point["content_hash"]) for point in points)
+        return {
+            "title": self.title,
+            "version": self.version,
+            "content_hash": hashlib.sha256(joined.encode()).hexdigest(),
+            "axes": list(self.axes),
+            "points": points,
+        }
+
+
+def _column(name: str, values: list[Any], is_axis: bool) -> pl.Series:
+    if not is_axis:
+        dtype = pl.UInt64 if name == "seed" else pl.UInt32 if name == "repetition" else pl.Float64
+        return pl.Series(name, values, dtype=dtype)
+    kinds = {type(value) for value in values}
+    if kinds <= {int, float}:
+        return pl.Series(name, [float(value) for value in values])
+    if len(kinds) == 1 and kinds <= {str, bool}:
+        return pl.Series(name, values)
+    return pl.Series(name, [str(value) for value in values])
+
+
+def load_sweep(directory: str | Path) -> Sweep:
+    """Read a finished sweep's directory back.
+
+    Raises:
+        InputError: If it is not one.
+    """
+    path = Path(directory)
+    manifest = read_manifest(path)
+    if "points" not in manifest:
+        raise InputError(f"{path}: holds no finished sweep; run it to its end first")
+    outcomes = []
+    for entry in manifest["points"]:
+        place = path / store.POINTS / str(entry["directory"])
+        experiment = read_manifest(place)["experiment"]
+        outcomes.append(
+            Outcome(
+                Point(entry["axes"], entry["repetition"], experiment),
+                store.read_json(place / "summary.json", "summary"),
+                place,
+            )
+        )
+    return Sweep(manifest["title"], manifest["axes"], outcomes, manifest["version"], path)
+
+
+def run_plan(
+    plan: Plan,
+    backend: Backend,
+    *,
+    directory: Path | None = None,
+    threads: int | None = None,
+    progress: Silent | None = None,
+) -> Sweep:
+    """Run every point of a plan.
+
+    Points whose results `directory` already holds (same experiment, version and program) are
+    not run again.
+
+    Args:
+        plan: What to run.
+        backend: What answers.
+        directory: Where each point is kept as soon as it is finished.
+        threads: Runs at the same time; as many as there are cores if not given.
+        progress: Where progress is shown.
+
+    Raises:
+        Interrupted: On Ctrl-C, after the running simulations have stopped.
+        RunFailed: If simulations failed; every other point has been run and kept.
+        InputError: If something cannot be written.
+    """
+    from fairway._core import version
+
+    if directory is not None:
+        store.check_writable(directory, "sweep")
+    crew = _Crew(plan.points, backend, directory, version())
+    outcomes = crew.work(threads or available_cores(), progress or Silent())
+    return Sweep(plan.title, plan.axes, outcomes, version(), directory)
+
+
+def available_cores() -> int:
+    """Cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class _Crew:
+    """Worker threads and what they have in common."""
+
+    def __init__(
+        self, points: Sequence[Point], backend: Backend, directory: Path | None, version: str
+    ) -> None:
+        self._points = points
+        self._backend = backend
+        self._directory = directory
+        self._version = version
+        self._engine = backend.engine()
+        self._stop = threading.Event()
+        self._controls: dict[int, Progress] = {}
+        self._lock = threading.Lock()
+
+    def work(self, threads: int, progress: Silent) -> list[Outcome]:
+        """Run all points and return their outcomes in order."""
+        total = len(self._points)
+        futures: list[Future[Outcome]] = []
+        with progress, ThreadPoolExecutor(max_workers=min(threads, total)) as pool:
+            try:
+                futures = [pool.submit(self._one, index) for index in range(total)]
+                pending = set(futures)
+                while pending:
+                    finished, pending = wait(pending, _TICK_S, FIRST_COMPLETED)
+                    _raise_fatal(finished)
+                    progress.update(total - len(pending), total, self._fraction(futures))
+            except BaseException as error:
+                self._abandon(futures)
+                if isinstance(error, KeyboardInterrupt):
+                    raise Interrupted(self._how_to_go_on(futures)) from None
+                raise
+        failures = [(i, f.exception()) for i, f in enumerate(futures) if f.exception()]
+        if failures:
+            raise RunFailed(self._describe(failures))
+        return [future.result() for future in futures]
+
+    def _one(self, index: int) -> Outcome:
+        point = self._points[index]
+        place = self._place(point)
+        if place is not None:
+            expected = store.content_hash(point.experiment, self._backend.name, self._version)
+            if store.reusable(place, expected, self._engine):
+                summary = store.read_json(place / "summary.json", "summary")
+                return Outcome(point, summary, place)
+        control = self._backend.control()
+        with self._lock:
+            if self._stop.is_set():
+                raise Cancelled
+            self._controls[index] = control
+        run = self._backend.run(point.experiment, control)
+        if place is None:
+            return Outcome(point, run.summary, None, run)
+        run.save(place, report=False, engine=self._engine)
+        return Outcome(point, run.summary, place)
+
+    def _place(self, point: Point) -> Path | None:
+        if self._directory is None:
+            return None
+        digest = store.content_hash(point.experiment, self._backend.name, self._version)
+        return self._directory / store.POINTS / f"{_slug(point)}-{digest[:10]}"
+
+    def _fraction(self, futures: Sequence[Future[Outcome]]) -> float:
+        done = 0.0
+        for index, future in enumerate(futures):
+            if future.done():
+                done += 1
+            elif index in self._controls:
+                done += self._controls[index].fraction
+        return done / len(futures)
+
+    def _abandon(self, futures: Sequence[Future[Outcome]]) -> None:
+        with self._lock:
+            self._stop.set()
+            for control in self._controls.values():
+                control.cancel()
+        for future in futures:
+            future.cancel()
+
+    def _how_to_go_on(self, futures: Sequence[Future[Outcome]]) -> str:
+        finished = sum(f.done() and not f.cancelled() and not f.exception() for f in futures)
+        if self._directory is None:
+            return "stopped; nothing was written"
+        return (
+            f"stopped with {finished} of {len(futures)} runs finished and kept in "
+            f"{self._directory}; give the same command again to go on from there"
+        )
+
+    def _describe(self, failures: Sequence[tuple[int, BaseException | None]]) -> str:
+        lines = [f"{len(failures)} of {len(self._points)} runs failed"]
+        for index, error in failures[:5]:
+            lines.append(f"{_label(self._points[index])}: {error}")
+        if len(failures) > 5:
+            lines.append(f"… and {len(failures) - 5} more")
+        return "\n".join(lines)
+
+
+def _raise_fatal(finished: set[Future[Outcome]]) -> None:
+    """Stop on errors that every further point would meet too, or that are ours."""
+    for future in finished:
+        error = future.exception()
+        if error is not None and not isinstance(error, SimulationError):
+            if isinstance(error, ExperimentError):
+                raise InputError(str(error)) from error
+            raise error
+
+
+def _label(point: Point) -> str:
+    parts = [f"{path} = {value}" for path, value in point.axes.items()]
+    return ", ".join([*parts, f"repetition {point.repetition}"])
+
+
+def _slug(point: Point) -> str:
+    parts = [str(value) for value in point.axes.values()] + [f"r{point.repetition}"]
+    return re.sub(r"[^A-Za-z0-9.+-]+", "_", "-".join(parts))[:60].strip(".")

@@ -1,0 +1,64 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+import math
+
+#: What stands for "there is no value".
+ABSENT = "–"
+
+
+def number(value: float | int | str | None, digits: int = 4) -> str:
+    """A number with that many significant digits, thousands apart, no exponent if avoidable.
+
+    >>> number(0.81354), number(1234567), number(1e-07), number(None), number("bic")
+    ('0.8135', '1,234,567', '1e-07', '–', 'bic')
+    """
+    if value is None:
+        return ABSENT
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not math.isfinite(value):
+        return ABSENT
+    if float(value).is_integer() and abs(value) < 1e15:
+        return f"{int(value):,}"
+    if 1e-4 <= abs(value) < 1e6:
+        places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+        return f"{value:,.{places}f}"
+    return f"{value:.{digits - 1}g}"
+
+
+def decimal(value: float | None, places: int = 3) -> str:
+    """A number with that many decimals, for columns that are compared line by line."""
+    if value is None or not math.isfinite(value):
+        return ABSENT
+    text = f"{value:.{places}f}"
+    return text.lstrip("-") if float(text) == 0 else text
+
+
+def bit_rate(value: float | None) -> str:
+    """A rate in decimal units.
+
+    >>> bit_rate(296.239e6), bit_rate(999), bit_rate(None)
+    ('296.2 Mbit/s', '999 bit/s', '–')
+    """
+    if value is None:
+        return ABSENT
+    for unit, size in (("Tbit/s", 1e12), ("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)):
+        if abs(value) >= size:
+            return f"{number(value / size)} {unit}"
+    return f"{number(value)} bit/s"
+
+
+def milliseconds(value: float | None) -> str:
+    """Seconds, shown in milliseconds."""
+    return ABSENT if value is None else f"{number(value * 1e3)} ms"
+
+
+def interval(low: float | None, high: float | None, places: int = 3) -> str:
+    """A confidence interval."""
+    if low is None or high is None:
+        return ABSENT
+    return f"[{decimal(low, places)}, {decimal(high, places)}]"
