@@ -1,6 +1,6 @@
 # The experiment of examples/pair.toml in ns-2, to compare results and speed with.
 #
-#   ns pair.tcl CC1 CC2 DURATION START2 SAMPLES [INTERVAL] [PACKETS] [PAIRS]
+#   ns pair.tcl CC1 CC2 DURATION START2 SAMPLES [INTERVAL] [PACKETS] [PAIRS] [SEED]
 #
 #   CC1, CC2   a TCP-Linux module: reno bic cubic highspeed htcp scalable; CC2 may be
 #              "none", for one flow alone
@@ -12,6 +12,7 @@
 #              Large: about 400 bytes for every data packet
 #   PAIRS      how many pairs of flows to run; 1 if not given. The window limit and
 #              the bottleneck are those of one pair; more pairs only share it out
+#   SEED       of the sender's random delays (overhead_); 1 if not given
 #
 # The set-up follows the script in the appendix of S. Gelle, "Performance of high-speed
 # TCP Protocols over NS-2 TCP Linux" (Old Dominion University, 2008), restated. Lines of
@@ -34,7 +35,7 @@ proc argument {index otherwise} {
 }
 
 if {[llength $argv] < 5} {
-    puts stderr "usage: ns pair.tcl CC1 CC2 DURATION START2 SAMPLES \[INTERVAL\] \[PACKETS\] \[PAIRS\]"
+    puts stderr "usage: ns pair.tcl CC1 CC2 DURATION START2 SAMPLES \[INTERVAL\] \[PACKETS\] \[PAIRS\] \[SEED\]"
     exit 2
 }
 set cc(0)      [argument 0 bic]
@@ -46,11 +47,12 @@ set samples    [argument 4 -]
 set interval   [argument 5 0.1]
 set packets    [argument 6 -]
 set pairs      [argument 7 1]
+set seed       [argument 8 1]
 
 set segment_bits 8000.0
 
 global defaultRNG
-$defaultRNG seed 9999
+$defaultRNG seed $seed
 
 set ns [new Simulator]
 
