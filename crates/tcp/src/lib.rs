@@ -1,5 +1,22 @@
-//! A sans-I/O TCP endpoint: packets and timer expiries go in, packets and a deadline come out.
+//! A sans-I/O TCP endpoint: segments and timer expiries go in, segments and a deadline come out.
+//!
+//! One stack for everything; a [`Preset`] is a table of switches that makes it behave like a
+//! particular one. Sequence numbers are 32 bits on the wire and 64-bit stream offsets inside.
 
+mod endpoint;
 mod preset;
+mod ranges;
+mod receiver;
+mod rtt;
+mod scoreboard;
+mod segment;
+mod sender;
+mod sequence;
 
+pub use endpoint::{Config, Endpoint, Role, State};
 pub use preset::{DelayedAck, LossDetection, PRESETS, Preset, Recovery, RtoPolicy, Stack};
+pub use ranges::Range;
+pub use receiver::Receiver;
+pub use segment::{Flags, SackBlock, Segment};
+pub use sender::{Sender, SenderCounters};
+pub use sequence::SeqNr;

@@ -95,6 +95,14 @@ pub struct Stack {
     pub slow_start: Option<SlowStart>,
     /// Whether the acknowledgement that ends recovery also grows the window (Linux 6.1 does).
     pub grow_on_exit: bool,
+    /// Whether every acknowledgement restarts the retransmission timer (ns-2.35 `tcp-linux.cc`,
+    /// `time_processing`), not only those of new data (RFC 6298 rule 5.3).
+    pub rto_restart_on_every_ack: bool,
+    /// Explicit congestion notification (RFC 3168), if the other end agrees.
+    pub ecn: bool,
+    /// Which share of the receive buffer is offered as window, as a divisor (Linux
+    /// `tcp_adv_win_scale` 1: half).
+    pub window_divisor: u32,
     /// Reduce the window after an idle period (RFC 5681 section 4.1).
     pub slow_start_after_idle: bool,
 }
@@ -154,6 +162,9 @@ fn rfc5681() -> Stack {
         send_jitter: Duration::ZERO,
         slow_start: None,
         grow_on_exit: false,
+        rto_restart_on_every_ack: false,
+        ecn: false,
+        window_divisor: 1,
         slow_start_after_idle: true,
     }
 }
@@ -181,6 +192,7 @@ fn linux_6_1() -> Stack {
             min_bounds_variance: true,
         },
         grow_on_exit: true,
+        window_divisor: 2,
         ..rfc5681()
     }
 }
@@ -197,7 +209,9 @@ fn ns2_tcp_linux() -> Stack {
         timestamps: true,
         loss_detection: LossDetection::Fack,
         recovery: Recovery::TcpLinux,
-        limited_transmit: false,
+        // Packets in flight exclude the SACKed ones, so new data leaves on the first SACKs.
+        limited_transmit: true,
+        rto_restart_on_every_ack: true,
         // TCPSink/Sack1 acknowledges every packet.
         delayed_ack: DelayedAck::Off,
         // tcl/lib/ns-default.tcl rtxcur_init_, minrto_, maxrto_; tcp-linux.cc sets a 1 ms tick.

@@ -1,1 +1,11 @@
-//! 
+//! What happened in a run: its time series, its summary, and the books that must balance.
+//!
+//! One schema, whichever backend the run came from.
+
+mod series;
+mod summary;
+mod verify;
+
+pub use series::{QueueSeries, Series};
+pub use summary::{FlowSummary, LinkSummary, Metrics, Summary, jain_index};
+pub use verify::{FlowBooks, LinkBooks, StreamCheck, Violation};

@@ -1,0 +1,456 @@
+//! One end of a TCP connection, without input or output.
+//!
+//! The caller hands in segments ([`Endpoint::handle_segment`]) and timer expiries
+//! ([`Endpoint::handle_timeout`]); after each, and after the application wrote or closed, it
+//! takes segments from [`Endpoint::poll_transmit`] until there is none and asks
+//! [`Endpoint::poll_timeout`] when to come back. The application reads everything at once.
+
+use fairway_cc::{CongestionControl, Phase};
+use fairway_units::{Duration, Time};
+
+use crate::Stack;
+use crate::ranges::Range;
+use crate::receiver::Receiver;
+use crate::segment::{Flags, MAX_SACK_BLOCKS, SackBlock, Segment};
+use crate::sender::{AckInfo, Sender, SenderCounters, Transmission};
+use crate::sequence::SeqNr;
+
+/// Retransmissions of a SYN or SYN-ACK before the connection is given up
+/// (Linux `net.ipv4.tcp_syn_retries`).
+const MAX_SYN_RETRIES: u32 = 6;
+
+/// Largest window scale (RFC 7323 section 2.3).
+const MAX_WINDOW_SCALE: u8 = 14;
+
+/// Which end of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// Sends the SYN.
+    Active,
+    /// Waits for it.
+    Passive,
+}
+
+/// Where the connection stands (RFC 9293 section 3.3.2, with the closing states in
+/// [`Endpoint::is_closed`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// Nothing has happened.
+    Closed,
+    /// A SYN is on its way.
+    SynSent,
+    /// Waits for a SYN.
+    Listen,
+    /// A SYN came and was answered.
+    SynReceived,
+    /// Data may flow.
+    Established,
+    /// The handshake failed: no answer to any SYN.
+    Failed,
+}
+
+/// What an endpoint is made from.
+pub struct Config {
+    /// Number of the connection in the run, written into each segment.
+    pub connection: u32,
+    /// Which end.
+    pub role: Role,
+    /// Its switches.
+    pub stack: Stack,
+    /// Congestion control of its sending half.
+    pub cc: Box<dyn CongestionControl>,
+    /// Initial sequence number.
+    pub isn: u32,
+    /// Offset of its timestamp clock.
+    pub timestamp_offset: u32,
+}
+
+/// One end of a TCP connection.
+pub struct Endpoint {
+    connection: u32,
+    role: Role,
+    stack: Stack,
+    state: State,
+    sender: Sender,
+    receiver: Receiver,
+    isn: u32,
+    peer_isn: u32,
+    timestamp_offset: u32,
+    /// Options that both ends offered; until the handshake, those this end offers.
+    sack: bool,
+    timestamps: bool,
+    ecn: bool,
+    window_shift: u8,
+    peer_window_shift: u8,
+    ts_recent: u32,
+    last_ack_sent: u64,
+    handshake_due: bool,
+    handshake_deadline: Time,
+    handshake_tries: u32,
+    handshake_sent_at: Time,
+    /// Congestion was marked and the peer has not said yet that it reduced (RFC 3168 6.1.3).
+    echo_congestion: bool,
+}
+
+impl Endpoint {
+    /// An endpoint that has not begun.
+    pub fn new(config: Config) -> Self {
+        let Config { connection, role, stack, cc, isn, timestamp_offset } = config;
+        Endpoint {
+            connection,
+            role,
+            state: match role {
+                Role::Active => State::Closed,
+                Role::Passive => State::Listen,
+            },
+            sender: Sender::new(stack.clone(), cc),
+            receiver: Receiver::new(stack.delayed_ack, stack.mss),
+            isn,
+            peer_isn: 0,
+            timestamp_offset,
+            sack: stack.sack,
+            timestamps: stack.timestamps,
+            ecn: stack.ecn,
+            window_shift: if stack.window_scaling { window_shift(offered_window(&stack)) } else { 0 },
+            peer_window_shift: 0,
+            stack,
+            ts_recent: 0,
+            last_ack_sent: 0,
+            handshake_due: false,
+            handshake_deadline: Time::NEVER,
+            handshake_tries: 0,
+            handshake_sent_at: Time::ZERO,
+            echo_congestion: false,
+        }
+    }
+
+    /// Open the connection.
+    pub fn connect(&mut self) {
+        debug_assert_eq!((self.role, self.state), (Role::Active, State::Closed));
+        self.state = State::SynSent;
+        self.handshake_due = true;
+    }
+
+    /// The application wrote `bytes` more; an endless source writes `u64::MAX` once.
+    pub fn write(&mut self, bytes: u64) {
+        self.sender.write(bytes);
+        self.sender.begin_burst();
+    }
+
+    /// The application will write no more.
+    pub fn close(&mut self) {
+        self.sender.close();
+        self.sender.begin_burst();
+    }
+
+    /// The sending half, to look at.
+    pub fn sender(&self) -> &Sender {
+        &self.sender
+    }
+
+    /// The receiving half, to look at.
+    pub fn receiver(&self) -> &Receiver {
+        &self.receiver
+    }
+
+    /// Where the connection stands.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Whether both directions are closed and acknowledged.
+    pub fn is_closed(&self) -> bool {
+        self.sender.is_finished() && self.receiver.is_finished()
+    }
+
+    /// What the sending half did so far.
+    pub fn counters(&self) -> SenderCounters {
+        self.sender.counters()
+    }
+
+    /// What the sending half is doing about loss.
+    pub fn phase(&self) -> Phase {
+        self.sender.phase()
+    }
+
+    /// A segment arrived.
+    pub fn handle_segment(&mut self, segment: &Segment, now: Time) {
+        match self.state {
+            State::Listen if segment.flags.has(Flags::SYN) => self.accept(segment),
+            State::SynSent if segment.flags.has(Flags::SYN.with(Flags::ACK)) => {
+                self.establish_active(segment, now);
+            }
+            State::SynReceived if segment.flags.has(Flags::ACK) && !segment.flags.has(Flags::SYN) => {
+                self.establish_passive(segment, now);
+                self.handle_established(segment, now);
+            }
+            // A SYN again: the answer was lost.
+            State::SynReceived if segment.flags.has(Flags::SYN) => self.handshake_due = true,
+            State::Established if segment.flags.has(Flags::SYN) => self.receiver.acknowledge_now(),
+            State::Established => self.handle_established(segment, now),
+            _ => {}
+        }
+        self.sender.begin_burst();
+    }
+
+    /// A timer may have expired.
+    pub fn handle_timeout(&mut self, now: Time) {
+        if now >= self.handshake_deadline {
+            self.retry_handshake(now);
+        }
+        if self.state == State::Established {
+            self.receiver.handle_timeout(now);
+            if now >= self.sender.deadline() {
+                self.sender.handle_timeout(now);
+                self.sender.begin_burst();
+            }
+        }
+    }
+
+    /// The next segment to send, if any.
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
+        if self.handshake_due {
+            self.handshake_due = false;
+            return Some(self.handshake_segment(now));
+        }
+        if self.state != State::Established {
+            return None;
+        }
+        if let Some(transmission) = self.sender.poll_transmit(now) {
+            return Some(self.data_segment(transmission, now));
+        }
+        if !self.receiver.ack_is_due() {
+            return None;
+        }
+        let acknowledgement = self.header(now);
+        Some(self.sent(acknowledgement))
+    }
+
+    /// When [`Self::handle_timeout`] has to be called at the latest.
+    pub fn poll_timeout(&self) -> Time {
+        self.handshake_deadline.min(self.sender.deadline()).min(self.receiver.ack_deadline())
+    }
+
+    fn accept(&mut self, syn: &Segment) {
+        self.take_options(syn);
+        self.state = State::SynReceived;
+        self.handshake_due = true;
+    }
+
+    fn establish_active(&mut self, syn_ack: &Segment, now: Time) {
+        if syn_ack.ack != SeqNr::of(self.isn, 0) {
+            return;
+        }
+        self.take_options(syn_ack);
+        self.establish(syn_ack, 0, now);
+        self.receiver.acknowledge_now();
+    }
+
+    fn establish_passive(&mut self, ack: &Segment, now: Time) {
+        self.establish(ack, self.peer_window_shift, now);
+    }
+
+    fn establish(&mut self, segment: &Segment, shift: u8, now: Time) {
+        self.state = State::Established;
+        self.handshake_deadline = Time::NEVER;
+        let right_edge = u64::from(segment.window) << shift;
+        self.sender.negotiate(self.sack, self.timestamps, self.ecn, right_edge);
+        self.receiver.negotiate(self.sack, self.timestamps);
+        if self.handshake_tries == 1 {
+            self.sender.sample_rtt(now.since(self.handshake_sent_at));
+        }
+    }
+
+    fn take_options(&mut self, syn: &Segment) {
+        self.peer_isn = syn.seq.0;
+        self.ts_recent = syn.ts_value;
+        self.sack &= syn.flags.has(Flags::SACK_PERMITTED);
+        self.timestamps &= syn.flags.has(Flags::TIMESTAMP);
+        // RFC 3168 section 6.1.1: ECE and CWR on a SYN ask for ECN, ECE on its answer agrees.
+        self.ecn &= syn.flags.has(Flags::ECE);
+        if syn.flags.has(Flags::WINDOW_SCALE) && self.stack.window_scaling {
+            self.peer_window_shift = syn.window_scale.min(MAX_WINDOW_SCALE);
+        } else {
+            self.peer_window_shift = 0;
+            self.window_shift = 0;
+        }
+    }
+
+    fn retry_handshake(&mut self, now: Time) {
+        if self.handshake_tries > MAX_SYN_RETRIES {
+            self.state = State::Failed;
+            self.handshake_deadline = Time::NEVER;
+        } else {
+            self.handshake_due = true;
+            self.handshake_deadline = now;
+        }
+    }
+
+    fn handle_established(&mut self, segment: &Segment, now: Time) {
+        let payload = u64::from(segment.payload_bytes);
+        let fin = segment.flags.has(Flags::FIN);
+        let carries = payload + u64::from(fin);
+        if carries > 0 {
+            self.receive_data(segment, carries, fin, now);
+        }
+        if segment.flags.has(Flags::ACK) {
+            self.receive_ack(segment, carries == 0, now);
+        }
+    }
+
+    fn receive_data(&mut self, segment: &Segment, carries: u64, fin: bool, now: Time) {
+        let Some(start) = segment.seq.offset(self.peer_isn, self.receiver.rcv_nxt()) else {
+            self.receiver.acknowledge_now();
+            return;
+        };
+        if self.timestamps && start <= self.last_ack_sent {
+            // RFC 7323 section 4.3: echo the segment that advances the last acknowledgement.
+            self.ts_recent = segment.ts_value;
+        }
+        if self.ecn {
+            if segment.flags.has(Flags::CWR) {
+                self.echo_congestion = false;
+            }
+            self.echo_congestion |= segment.flags.has(Flags::CE);
+        }
+        let offered = offered_window(&self.stack);
+        if start + carries > self.receiver.rcv_nxt() + offered.max(u64::from(self.stack.mss)) {
+            // Beyond the window (RFC 9293 section 3.10.7.4).
+            self.receiver.acknowledge_now();
+            return;
+        }
+        self.receiver.receive(Range { start, end: start + carries }, fin, now);
+    }
+
+    fn receive_ack(&mut self, segment: &Segment, pure: bool, now: Time) {
+        let una = self.sender.una();
+        let Some(ack) = segment.ack.offset(self.isn, una) else { return };
+        let mut sack = [Range { start: 0, end: 0 }; MAX_SACK_BLOCKS];
+        let mut count = 0;
+        for block in segment.sack_blocks() {
+            let ends = (block.left.offset(self.isn, una), block.right.offset(self.isn, una));
+            if let (Some(start), Some(end)) = ends
+                && start < end
+            {
+                sack[count] = Range { start, end };
+                count += 1;
+            }
+        }
+        let timestamp_age = self.timestamps.then(|| {
+            let millis = self.timestamp(now).wrapping_sub(segment.ts_echo);
+            Duration::from_millis(u64::from(millis).max(1))
+        });
+        let info = AckInfo {
+            ack,
+            right_edge: ack + (u64::from(segment.window) << self.peer_window_shift),
+            sack: &sack[..count],
+            pure,
+            ece: self.ecn && segment.flags.has(Flags::ECE),
+            timestamp_age,
+        };
+        self.sender.handle_ack(&info, now);
+    }
+
+    fn handshake_segment(&mut self, now: Time) -> Segment {
+        self.handshake_tries += 1;
+        self.handshake_sent_at = now;
+        // RFC 6298 section 2.1 and rule 5.5: the initial timeout, doubled each time.
+        let wait = self.stack.rto.initial.saturating_mul(1 << (self.handshake_tries - 1).min(16));
+        self.handshake_deadline = now + wait;
+        let answer = self.role == Role::Passive;
+        let scale = self.stack.window_scaling && (!answer || self.window_shift > 0);
+        let ask_ecn = Flags::ECE.with_if(!answer, Flags::CWR);
+        let flags = Flags::SYN
+            .with_if(answer, Flags::ACK)
+            .with_if(self.sack, Flags::SACK_PERMITTED)
+            .with_if(self.timestamps, Flags::TIMESTAMP)
+            .with_if(scale, Flags::WINDOW_SCALE)
+            .with_if(self.ecn, ask_ecn);
+        Segment {
+            sent_at: now,
+            connection: self.connection,
+            forward: !answer,
+            seq: SeqNr(self.isn),
+            ack: if answer { SeqNr::of(self.peer_isn, 0) } else { SeqNr(0) },
+            flags,
+            // RFC 7323 section 2.2: the window of a SYN is not scaled.
+            window: u16::try_from(offered_window(&self.stack)).unwrap_or(u16::MAX),
+            window_scale: self.window_shift,
+            mss: u16::try_from(self.stack.mss).unwrap_or(u16::MAX),
+            ts_value: self.timestamp(now),
+            ts_echo: if answer { self.ts_recent } else { 0 },
+            ..Segment::default()
+        }
+    }
+
+    fn data_segment(&mut self, transmission: Transmission, now: Time) -> Segment {
+        let Transmission { range, fin, cwr, retransmission } = transmission;
+        let mut segment = self.header(now);
+        segment.seq = SeqNr::of(self.isn, range.start);
+        segment.payload_offset = range.start;
+        segment.payload_bytes = (range.len() - u64::from(fin)) as u32;
+        segment.flags = segment
+            .flags
+            .with_if(fin, Flags::FIN)
+            .with_if(cwr, Flags::CWR)
+            // RFC 3168 section 6.1.5: retransmissions may not be marked.
+            .with_if(self.ecn && !retransmission, Flags::ECT);
+        self.sent(segment)
+    }
+
+    /// Acknowledgement number, window and timestamps: what every established segment carries.
+    fn header(&self, now: Time) -> Segment {
+        let rcv_nxt = self.receiver.rcv_nxt();
+        let window = (offered_window(&self.stack) >> self.window_shift).min(u64::from(u16::MAX));
+        let mut segment = Segment {
+            sent_at: now,
+            connection: self.connection,
+            forward: self.role == Role::Active,
+            seq: SeqNr::of(self.isn, self.sender.snd_nxt()),
+            ack: SeqNr::of(self.peer_isn, rcv_nxt),
+            flags: Flags::ACK
+                .with_if(self.timestamps, Flags::TIMESTAMP)
+                .with_if(self.echo_congestion, Flags::ECE),
+            window: window as u16,
+            ..Segment::default()
+        };
+        if self.timestamps {
+            segment.ts_value = self.timestamp(now);
+            segment.ts_echo = self.ts_recent;
+        }
+        for (block, range) in segment.sack.iter_mut().zip(self.receiver.sack_ranges()) {
+            *block = SackBlock {
+                left: SeqNr::of(self.peer_isn, range.start),
+                right: SeqNr::of(self.peer_isn, range.end),
+            };
+            segment.sack_count += 1;
+        }
+        segment
+    }
+
+    fn sent(&mut self, segment: Segment) -> Segment {
+        self.last_ack_sent = self.receiver.rcv_nxt();
+        self.receiver.acknowledged();
+        segment
+    }
+
+    /// The timestamp clock: milliseconds (RFC 7323 section 5.4).
+    fn timestamp(&self, now: Time) -> u32 {
+        (now.as_millis() as u32).wrapping_add(self.timestamp_offset)
+    }
+}
+
+fn offered_window(stack: &Stack) -> u64 {
+    let limit = if stack.window_scaling {
+        u64::from(u16::MAX) << MAX_WINDOW_SCALE
+    } else {
+        u64::from(u16::MAX)
+    };
+    (stack.receive_buffer / u64::from(stack.window_divisor.max(1))).min(limit)
+}
+
+/// Smallest shift with which the window fits 16 bits.
+fn window_shift(window: u64) -> u8 {
+    let bits = 64 - window.leading_zeros() as u8;
+    bits.saturating_sub(16).min(MAX_WINDOW_SCALE)
+}

@@ -1,0 +1,439 @@
+//! What was sent and what became of it: acknowledged, SACKed, lost, retransmitted.
+//!
+//! One entry a segment, oldest first. Every operation costs what it newly learns (and a binary
+//! search), never the window; only a timeout, and the end of TCP-Linux's recovery, walk over
+//! everything outstanding.
+
+use std::collections::VecDeque;
+
+use fairway_units::Time;
+
+use crate::LossDetection;
+use crate::ranges::{Range, RangeSet};
+
+const SACKED: u8 = 1;
+const LOST: u8 = 1 << 1;
+/// A retransmission of it is outstanding.
+const RETRANSMITTED: u8 = 1 << 2;
+/// It was retransmitted at least once: no unambiguous round-trip time (Karn's rule).
+const EVER_RETRANSMITTED: u8 = 1 << 3;
+
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    end: u64,
+    sent_at: Time,
+    /// Number of its last retransmission, counted over the connection.
+    retransmission: u32,
+    state: u8,
+}
+
+impl Sent {
+    fn is(self, state: u8) -> bool {
+        self.state & state != 0
+    }
+}
+
+/// An outstanding retransmission, in the order they were sent.
+#[derive(Clone, Copy, Debug)]
+struct Retransmission {
+    /// Absolute index of the segment.
+    index: u64,
+    /// Next new byte when it was sent: data beyond this was sent later.
+    snd_nxt: u64,
+    number: u32,
+}
+
+/// What one acknowledgement newly told the sender.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct News {
+    /// Bytes acknowledged cumulatively.
+    pub acked: u64,
+    /// Bytes that reached the receiver: acknowledged and not SACKed before, or newly SACKed.
+    pub delivered: u64,
+    /// When the earliest newly delivered segment that was sent only once was sent.
+    pub earliest_sent: Option<Time>,
+    /// When the latest such segment was sent.
+    pub latest_sent: Option<Time>,
+    /// Whether a segment was newly marked lost, or a retransmission found lost again.
+    pub lost: bool,
+}
+
+impl News {
+    fn saw(&mut self, sent: Sent) {
+        if !sent.is(EVER_RETRANSMITTED) {
+            self.earliest_sent = Some(self.earliest_sent.map_or(sent.sent_at, |t| t.min(sent.sent_at)));
+            self.latest_sent = Some(self.latest_sent.map_or(sent.sent_at, |t| t.max(sent.sent_at)));
+        }
+    }
+}
+
+/// A segment to be sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// Absolute index, for [`Scoreboard::retransmitted`].
+    pub index: u64,
+    /// Its bytes.
+    pub range: Range,
+}
+
+/// The scoreboard.
+#[derive(Clone, Debug)]
+pub struct Scoreboard {
+    detection: LossDetection,
+    reordering: u32,
+    mss: u64,
+    sent: VecDeque<Sent>,
+    /// Absolute index of the first entry: how many have left the front.
+    first: u64,
+    /// First unacknowledged byte.
+    una: u64,
+    sacked: RangeSet,
+    /// Segments that duplicate acknowledgements say have left, on connections without SACK.
+    duplicates: u64,
+    /// Bytes believed to be in the network (RFC 6675 pipe).
+    pipe: u64,
+    /// Absolute index from which segments have not been examined for loss yet.
+    examined: u64,
+    /// Absolute index from which there may be a lost segment not retransmitted.
+    next_lost: u64,
+    /// Segments whose retransmission was found lost, oldest first: these go before `next_lost`.
+    lost_again: VecDeque<u64>,
+    retransmissions: VecDeque<Retransmission>,
+    retransmission_count: u32,
+    /// Highest number of a retransmission that was acknowledged.
+    acked_retransmission: u32,
+}
+
+impl Scoreboard {
+    /// Nothing sent yet.
+    pub fn new(detection: LossDetection, reordering: u32, mss: u32) -> Self {
+        Scoreboard {
+            detection,
+            reordering,
+            mss: u64::from(mss),
+            sent: VecDeque::new(),
+            first: 0,
+            una: 0,
+            sacked: RangeSet::default(),
+            duplicates: 0,
+            pipe: 0,
+            examined: 0,
+            next_lost: 0,
+            lost_again: VecDeque::new(),
+            retransmissions: VecDeque::new(),
+            retransmission_count: 0,
+            acked_retransmission: 0,
+        }
+    }
+
+    /// First unacknowledged byte.
+    pub fn una(&self) -> u64 {
+        self.una
+    }
+
+    /// Whether nothing is outstanding.
+    pub fn is_empty(&self) -> bool {
+        self.sent.is_empty()
+    }
+
+    /// Bytes believed to be in the network.
+    pub fn pipe(&self) -> u64 {
+        self.pipe
+    }
+
+    /// Whether anything above `una` is known to have arrived.
+    pub fn has_holes(&self) -> bool {
+        !self.sacked.is_empty() || self.duplicates > 0
+    }
+
+    /// New data up to `end` was sent.
+    pub fn sent(&mut self, end: u64, now: Time) {
+        let start = self.sent.back().map_or(self.una, |last| last.end);
+        debug_assert!(end > start);
+        self.pipe += end - start;
+        self.sent.push_back(Sent { end, sent_at: now, retransmission: 0, state: 0 });
+    }
+
+    /// `segment` was retransmitted while `snd_nxt` was the next new byte.
+    pub fn retransmitted(&mut self, segment: Lost, snd_nxt: u64, now: Time) {
+        if self.lost_again.front() == Some(&segment.index) {
+            self.lost_again.pop_front();
+        }
+        self.retransmission_count += 1;
+        let number = self.retransmission_count;
+        let entry = self.entry(segment.index);
+        entry.state |= RETRANSMITTED | EVER_RETRANSMITTED;
+        entry.sent_at = now;
+        entry.retransmission = number;
+        self.pipe += segment.range.len();
+        self.retransmissions.push_back(Retransmission { index: segment.index, snd_nxt, number });
+    }
+
+    /// Everything below `ack` was acknowledged.
+    pub fn acknowledge(&mut self, ack: u64, news: &mut News) {
+        news.acked += ack - self.una;
+        let mut segments = 0;
+        let mut left_pipe = 0;
+        while let Some(&front) = self.sent.front() {
+            let len = front.end.min(ack) - self.una;
+            if len == 0 {
+                break;
+            }
+            if !front.is(SACKED) {
+                news.delivered += len;
+                left_pipe += if front.is(LOST) { 0 } else { len };
+                left_pipe += if front.is(RETRANSMITTED) { len } else { 0 };
+            }
+            self.una += len;
+            if front.end > ack {
+                break;
+            }
+            if !front.is(SACKED) {
+                news.saw(front);
+                self.acked_retransmission = self.acked_retransmission.max(front.retransmission);
+            }
+            self.sent.pop_front();
+            self.first += 1;
+            segments += 1;
+        }
+        self.examined = self.examined.max(self.first);
+        self.next_lost = self.next_lost.max(self.first);
+        if !self.sacked.is_empty() {
+            self.sacked.remove_below(ack);
+        }
+        if self.duplicates > 0 {
+            // The hole's own segment was never counted as a duplicate (Linux
+            // `tcp_remove_reno_sacks`).
+            let arrived_before = self.duplicates.min(segments - u64::from(segments > 0));
+            self.duplicates -= arrived_before;
+            self.pipe += arrived_before * self.mss;
+        }
+        self.pipe = self.pipe.saturating_sub(left_pipe);
+    }
+
+    /// The receiver holds `block`, above `una`.
+    pub fn sack(&mut self, block: Range, news: &mut News) {
+        let Some(aligned) = self.align(block) else { return };
+        if self.sacked.covers(aligned) {
+            return;
+        }
+        let mut sacked = std::mem::take(&mut self.sacked);
+        sacked.insert(aligned, |gap| self.mark_sacked(gap, news));
+        self.sacked = sacked;
+    }
+
+    /// A duplicate acknowledgement came on a connection without SACK: some segment arrived.
+    pub fn duplicate(&mut self) {
+        if self.duplicates + 1 < self.sent.len() as u64 {
+            self.duplicates += 1;
+            self.pipe = self.pipe.saturating_sub(self.mss);
+        }
+    }
+
+    /// Mark what the scoreboard by now says is lost.
+    pub fn detect_losses(&mut self, news: &mut News) {
+        if let Some(boundary) = self.loss_boundary() {
+            while self.examined < boundary {
+                let index = self.examined;
+                self.examined += 1;
+                news.lost |= self.mark_lost(index);
+            }
+        }
+        if self.detection == LossDetection::Fack {
+            self.detect_lost_retransmissions(news);
+        }
+    }
+
+    /// The first outstanding segment is lost: the duplicate-acknowledgement threshold was
+    /// reached, or a partial acknowledgement came, on a connection without SACK.
+    pub fn mark_head_lost(&mut self) -> bool {
+        !self.sent.is_empty() && self.mark_lost(self.first)
+    }
+
+    /// Duplicate acknowledgements counted.
+    pub fn duplicates(&self) -> u64 {
+        self.duplicates
+    }
+
+    /// The retransmission timer expired: everything that is not SACKed is lost.
+    pub fn mark_all_lost(&mut self) {
+        for entry in &mut self.sent {
+            if !entry.is(SACKED) {
+                entry.state = (entry.state | LOST) & !RETRANSMITTED;
+            }
+        }
+        self.pipe = 0;
+        self.duplicates = 0;
+        self.next_lost = self.first;
+        self.examined = self.first + self.sent.len() as u64;
+        self.lost_again.clear();
+        self.retransmissions.clear();
+    }
+
+    /// Forget what is SACKed and lost: everything outstanding counts as in the network again
+    /// (ns-2.35 `tcp/scoreboard1.cc`, `ClearScoreBoard`).
+    pub fn forget_sacks(&mut self) {
+        for entry in &mut self.sent {
+            entry.state &= EVER_RETRANSMITTED;
+        }
+        self.pipe = self.sent.back().map_or(0, |last| last.end - self.una);
+        self.sacked.clear();
+        self.examined = self.first;
+        self.next_lost = self.first;
+        self.lost_again.clear();
+        self.retransmissions.clear();
+    }
+
+    /// The next segment to retransmit: one whose retransmission was lost, or else the lowest lost.
+    pub fn next_lost(&mut self) -> Option<Lost> {
+        while let Some(&index) = self.lost_again.front() {
+            if index >= self.first && self.is_waiting(index) {
+                return Some(Lost { index, range: self.range(index) });
+            }
+            self.lost_again.pop_front();
+        }
+        while self.next_lost < self.examined {
+            if self.is_waiting(self.next_lost) {
+                return Some(Lost { index: self.next_lost, range: self.range(self.next_lost) });
+            }
+            self.next_lost += 1;
+        }
+        None
+    }
+
+    /// RFC 6675 NextSeg rule 3: the lowest segment that is neither SACKed nor lost nor
+    /// retransmitted, below the highest SACKed one.
+    pub fn next_unsacked(&self) -> Option<Lost> {
+        let highest = self.sacked.last()?.start;
+        let mut index = self.examined;
+        while index < self.first + self.sent.len() as u64 {
+            let range = self.range(index);
+            if range.start >= highest {
+                return None;
+            }
+            if !self.sent[(index - self.first) as usize].is(SACKED | RETRANSMITTED | LOST) {
+                return Some(Lost { index, range });
+            }
+            index += 1;
+        }
+        None
+    }
+
+    fn entry(&mut self, index: u64) -> &mut Sent {
+        &mut self.sent[(index - self.first) as usize]
+    }
+
+    fn range(&self, index: u64) -> Range {
+        let at = (index - self.first) as usize;
+        let start = if at == 0 { self.una } else { self.sent[at - 1].end };
+        Range { start, end: self.sent[at].end }
+    }
+
+    fn is_waiting(&self, index: u64) -> bool {
+        let entry = self.sent[(index - self.first) as usize];
+        entry.is(LOST) && !entry.is(SACKED | RETRANSMITTED)
+    }
+
+    /// The part of `block` that consists of whole outstanding segments.
+    fn align(&self, block: Range) -> Option<Range> {
+        if block.end <= self.una || block.start >= block.end {
+            return None;
+        }
+        let start = block.start.max(self.una);
+        let start = if start == self.una {
+            start
+        } else {
+            // First segment boundary at or above the start.
+            let at = self.sent.partition_point(|s| s.end < start);
+            self.sent.get(at)?.end
+        };
+        let behind = self.sent.partition_point(|s| s.end <= block.end);
+        let end = self.sent.get(behind.checked_sub(1)?)?.end;
+        (start < end).then_some(Range { start, end })
+    }
+
+    /// Mark the segments of `gap`, which are whole and not SACKed.
+    fn mark_sacked(&mut self, gap: Range, news: &mut News) {
+        let mut at = self.sent.partition_point(|s| s.end <= gap.start);
+        let mut start = gap.start;
+        while start < gap.end {
+            let entry = &mut self.sent[at];
+            let len = entry.end - start;
+            let before = *entry;
+            entry.state |= SACKED;
+            start = entry.end;
+            at += 1;
+            if !before.is(LOST) {
+                self.pipe -= len;
+            }
+            if before.is(RETRANSMITTED) {
+                self.pipe -= len;
+                self.acked_retransmission = self.acked_retransmission.max(before.retransmission);
+            }
+            news.delivered += len;
+            news.saw(before);
+        }
+    }
+
+    /// Absolute index below which every segment that is not SACKed is lost.
+    fn loss_boundary(&self) -> Option<u64> {
+        let highest = self.sacked.last()?;
+        match self.detection {
+            LossDetection::Fack => {
+                // Packets up to highest − (reordering + 1) are lost.
+                let behind = self.sent.partition_point(|s| s.end <= highest.end) as u64;
+                (self.first + behind).checked_sub(u64::from(self.reordering) + 1)
+            }
+            LossDetection::Rfc6675 => {
+                let enough = u64::from(self.reordering.saturating_sub(1)) * self.mss;
+                let mut bytes = 0;
+                for (count, range) in self.sacked.descending().enumerate() {
+                    bytes += range.len();
+                    if bytes > enough || count as u32 + 1 >= self.reordering {
+                        let below = self.sent.partition_point(|s| s.end <= range.start);
+                        return Some(self.first + below as u64);
+                    }
+                }
+                None
+            }
+        }
+    }
+
+    fn mark_lost(&mut self, index: u64) -> bool {
+        let len = self.range(index).len();
+        let entry = self.entry(index);
+        if entry.is(SACKED | LOST) {
+            return false;
+        }
+        entry.state |= LOST;
+        self.pipe = self.pipe.saturating_sub(len);
+        self.examined = self.examined.max(index + 1);
+        true
+    }
+
+    fn detect_lost_retransmissions(&mut self, news: &mut News) {
+        let Some(highest) = self.sacked.last() else { return };
+        while let Some(oldest) = self.retransmissions.front().copied() {
+            let current = oldest.index >= self.first && {
+                let entry = *self.entry(oldest.index);
+                entry.is(RETRANSMITTED)
+                    && !entry.is(SACKED)
+                    && entry.retransmission == oldest.number
+            };
+            if current {
+                let later_data_arrived = oldest.snd_nxt < highest.end;
+                let later_retransmission_arrived =
+                    oldest.number + self.reordering + 1 < self.acked_retransmission;
+                if !later_data_arrived && !later_retransmission_arrived {
+                    return;
+                }
+                let len = self.range(oldest.index).len();
+                self.entry(oldest.index).state &= !RETRANSMITTED;
+                self.pipe -= len;
+                self.lost_again.push_back(oldest.index);
+                news.lost = true;
+            }
+            self.retransmissions.pop_front();
+        }
+    }
+}

@@ -1,0 +1,546 @@
+//! The sending half: what may leave, what has to leave again, and when to give up waiting.
+
+use fairway_cc::{Ack, CongestionControl, Flow, Phase, Signal};
+use fairway_units::{Duration, Time};
+
+use crate::ranges::Range;
+use crate::rtt::RttEstimator;
+use crate::scoreboard::{Lost, News, Scoreboard};
+use crate::{Recovery, Stack};
+
+/// Segments beyond flight that TCP-Linux allows when recovery ends
+/// (ns-2.35 `tcp/linux/ns-linux-param.c`, `tcp_max_burst`; Linux 2.6 `tcp_max_burst`).
+const EXIT_BURST_SEGMENTS: u64 = 3;
+
+/// A stretch of the stream to put on the wire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Transmission {
+    /// Which bytes; the last offset is the FIN if `fin`.
+    pub range: Range,
+    /// Whether it ends with the FIN.
+    pub fin: bool,
+    /// Whether it was sent before.
+    pub retransmission: bool,
+    /// Whether it carries the sign that the window was reduced (RFC 3168).
+    pub cwr: bool,
+}
+
+/// What the sender did so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderCounters {
+    /// Data segments sent, retransmissions included.
+    pub segments: u64,
+    /// Retransmitted segments.
+    pub retransmissions: u64,
+    /// Reductions of the window by loss or congestion mark, timeouts not counted.
+    pub reductions: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+}
+
+/// What an arriving acknowledgement says, in stream offsets.
+#[derive(Clone, Debug)]
+pub struct AckInfo<'a> {
+    /// Cumulative acknowledgement.
+    pub ack: u64,
+    /// First offset that the receiver's window does not allow.
+    pub right_edge: u64,
+    /// Selective acknowledgements.
+    pub sack: &'a [Range],
+    /// Whether the segment carries no data, SYN or FIN.
+    pub pure: bool,
+    /// Echo of a congestion mark.
+    pub ece: bool,
+    /// Age of the echoed timestamp, if the option is in use.
+    pub timestamp_age: Option<Duration>,
+}
+
+/// The sending half of a connection.
+pub struct Sender {
+    stack: Stack,
+    cc: Box<dyn CongestionControl>,
+    board: Scoreboard,
+    rtt: RttEstimator,
+    snd_nxt: u64,
+    /// End of what the application has written.
+    stream_end: u64,
+    closed: bool,
+    right_edge: u64,
+    phase: Phase,
+    /// The episode ends when this offset is acknowledged (RFC 6582 `recover`).
+    recover: u64,
+    /// TCP-Linux only: segments in flight allowed while the window is being reduced.
+    halving_flight: u64,
+    /// The first retransmission of an episode leaves whatever the window says (RFC 6675 step 4.3).
+    retransmit_first: bool,
+    /// RFC 6675 NextSeg rules 3 and 4 may send once more in this episode.
+    rescue_allowed: bool,
+    cwr_pending: bool,
+    rto_deadline: Time,
+    burst_left: u32,
+    last_sent: Time,
+    delivered: u64,
+    counters: SenderCounters,
+}
+
+impl Sender {
+    /// Nothing sent, nothing written; `right_edge` comes with the handshake.
+    pub fn new(stack: Stack, cc: Box<dyn CongestionControl>) -> Self {
+        Sender {
+            board: Scoreboard::new(stack.loss_detection, stack.reordering, stack.mss),
+            rtt: RttEstimator::new(stack.rto),
+            cc,
+            stack,
+            snd_nxt: 0,
+            stream_end: 0,
+            closed: false,
+            right_edge: 0,
+            phase: Phase::Open,
+            recover: 0,
+            halving_flight: 0,
+            retransmit_first: false,
+            rescue_allowed: false,
+            cwr_pending: false,
+            rto_deadline: Time::NEVER,
+            burst_left: 0,
+            last_sent: Time::ZERO,
+            delivered: 0,
+            counters: SenderCounters::default(),
+        }
+    }
+
+    /// What was negotiated in the handshake, and the first window.
+    pub fn negotiate(&mut self, sack: bool, timestamps: bool, ecn: bool, right_edge: u64) {
+        self.stack.sack = sack;
+        self.stack.timestamps = timestamps;
+        self.stack.ecn = ecn;
+        self.right_edge = right_edge;
+    }
+
+    /// The application wrote `bytes` more.
+    pub fn write(&mut self, bytes: u64) {
+        debug_assert!(!self.closed);
+        self.stream_end = self.stream_end.saturating_add(bytes);
+    }
+
+    /// The application will write no more.
+    pub fn close(&mut self) {
+        self.closed = true;
+    }
+
+    /// The handshake measured a round-trip time.
+    pub fn sample_rtt(&mut self, rtt: Duration) {
+        self.rtt.sample(rtt);
+    }
+
+    /// Whether everything, the FIN included, was acknowledged.
+    pub fn is_finished(&self) -> bool {
+        self.closed && self.board.una() > self.stream_end
+    }
+
+    /// Congestion window in bytes.
+    pub fn cwnd(&self) -> u64 {
+        self.cc.cwnd()
+    }
+
+    /// Slow-start threshold in bytes, `u64::MAX` while infinite.
+    pub fn ssthresh(&self) -> u64 {
+        self.cc.ssthresh()
+    }
+
+    /// Bytes believed to be in the network.
+    pub fn flight_size(&self) -> u64 {
+        self.board.pipe()
+    }
+
+    /// First offset that the peer's window does not allow.
+    pub fn right_edge(&self) -> u64 {
+        self.right_edge
+    }
+
+    /// Next new offset to be sent.
+    pub fn snd_nxt(&self) -> u64 {
+        self.snd_nxt
+    }
+
+    /// First unacknowledged offset.
+    pub fn una(&self) -> u64 {
+        self.board.una()
+    }
+
+    /// Smoothed round-trip time.
+    pub fn srtt(&self) -> Option<Duration> {
+        self.rtt.srtt()
+    }
+
+    /// What the sender is doing about loss.
+    pub fn phase(&self) -> Phase {
+        if self.phase == Phase::Open && self.board.has_holes() { Phase::Disorder } else { self.phase }
+    }
+
+    /// What it did so far.
+    pub fn counters(&self) -> SenderCounters {
+        self.counters
+    }
+
+    /// Most bytes in flight that the window allows for data sent now. It is above [`Self::cwnd`]
+    /// where the stack lets flight fall gradually, or sends one segment whatever the window says.
+    pub fn flight_allowance(&self) -> u64 {
+        let mss = u64::from(self.stack.mss);
+        let cwnd = self.cc.cwnd();
+        match self.stack.recovery {
+            Recovery::Rfc => cwnd,
+            Recovery::TcpLinux => cwnd.max(self.halving_flight * mss),
+        }
+    }
+
+    /// When the retransmission timer expires.
+    pub fn deadline(&self) -> Time {
+        self.rto_deadline
+    }
+
+    /// A new event has come: a burst may begin.
+    pub fn begin_burst(&mut self) {
+        self.burst_left = self.stack.max_burst.unwrap_or(u32::MAX);
+        if self.stack.recovery == Recovery::TcpLinux && self.halving_flight > 0 {
+            // At most one segment more in flight than there is now.
+            self.halving_flight = self.halving_flight.min(self.flight_segments() + 1);
+        }
+    }
+
+    /// An acknowledgement arrived.
+    pub fn handle_ack(&mut self, info: &AckInfo<'_>, now: Time) {
+        if info.ack > self.snd_nxt || info.ack < self.board.una() {
+            return;
+        }
+        let prior_flight = self.board.pipe();
+        let window_moved = info.right_edge > self.right_edge;
+        self.right_edge = self.right_edge.max(info.right_edge);
+        if self.board.is_empty() {
+            return;
+        }
+
+        let mut news = News::default();
+        self.update_scoreboard(info, window_moved, &mut news);
+        self.delivered += news.delivered;
+        let rtt = self.measure_rtt(info, &news, now);
+
+        let leaving = matches!(self.phase, Phase::Recovery | Phase::Loss | Phase::Cwr)
+            && info.ack >= self.recover
+            && news.acked > 0;
+        let entering = !leaving && self.enters_recovery(&news);
+        let marked = info.ece && !entering && matches!(self.phase, Phase::Open | Phase::Disorder);
+
+        let flow = self.flow(prior_flight, now);
+        if leaving && self.stack.grow_on_exit {
+            self.leave_recovery(&flow);
+        }
+        let ack = Ack {
+            acked: news.acked,
+            delivered: news.delivered,
+            rtt,
+            may_grow: news.acked > 0
+                && !entering
+                && !marked
+                && self.phase_allows_growth()
+                && self.window_was_used(prior_flight),
+            ..Ack::default()
+        };
+        self.cc.on_ack(&ack, &Flow { phase: self.cc_phase(), ..flow });
+        if leaving && !self.stack.grow_on_exit {
+            self.leave_recovery(&flow);
+        }
+        if entering {
+            self.enter_recovery(&flow);
+        } else if marked {
+            self.enter_cwr(&flow);
+        } else if !self.stack.sack && self.phase == Phase::Recovery && news.acked > 0 {
+            // RFC 6582 step 3: a partial acknowledgement names the next hole.
+            self.board.mark_head_lost();
+        }
+        self.restart_timer(&news, now);
+    }
+
+    /// The retransmission timer may have expired.
+    pub fn handle_timeout(&mut self, now: Time) {
+        if now < self.rto_deadline {
+            return;
+        }
+        let first = self.phase != Phase::Loss
+            || self.board.una() >= self.recover
+            || self.stack.recovery == Recovery::TcpLinux;
+        let flow = self.flow(self.board.pipe(), now);
+        self.counters.timeouts += 1;
+        self.board.mark_all_lost();
+        self.cc.on_rto(first, &flow);
+        self.phase = Phase::Loss;
+        self.recover = self.snd_nxt;
+        self.halving_flight = 0;
+        self.retransmit_first = false;
+        self.rescue_allowed = false;
+        self.rtt.back_off();
+        self.rto_deadline = now + self.rtt.rto();
+    }
+
+    /// What leaves next, if anything may.
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Transmission> {
+        if self.burst_left == 0 {
+            return None;
+        }
+        let transmission = self.next_retransmission(now).or_else(|| self.next_new_data(now))?;
+        self.burst_left -= 1;
+        self.counters.segments += 1;
+        self.counters.retransmissions += u64::from(transmission.retransmission);
+        self.last_sent = now;
+        if self.rto_deadline == Time::NEVER {
+            self.rto_deadline = now + self.rtt.rto();
+        }
+        if self.halving_flight > 0 {
+            let below = self.flight_segments().saturating_sub(1).max(1);
+            self.halving_flight = self.halving_flight.min(below);
+        }
+        Some(transmission)
+    }
+
+    fn update_scoreboard(&mut self, info: &AckInfo<'_>, window_moved: bool, news: &mut News) {
+        let duplicate = info.ack == self.board.una() && info.pure && !window_moved;
+        if info.ack > self.board.una() {
+            self.board.acknowledge(info.ack, news);
+        }
+        if self.stack.sack {
+            for block in info.sack {
+                self.board.sack(*block, news);
+            }
+            if self.board.has_holes() {
+                self.board.detect_losses(news);
+            }
+        } else if duplicate {
+            self.board.duplicate();
+            // RFC 6582 step 1: not again for the losses of the last episode.
+            let new_episode = self.board.una() >= self.recover || self.phase == Phase::Open;
+            if self.board.duplicates() >= u64::from(self.stack.reordering) && new_episode {
+                news.lost = self.board.mark_head_lost();
+            }
+        }
+    }
+
+    /// Sample for the timeout (earliest segment newly delivered, as Linux takes it) and, returned,
+    /// for the algorithm (latest). Segments sent twice give none (Karn); then the echoed
+    /// timestamp does (RFC 7323 section 4.2).
+    fn measure_rtt(&mut self, info: &AckInfo<'_>, news: &News, now: Time) -> Option<Duration> {
+        if let (Some(earliest), Some(latest)) = (news.earliest_sent, news.latest_sent) {
+            self.rtt.sample(now.since(earliest));
+            return Some(now.since(latest));
+        }
+        if news.acked > 0 {
+            if let Some(age) = info.timestamp_age {
+                self.rtt.sample(age);
+                return Some(age);
+            }
+            self.rtt.end_backoff();
+        }
+        None
+    }
+
+    fn enters_recovery(&self, news: &News) -> bool {
+        news.lost
+            && match self.phase {
+                Phase::Open | Phase::Disorder | Phase::Cwr => true,
+                Phase::Recovery => false,
+                // TCP-Linux reduces again for a loss found after a timeout; the RFCs wait until
+                // everything outstanding at the timeout is acknowledged (RFC 6675 section 5.1).
+                Phase::Loss => self.stack.recovery == Recovery::TcpLinux,
+            }
+    }
+
+    fn enter_recovery(&mut self, flow: &Flow) {
+        if self.phase != Phase::Cwr {
+            self.halving_flight = self.cc.cwnd() / u64::from(self.stack.mss);
+            self.cc.on_congestion(Signal::Loss, flow);
+            self.counters.reductions += 1;
+        }
+        self.phase = Phase::Recovery;
+        self.recover = self.snd_nxt;
+        self.retransmit_first = self.stack.recovery == Recovery::Rfc;
+        self.rescue_allowed = self.stack.recovery == Recovery::Rfc;
+    }
+
+    fn enter_cwr(&mut self, flow: &Flow) {
+        self.cc.on_congestion(Signal::Ecn, flow);
+        self.counters.reductions += 1;
+        self.phase = Phase::Cwr;
+        self.recover = self.snd_nxt;
+        self.cwr_pending = true;
+    }
+
+    fn leave_recovery(&mut self, flow: &Flow) {
+        let mss = u64::from(self.stack.mss);
+        if self.stack.recovery == Recovery::TcpLinux {
+            // `tcp_fastretrans_alert` clears the scoreboard: what was SACKed beyond the episode
+            // counts as in flight until it is SACKed again.
+            self.board.forget_sacks();
+        }
+        let flight = self.board.pipe();
+        let (cwnd, ssthresh) = (self.cc.cwnd(), self.cc.ssthresh());
+        let cwnd = match self.stack.recovery {
+            Recovery::TcpLinux if cwnd < ssthresh => {
+                ssthresh.min(flight + EXIT_BURST_SEGMENTS * mss)
+            }
+            // RFC 6582 step 3, option 1.
+            Recovery::Rfc if !self.stack.sack && self.phase == Phase::Recovery => {
+                ssthresh.min(flight.max(mss) + mss)
+            }
+            Recovery::Rfc | Recovery::TcpLinux => cwnd,
+        };
+        self.phase = Phase::Open;
+        self.halving_flight = 0;
+        self.retransmit_first = false;
+        self.rescue_allowed = false;
+        self.cc.on_recovered(cwnd, &Flow { phase: Phase::Open, ..*flow });
+    }
+
+    fn phase_allows_growth(&self) -> bool {
+        matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Loss)
+    }
+
+    /// RFC 7661 in Linux's form (`tcp_is_cwnd_limited`): a window that was not filled does not
+    /// grow, except below the threshold where half of it used is enough.
+    fn window_was_used(&self, prior_flight: u64) -> bool {
+        let cwnd = self.cc.cwnd();
+        let mss = u64::from(self.stack.mss);
+        prior_flight + mss > cwnd
+            || (self.stack.recovery == Recovery::Rfc
+                && cwnd < self.cc.ssthresh()
+                && cwnd < 2 * prior_flight)
+    }
+
+    fn restart_timer(&mut self, news: &News, now: Time) {
+        if self.board.is_empty() {
+            self.rto_deadline = Time::NEVER;
+        } else if news.acked > 0 || self.stack.rto_restart_on_every_ack || self.retransmit_first {
+            self.rto_deadline = now + self.rtt.rto();
+        }
+    }
+
+    fn next_retransmission(&mut self, now: Time) -> Option<Transmission> {
+        if !matches!(self.phase, Phase::Recovery | Phase::Loss) {
+            return None;
+        }
+        let lost = match self.board.next_lost() {
+            Some(lost) if self.retransmit_first || self.fits(lost.range.len()) => lost,
+            Some(_) => return None,
+            None => self.rescue()?,
+        };
+        self.retransmit_first = false;
+        self.board.retransmitted(lost, self.snd_nxt, now);
+        let fin = self.closed && lost.range.end == self.stream_end + 1;
+        Some(Transmission { range: lost.range, fin, retransmission: true, cwr: false })
+    }
+
+    /// RFC 6675 NextSeg rule 3, once nothing is known lost and nothing new may be sent: a
+    /// segment that may be lost, which keeps the acknowledgements coming.
+    fn rescue(&mut self) -> Option<Lost> {
+        let nothing_new = self.snd_nxt >= self.sendable_end();
+        if !self.rescue_allowed || !nothing_new || self.phase != Phase::Recovery {
+            return None;
+        }
+        let segment = self.board.next_unsacked()?;
+        if !self.fits(segment.range.len()) {
+            return None;
+        }
+        self.rescue_allowed = false;
+        Some(segment)
+    }
+
+    fn next_new_data(&mut self, now: Time) -> Option<Transmission> {
+        let mss = u64::from(self.stack.mss);
+        let written = self.stream_end.saturating_sub(self.snd_nxt);
+        let available = self.sendable_end().saturating_sub(self.snd_nxt);
+        if available == 0 {
+            return self.next_fin(now);
+        }
+        let len = available.min(mss);
+        if len < mss && !self.board.is_empty() {
+            // RFC 9293 section 3.8.6.2.1: no small segment because of a small window; Nagle: nor
+            // because the application is slow, unless it has finished.
+            let last_of_stream = self.closed && len == written;
+            if !last_of_stream {
+                return None;
+            }
+        }
+        let limited_transmit_off = !self.stack.limited_transmit
+            && self.phase == Phase::Open
+            && self.board.has_holes();
+        if limited_transmit_off {
+            return None;
+        }
+        if self.board.is_empty() {
+            self.restart_after_idle(now);
+        }
+        if !self.fits(len) {
+            return None;
+        }
+        Some(self.send_new(len, false, now))
+    }
+
+    fn next_fin(&mut self, now: Time) -> Option<Transmission> {
+        let fin_due = self.closed && self.snd_nxt == self.stream_end;
+        (fin_due && self.fits(1)).then(|| self.send_new(1, true, now))
+    }
+
+    fn send_new(&mut self, len: u64, fin: bool, now: Time) -> Transmission {
+        let range = Range { start: self.snd_nxt, end: self.snd_nxt + len };
+        self.board.sent(range.end, now);
+        self.snd_nxt = range.end;
+        let cwr = std::mem::take(&mut self.cwr_pending);
+        Transmission { range, fin, retransmission: false, cwr }
+    }
+
+    /// End of what application, send buffer and peer allow.
+    fn sendable_end(&self) -> u64 {
+        self.stream_end
+            .min(self.board.una().saturating_add(self.stack.send_buffer))
+            .min(self.right_edge)
+    }
+
+    fn fits(&self, len: u64) -> bool {
+        let pipe = self.board.pipe();
+        pipe == 0 || pipe + len <= self.flight_allowance()
+    }
+
+    fn restart_after_idle(&mut self, now: Time) {
+        let idle = now.since(self.last_sent);
+        let rto = self.rtt.rto();
+        if self.stack.slow_start_after_idle && self.counters.segments > 0 && idle > rto {
+            let restart = u64::from(self.stack.initial_window) * u64::from(self.stack.mss);
+            let flow = self.flow(0, now);
+            self.cc.on_idle(idle, rto, restart, &flow);
+        }
+    }
+
+    fn flight_segments(&self) -> u64 {
+        self.board.pipe().div_ceil(u64::from(self.stack.mss))
+    }
+
+    /// TCP-Linux knows no Disorder.
+    fn cc_phase(&self) -> Phase {
+        match self.stack.recovery {
+            Recovery::TcpLinux => self.phase,
+            Recovery::Rfc => self.phase(),
+        }
+    }
+
+    fn flow(&self, flight_size: u64, now: Time) -> Flow {
+        Flow {
+            now,
+            mss: self.stack.mss,
+            flight_size,
+            srtt: self.rtt.srtt(),
+            min_rtt: self.rtt.min_rtt(),
+            snd_una: self.board.una(),
+            snd_nxt: self.snd_nxt,
+            delivered: self.delivered,
+            phase: self.cc_phase(),
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! The summary of a run over its measuring window: the JSON contract of `fairway run --json`.
+
+use serde::Serialize;
+
+/// A run in numbers.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// Title of the experiment.
+    pub title: String,
+    /// Which backend answered.
+    pub backend: &'static str,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Data packets delivered over the whole run.
+    pub packets: u64,
+    /// One entry a flow.
+    pub flows: Vec<FlowSummary>,
+    /// One entry a link direction that is reported.
+    pub links: Vec<LinkSummary>,
+    /// Figures over all flows.
+    pub metrics: Metrics,
+}
+
+/// One flow over the measuring window.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FlowSummary {
+    /// Name of the flow.
+    pub id: String,
+    /// Its congestion control.
+    pub cc: String,
+    /// Payload delivered to the application, in order and once, in bit/s.
+    pub goodput_bps: f64,
+    /// Bits of all its data packets that reached the receiving host, IP headers included, in bit/s.
+    pub throughput_bps: f64,
+    /// Data segments sent, retransmissions included.
+    pub sent_segments: u64,
+    /// Retransmitted segments.
+    pub retransmitted_segments: u64,
+    /// Data segments dropped by a queue or lost by a link.
+    pub lost_segments: u64,
+    /// Mean of the sampled congestion window; none without a sample.
+    pub mean_cwnd_segments: Option<f64>,
+    /// Mean of the sampled smoothed round-trip time.
+    pub mean_srtt_s: Option<f64>,
+    /// Mean over delivered data packets of arrival less departure.
+    pub mean_one_way_delay_s: Option<f64>,
+    /// From the flow's start to the delivery of its last byte; none for endless or unfinished flows.
+    pub fct_s: Option<f64>,
+}
+
+/// One direction of a link over the measuring window.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LinkSummary {
+    /// Name of the link; the direction towards the sources ends in `/reverse`.
+    pub id: String,
+    /// Share of the window in which it transmitted.
+    pub utilisation: f64,
+    /// Packets dropped by its queue.
+    pub drops: u64,
+    /// Packets lost on the wire.
+    pub losses: u64,
+    /// Time average of the packets waiting.
+    pub mean_backlog_packets: f64,
+    /// 99th percentile over packets of the time in the queue before transmission.
+    pub p99_sojourn_s: Option<f64>,
+}
+
+/// Figures over all flows.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Metrics {
+    /// Jain's fairness index of the goodputs; none if all are zero.
+    pub jain_index: Option<f64>,
+    /// (x₁ − x₂)/(x₁ + x₂) of the goodputs; none unless there are two flows.
+    pub asymmetry: Option<f64>,
+    /// (max − min)/min of the goodputs; none if the smallest is zero.
+    pub unfairness: Option<f64>,
+    /// Utilisation of the bottleneck towards the sinks.
+    pub utilisation: f64,
+    /// Data segments dropped or lost over data segments sent; none if none was sent.
+    pub loss_ratio: Option<f64>,
+}
+
+impl Metrics {
+    /// Computes the figures from the parts.
+    pub fn new(flows: &[FlowSummary], bottleneck_utilisation: f64) -> Self {
+        let goodput: Vec<f64> = flows.iter().map(|f| f.goodput_bps).collect();
+        let sent: u64 = flows.iter().map(|f| f.sent_segments).sum();
+        let lost: u64 = flows.iter().map(|f| f.lost_segments).sum();
+        Metrics {
+            jain_index: jain_index(&goodput),
+            asymmetry: asymmetry(&goodput),
+            unfairness: unfairness(&goodput),
+            utilisation: bottleneck_utilisation,
+            loss_ratio: (sent > 0).then(|| lost as f64 / sent as f64),
+        }
+    }
+}
+
+/// Jain's fairness index (Σx)²/(n Σx²) (Jain, Chiu, Hawe, DEC TR-301, 1984), between 1/n and 1;
+/// none if there is nothing or all are zero.
+pub fn jain_index(x: &[f64]) -> Option<f64> {
+    let sum: f64 = x.iter().sum();
+    let squares: f64 = x.iter().map(|x| x * x).sum();
+    (squares > 0.0).then(|| sum * sum / (x.len() as f64 * squares))
+}
+
+/// Signed asymmetry of two flows (Gelle 2008, section 3).
+fn asymmetry(x: &[f64]) -> Option<f64> {
+    match x {
+        [a, b] if a + b > 0.0 => Some((a - b) / (a + b)),
+        _ => None,
+    }
+}
+
+/// Unfairness (max − min)/min (Prukpaiboon 2012).
+fn unfairness(x: &[f64]) -> Option<f64> {
+    let max = x.iter().copied().fold(f64::NAN, f64::max);
+    let min = x.iter().copied().fold(f64::NAN, f64::min);
+    (min > 0.0).then(|| (max - min) / min)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fairness_by_hand() {
+        // (1+2+3+4)² / (4·30) = 100/120.
+        assert!((jain_index(&[1.0, 2.0, 3.0, 4.0]).unwrap() - 0.8333).abs() < 1e-4);
+        assert_eq!(jain_index(&[5.0, 0.0]), Some(0.5));
+        assert_eq!(jain_index(&[0.0, 0.0]), None);
+        // The first pair of the published rerun: (296.239 − 295.622)/591.861.
+        assert!((asymmetry(&[296.239, 295.622]).unwrap() - 0.0010).abs() < 5e-5);
+        assert_eq!(asymmetry(&[1.0]), None);
+        assert_eq!(unfairness(&[2.0, 3.0, 5.0]), Some(1.5));
+        assert_eq!(unfairness(&[0.0, 1.0]), None);
+    }
+}

@@ -1,0 +1,239 @@
+//! The verifier: the books of a run, kept apart from the code they check.
+
+use std::collections::BTreeMap;
+
+use fairway_units::Time;
+
+/// A law that a run broke.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the run is not reported because it broke a law of the simulator at {at}: {what}. This is a \
+     fault of Fairway, not of the experiment: please report it with the experiment file and the seed"
+)]
+pub struct Violation {
+    /// Time of the first offending event.
+    pub at: Time,
+    /// What was expected and what was found.
+    pub what: String,
+}
+
+impl Violation {
+    /// A violation at `at`.
+    pub fn new(at: Time, what: impl Into<String>) -> Self {
+        Violation { at, what: what.into() }
+    }
+}
+
+/// Packets of one flow, both directions together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowBooks {
+    /// Sent by either end.
+    pub sent: u64,
+    /// Delivered to either end.
+    pub delivered: u64,
+    /// Dropped by queues.
+    pub dropped: u64,
+    /// Lost by links.
+    pub lost: u64,
+    /// Data packets towards the sink that were dropped or lost.
+    pub data_missing: u64,
+}
+
+impl FlowBooks {
+    /// Check that what was sent is accounted for; `inside` packets are still in the network.
+    ///
+    /// # Errors
+    /// A [`Violation`] with the figures if not.
+    pub fn balance(&self, id: &str, inside: u64, at: Time) -> Result<(), Violation> {
+        if self.sent == self.delivered + self.dropped + self.lost + inside {
+            return Ok(());
+        }
+        Err(Violation::new(
+            at,
+            format!(
+                "flow {id} sent {} packets, but {} delivered + {} dropped + {} lost + {inside} in \
+                 flight is {}",
+                self.sent,
+                self.delivered,
+                self.dropped,
+                self.lost,
+                self.delivered + self.dropped + self.lost + inside
+            ),
+        ))
+    }
+}
+
+/// Packets of one direction of a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkBooks {
+    /// Offered to it.
+    pub offered: u64,
+    /// Handed on.
+    pub delivered: u64,
+    /// Dropped by its queue.
+    pub dropped: u64,
+    /// Lost on the wire.
+    pub lost: u64,
+    /// Still inside.
+    pub inside: u64,
+}
+
+impl LinkBooks {
+    /// Check that what was offered is accounted for.
+    ///
+    /// # Errors
+    /// A [`Violation`] with the figures if not.
+    pub fn balance(&self, id: &str, at: Time) -> Result<(), Violation> {
+        if self.offered == self.delivered + self.dropped + self.lost + self.inside {
+            return Ok(());
+        }
+        Err(Violation::new(at, format!("link {id} does not balance: {self:?}")))
+    }
+}
+
+/// One direction of a connection's data, followed packet by packet: what may be sent, and what
+/// the application must have received.
+#[derive(Clone, Debug, Default)]
+pub struct StreamCheck {
+    /// End of what was ever sent.
+    sent_end: u64,
+    /// End of what the receiver's windows have allowed.
+    allowed_end: u64,
+    /// End of the prefix that has arrived.
+    arrived: u64,
+    /// What arrived beyond it, start to end.
+    beyond: BTreeMap<u64, u64>,
+}
+
+impl StreamCheck {
+    /// The receiver allowed data up to `end`.
+    pub fn allow(&mut self, end: u64) {
+        self.allowed_end = self.allowed_end.max(end);
+    }
+
+    /// Whether data up to `end` has been sent before.
+    pub fn was_sent(&self, end: u64) -> bool {
+        end <= self.sent_end
+    }
+
+    /// `start`..`end` leaves the sender, with `flight_size` bytes in flight then and
+    /// `flight_allowed` allowed by the congestion window.
+    ///
+    /// # Errors
+    /// A [`Violation`] if the peer's window or the congestion window did not allow it, or if
+    /// the data leaves a gap behind what was sent before.
+    pub fn send(
+        &mut self,
+        start: u64,
+        end: u64,
+        flight_size: u64,
+        flight_allowed: u64,
+        at: Time,
+    ) -> Result<(), Violation> {
+        if start > self.sent_end {
+            return Err(Violation::new(
+                at,
+                format!("data from offset {start} was sent, but nothing from {}", self.sent_end),
+            ));
+        }
+        if end > self.allowed_end {
+            return Err(Violation::new(
+                at,
+                format!("data up to {end} was sent, the receiver allows {}", self.allowed_end),
+            ));
+        }
+        if flight_size > flight_allowed {
+            return Err(Violation::new(
+                at,
+                format!("{flight_size} bytes in flight, the congestion window allows {flight_allowed}"),
+            ));
+        }
+        self.sent_end = self.sent_end.max(end);
+        Ok(())
+    }
+
+    /// `start`..`end` reached the receiving host.
+    ///
+    /// # Errors
+    /// A [`Violation`] if that was never sent.
+    pub fn arrive(&mut self, start: u64, end: u64, at: Time) -> Result<(), Violation> {
+        if end > self.sent_end {
+            return Err(Violation::new(
+                at,
+                format!("data up to {end} arrived, only {} was sent", self.sent_end),
+            ));
+        }
+        if start > self.arrived {
+            let entry = self.beyond.entry(start).or_insert(end);
+            *entry = end.max(*entry);
+            return Ok(());
+        }
+        self.arrived = self.arrived.max(end);
+        while let Some(first) = self.beyond.first_entry() {
+            if *first.key() > self.arrived {
+                break;
+            }
+            self.arrived = self.arrived.max(first.remove());
+        }
+        Ok(())
+    }
+
+    /// The application has now received `delivered` bytes: exactly the prefix that arrived.
+    ///
+    /// # Errors
+    /// A [`Violation`] if it received more or less.
+    pub fn delivered(&self, delivered: u64, at: Time) -> Result<(), Violation> {
+        if delivered == self.arrived {
+            return Ok(());
+        }
+        Err(Violation::new(
+            at,
+            format!("the application received {delivered} bytes, {} have arrived in order", self.arrived),
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const T: Time = Time::ZERO;
+
+    fn open(allowed: u64) -> StreamCheck {
+        let mut s = StreamCheck::default();
+        s.allow(allowed);
+        s
+    }
+
+    #[test]
+    fn windows_are_held() {
+        let mut s = open(3000);
+        assert_eq!(s.send(0, 1000, 1000, 1000, T), Ok(()));
+        assert!(s.send(1000, 2000, 2000, 1999, T).unwrap_err().what.contains("congestion window"));
+        assert!(s.send(2000, 3000, 0, 9, T).unwrap_err().what.contains("nothing from 1000"));
+        assert!(s.send(1000, 3001, 0, 9, T).unwrap_err().what.contains("receiver allows 3000"));
+    }
+
+    #[test]
+    fn delivery_is_the_prefix_that_arrived() {
+        let mut s = open(9000);
+        s.send(0, 4000, 0, 0, T).unwrap();
+        s.arrive(1000, 2000, T).unwrap();
+        assert_eq!(s.delivered(0, T), Ok(()));
+        assert!(s.delivered(2000, T).is_err());
+        s.arrive(0, 1000, T).unwrap();
+        s.arrive(0, 1000, T).unwrap();
+        assert_eq!(s.delivered(2000, T), Ok(()));
+        assert!(s.arrive(3000, 4001, T).unwrap_err().what.contains("only 4000 was sent"));
+    }
+
+    #[test]
+    fn books_balance_or_say_by_how_much() {
+        let books = FlowBooks { sent: 10, delivered: 6, dropped: 2, lost: 1, data_missing: 3 };
+        assert_eq!(books.balance("x", 1, T), Ok(()));
+        assert!(books.balance("x", 0, T).unwrap_err().what.contains("is 9"));
+        let link = LinkBooks { offered: 5, delivered: 3, dropped: 1, lost: 0, inside: 1 };
+        assert_eq!(link.balance("l", T), Ok(()));
+        assert!(LinkBooks { inside: 0, ..link }.balance("l", T).is_err());
+    }
+}
