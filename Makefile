@@ -48,6 +48,7 @@ lint: $(BUILT)
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest --mypy-config-file pyproject.toml fairway._core
+	$(BIN)/python docs/tables.py --check
 
 bench: $(BUILT)
 	$(BIN)/python benches/run.py
