@@ -54,7 +54,7 @@ bench: $(BUILT)
 	$(BIN)/python benches/run.py
 
 docs: $(TOOLS)
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --strict
 
 clean:
 	rm -rf $(VENV) target site .mypy_cache .ruff_cache .pytest_cache .hypothesis
