@@ -9,15 +9,21 @@
 //! shared wrapper [`Windowed`] adds slow start, undo and the minimum window.
 
 mod algorithms;
+mod cube_root;
+mod hystart;
+mod linux;
 mod registry;
 mod slow_start;
+#[cfg(test)]
+mod testing;
 mod window;
 
+pub use hystart::HyStart;
 pub use registry::{
     Algorithm, CcError, Family, Init, Param, Params, Selection, SignalKind, Variant, algorithms,
     create,
 };
-pub use slow_start::SlowStart;
+pub use slow_start::{SlowStart, SlowStartError};
 pub use window::{Rule, Window, Windowed};
 
 use fairway_units::{Duration, Rate, Time};
@@ -59,6 +65,13 @@ pub struct Flow {
     pub delivered: u64,
     /// What the sender is doing about loss.
     pub phase: Phase,
+}
+
+impl Flow {
+    /// Bytes sent and not yet acknowledged cumulatively (RFC 5681 FlightSize).
+    pub fn unacknowledged(&self) -> u64 {
+        self.snd_nxt.saturating_sub(self.snd_una)
+    }
 }
 
 /// One arriving acknowledgement.
@@ -110,7 +123,9 @@ pub trait CongestionControl: Send {
     /// The episode is over; `cwnd` in bytes is the window with which the stack leaves it.
     fn on_recovered(&mut self, cwnd: u64, flow: &Flow);
 
-    /// The retransmission timer expired. `first` is false when the same data times out again.
+    /// The retransmission timer expired. `first` is false when the same data times out again
+    /// and the stack keeps its threshold (RFC 5681 section 3.1); a stack that asks for a new one
+    /// every time, as ns-2.35's TCP-Linux does, always says true.
     fn on_rto(&mut self, first: bool, flow: &Flow);
 
     /// The last reduction was for nothing: nothing had been lost.

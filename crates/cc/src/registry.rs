@@ -55,6 +55,8 @@ pub enum SignalKind {
     Loss,
     /// Packet loss, and the time since the last one.
     LossAndTime,
+    /// Packet loss, the time since the last one, and the spread of round-trip times.
+    LossTimeAndDelay,
 }
 
 impl SignalKind {
@@ -63,6 +65,7 @@ impl SignalKind {
         match self {
             SignalKind::Loss => "loss",
             SignalKind::LossAndTime => "loss + time",
+            SignalKind::LossTimeAndDelay => "loss + time + delay",
         }
     }
 }
@@ -74,12 +77,16 @@ pub struct Param {
     pub name: &'static str,
     /// What it means, with its unit.
     pub meaning: &'static str,
-    /// Default for each of [`Variant::ALL`].
+    /// Default for each of [`Variant::ALL`]; 0 where the variant does not have the parameter.
     pub default: [f64; 3],
     /// Smallest value allowed.
     pub min: f64,
     /// Largest value allowed.
     pub max: f64,
+    /// Whether it must be a whole number; a switch is 0 or 1.
+    pub whole: bool,
+    /// The variants that have it.
+    pub variants: &'static [Variant],
 }
 
 /// The entry of one algorithm.
@@ -146,6 +153,18 @@ impl Params {
             None => panic!("parameter {name:?} is not in the algorithm's own list"),
         }
     }
+
+    /// The value of switch `name`: whether it is on.
+    pub(crate) fn is_on(&self, name: &str) -> bool {
+        self.get(name) != 0.0
+    }
+
+    /// The value of `name` as the whole number of 1/`scale` nearest to it, which is how Linux
+    /// keeps fractions.
+    pub(crate) fn scaled(&self, name: &str, scale: u32) -> u64 {
+        // Ranges keep every parameter non-negative and small.
+        (self.get(name) * f64::from(scale)).round() as u64
+    }
 }
 
 /// Why an algorithm could not be made.
@@ -169,11 +188,13 @@ pub enum CcError {
         /// The variants that exist.
         known: String,
     },
-    /// No such parameter.
-    #[error("{name} has no parameter {param:?}; it has {known}")]
+    /// No such parameter in that variant.
+    #[error("{name} ({variant}) has no parameter {param:?}; it has {known}")]
     UnknownParam {
         /// The algorithm.
         name: &'static str,
+        /// The variant.
+        variant: &'static str,
         /// The parameter asked for.
         param: String,
         /// The parameters that exist.
@@ -192,6 +213,16 @@ pub enum CcError {
         min: f64,
         /// Largest value allowed.
         max: f64,
+    },
+    /// A parameter that has to be a whole number is not.
+    #[error("{name}.{param}: {value} is not a whole number")]
+    NotWhole {
+        /// The algorithm.
+        name: &'static str,
+        /// The parameter.
+        param: &'static str,
+        /// The value given.
+        value: f64,
     },
 }
 
@@ -238,17 +269,18 @@ fn check_params(
     given: &[(String, f64)],
 ) -> Result<Params, CcError> {
     let column = Variant::ALL.iter().position(|v| *v == variant).unwrap_or(0);
-    let mut values: Vec<_> =
-        algorithm.params.iter().map(|p| (p.name, p.default[column])).collect();
+    let known: Vec<_> = algorithm.params.iter().filter(|p| p.variants.contains(&variant)).collect();
+    let mut values: Vec<_> = known.iter().map(|p| (p.name, p.default[column])).collect();
     for (name, value) in given {
-        let Some(index) = algorithm.params.iter().position(|p| p.name == name) else {
+        let Some(index) = known.iter().position(|p| p.name == name) else {
             return Err(CcError::UnknownParam {
                 name: algorithm.name,
+                variant: variant.name(),
                 param: name.clone(),
-                known: join(algorithm.params.iter().map(|p| p.name)),
+                known: join(known.iter().map(|p| p.name)),
             });
         };
-        let param = &algorithm.params[index];
+        let param = known[index];
         // Written so that a value that is not a number is refused too.
         if !(*value >= param.min && *value <= param.max) {
             return Err(CcError::OutOfRange {
@@ -257,6 +289,13 @@ fn check_params(
                 value: *value,
                 min: param.min,
                 max: param.max,
+            });
+        }
+        if param.whole && value.fract() != 0.0 {
+            return Err(CcError::NotWhole {
+                name: algorithm.name,
+                param: param.name,
+                value: *value,
             });
         }
         values[index].1 = *value;

@@ -1,6 +1,6 @@
 //! Slow starts, chosen apart from the algorithm.
 
-use crate::{Ack, Flow, Variant, Window};
+use crate::{Ack, Flow, HyStart, Variant, Window};
 
 /// How the window grows below the slow-start threshold.
 #[derive(Clone, PartialEq, Debug)]
@@ -9,12 +9,50 @@ pub enum SlowStart {
     /// threshold and passing the rest on; active while cwnd < ssthresh.
     Standard,
     /// Linux 2.6.22 `tcp_slow_start`: one segment per acknowledgement; active while
-    /// cwnd ≤ ssthresh. Above `max_ssthresh` segments, if given, growth is limited (RFC 3742).
+    /// cwnd ≤ ssthresh. Above `max_ssthresh` segments, if given, growth is limited to about
+    /// half of `max_ssthresh` per round trip.
     PerAck {
-        /// RFC 3742 max_ssthresh in segments.
+        /// `net.ipv4.tcp_max_ssthresh` in segments.
         max_ssthresh: Option<u32>,
     },
+    /// RFC 3742 section 2: one segment per acknowledgement up to `max_ssthresh`, above it one
+    /// for every K acknowledgements, K = ⌊cwnd / (max_ssthresh / 2)⌋; active while
+    /// cwnd < ssthresh.
+    Limited {
+        /// max_ssthresh in segments, at least 2; the RFC recommends 100.
+        max_ssthresh: u32,
+    },
+    /// As [`SlowStart::Standard`], left early when the delay shows that the path is full.
+    HyStart(HyStart),
 }
+
+/// Why a slow start could not be made.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum SlowStartError {
+    /// No such slow start.
+    #[error("no slow start named {name:?}; there is {}", NAMES.join(", "))]
+    UnknownName {
+        /// The name asked for.
+        name: String,
+    },
+    /// A `max_ssthresh` for a slow start that has none.
+    #[error("slow start {name:?} takes no max_ssthresh; only limited and per-ack do")]
+    Superfluous {
+        /// The slow start.
+        name: String,
+    },
+    /// A `max_ssthresh` too small to divide by.
+    #[error("max_ssthresh: {value} segments is too small; it must be 2 or more")]
+    TooSmall {
+        /// The value given, in segments.
+        value: u32,
+    },
+}
+
+const NAMES: [&str; 4] = ["standard", "per-ack", "limited", "hystart"];
+
+/// RFC 3742 section 2: "100 MSS" is the recommended max_ssthresh.
+const RECOMMENDED_MAX_SSTHRESH: u32 = 100;
 
 impl SlowStart {
     /// The slow start that belongs to a variant.
@@ -25,31 +63,81 @@ impl SlowStart {
         }
     }
 
+    /// The slow start written `name` in experiment files: "standard", "per-ack", "limited" or
+    /// "hystart". `max_ssthresh`, in segments, belongs to "limited" (default 100) and
+    /// "per-ack" (default none).
+    ///
+    /// # Errors
+    /// [`SlowStartError`] if there is no such slow start, or `max_ssthresh` does not fit it.
+    pub fn from_name(name: &str, max_ssthresh: Option<u32>) -> Result<Self, SlowStartError> {
+        if let Some(value) = max_ssthresh.filter(|value| *value < 2) {
+            return Err(SlowStartError::TooSmall { value });
+        }
+        match name {
+            "limited" => Ok(SlowStart::Limited {
+                max_ssthresh: max_ssthresh.unwrap_or(RECOMMENDED_MAX_SSTHRESH),
+            }),
+            "per-ack" => Ok(SlowStart::PerAck { max_ssthresh }),
+            "standard" | "hystart" if max_ssthresh.is_some() => {
+                Err(SlowStartError::Superfluous { name: name.to_owned() })
+            }
+            "standard" => Ok(SlowStart::Standard),
+            "hystart" => Ok(SlowStart::HyStart(HyStart::new())),
+            _ => Err(SlowStartError::UnknownName { name: name.to_owned() }),
+        }
+    }
+
+    /// The name written in experiment files.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            SlowStart::Standard => "standard",
+            SlowStart::PerAck { .. } => "per-ack",
+            SlowStart::Limited { .. } => "limited",
+            SlowStart::HyStart(_) => "hystart",
+        }
+    }
+
     /// Whether the window is still in slow start.
     pub fn is_active(&self, window: &Window) -> bool {
         match self {
-            SlowStart::Standard => window.cwnd < window.ssthresh,
             SlowStart::PerAck { .. } => window.cwnd <= window.ssthresh,
+            SlowStart::Standard | SlowStart::Limited { .. } | SlowStart::HyStart(_) => {
+                window.cwnd < window.ssthresh
+            }
         }
     }
 
     /// Grow by one acknowledgement of `acked` segments; returns those left for congestion avoidance.
     pub fn grow(&mut self, window: &mut Window, acked: u32) -> u32 {
         match self {
-            SlowStart::Standard => {
+            SlowStart::Standard | SlowStart::HyStart(_) => {
                 let target = window.cwnd.saturating_add(acked).min(window.ssthresh);
                 let left = acked - (target - window.cwnd);
                 window.cwnd = target;
                 left
             }
             SlowStart::PerAck { max_ssthresh } => {
-                window.credit += match max_ssthresh {
+                window.credit = window.credit.saturating_add(match max_ssthresh {
                     Some(max) if window.cwnd > *max => *max / 2,
                     _ => window.cwnd,
-                };
+                });
                 while window.credit >= window.cwnd {
                     window.credit -= window.cwnd;
-                    window.cwnd += 1;
+                    window.cwnd = window.cwnd.saturating_add(1);
+                }
+                0
+            }
+            SlowStart::Limited { max_ssthresh } => {
+                let k = if window.cwnd <= *max_ssthresh {
+                    1
+                } else {
+                    // K of the RFC; 2·cwnd so that an odd max_ssthresh is halved exactly.
+                    u64::from(window.cwnd) * 2 / u64::from(*max_ssthresh)
+                };
+                window.credit += 1;
+                if u64::from(window.credit) >= k {
+                    window.credit = 0;
+                    window.cwnd = window.cwnd.saturating_add(1);
                 }
                 0
             }
@@ -57,8 +145,111 @@ impl SlowStart {
     }
 
     /// Every acknowledgement, before growth: delay-based exits look at it.
-    pub fn on_sample(&mut self, _window: &mut Window, _ack: &Ack, _flow: &Flow) {}
+    pub fn on_sample(&mut self, window: &mut Window, ack: &Ack, flow: &Flow) {
+        if let SlowStart::HyStart(hystart) = self {
+            hystart.on_sample(window, ack, flow);
+        }
+    }
 
     /// The retransmission timer expired.
-    pub fn on_rto(&mut self) {}
+    pub fn on_rto(&mut self, flow: &Flow) {
+        if let SlowStart::HyStart(hystart) = self {
+            hystart.on_rto(flow);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn window(cwnd: u32, ssthresh: u32) -> Window {
+        Window { ssthresh, ..Window::new(cwnd) }
+    }
+
+    #[test]
+    fn standard_stops_at_the_threshold_and_passes_the_rest_on() {
+        // 10 + 5 would be 15; the threshold is 12: two are used, three are left.
+        let mut w = window(10, 12);
+        assert_eq!(SlowStart::Standard.grow(&mut w, 5), 3);
+        assert_eq!(w.cwnd, 12);
+        assert!(!SlowStart::Standard.is_active(&w));
+    }
+
+    #[test]
+    fn per_ack_grows_by_one_however_much_is_acknowledged_and_goes_one_past_the_threshold() {
+        let mut slow_start = SlowStart::PerAck { max_ssthresh: None };
+        let mut w = window(12, 12);
+        assert!(slow_start.is_active(&w));
+        assert_eq!(slow_start.grow(&mut w, 5), 0);
+        assert_eq!(w.cwnd, 13);
+        assert!(!slow_start.is_active(&w));
+    }
+
+    #[test]
+    fn per_ack_above_max_ssthresh_adds_half_of_it_over_the_window() {
+        // 50 of credit per acknowledgement against a window of 200: the fourth makes 200.
+        let mut slow_start = SlowStart::PerAck { max_ssthresh: Some(100) };
+        let mut w = window(200, u32::MAX);
+        for expected in [200, 200, 200, 201] {
+            slow_start.grow(&mut w, 1);
+            assert_eq!(w.cwnd, expected);
+        }
+        assert_eq!(w.credit, 0);
+    }
+
+    #[test]
+    fn limited_takes_k_acknowledgements_a_segment() {
+        // max_ssthresh 100, half of it 50: 100 is not above it; 101/50 = 2.02, 149/50 = 2.98,
+        // 150/50 = 3, 1000/50 = 20.
+        for (cwnd, k) in [(2, 1), (100, 1), (101, 2), (149, 2), (150, 3), (1000, 20)] {
+            let mut slow_start = SlowStart::Limited { max_ssthresh: 100 };
+            let mut w = window(cwnd, u32::MAX);
+            for _ in 1..k {
+                slow_start.grow(&mut w, 1);
+                assert_eq!(w.cwnd, cwnd, "before acknowledgement {k} at {cwnd}");
+            }
+            slow_start.grow(&mut w, 1);
+            assert_eq!(w.cwnd, cwnd + 1, "at acknowledgement {k} of {cwnd}");
+        }
+    }
+
+    #[test]
+    fn limited_adds_at_most_half_of_max_ssthresh_a_round() {
+        // A round of 1000 acknowledgements at K = 20 (K = 21 from 1050 on): 50 segments.
+        let mut slow_start = SlowStart::Limited { max_ssthresh: 100 };
+        let mut w = window(1000, u32::MAX);
+        for _ in 0..1000 {
+            slow_start.grow(&mut w, 1);
+        }
+        assert_eq!(w.cwnd, 1050);
+    }
+
+    #[test]
+    fn names_go_there_and_back() {
+        for name in NAMES {
+            assert_eq!(SlowStart::from_name(name, None).unwrap().name(), name);
+        }
+        assert_eq!(
+            SlowStart::from_name("limited", None),
+            Ok(SlowStart::Limited { max_ssthresh: 100 })
+        );
+    }
+
+    #[test]
+    fn bad_names_and_values_are_refused() {
+        let error = SlowStart::from_name("fast", None).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "no slow start named \"fast\"; there is standard, per-ack, limited, hystart"
+        );
+        assert_eq!(
+            SlowStart::from_name("limited", Some(1)),
+            Err(SlowStartError::TooSmall { value: 1 })
+        );
+        assert_eq!(
+            SlowStart::from_name("hystart", Some(100)),
+            Err(SlowStartError::Superfluous { name: "hystart".to_owned() })
+        );
+    }
 }

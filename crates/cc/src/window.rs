@@ -36,11 +36,11 @@ impl Window {
     pub fn additive_increase(&mut self, divisor: u32, acked: u32) {
         if self.credit >= divisor {
             self.credit = 0;
-            self.cwnd += 1;
+            self.cwnd = self.cwnd.saturating_add(1);
         }
-        self.credit += acked;
+        self.credit = self.credit.saturating_add(acked);
         if self.credit >= divisor {
-            self.cwnd += self.credit / divisor;
+            self.cwnd = self.cwnd.saturating_add(self.credit / divisor);
             self.credit %= divisor;
         }
     }
@@ -50,7 +50,7 @@ impl Window {
     /// Returns whether the window grew.
     pub fn count_ack(&mut self, divisor: u32) -> bool {
         if self.credit >= divisor {
-            self.cwnd += 1;
+            self.cwnd = self.cwnd.saturating_add(1);
             self.credit = 0;
             true
         } else {
@@ -75,6 +75,10 @@ impl Window {
 /// How a window grows in congestion avoidance and what it backs off to: all that a loss- or
 /// delay-based algorithm has to say. Windows are in segments.
 pub trait Rule: Send {
+    /// Whether segments that slow start leaves over, having reached the threshold, count towards
+    /// growth on the same acknowledgement.
+    const TAKES_REST_OF_SLOW_START: bool = true;
+
     /// Grow `window` for `acked` newly delivered segments. Called in congestion avoidance only.
     fn growth(&mut self, window: &mut Window, acked: u32, ack: &Ack, flow: &Flow);
 
@@ -89,17 +93,49 @@ pub trait Rule: Send {
         ssthresh
     }
 
+    /// Slow start has grown the window on this acknowledgement.
+    fn on_slow_start(&mut self) {}
+
+    /// An episode of congestion began; the threshold has been set already.
+    fn on_congestion(&mut self, _flow: &Flow) {}
+
     /// An episode of congestion ended.
     fn on_recovered(&mut self, _window: &Window, _flow: &Flow) {}
 
     /// The retransmission timer expired; the threshold has been set already.
     fn on_rto(&mut self, _flow: &Flow) {}
 
+    /// The window to go back to when a reduction from `prior` segments is undone. `window` is
+    /// the present one; the wrapper never lets an undo shrink it.
+    fn undo_window(&self, _window: &Window, prior: u32) -> u32 {
+        prior
+    }
+
     /// The last reduction is being undone; `window` is back at its old size.
     fn on_spurious(&mut self, _window: &mut Window, _flow: &Flow) {}
 
     /// Sending resumes after `idle`.
     fn on_idle(&mut self, _idle: Duration, _flow: &Flow) {}
+}
+
+/// The whole segments of a real-valued window. Products such as 0.7 · 90 fall short of the whole
+/// number they stand for by a rounding error, which must not cost a segment.
+pub(crate) fn whole_segments(window: f64) -> u32 {
+    (window + 1e-6) as u32
+}
+
+/// Segments of `mss` bytes in `bytes`, a short last one counted whole.
+pub(crate) fn segments(bytes: u64, mss: u32) -> u32 {
+    let mss = u64::from(mss);
+    // Most acknowledgements are for one segment or two, and a division is the dearest step of
+    // an acknowledgement.
+    if bytes == mss {
+        1
+    } else if bytes == 2 * mss {
+        2
+    } else {
+        u32::try_from(bytes.div_ceil(mss)).unwrap_or(u32::MAX)
+    }
 }
 
 /// A [`Rule`] with slow start, undo and clamping around it.
@@ -114,16 +150,9 @@ pub struct Windowed<R> {
 impl<R: Rule> Windowed<R> {
     /// An algorithm that starts with `initial_window` bytes in segments of `mss` bytes.
     pub fn new(rule: R, slow_start: SlowStart, mss: u32, initial_window: u64) -> Self {
+        let mss = mss.max(1);
         let cwnd = u32::try_from(initial_window / u64::from(mss)).unwrap_or(u32::MAX).max(1);
         Windowed { rule, window: Window::new(cwnd), slow_start, mss, prior: None }
-    }
-
-    fn segments(&self, bytes: u64) -> u32 {
-        if bytes == u64::from(self.mss) {
-            1
-        } else {
-            u32::try_from(bytes.div_ceil(u64::from(self.mss))).unwrap_or(u32::MAX)
-        }
     }
 
     fn bytes(&self, segments: u32) -> u64 {
@@ -150,13 +179,15 @@ impl<R: Rule> CongestionControl for Windowed<R> {
     fn on_ack(&mut self, ack: &Ack, flow: &Flow) {
         self.rule.on_sample(&mut self.window, ack, flow);
         self.slow_start.on_sample(&mut self.window, ack, flow);
-        if !ack.may_grow {
+        // Linux 6.1 `tcp_may_raise_cwnd`: only data acknowledged in order lets a window grow.
+        if !ack.may_grow || ack.acked == 0 {
             return;
         }
-        let mut acked = self.segments(ack.delivered);
+        let mut acked = segments(ack.delivered, self.mss);
         if self.slow_start.is_active(&self.window) {
             acked = self.slow_start.grow(&mut self.window, acked);
-            if acked == 0 {
+            self.rule.on_slow_start();
+            if acked == 0 || !R::TAKES_REST_OF_SLOW_START {
                 return;
             }
         }
@@ -166,10 +197,11 @@ impl<R: Rule> CongestionControl for Windowed<R> {
     fn on_congestion(&mut self, signal: Signal, flow: &Flow) {
         self.reduce(signal, flow);
         self.window.set(self.rule.recovery_window(self.window.ssthresh).max(1));
+        self.rule.on_congestion(flow);
     }
 
     fn on_recovered(&mut self, cwnd: u64, flow: &Flow) {
-        let cwnd = self.segments(cwnd);
+        let cwnd = segments(cwnd, self.mss);
         self.window.set(cwnd);
         self.rule.on_recovered(&self.window, flow);
     }
@@ -181,13 +213,14 @@ impl<R: Rule> CongestionControl for Windowed<R> {
         self.window.set(1);
         self.window.credit = 0;
         self.rule.on_rto(flow);
-        self.slow_start.on_rto();
+        self.slow_start.on_rto(flow);
     }
 
     fn on_spurious(&mut self, flow: &Flow) {
         if let Some(prior) = self.prior.take() {
             // Linux 6.1 `tcp_undo_cwnd_reduction`: neither value may fall.
-            self.window.set(self.window.cwnd.max(prior.cwnd));
+            let undone = self.rule.undo_window(&self.window, prior.cwnd);
+            self.window.set(self.window.cwnd.max(undone));
             self.window.ssthresh = self.window.ssthresh.max(prior.ssthresh);
             self.rule.on_spurious(&mut self.window, flow);
         }
@@ -195,11 +228,11 @@ impl<R: Rule> CongestionControl for Windowed<R> {
 
     fn on_idle(&mut self, idle: Duration, rto: Duration, restart_window: u64, flow: &Flow) {
         // Linux 6.1 `tcp_cwnd_restart`: half the window per RTO of idleness, threshold kept at ¾.
-        let floor = self.segments(restart_window).min(self.window.cwnd);
+        let floor = segments(restart_window, self.mss).min(self.window.cwnd);
         let three_quarters = (self.window.cwnd / 2) + (self.window.cwnd / 4);
         self.window.ssthresh = self.window.ssthresh.max(three_quarters);
         let mut left = idle;
-        while left > rto && self.window.cwnd > floor {
+        while rto > Duration::ZERO && left > rto && self.window.cwnd > floor {
             left = left - rto;
             self.window.cwnd /= 2;
         }

@@ -9,4 +9,4 @@ macro_rules! algorithms {
     };
 }
 
-algorithms![reno];
+algorithms![reno, scalable, highspeed, htcp, bic, cubic];

@@ -1,13 +1,19 @@
 //! Reno: one segment more per round trip, half the window at a loss.
 //!
 //! Source: V. Jacobson, "Congestion Avoidance and Control", SIGCOMM 1988; RFC 5681 section 3.1.
-//! The window is counted in segments. Linux 6.1 (`tcp_cong.c`, `tcp_reno_cong_avoid`) counts
-//! delivered segments; Linux 2.6.22 counts acknowledgements, one per call, and holds half the
-//! threshold while it recovers (`tcp_reno_min_cwnd`).
+//! The window is counted in segments. RFC 5681 equation 4 halves what is unacknowledged, Linux
+//! the window.
+//!
+//! Linux 6.1 (`net/ipv4/tcp_cong.c`, `tcp_reno_cong_avoid`) counts delivered segments. Linux
+//! 2.6.22 counts acknowledgements, one per call and one more than the window, unless
+//! `net.ipv4.tcp_abc` asks for bytes (RFC 3465), and holds half the threshold while it recovers
+//! (`tcp_reno_min_cwnd`). The kernel's own default is not to count bytes; ns-2.35 sets it to 1
+//! (`tcp/linux/ns-linux-param.c`) and goes on counting during recovery (`tcp-linux.cc`, `recv`),
+//! so that the window rises at once when an episode ends. Both are the default here.
 
 use crate::{
-    Ack, Algorithm, CongestionControl, Family, Flow, Init, Params, Rule, Signal, SignalKind,
-    SlowStart, Variant, Window, Windowed,
+    Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SignalKind,
+    SlowStart, Variant, Window, Windowed, window::segments,
 };
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
@@ -19,26 +25,78 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     year: 1988,
     source: "Jacobson, SIGCOMM 1988; RFC 5681",
     variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22],
-    params: &[],
+    params: &[Param {
+        name: "abc",
+        meaning: "whether acknowledged bytes are counted (1) or acknowledgements (0)",
+        default: [0.0, 0.0, 1.0],
+        min: 0.0,
+        max: 1.0,
+        whole: true,
+        variants: &[Variant::Linux2_6_22],
+    }],
     build,
 };
 
-fn build(variant: Variant, _params: &Params, init: &Init) -> Box<dyn CongestionControl> {
+fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {
     let slow_start = init.slow_start.clone().unwrap_or(SlowStart::of(variant));
-    Box::new(Windowed::new(Reno { variant }, slow_start, init.mss, init.initial_window))
+    let (mss, initial_window) = (init.mss, init.initial_window);
+    match variant {
+        Variant::Paper => Box::new(Windowed::new(Rfc5681, slow_start, mss, initial_window)),
+        Variant::Linux6_1 => Box::new(Windowed::new(Linux6_1, slow_start, mss, initial_window)),
+        Variant::Linux2_6_22 => {
+            let rule = Linux2_6_22 { count_bytes: params.is_on("abc"), bytes_acked: 0 };
+            Box::new(Windowed::new(rule, slow_start, mss, initial_window))
+        }
+    }
 }
 
-struct Reno {
-    variant: Variant,
-}
+/// RFC 5681 sections 3.1 and 3.2.
+struct Rfc5681;
 
-impl Rule for Reno {
+impl Rule for Rfc5681 {
     fn growth(&mut self, window: &mut Window, acked: u32, _ack: &Ack, _flow: &Flow) {
-        match self.variant {
-            Variant::Linux2_6_22 => {
-                window.count_ack(window.cwnd);
-            }
-            Variant::Paper | Variant::Linux6_1 => window.additive_increase(window.cwnd, acked),
+        window.additive_increase(window.cwnd, acked);
+    }
+
+    fn backoff(&mut self, window: &Window, _signal: Signal, flow: &Flow) -> u32 {
+        flight(window, flow) / 2
+    }
+}
+
+/// FlightSize in whole segments, without what limited transmit sent beyond the window
+/// (RFC 5681 section 3.2, step 2).
+pub(super) fn flight(window: &Window, flow: &Flow) -> u32 {
+    segments(flow.unacknowledged(), flow.mss.max(1)).min(window.cwnd)
+}
+
+struct Linux6_1;
+
+impl Rule for Linux6_1 {
+    fn growth(&mut self, window: &mut Window, acked: u32, _ack: &Ack, _flow: &Flow) {
+        window.additive_increase(window.cwnd, acked);
+    }
+
+    fn backoff(&mut self, window: &Window, _signal: Signal, _flow: &Flow) -> u32 {
+        window.cwnd / 2
+    }
+}
+
+struct Linux2_6_22 {
+    count_bytes: bool,
+    /// Bytes acknowledged and not yet used for growth.
+    bytes_acked: u64,
+}
+
+impl Rule for Linux2_6_22 {
+    fn growth(&mut self, window: &mut Window, _acked: u32, _ack: &Ack, flow: &Flow) {
+        if !self.count_bytes {
+            window.count_ack(window.cwnd);
+            return;
+        }
+        let bytes_of_window = u64::from(window.cwnd) * u64::from(flow.mss);
+        if self.bytes_acked >= bytes_of_window {
+            self.bytes_acked -= bytes_of_window;
+            window.cwnd = window.cwnd.saturating_add(1);
         }
     }
 
@@ -47,9 +105,93 @@ impl Rule for Reno {
     }
 
     fn recovery_window(&self, ssthresh: u32) -> u32 {
-        match self.variant {
-            Variant::Linux2_6_22 => ssthresh / 2,
-            Variant::Paper | Variant::Linux6_1 => ssthresh,
+        ssthresh / 2
+    }
+
+    fn undo_window(&self, window: &Window, _prior: u32) -> u32 {
+        window.ssthresh.saturating_mul(2)
+    }
+
+    fn on_sample(&mut self, _window: &mut Window, ack: &Ack, flow: &Flow) {
+        let whole_segments = u64::from(segments(ack.acked, flow.mss.max(1)));
+        self.bytes_acked += whole_segments * u64::from(flow.mss);
+    }
+
+    fn on_slow_start(&mut self) {
+        self.bytes_acked = 0;
+    }
+
+    fn on_congestion(&mut self, _flow: &Flow) {
+        self.bytes_acked = 0;
+    }
+
+    fn on_rto(&mut self, _flow: &Flow) {
+        self.bytes_acked = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{ack, flow};
+
+    fn grow(rule: &mut impl Rule, window: &mut Window, acknowledgements: u32, segments: u32) {
+        let flow = flow(1000, window.cwnd, 40);
+        let ack = ack(u64::from(segments), 40);
+        for _ in 0..acknowledgements {
+            rule.on_sample(window, &ack, &flow);
+            rule.growth(window, segments, &ack, &flow);
         }
+    }
+
+    #[test]
+    fn one_segment_for_a_window_of_segments_whoever_counts_them() {
+        // 10 segments acknowledged at a window of 10: 11. Then 11: 12.
+        for segments in [1, 2, 5, 10] {
+            let mut window = Window::new(10);
+            grow(&mut Linux6_1, &mut window, 10 / segments, segments);
+            assert_eq!(window.cwnd, 11, "{segments} segments per acknowledgement");
+        }
+        let mut window = Window::new(10);
+        grow(&mut Rfc5681, &mut window, 21, 1);
+        assert_eq!(window.cwnd, 12);
+    }
+
+    #[test]
+    fn counting_acknowledgements_takes_one_more_than_the_window() {
+        let mut window = Window::new(10);
+        let mut rule = Linux2_6_22 { count_bytes: false, bytes_acked: 0 };
+        grow(&mut rule, &mut window, 10, 2);
+        assert_eq!(window.cwnd, 10);
+        grow(&mut rule, &mut window, 1, 2);
+        assert_eq!(window.cwnd, 11);
+    }
+
+    #[test]
+    fn counting_bytes_takes_the_window_and_keeps_what_recovery_acknowledged() {
+        let mut window = Window::new(10);
+        let mut rule = Linux2_6_22 { count_bytes: true, bytes_acked: 0 };
+        grow(&mut rule, &mut window, 9, 1);
+        assert_eq!(window.cwnd, 10);
+        grow(&mut rule, &mut window, 1, 1);
+        assert_eq!(window.cwnd, 11);
+        // 25 segments acknowledged in recovery, then one each: 26 ≥ 11 → 12 (15 left),
+        // 16 ≥ 12 → 13 (4 left), 5 < 13.
+        rule.on_sample(&mut window, &ack(25, 40), &flow(1000, 11, 40));
+        for expected in [12, 13, 13] {
+            grow(&mut rule, &mut window, 1, 1);
+            assert_eq!(window.cwnd, expected);
+        }
+    }
+
+    #[test]
+    fn half_is_kept() {
+        let window = Window::new(21);
+        // ⌊21/2⌋ = 10; of 15 unacknowledged, RFC 5681 keeps 7.
+        assert_eq!(Linux6_1.backoff(&window, Signal::Loss, &flow(0, 15, 40)), 10);
+        assert_eq!(Rfc5681.backoff(&window, Signal::Loss, &flow(0, 21, 40)), 10);
+        assert_eq!(Rfc5681.backoff(&window, Signal::Loss, &flow(0, 15, 40)), 7);
+        let rule = Linux2_6_22 { count_bytes: true, bytes_acked: 0 };
+        assert_eq!(rule.recovery_window(10), 5);
     }
 }

@@ -1,0 +1,575 @@
+//! H-TCP: the longer since the last congestion, the faster it grows; how far it backs off follows
+//! the spread of round-trip times.
+//!
+//! Source: R. N. Shorten, D. J. Leith, "H-TCP: TCP for high-speed and long-distance networks",
+//! PFLDnet 2004. α = 1 for the first second after congestion, then
+//! 1 + 10(Δ − 1) + ((Δ − 1)/2)², and α ← 2(1 − β)α; α segments more per round trip. β is
+//! RTTmin/RTTmax between 0.5 and 0.8, or 0.5 if the throughput before this event differs by more
+//! than a fifth from that before the last. With RTT scaling, α is divided by 100 ms/RTTmin,
+//! that ratio held between 0.5 and 10.
+//!
+//! Linux (`net/ipv4/tcp_htcp.c`): α and β in 1/128, so that β is at most 102/128; the factor of
+//! α in whole numbers, computed anew at each increase; RTT scaling on. β stays 0.5 at the first
+//! event whose throughput agrees with the last one's, and while RTTmin is 10 ms or less. RTTmax
+//! rises by at most 20 ms a sample and falls back by a twentieth of its distance to RTTmin at
+//! each event. Linux 6.1 samples every round trip, Linux 2.6.22 the smoothed one in whole ms, in
+//! congestion avoidance only.
+
+use fairway_units::{Duration, Time};
+
+use crate::linux::{HZ, jiffies, packets_acked, to_jiffies};
+use crate::{
+    Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Phase, Rule, Signal,
+    SignalKind, SlowStart, Variant, Window, Windowed, window::whole_segments,
+};
+
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    name: "htcp",
+    title: "H-TCP",
+    summary: "Growth rises with the time since the last loss; back-off follows the delay.",
+    family: Family::Classic,
+    signal: SignalKind::LossTimeAndDelay,
+    year: 2004,
+    source: "Leith and Shorten, PFLDnet 2004",
+    variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22],
+    params: &[
+        Param {
+            name: "use_rtt_scaling",
+            meaning: "whether growth is scaled by the smallest round-trip time (0 or 1)",
+            default: [0.0, 1.0, 1.0],
+            min: 0.0,
+            max: 1.0,
+            whole: true,
+            variants: &Variant::ALL,
+        },
+        Param {
+            name: "use_bandwidth_switch",
+            meaning: "whether a change of throughput makes the next back-off half (0 or 1)",
+            default: [1.0, 1.0, 1.0],
+            min: 0.0,
+            max: 1.0,
+            whole: true,
+            variants: &Variant::ALL,
+        },
+    ],
+    build,
+};
+
+fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {
+    let slow_start = init.slow_start.clone().unwrap_or(SlowStart::of(variant));
+    let (mss, initial_window) = (init.mss, init.initial_window);
+    let scaling = params.is_on("use_rtt_scaling");
+    let switch = params.is_on("use_bandwidth_switch");
+    match variant {
+        Variant::Paper => {
+            let rule = LeithShorten::new(scaling, switch);
+            Box::new(Windowed::new(rule, slow_start, mss, initial_window))
+        }
+        Variant::Linux6_1 => {
+            let rule = Linux::new(Rtt::EverySample, scaling, switch);
+            Box::new(Windowed::new(rule, slow_start, mss, initial_window))
+        }
+        Variant::Linux2_6_22 => {
+            let rule = Linux::new(Rtt::Smoothed { eighths: 0 }, scaling, switch);
+            Box::new(Windowed::new(rule, slow_start, mss, initial_window))
+        }
+    }
+}
+
+/// The paper, in real numbers.
+struct LeithShorten {
+    use_rtt_scaling: bool,
+    use_bandwidth_switch: bool,
+    beta: f64,
+    last_congestion: Time,
+    min_rtt: Duration,
+    /// Largest round trip since the last congestion.
+    max_rtt: Duration,
+    round: Round,
+    /// Throughput of the last whole round before the last congestion, bytes per second.
+    throughput_before: f64,
+}
+
+/// One round trip's worth of data, for the throughput.
+#[derive(Default)]
+struct Round {
+    end: u64,
+    started: Time,
+    delivered_at_start: u64,
+    /// Of the last whole round, bytes per second.
+    throughput: f64,
+}
+
+impl Round {
+    fn on_ack(&mut self, flow: &Flow) {
+        if flow.snd_una < self.end {
+            return;
+        }
+        let span = flow.now.since(self.started).as_secs_f64();
+        if span > 0.0 && self.end > 0 {
+            self.throughput = (flow.delivered - self.delivered_at_start) as f64 / span;
+        }
+        *self = Round {
+            end: flow.snd_nxt.max(flow.snd_una + 1),
+            started: flow.now,
+            delivered_at_start: flow.delivered,
+            throughput: self.throughput,
+        };
+    }
+}
+
+impl LeithShorten {
+    fn new(use_rtt_scaling: bool, use_bandwidth_switch: bool) -> Self {
+        LeithShorten {
+            use_rtt_scaling,
+            use_bandwidth_switch,
+            beta: 0.5,
+            last_congestion: Time::ZERO,
+            min_rtt: Duration::MAX,
+            max_rtt: Duration::ZERO,
+            round: Round::default(),
+            throughput_before: 0.0,
+        }
+    }
+
+    /// Growth in segments per round trip.
+    fn alpha(&self, now: Time) -> f64 {
+        let beyond = (now.since(self.last_congestion).as_secs_f64() - 1.0).max(0.0);
+        let mut alpha = 1.0 + 10.0 * beyond + 0.25 * beyond * beyond;
+        if self.use_rtt_scaling && self.min_rtt != Duration::MAX {
+            let scale = 0.1 / self.min_rtt.as_secs_f64().max(1e-9);
+            alpha = (alpha / scale.clamp(0.5, 10.0)).max(1.0);
+        }
+        2.0 * (1.0 - self.beta) * alpha
+    }
+
+    fn new_beta(&self) -> f64 {
+        let change = (self.round.throughput - self.throughput_before).abs();
+        let is_uneven = self.use_bandwidth_switch && change > 0.2 * self.throughput_before;
+        if is_uneven || self.max_rtt == Duration::ZERO {
+            0.5
+        } else {
+            (self.min_rtt.as_secs_f64() / self.max_rtt.as_secs_f64()).clamp(0.5, 0.8)
+        }
+    }
+}
+
+impl Rule for LeithShorten {
+    fn growth(&mut self, window: &mut Window, acked: u32, _ack: &Ack, flow: &Flow) {
+        window.add(self.alpha(flow.now) * f64::from(acked) / window.exact());
+    }
+
+    fn backoff(&mut self, window: &Window, _signal: Signal, _flow: &Flow) -> u32 {
+        self.beta = self.new_beta();
+        self.throughput_before = self.round.throughput;
+        self.max_rtt = Duration::ZERO;
+        whole_segments(window.exact() * self.beta)
+    }
+
+    fn on_sample(&mut self, _window: &mut Window, ack: &Ack, flow: &Flow) {
+        self.round.on_ack(flow);
+        if let Some(rtt) = ack.rtt {
+            self.min_rtt = self.min_rtt.min(rtt);
+            self.max_rtt = self.max_rtt.max(rtt);
+        }
+    }
+
+    fn on_congestion(&mut self, flow: &Flow) {
+        self.last_congestion = flow.now;
+    }
+
+    fn on_rto(&mut self, flow: &Flow) {
+        self.last_congestion = flow.now;
+    }
+}
+
+/// β in 1/128.
+const BETA_MIN: u64 = 64;
+const BETA_MAX: u64 = 102;
+/// α of one segment per round trip, in 1/128.
+const ALPHA_BASE: u64 = 128;
+/// Linux 2.6.22 takes thresholds from here on for infinite (`measure_rtt`).
+const INFINITE_SSTHRESH: u32 = 0xFFFF;
+
+/// Which round-trip times are looked at.
+#[derive(Clone, Copy)]
+enum Rtt {
+    /// Each one, in ticks rounded up (Linux 6.1).
+    EverySample,
+    /// The smoothed one, in whole ticks; kept in eighths as `tp->srtt` is, and as ns-2.35's
+    /// TCP-Linux keeps it (`tcp/tcp-linux.cc`, `rtt_update`).
+    Smoothed { eighths: u64 },
+}
+
+/// Where congestion left the state, for the undo.
+#[derive(Clone, Copy)]
+struct BeforeCongestion {
+    last_congestion: u64,
+    max_rtt: u64,
+    old_max_throughput: u64,
+}
+
+/// The kernel's module; times in ticks, throughputs in segments per second.
+struct Linux {
+    rtt: Rtt,
+    use_rtt_scaling: bool,
+    use_bandwidth_switch: bool,
+    alpha: u64,
+    beta: u64,
+    /// Whether β may follow the delay: set at the first event of even throughput.
+    adaptive: bool,
+    packets_of_ack: u64,
+    min_rtt: u64,
+    max_rtt: u64,
+    /// None before the first acknowledgement, where TCP-Linux starts the module.
+    last_congestion: Option<u64>,
+    undo: Option<BeforeCongestion>,
+    throughput: u64,
+    max_throughput: u64,
+    old_max_throughput: u64,
+    packets: u64,
+    packets_since: u64,
+}
+
+impl Linux {
+    fn new(rtt: Rtt, use_rtt_scaling: bool, use_bandwidth_switch: bool) -> Self {
+        Linux {
+            rtt,
+            use_rtt_scaling,
+            use_bandwidth_switch,
+            alpha: ALPHA_BASE,
+            beta: BETA_MIN,
+            adaptive: false,
+            packets_of_ack: 1,
+            min_rtt: 0,
+            max_rtt: 0,
+            last_congestion: None,
+            undo: None,
+            throughput: 0,
+            max_throughput: 0,
+            old_max_throughput: 0,
+            packets: 0,
+            packets_since: 0,
+        }
+    }
+
+    fn since_congestion(&self, now: u64) -> u64 {
+        now - self.last_congestion.unwrap_or(now)
+    }
+
+    /// Whether more than three round trips have passed since the last congestion.
+    fn is_settled(&self, now: u64) -> bool {
+        self.min_rtt > 0 && self.since_congestion(now) / self.min_rtt > 3
+    }
+
+    fn measure_rtt(&mut self, rtt: u64, max_too: bool) {
+        if self.min_rtt > rtt || self.min_rtt == 0 {
+            self.min_rtt = rtt;
+        }
+        if max_too {
+            self.max_rtt = self.max_rtt.max(self.min_rtt);
+            if self.max_rtt < rtt && rtt <= self.max_rtt + 20 * HZ / 1000 {
+                self.max_rtt = rtt;
+            }
+        }
+    }
+
+    /// `measure_achieved_throughput`.
+    fn measure_throughput(&mut self, window: &Window, packets: u64, flow: &Flow) {
+        let now = jiffies(flow);
+        if !matches!(flow.phase, Phase::Open | Phase::Disorder) {
+            self.packets = 0;
+            self.packets_since = now;
+            return;
+        }
+        self.packets += packets;
+        let span = now - self.packets_since;
+        // In the kernel an α larger than the window wraps round to a bound never reached.
+        let bound = u64::from(window.cwnd).checked_sub((self.alpha >> 7).max(1));
+        let is_full = bound.is_some_and(|bound| self.packets >= bound);
+        if !is_full || span < self.min_rtt || self.min_rtt == 0 {
+            return;
+        }
+        let throughput = self.packets * HZ / span;
+        if self.is_settled(now) {
+            self.throughput = (3 * self.throughput + throughput) / 4;
+            self.max_throughput = self.max_throughput.max(self.throughput);
+        } else {
+            self.throughput = throughput;
+            self.max_throughput = throughput;
+        }
+        self.packets = 0;
+        self.packets_since = now;
+    }
+
+    /// `htcp_beta_update`.
+    fn update_beta(&mut self) {
+        if self.use_bandwidth_switch {
+            let (new, old) = (self.max_throughput, self.old_max_throughput);
+            self.old_max_throughput = new;
+            if !(4 * old..=6 * old).contains(&(5 * new)) {
+                self.beta = BETA_MIN;
+                self.adaptive = false;
+                return;
+            }
+        }
+        if self.adaptive && self.min_rtt > 10 * HZ / 1000 && self.max_rtt > 0 {
+            self.beta = ((self.min_rtt << 7) / self.max_rtt).clamp(BETA_MIN, BETA_MAX);
+        } else {
+            self.beta = BETA_MIN;
+            self.adaptive = true;
+        }
+    }
+
+    /// `htcp_alpha_update`.
+    fn update_alpha(&mut self, now: u64) {
+        let mut factor = 1;
+        let since = self.since_congestion(now);
+        if since > HZ {
+            let beyond = since - HZ;
+            let half = beyond / 2;
+            factor = 1 + (10 * beyond + half * half / HZ) / HZ;
+        }
+        if self.use_rtt_scaling && self.min_rtt > 0 {
+            // 100 ms/RTTmin in eighths, between a half and ten.
+            let scale = (8 * HZ / (10 * self.min_rtt)).clamp(4, 80);
+            factor = (8 * factor / scale).max(1);
+        }
+        self.alpha = 2 * factor * (128 - self.beta);
+    }
+
+    fn reset(&mut self, now: u64) {
+        self.undo = Some(BeforeCongestion {
+            last_congestion: self.last_congestion.unwrap_or(now),
+            max_rtt: self.max_rtt,
+            old_max_throughput: self.old_max_throughput,
+        });
+        self.last_congestion = Some(now);
+    }
+}
+
+impl Rule for Linux {
+    // `htcp_cong_avoid` is either in slow start or in congestion avoidance, never in both.
+    const TAKES_REST_OF_SLOW_START: bool = false;
+
+    fn growth(&mut self, window: &mut Window, _acked: u32, _ack: &Ack, flow: &Flow) {
+        let now = jiffies(flow);
+        if let Rtt::Smoothed { eighths } = self.rtt {
+            let max_too = flow.phase == Phase::Open && window.ssthresh < INFINITE_SSTHRESH;
+            // The smallest round trip counts before the time since congestion is measured in it.
+            self.measure_rtt(eighths >> 3, false);
+            self.measure_rtt(eighths >> 3, max_too && self.is_settled(now));
+        }
+        if (u64::from(window.credit) * self.alpha) >> 7 >= u64::from(window.cwnd) {
+            window.cwnd = window.cwnd.saturating_add(1);
+            window.credit = 0;
+            self.update_alpha(now);
+        } else {
+            window.credit = window.credit.saturating_add(self.packets_of_ack as u32);
+        }
+        self.packets_of_ack = 1;
+    }
+
+    fn backoff(&mut self, window: &Window, _signal: Signal, flow: &Flow) -> u32 {
+        self.update_beta();
+        self.update_alpha(jiffies(flow));
+        // A memory that fades, in case the route has changed.
+        if self.min_rtt > 0 && self.max_rtt > self.min_rtt {
+            self.max_rtt = self.min_rtt + (self.max_rtt - self.min_rtt) * 95 / 100;
+        }
+        ((u64::from(window.cwnd) * self.beta) >> 7) as u32
+    }
+
+    fn on_sample(&mut self, window: &mut Window, ack: &Ack, flow: &Flow) {
+        self.last_congestion.get_or_insert(jiffies(flow));
+        let packets = packets_acked(ack, flow);
+        if let (Rtt::Smoothed { eighths }, Some(rtt)) = (&mut self.rtt, ack.rtt) {
+            *eighths = smooth(*eighths, rtt);
+            if packets == 0 {
+                return;
+            }
+        }
+        if flow.phase == Phase::Open {
+            self.packets_of_ack = packets;
+        }
+        if let (Rtt::EverySample, Some(rtt)) = (self.rtt, ack.rtt) {
+            self.measure_rtt(to_jiffies(rtt), flow.phase == Phase::Open);
+        }
+        if self.use_bandwidth_switch {
+            self.measure_throughput(window, packets, flow);
+        }
+    }
+
+    fn undo_window(&self, window: &Window, prior: u32) -> u32 {
+        match self.rtt {
+            Rtt::EverySample => prior,
+            Rtt::Smoothed { .. } => ((u64::from(window.ssthresh) << 7) / self.beta) as u32,
+        }
+    }
+
+    fn on_congestion(&mut self, flow: &Flow) {
+        self.reset(jiffies(flow));
+    }
+
+    fn on_rto(&mut self, flow: &Flow) {
+        self.reset(jiffies(flow));
+    }
+
+    fn on_recovered(&mut self, _window: &Window, flow: &Flow) {
+        match self.rtt {
+            Rtt::EverySample => {
+                if self.undo.take().is_some() {
+                    self.last_congestion = Some(jiffies(flow));
+                }
+            }
+            Rtt::Smoothed { .. } => self.last_congestion = Some(jiffies(flow)),
+        }
+    }
+
+    fn on_spurious(&mut self, _window: &mut Window, _flow: &Flow) {
+        if let Some(before) = self.undo.take() {
+            self.last_congestion = Some(before.last_congestion);
+            self.max_rtt = before.max_rtt;
+            self.old_max_throughput = before.old_max_throughput;
+        }
+    }
+}
+
+/// The smoothed round trip in eighths of a tick after one more sample, with weight 1/8; the
+/// sample rounded to the nearest tick, at least one.
+fn smooth(eighths: u64, rtt: Duration) -> u64 {
+    let sample = ((rtt.as_nanos() * HZ + 500_000_000) / 1_000_000_000).max(1);
+    if eighths == 0 { sample << 3 } else { (eighths + sample - (eighths >> 3)).max(1) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{ack, flow};
+
+    fn paper_alpha(millis: u64, beta: f64, min_rtt_ms: Option<u64>) -> f64 {
+        let mut rule = LeithShorten::new(min_rtt_ms.is_some(), true);
+        rule.beta = beta;
+        rule.min_rtt = min_rtt_ms.map_or(Duration::MAX, Duration::from_millis);
+        rule.alpha(flow(millis, 0, 40).now)
+    }
+
+    #[test]
+    fn paper_growth() {
+        // Δ = 1.5: 1 + 5 + 0.0625 = 6.0625, times 2(1 − β): 6.0625 or 2.425.
+        assert!((paper_alpha(1_500, 0.5, None) - 6.0625).abs() < 1e-12);
+        assert!((paper_alpha(1_500, 0.8, None) - 2.425).abs() < 1e-12);
+        // Δ = 5: 1 + 40 + 4 = 45, or 18. Δ ≤ 1: 1.
+        assert!((paper_alpha(5_000, 0.5, None) - 45.0).abs() < 1e-12);
+        assert!((paper_alpha(5_000, 0.8, None) - 18.0).abs() < 1e-12);
+        assert!((paper_alpha(1_000, 0.5, None) - 1.0).abs() < 1e-12);
+        // Scaled by 100/20 = 5: 45/5 = 9.
+        assert!((paper_alpha(5_000, 0.5, Some(20)) - 9.0).abs() < 1e-12);
+        // A round at 100 segments with α = 45.
+        let mut rule = LeithShorten::new(false, true);
+        let mut window = Window::new(100);
+        rule.growth(&mut window, 100, &ack(100, 40), &flow(5_000, 100, 40));
+        assert!((window.exact() - 145.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn paper_backoff() {
+        let mut rule = LeithShorten::new(false, true);
+        let mut window = Window::new(100);
+        for rtt_ms in [50, 80] {
+            rule.on_sample(&mut window, &ack(1, rtt_ms), &flow(0, 100, rtt_ms));
+        }
+        // Throughput as before: β = 50/80 = 0.625, ⌊62.5⌋. Then 50/55 = 0.91, held at 0.8.
+        rule.round.throughput = 1e6;
+        rule.throughput_before = 0.9e6;
+        assert_eq!(rule.backoff(&window, Signal::Loss, &flow(0, 100, 80)), 62);
+        rule.on_sample(&mut window, &ack(1, 55), &flow(0, 100, 55));
+        assert_eq!(rule.backoff(&window, Signal::Loss, &flow(0, 100, 55)), 80);
+        // A quarter more throughput: half.
+        rule.on_sample(&mut window, &ack(1, 55), &flow(0, 100, 55));
+        rule.round.throughput = 1.25e6;
+        assert_eq!(rule.backoff(&window, Signal::Loss, &flow(0, 100, 55)), 50);
+    }
+
+    #[test]
+    fn linux_growth_factors() {
+        let alpha = |since_ms: u64, min_rtt: u64, beta: u64| {
+            let mut rule = Linux::new(Rtt::EverySample, true, true);
+            rule.last_congestion = Some(0);
+            rule.min_rtt = min_rtt;
+            rule.beta = beta;
+            rule.update_alpha(since_ms);
+            rule.alpha
+        };
+        // Δ 1500: 1 + (10·500 + 250·250/1000)/1000 = 1 + 5062/1000 = 6; RTTmin 100: scale
+        // 8000/1000 = 8, so 6; in 1/128 times 2·64.
+        assert_eq!(alpha(1_500, 100, 64), 6 * 128);
+        // Δ 5000: 1 + (40000 + 4000)/1000 = 45.
+        assert_eq!(alpha(5_000, 100, 64), 45 * 128);
+        // RTTmin 20: scale 8000/200 = 40: 48/40 = 1 and 360/40 = 9.
+        assert_eq!(alpha(1_500, 20, 64), 128);
+        assert_eq!(alpha(5_000, 20, 64), 9 * 128);
+        // RTTmin 200: scale 4: 48/4 = 12 and 360/4 = 90.
+        assert_eq!(alpha(1_500, 200, 64), 12 * 128);
+        assert_eq!(alpha(5_000, 200, 64), 90 * 128);
+        // β 102/128: 2·45·26 = 2340 (18.28 segments).
+        assert_eq!(alpha(5_000, 100, 102), 2_340);
+    }
+
+    #[test]
+    fn linux_grows_when_the_counter_times_alpha_reaches_the_window() {
+        // α = 6, window 100: the counter must reach 17 (17·6 = 102), and the next one grows.
+        let mut rule = Linux::new(Rtt::EverySample, true, true);
+        rule.alpha = 6 * 128;
+        let mut window = Window::new(100);
+        for _ in 0..17 {
+            rule.growth(&mut window, 1, &ack(1, 40), &flow(500, 100, 40));
+        }
+        assert_eq!((window.cwnd, window.credit), (100, 17));
+        rule.growth(&mut window, 1, &ack(1, 40), &flow(500, 100, 40));
+        assert_eq!((window.cwnd, window.credit), (101, 0));
+    }
+
+    #[test]
+    fn linux_backoff_follows_the_delay_from_the_second_even_event_on() {
+        let mut rule = Linux::new(Rtt::EverySample, true, true);
+        let window = Window::new(100);
+        let flow = flow(10_000, 100, 50);
+        (rule.min_rtt, rule.max_rtt, rule.max_throughput) = (50, 80, 1_000);
+        // Throughput went from 0 to 1000: half, and the delay is not to be trusted yet.
+        assert_eq!(rule.backoff(&window, Signal::Loss, &flow), 50);
+        // RTTmax fades: 50 + 30·95/100 = 78.
+        assert_eq!(rule.max_rtt, 78);
+        // Even: still half, but from now on adaptive.
+        assert_eq!(rule.backoff(&window, Signal::Loss, &flow), 50);
+        rule.max_rtt = 80;
+        // ⌊128·50/80⌋ = 80; ⌊100·80/128⌋ = 62.
+        assert_eq!(rule.backoff(&window, Signal::Loss, &flow), 62);
+        // 1200 is a fifth more and still even (5·1200 = 6·1000), 1441 is not (7205 > 7200).
+        rule.max_throughput = 1_200;
+        rule.max_rtt = 55;
+        assert_eq!(rule.backoff(&window, Signal::Loss, &flow), 79); // 128·50/55 = 116 → 102.
+        rule.max_throughput = 1_441;
+        assert_eq!(rule.backoff(&window, Signal::Loss, &flow), 50);
+    }
+
+    #[test]
+    fn the_smoothed_round_trip_moves_by_eighths() {
+        // 40 ms: 320; then 48: 320 + 48 − 40 = 328, 41 whole ms; 0.4 ms counts as 1.
+        assert_eq!(smooth(0, Duration::from_millis(40)), 320);
+        assert_eq!(smooth(320, Duration::from_millis(48)), 328);
+        assert_eq!(smooth(0, Duration::from_micros(400)), 8);
+        // 40.5 ms rounds up: 320 + 41 − 40.
+        assert_eq!(smooth(320, Duration::from_micros(40_500)), 321);
+    }
+
+    #[test]
+    fn a_spurious_event_returns_the_clock() {
+        let mut rule = Linux::new(Rtt::EverySample, true, true);
+        rule.last_congestion = Some(100);
+        rule.on_congestion(&flow(9_000, 10, 40));
+        assert_eq!(rule.last_congestion, Some(9_000));
+        rule.on_spurious(&mut Window::new(10), &flow(9_100, 10, 40));
+        assert_eq!(rule.last_congestion, Some(100));
+    }
+}

@@ -1,0 +1,224 @@
+//! Scalable TCP: a fixed share of a segment more per acknowledgement, an eighth off at a loss, so
+//! that the time to recover does not depend on the window.
+//!
+//! Source: T. Kelly, "Scalable TCP: Improving Performance in Highspeed Wide Area Networks",
+//! ACM CCR 33(2), 2003: +a per acknowledgement, −b·cwnd at a loss, and Reno at or below a low
+//! window.
+//!
+//! Linux (`net/ipv4/tcp_scalable.c`) has no low window; it adds a segment for every
+//! min(cwnd, 1/a) counted, which is Reno below 1/a. Linux 6.1 counts delivered segments and
+//! 1/a = 100; Linux 2.6.22 counts acknowledgements and, to make up for delayed ones, 1/a = 50,
+//! growing when the counter exceeds that. It also holds half the threshold while it recovers
+//! (`tcp_reno_min_cwnd`).
+
+use crate::{
+    Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SignalKind,
+    SlowStart, Variant, Window, Windowed, window::whole_segments,
+};
+
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    name: "scalable",
+    title: "Scalable TCP",
+    summary: "A hundredth of a segment more per acknowledgement; an eighth off at a loss.",
+    family: Family::Classic,
+    signal: SignalKind::Loss,
+    year: 2003,
+    source: "Kelly, ACM CCR 33(2), 2003",
+    variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22],
+    params: &[
+        Param {
+            name: "a",
+            meaning: "growth in segments per segment (2.6.22: per acknowledgement)",
+            default: [0.01, 0.01, 0.02],
+            min: 0.0001,
+            max: 1.0,
+            whole: false,
+            variants: &Variant::ALL,
+        },
+        Param {
+            name: "b",
+            meaning: "share of the window taken away at a loss",
+            default: [0.125, 0.125, 0.125],
+            min: 0.001,
+            max: 0.9,
+            whole: false,
+            variants: &Variant::ALL,
+        },
+        Param {
+            name: "low_window",
+            meaning: "window in segments at or below which it is Reno",
+            default: [16.0, 0.0, 0.0],
+            min: 0.0,
+            max: 1e6,
+            whole: true,
+            variants: &[Variant::Paper],
+        },
+    ],
+    build,
+};
+
+fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {
+    let slow_start = init.slow_start.clone().unwrap_or(SlowStart::of(variant));
+    let (mss, initial_window) = (init.mss, init.initial_window);
+    let b = params.get("b");
+    // 0.01 is not a binary fraction, but its inverse rounds to the whole number meant.
+    let inverse_a = (1.0 / params.get("a")).round() as u32;
+    match variant {
+        Variant::Paper => {
+            let rule = Kelly { a: params.get("a"), b, low_window: params.get("low_window") as u32 };
+            Box::new(Windowed::new(rule, slow_start, mss, initial_window))
+        }
+        Variant::Linux6_1 => {
+            let rule = Linux6_1 { inverse_a, b };
+            Box::new(Windowed::new(rule, slow_start, mss, initial_window))
+        }
+        Variant::Linux2_6_22 => {
+            let rule = Linux2_6_22 { inverse_a, b };
+            Box::new(Windowed::new(rule, slow_start, mss, initial_window))
+        }
+    }
+}
+
+/// The window less its share `b`, the share rounded down: for an eighth that is Linux's shift.
+fn less(window: &Window, b: f64) -> u32 {
+    window.cwnd - whole_segments(f64::from(window.cwnd) * b)
+}
+
+struct Kelly {
+    a: f64,
+    b: f64,
+    low_window: u32,
+}
+
+impl Rule for Kelly {
+    fn growth(&mut self, window: &mut Window, acked: u32, _ack: &Ack, _flow: &Flow) {
+        let a = if window.cwnd > self.low_window { self.a } else { 1.0 / window.exact() };
+        window.add(a * f64::from(acked));
+    }
+
+    fn backoff(&mut self, window: &Window, _signal: Signal, _flow: &Flow) -> u32 {
+        less(window, if window.cwnd > self.low_window { self.b } else { 0.5 })
+    }
+}
+
+struct Linux6_1 {
+    inverse_a: u32,
+    b: f64,
+}
+
+impl Rule for Linux6_1 {
+    fn growth(&mut self, window: &mut Window, acked: u32, _ack: &Ack, _flow: &Flow) {
+        window.additive_increase(window.cwnd.min(self.inverse_a), acked);
+    }
+
+    fn backoff(&mut self, window: &Window, _signal: Signal, _flow: &Flow) -> u32 {
+        less(window, self.b)
+    }
+}
+
+struct Linux2_6_22 {
+    inverse_a: u32,
+    b: f64,
+}
+
+impl Rule for Linux2_6_22 {
+    fn growth(&mut self, window: &mut Window, _acked: u32, _ack: &Ack, _flow: &Flow) {
+        // `count_ack` grows on the acknowledgement that finds the counter full, which is the one
+        // that would make it exceed: the same acknowledgement.
+        window.count_ack(window.cwnd.min(self.inverse_a));
+    }
+
+    fn backoff(&mut self, window: &Window, _signal: Signal, _flow: &Flow) -> u32 {
+        less(window, self.b)
+    }
+
+    fn recovery_window(&self, ssthresh: u32) -> u32 {
+        ssthresh / 2
+    }
+
+    fn undo_window(&self, window: &Window, _prior: u32) -> u32 {
+        window.ssthresh.saturating_mul(2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{ack, flow};
+
+    fn grow(rule: &mut impl Rule, window: &mut Window, acknowledgements: u32) {
+        for _ in 0..acknowledgements {
+            rule.growth(window, 1, &ack(1, 40), &flow(1000, window.cwnd, 40));
+        }
+    }
+
+    #[test]
+    fn a_round_at_200_segments() {
+        // 200 · 0.01 = 2.
+        let mut window = Window::new(200);
+        grow(&mut Kelly { a: 0.01, b: 0.125, low_window: 16 }, &mut window, 200);
+        assert!((window.exact() - 202.0).abs() < 1e-9);
+        // 200/100 = 2.
+        let mut window = Window::new(200);
+        grow(&mut Linux6_1 { inverse_a: 100, b: 0.125 }, &mut window, 200);
+        assert_eq!(window.cwnd, 202);
+        // The counter exceeds 50 at the 51st: ⌊200/51⌋ = 3.
+        let mut window = Window::new(200);
+        grow(&mut Linux2_6_22 { inverse_a: 50, b: 0.125 }, &mut window, 200);
+        assert_eq!(window.cwnd, 203);
+    }
+
+    #[test]
+    fn a_round_at_small_windows() {
+        // 6.1 at 50: min(50, 100) counted: +1. The paper at 50: 50 · 0.01 = 0.5.
+        let mut window = Window::new(50);
+        grow(&mut Linux6_1 { inverse_a: 100, b: 0.125 }, &mut window, 50);
+        assert_eq!(window.cwnd, 51);
+        let mut rule = Kelly { a: 0.01, b: 0.125, low_window: 16 };
+        let mut window = Window::new(50);
+        grow(&mut rule, &mut window, 50);
+        assert!((window.exact() - 50.5).abs() < 1e-9);
+        // At the low window it is Reno: 1/16 per segment, a little less each time.
+        let mut window = Window::new(16);
+        grow(&mut rule, &mut window, 1);
+        assert!((window.exact() - 16.0625).abs() < 1e-12);
+        // 2.6.22 at 10 needs eleven.
+        let mut window = Window::new(10);
+        let mut rule = Linux2_6_22 { inverse_a: 50, b: 0.125 };
+        grow(&mut rule, &mut window, 10);
+        assert_eq!(window.cwnd, 10);
+        grow(&mut rule, &mut window, 1);
+        assert_eq!(window.cwnd, 11);
+    }
+
+    #[test]
+    fn an_eighth_off() {
+        // 200 − 25 = 175; 207 − ⌊25.875⌋ = 182; at the low window half: 16 − 8 = 8.
+        let flow = flow(0, 200, 40);
+        let mut kelly = Kelly { a: 0.01, b: 0.125, low_window: 16 };
+        assert_eq!(kelly.backoff(&Window::new(200), Signal::Loss, &flow), 175);
+        assert_eq!(kelly.backoff(&Window::new(16), Signal::Loss, &flow), 8);
+        let mut linux = Linux6_1 { inverse_a: 100, b: 0.125 };
+        assert_eq!(linux.backoff(&Window::new(207), Signal::Loss, &flow), 182);
+        // Never wider than the kernel's shift: 7 − ⌊7/8⌋ = 7.
+        assert_eq!(linux.backoff(&Window::new(7), Signal::Loss, &flow), 7);
+    }
+
+    #[test]
+    fn rounds_to_recover_do_not_depend_on_the_window() {
+        // ln(8/7)/ln 1.01 = 0.13353/0.0099503 = 13.42 rounds: thirteen are not enough,
+        // fourteen are.
+        for before in [1_000_u32, 100_000] {
+            let mut rule = Kelly { a: 0.01, b: 0.125, low_window: 16 };
+            let mut window = Window::new(before - before / 8);
+            for _ in 0..13 {
+                let round = window.cwnd;
+                grow(&mut rule, &mut window, round);
+            }
+            assert!(window.cwnd < before);
+            let round = window.cwnd;
+            grow(&mut rule, &mut window, round);
+            assert!(window.cwnd >= before);
+        }
+    }
+}

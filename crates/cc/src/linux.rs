@@ -1,0 +1,99 @@
+//! Pieces that the Linux modules share: their clock, and the ratio of segments to acknowledgements.
+
+use fairway_units::Duration;
+
+use crate::{Ack, Flow, window::segments};
+
+/// Ticks of the kernel's clock per second: TCP-Linux in ns-2.35 (`tcp/linux/ns-linux-c.h`) and
+/// the Linux 6.1 that was compared with both run at 1000.
+pub(crate) const HZ: u64 = 1_000;
+
+/// The kernel's clock.
+pub(crate) fn jiffies(flow: &Flow) -> u64 {
+    flow.now.as_millis()
+}
+
+/// A span in ticks, rounded up (Linux 6.1 `kernel/time/time.c`, `usecs_to_jiffies`).
+pub(crate) fn to_jiffies(span: Duration) -> u64 {
+    span.as_micros().div_ceil(1_000)
+}
+
+/// Segments that an acknowledgement acknowledged cumulatively.
+pub(crate) fn packets_acked(ack: &Ack, flow: &Flow) -> u64 {
+    u64::from(segments(ack.acked, flow.mss.max(1)))
+}
+
+/// Segments per acknowledgement in sixteenths, a moving average with weight 1/16 (`tcp_bic.c`
+/// and `tcp_cubic.c`, `bictcp_acked`). The division truncates, so that one segment per
+/// acknowledgement settles at 31, not at 16: `cnt` comes out at about half.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct DelayedAckRatio {
+    sixteenths: u64,
+}
+
+impl DelayedAckRatio {
+    /// Two segments per acknowledgement.
+    pub(crate) fn new() -> Self {
+        DelayedAckRatio { sixteenths: 32 }
+    }
+
+    /// An acknowledgement of `packets` segments.
+    pub(crate) fn sample(&mut self, packets: u64) {
+        self.sixteenths = self.sixteenths + packets - (self.sixteenths >> 4);
+    }
+
+    /// The acknowledgements in which `count` segments arrive, at least one.
+    pub(crate) fn acknowledgements(self, count: u64) -> u64 {
+        // Samples of nothing take it down to 15, never to zero.
+        ((count << 4) / self.sixteenths).max(1)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of_sixteenths(sixteenths: u64) -> Self {
+        DelayedAckRatio { sixteenths }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_segment_per_acknowledgement_sticks_at_31() {
+        // 32 + 1 − ⌊32/16⌋ = 31; 31 + 1 − ⌊31/16⌋ = 31.
+        let mut ratio = DelayedAckRatio::new();
+        ratio.sample(1);
+        assert_eq!(ratio.sixteenths, 31);
+        ratio.sample(1);
+        assert_eq!(ratio.sixteenths, 31);
+        // ⌊100·16/31⌋ = 51.
+        assert_eq!(ratio.acknowledgements(100), 51);
+    }
+
+    #[test]
+    fn three_segments_per_acknowledgement_stick_at_48() {
+        // 32 → 33 … → 47 (⌊47/16⌋ = 2, one up each time) → 48, where 3 come and 3 go.
+        let mut ratio = DelayedAckRatio::new();
+        for _ in 0..100 {
+            ratio.sample(3);
+        }
+        assert_eq!(ratio.sixteenths, 48);
+    }
+
+    #[test]
+    fn empty_samples_never_make_it_zero() {
+        let mut ratio = DelayedAckRatio::new();
+        for _ in 0..1_000 {
+            ratio.sample(0);
+        }
+        // 32, 30, … 16, 15, and ⌊15/16⌋ = 0 takes nothing away any more.
+        assert_eq!(ratio.sixteenths, 15);
+    }
+
+    #[test]
+    fn microseconds_round_up_to_ticks() {
+        assert_eq!(to_jiffies(Duration::from_micros(1)), 1);
+        assert_eq!(to_jiffies(Duration::from_micros(40_000)), 40);
+        assert_eq!(to_jiffies(Duration::from_micros(40_001)), 41);
+    }
+}

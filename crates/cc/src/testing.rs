@@ -1,0 +1,44 @@
+//! What the unit tests of this crate share.
+
+use fairway_units::{Duration, Time};
+
+use crate::{Ack, Flow, Phase};
+
+/// Segment size of the tests, bytes.
+pub(crate) const MSS: u32 = 1448;
+
+/// A flow at `now` about which nothing else is known.
+pub(crate) fn flow_at(now: Time) -> Flow {
+    Flow {
+        now,
+        mss: MSS,
+        flight_size: 0,
+        srtt: None,
+        min_rtt: None,
+        snd_una: 0,
+        snd_nxt: 0,
+        delivered: 0,
+        phase: Phase::Open,
+    }
+}
+
+/// A flow at `millis` with `segments` unacknowledged and a smoothed round trip of `rtt_ms`.
+pub(crate) fn flow(millis: u64, segments: u32, rtt_ms: u64) -> Flow {
+    let mut flow = flow_at(Time::from_nanos(millis * 1_000_000));
+    flow.flight_size = u64::from(segments) * u64::from(MSS);
+    flow.snd_nxt = flow.flight_size;
+    flow.srtt = Some(Duration::from_millis(rtt_ms));
+    flow.min_rtt = flow.srtt;
+    flow
+}
+
+/// An acknowledgement of `segments` that took `rtt_ms` and lets the window grow.
+pub(crate) fn ack(segments: u64, rtt_ms: u64) -> Ack {
+    Ack {
+        acked: segments * u64::from(MSS),
+        delivered: segments * u64::from(MSS),
+        rtt: Some(Duration::from_millis(rtt_ms)),
+        may_grow: true,
+        ..Ack::default()
+    }
+}
