@@ -14,7 +14,7 @@ mod serialiser;
 pub use histogram::Histogram;
 pub use link::{Link, LinkConfig, LinkStats, Offer, Received, Window};
 pub use packet::Packet;
-pub use queue::{Admission, Limit, Queue, QueueConfig};
+pub use queue::{Admission, Backlog, Limit, Queue, QueueConfig};
 pub use random::{Stream, splitmix64};
 pub use red::RedConfig;
 pub use serialiser::Serialiser;

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use fairway_units::{Duration, Rate, Time};
 
-use crate::queue::{Admission, Queue, QueueConfig};
+use crate::queue::{Admission, Backlog, Queue, QueueConfig};
 use crate::{Histogram, Packet, Serialiser, Stream};
 
 /// A link's properties.
@@ -148,9 +148,16 @@ impl<P: Packet> Link<P> {
         self.stats.offered += 1;
         let in_window = self.window.contains(at);
         self.stats.window_offered += u64::from(in_window);
-        let idle_since = (self.free_at <= at).then_some(self.free_at);
-        match self.queue.admit(&packet, self.backlog_packets(), self.waiting_bytes, idle_since, at)
-        {
+        let bytes = packet.wire_bytes() + self.frame_overhead;
+        let idle = self.free_at <= at;
+        let backlog = Backlog {
+            packets: self.backlog_packets(),
+            bytes: self.waiting_bytes,
+            transmitting_bytes: if idle { 0 } else { self.transmitting_bytes() },
+            arriving_bytes: u64::from(bytes),
+            idle_since: idle.then_some(self.free_at),
+        };
+        match self.queue.admit(&packet, &backlog, at) {
             Admission::Drop => {
                 self.stats.dropped += 1;
                 self.stats.window_dropped += u64::from(in_window);
@@ -159,7 +166,6 @@ impl<P: Packet> Link<P> {
             Admission::Mark => packet.mark_congestion(),
             Admission::Enqueue => {}
         }
-        let bytes = packet.wire_bytes() + self.frame_overhead;
         let starts = self.free_at.max(at);
         self.free_at = starts + self.serialiser.transmit(bytes);
         self.stats.window_busy_nanos += self.window.overlap(starts, self.free_at);
@@ -222,6 +228,12 @@ impl<P: Packet> Link<P> {
         self.row.iter().map(|entry| &entry.packet)
     }
 
+    /// Size of the packet that began its transmission last.
+    fn transmitting_bytes(&self) -> u64 {
+        let last_begun = self.begun.checked_sub(1).and_then(|i| self.row.get(i));
+        last_begun.map_or(0, |entry| u64::from(entry.packet.wire_bytes() + self.frame_overhead))
+    }
+
     fn backlog_packets(&self) -> u64 {
         (self.row.len() - self.begun) as u64
     }
@@ -282,8 +294,8 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_does_not_count_the_packet_in_service() {
-        let mut link = Link::new(&config(Limit::Packets(2)), ALWAYS, 1, "l");
+    fn the_limit_counts_the_packet_in_transmission() {
+        let mut link = Link::new(&config(Limit::Packets(3)), ALWAYS, 1, "l");
         assert_eq!(link.offer(Sized(1000), ms(0)), Offer::First(ms(11)));
         assert_eq!(link.offer(Sized(1000), ms(0)), Offer::Behind);
         assert_eq!(link.offer(Sized(1000), ms(0)), Offer::Behind);
@@ -298,7 +310,7 @@ mod tests {
 
     #[test]
     fn a_limit_in_bytes() {
-        let mut link = Link::new(&config(Limit::Bytes(1500)), ALWAYS, 1, "l");
+        let mut link = Link::new(&config(Limit::Bytes(2500)), ALWAYS, 1, "l");
         link.offer(Sized(1000), ms(0));
         assert_eq!(link.offer(Sized(1000), ms(0)), Offer::Behind);
         assert_eq!(link.offer(Sized(1000), ms(0)), Offer::Dropped);

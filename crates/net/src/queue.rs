@@ -5,26 +5,45 @@ use fairway_units::Time;
 use crate::red::{Red, RedConfig};
 use crate::{Packet, Stream};
 
-/// The size of a queue; the packet in service is not counted.
+/// The size of a queue. The packet in transmission counts, as it does in ns-2.35
+/// (`queue/drop-tail.cc`, `enque`) and in Linux's netem (`sch_netem.c`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// No limit.
     Unlimited,
-    /// Packets waiting.
+    /// Packets waiting or in transmission.
     Packets(u64),
-    /// Bytes waiting.
+    /// Bytes waiting or in transmission.
     Bytes(u64),
 }
 
 impl Limit {
-    /// Whether a packet of `bytes` still fits behind the given backlog.
-    pub fn admits(self, backlog_packets: u64, backlog_bytes: u64, bytes: u32) -> bool {
+    /// Whether one more packet still fits behind those inside.
+    pub fn admits(self, inside: &Backlog) -> bool {
         match self {
             Limit::Unlimited => true,
-            Limit::Packets(limit) => backlog_packets < limit,
-            Limit::Bytes(limit) => backlog_bytes + u64::from(bytes) <= limit,
+            Limit::Packets(limit) => inside.packets + u64::from(inside.transmitting_bytes > 0) < limit,
+            Limit::Bytes(limit) => {
+                let bytes = inside.bytes + inside.transmitting_bytes + inside.arriving_bytes;
+                bytes <= limit
+            }
         }
     }
+}
+
+/// What an arriving packet finds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Packets waiting.
+    pub packets: u64,
+    /// Bytes waiting.
+    pub bytes: u64,
+    /// Bytes of the packet in transmission, zero if there is none.
+    pub transmitting_bytes: u64,
+    /// Bytes of the arriving packet.
+    pub arriving_bytes: u64,
+    /// When the link last ran out of work, if it is idle.
+    pub idle_since: Option<Time>,
 }
 
 /// What becomes of an arriving packet.
@@ -73,21 +92,13 @@ impl Queue {
         }
     }
 
-    /// Decide on a packet that arrives at `now` behind the given backlog; `idle_since` is when
-    /// the link last ran out of work, if it is idle.
-    pub fn admit(
-        &mut self,
-        packet: &impl Packet,
-        backlog_packets: u64,
-        backlog_bytes: u64,
-        idle_since: Option<Time>,
-        now: Time,
-    ) -> Admission {
-        let fits = self.limit.admits(backlog_packets, backlog_bytes, packet.wire_bytes());
+    /// Decide on a packet that arrives at `now` and finds `backlog`.
+    pub fn admit(&mut self, packet: &impl Packet, backlog: &Backlog, now: Time) -> Admission {
+        let fits = self.limit.admits(backlog);
         match &mut self.red {
             None if fits => Admission::Enqueue,
             None => Admission::Drop,
-            Some(red) => red.admit(packet, fits, backlog_packets, idle_since, now),
+            Some(red) => red.admit(packet, fits, backlog, now),
         }
     }
 }

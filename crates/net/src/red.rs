@@ -6,7 +6,7 @@
 
 use fairway_units::{Duration, Time};
 
-use crate::{Admission, Packet, Stream};
+use crate::{Admission, Backlog, Packet, Stream};
 
 /// Parameters of RED.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,11 +47,10 @@ impl Red {
         &mut self,
         packet: &impl Packet,
         fits: bool,
-        backlog_packets: u64,
-        idle_since: Option<Time>,
+        backlog: &Backlog,
         now: Time,
     ) -> Admission {
-        self.update_average(backlog_packets, idle_since, now);
+        self.update_average(backlog.packets, backlog.idle_since, now);
         let early = self.wants_early_drop();
         if !fits {
             self.count = 0;
@@ -122,6 +121,10 @@ mod tests {
         fn mark_congestion(&mut self) {}
     }
 
+    fn found(packets: u64) -> Backlog {
+        Backlog { packets, ..Backlog::default() }
+    }
+
     fn config() -> RedConfig {
         RedConfig {
             min_threshold: 5.0,
@@ -137,7 +140,7 @@ mod tests {
     fn drop_share(config: RedConfig, backlog: u64, n: u32) -> f64 {
         let mut red = Red::new(config, Stream::new(1, "red"));
         let drops = (0..n)
-            .filter(|_| red.admit(&Plain(false), true, backlog, None, Time::ZERO) == Admission::Drop)
+            .filter(|_| red.admit(&Plain(false), true, &found(backlog), Time::ZERO) == Admission::Drop)
             .count();
         drops as f64 / f64::from(n)
     }
@@ -186,10 +189,10 @@ mod tests {
         let now = Time::ZERO;
         let mut seen = Vec::new();
         for _ in 0..20 {
-            seen.push(red.admit(&Plain(true), true, 14, None, now));
+            seen.push(red.admit(&Plain(true), true, &found(14), now));
         }
         assert!(seen.contains(&Admission::Mark) && !seen.contains(&Admission::Drop));
-        assert_eq!(red.admit(&Plain(true), false, 14, None, now), Admission::Drop);
-        assert_eq!(red.admit(&Plain(true), true, 15, None, now), Admission::Drop);
+        assert_eq!(red.admit(&Plain(true), false, &found(14), now), Admission::Drop);
+        assert_eq!(red.admit(&Plain(true), true, &found(15), now), Admission::Drop);
     }
 }

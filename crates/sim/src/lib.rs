@@ -1,3 +1,16 @@
 //! The simulator: an experiment goes in, a run comes out.
+//!
+//! Deterministic: integer nanoseconds, events in the order of (time, sequence), one random
+//! stream a component. The same experiment and seed give the same bytes on every machine.
 
+mod connection;
+mod control;
+mod event;
 pub mod experiment;
+mod network;
+mod run;
+mod sampler;
+mod summary;
+
+pub use control::Control;
+pub use run::{Run, RunError, run};

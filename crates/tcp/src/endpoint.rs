@@ -143,6 +143,12 @@ impl Endpoint {
         self.sender.begin_burst();
     }
 
+    /// The application stops now and closes: an endless source ends where it is.
+    pub fn stop(&mut self) {
+        self.sender.stop();
+        self.sender.begin_burst();
+    }
+
     /// The sending half, to look at.
     pub fn sender(&self) -> &Sender {
         &self.sender

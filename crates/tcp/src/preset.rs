@@ -21,9 +21,10 @@ pub enum Recovery {
     /// RFC 6675 (with SACK) or RFC 6582 (without): the window is the threshold at once, and
     /// segments leave as the pipe falls below it.
     Rfc,
-    /// ns-2.35 TCP-Linux: the algorithm's recovery window at once, but flight is allowed to
-    /// fall only by one segment per acknowledgement (`tcp/tcp-linux.cc`, `send_much`); on exit
-    /// the threshold, no more than flight plus three segments.
+    /// ns-2.35 TCP-Linux: the algorithm's recovery window at once, but while flight is above it
+    /// one segment leaves for each acknowledgement, so flight falls only with what is marked
+    /// lost (`tcp/tcp-linux.cc`, `send_much`; meant as rate halving, which the delayed send of
+    /// `overhead_` undoes). On exit the threshold, no more than flight plus three segments.
     TcpLinux,
 }
 
@@ -64,6 +65,8 @@ pub struct Stack {
     pub mss: u32,
     /// Initial window in segments.
     pub initial_window: u32,
+    /// Initial slow-start threshold in segments, if not infinite.
+    pub initial_ssthresh: Option<u32>,
     /// Send buffer in bytes: unacknowledged and unsent data of the application.
     pub send_buffer: u64,
     /// Receive buffer in bytes: the largest window offered.
@@ -139,6 +142,7 @@ fn rfc5681() -> Stack {
         mss: 1460,
         // RFC 5681 section 3.1: three segments where SMSS is between 1095 and 2190 bytes.
         initial_window: 3,
+        initial_ssthresh: None,
         send_buffer: 256 << 20,
         receive_buffer: 256 << 20,
         sack: true,
@@ -203,6 +207,9 @@ fn ns2_tcp_linux() -> Stack {
         mss: 1000,
         // tcp/tcp-linux.cc, LinuxTcpAgent::LinuxTcpAgent.
         initial_window: 2,
+        // Gelle 2008, appendix: max_ssthresh_ 100, which TCP-Linux takes as the first threshold
+        // (tcp/tcp.cc, TcpAgent::reset) and not as a limit of slow start.
+        initial_ssthresh: Some(100),
         // The paper's appendix: window_ 67000 packets.
         send_buffer: 67_000_000,
         receive_buffer: 67_000_000,
@@ -214,11 +221,12 @@ fn ns2_tcp_linux() -> Stack {
         rto_restart_on_every_ack: true,
         // TCPSink/Sack1 acknowledges every packet.
         delayed_ack: DelayedAck::Off,
-        // tcl/lib/ns-default.tcl rtxcur_init_, minrto_, maxrto_; tcp-linux.cc sets a 1 ms tick.
+        // tcl/lib/ns-default.tcl rtxcur_init_, minrto_, maxrto_ of Agent/TCP/Linux; select_ca
+        // sets a 1 ms tick.
         rto: RtoPolicy {
             initial: Duration::from_secs(3),
             min: Duration::from_millis(200),
-            max: Duration::from_secs(60),
+            max: Duration::from_secs(120),
             granularity: Duration::from_millis(1),
             min_bounds_variance: false,
         },

@@ -69,8 +69,8 @@ pub struct Sender {
     phase: Phase,
     /// The episode ends when this offset is acknowledged (RFC 6582 `recover`).
     recover: u64,
-    /// TCP-Linux only: segments in flight allowed while the window is being reduced.
-    halving_flight: u64,
+    /// TCP-Linux only: segments in flight allowed while flight is above the window.
+    conserved_flight: u64,
     /// The first retransmission of an episode leaves whatever the window says (RFC 6675 step 4.3).
     retransmit_first: bool,
     /// RFC 6675 NextSeg rules 3 and 4 may send once more in this episode.
@@ -97,7 +97,7 @@ impl Sender {
             right_edge: 0,
             phase: Phase::Open,
             recover: 0,
-            halving_flight: 0,
+            conserved_flight: 0,
             retransmit_first: false,
             rescue_allowed: false,
             cwr_pending: false,
@@ -125,6 +125,12 @@ impl Sender {
 
     /// The application will write no more.
     pub fn close(&mut self) {
+        self.closed = true;
+    }
+
+    /// The application stops now: what it has written but not sent is withdrawn.
+    pub fn stop(&mut self) {
+        self.stream_end = self.stream_end.min(self.snd_nxt);
         self.closed = true;
     }
 
@@ -190,7 +196,7 @@ impl Sender {
         let cwnd = self.cc.cwnd();
         match self.stack.recovery {
             Recovery::Rfc => cwnd,
-            Recovery::TcpLinux => cwnd.max(self.halving_flight * mss),
+            Recovery::TcpLinux => cwnd.max(self.conserved_flight * mss),
         }
     }
 
@@ -202,9 +208,9 @@ impl Sender {
     /// A new event has come: a burst may begin.
     pub fn begin_burst(&mut self) {
         self.burst_left = self.stack.max_burst.unwrap_or(u32::MAX);
-        if self.stack.recovery == Recovery::TcpLinux && self.halving_flight > 0 {
+        if self.stack.recovery == Recovery::TcpLinux && self.conserved_flight > 0 {
             // At most one segment more in flight than there is now.
-            self.halving_flight = self.halving_flight.min(self.flight_segments() + 1);
+            self.conserved_flight = self.conserved_flight.min(self.flight_segments() + 1);
         }
     }
 
@@ -275,7 +281,7 @@ impl Sender {
         self.cc.on_rto(first, &flow);
         self.phase = Phase::Loss;
         self.recover = self.snd_nxt;
-        self.halving_flight = 0;
+        self.conserved_flight = 0;
         self.retransmit_first = false;
         self.rescue_allowed = false;
         self.rtt.back_off();
@@ -294,10 +300,6 @@ impl Sender {
         self.last_sent = now;
         if self.rto_deadline == Time::NEVER {
             self.rto_deadline = now + self.rtt.rto();
-        }
-        if self.halving_flight > 0 {
-            let below = self.flight_segments().saturating_sub(1).max(1);
-            self.halving_flight = self.halving_flight.min(below);
         }
         Some(transmission)
     }
@@ -355,7 +357,7 @@ impl Sender {
 
     fn enter_recovery(&mut self, flow: &Flow) {
         if self.phase != Phase::Cwr {
-            self.halving_flight = self.cc.cwnd() / u64::from(self.stack.mss);
+            self.conserved_flight = self.cc.cwnd() / u64::from(self.stack.mss);
             self.cc.on_congestion(Signal::Loss, flow);
             self.counters.reductions += 1;
         }
@@ -393,7 +395,7 @@ impl Sender {
             Recovery::Rfc | Recovery::TcpLinux => cwnd,
         };
         self.phase = Phase::Open;
-        self.halving_flight = 0;
+        self.conserved_flight = 0;
         self.retransmit_first = false;
         self.rescue_allowed = false;
         self.cc.on_recovered(cwnd, &Flow { phase: Phase::Open, ..*flow });

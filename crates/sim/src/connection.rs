@@ -1,0 +1,242 @@
+//! A connection in the run: its two endpoints, its application, its books.
+
+use fairway_cc::{CcError, CongestionControl, Init, Selection, create};
+use fairway_net::{Packet, Stream};
+use fairway_tcp::{Config, Endpoint, Flags, Role, Segment, SeqNr, Stack};
+use fairway_trace::{FlowBooks, StreamCheck, Violation};
+use fairway_units::{Duration, NANOS_PER_SEC, Time};
+
+use crate::experiment::{Flow, Source};
+
+/// An application that is always ahead of its connection: more than any run can carry.
+const ENDLESS: u64 = 1 << 62;
+
+/// Counters at one end of the measuring window.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Mark {
+    pub(crate) delivered_bytes: u64,
+    pub(crate) wire_bytes: u64,
+    pub(crate) segments: u64,
+    pub(crate) retransmissions: u64,
+    pub(crate) data_missing: u64,
+    pub(crate) delay_nanos: u128,
+    pub(crate) arrivals: u64,
+}
+
+pub(crate) struct Connection {
+    pub(crate) source: Endpoint,
+    pub(crate) sink: Endpoint,
+    /// When a timer event is scheduled for the source and the sink.
+    pub(crate) timer_at: [Time; 2],
+    pub(crate) jitter: Option<Jitter>,
+    pub(crate) books: FlowBooks,
+    pub(crate) stream: StreamCheck,
+    pub(crate) started: Time,
+    pub(crate) finished: Option<Time>,
+    pub(crate) written: u64,
+    source_isn: u32,
+    sink_window_shift: u8,
+    app: Source,
+    mss: u32,
+    totals: Totals,
+}
+
+/// Delay added to each departure of a host that takes its time.
+pub(crate) struct Jitter {
+    stream: Stream,
+    bound: Duration,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Totals {
+    wire_bytes: u64,
+    delay_nanos: u128,
+    arrivals: u64,
+}
+
+impl Connection {
+    pub(crate) fn new(index: u32, flow: &Flow, seed: u64) -> Result<Self, CcError> {
+        let stack = &flow.stack;
+        let random = |what: &str| Stream::new(seed, &format!("flow/{}/{what}", flow.id));
+        let mut isns = random("sequence numbers");
+        let mut clocks = random("timestamp clocks");
+        let (source_isn, sink_isn) = (isns.bits32(), isns.bits32());
+        let mut endpoint = |role, isn| -> Result<Endpoint, CcError> {
+            Ok(Endpoint::new(Config {
+                connection: index,
+                role,
+                stack: stack.clone(),
+                cc: congestion_control(&flow.cc, stack)?,
+                isn,
+                timestamp_offset: clocks.bits32(),
+            }))
+        };
+        Ok(Connection {
+            source: endpoint(Role::Active, source_isn)?,
+            sink: endpoint(Role::Passive, sink_isn)?,
+            timer_at: [Time::NEVER; 2],
+            jitter: (stack.send_jitter > Duration::ZERO)
+                .then(|| Jitter { stream: random("send jitter"), bound: stack.send_jitter }),
+            books: FlowBooks::default(),
+            stream: StreamCheck::default(),
+            started: flow.start,
+            finished: None,
+            written: 0,
+            source_isn,
+            sink_window_shift: 0,
+            app: flow.source,
+            mss: stack.mss,
+            totals: Totals::default(),
+        })
+    }
+
+    /// Open the connection and write what the application has at once. Returns when it writes
+    /// again, if it does.
+    pub(crate) fn open(&mut self, now: Time) -> Option<Time> {
+        self.source.connect();
+        match self.app {
+            Source::Bulk => self.source.write(ENDLESS),
+            Source::File { bytes } => {
+                self.written = bytes.get();
+                self.source.write(self.written);
+                self.source.close();
+            }
+            Source::Limited { .. } => return self.write(now),
+        }
+        None
+    }
+
+    /// A rate-limited application writes its next segment's worth. Returns when it writes again.
+    pub(crate) fn write(&mut self, now: Time) -> Option<Time> {
+        let Source::Limited { rate, bytes } = self.app else { return None };
+        let left = bytes.map_or(u64::MAX, |b| b.get() - self.written);
+        let piece = u64::from(self.mss).min(left);
+        if piece > 0 {
+            self.source.write(piece);
+            self.written += piece;
+        }
+        if left == piece {
+            self.source.close();
+            return None;
+        }
+        let nanos = u128::from(piece) * 8 * u128::from(NANOS_PER_SEC);
+        let gap = nanos.div_ceil(u128::from(rate.as_bps().max(1)));
+        Some(now + Duration::from_nanos(u64::try_from(gap).unwrap_or(u64::MAX)))
+    }
+
+    /// The application stops writing.
+    pub(crate) fn stop(&mut self) {
+        self.source.stop();
+    }
+
+    /// A segment reaches one of the ends.
+    pub(crate) fn deliver(&mut self, segment: &Segment, now: Time) -> Result<(), Violation> {
+        self.books.delivered += 1;
+        if segment.forward {
+            self.deliver_to_sink(segment, now)
+        } else {
+            self.observe_window(segment);
+            self.source.handle_segment(segment, now);
+            Ok(())
+        }
+    }
+
+    fn deliver_to_sink(&mut self, segment: &Segment, now: Time) -> Result<(), Violation> {
+        if segment.payload_bytes > 0 {
+            let start = segment.payload_offset;
+            let end = start + u64::from(segment.payload_bytes);
+            if SeqNr::of(self.source_isn, start) != segment.seq {
+                let what = format!("sequence number {:?} stands for offset {start}", segment.seq);
+                return Err(Violation::new(now, what));
+            }
+            self.stream.arrive(start, end, now)?;
+            self.totals.arrivals += 1;
+            self.totals.wire_bytes += u64::from(segment.wire_bytes());
+            self.totals.delay_nanos += u128::from(now.since(segment.sent_at).as_nanos());
+        }
+        self.sink.handle_segment(segment, now);
+        let delivered = self.sink.receiver().delivered_bytes();
+        self.stream.delivered(delivered, now)?;
+        if self.sink.receiver().is_finished() && self.finished.is_none() {
+            self.finished = Some(now);
+            self.sink.close();
+        }
+        Ok(())
+    }
+
+    /// A segment leaves the source: `flight_allowed` is what the window allowed before it left.
+    pub(crate) fn check_departure(
+        &mut self,
+        segment: &Segment,
+        flight_allowed: u64,
+        now: Time,
+    ) -> Result<(), Violation> {
+        if segment.payload_bytes == 0 {
+            return Ok(());
+        }
+        let start = segment.payload_offset;
+        let end = start + u64::from(segment.payload_bytes);
+        // A retransmission may go one segment beyond the window (RFC 6675 step 4.3), and one
+        // segment may always be in flight.
+        let again = if self.stream.was_sent(end) { u64::from(self.mss) } else { 0 };
+        let allowed = (flight_allowed + again).max(u64::from(self.mss));
+        self.stream.send(start, end, self.source.sender().flight_size(), allowed, now)
+    }
+
+    /// The window that the sink offers, as its segments say it.
+    fn observe_window(&mut self, segment: &Segment) {
+        let shift = if segment.flags.has(Flags::SYN) {
+            self.sink_window_shift =
+                if segment.flags.has(Flags::WINDOW_SCALE) { segment.window_scale } else { 0 };
+            0
+        } else {
+            self.sink_window_shift
+        };
+        if let Some(ack) = segment.ack.offset(self.source_isn, self.source.sender().una()) {
+            self.stream.allow(ack + (u64::from(segment.window) << shift));
+        }
+    }
+
+    /// Counters now.
+    pub(crate) fn mark(&self) -> Mark {
+        let sent = self.source.counters();
+        Mark {
+            delivered_bytes: self.sink.receiver().delivered_bytes(),
+            wire_bytes: self.totals.wire_bytes,
+            segments: sent.segments,
+            retransmissions: sent.retransmissions,
+            data_missing: self.books.data_missing,
+            delay_nanos: self.totals.delay_nanos,
+            arrivals: self.totals.arrivals,
+        }
+    }
+
+    /// Data packets that have reached the sink.
+    pub(crate) fn arrivals(&self) -> u64 {
+        self.totals.arrivals
+    }
+
+    /// From the flow's start to its last byte.
+    pub(crate) fn completion_time(&self) -> Option<Duration> {
+        self.finished.map(|at| at.since(self.started))
+    }
+}
+
+impl Jitter {
+    /// The delay of the next departure.
+    pub(crate) fn next(&mut self) -> Duration {
+        Duration::from_nanos(self.stream.below(self.bound.as_nanos()))
+    }
+}
+
+fn congestion_control(
+    selection: &Selection,
+    stack: &Stack,
+) -> Result<Box<dyn CongestionControl>, CcError> {
+    let init = Init {
+        mss: stack.mss,
+        initial_window: u64::from(stack.initial_window) * u64::from(stack.mss),
+        slow_start: stack.slow_start.clone(),
+    };
+    create(selection, stack.cc_variant, &init)
+}

@@ -1,0 +1,324 @@
+//! One run: events in order, until the experiment's time is over.
+
+use fairway_net::{Offer, Received};
+use fairway_tcp::{Endpoint, Segment};
+use fairway_trace::{LinkBooks, QueueSeries, Series, Summary, Violation};
+use fairway_units::{Duration, Time};
+
+use crate::connection::{Connection, Mark};
+use crate::control::Control;
+use crate::event::{Component, EventQueue};
+use crate::experiment::Experiment;
+use crate::network::Network;
+use crate::sampler::Sampler;
+use crate::summary::summarise;
+
+/// Events between two looks at the control.
+const CONTROL_PERIOD: u64 = 1 << 14;
+
+/// What a run gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// Figures over the measuring window.
+    pub summary: Summary,
+    /// Time series of the flows.
+    pub series: Series,
+    /// Names of the flows, in the order of their indices.
+    pub flow_ids: Vec<String>,
+    /// Time series of the reported link directions.
+    pub queues: QueueSeries,
+    /// Names of the reported link directions, in the order of their indices.
+    pub link_ids: Vec<String>,
+}
+
+/// Why a run gave nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// It was asked to stop.
+    #[error("the run was cancelled")]
+    Cancelled,
+    /// It broke a law.
+    #[error(transparent)]
+    Violation(#[from] Violation),
+    /// An algorithm could not be made; a validated experiment never has this.
+    #[error(transparent)]
+    CongestionControl(#[from] fairway_cc::CcError),
+}
+
+/// Simulate `experiment`.
+///
+/// # Errors
+/// [`RunError`] if it was cancelled through `control`, or if the verifier found a fault.
+pub fn run(experiment: &Experiment, control: &Control) -> Result<Run, RunError> {
+    let mut simulation = Simulation::new(experiment)?;
+    simulation.run(control)?;
+    simulation.close_books()?;
+    Ok(simulation.into_run())
+}
+
+struct Simulation<'a> {
+    experiment: &'a Experiment,
+    events: EventQueue,
+    network: Network,
+    connections: Vec<Connection>,
+    sampler: Sampler,
+    window: [Vec<Mark>; 2],
+    /// Latest departure onto each link from a host that delays its departures.
+    departed: Vec<Time>,
+    end: Time,
+    now: Time,
+}
+
+impl<'a> Simulation<'a> {
+    fn new(experiment: &'a Experiment) -> Result<Self, RunError> {
+        let network = Network::new(experiment);
+        let connections = experiment
+            .flows
+            .iter()
+            .enumerate()
+            .map(|(i, flow)| Connection::new(i as u32, flow, experiment.seed))
+            .collect::<Result<Vec<_>, _>>()?;
+        let end = Time::ZERO + experiment.duration;
+        let mut events = EventQueue::default();
+        for (i, flow) in experiment.flows.iter().enumerate() {
+            events.push(flow.start, Component::Open(i as u32));
+            if let Some(stop) = flow.stop {
+                events.push(stop, Component::Stop(i as u32));
+            }
+        }
+        events.push(experiment.measure.from, Component::WindowBegins);
+        events.push(experiment.measure.to, Component::WindowEnds);
+        events.push(Time::ZERO + experiment.measure.sample, Component::Sample);
+        Ok(Simulation {
+            sampler: Sampler::new(experiment, connections.len(), network.reported.len()),
+            departed: vec![Time::ZERO; network.links.len()],
+            window: [Vec::new(), Vec::new()],
+            experiment,
+            events,
+            network,
+            connections,
+            end,
+            now: Time::ZERO,
+        })
+    }
+
+    fn run(&mut self, control: &Control) -> Result<(), RunError> {
+        let mut until_control = 0;
+        while let Some((at, component)) = self.events.next() {
+            if at > self.end {
+                break;
+            }
+            if at < self.now {
+                let what = format!("time ran backwards: {component:?} was due then");
+                return Err(Violation::new(at, what).into());
+            }
+            if until_control == 0 {
+                until_control = CONTROL_PERIOD;
+                self.consult(control)?;
+            }
+            until_control -= 1;
+            self.now = at;
+            self.handle(component)?;
+        }
+        self.now = self.end;
+        self.consult(control)
+    }
+
+    fn consult(&self, control: &Control) -> Result<(), RunError> {
+        let packets = self.connections.iter().map(Connection::arrivals).sum();
+        control.report(self.now, self.end, packets);
+        if control.is_cancelled() { Err(RunError::Cancelled) } else { Ok(()) }
+    }
+
+    fn handle(&mut self, component: Component) -> Result<(), Violation> {
+        match component {
+            Component::Link(link) => return self.link_delivers(link),
+            Component::Timer(endpoint) => return self.timer_expires(endpoint),
+            _ => self.events.pop(),
+        }
+        match component {
+            Component::Open(i) => {
+                let again = self.connections[i as usize].open(self.now);
+                self.schedule_write(i, again);
+                self.pump(i, true)
+            }
+            Component::Write(i) => {
+                let again = self.connections[i as usize].write(self.now);
+                self.schedule_write(i, again);
+                self.pump(i, true)
+            }
+            Component::Stop(i) => {
+                self.connections[i as usize].stop();
+                self.pump(i, true)
+            }
+            Component::WindowBegins => {
+                self.window[0] = self.connections.iter().map(Connection::mark).collect();
+                Ok(())
+            }
+            Component::WindowEnds => {
+                self.window[1] = self.connections.iter().map(Connection::mark).collect();
+                Ok(())
+            }
+            Component::Sample => {
+                self.sampler.sample(self.now, &self.connections, &mut self.network);
+                self.events.push(self.now + self.experiment.measure.sample, Component::Sample);
+                Ok(())
+            }
+            Component::Link(_) | Component::Timer(_) => Ok(()),
+        }
+    }
+
+    fn schedule_write(&mut self, connection: u32, at: Option<Time>) {
+        if let Some(at) = at {
+            self.events.push(at, Component::Write(connection));
+        }
+    }
+
+    fn link_delivers(&mut self, index: u32) -> Result<(), Violation> {
+        let link = &mut self.network.links[index as usize];
+        let received = link.receive();
+        match link.next_arrival() {
+            Some(at) => self.events.repeat(at),
+            None => self.events.pop(),
+        }
+        match received {
+            Some(Received::Packet(mut segment)) => {
+                segment.hop += 1;
+                match self.network.link(segment.connection, segment.forward, segment.hop) {
+                    Some(next) => {
+                        self.offer(next, segment, self.now);
+                        Ok(())
+                    }
+                    None => self.deliver(&segment),
+                }
+            }
+            Some(Received::Lost(segment)) => {
+                let books = &mut self.connections[segment.connection as usize].books;
+                books.lost += 1;
+                books.data_missing += u64::from(segment.payload_bytes > 0);
+                Ok(())
+            }
+            None => Err(Violation::new(self.now, "a link had an event but no packet")),
+        }
+    }
+
+    fn offer(&mut self, index: u32, segment: Segment, at: Time) {
+        match self.network.links[index as usize].offer(segment, at) {
+            Offer::First(arrival) => self.events.push(arrival, Component::Link(index)),
+            Offer::Behind => {}
+            Offer::Dropped => {
+                let books = &mut self.connections[segment.connection as usize].books;
+                books.dropped += 1;
+                books.data_missing += u64::from(segment.payload_bytes > 0);
+            }
+        }
+    }
+
+    fn deliver(&mut self, segment: &Segment) -> Result<(), Violation> {
+        let connection = &mut self.connections[segment.connection as usize];
+        connection.deliver(segment, self.now)?;
+        self.pump(segment.connection, !segment.forward)
+    }
+
+    fn timer_expires(&mut self, index: u32) -> Result<(), Violation> {
+        self.events.pop();
+        let (connection, is_source) = (index / 2, index % 2 == 0);
+        let this = &mut self.connections[connection as usize];
+        let side = usize::from(!is_source);
+        if this.timer_at[side] != self.now {
+            // A nearer deadline was scheduled since and has been handled.
+            return Ok(());
+        }
+        this.timer_at[side] = Time::NEVER;
+        let endpoint = if is_source { &mut this.source } else { &mut this.sink };
+        if endpoint.poll_timeout() <= self.now {
+            endpoint.handle_timeout(self.now);
+        }
+        self.pump(connection, is_source)
+    }
+
+    /// Send what an endpoint has to send, and see to its timer.
+    fn pump(&mut self, index: u32, is_source: bool) -> Result<(), Violation> {
+        let first_link = self.network.link(index, is_source, 0);
+        loop {
+            let this = &mut self.connections[index as usize];
+            let segment = if is_source {
+                let allowed = this.source.sender().flight_allowance();
+                let Some(segment) = this.source.poll_transmit(self.now) else { break };
+                this.check_departure(&segment, allowed, self.now)?;
+                segment
+            } else {
+                let Some(segment) = this.sink.poll_transmit(self.now) else { break };
+                segment
+            };
+            this.books.sent += 1;
+            let delay = if is_source { this.jitter.as_mut().map(|j| j.next()) } else { None };
+            match first_link {
+                Some(link) => {
+                    let at = self.departure(link, delay);
+                    self.offer(link, segment, at);
+                }
+                None => return Err(Violation::new(self.now, "a connection has no link")),
+            }
+        }
+        let this = &mut self.connections[index as usize];
+        let side = usize::from(!is_source);
+        let endpoint: &Endpoint = if is_source { &this.source } else { &this.sink };
+        let deadline = endpoint.poll_timeout();
+        if deadline < this.timer_at[side] {
+            let at = deadline.max(self.now);
+            this.timer_at[side] = at;
+            self.events.push(at, Component::Timer(index * 2 + side as u32));
+        }
+        Ok(())
+    }
+
+    /// When a segment reaches its first link: order is kept whatever the delay.
+    fn departure(&mut self, link: u32, delay: Option<Duration>) -> Time {
+        let last = &mut self.departed[link as usize];
+        let at = delay.map_or(self.now, |delay| self.now + delay).max(*last);
+        *last = at;
+        at
+    }
+
+    /// Check that every packet is accounted for.
+    fn close_books(&mut self) -> Result<(), Violation> {
+        let mut inside = vec![0u64; self.connections.len()];
+        for (link, name) in self.network.links.iter().zip(&self.network.names) {
+            let stats = link.stats();
+            let mut count = 0;
+            for segment in link.packets_inside() {
+                inside[segment.connection as usize] += 1;
+                count += 1;
+            }
+            LinkBooks {
+                offered: stats.offered,
+                delivered: stats.delivered,
+                dropped: stats.dropped,
+                lost: stats.lost,
+                inside: count,
+            }
+            .balance(name, self.now)?;
+        }
+        for ((connection, flow), inside) in
+            self.connections.iter().zip(&self.experiment.flows).zip(inside)
+        {
+            connection.books.balance(&flow.id, inside, self.now)?;
+        }
+        Ok(())
+    }
+
+    fn into_run(self) -> Run {
+        let (series, queues) = self.sampler.finish();
+        let reported = &self.network.reported;
+        let summary =
+            summarise(self.experiment, &self.connections, &self.window, &series, &self.network);
+        Run {
+            summary,
+            series,
+            flow_ids: self.experiment.flows.iter().map(|f| f.id.clone()).collect(),
+            queues,
+            link_ids: reported.iter().map(|l| self.network.names[*l as usize].clone()).collect(),
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Takes the time series.
+
+use fairway_trace::{QueueSeries, Series};
+use fairway_units::{Duration, Time};
+
+use crate::connection::Connection;
+use crate::experiment::Experiment;
+use crate::network::Network;
+
+/// Time series so far, and what the last sample saw.
+pub(crate) struct Sampler {
+    series: Series,
+    queues: QueueSeries,
+    period: Duration,
+    mss: Vec<f64>,
+    delivered: Vec<u64>,
+    link_bytes: Vec<u64>,
+}
+
+impl Sampler {
+    pub(crate) fn new(experiment: &Experiment, flows: usize, links: usize) -> Self {
+        Sampler {
+            series: Series::default(),
+            queues: QueueSeries::default(),
+            period: experiment.measure.sample,
+            mss: experiment.flows.iter().map(|f| f64::from(f.stack.mss)).collect(),
+            delivered: vec![0; flows],
+            link_bytes: vec![0; links],
+        }
+    }
+
+    pub(crate) fn sample(&mut self, now: Time, connections: &[Connection], network: &mut Network) {
+        let t_s = now.as_secs_f64();
+        let period_s = self.period.as_secs_f64();
+        for (i, connection) in connections.iter().enumerate() {
+            let sender = connection.source.sender();
+            let delivered = connection.sink.receiver().delivered_bytes();
+            let mss = self.mss[i];
+            let ssthresh = sender.ssthresh();
+            let s = &mut self.series;
+            s.t_s.push(t_s);
+            s.flow.push(i as u32);
+            s.cwnd_segments.push(sender.cwnd() as f64 / mss);
+            s.ssthresh_segments
+                .push(if ssthresh == u64::MAX { f64::NAN } else { ssthresh as f64 / mss });
+            s.srtt_s.push(sender.srtt().map_or(f64::NAN, Duration::as_secs_f64));
+            s.flight_size_segments.push(sender.flight_size() as f64 / mss);
+            s.goodput_bps.push((delivered - self.delivered[i]) as f64 * 8.0 / period_s);
+            self.delivered[i] = delivered;
+        }
+        for (i, index) in network.reported.iter().enumerate() {
+            let link = &mut network.links[*index as usize];
+            let (packets, bytes) = link.backlog(now);
+            let stats = link.stats();
+            let q = &mut self.queues;
+            q.t_s.push(t_s);
+            q.link.push(i as u32);
+            q.backlog_packets.push(packets as f64);
+            q.backlog_bytes.push(bytes as f64);
+            q.drops.push(stats.dropped);
+            q.losses.push(stats.lost);
+            let delivered = stats.delivered_bytes;
+            q.throughput_bps.push((delivered - self.link_bytes[i]) as f64 * 8.0 / period_s);
+            self.link_bytes[i] = delivered;
+        }
+    }
+
+    pub(crate) fn finish(self) -> (Series, QueueSeries) {
+        (self.series, self.queues)
+    }
+}
