@@ -20,6 +20,9 @@ pub struct Decimal {
 const MAX_SCALE: u32 = 38;
 
 impl Decimal {
+    /// The number one.
+    pub const ONE: Decimal = Decimal { digits: 1, scale: 0 };
+
     /// The number written as digits, or digits, a point and digits. None for any other form, and
     /// for numbers of more digits than 128 bits hold.
     pub fn parse(text: &str) -> Option<Self> {

@@ -1,4 +1,26 @@
-//! A validated experiment: everything the simulator needs to know, in types.
+//! Experiments: the file that a user writes, and the validated form that the simulator runs.
+//!
+//! [`plan`] turns the text of a file into one document for every point of its sweep;
+//! [`from_document`] turns a document into an [`Experiment`]. `keys` is the one list of what may
+//! be written; `reader` reads by it; `stack`, `topology`, `traffic` and `document` give it meaning.
+
+mod document;
+mod error;
+mod keys;
+mod plan;
+mod reader;
+mod schema;
+mod stack;
+mod sweep;
+#[cfg(test)]
+mod tests;
+mod topology;
+mod traffic;
+
+pub use document::from_document;
+pub use error::{ExperimentError, ExperimentErrors};
+pub use plan::{Plan, Point, plan};
+pub use schema::schema;
 
 use fairway_cc::Selection;
 use fairway_tcp::Stack;
@@ -95,9 +117,9 @@ pub enum Queue {
 pub enum Limit {
     /// No limit.
     Unlimited,
-    /// Packets waiting, the one in service not counted.
+    /// Packets waiting or in transmission.
     Packets(u64),
-    /// Bytes waiting, the packet in service not counted.
+    /// Bytes waiting or in transmission.
     Bytes(u64),
 }
 

@@ -1,0 +1,143 @@
+//! One experiment as a document, read and validated.
+
+use fairway_units::Duration;
+use serde_json::Value;
+
+use super::error::Report;
+use super::keys::EXPERIMENT;
+use super::reader::{Table, Window};
+use super::stack::{HEADERS, StackText};
+use super::traffic::{self, FlowText};
+use super::{Experiment, ExperimentErrors, Measure, Topology, topology};
+
+/// Samples of one flow.
+const MAX_SAMPLES: u64 = 1_000_000;
+/// Samples of all flows together: at some 60 bytes each, what a run can hold in memory.
+const MAX_ALL_SAMPLES: u64 = 20_000_000;
+
+/// An experiment whose flows are not yet copied out: small, however many connections it has.
+pub(super) struct Resolved {
+    title: String,
+    duration: Duration,
+    seed: u64,
+    topology: Topology,
+    flows: Vec<FlowText>,
+    measure: Measure,
+}
+
+/// Reads and validates one experiment: the JSON form of an experiment file without a sweep.
+///
+/// # Errors
+/// [`ExperimentErrors`] with everything that is wrong: for each, the key, what was found and what
+/// to write instead.
+pub fn from_document(document: &Value) -> Result<Experiment, ExperimentErrors> {
+    let resolved = resolve(document)?;
+    Ok(Experiment {
+        title: resolved.title,
+        duration: resolved.duration,
+        seed: resolved.seed,
+        topology: resolved.topology,
+        flows: traffic::expand(resolved.flows),
+        measure: resolved.measure,
+    })
+}
+
+/// Reads and validates an experiment without copying out its flows.
+pub(super) fn resolve(document: &Value) -> Result<Resolved, ExperimentErrors> {
+    let report = Report::default();
+    let resolved = read(document, &report);
+    report.finish(resolved).map_err(|mut errors| {
+        errors.sort_by_key(|error| place(&error.path));
+        ExperimentErrors { source: None, errors }
+    })
+}
+
+/// The place of a path's first key in the documentation, which is the order errors are listed in;
+/// unknown keys come first.
+fn place(path: &str) -> Option<usize> {
+    let first = path.split('.').next();
+    EXPERIMENT.keys().position(|key| Some(key.name) == first)
+}
+
+fn read(document: &Value, report: &Report) -> Option<Resolved> {
+    let table = Table::open("experiment".to_owned(), document, &EXPERIMENT, report)?;
+    // Keys at the top have no path before them.
+    let table = table.renamed(String::new());
+    table.refuse_unknown_keys();
+    if table.has("sweep") {
+        table.refuse("sweep", "this is one point of a sweep; plan the file to have all points");
+    }
+    let title = table.read("title").unwrap_or_else(|| "untitled".to_owned());
+    let seed = table.read("seed").unwrap_or(1);
+    let duration = table.require::<Duration>("duration");
+    if duration == Some(Duration::ZERO) {
+        table.refuse("duration", "expected more than zero, got \"0 s\"; write \"100 s\"");
+    }
+    // With a wrong duration, nothing can be said about what lies within it.
+    let run = duration.filter(|run| *run > Duration::ZERO).unwrap_or(Duration::MAX);
+    let stack_table = table.table("stack");
+    let stack = StackText::read(stack_table.as_ref());
+    let flows = traffic::read(&table, &stack, run);
+    let packet = flows.iter().map(FlowText::packet).max().unwrap_or(HEADERS);
+    if !table.has("topology") {
+        table.refuse("topology", "missing; write [topology] with kind = \"dumbbell\"");
+    }
+    let topology = table.table("topology").and_then(|table| topology::read(&table, packet));
+    let measure = read_measure(&table, run, &flows);
+    if !report.is_empty() {
+        return None;
+    }
+    Some(Resolved { title, duration: duration?, seed, topology: topology?, flows, measure })
+}
+
+fn read_measure(experiment: &Table, run: Duration, flows: &[FlowText]) -> Measure {
+    let mut measure = Measure {
+        from: fairway_units::Time::ZERO,
+        to: fairway_units::Time::ZERO + run,
+        sample: Duration::from_millis(100),
+    };
+    let table = experiment.table("measure");
+    if let Some(table) = &table {
+        table.refuse_unknown_keys();
+        if let Some(Window(from, to)) = table.read("window") {
+            if from >= to || to > run {
+                let message = format!(
+                    "expected a start before the end, and the end within the run of {run}, got \
+                     [\"{from}\", \"{to}\"]; move the window or change duration"
+                );
+                table.refuse("window", message);
+            }
+            measure.from = fairway_units::Time::ZERO + from;
+            measure.to = fairway_units::Time::ZERO + to;
+        }
+        measure.sample = table.read("sample").unwrap_or(measure.sample);
+    }
+    if run != Duration::MAX {
+        refuse_samples(experiment, measure.sample, run, flows);
+    }
+    measure
+}
+
+/// Refuses a sampling period that is no period of this run, or makes more samples than memory holds.
+fn refuse_samples(experiment: &Table, sample: Duration, run: Duration, flows: &[FlowText]) {
+    let path = "measure.sample";
+    if sample == Duration::ZERO {
+        let message = "expected more than zero, got \"0 s\"; write \"100 ms\"";
+        return experiment.refuse(path, message);
+    }
+    if sample > run {
+        let message =
+            format!("{sample} is longer than the run of {run}; write a shorter measure.sample");
+        return experiment.refuse(path, message);
+    }
+    let samples = run.as_nanos() / sample.as_nanos();
+    let connections: u64 = flows.iter().map(FlowText::connections).sum();
+    if samples > MAX_SAMPLES || samples.saturating_mul(connections) > MAX_ALL_SAMPLES {
+        let message = format!(
+            "{run} in steps of {sample} are {samples} samples of each of {connections} connections, \
+             above the limit of {MAX_SAMPLES} each and {MAX_ALL_SAMPLES} in all; \
+             write a longer measure.sample"
+        );
+        experiment.refuse(path, message);
+    }
+}

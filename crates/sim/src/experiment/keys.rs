@@ -1,0 +1,691 @@
+//! Every key of an experiment file: its name, form, default, an example and its meaning.
+//!
+//! The reader, the paths of a sweep and the schema for editors all come from these tables, so
+//! they cannot disagree.
+
+use fairway_tcp::PRESETS;
+
+/// What may be written as the value of a key.
+pub(super) enum Kind {
+    /// A duration: "48 ms".
+    Duration,
+    /// A rate above zero: "622 Mbit/s".
+    Rate,
+    /// A size: "64 KiB".
+    Size,
+    /// A size or a number of segments: "30 segments".
+    SizeOrSegments,
+    /// A whole number of segments: "10 segments".
+    Segments,
+    /// A whole number of segments or "unlimited".
+    SegmentsOrUnlimited,
+    /// A number of packets, not necessarily whole: "7.5 packets".
+    Packets,
+    /// The size of a queue: "42 packets", "64 KiB", "50 ms", "1.0 bdp", "unlimited".
+    Limit,
+    /// true or false.
+    Switch,
+    /// true, false or a duration.
+    SwitchOrDuration,
+    /// A number within bounds.
+    Number { min: f64, max: f64 },
+    /// A whole number within bounds.
+    Count { min: u64, max: u64 },
+    /// Any text.
+    Text,
+    /// One of a list of names of a thing ("traffic", "queue discipline").
+    Choice { thing: &'static str, names: fn() -> Vec<&'static str> },
+    /// Start and end of a time window: ["250 s", "500 s"].
+    Window,
+    /// Names, each with a number.
+    Numbers,
+    /// A table.
+    Table(&'static Section),
+    /// A list of tables.
+    List(&'static Section),
+    /// The axes of a sweep.
+    Sweep,
+}
+
+/// What holds where a key is not written.
+pub(super) enum Absent {
+    /// It has to be written.
+    Required,
+    /// As if this had been written (JSON).
+    Default(&'static str),
+    /// As its meaning says.
+    Explained,
+}
+
+/// One key.
+pub(super) struct Key {
+    pub(super) name: &'static str,
+    pub(super) kind: Kind,
+    pub(super) absent: Absent,
+    /// A value as it would be written (JSON, which TOML shares for all values but tables).
+    pub(super) example: &'static str,
+    /// One or two sentences, with the unit where the form does not show it.
+    pub(super) meaning: &'static str,
+}
+
+/// The keys of one kind of table.
+pub(super) struct Section {
+    /// With its article: "a flow".
+    pub(super) name: &'static str,
+    groups: &'static [&'static [Key]],
+}
+
+impl Section {
+    /// Every key, in the order of the documentation.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &'static Key> {
+        self.groups.iter().flat_map(|group| group.iter())
+    }
+
+    /// The key of that name.
+    pub(super) fn key(&self, name: &str) -> Option<&'static Key> {
+        self.keys().find(|key| key.name == name)
+    }
+}
+
+const fn key(
+    name: &'static str,
+    kind: Kind,
+    absent: Absent,
+    example: &'static str,
+    meaning: &'static str,
+) -> Key {
+    Key { name, kind, absent, example, meaning }
+}
+
+use Absent::{Default, Explained, Required};
+
+/// Connections of one experiment: what a run can hold in memory.
+pub(super) const MAX_CONNECTIONS: u64 = 100_000;
+/// Points of one sweep.
+pub(super) const MAX_POINTS: u64 = 100_000;
+
+/// An experiment file.
+pub(super) static EXPERIMENT: Section = Section {
+    name: "an experiment",
+    groups: &[&[
+        key(
+            "title",
+            Kind::Text,
+            Explained,
+            r#""Two flows, one link""#,
+            "What a reader is told it is; without it, the name of the file.",
+        ),
+        key("duration", Kind::Duration, Required, r#""100 s""#, "Simulated time of the run."),
+        key(
+            "seed",
+            Kind::Count { min: 0, max: u64::MAX },
+            Default("1"),
+            "7",
+            "Seed of every random stream; equal seeds give equal runs.",
+        ),
+        key(
+            "stack",
+            Kind::Table(&STACK),
+            Explained,
+            r#"{"preset": "linux-6.1"}"#,
+            "The TCP stack of every host.",
+        ),
+        key(
+            "topology",
+            Kind::Table(&TOPOLOGY),
+            Required,
+            r#"{"kind": "dumbbell", "bottleneck": {"rate": "10 Mbit/s", "delay": "25 ms"}}"#,
+            "The network.",
+        ),
+        key(
+            "flow",
+            Kind::List(&FLOW),
+            Required,
+            r#"[{"cc": "cubic"}]"#,
+            "The traffic, one table for each flow.",
+        ),
+        key(
+            "measure",
+            Kind::Table(&MEASURE),
+            Explained,
+            r#"{"window": ["10 s", "50 s"]}"#,
+            "What is measured.",
+        ),
+        key(
+            "sweep",
+            Kind::Sweep,
+            Explained,
+            r#"{"repetitions": 4, "flow.0.cc": ["reno", "cubic"]}"#,
+            "Paths of keys with the values each takes in turn, every combination once; `repetitions` repeats each combination with other seeds.",
+        ),
+    ]],
+};
+
+/// `[stack]`.
+pub(super) static STACK: Section = Section {
+    name: "the stack",
+    groups: &[
+        &[
+            key(
+                "preset",
+                Kind::Choice { thing: "stack", names: preset_names },
+                Default(r#""linux-6.1""#),
+                r#""rfc5681""#,
+                "The named set of switches to begin with.",
+            ),
+            key(
+                "cc_variant",
+                Kind::Choice { thing: "variant", names: variant_names },
+                Explained,
+                r#""paper""#,
+                "Whose version of an algorithm is taken where a flow names none and the algorithm has this one; without it, the preset's.",
+            ),
+        ],
+        SWITCHES,
+    ],
+};
+
+/// The switches of a stack, which a flow may set for itself. Without them, the preset's values.
+static SWITCHES: &[Key] = &[
+    key(
+        "mss",
+        Kind::Size,
+        Explained,
+        r#""1000 bytes""#,
+        "Payload of a full segment, options already taken off. Turning timestamps on or off does not change it.",
+    ),
+    key(
+        "mtu",
+        Kind::Size,
+        Explained,
+        r#""1500 bytes""#,
+        "Largest IP packet, instead of mss: less 20 bytes of IP header, 20 of TCP header and, with timestamps, 12 of option.",
+    ),
+    key(
+        "initial_window",
+        Kind::Segments,
+        Explained,
+        r#""10 segments""#,
+        "Initial congestion window (RFC 6928 allows 10).",
+    ),
+    key(
+        "initial_ssthresh",
+        Kind::SegmentsOrUnlimited,
+        Explained,
+        r#""64 segments""#,
+        "Slow-start threshold before the first loss.",
+    ),
+    key(
+        "send_buffer",
+        Kind::SizeOrSegments,
+        Explained,
+        r#""4 MiB""#,
+        "Most data of the application that is unacknowledged or unsent.",
+    ),
+    key(
+        "receive_buffer",
+        Kind::SizeOrSegments,
+        Explained,
+        r#""30 segments""#,
+        "Largest receive window offered.",
+    ),
+    key("sack", Kind::Switch, Explained, "true", "Selective acknowledgements (RFC 2018)."),
+    key(
+        "fack",
+        Kind::Switch,
+        Explained,
+        "false",
+        "Forward acknowledgement instead of RFC 6675 loss detection; needs sack.",
+    ),
+    key("timestamps", Kind::Switch, Explained, "true", "Timestamp option (RFC 7323)."),
+    key(
+        "window_scaling",
+        Kind::Switch,
+        Explained,
+        "true",
+        "Window scale option (RFC 7323); without it a window is at most 65535 bytes.",
+    ),
+    key(
+        "delayed_ack",
+        Kind::SwitchOrDuration,
+        Explained,
+        r#""40 ms""#,
+        "An acknowledgement for every second segment, or after this delay (RFC 5681 section 4.2); false for every segment; true for the preset's delay.",
+    ),
+    key(
+        "limited_transmit",
+        Kind::Switch,
+        Explained,
+        "true",
+        "New data on the first duplicate acknowledgements (RFC 3042).",
+    ),
+    key(
+        "reordering",
+        Kind::Segments,
+        Explained,
+        r#""3 segments""#,
+        "Reordering that is tolerated: the duplicate-acknowledgement threshold.",
+    ),
+    key(
+        "recovery",
+        Kind::Choice { thing: "recovery", names: || vec!["rfc", "tcp-linux"] },
+        Explained,
+        r#""rfc""#,
+        "The window during recovery: of the RFCs (6675, 6582), or of ns-2's TCP-Linux.",
+    ),
+    key(
+        "grow_on_exit",
+        Kind::Switch,
+        Explained,
+        "true",
+        "Whether the acknowledgement that ends recovery also grows the window.",
+    ),
+    key(
+        "rto_min",
+        Kind::Duration,
+        Explained,
+        r#""200 ms""#,
+        "Lower bound of the retransmission timeout (RFC 6298).",
+    ),
+    key(
+        "rto_max",
+        Kind::Duration,
+        Explained,
+        r#""120 s""#,
+        "Upper bound of the retransmission timeout.",
+    ),
+    key(
+        "rto_initial",
+        Kind::Duration,
+        Explained,
+        r#""1 s""#,
+        "Retransmission timeout before the first round-trip time sample.",
+    ),
+    key(
+        "rto_granularity",
+        Kind::Duration,
+        Explained,
+        r#""1 ms""#,
+        "Clock granularity G of RFC 6298.",
+    ),
+    key(
+        "rto_min_bounds_variance",
+        Kind::Switch,
+        Explained,
+        "true",
+        "Whether rto_min bounds the variance term alone, as in Linux, rather than the sum.",
+    ),
+    key(
+        "rto_restart_on_every_ack",
+        Kind::Switch,
+        Explained,
+        "false",
+        "Whether every acknowledgement restarts the retransmission timer, rather than those of new data alone (RFC 6298 rule 5.3).",
+    ),
+    key(
+        "max_burst",
+        Kind::SegmentsOrUnlimited,
+        Explained,
+        r#""2 segments""#,
+        "Most segments sent in answer to one event.",
+    ),
+    key(
+        "send_jitter",
+        Kind::Duration,
+        Explained,
+        r#""8 us""#,
+        "Each departure is delayed by a uniform random time up to this, order kept.",
+    ),
+    key(
+        "slow_start",
+        Kind::Choice {
+            thing: "slow start",
+            names: || vec!["standard", "per-ack", "limited", "hystart"],
+        },
+        Explained,
+        r#""limited""#,
+        "Slow start: standard (RFC 5681, by segments), per-ack (Linux 2.6.22), limited (RFC 3742) or hystart (Ha and Rhee 2011, as in Linux 6.1); without it, the algorithm's own.",
+    ),
+    key(
+        "max_ssthresh",
+        Kind::Segments,
+        Explained,
+        r#""100 segments""#,
+        "Window from which slow start \"limited\" (RFC 3742, which recommends 100 segments) or \"per-ack\" holds back.",
+    ),
+    key("ecn", Kind::Switch, Explained, "true", "Explicit congestion notification (RFC 3168)."),
+    key(
+        "window_divisor",
+        Kind::Count { min: 1, max: 16 },
+        Explained,
+        "2",
+        "What part of the receive buffer is offered as window: the buffer divided by this.",
+    ),
+    key(
+        "slow_start_after_idle",
+        Kind::Switch,
+        Explained,
+        "false",
+        "Whether the window is reduced after an idle period (RFC 5681 section 4.1).",
+    ),
+];
+
+/// `[topology]`.
+pub(super) static TOPOLOGY: Section = Section {
+    name: "the topology",
+    groups: &[&[
+        key(
+            "kind",
+            Kind::Choice { thing: "topology", names: || vec!["dumbbell", "chain"] },
+            Required,
+            r#""dumbbell""#,
+            "Its shape. Dumbbell: pairs of hosts on either side of one shared link. Chain: one row of links that all flows share.",
+        ),
+        key(
+            "frame_overhead",
+            Kind::Size,
+            Default(r#""0 bytes""#),
+            r#""38 bytes""#,
+            "Bytes added to every packet on every link: 14 for an Ethernet header, 38 with check sequence, preamble and gap.",
+        ),
+        key(
+            "bottleneck",
+            Kind::Table(&LINK),
+            Explained,
+            r#"{"rate": "10 Mbit/s", "delay": "25 ms"}"#,
+            "The shared link of a dumbbell.",
+        ),
+        key(
+            "access",
+            Kind::Table(&LINK),
+            Explained,
+            r#"{"rate": "1 Gbit/s", "delay": "1 ms"}"#,
+            "Each host's own link in a dumbbell; without it, hosts sit at the routers.",
+        ),
+        key(
+            "link",
+            Kind::List(&CHAIN_LINK),
+            Explained,
+            r#"[{"id": "first", "rate": "1 Gbit/s", "delay": "45 ms"}]"#,
+            "The links of a chain, from the sources to the sinks.",
+        ),
+    ]],
+};
+
+static LINK_KEYS: &[Key] = &[
+    key(
+        "rate",
+        Kind::Rate,
+        Required,
+        r#""10 Mbit/s""#,
+        "Serialisation rate; \"unlimited\" for none.",
+    ),
+    key("delay", Kind::Duration, Required, r#""25 ms""#, "Propagation delay in one direction."),
+    key(
+        "queue",
+        Kind::Table(&QUEUE),
+        Explained,
+        r#"{"kind": "droptail", "limit": "42 packets"}"#,
+        "The queue in front of the link, one in each direction; without it, drop-tail.",
+    ),
+    key(
+        "loss",
+        Kind::Table(&LOSS),
+        Explained,
+        r#"{"kind": "bernoulli", "probability": 0.001}"#,
+        "Random loss on the link; without it, none.",
+    ),
+];
+
+/// A link of a dumbbell.
+pub(super) static LINK: Section = Section { name: "a link", groups: &[LINK_KEYS] };
+
+/// A link of a chain.
+pub(super) static CHAIN_LINK: Section = Section {
+    name: "a link",
+    groups: &[
+        &[key(
+            "id",
+            Kind::Text,
+            Explained,
+            r#""first""#,
+            "Its name in results and in the paths of a sweep; without it, \"link#\" and its index.",
+        )],
+        LINK_KEYS,
+    ],
+};
+
+/// The queue of a link. The defaults of RED are those of S. Floyd, "RED: Discussions of Setting
+/// Parameters" (1997): min_th 5 packets, max_th three times that, max_p 0.1, w_q 0.002; and
+/// gentle, from her "Recommendation on using the gentle_ variant of RED" (2000).
+pub(super) static QUEUE: Section = Section {
+    name: "a queue",
+    groups: &[&[
+        key(
+            "kind",
+            Kind::Choice { thing: "queue discipline", names: || vec!["droptail", "red"] },
+            Default(r#""droptail""#),
+            r#""red""#,
+            "Drop-tail, or random early detection (Floyd and Jacobson 1993).",
+        ),
+        key(
+            "limit",
+            Kind::Limit,
+            Explained,
+            r#""42 packets""#,
+            "Packets, bytes, time at the link's rate, or bandwidth-delay products (rate of the slowest link times base round-trip time of the longest path) that may wait or be in transmission. Without it, \"1.0 bdp\" at the slowest link and \"unlimited\" at every other.",
+        ),
+        key(
+            "min_threshold",
+            Kind::Packets,
+            Explained,
+            r#""5 packets""#,
+            "RED: average queue below which nothing is dropped; 5 packets unless written (Floyd 1997).",
+        ),
+        key(
+            "max_threshold",
+            Kind::Packets,
+            Explained,
+            r#""15 packets""#,
+            "RED: average queue at which the drop probability reaches max_probability; three times min_threshold unless written (Floyd 1997).",
+        ),
+        key(
+            "max_probability",
+            Kind::Number { min: 0.0, max: 1.0 },
+            Explained,
+            "0.1",
+            "RED: drop probability at max_threshold; 0.1 unless written (Floyd 1997).",
+        ),
+        key(
+            "weight",
+            Kind::Number { min: 0.0, max: 1.0 },
+            Explained,
+            "0.002",
+            "RED: weight of a new sample in the average; 0.002 unless written (Floyd 1997).",
+        ),
+        key(
+            "gentle",
+            Kind::Switch,
+            Explained,
+            "true",
+            "RED: whether the probability rises to 1 between one and two max_threshold rather than jumping; true unless written (Floyd 2000).",
+        ),
+        key(
+            "ecn",
+            Kind::Switch,
+            Explained,
+            "false",
+            "RED: whether packets that allow it are marked instead of dropped; false unless written.",
+        ),
+    ]],
+};
+
+/// Random loss on a link.
+pub(super) static LOSS: Section = Section {
+    name: "a loss",
+    groups: &[&[
+        key(
+            "kind",
+            Kind::Choice { thing: "loss", names: || vec!["bernoulli"] },
+            Default(r#""bernoulli""#),
+            r#""bernoulli""#,
+            "Bernoulli: every packet is lost independently.",
+        ),
+        key(
+            "probability",
+            Kind::Number { min: 0.0, max: 1.0 },
+            Required,
+            "0.001",
+            "Probability that a packet is lost.",
+        ),
+        key(
+            "unit",
+            Kind::Choice { thing: "loss unit", names: || vec!["packet"] },
+            Default(r#""packet""#),
+            r#""packet""#,
+            "What the probability is of.",
+        ),
+        key(
+            "direction",
+            Kind::Choice { thing: "loss direction", names: || vec!["forward", "reverse", "both"] },
+            Default(r#""forward""#),
+            r#""both""#,
+            "Forward: from sources to sinks.",
+        ),
+    ]],
+};
+
+/// `[[flow]]`.
+pub(super) static FLOW: Section = Section {
+    name: "a flow",
+    groups: &[
+        &[
+            key(
+                "id",
+                Kind::Text,
+                Explained,
+                r#""upload""#,
+                "Its name in results and in the paths of a sweep; without it, the algorithm, \"#\" and the flow's index.",
+            ),
+            key(
+                "kind",
+                Kind::Choice { thing: "traffic", names: || vec!["bulk"] },
+                Default(r#""bulk""#),
+                r#""bulk""#,
+                "Bulk: one application that writes as fast as it can, or as app_rate says.",
+            ),
+            key(
+                "cc",
+                Kind::Choice { thing: "congestion control", names: algorithm_names },
+                Required,
+                r#""reno""#,
+                "Congestion-control algorithm.",
+            ),
+            key(
+                "cc_variant",
+                Kind::Choice { thing: "variant", names: variant_names },
+                Explained,
+                r#""paper""#,
+                "Whose version of the algorithm; without it, the stack's choice.",
+            ),
+            key(
+                "cc_params",
+                Kind::Numbers,
+                Explained,
+                "{}",
+                "Parameters of the algorithm that differ from its defaults.",
+            ),
+            key(
+                "start",
+                Kind::Duration,
+                Default(r#""0 s""#),
+                r#""1 s""#,
+                "When it opens its connection.",
+            ),
+            key(
+                "stop",
+                Kind::Duration,
+                Explained,
+                r#""50 s""#,
+                "When its application stops writing; without it, never.",
+            ),
+            key(
+                "bytes",
+                Kind::Size,
+                Explained,
+                r#""100 MB""#,
+                "Size of the transfer; without it, endless.",
+            ),
+            key(
+                "app_rate",
+                Kind::Rate,
+                Explained,
+                r#""2 Mbit/s""#,
+                "Rate at which the application writes; without it, as fast as it can.",
+            ),
+            key(
+                "count",
+                Kind::Count { min: 1, max: MAX_CONNECTIONS },
+                Explained,
+                "5",
+                "Copies of the flow, named id/0, id/1 and so on.",
+            ),
+            key(
+                "stagger",
+                Kind::Duration,
+                Explained,
+                r#""100 ms""#,
+                "Time between the starts of two copies; without it, all start at once.",
+            ),
+            key(
+                "connections",
+                Kind::Count { min: 1, max: 1 },
+                Default("1"),
+                "1",
+                "Connections of its application.",
+            ),
+            key(
+                "from",
+                Kind::Text,
+                Explained,
+                r#""s0""#,
+                "Name of its source host, with `to`. Flows between the same hosts share their access links; without names, each flow has hosts of its own.",
+            ),
+            key("to", Kind::Text, Explained, r#""d0""#, "Name of its sink host, with `from`."),
+        ],
+        SWITCHES,
+    ],
+};
+
+/// `[measure]`.
+pub(super) static MEASURE: Section = Section {
+    name: "the measurement",
+    groups: &[&[
+        key(
+            "window",
+            Kind::Window,
+            Explained,
+            r#"["10 s", "50 s"]"#,
+            "Start and end of the measuring window; without it, the whole run.",
+        ),
+        key(
+            "sample",
+            Kind::Duration,
+            Default(r#""100 ms""#),
+            r#""1 s""#,
+            "Period of the time series.",
+        ),
+    ]],
+};
+
+fn preset_names() -> Vec<&'static str> {
+    PRESETS.iter().map(|preset| preset.name).collect()
+}
+
+fn variant_names() -> Vec<&'static str> {
+    fairway_cc::Variant::ALL.iter().map(|variant| variant.name()).collect()
+}
+
+fn algorithm_names() -> Vec<&'static str> {
+    fairway_cc::algorithms().iter().map(|algorithm| algorithm.name).collect()
+}

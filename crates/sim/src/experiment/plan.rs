@@ -1,0 +1,157 @@
+//! From the text of an experiment file to the experiments it asks for.
+
+use serde_json::{Map, Value};
+
+use super::document::resolve;
+use super::error::{ExperimentError, Report};
+use super::reader::show;
+use super::{ExperimentErrors, sweep};
+
+/// Largest experiment file in bytes.
+const MAX_FILE: usize = 1 << 20;
+
+/// The experiments that a file asks for.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Plan {
+    /// What a reader is told it is.
+    pub title: String,
+    /// The paths that the sweep varies, in the order of the file.
+    pub axes: Vec<String>,
+    /// The experiments: the last axis varies fastest, repetitions faster still.
+    pub points: Vec<Point>,
+}
+
+/// One experiment of a plan.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Point {
+    /// The value of every axis.
+    pub axes: Vec<(String, Value)>,
+    /// Which repetition, from 0.
+    pub repetition: u32,
+    /// The experiment, in the same keys as the file: without the sweep, with title and seed.
+    pub document: Value,
+}
+
+/// Reads an experiment file and validates every experiment it asks for. `source` is the name of
+/// the file, for messages and for the title of a file without one.
+///
+/// # Errors
+/// [`ExperimentErrors`]: the line and column of what is not TOML, or everything that is wrong
+/// with the sweep, or with the first of its points that is wrong.
+pub fn plan(text: &str, source: &str) -> Result<Plan, ExperimentErrors> {
+    read(text, source)
+        .map_err(|errors| ExperimentErrors { source: Some(source.to_owned()), errors })
+}
+
+fn read(text: &str, source: &str) -> Result<Plan, Vec<ExperimentError>> {
+    let mut document = parse(text)?;
+    document.entry("title").or_insert_with(|| Value::String(title_of(source)));
+    document.entry("seed").or_insert_with(|| Value::from(1));
+    let sweep = document.shift_remove("sweep");
+    let title = document.get("title").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let document = Value::Object(document);
+    let Some(sweep) = sweep else {
+        resolve(&document).map_err(|errors| errors.errors)?;
+        let points = vec![Point { axes: Vec::new(), repetition: 0, document }];
+        return Ok(Plan { title, axes: Vec::new(), points });
+    };
+    let report = Report::default();
+    let sweep = sweep::read(&sweep, &document, text.len(), &report);
+    let sweep = report.finish(sweep)?;
+    let mut points = Vec::new();
+    for (axes, document) in sweep.combinations(&document)? {
+        resolve(&document).map_err(|errors| at_point(errors.errors, &axes))?;
+        for repetition in 0..sweep.repetitions {
+            let mut document = document.clone();
+            if let Some(seed) = document.get("seed").and_then(Value::as_u64) {
+                document["seed"] = Value::from(sweep::repetition_seed(seed, repetition));
+            }
+            points.push(Point { axes: axes.clone(), repetition, document });
+        }
+    }
+    Ok(Plan { title, axes: sweep.axes.into_iter().map(|axis| axis.path).collect(), points })
+}
+
+/// The errors of one point of a sweep, which say which point it is.
+fn at_point(mut errors: Vec<ExperimentError>, axes: &[(String, Value)]) -> Vec<ExperimentError> {
+    let point: Vec<_> =
+        axes.iter().map(|(path, value)| format!("{path} = {}", show(value))).collect();
+    if !point.is_empty() {
+        for error in &mut errors {
+            error.message += &format!(" (where the sweep has {})", point.join(", "));
+        }
+    }
+    errors
+}
+
+/// The name of the file without its folders and ending.
+fn title_of(source: &str) -> String {
+    let name = source.rsplit(['/', '\\']).next().unwrap_or(source);
+    let stem = name.strip_suffix(".toml").unwrap_or(name);
+    let stem: String = stem.chars().filter(|c| !c.is_control()).take(100).collect();
+    if stem.trim().is_empty() { "untitled".to_owned() } else { stem }
+}
+
+/// The file as a JSON table.
+fn parse(text: &str) -> Result<Map<String, Value>, Vec<ExperimentError>> {
+    let error = |path: String, message: String| vec![ExperimentError { path, message }];
+    if text.len() > MAX_FILE {
+        let message = format!(
+            "the file has {} bytes, more than an experiment file may have, {MAX_FILE}; \
+             give the path of an experiment file, or split it",
+            text.len()
+        );
+        return Err(error("experiment".to_owned(), message));
+    }
+    let table: toml::Table = text.parse().map_err(|wrong: toml::de::Error| {
+        let offset = wrong.span().map_or(0, |span| span.start);
+        let (line, column) = line_and_column(text, offset);
+        let message = wrong.message().replace('\n', ", ");
+        error(format!("line {line}, column {column}"), format!("not TOML: {message}"))
+    })?;
+    let report = Report::default();
+    let map = to_json_table(table, "", &report);
+    report.finish(Some(map))
+}
+
+/// Line and column, both from 1, of the character at a byte offset.
+fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
+    let before = text.get(..offset.min(text.len())).unwrap_or(text);
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+}
+
+fn to_json_table(table: toml::Table, path: &str, report: &Report) -> Map<String, Value> {
+    let dot = if path.is_empty() { "" } else { "." };
+    table
+        .into_iter()
+        .map(|(name, value)| {
+            let value = to_json(value, &format!("{path}{dot}{name}"), report);
+            (name, value)
+        })
+        .collect()
+}
+
+fn to_json(value: toml::Value, path: &str, report: &Report) -> Value {
+    match value {
+        toml::Value::String(text) => Value::String(text),
+        toml::Value::Integer(number) => Value::from(number),
+        toml::Value::Boolean(switch) => Value::Bool(switch),
+        toml::Value::Table(table) => Value::Object(to_json_table(table, path, report)),
+        toml::Value::Array(list) => {
+            let convert = |(index, value)| to_json(value, &format!("{path}.{index}"), report);
+            Value::Array(list.into_iter().enumerate().map(convert).collect())
+        }
+        toml::Value::Float(number) => serde_json::Number::from_f64(number).map_or_else(
+            || {
+                report.refuse(path, format!("expected a finite number, got {number}"));
+                Value::Null
+            },
+            Value::Number,
+        ),
+        toml::Value::Datetime(date) => {
+            report.refuse(path, format!("expected no date, got {date}; write \"10 s\" for a time"));
+            Value::Null
+        }
+    }
+}

@@ -1,0 +1,483 @@
+//! Reads tables by their keys: refuses what is unknown or of the wrong form, and says where.
+
+use fairway_units::{Bytes, Decimal, Duration, QuantityError, Rate, split_unit};
+use serde_json::{Map, Value};
+
+use super::error::{Report, did_you_mean};
+use super::keys::{Key, Kind, Section};
+
+/// One table of the experiment being read.
+pub(super) struct Table<'a> {
+    path: String,
+    map: &'a Map<String, Value>,
+    section: &'static Section,
+    report: &'a Report,
+}
+
+impl<'a> Table<'a> {
+    /// The table at `path`, if it is one.
+    pub(super) fn open(
+        path: String,
+        value: &'a Value,
+        section: &'static Section,
+        report: &'a Report,
+    ) -> Option<Self> {
+        match value {
+            Value::Object(map) => Some(Table { path, map, section, report }),
+            other => {
+                report.refuse(path, format!("expected a table, got {}", show(other)));
+                None
+            }
+        }
+    }
+
+    /// Refuses every key that `section` does not have. Called once the kind of the table is
+    /// known to be one of this version's, whose keys these are.
+    pub(super) fn refuse_unknown_keys(&self) {
+        for name in self.map.keys().filter(|name| self.section.key(name).is_none()) {
+            let known = self.section.keys().map(|key| key.name);
+            let hint = did_you_mean(name, known);
+            let hint = if hint.is_empty() {
+                let known: Vec<_> = self.section.keys().map(|key| key.name).collect();
+                format!("; {} has {}", self.section.name, known.join(", "))
+            } else {
+                hint
+            };
+            self.refuse(&excerpt(name), format!("unknown key{hint}"));
+        }
+    }
+
+    /// The same table under another name in errors.
+    pub(super) fn renamed(self, path: String) -> Self {
+        Table { path, ..self }
+    }
+
+    /// The path of a key, or of the table itself for "".
+    pub(super) fn path(&self, name: &str) -> String {
+        match (self.path.as_str(), name) {
+            ("", name) => name.to_owned(),
+            (path, "") => path.to_owned(),
+            (path, name) => format!("{path}.{name}"),
+        }
+    }
+
+    /// Notes that the value of a key is wrong.
+    pub(super) fn refuse(&self, name: &str, message: impl Into<String>) {
+        self.report.refuse(self.path(name), message);
+    }
+
+    /// Whether the key is written.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.map.contains_key(name)
+    }
+
+    /// The value of a key as it is written.
+    pub(super) fn raw(&self, name: &str) -> Option<&'a Value> {
+        self.map.get(name)
+    }
+
+    /// The value of a key, if it is written and right.
+    pub(super) fn read<T: Readable>(&self, name: &str) -> Option<T> {
+        let value = self.map.get(name)?;
+        match T::read(value, &self.key(name).kind) {
+            Ok(value) => Some(value),
+            Err(message) => {
+                self.refuse(name, message);
+                None
+            }
+        }
+    }
+
+    /// The value of a key that has to be written.
+    pub(super) fn require<T: Readable>(&self, name: &str) -> Option<T> {
+        if !self.has(name) {
+            self.refuse_missing(name);
+        }
+        self.read(name)
+    }
+
+    /// Notes that a key is missing.
+    pub(super) fn refuse_missing(&self, name: &str) {
+        self.refuse(name, format!("missing; write {name} = {}", self.key(name).example));
+    }
+
+    /// The table at a key, if it is written and one.
+    pub(super) fn table(&self, name: &str) -> Option<Table<'a>> {
+        let value = self.map.get(name)?;
+        let Kind::Table(section) = self.key(name).kind else {
+            unreachable!("{name} is not a table in its section")
+        };
+        Table::open(self.path(name), value, section, self.report)
+    }
+
+    /// The tables at a key, each named by its `id` or else its index.
+    pub(super) fn tables(&self, name: &str) -> Vec<Table<'a>> {
+        let Kind::List(section) = self.key(name).kind else {
+            unreachable!("{name} is not a list in its section")
+        };
+        let list = match self.map.get(name) {
+            None => return Vec::new(),
+            Some(Value::Array(list)) => list,
+            Some(other) => {
+                let message =
+                    format!("expected a list of tables, got {}; write [[{name}]]", show(other));
+                self.refuse(name, message);
+                return Vec::new();
+            }
+        };
+        let open = |(index, value): (usize, &'a Value)| {
+            let path = self.path(name);
+            let path = match value.get("id") {
+                Some(Value::String(id)) => format!("{path}.{}", excerpt(id)),
+                _ => format!("{path}.{index}"),
+            };
+            Table::open(path, value, section, self.report)
+        };
+        list.iter().enumerate().filter_map(open).collect()
+    }
+
+    fn key(&self, name: &str) -> &'static Key {
+        let Some(key) = self.section.key(name) else {
+            unreachable!("{name} is not a key of {}", self.section.name)
+        };
+        key
+    }
+}
+
+/// A value that can be read from an experiment. Errors say what was expected, what was found and
+/// what to write, but not where.
+pub(super) trait Readable: Sized {
+    /// Reads a value in the form of `kind`.
+    fn read(value: &Value, kind: &Kind) -> Result<Self, String>;
+}
+
+/// Reads a quantity in text, which is also what is asked for where a bare number stands.
+fn quantity<T: std::str::FromStr<Err = QuantityError>>(value: &Value) -> Result<T, String> {
+    let text = match value {
+        Value::String(text) => return text.parse().map_err(|e: QuantityError| e.to_string()),
+        Value::Number(number) => number.to_string(),
+        _ => String::new(),
+    };
+    let found = show(value);
+    Err(match text.parse::<T>() {
+        Ok(_) => format!("expected a number with its unit in quotes, got {found}"),
+        Err(error) => QuantityError { found, ..error }.to_string(),
+    })
+}
+
+impl Readable for Duration {
+    fn read(value: &Value, _: &Kind) -> Result<Self, String> {
+        quantity(value)
+    }
+}
+
+impl Readable for Rate {
+    fn read(value: &Value, _: &Kind) -> Result<Self, String> {
+        match quantity::<Rate>(value)? {
+            rate if rate.as_bps() == 0 => {
+                Err(format!("expected a rate above zero, got {}; write \"10 Mbit/s\"", show(value)))
+            }
+            rate => Ok(rate),
+        }
+    }
+}
+
+impl Readable for Bytes {
+    fn read(value: &Value, _: &Kind) -> Result<Self, String> {
+        quantity(value)
+    }
+}
+
+impl Readable for bool {
+    fn read(value: &Value, _: &Kind) -> Result<Self, String> {
+        value.as_bool().ok_or_else(|| format!("expected true or false, got {}", show(value)))
+    }
+}
+
+impl Readable for f64 {
+    fn read(value: &Value, kind: &Kind) -> Result<Self, String> {
+        let (min, max) = match kind {
+            Kind::Number { min, max } => (*min, *max),
+            _ => (f64::MIN, f64::MAX),
+        };
+        match value.as_f64() {
+            Some(number) if number >= min && number <= max => Ok(number),
+            _ => Err(format!("expected a number from {min} to {max}, got {}", show(value))),
+        }
+    }
+}
+
+impl Readable for u64 {
+    fn read(value: &Value, kind: &Kind) -> Result<Self, String> {
+        let (min, max) = match kind {
+            Kind::Count { min, max } => (*min, *max),
+            _ => (0, u64::MAX),
+        };
+        match value.as_u64() {
+            Some(count) if count >= min && count <= max => Ok(count),
+            _ => Err(format!("expected a whole number from {min} to {max}, got {}", show(value))),
+        }
+    }
+}
+
+impl Readable for String {
+    fn read(value: &Value, _: &Kind) -> Result<Self, String> {
+        let Some(text) = value.as_str() else {
+            return Err(format!("expected text in quotes, got {}", show(value)));
+        };
+        if text.trim().is_empty() || text.chars().any(char::is_control) {
+            return Err(format!("expected text that can be printed, got {}", show(value)));
+        }
+        if text.chars().count() > MAX_TEXT {
+            return Err(format!(
+                "expected at most {MAX_TEXT} characters, got {}; shorten it",
+                text.chars().count()
+            ));
+        }
+        Ok(text.to_owned())
+    }
+}
+
+/// Characters of a title or name.
+const MAX_TEXT: usize = 200;
+
+/// One of the names of a [`Kind::Choice`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Name(pub(super) &'static str);
+
+impl Readable for Name {
+    fn read(value: &Value, kind: &Kind) -> Result<Self, String> {
+        let Kind::Choice { thing, names } = kind else {
+            unreachable!("a name is read from a choice")
+        };
+        let names = names();
+        let listed: Vec<_> = names.iter().map(|name| format!("{name:?}")).collect();
+        let listed = listed.join(", ");
+        let Some(text) = value.as_str() else {
+            return Err(format!("expected one of {listed}, got {}", show(value)));
+        };
+        names.iter().find(|name| **name == text).map(|name| Name(name)).ok_or_else(|| {
+            let hint = did_you_mean(text, names.iter().copied());
+            let found = show(value);
+            format!("{found} {thing} is not in this version of Fairway; it has {listed}{hint}")
+        })
+    }
+}
+
+/// A whole number of segments, at least one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Segments(pub(super) u32);
+
+impl Readable for Segments {
+    fn read(value: &Value, _: &Kind) -> Result<Self, String> {
+        let text = as_text(value);
+        let (number, unit) = split_unit(&text);
+        let count = Decimal::parse(number).and_then(|count| count.times(1).ok());
+        match (count, unit) {
+            (Some(count), "segments" | "segment") if (1..=MAX_SEGMENTS).contains(&count) => {
+                Ok(Segments(u32::try_from(count).unwrap_or(u32::MAX)))
+            }
+            _ => {
+                let example = count.filter(|n| (1..=MAX_SEGMENTS).contains(n)).unwrap_or(10);
+                let found = show(value);
+                Err(format!(
+                    "expected segments, a whole number from 1 to {MAX_SEGMENTS}, got {found}; \
+                     write \"{example} segments\""
+                ))
+            }
+        }
+    }
+}
+
+/// Segments that a window or a buffer may hold: no 30-bit window (RFC 7323) holds more.
+const MAX_SEGMENTS: u64 = 1 << 30;
+
+/// A limit in segments, or none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct SegmentsOrUnlimited(pub(super) Option<u32>);
+
+impl Readable for SegmentsOrUnlimited {
+    fn read(value: &Value, kind: &Kind) -> Result<Self, String> {
+        if value.as_str().map(str::trim) == Some("unlimited") {
+            return Ok(SegmentsOrUnlimited(None));
+        }
+        match Segments::read(value, kind) {
+            Ok(Segments(count)) => Ok(SegmentsOrUnlimited(Some(count))),
+            Err(message) => Err(format!("{message} or \"unlimited\"")),
+        }
+    }
+}
+
+/// The size of a buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Size {
+    /// In bytes.
+    Bytes(u64),
+    /// In full segments.
+    Segments(u32),
+}
+
+impl Readable for Size {
+    fn read(value: &Value, kind: &Kind) -> Result<Self, String> {
+        let text = as_text(value);
+        if split_unit(&text).1.starts_with("segment") {
+            return Segments::read(value, kind).map(|Segments(count)| Size::Segments(count));
+        }
+        match Bytes::read(value, kind) {
+            Ok(bytes) => Ok(Size::Bytes(bytes.get())),
+            Err(message) => Err(format!("{message}, or segments: write \"30 segments\"")),
+        }
+    }
+}
+
+/// A number of packets in an average, not necessarily whole.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Packets(pub(super) f64);
+
+impl Readable for Packets {
+    fn read(value: &Value, _: &Kind) -> Result<Self, String> {
+        let text = as_text(value);
+        let (number, unit) = split_unit(&text);
+        // The form is checked exactly; the conversion to the nearest f64 is the standard library's.
+        let count = Decimal::parse(number).and_then(|_| number.parse::<f64>().ok());
+        match (count, unit) {
+            (Some(count), "packets" | "packet") if count > 0.0 => Ok(Packets(count)),
+            _ => {
+                let example = if count.is_some_and(|n| n > 0.0) { number } else { "60" };
+                let found = show(value);
+                Err(format!("expected packets, got {found}; write \"{example} packets\""))
+            }
+        }
+    }
+}
+
+/// The size of a queue as it is written.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum LimitText {
+    /// None.
+    Unlimited,
+    /// Packets.
+    Packets(u64),
+    /// Bytes.
+    Bytes(u64),
+    /// As many bytes as leave in this time.
+    Time(Duration),
+    /// A multiple of the bandwidth-delay product.
+    Bdp(Decimal),
+}
+
+impl Readable for LimitText {
+    fn read(value: &Value, _: &Kind) -> Result<Self, String> {
+        let text = as_text(value);
+        let (number, unit) = split_unit(&text);
+        let decimal = Decimal::parse(number);
+        let whole = decimal.and_then(|decimal| decimal.times(1).ok());
+        let quoted = value.as_str().is_some();
+        let limit = match (unit, decimal, whole) {
+            ("unlimited", ..) if number.is_empty() => Some(LimitText::Unlimited),
+            ("packets" | "packet", _, Some(packets)) => Some(LimitText::Packets(packets)),
+            ("packets" | "packet", Some(_), None) => {
+                return Err(format!("expected whole packets, got {}", show(value)));
+            }
+            ("bdp", Some(factor), _) => Some(LimitText::Bdp(factor)),
+            _ => {
+                let bytes = text.parse::<Bytes>().map(|bytes| LimitText::Bytes(bytes.get()));
+                bytes.ok().or_else(|| text.parse().ok().map(LimitText::Time))
+            }
+        };
+        limit.filter(|_| quoted).ok_or_else(|| {
+            let example = if whole.is_some_and(|n| n > 0) { number } else { "50" };
+            let found = show(value);
+            format!(
+                "expected packets, bytes, time or bdp, got {found}; write \"{example} packets\""
+            )
+        })
+    }
+}
+
+/// Whether acknowledgements are delayed, and for how long.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum SwitchOrDuration {
+    /// On, with the preset's delay, or off.
+    Switch(bool),
+    /// On, with this delay.
+    Duration(Duration),
+}
+
+impl Readable for SwitchOrDuration {
+    fn read(value: &Value, kind: &Kind) -> Result<Self, String> {
+        match value {
+            Value::Bool(on) => Ok(SwitchOrDuration::Switch(*on)),
+            other => Duration::read(other, kind)
+                .map(SwitchOrDuration::Duration)
+                .map_err(|message| format!("{message}, or true or false")),
+        }
+    }
+}
+
+/// Start and end of a time window.
+pub(super) struct Window(pub(super) Duration, pub(super) Duration);
+
+impl Readable for Window {
+    fn read(value: &Value, kind: &Kind) -> Result<Self, String> {
+        match value.as_array().map(Vec::as_slice) {
+            Some([from, to]) => Ok(Window(Duration::read(from, kind)?, Duration::read(to, kind)?)),
+            _ => Err(format!(
+                "expected start and end, got {}; write [\"10 s\", \"50 s\"]",
+                show(value)
+            )),
+        }
+    }
+}
+
+/// Names with numbers, in order.
+pub(super) struct Numbers(pub(super) Vec<(String, f64)>);
+
+impl Readable for Numbers {
+    fn read(value: &Value, _: &Kind) -> Result<Self, String> {
+        let Value::Object(map) = value else {
+            return Err(format!(
+                "expected a table of numbers, got {}; write {{ beta = 0.8 }}",
+                show(value)
+            ));
+        };
+        let number = |(name, value): (&String, &Value)| match value.as_f64() {
+            Some(number) => Ok((name.clone(), number)),
+            None => Err(format!("{}: expected a number, got {}", excerpt(name), show(value))),
+        };
+        map.iter().map(number).collect::<Result<_, _>>().map(Numbers)
+    }
+}
+
+/// Text as it stands; a number as it would be written before its unit.
+fn as_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number.to_string(),
+        _ => String::new(),
+    }
+}
+
+/// Characters of a value that an error repeats.
+const EXCERPT: usize = 40;
+
+/// The first characters of a text.
+pub(super) fn excerpt(text: &str) -> String {
+    let printable = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    let mut short: String = text.chars().take(EXCERPT).map(printable).collect();
+    if text.chars().nth(EXCERPT).is_some() {
+        short.push('…');
+    }
+    short
+}
+
+/// A value as an error shows it.
+pub(super) fn show(value: &Value) -> String {
+    match value {
+        Value::Null => "nothing".to_owned(),
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
+        Value::String(text) => format!("\"{}\"", excerpt(text)),
+        Value::Array(list) => format!("a list of {}", list.len()),
+        Value::Object(_) => "a table".to_owned(),
+    }
+}

@@ -1,0 +1,110 @@
+//! The JSON Schema of an experiment file, for editors that complete and check TOML.
+
+use serde_json::{Map, Value, json};
+
+use super::keys::{Absent, EXPERIMENT, Key, Kind, MAX_POINTS, Section};
+
+/// A number as [`fairway_units::Decimal`] reads it, after optional spaces.
+const NUMBER: &str = r"\d+(\.\d+)?";
+
+/// JSON Schema (draft 2020-12) of an experiment file, with the meaning, default and an example
+/// of every key. It accepts every valid file; [`plan`](super::plan) checks more.
+pub fn schema() -> Value {
+    let mut schema = Map::new();
+    schema.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
+    schema.insert("title".to_owned(), json!("Fairway experiment"));
+    schema.extend(of_section(&EXPERIMENT));
+    Value::Object(schema)
+}
+
+fn of_section(section: &Section) -> Map<String, Value> {
+    let required: Vec<_> = section
+        .keys()
+        .filter(|key| matches!(key.absent, Absent::Required))
+        .map(|key| key.name)
+        .collect();
+    let properties: Map<_, _> =
+        section.keys().map(|key| (key.name.to_owned(), of_key(key))).collect();
+    let mut schema = Map::new();
+    schema.insert("type".to_owned(), json!("object"));
+    schema.insert("properties".to_owned(), Value::Object(properties));
+    schema.insert("required".to_owned(), json!(required));
+    schema.insert("additionalProperties".to_owned(), json!(false));
+    schema
+}
+
+fn of_key(key: &Key) -> Value {
+    let mut schema = Map::new();
+    schema.insert("description".to_owned(), json!(key.meaning));
+    if let Absent::Default(default) = key.absent {
+        schema.insert("default".to_owned(), literal(default));
+    }
+    schema.insert("examples".to_owned(), json!([literal(key.example)]));
+    schema.extend(of_kind(&key.kind));
+    Value::Object(schema)
+}
+
+/// A value of the tables, which are checked to be JSON by a test.
+fn literal(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or(Value::Null)
+}
+
+fn of_kind(kind: &Kind) -> Map<String, Value> {
+    let duration = quantity(&["ns", "us", "µs", "μs", "ms", "s", "min", "h"]);
+    let size = ["bytes", "byte", "B", "kB", "MB", "GB", "KiB", "MiB", "GiB"];
+    let segments = ["segments", "segment"];
+    let text = |pattern: String| json!({ "type": "string", "pattern": pattern });
+    let schema = match kind {
+        Kind::Duration => text(duration),
+        Kind::Rate => {
+            text(or_unlimited(&quantity(&["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"])))
+        }
+        Kind::Size => text(quantity(&size)),
+        Kind::SizeOrSegments => text(quantity(&[&size[..], &segments[..]].concat())),
+        Kind::Segments => text(quantity(&segments)),
+        Kind::SegmentsOrUnlimited => text(or_unlimited(&quantity(&segments))),
+        Kind::Packets => text(quantity(&["packets", "packet"])),
+        Kind::Limit => {
+            let time = ["ns", "us", "µs", "μs", "ms", "s", "min", "h"];
+            let units = [&["packets", "packet", "bdp"][..], &size[..], &time[..]].concat();
+            text(or_unlimited(&quantity(&units)))
+        }
+        Kind::Switch => json!({ "type": "boolean" }),
+        Kind::SwitchOrDuration => json!({ "type": ["boolean", "string"], "pattern": duration }),
+        Kind::Number { min, max } => json!({ "type": "number", "minimum": min, "maximum": max }),
+        Kind::Count { min, max } => json!({ "type": "integer", "minimum": min, "maximum": max }),
+        Kind::Text => json!({ "type": "string", "minLength": 1 }),
+        Kind::Choice { names, .. } => json!({ "enum": names() }),
+        Kind::Window => {
+            let end = json!({ "type": "string", "pattern": duration });
+            json!({ "type": "array", "items": end, "minItems": 2, "maxItems": 2 })
+        }
+        Kind::Numbers => {
+            json!({ "type": "object", "additionalProperties": { "type": "number" } })
+        }
+        Kind::Table(section) => Value::Object(of_section(section)),
+        Kind::List(section) => {
+            json!({ "type": "array", "items": of_section(section), "minItems": 1 })
+        }
+        Kind::Sweep => json!({
+            "type": "object",
+            "properties": {
+                "repetitions": { "type": "integer", "minimum": 1, "maximum": MAX_POINTS },
+            },
+            "additionalProperties": { "type": "array", "minItems": 1 },
+        }),
+    };
+    match schema {
+        Value::Object(schema) => schema,
+        other => unreachable!("a schema is a table, not {other}"),
+    }
+}
+
+/// A pattern for a number with one of these units.
+fn quantity(units: &[&str]) -> String {
+    format!(r"^\s*{NUMBER}\s*({})\s*$", units.join("|"))
+}
+
+fn or_unlimited(pattern: &str) -> String {
+    format!(r"^\s*unlimited\s*$|{pattern}")
+}

@@ -1,0 +1,144 @@
+//! The example files: two run, four ask for what this version does not have.
+
+use fairway_cc::Selection;
+use fairway_tcp::{DelayedAck, PRESETS};
+use fairway_units::{Bytes, Duration, Rate, Time};
+
+use super::super::{Limit, Link, Queue, Shape, Source};
+use super::{experiment, planned, refusal};
+
+const SINGLE: &str = include_str!("../../../../../examples/single.toml");
+const PAIR: &str = include_str!("../../../../../examples/pair.toml");
+const LOSSY: &str = include_str!("../../../../../examples/lossy.toml");
+const PARALLEL: &str = include_str!("../../../../../examples/parallel.toml");
+const TCP_UDP: &str = include_str!("../../../../../examples/tcp-udp.toml");
+const WLAN: &str = include_str!("../../../../../examples/wlan.toml");
+
+fn link(id: &str, mbps: u64, delay: Duration, limit: Limit) -> Link {
+    Link {
+        id: id.to_owned(),
+        rate: Rate::from_bps(mbps * 1_000_000),
+        delay,
+        queue: Queue::DropTail { limit },
+        loss: None,
+    }
+}
+
+#[test]
+fn single() {
+    let single = experiment(SINGLE);
+    assert_eq!(single.title, "One CUBIC flow over 10 Mbit/s, 50 ms, one BDP of buffer");
+    assert_eq!((single.duration, single.seed), (Duration::from_secs(100), 1));
+    assert_eq!(single.topology.frame_overhead, Bytes::new(14));
+    let bottleneck = link("bottleneck", 10, Duration::from_millis(25), Limit::Packets(42));
+    assert_eq!(single.topology.shape, Shape::Dumbbell { bottleneck, access: None });
+    let [flow] = &single.flows[..] else { panic!("one flow") };
+    assert_eq!(flow.id, "cubic#0");
+    let cubic = Selection { name: "cubic".to_owned(), variant: None, params: Vec::new() };
+    assert_eq!(flow.cc, cubic);
+    // 1500 less 20, 20 and 12.
+    assert_eq!(flow.stack.mss, 1448);
+    // 256 x 2^20.
+    assert_eq!(flow.stack.send_buffer, 268_435_456);
+    assert_eq!(flow.stack.receive_buffer, 268_435_456);
+    assert_eq!((flow.start, flow.stop, flow.source), (Time::ZERO, None, Source::Bulk));
+    assert_eq!(single.measure.from, Time::from_nanos(10_000_000_000));
+    assert_eq!(single.measure.to, Time::from_nanos(100_000_000_000));
+    assert_eq!(single.measure.sample, Duration::from_millis(100));
+}
+
+#[test]
+fn pair() {
+    let pair = experiment(PAIR);
+    let bottleneck = link("bottleneck", 622, Duration::from_millis(48), Limit::Packets(1555));
+    let access = Some(link("access", 1000, Duration::from_millis(1), Limit::Unlimited));
+    assert_eq!(pair.topology.shape, Shape::Dumbbell { bottleneck, access });
+    let ids: Vec<_> = pair.flows.iter().map(|flow| (flow.id.as_str(), flow.host)).collect();
+    assert_eq!(ids, [("bic#0", 0), ("cubic#1", 1)]);
+    let starts: Vec<_> = pair.flows.iter().map(|flow| flow.start.as_nanos()).collect();
+    assert_eq!(starts, [100_000_000, 50_000_000_000]);
+    let preset = PRESETS.iter().find(|preset| preset.name == "ns2-tcp-linux").unwrap();
+    assert_eq!(pair.flows[0].stack, (preset.stack)());
+    assert_eq!(pair.flows[0].stack.mss, 1000);
+    assert_eq!(pair.flows[0].stack.delayed_ack, DelayedAck::Off);
+}
+
+#[test]
+fn a_document_is_the_file_as_json() {
+    let plan = planned(PAIR);
+    assert_eq!(plan.title, "BIC, then CUBIC, on one 622 Mbit/s path");
+    assert!(plan.axes.is_empty());
+    let [point] = &plan.points[..] else { panic!("one point") };
+    let expected: serde_json::Value = serde_json::from_str(
+        r#"{
+            "title": "BIC, then CUBIC, on one 622 Mbit/s path",
+            "duration": "500 s",
+            "seed": 1,
+            "stack": { "preset": "ns2-tcp-linux", "mss": "1000 bytes" },
+            "topology": {
+                "kind": "dumbbell",
+                "bottleneck": {
+                    "rate": "622 Mbit/s",
+                    "delay": "48 ms",
+                    "queue": { "kind": "droptail", "limit": "1555 packets" }
+                },
+                "access": { "rate": "1 Gbit/s", "delay": "1 ms" }
+            },
+            "flow": [{ "cc": "bic", "start": "0.1 s" }, { "cc": "cubic", "start": "50 s" }],
+            "measure": { "window": ["250 s", "500 s"], "sample": "100 ms" }
+        }"#,
+    )
+    .unwrap();
+    assert_eq!(point.document, expected);
+    assert_eq!(point.repetition, 0);
+}
+
+/// That one of the errors names a capability, and that all of them do nothing else.
+#[track_caller]
+fn assert_later(text: &str, capabilities: &[&str]) {
+    let errors = refusal(text);
+    assert_eq!(errors.len(), capabilities.len(), "{errors:#?}");
+    for (error, capability) in errors.iter().zip(capabilities) {
+        assert!(error.starts_with(capability), "{error}\ndoes not start with\n{capability}");
+        assert!(error.contains("not in this version of Fairway; it has "), "{error}");
+    }
+}
+
+#[test]
+fn lossy_asks_for_a_stack_and_an_algorithm() {
+    assert_later(
+        LOSSY,
+        &["stack.preset: \"ns3-3.29\" stack", "flow.0.cc: \"dcm+\" congestion control"],
+    );
+}
+
+#[test]
+fn parallel_asks_for_a_stack_and_poisson_traffic() {
+    // The first point of its sweep has one connection; a file with more is refused for that too.
+    let mut capabilities =
+        vec!["stack.preset: \"linux-2.6.27\" stack", "flow.background.kind: \"poisson\" traffic"];
+    assert_later(PARALLEL, &capabilities);
+    let (without_sweep, _) = PARALLEL.split_once("[sweep]").unwrap();
+    capabilities.insert(1, "flow.parallel.connections: 10 connections of one application");
+    assert_later(without_sweep, &capabilities);
+}
+
+#[test]
+fn tcp_udp_asks_for_cbr_traffic() {
+    let errors = refusal(TCP_UDP);
+    assert_eq!(
+        errors,
+        ["flow.udp.kind: \"cbr\" traffic is not in this version of Fairway; it has \"bulk\" \
+          (where the sweep has flow.udp.count = 1)"]
+    );
+}
+
+#[test]
+fn wlan_asks_for_a_topology() {
+    let errors = refusal(WLAN);
+    assert_eq!(
+        errors[0],
+        "topology.kind: \"wlan\" topology is not in this version of Fairway; \
+         it has \"dumbbell\", \"chain\""
+    );
+}

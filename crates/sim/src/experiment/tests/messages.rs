@@ -1,0 +1,315 @@
+//! What a user is told about a wrong file.
+
+use super::super::from_document;
+use super::{assert_refused, refusal, with, with_end};
+
+#[test]
+fn wrong_limits() {
+    let limit = |text: &str| with("\"42 packets\"", text);
+    for (written, shown, example) in [
+        ("\"50 miles\"", "\"50 miles\"", "50 packets"),
+        ("50", "50", "50 packets"),
+        ("\"-3 packets\"", "\"-3 packets\"", "50 packets"),
+        ("true", "true", "50 packets"),
+        ("[1, 2]", "a list of 2", "50 packets"),
+        ("\"\"", "\"\"", "50 packets"),
+        ("\"1e3 packets\"", "\"1e3 packets\"", "1 packets"),
+    ] {
+        assert_refused(
+            &limit(written),
+            &format!(
+                "topology.bottleneck.queue.limit: expected packets, bytes, time or bdp, \
+                 got {shown}; write \"{example}\""
+            ),
+        );
+    }
+    assert_refused(
+        &limit("\"1.5 packets\""),
+        "topology.bottleneck.queue.limit: expected whole packets, got \"1.5 packets\"",
+    );
+    assert_refused(
+        &limit("\"0 packets\""),
+        "topology.bottleneck.queue.limit: expected at least one packet, got 0; write \"1 packets\"",
+    );
+    // 1448 bytes of payload and 40 of headers.
+    assert_refused(
+        &limit("\"0.5 ms\""),
+        "topology.bottleneck.queue.limit: 625 bytes cannot hold one packet of 1488 bytes; \
+         write limit = \"50 packets\"",
+    );
+}
+
+#[test]
+fn unknown_keys() {
+    assert_refused(
+        &with("[measure]", "[topology.bottlneck]\n[measure]"),
+        "topology.bottlneck: unknown key; did you mean \"bottleneck\"?",
+    );
+    assert_refused(
+        &with("duration", "bandwidth = 1\nduration"),
+        "bandwidth: unknown key; an experiment has title, duration, seed, stack, topology, flow, \
+         measure, sweep",
+    );
+    assert_refused(
+        &with_end("byts = \"1 MB\""),
+        "flow.main.byts: unknown key; did you mean \"bytes\"?",
+    );
+    assert_refused(
+        &with("preset = ", "sacks = true\npreset = "),
+        "stack.sacks: unknown key; did you mean \"sack\"?",
+    );
+}
+
+#[test]
+fn missing_keys() {
+    assert_refused(
+        &with("duration = \"100 s\"", ""),
+        "duration: missing; write duration = \"100 s\"",
+    );
+    assert_refused(
+        &with("rate = \"10 Mbit/s\"", ""),
+        "topology.bottleneck.rate: missing; write rate = \"10 Mbit/s\"",
+    );
+    assert_refused(&with("cc = \"reno\"", ""), "flow.main.cc: missing; write cc = \"reno\"");
+    assert_eq!(
+        refusal("duration = \"1 s\""),
+        [
+            "topology: missing; write [topology] with kind = \"dumbbell\"",
+            "flow: missing; write [[flow]] with cc = \"cubic\"",
+        ]
+    );
+    assert_refused(
+        "duration = \"1 s\"\nflow = [{ cc = \"reno\" }]\ntopology = { kind = \"dumbbell\" }",
+        "topology.bottleneck: missing; write [topology.bottleneck] with rate = \"10 Mbit/s\" and \
+         delay = \"25 ms\"",
+    );
+}
+
+#[test]
+fn wrong_quantities() {
+    let units = "ns, us, ms, s, min or h";
+    let cases = [
+        ("\"-5 s\"", "expected a duration of zero or more, got \"-5 s\"; write \"5 s\"".to_owned()),
+        ("100", format!("expected a duration in {units}, got 100; write \"100 s\"")),
+        ("true", format!("expected a duration in {units}, got true; write \"48 ms\"")),
+        ("\"0 s\"", "expected more than zero, got \"0 s\"; write \"100 s\"".to_owned()),
+        ("{ s = 1 }", format!("expected a duration in {units}, got a table; write \"48 ms\"")),
+    ];
+    for (written, message) in cases {
+        assert_refused(&with("\"100 s\"", written), &format!("duration: {message}"));
+    }
+    assert_refused(
+        &with("\"10 Mbit/s\"", "\"10 mbps\""),
+        "topology.bottleneck.rate: expected a rate in bit/s, kbit/s, Mbit/s, Gbit/s or Tbit/s, \
+         got \"10 mbps\"; write \"10 Mbit/s\"",
+    );
+    assert_refused(
+        &with("\"10 Mbit/s\"", "\"0 Mbit/s\""),
+        "topology.bottleneck.rate: expected a rate above zero, got \"0 Mbit/s\"; \
+         write \"10 Mbit/s\"",
+    );
+    assert_refused(
+        &with_end("initial_window = 10"),
+        "flow.main.initial_window: expected segments, a whole number from 1 to 1073741824, got 10; \
+         write \"10 segments\"",
+    );
+    assert_refused(
+        &with_end("count = 1.5"),
+        "flow.main.count: expected a whole number from 1 to 100000, got 1.5",
+    );
+    assert_refused(
+        &with("queue =", "loss = { probability = 1.5 }\nqueue ="),
+        "topology.bottleneck.loss.probability: expected a number from 0 to 1, got 1.5",
+    );
+    assert_refused(&with("\"base\"", "3"), "title: expected text in quotes, got 3");
+}
+
+#[test]
+fn what_toml_has_and_an_experiment_has_not() {
+    assert_refused(
+        &with("queue =", "loss = { probability = nan }\nqueue ="),
+        "topology.bottleneck.loss.probability: expected a finite number, got NaN",
+    );
+    assert_refused(
+        &with("\"100 s\"", "2020-01-01"),
+        "duration: expected no date, got 2020-01-01; write \"10 s\" for a time",
+    );
+    assert_refused(
+        &with("queue = {", "queue = 5 #"),
+        "topology.bottleneck.queue: expected a table, got 5",
+    );
+    let error = refusal("title = \"x\"\nduration = = 3\n");
+    assert_eq!(error.len(), 1);
+    assert!(error[0].starts_with("line 2, column 12: not TOML: "), "{error:?}");
+    assert_refused(
+        &" ".repeat((1 << 20) + 1),
+        "experiment: the file has 1048577 bytes, more than an experiment file may have, 1048576; \
+         give the path of an experiment file, or split it",
+    );
+}
+
+#[test]
+fn later_capabilities_are_named() {
+    let version = "is not in this version of Fairway; it has";
+    assert_refused(
+        &with_end("kind = \"cbr\"\nrate = \"1 Mbit/s\""),
+        &format!("flow.main.kind: \"cbr\" traffic {version} \"bulk\""),
+    );
+    assert_refused(
+        &with("\"droptail\"", "\"fq_codel\""),
+        &format!(
+            "topology.bottleneck.queue.kind: \"fq_codel\" queue discipline {version} \
+             \"droptail\", \"red\""
+        ),
+    );
+    assert_refused(
+        &with("preset = \"linux-6.1\"", "preset = \"full-tcp\""),
+        &format!(
+            "stack.preset: \"full-tcp\" stack {version} \"linux-6.1\", \"ns2-tcp-linux\", \"rfc5681\""
+        ),
+    );
+    assert_refused(
+        &with_end("connections = 4"),
+        "flow.main.connections: 4 connections of one application are not in this version of \
+         Fairway; it has 1",
+    );
+    assert_refused(
+        &with("queue =", "loss = { kind = \"gilbert\", p = 1 }\nqueue ="),
+        &format!("topology.bottleneck.loss.kind: \"gilbert\" loss {version} \"bernoulli\""),
+    );
+    let typo = refusal(&with("\"reno\"", "\"rno\""));
+    assert!(typo[0].starts_with(&format!("flow.main.cc: \"rno\" congestion control {version}")));
+    assert!(typo[0].ends_with("; did you mean \"reno\"?"), "{typo:?}");
+}
+
+#[test]
+fn contradictions_in_the_stack() {
+    assert_refused(
+        &with("preset =", "mss = \"1000 bytes\"\nmtu = \"1500 bytes\"\npreset ="),
+        "stack.mtu: mss is written too, and one follows from the other; remove one",
+    );
+    assert_refused(
+        &with("preset =", "sack = false\nfack = true\npreset ="),
+        "stack.fack: forward acknowledgement needs sack = true",
+    );
+    assert_refused(
+        &with("preset =", "rto_min = \"3 min\"\nrto_initial = \"3 min\"\npreset ="),
+        "stack.rto_min: 180 s is above rto_max, 120 s; lower it or raise rto_max",
+    );
+}
+
+#[test]
+fn contradictions_between_tables() {
+    assert_refused(
+        &with("preset =", "max_ssthresh = \"100 segments\"\npreset ="),
+        "stack.max_ssthresh: needs slow_start = \"limited\" or \"per-ack\"; write one or remove it",
+    );
+    assert_refused(
+        &with("preset =", "receive_buffer = \"1000 bytes\"\npreset ="),
+        "stack.receive_buffer: expected 1448 to 1099511627776 bytes, got 1 kB; set it between them",
+    );
+    assert_refused(
+        &with("sample =", "window = [\"50 s\", \"101 s\"]\nsample ="),
+        "measure.window: expected a start before the end, and the end within the run of 100 s, \
+         got [\"50 s\", \"101 s\"]; move the window or change duration",
+    );
+    assert_refused(
+        &with("\"100 ms\"", "\"1 us\""),
+        "measure.sample: 100 s in steps of 1 us are 100000000 samples of each of 1 connections, \
+         above the limit of 1000000 each and 20000000 in all; write a longer measure.sample",
+    );
+    assert_refused(
+        &with_end("start = \"100 s\""),
+        "flow.main.start: 100 s is not before the end of the run, 100 s; start earlier",
+    );
+    assert_refused(
+        &with_end("start = \"10 s\"\nstop = \"10 s\""),
+        "flow.main.stop: 10 s is not after the start, 10 s; stop later",
+    );
+    assert_refused(
+        &with_end("count = 3\nstagger = \"50 s\""),
+        "flow.main.start: of the last copy, 100 s is not before the end of the run, 100 s; \
+         start earlier",
+    );
+    assert_refused(
+        &with_end("from = \"s0\""),
+        "flow.main.from: needs to, the host at the other end; write both or none",
+    );
+    assert_refused(
+        &with_end("[[flow]]\nid = \"main\"\ncc = \"reno\""),
+        "flow.main.id: \"main\" names another flow too; name each differently",
+    );
+    assert_refused(
+        &with("\"main\"", "\"7\""),
+        "flow.7.id: \"7\" cannot be told from an index or a path; use a name without \".\" and \
+         \"/\" that is not a number, such as \"upload\"",
+    );
+    assert_refused(
+        &with_end(
+            "from = \"s0\"\nto = \"d0\"\n[[flow]]\ncc = \"reno\"\nfrom = \"s0\"\nto = \"d1\"",
+        ),
+        "flow.1.to: sinks that share the source \"s0\" are not in this version of Fairway; it has \
+         pairs of hosts, and \"s0\" is paired with \"d0\"",
+    );
+    assert_refused(
+        &with("\"42 packets\"", "\"42 packets\", gentle = true"),
+        "topology.bottleneck.queue.gentle: belongs to kind = \"red\"; write that or remove it",
+    );
+    assert_refused(
+        &with(
+            "\"droptail\"",
+            "\"red\", min_threshold = \"10 packets\", max_threshold = \"9 packets\"",
+        ),
+        "topology.bottleneck.queue.max_threshold: 9 packets is not above min_threshold, 10 packets; \
+         write \"30 packets\"",
+    );
+}
+
+#[test]
+fn wrong_algorithm_parameters() {
+    assert_refused(
+        &with_end("cc_params = { beta = \"half\" }"),
+        "flow.main.cc_params: beta: expected a number, got \"half\"",
+    );
+    let unknown = refusal(&with_end("cc_params = { warp = 1 }"));
+    assert!(unknown[0].starts_with("flow.main.cc_params.warp: unknown parameter; reno has "));
+    let bad = refusal(&with_end("[[flow]]\nid = \"c\"\ncc = \"cubic\"\ncc_params = { beta = 2 }"));
+    assert!(bad[0].starts_with("flow.c.cc_params.beta: expected a number from 0"), "{bad:?}");
+}
+
+#[test]
+fn too_many_connections() {
+    let flows = "count = 60000\n[[flow]]\nid = \"b\"\ncc = \"reno\"\ncount = 60000";
+    let text = with_end(flows).replace("sample = \"100 ms\"", "sample = \"10 s\"");
+    assert_refused(
+        &text,
+        "flow: 120000 connections are too many; lower the counts to 100000 in all",
+    );
+}
+
+#[test]
+fn all_errors_are_listed_and_the_file_is_named() {
+    let text = with("\"25 ms\"", "25").replace("\"100 s\"", "\"long\"");
+    let errors = super::plan(&text, "dir/my.toml").unwrap_err();
+    let units = "a duration in ns, us, ms, s, min or h";
+    assert_eq!(
+        errors.to_string(),
+        format!(
+            "dir/my.toml: duration: expected {units}, got \"long\"; write \"48 ms\"\n\
+             dir/my.toml: topology.bottleneck.delay: expected {units}, got 25; write \"25 s\""
+        )
+    );
+}
+
+#[test]
+fn a_document_is_one_experiment() {
+    let wrong = from_document(&serde_json::json!([1])).unwrap_err();
+    assert_eq!(wrong.to_string(), "experiment: expected a table, got a list of 1");
+    let mut document = super::planned(super::BASE).points[0].document.clone();
+    document["sweep"] = serde_json::json!({ "repetitions": 2 });
+    let wrong = from_document(&document).unwrap_err();
+    assert_eq!(
+        wrong.to_string(),
+        "sweep: this is one point of a sweep; plan the file to have all points"
+    );
+}

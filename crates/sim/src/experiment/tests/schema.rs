@@ -1,0 +1,134 @@
+//! The tables of keys, the schema made of them, and the reader agree.
+
+use serde_json::{Value, json};
+
+use super::super::keys::{Absent, EXPERIMENT, Key, Kind, Section};
+use super::super::{from_document, schema};
+
+/// Calls `visit` with every key that may be written, and where.
+fn walk(
+    section: &'static Section,
+    path: &[&'static str],
+    visit: &mut impl FnMut(&[&'static str], &'static Key),
+) {
+    for key in section.keys() {
+        visit(path, key);
+        let below = [path, &[key.name]].concat();
+        match key.kind {
+            Kind::Table(inner) | Kind::List(inner) => walk(inner, &below, visit),
+            _ => {}
+        }
+    }
+}
+
+/// A valid experiment in which the table at `path` exists.
+fn document(path: &[&str]) -> Value {
+    let link = json!({ "rate": "10 Mbit/s", "delay": "25 ms", "loss": { "probability": 0.1 } });
+    let mut document = json!({
+        "duration": "100 s",
+        "stack": {},
+        "topology": { "kind": "dumbbell", "bottleneck": link, "access": link },
+        "flow": [{ "cc": "reno" }],
+        "measure": {},
+    });
+    for link in ["bottleneck", "access"] {
+        document["topology"][link]["queue"] = json!({ "limit": "50 packets" });
+    }
+    if path.starts_with(&["topology", "link"]) {
+        let link = document["topology"]["bottleneck"].clone();
+        document["topology"] = json!({ "kind": "chain", "link": [link] });
+    }
+    document
+}
+
+/// The table at a path, the first of a list.
+fn table<'a>(document: &'a mut Value, path: &[&str]) -> &'a mut Value {
+    path.iter().fold(document, |here, name| match &mut here[*name] {
+        Value::Array(list) => &mut list[0],
+        table => table,
+    })
+}
+
+/// Keys that need another beside them, or another in their place.
+fn prepare(table: &mut Value, path: &[&str], key: &Key) {
+    match key.name {
+        "max_ssthresh" => table["slow_start"] = json!("limited"),
+        "stagger" => table["count"] = json!(2),
+        "from" => table["to"] = json!("d0"),
+        "to" => table["from"] = json!("s0"),
+        name if path.last() == Some(&"queue") && name != "limit" => {
+            table["kind"] = json!("red");
+        }
+        "link" => {
+            table["kind"] = json!("chain");
+            table.as_object_mut().unwrap().remove("bottleneck");
+            table.as_object_mut().unwrap().remove("access");
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn every_example_is_accepted() {
+    let mut count = 0;
+    walk(&EXPERIMENT, &[], &mut |path, key| {
+        if matches!(key.kind, Kind::Sweep) {
+            return;
+        }
+        let mut document = document(path);
+        let here = table(&mut document, path);
+        prepare(here, path, key);
+        here[key.name] = serde_json::from_str(key.example)
+            .unwrap_or_else(|error| panic!("example of {path:?} {}: {error}", key.name));
+        if let Err(errors) = from_document(&document) {
+            panic!("example of {path:?} {}: {errors}", key.name);
+        }
+        count += 1;
+    });
+    assert!(count > 80, "{count} examples");
+}
+
+#[test]
+fn every_default_is_what_holds_without_the_key() {
+    let mut count = 0;
+    walk(&EXPERIMENT, &[], &mut |path, key| {
+        let Absent::Default(default) = key.absent else { return };
+        let without = document(path);
+        let mut with = without.clone();
+        table(&mut with, path)[key.name] = serde_json::from_str(default).unwrap();
+        let read = |document| format!("{:?}", from_document(document).unwrap());
+        assert_eq!(read(&with), read(&without), "default of {path:?} {}", key.name);
+        count += 1;
+    });
+    assert!(count > 8, "{count} defaults");
+}
+
+#[test]
+fn every_required_key_is_missed() {
+    walk(&EXPERIMENT, &[], &mut |path, key| {
+        let Absent::Required = key.absent else { return };
+        let mut document = document(path);
+        table(&mut document, path).as_object_mut().unwrap().remove(key.name);
+        let errors = from_document(&document).unwrap_err().to_string();
+        assert!(errors.contains("missing; write"), "{path:?} {}: {errors}", key.name);
+    });
+}
+
+#[test]
+fn the_schema_has_every_key_with_its_meaning() {
+    let schema = schema();
+    let mut count = 0;
+    walk(&EXPERIMENT, &[], &mut |path, key| {
+        let section = path.iter().fold(&schema, |here, name| {
+            let here = &here["properties"][*name];
+            here.get("items").unwrap_or(here)
+        });
+        assert_eq!(section["additionalProperties"], false, "{path:?}");
+        let entry = &section["properties"][key.name];
+        assert_eq!(entry["description"], key.meaning);
+        assert!(key.meaning.ends_with('.') && key.meaning.len() > 10, "{}", key.name);
+        assert!(!entry["examples"][0].is_null(), "{path:?} {}", key.name);
+        count += 1;
+    });
+    assert!(count > 80, "{count} keys");
+}

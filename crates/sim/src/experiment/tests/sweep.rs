@@ -1,0 +1,169 @@
+//! Sweeps: their points, seeds and messages.
+
+use serde_json::{Value, json};
+
+use super::super::sweep::repetition_seed;
+use super::{assert_refused, experiment, planned, refusal, with_end};
+
+#[test]
+fn points_are_every_combination_in_file_order() {
+    let plan = planned(&with_end(
+        "[sweep]\n\"flow.main.count\" = [1, 2]\nrepetitions = 2\n\
+         \"topology.bottleneck.loss.probability\" = [0.1, 0.2]",
+    ));
+    assert_eq!(plan.axes, ["flow.main.count", "topology.bottleneck.loss.probability"]);
+    let found: Vec<_> = plan
+        .points
+        .iter()
+        .map(|point| {
+            let document = &point.document;
+            let count = document["flow"][0]["count"].clone();
+            let loss = document["topology"]["bottleneck"]["loss"]["probability"].clone();
+            assert_eq!(
+                point.axes,
+                [
+                    ("flow.main.count".to_owned(), count.clone()),
+                    ("topology.bottleneck.loss.probability".to_owned(), loss.clone()),
+                ]
+            );
+            assert!(document.get("sweep").is_none());
+            (count, loss, point.repetition)
+        })
+        .collect();
+    let expected: Vec<(Value, Value, u32)> = vec![
+        (json!(1), json!(0.1), 0),
+        (json!(1), json!(0.1), 1),
+        (json!(1), json!(0.2), 0),
+        (json!(1), json!(0.2), 1),
+        (json!(2), json!(0.1), 0),
+        (json!(2), json!(0.1), 1),
+        (json!(2), json!(0.2), 0),
+        (json!(2), json!(0.2), 1),
+    ];
+    assert_eq!(found, expected);
+    let seeds: Vec<_> = plan.points.iter().map(|point| point.document["seed"].clone()).collect();
+    assert_eq!(seeds[0], json!(1));
+    assert_ne!(seeds[1], json!(1));
+    assert!(seeds.chunks(2).all(|pair| pair == &seeds[..2]), "axes share their random numbers");
+}
+
+#[test]
+fn repetitions_have_the_seeds_of_splitmix64() {
+    assert_eq!(repetition_seed(1_234_567, 0), 1_234_567);
+    // The first outputs of the generator's reference implementation (S. Vigna, splitmix64.c)
+    // started with 1234567, as published at rosettacode.org, "Pseudo-random numbers/Splitmix64".
+    let outputs: [u64; 5] = [
+        6_457_827_717_110_365_317,
+        3_203_168_211_198_807_973,
+        9_817_491_932_198_370_423,
+        4_593_380_528_125_082_431,
+        16_408_922_859_458_223_821,
+    ];
+    for (repetition, output) in (1..).zip(outputs) {
+        assert_eq!(repetition_seed(1_234_567, repetition), output >> 11);
+    }
+}
+
+#[test]
+fn paths_lead_to_indices_ids_and_tables_not_written() {
+    let first = |path: &str, value: &str| {
+        let plan = planned(&with_end(&format!("[sweep]\n\"{path}\" = [{value}]")));
+        plan.points[0].document.clone()
+    };
+    assert_eq!(first("flow.0.start", "\"1 s\"")["flow"][0]["start"], "1 s");
+    assert_eq!(first("flow.main.start", "\"1 s\"")["flow"][0]["start"], "1 s");
+    assert_eq!(
+        first("topology.access", "{ rate = \"1 Gbit/s\", delay = \"1 ms\" }")["topology"]["access"]
+            ["delay"],
+        "1 ms"
+    );
+    assert_eq!(first("seed", "9")["seed"], 9);
+    let queue = first("topology.bottleneck.queue", "{ kind = \"red\" }");
+    assert_eq!(queue["topology"]["bottleneck"]["queue"], json!({ "kind": "red" }));
+    let text = with_end("[sweep]\n\"flow.main.cc_params.beta\" = [0.8]");
+    let text = text.replace("cc = \"reno\"", "cc = \"cubic\"");
+    assert_eq!(experiment(&text).flows[0].cc.params, [("beta".to_owned(), 0.8)]);
+}
+
+#[test]
+fn a_sweep_may_only_repeat() {
+    let plan = planned(&with_end("[sweep]\nrepetitions = 3"));
+    assert_eq!(plan.points.len(), 3);
+    assert!(plan.axes.is_empty());
+}
+
+#[test]
+fn paths_that_lead_nowhere() {
+    let sweep = |text: &str| with_end(&format!("[sweep]\n{text}"));
+    assert_refused(
+        &sweep("\"flow.main.coutn\" = [1]"),
+        "sweep.\"flow.main.coutn\": a flow has no \"coutn\"",
+    );
+    assert_refused(
+        &sweep("\"flow.main.cunt\" = [1]"),
+        "sweep.\"flow.main.cunt\": a flow has no \"cunt\"; did you mean \"count\"?",
+    );
+    assert_refused(
+        &sweep("\"flow.mian1.count\" = [1]"),
+        "sweep.\"flow.mian1.count\": no flow has id = \"mian1\"",
+    );
+    assert_refused(
+        &sweep("\"flow.mai.count\" = [1]"),
+        "sweep.\"flow.mai.count\": no flow has id = \"mai\"; did you mean \"main\"?",
+    );
+    assert_refused(
+        &sweep("\"flow.1.count\" = [1]"),
+        "sweep.\"flow.1.count\": there is no flow 1; the file has 1, counted from 0",
+    );
+    assert_refused(
+        &sweep("\"duration.s\" = [1]"),
+        "sweep.\"duration.s\": nothing is below this key; remove \".s\"",
+    );
+    assert_refused(
+        &sweep("\"sweep.repetitions\" = [1]"),
+        "sweep.\"sweep.repetitions\": an experiment has no \"sweep\"",
+    );
+    assert_refused(
+        &sweep("flow.main.count = [1]"),
+        "sweep.\"flow\": expected a list of values, got a table; write the path in quotes: \
+         \"flow.main.count\" = [...]",
+    );
+    assert_refused(
+        &sweep("\"flow.main.count\" = []"),
+        "sweep.\"flow.main.count\": expected at least one value, got an empty list; \
+         add one or remove it",
+    );
+    assert_refused(
+        &sweep("\"flow.main.count\" = 3"),
+        "sweep.\"flow.main.count\": expected a list of values, got 3; write [3]",
+    );
+    assert_refused(
+        &sweep("\"flow.main.count\" = [3]\n\"flow.0.count\" = [4]"),
+        "sweep.\"flow.0.count\": sets what \"flow.main.count\" sets too; remove one of them",
+    );
+    assert_refused(
+        &sweep("repetitions = 0"),
+        "sweep.repetitions: expected a whole number from 1 to 100000, got 0",
+    );
+}
+
+#[test]
+fn sweeps_are_bounded() {
+    let values = vec!["1"; 400].join(", ");
+    assert_refused(
+        &with_end(&format!("[sweep]\nrepetitions = 1000\n\"flow.0.count\" = [{values}]")),
+        "sweep: 400000 points, more than 100000; sweep fewer values",
+    );
+    let padding = format!("[sweep]\nrepetitions = 100000\n# {}", "x".repeat(10_000));
+    let errors = refusal(&with_end(&padding));
+    assert!(errors[0].starts_with("sweep: 100000 points of this file of 10"), "{errors:?}");
+}
+
+#[test]
+fn a_wrong_point_is_named() {
+    assert_refused(
+        &with_end("[sweep]\n\"flow.main.start\" = [\"1 s\", \"200 s\"]"),
+        "flow.main.start: 200 s is not before the end of the run, 100 s; start earlier \
+         (where the sweep has flow.main.start = \"200 s\")",
+    );
+}

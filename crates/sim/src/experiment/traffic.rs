@@ -1,0 +1,288 @@
+//! The traffic of an experiment: `[[flow]]` tables, their copies and their hosts.
+
+use fairway_cc::{CcError, Init, Selection, Variant, create};
+use fairway_tcp::Stack;
+use fairway_units::{Bytes, Duration, Rate, Time};
+
+use super::keys::MAX_CONNECTIONS;
+use super::reader::{Name, Numbers, Table, excerpt};
+use super::stack::StackText;
+use super::{Flow, Source};
+
+/// Largest transfer: above it, stream offsets would near 64 bits.
+const MAX_TRANSFER: u64 = 1_000_000_000_000_000_000;
+
+/// One `[[flow]]` table: a flow and how often it is there.
+pub(super) struct FlowText {
+    /// The flow, its host not yet assigned.
+    flow: Flow,
+    /// Names of its hosts, if it has any.
+    hosts: Option<(String, String)>,
+    /// Number of copies, if copies are asked for.
+    count: Option<u64>,
+    /// Between the starts of two copies.
+    stagger: Duration,
+}
+
+impl FlowText {
+    /// Largest IP packet it sends, options aside, in bytes.
+    pub(super) fn packet(&self) -> u64 {
+        u64::from(self.flow.stack.mss) + super::stack::HEADERS
+    }
+
+    /// Connections it makes.
+    pub(super) fn connections(&self) -> u64 {
+        self.count.unwrap_or(1)
+    }
+}
+
+/// Reads every `[[flow]]`, as far as it is right.
+pub(super) fn read(experiment: &Table, text: &StackText, run: Duration) -> Vec<FlowText> {
+    let stack_table = experiment.table("stack");
+    let stack = text.build(stack_table.as_ref());
+    let tables = experiment.tables("flow");
+    if tables.is_empty() && experiment.raw("flow").is_none_or(|v| v.as_array().is_some()) {
+        experiment.refuse("flow", "missing; write [[flow]] with cc = \"cubic\"");
+    }
+    let mut flows: Vec<FlowText> = Vec::new();
+    for (index, table) in tables.iter().enumerate() {
+        let Some(flow) = read_flow(table, index, text, &stack, run) else { continue };
+        refuse_conflicts(table, &flow, &flows);
+        flows.push(flow);
+    }
+    let connections = flows.iter().map(FlowText::connections).sum::<u64>();
+    if connections > MAX_CONNECTIONS {
+        let message = format!(
+            "{connections} connections are too many; lower the counts to {MAX_CONNECTIONS} in all"
+        );
+        experiment.refuse("flow", message);
+    }
+    flows
+}
+
+/// One flow for each connection, in the order of the file.
+pub(super) fn expand(texts: Vec<FlowText>) -> Vec<Flow> {
+    let mut flows = Vec::new();
+    // Hosts that have names, and the index of their pair.
+    let mut named: Vec<((String, String), usize)> = Vec::new();
+    let mut hosts = 0;
+    for text in texts {
+        let shared = text.hosts.map(|pair| {
+            let known = named.iter().find(|(known, _)| *known == pair).map(|(_, host)| *host);
+            known.unwrap_or_else(|| {
+                named.push((pair, hosts));
+                hosts += 1;
+                hosts - 1
+            })
+        });
+        for copy in 0..text.count.unwrap_or(1) {
+            let host = shared.unwrap_or_else(|| {
+                hosts += 1;
+                hosts - 1
+            });
+            let mut flow = Flow { host, ..text.flow.clone() };
+            if text.count.is_some() {
+                flow.id = format!("{}/{copy}", flow.id);
+            }
+            flow.start = flow.start + text.stagger * copy;
+            flows.push(flow);
+        }
+    }
+    flows
+}
+
+fn read_flow(
+    table: &Table,
+    index: usize,
+    text: &StackText,
+    stack: &Stack,
+    run: Duration,
+) -> Option<FlowText> {
+    if table.has("kind") {
+        table.read::<Name>("kind")?;
+    }
+    if table.raw("connections").and_then(|n| n.as_u64()).is_some_and(|n| n > 1) {
+        let message = format!(
+            "{} connections of one application are not in this version of Fairway; it has 1",
+            table.raw("connections")?
+        );
+        table.refuse("connections", message);
+    } else {
+        table.read::<u64>("connections");
+    }
+    table.refuse_unknown_keys();
+    let id = read_id(table);
+    let stack = text.build_for(table, stack);
+    let cc = read_cc(table, &stack);
+    let start = table.read("start").unwrap_or(Duration::ZERO);
+    let stop: Option<Duration> = table.read("stop");
+    let count = table.read("count");
+    let stagger: Option<Duration> = table.read("stagger");
+    let source = read_source(table);
+    let hosts = read_hosts(table);
+    if stagger.is_some() && !table.has("count") {
+        table.refuse("stagger", "needs count, the number of copies; write it or remove stagger");
+    }
+    let stagger = stagger.unwrap_or(Duration::ZERO);
+    let last_start = start + stagger * (count.unwrap_or(1) - 1);
+    if last_start >= run {
+        let which = if last_start == start { "" } else { "of the last copy, " };
+        let message =
+            format!("{which}{last_start} is not before the end of the run, {run}; start earlier");
+        table.refuse("start", message);
+    }
+    if let Some(stop) = stop.filter(|stop| *stop <= last_start) {
+        let message = format!("{stop} is not after the start, {last_start}; stop later");
+        table.refuse("stop", message);
+    }
+    let cc = cc?;
+    let flow = Flow {
+        id: id.unwrap_or_else(|| format!("{}#{index}", cc.name)),
+        cc,
+        stack,
+        start: time(start),
+        stop: stop.map(time),
+        host: 0,
+        source,
+    };
+    Some(FlowText { flow, hosts: hosts?, count, stagger })
+}
+
+fn time(since_start: Duration) -> Time {
+    Time::ZERO + since_start
+}
+
+/// The `id` of a flow or link, if it is written: a name that the paths of a sweep can hold.
+pub(super) fn read_id(table: &Table) -> Option<String> {
+    let id: String = table.read("id")?;
+    let digits = id.bytes().all(|byte| byte.is_ascii_digit());
+    if digits || id.contains(['.', '/']) {
+        let message = format!(
+            "\"{}\" cannot be told from an index or a path; use a name without \".\" and \"/\" \
+             that is not a number, such as \"upload\"",
+            excerpt(&id)
+        );
+        table.refuse("id", message);
+        return None;
+    }
+    Some(id)
+}
+
+/// Ids are unique, and hosts come in pairs.
+fn refuse_conflicts(table: &Table, flow: &FlowText, earlier: &[FlowText]) {
+    if earlier.iter().any(|other| other.flow.id == flow.flow.id) {
+        let message = format!("\"{}\" names another flow too; name each differently", flow.flow.id);
+        table.refuse("id", message);
+    }
+    let Some((from, to)) = &flow.hosts else { return };
+    for (other_from, other_to) in earlier.iter().filter_map(|other| other.hosts.as_ref()) {
+        if from == other_from && to != other_to {
+            let message = format!(
+                "sinks that share the source \"{from}\" are not in this version of Fairway; it \
+                 has pairs of hosts, and \"{from}\" is paired with \"{other_to}\""
+            );
+            return table.refuse("to", message);
+        }
+        if to == other_to && from != other_from {
+            let message = format!(
+                "sources that share the sink \"{to}\" are not in this version of Fairway; it \
+                 has pairs of hosts, and \"{to}\" is paired with \"{other_from}\""
+            );
+            return table.refuse("from", message);
+        }
+        if from == other_to || to == other_from {
+            let message = format!(
+                "hosts that both send and receive are not in this version of Fairway; it has \
+                 sources and sinks, and another flow goes from \"{other_from}\" to \"{other_to}\""
+            );
+            return table.refuse("from", message);
+        }
+    }
+}
+
+/// The names of both hosts, or of none; nothing if they are wrong.
+fn read_hosts(table: &Table) -> Option<Option<(String, String)>> {
+    for (present, missing) in [("from", "to"), ("to", "from")] {
+        if table.has(present) && !table.has(missing) {
+            let message = format!("needs {missing}, the host at the other end; write both or none");
+            table.refuse(present, message);
+            return None;
+        }
+    }
+    if !table.has("from") {
+        return Some(None);
+    }
+    let (from, to) = (table.read("from"), table.read("to"));
+    let (from, to): (String, String) = (from?, to?);
+    if from == to {
+        table.refuse("to", format!("\"{to}\" is the source too; name another host"));
+        return None;
+    }
+    Some(Some((from, to)))
+}
+
+fn read_source(table: &Table) -> Source {
+    let bytes: Option<Bytes> = table.read("bytes");
+    if let Some(bytes) = bytes.filter(|bytes| !(1..=MAX_TRANSFER).contains(&bytes.get())) {
+        let message = format!("expected 1 to {MAX_TRANSFER} bytes, got {bytes}");
+        table.refuse("bytes", message);
+    }
+    let rate: Option<Rate> = table.read("app_rate");
+    match (rate.filter(|rate| *rate != Rate::UNLIMITED), bytes) {
+        (None, None) => Source::Bulk,
+        (None, Some(bytes)) => Source::File { bytes },
+        (Some(rate), bytes) => Source::Limited { rate, bytes },
+    }
+}
+
+/// The algorithm, its variant and its parameters, tried out once so that a wrong one is found here.
+fn read_cc(table: &Table, stack: &Stack) -> Option<Selection> {
+    let name = table.require::<Name>("cc");
+    let variant = table.read::<Name>("cc_variant").map(|Name(name)| name);
+    let params = table.read::<Numbers>("cc_params");
+    if table.has("cc_params") && params.is_none() {
+        return None;
+    }
+    let selection = Selection {
+        name: name?.0.to_owned(),
+        variant: variant.and_then(Variant::from_name),
+        params: params.map_or_else(Vec::new, |Numbers(params)| params),
+    };
+    let init = Init {
+        mss: stack.mss,
+        initial_window: u64::from(stack.mss) * u64::from(stack.initial_window),
+        slow_start: stack.slow_start.clone(),
+    };
+    match create(&selection, stack.cc_variant, &init) {
+        Ok(_) => Some(selection),
+        Err(error) => {
+            refuse_cc(table, &error);
+            None
+        }
+    }
+}
+
+fn refuse_cc(table: &Table, error: &CcError) {
+    match error {
+        CcError::UnknownName { name, known } => {
+            let message =
+                format!("\"{name}\" congestion control is not in this version of Fairway");
+            table.refuse("cc", format!("{message}; it has {known}"));
+        }
+        CcError::UnknownVariant { name, variant, known } => {
+            table.refuse("cc_variant", format!("{name} has no \"{variant}\"; it has {known}"));
+        }
+        CcError::UnknownParam { name, param, known, .. } => {
+            let path = format!("cc_params.{}", excerpt(param));
+            table.refuse(&path, format!("unknown parameter; {name} has {known}"));
+        }
+        CcError::NotWhole { param, value, .. } => {
+            let path = format!("cc_params.{param}");
+            table.refuse(&path, format!("expected a whole number, got {value}"));
+        }
+        CcError::OutOfRange { param, value, min, max, .. } => {
+            let path = format!("cc_params.{param}");
+            table.refuse(&path, format!("expected a number from {min} to {max}, got {value}"));
+        }
+    }
+}
