@@ -1,9 +1,9 @@
 """Fairway: a laboratory for TCP congestion control.
 
-    >>> import fairway
-    >>> run = fairway.run("pair.toml")          # doctest: +SKIP
-    >>> run.flows                               # doctest: +SKIP
-    >>> run.figures.cwnd()                      # doctest: +SKIP
+>>> import fairway
+>>> run = fairway.run("pair.toml")          # doctest: +SKIP
+>>> run.flows                               # doctest: +SKIP
+>>> run.figures.cwnd()                      # doctest: +SKIP
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ class ExperimentError(ValueError):
     """An experiment that cannot be run; one line per error: path, value, remedy."""
 
 class SimulationError(RuntimeError):
-    """A run that broke a law of conservation or an internal limit; names the first offending event."""
+    """A run that broke a law of conservation or a limit; names the first offending event."""
 
 class Cancelled(Exception):  # noqa: N818
     """The run was cancelled through its `Control`."""

@@ -64,9 +64,7 @@ def run(
         store.check_writable(directory, "sweep" if planned.is_sweep else "run")
     progress = reporter(planned.title, quiet=quiet)
     if planned.is_sweep:
-        sweep = run_plan(
-            planned, chosen, directory=directory, threads=threads, progress=progress
-        )
+        sweep = run_plan(planned, chosen, directory=directory, threads=threads, progress=progress)
         if directory is not None:
             sweep.save_overview(directory)
         return sweep

@@ -8,6 +8,7 @@ if all are, else undecided.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -117,7 +118,7 @@ def check_test(test: Mapping[str, Any], where: str) -> None:
     """Refuse a test that names no known kind, lacks a key or has one too many."""
     kind = test.get("kind")
     if kind not in _KINDS:
-        raise InputError(f'{where}.kind: {kind!r}; expected {", ".join(sorted(_KINDS))}')
+        raise InputError(f"{where}.kind: {kind!r}; expected {', '.join(sorted(_KINDS))}")
     required, optional, _ = _KINDS[kind]
     for key in sorted(required - test.keys()):
         raise InputError(f'{where}: test "{kind}" needs "{key}"')
@@ -214,13 +215,14 @@ def _order(test: Mapping[str, Any], cells: Sequence[Cell], _: Sequence[Cell]) ->
         return Finding("undecided", f"Not run: {', '.join(map(str, missing))}.")
     answers: list[Verdict] = []
     notes = []
-    for upper, lower in zip(groups[:-1], groups[1:], strict=True):
+    for upper, lower in itertools.pairwise(groups):
         for high in upper:
             for low in lower:
                 found = _paired_difference(pooled[high], pooled[low])
                 answers.append(_between(found, 0, math.inf) if found.mean else "refuted")
                 if answers[-1] != "supported":
-                    notes.append(f"{high} − {low} = {decimal(found.mean, 4)}{_interval_text(found)}")
+                    size = f"{decimal(found.mean, 4)}{_interval_text(found)}"
+                    notes.append(f"{high} − {low} = {size}")
     shown = "; ".join(notes) if notes else "every step is as claimed"
     ranked = sorted(pooled, key=lambda v: -math.fsum(pooled[v].values()) / len(pooled[v]))
     return Finding(_weakest(answers), f"Measured order {' > '.join(map(str, ranked))}: {shown}.")
@@ -237,7 +239,7 @@ def _trend(test: Mapping[str, Any], cells: Sequence[Cell], _: Sequence[Cell]) ->
     steps = list(pooled)
     answers: list[Verdict] = []
     against = []
-    for first, second in zip(steps[:-1], steps[1:], strict=True):
+    for first, second in itertools.pairwise(steps):
         found = _paired_difference(pooled[second], pooled[first])
         answers.append(_between(found, 0, math.inf) if sign > 0 else _between(found, -math.inf, 0))
         if answers[-1] != "supported":

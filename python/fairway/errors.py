@@ -36,6 +36,7 @@ _REMEDIES = {
     errno.EACCES: "permission denied; choose a directory that you may write to",
     errno.EPERM: "not permitted; choose a directory that you may write to",
     errno.EROFS: "the file system is read-only; choose another directory",
+    errno.ENOENT: "no such directory, and it cannot be made; choose another path",
     errno.ENOTDIR: "a part of the path is a file, not a directory; choose another path",
     errno.EEXIST: "a file of that name exists; choose another path or remove it",
     errno.ENAMETOOLONG: "the name is too long; choose a shorter one",
@@ -75,9 +76,7 @@ def read_text(path: Path, what: str, limit: int) -> str:
     except ValueError as error:  # a NUL in the name
         raise InputError(f"{path!s}: not a file name: {error}") from error
     if len(data) > limit:
-        raise InputError(
-            f"{path}: larger than {limit} bytes; is this really the {what} you mean?"
-        )
+        raise InputError(f"{path}: larger than {limit} bytes; is this really the {what} you mean?")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

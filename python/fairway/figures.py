@@ -40,6 +40,7 @@ class Quantity:
         scale: What values are multiplied by for that unit.
         keep: What thinning out preserves: extremes of a state, or the mean of a rate.
         alt: What a reader who cannot see the chart is told.
+        from_zero: Whether the axis starts at zero.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Quantity:
     scale: float
     keep: Keep
     alt: str
+    from_zero: bool = True
 
     @property
     def key(self) -> str:
@@ -66,7 +68,7 @@ QUANTITIES = {
         Quantity("ssthresh", "series", "ssthresh_segments", "ssthresh (segments)", 1, "extremes",
                  "Slow start threshold of each flow over time, absent while infinite"),
         Quantity("srtt", "series", "srtt_s", "Smoothed RTT (ms)", 1e3, "extremes",
-                 "Smoothed round-trip time of each flow over time"),
+                 "Smoothed round-trip time of each flow over time", from_zero=False),
         Quantity("backlog", "queues", "backlog_packets", "Queue length (packets)", 1, "extremes",
                  "Queue length of each link over time"),
     )
@@ -123,6 +125,7 @@ def over_time(
     domain: Sequence[str] | None = None,
     legend: bool = True,
     y_max: float | None = None,
+    titles: bool = True,
 ) -> alt.Chart:
     """One line per flow or link over time.
 
@@ -135,6 +138,7 @@ def over_time(
         domain: Names in the order of their colours; as in the table if not given.
         legend: Whether to show one. A click on an entry singles that line out.
         y_max: Upper end of the vertical axis, in the units of its title.
+        titles: Whether the axes have titles.
     """
     key = quantity.key
     names = list(domain or frame[key].unique(maintain_order=True))
@@ -143,14 +147,25 @@ def over_time(
         pl.col(key).alias("id"),
         (pl.col(quantity.column) * quantity.scale).round_sig_figs(5).alias("v"),
     )
-    height_scale = alt.Scale(zero=True) if y_max is None else alt.Scale(domain=[0, y_max])
+    end = float(frame["t_s"].max() or 0.0)  # type: ignore[arg-type]
+    y_scale = alt.Scale(zero=quantity.from_zero) if y_max is None else alt.Scale(domain=[0, y_max])
     lit = alt.selection_point(fields=["id"], bind="legend" if legend else alt.Undefined)
     chart = (
         alt.Chart(inline(data, t="number", v="number"), description=quantity.alt)
         .mark_line(strokeWidth=1.4, strokeJoin="round", interpolate="linear", clip=True)
         .encode(
-            x=alt.X("t:Q", title="Time (s)", scale=alt.Scale(nice=False, zero=False)),
-            y=alt.Y("v:Q", title=quantity.title, scale=height_scale),
+            x=alt.X(
+                "t:Q",
+                title="Time (s)" if titles else None,
+                scale=alt.Scale(domain=[0, end], nice=False),
+                axis=alt.Axis(tickCount=10 if titles else 5),
+            ),
+            y=alt.Y(
+                "v:Q",
+                title=quantity.title if titles else None,
+                scale=y_scale,
+                axis=alt.Axis(tickCount=5),
+            ),
             color=alt.Color(
                 "id:N",
                 title=key.capitalize(),
@@ -247,7 +262,7 @@ def metric_over_axis(
     group: str | None = None,
     width: int | Literal["container"] = 480,
     height: int = 240,
-) -> AnyChart:
+) -> alt.LayerChart:
     """A metric against one axis: the mean with its 95 % interval, one line per group.
 
     Args:
@@ -277,11 +292,12 @@ def metric_over_axis(
     label = f"{metric} against {axis}"
     base = alt.Chart(inline(data, **kinds), description=label).encode(x=x, color=color)
     y = alt.Y("mean:Q", title=metric, scale=alt.Scale(zero=False))
-    marks = base.mark_point(filled=True, size=50).encode(y=y, tooltip=["g:N", f"x:{'Q' if numeric else 'N'}", "mean:Q"])
+    tooltip = ["g:N", "x:Q" if numeric else "x:N", "mean:Q"]
+    marks = base.mark_point(filled=True, size=50).encode(y=y, tooltip=tooltip)
     whiskers = base.mark_rule().encode(y=alt.Y("low:Q", title=metric), y2="high:Q")
-    layers = [whiskers, base.mark_line(strokeWidth=1).encode(y=y), marks] if numeric else [
-        whiskers, marks]  # fmt: skip
-    return alt.layer(*layers).properties(width=width, height=height, description=label)
+    lines = [base.mark_line(strokeWidth=1).encode(y=y)] if numeric else []
+    layered = alt.layer(*lines, whiskers, marks)
+    return cast(alt.LayerChart, layered.properties(width=width, height=height, description=label))
 
 
 def small_multiples(charts: Mapping[str, alt.Chart], columns: int) -> alt.ConcatChart:
@@ -290,9 +306,7 @@ def small_multiples(charts: Mapping[str, alt.Chart], columns: int) -> alt.Concat
     return cast(alt.ConcatChart, alt.concat(*titled, columns=columns).resolve_scale(y="shared"))
 
 
-def thin(
-    frame: pl.DataFrame, key: str, column: str, points: int, keep: Keep
-) -> pl.DataFrame:
+def thin(frame: pl.DataFrame, key: str, column: str, points: int, keep: Keep) -> pl.DataFrame:
     """Thin a time series out to at most `points` rows per line.
 
     Args:
@@ -340,9 +354,7 @@ def inline(frame: pl.DataFrame, **kinds: str) -> alt.InlineData:
 
 def _zoom() -> alt.Parameter:
     """Drag to move, Shift and wheel to zoom (the wheel alone scrolls the page), double-click."""
-    return alt.selection_interval(
-        bind="scales", encodings=["x"], zoom="wheel![event.shiftKey]"
-    )
+    return alt.selection_interval(bind="scales", encodings=["x"], zoom="wheel![event.shiftKey]")
 
 
 def _middle(values: pl.Series) -> float:

@@ -43,7 +43,7 @@ class Figure:
     @property
     def spec(self) -> str:
         """The chart as JSON that is safe inside a script element."""
-        return json.dumps(self.chart.to_dict(), separators=(",", ":")).replace("</", "<\\/")
+        return json.dumps(self.chart.to_dict(), separators=(",", ":")).replace("<", "\\u003c")
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,8 @@ def sweep_charts(sweep: Sweep, **size: Any) -> dict[str, AnyChart]:
     numeric = [name for name in sweep.axes if sweep.table[name].dtype.is_numeric()]
     if numeric and group is not None and axis not in numeric:
         axis, group = numeric[0], next(n for n in sweep.axes if n != numeric[0])
-    metrics = [name for name in sweep.table.columns if name not in (*sweep.axes, "repetition", "seed")]
+    known = {*sweep.axes, "repetition", "seed"}
+    metrics = [name for name in sweep.table.columns if name not in known]
     charts: dict[str, AnyChart] = {}
     for metric in metrics:
         rows = estimates(sweep.table, [axis] + ([group] if group else []), metric)
@@ -168,7 +169,7 @@ def estimates(table: pl.DataFrame, by: Sequence[str], metric: str) -> pl.DataFra
         found = mean_interval(group[metric].to_list())
         rows.append({**dict(zip(by, key, strict=True)), "mean": found.mean,
                      "low": found.low, "high": found.high})  # fmt: skip
-    kinds = {name: pl.Float64 for name in ("mean", "low", "high")}
+    kinds = dict.fromkeys(("mean", "low", "high"), pl.Float64)
     return pl.DataFrame(rows, schema_overrides=kinds, infer_schema_length=None)
 
 
@@ -192,8 +193,8 @@ def flow_table(run: Run) -> Table:
         ]
         for flow in run.summary["flows"]
     ]
-    names = ["flow", "cc", "goodput", "retransmitted", "mean cwnd", "mean srtt",
-             "one-way delay", "completion"]  # fmt: skip
+    names = ["flow", "cc", "goodput", "retrans. segments", "mean cwnd", "mean srtt",
+             "one-way delay", "fct"]  # fmt: skip
     return Table("Flows", names, rows, labels=2)
 
 
@@ -251,4 +252,5 @@ def plain_html(table: Table) -> str:
 
     body = "".join(cells("td", row) for row in table.rows)
     caption = f"<caption>{html.escape(table.caption)}</caption>"
-    return f"<table>{caption}<thead>{cells('th', table.columns)}</thead><tbody>{body}</tbody></table>"
+    head = cells("th", table.columns)
+    return f"<table>{caption}<thead>{head}</thead><tbody>{body}</tbody></table>"

@@ -46,11 +46,15 @@ def check_writable(directory: Path, kind: str) -> None:
     """
     with writing(directory):
         if directory.exists() and not directory.is_dir():
-            raise InputError(f"cannot write {directory}: a file of that name exists; "
-                             "choose another path or remove it")
+            raise InputError(
+                f"cannot write {directory}: a file of that name exists; "
+                "choose another path or remove it"
+            )
         if directory.is_dir() and (found := _kind(directory)) not in (kind, "nothing"):
-            raise InputError(f"cannot write {directory}: it holds {found}, which would be "
-                             "replaced; choose a new directory or empty this one")
+            raise InputError(
+                f"cannot write {directory}: it holds {found}, which would be "
+                "replaced; choose a new directory or empty this one"
+            )
         directory.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=directory.parent, prefix=".fairway-probe-"):
             pass

@@ -30,7 +30,8 @@ CLAIMS_FILE = "claims.toml"
 _KEYS: dict[str, tuple[set[str], set[str]]] = {
     "": (
         {"title", "source", "experiment"},
-        {"summary", "repetitions", "axes", "names", "set", "quick", "compare", "reference", "figure"},
+        {"summary", "repetitions", "axes", "names", "set", "quick"}
+        | {"compare", "reference", "figure"},
     ),
     "quick": ({"note"}, {"axes", "repetitions", "set"}),
     "compare": ({"metric", "title", "file", "match"}, {"column", "column_axis", "scale"}),
@@ -285,7 +286,8 @@ def load_study(directory: Path) -> Study:
         where = f"{path}: figure.{index}"
         kind = figure.get("kind")
         if kind not in ("heat_map", "over_axis", "small_multiples"):
-            raise InputError(f"{where}.kind: {kind!r}; expected heat_map, over_axis or small_multiples")
+            known = "heat_map, over_axis or small_multiples"
+            raise InputError(f"{where}.kind: {kind!r}; expected {known}")
         check_keys(figure, kind, where)
     compared = tuple(_columns(raw, "compare", directory))
     names = [column.metric for column in compared]
@@ -320,7 +322,8 @@ def check_keys(table: Any, kind: str, where: str) -> None:
     for key in sorted(required - table.keys()):
         raise InputError(f'{where}: needs "{key}"')
     for key in sorted(table.keys() - required - optional):
-        raise InputError(f"{where}: {key}: unknown; there is {', '.join(sorted(required | optional))}")
+        known = ", ".join(sorted(required | optional))
+        raise InputError(f"{where}: {key}: unknown; there is {known}")
 
 
 def inside(directory: Path, name: str, where: str) -> Path:

@@ -148,10 +148,17 @@ def _small_multiples(result: Reproduction, figure: Mapping[str, Any]) -> Section
     for outcome, frame in zip(drawn, frames, strict=True):
         title = ", ".join(str(value) for value in outcome.point.axes.values()) or result.study.key
         chart = over_time(
-            frame, quantity, width=FILL, height=130, points=_SMALL_POINTS, y_max=y_max or None
+            frame,
+            quantity,
+            width=FILL,
+            height=120,
+            points=_SMALL_POINTS,
+            y_max=y_max or None,
+            titles=False,
         )
         charts.append(Figure(title, chart))
-    return Section(figure["title"], figures=charts, grid=300)
+    axes = f"{quantity.title} against time (s); the same axes in every chart."
+    return Section(figure["title"], axes, figures=charts, grid=215)
 
 
 _DRAW = {"heat_map": _heat_maps, "over_axis": _over_axis, "small_multiples": _small_multiples}

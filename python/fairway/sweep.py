@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import html
+import io
 import os
 import re
 import threading
@@ -22,7 +23,7 @@ from fairway.backends import Backend, Progress
 from fairway.errors import InputError, Interrupted, RunFailed
 from fairway.experiment import Plan, Point
 from fairway.progress import Silent
-from fairway.results import Run, load, read_manifest, write_parquet
+from fairway.results import Run, load, read_manifest
 
 #: How often progress is shown and Ctrl-C looked at, in seconds.
 _TICK_S = 0.1
@@ -134,8 +135,6 @@ class Sweep:
         store.write_file(directory / store.MANIFEST, store.to_json(self._manifest()))
 
     def _write_table(self, path: Path) -> None:
-        import io
-
         buffer = io.BytesIO()
         self.table.write_parquet(buffer, compression="zstd", compression_level=3)
         store.write_file(path, buffer.getvalue())
@@ -329,6 +328,8 @@ class _Crew:
         )
 
     def _describe(self, failures: Sequence[tuple[int, BaseException | None]]) -> str:
+        if len(self._points) == 1:
+            return f"{failures[0][1]}"
         lines = [f"{len(failures)} of {len(self._points)} runs failed"]
         for index, error in failures[:5]:
             lines.append(f"{_label(self._points[index])}: {error}")

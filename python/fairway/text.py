@@ -14,14 +14,12 @@ def number(value: float | int | str | None, digits: int = 4) -> str:
     >>> number(0.81354), number(1234567), number(1e-07), number(None), number("bic")
     ('0.8135', '1,234,567', '1e-07', '–', 'bic')
     """
-    if value is None:
-        return ABSENT
     if isinstance(value, str):
         return value
+    if value is None or not math.isfinite(value):
+        return ABSENT
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if not math.isfinite(value):
-        return ABSENT
     if float(value).is_integer() and abs(value) < 1e15:
         return f"{int(value):,}"
     if 1e-4 <= abs(value) < 1e6:

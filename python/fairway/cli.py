@@ -1,0 +1,445 @@
+"""The `fairway` command."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import textwrap
+import traceback
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fairway.errors import FairwayError, InputError
+
+if TYPE_CHECKING:
+    from fairway.report import Table
+    from fairway.results import Run
+    from fairway.study import Reproduction
+    from fairway.sweep import Sweep
+
+app = typer.Typer(
+    name="fairway",
+    no_args_is_help=True,
+    # Plain help: it keeps the examples' line breaks, and starts twice as fast.
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
+)
+
+Json = Annotated[
+    bool, typer.Option("--json", help="Print JSON, and nothing else, on standard output.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="Directory for the results.")]
+Threads = Annotated[
+    int | None,
+    typer.Option("--threads", "-j", min=1, max=1024, help="Runs at a time.  [default: cores]"),
+]
+
+
+class Backend(str, Enum):
+    """Backends, as far as the command line knows them."""
+
+    SIM = "sim"
+    LINUX = "linux"
+    MODEL = "model"
+    XFER = "xfer"
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from fairway import _core
+
+        typer.echo(f"fairway {_core.version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """A laboratory for TCP congestion control.
+
+    \b
+    Examples:
+      fairway run examples/single.toml
+      fairway run pair.toml --out runs/pair --set flow.1.cc=htcp
+      fairway reproduce gelle2008
+      fairway algorithms cubic
+
+    Exit codes: 0 fine; 1 a run failed, or an internal error; 2 something given cannot be used;
+    130 stopped with Ctrl-C.
+    """
+
+
+@app.command()
+def run(
+    file: Annotated[Path, typer.Argument(help="Experiment file (TOML).", show_default=False)],
+    out: Out = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed instead of the experiment's own.")
+    ] = None,
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="PATH=VALUE", help="Set a value first; may be repeated."),
+    ] = None,
+    backend: Annotated[Backend, typer.Option(help="What answers.")] = Backend.SIM,
+    threads: Threads = None,
+    figures: Annotated[
+        str, typer.Option(metavar="FORMATS", help="Also write figures: pdf,png,svg. Needs --out.")
+    ] = "",
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run an experiment, or all experiments of a sweep.
+
+    \b
+    Examples:
+      fairway run pair.toml
+      fairway run pair.toml --out runs/pair --figures pdf,png
+      fairway run pair.toml --set "duration=100 s" --set 'flow.1.cc="htcp"'
+      fairway run sweep.toml --out runs/sweep   (again: goes on where it stopped)
+
+    A sweep without --out is kept in runs/<name of the file>.
+    """
+    from fairway import api
+    from fairway.experiment import parse_override, plan
+    from fairway.results import Run
+
+    formats = [name.strip() for name in figures.split(",") if name.strip()]
+    if formats and out is None:
+        raise InputError("--figures: needs --out DIR, where the figures shall go")
+    changes = dict(parse_override(assignment) for assignment in assignments or [])
+    if seed is not None:
+        changes["seed"] = seed
+    if out is None and plan(file, overrides=changes).is_sweep:
+        out = Path("runs") / file.stem
+    result = api.run(
+        file,
+        out,
+        overrides=changes,
+        backend=backend.value,
+        threads=threads,
+        figures=formats,
+        quiet=quiet,
+    )
+    if as_json:
+        _print_json(result.summary)
+    elif isinstance(result, Run):
+        _show_run(result)
+    else:
+        _show_sweep(result)
+    if out is not None and not quiet:
+        _note(f"Report: {out / 'report.html'}")
+
+
+@app.command()
+def reproduce(
+    key: Annotated[str, typer.Argument(help="Key of a study, or the directory of your own.")],
+    quick: Annotated[
+        bool, typer.Option("--quick", help="The shortened form that the study declares.")
+    ] = False,
+    out: Out = None,
+    threads: Threads = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run a published study again; print its numbers and claims beside ours.
+
+    \b
+    Examples:
+      fairway reproduce gelle2008
+      fairway reproduce gelle2008 --quick --json
+      fairway reproduce path/to/my-study
+
+    Everything is kept in runs/<key> (or --out); the same command goes on where it was stopped.
+    """
+    from fairway import api
+
+    result = api.reproduce(key, out, quick=quick, threads=threads, quiet=quiet)
+    if as_json:
+        _print_json(result.to_json())
+    else:
+        _show_reproduction(result)
+    if not quiet:
+        _note(f"Report: {result.report}")
+
+
+@app.command()
+def compare(
+    directories: Annotated[
+        list[Path], typer.Argument(help="Two or more run directories.", show_default=False)
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="File for an HTML report with charts.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show two or more runs side by side.
+
+    \b
+    Examples:
+      fairway compare runs/bic runs/cubic
+      fairway compare runs/a runs/b --out comparison.html
+    """
+    from fairway import store
+    from fairway.compare import compare as compare_runs
+
+    comparison = compare_runs(directories)
+    if as_json:
+        _print_json(comparison.to_json())
+    else:
+        for table in comparison.tables():
+            _show_table(table)
+    if out is not None:
+        store.write_file(out, comparison.report())
+        _note(f"Report: {out}")
+
+
+@app.command()
+def report(
+    directory: Annotated[Path, typer.Argument(help="A run or sweep directory.")],
+    figures: Annotated[str, typer.Option(metavar="FORMATS", help="Figures: pdf,png,svg.")] = "",
+) -> None:
+    """Write report.html of a run or a sweep again, from its tables.
+
+    \b
+    Examples:
+      fairway report runs/pair
+      fairway report runs/gelle2008/points/bic-cubic-r0-0123456789 --figures pdf
+    """
+    from fairway import api, store
+    from fairway.figures import save_charts
+    from fairway.report import run_report, sweep_charts, sweep_report
+    from fairway.results import Run
+
+    result = api.load(directory)
+    formats = [name.strip() for name in figures.split(",") if name.strip()]
+    if isinstance(result, Run):
+        store.write_file(directory / "report.html", run_report(result))
+        if formats:
+            result.figures.save(directory / "figures", formats)
+    else:
+        store.write_file(directory / "report.html", sweep_report(result))
+        if formats:
+            save_charts(sweep_charts(result), directory / "figures", formats)
+    _note(f"Report: {directory / 'report.html'}")
+
+
+@app.command()
+def algorithms(
+    name: Annotated[str | None, typer.Argument(help="One algorithm, in full.")] = None,
+    as_json: Json = False,
+) -> None:
+    """List the congestion controls, or describe one.
+
+    \b
+    Examples:
+      fairway algorithms
+      fairway algorithms cubic
+      fairway algorithms --json
+    """
+    from fairway import api
+
+    known = api.algorithms()
+    if name is not None:
+        known = [entry for entry in known if entry["name"] == name]
+        if not known:
+            names = ", ".join(entry["name"] for entry in api.algorithms())
+            raise InputError(f"algorithms: no congestion control named {name!r}; there is {names}")
+    if as_json:
+        _print_json(known if name is None else known[0])
+    elif name is None:
+        _show_algorithms(known)
+    else:
+        _show_algorithm(known[0])
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of experiment files, for editors.
+
+    \b
+    Example:
+      fairway schema > experiment.schema.json
+    """
+    from fairway import api
+
+    _print_json(api.schema())
+
+
+@app.command()
+def doctor(as_json: Json = False) -> None:
+    """Show what is installed, what is missing and how to get it.
+
+    \b
+    Examples:
+      fairway doctor
+      fairway doctor --json
+    """
+    from fairway import doctor as checks
+
+    found = checks.examine()
+    if as_json:
+        _print_json(checks.to_json(found))
+    else:
+        for check in found:
+            typer.echo(f"{check.status:9} {check.name:18} {check.found}")
+            if check.remedy:
+                typer.echo(f"{'':28} {check.remedy}")
+    if any(check.status == "missing" for check in found):
+        raise typer.Exit(1)
+
+
+def _show_run(result: Run) -> None:
+    from fairway.report import flow_table, link_table, metric_table
+
+    typer.echo(f"{result.title}\n")
+    for table in (flow_table(result), link_table(result), metric_table(result.metrics)):
+        _show_table(table)
+
+
+def _show_sweep(result: Sweep) -> None:
+    from fairway.report import sweep_table
+
+    typer.echo(f"{result.title}\n")
+    _show_table(sweep_table(result))
+
+
+def _show_reproduction(result: Reproduction) -> None:
+    from fairway.study_report import cell_table
+
+    typer.echo(result.study.title)
+    typer.echo(textwrap.fill(result.study.source, 80))
+    if result.quick:
+        typer.echo(f"Shortened: {result.quick}.")
+    typer.echo()
+    _show_table(cell_table(result))
+    for claim, finding in zip(result.study.claims, result.findings, strict=True):
+        typer.echo(_wrapped(f"{finding.verdict:10} {claim.id}  {claim.statement}."))
+        typer.echo(_wrapped(f"{'':15}{finding.reason}"))
+
+
+def _wrapped(line: str) -> str:
+    return textwrap.fill(line, 80, subsequent_indent=" " * 15, drop_whitespace=True)
+
+
+def _show_algorithms(known: list[dict[str, Any]]) -> None:
+    from fairway.report import Table
+
+    rows = [[e["name"], str(e["year"]), e["signal"], e["summary"]] for e in known]
+    _show_table(Table("Congestion controls", ["name", "year", "signal", "what it does"], rows, 4))
+
+
+def _show_algorithm(entry: dict[str, Any]) -> None:
+    from fairway import text
+    from fairway.report import Table
+
+    typer.echo(f"{entry['title']} ({entry['name']}, {entry['year']})\n{entry['summary']}")
+    typer.echo(f"Source: {entry['source']}\nVariants: {', '.join(entry['variants'])}\n")
+    rows = [
+        [
+            param["name"],
+            param["meaning"],
+            *(text.number(param["default"].get(variant)) for variant in entry["variants"]),
+        ]
+        for param in entry["params"]
+    ]
+    if rows:
+        _show_table(Table("Parameters", ["name", "meaning", *entry["variants"]], rows, 2))
+
+
+def _show_table(table: Table) -> None:
+    """Print a table that fits the terminal, or 80 columns where there is none."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    if not table.rows:
+        return
+    console = Console(width=None if sys.stdout.isatty() else 80, highlight=False)
+    drawn = RichTable(
+        box=box.SIMPLE_HEAD, title=Text(table.caption), title_justify="left", title_style="bold",
+        pad_edge=False,
+        show_edge=False, padding=(0, 1) if len(table.columns) < 7 else (0, 0, 0, 1),
+    )  # fmt: skip
+    for index, column in enumerate(table.columns):
+        is_label = index < table.labels
+        # Numbers stay whole, so headings above them are broken between words.
+        longest = max(map(len, [*(row[index] for row in table.rows), *column.split()]))
+        heading = column if is_label else "\n".join(textwrap.wrap(column, longest))
+        drawn.add_column(
+            Text(heading),
+            justify="left" if is_label else "right",
+            overflow="fold",
+            no_wrap=not is_label and longest < 20,
+        )
+    for row in table.rows:
+        drawn.add_row(*map(Text, row))
+    console.print(drawn)
+    console.print()
+
+
+def _print_json(value: Any) -> None:
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _note(message: str) -> None:
+    typer.echo(message, err=True)
+
+
+def main() -> None:
+    """Run the command and end the process with its exit code."""
+    sys.exit(guarded(sys.argv[1:]))
+
+
+def guarded(arguments: list[str]) -> int:
+    """Run the command; every error becomes a message and an exit code."""
+    try:
+        return _invoke(arguments)
+    except FairwayError as error:
+        _note(f"fairway: {error}")
+        return error.exit_code
+    except KeyboardInterrupt:
+        _note("fairway: stopped")
+        return 130
+    except BrokenPipeError:
+        # The reader of standard output has gone, as `head` does: not an error of ours.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        return _unexpected(error)
+
+
+def _invoke(arguments: list[str]) -> int:
+    """Let Typer print its own help and usage errors, and tell its exit code."""
+    try:
+        app(args=arguments)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    return 0
+
+
+def _unexpected(error: Exception) -> int:
+    from fairway._core import ExperimentError, SimulationError
+
+    if isinstance(error, ExperimentError):
+        _note("\n".join(f"fairway: {line}" for line in str(error).splitlines()))
+        return 2
+    if isinstance(error, SimulationError):
+        _note(f"fairway: {error}")
+        return 1
+    if isinstance(error, OSError):
+        _note(f"fairway: {error}")
+        return 2
+    traceback.print_exc()
+    _note("fairway: internal error; please report it with the lines above")
+    return 1

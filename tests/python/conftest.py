@@ -1,0 +1,192 @@
+"""Small experiments, and a backend whose behaviour a test decides."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairway.results import Run, queue_frame, series_frame
+
+SMALL = """\
+title    = "One small flow"
+duration = "3 s"
+seed     = 7
+
+[stack]
+preset = "ns2-tcp-linux"
+
+[topology]
+kind = "dumbbell"
+
+[topology.bottleneck]
+rate  = "5 Mbit/s"
+delay = "10 ms"
+queue = { kind = "droptail", limit = "20 packets" }
+
+[[flow]]
+cc = "bic"
+
+[[flow]]
+cc    = "cubic"
+start = "0.5 s"
+
+[measure]
+window = ["1 s", "3 s"]
+sample = "100 ms"
+"""
+
+SWEEP = (
+    SMALL
+    + """
+[sweep]
+repetitions = 2
+"flow.0.cc" = ["bic", "htcp"]
+"""
+)
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL)
+    return path
+
+
+@pytest.fixture
+def sweep_file(tmp_path: Path) -> Path:
+    path = tmp_path / "sweep.toml"
+    path.write_text(SWEEP)
+    return path
+
+
+def command(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run the real command in its own process."""
+    return subprocess.run(
+        [sys.executable, "-m", "fairway", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        timeout=120,
+        check=False,
+        env={**os.environ, "COLUMNS": "80"},
+    )
+
+
+def summary_of(experiment: dict[str, Any], goodputs: list[float]) -> dict[str, Any]:
+    """A summary as the contract has it, with given goodputs."""
+    flows = [
+        {
+            "id": f"{flow['cc']}#{index}",
+            "cc": flow["cc"],
+            "goodput_bps": goodput,
+            "throughput_bps": goodput,
+            "sent_segments": 10,
+            "retransmitted_segments": 1,
+            "lost_segments": 1,
+            "mean_cwnd_segments": 4.5,
+            "mean_srtt_s": 0.02,
+            "mean_one_way_delay_s": 0.01,
+            "fct_s": None,
+        }
+        for index, (flow, goodput) in enumerate(zip(experiment["flow"], goodputs, strict=True))
+    ]
+    link = {
+        "id": "bottleneck",
+        "utilisation": 0.9,
+        "drops": 3,
+        "losses": 0,
+        "mean_backlog_packets": 2.5,
+        "p99_sojourn_s": 0.004,
+    }
+    metrics = {
+        "jain_index": None,
+        "asymmetry": (goodputs[0] - goodputs[1]) / sum(goodputs),
+        "unfairness": None,
+        "utilisation": 0.9,
+        "loss_ratio": 0.0,
+    }
+    return {
+        "title": experiment["title"],
+        "backend": "scripted",
+        "seed": experiment["seed"],
+        "wall_s": 0.0,
+        "packets": 10,
+        "flows": flows,
+        "links": [link],
+        "metrics": metrics,
+    }
+
+
+def run_of(experiment: dict[str, Any], goodputs: list[float]) -> Run:
+    """A run with two samples a flow."""
+    times = [0.0, 0.0, 0.1, 0.1]
+    series = {
+        "t_s": times,
+        "flow": [0, 1, 0, 1],
+        "cwnd_segments": [2.0, 2.0, 4.0, 4.0],
+        "ssthresh_segments": [float("nan")] * 4,
+        "srtt_s": [float("nan"), 0.02, 0.02, 0.02],
+        "flight_size_segments": [2.0, 2.0, 4.0, 4.0],
+        "goodput_bps": goodputs * 2,
+    }
+    queues = {
+        "t_s": [0.0, 0.1],
+        "link": [0, 0],
+        "backlog_packets": [0.0, 1.0],
+        "backlog_bytes": [0.0, 1000.0],
+        "drops": [0, 1],
+        "losses": [0, 0],
+        "throughput_bps": [1e6, 2e6],
+    }
+    summary = summary_of(experiment, goodputs)
+    ids = [flow["id"] for flow in summary["flows"]]
+    return Run(
+        experiment=experiment,
+        summary=summary,
+        series=series_frame(series, ids),
+        queues=queue_frame(queues, ["bottleneck"]),
+        version=_core.version(),
+    )
+
+
+class ScriptedControl:
+    """A control that only remembers that it was cancelled."""
+
+    def __init__(self) -> None:
+        self.cancelled = threading.Event()
+
+    @property
+    def fraction(self) -> float:
+        return 0.5
+
+    def cancel(self) -> None:
+        self.cancelled.set()
+
+
+class ScriptedBackend:
+    """A backend that does what a test tells it to, and counts its runs."""
+
+    name = "scripted"
+
+    def __init__(self, act: Callable[[dict[str, Any], ScriptedControl], Run]) -> None:
+        self._act = act
+        self.ran: list[str] = []
+
+    def control(self) -> ScriptedControl:
+        return ScriptedControl()
+
+    def engine(self) -> str:
+        return "scripted-1"
+
+    def run(self, experiment: dict[str, Any], control: ScriptedControl) -> Run:
+        run = self._act(experiment, control)
+        self.ran.append(json.dumps(experiment))
+        return run

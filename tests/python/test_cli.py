@@ -1,0 +1,239 @@
+"""The command: what it prints where, and the exit codes that scripts rely on."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import fairway
+from conftest import SMALL, command
+from fairway import cli
+
+COMMANDS = ["run", "reproduce", "compare", "report", "algorithms", "schema", "doctor"]
+
+
+def refused(done, says: str) -> None:
+    assert done.returncode == 2, done.stderr
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_json_is_all_there_is_on_standard_output(small):
+    done = command("run", small, "--json")
+    assert done.returncode == 0, done.stderr
+    summary = json.loads(done.stdout)
+    assert {"title", "backend", "seed", "wall_s", "packets", "flows", "links", "metrics"} <= set(
+        summary
+    )
+    assert summary["seed"] == 7
+    assert [flow["cc"] for flow in summary["flows"]] == ["bic", "cubic"]
+    assert {"jain_index", "asymmetry", "unfairness", "utilisation", "loss_ratio"} <= set(
+        summary["metrics"]
+    )
+
+
+def test_quiet_is_quiet(small):
+    assert command("run", small, "--quiet").stderr == ""
+
+
+def test_a_table_fits_80_columns(small):
+    done = command("run", small)
+    assert done.returncode == 0, done.stderr
+    assert "bottleneck" in done.stdout
+    assert max(len(line) for line in done.stdout.splitlines()) <= 80
+
+
+def test_the_seed_and_set_options_reach_the_experiment(small, tmp_path):
+    done = command("run", small, "--seed", "9", "--set", "flow.1.cc=htcp", "--set",
+                   "duration=2 s", "--set", 'measure.window=["1 s", "2 s"]', "--out",
+                   tmp_path / "r")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    manifest = json.loads((tmp_path / "r" / "manifest.json").read_text())
+    assert manifest["seed"] == 9
+    assert manifest["experiment"]["flow"][1]["cc"] == "htcp"
+    assert manifest["experiment"]["duration"] == "2 s"
+
+
+def test_the_same_seed_gives_the_same_tables(small, tmp_path):
+    for name in ("a", "b"):
+        assert command("run", small, "--out", tmp_path / name).returncode == 0
+    for table in ("flows", "series", "queues"):
+        one, two = ((tmp_path / n / f"{table}.parquet").read_bytes() for n in ("a", "b"))
+        assert one == two, table
+
+
+def test_bad_files(tmp_path, small):
+    refused(command("run", tmp_path / "none.toml"), "no such experiment file")
+    refused(command("run", tmp_path), "is a directory")
+    (tmp_path / "binary.toml").write_bytes(b"\x80\x81")
+    refused(command("run", tmp_path / "binary.toml"), "UTF-8")
+    (tmp_path / "broken.toml").write_text("duration = \n")
+    refused(command("run", tmp_path / "broken.toml"), "broken.toml")
+    refused(command("run", tmp_path / "broken.toml", "--seed", "3"), "broken.toml")
+    if os.geteuid() != 0:  # root may read everything, so there is nothing to refuse
+        small.chmod(0)
+        refused(command("run", small), "cannot read")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("[topology.bottleneck]", "[topology.bottlneck]", "bottlneck"),
+        ("5 Mbit/s", "-5 Mbit/s", "topology.bottleneck.rate"),
+        ("5 Mbit/s", "5 ms", "topology.bottleneck.rate"),
+        ('duration = "3 s"', 'duration = "0 s"', "duration"),
+        ('"cubic"', '"cubicle"', "cubicle"),
+    ],
+)
+def test_bad_experiments_name_the_path(tmp_path, old, new, says):
+    assert old in SMALL
+    path = tmp_path / "bad.toml"
+    path.write_text(SMALL.replace(old, new))
+    refused(command("run", path), says)
+
+
+def test_bad_options(small, tmp_path):
+    refused(command("run", small, "--set", "seed"), "path=value")
+    refused(command("run", small, "--set", "flow.9.cc=bic"), "flow.9")
+    refused(command("run", small, "--figures", "pdf"), "--out")
+    refused(command("run", small, "--figures", "gif", "--out", tmp_path / "x"), "gif")
+    refused(command("run", small, "--backend", "linux"), "not in this version")
+    refused(command("run", small, "--backend", "abacus"), "abacus")
+    refused(command("run", small, "--threads", "0"), "--threads")
+    refused(command("run"), "file")
+    refused(command("fly"), "fly")
+    refused(command("algorithms", "none"), "there is")
+    refused(command("compare", tmp_path), "two or more")
+    refused(command("reproduce", "none"), "gelle2008")
+
+
+def test_an_unwritable_directory_is_refused_before_the_simulation(small, tmp_path):
+    (tmp_path / "file").write_text("")
+    slow = ["--set", "duration=100000 s", "--set", 'measure.sample="10 s"']
+    started = time.monotonic()
+    refused(command("run", small, *slow, "--out", tmp_path / "file" / "r"), "cannot write")
+    assert time.monotonic() - started < 30
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("keep")
+    refused(command("run", small, "--out", tmp_path / "mine"), "other files")
+
+
+def test_a_full_disk(small, tmp_path):
+    """A file system of 64 KiB, where the kernel lets us mount one."""
+    mount = tmp_path / "tiny"
+    mount.mkdir()
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(mount)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode != 0:
+        pytest.skip(f"cannot mount a small file system here: {done.stderr.strip()}")
+    try:
+        refused(command("run", small, "--out", mount / "r"), "disk is full")
+        assert list(mount.iterdir()) == []
+    finally:
+        subprocess.run(["umount", str(mount)], check=True)
+
+
+def test_ctrl_c_ends_with_130(small, tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "fairway", "run", str(small), "--set", "duration=1000000 s",
+         "--set", 'measure.sample="100 s"', "--out", str(tmp_path / "r")],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    time.sleep(3)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130, errors
+    assert "Traceback" not in errors
+    assert not (tmp_path / "r").exists()
+
+
+def test_compare_shows_what_differs(small, tmp_path):
+    for name, cc in (("a", "bic"), ("b", "htcp")):
+        fairway.run(small, tmp_path / name, overrides={"flow.0.cc": cc})
+    done = command("compare", tmp_path / "a", tmp_path / "b", "--json",
+                   "--out", tmp_path / "c.html")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["differences"] == {"flow.0.cc": ["bic", "htcp"]}
+    assert len(answer["metrics"]["asymmetry"]) == 2
+    assert "<figure>" in (tmp_path / "c.html").read_text()
+    done = command("compare", tmp_path / "a", tmp_path / "b")
+    assert "htcp" in done.stdout
+
+
+def test_a_report_can_be_written_again(small, tmp_path):
+    fairway.run(small, tmp_path / "r")
+    (tmp_path / "r" / "report.html").unlink()
+    done = command("report", tmp_path / "r", "--figures", "svg")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "r" / "report.html").is_file()
+    assert (tmp_path / "r" / "figures" / "cwnd.svg").is_file()
+
+
+def test_algorithms_schema_doctor_and_version():
+    listed = json.loads(command("algorithms", "--json").stdout)
+    assert {"bic", "cubic", "highspeed", "htcp", "scalable"} <= {e["name"] for e in listed}
+    assert json.loads(command("algorithms", "cubic", "--json").stdout)["name"] == "cubic"
+    for name in ("cubic", None):
+        done = command("algorithms", *([name] if name else []))
+        assert done.returncode == 0
+        assert max(len(line) for line in done.stdout.splitlines()) <= 80
+    assert json.loads(command("schema").stdout)["type"] == "object"
+    health = command("doctor", "--json")
+    assert json.loads(health.stdout)["healthy"] is True
+    assert health.returncode == 0
+    assert command("--version").stdout.strip() == f"fairway {fairway.__version__}"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_has_an_example(name):
+    done = command(name, "--help")
+    assert done.returncode == 0
+    assert f"\n    fairway {name}" in done.stdout
+    assert max(len(line) for line in done.stdout.splitlines()) <= 80
+
+
+def test_help_loads_no_heavy_library():
+    code = (
+        "import sys; sys.argv = ['fairway', '--help']\n"
+        "from fairway.cli import guarded\n"
+        "guarded(['--help'])\n"
+        "heavy = {'polars', 'altair', 'numpy', 'scipy', 'fairway._core'} & set(sys.modules)\n"
+        "sys.exit(f'loaded {heavy}' if heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_internal_error_is_told_apart_from_bad_input(monkeypatch, capsys):
+    def broken(_):
+        raise ZeroDivisionError("bug")
+
+    monkeypatch.setattr(cli, "_invoke", broken)
+    assert cli.guarded([]) == 1
+    assert "internal error" in capsys.readouterr().err
+
+
+def test_a_reader_that_goes_away_is_no_error(small):
+    done = subprocess.run(
+        f"{sys.executable} -m fairway schema | head -c 1 >/dev/null; exit ${{PIPESTATUS[0]}}",
+        shell=True, executable="/bin/bash", capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "Traceback" not in done.stderr
+
+
+def test_examples_of_the_readme_parse():
+    readme = Path(__file__).parents[2] / "README.md"
+    if not readme.exists():
+        pytest.skip("README.md is not here: this is not a source tree")
+    names = [line.split()[1] for line in readme.read_text().splitlines()
+             if line.strip().startswith("fairway ")]  # fmt: skip
+    assert set(names) <= {*COMMANDS, "--help", "--version"}

@@ -1,0 +1,85 @@
+"""Reading experiment files and setting values in them."""
+
+import pytest
+
+from conftest import SMALL
+from fairway import ExperimentError
+from fairway.errors import InputError
+from fairway.experiment import parse_override, parse_toml, plan, set_path
+
+
+def test_a_file_its_text_and_its_mapping_are_one_experiment(small):
+    points = plan(small).points
+    assert points == plan(SMALL).points == plan(parse_toml(SMALL, "small")).points
+    assert len(points) == 1
+    assert points[0].experiment["seed"] == 7
+
+
+def test_overrides_reach_tables_lists_and_ids():
+    document = {"flow": [{"cc": "bic"}, {"id": "x", "cc": "bic"}], "stack": {}}
+    set_path(document, "flow.0.cc", "cubic")
+    set_path(document, "flow.x.cc", "htcp")
+    set_path(document, "stack.sack", False)
+    set_path(document, "seed", 3)
+    assert document == {
+        "flow": [{"cc": "cubic"}, {"id": "x", "cc": "htcp"}],
+        "stack": {"sack": False},
+        "seed": 3,
+    }
+
+
+def test_an_override_of_a_swept_path_replaces_the_axis():
+    document = {"sweep": {"flow.0.cc": ["bic", "htcp"]}, "flow": [{"cc": "bic"}]}
+    set_path(document, "flow.0.cc", "cubic")
+    assert document["sweep"] == {"flow.0.cc": ["cubic"]}
+
+
+@pytest.mark.parametrize("path", ["flow.7.cc", "flow.y.cc", "nothing.x", "seed.x", "flow.5"])
+def test_an_override_that_addresses_nothing_is_refused(path):
+    with pytest.raises(InputError, match=path.split(".", maxsplit=1)[0]):
+        set_path({"flow": [{"cc": "bic"}], "seed": 1}, path, 1)
+
+
+def test_override_values_are_toml_or_text():
+    assert parse_override("seed=3") == ("seed", 3)
+    assert parse_override("flow.0.start = 5 s") == ("flow.0.start", "5 s")
+    assert parse_override("x={ a = 1 }") == ("x", {"a": 1})
+    for bad in ("seed", "=3"):
+        with pytest.raises(InputError, match="path=value"):
+            parse_override(bad)
+
+
+def test_a_sweep_repeats_with_other_seeds(sweep_file):
+    planned = plan(sweep_file)
+    assert planned.axes == ("flow.0.cc",)
+    assert [(p.axes["flow.0.cc"], p.repetition) for p in planned.points] == [
+        ("bic", 0), ("bic", 1), ("htcp", 0), ("htcp", 1),
+    ]  # fmt: skip
+    seeds = [p.experiment["seed"] for p in planned.points]
+    assert seeds[0] == 7
+    assert seeds[0] == seeds[2]
+    assert seeds[0] != seeds[1]
+
+
+def test_an_unknown_key_is_the_simulators_error(tmp_path):
+    with pytest.raises(ExperimentError, match="topolgy"):
+        plan(SMALL.replace("[topology]", "[topolgy]"))
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [(b"\xff\xfe", "UTF-8"), (b"x" * ((1 << 20) + 1), "larger"), (None, "no such")],
+)
+def test_unreadable_files(tmp_path, content, says):
+    path = tmp_path / "x.toml"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError, match=says):
+        plan(path)
+
+
+def test_a_mapping_must_be_plain_data():
+    with pytest.raises(InputError, match="plain data"):
+        plan({"title": object()})
+    with pytest.raises(InputError, match="TOML"):
+        plan({"title": None})

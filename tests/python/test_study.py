@@ -1,0 +1,227 @@
+"""Studies as data: read, run, and judged."""
+
+import csv
+import json
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+import fairway
+from conftest import SMALL, command, summary_of
+from fairway.errors import InputError
+from fairway.experiment import Point
+from fairway.study import find, findings, keys, load_study, measured_cells
+from fairway.sweep import Outcome
+
+STUDY = """
+title = "Tiny"
+source = "Nobody, 2026"
+experiment = "small.toml"
+repetitions = 1
+
+[axes]
+"flow.0.cc" = ["bic", "htcp"]
+
+[names]
+"flow.0.cc" = "first"
+
+[quick]
+note = "half as long"
+set = { duration = "2 s", "measure.window" = ["1 s", "2 s"] }
+axes = { "flow.0.cc" = ["bic"] }
+
+[[compare]]
+metric = "asymmetry"
+title = "paper"
+file = "published/t.csv"
+column = "a"
+match = { "flow.0.cc" = "cc" }
+
+[[figure]]
+kind = "heat_map"
+metric = "asymmetry"
+x = "flow.0.cc"
+y = "flow.0.cc"
+
+[[figure]]
+kind = "over_axis"
+metric = "asymmetry"
+axis = "flow.0.cc"
+
+[[figure]]
+kind = "small_multiples"
+quantity = "cwnd"
+title = "cwnd"
+"""
+CLAIMS = """
+[[claim]]
+id = "c1"
+statement = "As published"
+where = "page 1"
+
+[[claim.test]]
+kind = "cells_within"
+metric = "asymmetry"
+mean = 0.05
+max = 0.15
+"""
+
+
+@pytest.fixture
+def study_dir(tmp_path: Path) -> Path:
+    directory = tmp_path / "tiny"
+    (directory / "published").mkdir(parents=True)
+    (directory / "study.toml").write_text(STUDY)
+    (directory / "claims.toml").write_text(CLAIMS)
+    (directory / "small.toml").write_text(SMALL)
+    # The scripted runs below measure 0.5 and 0.0: differences .01 and .03, mean .02.
+    (directory / "published" / "t.csv").write_text("cc,a\nbic,0.51\nhtcp,-0.03\n")
+    return directory
+
+
+def scripted_outcomes(study, repetitions=1):
+    for point in study.plan(quick=False).points:
+        goodputs = [3.0, 1.0] if point.axes["flow.0.cc"] == "bic" else [1.0, 1.0]
+        for repetition in range(repetitions):
+            repeated = Point(point.axes, repetition, point.experiment)
+            goodputs[0] += 0.01 * repetition
+            yield Outcome(repeated, summary_of(point.experiment, list(goodputs)), None)
+
+
+def judged(study):
+    cells = list(measured_cells(study, list(scripted_outcomes(study))))
+    return cells, findings(study, cells)
+
+
+def test_cells_and_verdict_by_hand(study_dir):
+    cells, found = judged(find(str(study_dir)))
+    assert [(c.published, c.measured) for c in cells] == [(0.51, 0.5), (-0.03, 0.0)]
+    assert [c.difference for c in cells] == [pytest.approx(-0.01), pytest.approx(0.03)]
+    assert found[0].verdict == "supported"
+    assert found[0].measured == pytest.approx(0.02)
+
+
+def test_another_published_value_turns_the_verdict(study_dir):
+    (study_dir / "published" / "t.csv").write_text("cc,a\nbic,0.51\nhtcp,-0.10\n")
+    # Differences .01 and .10: the mean .055 is above .05.
+    assert judged(find(str(study_dir)))[1][0].verdict == "refuted"
+
+
+def test_repetitions_give_intervals(study_dir):
+    study = find(str(study_dir))
+    cells = list(measured_cells(study, list(scripted_outcomes(study, repetitions=3))))
+    assert all(c.ci_low < c.measured < c.ci_high for c in cells)
+    assert all(len(c.values) == 3 for c in cells)
+
+
+def test_wide_tables_other_units_and_numbers_as_text(study_dir):
+    text = (study_dir / "study.toml").read_text()
+    text = text.replace('column = "a"', 'column_axis = "flow.0.cc"\nscale = 1000')
+    text = text.replace('match = { "flow.0.cc" = "cc" }', 'match = { "error" = "rate" }')
+    (study_dir / "study.toml").write_text(text)
+    (study_dir / "published" / "t.csv").write_text("rate,bic,htcp\n1.00E-03,2,3\n0.01,4,\n")
+    column = find(str(study_dir)).compared[0]
+    assert column.at({"error": 1e-3, "flow.0.cc": "htcp"}) == 3000
+    assert column.at({"error": 0.01, "flow.0.cc": "bic"}) == 4000
+    assert column.at({"error": 0.01, "flow.0.cc": "htcp"}) is None
+    assert column.at({"error": 0.5, "flow.0.cc": "bic"}) is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('title = "Tiny"', "", 'needs "title"'),
+        ("repetitions = 1", "repetitons = 1", "repetitons: unknown"),
+        ('"small.toml"', '"../small.toml"', "outside the study"),
+        ('"small.toml"', '"none.toml"', "does not exist"),
+        ('column = "a"', 'column = "b"', "no column b"),
+        ('column = "a"', "", "column_axis"),
+        ('kind = "heat_map"', 'kind = "pie"', "pie"),
+        ('title = "Tiny"', 'title = "Tiny', "not valid TOML"),
+    ],
+)
+def test_a_wrong_study_says_where(study_dir, old, new, says):
+    path = study_dir / "study.toml"
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(InputError, match=says):
+        load_study(study_dir)
+
+
+def test_a_word_among_published_numbers(study_dir):
+    (study_dir / "published" / "t.csv").write_text("cc,a\nbic,many\n")
+    with pytest.raises(InputError, match="'many' is not a number"):
+        load_study(study_dir)
+
+
+def test_unknown_keys(tmp_path):
+    with pytest.raises(InputError, match="gelle2008"):
+        find("gele2008")
+    with pytest.raises(InputError, match=r"without study\.toml"):
+        find(str(tmp_path))
+
+
+def test_a_study_of_ones_own_from_end_to_end(study_dir, tmp_path):
+    done = command("reproduce", study_dir, "--json", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert set(answer) == {"study", "cells", "claims"}
+    assert answer["study"] == "tiny"
+    assert [c["point"] for c in answer["cells"]] == [{"flow.0.cc": "bic"}, {"flow.0.cc": "htcp"}]
+    for cell in answer["cells"]:
+        assert set(cell) == {"point", "metric", "published", "measured", "ci_low", "ci_high"}
+        assert -1 <= cell["measured"] <= 1
+        assert cell["ci_low"] is None
+        assert cell["ci_high"] is None
+    assert set(answer["claims"][0]) == {"id", "verdict", "measured", "ci_low", "ci_high"}
+    report = (tmp_path / "out" / "report.html").read_text()
+    assert "As published" in report
+    assert report.index("As published") < report.index("Published beside measured")
+
+
+def test_the_quick_form_says_so(study_dir, tmp_path):
+    quick = fairway.reproduce(str(study_dir), tmp_path / "out", quick=True)
+    assert quick.to_json()["quick"] == "half as long"
+    assert len(quick.cells) == 1
+    assert quick.sweep.outcomes[0].point.experiment["duration"] == "2 s"
+    # One of two cells cannot support a claim about both.
+    assert quick.findings[0].verdict in ("undecided", "refuted")
+
+
+def test_gelle2008_is_the_published_experiment():
+    study = find("gelle2008")
+    assert "gelle2008" in keys()
+    points = study.plan(quick=False).points
+    assert len(points) == 25
+    experiment = points[1].experiment
+    assert [flow["cc"] for flow in experiment["flow"]] == ["bic", "cubic"]
+    assert [flow["start"] for flow in experiment["flow"]] == ["0.1 s", "50 s"]
+    assert experiment["topology"]["bottleneck"]["rate"] == "622 Mbit/s"
+    # Three cells of table 1, read from the paper.
+    column = study.compared[0]
+    for first, second, value in [
+        ("bic", "cubic", 0.815), ("highspeed", "bic", -0.065), ("scalable", "scalable", 0.878),
+    ]:  # fmt: skip
+        assert column.at({"flow.0.cc": first, "flow.1.cc": second}) == value
+    assert all(column.at(point) is not None for point in study.points())
+    assert [claim.id for claim in study.claims] == ["g1", "g2", "g3"]
+
+
+def test_gelle2008_verdicts_if_the_ns2_rerun_were_measured():
+    # The rerun's throughputs give the published column again, so g1 must be supported.
+    study = find("gelle2008")
+    path = files("fairway") / "studies" / "gelle2008" / "published" / "ns2_rerun.csv"
+    rerun = {
+        (row["flow1"], row["flow2"]): [float(row[f"throughput{i}_mbps"]) for i in (1, 2)]
+        for row in csv.DictReader(path.read_text().splitlines())
+    }
+    outcomes = [
+        Outcome(p, summary_of(p.experiment, rerun[tuple(p.axes.values())]), None)
+        for p in study.plan(quick=False).points
+    ]
+    found = findings(study, list(measured_cells(study, outcomes)))
+    assert [f.verdict for f in found] == ["supported", "undecided", "undecided"]
+    # The mean difference that a spreadsheet finds between the two files is 0.0025.
+    assert found[0].measured == pytest.approx(0.0025, abs=0.0005)
+    assert found[2].measured == pytest.approx(0.001, abs=0.0005)
