@@ -93,8 +93,8 @@ pub(super) fn closest<'a>(
     given: &str,
     candidates: impl Iterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    // One slip in a short word, one in three letters of a long one.
-    let allowed = (given.chars().count() / 3).max(1);
+    // One slip in a short word, one in four letters of a long one.
+    let allowed = (given.chars().count() / 4).max(1);
     candidates
         .map(|candidate| (edit_distance(given, candidate), candidate))
         .filter(|(distance, _)| *distance <= allowed)

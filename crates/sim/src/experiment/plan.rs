@@ -58,9 +58,11 @@ fn read(text: &str, source: &str) -> Result<Plan, Vec<ExperimentError>> {
     let report = Report::default();
     let sweep = sweep::read(&sweep, &document, text.len(), &report);
     let sweep = report.finish(sweep)?;
+    // What is wrong without the sweep is no fault of the point that it is first seen at.
+    let common = resolve(&document).err().map_or_else(Vec::new, |errors| errors.errors);
     let mut points = Vec::new();
     for (axes, document) in sweep.combinations(&document)? {
-        resolve(&document).map_err(|errors| at_point(errors.errors, &axes))?;
+        resolve(&document).map_err(|errors| at_point(errors.errors, &common, &axes))?;
         for repetition in 0..sweep.repetitions {
             let mut document = document.clone();
             if let Some(seed) = document.get("seed").and_then(Value::as_u64) {
@@ -72,14 +74,16 @@ fn read(text: &str, source: &str) -> Result<Plan, Vec<ExperimentError>> {
     Ok(Plan { title, axes: sweep.axes.into_iter().map(|axis| axis.path).collect(), points })
 }
 
-/// The errors of one point of a sweep, which say which point it is.
-fn at_point(mut errors: Vec<ExperimentError>, axes: &[(String, Value)]) -> Vec<ExperimentError> {
+/// The errors of one point of a sweep; those that are not `common` to all say which point it is.
+fn at_point(
+    mut errors: Vec<ExperimentError>,
+    common: &[ExperimentError],
+    axes: &[(String, Value)],
+) -> Vec<ExperimentError> {
     let point: Vec<_> =
         axes.iter().map(|(path, value)| format!("{path} = {}", show(value))).collect();
-    if !point.is_empty() {
-        for error in &mut errors {
-            error.message += &format!(" (where the sweep has {})", point.join(", "));
-        }
+    for error in errors.iter_mut().filter(|error| !common.contains(error) && !point.is_empty()) {
+        error.message += &format!(" (where the sweep has {})", point.join(", "));
     }
     errors
 }
