@@ -24,6 +24,8 @@ pub struct LinkConfig {
     pub queue: QueueConfig,
     /// Probability that a packet is lost after it was serialised.
     pub loss_probability: f64,
+    /// Whether figures over the measuring window are wanted.
+    pub watched: bool,
 }
 
 /// The part of the run in which a link's statistics count.
@@ -47,7 +49,7 @@ impl Window {
 }
 
 /// Counters of one direction of a link. Every packet offered is delivered, dropped, lost or
-/// still inside; the rest counts in the measuring window only.
+/// still inside; the rest counts in the measuring window only, on links that are watched.
 #[derive(Clone, Debug, Default)]
 pub struct LinkStats {
     /// Packets offered by the node before it.
@@ -64,8 +66,6 @@ pub struct LinkStats {
     pub window_dropped: u64,
     /// Packets lost in the window.
     pub window_lost: u64,
-    /// Packets offered in the window.
-    pub window_offered: u64,
     /// Time spent transmitting in the window.
     pub window_busy_nanos: u64,
     /// Sum over packets of their time in the queue in the window: divided by the window, the
@@ -100,7 +100,6 @@ struct InTransit<P> {
     arrives: Time,
     /// Start of transmission.
     starts: Time,
-    lost: bool,
     packet: P,
 }
 
@@ -113,9 +112,12 @@ pub struct Link<P> {
     frame_overhead: u32,
     loss_probability: f64,
     loss_stream: Stream,
+    watched: bool,
     window: Window,
     /// Packets waiting, in transmission and in propagation, oldest first.
     row: VecDeque<InTransit<P>>,
+    /// Which packets of `row` will be lost; empty where nothing is ever lost.
+    losses: VecDeque<bool>,
     /// How many at the front of `row` have begun their transmission.
     begun: usize,
     waiting_bytes: u64,
@@ -133,8 +135,10 @@ impl<P: Packet> Link<P> {
             frame_overhead: config.frame_overhead,
             loss_probability: config.loss_probability,
             loss_stream: Stream::new(seed, &format!("{name}/loss")),
+            watched: config.watched,
             window,
             row: VecDeque::new(),
+            losses: VecDeque::new(),
             begun: 0,
             waiting_bytes: 0,
             free_at: Time::ZERO,
@@ -146,8 +150,6 @@ impl<P: Packet> Link<P> {
     pub fn offer(&mut self, mut packet: P, at: Time) -> Offer {
         self.advance(at);
         self.stats.offered += 1;
-        let in_window = self.window.contains(at);
-        self.stats.window_offered += u64::from(in_window);
         let bytes = packet.wire_bytes() + self.frame_overhead;
         let idle = self.free_at <= at;
         let backlog = Backlog {
@@ -160,7 +162,7 @@ impl<P: Packet> Link<P> {
         match self.queue.admit(&packet, &backlog, at) {
             Admission::Drop => {
                 self.stats.dropped += 1;
-                self.stats.window_dropped += u64::from(in_window);
+                self.stats.window_dropped += u64::from(self.window.contains(at));
                 return Offer::Dropped;
             }
             Admission::Mark => packet.mark_congestion(),
@@ -168,21 +170,21 @@ impl<P: Packet> Link<P> {
         }
         let starts = self.free_at.max(at);
         self.free_at = starts + self.serialiser.transmit(bytes);
-        self.stats.window_busy_nanos += self.window.overlap(starts, self.free_at);
-        if in_window {
-            self.stats.sojourn.record(starts.since(at));
+        if self.watched {
+            self.observe(at, starts);
         }
         if starts > at {
-            self.stats.window_waiting_nanos += u128::from(self.window.overlap(at, starts));
             self.waiting_bytes += u64::from(bytes);
         } else {
             // The row is in order of transmission, so all before this one have begun too.
             self.begun = self.row.len() + 1;
         }
-        let lost = self.loss_probability > 0.0 && self.loss_stream.unit() < self.loss_probability;
+        if self.loss_probability > 0.0 {
+            self.losses.push_back(self.loss_stream.unit() < self.loss_probability);
+        }
         let arrives = self.free_at + self.delay;
         let was_empty = self.row.is_empty();
-        self.row.push_back(InTransit { arrives, starts, lost, packet });
+        self.row.push_back(InTransit { arrives, starts, packet });
         if was_empty { Offer::First(arrives) } else { Offer::Behind }
     }
 
@@ -200,16 +202,14 @@ impl<P: Packet> Link<P> {
             // Never looked at since it was queued: its transmission began and ended meanwhile.
             self.waiting_bytes -= u64::from(front.packet.wire_bytes() + self.frame_overhead);
         }
-        if front.lost {
+        if self.losses.pop_front() == Some(true) {
             self.stats.lost += 1;
             self.stats.window_lost += u64::from(self.window.contains(front.arrives));
-            Some(Received::Lost(front.packet))
-        } else {
-            self.stats.delivered += 1;
-            self.stats.delivered_bytes +=
-                u64::from(front.packet.wire_bytes() + self.frame_overhead);
-            Some(Received::Packet(front.packet))
+            return Some(Received::Lost(front.packet));
         }
+        self.stats.delivered += 1;
+        self.stats.delivered_bytes += u64::from(front.packet.wire_bytes() + self.frame_overhead);
+        Some(Received::Packet(front.packet))
     }
 
     /// Packets and bytes waiting at `now`, the one in transmission not counted.
@@ -226,6 +226,15 @@ impl<P: Packet> Link<P> {
     /// Packets inside: waiting, in transmission or in propagation.
     pub fn packets_inside(&self) -> impl Iterator<Item = &P> {
         self.row.iter().map(|entry| &entry.packet)
+    }
+
+    /// Note a packet that arrived `at` and whose transmission takes from `starts` to `free_at`.
+    fn observe(&mut self, at: Time, starts: Time) {
+        self.stats.window_busy_nanos += self.window.overlap(starts, self.free_at);
+        self.stats.window_waiting_nanos += u128::from(self.window.overlap(at, starts));
+        if self.window.contains(at) {
+            self.stats.sojourn.record(starts.since(at));
+        }
     }
 
     /// Size of the packet that began its transmission last.
@@ -277,6 +286,7 @@ mod tests {
             frame_overhead: 0,
             queue: QueueConfig::DropTail { limit },
             loss_probability: 0.0,
+            watched: true,
         }
     }
 

@@ -1,7 +1,7 @@
 //! A connection in the run: its two endpoints, its application, its books.
 
 use fairway_cc::{CcError, CongestionControl, Init, Selection, create};
-use fairway_net::{Packet, Stream};
+use fairway_net::Stream;
 use fairway_tcp::{Config, Endpoint, Flags, Role, Segment, SeqNr, Stack};
 use fairway_trace::{FlowBooks, StreamCheck, Violation};
 use fairway_units::{Duration, NANOS_PER_SEC, Time};
@@ -130,10 +130,15 @@ impl Connection {
     }
 
     /// A segment reaches one of the ends.
-    pub(crate) fn deliver(&mut self, segment: &Segment, now: Time) -> Result<(), Violation> {
+    pub(crate) fn deliver(
+        &mut self,
+        segment: &Segment,
+        wire_bytes: u32,
+        now: Time,
+    ) -> Result<(), Violation> {
         self.books.delivered += 1;
         if segment.forward {
-            self.deliver_to_sink(segment, now)
+            self.deliver_to_sink(segment, wire_bytes, now)
         } else {
             self.observe_window(segment);
             self.source.handle_segment(segment, now);
@@ -141,7 +146,12 @@ impl Connection {
         }
     }
 
-    fn deliver_to_sink(&mut self, segment: &Segment, now: Time) -> Result<(), Violation> {
+    fn deliver_to_sink(
+        &mut self,
+        segment: &Segment,
+        wire_bytes: u32,
+        now: Time,
+    ) -> Result<(), Violation> {
         if segment.payload_bytes > 0 {
             let start = segment.payload_offset;
             let end = start + u64::from(segment.payload_bytes);
@@ -151,7 +161,7 @@ impl Connection {
             }
             self.stream.arrive(start, end, now)?;
             self.totals.arrivals += 1;
-            self.totals.wire_bytes += u64::from(segment.wire_bytes());
+            self.totals.wire_bytes += u64::from(wire_bytes);
             self.totals.delay_nanos += u128::from(now.since(segment.sent_at).as_nanos());
         }
         self.sink.handle_segment(segment, now);

@@ -29,15 +29,25 @@ pub enum Component {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Entry {
-    at: Time,
-    sequence: u64,
+    /// Time in the upper half, sequence in the lower: one comparison orders both.
+    key: u128,
     component: Component,
+}
+
+impl Entry {
+    fn new(at: Time, sequence: u64, component: Component) -> Self {
+        Entry { key: u128::from(at.as_nanos()) << 64 | u128::from(sequence), component }
+    }
+
+    fn at(&self) -> Time {
+        Time::from_nanos((self.key >> 64) as u64)
+    }
 }
 
 impl Ord for Entry {
     fn cmp(&self, other: &Self) -> Ordering {
         // The standard heap gives the greatest first: earliest is greatest.
-        (other.at, other.sequence).cmp(&(self.at, self.sequence))
+        other.key.cmp(&self.key)
     }
 }
 
@@ -58,12 +68,12 @@ impl EventQueue {
     /// Schedule an event; of two at the same time the one scheduled first comes first.
     pub fn push(&mut self, at: Time, component: Component) {
         let sequence = self.next_sequence();
-        self.heap.push(Entry { at, sequence, component });
+        self.heap.push(Entry::new(at, sequence, component));
     }
 
     /// The next event, left in the queue.
     pub fn next(&self) -> Option<(Time, Component)> {
-        self.heap.peek().map(|entry| (entry.at, entry.component))
+        self.heap.peek().map(|entry| (entry.at(), entry.component))
     }
 
     /// Take the next event away.
@@ -76,7 +86,7 @@ impl EventQueue {
     pub fn repeat(&mut self, at: Time) {
         let sequence = self.next_sequence();
         if let Some(mut top) = self.heap.peek_mut() {
-            *top = Entry { at, sequence, component: top.component };
+            *top = Entry::new(at, sequence, top.component);
             drop::<PeekMut<'_, Entry>>(top);
         }
     }

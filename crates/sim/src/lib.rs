@@ -8,6 +8,7 @@ mod control;
 mod event;
 pub mod experiment;
 mod network;
+mod parcel;
 mod run;
 mod sampler;
 mod summary;

@@ -1,8 +1,8 @@
 //! From a topology to link directions, and the way of each connection through them.
 
 use fairway_net::{Limit as NetLimit, Link, LinkConfig, QueueConfig, RedConfig, Serialiser, Window};
-use fairway_tcp::Segment;
 
+use crate::parcel::Parcel;
 use crate::experiment::{Experiment, Limit, Link as LinkSpec, Queue, Shape};
 
 /// Size of a packet by which RED's average decays while a link is idle (ns-2 `mean_pktsize_` 500
@@ -12,7 +12,7 @@ const TYPICAL_PACKET_BYTES: u32 = 1000;
 /// All link directions of a network and the ways through them.
 pub(crate) struct Network {
     /// Link directions.
-    pub(crate) links: Vec<Link<Segment>>,
+    pub(crate) links: Vec<Link<Parcel>>,
     /// Name of each link direction.
     pub(crate) names: Vec<String>,
     /// Link directions that results report; the first is the bottleneck towards the sinks.
@@ -33,12 +33,12 @@ impl Network {
         let hosts = experiment.flows.iter().map(|f| f.host + 1).max().unwrap_or(0);
         match &experiment.topology.shape {
             Shape::Dumbbell { bottleneck, access } => {
-                let shared = builder.both_ways(bottleneck, &bottleneck.id);
+                let shared = builder.both_ways(bottleneck, &bottleneck.id, true);
                 let access: Option<Vec<[[u32; 2]; 2]>> = access.as_ref().map(|link| {
                     (0..hosts)
                         .map(|host| {
-                            let source = builder.both_ways(link, &format!("{}/s{host}", link.id));
-                            let sink = builder.both_ways(link, &format!("{}/d{host}", link.id));
+                            let source = builder.both_ways(link, &format!("{}/s{host}", link.id), false);
+                            let sink = builder.both_ways(link, &format!("{}/d{host}", link.id), false);
                             [source, sink]
                         })
                         .collect()
@@ -55,7 +55,7 @@ impl Network {
             }
             Shape::Chain { links } => {
                 let pairs: Vec<[u32; 2]> =
-                    links.iter().map(|link| builder.both_ways(link, &link.id)).collect();
+                    links.iter().map(|link| builder.both_ways(link, &link.id, true)).collect();
                 let forward: Vec<u32> = pairs.iter().map(|p| p[0]).collect();
                 let reverse: Vec<u32> = pairs.iter().rev().map(|p| p[1]).collect();
                 let way = [forward, reverse].concat();
@@ -81,17 +81,18 @@ impl Network {
 struct Builder<'a> {
     experiment: &'a Experiment,
     window: Window,
-    links: Vec<Link<Segment>>,
+    links: Vec<Link<Parcel>>,
     names: Vec<String>,
 }
 
 impl Builder<'_> {
     /// Adds both directions of a link: towards the sinks and back.
-    fn both_ways(&mut self, spec: &LinkSpec, name: &str) -> [u32; 2] {
-        [self.one_way(spec, name.to_owned(), true), self.one_way(spec, format!("{name}/reverse"), false)]
+    fn both_ways(&mut self, spec: &LinkSpec, name: &str, watched: bool) -> [u32; 2] {
+        let forward = self.one_way(spec, name.to_owned(), true, watched);
+        [forward, self.one_way(spec, format!("{name}/reverse"), false, watched)]
     }
 
-    fn one_way(&mut self, spec: &LinkSpec, name: String, forward: bool) -> u32 {
+    fn one_way(&mut self, spec: &LinkSpec, name: String, forward: bool, watched: bool) -> u32 {
         let loss_probability = match spec.loss {
             Some(loss) if (forward && loss.forward) || (!forward && loss.reverse) => {
                 loss.probability
@@ -105,6 +106,7 @@ impl Builder<'_> {
                 .unwrap_or(u32::MAX),
             queue: queue_config(spec),
             loss_probability,
+            watched,
         };
         self.links.push(Link::new(&config, self.window, self.experiment.seed, &name));
         self.names.push(name);

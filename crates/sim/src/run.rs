@@ -1,8 +1,8 @@
 //! One run: events in order, until the experiment's time is over.
 
-use fairway_net::{Offer, Received};
-use fairway_tcp::{Endpoint, Segment};
-use fairway_trace::{LinkBooks, QueueSeries, Series, Summary, Violation};
+use fairway_net::{Offer, Packet, Received};
+use fairway_tcp::Endpoint;
+use fairway_trace::{FlowBooks, LinkBooks, QueueSeries, Series, Summary, Violation};
 use fairway_units::{Duration, Time};
 
 use crate::connection::{Connection, Mark};
@@ -10,6 +10,7 @@ use crate::control::Control;
 use crate::event::{Component, EventQueue};
 use crate::experiment::Experiment;
 use crate::network::Network;
+use crate::parcel::{Parcel, Parcels};
 use crate::sampler::Sampler;
 use crate::summary::summarise;
 
@@ -61,6 +62,7 @@ struct Simulation<'a> {
     events: EventQueue,
     network: Network,
     connections: Vec<Connection>,
+    parcels: Parcels,
     sampler: Sampler,
     window: [Vec<Mark>; 2],
     /// Latest departure onto each link from a host that delays its departures.
@@ -97,6 +99,7 @@ impl<'a> Simulation<'a> {
             events,
             network,
             connections,
+            parcels: Parcels::default(),
             end,
             now: Time::ZERO,
         })
@@ -182,42 +185,45 @@ impl<'a> Simulation<'a> {
             None => self.events.pop(),
         }
         match received {
-            Some(Received::Packet(mut segment)) => {
-                segment.hop += 1;
-                match self.network.link(segment.connection, segment.forward, segment.hop) {
+            Some(Received::Packet(mut parcel)) => {
+                parcel.hop += 1;
+                match self.network.link(parcel.connection, parcel.forward, parcel.hop) {
                     Some(next) => {
-                        self.offer(next, segment, self.now);
+                        self.offer(next, parcel, self.now);
                         Ok(())
                     }
-                    None => self.deliver(&segment),
+                    None => self.deliver(parcel),
                 }
             }
-            Some(Received::Lost(segment)) => {
-                let books = &mut self.connections[segment.connection as usize].books;
-                books.lost += 1;
-                books.data_missing += u64::from(segment.payload_bytes > 0);
+            Some(Received::Lost(parcel)) => {
+                self.books_of_missing(parcel).lost += 1;
                 Ok(())
             }
             None => Err(Violation::new(self.now, "a link had an event but no packet")),
         }
     }
 
-    fn offer(&mut self, index: u32, segment: Segment, at: Time) {
-        match self.network.links[index as usize].offer(segment, at) {
+    fn offer(&mut self, index: u32, parcel: Parcel, at: Time) {
+        match self.network.links[index as usize].offer(parcel, at) {
             Offer::First(arrival) => self.events.push(arrival, Component::Link(index)),
             Offer::Behind => {}
-            Offer::Dropped => {
-                let books = &mut self.connections[segment.connection as usize].books;
-                books.dropped += 1;
-                books.data_missing += u64::from(segment.payload_bytes > 0);
-            }
+            Offer::Dropped => self.books_of_missing(parcel).dropped += 1,
         }
     }
 
-    fn deliver(&mut self, segment: &Segment) -> Result<(), Violation> {
-        let connection = &mut self.connections[segment.connection as usize];
-        connection.deliver(segment, self.now)?;
-        self.pump(segment.connection, !segment.forward)
+    /// A packet will not arrive: the books of its flow.
+    fn books_of_missing(&mut self, parcel: Parcel) -> &mut FlowBooks {
+        self.parcels.discard(parcel);
+        let books = &mut self.connections[parcel.connection as usize].books;
+        books.data_missing += u64::from(parcel.has_payload);
+        books
+    }
+
+    fn deliver(&mut self, parcel: Parcel) -> Result<(), Violation> {
+        let segment = self.parcels.arrive(parcel);
+        let connection = &mut self.connections[parcel.connection as usize];
+        connection.deliver(&segment, parcel.wire_bytes(), self.now)?;
+        self.pump(parcel.connection, !parcel.forward)
     }
 
     fn timer_expires(&mut self, index: u32) -> Result<(), Violation> {
@@ -256,7 +262,8 @@ impl<'a> Simulation<'a> {
             match first_link {
                 Some(link) => {
                     let at = self.departure(link, delay);
-                    self.offer(link, segment, at);
+                    let parcel = self.parcels.send(segment);
+                    self.offer(link, parcel, at);
                 }
                 None => return Err(Violation::new(self.now, "a connection has no link")),
             }
@@ -287,8 +294,8 @@ impl<'a> Simulation<'a> {
         for (link, name) in self.network.links.iter().zip(&self.network.names) {
             let stats = link.stats();
             let mut count = 0;
-            for segment in link.packets_inside() {
-                inside[segment.connection as usize] += 1;
+            for parcel in link.packets_inside() {
+                inside[parcel.connection as usize] += 1;
                 count += 1;
             }
             LinkBooks {

@@ -80,6 +80,8 @@ pub struct Endpoint {
     sack: bool,
     timestamps: bool,
     ecn: bool,
+    /// Largest window that this end offers, in bytes.
+    offered_window: u64,
     window_shift: u8,
     peer_window_shift: u8,
     ts_recent: u32,
@@ -96,6 +98,7 @@ impl Endpoint {
     /// An endpoint that has not begun.
     pub fn new(config: Config) -> Self {
         let Config { connection, role, stack, cc, isn, timestamp_offset } = config;
+        let offered_window = offered_window(&stack);
         Endpoint {
             connection,
             role,
@@ -111,7 +114,8 @@ impl Endpoint {
             sack: stack.sack,
             timestamps: stack.timestamps,
             ecn: stack.ecn,
-            window_shift: if stack.window_scaling { window_shift(offered_window(&stack)) } else { 0 },
+            offered_window,
+            window_shift: if stack.window_scaling { window_shift(offered_window) } else { 0 },
             peer_window_shift: 0,
             stack,
             ts_recent: 0,
@@ -319,8 +323,8 @@ impl Endpoint {
             }
             self.echo_congestion |= segment.flags.has(Flags::CE);
         }
-        let offered = offered_window(&self.stack);
-        if start + carries > self.receiver.rcv_nxt() + offered.max(u64::from(self.stack.mss)) {
+        let window = self.offered_window.max(u64::from(self.stack.mss));
+        if start + carries > self.receiver.rcv_nxt() + window {
             // Beyond the window (RFC 9293 section 3.10.7.4).
             self.receiver.acknowledge_now();
             return;
@@ -380,7 +384,7 @@ impl Endpoint {
             ack: if answer { SeqNr::of(self.peer_isn, 0) } else { SeqNr(0) },
             flags,
             // RFC 7323 section 2.2: the window of a SYN is not scaled.
-            window: u16::try_from(offered_window(&self.stack)).unwrap_or(u16::MAX),
+            window: u16::try_from(self.offered_window).unwrap_or(u16::MAX),
             window_scale: self.window_shift,
             mss: u16::try_from(self.stack.mss).unwrap_or(u16::MAX),
             ts_value: self.timestamp(now),
@@ -407,7 +411,7 @@ impl Endpoint {
     /// Acknowledgement number, window and timestamps: what every established segment carries.
     fn header(&self, now: Time) -> Segment {
         let rcv_nxt = self.receiver.rcv_nxt();
-        let window = (offered_window(&self.stack) >> self.window_shift).min(u64::from(u16::MAX));
+        let window = (self.offered_window >> self.window_shift).min(u64::from(u16::MAX));
         let mut segment = Segment {
             sent_at: now,
             connection: self.connection,

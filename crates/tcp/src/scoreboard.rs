@@ -213,10 +213,10 @@ impl Scoreboard {
 
     /// The receiver holds `block`, above `una`.
     pub fn sack(&mut self, block: Range, news: &mut News) {
-        let Some(aligned) = self.align(block) else { return };
-        if self.sacked.covers(aligned) {
+        if self.sacked.covers(block) {
             return;
         }
+        let Some(aligned) = self.align(block) else { return };
         let mut sacked = std::mem::take(&mut self.sacked);
         sacked.insert(aligned, |gap| self.mark_sacked(gap, news));
         self.sacked = sacked;

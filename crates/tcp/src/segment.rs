@@ -97,8 +97,6 @@ pub struct Segment {
     pub sack_count: u8,
     /// Whether it travels from the connection's opener to the other end.
     pub forward: bool,
-    /// Links already crossed: the network's own note.
-    pub hop: u8,
     /// Selective acknowledgements, most recent first.
     pub sack: [SackBlock; MAX_SACK_BLOCKS],
 }

@@ -1,0 +1,84 @@
+//! Segments on their way: they stay in one place while links pass on small parcels that name them.
+
+use fairway_net::Packet;
+use fairway_tcp::{Flags, Segment};
+
+/// What a link needs to know of a segment, and where the segment is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parcel {
+    slot: u32,
+    /// Which connection of the run.
+    pub(crate) connection: u32,
+    wire_bytes: u32,
+    /// Links crossed so far.
+    pub(crate) hop: u8,
+    /// Whether it travels from the connection's opener to the other end.
+    pub(crate) forward: bool,
+    /// Whether it carries data.
+    pub(crate) has_payload: bool,
+    /// Whether it may be marked, and whether it is (RFC 3168 ECT and CE).
+    ecn: Ecn,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Ecn {
+    NotCapable,
+    Capable,
+    Marked,
+}
+
+impl Packet for Parcel {
+    fn wire_bytes(&self) -> u32 {
+        self.wire_bytes
+    }
+
+    fn is_ecn_capable(&self) -> bool {
+        self.ecn != Ecn::NotCapable
+    }
+
+    fn mark_congestion(&mut self) {
+        self.ecn = Ecn::Marked;
+    }
+}
+
+/// All segments on their way.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Parcels {
+    segments: Vec<Segment>,
+    free: Vec<u32>,
+}
+
+impl Parcels {
+    /// A segment sets out.
+    pub(crate) fn send(&mut self, segment: Segment) -> Parcel {
+        let parcel = Parcel {
+            slot: self.free.pop().unwrap_or(self.segments.len() as u32),
+            connection: segment.connection,
+            wire_bytes: segment.wire_bytes(),
+            hop: 0,
+            forward: segment.forward,
+            has_payload: segment.payload_bytes > 0,
+            ecn: if segment.is_ecn_capable() { Ecn::Capable } else { Ecn::NotCapable },
+        };
+        match self.segments.get_mut(parcel.slot as usize) {
+            Some(place) => *place = segment,
+            None => self.segments.push(segment),
+        }
+        parcel
+    }
+
+    /// A segment has arrived.
+    pub(crate) fn arrive(&mut self, parcel: Parcel) -> Segment {
+        self.free.push(parcel.slot);
+        let mut segment = self.segments[parcel.slot as usize];
+        if parcel.ecn == Ecn::Marked {
+            segment.flags = segment.flags.with(Flags::CE);
+        }
+        segment
+    }
+
+    /// A segment was dropped or lost.
+    pub(crate) fn discard(&mut self, parcel: Parcel) {
+        self.free.push(parcel.slot);
+    }
+}
