@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from fairway import _core
 from fairway.results import Run, queue_frame, series_frame
 
 SMALL = """\
