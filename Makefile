@@ -74,5 +74,7 @@ $(TOOLS): requirements/dev.lock
 # Python sources are used in place, so only Rust sources and the package's metadata count.
 $(BUILT): $(TOOLS) $(RUST_SOURCES) pyproject.toml
 	@echo "Building fairway (release build, takes a few minutes the first time)"
+	@touch $@.begun
 	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked --quiet
-	@touch $@
+	@# The stamp is as old as the beginning, so that what changed meanwhile is built next time.
+	@mv $@.begun $@
