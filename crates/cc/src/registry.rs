@@ -132,6 +132,8 @@ pub struct Init {
     pub mss: u32,
     /// Initial window in bytes.
     pub initial_window: u64,
+    /// Initial slow-start threshold in bytes; none for infinite.
+    pub initial_ssthresh: Option<u64>,
     /// Slow start; none for the variant's own.
     pub slow_start: Option<SlowStart>,
 }

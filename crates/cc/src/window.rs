@@ -2,7 +2,7 @@
 
 use fairway_units::Duration;
 
-use crate::{Ack, CongestionControl, Flow, Signal, SlowStart};
+use crate::{Ack, CongestionControl, Flow, Init, Signal, SlowStart};
 
 /// Smallest congestion window and threshold after a reduction, in segments (RFC 5681 equation 4).
 pub const MIN_SSTHRESH_SEGMENTS: u32 = 2;
@@ -148,11 +148,17 @@ pub struct Windowed<R> {
 }
 
 impl<R: Rule> Windowed<R> {
-    /// An algorithm that starts with `initial_window` bytes in segments of `mss` bytes.
-    pub fn new(rule: R, slow_start: SlowStart, mss: u32, initial_window: u64) -> Self {
-        let mss = mss.max(1);
-        let cwnd = u32::try_from(initial_window / u64::from(mss)).unwrap_or(u32::MAX).max(1);
-        Windowed { rule, window: Window::new(cwnd), slow_start, mss, prior: None }
+    /// An algorithm at the start of a connection; `own_slow_start` is the one its source has,
+    /// taken where the connection does not name another.
+    pub fn new(rule: R, own_slow_start: SlowStart, init: &Init) -> Self {
+        let mss = init.mss.max(1);
+        let whole = |bytes: u64| u32::try_from(bytes / u64::from(mss)).unwrap_or(u32::MAX).max(1);
+        let mut window = Window::new(whole(init.initial_window));
+        if let Some(ssthresh) = init.initial_ssthresh {
+            window.ssthresh = whole(ssthresh);
+        }
+        let slow_start = init.slow_start.clone().unwrap_or(own_slow_start);
+        Windowed { rule, window, slow_start, mss, prior: None }
     }
 
     fn bytes(&self, segments: u32) -> u64 {

@@ -14,7 +14,7 @@ fn selection(algorithm: &Algorithm, variant: Variant) -> Selection {
 }
 
 fn init() -> Init {
-    Init { mss: MSS as u32, initial_window: 10 * MSS, slow_start: None }
+    Init { mss: MSS as u32, initial_window: 10 * MSS, initial_ssthresh: None, slow_start: None }
 }
 
 /// Every algorithm in every variant, with how to call it in a failure.

@@ -22,7 +22,9 @@ impl Limit {
     pub fn admits(self, inside: &Backlog) -> bool {
         match self {
             Limit::Unlimited => true,
-            Limit::Packets(limit) => inside.packets + u64::from(inside.transmitting_bytes > 0) < limit,
+            Limit::Packets(limit) => {
+                inside.packets + u64::from(inside.transmitting_bytes > 0) < limit
+            }
             Limit::Bytes(limit) => {
                 let bytes = inside.bytes + inside.transmitting_bytes + inside.arriving_bytes;
                 bytes <= limit

@@ -1,1 +1,235 @@
-//! 
+//! Python bindings: converts, never computes.
+
+use std::sync::Arc;
+
+use fairway_cc::{Algorithm, Variant, algorithms as cc_algorithms};
+use fairway_sim::experiment::{self, ExperimentErrors};
+use fairway_sim::{RunError, run as simulate};
+use fairway_trace::{QueueSeries, Series};
+use numpy::IntoPyArray;
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde_json::{Map, Value, json};
+
+create_exception!(
+    _core,
+    ExperimentError,
+    PyValueError,
+    "An experiment that cannot be run; one line per error: path, value, remedy."
+);
+create_exception!(
+    _core,
+    SimulationError,
+    PyRuntimeError,
+    "A run that broke a law of conservation or a limit; names the first offending event."
+);
+create_exception!(_core, Cancelled, PyException, "The run was cancelled through its `Control`.");
+
+/// Progress and cancellation of one running simulation; safe to use from any thread.
+#[pyclass(frozen, module = "fairway._core")]
+#[derive(Default)]
+struct Control(Arc<fairway_sim::Control>);
+
+#[pymethods]
+impl Control {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// Ask the simulation to stop; `run` then raises `Cancelled`.
+    fn cancel(&self) {
+        self.0.cancel();
+    }
+
+    /// Simulated time passed, from 0 to 1 of the experiment's duration.
+    #[getter]
+    fn fraction(&self) -> f64 {
+        self.0.fraction()
+    }
+
+    /// Packets handled so far.
+    #[getter]
+    fn packets(&self) -> u64 {
+        self.0.packets()
+    }
+}
+
+/// What one simulation measured.
+#[pyclass(frozen, module = "fairway._core")]
+struct RunData {
+    #[pyo3(get)]
+    summary: String,
+    #[pyo3(get)]
+    series: Py<PyDict>,
+    #[pyo3(get)]
+    flow_ids: Vec<String>,
+    #[pyo3(get)]
+    queues: Py<PyDict>,
+    #[pyo3(get)]
+    link_ids: Vec<String>,
+}
+
+/// Version of the simulator.
+#[pyfunction]
+fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+/// Validate an experiment file and list its points, as JSON.
+#[pyfunction]
+fn plan(py: Python<'_>, text: &str, source: &str) -> PyResult<String> {
+    py.detach(|| {
+        let plan = experiment::plan(text, source).map_err(experiment_error)?;
+        let points: Vec<Value> = plan
+            .points
+            .into_iter()
+            .map(|point| {
+                json!({
+                    "axes": Map::from_iter(point.axes),
+                    "repetition": point.repetition,
+                    "experiment": point.document,
+                })
+            })
+            .collect();
+        Ok(json!({ "title": plan.title, "axes": plan.axes, "points": points }).to_string())
+    })
+}
+
+/// Simulate one experiment given as JSON; releases the GIL.
+#[pyfunction]
+#[pyo3(signature = (experiment, control = None))]
+fn run(py: Python<'_>, experiment: &str, control: Option<&Control>) -> PyResult<RunData> {
+    let control = control.map_or_else(Arc::default, |control| Arc::clone(&control.0));
+    let result = py.detach(|| -> PyResult<fairway_sim::Run> {
+        let document: Value = serde_json::from_str(experiment)
+            .map_err(|error| ExperimentError::new_err(format!("not a JSON document: {error}")))?;
+        let experiment = experiment::from_document(&document).map_err(experiment_error)?;
+        simulate(&experiment, &control).map_err(run_error)
+    })?;
+    let summary = serde_json::to_string(&result.summary)
+        .map_err(|error| SimulationError::new_err(error.to_string()))?;
+    Ok(RunData {
+        summary,
+        series: series_columns(py, result.series)?.unbind(),
+        flow_ids: result.flow_ids,
+        queues: queue_columns(py, result.queues)?.unbind(),
+        link_ids: result.link_ids,
+    })
+}
+
+/// JSON Schema of experiment files.
+#[pyfunction]
+fn schema() -> String {
+    experiment::schema().to_string()
+}
+
+/// Every congestion control, as JSON.
+#[pyfunction]
+fn algorithms() -> String {
+    Value::Array(cc_algorithms().iter().map(describe).collect()).to_string()
+}
+
+/// Every stack preset, as JSON.
+#[pyfunction]
+fn presets() -> String {
+    let presets: Vec<Value> = fairway_tcp::PRESETS
+        .iter()
+        .map(|preset| {
+            json!({
+                "name": preset.name,
+                "summary": preset.summary,
+                "switches": experiment::switches(&(preset.stack)()),
+            })
+        })
+        .collect();
+    Value::Array(presets).to_string()
+}
+
+fn describe(algorithm: &Algorithm) -> Value {
+    let params: Vec<Value> = algorithm
+        .params
+        .iter()
+        .map(|param| {
+            let defaults = Variant::ALL
+                .iter()
+                .zip(param.default)
+                .filter(|(variant, _)| param.variants.contains(variant))
+                .map(|(variant, value)| (variant.name().to_owned(), json!(value)));
+            json!({
+                "name": param.name,
+                "meaning": param.meaning,
+                "default": Map::from_iter(defaults),
+                "min": param.min,
+                "max": param.max,
+            })
+        })
+        .collect();
+    json!({
+        "name": algorithm.name,
+        "title": algorithm.title,
+        "summary": algorithm.summary,
+        "family": algorithm.family.name(),
+        "signal": algorithm.signal.name(),
+        "year": algorithm.year,
+        "source": algorithm.source,
+        "variants": algorithm.variants.iter().map(|v| v.name()).collect::<Vec<_>>(),
+        "params": params,
+    })
+}
+
+fn experiment_error(errors: ExperimentErrors) -> PyErr {
+    ExperimentError::new_err(errors.to_string())
+}
+
+fn run_error(error: RunError) -> PyErr {
+    match error {
+        RunError::Cancelled => Cancelled::new_err(error.to_string()),
+        RunError::Violation(_) | RunError::CongestionControl(_) => {
+            SimulationError::new_err(error.to_string())
+        }
+    }
+}
+
+fn series_columns(py: Python<'_>, series: Series) -> PyResult<Bound<'_, PyDict>> {
+    let columns = PyDict::new(py);
+    columns.set_item("t_s", series.t_s.into_pyarray(py))?;
+    columns.set_item("flow", series.flow.into_pyarray(py))?;
+    columns.set_item("cwnd_segments", series.cwnd_segments.into_pyarray(py))?;
+    columns.set_item("ssthresh_segments", series.ssthresh_segments.into_pyarray(py))?;
+    columns.set_item("srtt_s", series.srtt_s.into_pyarray(py))?;
+    columns.set_item("flight_size_segments", series.flight_size_segments.into_pyarray(py))?;
+    columns.set_item("goodput_bps", series.goodput_bps.into_pyarray(py))?;
+    Ok(columns)
+}
+
+fn queue_columns(py: Python<'_>, queues: QueueSeries) -> PyResult<Bound<'_, PyDict>> {
+    let columns = PyDict::new(py);
+    columns.set_item("t_s", queues.t_s.into_pyarray(py))?;
+    columns.set_item("link", queues.link.into_pyarray(py))?;
+    columns.set_item("backlog_packets", queues.backlog_packets.into_pyarray(py))?;
+    columns.set_item("backlog_bytes", queues.backlog_bytes.into_pyarray(py))?;
+    columns.set_item("drops", queues.drops.into_pyarray(py))?;
+    columns.set_item("losses", queues.losses.into_pyarray(py))?;
+    columns.set_item("throughput_bps", queues.throughput_bps.into_pyarray(py))?;
+    Ok(columns)
+}
+
+/// The compiled simulator: validates experiments and runs them.
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("ExperimentError", py.get_type::<ExperimentError>())?;
+    module.add("SimulationError", py.get_type::<SimulationError>())?;
+    module.add("Cancelled", py.get_type::<Cancelled>())?;
+    module.add_class::<Control>()?;
+    module.add_class::<RunData>()?;
+    module.add_function(wrap_pyfunction!(version, module)?)?;
+    module.add_function(wrap_pyfunction!(plan, module)?)?;
+    module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(schema, module)?)?;
+    module.add_function(wrap_pyfunction!(algorithms, module)?)?;
+    module.add_function(wrap_pyfunction!(presets, module)?)
+}

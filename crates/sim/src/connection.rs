@@ -1,8 +1,8 @@
 //! A connection in the run: its two endpoints, its application, its books.
 
-use fairway_cc::{CcError, CongestionControl, Init, Selection, create};
+use fairway_cc::{CcError, create};
 use fairway_net::Stream;
-use fairway_tcp::{Config, Endpoint, Flags, Role, Segment, SeqNr, Stack};
+use fairway_tcp::{Config, Endpoint, Flags, Role, Segment, SeqNr};
 use fairway_trace::{FlowBooks, StreamCheck, Violation};
 use fairway_units::{Duration, NANOS_PER_SEC, Time};
 
@@ -66,7 +66,7 @@ impl Connection {
                 connection: index,
                 role,
                 stack: stack.clone(),
-                cc: congestion_control(&flow.cc, stack)?,
+                cc: create(&flow.cc, stack.cc_variant, &stack.init(&flow.cc.name))?,
                 isn,
                 timestamp_offset: clocks.bits32(),
             }))
@@ -237,16 +237,4 @@ impl Jitter {
     pub(crate) fn next(&mut self) -> Duration {
         Duration::from_nanos(self.stream.below(self.bound.as_nanos()))
     }
-}
-
-fn congestion_control(
-    selection: &Selection,
-    stack: &Stack,
-) -> Result<Box<dyn CongestionControl>, CcError> {
-    let init = Init {
-        mss: stack.mss,
-        initial_window: u64::from(stack.initial_window) * u64::from(stack.mss),
-        slow_start: stack.slow_start.clone(),
-    };
-    create(selection, stack.cc_variant, &init)
 }

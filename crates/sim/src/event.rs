@@ -127,9 +127,6 @@ mod tests {
         queue.push(Time::from_nanos(1), Component::Link(0));
         queue.push(Time::from_nanos(2), Component::Link(1));
         queue.repeat(Time::from_nanos(2));
-        assert_eq!(
-            drain(&mut queue),
-            [(2, Component::Link(1)), (2, Component::Link(0))]
-        );
+        assert_eq!(drain(&mut queue), [(2, Component::Link(1)), (2, Component::Link(0))]);
     }
 }

@@ -1,9 +1,11 @@
 //! From a topology to link directions, and the way of each connection through them.
 
-use fairway_net::{Limit as NetLimit, Link, LinkConfig, QueueConfig, RedConfig, Serialiser, Window};
+use fairway_net::{
+    Limit as NetLimit, Link, LinkConfig, QueueConfig, RedConfig, Serialiser, Window,
+};
 
-use crate::parcel::Parcel;
 use crate::experiment::{Experiment, Limit, Link as LinkSpec, Queue, Shape};
+use crate::parcel::Parcel;
 
 /// Size of a packet by which RED's average decays while a link is idle (ns-2 `mean_pktsize_` 500
 /// is for mixed traffic; here a typical full packet).
@@ -37,8 +39,10 @@ impl Network {
                 let access: Option<Vec<[[u32; 2]; 2]>> = access.as_ref().map(|link| {
                     (0..hosts)
                         .map(|host| {
-                            let source = builder.both_ways(link, &format!("{}/s{host}", link.id), false);
-                            let sink = builder.both_ways(link, &format!("{}/d{host}", link.id), false);
+                            let source =
+                                builder.both_ways(link, &format!("{}/s{host}", link.id), false);
+                            let sink =
+                                builder.both_ways(link, &format!("{}/d{host}", link.id), false);
                             [source, sink]
                         })
                         .collect()

@@ -228,7 +228,7 @@ impl<'a> Simulation<'a> {
 
     fn timer_expires(&mut self, index: u32) -> Result<(), Violation> {
         self.events.pop();
-        let (connection, is_source) = (index / 2, index % 2 == 0);
+        let (connection, is_source) = (index / 2, index.is_multiple_of(2));
         let this = &mut self.connections[connection as usize];
         let side = usize::from(!is_source);
         if this.timer_at[side] != self.now {

@@ -41,8 +41,11 @@ impl Sampler {
             s.t_s.push(t_s);
             s.flow.push(i as u32);
             s.cwnd_segments.push(sender.cwnd() as f64 / mss);
-            s.ssthresh_segments
-                .push(if ssthresh == u64::MAX { f64::NAN } else { ssthresh as f64 / mss });
+            s.ssthresh_segments.push(if ssthresh == u64::MAX {
+                f64::NAN
+            } else {
+                ssthresh as f64 / mss
+            });
             s.srtt_s.push(sender.srtt().map_or(f64::NAN, Duration::as_secs_f64));
             s.flight_size_segments.push(sender.flight_size() as f64 / mss);
             s.goodput_bps.push((delivered - self.delivered[i]) as f64 * 8.0 / period_s);

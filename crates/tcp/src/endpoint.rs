@@ -190,7 +190,9 @@ impl Endpoint {
             State::SynSent if segment.flags.has(Flags::SYN.with(Flags::ACK)) => {
                 self.establish_active(segment, now);
             }
-            State::SynReceived if segment.flags.has(Flags::ACK) && !segment.flags.has(Flags::SYN) => {
+            State::SynReceived
+                if segment.flags.has(Flags::ACK) && !segment.flags.has(Flags::SYN) =>
+            {
                 self.establish_passive(segment, now);
                 self.handle_established(segment, now);
             }
@@ -398,7 +400,7 @@ impl Endpoint {
         let mut segment = self.header(now);
         segment.seq = SeqNr::of(self.isn, range.start);
         segment.payload_offset = range.start;
-        segment.payload_bytes = (range.len() - u64::from(fin)) as u32;
+        segment.payload_bytes = (range.bytes() - u64::from(fin)) as u32;
         segment.flags = segment
             .flags
             .with_if(fin, Flags::FIN)

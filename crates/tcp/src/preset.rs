@@ -1,6 +1,6 @@
 //! Stack presets: tables of switches that make the one endpoint behave like a particular stack.
 
-use fairway_cc::{SlowStart, Variant};
+use fairway_cc::{Init, SlowStart, Variant};
 use fairway_units::Duration;
 
 /// How the sender concludes that a segment is lost.
@@ -67,6 +67,8 @@ pub struct Stack {
     pub initial_window: u32,
     /// Initial slow-start threshold in segments, if not infinite.
     pub initial_ssthresh: Option<u32>,
+    /// The same for particular algorithms, by name, where a preset makes exceptions.
+    pub initial_ssthresh_of: &'static [(&'static str, u32)],
     /// Send buffer in bytes: unacknowledged and unsent data of the application.
     pub send_buffer: u64,
     /// Receive buffer in bytes: the largest window offered.
@@ -110,6 +112,20 @@ pub struct Stack {
     pub slow_start_after_idle: bool,
 }
 
+impl Stack {
+    /// What a connection of this stack tells congestion control `cc` at the start.
+    pub fn init(&self, cc: &str) -> Init {
+        let segments = |n: u32| u64::from(n) * u64::from(self.mss);
+        let exception = self.initial_ssthresh_of.iter().find(|(name, _)| *name == cc);
+        Init {
+            mss: self.mss,
+            initial_window: segments(self.initial_window),
+            initial_ssthresh: exception.map(|(_, n)| *n).or(self.initial_ssthresh).map(segments),
+            slow_start: self.slow_start.clone(),
+        }
+    }
+}
+
 /// A named set of switches.
 #[derive(Clone, Copy)]
 pub struct Preset {
@@ -143,6 +159,7 @@ fn rfc5681() -> Stack {
         // RFC 5681 section 3.1: three segments where SMSS is between 1095 and 2190 bytes.
         initial_window: 3,
         initial_ssthresh: None,
+        initial_ssthresh_of: &[],
         send_buffer: 256 << 20,
         receive_buffer: 256 << 20,
         sack: true,
@@ -210,6 +227,8 @@ fn ns2_tcp_linux() -> Stack {
         // Gelle 2008, appendix: max_ssthresh_ 100, which TCP-Linux takes as the first threshold
         // (tcp/tcp.cc, TcpAgent::reset) and not as a limit of slow start.
         initial_ssthresh: Some(100),
+        // There: max_ssthresh_ 1 for H-TCP, which so begins in congestion avoidance.
+        initial_ssthresh_of: &[("htcp", 1)],
         // The paper's appendix: window_ 67000 packets.
         send_buffer: 67_000_000,
         receive_buffer: 67_000_000,

@@ -14,7 +14,7 @@ pub struct Range {
 
 impl Range {
     /// Bytes inside.
-    pub fn len(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         self.end - self.start
     }
 }

@@ -121,7 +121,7 @@ impl Receiver {
         }
         if range.end <= self.rcv_nxt {
             // RFC 9293 section 3.10.7.4: old data is answered with an acknowledgement.
-            self.duplicate_bytes += range.len();
+            self.duplicate_bytes += range.bytes();
             self.due = AckDue::Now;
         } else if range.start <= self.rcv_nxt {
             self.receive_in_order(range, fin, now);
@@ -152,8 +152,8 @@ impl Receiver {
 
     fn receive_out_of_order(&mut self, range: Range) {
         let mut new_bytes = 0;
-        let merged = self.out_of_order.insert(range, |gap| new_bytes += gap.len());
-        self.duplicate_bytes += range.len() - new_bytes;
+        let merged = self.out_of_order.insert(range, |gap| new_bytes += gap.bytes());
+        self.duplicate_bytes += range.bytes() - new_bytes;
         self.recent.retain(|r| r.end < merged.start || r.start > merged.end);
         self.recent.insert(0, merged);
         self.recent.truncate(MAX_SACK_BLOCKS);

@@ -61,7 +61,8 @@ pub struct News {
 impl News {
     fn saw(&mut self, sent: Sent) {
         if !sent.is(EVER_RETRANSMITTED) {
-            self.earliest_sent = Some(self.earliest_sent.map_or(sent.sent_at, |t| t.min(sent.sent_at)));
+            self.earliest_sent =
+                Some(self.earliest_sent.map_or(sent.sent_at, |t| t.min(sent.sent_at)));
             self.latest_sent = Some(self.latest_sent.map_or(sent.sent_at, |t| t.max(sent.sent_at)));
         }
     }
@@ -165,7 +166,7 @@ impl Scoreboard {
         entry.state |= RETRANSMITTED | EVER_RETRANSMITTED;
         entry.sent_at = now;
         entry.retransmission = number;
-        self.pipe += segment.range.len();
+        self.pipe += segment.range.bytes();
         self.retransmissions.push_back(Retransmission { index: segment.index, snd_nxt, number });
     }
 
@@ -388,7 +389,7 @@ impl Scoreboard {
                 let enough = u64::from(self.reordering.saturating_sub(1)) * self.mss;
                 let mut bytes = 0;
                 for (count, range) in self.sacked.descending().enumerate() {
-                    bytes += range.len();
+                    bytes += range.bytes();
                     if bytes > enough || count as u32 + 1 >= self.reordering {
                         let below = self.sent.partition_point(|s| s.end <= range.start);
                         return Some(self.first + below as u64);
@@ -400,7 +401,7 @@ impl Scoreboard {
     }
 
     fn mark_lost(&mut self, index: u64) -> bool {
-        let len = self.range(index).len();
+        let len = self.range(index).bytes();
         let entry = self.entry(index);
         if entry.is(SACKED | LOST) {
             return false;
@@ -427,7 +428,7 @@ impl Scoreboard {
                 if !later_data_arrived && !later_retransmission_arrived {
                     return;
                 }
-                let len = self.range(oldest.index).len();
+                let len = self.range(oldest.index).bytes();
                 self.entry(oldest.index).state &= !RETRANSMITTED;
                 self.pipe -= len;
                 self.lost_again.push_back(oldest.index);

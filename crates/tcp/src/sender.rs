@@ -181,7 +181,11 @@ impl Sender {
 
     /// What the sender is doing about loss.
     pub fn phase(&self) -> Phase {
-        if self.phase == Phase::Open && self.board.has_holes() { Phase::Disorder } else { self.phase }
+        if self.phase == Phase::Open && self.board.has_holes() {
+            Phase::Disorder
+        } else {
+            self.phase
+        }
     }
 
     /// What it did so far.
@@ -429,7 +433,7 @@ impl Sender {
             return None;
         }
         let lost = match self.board.next_lost() {
-            Some(lost) if self.retransmit_first || self.fits(lost.range.len()) => lost,
+            Some(lost) if self.retransmit_first || self.fits(lost.range.bytes()) => lost,
             Some(_) => return None,
             None => self.rescue()?,
         };
@@ -447,7 +451,7 @@ impl Sender {
             return None;
         }
         let segment = self.board.next_unsacked()?;
-        if !self.fits(segment.range.len()) {
+        if !self.fits(segment.range.bytes()) {
             return None;
         }
         self.rescue_allowed = false;
@@ -470,9 +474,8 @@ impl Sender {
                 return None;
             }
         }
-        let limited_transmit_off = !self.stack.limited_transmit
-            && self.phase == Phase::Open
-            && self.board.has_holes();
+        let limited_transmit_off =
+            !self.stack.limited_transmit && self.phase == Phase::Open && self.board.has_holes();
         if limited_transmit_off {
             return None;
         }

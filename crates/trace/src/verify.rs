@@ -145,7 +145,9 @@ impl StreamCheck {
         if flight_size > flight_allowed {
             return Err(Violation::new(
                 at,
-                format!("{flight_size} bytes in flight, the congestion window allows {flight_allowed}"),
+                format!(
+                    "{flight_size} bytes in flight, the congestion window allows {flight_allowed}"
+                ),
             ));
         }
         self.sent_end = self.sent_end.max(end);
@@ -188,7 +190,10 @@ impl StreamCheck {
         }
         Err(Violation::new(
             at,
-            format!("the application received {delivered} bytes, {} have arrived in order", self.arrived),
+            format!(
+                "the application received {delivered} bytes, {} have arrived in order",
+                self.arrived
+            ),
         ))
     }
 }

@@ -93,8 +93,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
 };
 
 fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {
-    let slow_start = init.slow_start.clone().unwrap_or(SlowStart::of(variant));
-    let (mss, initial_window) = (init.mss, init.initial_window);
+    let slow_start = SlowStart::of(variant);
     if variant == Variant::Paper {
         let rule = Paper {
             beta: params.get("beta"),
@@ -104,7 +103,7 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
             fast_convergence: params.is_on("fast_convergence"),
             ..Paper::new()
         };
-        return Box::new(Windowed::new(rule, slow_start, mss, initial_window));
+        return Box::new(Windowed::new(rule, slow_start, init));
     }
     let rule = Linux {
         counts_segments: variant == Variant::Linux6_1,
@@ -115,7 +114,7 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
         fast_convergence: params.is_on("fast_convergence"),
         state: State::new(),
     };
-    Box::new(Windowed::new(rule, slow_start, mss, initial_window))
+    Box::new(Windowed::new(rule, slow_start, init))
 }
 
 struct Paper {

@@ -18,7 +18,7 @@
 use fairway_units::{Duration, Time};
 
 use super::reno::flight;
-use crate::cube_root::{Division, cube_root};
+use crate::cube_root::cube_root;
 use crate::linux::{DelayedAckRatio, HZ, jiffies, packets_acked, to_jiffies};
 use crate::{
     Ack, Algorithm, CongestionControl, Family, Flow, HyStart, Init, Param, Params, Phase, Rule,
@@ -85,12 +85,10 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
 };
 
 fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {
-    let own = match variant {
+    let slow_start = match variant {
         Variant::Linux6_1 => SlowStart::HyStart(HyStart::new()),
         Variant::Paper | Variant::Linux2_6_22 => SlowStart::of(variant),
     };
-    let slow_start = init.slow_start.clone().unwrap_or(own);
-    let (mss, initial_window) = (init.mss, init.initial_window);
     match variant {
         Variant::Paper => {
             let rule = Rfc9438 {
@@ -100,20 +98,20 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
                 tcp_friendliness: params.is_on("tcp_friendliness"),
                 ..Rfc9438::new()
             };
-            Box::new(Windowed::new(rule, slow_start, mss, initial_window))
+            Box::new(Windowed::new(rule, slow_start, init))
         }
         Variant::Linux6_1 => {
-            let rule = Linux6_1 { core: LinuxCore::new(params, Division::Exact), min_rtt: None };
-            Box::new(Windowed::new(rule, slow_start, mss, initial_window))
+            let rule = Linux6_1 { core: LinuxCore::new(params), min_rtt: None };
+            Box::new(Windowed::new(rule, slow_start, init))
         }
         Variant::Linux2_6_22 => {
             let rule = Linux2_6_22 {
-                core: LinuxCore::new(params, Division::LeadingBits),
+                core: LinuxCore::new(params),
                 max_increment: params.scaled("max_increment", 1),
                 min_rtt_eighths: 0,
                 ratio: DelayedAckRatio::new(),
             };
-            Box::new(Windowed::new(rule, slow_start, mss, initial_window))
+            Box::new(Windowed::new(rule, slow_start, init))
         }
     }
 }
@@ -255,7 +253,6 @@ struct LinuxCore {
     inverse_c: u64,
     /// Segments counted per segment of Reno's growth, in eighths of the window (`beta_scale`).
     reno_eighths: u64,
-    division: Division,
     fast_convergence: bool,
     tcp_friendliness: bool,
     /// Counted per increase.
@@ -275,21 +272,20 @@ struct LinuxCore {
 }
 
 impl LinuxCore {
-    fn new(params: &Params, division: Division) -> Self {
+    fn new(params: &Params) -> Self {
         LinuxCore {
             fast_convergence: params.is_on("fast_convergence"),
             tcp_friendliness: params.is_on("tcp_friendliness"),
-            ..LinuxCore::with(params.scaled("beta", 1024), params.scaled("c", 1024), division)
+            ..LinuxCore::with(params.scaled("beta", 1024), params.scaled("c", 1024))
         }
     }
 
-    fn with(beta: u64, c: u64, division: Division) -> Self {
+    fn with(beta: u64, c: u64) -> Self {
         LinuxCore {
             beta,
             c,
             inverse_c: (1 << 40) / c,
             reno_eighths: 8 * (1024 + beta) / 3 / (1024 - beta),
-            division,
             fast_convergence: true,
             tcp_friendliness: true,
             count: 0,
@@ -320,7 +316,7 @@ impl LinuxCore {
         self.reno_count = counted;
         self.reno_cwnd = cwnd;
         let below = self.w_max.saturating_sub(cwnd);
-        self.k = if below == 0 { 0 } else { cube_root(self.inverse_c * below, self.division) };
+        self.k = if below == 0 { 0 } else { cube_root(self.inverse_c * below) };
         self.origin = self.w_max.max(cwnd);
     }
 
@@ -370,7 +366,7 @@ impl LinuxCore {
         *self = LinuxCore {
             fast_convergence: self.fast_convergence,
             tcp_friendliness: self.tcp_friendliness,
-            ..LinuxCore::with(self.beta, self.c, self.division)
+            ..LinuxCore::with(self.beta, self.c)
         };
     }
 }

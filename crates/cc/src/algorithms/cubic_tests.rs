@@ -97,12 +97,12 @@ fn rfc_timeout_starts_at_the_origin_and_idle_time_does_not_count() {
 }
 
 fn linux6_1() -> Linux6_1 {
-    Linux6_1 { core: LinuxCore::with(717, 410, Division::Exact), min_rtt: None }
+    Linux6_1 { core: LinuxCore::with(717, 410), min_rtt: None }
 }
 
 fn linux2_6_22() -> Linux2_6_22 {
     Linux2_6_22 {
-        core: LinuxCore::with(819, 410, Division::LeadingBits),
+        core: LinuxCore::with(819, 410),
         max_increment: 16,
         min_rtt_eighths: 0,
         ratio: DelayedAckRatio::new(),
@@ -120,7 +120,7 @@ fn linux_scale_factors() {
 /// The segments per increase that Linux 6.1's curve asks for at window `cwnd`, `since` ms after
 /// an epoch that began at 70 segments after a loss at 100, with 100 ms as smallest round trip.
 fn linux6_1_count(since: u64, cwnd: u64) -> u64 {
-    let mut core = LinuxCore::with(717, 410, Division::Exact);
+    let mut core = LinuxCore::with(717, 410);
     core.w_max = 100;
     core.begin(70, 5_000, 1);
     assert_eq!((core.k, core.origin), (4_316, 100));
@@ -169,7 +169,7 @@ fn linux6_1_count_stays_between_2_and_20_before_the_first_loss() {
 #[test]
 fn linux6_1_reno_region() {
     // Window 80: a Reno segment per ⌊80·15/8⌋ = 150 segments; the 151st makes it.
-    let mut core = LinuxCore::with(717, 410, Division::Exact);
+    let mut core = LinuxCore::with(717, 410);
     (core.reno_cwnd, core.count) = (80, 8_000);
     core.reno_count = 150;
     core.follow_reno(80);

@@ -70,8 +70,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
 };
 
 fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {
-    let slow_start = init.slow_start.clone().unwrap_or(SlowStart::of(variant));
-    let (mss, initial_window) = (init.mss, init.initial_window);
+    let slow_start = SlowStart::of(variant);
     match variant {
         Variant::Paper => {
             let response = Response::new(
@@ -80,11 +79,11 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
                 params.get("high_p"),
                 params.get("high_decrease"),
             );
-            Box::new(Windowed::new(Rfc3649::new(response), slow_start, mss, initial_window))
+            Box::new(Windowed::new(Rfc3649::new(response), slow_start, init))
         }
         Variant::Linux6_1 | Variant::Linux2_6_22 => {
             let rule = Linux { table: &TABLE, row: 0, halves_in_recovery: variant != Variant::Linux6_1 };
-            Box::new(Windowed::new(rule, slow_start, mss, initial_window))
+            Box::new(Windowed::new(rule, slow_start, init))
         }
     }
 }

@@ -56,22 +56,21 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
 };
 
 fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {
-    let slow_start = init.slow_start.clone().unwrap_or(SlowStart::of(variant));
-    let (mss, initial_window) = (init.mss, init.initial_window);
+    let slow_start = SlowStart::of(variant);
     let scaling = params.is_on("use_rtt_scaling");
     let switch = params.is_on("use_bandwidth_switch");
     match variant {
         Variant::Paper => {
             let rule = LeithShorten::new(scaling, switch);
-            Box::new(Windowed::new(rule, slow_start, mss, initial_window))
+            Box::new(Windowed::new(rule, slow_start, init))
         }
         Variant::Linux6_1 => {
             let rule = Linux::new(Rtt::EverySample, scaling, switch);
-            Box::new(Windowed::new(rule, slow_start, mss, initial_window))
+            Box::new(Windowed::new(rule, slow_start, init))
         }
         Variant::Linux2_6_22 => {
             let rule = Linux::new(Rtt::Smoothed { eighths: 0 }, scaling, switch);
-            Box::new(Windowed::new(rule, slow_start, mss, initial_window))
+            Box::new(Windowed::new(rule, slow_start, init))
         }
     }
 }

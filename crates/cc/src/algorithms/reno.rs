@@ -38,14 +38,13 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
 };
 
 fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {
-    let slow_start = init.slow_start.clone().unwrap_or(SlowStart::of(variant));
-    let (mss, initial_window) = (init.mss, init.initial_window);
+    let slow_start = SlowStart::of(variant);
     match variant {
-        Variant::Paper => Box::new(Windowed::new(Rfc5681, slow_start, mss, initial_window)),
-        Variant::Linux6_1 => Box::new(Windowed::new(Linux6_1, slow_start, mss, initial_window)),
+        Variant::Paper => Box::new(Windowed::new(Rfc5681, slow_start, init)),
+        Variant::Linux6_1 => Box::new(Windowed::new(Linux6_1, slow_start, init)),
         Variant::Linux2_6_22 => {
             let rule = Linux2_6_22 { count_bytes: params.is_on("abc"), bytes_acked: 0 };
-            Box::new(Windowed::new(rule, slow_start, mss, initial_window))
+            Box::new(Windowed::new(rule, slow_start, init))
         }
     }
 }

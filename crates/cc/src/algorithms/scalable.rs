@@ -58,23 +58,22 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
 };
 
 fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {
-    let slow_start = init.slow_start.clone().unwrap_or(SlowStart::of(variant));
-    let (mss, initial_window) = (init.mss, init.initial_window);
+    let slow_start = SlowStart::of(variant);
     let b = params.get("b");
     // 0.01 is not a binary fraction, but its inverse rounds to the whole number meant.
     let inverse_a = (1.0 / params.get("a")).round() as u32;
     match variant {
         Variant::Paper => {
             let rule = Kelly { a: params.get("a"), b, low_window: params.get("low_window") as u32 };
-            Box::new(Windowed::new(rule, slow_start, mss, initial_window))
+            Box::new(Windowed::new(rule, slow_start, init))
         }
         Variant::Linux6_1 => {
             let rule = Linux6_1 { inverse_a, b };
-            Box::new(Windowed::new(rule, slow_start, mss, initial_window))
+            Box::new(Windowed::new(rule, slow_start, init))
         }
         Variant::Linux2_6_22 => {
             let rule = Linux2_6_22 { inverse_a, b };
-            Box::new(Windowed::new(rule, slow_start, mss, initial_window))
+            Box::new(Windowed::new(rule, slow_start, init))
         }
     }
 }

@@ -21,6 +21,7 @@ pub use document::from_document;
 pub use error::{ExperimentError, ExperimentErrors};
 pub use plan::{Plan, Point, plan};
 pub use schema::schema;
+pub use stack::switches;
 
 use fairway_cc::Selection;
 use fairway_tcp::Stack;

@@ -3,6 +3,7 @@
 use fairway_cc::{SlowStart, SlowStartError, Variant};
 use fairway_tcp::{DelayedAck, LossDetection, PRESETS, Preset, Recovery, Stack};
 use fairway_units::{Bytes, Duration};
+use serde_json::{Value, json};
 
 use super::reader::{Name, Segments, SegmentsOrUnlimited, Size, SwitchOrDuration, Table};
 
@@ -181,6 +182,48 @@ impl StackText {
     }
 }
 
+/// Every switch of a stack as it would be written in an experiment file.
+pub fn switches(stack: &Stack) -> Value {
+    let segments = |n: u32| Value::from(format!("{n} segments"));
+    let or_unlimited = |n: Option<u32>| n.map_or_else(|| Value::from("unlimited"), segments);
+    let bytes = |n: u64| Value::from(Bytes::new(n).to_string());
+    json!({
+        "cc_variant": stack.cc_variant.name(),
+        "mss": bytes(u64::from(stack.mss)),
+        "initial_window": segments(stack.initial_window),
+        "initial_ssthresh": or_unlimited(stack.initial_ssthresh),
+        "send_buffer": bytes(stack.send_buffer),
+        "receive_buffer": bytes(stack.receive_buffer),
+        "window_divisor": stack.window_divisor,
+        "sack": stack.sack,
+        "fack": stack.loss_detection == LossDetection::Fack,
+        "timestamps": stack.timestamps,
+        "window_scaling": stack.window_scaling,
+        "ecn": stack.ecn,
+        "reordering": segments(stack.reordering),
+        "recovery": match stack.recovery {
+            Recovery::Rfc => "rfc",
+            Recovery::TcpLinux => "tcp-linux",
+        },
+        "grow_on_exit": stack.grow_on_exit,
+        "limited_transmit": stack.limited_transmit,
+        "delayed_ack": match stack.delayed_ack {
+            DelayedAck::Off => Value::from(false),
+            DelayedAck::EverySecond { timeout } => Value::from(timeout.to_string()),
+        },
+        "rto_initial": stack.rto.initial.to_string(),
+        "rto_min": stack.rto.min.to_string(),
+        "rto_max": stack.rto.max.to_string(),
+        "rto_granularity": stack.rto.granularity.to_string(),
+        "rto_min_bounds_variance": stack.rto.min_bounds_variance,
+        "rto_restart_on_every_ack": stack.rto_restart_on_every_ack,
+        "max_burst": or_unlimited(stack.max_burst),
+        "send_jitter": stack.send_jitter.to_string(),
+        "slow_start": stack.slow_start.as_ref().map(SlowStart::name),
+        "slow_start_after_idle": stack.slow_start_after_idle,
+    })
+}
+
 /// The first preset, which is the default.
 fn default_stack() -> Stack {
     let Preset { stack, .. } = PRESETS[0];
@@ -204,6 +247,7 @@ fn apply(preset: &Stack, switches: Switches, table: &Table) -> Stack {
     }
     if let Some(SegmentsOrUnlimited(segments)) = switches.initial_ssthresh {
         stack.initial_ssthresh = segments;
+        stack.initial_ssthresh_of = &[];
     }
     if let Some(Segments(segments)) = switches.reordering {
         stack.reordering = segments;

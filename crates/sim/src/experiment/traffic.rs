@@ -1,6 +1,6 @@
 //! The traffic of an experiment: `[[flow]]` tables, their copies and their hosts.
 
-use fairway_cc::{CcError, Init, Selection, Variant, create};
+use fairway_cc::{CcError, Selection, Variant, create};
 use fairway_tcp::Stack;
 use fairway_units::{Bytes, Duration, Rate, Time};
 
@@ -248,12 +248,7 @@ fn read_cc(table: &Table, stack: &Stack) -> Option<Selection> {
         variant: variant.and_then(Variant::from_name),
         params: params.map_or_else(Vec::new, |Numbers(params)| params),
     };
-    let init = Init {
-        mss: stack.mss,
-        initial_window: u64::from(stack.mss) * u64::from(stack.initial_window),
-        slow_start: stack.slow_start.clone(),
-    };
-    match create(&selection, stack.cc_variant, &init) {
+    match create(&selection, stack.cc_variant, &stack.init(&selection.name)) {
         Ok(_) => Some(selection),
         Err(error) => {
             refuse_cc(table, &error);
