@@ -109,7 +109,7 @@ def parameters() -> str:
 def show(value: Any) -> str:
     """The value of a switch, for reading."""
     if value is None:
-        return "none"
+        return "–"
     if isinstance(value, bool):
         return "on" if value else "off"
     return str(value)
