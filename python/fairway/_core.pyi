@@ -4,6 +4,20 @@ from typing import Any, final
 
 from numpy.typing import NDArray
 
+__all__ = [
+    "Cancelled",
+    "Control",
+    "ExperimentError",
+    "RunData",
+    "SimulationError",
+    "algorithms",
+    "plan",
+    "presets",
+    "run",
+    "schema",
+    "version",
+]
+
 class ExperimentError(ValueError):
     """An experiment that cannot be run; one line per error: path, value, remedy."""
 

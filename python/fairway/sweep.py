@@ -265,7 +265,8 @@ class _Crew:
                 while pending:
                     finished, pending = wait(pending, _TICK_S, FIRST_COMPLETED)
                     _raise_fatal(finished)
-                    progress.update(total - len(pending), total, self._fraction(futures))
+                    done = sum(f.done() and not f.exception() for f in futures)
+                    progress.update(done, total, self._fraction(futures))
             except BaseException as error:
                 self._abandon(futures)
                 if isinstance(error, KeyboardInterrupt):
