@@ -3,7 +3,7 @@
 use fairway_cc::{CcError, create};
 use fairway_net::Stream;
 use fairway_tcp::{Config, Endpoint, Flags, Role, Segment, SeqNr};
-use fairway_trace::{FlowBooks, StreamCheck, Violation};
+use fairway_trace::{Allowance, FlowBooks, StreamCheck, Violation};
 use fairway_units::{Duration, NANOS_PER_SEC, Time};
 
 use crate::experiment::{Flow, Source};
@@ -186,11 +186,12 @@ impl Connection {
         }
         let start = segment.payload_offset;
         let end = start + u64::from(segment.payload_bytes);
-        // A retransmission may go one segment beyond the window (RFC 6675 step 4.3), and one
-        // segment may always be in flight.
-        let again = if self.stream.was_sent(end) { u64::from(self.mss) } else { 0 };
-        let allowed = (flight_allowed + again).max(u64::from(self.mss));
-        self.stream.send(start, end, self.source.sender().flight_size(), allowed, now)
+        let allowance = Allowance {
+            flight: flight_allowed,
+            episodes: self.source.counters().reductions,
+            mss: u64::from(self.mss),
+        };
+        self.stream.send(start, end, self.source.sender().flight_size(), allowance, now)
     }
 
     /// The window that the sink offers, as its segments say it.

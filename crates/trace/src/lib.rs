@@ -8,4 +8,4 @@ mod verify;
 
 pub use series::{QueueSeries, Series};
 pub use summary::{FlowSummary, LinkSummary, Metrics, Summary, jain_index};
-pub use verify::{FlowBooks, LinkBooks, StreamCheck, Violation};
+pub use verify::{Allowance, FlowBooks, LinkBooks, StreamCheck, Violation};

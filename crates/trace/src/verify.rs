@@ -103,6 +103,20 @@ pub struct StreamCheck {
     arrived: u64,
     /// What arrived beyond it, start to end.
     beyond: BTreeMap<u64, u64>,
+    /// Episodes of congestion in which a retransmission went beyond the congestion window.
+    exceeded: u64,
+}
+
+/// What a sender's state allows when a segment leaves it.
+#[derive(Clone, Copy, Debug)]
+pub struct Allowance {
+    /// Bytes in flight that the congestion window allows.
+    pub flight: u64,
+    /// Episodes of congestion so far: the first retransmission of each may leave whatever is in
+    /// flight (RFC 6675 step 4.3).
+    pub episodes: u64,
+    /// A full segment: one may always be in flight.
+    pub mss: u64,
 }
 
 impl StreamCheck {
@@ -111,13 +125,7 @@ impl StreamCheck {
         self.allowed_end = self.allowed_end.max(end);
     }
 
-    /// Whether data up to `end` has been sent before.
-    pub fn was_sent(&self, end: u64) -> bool {
-        end <= self.sent_end
-    }
-
-    /// `start`..`end` leaves the sender, with `flight_size` bytes in flight then and
-    /// `flight_allowed` allowed by the congestion window.
+    /// `start`..`end` leaves the sender, with `flight_size` bytes in flight then.
     ///
     /// # Errors
     /// A [`Violation`] if the peer's window or the congestion window did not allow it, or if
@@ -127,7 +135,7 @@ impl StreamCheck {
         start: u64,
         end: u64,
         flight_size: u64,
-        flight_allowed: u64,
+        allowance: Allowance,
         at: Time,
     ) -> Result<(), Violation> {
         if start > self.sent_end {
@@ -142,13 +150,16 @@ impl StreamCheck {
                 format!("data up to {end} was sent, the receiver allows {}", self.allowed_end),
             ));
         }
-        if flight_size > flight_allowed {
-            return Err(Violation::new(
-                at,
-                format!(
-                    "{flight_size} bytes in flight, the congestion window allows {flight_allowed}"
-                ),
-            ));
+        let allowed = allowance.flight.max(allowance.mss);
+        if flight_size > allowed {
+            let retransmission = end <= self.sent_end;
+            if !retransmission || self.exceeded >= allowance.episodes {
+                let what = format!(
+                    "{flight_size} bytes in flight, the congestion window allows {allowed}"
+                );
+                return Err(Violation::new(at, what));
+            }
+            self.exceeded = allowance.episodes;
         }
         self.sent_end = self.sent_end.max(end);
         Ok(())
@@ -210,19 +221,35 @@ mod tests {
         s
     }
 
+    fn flight(flight: u64) -> Allowance {
+        Allowance { flight, episodes: 0, mss: 1000 }
+    }
+
     #[test]
     fn windows_are_held() {
         let mut s = open(3000);
-        assert_eq!(s.send(0, 1000, 1000, 1000, T), Ok(()));
-        assert!(s.send(1000, 2000, 2000, 1999, T).unwrap_err().what.contains("congestion window"));
-        assert!(s.send(2000, 3000, 0, 9, T).unwrap_err().what.contains("nothing from 1000"));
-        assert!(s.send(1000, 3001, 0, 9, T).unwrap_err().what.contains("receiver allows 3000"));
+        assert_eq!(s.send(0, 1000, 1000, flight(0), T), Ok(()));
+        let what = |result: Result<(), Violation>| result.unwrap_err().what;
+        assert!(what(s.send(1000, 2000, 2000, flight(1999), T)).contains("congestion window"));
+        assert!(what(s.send(2000, 3000, 0, flight(9), T)).contains("nothing from 1000"));
+        assert!(what(s.send(1000, 3001, 0, flight(9), T)).contains("receiver allows 3000"));
+    }
+
+    #[test]
+    fn one_retransmission_an_episode_may_exceed_the_window() {
+        let mut s = open(9000);
+        s.send(0, 5000, 5000, flight(5000), T).unwrap();
+        let halved = Allowance { flight: 2500, episodes: 1, mss: 1000 };
+        assert_eq!(s.send(0, 1000, 5000, halved, T), Ok(()));
+        assert!(s.send(1000, 2000, 5000, halved, T).is_err());
+        assert_eq!(s.send(1000, 2000, 5000, Allowance { episodes: 2, ..halved }, T), Ok(()));
+        assert!(s.send(5000, 6000, 5000, Allowance { episodes: 3, ..halved }, T).is_err());
     }
 
     #[test]
     fn delivery_is_the_prefix_that_arrived() {
         let mut s = open(9000);
-        s.send(0, 4000, 0, 0, T).unwrap();
+        s.send(0, 4000, 0, flight(0), T).unwrap();
         s.arrive(1000, 2000, T).unwrap();
         assert_eq!(s.delivered(0, T), Ok(()));
         assert!(s.delivered(2000, T).is_err());
