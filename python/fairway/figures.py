@@ -170,7 +170,14 @@ def over_time(
                 "id:N",
                 title=key.capitalize(),
                 scale=alt.Scale(domain=names),
-                legend=alt.Legend(orient="top", title=None, symbolType="stroke", labelLimit=240)
+                legend=alt.Legend(
+                    orient="top",
+                    title=None,
+                    symbolType="stroke",
+                    labelLimit=240,
+                    columns=alt.Undefined if titles else 1,
+                    rowPadding=alt.Undefined if titles else 0,
+                )
                 if legend and len(names) > 1
                 else None,
             ),

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from fairway.claims import Cell
-from fairway.figures import QUANTITIES, heat_map, metric_over_axis, over_time
+from fairway.figures import QUANTITIES, heat_map, metric_over_axis, over_time, thin
 from fairway.report import FILL, Figure, Section, Table, experiment_section, render, window_sentence
 from fairway.study import Reproduction, cell_columns, cell_row
 
@@ -142,7 +142,11 @@ def _small_multiples(result: Reproduction, figure: Mapping[str, Any]) -> Section
     quantity = QUANTITIES[figure["quantity"]]
     drawn = [outcome for outcome in result.sweep.outcomes if outcome.point.repetition == 0]
     frames = [getattr(outcome.run, quantity.table) for outcome in drawn]
-    tops = [frame[quantity.column].quantile(0.999) or 0.0 for frame in frames]
+    # The axis is for what is drawn: single samples reach far above their neighbours' mean.
+    shown = [
+        thin(frame, quantity.key, quantity.column, _SMALL_POINTS, quantity.keep) for frame in frames
+    ]
+    tops = [float(frame[quantity.column].max() or 0.0) for frame in shown]  # type: ignore[arg-type]
     y_max = max(tops, default=0.0) * quantity.scale
     charts = []
     for outcome, frame in zip(drawn, frames, strict=True):
