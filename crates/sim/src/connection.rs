@@ -37,6 +37,8 @@ pub(crate) struct Connection {
     source_isn: u32,
     sink_window_shift: u8,
     app: Source,
+    /// Whether the application was told to stop writing.
+    stopped: bool,
     mss: u32,
     totals: Totals,
 }
@@ -85,6 +87,7 @@ impl Connection {
             source_isn,
             sink_window_shift: 0,
             app: flow.source,
+            stopped: false,
             mss: stack.mss,
             totals: Totals::default(),
         })
@@ -109,6 +112,9 @@ impl Connection {
     /// A rate-limited application writes its next segment's worth. Returns when it writes again.
     pub(crate) fn write(&mut self, now: Time) -> Option<Time> {
         let Source::Limited { rate, bytes } = self.app else { return None };
+        if self.stopped {
+            return None;
+        }
         let left = bytes.map_or(u64::MAX, |b| b.get() - self.written);
         let piece = u64::from(self.mss).min(left);
         if piece > 0 {
@@ -126,6 +132,7 @@ impl Connection {
 
     /// The application stops writing.
     pub(crate) fn stop(&mut self) {
+        self.stopped = true;
         self.source.stop();
     }
 

@@ -1,0 +1,342 @@
+//! Random experiments: whatever the network, the stack and the algorithm, the laws of the
+//! simulator hold (the verifier checks them as the run goes), and every transfer ends with exactly
+//! its bytes delivered.
+//!
+//! A failing experiment is made smaller as long as it still fails, and printed as a file that
+//! `fairway run` takes. `FAIRWAY_SCENARIOS` sets how many are tried.
+
+use std::fmt::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use fairway_cc::algorithms;
+use fairway_net::Stream;
+use fairway_sim::experiment::from_document;
+use fairway_sim::{Control, run};
+use fairway_tcp::PRESETS;
+
+/// Experiments tried where the environment does not say.
+const SCENARIOS: u64 = 300;
+
+/// Simulated time of each. The slowest, a megabyte or two over 100 kbit/s, or in segments of 200
+/// bytes with a fifth of the round trips broken and timeouts of seconds, needs a few thousand
+/// seconds; a day is for the back-off of the unluckiest. An idle simulation costs nothing.
+const DURATION_S: u64 = 86_400;
+
+/// The largest transfer, in bytes.
+const MAX_TRANSFER: f64 = 1e6;
+
+#[derive(Clone)]
+struct Scenario {
+    seed: u64,
+    rate_bps: u64,
+    delay_us: u64,
+    access: bool,
+    queue: String,
+    /// Probability and direction.
+    loss: Option<(f64, &'static str)>,
+    preset: &'static str,
+    flows: Vec<Flow>,
+}
+
+#[derive(Clone)]
+struct Flow {
+    cc: &'static str,
+    variant: &'static str,
+    start_ms: u64,
+    stop_ms: Option<u64>,
+    bytes: Option<u64>,
+    app_rate_bps: Option<u64>,
+    /// Switches that differ from the preset, as lines of the file.
+    switches: Vec<String>,
+}
+
+#[test]
+fn laws_hold_and_every_transfer_completes() {
+    let count = match std::env::var("FAIRWAY_SCENARIOS") {
+        Ok(text) => text.parse().expect("FAIRWAY_SCENARIOS: expected a number, such as 1000"),
+        Err(_) => SCENARIOS,
+    };
+    let next = AtomicU64::new(0);
+    let failure = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..2)
+            .map(|_| {
+                scope.spawn(|| {
+                    loop {
+                        let number = next.fetch_add(1, Ordering::Relaxed);
+                        if number >= count {
+                            return None;
+                        }
+                        let scenario = draw(number);
+                        if let Err(why) = check(&scenario) {
+                            next.store(count, Ordering::Relaxed);
+                            return Some((number, scenario, why));
+                        }
+                    }
+                })
+            })
+            .collect();
+        workers.into_iter().find_map(|worker| worker.join().unwrap())
+    });
+    if let Some((number, scenario, why)) = failure {
+        let (smaller, still) = shrink(scenario, why);
+        panic!("scenario {number}: {still}\n\n{}", smaller.to_toml());
+    }
+}
+
+/// Runs a scenario; the error says what went wrong.
+fn check(scenario: &Scenario) -> Result<(), String> {
+    let text = scenario.to_toml();
+    let document: serde_json::Value = toml::from_str(&text).map_err(|e| e.to_string())?;
+    let experiment = from_document(&document).map_err(|e| e.to_string())?;
+    let result = catch_unwind(AssertUnwindSafe(|| run(&experiment, &Control::default())));
+    let run = match result {
+        Ok(result) => result.map_err(|e| e.to_string())?,
+        Err(panic) => {
+            let formatted = panic.downcast_ref::<String>().map(String::as_str);
+            let text = formatted.or_else(|| panic.downcast_ref::<&str>().copied());
+            return Err(format!("panicked: {}", text.unwrap_or("without a message")));
+        }
+    };
+    for (flow, summary) in scenario.flows.iter().zip(&run.summary.flows) {
+        let id = &summary.id;
+        if summary.fct_s.is_none() {
+            return Err(format!("{id} did not complete: {summary:?}"));
+        }
+        // The measuring window is the whole run.
+        let delivered = (summary.goodput_bps * DURATION_S as f64 / 8.0).round() as u64;
+        match flow.bytes {
+            Some(bytes) if flow.stop_ms.is_none() && delivered != bytes => {
+                return Err(format!("{id} delivered {delivered} of {bytes} bytes"));
+            }
+            Some(bytes) if delivered > bytes => {
+                return Err(format!("{id} delivered {delivered} bytes, more than {bytes}"));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// A number spread evenly over the orders of magnitude between `low` and `high`.
+fn log_uniform(random: &mut Stream, low: f64, high: f64) -> f64 {
+    libm::exp(libm::log(low) + random.unit() * (libm::log(high) - libm::log(low)))
+}
+
+fn chance(random: &mut Stream, probability: f64) -> bool {
+    random.unit() < probability
+}
+
+fn pick<T: Copy>(random: &mut Stream, from: &[T]) -> T {
+    from[random.below(from.len() as u64) as usize]
+}
+
+fn draw(number: u64) -> Scenario {
+    let r = &mut Stream::new(number, "scenario");
+    let rate_bps = log_uniform(r, 1e5, 1e9) as u64;
+    let delay_us = log_uniform(r, 100.0, 150_000.0) as u64;
+    let bdp_packets = rate_bps as f64 * 2.0 * delay_us as f64 / 1e6 / 8.0 / 1500.0;
+    let packets = log_uniform(r, 2.0, (2.0 * bdp_packets).max(3.0)) as u64;
+    let queue = if chance(r, 0.3) {
+        let min = 5 + r.below(20);
+        format!(
+            r#"{{ kind = "red", limit = "{} packets", min_threshold = "{min} packets", max_threshold = "{} packets", gentle = {}, ecn = {} }}"#,
+            4 * min + packets,
+            3 * min,
+            chance(r, 0.5),
+            chance(r, 0.5),
+        )
+    } else {
+        format!(r#"{{ kind = "droptail", limit = "{packets} packets" }}"#)
+    };
+    let loss = chance(r, 0.7).then(|| {
+        (log_uniform(r, 1e-4, 0.1), pick(r, &["forward", "reverse", "both"]))
+    });
+    let flows = 1 + r.below(8);
+    Scenario {
+        seed: number,
+        rate_bps,
+        delay_us,
+        access: chance(r, 0.3),
+        queue,
+        loss,
+        preset: pick(r, PRESETS).name,
+        flows: (0..flows).map(|_| draw_flow(r, rate_bps)).collect(),
+    }
+}
+
+fn draw_flow(r: &mut Stream, rate_bps: u64) -> Flow {
+    let algorithm = pick(r, algorithms());
+    let start_ms = r.below(2_000);
+    let mut flow = Flow {
+        cc: algorithm.name,
+        variant: pick(r, algorithm.variants).name(),
+        start_ms,
+        stop_ms: None,
+        bytes: Some(log_uniform(r, 1.0, MAX_TRANSFER) as u64),
+        app_rate_bps: None,
+        switches: draw_switches(r),
+    };
+    if chance(r, 0.2) {
+        // From far below the link's rate to above it, and never longer than an hour.
+        let slowest = (flow.bytes.unwrap_or(1) as f64 * 8.0 / 3_600.0).max(1.0);
+        flow.app_rate_bps = Some(log_uniform(r, slowest.max(1e4), 2e9) as u64);
+    }
+    if chance(r, 0.2) {
+        // Stops in the middle, or before it has begun; an endless source must be bounded.
+        let longest = (MAX_TRANSFER * 8.0 / rate_bps as f64 * 1e3).clamp(2.0, 20_000.0);
+        flow.stop_ms = Some(start_ms + log_uniform(r, 1.0, longest) as u64);
+        if chance(r, 0.7) {
+            flow.bytes = None;
+        }
+    }
+    flow
+}
+
+fn draw_switches(r: &mut Stream) -> Vec<String> {
+    let mss = pick(r, &[200u64, 536, 1000, 1460, 8960]);
+    let initial_window = 1 + r.below(20);
+    let buffer = log_uniform(r, mss as f64, 4e6) as u64;
+    let delay_ms = 1 + r.below(400);
+    let possible = [
+        format!("mss = \"{mss} bytes\""),
+        format!("initial_window = \"{initial_window} segments\""),
+        format!("receive_buffer = \"{} bytes\"", buffer.max(8960)),
+        format!("send_buffer = \"{} bytes\"", (buffer / 2).max(8960)),
+        "sack = false".to_owned(),
+        "timestamps = false".to_owned(),
+        "timestamps = true".to_owned(),
+        "window_scaling = false".to_owned(),
+        "delayed_ack = false".to_owned(),
+        format!("delayed_ack = \"{delay_ms} ms\""),
+        "limited_transmit = false".to_owned(),
+        "recovery = \"rfc\"".to_owned(),
+        "recovery = \"tcp-linux\"".to_owned(),
+        "grow_on_exit = true".to_owned(),
+        "grow_on_exit = false".to_owned(),
+        "rto_restart_on_every_ack = true".to_owned(),
+        "rto_min = \"10 ms\"".to_owned(),
+        "ecn = true".to_owned(),
+        "window_divisor = 4".to_owned(),
+        "max_burst = \"1 segments\"".to_owned(),
+        "max_burst = \"3 segments\"".to_owned(),
+        "send_jitter = \"1 ms\"".to_owned(),
+        "slow_start = \"limited\"".to_owned(),
+        "slow_start = \"hystart\"".to_owned(),
+        "slow_start_after_idle = true".to_owned(),
+        "initial_ssthresh = \"2 segments\"".to_owned(),
+        "reordering = \"1 segments\"".to_owned(),
+        "reordering = \"6 segments\"".to_owned(),
+    ];
+    let key = |line: &str| line.split(' ').next().map(str::to_owned);
+    let mut chosen: Vec<String> = Vec::new();
+    for line in possible {
+        if chance(r, 0.15) && chosen.iter().all(|other| key(other) != key(&line)) {
+            chosen.push(line);
+        }
+    }
+    if !chosen.contains(&"sack = false".to_owned()) && chance(r, 0.15) {
+        chosen.push("sack = true".to_owned());
+        chosen.push(format!("fack = {}", chance(r, 0.5)));
+    }
+    chosen
+}
+
+impl Scenario {
+    fn to_toml(&self) -> String {
+        let mut text = format!(
+            "title    = \"Random experiment {}\"\n\
+             duration = \"{DURATION_S} s\"\n\
+             seed     = {}\n\n\
+             [stack]\n\
+             preset = \"{}\"\n\n\
+             [topology]\n\
+             kind = \"dumbbell\"\n\n\
+             [topology.bottleneck]\n\
+             rate  = \"{} bit/s\"\n\
+             delay = \"{} us\"\n\
+             queue = {}\n",
+            self.seed, self.seed, self.preset, self.rate_bps, self.delay_us, self.queue
+        );
+        if let Some((probability, direction)) = self.loss {
+            let _ = writeln!(
+                text,
+                "loss  = {{ probability = {probability:.6}, direction = \"{direction}\" }}"
+            );
+        }
+        if self.access {
+            let _ = write!(
+                text,
+                "\n[topology.access]\nrate  = \"{} bit/s\"\ndelay = \"1 ms\"\n",
+                self.rate_bps * 2
+            );
+        }
+        for flow in &self.flows {
+            let _ = write!(
+                text,
+                "\n[[flow]]\ncc         = \"{}\"\ncc_variant = \"{}\"\nstart      = \"{} ms\"\n",
+                flow.cc, flow.variant, flow.start_ms
+            );
+            if let Some(stop) = flow.stop_ms {
+                let _ = writeln!(text, "stop       = \"{stop} ms\"");
+            }
+            if let Some(bytes) = flow.bytes {
+                let _ = writeln!(text, "bytes      = \"{bytes} bytes\"");
+            }
+            if let Some(rate) = flow.app_rate_bps {
+                let _ = writeln!(text, "app_rate   = \"{rate} bit/s\"");
+            }
+            for switch in &flow.switches {
+                let _ = writeln!(text, "{switch}");
+            }
+        }
+        let _ = writeln!(text, "\n[measure]\nsample = \"{} s\"", DURATION_S / 10);
+        text
+    }
+
+    /// Scenarios that are a little smaller.
+    fn smaller(&self) -> Vec<Scenario> {
+        let mut all = Vec::new();
+        let mut changed = |change: &dyn Fn(&mut Scenario)| {
+            let mut scenario = self.clone();
+            change(&mut scenario);
+            if scenario.to_toml() != self.to_toml() {
+                all.push(scenario);
+            }
+        };
+        for i in 0..self.flows.len() {
+            if self.flows.len() > 1 {
+                changed(&|s| drop(s.flows.remove(i)));
+            }
+            changed(&|s| s.flows[i].start_ms = 0);
+            changed(&|s| s.flows[i].stop_ms = s.flows[i].stop_ms.filter(|_| s.flows[i].bytes.is_none()));
+            changed(&|s| s.flows[i].app_rate_bps = None);
+            changed(&|s| s.flows[i].bytes = s.flows[i].bytes.map(|bytes| bytes.div_ceil(2)));
+            changed(&|s| s.flows[i].bytes = s.flows[i].bytes.map(|bytes| bytes - bytes / 8));
+            for switch in 0..self.flows[i].switches.len() {
+                changed(&|s| drop(s.flows[i].switches.remove(switch)));
+            }
+        }
+        changed(&|s| s.access = false);
+        changed(&|s| s.loss = None);
+        changed(&|s| s.loss = s.loss.map(|(p, _)| (p, "forward")));
+        changed(&|s| s.queue = r#"{ limit = "1000 packets" }"#.to_owned());
+        all
+    }
+}
+
+/// The smallest scenario found that still fails, whatever the reason, and why it fails.
+fn shrink(mut scenario: Scenario, mut why: String) -> (Scenario, String) {
+    // Panics of the candidates are not news.
+    std::panic::set_hook(Box::new(|_| {}));
+    'smaller: loop {
+        for candidate in scenario.smaller() {
+            if let Err(reason) = check(&candidate) {
+                (scenario, why) = (candidate, reason);
+                continue 'smaller;
+            }
+        }
+        let _ = std::panic::take_hook();
+        return (scenario, why);
+    }
+}
