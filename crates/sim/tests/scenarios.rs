@@ -58,6 +58,8 @@ fn laws_hold_and_every_transfer_completes() {
         Err(_) => SCENARIOS,
     };
     let next = AtomicU64::new(0);
+    let connections = AtomicU64::new(0);
+    let given_up = AtomicU64::new(0);
     let failure = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..2)
             .map(|_| {
@@ -68,9 +70,16 @@ fn laws_hold_and_every_transfer_completes() {
                             return None;
                         }
                         let scenario = draw(number);
-                        if let Err(why) = check(&scenario) {
-                            next.store(count, Ordering::Relaxed);
-                            return Some((number, scenario, why));
+                        match check(&scenario) {
+                            Ok(failed_handshakes) => {
+                                connections
+                                    .fetch_add(scenario.flows.len() as u64, Ordering::Relaxed);
+                                given_up.fetch_add(failed_handshakes, Ordering::Relaxed);
+                            }
+                            Err(why) => {
+                                next.store(count, Ordering::Relaxed);
+                                return Some((number, scenario, why));
+                            }
                         }
                     }
                 })
@@ -82,10 +91,15 @@ fn laws_hold_and_every_transfer_completes() {
         let (smaller, still) = shrink(scenario, why);
         panic!("scenario {number}: {still}\n\n{}", smaller.to_toml());
     }
+    // Seven SYNs in a row are lost to 10 % of loss each way with probability 0.19⁷ = 9·10⁻⁶; most
+    // of those that give up found a full queue of two packets seven times.
+    let (connections, given_up) = (connections.into_inner(), given_up.into_inner());
+    assert!(given_up <= connections / 1_000, "{given_up} of {connections} handshakes failed");
 }
 
-/// Runs a scenario; the error says what went wrong.
-fn check(scenario: &Scenario) -> Result<(), String> {
+/// Runs a scenario. Gives the connections that gave up because no SYN was answered; the error says
+/// what went wrong.
+fn check(scenario: &Scenario) -> Result<u64, String> {
     let text = scenario.to_toml();
     let document: serde_json::Value = toml::from_str(&text).map_err(|e| e.to_string())?;
     let experiment = from_document(&document).map_err(|e| e.to_string())?;
@@ -98,8 +112,13 @@ fn check(scenario: &Scenario) -> Result<(), String> {
             return Err(format!("panicked: {}", text.unwrap_or("without a message")));
         }
     };
+    let mut given_up = 0;
     for (flow, summary) in scenario.flows.iter().zip(&run.summary.flows) {
         let id = &summary.id;
+        if summary.sent_segments == 0 {
+            given_up += 1;
+            continue;
+        }
         if summary.fct_s.is_none() {
             return Err(format!("{id} did not complete: {summary:?}"));
         }
@@ -115,7 +134,7 @@ fn check(scenario: &Scenario) -> Result<(), String> {
             _ => {}
         }
     }
-    Ok(())
+    Ok(given_up)
 }
 
 /// A number spread evenly over the orders of magnitude between `low` and `high`.
@@ -149,9 +168,8 @@ fn draw(number: u64) -> Scenario {
     } else {
         format!(r#"{{ kind = "droptail", limit = "{packets} packets" }}"#)
     };
-    let loss = chance(r, 0.7).then(|| {
-        (log_uniform(r, 1e-4, 0.1), pick(r, &["forward", "reverse", "both"]))
-    });
+    let loss = chance(r, 0.7)
+        .then(|| (log_uniform(r, 1e-4, 0.1), pick(r, &["forward", "reverse", "both"])));
     let flows = 1 + r.below(8);
     Scenario {
         seed: number,
@@ -309,7 +327,9 @@ impl Scenario {
                 changed(&|s| drop(s.flows.remove(i)));
             }
             changed(&|s| s.flows[i].start_ms = 0);
-            changed(&|s| s.flows[i].stop_ms = s.flows[i].stop_ms.filter(|_| s.flows[i].bytes.is_none()));
+            changed(&|s| {
+                s.flows[i].stop_ms = s.flows[i].stop_ms.filter(|_| s.flows[i].bytes.is_none())
+            });
             changed(&|s| s.flows[i].app_rate_bps = None);
             changed(&|s| s.flows[i].bytes = s.flows[i].bytes.map(|bytes| bytes.div_ceil(2)));
             changed(&|s| s.flows[i].bytes = s.flows[i].bytes.map(|bytes| bytes - bytes / 8));

@@ -91,7 +91,7 @@ pub struct Scoreboard {
     sacked: RangeSet,
     /// Segments that duplicate acknowledgements say have left, on connections without SACK.
     duplicates: u64,
-    /// Bytes believed to be in the network (RFC 6675 pipe).
+    /// Bytes believed to be in the network (RFC 6675 pipe), `duplicates` not taken off.
     pipe: u64,
     /// Absolute index from which segments have not been examined for loss yet.
     examined: u64,
@@ -139,7 +139,8 @@ impl Scoreboard {
 
     /// Bytes believed to be in the network.
     pub fn pipe(&self) -> u64 {
-        self.pipe
+        // Which segments the duplicates stand for is not known; a short one counts as full.
+        self.pipe.saturating_sub(self.duplicates * self.mss)
     }
 
     /// Whether anything above `una` is known to have arrived.
@@ -205,11 +206,11 @@ impl Scoreboard {
         if self.duplicates > 0 {
             // The hole's own segment was never counted as a duplicate (Linux
             // `tcp_remove_reno_sacks`).
-            let arrived_before = self.duplicates.min(segments - u64::from(segments > 0));
-            self.duplicates -= arrived_before;
-            self.pipe += arrived_before * self.mss;
+            self.duplicates = self.duplicates.saturating_sub(segments - u64::from(segments > 0));
+            // The first that is outstanding now has not arrived, or nothing is outstanding.
+            self.duplicates = self.duplicates.min((self.sent.len() as u64).saturating_sub(1));
         }
-        self.pipe = self.pipe.saturating_sub(left_pipe);
+        self.pipe -= left_pipe;
     }
 
     /// The receiver holds `block`, above `una`.
@@ -227,7 +228,6 @@ impl Scoreboard {
     pub fn duplicate(&mut self) {
         if self.duplicates + 1 < self.sent.len() as u64 {
             self.duplicates += 1;
-            self.pipe = self.pipe.saturating_sub(self.mss);
         }
     }
 
@@ -407,7 +407,7 @@ impl Scoreboard {
             return false;
         }
         entry.state |= LOST;
-        self.pipe = self.pipe.saturating_sub(len);
+        self.pipe -= len;
         self.examined = self.examined.max(index + 1);
         true
     }
