@@ -289,12 +289,16 @@ impl Endpoint {
     }
 
     fn retry_handshake(&mut self, now: Time) {
-        if self.handshake_tries > MAX_SYN_RETRIES {
-            self.state = State::Failed;
-            self.handshake_deadline = Time::NEVER;
-        } else {
+        if self.handshake_tries <= MAX_SYN_RETRIES {
             self.handshake_due = true;
             self.handshake_deadline = now;
+            return;
+        }
+        self.handshake_deadline = Time::NEVER;
+        // The passive end only falls silent: there is no reset here to tell a peer that is
+        // established already, and whatever it sends next still completes the handshake.
+        if self.role == Role::Active {
+            self.state = State::Failed;
         }
     }
 
@@ -367,8 +371,9 @@ impl Endpoint {
         self.handshake_tries += 1;
         self.handshake_sent_at = now;
         // RFC 6298 section 2.1 and rule 5.5: the initial timeout, doubled each time.
-        let wait = self.stack.rto.initial.saturating_mul(1 << (self.handshake_tries - 1).min(16));
-        self.handshake_deadline = now + wait;
+        let rto = &self.stack.rto;
+        let wait = rto.initial.saturating_mul(1 << (self.handshake_tries - 1).min(16));
+        self.handshake_deadline = now + wait.min(rto.max);
         let answer = self.role == Role::Passive;
         let scale = self.stack.window_scaling && (!answer || self.window_shift > 0);
         let ask_ecn = Flags::ECE.with_if(!answer, Flags::CWR);
