@@ -7,21 +7,19 @@ const SUB_BITS: u32 = 5;
 const BINS: usize = 64 * (1 << SUB_BITS);
 
 /// Counts of durations in bins that grow with the duration.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Histogram {
-    counts: Box<[u64]>,
+    /// Empty until the first value: most links are never asked.
+    counts: Vec<u64>,
     total: u64,
-}
-
-impl Default for Histogram {
-    fn default() -> Self {
-        Histogram { counts: vec![0; BINS].into_boxed_slice(), total: 0 }
-    }
 }
 
 impl Histogram {
     /// Count one duration.
     pub fn record(&mut self, value: Duration) {
+        if self.counts.is_empty() {
+            self.counts.resize(BINS, 0);
+        }
         self.counts[bin(value.as_nanos())] += 1;
         self.total += 1;
     }

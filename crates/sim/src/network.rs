@@ -29,8 +29,7 @@ impl Network {
         let mut builder = Builder {
             experiment,
             window: Window { from: measure.from, to: measure.to },
-            links: Vec::new(),
-            names: Vec::new(),
+            specs: Vec::new(),
         };
         let hosts = experiment.flows.iter().map(|f| f.host + 1).max().unwrap_or(0);
         match &experiment.topology.shape {
@@ -85,8 +84,8 @@ impl Network {
 struct Builder<'a> {
     experiment: &'a Experiment,
     window: Window,
-    links: Vec<Link<Parcel>>,
-    names: Vec<String>,
+    /// Configuration and name of each link direction.
+    specs: Vec<(LinkConfig, String)>,
 }
 
 impl Builder<'_> {
@@ -111,15 +110,55 @@ impl Builder<'_> {
             queue: queue_config(spec),
             loss_probability,
             watched,
+            express: false,
         };
-        self.links.push(Link::new(&config, self.window, self.experiment.seed, &name));
-        self.names.push(name);
-        (self.links.len() - 1) as u32
+        self.specs.push((config, name));
+        (self.specs.len() - 1) as u32
     }
 
-    fn finish(self, ways: Vec<u32>, hops: usize, reported: Vec<u32>) -> Network {
-        Network { links: self.links, names: self.names, reported, ways, hops }
+    fn finish(mut self, ways: Vec<u32>, hops: usize, reported: Vec<u32>) -> Network {
+        let express = express_links(&ways, hops, self.specs.len());
+        for ((config, _), express) in self.specs.iter_mut().zip(express) {
+            config.express = express;
+        }
+        let seed = self.experiment.seed;
+        let links =
+            self.specs.iter().map(|(config, name)| Link::new(config, self.window, seed, name));
+        let links = links.collect();
+        let names = self.specs.into_iter().map(|(_, name)| name).collect();
+        Network { links, names, reported, ways, hops }
     }
+}
+
+/// Which links can be express: all their packets go on to links that nothing else feeds, no host
+/// and no other link. `ways` holds `hops` links for each direction of each connection.
+fn express_links(ways: &[u32], hops: usize, links: usize) -> Vec<bool> {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Feeder {
+        Nobody,
+        Link(u32),
+        Several,
+    }
+    let mut feeders = vec![Feeder::Nobody; links];
+    for way in ways.chunks(hops) {
+        feeders[way[0] as usize] = Feeder::Several;
+        for pair in way.windows(2) {
+            let feeder = &mut feeders[pair[1] as usize];
+            *feeder = match *feeder {
+                Feeder::Nobody => Feeder::Link(pair[0]),
+                Feeder::Link(link) if link == pair[0] => Feeder::Link(link),
+                Feeder::Link(_) | Feeder::Several => Feeder::Several,
+            };
+        }
+    }
+    let mut express = vec![true; links];
+    for way in ways.chunks(hops) {
+        for pair in way.windows(2) {
+            express[pair[0] as usize] &= feeders[pair[1] as usize] == Feeder::Link(pair[0]);
+        }
+        express[way[hops - 1] as usize] = false;
+    }
+    express
 }
 
 fn queue_config(spec: &LinkSpec) -> QueueConfig {
@@ -153,5 +192,29 @@ fn net_limit(limit: Limit) -> NetLimit {
         Limit::Unlimited => NetLimit::Unlimited,
         Limit::Packets(packets) => NetLimit::Packets(packets),
         Limit::Bytes(bytes) => NetLimit::Bytes(bytes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dumbbell_passes_its_bottleneck_at_once() {
+        // Links 0, 1 shared; 2, 3 of source 0; 4, 5 of sink 0; 6, 7 of source 1; 8, 9 of sink 1.
+        let ways = [2, 0, 4, 5, 1, 3, 6, 0, 8, 9, 1, 7];
+        let expected = [true, true, false, false, false, false, false, false, false, false];
+        assert_eq!(express_links(&ways, 3, 10), expected);
+    }
+
+    #[test]
+    fn a_chain_is_passed_at_once_but_for_its_ends() {
+        let ways = [0, 2, 4, 5, 3, 1].repeat(2);
+        assert_eq!(express_links(&ways, 3, 6), [true, false, true, true, false, true]);
+    }
+
+    #[test]
+    fn one_shared_link_is_an_end() {
+        assert_eq!(express_links(&[0, 1, 0, 1], 1, 2), [false, false]);
     }
 }

@@ -67,17 +67,17 @@ impl Parcels {
         parcel
     }
 
-    /// A segment has arrived.
-    pub(crate) fn arrive(&mut self, parcel: Parcel) -> Segment {
-        self.free.push(parcel.slot);
-        let mut segment = self.segments[parcel.slot as usize];
+    /// The segment of a parcel that has arrived, with the mark it may have met. Its place is
+    /// free again after [`Self::discard`].
+    pub(crate) fn open(&mut self, parcel: Parcel) -> &Segment {
+        let segment = &mut self.segments[parcel.slot as usize];
         if parcel.ecn == Ecn::Marked {
             segment.flags = segment.flags.with(Flags::CE);
         }
         segment
     }
 
-    /// A segment was dropped or lost.
+    /// A segment was delivered, dropped or lost.
     pub(crate) fn discard(&mut self, parcel: Parcel) {
         self.free.push(parcel.slot);
     }

@@ -1,6 +1,6 @@
 //! One run: events in order, until the experiment's time is over.
 
-use fairway_net::{Offer, Packet, Received};
+use fairway_net::{Offer, Packet};
 use fairway_tcp::Endpoint;
 use fairway_trace::{FlowBooks, LinkBooks, QueueSeries, Series, Summary, Violation};
 use fairway_units::{Duration, Time};
@@ -184,30 +184,35 @@ impl<'a> Simulation<'a> {
             Some(at) => self.events.repeat(at),
             None => self.events.pop(),
         }
-        match received {
-            Some(Received::Packet(mut parcel)) => {
-                parcel.hop += 1;
-                match self.network.link(parcel.connection, parcel.forward, parcel.hop) {
-                    Some(next) => {
-                        self.offer(next, parcel, self.now);
-                        Ok(())
-                    }
-                    None => self.deliver(parcel),
-                }
-            }
-            Some(Received::Lost(parcel)) => {
-                self.books_of_missing(parcel).lost += 1;
-                Ok(())
-            }
-            None => Err(Violation::new(self.now, "a link had an event but no packet")),
+        let Some(mut parcel) = received else {
+            return Err(Violation::new(self.now, "a link had an event but no packet"));
+        };
+        parcel.hop += 1;
+        match self.network.link(parcel.connection, parcel.forward, parcel.hop) {
+            Some(next) => self.offer(next, parcel, self.now),
+            None => self.deliver(parcel),
         }
     }
 
-    fn offer(&mut self, index: u32, parcel: Parcel, at: Time) {
-        match self.network.links[index as usize].offer(parcel, at) {
-            Offer::First(arrival) => self.events.push(arrival, Component::Link(index)),
-            Offer::Behind => {}
-            Offer::Dropped => self.books_of_missing(parcel).dropped += 1,
+    /// Give a packet to a link, and to the next one if it is through at once.
+    fn offer(&mut self, mut index: u32, mut parcel: Parcel, mut at: Time) -> Result<(), Violation> {
+        loop {
+            match self.network.links[index as usize].offer(&mut parcel, at) {
+                Offer::First(arrival) => self.events.push(arrival, Component::Link(index)),
+                Offer::Behind => {}
+                Offer::Dropped => self.books_of_missing(parcel).dropped += 1,
+                Offer::Lost => self.books_of_missing(parcel).lost += 1,
+                Offer::Through(arrival) => {
+                    parcel.hop += 1;
+                    at = arrival;
+                    match self.network.link(parcel.connection, parcel.forward, parcel.hop) {
+                        Some(next) => index = next,
+                        None => return Err(Violation::new(at, "an express link led nowhere")),
+                    }
+                    continue;
+                }
+            }
+            return Ok(());
         }
     }
 
@@ -220,9 +225,10 @@ impl<'a> Simulation<'a> {
     }
 
     fn deliver(&mut self, parcel: Parcel) -> Result<(), Violation> {
-        let segment = self.parcels.arrive(parcel);
+        let segment = self.parcels.open(parcel);
         let connection = &mut self.connections[parcel.connection as usize];
-        connection.deliver(&segment, parcel.wire_bytes(), self.now)?;
+        connection.deliver(segment, parcel.wire_bytes(), self.now)?;
+        self.parcels.discard(parcel);
         self.pump(parcel.connection, !parcel.forward)
     }
 
@@ -263,7 +269,7 @@ impl<'a> Simulation<'a> {
                 Some(link) => {
                     let at = self.departure(link, delay);
                     let parcel = self.parcels.send(segment);
-                    self.offer(link, parcel, at);
+                    self.offer(link, parcel, at)?;
                 }
                 None => return Err(Violation::new(self.now, "a connection has no link")),
             }

@@ -62,9 +62,9 @@ impl Sampler {
             q.backlog_bytes.push(bytes as f64);
             q.drops.push(stats.dropped);
             q.losses.push(stats.lost);
-            let delivered = stats.delivered_bytes;
-            q.throughput_bps.push((delivered - self.link_bytes[i]) as f64 * 8.0 / period_s);
-            self.link_bytes[i] = delivered;
+            let transmitted = stats.transmitted_bytes;
+            q.throughput_bps.push((transmitted - self.link_bytes[i]) as f64 * 8.0 / period_s);
+            self.link_bytes[i] = transmitted;
         }
     }
 

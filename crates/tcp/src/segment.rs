@@ -65,8 +65,9 @@ pub struct SackBlock {
     pub right: SeqNr,
 }
 
-/// A segment.
+/// A segment. Selective acknowledgements, which are rare, come last in memory.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
 pub struct Segment {
     /// When it was handed to the network, for one-way delay.
     pub sent_at: Time,

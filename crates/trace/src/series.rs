@@ -34,6 +34,6 @@ pub struct QueueSeries {
     pub drops: Vec<u64>,
     /// Packets lost on the wire since the start.
     pub losses: Vec<u64>,
-    /// Bits delivered since the sample before, framing included, in bit/s.
+    /// Bits transmitted since the sample before, framing included, in bit/s.
     pub throughput_bps: Vec<f64>,
 }
