@@ -16,15 +16,15 @@ use fairway_sim::{Control, run};
 use fairway_tcp::PRESETS;
 
 /// Experiments tried where the environment does not say.
-const SCENARIOS: u64 = 300;
+const SCENARIOS: u64 = 5_000;
 
-/// Simulated time of each. The slowest, a megabyte or two over 100 kbit/s, or in segments of 200
+/// Simulated time of each. The slowest, eight times ten megabytes over 100 kbit/s, or in segments of 200
 /// bytes with a fifth of the round trips broken and timeouts of seconds, needs a few thousand
 /// seconds; a day is for the back-off of the unluckiest. An idle simulation costs nothing.
 const DURATION_S: u64 = 86_400;
 
 /// The largest transfer, in bytes.
-const MAX_TRANSFER: f64 = 1e6;
+const MAX_TRANSFER: f64 = 1e7;
 
 #[derive(Clone)]
 struct Scenario {

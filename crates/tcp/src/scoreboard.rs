@@ -176,6 +176,7 @@ impl Scoreboard {
         news.acked += ack - self.una;
         let mut segments = 0;
         let mut left_pipe = 0;
+        let mut filled_hole = false;
         while let Some(&front) = self.sent.front() {
             let len = front.end.min(ack) - self.una;
             if len == 0 {
@@ -190,6 +191,7 @@ impl Scoreboard {
             if front.end > ack {
                 break;
             }
+            filled_hole |= front.is(EVER_RETRANSMITTED);
             if !front.is(SACKED) {
                 news.saw(front);
                 self.acked_retransmission = self.acked_retransmission.max(front.retransmission);
@@ -197,6 +199,12 @@ impl Scoreboard {
             self.sent.pop_front();
             self.first += 1;
             segments += 1;
+        }
+        if filled_hole {
+            // What stood behind the hole may have arrived long before (Linux 6.1
+            // `tcp_clean_rtx_queue`, FLAG_RETRANS_DATA_ACKED).
+            news.earliest_sent = None;
+            news.latest_sent = None;
         }
         self.examined = self.examined.max(self.first);
         self.next_lost = self.next_lost.max(self.first);
