@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use fairway_units::{Duration, Rate, Time};
 
 use crate::queue::{Admission, Backlog, Queue, QueueConfig};
-use crate::{Histogram, Packet, Serialiser, Stream};
+use crate::{Histogram, Limit, Packet, Serialiser, Stream};
 
 /// A link's properties.
 #[derive(Clone, Debug)]
@@ -64,7 +64,7 @@ pub struct LinkStats {
     pub dropped: u64,
     /// Packets lost on the wire, counted when they enter the link.
     pub lost: u64,
-    /// Bytes whose transmission has begun, framing included.
+    /// Bytes whose transmission has begun, framing included, on watched links.
     pub transmitted_bytes: u64,
     /// Packets dropped in the window.
     pub window_dropped: u64,
@@ -119,6 +119,8 @@ pub struct Link<P> {
     loss_stream: Stream,
     watched: bool,
     express: bool,
+    /// Nothing is ever dropped, marked or lost, and nobody asks about the queue.
+    plain: bool,
     window: Window,
     waiting: VecDeque<Waiting>,
     waiting_bytes: u64,
@@ -142,6 +144,9 @@ impl<P: Packet + Copy> Link<P> {
             loss_stream: Stream::new(seed, &format!("{name}/loss")),
             watched: config.watched,
             express: config.express,
+            plain: !config.watched
+                && config.loss_probability == 0.0
+                && config.queue == QueueConfig::DropTail { limit: Limit::Unlimited },
             window,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
@@ -155,6 +160,9 @@ impl<P: Packet + Copy> Link<P> {
     /// Offer `packet` at time `at`, which is never earlier than the offer before. The packet may
     /// get a congestion mark.
     pub fn offer(&mut self, packet: &mut P, at: Time) -> Offer {
+        if self.plain {
+            return self.offer_plainly(*packet, at);
+        }
         self.advance(at);
         self.stats.offered += 1;
         let bytes = packet.wire_bytes() + self.frame_overhead;
@@ -206,7 +214,8 @@ impl<P: Packet + Copy> Link<P> {
         Some(next.packet)
     }
 
-    /// Packets and bytes waiting at `now`, the one in transmission not counted.
+    /// Packets and bytes waiting at `now`, the one in transmission not counted. Meaningful on
+    /// watched links.
     pub fn backlog(&mut self, now: Time) -> (u64, u64) {
         self.advance(now);
         (self.waiting.len() as u64, self.waiting_bytes)
@@ -220,6 +229,14 @@ impl<P: Packet + Copy> Link<P> {
     /// Packets inside, which have not arrived at the far end.
     pub fn packets_inside(&self) -> impl Iterator<Item = &P> {
         self.on_its_way.iter().map(|entry| &entry.packet)
+    }
+
+    /// What is left of an offer where no queue has to be kept.
+    fn offer_plainly(&mut self, packet: P, at: Time) -> Offer {
+        self.stats.offered += 1;
+        let bytes = packet.wire_bytes() + self.frame_overhead;
+        self.free_at = self.free_at.max(at) + self.serialiser.transmit(bytes);
+        self.carry(packet)
     }
 
     /// Send on the packet whose transmission ends at `free_at`.
@@ -265,7 +282,6 @@ impl<P: Packet + Copy> Link<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Limit;
 
     #[derive(Clone, Copy, Debug, PartialEq)]
     struct Sized(u32);

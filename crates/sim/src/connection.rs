@@ -181,11 +181,10 @@ impl Connection {
         Ok(())
     }
 
-    /// A segment leaves the source: `flight_allowed` is what the window allowed before it left.
+    /// A segment has left the source.
     pub(crate) fn check_departure(
         &mut self,
         segment: &Segment,
-        flight_allowed: u64,
         now: Time,
     ) -> Result<(), Violation> {
         if segment.payload_bytes == 0 {
@@ -194,7 +193,7 @@ impl Connection {
         let start = segment.payload_offset;
         let end = start + u64::from(segment.payload_bytes);
         let allowance = Allowance {
-            flight: flight_allowed,
+            flight: self.source.sender().flight_allowance(),
             episodes: self.source.counters().reductions,
             mss: u64::from(self.mss),
         };

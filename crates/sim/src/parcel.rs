@@ -6,7 +6,7 @@ use fairway_tcp::{Flags, Segment};
 /// What a link needs to know of a segment, and where the segment is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parcel {
-    slot: u32,
+    place: u32,
     /// Which connection of the run.
     pub(crate) connection: u32,
     wire_bytes: u32,
@@ -49,28 +49,42 @@ pub(crate) struct Parcels {
 }
 
 impl Parcels {
-    /// A segment sets out.
-    pub(crate) fn send(&mut self, segment: Segment) -> Parcel {
-        let parcel = Parcel {
-            slot: self.free.pop().unwrap_or(self.segments.len() as u32),
+    /// A place for a segment that may set out.
+    pub(crate) fn place(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.segments.push(Segment::default());
+            (self.segments.len() - 1) as u32
+        })
+    }
+
+    /// The segment in a place.
+    pub(crate) fn segment(&mut self, place: u32) -> &mut Segment {
+        &mut self.segments[place as usize]
+    }
+
+    /// The place is not needed after all.
+    pub(crate) fn give_back(&mut self, place: u32) {
+        self.free.push(place);
+    }
+
+    /// The segment that was written to a place sets out.
+    pub(crate) fn send(&mut self, place: u32) -> Parcel {
+        let segment = &self.segments[place as usize];
+        Parcel {
+            place,
             connection: segment.connection,
             wire_bytes: segment.wire_bytes(),
             hop: 0,
             forward: segment.forward,
             has_payload: segment.payload_bytes > 0,
             ecn: if segment.is_ecn_capable() { Ecn::Capable } else { Ecn::NotCapable },
-        };
-        match self.segments.get_mut(parcel.slot as usize) {
-            Some(place) => *place = segment,
-            None => self.segments.push(segment),
         }
-        parcel
     }
 
     /// The segment of a parcel that has arrived, with the mark it may have met. Its place is
     /// free again after [`Self::discard`].
     pub(crate) fn open(&mut self, parcel: Parcel) -> &Segment {
-        let segment = &mut self.segments[parcel.slot as usize];
+        let segment = &mut self.segments[parcel.place as usize];
         if parcel.ecn == Ecn::Marked {
             segment.flags = segment.flags.with(Flags::CE);
         }
@@ -79,6 +93,6 @@ impl Parcels {
 
     /// A segment was delivered, dropped or lost.
     pub(crate) fn discard(&mut self, parcel: Parcel) {
-        self.free.push(parcel.slot);
+        self.free.push(parcel.place);
     }
 }

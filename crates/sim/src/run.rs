@@ -251,29 +251,28 @@ impl<'a> Simulation<'a> {
 
     /// Send what an endpoint has to send, and see to its timer.
     fn pump(&mut self, index: u32, is_source: bool) -> Result<(), Violation> {
-        let first_link = self.network.link(index, is_source, 0);
-        loop {
+        let Some(first_link) = self.network.link(index, is_source, 0) else {
+            return Err(Violation::new(self.now, "a connection has no link"));
+        };
+        let place = loop {
+            let place = self.parcels.place();
+            let segment = self.parcels.segment(place);
             let this = &mut self.connections[index as usize];
-            let segment = if is_source {
-                let allowed = this.source.sender().flight_allowance();
-                let Some(segment) = this.source.poll_transmit(self.now) else { break };
-                this.check_departure(&segment, allowed, self.now)?;
-                segment
-            } else {
-                let Some(segment) = this.sink.poll_transmit(self.now) else { break };
-                segment
-            };
+            if is_source {
+                if !this.source.transmit_into(segment, self.now) {
+                    break place;
+                }
+                this.check_departure(segment, self.now)?;
+            } else if !this.sink.transmit_into(segment, self.now) {
+                break place;
+            }
             this.books.sent += 1;
             let delay = if is_source { this.jitter.as_mut().map(|j| j.next()) } else { None };
-            match first_link {
-                Some(link) => {
-                    let at = self.departure(link, delay);
-                    let parcel = self.parcels.send(segment);
-                    self.offer(link, parcel, at)?;
-                }
-                None => return Err(Violation::new(self.now, "a connection has no link")),
-            }
-        }
+            let at = self.departure(first_link, delay);
+            let parcel = self.parcels.send(place);
+            self.offer(first_link, parcel, at)?;
+        };
+        self.parcels.give_back(place);
         let this = &mut self.connections[index as usize];
         let side = usize::from(!is_source);
         let endpoint: &Endpoint = if is_source { &this.source } else { &this.sink };

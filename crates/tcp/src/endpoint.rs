@@ -11,7 +11,7 @@ use fairway_units::{Duration, Time};
 use crate::Stack;
 use crate::ranges::Range;
 use crate::receiver::Receiver;
-use crate::segment::{Flags, MAX_SACK_BLOCKS, SackBlock, Segment};
+use crate::segment::{Flags, MAX_SACK_BLOCKS, Segment};
 use crate::sender::{AckInfo, Sender, SenderCounters, Transmission};
 use crate::sequence::SeqNr;
 
@@ -221,21 +221,45 @@ impl Endpoint {
 
     /// The next segment to send, if any.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
+        let mut segment = Segment::default();
+        self.transmit_into(&mut segment, now).then_some(segment)
+    }
+
+    /// Like [`Self::poll_transmit`], but writes the segment to where it will stay, over whatever
+    /// is there: copying a segment takes longer than making one. Returns whether there was one.
+    pub fn transmit_into(&mut self, segment: &mut Segment, now: Time) -> bool {
         if self.handshake_due {
             self.handshake_due = false;
-            return Some(self.handshake_segment(now));
+            *segment = self.handshake_segment(now);
+            return true;
         }
         if self.state != State::Established {
-            return None;
+            return false;
         }
-        if let Some(transmission) = self.sender.poll_transmit(now) {
-            return Some(self.data_segment(transmission, now));
+        let flags = Flags::ACK
+            .with_if(self.timestamps, Flags::TIMESTAMP)
+            .with_if(self.echo_congestion, Flags::ECE);
+        if let Some(Transmission { range, fin, cwr, retransmission }) =
+            self.sender.poll_transmit(now)
+        {
+            segment.seq = SeqNr::of(self.isn, range.start);
+            segment.payload_offset = range.start;
+            segment.payload_bytes = (range.bytes() - u64::from(fin)) as u32;
+            segment.flags = flags
+                .with_if(fin, Flags::FIN)
+                .with_if(cwr, Flags::CWR)
+                // RFC 3168 section 6.1.5: retransmissions may not be marked.
+                .with_if(self.ecn && !retransmission, Flags::ECT);
+        } else if self.receiver.ack_is_due() {
+            segment.seq = SeqNr::of(self.isn, self.sender.snd_nxt());
+            segment.payload_offset = 0;
+            segment.payload_bytes = 0;
+            segment.flags = flags;
+        } else {
+            return false;
         }
-        if !self.receiver.ack_is_due() {
-            return None;
-        }
-        let acknowledgement = self.header(now);
-        Some(self.sent(acknowledgement))
+        self.acknowledge_in(segment, now);
+        true
     }
 
     /// When [`Self::handle_timeout`] has to be called at the latest.
@@ -400,55 +424,27 @@ impl Endpoint {
         }
     }
 
-    fn data_segment(&mut self, transmission: Transmission, now: Time) -> Segment {
-        let Transmission { range, fin, cwr, retransmission } = transmission;
-        let mut segment = self.header(now);
-        segment.seq = SeqNr::of(self.isn, range.start);
-        segment.payload_offset = range.start;
-        segment.payload_bytes = (range.bytes() - u64::from(fin)) as u32;
-        segment.flags = segment
-            .flags
-            .with_if(fin, Flags::FIN)
-            .with_if(cwr, Flags::CWR)
-            // RFC 3168 section 6.1.5: retransmissions may not be marked.
-            .with_if(self.ecn && !retransmission, Flags::ECT);
-        self.sent(segment)
-    }
-
-    /// Acknowledgement number, window and timestamps: what every established segment carries.
-    fn header(&self, now: Time) -> Segment {
+    /// Write what every established segment carries: acknowledgements, window and timestamps.
+    fn acknowledge_in(&mut self, segment: &mut Segment, now: Time) {
         let rcv_nxt = self.receiver.rcv_nxt();
         let window = (self.offered_window >> self.window_shift).min(u64::from(u16::MAX));
-        let mut segment = Segment {
-            sent_at: now,
-            connection: self.connection,
-            forward: self.role == Role::Active,
-            seq: SeqNr::of(self.isn, self.sender.snd_nxt()),
-            ack: SeqNr::of(self.peer_isn, rcv_nxt),
-            flags: Flags::ACK
-                .with_if(self.timestamps, Flags::TIMESTAMP)
-                .with_if(self.echo_congestion, Flags::ECE),
-            window: window as u16,
-            ..Segment::default()
-        };
-        if self.timestamps {
-            segment.ts_value = self.timestamp(now);
-            segment.ts_echo = self.ts_recent;
+        segment.sent_at = now;
+        segment.connection = self.connection;
+        segment.forward = self.role == Role::Active;
+        segment.ack = SeqNr::of(self.peer_isn, rcv_nxt);
+        segment.window = window as u16;
+        segment.mss = 0;
+        segment.window_scale = 0;
+        (segment.ts_value, segment.ts_echo) =
+            if self.timestamps { (self.timestamp(now), self.ts_recent) } else { (0, 0) };
+        let ranges = self.receiver.sack_ranges();
+        segment.sack_count = ranges.len() as u8;
+        for (block, range) in segment.sack.iter_mut().zip(ranges) {
+            block.left = SeqNr::of(self.peer_isn, range.start);
+            block.right = SeqNr::of(self.peer_isn, range.end);
         }
-        for (block, range) in segment.sack.iter_mut().zip(self.receiver.sack_ranges()) {
-            *block = SackBlock {
-                left: SeqNr::of(self.peer_isn, range.start),
-                right: SeqNr::of(self.peer_isn, range.end),
-            };
-            segment.sack_count += 1;
-        }
-        segment
-    }
-
-    fn sent(&mut self, segment: Segment) -> Segment {
-        self.last_ack_sent = self.receiver.rcv_nxt();
+        self.last_ack_sent = rcv_nxt;
         self.receiver.acknowledged();
-        segment
     }
 
     /// The timestamp clock: milliseconds (RFC 7323 section 5.4).
