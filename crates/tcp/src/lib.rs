@@ -9,6 +9,8 @@ mod ranges;
 mod receiver;
 mod rtt;
 mod scoreboard;
+#[cfg(test)]
+mod scoreboard_tests;
 mod segment;
 mod sender;
 mod sequence;
