@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fairway import store
 from fairway.backends import backend as find_backend
 from fairway.experiment import plan
+from fairway.formats import check_formats
 from fairway.progress import reporter
 from fairway.results import Run
 from fairway.results import load as load_run
@@ -51,8 +52,6 @@ def run(
         fairway.InputError: If a file cannot be read or written.
         fairway.RunFailed: If the simulation found itself in error.
     """
-    from fairway.figures import check_formats
-
     check_formats(figures)
     changes = dict(overrides or {})
     if seed is not None:

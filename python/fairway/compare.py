@@ -9,7 +9,6 @@ from typing import Any
 
 from fairway import text
 from fairway.errors import InputError
-from fairway.figures import QUANTITIES, over_time
 from fairway.report import FILL, Figure, Section, Table, render
 from fairway.results import Run, load
 
@@ -70,6 +69,8 @@ class Comparison:
 
     def report(self) -> str:
         """The comparison as HTML, every chart once per run."""
+        from fairway.figures import QUANTITIES, over_time
+
         sections = [Section("Summary", tables=self.tables())]
         for quantity in QUANTITIES.values():
             charts = [

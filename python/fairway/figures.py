@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import altair as alt
 import polars as pl
 
-from fairway.errors import InputError, writing
+from fairway.errors import writing
+from fairway.formats import check_formats
 
 if TYPE_CHECKING:
     from fairway.results import Run
@@ -22,7 +23,6 @@ PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
 
 #: Points along one line of a report's chart: about one per pixel.
 MAX_POINTS = 800
-FORMATS = ("pdf", "png", "svg")
 
 AnyChart = alt.Chart | alt.LayerChart | alt.ConcatChart | alt.VConcatChart
 Keep = Literal["extremes", "mean"]
@@ -380,13 +380,6 @@ def print_config() -> alt.Config:
         axis=alt.Axis(grid=True, gridColor="#e4e4e4", domainColor="#888", tickColor="#888"),
         view=alt.ViewConfig(stroke=None),
     )
-
-
-def check_formats(formats: Sequence[str]) -> None:
-    """Refuse unknown figure formats before anything is computed."""
-    for name in formats:
-        if name not in FORMATS:
-            raise InputError(f'figure format "{name}": expected {", ".join(FORMATS)}')
 
 
 def save_charts(

@@ -201,16 +201,36 @@ def test_help_has_an_example(name):
     assert max(len(line) for line in done.stdout.splitlines()) <= 80
 
 
-def test_help_loads_no_heavy_library():
+def loaded_by(*arguments):
+    """The names of all modules that a command has loaded."""
     code = (
-        "import sys; sys.argv = ['fairway', '--help']\n"
+        "import sys\n"
         "from fairway.cli import guarded\n"
-        "guarded(['--help'])\n"
-        "heavy = {'polars', 'altair', 'numpy', 'scipy', 'fairway._core'} & set(sys.modules)\n"
-        "sys.exit(f'loaded {heavy}' if heavy else 0)"
+        "code = guarded(sys.argv[1:])\n"
+        "print(*sorted(sys.modules), file=sys.stderr)\n"
+        "sys.exit(code)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
+    return set(done.stderr.split())
+
+
+def test_help_loads_no_heavy_library():
+    loaded = loaded_by("--help")
+    assert "fairway.cli" in loaded
+    assert not {"polars", "altair", "numpy", "scipy", "fairway._core"} & loaded
+
+
+def test_what_draws_is_loaded_only_to_draw(small, tmp_path):
+    drawing = {"altair", "vl_convert", "jinja2", "scipy"}
+    for shown in (["--json"], ["--quiet"]):
+        assert not drawing & loaded_by("run", small, *shown)
+    for name in ("a", "b"):
+        fairway.run(small, tmp_path / name)
+    assert not drawing & loaded_by("compare", tmp_path / "a", tmp_path / "b")
 
 
 def test_an_internal_error_is_told_apart_from_bad_input(monkeypatch, capsys):

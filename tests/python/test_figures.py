@@ -9,7 +9,8 @@ import pytest
 from conftest import SMALL, run_of
 from fairway.errors import InputError
 from fairway.experiment import parse_toml
-from fairway.figures import QUANTITIES, check_formats, heat_map, thin
+from fairway.figures import QUANTITIES, heat_map, thin
+from fairway.formats import check_formats
 from fairway.report import run_report
 
 
