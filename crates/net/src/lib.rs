@@ -12,7 +12,7 @@ mod red;
 mod serialiser;
 
 pub use histogram::Histogram;
-pub use link::{Link, LinkConfig, LinkStats, Offer, Window};
+pub use link::{Link, LinkConfig, LinkFigures, LinkTotals, Offer, Window};
 pub use packet::Packet;
 pub use queue::{Admission, Backlog, Limit, Queue, QueueConfig};
 pub use random::{Stream, splitmix64};

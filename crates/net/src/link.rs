@@ -52,10 +52,10 @@ impl Window {
     }
 }
 
-/// Counters of one direction of a link. Every packet offered is delivered, dropped, lost or
-/// still inside; the rest counts in the measuring window only, on links that are watched.
-#[derive(Clone, Debug, Default)]
-pub struct LinkStats {
+/// Counters of one direction of a link: every packet offered is delivered, dropped, lost or
+/// still inside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkTotals {
     /// Packets offered by the node before it.
     pub offered: u64,
     /// Packets handed to the node behind it.
@@ -64,17 +64,23 @@ pub struct LinkStats {
     pub dropped: u64,
     /// Packets lost on the wire, counted when they enter the link.
     pub lost: u64,
-    /// Bytes whose transmission has begun, framing included, on watched links.
+    /// Bytes whose transmission has begun, framing included; not counted on links that nobody
+    /// watches.
     pub transmitted_bytes: u64,
-    /// Packets dropped in the window.
-    pub window_dropped: u64,
-    /// Packets lost in the window.
-    pub window_lost: u64,
-    /// Time spent transmitting in the window.
-    pub window_busy_nanos: u64,
-    /// Sum over packets of their time in the queue in the window: divided by the window, the
-    /// mean backlog (service excluded).
-    pub window_waiting_nanos: u128,
+}
+
+/// Figures of one direction of a watched link over the measuring window.
+#[derive(Clone, Debug, Default)]
+pub struct LinkFigures {
+    /// Packets dropped.
+    pub dropped: u64,
+    /// Packets lost.
+    pub lost: u64,
+    /// Time spent transmitting.
+    pub busy_nanos: u64,
+    /// Sum over packets of their time in the queue: divided by the window, the mean backlog
+    /// (service excluded).
+    pub waiting_nanos: u128,
     /// Time in the queue of packets that arrived in the window, before their own transmission.
     pub sojourn: Histogram,
 }
@@ -111,95 +117,97 @@ struct OnItsWay<P> {
 /// One direction of a link.
 #[derive(Clone, Debug)]
 pub struct Link<P> {
-    queue: Queue,
     serialiser: Serialiser,
+    /// When the last transmission ends.
+    free_at: Time,
     delay: Duration,
     frame_overhead: u32,
-    loss_probability: f64,
-    loss_stream: Stream,
-    watched: bool,
     express: bool,
-    /// Nothing is ever dropped, marked or lost, and nobody asks about the queue.
-    plain: bool,
-    window: Window,
+    offered: u64,
+    delivered: u64,
+    on_its_way: VecDeque<OnItsWay<P>>,
+    /// None where nothing is ever dropped, marked or lost and nobody asks about the queue. Kept
+    /// apart: a network of many hosts has many links that need only what stands above.
+    entrance: Option<Box<Entrance>>,
+}
+
+/// What happens to packets before their transmission, and what is known about it.
+#[derive(Clone, Debug)]
+struct Entrance {
+    queue: Queue,
     waiting: VecDeque<Waiting>,
     waiting_bytes: u64,
     /// Size of the packet that began its transmission last.
     transmitting_bytes: u32,
-    /// When the last transmission ends.
-    free_at: Time,
-    on_its_way: VecDeque<OnItsWay<P>>,
-    stats: LinkStats,
+    loss_probability: f64,
+    loss_stream: Stream,
+    dropped: u64,
+    lost: u64,
+    transmitted_bytes: u64,
+    window: Window,
+    /// If the link is watched.
+    figures: Option<LinkFigures>,
 }
 
 impl<P: Packet + Copy> Link<P> {
     /// An idle link. `seed` and `name` fix its random streams.
     pub fn new(config: &LinkConfig, window: Window, seed: u64, name: &str) -> Self {
+        let plain = !config.watched
+            && config.loss_probability == 0.0
+            && config.queue == QueueConfig::DropTail { limit: Limit::Unlimited };
+        let entrance = || {
+            Box::new(Entrance {
+                queue: Queue::new(&config.queue, Stream::new(seed, &format!("{name}/queue"))),
+                waiting: VecDeque::new(),
+                waiting_bytes: 0,
+                transmitting_bytes: 0,
+                loss_probability: config.loss_probability,
+                loss_stream: Stream::new(seed, &format!("{name}/loss")),
+                dropped: 0,
+                lost: 0,
+                transmitted_bytes: 0,
+                window,
+                figures: config.watched.then(LinkFigures::default),
+            })
+        };
         Link {
-            queue: Queue::new(&config.queue, Stream::new(seed, &format!("{name}/queue"))),
             serialiser: Serialiser::new(config.rate),
+            free_at: Time::ZERO,
             delay: config.delay,
             frame_overhead: config.frame_overhead,
-            loss_probability: config.loss_probability,
-            loss_stream: Stream::new(seed, &format!("{name}/loss")),
-            watched: config.watched,
             express: config.express,
-            plain: !config.watched
-                && config.loss_probability == 0.0
-                && config.queue == QueueConfig::DropTail { limit: Limit::Unlimited },
-            window,
-            waiting: VecDeque::new(),
-            waiting_bytes: 0,
-            transmitting_bytes: 0,
-            free_at: Time::ZERO,
+            offered: 0,
+            delivered: 0,
             on_its_way: VecDeque::new(),
-            stats: LinkStats::default(),
+            entrance: (!plain).then(entrance),
         }
     }
 
     /// Offer `packet` at time `at`, which is never earlier than the offer before. The packet may
     /// get a congestion mark.
     pub fn offer(&mut self, packet: &mut P, at: Time) -> Offer {
-        if self.plain {
-            return self.offer_plainly(*packet, at);
-        }
-        self.advance(at);
-        self.stats.offered += 1;
+        self.offered += 1;
         let bytes = packet.wire_bytes() + self.frame_overhead;
-        let idle = self.free_at <= at;
-        let backlog = Backlog {
-            packets: self.waiting.len() as u64,
-            bytes: self.waiting_bytes,
-            transmitting_bytes: if idle { 0 } else { u64::from(self.transmitting_bytes) },
-            arriving_bytes: u64::from(bytes),
-            idle_since: idle.then_some(self.free_at),
-        };
-        match self.queue.admit(packet, &backlog, at) {
-            Admission::Drop => {
-                self.stats.dropped += 1;
-                self.stats.window_dropped += u64::from(self.window.contains(at));
+        let starts = self.free_at.max(at);
+        if let Some(entrance) = &mut self.entrance {
+            if !entrance.admit(packet, bytes, self.free_at, at) {
                 return Offer::Dropped;
             }
-            Admission::Mark => packet.mark_congestion(),
-            Admission::Enqueue => {}
-        }
-        let starts = if idle { at } else { self.free_at };
-        self.free_at = starts + self.serialiser.transmit(bytes);
-        if self.watched {
-            self.observe(at, starts);
-        }
-        if idle {
-            self.begin(bytes);
+            self.free_at = starts + self.serialiser.transmit(bytes);
+            if entrance.pass(bytes, at, starts, self.free_at) {
+                return Offer::Lost;
+            }
         } else {
-            self.waiting.push_back(Waiting { starts, bytes });
-            self.waiting_bytes += u64::from(bytes);
+            self.free_at = starts + self.serialiser.transmit(bytes);
         }
-        if self.loss_probability > 0.0 && self.loss_stream.unit() < self.loss_probability {
-            self.stats.lost += 1;
-            self.stats.window_lost += u64::from(self.window.contains(at));
-            return Offer::Lost;
+        let arrives = self.free_at + self.delay;
+        if self.express {
+            self.delivered += 1;
+            return Offer::Through(arrives);
         }
-        self.carry(*packet)
+        let was_empty = self.on_its_way.is_empty();
+        self.on_its_way.push_back(OnItsWay { arrives, packet: *packet });
+        if was_empty { Offer::First(arrives) } else { Offer::Behind }
     }
 
     /// When the next packet arrives at the far end.
@@ -210,45 +218,97 @@ impl<P: Packet + Copy> Link<P> {
     /// Take the packet whose arrival is due.
     pub fn receive(&mut self) -> Option<P> {
         let next = self.on_its_way.pop_front()?;
-        self.stats.delivered += 1;
+        self.delivered += 1;
         Some(next.packet)
     }
 
-    /// Packets and bytes waiting at `now`, the one in transmission not counted. Meaningful on
-    /// watched links.
+    /// Packets and bytes waiting at `now`, the one in transmission not counted; zero where no
+    /// queue is kept because nobody watches it.
     pub fn backlog(&mut self, now: Time) -> (u64, u64) {
-        self.advance(now);
-        (self.waiting.len() as u64, self.waiting_bytes)
+        self.entrance.as_mut().map_or((0, 0), |entrance| {
+            entrance.advance(now);
+            (entrance.waiting.len() as u64, entrance.waiting_bytes)
+        })
     }
 
     /// Counters.
-    pub fn stats(&self) -> &LinkStats {
-        &self.stats
+    pub fn totals(&self) -> LinkTotals {
+        let totals = LinkTotals {
+            offered: self.offered,
+            delivered: self.delivered,
+            ..LinkTotals::default()
+        };
+        match &self.entrance {
+            None => totals,
+            Some(entrance) => LinkTotals {
+                dropped: entrance.dropped,
+                lost: entrance.lost,
+                transmitted_bytes: entrance.transmitted_bytes,
+                ..totals
+            },
+        }
+    }
+
+    /// Figures over the measuring window, if the link is watched.
+    pub fn figures(&self) -> Option<&LinkFigures> {
+        self.entrance.as_ref()?.figures.as_ref()
     }
 
     /// Packets inside, which have not arrived at the far end.
     pub fn packets_inside(&self) -> impl Iterator<Item = &P> {
         self.on_its_way.iter().map(|entry| &entry.packet)
     }
+}
 
-    /// What is left of an offer where no queue has to be kept.
-    fn offer_plainly(&mut self, packet: P, at: Time) -> Offer {
-        self.stats.offered += 1;
-        let bytes = packet.wire_bytes() + self.frame_overhead;
-        self.free_at = self.free_at.max(at) + self.serialiser.transmit(bytes);
-        self.carry(packet)
+impl Entrance {
+    /// Whether a packet of `bytes` that arrives `at` may join the queue; the link's last
+    /// transmission ends at `free_at`.
+    fn admit<P: Packet>(&mut self, packet: &mut P, bytes: u32, free_at: Time, at: Time) -> bool {
+        self.advance(at);
+        let idle = free_at <= at;
+        let backlog = Backlog {
+            packets: self.waiting.len() as u64,
+            bytes: self.waiting_bytes,
+            transmitting_bytes: if idle { 0 } else { u64::from(self.transmitting_bytes) },
+            arriving_bytes: u64::from(bytes),
+            idle_since: idle.then_some(free_at),
+        };
+        match self.queue.admit(packet, &backlog, at) {
+            Admission::Drop => {
+                self.dropped += 1;
+                let in_window = self.window.contains(at);
+                if let Some(figures) = &mut self.figures {
+                    figures.dropped += u64::from(in_window);
+                }
+                return false;
+            }
+            Admission::Mark => packet.mark_congestion(),
+            Admission::Enqueue => {}
+        }
+        true
     }
 
-    /// Send on the packet whose transmission ends at `free_at`.
-    fn carry(&mut self, packet: P) -> Offer {
-        let arrives = self.free_at + self.delay;
-        if self.express {
-            self.stats.delivered += 1;
-            return Offer::Through(arrives);
+    /// An admitted packet of `bytes`, here `at`, is transmitted from `starts` to `ends`. Returns
+    /// whether it will be lost.
+    fn pass(&mut self, bytes: u32, at: Time, starts: Time, ends: Time) -> bool {
+        let lost = self.loss_probability > 0.0 && self.loss_stream.unit() < self.loss_probability;
+        self.lost += u64::from(lost);
+        if let Some(figures) = &mut self.figures {
+            let in_window = self.window.contains(at);
+            figures.lost += u64::from(lost && in_window);
+            figures.busy_nanos += self.window.overlap(starts, ends);
+            figures.waiting_nanos += u128::from(self.window.overlap(at, starts));
+            if in_window {
+                figures.sojourn.record(starts.since(at));
+            }
         }
-        let was_empty = self.on_its_way.is_empty();
-        self.on_its_way.push_back(OnItsWay { arrives, packet });
-        if was_empty { Offer::First(arrives) } else { Offer::Behind }
+        if starts == at {
+            self.begin(bytes);
+        } else {
+            self.waiting.push_back(Waiting { starts, bytes });
+            self.waiting_bytes += u64::from(bytes);
+        }
+        lost
     }
 
     /// Move the packets whose transmission has begun by `now` out of the queue.
@@ -266,16 +326,7 @@ impl<P: Packet + Copy> Link<P> {
     /// A transmission begins.
     fn begin(&mut self, bytes: u32) {
         self.transmitting_bytes = bytes;
-        self.stats.transmitted_bytes += u64::from(bytes);
-    }
-
-    /// Note a packet that arrived `at` and whose transmission takes from `starts` to `free_at`.
-    fn observe(&mut self, at: Time, starts: Time) {
-        self.stats.window_busy_nanos += self.window.overlap(starts, self.free_at);
-        self.stats.window_waiting_nanos += u128::from(self.window.overlap(at, starts));
-        if self.window.contains(at) {
-            self.stats.sojourn.record(starts.since(at));
-        }
+        self.transmitted_bytes += u64::from(bytes);
     }
 }
 
@@ -335,7 +386,7 @@ mod tests {
         assert_eq!(link.backlog(ms(1)), (1, 1000));
         assert_eq!(link.offer(&mut Sized(1000), ms(1)), Offer::Behind);
         assert_eq!(link.offer(&mut Sized(1000), ms(1)), Offer::Dropped);
-        assert_eq!((link.stats().offered, link.stats().dropped), (6, 2));
+        assert_eq!((link.totals().offered, link.totals().dropped), (6, 2));
     }
 
     #[test]
@@ -383,8 +434,8 @@ mod tests {
         }
         // Busy 0..4 ms: 2 ms of it in the window. Waits 0, 1, 2, 3 ms from 0: in the window
         // 0, 0, 1 and 2 ms: mean backlog 3 ms / 2 ms = 1.5 packets.
-        assert_eq!(link.stats().window_busy_nanos, 2_000_000);
-        assert_eq!(link.stats().window_waiting_nanos, 3_000_000);
+        assert_eq!(link.figures().unwrap().busy_nanos, 2_000_000);
+        assert_eq!(link.figures().unwrap().waiting_nanos, 3_000_000);
     }
 
     #[test]
@@ -400,7 +451,7 @@ mod tests {
             last = at;
             link.receive();
         }
-        let stats = link.stats();
+        let stats = link.totals();
         // The last one may be lost; the one before it then arrives a little earlier.
         assert!(last > ms(n) && last <= ms(n + 10));
         assert_eq!(stats.delivered + stats.lost, n);
@@ -422,7 +473,7 @@ mod tests {
             }
             link.offer(&mut Sized(1000), at);
         }
-        let mean_wait = link.stats().window_waiting_nanos as f64 / f64::from(n) / 1e6;
+        let mean_wait = link.figures().unwrap().waiting_nanos as f64 / f64::from(n) / 1e6;
         // The sample mean's standard error at this length is about 0.01 service times.
         assert!((mean_wait - 2.0).abs() < 0.04, "{mean_wait}");
     }

@@ -297,17 +297,17 @@ impl<'a> Simulation<'a> {
     fn close_books(&mut self) -> Result<(), Violation> {
         let mut inside = vec![0u64; self.connections.len()];
         for (link, name) in self.network.links.iter().zip(&self.network.names) {
-            let stats = link.stats();
+            let totals = link.totals();
             let mut count = 0;
             for parcel in link.packets_inside() {
                 inside[parcel.connection as usize] += 1;
                 count += 1;
             }
             LinkBooks {
-                offered: stats.offered,
-                delivered: stats.delivered,
-                dropped: stats.dropped,
-                lost: stats.lost,
+                offered: totals.offered,
+                delivered: totals.delivered,
+                dropped: totals.dropped,
+                lost: totals.lost,
                 inside: count,
             }
             .balance(name, self.now)?;

@@ -54,15 +54,15 @@ impl Sampler {
         for (i, index) in network.reported.iter().enumerate() {
             let link = &mut network.links[*index as usize];
             let (packets, bytes) = link.backlog(now);
-            let stats = link.stats();
+            let totals = link.totals();
             let q = &mut self.queues;
             q.t_s.push(t_s);
             q.link.push(i as u32);
             q.backlog_packets.push(packets as f64);
             q.backlog_bytes.push(bytes as f64);
-            q.drops.push(stats.dropped);
-            q.losses.push(stats.lost);
-            let transmitted = stats.transmitted_bytes;
+            q.drops.push(totals.dropped);
+            q.losses.push(totals.lost);
+            let transmitted = totals.transmitted_bytes;
             q.throughput_bps.push((transmitted - self.link_bytes[i]) as f64 * 8.0 / period_s);
             self.link_bytes[i] = transmitted;
         }

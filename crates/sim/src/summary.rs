@@ -46,7 +46,7 @@ pub(crate) fn summarise(
         })
         .collect();
     let links: Vec<LinkSummary> =
-        network.reported.iter().map(|l| link_summary(network, *l, measure)).collect();
+        network.reported.iter().filter_map(|l| link_summary(network, *l, measure)).collect();
     let metrics = Metrics::new(&flows, links.first().map_or(0.0, |l| l.utilisation));
     Summary {
         title: experiment.title.clone(),
@@ -59,17 +59,17 @@ pub(crate) fn summarise(
     }
 }
 
-fn link_summary(network: &Network, index: u32, measure: &Measure) -> LinkSummary {
-    let stats = network.links[index as usize].stats();
+fn link_summary(network: &Network, index: u32, measure: &Measure) -> Option<LinkSummary> {
+    let figures = network.links[index as usize].figures()?;
     let nanos = measure.to.since(measure.from).as_nanos() as f64;
-    LinkSummary {
+    Some(LinkSummary {
         id: network.names[index as usize].clone(),
-        utilisation: stats.window_busy_nanos as f64 / nanos,
-        drops: stats.window_dropped,
-        losses: stats.window_lost,
-        mean_backlog_packets: stats.window_waiting_nanos as f64 / nanos,
-        p99_sojourn_s: stats.sojourn.quantile(0.99).map(Duration::as_secs_f64),
-    }
+        utilisation: figures.busy_nanos as f64 / nanos,
+        drops: figures.dropped,
+        losses: figures.lost,
+        mean_backlog_packets: figures.waiting_nanos as f64 / nanos,
+        p99_sojourn_s: figures.sojourn.quantile(0.99).map(Duration::as_secs_f64),
+    })
 }
 
 /// Mean of one flow's samples in the measuring window, those without a value left out. Samples
