@@ -31,8 +31,8 @@ impl RttEstimator {
         self.min_rtt
     }
 
-    /// A round-trip time was measured on data sent once (Karn's rule is the caller's). Ends the
-    /// back-off.
+    /// A round-trip time was measured on data sent once (Karn's rule is the caller's). Nothing else
+    /// ends the back-off (RFC 6298 section 5).
     pub fn sample(&mut self, rtt: Duration) {
         self.backoffs = 0;
         self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
@@ -51,11 +51,6 @@ impl RttEstimator {
                 self.srtt = Some(Duration::from_nanos(s - s / 8 + r / 8));
             }
         }
-    }
-
-    /// Data sent once was acknowledged: the back-off is over even if nothing could be measured.
-    pub fn end_backoff(&mut self) {
-        self.backoffs = 0;
     }
 
     /// The timer expired.

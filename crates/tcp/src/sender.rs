@@ -338,12 +338,11 @@ impl Sender {
             self.rtt.sample(now.since(earliest));
             return Some(now.since(latest));
         }
-        if news.acked > 0 {
-            if let Some(age) = info.timestamp_age {
-                self.rtt.sample(age);
-                return Some(age);
-            }
-            self.rtt.end_backoff();
+        if news.acked > 0
+            && let Some(age) = info.timestamp_age
+        {
+            self.rtt.sample(age);
+            return Some(age);
         }
         None
     }

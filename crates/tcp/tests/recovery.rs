@@ -1,0 +1,311 @@
+//! Loss and what follows: fast retransmit and recovery with SACK (RFC 6675) and without (RFC
+//! 6582), limited transmit (RFC 3042), timeouts (RFC 6298).
+//!
+//! Most tests begin with ten segments in flight (0 to 9) of twenty written. In slow start each
+//! acknowledgement lets two more go; so at 200 ms the acknowledgements of segments 0 and 1 send
+//! 10 to 13 and make the window 12, and then the duplicates come.
+
+mod script;
+
+use fairway_tcp::Stack;
+use script::{Script, preset, rfc};
+
+fn twenty_segments(stack: &Stack, lost: &[&str]) -> Script {
+    let mut t = Script::new(stack);
+    for segment in lost {
+        t.lose(segment);
+    }
+    t.open(20_000);
+    t
+}
+
+#[test]
+fn one_loss_with_sack() {
+    // RFC 6675. The first two duplicates send 14 and 15 (limited transmit). At the third, three
+    // segments above 2 are SACKed: it is lost. FlightSize without limited transmit is the window,
+    // 12 (RFC 5681 section 3.2): ssthresh = cwnd = 6. In flight 2 to 15 less 3 SACKed less the
+    // loss: 10, and the retransmission 11; the four duplicates that follow leave 7.
+    // At 300 ms the SACK of 10 makes it 6, and each of 11 to 14 sends one: 16 to 19.
+    // The acknowledgement of 16 000 is the recovery point: over, with cwnd = ssthresh.
+    let mut t = twenty_segments(&rfc(10), &["> 2000..3000"]);
+    t.expect(
+        450,
+        "  0 > SYN
+          50 < SYN ACK
+         100 > 0..2000 (2)
+         100 > 2000..3000 lost
+         100 > 3000..10000 (7)
+         150 < ack 1000
+         150 < ack 2000
+         150 < ack 2000 sack 3000-4000
+         150 < ack 2000 sack 3000-5000
+         150 < ack 2000 sack 3000-6000
+         150 < ack 2000 sack 3000-7000
+         150 < ack 2000 sack 3000-8000
+         150 < ack 2000 sack 3000-9000
+         150 < ack 2000 sack 3000-10000
+         200 > 10000..16000 (6)
+         200 > 2000..3000 again
+         250 < ack 2000 sack 3000-11000
+         250 < ack 2000 sack 3000-12000
+         250 < ack 2000 sack 3000-13000
+         250 < ack 2000 sack 3000-14000
+         250 < ack 2000 sack 3000-15000
+         250 < ack 2000 sack 3000-16000
+         250 < ack 16000
+         300 > 16000..20000 (4)
+         350 < ack 17000
+         350 < ack 18000
+         350 < ack 19000
+         350 < ack 20000",
+    );
+    assert_eq!(t.window(), (6, 6));
+    let counters = t.source.counters();
+    assert_eq!((counters.reductions, counters.retransmissions, counters.timeouts), (1, 1, 0));
+}
+
+#[test]
+fn without_limited_transmit_duplicates_send_nothing() {
+    // At the third duplicate 2 to 13 are out: less 3 SACKed less the loss, and with the
+    // retransmission, 9 in flight. The seventh leaves 5, which is below 6: 14 goes.
+    let stack = Stack { limited_transmit: false, ..rfc(10) };
+    let mut t = twenty_segments(&stack, &["> 2000..3000"]);
+    t.look(199);
+    t.expect(
+        200,
+        "200 > 10000..14000 (4)
+         200 > 2000..3000 again
+         200 > 14000..15000",
+    );
+    assert_eq!(t.window(), (6, 6));
+}
+
+#[test]
+fn one_loss_without_sack() {
+    // RFC 6582. A duplicate takes a segment out of the pipe, as a SACK does above; the diagram is
+    // the same but for the blocks. Recovery ends with cwnd = min(ssthresh, FlightSize + SMSS)
+    // (step 3, option 1): 16 to 19 are in flight, so min(6, 5).
+    let mut t = twenty_segments(&Stack { sack: false, ..rfc(10) }, &["> 2000..3000"]);
+    t.look(199);
+    t.expect(
+        300,
+        "200 > 10000..16000 (6)
+         200 > 2000..3000 again
+         250 < ack 2000
+         250 < ack 2000
+         250 < ack 2000
+         250 < ack 2000
+         250 < ack 2000
+         250 < ack 2000
+         250 < ack 16000
+         300 > 16000..20000 (4)",
+    );
+    assert_eq!(t.window(), (5, 6));
+}
+
+#[test]
+fn two_losses_with_sack() {
+    // 2 is lost at the third duplicate (3, 4, 6 SACKed), 5 at the fifth (6, 7, 8). Then 8 are in
+    // flight, 7 after the sixth. At 300 ms 10 and 11 make it 5, which lets 5 go, lost before new
+    // (RFC 6675 NextSeg rule 1); 12 to 15 let 16 to 19 go.
+    let mut t = twenty_segments(&rfc(10), &["> 2000..3000", "> 5000..6000"]);
+    t.look(199);
+    t.expect(
+        200,
+        "200 > 10000..16000 (6)
+         200 > 2000..3000 again",
+    );
+    t.look(299);
+    t.expect(
+        450,
+        "300 > 5000..6000 again
+         300 > 16000..20000 (4)
+         350 < ack 16000
+         350 < ack 17000
+         350 < ack 18000
+         350 < ack 19000
+         350 < ack 20000",
+    );
+    assert_eq!((t.window(), t.source.counters().reductions), ((6, 6), 1));
+}
+
+#[test]
+fn two_losses_without_sack_take_a_round_trip_each() {
+    // Six duplicates at 200 ms: the third retransmits 2; 11 in flight, 8 after the sixth. At
+    // 300 ms six more, and from the third on (5 in flight) each sends one: 16 to 19. The
+    // acknowledgement of 5000 is partial (the recovery point is 16 000): segment 5 is the next hole
+    // (RFC 6582 step 3). In flight 5 to 19 less the ten duplicates that still count less 5: 4.
+    let stack = Stack { sack: false, ..rfc(10) };
+    let mut t = twenty_segments(&stack, &["> 2000..3000", "> 5000..6000"]);
+    t.look(249);
+    t.expect(
+        450,
+        "250 < ack 2000
+         250 < ack 2000
+         250 < ack 2000
+         250 < ack 2000
+         250 < ack 2000
+         250 < ack 2000
+         250 < ack 5000
+         300 > 16000..20000 (4)
+         300 > 5000..6000 again
+         350 < ack 5000
+         350 < ack 5000
+         350 < ack 5000
+         350 < ack 5000
+         350 < ack 20000",
+    );
+    // Nothing is in flight at the end: min(6, 1 + 1).
+    assert_eq!((t.window(), t.source.counters().reductions), ((2, 6), 1));
+    assert_eq!(t.received(), 20_000);
+}
+
+#[test]
+fn a_lost_tail_waits_for_the_timer_which_doubles() {
+    // RFC 6298. Nothing comes after segment 2, so nothing says that it is lost. The sample of the
+    // handshake and those of 0 and 1 are 100 ms: the timeout is the minimum, 1 s, from the last
+    // acknowledgement (200 ms). Each expiry doubles it (rule 5.5).
+    let mut t = Script::new(&rfc(3));
+    t.lose("> 2000..3000");
+    t.lose_times(2, "> 2000..3000 again");
+    t.open(3_000);
+    t.look(200);
+    t.expect(
+        7_300,
+        "1200 > 2000..3000 again lost
+         3200 > 2000..3000 again lost
+         7200 > 2000..3000 again
+         7250 < ack 3000",
+    );
+    // FlightSize of 1 segment: ssthresh at its least, 2, and the loss window, 1. The
+    // acknowledgement ends it; the window was full, so it grows: 2.
+    assert_eq!(t.window(), (2, 2));
+    assert_eq!(t.source.counters().timeouts, 3);
+
+    // Karn: an acknowledgement of data sent twice measures nothing, so the timeout stays at 8 s
+    // (RFC 6298 section 5, after rule 5.5) …
+    t.lose("> 3000..4000");
+    t.write(1_000);
+    t.expect(
+        15_400,
+        " 7300 > 3000..4000 lost
+         15300 > 3000..4000 again
+         15350 < ack 4000",
+    );
+    // … and at 16 s, until data sent once is acknowledged.
+    t.write(1_000);
+    t.look(15_500);
+    t.lose("> 5000..6000");
+    t.write(1_000);
+    t.expect(
+        16_500,
+        "15500 > 5000..6000 lost
+         16500 > 5000..6000 again",
+    );
+}
+
+#[test]
+fn with_timestamps_a_retransmission_is_timed_and_ends_the_backoff() {
+    // RFC 7323 section 4.1: the echo says which transmission was acknowledged.
+    let mut t = Script::new(&Stack { timestamps: true, ..rfc(3) });
+    t.lose("> 2000..3000");
+    t.lose("> 2000..3000 again");
+    t.open(3_000);
+    t.run(3_300);
+    t.lose("> 3000..4000");
+    t.write(1_000);
+    t.look(3_300);
+    t.expect(4_300, "4300 > 3000..4000 again");
+    assert_eq!(t.source.sender().srtt().map(|srtt| srtt.as_millis()), Some(100));
+}
+
+#[test]
+fn a_lost_retransmission_waits_for_the_timer() {
+    // As `one_loss_with_sack`, but segment 2 is lost again. RFC 6675 does not suspect
+    // retransmissions. The timer was restarted with the retransmission at 200 ms (section 5, step
+    // 4.3 resends; RFC 6298 rule 5.3 knows only acknowledgements of new data, of which the last
+    // came then too): 1200 ms.
+    let mut t = twenty_segments(&rfc(10), &["> 2000..3000", "> 2000..3000 again"]);
+    t.look(300);
+    t.expect(
+        1_300,
+        " 350 < ack 2000 sack 3000-17000
+          350 < ack 2000 sack 3000-18000
+          350 < ack 2000 sack 3000-19000
+          350 < ack 2000 sack 3000-20000
+         1200 > 2000..3000 again
+         1250 < ack 20000",
+    );
+    // A new reduction at the timeout: FlightSize is no more than the window, 6.
+    assert_eq!((t.window().1, t.source.counters().timeouts), (3, 1));
+}
+
+#[test]
+fn duplicates_of_a_timeouts_own_retransmissions_start_no_recovery() {
+    // RFC 6582 section 3.2, step 1. Without SACK, segment 0 is lost twice. At the timeout
+    // everything up to what was sent is sent again, though 1 to 9 and more have arrived: the
+    // duplicate acknowledgements say nothing about new losses.
+    let stack = Stack { sack: false, ..rfc(10) };
+    let mut t = twenty_segments(&stack, &["> 0..1000", "> 0..1000 again"]);
+    t.run(5_000);
+    assert_eq!(t.received(), 20_000);
+    let counters = t.source.counters();
+    assert_eq!((counters.timeouts, counters.reductions), (1, 1));
+}
+
+#[test]
+fn a_second_timeout_keeps_the_threshold() {
+    // RFC 5681 section 3.1: ssthresh is set once for what was in flight. All ten segments and the
+    // first retransmission are lost.
+    let mut t = Script::new(&rfc(10));
+    for n in 0..10 {
+        t.lose(&format!("> {}..{}", n * 1000, (n + 1) * 1000));
+    }
+    t.lose("> 0..1000 again");
+    t.open(10_000);
+    t.run(1_150);
+    assert_eq!(t.window(), (1, 5));
+    t.run(3_150);
+    assert_eq!((t.window(), t.source.counters().timeouts), ((1, 5), 2));
+    // Slow start from 1 to 5, then one segment more a round trip: sent at 3.1 s 1, 3.2 s 2,
+    // 3.3 s 4, and the rest.
+    t.look(3_150);
+    t.expect(
+        3_450,
+        "3200 > 1000..2000 again
+         3200 > 2000..3000 again
+         3250 < ack 2000
+         3250 < ack 3000
+         3300 > 3000..4000 again
+         3300 > 4000..5000 again
+         3300 > 5000..6000 again
+         3300 > 6000..7000 again
+         3350 < ack 4000
+         3350 < ack 5000
+         3350 < ack 6000
+         3350 < ack 7000
+         3400 > 7000..8000 again
+         3400 > 8000..9000 again
+         3400 > 9000..10000 again
+         3450 < ack 8000
+         3450 < ack 9000
+         3450 < ack 10000",
+    );
+}
+
+#[test]
+fn every_preset_recovers_from_any_single_loss_at_once() {
+    // Twelve of forty segments, lost one at a time; the last three have too little behind them
+    // for a fast retransmit if nothing else is sent, but forty are.
+    for name in ["rfc5681", "linux-6.1", "ns2-tcp-linux"] {
+        for lost in 0..12 {
+            let mut t = Script::new(&preset(name));
+            t.lose(&format!("> {}..{}", lost * 1000, (lost + 1) * 1000));
+            t.open(40_000);
+            t.run(3_000);
+            let counters = t.source.counters();
+            let what = (t.received(), counters.retransmissions, counters.timeouts);
+            assert_eq!(what, (40_000, 1, 0), "{name}, segment {lost}");
+        }
+    }
+}

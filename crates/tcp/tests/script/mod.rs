@@ -1,0 +1,301 @@
+//! Two endpoints and a path between them, written down as a time-sequence diagram.
+//!
+//! One line for each segment sent: the time in milliseconds, `>` for the source and `<` for the
+//! sink, and what it is:
+//!
+//! ```text
+//!    0 > SYN
+//!   50 < SYN ACK
+//!  100 > 0..3000 (3)                   three segments together, stream offsets
+//!  100 > 3000..4000 lost               one that the test loses
+//!  150 < ack 3000 sack 4000-5000
+//!  200 > 3000..4000 again              sent before
+//!  200 > fin 9000
+//! ```
+//!
+//! Segments that leave together and continue each other share a line. The path takes 50 ms each
+//! way, has no rate and keeps order. The tests of a file use what they need of this.
+#![allow(dead_code)]
+
+use std::collections::VecDeque;
+
+use fairway_cc::{Selection, create};
+use fairway_tcp::{
+    Config, DelayedAck, Endpoint, Flags, PRESETS, Range, Role, SackBlock, Segment, SeqNr, Stack,
+};
+use fairway_units::{Duration, Time};
+
+/// Propagation in one direction; a round trip is 100 ms.
+pub const DELAY: Duration = Duration::from_millis(50);
+
+/// The switches of a preset, with segments of 1000 bytes.
+pub fn preset(name: &str) -> Stack {
+    let preset = PRESETS.iter().find(|preset| preset.name == name).expect("a preset");
+    Stack { mss: 1000, ..(preset.stack)() }
+}
+
+/// The RFCs, with an acknowledgement for every segment and an initial window of `window` segments.
+pub fn rfc(window: u32) -> Stack {
+    Stack { initial_window: window, delayed_ack: DelayedAck::Off, ..preset("rfc5681") }
+}
+
+/// What happens to a segment of a certain text.
+enum Fate {
+    Lost,
+    Marked,
+}
+
+/// Two endpoints and what happened so far.
+pub struct Script {
+    pub source: Endpoint,
+    pub sink: Endpoint,
+    isns: [u32; 2],
+    now: Time,
+    /// On its way, in the order of arrival.
+    travelling: VecDeque<(Time, Segment)>,
+    fates: Vec<(String, Fate)>,
+    /// End of the data that each side has sent.
+    sent_end: [u64; 2],
+    lines: Vec<Line>,
+}
+
+#[derive(Clone, PartialEq)]
+struct Line {
+    ms: u64,
+    from_source: bool,
+    /// Data without anything special, which later segments may continue.
+    data: Option<(Range, u64)>,
+    text: String,
+}
+
+impl Script {
+    /// Two ends of one stack, Reno at both.
+    pub fn new(stack: &Stack) -> Self {
+        Script::between(stack, stack, [1000, 5000])
+    }
+
+    /// A source and a sink of their own stacks, with these initial sequence numbers.
+    pub fn between(source: &Stack, sink: &Stack, isns: [u32; 2]) -> Self {
+        let reno = Selection { name: "reno".to_owned(), variant: None, params: Vec::new() };
+        let endpoint = |stack: &Stack, role, isn| {
+            Endpoint::new(Config {
+                connection: 0,
+                role,
+                stack: stack.clone(),
+                cc: create(&reno, stack.cc_variant, &stack.init("reno")).expect("Reno"),
+                isn,
+                timestamp_offset: isn,
+            })
+        };
+        Script {
+            source: endpoint(source, Role::Active, isns[0]),
+            sink: endpoint(sink, Role::Passive, isns[1]),
+            isns,
+            now: Time::ZERO,
+            travelling: VecDeque::new(),
+            fates: Vec::new(),
+            sent_end: [0; 2],
+            lines: Vec::new(),
+        }
+    }
+
+    /// Loses the next segment whose line, without its time, is this: `"> 2000..3000"`.
+    pub fn lose(&mut self, segment: &str) {
+        self.fates.push((segment.to_owned(), Fate::Lost));
+    }
+
+    /// Loses the next `count` of them.
+    pub fn lose_times(&mut self, count: usize, segment: &str) {
+        (0..count).for_each(|_| self.lose(segment));
+    }
+
+    /// Marks the next such segment as a congested router does (RFC 3168), if it may be marked.
+    pub fn mark(&mut self, segment: &str) {
+        self.fates.push((segment.to_owned(), Fate::Marked));
+    }
+
+    /// The source opens the connection and writes.
+    pub fn open(&mut self, bytes: u64) {
+        self.source.connect();
+        self.write(bytes);
+    }
+
+    /// The source's application writes now.
+    pub fn write(&mut self, bytes: u64) {
+        self.source.write(bytes);
+        self.pump(true);
+    }
+
+    /// The source's application closes now.
+    pub fn close(&mut self) {
+        self.source.close();
+        self.pump(true);
+    }
+
+    /// The sink's application closes now.
+    pub fn close_sink(&mut self) {
+        self.sink.close();
+        self.pump(false);
+    }
+
+    /// Lets time pass up to and with `ms`.
+    pub fn run(&mut self, ms: u64) {
+        let until = Time::ZERO + Duration::from_millis(ms);
+        loop {
+            let arrival = self.travelling.front().map_or(Time::NEVER, |(at, _)| *at);
+            let timers = [self.source.poll_timeout(), self.sink.poll_timeout()];
+            let next = arrival.min(timers[0]).min(timers[1]);
+            if next > until {
+                break;
+            }
+            self.now = next;
+            if arrival == next {
+                self.deliver();
+            } else if timers[0] == next {
+                self.source.handle_timeout(next);
+                self.pump(true);
+            } else {
+                self.sink.handle_timeout(next);
+                self.pump(false);
+            }
+        }
+        self.now = until;
+    }
+
+    /// Lets time pass up to and with `ms`; what was sent since the last look has to be this.
+    #[track_caller]
+    pub fn expect(&mut self, ms: u64, diagram: &str) {
+        let seen = self.look(ms);
+        let wanted: Vec<String> = diagram.lines().map(squeeze).filter(|l| !l.is_empty()).collect();
+        if seen != wanted {
+            panic!("until {ms} ms:\n{}\n\nexpected:\n{}\n", seen.join("\n"), wanted.join("\n"));
+        }
+    }
+
+    /// Lets time pass; what was sent since the last look.
+    pub fn look(&mut self, ms: u64) -> Vec<String> {
+        self.run(ms);
+        std::mem::take(&mut self.lines).iter().map(Line::to_string).collect()
+    }
+
+    /// The window and the threshold of the source, in segments; 0 for an infinite threshold.
+    pub fn window(&self) -> (u64, u64) {
+        let sender = self.source.sender();
+        let ssthresh = if sender.ssthresh() == u64::MAX { 0 } else { sender.ssthresh() / 1000 };
+        (sender.cwnd() / 1000, ssthresh)
+    }
+
+    /// Bytes that the sink's application has.
+    pub fn received(&self) -> u64 {
+        self.sink.receiver().delivered_bytes()
+    }
+
+    fn deliver(&mut self) {
+        let Some((_, segment)) = self.travelling.pop_front() else { return };
+        let to = if segment.forward { &mut self.sink } else { &mut self.source };
+        to.handle_segment(&segment, self.now);
+        self.pump(!segment.forward);
+    }
+
+    fn pump(&mut self, is_source: bool) {
+        loop {
+            let from = if is_source { &mut self.source } else { &mut self.sink };
+            let Some(segment) = from.poll_transmit(self.now) else { return };
+            self.send(segment);
+        }
+    }
+
+    fn send(&mut self, mut segment: Segment) {
+        let line = self.line(&segment);
+        let name = format!("{} {}", if segment.forward { '>' } else { '<' }, line.text);
+        let fate = self.fates.iter().position(|(text, _)| *text == name);
+        match fate.map(|at| self.fates.remove(at).1) {
+            None => {}
+            Some(Fate::Lost) => {
+                return self.note(Line { text: line.text + " lost", data: None, ..line });
+            }
+            Some(Fate::Marked) => {
+                assert!(segment.flags.has(Flags::ECT), "{name} may not be marked");
+                segment.flags = segment.flags.with(Flags::CE);
+                self.note(Line { text: line.text + " marked", data: None, ..line });
+                return self.travelling.push_back((self.now + DELAY, segment));
+            }
+        }
+        self.note(line);
+        self.travelling.push_back((self.now + DELAY, segment));
+    }
+
+    /// Adds a line, or continues the last one.
+    fn note(&mut self, line: Line) {
+        if let (Some((range, count)), Some(last)) = (line.data, self.lines.last_mut())
+            && let Some((before, segments)) = last.data
+            && (last.ms, last.from_source, before.end) == (line.ms, line.from_source, range.start)
+        {
+            let range = Range { start: before.start, end: range.end };
+            last.data = Some((range, segments + count));
+            return;
+        }
+        self.lines.push(line);
+    }
+
+    fn line(&mut self, segment: &Segment) -> Line {
+        let side = usize::from(!segment.forward);
+        let (own, peer) = (self.isns[side], self.isns[1 - side]);
+        let offset = |number: SeqNr, isn| number.0.wrapping_sub(SeqNr::of(isn, 0).0);
+        let start = segment.payload_offset;
+        let end = start + u64::from(segment.payload_bytes);
+        let flags = segment.flags;
+        let has_data = segment.payload_bytes > 0;
+        let again = has_data && end <= self.sent_end[side];
+        self.sent_end[side] = self.sent_end[side].max(end);
+        if has_data {
+            assert_eq!(segment.seq, SeqNr::of(own, start), "sequence number of offset {start}");
+        }
+        let mut text = if flags.has(Flags::SYN) {
+            if flags.has(Flags::ACK) { "SYN ACK".to_owned() } else { "SYN".to_owned() }
+        } else if has_data {
+            format!("{start}..{end}")
+        } else if flags.has(Flags::FIN) {
+            format!("fin {}", offset(segment.seq, own))
+        } else {
+            let mut text = format!("ack {}", offset(segment.ack, peer));
+            for (i, SackBlock { left, right }) in segment.sack_blocks().iter().enumerate() {
+                text += if i == 0 { " sack " } else { " " };
+                text += &format!("{}-{}", offset(*left, peer), offset(*right, peer));
+            }
+            text
+        };
+        for (present, word) in [
+            (has_data && flags.has(Flags::FIN), " fin"),
+            (again, " again"),
+            (flags.has(Flags::CWR) && !flags.has(Flags::SYN), " cwr"),
+            (flags.has(Flags::ECE) && !flags.has(Flags::SYN), " ece"),
+        ] {
+            text += if present { word } else { "" };
+        }
+        let plain = has_data && text == format!("{start}..{end}");
+        Line {
+            ms: self.now.as_millis(),
+            from_source: segment.forward,
+            data: plain.then_some((Range { start, end }, 1)),
+            text,
+        }
+    }
+}
+
+impl std::fmt::Display for Line {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let arrow = if self.from_source { '>' } else { '<' };
+        match self.data {
+            Some((Range { start, end }, count)) if count > 1 => {
+                write!(f, "{} {arrow} {start}..{end} ({count})", self.ms)
+            }
+            _ => write!(f, "{} {arrow} {}", self.ms, self.text),
+        }
+    }
+}
+
+/// One space where there are several.
+fn squeeze(line: &str) -> String {
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
