@@ -294,6 +294,8 @@ impl Endpoint {
         self.receiver.negotiate(self.sack, self.timestamps);
         if self.handshake_tries == 1 {
             self.sender.sample_rtt(now.since(self.handshake_sent_at));
+        } else {
+            self.sender.handshake_was_repeated();
         }
     }
 
@@ -365,6 +367,22 @@ impl Endpoint {
     fn receive_ack(&mut self, segment: &Segment, pure: bool, now: Time) {
         let una = self.sender.una();
         let Some(ack) = segment.ack.offset(self.isn, una) else { return };
+        let timestamp_age = self.timestamps.then(|| {
+            let millis = self.timestamp(now).wrapping_sub(segment.ts_echo);
+            Duration::from_millis(u64::from(millis).max(1))
+        });
+        let info = AckInfo {
+            ack,
+            right_edge: ack + (u64::from(segment.window) << self.peer_window_shift),
+            sack: &[],
+            pure,
+            ece: self.ecn && segment.flags.has(Flags::ECE),
+            timestamp_age,
+        };
+        if segment.sack_count == 0 {
+            self.sender.handle_ack(&info, now);
+            return;
+        }
         let mut sack = [Range { start: 0, end: 0 }; MAX_SACK_BLOCKS];
         let mut count = 0;
         for block in segment.sack_blocks() {
@@ -376,19 +394,7 @@ impl Endpoint {
                 count += 1;
             }
         }
-        let timestamp_age = self.timestamps.then(|| {
-            let millis = self.timestamp(now).wrapping_sub(segment.ts_echo);
-            Duration::from_millis(u64::from(millis).max(1))
-        });
-        let info = AckInfo {
-            ack,
-            right_edge: ack + (u64::from(segment.window) << self.peer_window_shift),
-            sack: &sack[..count],
-            pure,
-            ece: self.ecn && segment.flags.has(Flags::ECE),
-            timestamp_age,
-        };
-        self.sender.handle_ack(&info, now);
+        self.sender.handle_ack(&AckInfo { sack: &sack[..count], ..info }, now);
     }
 
     fn handshake_segment(&mut self, now: Time) -> Segment {

@@ -53,6 +53,11 @@ impl RttEstimator {
         }
     }
 
+    /// Wait at least this long before the first sample.
+    pub fn raise_initial(&mut self, initial: Duration) {
+        self.policy.initial = self.policy.initial.max(initial);
+    }
+
     /// The timer expired.
     pub fn back_off(&mut self) {
         self.backoffs += 1;
@@ -72,10 +77,8 @@ impl RttEstimator {
                 }
             }
         };
-        let tick = p.granularity.as_nanos().max(1);
-        let base = base.as_nanos().div_ceil(tick) * tick;
         let factor = 1u64.checked_shl(self.backoffs).unwrap_or(u64::MAX);
-        Duration::from_nanos(base).saturating_mul(factor).min(p.max)
+        base.saturating_mul(factor).min(p.max)
     }
 }
 

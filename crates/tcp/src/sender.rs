@@ -12,6 +12,9 @@ use crate::{Recovery, Stack};
 /// (ns-2.35 `tcp/linux/ns-linux-param.c`, `tcp_max_burst`; Linux 2.6 `tcp_max_burst`).
 const EXIT_BURST_SEGMENTS: u64 = 3;
 
+/// First timeout for data after a repeated SYN (RFC 6298 rule 5.7; Linux `TCP_TIMEOUT_FALLBACK`).
+const RTO_AFTER_REPEATED_SYN: Duration = Duration::from_secs(3);
+
 /// A stretch of the stream to put on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transmission {
@@ -137,6 +140,11 @@ impl Sender {
     /// The handshake measured a round-trip time.
     pub fn sample_rtt(&mut self, rtt: Duration) {
         self.rtt.sample(rtt);
+    }
+
+    /// The handshake took more than one try, so that it measured nothing.
+    pub fn handshake_was_repeated(&mut self) {
+        self.rtt.raise_initial(RTO_AFTER_REPEATED_SYN);
     }
 
     /// Whether everything, the FIN included, was acknowledged.

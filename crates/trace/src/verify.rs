@@ -182,6 +182,9 @@ impl StreamCheck {
             return Ok(());
         }
         self.arrived = self.arrived.max(end);
+        if self.beyond.is_empty() {
+            return Ok(());
+        }
         while let Some(first) = self.beyond.first_entry() {
             if *first.key() > self.arrived {
                 break;
