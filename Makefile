@@ -67,14 +67,15 @@ $(TOOLS): requirements/dev.lock
 	@command -v cargo >/dev/null || { echo "cargo not found: install Rust, see https://rustup.rs" >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "$(PYTHON) is too old or missing: Python 3.10 or newer is needed; name another with make PYTHON=…" >&2; exit 1; }
 	@echo "Installing the pinned Python packages into $(VENV)"
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.lock
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.lock
 	@touch $@
 
 # Python sources are used in place, so only Rust sources and the package's metadata count.
 $(BUILT): $(TOOLS) $(RUST_SOURCES) pyproject.toml
 	@echo "Building fairway (release build, takes a few minutes the first time)"
 	@touch $@.begun
-	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked --quiet
+	@# The packages that it needs are there already, so pip has nothing to say but that.
+	@VIRTUAL_ENV=$(abspath $(VENV)) PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet
 	@# The stamp is as old as the beginning, so that what changed meanwhile is built next time.
 	@mv $@.begun $@
