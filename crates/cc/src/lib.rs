@@ -26,7 +26,7 @@ pub use registry::{
 pub use slow_start::{SlowStart, SlowStartError};
 pub use window::{Rule, Window, Windowed};
 
-use fairway_units::{Duration, Rate, Time};
+use fairway_units::{Duration, Time};
 
 /// What the sender is doing about loss, in the words of Linux's `tcp_ca_state`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -86,10 +86,6 @@ pub struct Ack {
     /// Whether the stack allows growth on this acknowledgement: its phase permits it and the
     /// window was in use when the acknowledgement arrived.
     pub may_grow: bool,
-    /// Delivery rate sample (Cheng et al., draft-cheng-iccrg-delivery-rate-estimation), if valid.
-    pub delivery_rate: Option<Rate>,
-    /// Newly delivered bytes that carried a congestion mark.
-    pub ce: u64,
 }
 
 /// Why the window has to be reduced.
@@ -108,11 +104,6 @@ pub trait CongestionControl: Send {
 
     /// Slow-start threshold in bytes; `u64::MAX` while it is infinite.
     fn ssthresh(&self) -> u64;
-
-    /// Rate at which the sender is asked to pace, if the algorithm asks for pacing.
-    fn pacing_rate(&self) -> Option<Rate> {
-        None
-    }
 
     /// An acknowledgement arrived. Called for every one that is not older than `snd_una`.
     fn on_ack(&mut self, ack: &Ack, flow: &Flow);

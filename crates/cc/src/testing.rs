@@ -39,6 +39,5 @@ pub(crate) fn ack(segments: u64, rtt_ms: u64) -> Ack {
         delivered: segments * u64::from(MSS),
         rtt: Some(Duration::from_millis(rtt_ms)),
         may_grow: true,
-        ..Ack::default()
     }
 }

@@ -79,13 +79,8 @@ impl Sender {
         let spacing = self.rtt.as_nanos() * segments / window.max(1);
         self.now = self.now + Duration::from_nanos(spacing);
         self.snd_una += segments * MSS;
-        let ack = Ack {
-            acked: segments * MSS,
-            delivered: segments * MSS,
-            rtt: Some(rtt),
-            may_grow,
-            ..Ack::default()
-        };
+        let ack =
+            Ack { acked: segments * MSS, delivered: segments * MSS, rtt: Some(rtt), may_grow };
         let flow = self.flow();
         self.cc.on_ack(&ack, &flow);
         self.record();

@@ -11,8 +11,8 @@ use fairway_units::{Duration, Time};
 use crate::Stack;
 use crate::ranges::Range;
 use crate::receiver::Receiver;
-use crate::segment::{Flags, MAX_SACK_BLOCKS, Segment};
-use crate::sender::{AckInfo, Sender, SenderCounters, Transmission};
+use crate::segment::{Flags, MAX_SACK_BLOCKS, Segment, TIMESTAMP_OPTION_BYTES};
+use crate::sender::{AckInfo, Negotiated, Sender, SenderCounters, Transmission};
 use crate::sequence::SeqNr;
 
 /// Retransmissions of a SYN or SYN-ACK before the connection is given up
@@ -80,6 +80,8 @@ pub struct Endpoint {
     sack: bool,
     timestamps: bool,
     ecn: bool,
+    /// Payload of a full segment that this end sends.
+    mss: u32,
     /// Largest window that this end offers, in bytes.
     offered_window: u64,
     window_shift: u8,
@@ -114,6 +116,7 @@ impl Endpoint {
             sack: stack.sack,
             timestamps: stack.timestamps,
             ecn: stack.ecn,
+            mss: stack.mss,
             offered_window,
             window_shift: if stack.window_scaling { window_shift(offered_window) } else { 0 },
             peer_window_shift: 0,
@@ -290,7 +293,13 @@ impl Endpoint {
         self.state = State::Established;
         self.handshake_deadline = Time::NEVER;
         let right_edge = u64::from(segment.window) << shift;
-        self.sender.negotiate(self.sack, self.timestamps, self.ecn, right_edge);
+        let negotiated = Negotiated {
+            sack: self.sack,
+            timestamps: self.timestamps,
+            ecn: self.ecn,
+            mss: self.mss,
+        };
+        self.sender.negotiate(negotiated, right_edge);
         self.receiver.negotiate(self.sack, self.timestamps);
         if self.handshake_tries == 1 {
             self.sender.sample_rtt(now.since(self.handshake_sent_at));
@@ -304,6 +313,8 @@ impl Endpoint {
         self.ts_recent = syn.ts_value;
         self.sack &= syn.flags.has(Flags::SACK_PERMITTED);
         self.timestamps &= syn.flags.has(Flags::TIMESTAMP);
+        let options = if self.timestamps { TIMESTAMP_OPTION_BYTES } else { 0 };
+        self.mss = self.stack.mss.min(u32::from(syn.mss).saturating_sub(options)).max(1);
         // RFC 3168 section 6.1.1: ECE and CWR on a SYN ask for ECN, ECE on its answer agrees.
         self.ecn &= syn.flags.has(Flags::ECE);
         if syn.flags.has(Flags::WINDOW_SCALE) && self.stack.window_scaling {
@@ -407,6 +418,7 @@ impl Endpoint {
         let answer = self.role == Role::Passive;
         let scale = self.stack.window_scaling && (!answer || self.window_shift > 0);
         let ask_ecn = Flags::ECE.with_if(!answer, Flags::CWR);
+        let options = if self.timestamps { TIMESTAMP_OPTION_BYTES } else { 0 };
         let flags = Flags::SYN
             .with_if(answer, Flags::ACK)
             .with_if(self.sack, Flags::SACK_PERMITTED)
@@ -423,7 +435,8 @@ impl Endpoint {
             // RFC 7323 section 2.2: the window of a SYN is not scaled.
             window: u16::try_from(self.offered_window).unwrap_or(u16::MAX),
             window_scale: self.window_shift,
-            mss: u16::try_from(self.stack.mss).unwrap_or(u16::MAX),
+            // RFC 6691: the option does not take off what other options need.
+            mss: u16::try_from(self.stack.mss + options).unwrap_or(u16::MAX),
             ts_value: self.timestamp(now),
             ts_echo: if answer { self.ts_recent } else { 0 },
             ..Segment::default()

@@ -58,12 +58,28 @@ pub struct AckInfo<'a> {
     pub timestamp_age: Option<Duration>,
 }
 
+/// What both ends agreed on in the handshake.
+#[derive(Clone, Copy, Debug)]
+pub struct Negotiated {
+    /// Selective acknowledgements.
+    pub sack: bool,
+    /// Timestamps.
+    pub timestamps: bool,
+    /// Explicit congestion notification.
+    pub ecn: bool,
+    /// Payload of a full segment: this end's, or less if the peer takes less.
+    pub mss: u32,
+}
+
 /// The sending half of a connection.
 pub struct Sender {
     stack: Stack,
     cc: Box<dyn CongestionControl>,
     board: Scoreboard,
     rtt: RttEstimator,
+    /// Payload of a full segment: no more than the peer takes. The congestion window counts in
+    /// this end's own segments all the same.
+    segment_bytes: u64,
     snd_nxt: u64,
     /// End of what the application has written.
     stream_end: u64,
@@ -93,6 +109,7 @@ impl Sender {
             board: Scoreboard::new(stack.loss_detection, stack.reordering, stack.mss),
             rtt: RttEstimator::new(stack.rto),
             cc,
+            segment_bytes: u64::from(stack.mss),
             stack,
             snd_nxt: 0,
             stream_end: 0,
@@ -113,10 +130,11 @@ impl Sender {
     }
 
     /// What was negotiated in the handshake, and the first window.
-    pub fn negotiate(&mut self, sack: bool, timestamps: bool, ecn: bool, right_edge: u64) {
-        self.stack.sack = sack;
-        self.stack.timestamps = timestamps;
-        self.stack.ecn = ecn;
+    pub fn negotiate(&mut self, negotiated: Negotiated, right_edge: u64) {
+        self.stack.sack = negotiated.sack;
+        self.stack.timestamps = negotiated.timestamps;
+        self.stack.ecn = negotiated.ecn;
+        self.segment_bytes = u64::from(negotiated.mss);
         self.right_edge = right_edge;
     }
 
@@ -262,13 +280,15 @@ impl Sender {
                 && !marked
                 && self.phase_allows_growth()
                 && self.window_was_used(prior_flight),
-            ..Ack::default()
         };
         self.cc.on_ack(&ack, &Flow { phase: self.cc_phase(), ..flow });
         if leaving && !self.stack.grow_on_exit {
             self.leave_recovery(&flow);
         }
-        if entering {
+        // Losses that were found in the episode that ends now, or by its last acknowledgement, of
+        // data sent after it began, are the next episode's (RFC 6675 section 5).
+        let next_episode = leaving && self.board.next_lost().is_some();
+        if entering || next_episode {
             self.enter_recovery(&flow);
         } else if marked {
             self.enter_cwr(&flow);
@@ -466,7 +486,7 @@ impl Sender {
     }
 
     fn next_new_data(&mut self, now: Time) -> Option<Transmission> {
-        let mss = u64::from(self.stack.mss);
+        let mss = self.segment_bytes;
         let written = self.stream_end.saturating_sub(self.snd_nxt);
         let available = self.sendable_end().saturating_sub(self.snd_nxt);
         if available == 0 {

@@ -56,7 +56,8 @@ fn what_a_syn_offers() {
     let offers = Flags::SACK_PERMITTED.with(Flags::TIMESTAMP).with(Flags::WINDOW_SCALE);
     assert!(syn.flags.has(offers) && answer.flags.has(offers));
     assert_eq!((syn.seq.0, answer.seq.0, answer.ack.0), (1000, 5000, 1001));
-    assert_eq!((syn.mss, syn.payload_bytes), (1000, 0));
+    // RFC 6691: the option leaves in what the timestamps will take, 12 bytes.
+    assert_eq!((syn.mss, syn.payload_bytes), (1012, 0));
     // 256 MiB = 2²⁸: shifted by 12 it is 65536, one too many for 16 bits, so 13. The window of a
     // SYN is never scaled (RFC 7323 section 2.2), so it says what fits.
     assert_eq!((syn.window_scale, syn.window), (13, 65535));
@@ -65,6 +66,15 @@ fn what_a_syn_offers() {
     assert!(answer.flags.has(Flags::ECE) && !answer.flags.has(Flags::CWR));
     // RFC 7323 section 3.2: the answer echoes the SYN's timestamp.
     assert_eq!(answer.ts_echo, syn.ts_value);
+}
+
+#[test]
+fn segments_are_no_larger_than_the_peer_takes() {
+    // 2500 bytes to a sink that takes 600: four full segments; Nagle holds the rest.
+    let mut t = Script::between(&rfc(10), &Stack { mss: 600, ..rfc(10) }, [1000, 5000]);
+    t.open(2_500);
+    t.look(99);
+    t.expect(100, "100 > 0..2400 (4)");
 }
 
 #[test]

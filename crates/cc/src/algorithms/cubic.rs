@@ -495,10 +495,10 @@ impl Rule for Linux2_6_22 {
             return;
         }
         self.ratio.sample(packets_acked(ack, flow));
-        // An acknowledgement with news of holes or marks is dubious, and its delay not taken
+        // An acknowledgement with news of holes is dubious, and its delay not taken
         // (`tcp_ack_is_dubious`).
         let has_new_sack = ack.delivered > ack.acked;
-        if let (Some(rtt), false, 0) = (ack.rtt, has_new_sack, ack.ce) {
+        if let (Some(rtt), false) = (ack.rtt, has_new_sack) {
             self.measure_delay(rtt, flow);
         }
     }
