@@ -1,8 +1,10 @@
 //! A connection in the run: its two endpoints, its application, its books.
 
+use std::sync::Arc;
+
 use fairway_cc::{CcError, create};
 use fairway_net::Stream;
-use fairway_tcp::{Config, Endpoint, Flags, Role, Segment, SeqNr};
+use fairway_tcp::{Config, Endpoint, Flags, Role, Segment, SeqNr, Stack};
 use fairway_trace::{Allowance, FlowBooks, StreamCheck, Violation};
 use fairway_units::{Duration, NANOS_PER_SEC, Time};
 
@@ -57,8 +59,12 @@ struct Totals {
 }
 
 impl Connection {
-    pub(crate) fn new(index: u32, flow: &Flow, seed: u64) -> Result<Self, CcError> {
-        let stack = &flow.stack;
+    pub(crate) fn new(
+        index: u32,
+        flow: &Flow,
+        stack: &Arc<Stack>,
+        seed: u64,
+    ) -> Result<Self, CcError> {
         let random = |what: &str| Stream::new(seed, &format!("flow/{}/{what}", flow.id));
         let mut isns = random("sequence numbers");
         let mut clocks = random("timestamp clocks");
@@ -67,7 +73,7 @@ impl Connection {
             Ok(Endpoint::new(Config {
                 connection: index,
                 role,
-                stack: stack.clone(),
+                stack: Arc::clone(stack),
                 cc: create(&flow.cc, stack.cc_variant, &stack.init(&flow.cc.name))?,
                 isn,
                 timestamp_offset: clocks.bits32(),

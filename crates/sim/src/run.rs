@@ -1,7 +1,10 @@
 //! One run: events in order, until the experiment's time is over.
 
+use std::sync::Arc;
+
+use fairway_cc::CcError;
 use fairway_net::{Offer, Packet};
-use fairway_tcp::Endpoint;
+use fairway_tcp::{Endpoint, Stack};
 use fairway_trace::{FlowBooks, LinkBooks, QueueSeries, Series, Summary, Violation};
 use fairway_units::{Duration, Time};
 
@@ -43,7 +46,7 @@ pub enum RunError {
     Violation(#[from] Violation),
     /// An algorithm could not be made; a validated experiment never has this.
     #[error(transparent)]
-    CongestionControl(#[from] fairway_cc::CcError),
+    CongestionControl(#[from] CcError),
 }
 
 /// Simulate `experiment`.
@@ -55,6 +58,21 @@ pub fn run(experiment: &Experiment, control: &Control) -> Result<Run, RunError> 
     simulation.run(control)?;
     simulation.close_books()?;
     Ok(simulation.into_run())
+}
+
+/// The connections; neighbours with equal stacks share one.
+fn connections(experiment: &Experiment) -> Result<Vec<Connection>, CcError> {
+    let mut shared: Option<Arc<Stack>> = None;
+    let mut connections = Vec::with_capacity(experiment.flows.len());
+    for (i, flow) in experiment.flows.iter().enumerate() {
+        let stack = match shared {
+            Some(stack) if *stack == flow.stack => stack,
+            _ => Arc::new(flow.stack.clone()),
+        };
+        connections.push(Connection::new(i as u32, flow, &stack, experiment.seed)?);
+        shared = Some(stack);
+    }
+    Ok(connections)
 }
 
 struct Simulation<'a> {
@@ -74,12 +92,7 @@ struct Simulation<'a> {
 impl<'a> Simulation<'a> {
     fn new(experiment: &'a Experiment) -> Result<Self, RunError> {
         let network = Network::new(experiment);
-        let connections = experiment
-            .flows
-            .iter()
-            .enumerate()
-            .map(|(i, flow)| Connection::new(i as u32, flow, experiment.seed))
-            .collect::<Result<Vec<_>, _>>()?;
+        let connections = connections(experiment)?;
         let end = Time::ZERO + experiment.duration;
         let mut events = EventQueue::default();
         for (i, flow) in experiment.flows.iter().enumerate() {

@@ -5,6 +5,8 @@
 //! takes segments from [`Endpoint::poll_transmit`] until there is none and asks
 //! [`Endpoint::poll_timeout`] when to come back. The application reads everything at once.
 
+use std::sync::Arc;
+
 use fairway_cc::{CongestionControl, Phase};
 use fairway_units::{Duration, Time};
 
@@ -55,8 +57,8 @@ pub struct Config {
     pub connection: u32,
     /// Which end.
     pub role: Role,
-    /// Its switches.
-    pub stack: Stack,
+    /// Its switches; connections of the same stack share them.
+    pub stack: Arc<Stack>,
     /// Congestion control of its sending half.
     pub cc: Box<dyn CongestionControl>,
     /// Initial sequence number.
@@ -69,7 +71,7 @@ pub struct Config {
 pub struct Endpoint {
     connection: u32,
     role: Role,
-    stack: Stack,
+    stack: Arc<Stack>,
     state: State,
     sender: Sender,
     receiver: Receiver,
@@ -108,7 +110,7 @@ impl Endpoint {
                 Role::Active => State::Closed,
                 Role::Passive => State::Listen,
             },
-            sender: Sender::new(stack.clone(), cc),
+            sender: Sender::new(Arc::clone(&stack), cc),
             receiver: Receiver::new(stack.delayed_ack, stack.mss),
             isn,
             peer_isn: 0,
@@ -293,13 +295,7 @@ impl Endpoint {
         self.state = State::Established;
         self.handshake_deadline = Time::NEVER;
         let right_edge = u64::from(segment.window) << shift;
-        let negotiated = Negotiated {
-            sack: self.sack,
-            timestamps: self.timestamps,
-            ecn: self.ecn,
-            mss: self.mss,
-        };
-        self.sender.negotiate(negotiated, right_edge);
+        self.sender.negotiate(Negotiated { sack: self.sack, mss: self.mss }, right_edge);
         self.receiver.negotiate(self.sack, self.timestamps);
         if self.handshake_tries == 1 {
             self.sender.sample_rtt(now.since(self.handshake_sent_at));

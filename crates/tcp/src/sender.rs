@@ -1,5 +1,7 @@
 //! The sending half: what may leave, what has to leave again, and when to give up waiting.
 
+use std::sync::Arc;
+
 use fairway_cc::{Ack, CongestionControl, Flow, Phase, Signal};
 use fairway_units::{Duration, Time};
 
@@ -63,17 +65,14 @@ pub struct AckInfo<'a> {
 pub struct Negotiated {
     /// Selective acknowledgements.
     pub sack: bool,
-    /// Timestamps.
-    pub timestamps: bool,
-    /// Explicit congestion notification.
-    pub ecn: bool,
     /// Payload of a full segment: this end's, or less if the peer takes less.
     pub mss: u32,
 }
 
 /// The sending half of a connection.
 pub struct Sender {
-    stack: Stack,
+    stack: Arc<Stack>,
+    sack: bool,
     cc: Box<dyn CongestionControl>,
     board: Scoreboard,
     rtt: RttEstimator,
@@ -104,12 +103,13 @@ pub struct Sender {
 
 impl Sender {
     /// Nothing sent, nothing written; `right_edge` comes with the handshake.
-    pub fn new(stack: Stack, cc: Box<dyn CongestionControl>) -> Self {
+    pub fn new(stack: Arc<Stack>, cc: Box<dyn CongestionControl>) -> Self {
         Sender {
             board: Scoreboard::new(stack.loss_detection, stack.reordering, stack.mss),
             rtt: RttEstimator::new(stack.rto),
             cc,
             segment_bytes: u64::from(stack.mss),
+            sack: stack.sack,
             stack,
             snd_nxt: 0,
             stream_end: 0,
@@ -131,9 +131,7 @@ impl Sender {
 
     /// What was negotiated in the handshake, and the first window.
     pub fn negotiate(&mut self, negotiated: Negotiated, right_edge: u64) {
-        self.stack.sack = negotiated.sack;
-        self.stack.timestamps = negotiated.timestamps;
-        self.stack.ecn = negotiated.ecn;
+        self.sack = negotiated.sack;
         self.segment_bytes = u64::from(negotiated.mss);
         self.right_edge = right_edge;
     }
@@ -292,7 +290,7 @@ impl Sender {
             self.enter_recovery(&flow);
         } else if marked {
             self.enter_cwr(&flow);
-        } else if !self.stack.sack && self.phase == Phase::Recovery && news.acked > 0 {
+        } else if !self.sack && self.phase == Phase::Recovery && news.acked > 0 {
             // RFC 6582 step 3: a partial acknowledgement names the next hole.
             self.board.mark_head_lost();
         }
@@ -341,7 +339,7 @@ impl Sender {
         if info.ack > self.board.una() {
             self.board.acknowledge(info.ack, news);
         }
-        if self.stack.sack {
+        if self.sack {
             for block in info.sack {
                 self.board.sack(*block, news);
             }
@@ -420,7 +418,7 @@ impl Sender {
                 ssthresh.min(flight + EXIT_BURST_SEGMENTS * mss)
             }
             // RFC 6582 step 3, option 1.
-            Recovery::Rfc if !self.stack.sack && self.phase == Phase::Recovery => {
+            Recovery::Rfc if !self.sack && self.phase == Phase::Recovery => {
                 ssthresh.min(flight.max(mss) + mss)
             }
             Recovery::Rfc | Recovery::TcpLinux => cwnd,

@@ -468,7 +468,7 @@ fn an_endpoint_that_has_not_begun_sends_nothing() {
         connection: 0,
         role: Role::Passive,
         cc: fairway_cc::create(&cc, stack.cc_variant, &stack.init("cubic")).expect("CUBIC"),
-        stack,
+        stack: stack.into(),
         isn: 1,
         timestamp_offset: 0,
     });

@@ -81,7 +81,7 @@ impl Script {
             Endpoint::new(Config {
                 connection: 0,
                 role,
-                stack: stack.clone(),
+                stack: stack.clone().into(),
                 cc: create(&reno, stack.cc_variant, &stack.init("reno")).expect("Reno"),
                 isn,
                 timestamp_offset: isn,
