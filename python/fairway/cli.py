@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import textwrap
 import traceback
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fairway.errors import FairwayError, InputError
+from fairway.errors import FairwayError, InputError, Interrupted
 
 if TYPE_CHECKING:
     from fairway.report import Table
@@ -75,7 +76,7 @@ def root(
       fairway algorithms cubic
 
     Exit codes: 0 fine; 1 a run failed, or an internal error; 2 something given cannot be used;
-    130 stopped with Ctrl-C.
+    130 stopped with Ctrl-C; 143 ended by a signal, as `kill` sends it.
     """
 
 
@@ -84,7 +85,7 @@ def run(
     file: Annotated[Path, typer.Argument(help="Experiment file (TOML).", show_default=False)],
     out: Out = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Seed instead of the experiment's own.")
+        int | None, typer.Option(min=0, max=2**64 - 1, help="Seed instead of the experiment's own.")
     ] = None,
     assignments: Annotated[
         list[str] | None,
@@ -398,7 +399,19 @@ def _note(message: str) -> None:
 
 def main() -> None:
     """Run the command and end the process with its exit code."""
-    sys.exit(guarded(sys.argv[1:]))
+    received: list[int] = []
+
+    def stop(number: int, _: object) -> None:
+        received.append(number)
+        raise KeyboardInterrupt
+
+    # To be ended from outside or with the terminal is to be stopped, as with Ctrl-C: what is
+    # finished is kept and nothing half-written stays.
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), stop)
+    code = guarded(sys.argv[1:])
+    sys.exit(128 + received[0] if received and code == Interrupted.exit_code else code)
 
 
 def guarded(arguments: list[str]) -> int:
@@ -410,7 +423,7 @@ def guarded(arguments: list[str]) -> int:
         return error.exit_code
     except KeyboardInterrupt:
         _note("fairway: stopped")
-        return 130
+        return Interrupted.exit_code
     except BrokenPipeError:
         # The reader of standard output has gone, as `head` does: not an error of ours.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

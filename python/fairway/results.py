@@ -13,6 +13,7 @@ import polars as pl
 
 from fairway import store
 from fairway.errors import InputError, writing
+from fairway.shape import NUMBER, NUMBER_OR_NONE, Each
 
 if TYPE_CHECKING:
     from fairway.figures import Figures
@@ -37,6 +38,41 @@ QUEUE_SCHEMA = {
     "losses": pl.UInt64,
     "throughput_bps": pl.Float64,
 }
+#: What every summary has, as `fairway.shape.problem` takes it.
+SUMMARY_SHAPE = {
+    "title": str,
+    "backend": str,
+    "seed": int,
+    "wall_s": NUMBER,
+    "packets": int,
+    "flows": [
+        {
+            "id": str,
+            "cc": str,
+            "goodput_bps": NUMBER,
+            "throughput_bps": NUMBER,
+            "sent_segments": int,
+            "retransmitted_segments": int,
+            "lost_segments": int,
+            "mean_cwnd_segments": NUMBER_OR_NONE,
+            "mean_srtt_s": NUMBER_OR_NONE,
+            "mean_one_way_delay_s": NUMBER_OR_NONE,
+            "fct_s": NUMBER_OR_NONE,
+        }
+    ],
+    "links": [
+        {
+            "id": str,
+            "utilisation": NUMBER,
+            "drops": int,
+            "losses": int,
+            "mean_backlog_packets": NUMBER_OR_NONE,
+            "p99_sojourn_s": NUMBER_OR_NONE,
+        }
+    ],
+    "metrics": Each(NUMBER_OR_NONE),
+}
+MANIFEST_SHAPE = {"experiment": dict, "version": str}
 _TEXT_COLUMNS = ("id", "cc")
 _COUNT_COLUMNS = ("sent_segments", "retransmitted_segments", "lost_segments", "drops", "losses")
 
@@ -185,27 +221,16 @@ def load(directory: str | Path) -> Run:
         raise InputError(f"{path}: no such run directory; `fairway run FILE --out DIR` makes one")
     if not (path / store.MANIFEST).is_file():
         raise InputError(f"{path}: not a result of Fairway: it has no {store.MANIFEST}")
-    manifest = read_manifest(path)
-    if "experiment" not in manifest:
+    if (path / store.POINTS).is_dir():
         raise InputError(f"{path}: holds a sweep, not a run; name one of {path / 'points'}/*")
-    try:
-        return Run(
-            experiment=manifest["experiment"],
-            summary=store.read_json(path / "summary.json", "summary"),
-            series=read_parquet(path / "series.parquet", SERIES_SCHEMA),
-            queues=read_parquet(path / "queues.parquet", QUEUE_SCHEMA),
-            version=manifest["version"],
-        )
-    except KeyError as error:
-        raise InputError(f"{path / store.MANIFEST}: has no {error}; run it again") from None
-
-
-def read_manifest(directory: Path) -> dict[str, Any]:
-    """The manifest of a run or sweep directory."""
-    manifest = store.read_json(directory / store.MANIFEST, "manifest")
-    if not isinstance(manifest, dict):
-        raise InputError(f"{directory / store.MANIFEST}: damaged manifest; run it again")
-    return manifest
+    manifest = store.read_json(path / store.MANIFEST, "manifest", MANIFEST_SHAPE)
+    return Run(
+        experiment=manifest["experiment"],
+        summary=store.read_json(path / "summary.json", "summary", SUMMARY_SHAPE),
+        series=read_parquet(path / "series.parquet", SERIES_SCHEMA),
+        queues=read_parquet(path / "queues.parquet", QUEUE_SCHEMA),
+        version=manifest["version"],
+    )
 
 
 def series_frame(columns: Mapping[str, Any], flow_ids: Sequence[str]) -> pl.DataFrame:

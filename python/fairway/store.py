@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -11,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from fairway import shape
 from fairway.errors import InputError, read_text, writing
 
 MANIFEST = "manifest.json"
@@ -55,6 +58,11 @@ def check_writable(directory: Path, kind: str) -> None:
                 f"cannot write {directory}: it holds {found}, which would be "
                 "replaced; choose a new directory or empty this one"
             )
+        if kind == "run" and _cannot_move(directory):
+            raise InputError(
+                f"cannot write {directory}: results are moved into place whole, which the current "
+                "directory, one above it or a mount point cannot be; name a directory in it"
+            )
         directory.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=directory.parent, prefix=".fairway-probe-"):
             pass
@@ -73,6 +81,7 @@ def write_directory(directory: Path, fill: Callable[[Path], None]) -> None:
         InputError: If anything cannot be written; nothing is left behind.
     """
     check_writable(directory, "run")
+    directory = directory.resolve()  # what a link leads to is replaced, and the link stays
     temporary = _temporary_sibling(directory)
     try:
         with writing(directory):
@@ -105,16 +114,30 @@ def write_file(path: Path, data: bytes | str) -> None:
         raise
 
 
-def read_json(path: Path, what: str) -> Any:
+def read_json(path: Path, what: str, expected: Any) -> Any:
     """Read a JSON file of a result directory.
+
+    Args:
+        path: The file.
+        what: What it is, for messages: "summary".
+        expected: Its shape, as `fairway.shape.problem` takes it.
 
     Raises:
         InputError: If it is missing, unreadable or damaged.
     """
+    if not path.exists():
+        raise InputError(f"{path}: missing; run the experiment again")
     try:
-        return json.loads(read_text(path, what, _MAX_JSON_BYTES))
-    except (json.JSONDecodeError, RecursionError) as error:
+        value = json.loads(read_text(path, what, _MAX_JSON_BYTES), parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: damaged {what}: {error}; run the experiment again") from None
+    if wrong := shape.problem(value, expected):
+        raise InputError(f"{path}: damaged {what}: {wrong}; run the experiment again")
+    return value
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is not JSON")
 
 
 def to_json(value: Any) -> str:
@@ -175,18 +198,27 @@ def _flush_directory(directory: Path) -> None:
         os.close(descriptor)
 
 
+def _cannot_move(directory: Path) -> bool:
+    place, here = directory.resolve(), Path.cwd().resolve()
+    return place in (here, *here.parents) or place.is_mount()
+
+
 def _move_into_place(temporary: Path, directory: Path) -> None:
-    if not directory.exists():
-        temporary.rename(directory)
-    else:
-        # A directory cannot be renamed over a full one: the old result steps aside first, and
-        # comes back if the new one cannot take its place.
-        aside = directory.with_name(f"{temporary.name}-old")
-        directory.rename(aside)
+    # A directory cannot be renamed over a full one: the old result steps aside first, and comes
+    # back if the new one cannot take its place. Another process may put its own there meanwhile,
+    # which then steps aside as well: the last one stays, whole.
+    aside = directory.with_name(f"{temporary.name}-old")
+    while True:
         try:
             temporary.rename(directory)
-        except BaseException:
-            aside.rename(directory)
-            raise
+            break
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                if aside.exists() and not directory.exists():
+                    aside.rename(directory)
+                raise
         shutil.rmtree(aside, ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):
+            directory.rename(aside)
+    shutil.rmtree(aside, ignore_errors=True)
     _flush_directory(directory.parent)

@@ -23,7 +23,14 @@ from fairway.backends import Backend, Progress
 from fairway.errors import InputError, Interrupted, RunFailed
 from fairway.experiment import Plan, Point
 from fairway.progress import Silent
-from fairway.results import Run, load, read_manifest
+from fairway.results import MANIFEST_SHAPE, SUMMARY_SHAPE, Run, load
+
+_MANIFEST_SHAPE = {
+    "title": str,
+    "version": str,
+    "axes": [str],
+    "points": [{"axes": dict, "repetition": int, "directory": str}],
+}
 
 #: How often progress is shown and Ctrl-C looked at, in seconds.
 _TICK_S = 0.1
@@ -181,17 +188,17 @@ def load_sweep(directory: str | Path) -> Sweep:
         InputError: If it is not one.
     """
     path = Path(directory)
-    manifest = read_manifest(path)
-    if "points" not in manifest:
+    if not (path / store.MANIFEST).is_file():
         raise InputError(f"{path}: holds no finished sweep; run it to its end first")
+    manifest = store.read_json(path / store.MANIFEST, "manifest", _MANIFEST_SHAPE)
     outcomes = []
     for entry in manifest["points"]:
-        place = path / store.POINTS / str(entry["directory"])
-        experiment = read_manifest(place)["experiment"]
+        place = path / store.POINTS / entry["directory"]
+        manifest_of_point = store.read_json(place / store.MANIFEST, "manifest", MANIFEST_SHAPE)
         outcomes.append(
             Outcome(
-                Point(entry["axes"], entry["repetition"], experiment),
-                store.read_json(place / "summary.json", "summary"),
+                Point(entry["axes"], entry["repetition"], manifest_of_point["experiment"]),
+                store.read_json(place / "summary.json", "summary", SUMMARY_SHAPE),
                 place,
             )
         )
@@ -282,8 +289,7 @@ class _Crew:
         place = self._place(point)
         if place is not None:
             expected = store.content_hash(point.experiment, self._backend.name, self._version)
-            if store.reusable(place, expected, self._engine):
-                summary = store.read_json(place / "summary.json", "summary")
+            if (summary := _kept_summary(place, expected, self._engine)) is not None:
                 return Outcome(point, summary, place)
         control = self._backend.control()
         with self._lock:
@@ -337,6 +343,17 @@ class _Crew:
         if len(failures) > 5:
             lines.append(f"… and {len(failures) - 5} more")
         return "\n".join(lines)
+
+
+def _kept_summary(place: Path, expected_hash: str, engine: str) -> dict[str, Any] | None:
+    """The summary of an earlier run of the same content, if it is there and whole."""
+    if not store.reusable(place, expected_hash, engine):
+        return None
+    try:
+        kept: dict[str, Any] = store.read_json(place / "summary.json", "summary", SUMMARY_SHAPE)
+    except InputError:
+        return None
+    return kept
 
 
 def _raise_fatal(finished: set[Future[Outcome]]) -> None:

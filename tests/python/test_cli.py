@@ -119,6 +119,9 @@ def test_an_unwritable_directory_is_refused_before_the_simulation(small, tmp_pat
     started = time.monotonic()
     refused(command("run", small, *slow, "--out", tmp_path / "file" / "r"), "cannot write")
     assert time.monotonic() - started < 30
+    refused(command("run", small, "--out", ".", cwd=tmp_path), "holds other files")
+    (tmp_path / "empty").mkdir()
+    refused(command("run", small, "--out", ".", cwd=tmp_path / "empty"), "current directory")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("keep")
     refused(command("run", small, "--out", tmp_path / "mine"), "other files")
@@ -141,18 +144,40 @@ def test_a_full_disk(small, tmp_path):
         subprocess.run(["umount", str(mount)], check=True)
 
 
-def test_ctrl_c_ends_with_130(small, tmp_path):
+@pytest.mark.parametrize(
+    ("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_a_stopped_run_leaves_nothing(small, tmp_path, sent, code):
+    place = tmp_path / "results"
     process = subprocess.Popen(
         [sys.executable, "-m", "fairway", "run", str(small), "--set", "duration=1000000 s",
-         "--set", 'measure.sample="100 s"', "--out", str(tmp_path / "r")],
+         "--set", 'measure.sample="100 s"', "--out", str(place / "r")],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    time.sleep(3)
-    process.send_signal(signal.SIGINT)
+    # Its directory is made when everything has been checked: the simulation begins then.
+    for _ in range(200):
+        if place.exists():
+            break
+        time.sleep(0.1)
+    time.sleep(1)
+    process.send_signal(sent)
     _, errors = process.communicate(timeout=30)
-    assert process.returncode == 130, errors
+    assert process.returncode == code, errors
     assert "Traceback" not in errors
-    assert not (tmp_path / "r").exists()
+    assert list(place.iterdir()) == []
+
+
+def test_two_processes_may_write_the_same_directory(small, tmp_path):
+    arguments = [sys.executable, "-m", "fairway", "run", str(small), "-q", "--out",
+                 str(tmp_path / "r")]  # fmt: skip
+    for _ in range(2):  # into nothing, and over an older result
+        both = [subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                 text=True) for _ in range(2)]  # fmt: skip
+        for process in both:
+            _, errors = process.communicate(timeout=60)
+            assert process.returncode == 0, errors
+        assert fairway.load(tmp_path / "r").seed == 7
+        assert {path.name for path in tmp_path.iterdir()} == {"small.toml", "r"}
 
 
 def test_compare_shows_what_differs(small, tmp_path):

@@ -85,6 +85,16 @@ def test_overwriting_replaces_the_whole_directory(tmp_path):
     assert not (tmp_path / "run" / "stale.txt").exists()
 
 
+def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "run").symlink_to(tmp_path / "disk", target_is_directory=True)
+    for goodputs, asymmetry in (((3.0, 1.0), 0.5), ((1.0, 3.0), -0.5)):
+        scripted_run(goodputs).save(tmp_path / "run", report=False)
+        assert load(tmp_path / "disk").metrics["asymmetry"] == asymmetry
+    assert (tmp_path / "run").is_symlink()
+    assert {path.name for path in tmp_path.iterdir()} == {"disk", "run"}
+
+
 def test_other_peoples_files_are_never_replaced(tmp_path):
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter1.tex").write_text("years of work")
@@ -139,6 +149,24 @@ def test_damaged_results_are_refused(tmp_path, damage):
         load(tmp_path / "run")
     (tmp_path / "run" / damage).unlink()
     with pytest.raises(InputError, match=damage):
+        load(tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "says"),
+    [
+        ("summary.json", '"flows": [', '"flux": [', "flows is missing"),
+        ("summary.json", '"goodput_bps": 3.0', '"goodput_bps": "3"', "flows.0.goodput_bps is text"),
+        ("summary.json", '"asymmetry": 0.5', '"asymmetry": NaN', "NaN is not JSON"),
+        ("manifest.json", '"experiment": {', '"experiments": {', "experiment is missing"),
+    ],
+)
+def test_json_of_another_shape_is_refused(tmp_path, name, old, new, says):
+    scripted_run().save(tmp_path / "run", report=False)
+    path = tmp_path / "run" / name
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(InputError, match=says):
         load(tmp_path / "run")
 
 

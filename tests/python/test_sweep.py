@@ -48,6 +48,15 @@ def test_a_finished_sweep_is_not_run_again(tmp_path):
     assert len(backend.ran) == 6
 
 
+def test_a_damaged_point_is_run_again(tmp_path):
+    backend = ScriptedBackend(share)
+    first = run_plan(plan(SWEEP), backend, directory=tmp_path / "s")
+    (first.outcomes[1].directory / "summary.json").write_text("{}")
+    second = run_plan(plan(SWEEP), backend, directory=tmp_path / "s")
+    assert len(backend.ran) == 5
+    assert second.table.equals(first.table)
+
+
 def test_another_build_of_the_program_runs_everything_again(tmp_path):
     backend = ScriptedBackend(share)
     run_plan(plan(SWEEP), backend, directory=tmp_path / "s")

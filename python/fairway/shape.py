@@ -1,0 +1,58 @@
+"""Whether plain data, read from a file that anyone may have edited, has the shape it should."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+NUMBER = (int, float)
+NUMBER_OR_NONE = (int, float, type(None))
+
+
+@dataclass(frozen=True)
+class Each:
+    """A mapping with any keys, whose values all have one shape."""
+
+    shape: Any
+
+
+def problem(value: Any, shape: Any, path: str = "") -> str | None:
+    """What is wrong with `value`; none if nothing is.
+
+    Args:
+        value: Plain data, as JSON gives it.
+        shape: A type or a tuple of types; a list of one shape, for a list of any length; a
+            mapping of keys that must be there to shapes, further keys being allowed; or `Each`.
+        path: Where `value` stands.
+
+    >>> problem({"flows": [{"id": 3}]}, {"flows": [{"id": str}]})
+    'flows.0.id is a number'
+    >>> problem({}, {"flows": [str]}, "summary")
+    'summary.flows is missing'
+    """
+    if isinstance(shape, Each):
+        keys = value if isinstance(value, Mapping) else ()
+        return problem(value, dict.fromkeys(keys, shape.shape), path)
+    if isinstance(shape, Mapping):
+        if not isinstance(value, Mapping):
+            return _is(value, path)
+        for key, inner in shape.items():
+            place = f"{path}.{key}" if path else str(key)
+            if key not in value:
+                return f"{place} is missing"
+            if found := problem(value[key], inner, place):
+                return found
+        return None
+    if isinstance(shape, list):
+        if not isinstance(value, list):
+            return _is(value, path)
+        parts = (problem(v, shape[0], f"{path}.{i}") for i, v in enumerate(value))
+        return next((part for part in parts if part), None)
+    return None if isinstance(value, shape) else _is(value, path)
+
+
+def _is(value: Any, path: str) -> str:
+    names = {str: "text", int: "a number", float: "a number", list: "a list", dict: "a table",
+             bool: "true or false", type(None): "null"}  # fmt: skip
+    return f"{path or 'it'} is {names.get(type(value), 'something else')}"
