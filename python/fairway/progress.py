@@ -21,7 +21,10 @@ class Silent:
 
 
 class Lines(Silent):
-    """One line on standard error whenever a run has finished, at most one every two seconds."""
+    """One line on standard error whenever a run of several has finished.
+
+    There is at most one every two seconds.
+    """
 
     def __init__(self, label: str) -> None:
         self._label = label
@@ -37,7 +40,7 @@ class Lines(Silent):
             fraction: Part of the whole work done, 0 to 1.
         """
         now = time.monotonic()
-        if done == self._done or (done < total and now - self._printed_at < 2):
+        if total == 1 or done == self._done or (done < total and now - self._printed_at < 2):
             return
         self._done, self._printed_at = done, now
         left = remaining_s(now - self._started, fraction)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from fairway import store
-from fairway.errors import InputError, writing
+from fairway.errors import InputError
 from fairway.shape import NUMBER, NUMBER_OR_NONE, Each
 
 if TYPE_CHECKING:
@@ -219,10 +219,10 @@ def load(directory: str | Path) -> Run:
     path = Path(directory)
     if not path.is_dir():
         raise InputError(f"{path}: no such run directory; `fairway run FILE --out DIR` makes one")
+    if (path / store.POINTS).is_dir():
+        raise InputError(f"{path}: holds a sweep, not a run; name one of {path / store.POINTS}/*")
     if not (path / store.MANIFEST).is_file():
         raise InputError(f"{path}: not a result of Fairway: it has no {store.MANIFEST}")
-    if (path / store.POINTS).is_dir():
-        raise InputError(f"{path}: holds a sweep, not a run; name one of {path / 'points'}/*")
     manifest = store.read_json(path / store.MANIFEST, "manifest", MANIFEST_SHAPE)
     return Run(
         experiment=manifest["experiment"],
@@ -276,8 +276,7 @@ def write_parquet(frame: pl.DataFrame, path: Path) -> None:
     frame.write_parquet(
         buffer, compression="zstd", compression_level=3, statistics=True, row_group_size=1 << 20
     )
-    with writing(path):
-        path.write_bytes(buffer.getvalue())
+    path.write_bytes(buffer.getvalue())
 
 
 def read_parquet(path: Path, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:

@@ -53,7 +53,7 @@ def check_writable(directory: Path, kind: str) -> None:
                 f"cannot write {directory}: a file of that name exists; "
                 "choose another path or remove it"
             )
-        if directory.is_dir() and (found := _kind(directory)) not in (kind, "nothing"):
+        if directory.is_dir() and (found := _kind(directory)) not in (f"a {kind}", "nothing"):
             raise InputError(
                 f"cannot write {directory}: it holds {found}, which would be "
                 "replaced; choose a new directory or empty this one"
@@ -165,8 +165,8 @@ def _kind(directory: Path) -> str:
     if not names:
         return "nothing"
     if POINTS in names:
-        return "sweep"
-    return "run" if MANIFEST in names else "other files"
+        return "a sweep"
+    return "a run" if MANIFEST in names else "other files"
 
 
 def _temporary_sibling(directory: Path) -> Path:

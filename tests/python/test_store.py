@@ -102,7 +102,7 @@ def test_other_peoples_files_are_never_replaced(tmp_path):
         scripted_run().save(tmp_path / "thesis", report=False)
     assert (tmp_path / "thesis" / "chapter1.tex").read_text() == "years of work"
     (tmp_path / "sweep" / "points").mkdir(parents=True)
-    with pytest.raises(InputError, match="holds sweep"):
+    with pytest.raises(InputError, match="holds a sweep"):
         scripted_run().save(tmp_path / "sweep", report=False)
 
 

@@ -53,6 +53,6 @@ def backend(name: str) -> Backend:
         return Simulator()
     if name in PLANNED:
         raise InputError(
-            f'--backend {name}: {PLANNED[name]} are not in this version of Fairway; it has "sim"'
+            f'--backend {name} ({PLANNED[name]}) is not in this version of Fairway; it has "sim"'
         )
     raise InputError(f'--backend {name}: no such backend; there is "sim"')
