@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-import polars as pl
-
 from fairway import text
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from fairway.figures import AnyChart
     from fairway.results import Run
     from fairway.sweep import Sweep
@@ -162,6 +162,8 @@ def sweep_charts(sweep: Sweep, **size: Any) -> dict[str, AnyChart]:
 
 def estimates(table: pl.DataFrame, by: Sequence[str], metric: str) -> pl.DataFrame:
     """Mean and 95 % interval of a metric for each combination of `by`."""
+    import polars as pl
+
     from fairway.stats import mean_interval
 
     rows = []

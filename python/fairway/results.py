@@ -4,40 +4,22 @@ from __future__ import annotations
 
 import functools
 import html
-import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import polars as pl
 
 from fairway import store
 from fairway.errors import InputError
 from fairway.shape import NUMBER, NUMBER_OR_NONE, Each
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from fairway.figures import Figures
 
-#: Columns of `Run.series`; a null is "no value yet" (ssthresh is infinite, no sample of the RTT).
-SERIES_SCHEMA = {
-    "t_s": pl.Float64,
-    "flow": pl.String,
-    "cwnd_segments": pl.Float64,
-    "ssthresh_segments": pl.Float64,
-    "srtt_s": pl.Float64,
-    "flight_size_segments": pl.Float64,
-    "goodput_bps": pl.Float64,
-}
-#: Columns of `Run.queues`; `drops` (by the queue) and `losses` (on the link) are cumulative.
-QUEUE_SCHEMA = {
-    "t_s": pl.Float64,
-    "link": pl.String,
-    "backlog_packets": pl.Float64,
-    "backlog_bytes": pl.Float64,
-    "drops": pl.UInt64,
-    "losses": pl.UInt64,
-    "throughput_bps": pl.Float64,
-}
+    #: A table, or how to make it when it is first asked for.
+    Source = pl.DataFrame | Callable[[], pl.DataFrame]
+
 #: What every summary has, as `fairway.shape.problem` takes it.
 SUMMARY_SHAPE = {
     "title": str,
@@ -73,8 +55,6 @@ SUMMARY_SHAPE = {
     "metrics": Each(NUMBER_OR_NONE),
 }
 MANIFEST_SHAPE = {"experiment": dict, "version": str}
-_TEXT_COLUMNS = ("id", "cc")
-_COUNT_COLUMNS = ("sent_segments", "retransmitted_segments", "lost_segments", "drops", "losses")
 
 
 class Run:
@@ -83,8 +63,6 @@ class Run:
     Attributes:
         experiment: The experiment's document, without a sweep.
         summary: Everything of `summary.json`: flows, links and metrics over the measuring window.
-        series: One row per flow and sample, columns as `SERIES_SCHEMA`.
-        queues: One row per link and sample, columns as `QUEUE_SCHEMA`.
         version: Version of Fairway that computed it.
     """
 
@@ -93,14 +71,14 @@ class Run:
         *,
         experiment: dict[str, Any],
         summary: dict[str, Any],
-        series: pl.DataFrame,
-        queues: pl.DataFrame,
+        series: Source,
+        queues: Source,
         version: str,
     ) -> None:
         self.experiment = experiment
         self.summary = summary
-        self.series = series
-        self.queues = queues
+        self._series = series
+        self._queues = queues
         self.version = version
 
     @property
@@ -124,14 +102,28 @@ class Run:
         return dict(self.summary["metrics"])
 
     @functools.cached_property
+    def series(self) -> pl.DataFrame:
+        """One row per flow and sample, columns as `fairway.tables.SERIES_SCHEMA`."""
+        return self._series() if callable(self._series) else self._series
+
+    @functools.cached_property
+    def queues(self) -> pl.DataFrame:
+        """One row per link and sample, columns as `fairway.tables.QUEUE_SCHEMA`."""
+        return self._queues() if callable(self._queues) else self._queues
+
+    @functools.cached_property
     def flows(self) -> pl.DataFrame:
         """One row per flow, over the measuring window."""
-        return _table(self.summary["flows"])
+        from fairway.tables import summary_frame
+
+        return summary_frame(self.summary["flows"])
 
     @functools.cached_property
     def links(self) -> pl.DataFrame:
         """One row per link, over the measuring window."""
-        return _table(self.summary["links"])
+        from fairway.tables import summary_frame
+
+        return summary_frame(self.summary["links"])
 
     @functools.cached_property
     def figures(self) -> Figures:
@@ -183,6 +175,8 @@ class Run:
         return path
 
     def _write_tables(self, target: Path) -> None:
+        from fairway.tables import write_parquet
+
         manifest = {
             "title": self.title,
             "backend": self.backend,
@@ -201,7 +195,8 @@ class Run:
         metrics = ", ".join(
             f"{name}={value:.4g}" for name, value in self.metrics.items() if value is not None
         )
-        return f"<Run {self.title!r}, seed {self.seed}, {self.flows.height} flows: {metrics}>"
+        flows = len(self.summary["flows"])
+        return f"<Run {self.title!r}, seed {self.seed}, {flows} flows: {metrics}>"
 
     def _repr_html_(self) -> str:
         from fairway.report import flow_table, link_table, metric_table, plain_html
@@ -216,6 +211,8 @@ def load(directory: str | Path) -> Run:
     Raises:
         InputError: If it is not a complete run directory.
     """
+    from fairway.tables import QUEUE_SCHEMA, SERIES_SCHEMA, read_parquet
+
     path = Path(directory)
     if not path.is_dir():
         raise InputError(f"{path}: no such run directory; `fairway run FILE --out DIR` makes one")
@@ -231,62 +228,3 @@ def load(directory: str | Path) -> Run:
         queues=read_parquet(path / "queues.parquet", QUEUE_SCHEMA),
         version=manifest["version"],
     )
-
-
-def series_frame(columns: Mapping[str, Any], flow_ids: Sequence[str]) -> pl.DataFrame:
-    """Turn the simulator's flow columns into a table with flow names and nulls for NaN."""
-    return _named_frame(columns, "flow", flow_ids, SERIES_SCHEMA)
-
-
-def queue_frame(columns: Mapping[str, Any], link_ids: Sequence[str]) -> pl.DataFrame:
-    """Turn the simulator's queue columns into a table with link names."""
-    return _named_frame(columns, "link", link_ids, QUEUE_SCHEMA)
-
-
-def _named_frame(
-    columns: Mapping[str, Any],
-    key: str,
-    names: Sequence[str],
-    schema: Mapping[str, type[pl.DataType]],
-) -> pl.DataFrame:
-    frame = pl.DataFrame({name: columns[name] for name in schema})
-    lookup = pl.Series(list(names), dtype=pl.String)
-    index = frame[key].cast(pl.Int64)
-    return frame.with_columns(lookup.gather(index).alias(key)).select(
-        pl.col(name).cast(dtype).fill_nan(None) if dtype == pl.Float64 else pl.col(name).cast(dtype)
-        for name, dtype in schema.items()
-    )
-
-
-def _table(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
-    frame = pl.DataFrame(list(rows), infer_schema_length=None)
-    return frame.select(pl.col(name).cast(_table_type(name)) for name in frame.columns)
-
-
-def _table_type(column: str) -> type[pl.DataType]:
-    if column in _TEXT_COLUMNS:
-        return pl.String
-    return pl.UInt64 if column in _COUNT_COLUMNS else pl.Float64
-
-
-def write_parquet(frame: pl.DataFrame, path: Path) -> None:
-    """Write a table; the same table gives the same bytes."""
-    # Through memory, so that a full disk is an OSError here and not an error inside the library.
-    buffer = io.BytesIO()
-    frame.write_parquet(
-        buffer, compression="zstd", compression_level=3, statistics=True, row_group_size=1 << 20
-    )
-    path.write_bytes(buffer.getvalue())
-
-
-def read_parquet(path: Path, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
-    """Read a table back and check its columns."""
-    try:
-        frame = pl.read_parquet(path, memory_map=False)
-    except FileNotFoundError:
-        raise InputError(f"{path}: missing; run the experiment again") from None
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise InputError(f"{path}: damaged table: {error}; run the experiment again") from None
-    if frame.schema != pl.Schema(schema):
-        raise InputError(f"{path}: columns {frame.columns}, expected {list(schema)}")
-    return frame

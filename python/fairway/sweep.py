@@ -13,9 +13,7 @@ from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from fairway import store
 from fairway._core import Cancelled, ExperimentError, SimulationError
@@ -24,6 +22,9 @@ from fairway.errors import InputError, Interrupted, RunFailed
 from fairway.experiment import Plan, Point
 from fairway.progress import Silent
 from fairway.results import MANIFEST_SHAPE, SUMMARY_SHAPE, Run, load
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _MANIFEST_SHAPE = {
     "title": str,
@@ -100,6 +101,8 @@ class Sweep:
     @functools.cached_property
     def table(self) -> pl.DataFrame:
         """One row per point: its axes, repetition, seed and metrics."""
+        import polars as pl
+
         rows = [
             {
                 **outcome.point.axes,
@@ -170,6 +173,8 @@ class Sweep:
 
 
 def _column(name: str, values: list[Any], is_axis: bool) -> pl.Series:
+    import polars as pl
+
     if not is_axis:
         dtype = pl.UInt64 if name == "seed" else pl.UInt32 if name == "repetition" else pl.Float64
         return pl.Series(name, values, dtype=dtype)

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from fairway import _core
-from fairway.results import Run, queue_frame, series_frame
+from fairway.results import Run
+from fairway.tables import queue_frame, series_frame
 
 SMALL = """\
 title    = "One small flow"

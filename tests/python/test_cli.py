@@ -253,6 +253,8 @@ def test_what_draws_is_loaded_only_to_draw(small, tmp_path):
     drawing = {"altair", "vl_convert", "jinja2", "scipy"}
     for shown in (["--json"], ["--quiet"]):
         assert not drawing & loaded_by("run", small, *shown)
+    # Nor are tables made that nobody asked for.
+    assert "polars" not in loaded_by("run", small, "--json")
     for name in ("a", "b"):
         fairway.run(small, tmp_path / name)
     assert not drawing & loaded_by("compare", tmp_path / "a", tmp_path / "b")

@@ -11,7 +11,8 @@ from conftest import SMALL, run_of
 from fairway import store
 from fairway.errors import InputError
 from fairway.experiment import parse_toml
-from fairway.results import SERIES_SCHEMA, load
+from fairway.results import load
+from fairway.tables import SERIES_SCHEMA
 
 
 def scripted_run(goodputs=(3.0, 1.0)):

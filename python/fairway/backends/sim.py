@@ -7,10 +7,13 @@ import hashlib
 import json
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairway import _core
-from fairway.results import Run, queue_frame, series_frame
+from fairway.results import Run
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 class Simulator:
@@ -40,10 +43,25 @@ class Simulator:
         return Run(
             experiment=experiment,
             summary=with_wall_time(json.loads(data.summary), wall_s),
-            series=series_frame(data.series, data.flow_ids),
-            queues=queue_frame(data.queues, data.link_ids),
+            series=lambda: _series(data),
+            queues=lambda: _queues(data),
             version=_core.version(),
         )
+
+
+# The tables are made when they are asked for: most sweeps and scripts read the summary alone.
+
+
+def _series(data: _core.RunData) -> pl.DataFrame:
+    from fairway.tables import series_frame
+
+    return series_frame(data.series, data.flow_ids)
+
+
+def _queues(data: _core.RunData) -> pl.DataFrame:
+    from fairway.tables import queue_frame
+
+    return queue_frame(data.queues, data.link_ids)
 
 
 def with_wall_time(summary: dict[str, Any], wall_s: float) -> dict[str, Any]:

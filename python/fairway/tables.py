@@ -1,0 +1,95 @@
+"""Data frames of a run, and the Parquet files that they are kept in."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from fairway.errors import InputError
+
+#: Columns of `Run.series`; a null is "no value yet" (ssthresh is infinite, no sample of the RTT).
+SERIES_SCHEMA = {
+    "t_s": pl.Float64,
+    "flow": pl.String,
+    "cwnd_segments": pl.Float64,
+    "ssthresh_segments": pl.Float64,
+    "srtt_s": pl.Float64,
+    "flight_size_segments": pl.Float64,
+    "goodput_bps": pl.Float64,
+}
+#: Columns of `Run.queues`; `drops` (by the queue) and `losses` (on the link) are cumulative.
+QUEUE_SCHEMA = {
+    "t_s": pl.Float64,
+    "link": pl.String,
+    "backlog_packets": pl.Float64,
+    "backlog_bytes": pl.Float64,
+    "drops": pl.UInt64,
+    "losses": pl.UInt64,
+    "throughput_bps": pl.Float64,
+}
+_TEXT_COLUMNS = ("id", "cc")
+_COUNT_COLUMNS = ("sent_segments", "retransmitted_segments", "lost_segments", "drops", "losses")
+
+
+def series_frame(columns: Mapping[str, Any], flow_ids: Sequence[str]) -> pl.DataFrame:
+    """Turn the simulator's flow columns into a table with flow names and nulls for NaN."""
+    return _named_frame(columns, "flow", flow_ids, SERIES_SCHEMA)
+
+
+def queue_frame(columns: Mapping[str, Any], link_ids: Sequence[str]) -> pl.DataFrame:
+    """Turn the simulator's queue columns into a table with link names."""
+    return _named_frame(columns, "link", link_ids, QUEUE_SCHEMA)
+
+
+def _named_frame(
+    columns: Mapping[str, Any],
+    key: str,
+    names: Sequence[str],
+    schema: Mapping[str, type[pl.DataType]],
+) -> pl.DataFrame:
+    frame = pl.DataFrame({name: columns[name] for name in schema})
+    lookup = pl.Series(list(names), dtype=pl.String)
+    index = frame[key].cast(pl.Int64)
+    return frame.with_columns(lookup.gather(index).alias(key)).select(
+        pl.col(name).cast(dtype).fill_nan(None) if dtype == pl.Float64 else pl.col(name).cast(dtype)
+        for name, dtype in schema.items()
+    )
+
+
+def summary_frame(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
+    """The flows or links of a summary as a table."""
+    frame = pl.DataFrame(list(rows), infer_schema_length=None)
+    return frame.select(pl.col(name).cast(_table_type(name)) for name in frame.columns)
+
+
+def _table_type(column: str) -> type[pl.DataType]:
+    if column in _TEXT_COLUMNS:
+        return pl.String
+    return pl.UInt64 if column in _COUNT_COLUMNS else pl.Float64
+
+
+def write_parquet(frame: pl.DataFrame, path: Path) -> None:
+    """Write a table; the same table gives the same bytes."""
+    # Through memory, so that a full disk is an OSError here and not an error inside the library.
+    buffer = io.BytesIO()
+    frame.write_parquet(
+        buffer, compression="zstd", compression_level=3, statistics=True, row_group_size=1 << 20
+    )
+    path.write_bytes(buffer.getvalue())
+
+
+def read_parquet(path: Path, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
+    """Read a table back and check its columns."""
+    try:
+        frame = pl.read_parquet(path, memory_map=False)
+    except FileNotFoundError:
+        raise InputError(f"{path}: missing; run the experiment again") from None
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise InputError(f"{path}: damaged table: {error}; run the experiment again") from None
+    if frame.schema != pl.Schema(schema):
+        raise InputError(f"{path}: columns {frame.columns}, expected {list(schema)}")
+    return frame
