@@ -5,8 +5,8 @@ use fairway_units::{Bytes, Duration, Rate};
 use super::reader::{LimitText, Name, Packets, Table};
 use super::{Limit, Link, Loss, Queue, Shape, Topology};
 
-/// Links of a chain: every packet passes them all.
-const MAX_LINKS: usize = 1000;
+/// Links of a chain: every packet passes them all, and counts them in 8 bits.
+const MAX_LINKS: usize = 200;
 /// Largest frame overhead: as much as the largest packet.
 const MAX_OVERHEAD: u64 = 65_535;
 /// RED's defaults: S. Floyd, "RED: Discussions of Setting Parameters" (1997).
