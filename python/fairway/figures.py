@@ -301,9 +301,10 @@ def metric_over_axis(
     y = alt.Y("mean:Q", title=metric, scale=alt.Scale(zero=False))
     tooltip = ["g:N", "x:Q" if numeric else "x:N", "mean:Q"]
     marks = base.mark_point(filled=True, size=50).encode(y=y, tooltip=tooltip)
-    whiskers = base.mark_rule().encode(y=alt.Y("low:Q", title=metric), y2="high:Q")
-    lines = [base.mark_line(strokeWidth=1).encode(y=y)] if numeric else []
-    layered = alt.layer(*lines, whiskers, marks)
+    layers = [base.mark_line(strokeWidth=1).encode(y=y)] if numeric else []
+    if not rows["low"].drop_nulls().is_empty():  # one run of a point has no interval
+        layers.append(base.mark_rule().encode(y=alt.Y("low:Q", title=metric), y2="high:Q"))
+    layered = alt.layer(*layers, marks)
     return cast(alt.LayerChart, layered.properties(width=width, height=height, description=label))
 
 

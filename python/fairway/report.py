@@ -137,7 +137,7 @@ def sweep_report(sweep: Sweep) -> str:
         sections.append(Section("Metrics", shown, figures=figures, grid=380))
     if sweep.outcomes:
         sections.append(experiment_section(sweep.outcomes[0].point.experiment, "First experiment"))
-    return render(sweep.title, f"{len(sweep)} runs.", sections)
+    return render(sweep.title, f"{text.count(len(sweep), 'run')}.", sections)
 
 
 def sweep_charts(sweep: Sweep, **size: Any) -> dict[str, AnyChart]:
@@ -224,7 +224,7 @@ def sweep_table(sweep: Sweep) -> Table:
     hidden = set() if repeats else {"repetition"}
     columns = [name for name in table.columns if name not in hidden | {"seed"}]
     rows = [[text.number(row[name]) for name in columns] for row in table.iter_rows(named=True)]
-    return Table(f"{len(sweep)} runs", columns, rows, labels=len(sweep.axes))
+    return Table(text.count(len(sweep), "run"), columns, rows, labels=len(sweep.axes))
 
 
 def window_sentence(experiment: Mapping[str, Any]) -> str:
@@ -253,6 +253,7 @@ def plain_html(table: Table) -> str:
         return f"<tr>{''.join(parts)}</tr>"
 
     body = "".join(cells("td", row) for row in table.rows)
-    caption = f"<caption>{html.escape(table.caption)}</caption>"
+    left = "text-align:left;font-weight:bold"
+    caption = f'<caption style="{left}">{html.escape(table.caption)}</caption>'
     head = cells("th", table.columns)
     return f"<table>{caption}<thead>{head}</thead><tbody>{body}</tbody></table>"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairway import store
+from fairway import store, text
 from fairway.errors import InputError
 from fairway.shape import NUMBER, NUMBER_OR_NONE, Each
 
@@ -195,8 +195,8 @@ class Run:
         metrics = ", ".join(
             f"{name}={value:.4g}" for name, value in self.metrics.items() if value is not None
         )
-        flows = len(self.summary["flows"])
-        return f"<Run {self.title!r}, seed {self.seed}, {flows} flows: {metrics}>"
+        flows = text.count(len(self.summary["flows"]), "flow")
+        return f"<Run {self.title!r}, seed {self.seed}, {flows}: {metrics}>"
 
     def _repr_html_(self) -> str:
         from fairway.report import flow_table, link_table, metric_table, plain_html

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairway import store
+from fairway import store, text
 from fairway._core import Cancelled, ExperimentError, SimulationError
 from fairway.backends import Backend, Progress
 from fairway.errors import InputError, Interrupted, RunFailed
@@ -91,7 +91,8 @@ class Sweep:
         return len(self.outcomes)
 
     def __repr__(self) -> str:
-        return f"<Sweep {self.title!r}: {len(self)} runs over {', '.join(self.axes) or 'seeds'}>"
+        over = ", ".join(self.axes) or "seeds"
+        return f"<Sweep {self.title!r}: {text.count(len(self), 'run')} over {over}>"
 
     def _repr_html_(self) -> str:
         from fairway.report import plain_html, sweep_table

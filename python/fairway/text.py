@@ -28,6 +28,15 @@ def number(value: float | int | str | None, digits: int = 4) -> str:
     return f"{value:.{digits - 1}g}"
 
 
+def count(how_many: int, noun: str) -> str:
+    """A number of things.
+
+    >>> count(1, "flow"), count(2000, "run")
+    ('1 flow', '2,000 runs')
+    """
+    return f"{how_many:,} {noun}{'' if how_many == 1 else 's'}"
+
+
 def decimal(value: float | None, places: int = 3) -> str:
     """A number with that many decimals, for columns that are compared line by line."""
     if value is None or not math.isfinite(value):

@@ -79,6 +79,17 @@ def test_every_chart_is_drawn_in_both_themes(opened, scheme, colour):
     assert background(page) == colour
 
 
+def test_the_report_of_a_sweep(opened, tmp_path):
+    fairway.run(SMALL, tmp_path / "s", overrides={"sweep": {"flow.0.cc": ["bic", "htcp"]}})
+    page = opened()
+    page.goto((tmp_path / "s" / "report.html").as_uri())
+    assert page.locator(".chart").count() == 5  # one for each metric
+    for chart in page.locator(".chart").all():
+        chart.scroll_into_view_if_needed()
+        # Two points, one for each algorithm.
+        chart.locator("svg.marks .mark-symbol path").nth(1).wait_for()
+
+
 def test_the_theme_can_be_chosen_against_the_system(opened):
     page = opened(color_scheme="light")
     drawn(page)
