@@ -152,7 +152,7 @@ def reproduce(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run a published study again; print its numbers and claims beside ours.
+    """Run a published study again; hold its numbers against ours.
 
     \b
     Examples:
