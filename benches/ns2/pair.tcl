@@ -1,6 +1,6 @@
 # The experiment of examples/pair.toml in ns-2, to compare results and speed with.
 #
-#   ns pair.tcl CC1 CC2 DURATION START2 SAMPLES [INTERVAL] [PACKETS] [PAIRS] [SEED]
+#   ns pair.tcl CC1 CC2 DURATION START2 SAMPLES [INTERVAL] [PACKETS] [PAIRS] [SEED] [MONITORS]
 #
 #   CC1, CC2   a TCP-Linux module: reno bic cubic highspeed htcp scalable; CC2 may be
 #              "none", for one flow alone
@@ -13,6 +13,8 @@
 #   PAIRS      how many pairs of flows to run; 1 if not given. The window limit and
 #              the bottleneck are those of one pair; more pairs only share it out
 #   SEED       of the sender's random delays (overhead_); 1 if not given
+#   MONITORS   1 for a flow monitor on both directions of the bottleneck, as the script of the
+#              paper has them to count each flow's packets, bytes and drops; 0 if not given
 #
 # The set-up follows the script in the appendix of S. Gelle, "Performance of high-speed
 # TCP Protocols over NS-2 TCP Linux" (Old Dominion University, 2008), restated. Lines of
@@ -35,7 +37,7 @@ proc argument {index otherwise} {
 }
 
 if {[llength $argv] < 5} {
-    puts stderr "usage: ns pair.tcl CC1 CC2 DURATION START2 SAMPLES \[INTERVAL\] \[PACKETS\] \[PAIRS\] \[SEED\]"
+    puts stderr "usage: ns pair.tcl CC1 CC2 DURATION START2 SAMPLES \[INTERVAL\] \[PACKETS\] \[PAIRS\] \[SEED\] \[MONITORS\]"
     exit 2
 }
 set cc(0)      [argument 0 bic]
@@ -48,6 +50,7 @@ set interval   [argument 5 0.1]
 set packets    [argument 6 -]
 set pairs      [argument 7 1]
 set seed       [argument 8 1]
+set monitors   [argument 9 0]
 
 set segment_bits 8000.0
 
@@ -74,6 +77,11 @@ $ns duplex-link $left $right 622Mb 48ms DropTail
 $ns queue-limit $left $right 1555
 $ns queue-limit $right $left 1555
 set bottleneck [$ns monitor-queue $left $right ""]
+if {$monitors} {
+    foreach {from to} [list $left $right $right $left] {
+        $ns attach-fmon [$ns link $from $to] [$ns makeflowmon Fid]
+    }
+}
 
 set flows {}
 for {set pair 0} {$pair < $pairs} {incr pair} {
