@@ -63,6 +63,8 @@ impl Red {
         }
     }
 
+    /// Figure 2 of the paper; as in ns-2.35 (`queue/red.cc`, `estimator`), the arrival after an idle
+    /// time counts as a sample too.
     fn update_average(&mut self, backlog_packets: u64, idle_since: Option<Time>, now: Time) {
         if let Some(idle_since) = idle_since {
             let typical = self.config.typical_transmission.as_nanos().max(1) as f64;

@@ -6,7 +6,7 @@ use fairway_cc::{CcError, create};
 use fairway_net::Stream;
 use fairway_tcp::{Config, Endpoint, Flags, Role, Segment, SeqNr, Stack};
 use fairway_trace::{Allowance, FlowBooks, StreamCheck, Violation};
-use fairway_units::{Duration, NANOS_PER_SEC, Time};
+use fairway_units::{Bytes, Duration, NANOS_PER_SEC, Time};
 
 use crate::experiment::{Flow, Source};
 
@@ -20,6 +20,8 @@ pub(crate) struct Mark {
     pub(crate) wire_bytes: u64,
     pub(crate) segments: u64,
     pub(crate) retransmissions: u64,
+    pub(crate) reductions: u64,
+    pub(crate) timeouts: u64,
     pub(crate) data_missing: u64,
     pub(crate) delay_nanos: u128,
     pub(crate) arrivals: u64,
@@ -35,6 +37,9 @@ pub(crate) struct Connection {
     pub(crate) stream: StreamCheck,
     pub(crate) started: Time,
     pub(crate) finished: Option<Time>,
+    sink_closed: bool,
+    /// Bytes of the transfer, if it has an end.
+    transfer: Option<u64>,
     pub(crate) written: u64,
     source_isn: u32,
     sink_window_shift: u8,
@@ -65,7 +70,9 @@ impl Connection {
         stack: &Arc<Stack>,
         seed: u64,
     ) -> Result<Self, CcError> {
-        let random = |what: &str| Stream::new(seed, &format!("flow/{}/{what}", flow.id));
+        // By number, not by name: names follow the algorithm unless they are given, and runs that
+        // differ in an algorithm alone share their random numbers.
+        let random = |what: &str| Stream::new(seed, &format!("flow/{index}/{what}"));
         let mut isns = random("sequence numbers");
         let mut clocks = random("timestamp clocks");
         let (source_isn, sink_isn) = (isns.bits32(), isns.bits32());
@@ -89,6 +96,12 @@ impl Connection {
             stream: StreamCheck::default(),
             started: flow.start,
             finished: None,
+            sink_closed: false,
+            transfer: match flow.source {
+                Source::Bulk => None,
+                Source::File { bytes } => Some(bytes.get()),
+                Source::Limited { bytes, .. } => bytes.map(Bytes::get),
+            },
             written: 0,
             source_isn,
             sink_window_shift: 0,
@@ -136,10 +149,20 @@ impl Connection {
         Some(now + Duration::from_nanos(u64::try_from(gap).unwrap_or(u64::MAX)))
     }
 
-    /// The application stops writing.
-    pub(crate) fn stop(&mut self) {
+    /// The application stops writing: what it has sent by now is the whole transfer.
+    pub(crate) fn stop(&mut self, now: Time) {
         self.stopped = true;
         self.source.stop();
+        self.transfer = Some(self.source.sender().stream_end());
+        self.note_completion(now);
+    }
+
+    /// Note when the last byte of the transfer has been delivered.
+    fn note_completion(&mut self, now: Time) {
+        let delivered = self.sink.receiver().delivered_bytes();
+        if self.finished.is_none() && self.transfer.is_some_and(|bytes| delivered >= bytes) {
+            self.finished = Some(now);
+        }
     }
 
     /// A segment reaches one of the ends.
@@ -180,8 +203,9 @@ impl Connection {
         self.sink.handle_segment(segment, now);
         let delivered = self.sink.receiver().delivered_bytes();
         self.stream.delivered(delivered, now)?;
-        if self.sink.receiver().is_finished() && self.finished.is_none() {
-            self.finished = Some(now);
+        self.note_completion(now);
+        if self.sink.receiver().is_finished() && !self.sink_closed {
+            self.sink_closed = true;
             self.sink.close();
         }
         Ok(())
@@ -228,6 +252,8 @@ impl Connection {
             wire_bytes: self.totals.wire_bytes,
             segments: sent.segments,
             retransmissions: sent.retransmissions,
+            reductions: sent.reductions,
+            timeouts: sent.timeouts,
             data_missing: self.books.data_missing,
             delay_nanos: self.totals.delay_nanos,
             arrivals: self.totals.arrivals,

@@ -7,8 +7,8 @@ use fairway_net::{
 use crate::experiment::{Experiment, Limit, Link as LinkSpec, Queue, Shape};
 use crate::parcel::Parcel;
 
-/// Size of a packet by which RED's average decays while a link is idle (ns-2 `mean_pktsize_` 500
-/// is for mixed traffic; here a typical full packet).
+/// Size of a packet by which RED's average decays while a link is idle: a full one, where ns-2
+/// (`mean_pktsize_` 500) thinks of mixed traffic.
 const TYPICAL_PACKET_BYTES: u32 = 1000;
 
 /// All link directions of a network and the ways through them.
@@ -117,7 +117,11 @@ impl Builder<'_> {
     }
 
     fn finish(mut self, ways: Vec<u32>, hops: usize, reported: Vec<u32>) -> Network {
-        let express = express_links(&ways, hops, self.specs.len());
+        let mut express = express_links(&ways, hops, self.specs.len());
+        // A link that is watched has to see packets when they arrive, not before.
+        for pair in ways.chunks(hops).flat_map(|way| way.windows(2)) {
+            express[pair[0] as usize] &= !self.specs[pair[1] as usize].0.watched;
+        }
         for ((config, _), express) in self.specs.iter_mut().zip(express) {
             config.express = express;
         }

@@ -164,7 +164,7 @@ impl<'a> Simulation<'a> {
                 self.pump(i, true)
             }
             Component::Stop(i) => {
-                self.connections[i as usize].stop();
+                self.connections[i as usize].stop(self.now);
                 self.pump(i, true)
             }
             Component::WindowBegins => {

@@ -32,6 +32,8 @@ pub(crate) fn summarise(
                 sent_segments: b.segments - a.segments,
                 retransmitted_segments: b.retransmissions - a.retransmissions,
                 lost_segments: b.data_missing - a.data_missing,
+                window_reductions: b.reductions - a.reductions,
+                timeouts: b.timeouts - a.timeouts,
                 mean_cwnd_segments: mean(
                     series,
                     &series.cwnd_segments,

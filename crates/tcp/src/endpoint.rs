@@ -18,7 +18,7 @@ use crate::sender::{AckInfo, Negotiated, Sender, SenderCounters, Transmission};
 use crate::sequence::SeqNr;
 
 /// Retransmissions of a SYN or SYN-ACK before the connection is given up
-/// (Linux `net.ipv4.tcp_syn_retries`).
+/// (Linux `net.ipv4.tcp_syn_retries`; its `tcp_synack_retries` is 5).
 const MAX_SYN_RETRIES: u32 = 6;
 
 /// Largest window scale (RFC 7323 section 2.3).
@@ -252,7 +252,7 @@ impl Endpoint {
             segment.payload_bytes = (range.bytes() - u64::from(fin)) as u32;
             segment.flags = flags
                 .with_if(fin, Flags::FIN)
-                .with_if(cwr, Flags::CWR)
+                .with_if(cwr && self.ecn, Flags::CWR)
                 // RFC 3168 section 6.1.5: retransmissions may not be marked.
                 .with_if(self.ecn && !retransmission, Flags::ECT);
         } else if self.receiver.ack_is_due() {

@@ -6,7 +6,8 @@ use fairway_units::Duration;
 /// How the sender concludes that a segment is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LossDetection {
-    /// RFC 6675 IsLost: more than two segments' worth SACKed above it, or three SACKed segments.
+    /// RFC 6675 IsLost: more than two segments' worth SACKed above it, or three separate ranges;
+    /// or three duplicate acknowledgements, for the first outstanding one (section 5 step 1).
     Rfc6675,
     /// Forward acknowledgement: everything more than `reordering` segments below the highest
     /// SACKed one; a retransmission is lost when something sent after it is SACKed, or when a
@@ -108,7 +109,8 @@ pub struct Stack {
     /// Which share of the receive buffer is offered as window, as a divisor (Linux
     /// `tcp_adv_win_scale` 1: half).
     pub window_divisor: u32,
-    /// Reduce the window after an idle period (RFC 5681 section 4.1).
+    /// Reduce the window after an idle period, by half for each timeout's time (RFC 2861, as
+    /// Linux does; RFC 5681 section 4.1 would go to the initial window at once).
     pub slow_start_after_idle: bool,
 }
 

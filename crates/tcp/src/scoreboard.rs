@@ -17,6 +17,8 @@ const LOST: u8 = 1 << 1;
 const RETRANSMITTED: u8 = 1 << 2;
 /// It was retransmitted at least once: no unambiguous round-trip time (Karn's rule).
 const EVER_RETRANSMITTED: u8 = 1 << 3;
+/// It was SACKed once, even if that was forgotten since: its delivery has been counted.
+const DELIVERED: u8 = 1 << 4;
 
 #[derive(Clone, Copy, Debug)]
 struct Sent {
@@ -60,7 +62,7 @@ pub struct News {
 
 impl News {
     fn saw(&mut self, sent: Sent) {
-        if !sent.is(EVER_RETRANSMITTED) {
+        if !sent.is(EVER_RETRANSMITTED | DELIVERED) {
             self.earliest_sent =
                 Some(self.earliest_sent.map_or(sent.sent_at, |t| t.min(sent.sent_at)));
             self.latest_sent = Some(self.latest_sent.map_or(sent.sent_at, |t| t.max(sent.sent_at)));
@@ -168,7 +170,10 @@ impl Scoreboard {
         entry.sent_at = now;
         entry.retransmission = number;
         self.pipe += segment.range.bytes();
-        self.retransmissions.push_back(Retransmission { index: segment.index, snd_nxt, number });
+        if self.detection == LossDetection::Fack {
+            let index = segment.index;
+            self.retransmissions.push_back(Retransmission { index, snd_nxt, number });
+        }
     }
 
     /// Everything below `ack` was acknowledged.
@@ -183,7 +188,7 @@ impl Scoreboard {
                 break;
             }
             if !front.is(SACKED) {
-                news.delivered += len;
+                news.delivered += if front.is(DELIVERED) { 0 } else { len };
                 left_pipe += if front.is(LOST) { 0 } else { len };
                 left_pipe += if front.is(RETRANSMITTED) { len } else { 0 };
             }
@@ -208,6 +213,9 @@ impl Scoreboard {
         }
         self.examined = self.examined.max(self.first);
         self.next_lost = self.next_lost.max(self.first);
+        while self.retransmissions.front().is_some_and(|oldest| oldest.index < self.first) {
+            self.retransmissions.pop_front();
+        }
         if !self.sacked.is_empty() {
             self.sacked.remove_below(ack);
         }
@@ -283,7 +291,7 @@ impl Scoreboard {
     /// (ns-2.35 `tcp/scoreboard1.cc`, `ClearScoreBoard`).
     pub fn forget_sacks(&mut self) {
         for entry in &mut self.sent {
-            entry.state &= EVER_RETRANSMITTED;
+            entry.state &= EVER_RETRANSMITTED | DELIVERED;
         }
         self.pipe = self.sent.back().map_or(0, |last| last.end - self.una);
         self.sacked.clear();
@@ -369,7 +377,7 @@ impl Scoreboard {
             let entry = &mut self.sent[at];
             let len = entry.end - start;
             let before = *entry;
-            entry.state |= SACKED;
+            entry.state |= SACKED | DELIVERED;
             start = entry.end;
             at += 1;
             if !before.is(LOST) {
@@ -379,7 +387,7 @@ impl Scoreboard {
                 self.pipe -= len;
                 self.acked_retransmission = self.acked_retransmission.max(before.retransmission);
             }
-            news.delivered += len;
+            news.delivered += if before.is(DELIVERED) { 0 } else { len };
             news.saw(before);
         }
     }

@@ -338,6 +338,8 @@ struct Model {
     /// Ends of the segments sent, from the first.
     ends: Vec<usize>,
     sacked: Vec<bool>,
+    /// SACKed at any time.
+    seen: Vec<bool>,
     lost: Vec<bool>,
     retransmitted: Vec<bool>,
     /// Of each segment: number and next new byte of its last retransmission.
@@ -354,6 +356,7 @@ impl Model {
             una: 0,
             ends: Vec::new(),
             sacked: Vec::new(),
+            seen: Vec::new(),
             lost: Vec::new(),
             retransmitted: Vec::new(),
             retransmission: Vec::new(),
@@ -368,7 +371,7 @@ impl Model {
     }
 
     fn send(&mut self, len: usize) {
-        for column in [&mut self.sacked, &mut self.lost, &mut self.retransmitted] {
+        for column in [&mut self.sacked, &mut self.seen, &mut self.lost, &mut self.retransmitted] {
             column.resize(column.len() + len, false);
         }
         self.ends.push(self.snd_nxt());
@@ -388,7 +391,7 @@ impl Model {
         for segment in 0..self.ends.len() {
             let (first, end) = (self.start(segment).max(self.una), self.ends[segment]);
             for byte in first..end.min(upto) {
-                self.delivered += u64::from(!self.sacked[byte]);
+                self.delivered += u64::from(!self.seen[byte]);
             }
             if first < end && end <= upto && !self.sacked[first] {
                 let number = self.retransmission[segment].map_or(0, |(number, _)| number);
@@ -405,7 +408,9 @@ impl Model {
                 continue;
             }
             self.sacked[first..last].fill(true);
-            self.delivered += (last - first) as u64;
+            // Forgetting what is SACKed does not make it arrive twice.
+            self.delivered += self.seen[first..last].iter().filter(|seen| !**seen).count() as u64;
+            self.seen[first..last].fill(true);
             if self.retransmitted[first] {
                 let number = self.retransmission[segment].map_or(0, |(number, _)| number);
                 self.arrived_retransmission = self.arrived_retransmission.max(number);

@@ -8,7 +8,7 @@ use fairway_units::{Duration, Time};
 use crate::ranges::Range;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::{Lost, News, Scoreboard};
-use crate::{Recovery, Stack};
+use crate::{LossDetection, Recovery, Stack};
 
 /// Segments beyond flight that TCP-Linux allows when recovery ends
 /// (ns-2.35 `tcp/linux/ns-linux-param.c`, `tcp_max_burst`; Linux 2.6 `tcp_max_burst`).
@@ -87,11 +87,15 @@ pub struct Sender {
     phase: Phase,
     /// The episode ends when this offset is acknowledged (RFC 6582 `recover`).
     recover: u64,
+    /// First unacknowledged offset at the last timeout.
+    timed_out_at: u64,
+    /// Duplicate acknowledgements in a row on a connection with SACK.
+    sack_duplicates: u32,
     /// TCP-Linux only: segments in flight allowed while flight is above the window.
     conserved_flight: u64,
     /// The first retransmission of an episode leaves whatever the window says (RFC 6675 step 4.3).
     retransmit_first: bool,
-    /// RFC 6675 NextSeg rules 3 and 4 may send once more in this episode.
+    /// RFC 6675 NextSeg rule 3 may send in this episode: once, where the RFC sets no limit.
     rescue_allowed: bool,
     cwr_pending: bool,
     rto_deadline: Time,
@@ -117,6 +121,8 @@ impl Sender {
             right_edge: 0,
             phase: Phase::Open,
             recover: 0,
+            timed_out_at: 0,
+            sack_duplicates: 0,
             conserved_flight: 0,
             retransmit_first: false,
             rescue_allowed: false,
@@ -186,6 +192,11 @@ impl Sender {
     /// First offset that the peer's window does not allow.
     pub fn right_edge(&self) -> u64 {
         self.right_edge
+    }
+
+    /// End of what the application has written.
+    pub fn stream_end(&self) -> u64 {
+        self.stream_end
     }
 
     /// Next new offset to be sent.
@@ -302,15 +313,18 @@ impl Sender {
         if now < self.rto_deadline {
             return;
         }
+        // RFC 5681 section 3.1: the threshold is kept only for data that the timer has resent.
         let first = self.phase != Phase::Loss
-            || self.board.una() >= self.recover
+            || self.board.una() > self.timed_out_at
             || self.stack.recovery == Recovery::TcpLinux;
+        self.timed_out_at = self.board.una();
         let flow = self.flow(self.board.pipe(), now);
         self.counters.timeouts += 1;
         self.board.mark_all_lost();
         self.cc.on_rto(first, &flow);
         self.phase = Phase::Loss;
         self.recover = self.snd_nxt;
+        self.cwr_pending = self.stack.ecn;
         self.conserved_flight = 0;
         self.retransmit_first = false;
         self.rescue_allowed = false;
@@ -345,13 +359,30 @@ impl Sender {
             }
             if self.board.has_holes() {
                 self.board.detect_losses(news);
+                self.count_duplicates(news);
             }
         } else if duplicate {
             self.board.duplicate();
-            // RFC 6582 step 1: not again for the losses of the last episode.
-            let new_episode = self.board.una() >= self.recover || self.phase == Phase::Open;
+            // RFC 6582 section 3.2 step 2: not for duplicates that the last episode's
+            // retransmissions brought about.
+            let new_episode = self.recover == 0 || self.board.una() > self.recover;
             if self.board.duplicates() >= u64::from(self.stack.reordering) && new_episode {
                 news.lost = self.board.mark_head_lost();
+            }
+        }
+    }
+
+    /// RFC 6675 section 5 step 1: as many duplicates as the threshold mean a loss even if too few
+    /// bytes are SACKed for it, as at the end of a transfer. A duplicate brings new SACKs and
+    /// acknowledges nothing new (section 2).
+    fn count_duplicates(&mut self, news: &mut News) {
+        if news.acked > 0 || self.phase != Phase::Open {
+            self.sack_duplicates = 0;
+        } else if news.delivered > 0 {
+            self.sack_duplicates += 1;
+            let rfc = self.stack.loss_detection == LossDetection::Rfc6675;
+            if rfc && self.sack_duplicates >= self.stack.reordering {
+                news.lost |= self.board.mark_head_lost();
             }
         }
     }
@@ -392,6 +423,8 @@ impl Sender {
         }
         self.phase = Phase::Recovery;
         self.recover = self.snd_nxt;
+        // RFC 3168 section 6.1.2: said after any reduction, so that an echo does not ask for another.
+        self.cwr_pending = self.stack.ecn;
         self.retransmit_first = self.stack.recovery == Recovery::Rfc;
         self.rescue_allowed = self.stack.recovery == Recovery::Rfc;
     }
@@ -514,7 +547,9 @@ impl Sender {
     }
 
     fn next_fin(&mut self, now: Time) -> Option<Transmission> {
-        let fin_due = self.closed && self.snd_nxt == self.stream_end;
+        // The FIN takes up sequence space: it waits for the peer's window like data.
+        let fin_due =
+            self.closed && self.snd_nxt == self.stream_end && self.snd_nxt < self.right_edge;
         (fin_due && self.fits(1)).then(|| self.send_new(1, true, now))
     }
 

@@ -309,3 +309,48 @@ fn every_preset_recovers_from_any_single_loss_at_once() {
         }
     }
 }
+
+#[test]
+fn three_duplicates_at_the_end_of_a_transfer_are_enough() {
+    // RFC 6675 section 5 step 1. Segment 7 is lost; behind it come 1000 and 100 bytes and the
+    // FIN: three duplicates, but 1101 bytes in one range, less than the two segments' worth that
+    // IsLost asks for. Without the rule the timer would have to find the loss.
+    let mut t = Script::new(&rfc(10));
+    t.lose("> 7000..8000");
+    t.open(9_100);
+    t.close();
+    t.run(1_000);
+    let counters = t.source.counters();
+    assert_eq!((t.received(), counters.reductions, counters.timeouts), (9_100, 1, 0));
+}
+
+#[test]
+fn copies_sent_after_a_timeout_are_no_sign_of_another_loss() {
+    // RFC 6582 section 3.2 step 2: duplicates of what the timer sent again acknowledge no more
+    // than `recover`. Segment 0 and its copy are lost; the timer sends the window again, and most
+    // of it arrives twice. Sixteen segments in flight at the timeout can be sent twice in vain,
+    // not more.
+    let stack = Stack { sack: false, ..rfc(16) };
+    let mut t = Script::new(&stack);
+    t.lose("> 0..1000");
+    t.lose("> 0..1000 again");
+    t.open(2_000_000);
+    t.run(60_000);
+    let counters = t.source.counters();
+    assert_eq!((t.received(), counters.timeouts), (2_000_000, 1));
+    assert!(counters.retransmissions <= 32, "{counters:?}");
+}
+
+#[test]
+fn losses_found_as_an_episode_ends_begin_the_next() {
+    // Segment 2 is lost of the first flight, and 14 and its successor of what recovery sends: they
+    // are behind the recovery point, so their reduction is a second one, and the timer has no part.
+    let mut t = Script::new(&rfc(10));
+    for segment in ["> 2000..3000", "> 16000..17000"] {
+        t.lose(segment);
+    }
+    t.open(60_000);
+    t.run(2_000);
+    let counters = t.source.counters();
+    assert_eq!((t.received(), counters.reductions, counters.timeouts), (60_000, 2, 0));
+}

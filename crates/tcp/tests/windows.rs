@@ -280,3 +280,29 @@ fn linux_acknowledges_within_40_ms() {
     t.look(149);
     t.expect(190, "190 < ack 1000");
 }
+
+#[test]
+fn a_loss_and_a_mark_in_one_window_reduce_it_once() {
+    // RFC 3168 section 6.1.2: CWR is sent after a reduction for a loss too, so the echo that goes
+    // on through recovery does not ask for a second one.
+    let mut t = Script::new(&Stack { ecn: true, ..rfc(20) });
+    t.lose("> 1000..2000");
+    t.mark("> 10000..11000");
+    t.open(60_000);
+    t.run(2_000);
+    assert_eq!((t.received(), t.source.counters().reductions), (60_000, 1));
+}
+
+#[test]
+fn the_fin_waits_for_the_window() {
+    // Four segments fill the window of 4000 bytes; the first is lost. The FIN would be one byte
+    // too many until the window moves, and would be dropped: it goes with no timeout.
+    let mut t = Script::new(&Stack { receive_buffer: 4_000, ..rfc(10) });
+    t.lose("> 0..1000");
+    t.open(4_000);
+    t.close();
+    t.close_sink();
+    t.run(1_000);
+    assert!(t.source.is_closed());
+    assert_eq!(t.source.counters().timeouts, 0);
+}

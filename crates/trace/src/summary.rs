@@ -38,6 +38,10 @@ pub struct FlowSummary {
     pub retransmitted_segments: u64,
     /// Data segments dropped by a queue or lost by a link.
     pub lost_segments: u64,
+    /// Reductions of the congestion window for a loss or a congestion mark.
+    pub window_reductions: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
     /// Mean of the sampled congestion window; none without a sample.
     pub mean_cwnd_segments: Option<f64>,
     /// Mean of the sampled smoothed round-trip time.

@@ -10,6 +10,8 @@ use super::stack::{HEADERS, StackText};
 use super::traffic::{self, FlowText};
 use super::{Experiment, ExperimentErrors, Measure, Topology, topology};
 
+/// Longest run: far beyond any experiment, far below what 64-bit nanoseconds hold.
+const MAX_DURATION: Duration = Duration::from_secs(1_000_000 * 3600);
 /// Samples of one flow.
 const MAX_SAMPLES: u64 = 1_000_000;
 /// Samples of all flows together: at some 60 bytes each, what a run can hold in memory.
@@ -73,8 +75,13 @@ fn read(document: &Value, report: &Report) -> Option<Resolved> {
     if duration == Some(Duration::ZERO) {
         table.refuse("duration", "expected more than zero, got \"0 s\"; write \"100 s\"");
     }
+    if duration.is_some_and(|duration| duration > MAX_DURATION) {
+        table.refuse("duration", format!("is longer than {MAX_DURATION}; write a shorter run"));
+    }
     // With a wrong duration, nothing can be said about what lies within it.
-    let run = duration.filter(|run| *run > Duration::ZERO).unwrap_or(Duration::MAX);
+    let run = duration
+        .filter(|run| (Duration::from_nanos(1)..=MAX_DURATION).contains(run))
+        .unwrap_or(Duration::MAX);
     let stack_table = table.table("stack");
     let stack = StackText::read(stack_table.as_ref());
     let flows = traffic::read(&table, &stack, run);

@@ -334,7 +334,7 @@ static SWITCHES: &[Key] = &[
         Kind::Duration,
         Explained,
         r#""8 us""#,
-        "Each departure is delayed by a uniform random time up to this, order kept.",
+        "Each departure is delayed by a uniform random time up to this, order kept; on a first link that several flows share, the others' departures wait too.",
     ),
     key(
         "slow_start",
@@ -344,7 +344,7 @@ static SWITCHES: &[Key] = &[
         },
         Explained,
         r#""limited""#,
-        "Slow start: standard (RFC 5681, by segments), per-ack (Linux 2.6.22), limited (RFC 3742) or hystart (Ha and Rhee 2011, as in Linux 6.1); without it, the algorithm's own.",
+        "Slow start: standard (Linux 6.1: a segment for each segment delivered), per-ack (Linux 2.6.22), limited (RFC 3742) or hystart (Ha and Rhee 2011, as in Linux 6.1); without it, the algorithm's own.",
     ),
     key(
         "max_ssthresh",
@@ -366,7 +366,7 @@ static SWITCHES: &[Key] = &[
         Kind::Switch,
         Explained,
         "false",
-        "Whether the window is reduced after an idle period (RFC 5681 section 4.1).",
+        "Whether the window is halved for each timeout of an idle period, down to the initial window (RFC 2861, as in Linux).",
     ),
 ];
 

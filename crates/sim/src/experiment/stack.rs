@@ -10,7 +10,7 @@ use super::reader::{Name, Segments, SegmentsOrUnlimited, Size, SwitchOrDuration,
 /// IPv4 (RFC 791) and TCP (RFC 9293 section 3.1) headers without options.
 pub(super) const HEADERS: u64 = 20 + 20;
 /// The timestamp option with its padding (RFC 7323 appendix A).
-const TIMESTAMP_OPTION: u64 = 12;
+pub(super) const TIMESTAMP_OPTION: u64 = 12;
 /// Every host passes IP packets of 68 bytes on whole (RFC 791 section 3.2).
 const MIN_MTU: u64 = 68;
 /// Longest IPv4 packet: its length field has 16 bits.
@@ -19,6 +19,10 @@ const MAX_MTU: u64 = 65_535;
 const MIN_MSS: u64 = MIN_MTU - HEADERS - TIMESTAMP_OPTION;
 /// Largest buffer, far above the largest window (1 GiB, RFC 7323 section 2.3).
 const MAX_BUFFER: u64 = 1 << 40;
+/// Segments of one window, at some 30 bytes each in a sender's memory.
+const MAX_WINDOW_SEGMENTS: u64 = 20_000_000;
+/// Largest initial window: all of it leaves in one instant.
+const MAX_INITIAL_WINDOW: u32 = 100_000;
 /// Delay of acknowledgements where the preset has none: RFC 5681 section 4.2 allows 500 ms,
 /// 200 ms is common practice.
 const USUAL_ACK_DELAY: Duration = Duration::from_millis(200);
@@ -367,6 +371,21 @@ fn apply_sizes(stack: &mut Stack, switches: Switches, table: &Table) {
     };
     stack.send_buffer = buffer("send_buffer", switches.send_buffer, stack.send_buffer);
     stack.receive_buffer = buffer("receive_buffer", switches.receive_buffer, stack.receive_buffer);
+    let window = stack.receive_buffer.min(stack.send_buffer) / mss.max(1);
+    if window > MAX_WINDOW_SEGMENTS {
+        let message = format!(
+            "a window of {window} segments of {mss} bytes is more than a run can hold; write a \
+             smaller buffer, or mss, for {MAX_WINDOW_SEGMENTS} segments"
+        );
+        table.refuse("receive_buffer", message);
+    }
+    if stack.initial_window > MAX_INITIAL_WINDOW {
+        let message = format!(
+            "expected at most {MAX_INITIAL_WINDOW} segments, got {}; write \"10 segments\"",
+            stack.initial_window
+        );
+        table.refuse("initial_window", message);
+    }
 }
 
 fn refuse_outside(table: &Table, name: &str, bytes: u64, min: u64, max: u64) {

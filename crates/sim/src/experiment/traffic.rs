@@ -6,9 +6,11 @@ use fairway_units::{Bytes, Duration, Rate, Time};
 
 use super::keys::MAX_CONNECTIONS;
 use super::reader::{Name, Numbers, Table, excerpt};
-use super::stack::StackText;
+use super::stack::{HEADERS, StackText, TIMESTAMP_OPTION};
 use super::{Flow, Source};
 
+/// A SYN with every option: 20 bytes of them.
+const LARGEST_SYN: u64 = HEADERS + 20;
 /// Largest transfer: above it, stream offsets would near 64 bits.
 const MAX_TRANSFER: u64 = 1_000_000_000_000_000_000;
 
@@ -25,9 +27,11 @@ pub(super) struct FlowText {
 }
 
 impl FlowText {
-    /// Largest IP packet it sends, options aside, in bytes.
+    /// Largest IP packet it sends, in bytes: a full segment, or a SYN with all its options.
     pub(super) fn packet(&self) -> u64 {
-        u64::from(self.flow.stack.mss) + super::stack::HEADERS
+        let stack = &self.flow.stack;
+        let options = if stack.timestamps { TIMESTAMP_OPTION } else { 0 };
+        (u64::from(stack.mss) + HEADERS + options).max(LARGEST_SYN)
     }
 
     /// Connections it makes.

@@ -31,10 +31,10 @@ fn wrong_limits() {
         &limit("\"0 packets\""),
         "topology.bottleneck.queue.limit: expected at least one packet, got 0; write \"1 packets\"",
     );
-    // 1448 bytes of payload and 40 of headers.
+    // 1448 bytes of payload, 40 of headers and 12 of timestamps.
     assert_refused(
         &limit("\"0.5 ms\""),
-        "topology.bottleneck.queue.limit: 625 bytes cannot hold one packet of 1488 bytes; \
+        "topology.bottleneck.queue.limit: 625 bytes cannot hold one packet of 1500 bytes; \
          write limit = \"50 packets\"",
     );
 }
@@ -311,5 +311,23 @@ fn a_document_is_one_experiment() {
     assert_eq!(
         wrong.to_string(),
         "sweep: this is one point of a sweep; plan the file to have all points"
+    );
+}
+
+#[test]
+fn runs_and_windows_that_no_machine_holds() {
+    assert_refused(
+        &with("duration = \"100 s\"", "duration = \"18446744073709551615 ns\""),
+        "duration: is longer than 3600000000 s; write a shorter run",
+    );
+    assert_refused(
+        &with_end("initial_window = \"1073741824 segments\""),
+        "flow.main.initial_window: expected at most 100000 segments, got 1073741824; \
+         write \"10 segments\"",
+    );
+    assert_refused(
+        &with_end("mss = \"16 bytes\"\nsend_buffer = \"1 GiB\"\nreceive_buffer = \"1 GiB\""),
+        "flow.main.receive_buffer: a window of 67108864 segments of 16 bytes is more than a run \
+         can hold; write a smaller buffer, or mss, for 20000000 segments",
     );
 }
