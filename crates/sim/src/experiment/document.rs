@@ -8,13 +8,13 @@ use super::keys::EXPERIMENT;
 use super::reader::{Table, Window};
 use super::stack::{HEADERS, StackText};
 use super::traffic::{self, FlowText};
-use super::{Experiment, ExperimentErrors, Measure, Topology, topology};
+use super::{Experiment, ExperimentErrors, Measure, Shape, Topology, topology};
 
 /// Longest run: far beyond any experiment, far below what 64-bit nanoseconds hold.
 const MAX_DURATION: Duration = Duration::from_secs(1_000_000 * 3600);
 /// Samples of one flow.
 const MAX_SAMPLES: u64 = 1_000_000;
-/// Samples of all flows together: at some 60 bytes each, what a run can hold in memory.
+/// Samples of all flows and links together: at some 60 bytes each, what a run can hold in memory.
 const MAX_ALL_SAMPLES: u64 = 20_000_000;
 
 /// An experiment whose flows are not yet copied out: small, however many connections it has.
@@ -90,14 +90,24 @@ fn read(document: &Value, report: &Report) -> Option<Resolved> {
         table.refuse("topology", "missing; write [topology] with kind = \"dumbbell\"");
     }
     let topology = table.table("topology").and_then(|table| topology::read(&table, packet));
-    let measure = read_measure(&table, run, &flows);
+    let series = series(&flows, topology.as_ref());
+    let measure = read_measure(&table, run, series);
     if !report.is_empty() {
         return None;
     }
     Some(Resolved { title, duration: duration?, seed, topology: topology?, flows, measure })
 }
 
-fn read_measure(experiment: &Table, run: Duration, flows: &[FlowText]) -> Measure {
+/// Time series that a run takes: one a connection, and one a link direction that is reported.
+fn series(flows: &[FlowText], topology: Option<&Topology>) -> u64 {
+    let links = match topology.map(|topology| &topology.shape) {
+        Some(Shape::Chain { links }) => links.len() as u64,
+        Some(Shape::Dumbbell { .. }) | None => 1,
+    };
+    flows.iter().map(FlowText::connections).sum::<u64>() + 2 * links
+}
+
+fn read_measure(experiment: &Table, run: Duration, series: u64) -> Measure {
     let mut measure = Measure {
         from: fairway_units::Time::ZERO,
         to: fairway_units::Time::ZERO + run,
@@ -120,13 +130,13 @@ fn read_measure(experiment: &Table, run: Duration, flows: &[FlowText]) -> Measur
         measure.sample = table.read("sample").unwrap_or(measure.sample);
     }
     if run != Duration::MAX {
-        refuse_samples(experiment, measure.sample, run, flows);
+        refuse_samples(experiment, measure.sample, run, series);
     }
     measure
 }
 
 /// Refuses a sampling period that is no period of this run, or makes more samples than memory holds.
-fn refuse_samples(experiment: &Table, sample: Duration, run: Duration, flows: &[FlowText]) {
+fn refuse_samples(experiment: &Table, sample: Duration, run: Duration, series: u64) {
     let path = "measure.sample";
     if sample == Duration::ZERO {
         let message = "expected more than zero, got \"0 s\"; write \"100 ms\"";
@@ -138,11 +148,10 @@ fn refuse_samples(experiment: &Table, sample: Duration, run: Duration, flows: &[
         return experiment.refuse(path, message);
     }
     let samples = run.as_nanos() / sample.as_nanos();
-    let connections: u64 = flows.iter().map(FlowText::connections).sum();
-    if samples > MAX_SAMPLES || samples.saturating_mul(connections) > MAX_ALL_SAMPLES {
+    if samples > MAX_SAMPLES || samples.saturating_mul(series) > MAX_ALL_SAMPLES {
         let message = format!(
-            "{run} in steps of {sample} are {samples} samples of each of {connections} connections, \
-             above the limit of {MAX_SAMPLES} each and {MAX_ALL_SAMPLES} in all; \
+            "{run} in steps of {sample} are {samples} samples of each of {series} connections and link \
+             directions, above the limit of {MAX_SAMPLES} each and {MAX_ALL_SAMPLES} in all; \
              write a longer measure.sample"
         );
         experiment.refuse(path, message);

@@ -215,8 +215,8 @@ fn contradictions_between_tables() {
     );
     assert_refused(
         &with("\"100 ms\"", "\"1 us\""),
-        "measure.sample: 100 s in steps of 1 us are 100000000 samples of each of 1 connections, \
-         above the limit of 1000000 each and 20000000 in all; write a longer measure.sample",
+        "measure.sample: 100 s in steps of 1 us are 100000000 samples of each of 3 connections \
+         and link directions, above the limit of 1000000 each and 20000000 in all; write a longer measure.sample",
     );
     assert_refused(
         &with_end("start = \"100 s\""),
