@@ -36,6 +36,8 @@ SUMMARY_SHAPE = {
             "sent_segments": int,
             "retransmitted_segments": int,
             "lost_segments": int,
+            "window_reductions": int,
+            "timeouts": int,
             "mean_cwnd_segments": NUMBER_OR_NONE,
             "mean_srtt_s": NUMBER_OR_NONE,
             "mean_one_way_delay_s": NUMBER_OR_NONE,

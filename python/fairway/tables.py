@@ -32,7 +32,15 @@ QUEUE_SCHEMA = {
     "throughput_bps": pl.Float64,
 }
 _TEXT_COLUMNS = ("id", "cc")
-_COUNT_COLUMNS = ("sent_segments", "retransmitted_segments", "lost_segments", "drops", "losses")
+_COUNT_COLUMNS = (
+    "sent_segments",
+    "retransmitted_segments",
+    "lost_segments",
+    "window_reductions",
+    "timeouts",
+    "drops",
+    "losses",
+)
 
 
 def series_frame(columns: Mapping[str, Any], flow_ids: Sequence[str]) -> pl.DataFrame:
