@@ -87,6 +87,8 @@ struct Simulation<'a> {
     departed: Vec<Time>,
     end: Time,
     now: Time,
+    /// Data packets that have reached a sink.
+    delivered: u64,
 }
 
 impl<'a> Simulation<'a> {
@@ -115,6 +117,7 @@ impl<'a> Simulation<'a> {
             parcels: Parcels::default(),
             end,
             now: Time::ZERO,
+            delivered: 0,
         })
     }
 
@@ -141,8 +144,7 @@ impl<'a> Simulation<'a> {
     }
 
     fn consult(&self, control: &Control) -> Result<(), RunError> {
-        let packets = self.connections.iter().map(Connection::arrivals).sum();
-        control.report(self.now, self.end, packets);
+        control.report(self.now, self.end, self.delivered);
         if control.is_cancelled() { Err(RunError::Cancelled) } else { Ok(()) }
     }
 
@@ -242,6 +244,7 @@ impl<'a> Simulation<'a> {
         let connection = &mut self.connections[parcel.connection as usize];
         connection.deliver(segment, parcel.wire_bytes(), self.now)?;
         self.parcels.discard(parcel);
+        self.delivered += u64::from(parcel.forward && parcel.has_payload);
         self.pump(parcel.connection, !parcel.forward)
     }
 
