@@ -93,6 +93,8 @@ def summary_of(experiment: dict[str, Any], goodputs: list[float]) -> dict[str, A
             "sent_segments": 10,
             "retransmitted_segments": 1,
             "lost_segments": 1,
+            "window_reductions": 1,
+            "timeouts": 0,
             "mean_cwnd_segments": 4.5,
             "mean_srtt_s": 0.02,
             "mean_one_way_delay_s": 0.01,
