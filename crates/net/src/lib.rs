@@ -15,6 +15,6 @@ pub use histogram::Histogram;
 pub use link::{Link, LinkConfig, LinkFigures, LinkTotals, Offer, Window};
 pub use packet::Packet;
 pub use queue::{Admission, Backlog, Limit, Queue, QueueConfig};
-pub use random::{Stream, splitmix64};
+pub use random::{SPLITMIX64_STEP, Stream, splitmix64};
 pub use red::RedConfig;
 pub use serialiser::Serialiser;

@@ -38,10 +38,13 @@ impl Stream {
     }
 }
 
+/// What SplitMix64 adds to its state at each step.
+pub const SPLITMIX64_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// The output function of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): spreads seeds that differ
 /// in few bits.
 pub fn splitmix64(x: u64) -> u64 {
-    let mut z = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = x.wrapping_add(SPLITMIX64_STEP);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)

@@ -1,5 +1,6 @@
 //! Sweeps: paths of keys, the values that each takes, and every combination of them.
 
+use fairway_net::{SPLITMIX64_STEP, splitmix64};
 use serde_json::{Map, Value};
 
 use super::error::{ExperimentError, Report, did_you_mean};
@@ -37,13 +38,8 @@ enum Step {
 /// so that points which differ in an axis share their random numbers; and 53 bits are what every
 /// reader of JSON holds exactly.
 pub(super) fn repetition_seed(master: u64, repetition: u32) -> u64 {
-    if repetition == 0 {
-        return master;
-    }
-    let state = master.wrapping_add(u64::from(repetition).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (mixed ^ (mixed >> 31)) >> 11
+    let Some(steps) = repetition.checked_sub(1) else { return master };
+    splitmix64(master.wrapping_add(u64::from(steps).wrapping_mul(SPLITMIX64_STEP))) >> 11
 }
 
 /// Reads `[sweep]` against the experiment it varies; `length` is the size of the file in bytes.
