@@ -1,7 +1,7 @@
 //! The network: packets wait in a queue, are serialised at a rate, may be lost, and arrive.
 //!
-//! A [`Link`] is queue discipline → rate → loss → propagation. However many packets it carries,
-//! it has one next event: the arrival of its oldest packet at the far end.
+//! A [`Link`] is queue discipline → rate → loss → propagation. It decides at once what becomes of a
+//! packet that is offered to it, and when it arrives.
 
 mod histogram;
 mod link;

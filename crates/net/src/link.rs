@@ -1,8 +1,8 @@
 //! One direction of a link: queue → rate → loss → propagation.
 //!
 //! The disciplines here decide when a packet arrives, and the queue is first in, first out. So
-//! the moment a packet is admitted its departure and arrival are known, and the link needs no
-//! event for the end of a transmission.
+//! the moment a packet is admitted its departure and arrival are known: the link says when the
+//! packet will be at its far end, and whoever asked keeps the packet until then.
 
 use std::collections::VecDeque;
 
@@ -26,10 +26,6 @@ pub struct LinkConfig {
     pub loss_probability: f64,
     /// Whether figures over the measuring window are wanted.
     pub watched: bool,
-    /// Whether every packet goes on to a link that gets packets from this one alone: then it can
-    /// be offered there at once, for the time at which it will arrive, and this link holds no
-    /// packets and has no events.
-    pub express: bool,
 }
 
 /// The part of the run in which a link's statistics count.
@@ -52,14 +48,12 @@ impl Window {
     }
 }
 
-/// Counters of one direction of a link: every packet offered is delivered, dropped, lost or
-/// still inside.
+/// Counters of one direction of a link: every packet offered is dropped, lost or taken to the far
+/// end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkTotals {
     /// Packets offered by the node before it.
     pub offered: u64,
-    /// Packets handed to the node behind it.
-    pub delivered: u64,
     /// Packets dropped by the queue.
     pub dropped: u64,
     /// Packets lost on the wire, counted when they enter the link.
@@ -85,15 +79,11 @@ pub struct LinkFigures {
     pub sojourn: Histogram,
 }
 
-/// What became of a packet given to a link.
+/// What becomes of a packet given to a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
-    /// Taken; the link was empty before, so its next event is new: this time.
-    First(Time),
-    /// Taken; the link's next event is what it was.
-    Behind,
-    /// Taken by an express link: the packet is at the far end at this time.
-    Through(Time),
+    /// It is at the far end at this time, which is never earlier than that of the packet before.
+    Arrives(Time),
     /// Dropped by the queue.
     Dropped,
     /// Taken, but it will be lost on the wire.
@@ -107,25 +97,15 @@ struct Waiting {
     bytes: u32,
 }
 
-/// A packet on its way to the far end, whether it still waits or not.
-#[derive(Clone, Copy, Debug)]
-struct OnItsWay<P> {
-    arrives: Time,
-    packet: P,
-}
-
 /// One direction of a link.
 #[derive(Clone, Debug)]
-pub struct Link<P> {
+pub struct Link {
     serialiser: Serialiser,
     /// When the last transmission ends.
     free_at: Time,
     delay: Duration,
     frame_overhead: u32,
-    express: bool,
     offered: u64,
-    delivered: u64,
-    on_its_way: VecDeque<OnItsWay<P>>,
     /// None where nothing is ever dropped, marked or lost and nobody asks about the queue. Kept
     /// apart: a network of many hosts has many links that need only what stands above.
     entrance: Option<Box<Entrance>>,
@@ -149,7 +129,7 @@ struct Entrance {
     figures: Option<LinkFigures>,
 }
 
-impl<P: Packet + Copy> Link<P> {
+impl Link {
     /// An idle link. `seed` and `name` fix its random streams.
     pub fn new(config: &LinkConfig, window: Window, seed: u64, name: &str) -> Self {
         let plain = !config.watched
@@ -175,17 +155,14 @@ impl<P: Packet + Copy> Link<P> {
             free_at: Time::ZERO,
             delay: config.delay,
             frame_overhead: config.frame_overhead,
-            express: config.express,
             offered: 0,
-            delivered: 0,
-            on_its_way: VecDeque::new(),
             entrance: (!plain).then(entrance),
         }
     }
 
     /// Offer `packet` at time `at`, which is never earlier than the offer before. The packet may
     /// get a congestion mark.
-    pub fn offer(&mut self, packet: &mut P, at: Time) -> Offer {
+    pub fn offer(&mut self, packet: &mut impl Packet, at: Time) -> Offer {
         self.offered += 1;
         let bytes = packet.wire_bytes() + self.frame_overhead;
         let starts = self.free_at.max(at);
@@ -200,26 +177,7 @@ impl<P: Packet + Copy> Link<P> {
         } else {
             self.free_at = starts + self.serialiser.transmit(bytes);
         }
-        let arrives = self.free_at + self.delay;
-        if self.express {
-            self.delivered += 1;
-            return Offer::Through(arrives);
-        }
-        let was_empty = self.on_its_way.is_empty();
-        self.on_its_way.push_back(OnItsWay { arrives, packet: *packet });
-        if was_empty { Offer::First(arrives) } else { Offer::Behind }
-    }
-
-    /// When the next packet arrives at the far end.
-    pub fn next_arrival(&self) -> Option<Time> {
-        self.on_its_way.front().map(|next| next.arrives)
-    }
-
-    /// Take the packet whose arrival is due.
-    pub fn receive(&mut self) -> Option<P> {
-        let next = self.on_its_way.pop_front()?;
-        self.delivered += 1;
-        Some(next.packet)
+        Offer::Arrives(self.free_at + self.delay)
     }
 
     /// Packets and bytes waiting at `now`, the one in transmission not counted; zero where no
@@ -233,11 +191,7 @@ impl<P: Packet + Copy> Link<P> {
 
     /// Counters.
     pub fn totals(&self) -> LinkTotals {
-        let totals = LinkTotals {
-            offered: self.offered,
-            delivered: self.delivered,
-            ..LinkTotals::default()
-        };
+        let totals = LinkTotals { offered: self.offered, ..LinkTotals::default() };
         match &self.entrance {
             None => totals,
             Some(entrance) => LinkTotals {
@@ -252,11 +206,6 @@ impl<P: Packet + Copy> Link<P> {
     /// Figures over the measuring window, if the link is watched.
     pub fn figures(&self) -> Option<&LinkFigures> {
         self.entrance.as_ref()?.figures.as_ref()
-    }
-
-    /// Packets inside, which have not arrived at the far end.
-    pub fn packets_inside(&self) -> impl Iterator<Item = &P> {
-        self.on_its_way.iter().map(|entry| &entry.packet)
     }
 }
 
@@ -357,7 +306,6 @@ mod tests {
             queue: QueueConfig::DropTail { limit },
             loss_probability: 0.0,
             watched: true,
-            express: false,
         }
     }
 
@@ -368,23 +316,20 @@ mod tests {
     #[test]
     fn a_packet_takes_transmission_plus_propagation() {
         let mut link = Link::new(&config(Limit::Packets(1)), ALWAYS, 1, "l");
-        assert_eq!(link.offer(&mut Sized(1000), ms(5)), Offer::First(ms(16)));
-        assert_eq!(link.next_arrival(), Some(ms(16)));
-        assert_eq!(link.receive(), Some(Sized(1000)));
-        assert_eq!(link.next_arrival(), None);
+        assert_eq!(link.offer(&mut Sized(1000), ms(5)), Offer::Arrives(ms(16)));
     }
 
     #[test]
     fn the_limit_counts_the_packet_in_transmission() {
         let mut link = Link::new(&config(Limit::Packets(3)), ALWAYS, 1, "l");
-        assert_eq!(link.offer(&mut Sized(1000), ms(0)), Offer::First(ms(11)));
-        assert_eq!(link.offer(&mut Sized(1000), ms(0)), Offer::Behind);
-        assert_eq!(link.offer(&mut Sized(1000), ms(0)), Offer::Behind);
+        assert_eq!(link.offer(&mut Sized(1000), ms(0)), Offer::Arrives(ms(11)));
+        assert_eq!(link.offer(&mut Sized(1000), ms(0)), Offer::Arrives(ms(12)));
+        assert_eq!(link.offer(&mut Sized(1000), ms(0)), Offer::Arrives(ms(13)));
         assert_eq!(link.offer(&mut Sized(1000), ms(0)), Offer::Dropped);
         assert_eq!(link.backlog(ms(0)), (2, 2000));
         // At 1 ms the second enters service: one waits, so one more fits.
         assert_eq!(link.backlog(ms(1)), (1, 1000));
-        assert_eq!(link.offer(&mut Sized(1000), ms(1)), Offer::Behind);
+        assert_eq!(link.offer(&mut Sized(1000), ms(1)), Offer::Arrives(ms(14)));
         assert_eq!(link.offer(&mut Sized(1000), ms(1)), Offer::Dropped);
         assert_eq!((link.totals().offered, link.totals().dropped), (6, 2));
     }
@@ -393,36 +338,23 @@ mod tests {
     fn a_limit_in_bytes() {
         let mut link = Link::new(&config(Limit::Bytes(2500)), ALWAYS, 1, "l");
         link.offer(&mut Sized(1000), ms(0));
-        assert_eq!(link.offer(&mut Sized(1000), ms(0)), Offer::Behind);
+        assert_eq!(link.offer(&mut Sized(1000), ms(0)), Offer::Arrives(ms(12)));
         assert_eq!(link.offer(&mut Sized(1000), ms(0)), Offer::Dropped);
-        assert_eq!(link.offer(&mut Sized(500), ms(0)), Offer::Behind);
+        assert_eq!(
+            link.offer(&mut Sized(500), ms(0)),
+            Offer::Arrives(Time::from_nanos(12_500_000))
+        );
     }
 
     #[test]
     fn order_and_times_of_a_burst() {
         let mut link = Link::new(&config(Limit::Unlimited), ALWAYS, 1, "l");
-        for bytes in [1000, 500, 2000] {
-            link.offer(&mut Sized(bytes), ms(0));
-        }
         // Ends of transmission 1, 1.5, 3.5 ms, each 10 ms later at the far end.
-        let mut seen = Vec::new();
-        while let Some(at) = link.next_arrival() {
-            let Some(Sized(bytes)) = link.receive() else { panic!() };
-            seen.push((at.as_nanos() / 100_000, bytes));
+        for (bytes, arrives) in [(1000, 11_000_000), (500, 11_500_000), (2000, 13_500_000)] {
+            let arrives = Offer::Arrives(Time::from_nanos(arrives));
+            assert_eq!(link.offer(&mut Sized(bytes), ms(0)), arrives);
         }
-        assert_eq!(seen, [(110, 1000), (115, 500), (135, 2000)]);
         assert_eq!(link.backlog(ms(40)), (0, 0));
-    }
-
-    #[test]
-    fn an_express_link_holds_no_packets_but_queues_them_all_the_same() {
-        let express = LinkConfig { express: true, ..config(Limit::Packets(2)) };
-        let mut link = Link::new(&express, ALWAYS, 1, "l");
-        assert_eq!(link.offer(&mut Sized(1000), ms(0)), Offer::Through(ms(11)));
-        assert_eq!(link.offer(&mut Sized(1000), ms(0)), Offer::Through(ms(12)));
-        assert_eq!(link.offer(&mut Sized(1000), ms(0)), Offer::Dropped);
-        assert_eq!((link.next_arrival(), link.backlog(ms(0))), (None, (1, 1000)));
-        assert_eq!(link.offer(&mut Sized(1000), ms(1)), Offer::Through(ms(13)));
     }
 
     #[test]
@@ -443,18 +375,19 @@ mod tests {
         let lossy = LinkConfig { loss_probability: 0.3, ..config(Limit::Unlimited) };
         let mut link = Link::new(&lossy, ALWAYS, 1, "l");
         let n = 20_000;
-        for _ in 0..n {
-            link.offer(&mut Sized(1000), ms(0));
-        }
-        let mut last = Time::ZERO;
-        while let Some(at) = link.next_arrival() {
-            last = at;
-            link.receive();
+        // Lost or not, a packet keeps the link busy for 1 ms.
+        let mut arrived = 0;
+        for i in 1..=n {
+            match link.offer(&mut Sized(1000), ms(0)) {
+                Offer::Arrives(at) => {
+                    assert_eq!(at, ms(i + 10));
+                    arrived += 1;
+                }
+                offer => assert_eq!(offer, Offer::Lost),
+            }
         }
         let stats = link.totals();
-        // The last one may be lost; the one before it then arrives a little earlier.
-        assert!(last > ms(n) && last <= ms(n + 10));
-        assert_eq!(stats.delivered + stats.lost, n);
+        assert_eq!(arrived + stats.lost, n);
         // 0.3 ± 4·√(0.3·0.7/20000) = 0.3 ± 0.013.
         assert!((stats.lost as f64 / n as f64 - 0.3).abs() < 0.013);
     }
@@ -468,9 +401,6 @@ mod tests {
         for _ in 0..n {
             now += gaps.exponential() / 0.8 * 1e6;
             let at = Time::from_nanos(now as u64);
-            while link.next_arrival().is_some_and(|next| next <= at) {
-                link.receive();
-            }
             link.offer(&mut Sized(1000), at);
         }
         let mean_wait = link.figures().unwrap().waiting_nanos as f64 / f64::from(n) / 1e6;

@@ -9,8 +9,8 @@ use fairway_units::Time;
 /// What an event concerns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Component {
-    /// The oldest packet of a link direction arrives.
-    Link(u32),
+    /// The first packet of a row arrives at the end of its link.
+    Row(u32),
     /// A timer of an endpoint is due: connection · 2, + 1 for the sink.
     Timer(u32),
     /// A connection opens.
@@ -113,20 +113,20 @@ mod tests {
     #[test]
     fn earliest_first_and_first_scheduled_first() {
         let mut queue = EventQueue::default();
-        for (at, link) in [(5, 0), (3, 1), (5, 2), (3, 3), (4, 4)] {
-            queue.push(Time::from_nanos(at), Component::Link(link));
+        for (at, row) in [(5, 0), (3, 1), (5, 2), (3, 3), (4, 4)] {
+            queue.push(Time::from_nanos(at), Component::Row(row));
         }
         let order: Vec<_> = drain(&mut queue);
-        let links = [(3, 1), (3, 3), (4, 4), (5, 0), (5, 2)];
-        assert_eq!(order, links.map(|(at, link)| (at, Component::Link(link))));
+        let rows = [(3, 1), (3, 3), (4, 4), (5, 0), (5, 2)];
+        assert_eq!(order, rows.map(|(at, row)| (at, Component::Row(row))));
     }
 
     #[test]
     fn a_repeated_event_queues_behind_those_of_the_same_time() {
         let mut queue = EventQueue::default();
-        queue.push(Time::from_nanos(1), Component::Link(0));
-        queue.push(Time::from_nanos(2), Component::Link(1));
+        queue.push(Time::from_nanos(1), Component::Row(0));
+        queue.push(Time::from_nanos(2), Component::Row(1));
         queue.repeat(Time::from_nanos(2));
-        assert_eq!(drain(&mut queue), [(2, Component::Link(1)), (2, Component::Link(0))]);
+        assert_eq!(drain(&mut queue), [(2, Component::Row(1)), (2, Component::Row(0))]);
     }
 }

@@ -9,6 +9,7 @@ mod event;
 pub mod experiment;
 mod network;
 mod parcel;
+mod rows;
 mod run;
 mod sampler;
 mod summary;

@@ -1,11 +1,16 @@
 //! From a topology to link directions, and the way of each connection through them.
 
+use std::collections::BTreeMap;
+
 use fairway_net::{
-    Limit as NetLimit, Link, LinkConfig, QueueConfig, RedConfig, Serialiser, Window,
+    Limit as NetLimit, Link, LinkConfig, Offer, QueueConfig, RedConfig, Serialiser, Window,
 };
+use fairway_trace::{LinkBooks, Violation};
+use fairway_units::{Duration, Time};
 
 use crate::experiment::{Experiment, Limit, Link as LinkSpec, Queue, Shape};
 use crate::parcel::Parcel;
+use crate::rows::Rows;
 
 /// Size of a packet by which RED's average decays while a link is idle: a full one, where ns-2
 /// (`mean_pktsize_` 500) thinks of mixed traffic.
@@ -13,14 +18,47 @@ const TYPICAL_PACKET_BYTES: u32 = 1000;
 
 /// All link directions of a network and the ways through them.
 pub(crate) struct Network {
-    /// Link directions.
-    pub(crate) links: Vec<Link<Parcel>>,
+    /// Link directions, and where the packets of each go.
+    links: Vec<(Link, Exit)>,
+    /// Packets that each link direction has handed on to the next.
+    handed_on: Vec<u64>,
+    /// Packets that have come to the end of each way.
+    ended: Vec<u64>,
+    rows: Rows,
     /// Name of each link direction.
     pub(crate) names: Vec<String>,
     /// Link directions that results report; the first is the bottleneck towards the sinks.
     pub(crate) reported: Vec<u32>,
+    /// The links of each way: connection by connection, first towards its sink.
     ways: Vec<u32>,
+    /// Links of a way.
     hops: usize,
+}
+
+/// Where packets go that a link has taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Exit {
+    /// All to links that nothing else feeds: this link is *express*. A packet can be offered
+    /// there at once, for the time at which it will arrive.
+    Express,
+    /// Into the link's own row.
+    Row,
+    /// Into this row, shared with links that are alike, if it arrives after what is there; else
+    /// into the link's own row.
+    Shared(u32),
+}
+
+/// What became of a packet that was offered to a link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Passage {
+    /// It is on its way; a row has a new next event, then.
+    Begins(Time, u32),
+    /// It is on its way behind others.
+    Behind,
+    /// A queue dropped it.
+    Dropped,
+    /// It will be lost on the wire.
+    Lost,
 }
 
 impl Network {
@@ -73,11 +111,106 @@ impl Network {
         }
     }
 
-    /// The link direction that a segment of `connection` crosses after `hop` others, if any.
-    pub(crate) fn link(&self, connection: u32, forward: bool, hop: u8) -> Option<u32> {
-        let hop = usize::from(hop);
-        let way = connection as usize * 2 + usize::from(!forward);
-        (hop < self.hops).then(|| self.ways[way * self.hops + hop])
+    /// The link direction with this index.
+    pub(crate) fn link(&self, index: u32) -> &Link {
+        &self.links[index as usize].0
+    }
+
+    /// Look at each link direction that results report, in their order.
+    pub(crate) fn reported_links(&mut self, mut look: impl FnMut(usize, &mut Link)) {
+        for (i, index) in self.reported.iter().enumerate() {
+            look(i, &mut self.links[*index as usize].0);
+        }
+    }
+
+    /// The link direction that one end of a connection sends into.
+    pub(crate) fn first_link(&self, connection: u32, forward: bool) -> u32 {
+        self.ways[(connection as usize * 2 + usize::from(!forward)) * self.hops]
+    }
+
+    /// Offer a packet to a link, and to the next one if it is through at once.
+    pub(crate) fn offer(&mut self, mut index: u32, mut parcel: Parcel, mut at: Time) -> Passage {
+        loop {
+            let (link, exit) = &mut self.links[index as usize];
+            match link.offer(&mut parcel, at) {
+                Offer::Arrives(arrives) => at = arrives,
+                Offer::Dropped => return Passage::Dropped,
+                Offer::Lost => return Passage::Lost,
+            }
+            let row = match *exit {
+                Exit::Express => {
+                    index = self.pass(&mut parcel);
+                    continue;
+                }
+                Exit::Row => index,
+                Exit::Shared(row) => {
+                    // A packet in the link's own row goes before any that follows it.
+                    let in_order = self.rows.is_empty(index) && self.rows.is_in_order(row, at);
+                    if in_order { row } else { index }
+                }
+            };
+            let begins = self.rows.join(row, at, parcel);
+            return if begins { Passage::Begins(at, row) } else { Passage::Behind };
+        }
+    }
+
+    /// Take the packet whose arrival is due from a row, and say when the row's next one arrives.
+    pub(crate) fn take(&mut self, row: u32) -> Option<(Parcel, Option<Time>)> {
+        self.rows.take(row)
+    }
+
+    /// Whether the link that a packet has crossed is the last of its way.
+    pub(crate) fn is_at_end(&self, parcel: &Parcel) -> bool {
+        parcel.hop() + 1 == self.hops
+    }
+
+    /// A packet has come to the end of its way.
+    pub(crate) fn end(&mut self, parcel: &Parcel) {
+        self.ended[parcel.way as usize] += 1;
+    }
+
+    /// A packet has crossed a link that is not the last of its way. Returns the next.
+    pub(crate) fn pass(&mut self, parcel: &mut Parcel) -> u32 {
+        let at = parcel.way as usize * self.hops + parcel.hop();
+        let pair = &self.ways[at..at + 2];
+        self.handed_on[pair[0] as usize] += 1;
+        parcel.cross();
+        pair[1]
+    }
+
+    /// The packet `places` behind the first of a row.
+    pub(crate) fn ahead(&self, row: u32, places: usize) -> Option<Parcel> {
+        self.rows.ahead(row, places)
+    }
+
+    /// All packets on their way, but for those inside express links.
+    pub(crate) fn parcels(&self) -> impl Iterator<Item = &Parcel> {
+        self.rows.parcels()
+    }
+
+    /// Every packet offered to a link was delivered, dropped or lost, or is inside.
+    pub(crate) fn check_books(&self, now: Time) -> Result<(), Violation> {
+        let mut inside = vec![0; self.links.len()];
+        for parcel in self.rows.parcels() {
+            let at = parcel.way as usize * self.hops + parcel.hop();
+            inside[self.ways[at] as usize] += 1;
+        }
+        let mut delivered = self.handed_on.clone();
+        for (way, ended) in self.ways.chunks(self.hops).zip(&self.ended) {
+            delivered[way[self.hops - 1] as usize] += ended;
+        }
+        for (i, (link, _)) in self.links.iter().enumerate() {
+            let totals = link.totals();
+            LinkBooks {
+                offered: totals.offered,
+                delivered: delivered[i],
+                dropped: totals.dropped,
+                lost: totals.lost,
+                inside: inside[i],
+            }
+            .balance(&self.names[i], now)?;
+        }
+        Ok(())
     }
 }
 
@@ -110,27 +243,34 @@ impl Builder<'_> {
             queue: queue_config(spec),
             loss_probability,
             watched,
-            express: false,
         };
         self.specs.push((config, name));
         (self.specs.len() - 1) as u32
     }
 
-    fn finish(mut self, ways: Vec<u32>, hops: usize, reported: Vec<u32>) -> Network {
+    fn finish(self, ways: Vec<u32>, hops: usize, reported: Vec<u32>) -> Network {
         let mut express = express_links(&ways, hops, self.specs.len());
         // A link that is watched has to see packets when they arrive, not before.
         for pair in ways.chunks(hops).flat_map(|way| way.windows(2)) {
             express[pair[0] as usize] &= !self.specs[pair[1] as usize].0.watched;
         }
-        for ((config, _), express) in self.specs.iter_mut().zip(express) {
-            config.express = express;
-        }
+        let delays: Vec<Duration> = self.specs.iter().map(|(config, _)| config.delay).collect();
+        let (exits, rows) = exits(&ways, hops, &express, &delays);
         let seed = self.experiment.seed;
         let links =
             self.specs.iter().map(|(config, name)| Link::new(config, self.window, seed, name));
-        let links = links.collect();
-        let names = self.specs.into_iter().map(|(_, name)| name).collect();
-        Network { links, names, reported, ways, hops }
+        let links: Vec<_> = links.zip(exits).collect();
+        let names: Vec<String> = self.specs.into_iter().map(|(_, name)| name).collect();
+        Network {
+            links,
+            handed_on: vec![0; names.len()],
+            ended: vec![0; ways.len() / hops],
+            rows: Rows::new(rows),
+            names,
+            reported,
+            ways,
+            hops,
+        }
     }
 }
 
@@ -163,6 +303,35 @@ fn express_links(ways: &[u32], hops: usize, links: usize) -> Vec<bool> {
         express[way[hops - 1] as usize] = false;
     }
     express
+}
+
+/// Where the packets of each link go, and how many rows there are. Row `i` is link `i`'s own; the
+/// rows behind those are shared by links in which packets mostly arrive in the order in which they
+/// entered any of them: links of equal delay that lead to the same link, or are fed by the same
+/// express link.
+fn exits(ways: &[u32], hops: usize, express: &[bool], delays: &[Duration]) -> (Vec<Exit>, usize) {
+    let mut feeders = vec![None; express.len()];
+    let mut followers = vec![None; express.len()];
+    for pair in ways.chunks(hops).flat_map(|way| way.windows(2)) {
+        followers[pair[0] as usize] = Some(pair[1]);
+        if express[pair[0] as usize] {
+            feeders[pair[1] as usize] = Some(pair[0]);
+        }
+    }
+    let mut alike: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+    for link in (0..express.len()).filter(|link| !express[*link]) {
+        alike.entry((feeders[link], followers[link], delays[link])).or_default().push(link);
+    }
+    let mut exits = vec![Exit::Express; express.len()];
+    let mut rows = express.len();
+    for links in alike.values() {
+        let exit = if links.len() == 1 { Exit::Row } else { Exit::Shared(rows as u32) };
+        rows += usize::from(links.len() > 1);
+        for link in links {
+            exits[*link] = exit;
+        }
+    }
+    (exits, rows)
 }
 
 fn queue_config(spec: &LinkSpec) -> QueueConfig {
@@ -209,6 +378,23 @@ mod tests {
         let ways = [2, 0, 4, 5, 1, 3, 6, 0, 8, 9, 1, 7];
         let expected = [true, true, false, false, false, false, false, false, false, false];
         assert_eq!(express_links(&ways, 3, 10), expected);
+    }
+
+    #[test]
+    fn links_that_are_alike_share_a_row() {
+        let ways = [2, 0, 4, 5, 1, 3, 6, 0, 8, 9, 1, 7];
+        let mut delays = [Duration::from_millis(1); 10];
+        let through = [true, true, false, false, false, false, false, false, false, false];
+        let (x, shared) = (Exit::Express, Exit::Shared);
+        // Sources towards the bottleneck 10, sinks towards it 11, behind it to sinks 12 and back
+        // to sources 13.
+        let expected = [10, 13, 12, 11, 10, 13, 12, 11].map(shared);
+        let (exits_found, rows) = exits(&ways, 3, &through, &delays);
+        assert_eq!((&exits_found[..2], &exits_found[2..], rows), (&[x, x][..], &expected[..], 14));
+        // A host further away keeps its packets to itself.
+        delays[2] = Duration::from_millis(2);
+        let (exits_found, rows) = exits(&ways, 3, &through, &delays);
+        assert_eq!((exits_found[2], exits_found[6], rows), (Exit::Row, Exit::Row, 13));
     }
 
     #[test]

@@ -2,29 +2,56 @@
 
 use fairway_net::Packet;
 use fairway_tcp::{Flags, Segment};
+use prefetch_index::prefetch_index;
 
 /// What a link needs to know of a segment, and where the segment is.
+///
+/// Four words, so that it is written and read in the same pieces: a word that was just written
+/// byte by byte takes a dozen cycles to read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parcel {
     place: u32,
-    /// Which connection of the run.
-    pub(crate) connection: u32,
+    /// Connection · 2, + 1 for what travels from the sink to the source.
+    pub(crate) way: u32,
     wire_bytes: u32,
-    /// Links crossed so far.
-    pub(crate) hop: u8,
-    /// Whether it travels from the connection's opener to the other end.
-    pub(crate) forward: bool,
-    /// Whether it carries data.
-    pub(crate) has_payload: bool,
-    /// Whether it may be marked, and whether it is (RFC 3168 ECT and CE).
-    ecn: Ecn,
+    /// Links crossed so far, and above them [`PAYLOAD`], [`ECN_CAPABLE`] and [`MARKED`].
+    hop_and_marks: u32,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Ecn {
-    NotCapable,
-    Capable,
-    Marked,
+/// Bits of the links crossed so far.
+const HOP: u32 = 0xff;
+/// It carries data.
+const PAYLOAD: u32 = 1 << 8;
+/// It may be marked (RFC 3168 ECT).
+const ECN_CAPABLE: u32 = 1 << 9;
+/// It is marked (RFC 3168 CE).
+const MARKED: u32 = 1 << 10;
+
+impl Parcel {
+    /// Which connection of the run.
+    pub(crate) fn connection(&self) -> usize {
+        (self.way / 2) as usize
+    }
+
+    /// Whether it travels from the connection's opener to the other end.
+    pub(crate) fn forward(&self) -> bool {
+        self.way.is_multiple_of(2)
+    }
+
+    /// Whether it carries data.
+    pub(crate) fn has_payload(&self) -> bool {
+        self.hop_and_marks & PAYLOAD != 0
+    }
+
+    /// Links crossed so far.
+    pub(crate) fn hop(&self) -> usize {
+        (self.hop_and_marks & HOP) as usize
+    }
+
+    /// One more link is crossed.
+    pub(crate) fn cross(&mut self) {
+        self.hop_and_marks += 1;
+    }
 }
 
 impl Packet for Parcel {
@@ -33,11 +60,11 @@ impl Packet for Parcel {
     }
 
     fn is_ecn_capable(&self) -> bool {
-        self.ecn != Ecn::NotCapable
+        self.hop_and_marks & ECN_CAPABLE != 0
     }
 
     fn mark_congestion(&mut self) {
-        self.ecn = Ecn::Marked;
+        self.hop_and_marks |= MARKED;
     }
 }
 
@@ -62,6 +89,11 @@ impl Parcels {
         &mut self.segments[place as usize]
     }
 
+    /// Ask for the memory of a segment that will soon arrive.
+    pub(crate) fn prefetch(&self, parcel: Parcel) {
+        prefetch_index(&self.segments, parcel.place as usize);
+    }
+
     /// The place is not needed after all.
     pub(crate) fn give_back(&mut self, place: u32) {
         self.free.push(place);
@@ -70,14 +102,13 @@ impl Parcels {
     /// The segment that was written to a place sets out.
     pub(crate) fn send(&mut self, place: u32) -> Parcel {
         let segment = &self.segments[place as usize];
+        let payload = if segment.payload_bytes > 0 { PAYLOAD } else { 0 };
+        let ecn = if segment.is_ecn_capable() { ECN_CAPABLE } else { 0 };
         Parcel {
             place,
-            connection: segment.connection,
+            way: segment.connection * 2 + u32::from(!segment.forward),
             wire_bytes: segment.wire_bytes(),
-            hop: 0,
-            forward: segment.forward,
-            has_payload: segment.payload_bytes > 0,
-            ecn: if segment.is_ecn_capable() { Ecn::Capable } else { Ecn::NotCapable },
+            hop_and_marks: payload | ecn,
         }
     }
 
@@ -85,7 +116,7 @@ impl Parcels {
     /// free again after [`Self::discard`].
     pub(crate) fn open(&mut self, parcel: Parcel) -> &Segment {
         let segment = &mut self.segments[parcel.place as usize];
-        if parcel.ecn == Ecn::Marked {
+        if parcel.hop_and_marks & MARKED != 0 {
             segment.flags = segment.flags.with(Flags::CE);
         }
         segment

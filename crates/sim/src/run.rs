@@ -3,19 +3,27 @@
 use std::sync::Arc;
 
 use fairway_cc::CcError;
-use fairway_net::{Offer, Packet};
-use fairway_tcp::{Endpoint, Stack};
-use fairway_trace::{FlowBooks, LinkBooks, QueueSeries, Series, Summary, Violation};
+use fairway_net::Packet;
+use fairway_tcp::{Stack, Transmit};
+use fairway_trace::{FlowBooks, QueueSeries, Series, Summary, Violation};
 use fairway_units::{Duration, Time};
 
 use crate::connection::{Connection, Mark};
 use crate::control::Control;
 use crate::event::{Component, EventQueue};
 use crate::experiment::Experiment;
-use crate::network::Network;
+use crate::network::{Network, Passage};
 use crate::parcel::{Parcel, Parcels};
 use crate::sampler::Sampler;
 use crate::summary::summarise;
+
+/// How many packets ahead the memory of a segment and of a connection are asked for.
+const SEGMENT_AHEAD: usize = 4;
+const CONNECTION_AHEAD: usize = 2;
+
+/// The sides of a connection, as places in pairs and as the parts of a timer's index.
+const SOURCE: usize = 0;
+const SINK: usize = 1;
 
 /// Events between two looks at the control.
 const CONTROL_PERIOD: u64 = 1 << 14;
@@ -83,7 +91,7 @@ struct Simulation<'a> {
     parcels: Parcels,
     sampler: Sampler,
     window: [Vec<Mark>; 2],
-    /// Latest departure onto each link from a host that delays its departures.
+    /// Latest departure onto each link, if any host delays its departures.
     departed: Vec<Time>,
     end: Time,
     now: Time,
@@ -96,6 +104,7 @@ impl<'a> Simulation<'a> {
         let network = Network::new(experiment);
         let connections = connections(experiment)?;
         let end = Time::ZERO + experiment.duration;
+        let delays = connections.iter().any(|connection| connection.jitter.is_some());
         let mut events = EventQueue::default();
         for (i, flow) in experiment.flows.iter().enumerate() {
             events.push(flow.start, Component::Open(i as u32));
@@ -108,7 +117,7 @@ impl<'a> Simulation<'a> {
         events.push(Time::ZERO + experiment.measure.sample, Component::Sample);
         Ok(Simulation {
             sampler: Sampler::new(experiment, connections.len(), network.reported.len()),
-            departed: vec![Time::ZERO; network.links.len()],
+            departed: vec![Time::ZERO; if delays { network.names.len() } else { 0 }],
             window: [Vec::new(), Vec::new()],
             experiment,
             events,
@@ -150,7 +159,7 @@ impl<'a> Simulation<'a> {
 
     fn handle(&mut self, component: Component) -> Result<(), Violation> {
         match component {
-            Component::Link(link) => return self.link_delivers(link),
+            Component::Row(row) => return self.packet_arrives(row),
             Component::Timer(endpoint) => return self.timer_expires(endpoint),
             _ => self.events.pop(),
         }
@@ -158,16 +167,16 @@ impl<'a> Simulation<'a> {
             Component::Open(i) => {
                 let again = self.connections[i as usize].open(self.now);
                 self.schedule_write(i, again);
-                self.pump(i, true)
+                self.pump::<SOURCE>(i)
             }
             Component::Write(i) => {
                 let again = self.connections[i as usize].write(self.now);
                 self.schedule_write(i, again);
-                self.pump(i, true)
+                self.pump::<SOURCE>(i)
             }
             Component::Stop(i) => {
                 self.connections[i as usize].stop(self.now);
-                self.pump(i, true)
+                self.pump::<SOURCE>(i)
             }
             Component::WindowBegins => {
                 self.window[0] = self.connections.iter().map(Connection::mark).collect();
@@ -182,7 +191,7 @@ impl<'a> Simulation<'a> {
                 self.events.push(self.now + self.experiment.measure.sample, Component::Sample);
                 Ok(())
             }
-            Component::Link(_) | Component::Timer(_) => Ok(()),
+            Component::Row(_) | Component::Timer(_) => Ok(()),
         }
     }
 
@@ -192,141 +201,162 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    fn link_delivers(&mut self, index: u32) -> Result<(), Violation> {
-        let link = &mut self.network.links[index as usize];
-        let received = link.receive();
-        match link.next_arrival() {
+    fn packet_arrives(&mut self, row: u32) -> Result<(), Violation> {
+        let Some((mut parcel, next)) = self.network.take(row) else {
+            return Err(Violation::new(self.now, "a row had an event but no packet"));
+        };
+        match next {
             Some(at) => self.events.repeat(at),
             None => self.events.pop(),
         }
-        let Some(mut parcel) = received else {
-            return Err(Violation::new(self.now, "a link had an event but no packet"));
-        };
-        parcel.hop += 1;
-        match self.network.link(parcel.connection, parcel.forward, parcel.hop) {
-            Some(next) => self.offer(next, parcel, self.now),
-            None => self.deliver(parcel),
+        if self.network.is_at_end(&parcel) {
+            self.deliver(parcel, row)
+        } else {
+            let link = self.network.pass(&mut parcel);
+            self.offer(link, parcel, self.now);
+            Ok(())
         }
     }
 
-    /// Give a packet to a link, and to the next one if it is through at once.
-    fn offer(&mut self, mut index: u32, mut parcel: Parcel, mut at: Time) -> Result<(), Violation> {
-        loop {
-            match self.network.links[index as usize].offer(&mut parcel, at) {
-                Offer::First(arrival) => self.events.push(arrival, Component::Link(index)),
-                Offer::Behind => {}
-                Offer::Dropped => self.books_of_missing(parcel).dropped += 1,
-                Offer::Lost => self.books_of_missing(parcel).lost += 1,
-                Offer::Through(arrival) => {
-                    parcel.hop += 1;
-                    at = arrival;
-                    match self.network.link(parcel.connection, parcel.forward, parcel.hop) {
-                        Some(next) => index = next,
-                        None => return Err(Violation::new(at, "an express link led nowhere")),
-                    }
-                    continue;
-                }
-            }
-            return Ok(());
+    /// Give a packet to a link.
+    fn offer(&mut self, link: u32, parcel: Parcel, at: Time) {
+        match self.network.offer(link, parcel, at) {
+            Passage::Begins(arrival, row) => self.events.push(arrival, Component::Row(row)),
+            Passage::Behind => {}
+            Passage::Dropped => self.books_of_missing(parcel).dropped += 1,
+            Passage::Lost => self.books_of_missing(parcel).lost += 1,
         }
     }
 
     /// A packet will not arrive: the books of its flow.
     fn books_of_missing(&mut self, parcel: Parcel) -> &mut FlowBooks {
         self.parcels.discard(parcel);
-        let books = &mut self.connections[parcel.connection as usize].books;
-        books.data_missing += u64::from(parcel.has_payload);
+        let books = &mut self.connections[parcel.connection()].books;
+        books.data_missing += u64::from(parcel.has_payload());
         books
     }
 
-    fn deliver(&mut self, parcel: Parcel) -> Result<(), Violation> {
+    /// A packet is at the end of its way; more of its row may follow.
+    fn deliver(&mut self, parcel: Parcel, row: u32) -> Result<(), Violation> {
+        self.look_ahead(row);
+        self.network.end(&parcel);
         let segment = self.parcels.open(parcel);
-        let connection = &mut self.connections[parcel.connection as usize];
-        connection.deliver(segment, parcel.wire_bytes(), self.now)?;
-        self.parcels.discard(parcel);
-        self.delivered += u64::from(parcel.forward && parcel.has_payload);
-        self.pump(parcel.connection, !parcel.forward)
+        let connection = &mut self.connections[parcel.connection()];
+        if parcel.forward() {
+            connection.deliver_to_sink(segment, parcel.wire_bytes(), self.now)?;
+            self.delivered += u64::from(parcel.has_payload());
+            self.parcels.discard(parcel);
+            self.pump::<SINK>(parcel.connection() as u32)
+        } else {
+            connection.deliver_to_source(segment, self.now);
+            self.parcels.discard(parcel);
+            self.pump::<SOURCE>(parcel.connection() as u32)
+        }
+    }
+
+    /// Ask for the memory that the next packets of a row will need. With a thousand connections
+    /// it is not in the fast caches, and the wait would be as long as the work.
+    fn look_ahead(&self, row: u32) {
+        if let Some(parcel) = self.network.ahead(row, SEGMENT_AHEAD) {
+            self.parcels.prefetch(parcel);
+        }
+        if let Some(parcel) = self.network.ahead(row, CONNECTION_AHEAD) {
+            self.connections[parcel.connection()].prefetch(parcel.forward());
+        }
     }
 
     fn timer_expires(&mut self, index: u32) -> Result<(), Violation> {
-        self.events.pop();
-        let (connection, is_source) = (index / 2, index.is_multiple_of(2));
-        let this = &mut self.connections[connection as usize];
-        let side = usize::from(!is_source);
-        if this.timer_at[side] != self.now {
+        if index.is_multiple_of(2) {
+            self.side_times_out::<SOURCE>(index / 2)
+        } else {
+            self.side_times_out::<SINK>(index / 2)
+        }
+    }
+
+    fn side_times_out<const SIDE: usize>(&mut self, index: u32) -> Result<(), Violation> {
+        let this = &mut self.connections[index as usize];
+        if this.timer_at[SIDE] != self.now {
             // A nearer deadline was scheduled since and has been handled.
+            self.events.pop();
             return Ok(());
         }
-        this.timer_at[side] = Time::NEVER;
-        let endpoint = if is_source { &mut this.source } else { &mut this.sink };
-        if endpoint.poll_timeout() <= self.now {
-            endpoint.handle_timeout(self.now);
+        let endpoint = if SIDE == SOURCE { &mut this.source } else { &mut this.sink };
+        let deadline = endpoint.poll_timeout();
+        if deadline > self.now {
+            // Every acknowledgement moves the deadline; the event follows only when it is due.
+            this.timer_at[SIDE] = deadline;
+            match deadline {
+                Time::NEVER => self.events.pop(),
+                at => self.events.repeat(at),
+            }
+            return Ok(());
         }
-        self.pump(connection, is_source)
+        this.timer_at[SIDE] = Time::NEVER;
+        endpoint.handle_timeout(self.now);
+        self.events.pop();
+        self.pump::<SIDE>(index)
     }
 
     /// Send what an endpoint has to send, and see to its timer.
-    fn pump(&mut self, index: u32, is_source: bool) -> Result<(), Violation> {
-        let Some(first_link) = self.network.link(index, is_source, 0) else {
-            return Err(Violation::new(self.now, "a connection has no link"));
-        };
-        let place = loop {
-            let place = self.parcels.place();
+    fn pump<const SIDE: usize>(&mut self, index: u32) -> Result<(), Violation> {
+        let first_link = self.network.first_link(index, SIDE == SOURCE);
+        let mut place = self.parcels.place();
+        loop {
             let segment = self.parcels.segment(place);
             let this = &mut self.connections[index as usize];
-            if is_source {
-                if !this.source.transmit_into(segment, self.now) {
-                    break place;
-                }
+            let transmit = if SIDE == SOURCE {
+                this.source.transmit_into(segment, self.now)
+            } else {
+                this.sink.transmit_into(segment, self.now)
+            };
+            if transmit == Transmit::Nothing {
+                self.parcels.give_back(place);
+                break;
+            }
+            if SIDE == SOURCE {
                 this.check_departure(segment, self.now)?;
-            } else if !this.sink.transmit_into(segment, self.now) {
-                break place;
             }
             this.books.sent += 1;
-            let delay = if is_source { this.jitter.as_mut().map(|j| j.next()) } else { None };
-            let at = self.departure(first_link, delay);
+            let at = self.departure::<SIDE>(first_link, index);
             let parcel = self.parcels.send(place);
-            self.offer(first_link, parcel, at)?;
-        };
-        self.parcels.give_back(place);
+            self.offer(first_link, parcel, at);
+            if transmit == Transmit::LastSegment {
+                break;
+            }
+            place = self.parcels.place();
+        }
         let this = &mut self.connections[index as usize];
-        let side = usize::from(!is_source);
-        let endpoint: &Endpoint = if is_source { &this.source } else { &this.sink };
+        let endpoint = if SIDE == SOURCE { &this.source } else { &this.sink };
         let deadline = endpoint.poll_timeout();
-        if deadline < this.timer_at[side] {
+        if deadline < this.timer_at[SIDE] {
             let at = deadline.max(self.now);
-            this.timer_at[side] = at;
-            self.events.push(at, Component::Timer(index * 2 + side as u32));
+            this.timer_at[SIDE] = at;
+            self.events.push(at, Component::Timer(index * 2 + SIDE as u32));
         }
         Ok(())
     }
 
     /// When a segment reaches its first link: order is kept whatever the delay.
-    fn departure(&mut self, link: u32, delay: Option<Duration>) -> Time {
+    fn departure<const SIDE: usize>(&mut self, link: u32, connection: u32) -> Time {
+        if self.departed.is_empty() {
+            return self.now;
+        }
+        let jitter = &mut self.connections[connection as usize].jitter;
+        let delay = match jitter {
+            Some(jitter) if SIDE == SOURCE => jitter.next(),
+            _ => Duration::ZERO,
+        };
         let last = &mut self.departed[link as usize];
-        let at = delay.map_or(self.now, |delay| self.now + delay).max(*last);
-        *last = at;
-        at
+        *last = (self.now + delay).max(*last);
+        *last
     }
 
     /// Check that every packet is accounted for.
     fn close_books(&mut self) -> Result<(), Violation> {
+        self.network.check_books(self.now)?;
         let mut inside = vec![0u64; self.connections.len()];
-        for (link, name) in self.network.links.iter().zip(&self.network.names) {
-            let totals = link.totals();
-            let mut count = 0;
-            for parcel in link.packets_inside() {
-                inside[parcel.connection as usize] += 1;
-                count += 1;
-            }
-            LinkBooks {
-                offered: totals.offered,
-                delivered: totals.delivered,
-                dropped: totals.dropped,
-                lost: totals.lost,
-                inside: count,
-            }
-            .balance(name, self.now)?;
+        for parcel in self.network.parcels() {
+            inside[parcel.connection()] += 1;
         }
         for ((connection, flow), inside) in
             self.connections.iter().zip(&self.experiment.flows).zip(inside)

@@ -51,8 +51,7 @@ impl Sampler {
             s.goodput_bps.push((delivered - self.delivered[i]) as f64 * 8.0 / period_s);
             self.delivered[i] = delivered;
         }
-        for (i, index) in network.reported.iter().enumerate() {
-            let link = &mut network.links[*index as usize];
+        network.reported_links(|i, link| {
             let (packets, bytes) = link.backlog(now);
             let totals = link.totals();
             let q = &mut self.queues;
@@ -65,7 +64,7 @@ impl Sampler {
             let transmitted = totals.transmitted_bytes;
             q.throughput_bps.push((transmitted - self.link_bytes[i]) as f64 * 8.0 / period_s);
             self.link_bytes[i] = transmitted;
-        }
+        });
     }
 
     pub(crate) fn finish(self) -> (Series, QueueSeries) {

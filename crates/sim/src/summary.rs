@@ -62,7 +62,7 @@ pub(crate) fn summarise(
 }
 
 fn link_summary(network: &Network, index: u32, measure: &Measure) -> Option<LinkSummary> {
-    let figures = network.links[index as usize].figures()?;
+    let figures = network.link(index).figures()?;
     let nanos = measure.to.since(measure.from).as_nanos() as f64;
     Some(LinkSummary {
         id: network.names[index as usize].clone(),

@@ -67,6 +67,17 @@ pub struct Config {
     pub timestamp_offset: u32,
 }
 
+/// What [`Endpoint::transmit_into`] did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Transmit {
+    /// There was nothing to send.
+    Nothing,
+    /// It wrote a segment; there may be more.
+    Segment,
+    /// It wrote a segment, and there is nothing more to send now.
+    LastSegment,
+}
+
 /// One end of a TCP connection.
 pub struct Endpoint {
     connection: u32,
@@ -94,6 +105,11 @@ pub struct Endpoint {
     handshake_deadline: Time,
     handshake_tries: u32,
     handshake_sent_at: Time,
+    /// Whether the application has written or closed. Until then the sending half is left alone:
+    /// most connections carry data one way.
+    sends: bool,
+    /// First offset that the peer's window does not allow, while the sending half is left alone.
+    right_edge: u64,
     /// Congestion was marked and the peer has not said yet that it reduced (RFC 3168 6.1.3).
     echo_congestion: bool,
 }
@@ -129,6 +145,8 @@ impl Endpoint {
             handshake_deadline: Time::NEVER,
             handshake_tries: 0,
             handshake_sent_at: Time::ZERO,
+            sends: false,
+            right_edge: 0,
             echo_congestion: false,
         }
     }
@@ -142,20 +160,30 @@ impl Endpoint {
 
     /// The application wrote `bytes` more; an endless source writes `u64::MAX` once.
     pub fn write(&mut self, bytes: u64) {
+        self.begin_sending();
         self.sender.write(bytes);
         self.sender.begin_burst();
     }
 
     /// The application will write no more.
     pub fn close(&mut self) {
+        self.begin_sending();
         self.sender.close();
         self.sender.begin_burst();
     }
 
     /// The application stops now and closes: an endless source ends where it is.
     pub fn stop(&mut self) {
+        self.begin_sending();
         self.sender.stop();
         self.sender.begin_burst();
+    }
+
+    fn begin_sending(&mut self) {
+        if !self.sends {
+            self.sends = true;
+            self.sender.allow(self.right_edge);
+        }
     }
 
     /// The sending half, to look at.
@@ -207,7 +235,9 @@ impl Endpoint {
             State::Established => self.handle_established(segment, now),
             _ => {}
         }
-        self.sender.begin_burst();
+        if self.sends {
+            self.sender.begin_burst();
+        }
     }
 
     /// A timer may have expired.
@@ -217,7 +247,7 @@ impl Endpoint {
         }
         if self.state == State::Established {
             self.receiver.handle_timeout(now);
-            if now >= self.sender.deadline() {
+            if self.sends && now >= self.sender.deadline() {
                 self.sender.handle_timeout(now);
                 self.sender.begin_burst();
             }
@@ -227,25 +257,26 @@ impl Endpoint {
     /// The next segment to send, if any.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
         let mut segment = Segment::default();
-        self.transmit_into(&mut segment, now).then_some(segment)
+        (self.transmit_into(&mut segment, now) != Transmit::Nothing).then_some(segment)
     }
 
     /// Like [`Self::poll_transmit`], but writes the segment to where it will stay, over whatever
-    /// is there: copying a segment takes longer than making one. Returns whether there was one.
-    pub fn transmit_into(&mut self, segment: &mut Segment, now: Time) -> bool {
+    /// is there: copying a segment takes longer than making one.
+    pub fn transmit_into(&mut self, segment: &mut Segment, now: Time) -> Transmit {
         if self.handshake_due {
             self.handshake_due = false;
             *segment = self.handshake_segment(now);
-            return true;
+            return Transmit::Segment;
         }
         if self.state != State::Established {
-            return false;
+            return Transmit::Nothing;
         }
         let flags = Flags::ACK
             .with_if(self.timestamps, Flags::TIMESTAMP)
             .with_if(self.echo_congestion, Flags::ECE);
-        if let Some(Transmission { range, fin, cwr, retransmission }) =
-            self.sender.poll_transmit(now)
+        if self.sends
+            && let Some(Transmission { range, fin, cwr, retransmission }) =
+                self.sender.poll_transmit(now)
         {
             segment.seq = SeqNr::of(self.isn, range.start);
             segment.payload_offset = range.start;
@@ -255,21 +286,25 @@ impl Endpoint {
                 .with_if(cwr && self.ecn, Flags::CWR)
                 // RFC 3168 section 6.1.5: retransmissions may not be marked.
                 .with_if(self.ecn && !retransmission, Flags::ECT);
+            self.acknowledge_in(segment, now);
+            Transmit::Segment
         } else if self.receiver.ack_is_due() {
-            segment.seq = SeqNr::of(self.isn, self.sender.snd_nxt());
+            let snd_nxt = if self.sends { self.sender.snd_nxt() } else { 0 };
+            segment.seq = SeqNr::of(self.isn, snd_nxt);
             segment.payload_offset = 0;
             segment.payload_bytes = 0;
             segment.flags = flags;
+            self.acknowledge_in(segment, now);
+            Transmit::LastSegment
         } else {
-            return false;
+            Transmit::Nothing
         }
-        self.acknowledge_in(segment, now);
-        true
     }
 
     /// When [`Self::handle_timeout`] has to be called at the latest.
     pub fn poll_timeout(&self) -> Time {
-        self.handshake_deadline.min(self.sender.deadline()).min(self.receiver.ack_deadline())
+        let resend = if self.sends { self.sender.deadline() } else { Time::NEVER };
+        self.handshake_deadline.min(resend).min(self.receiver.ack_deadline())
     }
 
     fn accept(&mut self, syn: &Segment) {
@@ -372,6 +407,13 @@ impl Endpoint {
     }
 
     fn receive_ack(&mut self, segment: &Segment, pure: bool, now: Time) {
+        if !self.sends {
+            if segment.ack == SeqNr::of(self.isn, 0) {
+                let right_edge = u64::from(segment.window) << self.peer_window_shift;
+                self.right_edge = self.right_edge.max(right_edge);
+            }
+            return;
+        }
         let una = self.sender.una();
         let Some(ack) = segment.ack.offset(self.isn, una) else { return };
         let timestamp_age = self.timestamps.then(|| {

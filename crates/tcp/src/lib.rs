@@ -15,7 +15,7 @@ mod segment;
 mod sender;
 mod sequence;
 
-pub use endpoint::{Config, Endpoint, Role, State};
+pub use endpoint::{Config, Endpoint, Role, State, Transmit};
 pub use preset::{DelayedAck, LossDetection, PRESETS, Preset, Recovery, RtoPolicy, Stack};
 pub use ranges::Range;
 pub use receiver::Receiver;

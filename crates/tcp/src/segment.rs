@@ -65,9 +65,10 @@ pub struct SackBlock {
     pub right: SeqNr,
 }
 
-/// A segment. Selective acknowledgements, which are rare, come last in memory.
+/// A segment. What every segment has fits the first cache line; selective acknowledgements, which
+/// are rare, come last.
 #[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
+#[repr(C, align(64))]
 pub struct Segment {
     /// When it was handed to the network, for one-way delay.
     pub sent_at: Time,

@@ -142,6 +142,11 @@ impl Sender {
         self.right_edge = right_edge;
     }
 
+    /// The peer's window allows data up to `right_edge`.
+    pub fn allow(&mut self, right_edge: u64) {
+        self.right_edge = self.right_edge.max(right_edge);
+    }
+
     /// The application wrote `bytes` more.
     pub fn write(&mut self, bytes: u64) {
         debug_assert!(!self.closed);

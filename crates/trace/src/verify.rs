@@ -1,6 +1,6 @@
 //! The verifier: the books of a run, kept apart from the code they check.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 
 use fairway_units::Time;
 
@@ -101,8 +101,8 @@ pub struct StreamCheck {
     allowed_end: u64,
     /// End of the prefix that has arrived.
     arrived: u64,
-    /// What arrived beyond it, start to end.
-    beyond: BTreeMap<u64, u64>,
+    /// What arrived beyond it, start and end, ascending; neighbours may touch or overlap.
+    beyond: VecDeque<(u64, u64)>,
     /// Episodes of congestion in which a retransmission went beyond the congestion window.
     exceeded: u64,
 }
@@ -177,21 +177,30 @@ impl StreamCheck {
             ));
         }
         if start > self.arrived {
-            let entry = self.beyond.entry(start).or_insert(end);
-            *entry = end.max(*entry);
+            self.arrive_beyond(start, end);
             return Ok(());
         }
         self.arrived = self.arrived.max(end);
-        if self.beyond.is_empty() {
-            return Ok(());
-        }
-        while let Some(first) = self.beyond.first_entry() {
-            if *first.key() > self.arrived {
+        while let Some((start, end)) = self.beyond.front().copied() {
+            if start > self.arrived {
                 break;
             }
-            self.arrived = self.arrived.max(first.remove());
+            self.arrived = self.arrived.max(end);
+            self.beyond.pop_front();
         }
         Ok(())
+    }
+
+    fn arrive_beyond(&mut self, start: u64, end: u64) {
+        match self.beyond.back_mut() {
+            // Nearly always the data arrives right behind what arrived before.
+            Some(last) if last.1 == start => last.1 = end,
+            Some(last) if last.0 >= start => {
+                let at = self.beyond.partition_point(|range| *range < (start, end));
+                self.beyond.insert(at, (start, end));
+            }
+            _ => self.beyond.push_back((start, end)),
+        }
     }
 
     /// The application has now received `delivered` bytes: exactly the prefix that arrived.
@@ -260,6 +269,22 @@ mod tests {
         s.arrive(0, 1000, T).unwrap();
         assert_eq!(s.delivered(2000, T), Ok(()));
         assert!(s.arrive(3000, 4001, T).unwrap_err().what.contains("only 4000 was sent"));
+    }
+
+    #[test]
+    fn arrivals_in_any_order_make_one_prefix() {
+        let mut s = open(9000);
+        s.send(0, 9000, 0, flight(0), T).unwrap();
+        for start in [7000, 3000, 4000, 1000, 5000, 1000, 8000] {
+            s.arrive(start, start + 1000, T).unwrap();
+        }
+        assert_eq!(s.delivered(0, T), Ok(()));
+        s.arrive(0, 1500, T).unwrap();
+        assert_eq!(s.delivered(2000, T), Ok(()));
+        s.arrive(1500, 3500, T).unwrap();
+        assert_eq!(s.delivered(6000, T), Ok(()));
+        s.arrive(6000, 7000, T).unwrap();
+        assert_eq!(s.delivered(9000, T), Ok(()));
     }
 
     #[test]

@@ -1,0 +1,77 @@
+//! Packets on their way to the far ends of links, in rows that have one event each.
+//!
+//! A row is first in, first out. Each link has one of its own, and links that are alike share one
+//! more, in which nearly all their packets travel: the access links of a thousand hosts, say, that
+//! a bottleneck feeds, in which packets arrive in the order in which they left the bottleneck. So
+//! there is one event for all of them, and their packets lie in memory in the order of their use.
+
+use std::collections::VecDeque;
+use std::slice::from_ref;
+
+use fairway_units::Time;
+use prefetch_index::prefetch_index;
+
+use crate::parcel::Parcel;
+
+/// How far ahead of a look-ahead the row itself is asked for, in packets.
+const LOOK_AHEAD: usize = 12;
+
+#[derive(Clone, Copy, Debug)]
+struct OnItsWay {
+    arrives: Time,
+    parcel: Parcel,
+}
+
+/// Packets on their way.
+#[derive(Clone, Debug)]
+pub(crate) struct Rows {
+    rows: Vec<VecDeque<OnItsWay>>,
+}
+
+impl Rows {
+    /// `count` empty rows.
+    pub(crate) fn new(count: usize) -> Self {
+        Rows { rows: vec![VecDeque::new(); count] }
+    }
+
+    /// A packet joins the end of a row. Returns whether the row was empty before, so that it has
+    /// a new next event.
+    pub(crate) fn join(&mut self, row: u32, arrives: Time, parcel: Parcel) -> bool {
+        let row = &mut self.rows[row as usize];
+        let was_empty = row.is_empty();
+        row.push_back(OnItsWay { arrives, parcel });
+        was_empty
+    }
+
+    /// Whether a packet that arrives then would be the last of the row.
+    pub(crate) fn is_in_order(&self, row: u32, arrives: Time) -> bool {
+        self.rows[row as usize].back().is_none_or(|last| last.arrives <= arrives)
+    }
+
+    /// Whether nothing is in the row.
+    pub(crate) fn is_empty(&self, row: u32) -> bool {
+        self.rows[row as usize].is_empty()
+    }
+
+    /// Take the packet whose arrival is due, and say when the next one arrives.
+    pub(crate) fn take(&mut self, row: u32) -> Option<(Parcel, Option<Time>)> {
+        let row = &mut self.rows[row as usize];
+        let first = row.pop_front()?;
+        Some((first.parcel, row.front().map(|next| next.arrives)))
+    }
+
+    /// The packet `places` behind the first of a row. Asks for the memory of those further back,
+    /// so that it is there when they are asked for.
+    pub(crate) fn ahead(&self, row: u32, places: usize) -> Option<Parcel> {
+        let row = &self.rows[row as usize];
+        if let Some(later) = row.get(places + LOOK_AHEAD) {
+            prefetch_index(from_ref(later), 0);
+        }
+        row.get(places).map(|entry| entry.parcel)
+    }
+
+    /// All packets on their way.
+    pub(crate) fn parcels(&self) -> impl Iterator<Item = &Parcel> {
+        self.rows.iter().flatten().map(|entry| &entry.parcel)
+    }
+}
