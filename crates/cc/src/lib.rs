@@ -2,31 +2,34 @@
 //!
 //! The TCP endpoint owns everything that happens on the wire (loss detection, recovery, timers,
 //! pacing); an algorithm owns how the congestion window grows and how far it backs off. An
-//! algorithm sees two plain structs, [`Flow`] and [`Ack`], and never a packet, a clock or a
-//! random number, so the same code runs in the simulator, in a unit test and in a notebook.
+//! algorithm sees two plain structs, [`Flow`] and [`Ack`], and never a packet or a clock; its random
+//! numbers follow from a seed. So the same code runs in the simulator, in a unit test and in a
+//! notebook.
 //!
 //! Loss- and delay-based algorithms are a [`Rule`]: growth and back-off, nothing else. The
 //! shared wrapper [`Windowed`] adds slow start, undo and the minimum window.
 
 mod algorithms;
+mod coupling;
 mod cube_root;
 mod hystart;
 mod linux;
+pub mod probe;
 mod registry;
 mod slow_start;
 #[cfg(test)]
 mod testing;
 mod window;
 
+pub use coupling::{Coupling, Member, Subflow};
 pub use hystart::HyStart;
 pub use registry::{
-    Algorithm, CcError, Family, Init, Param, Params, Selection, SignalKind, Variant, algorithms,
-    create,
+    Algorithm, CcError, Family, Init, Param, Params, Selection, Variant, Vector, algorithms, create,
 };
 pub use slow_start::{SlowStart, SlowStartError};
 pub use window::{Rule, Window, Windowed};
 
-use fairway_units::{Duration, Time};
+use fairway_units::{Duration, Rate, Time};
 
 /// What the sender is doing about loss, in the words of Linux's `tcp_ca_state`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -53,6 +56,8 @@ pub struct Flow {
     pub mss: u32,
     /// Bytes sent and not yet known to have left the network, before this event (RFC 6675 pipe).
     pub flight_size: u64,
+    /// The same after this event.
+    pub in_flight: u64,
     /// Smoothed round-trip time, if there has been a sample.
     pub srtt: Option<Duration>,
     /// Smallest round-trip time seen.
@@ -63,6 +68,8 @@ pub struct Flow {
     pub snd_nxt: u64,
     /// Bytes delivered to the receiver so far, in order or not.
     pub delivered: u64,
+    /// Bytes marked lost so far, each time they were.
+    pub lost: u64,
     /// What the sender is doing about loss.
     pub phase: Phase,
 }
@@ -81,11 +88,74 @@ pub struct Ack {
     pub acked: u64,
     /// Bytes newly delivered: cumulatively acknowledged and not selectively before, or newly SACKed.
     pub delivered: u64,
+    /// Bytes newly marked lost by this acknowledgement.
+    pub lost: u64,
+    /// Of the bytes newly delivered, those whose acknowledgement echoed a congestion mark. Known to the
+    /// byte only where the receiver says it for each segment ([`EcnFeedback::Accurate`]).
+    pub ce: u64,
     /// Round-trip time that this acknowledgement measured.
     pub rtt: Option<Duration>,
+    /// Time the acknowledged data took to the receiver, from the timestamp option (RFC 7323): the
+    /// receiver's clock less the sender's, in milliseconds. The clocks are not set alike, so only
+    /// differences of two such values mean something; take them with `wrapping_sub`.
+    pub one_way_delay_ms: Option<u32>,
+    /// Delivery rate, if the algorithm asked for it ([`Needs::rate_samples`]) and this
+    /// acknowledgement measured it.
+    pub rate: Option<RateSample>,
     /// Whether the stack allows growth on this acknowledgement: its phase permits it and the
     /// window was in use when the acknowledgement arrived.
     pub may_grow: bool,
+}
+
+/// What one acknowledgement says about the rate of delivery
+/// (draft-ietf-ccwg-bbr section 4.1, Linux 6.1 `net/ipv4/tcp_rate.c`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RateSample {
+    /// Bytes delivered between the sending of the latest segment now delivered and now.
+    pub delivered: u64,
+    /// The longer of the time it took to send them and the time it took to have them
+    /// acknowledged; zero if that is shorter than the smallest round-trip time, which means that the
+    /// sample says nothing.
+    pub interval: Duration,
+    /// [`Flow::delivered`] when that segment was sent: a round trip ends when this reaches what
+    /// had been delivered at its start.
+    pub prior_delivered: u64,
+    /// When that segment was sent.
+    pub sent_at: Time,
+    /// Bytes in flight when it had been sent, itself included.
+    pub prior_in_flight: u64,
+    /// Bytes marked lost since then.
+    pub lost: u64,
+    /// Whether the application had nothing to send then, so that the rate may be its own.
+    pub app_limited: bool,
+}
+
+impl RateSample {
+    /// Bytes a second, if the sample says it.
+    pub fn bytes_per_s(&self) -> Option<f64> {
+        let interval_s = self.interval.as_secs_f64();
+        (interval_s > 0.0).then(|| self.delivered as f64 / interval_s)
+    }
+}
+
+/// What an algorithm asks of its stack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Delivery-rate samples with acknowledgements, which cost time and memory for each segment.
+    pub rate_samples: bool,
+    /// Congestion marks, whatever the stack's own switch says.
+    pub ecn: EcnFeedback,
+}
+
+/// How the receiver echoes congestion marks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EcnFeedback {
+    /// As the stack's switch says: not at all, or until the sender says that it reduced (RFC 3168).
+    #[default]
+    Stack,
+    /// Marks are on, and each acknowledgement echoes whether what it acknowledges was marked
+    /// (RFC 8257 section 3.2).
+    Accurate,
 }
 
 /// Why the window has to be reduced.
@@ -95,6 +165,8 @@ pub enum Signal {
     Loss,
     /// The receiver echoed a congestion mark.
     Ecn,
+    /// The algorithm itself asked for it ([`CongestionControl::wants_reduction`]).
+    Delay,
 }
 
 /// A congestion-control algorithm. All windows are in bytes.
@@ -104,6 +176,34 @@ pub trait CongestionControl: Send {
 
     /// Slow-start threshold in bytes; `u64::MAX` while it is infinite.
     fn ssthresh(&self) -> u64;
+
+    /// What the algorithm asks of its stack. Asked once, at the start.
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+
+    /// The rate at which segments leave at most; none for as fast as the window allows.
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
+
+    /// Whether to reduce the window now, for a reason of the algorithm's own. Asked after every
+    /// [`CongestionControl::on_ack`] outside an episode of congestion; if so,
+    /// [`CongestionControl::on_congestion`] follows with [`Signal::Delay`] and an episode begins.
+    fn wants_reduction(&self) -> bool {
+        false
+    }
+
+    /// Whether a loss throws the connection back to slow start from the first unacknowledged byte,
+    /// without fast recovery (Tahoe). Asked once, at the start.
+    fn restarts_after_loss(&self) -> bool {
+        false
+    }
+
+    /// A lower bound of the retransmission timeout in place of the stack's.
+    fn min_rto(&self) -> Option<Duration> {
+        None
+    }
 
     /// An acknowledgement arrived. Called for every one that is not older than `snd_una`.
     fn on_ack(&mut self, ack: &Ack, flow: &Flow);

@@ -1,6 +1,8 @@
 //! The one list of algorithms: their names, sources, variants and parameters.
 
-use crate::{CongestionControl, SlowStart};
+use fairway_random::Stream;
+
+use crate::{CongestionControl, Member, SlowStart};
 
 /// Whose version of an algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -11,11 +13,14 @@ pub enum Variant {
     Linux6_1,
     /// The module in Linux 2.6.22.6, which ns-2.35's TCP-Linux carries.
     Linux2_6_22,
+    /// The model in ns-3.29.
+    Ns3_29,
 }
 
 impl Variant {
     /// Every variant.
-    pub const ALL: [Variant; 3] = [Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22];
+    pub const ALL: [Variant; 4] =
+        [Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22, Variant::Ns3_29];
 
     /// The name written in experiment files.
     pub const fn name(self) -> &'static str {
@@ -23,6 +28,7 @@ impl Variant {
             Variant::Paper => "paper",
             Variant::Linux6_1 => "linux-6.1",
             Variant::Linux2_6_22 => "linux-2.6.22",
+            Variant::Ns3_29 => "ns3-3.29",
         }
     }
 
@@ -35,8 +41,18 @@ impl Variant {
 /// Families of algorithms, as the documentation groups them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Family {
-    /// Reno and its high-speed successors.
+    /// Tahoe, Reno and their high-speed successors.
     Classic,
+    /// For wireless and other paths on which loss or delay do not mean congestion alone.
+    Wireless,
+    /// Delay, alone or beside loss.
+    Delay,
+    /// A model of the path, or a rate that is tried out.
+    Model,
+    /// Congestion marks.
+    Ecn,
+    /// Several connections that share, or one that acts as several.
+    Aggregate,
 }
 
 impl Family {
@@ -44,28 +60,11 @@ impl Family {
     pub const fn name(self) -> &'static str {
         match self {
             Family::Classic => "classic",
-        }
-    }
-}
-
-/// What an algorithm takes as a sign of congestion.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SignalKind {
-    /// Packet loss (and congestion marks treated as loss).
-    Loss,
-    /// Packet loss, and the time since the last one.
-    LossAndTime,
-    /// Packet loss, the time since the last one, and the spread of round-trip times.
-    LossTimeAndDelay,
-}
-
-impl SignalKind {
-    /// The signal's name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            SignalKind::Loss => "loss",
-            SignalKind::LossAndTime => "loss + time",
-            SignalKind::LossTimeAndDelay => "loss + time + delay",
+            Family::Wireless => "wireless and heterogeneous paths",
+            Family::Delay => "delay-based and hybrid",
+            Family::Model => "model- and rate-based",
+            Family::Ecn => "ECN",
+            Family::Aggregate => "aggregates",
         }
     }
 }
@@ -77,16 +76,91 @@ pub struct Param {
     pub name: &'static str,
     /// What it means, with its unit.
     pub meaning: &'static str,
-    /// Default for each of [`Variant::ALL`]; 0 where the variant does not have the parameter.
-    pub default: [f64; 3],
+    /// Default, but for the variants in `except`.
+    default: f64,
+    except: &'static [(Variant, f64)],
     /// Smallest value allowed.
     pub min: f64,
     /// Largest value allowed.
     pub max: f64,
     /// Whether it must be a whole number; a switch is 0 or 1.
     pub whole: bool,
-    /// The variants that have it.
-    pub variants: &'static [Variant],
+    /// The variants that have it, if not all of the algorithm's.
+    only: Option<&'static [Variant]>,
+}
+
+impl Param {
+    /// A real number from `min` to `max`, in every variant of the algorithm.
+    pub const fn new(
+        name: &'static str,
+        meaning: &'static str,
+        default: f64,
+        min: f64,
+        max: f64,
+    ) -> Self {
+        Param { name, meaning, default, except: &[], min, max, whole: false, only: None }
+    }
+
+    /// On or off, written 1 or 0; `meaning` begins with "whether".
+    pub const fn switch(name: &'static str, meaning: &'static str, on: bool) -> Self {
+        Param::new(name, meaning, if on { 1.0 } else { 0.0 }, 0.0, 1.0).whole()
+    }
+
+    /// Whole numbers only.
+    pub const fn whole(self) -> Self {
+        Param { whole: true, ..self }
+    }
+
+    /// Other defaults in some variants.
+    pub const fn except(self, except: &'static [(Variant, f64)]) -> Self {
+        Param { except, ..self }
+    }
+
+    /// In these variants only.
+    pub const fn only(self, variants: &'static [Variant]) -> Self {
+        Param { only: Some(variants), ..self }
+    }
+
+    /// Whether a variant has it.
+    pub fn is_in(&self, variant: Variant) -> bool {
+        self.only.is_none_or(|variants| variants.contains(&variant))
+    }
+
+    /// The default in a variant.
+    pub fn default_in(&self, variant: Variant) -> f64 {
+        let exception = self.except.iter().find(|(other, _)| *other == variant);
+        exception.map_or(self.default, |(_, value)| *value)
+    }
+}
+
+/// A sum worked out by hand from the source of an algorithm, which its code has to give too.
+#[derive(Clone, Copy)]
+pub struct Vector {
+    /// What is given, what is asked for, and the sum: "W = 200, a round: 200 · 0.01 = 2".
+    pub sum: &'static str,
+    /// The value by hand.
+    pub expected: f64,
+    /// Largest difference allowed.
+    pub tolerance: f64,
+    /// What the algorithm's code gives.
+    pub computed: fn() -> f64,
+}
+
+impl Vector {
+    /// A value that has to come out to within a billionth.
+    pub const fn new(sum: &'static str, expected: f64, computed: fn() -> f64) -> Self {
+        Vector { sum, expected, tolerance: 1e-9, computed }
+    }
+
+    /// A value written with as many digits as `tolerance` allows.
+    pub const fn within(self, tolerance: f64) -> Self {
+        Vector { tolerance, ..self }
+    }
+
+    /// Whether the code gives the value by hand.
+    pub fn holds(&self) -> bool {
+        ((self.computed)() - self.expected).abs() <= self.tolerance
+    }
 }
 
 /// The entry of one algorithm.
@@ -100,8 +174,8 @@ pub struct Algorithm {
     pub summary: &'static str,
     /// Family.
     pub family: Family,
-    /// Congestion signal.
-    pub signal: SignalKind,
+    /// What it takes as signs of congestion, in a few words: "loss + delay".
+    pub signal: &'static str,
     /// Year of publication.
     pub year: u16,
     /// Where it was published.
@@ -110,6 +184,8 @@ pub struct Algorithm {
     pub variants: &'static [Variant],
     /// Its parameters.
     pub params: &'static [Param],
+    /// Sums by hand, at least four.
+    pub vectors: &'static [Vector],
     /// Builds one.
     pub build: fn(Variant, &Params, &Init) -> Box<dyn CongestionControl>,
 }
@@ -136,6 +212,19 @@ pub struct Init {
     pub initial_ssthresh: Option<u64>,
     /// Slow start; none for the variant's own.
     pub slow_start: Option<SlowStart>,
+    /// Seed of the connection's algorithm, for those that draw random numbers: see
+    /// [`Init::random`].
+    pub seed: u64,
+    /// The connections that share their windows, if the algorithm couples connections and this
+    /// one is not alone.
+    pub coupling: Option<Member>,
+}
+
+impl Init {
+    /// An algorithm's random numbers. `what` tells streams of one connection apart.
+    pub fn random(&self, what: &str) -> Stream {
+        Stream::new(self.seed, what)
+    }
 }
 
 /// Checked parameter values of one algorithm in one variant.
@@ -233,6 +322,17 @@ pub fn algorithms() -> &'static [Algorithm] {
     crate::algorithms::ALL
 }
 
+impl Algorithm {
+    /// The header of the algorithm's file: what it does, its source, and where versions differ.
+    pub fn header(&self) -> String {
+        let file = algorithms().iter().position(|a| a.name == self.name);
+        let text = file.map_or("", |index| crate::algorithms::FILES[index]);
+        let lines = text.lines().map_while(|line| line.strip_prefix("//!"));
+        let lines: Vec<_> = lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
+        lines.join("\n")
+    }
+}
+
 /// Makes the algorithm that `selection` names; `preferred` is the variant of the stack's preset,
 /// taken where the selection names none and the algorithm has it.
 ///
@@ -270,9 +370,8 @@ fn check_params(
     variant: Variant,
     given: &[(String, f64)],
 ) -> Result<Params, CcError> {
-    let column = Variant::ALL.iter().position(|v| *v == variant).unwrap_or(0);
-    let known: Vec<_> = algorithm.params.iter().filter(|p| p.variants.contains(&variant)).collect();
-    let mut values: Vec<_> = known.iter().map(|p| (p.name, p.default[column])).collect();
+    let known: Vec<_> = algorithm.params.iter().filter(|p| p.is_in(variant)).collect();
+    let mut values: Vec<_> = known.iter().map(|p| (p.name, p.default_in(variant))).collect();
     for (name, value) in given {
         let Some(index) = known.iter().position(|p| p.name == name) else {
             return Err(CcError::UnknownParam {

@@ -59,7 +59,8 @@ impl SlowStart {
     pub fn of(variant: Variant) -> Self {
         match variant {
             Variant::Paper | Variant::Linux6_1 => SlowStart::Standard,
-            Variant::Linux2_6_22 => SlowStart::PerAck { max_ssthresh: None },
+            // ns-3.29 (`tcp-congestion-ops.cc`, `TcpNewReno::SlowStart`) stops one segment earlier.
+            Variant::Linux2_6_22 | Variant::Ns3_29 => SlowStart::PerAck { max_ssthresh: None },
         }
     }
 

@@ -13,11 +13,13 @@ pub(crate) fn flow_at(now: Time) -> Flow {
         now,
         mss: MSS,
         flight_size: 0,
+        in_flight: 0,
         srtt: None,
         min_rtt: None,
         snd_una: 0,
         snd_nxt: 0,
         delivered: 0,
+        lost: 0,
         phase: Phase::Open,
     }
 }
@@ -39,5 +41,6 @@ pub(crate) fn ack(segments: u64, rtt_ms: u64) -> Ack {
         delivered: segments * u64::from(MSS),
         rtt: Some(Duration::from_millis(rtt_ms)),
         may_grow: true,
+        ..Ack::default()
     }
 }

@@ -7,7 +7,6 @@ mod histogram;
 mod link;
 mod packet;
 mod queue;
-mod random;
 mod red;
 mod serialiser;
 
@@ -15,6 +14,5 @@ pub use histogram::Histogram;
 pub use link::{Link, LinkConfig, LinkFigures, LinkTotals, Offer, Window};
 pub use packet::Packet;
 pub use queue::{Admission, Backlog, Limit, Queue, QueueConfig};
-pub use random::{SPLITMIX64_STEP, Stream, splitmix64};
 pub use red::RedConfig;
 pub use serialiser::Serialiser;

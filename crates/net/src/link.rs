@@ -6,10 +6,11 @@
 
 use std::collections::VecDeque;
 
+use fairway_random::Stream;
 use fairway_units::{Duration, Rate, Time};
 
 use crate::queue::{Admission, Backlog, Queue, QueueConfig};
-use crate::{Histogram, Limit, Packet, Serialiser, Stream};
+use crate::{Histogram, Limit, Packet, Serialiser};
 
 /// A link's properties.
 #[derive(Clone, Debug)]

@@ -1,9 +1,10 @@
 //! Queue disciplines that decide on arrival: what is admitted, marked or dropped.
 
+use fairway_random::Stream;
 use fairway_units::Time;
 
+use crate::Packet;
 use crate::red::{Red, RedConfig};
-use crate::{Packet, Stream};
 
 /// The size of a queue. The packet in transmission counts, as it does in ns-2.35
 /// (`queue/drop-tail.cc`, `enque`) and in Linux's netem (`sch_netem.c`).

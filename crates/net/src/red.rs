@@ -4,9 +4,10 @@
 //! IEEE/ACM ToN 1(4), 1993, figure 2; the gentle form: S. Floyd, "Recommendation on using the
 //! 'gentle_' variant of RED", 2000. Averages are in packets.
 
+use fairway_random::Stream;
 use fairway_units::{Duration, Time};
 
-use crate::{Admission, Backlog, Packet, Stream};
+use crate::{Admission, Backlog, Packet};
 
 /// Parameters of RED.
 #[derive(Clone, Debug, PartialEq)]

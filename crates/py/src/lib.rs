@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fairway_cc::{Algorithm, Variant, algorithms as cc_algorithms};
+use fairway_cc::{Algorithm, algorithms as cc_algorithms};
 use fairway_sim::experiment::{self, ExperimentErrors};
 use fairway_sim::{RunError, run as simulate};
 use fairway_trace::{QueueSeries, Series};
@@ -153,11 +153,11 @@ fn describe(algorithm: &Algorithm) -> Value {
         .params
         .iter()
         .map(|param| {
-            let defaults = Variant::ALL
+            let defaults = algorithm
+                .variants
                 .iter()
-                .zip(param.default)
-                .filter(|(variant, _)| param.variants.contains(variant))
-                .map(|(variant, value)| (variant.name().to_owned(), json!(value)));
+                .filter(|variant| param.is_in(**variant))
+                .map(|variant| (variant.name().to_owned(), json!(param.default_in(*variant))));
             json!({
                 "name": param.name,
                 "meaning": param.meaning,
@@ -167,16 +167,30 @@ fn describe(algorithm: &Algorithm) -> Value {
             })
         })
         .collect();
+    let vectors: Vec<Value> = algorithm
+        .vectors
+        .iter()
+        .map(|vector| {
+            json!({
+                "sum": vector.sum,
+                "expected": vector.expected,
+                "computed": (vector.computed)(),
+                "holds": vector.holds(),
+            })
+        })
+        .collect();
     json!({
         "name": algorithm.name,
         "title": algorithm.title,
         "summary": algorithm.summary,
         "family": algorithm.family.name(),
-        "signal": algorithm.signal.name(),
+        "signal": algorithm.signal,
         "year": algorithm.year,
         "source": algorithm.source,
         "variants": algorithm.variants.iter().map(|v| v.name()).collect::<Vec<_>>(),
         "params": params,
+        "vectors": vectors,
+        "header": algorithm.header(),
     })
 }
 

@@ -4,7 +4,7 @@ use std::slice::from_ref;
 use std::sync::Arc;
 
 use fairway_cc::{CcError, create};
-use fairway_net::Stream;
+use fairway_random::Stream;
 use fairway_tcp::{Config, Endpoint, Flags, Role, Segment, SeqNr, Stack};
 use fairway_trace::{Allowance, FlowBooks, StreamCheck, Violation};
 use fairway_units::{Bytes, Duration, NANOS_PER_SEC, Time};

@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use fairway_cc::algorithms;
-use fairway_net::Stream;
+use fairway_random::Stream;
 use fairway_sim::experiment::from_document;
 use fairway_sim::{Control, run};
 use fairway_tcp::PRESETS;

@@ -124,6 +124,8 @@ impl Stack {
             initial_window: segments(self.initial_window),
             initial_ssthresh: exception.map(|(_, n)| *n).or(self.initial_ssthresh).map(segments),
             slow_start: self.slow_start.clone(),
+            seed: 0,
+            coupling: None,
         }
     }
 }

@@ -288,7 +288,11 @@ impl Sender {
         let ack = Ack {
             acked: news.acked,
             delivered: news.delivered,
+            lost: 0,
+            ce: 0,
             rtt,
+            one_way_delay_ms: None,
+            rate: None,
             may_grow: news.acked > 0
                 && !entering
                 && !marked
@@ -605,11 +609,13 @@ impl Sender {
             now,
             mss: self.stack.mss,
             flight_size,
+            in_flight: self.board.pipe(),
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min_rtt(),
             snd_una: self.board.una(),
             snd_nxt: self.snd_nxt,
             delivered: self.delivered,
+            lost: 0,
             phase: self.cc_phase(),
         }
     }

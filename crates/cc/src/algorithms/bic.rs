@@ -19,7 +19,7 @@
 use crate::linux::{DelayedAckRatio, HZ, jiffies, packets_acked};
 use crate::{
     Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Phase, Rule, Signal,
-    SignalKind, SlowStart, Variant, Window, Windowed, window::whole_segments,
+    SlowStart, Variant, Window, Windowed, window::whole_segments,
 };
 
 const LINUX: &[Variant] = &[Variant::Linux6_1, Variant::Linux2_6_22];
@@ -29,66 +29,19 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     title: "BIC TCP",
     summary: "A binary search for the window of the last loss, then a probe beyond it.",
     family: Family::Classic,
-    signal: SignalKind::Loss,
+    signal: "loss",
     year: 2004,
     source: "Xu, Harfoush and Rhee, INFOCOM 2004",
     variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22],
     params: &[
-        Param {
-            name: "beta",
-            meaning: "share of the window kept at a loss",
-            default: [0.875, 819.0 / 1024.0, 819.0 / 1024.0],
-            min: 0.1,
-            max: 0.99,
-            whole: false,
-            variants: &Variant::ALL,
-        },
-        Param {
-            name: "max_increment",
-            meaning: "largest step (Smax), segments per round trip",
-            default: [32.0, 16.0, 16.0],
-            min: 1.0,
-            max: 1e6,
-            whole: true,
-            variants: &Variant::ALL,
-        },
-        Param {
-            name: "min_increment",
-            meaning: "step (Smin), in segments, below which it goes to the maximum at once",
-            default: [0.01, 0.0, 0.0],
-            min: 1e-6,
-            max: 1.0,
-            whole: false,
-            variants: &[Variant::Paper],
-        },
-        Param {
-            name: "smooth_part",
-            meaning: "within four segments of the maximum, four times the round trips per segment",
-            default: [0.0, 20.0, 20.0],
-            min: 1.0,
-            max: 1e4,
-            whole: true,
-            variants: LINUX,
-        },
-        Param {
-            name: "low_window",
-            meaning: "window in segments below which (Linux: up to which) it is Reno",
-            default: [14.0, 14.0, 14.0],
-            min: 0.0,
-            max: 1e6,
-            whole: true,
-            variants: &Variant::ALL,
-        },
-        Param {
-            name: "fast_convergence",
-            meaning: "whether a falling maximum is lowered further (0 or 1)",
-            default: [1.0, 1.0, 1.0],
-            min: 0.0,
-            max: 1.0,
-            whole: true,
-            variants: &Variant::ALL,
-        },
+        Param::new("beta", "share of the window kept at a loss", 0.875, 0.1, 0.99).except(&[(Variant::Linux6_1, 819.0 / 1024.0), (Variant::Linux2_6_22, 819.0 / 1024.0)]),
+        Param::new("max_increment", "largest step (Smax), segments per round trip", 32.0, 1.0, 1e6).whole().except(&[(Variant::Linux6_1, 16.0), (Variant::Linux2_6_22, 16.0)]),
+        Param::new("min_increment", "step (Smin), in segments, below which it goes to the maximum at once", 0.01, 1e-6, 1.0).only(&[Variant::Paper]),
+        Param::new("smooth_part", "within four segments of the maximum, four times the round trips per segment", 20.0, 1.0, 1e4).whole().only(LINUX),
+        Param::new("low_window", "window in segments below which (Linux: up to which) it is Reno", 14.0, 0.0, 1e6).whole(),
+        Param::switch("fast_convergence", "whether a falling maximum is lowered further", true),
     ],
+    vectors: &[],
     build,
 };
 

@@ -22,7 +22,7 @@ use crate::cube_root::cube_root;
 use crate::linux::{DelayedAckRatio, HZ, jiffies, packets_acked, to_jiffies};
 use crate::{
     Ack, Algorithm, CongestionControl, Family, Flow, HyStart, Init, Param, Params, Phase, Rule,
-    Signal, SignalKind, SlowStart, Variant, Window, Windowed, window::whole_segments,
+    Signal, SlowStart, Variant, Window, Windowed, window::whole_segments,
 };
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
@@ -30,64 +30,25 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     title: "CUBIC",
     summary: "The window is a cubic function of the time since the last loss.",
     family: Family::Classic,
-    signal: SignalKind::LossAndTime,
+    signal: "loss + time",
     year: 2005,
     source: "RFC 9438; Ha, Rhee and Xu, ACM OSR 42(5), 2008",
     variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22],
     params: &[
-        Param {
-            name: "beta",
-            meaning: "share of the window kept at a loss",
-            default: [0.7, 717.0 / 1024.0, 819.0 / 1024.0],
-            min: 0.1,
-            max: 0.95,
-            whole: false,
-            variants: &Variant::ALL,
-        },
-        Param {
-            name: "c",
-            meaning: "C of the cubic function, segments per second cubed",
-            default: [0.4, 410.0 / 1024.0, 410.0 / 1024.0],
-            min: 0.001,
-            max: 100.0,
-            whole: false,
-            variants: &Variant::ALL,
-        },
-        Param {
-            name: "fast_convergence",
-            meaning: "whether a falling maximum is lowered further (0 or 1)",
-            default: [1.0, 1.0, 1.0],
-            min: 0.0,
-            max: 1.0,
-            whole: true,
-            variants: &Variant::ALL,
-        },
-        Param {
-            name: "tcp_friendliness",
-            meaning: "whether it is never slower than Reno (0 or 1)",
-            default: [1.0, 1.0, 1.0],
-            min: 0.0,
-            max: 1.0,
-            whole: true,
-            variants: &Variant::ALL,
-        },
-        Param {
-            name: "max_increment",
-            meaning: "largest growth beyond the origin, segments per 100 ms",
-            default: [0.0, 0.0, 16.0],
-            min: 1.0,
-            max: 1e6,
-            whole: true,
-            variants: &[Variant::Linux2_6_22],
-        },
+        Param::new("beta", "share of the window kept at a loss", 0.7, 0.1, 0.95).except(&[(Variant::Linux6_1, 717.0 / 1024.0), (Variant::Linux2_6_22, 819.0 / 1024.0)]),
+        Param::new("c", "C of the cubic function, segments per second cubed", 0.4, 0.001, 100.0).except(&[(Variant::Linux6_1, 410.0 / 1024.0), (Variant::Linux2_6_22, 410.0 / 1024.0)]),
+        Param::switch("fast_convergence", "whether a falling maximum is lowered further", true),
+        Param::switch("tcp_friendliness", "whether it is never slower than Reno", true),
+        Param::new("max_increment", "largest growth beyond the origin, segments per 100 ms", 16.0, 1.0, 1e6).whole().only(&[Variant::Linux2_6_22]),
     ],
+    vectors: &[],
     build,
 };
 
 fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {
     let slow_start = match variant {
         Variant::Linux6_1 => SlowStart::HyStart(HyStart::new()),
-        Variant::Paper | Variant::Linux2_6_22 => SlowStart::of(variant),
+        Variant::Paper | Variant::Linux2_6_22 | Variant::Ns3_29 => SlowStart::of(variant),
     };
     match variant {
         Variant::Paper => {
@@ -104,7 +65,7 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
             let rule = Linux6_1 { core: LinuxCore::new(params), min_rtt: None };
             Box::new(Windowed::new(rule, slow_start, init))
         }
-        Variant::Linux2_6_22 => {
+        Variant::Linux2_6_22 | Variant::Ns3_29 => {
             let rule = Linux2_6_22 {
                 core: LinuxCore::new(params),
                 max_increment: params.scaled("max_increment", 1),

@@ -15,8 +15,7 @@
 use std::sync::LazyLock;
 
 use crate::{
-    Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SignalKind,
-    SlowStart, Variant, Window, Windowed, window::whole_segments,
+    Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart, Variant, Window, Windowed, window::whole_segments,
 };
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
@@ -24,48 +23,17 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     title: "HighSpeed TCP",
     summary: "Growth rises and back-off falls with the window, by RFC 3649's table.",
     family: Family::Classic,
-    signal: SignalKind::Loss,
+    signal: "loss",
     year: 2003,
     source: "RFC 3649",
     variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22],
     params: &[
-        Param {
-            name: "low_window",
-            meaning: "window in segments up to which it is Reno",
-            default: [38.0, 0.0, 0.0],
-            min: 2.0,
-            max: 1e3,
-            whole: true,
-            variants: &[Variant::Paper],
-        },
-        Param {
-            name: "high_window",
-            meaning: "window in segments to be reached at a loss rate of high_p",
-            default: [83_000.0, 0.0, 0.0],
-            min: 2e3,
-            max: 1e8,
-            whole: false,
-            variants: &[Variant::Paper],
-        },
-        Param {
-            name: "high_p",
-            meaning: "loss rate, per segment, at high_window",
-            default: [1e-7, 0.0, 0.0],
-            min: 1e-12,
-            max: 1e-6,
-            whole: false,
-            variants: &[Variant::Paper],
-        },
-        Param {
-            name: "high_decrease",
-            meaning: "share of the window taken away at a loss at high_window",
-            default: [0.1, 0.0, 0.0],
-            min: 0.01,
-            max: 0.5,
-            whole: false,
-            variants: &[Variant::Paper],
-        },
+        Param::new("low_window", "window in segments up to which it is Reno", 38.0, 2.0, 1e3).whole().only(&[Variant::Paper]),
+        Param::new("high_window", "window in segments to be reached at a loss rate of high_p", 83_000.0, 2e3, 1e8).only(&[Variant::Paper]),
+        Param::new("high_p", "loss rate, per segment, at high_window", 1e-7, 1e-12, 1e-6).only(&[Variant::Paper]),
+        Param::new("high_decrease", "share of the window taken away at a loss at high_window", 0.1, 0.01, 0.5).only(&[Variant::Paper]),
     ],
+    vectors: &[],
     build,
 };
 
@@ -81,7 +49,7 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
             );
             Box::new(Windowed::new(Rfc3649::new(response), slow_start, init))
         }
-        Variant::Linux6_1 | Variant::Linux2_6_22 => {
+        Variant::Linux6_1 | Variant::Linux2_6_22 | Variant::Ns3_29 => {
             let rule = Linux { table: &TABLE, row: 0, halves_in_recovery: variant != Variant::Linux6_1 };
             Box::new(Windowed::new(rule, slow_start, init))
         }

@@ -20,7 +20,7 @@ use fairway_units::{Duration, Time};
 use crate::linux::{HZ, jiffies, packets_acked, to_jiffies};
 use crate::{
     Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Phase, Rule, Signal,
-    SignalKind, SlowStart, Variant, Window, Windowed, window::whole_segments,
+    SlowStart, Variant, Window, Windowed, window::whole_segments,
 };
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
@@ -28,30 +28,15 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     title: "H-TCP",
     summary: "Growth rises with the time since the last loss; back-off follows the delay.",
     family: Family::Classic,
-    signal: SignalKind::LossTimeAndDelay,
+    signal: "loss + time + delay",
     year: 2004,
     source: "Leith and Shorten, PFLDnet 2004",
     variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22],
     params: &[
-        Param {
-            name: "use_rtt_scaling",
-            meaning: "whether growth is scaled by the smallest round-trip time (0 or 1)",
-            default: [0.0, 1.0, 1.0],
-            min: 0.0,
-            max: 1.0,
-            whole: true,
-            variants: &Variant::ALL,
-        },
-        Param {
-            name: "use_bandwidth_switch",
-            meaning: "whether a change of throughput makes the next back-off half (0 or 1)",
-            default: [1.0, 1.0, 1.0],
-            min: 0.0,
-            max: 1.0,
-            whole: true,
-            variants: &Variant::ALL,
-        },
+        Param::switch("use_rtt_scaling", "whether growth is scaled by the smallest round-trip time", false).except(&[(Variant::Linux6_1, 1.0), (Variant::Linux2_6_22, 1.0)]),
+        Param::switch("use_bandwidth_switch", "whether a change of throughput makes the next back-off half", true),
     ],
+    vectors: &[],
     build,
 };
 
@@ -68,7 +53,7 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
             let rule = Linux::new(Rtt::EverySample, scaling, switch);
             Box::new(Windowed::new(rule, slow_start, init))
         }
-        Variant::Linux2_6_22 => {
+        Variant::Linux2_6_22 | Variant::Ns3_29 => {
             let rule = Linux::new(Rtt::Smoothed { eighths: 0 }, scaling, switch);
             Box::new(Windowed::new(rule, slow_start, init))
         }

@@ -6,7 +6,28 @@ macro_rules! algorithms {
 
         /// The list of all algorithms.
         pub(crate) const ALL: &[crate::Algorithm] = &[$($name::ALGORITHM),*];
+
+        /// Their files, in the same order: the documentation is the header of each.
+        pub(crate) const FILES: &[&str] = &[$(include_str!(concat!(stringify!($name), ".rs"))),*];
     };
 }
 
-algorithms![reno, scalable, highspeed, htcp, bic, cubic];
+#[rustfmt::skip]
+algorithms![
+    // Classic.
+    reno,
+    scalable,
+    highspeed,
+    htcp,
+    bic,
+    cubic,
+    // Wireless and heterogeneous paths.
+
+    // Delay-based and hybrid.
+
+    // Model- and rate-based.
+
+    // ECN.
+
+    // Aggregates.
+];

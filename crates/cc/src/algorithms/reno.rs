@@ -12,8 +12,7 @@
 //! so that the window rises at once when an episode ends. Both are the default here.
 
 use crate::{
-    Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SignalKind,
-    SlowStart, Variant, Window, Windowed, window::segments,
+    Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart, Variant, Window, Windowed, window::segments,
 };
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
@@ -21,19 +20,12 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     title: "Reno",
     summary: "One segment more per round trip; half the window at a loss.",
     family: Family::Classic,
-    signal: SignalKind::Loss,
+    signal: "loss",
     year: 1988,
     source: "Jacobson, SIGCOMM 1988; RFC 5681",
     variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22],
-    params: &[Param {
-        name: "abc",
-        meaning: "whether acknowledged bytes are counted (1) or acknowledgements (0)",
-        default: [0.0, 0.0, 1.0],
-        min: 0.0,
-        max: 1.0,
-        whole: true,
-        variants: &[Variant::Linux2_6_22],
-    }],
+    params: &[Param::switch("abc", "whether acknowledged bytes are counted (1) or acknowledgements (0)", true).only(&[Variant::Linux2_6_22])],
+    vectors: &[],
     build,
 };
 
@@ -42,7 +34,7 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
     match variant {
         Variant::Paper => Box::new(Windowed::new(Rfc5681, slow_start, init)),
         Variant::Linux6_1 => Box::new(Windowed::new(Linux6_1, slow_start, init)),
-        Variant::Linux2_6_22 => {
+        Variant::Linux2_6_22 | Variant::Ns3_29 => {
             let rule = Linux2_6_22 { count_bytes: params.is_on("abc"), bytes_acked: 0 };
             Box::new(Windowed::new(rule, slow_start, init))
         }

@@ -12,8 +12,7 @@
 //! (`tcp_reno_min_cwnd`).
 
 use crate::{
-    Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SignalKind,
-    SlowStart, Variant, Window, Windowed, window::whole_segments,
+    Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart, Variant, Window, Windowed, window::whole_segments,
 };
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
@@ -21,39 +20,16 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     title: "Scalable TCP",
     summary: "A hundredth of a segment more per acknowledgement; an eighth off at a loss.",
     family: Family::Classic,
-    signal: SignalKind::Loss,
+    signal: "loss",
     year: 2003,
     source: "Kelly, ACM CCR 33(2), 2003",
     variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22],
     params: &[
-        Param {
-            name: "a",
-            meaning: "growth in segments per segment (2.6.22: per acknowledgement)",
-            default: [0.01, 0.01, 0.02],
-            min: 0.0001,
-            max: 1.0,
-            whole: false,
-            variants: &Variant::ALL,
-        },
-        Param {
-            name: "b",
-            meaning: "share of the window taken away at a loss",
-            default: [0.125, 0.125, 0.125],
-            min: 0.001,
-            max: 0.9,
-            whole: false,
-            variants: &Variant::ALL,
-        },
-        Param {
-            name: "low_window",
-            meaning: "window in segments at or below which it is Reno",
-            default: [16.0, 0.0, 0.0],
-            min: 0.0,
-            max: 1e6,
-            whole: true,
-            variants: &[Variant::Paper],
-        },
+        Param::new("a", "growth in segments per segment (2.6.22: per acknowledgement)", 0.01, 0.0001, 1.0).except(&[(Variant::Linux2_6_22, 0.02)]),
+        Param::new("b", "share of the window taken away at a loss", 0.125, 0.001, 0.9),
+        Param::new("low_window", "window in segments at or below which it is Reno", 16.0, 0.0, 1e6).whole().only(&[Variant::Paper]),
     ],
+    vectors: &[],
     build,
 };
 
@@ -71,7 +47,7 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
             let rule = Linux6_1 { inverse_a, b };
             Box::new(Windowed::new(rule, slow_start, init))
         }
-        Variant::Linux2_6_22 => {
+        Variant::Linux2_6_22 | Variant::Ns3_29 => {
             let rule = Linux2_6_22 { inverse_a, b };
             Box::new(Windowed::new(rule, slow_start, init))
         }

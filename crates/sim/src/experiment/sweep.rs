@@ -1,6 +1,6 @@
 //! Sweeps: paths of keys, the values that each takes, and every combination of them.
 
-use fairway_net::{SPLITMIX64_STEP, splitmix64};
+use fairway_random::{SPLITMIX64_STEP, splitmix64};
 use serde_json::{Map, Value};
 
 use super::error::{ExperimentError, Report, did_you_mean};

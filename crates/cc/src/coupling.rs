@@ -1,0 +1,122 @@
+//! What connections of one application tell each other, for algorithms that share a path among
+//! them: each writes its own entry and reads all.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// The entry of one connection.
+#[derive(Debug, Default)]
+struct Entry {
+    cwnd: AtomicU64,
+    srtt_nanos: AtomicU64,
+    /// Bytes acknowledged between the last two losses, and since the last.
+    between_losses: AtomicU64,
+    since_loss: AtomicU64,
+}
+
+/// The connections of one application. Simulations are single-threaded; the atomics are what lets
+/// an algorithm be handed to another thread before it starts.
+#[derive(Debug)]
+pub struct Coupling {
+    entries: Vec<Entry>,
+}
+
+impl Coupling {
+    /// The members of a coupling of `connections`.
+    pub fn members(connections: usize) -> Vec<Member> {
+        let coupling =
+            Arc::new(Coupling { entries: (0..connections).map(|_| Entry::default()).collect() });
+        (0..connections).map(|index| Member { coupling: Arc::clone(&coupling), index }).collect()
+    }
+}
+
+/// One connection's place in its [`Coupling`].
+#[derive(Clone, Debug)]
+pub struct Member {
+    coupling: Arc<Coupling>,
+    index: usize,
+}
+
+/// What a connection has told the others.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Subflow {
+    /// Whether this is the connection that asks.
+    pub own: bool,
+    /// Congestion window in segments.
+    pub cwnd: f64,
+    /// Smoothed round-trip time in seconds.
+    pub srtt_s: f64,
+    /// The larger of the bytes acknowledged between its last two losses and those since the last.
+    pub loss_interval: u64,
+}
+
+impl Member {
+    /// A member that is alone.
+    pub fn alone() -> Self {
+        Coupling::members(1).swap_remove(0)
+    }
+
+    /// Tell the others the window, in segments, and the round-trip time of this connection.
+    pub fn tell(&self, cwnd_segments: f64, srtt: fairway_units::Duration) {
+        let entry = &self.coupling.entries[self.index];
+        entry.cwnd.store(cwnd_segments.to_bits(), Relaxed);
+        entry.srtt_nanos.store(srtt.as_nanos(), Relaxed);
+    }
+
+    /// Bytes were acknowledged on this connection.
+    pub fn acknowledged(&self, bytes: u64) {
+        let since = &self.coupling.entries[self.index].since_loss;
+        since.store(since.load(Relaxed) + bytes, Relaxed);
+    }
+
+    /// This connection lost something.
+    pub fn lost(&self) {
+        let entry = &self.coupling.entries[self.index];
+        entry.between_losses.store(entry.since_loss.swap(0, Relaxed), Relaxed);
+    }
+
+    /// The connections that have told their window and a round-trip time, in their order.
+    pub fn subflows(&self) -> impl Iterator<Item = Subflow> {
+        self.coupling.entries.iter().enumerate().filter_map(|(index, entry)| {
+            let srtt_nanos = entry.srtt_nanos.load(Relaxed);
+            (srtt_nanos > 0).then(|| Subflow {
+                own: index == self.index,
+                cwnd: f64::from_bits(entry.cwnd.load(Relaxed)),
+                srtt_s: srtt_nanos as f64 / 1e9,
+                loss_interval: entry
+                    .between_losses
+                    .load(Relaxed)
+                    .max(entry.since_loss.load(Relaxed)),
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fairway_units::Duration;
+
+    #[test]
+    fn what_one_tells_all_see() {
+        let members = Coupling::members(3);
+        members[0].tell(10.0, Duration::from_millis(100));
+        members[2].tell(20.0, Duration::from_millis(200));
+        let seen: Vec<_> =
+            members[2].subflows().map(|s| (s.own, s.cwnd, s.srtt_s, s.loss_interval)).collect();
+        assert_eq!(seen, [(false, 10.0, 0.1, 0), (true, 20.0, 0.2, 0)]);
+    }
+
+    #[test]
+    fn the_loss_interval_is_the_last_or_the_present_whichever_is_longer() {
+        let member = Member::alone();
+        member.tell(1.0, Duration::from_millis(1));
+        let interval = |member: &Member| member.subflows().next().unwrap().loss_interval;
+        member.acknowledged(500);
+        member.lost();
+        member.acknowledged(300);
+        assert_eq!(interval(&member), 500);
+        member.acknowledged(300);
+        assert_eq!(interval(&member), 600);
+    }
+}

@@ -1,0 +1,247 @@
+//! A sender reduced to what an algorithm sees of it: for sums worked out by hand, for tests and for
+//! pictures. It fills its window, is acknowledged evenly over a round trip, and is told what
+//! happens.
+
+use fairway_units::{Duration, Time};
+
+use crate::{
+    Ack, CongestionControl, EcnFeedback, Flow, Init, Member, Phase, RateSample, Selection, Signal,
+    SlowStart, Variant, create,
+};
+
+/// Segment size of a probe, bytes.
+pub const MSS: u32 = 1448;
+
+/// What a probe begins with.
+#[derive(Clone, Debug)]
+pub struct Start {
+    /// Congestion window, segments.
+    pub cwnd: u32,
+    /// Slow-start threshold, segments; none for infinite.
+    pub ssthresh: Option<u32>,
+    /// Round-trip time.
+    pub rtt: Duration,
+    /// Parameters that differ from the variant's defaults.
+    pub params: Vec<(String, f64)>,
+    /// Slow start, if not the algorithm's own.
+    pub slow_start: Option<SlowStart>,
+    /// The connections it shares with.
+    pub coupling: Option<Member>,
+    /// Seed of its random numbers.
+    pub seed: u64,
+}
+
+impl Start {
+    /// In congestion avoidance with a window of `cwnd` segments and a round trip of `rtt_ms`.
+    pub fn avoidance(cwnd: u32, rtt_ms: u64) -> Self {
+        Start { ssthresh: Some(2), ..Start::slow_start(cwnd, rtt_ms) }
+    }
+
+    /// In slow start with a window of `cwnd` segments and a round trip of `rtt_ms`.
+    pub fn slow_start(cwnd: u32, rtt_ms: u64) -> Self {
+        Start {
+            cwnd,
+            ssthresh: None,
+            rtt: Duration::from_millis(rtt_ms),
+            params: Vec::new(),
+            slow_start: None,
+            coupling: None,
+            seed: 1,
+        }
+    }
+
+    /// With a parameter set.
+    pub fn with(mut self, name: &str, value: f64) -> Self {
+        self.params.push((name.to_owned(), value));
+        self
+    }
+}
+
+/// An algorithm and the little of a connection that it sees.
+pub struct Probe {
+    /// The algorithm.
+    pub cc: Box<dyn CongestionControl>,
+    /// Time of the next event.
+    pub now: Time,
+    /// Round-trip time of the acknowledgements to come.
+    pub rtt: Duration,
+    /// Smallest round-trip time so far.
+    pub min_rtt: Duration,
+    /// First unacknowledged byte.
+    pub snd_una: u64,
+    /// What the sender is doing about loss.
+    pub phase: Phase,
+    /// Bytes marked lost so far.
+    pub lost: u64,
+    /// Delay of the acknowledged data on its way, milliseconds.
+    pub one_way_delay_ms: Option<u32>,
+    /// Share of the acknowledged bytes that carries a congestion mark.
+    pub marked: f64,
+    /// Rate at which the path delivers, bytes a second; none for the window over the round trip.
+    pub delivery_rate: Option<f64>,
+}
+
+impl Probe {
+    /// An algorithm by its name, in a variant.
+    ///
+    /// # Panics
+    /// If there is no such algorithm, variant or parameter: a probe is made by code that knows.
+    pub fn new(name: &str, variant: Variant, start: &Start) -> Self {
+        let selection = Selection {
+            name: name.to_owned(),
+            variant: Some(variant),
+            params: start.params.clone(),
+        };
+        let init = Init {
+            mss: MSS,
+            initial_window: bytes(start.cwnd),
+            initial_ssthresh: start.ssthresh.map(bytes),
+            slow_start: start.slow_start.clone(),
+            seed: start.seed,
+            coupling: start.coupling.clone(),
+        };
+        match create(&selection, variant, &init) {
+            Ok(cc) => Probe::of(cc, start.rtt),
+            Err(error) => panic!("a probe of {name}: {error}"),
+        }
+    }
+
+    /// A probe of an algorithm that was made already.
+    pub fn of(cc: Box<dyn CongestionControl>, rtt: Duration) -> Self {
+        Probe {
+            cc,
+            now: Time::from_nanos(5_000_000_000),
+            rtt,
+            min_rtt: rtt,
+            snd_una: 0,
+            phase: Phase::Open,
+            lost: 0,
+            one_way_delay_ms: None,
+            marked: 0.0,
+            delivery_rate: None,
+        }
+    }
+
+    /// Congestion window, whole segments.
+    pub fn cwnd(&self) -> u64 {
+        self.cc.cwnd() / u64::from(MSS)
+    }
+
+    /// Slow-start threshold, whole segments; `None` while it is infinite.
+    pub fn ssthresh(&self) -> Option<u64> {
+        let ssthresh = self.cc.ssthresh();
+        (ssthresh != u64::MAX).then_some(ssthresh / u64::from(MSS))
+    }
+
+    /// What the algorithm is shown of the connection.
+    pub fn flow(&self) -> Flow {
+        let flight_size = self.cc.cwnd();
+        Flow {
+            now: self.now,
+            mss: MSS,
+            flight_size,
+            in_flight: flight_size,
+            srtt: Some(self.rtt),
+            min_rtt: Some(self.min_rtt),
+            snd_una: self.snd_una,
+            snd_nxt: self.snd_una + flight_size,
+            delivered: self.snd_una,
+            lost: self.lost,
+            phase: self.phase,
+        }
+    }
+
+    /// An acknowledgement of `segments`, its share of a round trip after the last one.
+    pub fn ack(&mut self, segments: u32) {
+        let window = self.cwnd().max(1);
+        self.now =
+            self.now + Duration::from_nanos(self.rtt.as_nanos() * u64::from(segments) / window);
+        self.ack_now(segments);
+    }
+
+    /// An acknowledgement of `segments` at the present moment.
+    pub fn ack_now(&mut self, segments: u32) {
+        let acked = bytes(segments);
+        self.min_rtt = self.min_rtt.min(self.rtt);
+        let prior_delivered = self.snd_una.saturating_sub(self.cc.cwnd());
+        self.snd_una += acked;
+        let delivered = match self.delivery_rate {
+            Some(rate) => (rate * self.rtt.as_secs_f64()) as u64,
+            None => self.cc.cwnd(),
+        };
+        let wants_rate = self.cc.needs().rate_samples;
+        let accurate = self.cc.needs().ecn == EcnFeedback::Accurate;
+        let ack = Ack {
+            acked,
+            delivered: acked,
+            lost: 0,
+            ce: if accurate { (acked as f64 * self.marked) as u64 } else { 0 },
+            rtt: Some(self.rtt),
+            one_way_delay_ms: self.one_way_delay_ms,
+            rate: wants_rate.then_some(RateSample {
+                delivered,
+                interval: self.rtt,
+                prior_delivered,
+                sent_at: Time::from_nanos(self.now.as_nanos().saturating_sub(self.rtt.as_nanos())),
+                prior_in_flight: self.cc.cwnd(),
+                lost: 0,
+                app_limited: false,
+            }),
+            may_grow: matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Loss),
+        };
+        let flow = self.flow();
+        self.cc.on_ack(&ack, &flow);
+        if self.phase == Phase::Open && self.cc.wants_reduction() {
+            self.congestion(Signal::Delay);
+            self.recover();
+        }
+    }
+
+    /// The acknowledgements of one window, one for each segment.
+    pub fn round(&mut self) {
+        for _ in 0..self.cwnd().max(1) {
+            self.ack(1);
+        }
+    }
+
+    /// Several rounds.
+    pub fn rounds(&mut self, count: u32) {
+        for _ in 0..count {
+            self.round();
+        }
+    }
+
+    /// A reduction begins.
+    pub fn congestion(&mut self, signal: Signal) {
+        let flow = self.flow();
+        self.cc.on_congestion(signal, &flow);
+        self.phase = if signal == Signal::Loss { Phase::Recovery } else { Phase::Cwr };
+    }
+
+    /// The reduction is over, the window at the threshold or where the algorithm holds it.
+    pub fn recover(&mut self) {
+        self.phase = Phase::Open;
+        let flow = self.flow();
+        let cwnd = self.cc.cwnd();
+        self.cc.on_recovered(cwnd, &flow);
+    }
+
+    /// One segment is lost and recovered.
+    pub fn loss(&mut self) {
+        self.lost += u64::from(MSS);
+        self.congestion(Signal::Loss);
+        self.recover();
+    }
+
+    /// The retransmission timer expires for the first time, and what was outstanding is recovered.
+    pub fn rto(&mut self) {
+        self.lost += self.cc.cwnd();
+        let flow = self.flow();
+        self.cc.on_rto(true, &flow);
+        self.phase = Phase::Loss;
+    }
+}
+
+fn bytes(segments: u32) -> u64 {
+    u64::from(segments) * u64::from(MSS)
+}
