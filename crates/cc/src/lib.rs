@@ -12,6 +12,7 @@
 mod algorithms;
 mod coupling;
 mod cube_root;
+pub mod filter;
 mod hystart;
 mod linux;
 pub mod probe;
