@@ -2,7 +2,7 @@
 
 use fairway_units::Duration;
 
-use crate::{Ack, CongestionControl, Flow, Init, Signal, SlowStart};
+use crate::{Ack, CongestionControl, Flow, Init, Needs, Signal, SlowStart};
 
 /// Smallest congestion window and threshold after a reduction, in segments (RFC 5681 equation 4).
 pub const MIN_SSTHRESH_SEGMENTS: u32 = 2;
@@ -78,6 +78,21 @@ pub trait Rule: Send {
     /// Whether segments that slow start leaves over, having reached the threshold, count towards
     /// growth on the same acknowledgement.
     const TAKES_REST_OF_SLOW_START: bool = true;
+
+    /// See [`CongestionControl::needs`].
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+
+    /// See [`CongestionControl::wants_reduction`].
+    fn wants_reduction(&self) -> bool {
+        false
+    }
+
+    /// See [`CongestionControl::min_rto`].
+    fn min_rto(&self) -> Option<Duration> {
+        None
+    }
 
     /// Grow `window` for `acked` newly delivered segments. Called in congestion avoidance only.
     fn growth(&mut self, window: &mut Window, acked: u32, ack: &Ack, flow: &Flow);
@@ -180,6 +195,18 @@ impl<R: Rule> CongestionControl for Windowed<R> {
 
     fn ssthresh(&self) -> u64 {
         self.bytes(self.window.ssthresh)
+    }
+
+    fn needs(&self) -> Needs {
+        self.rule.needs()
+    }
+
+    fn wants_reduction(&self) -> bool {
+        self.rule.wants_reduction()
+    }
+
+    fn min_rto(&self) -> Option<Duration> {
+        self.rule.min_rto()
     }
 
     fn on_ack(&mut self, ack: &Ack, flow: &Flow) {
