@@ -195,6 +195,13 @@ pub trait CongestionControl: Send {
         false
     }
 
+    /// Whether a loss lowers the window at once, and nothing but acknowledgements raises it. An
+    /// algorithm that follows a model of its path may say no: then the conformance suite does not
+    /// hold it to that.
+    fn answers_loss(&self) -> bool {
+        true
+    }
+
     /// Whether a loss throws the connection back to slow start from the first unacknowledged byte,
     /// without fast recovery (Tahoe). Asked once, at the start.
     fn restarts_after_loss(&self) -> bool {

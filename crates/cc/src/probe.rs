@@ -79,6 +79,8 @@ pub struct Probe {
     pub marked: f64,
     /// Rate at which the path delivers, bytes a second; none for the window over the round trip.
     pub delivery_rate: Option<f64>,
+    /// Whether the stack lets the window grow where the phase does.
+    pub may_grow: bool,
 }
 
 impl Probe {
@@ -119,6 +121,7 @@ impl Probe {
             one_way_delay_ms: None,
             marked: 0.0,
             delivery_rate: None,
+            may_grow: true,
         }
     }
 
@@ -187,7 +190,8 @@ impl Probe {
                 lost: 0,
                 app_limited: false,
             }),
-            may_grow: matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Loss),
+            may_grow: self.may_grow
+                && matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Loss),
         };
         let flow = self.flow();
         self.cc.on_ack(&ack, &flow);

@@ -30,7 +30,7 @@ pub enum SlowStart {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SlowStartError {
     /// No such slow start.
-    #[error("no slow start named {name:?}; there is {}", NAMES.join(", "))]
+    #[error("no slow start named {name:?}; there is {}", SlowStart::NAMES.join(", "))]
     UnknownName {
         /// The name asked for.
         name: String,
@@ -49,12 +49,13 @@ pub enum SlowStartError {
     },
 }
 
-const NAMES: [&str; 4] = ["standard", "per-ack", "limited", "hystart"];
-
 /// RFC 3742 section 2: "100 MSS" is the recommended max_ssthresh.
 const RECOMMENDED_MAX_SSTHRESH: u32 = 100;
 
 impl SlowStart {
+    /// The names written in experiment files.
+    pub const NAMES: [&str; 4] = ["standard", "per-ack", "limited", "hystart"];
+
     /// The slow start that belongs to a variant.
     pub fn of(variant: Variant) -> Self {
         match variant {
@@ -228,7 +229,7 @@ mod tests {
 
     #[test]
     fn names_go_there_and_back() {
-        for name in NAMES {
+        for name in SlowStart::NAMES {
             assert_eq!(SlowStart::from_name(name, None).unwrap().name(), name);
         }
         assert_eq!(

@@ -1,13 +1,14 @@
 //! What every algorithm owes its stack, in every variant it has. An algorithm is tested as soon
 //! as it is in the registry.
 
+use fairway_cc::probe::{MSS, Probe};
 use fairway_cc::{
-    Ack, Algorithm, CcError, CongestionControl, Flow, Init, Phase, Selection, Signal, SlowStart,
-    Variant, algorithms, create,
+    Algorithm, CcError, CongestionControl, Init, Phase, Selection, Signal, SlowStart, Variant,
+    algorithms, create,
 };
-use fairway_units::{Duration, Time};
+use fairway_units::Duration;
 
-const MSS: u64 = 1448;
+const MSS_BYTES: u64 = MSS as u64;
 
 fn selection(algorithm: &Algorithm, variant: Variant) -> Selection {
     Selection { name: algorithm.name.to_owned(), variant: Some(variant), params: Vec::new() }
@@ -15,8 +16,8 @@ fn selection(algorithm: &Algorithm, variant: Variant) -> Selection {
 
 fn init() -> Init {
     Init {
-        mss: MSS as u32,
-        initial_window: 10 * MSS,
+        mss: MSS,
+        initial_window: 10 * MSS_BYTES,
         initial_ssthresh: None,
         slow_start: None,
         seed: 1,
@@ -38,94 +39,33 @@ fn make(algorithm: &Algorithm, variant: Variant) -> Box<dyn CongestionControl> {
         .unwrap_or_else(|error| panic!("{}: {error}", algorithm.name))
 }
 
-/// A sender reduced to what an algorithm sees of it: it fills its window, and is acknowledged a
-/// segment or more at a time, evenly over a round trip.
+fn probe(algorithm: &Algorithm, variant: Variant) -> Probe {
+    Probe::of(make(algorithm, variant), Duration::from_millis(60))
+}
+
+/// A probe whose windows are kept after every event.
 struct Sender {
-    cc: Box<dyn CongestionControl>,
-    now: Time,
-    rtt: Duration,
-    snd_una: u64,
-    phase: Phase,
-    /// The windows after every event.
+    probe: Probe,
+    /// Congestion window and threshold.
     trace: Vec<(u64, u64)>,
 }
 
 impl Sender {
     fn new(cc: Box<dyn CongestionControl>) -> Self {
-        Sender {
-            cc,
-            now: Time::from_nanos(5_000_000_000),
-            rtt: Duration::from_millis(60),
-            snd_una: 0,
-            phase: Phase::Open,
-            trace: Vec::new(),
-        }
-    }
-
-    fn flow(&self) -> Flow {
-        let flight_size = self.cc.cwnd();
-        Flow {
-            now: self.now,
-            mss: MSS as u32,
-            flight_size,
-            in_flight: flight_size,
-            srtt: Some(self.rtt),
-            min_rtt: Some(self.rtt),
-            snd_una: self.snd_una,
-            snd_nxt: self.snd_una + flight_size,
-            delivered: self.snd_una,
-            lost: 0,
-            phase: self.phase,
-        }
+        Sender { probe: Probe::of(cc, Duration::from_millis(60)), trace: Vec::new() }
     }
 
     fn record(&mut self) {
-        self.trace.push((self.cc.cwnd(), self.cc.ssthresh()));
+        self.trace.push((self.probe.cc.cwnd(), self.probe.cc.ssthresh()));
     }
 
-    fn ack(&mut self, segments: u64, rtt: Duration, may_grow: bool) {
-        let window = self.cc.cwnd() / MSS;
-        let spacing = self.rtt.as_nanos() * segments / window.max(1);
-        self.now = self.now + Duration::from_nanos(spacing);
-        self.snd_una += segments * MSS;
-        let ack = Ack {
-            acked: segments * MSS,
-            delivered: segments * MSS,
-            rtt: Some(rtt),
-            may_grow,
-            ..Ack::default()
-        };
-        let flow = self.flow();
-        self.cc.on_ack(&ack, &flow);
+    /// Loss or mark, and the end of the episode.
+    fn episode(&mut self, signal: Signal) {
+        self.probe.congestion(signal);
         self.record();
-    }
-
-    fn round(&mut self, segments_per_ack: u64) {
-        let acks = (self.cc.cwnd() / MSS / segments_per_ack).max(1);
-        for _ in 0..acks {
-            self.ack(segments_per_ack, self.rtt, true);
-        }
-    }
-
-    fn lose(&mut self, signal: Signal) {
-        let flow = self.flow();
-        self.cc.on_congestion(signal, &flow);
-        self.phase = Phase::Recovery;
+        self.probe.ack(1);
         self.record();
-    }
-
-    fn recover(&mut self) {
-        self.ack(1, self.rtt, false);
-        let flow = self.flow();
-        self.cc.on_recovered(self.cc.ssthresh(), &flow);
-        self.phase = Phase::Open;
-        self.record();
-    }
-
-    fn time_out(&mut self, first: bool) {
-        let flow = self.flow();
-        self.cc.on_rto(first, &flow);
-        self.phase = Phase::Loss;
+        self.probe.recover();
         self.record();
     }
 }
@@ -142,41 +82,46 @@ fn live(cc: Box<dyn CongestionControl>, seed: u64) -> Sender {
     let mut state = seed;
     for _ in 0..4_000 {
         match next(&mut state, 400) {
-            0 => {
-                sender.lose(Signal::Loss);
-                sender.recover();
-            }
-            1 => {
-                sender.lose(Signal::Ecn);
-                sender.recover();
-            }
+            0 => sender.episode(Signal::Loss),
+            1 => sender.episode(Signal::Ecn),
             2 => {
-                sender.time_out(true);
-                sender.time_out(false);
-                sender.round(1);
-                sender.recover();
+                sender.probe.rto();
+                let flow = sender.probe.flow();
+                sender.probe.cc.on_rto(false, &flow);
+                sender.record();
+                sender.probe.round();
+                sender.probe.recover();
             }
             3 => {
-                sender.lose(Signal::Loss);
-                let flow = sender.flow();
-                sender.cc.on_spurious(&flow);
-                sender.phase = Phase::Open;
-                sender.record();
+                sender.probe.congestion(Signal::Loss);
+                let flow = sender.probe.flow();
+                sender.probe.cc.on_spurious(&flow);
+                sender.probe.phase = Phase::Open;
             }
             4 => {
                 let (idle, rto) = (Duration::from_secs(3), Duration::from_millis(260));
-                sender.now = sender.now + idle;
-                let flow = sender.flow();
-                sender.cc.on_idle(idle, rto, 10 * MSS, &flow);
-                sender.record();
+                sender.probe.now = sender.probe.now + idle;
+                let flow = sender.probe.flow();
+                sender.probe.cc.on_idle(idle, rto, 10 * u64::from(MSS), &flow);
             }
-            5 => sender.now = sender.now + Duration::from_secs(next(&mut state, 500)),
-            6 => sender.rtt = Duration::from_micros(next(&mut state, 400_000)),
+            5 => {
+                let pause = Duration::from_secs(next(&mut state, 500));
+                sender.probe.now = sender.probe.now + pause;
+            }
+            6 => sender.probe.rtt = Duration::from_micros(next(&mut state, 400_000)),
+            7 => sender.probe.marked = next(&mut state, 3) as f64 / 2.0,
+            8 => sender.probe.one_way_delay_ms = Some(next(&mut state, 1 << 32) as u32),
+            9 => sender.probe.delivery_rate = Some(next(&mut state, 1_000_000_000) as f64),
             choice => {
-                let jitter = Duration::from_micros(next(&mut state, 30_000));
-                sender.ack(1 + choice % 3, sender.rtt + jitter, choice % 10 != 7);
+                let rtt = sender.probe.rtt;
+                sender.probe.rtt = rtt + Duration::from_micros(next(&mut state, 30_000));
+                sender.probe.may_grow = choice % 10 != 7;
+                sender.probe.ack(1 + (choice % 3) as u32);
+                sender.probe.may_grow = true;
+                sender.probe.rtt = rtt;
             }
         }
+        sender.record();
     }
     sender
 }
@@ -186,9 +131,9 @@ fn the_window_is_finite_and_at_least_one_segment() {
     for (name, algorithm, variant) in each() {
         for seed in 0..5 {
             for (cwnd, ssthresh) in live(make(algorithm, variant), seed).trace {
-                assert!(cwnd >= MSS, "{name}, seed {seed}: window of {cwnd} bytes");
+                assert!(cwnd >= MSS_BYTES, "{name}, seed {seed}: window of {cwnd} bytes");
                 assert!(cwnd < 1 << 40, "{name}, seed {seed}: window of {cwnd} bytes");
-                assert!(ssthresh >= 2 * MSS, "{name}, seed {seed}: threshold of {ssthresh}");
+                assert!(ssthresh >= 2 * MSS_BYTES, "{name}, seed {seed}: threshold of {ssthresh}");
             }
         }
     }
@@ -197,85 +142,123 @@ fn the_window_is_finite_and_at_least_one_segment() {
 #[test]
 fn a_reduction_never_leaves_a_larger_window() {
     for (name, algorithm, variant) in each() {
-        let mut sender = Sender::new(make(algorithm, variant));
+        let mut probe = probe(algorithm, variant);
         for episode in 0..30 {
             for _ in 0..=episode % 7 {
-                sender.round(1 + episode % 2);
+                probe.round();
             }
-            let before = sender.cc.cwnd();
-            let signal = if episode % 3 == 2 { Signal::Ecn } else { Signal::Loss };
-            sender.lose(signal);
+            let before = probe.cwnd();
+            probe.congestion(if episode % 3 == 2 { Signal::Ecn } else { Signal::Loss });
             // RFC 5681 keeps two segments however small the window was.
-            let allowed = before.max(2 * MSS);
-            assert!(sender.cc.cwnd() <= allowed, "{name}, episode {episode}: window grew");
-            assert!(sender.cc.ssthresh() <= allowed, "{name}, episode {episode}: threshold");
-            sender.recover();
+            let allowed = before.max(2);
+            assert!(probe.cwnd() <= allowed, "{name}, episode {episode}: window grew");
+            let ssthresh = probe.ssthresh().unwrap_or(0);
+            assert!(ssthresh <= allowed, "{name}, episode {episode}: threshold");
+            probe.recover();
         }
-        sender.time_out(true);
-        assert_eq!(sender.cc.cwnd(), MSS, "{name}: after a timeout");
+    }
+}
+
+#[test]
+fn a_timeout_leaves_one_segment() {
+    for (name, algorithm, variant) in each() {
+        let mut probe = probe(algorithm, variant);
+        probe.rounds(5);
+        probe.rto();
+        assert_eq!(probe.cwnd(), 1, "{name}");
     }
 }
 
 #[test]
 fn a_large_window_loses_something() {
     for (name, algorithm, variant) in each() {
-        let mut sender = Sender::new(make(algorithm, variant));
-        while sender.cc.cwnd() < 200 * MSS {
-            sender.round(1);
+        let mut probe = probe(algorithm, variant);
+        probe.rounds(5);
+        let before = probe.cwnd();
+        if probe.cc.answers_loss() {
+            probe.congestion(Signal::Loss);
+            let ssthresh = probe.ssthresh().expect("a threshold after a loss");
+            assert!(before > 30, "{name}: {before} segments after five rounds of slow start");
+            assert!(ssthresh < before, "{name}: {before} segments kept whole");
         }
-        let before = sender.cc.cwnd();
-        sender.lose(Signal::Loss);
-        assert!(sender.cc.ssthresh() < before, "{name}: {before} bytes kept whole");
     }
 }
 
 #[test]
 fn an_acknowledgement_that_may_not_grow_the_window_does_not() {
     for (name, algorithm, variant) in each() {
-        let mut sender = Sender::new(make(algorithm, variant));
-        sender.round(1);
-        sender.lose(Signal::Loss);
-        sender.recover();
-        let before = sender.cc.cwnd();
-        for _ in 0..200 {
-            sender.ack(1, sender.rtt, false);
+        let mut probe = probe(algorithm, variant);
+        probe.round();
+        probe.loss();
+        if !probe.cc.answers_loss() {
+            continue;
         }
-        assert_eq!(sender.cc.cwnd(), before, "{name}");
+        let before = probe.cwnd();
+        probe.may_grow = false;
+        for _ in 0..200 {
+            probe.ack(1);
+            assert!(probe.cwnd() <= before, "{name}");
+        }
     }
 }
 
 #[test]
 fn congestion_avoidance_grows_in_the_end() {
     for (name, algorithm, variant) in each() {
-        let mut sender = Sender::new(make(algorithm, variant));
-        while sender.cc.cwnd() < 60 * MSS {
-            sender.round(1);
+        let mut probe = probe(algorithm, variant);
+        probe.rounds(4);
+        probe.loss();
+        if !probe.cc.answers_loss() {
+            continue;
         }
-        sender.lose(Signal::Loss);
-        sender.recover();
-        let before = sender.cc.cwnd();
-        for _ in 0..100 {
-            sender.round(1);
-        }
-        assert!(sender.cc.cwnd() > before, "{name}: {} of {before}", sender.cc.cwnd());
+        let before = probe.cwnd();
+        probe.rounds(100);
+        assert!(probe.cwnd() > before, "{name}: {} of {before}", probe.cwnd());
     }
 }
 
 #[test]
 fn a_spurious_loss_is_undone() {
     for (name, algorithm, variant) in each() {
-        let mut sender = Sender::new(make(algorithm, variant));
-        for _ in 0..4 {
-            sender.round(1);
-        }
-        let (cwnd, ssthresh) = (sender.cc.cwnd(), sender.cc.ssthresh());
-        sender.lose(Signal::Loss);
-        let flow = sender.flow();
-        sender.cc.on_spurious(&flow);
+        let mut probe = probe(algorithm, variant);
+        probe.rounds(4);
+        let (cwnd, ssthresh) = (probe.cc.cwnd(), probe.cc.ssthresh());
+        probe.congestion(Signal::Loss);
+        let flow = probe.flow();
+        probe.cc.on_spurious(&flow);
         // The modules of 2.6.22 compute the old window from the new threshold, and may be one
         // segment short.
-        assert!(sender.cc.cwnd() + MSS >= cwnd, "{name}: {} of {cwnd}", sender.cc.cwnd());
-        assert!(sender.cc.ssthresh() >= ssthresh, "{name}: threshold");
+        let undone = probe.cc.cwnd() + u64::from(MSS);
+        assert!(undone >= cwnd, "{name}: {undone} of {cwnd}");
+        assert!(probe.cc.ssthresh() >= ssthresh, "{name}: threshold");
+    }
+}
+
+#[test]
+fn sums_by_hand_come_out() {
+    let mut wrong = Vec::new();
+    for algorithm in algorithms() {
+        assert!(algorithm.vectors.len() >= 4, "{}: fewer than four sums", algorithm.name);
+        for vector in algorithm.vectors {
+            if !vector.holds() {
+                let computed = (vector.computed)();
+                let sum = vector.sum;
+                wrong.push(format!("{}: {sum}: not {computed}", algorithm.name));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_algorithm_says_what_it_does_and_where_it_is_from() {
+    for algorithm in algorithms() {
+        let name = algorithm.name;
+        assert!(algorithm.header().lines().count() >= 5, "{name}: a header of a few words");
+        assert!(algorithm.header().contains("Source"), "{name}: no source in the header");
+        assert!(algorithm.summary.ends_with('.'), "{name}: the summary is no sentence");
+        assert!(!algorithm.source.is_empty() && !algorithm.signal.is_empty(), "{name}");
+        assert!(algorithm.year >= 1988, "{name}: {}", algorithm.year);
     }
 }
 
@@ -304,15 +287,13 @@ fn algorithms_made_in_any_order_do_not_disturb_each_other() {
 #[test]
 fn every_slow_start_goes_with_every_algorithm() {
     for (name, algorithm, variant) in each() {
-        for slow_start in ["standard", "per-ack", "limited", "hystart"] {
+        for slow_start in SlowStart::NAMES {
             let chosen = SlowStart::from_name(slow_start, None).expect("a listed name");
             let init = Init { slow_start: Some(chosen), ..init() };
             let cc = create(&selection(algorithm, variant), variant, &init).expect("a listed name");
-            let mut sender = Sender::new(cc);
-            for _ in 0..3 {
-                sender.round(1);
-            }
-            assert!(sender.cc.cwnd() >= 20 * MSS, "{name}, {slow_start}");
+            let mut probe = Probe::of(cc, Duration::from_millis(60));
+            probe.rounds(3);
+            assert!(probe.cwnd() >= 20, "{name}, {slow_start}");
         }
     }
 }
@@ -350,7 +331,7 @@ fn parameters_at_the_ends_of_their_range_work() {
                 selection.params.push((param.name.to_owned(), value));
                 let cc = create(&selection, variant, &init()).expect("within the range");
                 for (cwnd, _) in live(cc, 11).trace {
-                    assert!(cwnd >= MSS, "{name}.{} = {value}: {cwnd}", param.name);
+                    assert!(cwnd >= MSS_BYTES, "{name}.{} = {value}: {cwnd}", param.name);
                 }
             }
         }

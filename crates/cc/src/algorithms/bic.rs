@@ -17,10 +17,7 @@
 //! Linux 2.6.22 acknowledgements, and one more of them.
 
 use crate::linux::{DelayedAckRatio, HZ, jiffies, packets_acked};
-use crate::{
-    Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Phase, Rule, Signal,
-    SlowStart, Variant, Window, Windowed, window::whole_segments,
-};
+use crate::{Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Phase, Rule, Signal, SlowStart, Variant, Window, Windowed, window::whole_segments, Vector, probe::{Probe, Start}};
 
 const LINUX: &[Variant] = &[Variant::Linux6_1, Variant::Linux2_6_22];
 
@@ -41,9 +38,47 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         Param::new("low_window", "window in segments below which (Linux: up to which) it is Reno", 14.0, 0.0, 1e6).whole(),
         Param::switch("fast_convergence", "whether a falling maximum is lowered further", true),
     ],
-    vectors: &[],
+    vectors: &[
+        Vector::new("the paper, W = 1000 at a loss: 1000 · 0.875", 875.0, || {
+            after_loss(Variant::Paper, 1000)
+        }),
+        Vector::new("6.1, W = 1000 at a loss: ⌊1000 · 819/1024⌋", 799.0, || {
+            after_loss(Variant::Linux6_1, 1000)
+        }),
+        Vector::new("6.1, W = 14, at the low window: half", 7.0, || after_loss(Variant::Linux6_1, 14)),
+        Vector::new("the paper, W = 875 below 1000, a round: half of 125 is more than 32", 907.0, || {
+            paper_round(875.0)
+        }),
+        Vector::new("the paper, W = 939 below 1000, a round: 939 + 61/2", 969.5, || paper_round(939.0))
+            .within(1e-6),
+        Vector::new("6.1, W = 1000 with no loss yet counts 20, of 32/16 segments an acknowledgement: 10", 10.0, || {
+            let mut rule = Linux {
+                counts_segments: true,
+                beta: 819,
+                max_increment: 16,
+                smooth_part: 20,
+                low_window: 14,
+                fast_convergence: true,
+                state: State::new(),
+            };
+            rule.update(1000, 5_000);
+            rule.state.count as f64
+        }),
+    ],
     build,
 };
+
+fn after_loss(variant: Variant, cwnd: u32) -> f64 {
+    let mut probe = Probe::new("bic", variant, &Start::avoidance(cwnd, 100));
+    probe.congestion(Signal::Loss);
+    probe.ssthresh().map_or(f64::NAN, |segments| segments as f64)
+}
+
+/// The window after the round that begins at `w`, a maximum of 1000 above it.
+fn paper_round(w: f64) -> f64 {
+    let mut rule = Paper { w_max: Some(1000.0), ..Paper::new() };
+    w + rule.step(w)
+}
 
 fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {
     let slow_start = SlowStart::of(variant);

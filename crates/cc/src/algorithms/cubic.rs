@@ -20,10 +20,7 @@ use fairway_units::{Duration, Time};
 use super::reno::flight;
 use crate::cube_root::cube_root;
 use crate::linux::{DelayedAckRatio, HZ, jiffies, packets_acked, to_jiffies};
-use crate::{
-    Ack, Algorithm, CongestionControl, Family, Flow, HyStart, Init, Param, Params, Phase, Rule,
-    Signal, SlowStart, Variant, Window, Windowed, window::whole_segments,
-};
+use crate::{Ack, Algorithm, CongestionControl, Family, Flow, HyStart, Init, Param, Params, Phase, Rule, Signal, SlowStart, Variant, Window, Windowed, window::whole_segments, Vector, probe::{Probe, Start}};
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
     name: "cubic",
@@ -41,9 +38,42 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         Param::switch("tcp_friendliness", "whether it is never slower than Reno", true),
         Param::new("max_increment", "largest growth beyond the origin, segments per 100 ms", 16.0, 1.0, 1e6).whole().only(&[Variant::Linux2_6_22]),
     ],
-    vectors: &[],
+    vectors: &[
+        Vector::new("W = 70 below 100: K = (30/0.4)^⅓", 4.2172, || curve(70.0, 100.0).1.k).within(5e-5),
+        Vector::new("W(1) = 0.4·(1 − 4.2172)³ + 100", 86.68, || curve_at(70.0, 100.0, 1.0)).within(5e-3),
+        Vector::new("W(6) = 0.4·(6 − 4.2172)³ + 100", 102.27, || curve_at(70.0, 100.0, 6.0))
+            .within(5e-3),
+        Vector::new("W = 700 below 1000: W(12) = 0.4·(12 − 9.0856)³ + 1000", 1009.90, || {
+            curve_at(700.0, 1000.0, 12.0)
+        })
+        .within(5e-3),
+        Vector::new("6.1, W = 100 at a loss: ⌊100 · 717/1024⌋", 70.0, || {
+            let mut probe = Probe::new("cubic", Variant::Linux6_1, &Start::avoidance(100, 100));
+            probe.congestion(Signal::Loss);
+            probe.ssthresh().map_or(f64::NAN, |segments| segments as f64)
+        }),
+        Vector::new("6.1, W = 70 below 100: K = 1024·(30·1024/410)^⅓, its root within 0.2 %", 4316.97, || {
+            let mut core = LinuxCore::with(717, 410);
+            core.w_max = 100;
+            core.begin(70, 5_000, 0);
+            core.k as f64
+        })
+        .within(9.0),
+    ],
     build,
 };
+
+fn curve(w: f64, w_max: f64) -> (Rfc9438, Epoch) {
+    let mut rule = Rfc9438::new();
+    rule.state.w_max = Some(w_max);
+    let epoch = rule.start_epoch(w, Time::ZERO);
+    (rule, epoch)
+}
+
+fn curve_at(w: f64, w_max: f64, seconds: f64) -> f64 {
+    let (rule, epoch) = curve(w, w_max);
+    rule.w_cubic(&epoch, seconds)
+}
 
 fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {
     let slow_start = match variant {

@@ -14,9 +14,7 @@
 
 use std::sync::LazyLock;
 
-use crate::{
-    Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart, Variant, Window, Windowed, window::whole_segments,
-};
+use crate::{Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart, Variant, Window, Windowed, window::whole_segments, Vector};
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
     name: "highspeed",
@@ -33,7 +31,32 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         Param::new("high_p", "loss rate, per segment, at high_window", 1e-7, 1e-12, 1e-6).only(&[Variant::Paper]),
         Param::new("high_decrease", "share of the window taken away at a loss at high_window", 0.1, 0.01, 0.5).only(&[Variant::Paper]),
     ],
-    vectors: &[],
+    vectors: &[
+        Vector::new("b(1000) = 0.5 − 0.4·(3 − 1.5798)/(4.9191 − 1.5798)", 0.3299, || {
+            Response::rfc().decrease(1000.0)
+        })
+        .within(5e-5),
+        Vector::new("a(1000) = 10⁶/(12.8 · 3981.07) · 2·0.3299/1.6701", 7.753, || {
+            Response::rfc().increase(1000.0)
+        })
+        .within(1e-3),
+        Vector::new("b(10000) = 0.5 − 0.4·(4 − 1.5798)/3.3393", 0.2101, || {
+            Response::rfc().decrease(10_000.0)
+        })
+        .within(5e-5),
+        Vector::new("RFC 3649 appendix B: the second row is for windows up to 118", 118.0, || {
+            f64::from(TABLE[1].cwnd)
+        }),
+        Vector::new("and takes ⌊256 · 0.4411⌋ = 112 of 256 away", 112.0, || {
+            f64::from(TABLE[1].decrease)
+        }),
+        Vector::new("RFC 3649 appendix B: a = 30 up to 10661", 10_661.0, || f64::from(TABLE[29].cwnd)),
+        Vector::new("W = 1000 at a loss of 6.1, row in force: 1000 − ⌊1000 · 83/256⌋", 676.0, || {
+            let mut rule = Linux { table: &TABLE, row: 0, halves_in_recovery: false };
+            rule.look_up(1000);
+            f64::from(1000 - 1000 * rule.table[rule.row].decrease / 256)
+        }),
+    ],
     build,
 };
 

@@ -18,10 +18,7 @@
 use fairway_units::{Duration, Time};
 
 use crate::linux::{HZ, jiffies, packets_acked, to_jiffies};
-use crate::{
-    Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Phase, Rule, Signal,
-    SlowStart, Variant, Window, Windowed, window::whole_segments,
-};
+use crate::{Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Phase, Rule, Signal, SlowStart, Variant, Window, Windowed, window::whole_segments, Vector};
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
     name: "htcp",
@@ -36,9 +33,33 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         Param::switch("use_rtt_scaling", "whether growth is scaled by the smallest round-trip time", false).except(&[(Variant::Linux6_1, 1.0), (Variant::Linux2_6_22, 1.0)]),
         Param::switch("use_bandwidth_switch", "whether a change of throughput makes the next back-off half", true),
     ],
-    vectors: &[],
+    vectors: &[
+        Vector::new("Δ = 1.5 s, β = 0.5: 1 + 10·0.5 + 0.25²", 6.0625, || alpha_after(1_500, 0.5)),
+        Vector::new("Δ = 5 s, β = 0.5: 1 + 10·4 + 2²", 45.0, || alpha_after(5_000, 0.5)),
+        Vector::new("Δ = 1.5 s, β = 0.8: 2·(1 − 0.8)·6.0625", 2.425, || alpha_after(1_500, 0.8)),
+        Vector::new("6.1, Δ = 5 s, RTTmin = 100 ms: 45", 45.0, || linux_alpha_after(5_000, 100)),
+        Vector::new("6.1, Δ = 5 s, RTTmin = 20 ms: 8·45/40 = 9", 9.0, || {
+            linux_alpha_after(5_000, 20)
+        }),
+        Vector::new("6.1, Δ = 1.5 s, RTTmin = 200 ms: 8·6/4 = 12", 12.0, || {
+            linux_alpha_after(1_500, 200)
+        }),
+    ],
     build,
 };
+
+fn alpha_after(millis: u64, beta: f64) -> f64 {
+    let rule = LeithShorten { beta, ..LeithShorten::new(false, true) };
+    rule.alpha(Time::ZERO + Duration::from_millis(millis))
+}
+
+fn linux_alpha_after(millis: u64, min_rtt: u64) -> f64 {
+    let mut rule = Linux::new(Rtt::EverySample, true, true);
+    rule.last_congestion = Some(0);
+    rule.min_rtt = min_rtt;
+    rule.update_alpha(millis);
+    rule.alpha as f64 / 128.0
+}
 
 fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {
     let slow_start = SlowStart::of(variant);

@@ -11,9 +11,7 @@
 //! (`tcp/linux/ns-linux-param.c`) and goes on counting during recovery (`tcp-linux.cc`, `recv`),
 //! so that the window rises at once when an episode ends. Both are the default here.
 
-use crate::{
-    Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart, Variant, Window, Windowed, window::segments,
-};
+use crate::{Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart, Variant, Window, Windowed, window::segments, Vector, probe::{Probe, Start}};
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
     name: "reno",
@@ -25,9 +23,44 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     source: "Jacobson, SIGCOMM 1988; RFC 5681",
     variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22],
     params: &[Param::switch("abc", "whether acknowledged bytes are counted (1) or acknowledgements (0)", true).only(&[Variant::Linux2_6_22])],
-    vectors: &[],
+    vectors: &[
+        Vector::new("W = 10, one window acknowledged: 10 + 1", 11.0, || {
+            let mut probe = Probe::new("reno", Variant::Paper, &Start::avoidance(10, 100));
+            probe.round();
+            probe.cwnd() as f64
+        }),
+        Vector::new("W = 21 at a loss: ⌊21/2⌋", 10.0, || after_loss(Variant::Linux6_1, 21)),
+        Vector::new("W = 3 at a loss: ⌊3/2⌋ = 1, at least 2", 2.0, || after_loss(Variant::Paper, 3)),
+        Vector::new("2.6.22 counts acknowledgements: W = 10 after ten is 10", 10.0, || {
+            after_acks_2_6_22(10)
+        }),
+        Vector::new("2.6.22 counts acknowledgements: W = 10 after eleven is 11", 11.0, || {
+            after_acks_2_6_22(11)
+        }),
+        Vector::new("W = 20 at a timeout: S = 10, then a round of slow start from 1 gives 2", 2.0, || {
+            let mut probe = Probe::new("reno", Variant::Linux6_1, &Start::avoidance(20, 100));
+            probe.rto();
+            probe.round();
+            probe.cwnd() as f64
+        }),
+    ],
     build,
 };
+
+fn after_loss(variant: Variant, cwnd: u32) -> f64 {
+    let mut probe = Probe::new("reno", variant, &Start::avoidance(cwnd, 100));
+    probe.congestion(Signal::Loss);
+    probe.ssthresh().map_or(f64::NAN, |segments| segments as f64)
+}
+
+fn after_acks_2_6_22(acknowledgements: u32) -> f64 {
+    let start = Start::avoidance(10, 100).with("abc", 0.0);
+    let mut probe = Probe::new("reno", Variant::Linux2_6_22, &start);
+    for _ in 0..acknowledgements {
+        probe.ack(1);
+    }
+    probe.cwnd() as f64
+}
 
 fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {
     let slow_start = SlowStart::of(variant);

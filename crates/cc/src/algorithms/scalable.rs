@@ -11,9 +11,7 @@
 //! growing when the counter exceeds that. It also holds half the threshold while it recovers
 //! (`tcp_reno_min_cwnd`).
 
-use crate::{
-    Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart, Variant, Window, Windowed, window::whole_segments,
-};
+use crate::{Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart, Variant, Window, Windowed, window::whole_segments, Vector, probe::{Probe, Start}};
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
     name: "scalable",
@@ -29,9 +27,42 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         Param::new("b", "share of the window taken away at a loss", 0.125, 0.001, 0.9),
         Param::new("low_window", "window in segments at or below which it is Reno", 16.0, 0.0, 1e6).whole().only(&[Variant::Paper]),
     ],
-    vectors: &[],
+    vectors: &[
+        Vector::new("W = 200, a round of 6.1: 200 + 200/100", 202.0, || {
+            after_round(Variant::Linux6_1, 200)
+        }),
+        Vector::new("W = 200, 201 segments by the paper: ⌊200 + 201 · 0.01⌋", 202.0, || {
+            after_segments(Variant::Paper, 200, 201)
+        }),
+        Vector::new("W = 50, a round of 6.1: 50 + 50/50, as Reno", 51.0, || {
+            after_round(Variant::Linux6_1, 50)
+        }),
+        Vector::new("W = 200, a round of 2.6.22, which adds at every 51st: ⌊200/51⌋ = 3", 203.0, || {
+            after_round(Variant::Linux2_6_22, 200)
+        }),
+        Vector::new("W = 200 at a loss: 200 − ⌊200/8⌋", 175.0, || after_loss(200)),
+        Vector::new("W = 207 at a loss: 207 − ⌊25.875⌋", 182.0, || after_loss(207)),
+    ],
     build,
 };
+
+fn after_round(variant: Variant, cwnd: u32) -> f64 {
+    after_segments(variant, cwnd, cwnd)
+}
+
+fn after_segments(variant: Variant, cwnd: u32, acknowledged: u32) -> f64 {
+    let mut probe = Probe::new("scalable", variant, &Start::avoidance(cwnd, 100));
+    for _ in 0..acknowledged {
+        probe.ack(1);
+    }
+    probe.cwnd() as f64
+}
+
+fn after_loss(cwnd: u32) -> f64 {
+    let mut probe = Probe::new("scalable", Variant::Linux6_1, &Start::avoidance(cwnd, 100));
+    probe.loss();
+    probe.cwnd() as f64
+}
 
 fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {
     let slow_start = SlowStart::of(variant);
