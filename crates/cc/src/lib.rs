@@ -17,6 +17,8 @@ mod hystart;
 mod linux;
 pub mod probe;
 mod registry;
+#[allow(dead_code)]
+mod round;
 mod slow_start;
 #[cfg(test)]
 mod testing;

@@ -1,0 +1,201 @@
+//! Rounds counted in data, and what they say of the delay: the smallest round-trip time of a round
+//! beside the smallest of all, which stands for the path with empty queues.
+
+use fairway_units::Duration;
+
+use crate::{Ack, Flow, Phase};
+
+/// A round trip: it ends when data sent after its start is acknowledged.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Round {
+    end: u64,
+}
+
+impl Round {
+    /// Begins anew: what has not been sent yet will end it.
+    pub(crate) fn restart(&mut self, flow: &Flow) {
+        self.end = flow.snd_nxt;
+    }
+
+    /// Whether this acknowledgement ends the round. If so, the next one begins with it.
+    pub(crate) fn ends(&mut self, flow: &Flow) -> bool {
+        let ends = flow.snd_una > self.end;
+        if ends {
+            self.restart(flow);
+        }
+        ends
+    }
+}
+
+/// What a round measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Delay {
+    /// Smallest round-trip time of the connection.
+    pub(crate) base: Duration,
+    /// Smallest round-trip time of the round.
+    pub(crate) rtt: Duration,
+}
+
+impl Delay {
+    /// Segments of `window` that wait in queues: W·(rtt − base)/rtt.
+    pub(crate) fn backlog(self, window: f64) -> f64 {
+        let rtt_s = self.rtt.as_secs_f64();
+        if rtt_s > 0.0 { window * self.queueing().as_secs_f64() / rtt_s } else { 0.0 }
+    }
+
+    /// Time spent in queues.
+    pub(crate) fn queueing(self) -> Duration {
+        self.rtt - self.base
+    }
+
+    /// Base and round trip in whole microseconds as Linux keeps them, one more than measured so
+    /// that they can be divided by (Linux 6.1 `tcp_vegas.c`, `tcp_vegas_pkts_acked`).
+    pub(crate) fn micros(self) -> (u64, u64) {
+        (self.base.as_micros() + 1, self.rtt.as_micros() + 1)
+    }
+}
+
+/// Rounds and their delays, followed as Linux's Vegas does, which its YeAH and Compound share
+/// (`tcp_vegas.c`): a round begins anew when the sender returns to [`Phase::Open`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DelayRound {
+    round: Round,
+    is_open: bool,
+    base: Option<Duration>,
+    rtt: Option<Duration>,
+    samples: u32,
+}
+
+impl DelayRound {
+    /// Samples with which Linux trusts a round: with two or fewer all may be of delayed
+    /// acknowledgements (`tcp_vegas_cong_avoid`).
+    pub(crate) const ENOUGH: u32 = 3;
+
+    pub(crate) fn new() -> Self {
+        DelayRound { round: Round::default(), is_open: true, base: None, rtt: None, samples: 0 }
+    }
+
+    /// Every acknowledgement, before [`DelayRound::ends`] is asked.
+    pub(crate) fn on_ack(&mut self, ack: &Ack, flow: &Flow) {
+        if let Some(rtt) = ack.rtt {
+            self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));
+            self.rtt = Some(self.rtt.map_or(rtt, |least| least.min(rtt)));
+            self.samples = self.samples.saturating_add(1);
+        }
+        match flow.phase {
+            Phase::Open if !self.is_open => self.restart(flow),
+            Phase::Open => {}
+            _ => self.is_open = false,
+        }
+    }
+
+    /// An episode of congestion is over, or sending resumes: what was measured is of the past.
+    pub(crate) fn restart(&mut self, flow: &Flow) {
+        self.is_open = true;
+        self.round.restart(flow);
+        self.clear();
+    }
+
+    /// Sending resumes after a pause, in which the path may have changed
+    /// (`tcp_vegas_cwnd_event`).
+    pub(crate) fn on_idle(&mut self, flow: &Flow) {
+        self.base = None;
+        self.restart(flow);
+    }
+
+    /// Whether nothing is wrong, so that delays mean queues.
+    pub(crate) fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// Whether this acknowledgement ends the round. If so, the next one begins with it; what the
+    /// round measured has to be taken.
+    pub(crate) fn ends(&mut self, flow: &Flow) -> bool {
+        self.round.ends(flow)
+    }
+
+    /// What has been measured since this was last asked, if it was `enough` samples.
+    pub(crate) fn take(&mut self, enough: u32) -> Option<Delay> {
+        let is_enough = self.samples >= enough;
+        let delay = self.base.zip(self.rtt).map(|(base, rtt)| Delay { base, rtt });
+        self.clear();
+        delay.filter(|_| is_enough)
+    }
+
+    fn clear(&mut self) {
+        self.rtt = None;
+        self.samples = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{MSS, ack, flow};
+
+    fn at(snd_una: u64, snd_nxt: u64) -> Flow {
+        let mss = u64::from(MSS);
+        Flow { snd_una: snd_una * mss, snd_nxt: snd_nxt * mss, ..flow(0, 0, 100) }
+    }
+
+    #[test]
+    fn a_round_ends_when_data_sent_in_it_is_acknowledged() {
+        // The first acknowledgement ends the round of the handshake. 9 segments are out then, up
+        // to the 10th; the 11th is sent in the new round.
+        let mut round = Round::default();
+        assert!(round.ends(&at(1, 10)));
+        assert!(!round.ends(&at(2, 11)));
+        assert!(!round.ends(&at(10, 19)));
+        assert!(round.ends(&at(11, 20)));
+        assert!(!round.ends(&at(20, 29)));
+        assert!(round.ends(&at(21, 30)));
+    }
+
+    #[test]
+    fn the_smallest_of_a_round_and_of_all() {
+        let ms = Duration::from_millis;
+        let mut rounds = DelayRound::new();
+        for rtt in [120, 110, 130] {
+            rounds.on_ack(&ack(1, rtt), &flow(0, 10, 100));
+        }
+        assert_eq!(rounds.take(3), Some(Delay { base: ms(110), rtt: ms(110) }));
+        for rtt in [140, 125] {
+            rounds.on_ack(&ack(1, rtt), &flow(0, 10, 100));
+        }
+        // Two samples are not three, and are gone once taken.
+        assert_eq!(rounds.take(3), None);
+        assert_eq!(rounds.take(1), None);
+        rounds.on_ack(&ack(1, 121), &flow(0, 10, 100));
+        let delay = rounds.take(1).unwrap();
+        assert_eq!(delay, Delay { base: ms(110), rtt: ms(121) });
+        assert_eq!(delay.micros(), (110_001, 121_001));
+        // 22 · 11/121 = 2.
+        assert!((delay.backlog(22.0) - 2.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn congestion_and_idleness_begin_anew() {
+        let mut rounds = DelayRound::new();
+        rounds.on_ack(&ack(1, 100), &at(1, 10));
+        rounds.on_ack(&ack(1, 90), &Flow { phase: Phase::Recovery, ..at(2, 10) });
+        assert!(!rounds.is_open());
+        rounds.on_ack(&ack(1, 300), &at(3, 12));
+        assert!(rounds.is_open());
+        assert_eq!(rounds.take(1), None);
+        assert!(!rounds.ends(&at(12, 20)));
+        assert!(rounds.ends(&at(13, 21)));
+        // The smallest of all outlives an episode of congestion but not a pause.
+        rounds.on_ack(&ack(1, 100), &at(14, 21));
+        assert_eq!(rounds.take(1).unwrap().queueing(), Duration::from_millis(10));
+        rounds.on_idle(&at(20, 20));
+        rounds.on_ack(&ack(1, 100), &at(21, 30));
+        assert_eq!(rounds.take(1).unwrap().queueing(), Duration::ZERO);
+    }
+
+    #[test]
+    fn no_time_at_all_is_no_queue() {
+        let delay = Delay { base: Duration::ZERO, rtt: Duration::ZERO };
+        assert!(delay.backlog(100.0).abs() < 1e-12);
+        assert_eq!(delay.micros(), (1, 1));
+    }
+}
