@@ -323,13 +323,22 @@ pub fn algorithms() -> &'static [Algorithm] {
 }
 
 impl Algorithm {
+    /// The name of the algorithm's file.
+    pub fn file(&self) -> &'static str {
+        self.name_and_text().0
+    }
+
     /// The header of the algorithm's file: what it does, its source, and where versions differ.
     pub fn header(&self) -> String {
-        let file = algorithms().iter().position(|a| a.name == self.name);
-        let text = file.map_or("", |index| crate::algorithms::FILES[index]);
+        let text = self.name_and_text().1;
         let lines = text.lines().map_while(|line| line.strip_prefix("//!"));
         let lines: Vec<_> = lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
         lines.join("\n")
+    }
+
+    fn name_and_text(&self) -> (&'static str, &'static str) {
+        let index = algorithms().iter().position(|a| a.name == self.name);
+        index.map_or(("", ""), |index| crate::algorithms::FILES[index])
     }
 }
 

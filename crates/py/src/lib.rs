@@ -191,6 +191,7 @@ fn describe(algorithm: &Algorithm) -> Value {
         "params": params,
         "vectors": vectors,
         "header": algorithm.header(),
+        "file": algorithm.file(),
     })
 }
 

@@ -7,8 +7,11 @@ macro_rules! algorithms {
         /// The list of all algorithms.
         pub(crate) const ALL: &[crate::Algorithm] = &[$($name::ALGORITHM),*];
 
-        /// Their files, in the same order: the documentation is the header of each.
-        pub(crate) const FILES: &[&str] = &[$(include_str!(concat!(stringify!($name), ".rs"))),*];
+        /// Their files by name, in the same order: the documentation is the header of each.
+        pub(crate) const FILES: &[(&str, &str)] = &[$((
+            concat!(stringify!($name), ".rs"),
+            include_str!(concat!(stringify!($name), ".rs")),
+        )),*];
     };
 }
 
