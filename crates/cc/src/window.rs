@@ -100,6 +100,24 @@ pub trait Rule: Send {
     /// The new slow-start threshold after `signal`; the wrapper keeps it at 2 or above.
     fn backoff(&mut self, window: &Window, signal: Signal, flow: &Flow) -> u32;
 
+    /// The new slow-start threshold after a retransmission timeout, where it is another one.
+    fn rto_backoff(&mut self, window: &Window, flow: &Flow) -> u32 {
+        self.backoff(window, Signal::Loss, flow)
+    }
+
+    /// Grow `window` below the threshold by a rule of the algorithm's own, and return the segments
+    /// left for congestion avoidance; none for the slow start given to the wrapper. Not called if
+    /// the connection names a slow start.
+    fn slow_start(
+        &mut self,
+        _window: &mut Window,
+        _acked: u32,
+        _ack: &Ack,
+        _flow: &Flow,
+    ) -> Option<u32> {
+        None
+    }
+
     /// Every acknowledgement, whether the window may grow or not, before it grows.
     fn on_sample(&mut self, _window: &mut Window, _ack: &Ack, _flow: &Flow) {}
 
@@ -114,8 +132,8 @@ pub trait Rule: Send {
     /// An episode of congestion began; the threshold has been set already.
     fn on_congestion(&mut self, _flow: &Flow) {}
 
-    /// An episode of congestion ended.
-    fn on_recovered(&mut self, _window: &Window, _flow: &Flow) {}
+    /// An episode of congestion ended; `window` is the one the stack leaves it with.
+    fn on_recovered(&mut self, _window: &mut Window, _flow: &Flow) {}
 
     /// The retransmission timer expired; the threshold has been set already.
     fn on_rto(&mut self, _flow: &Flow) {}
@@ -158,6 +176,8 @@ pub struct Windowed<R> {
     rule: R,
     window: Window,
     slow_start: SlowStart,
+    /// Whether the connection left the choice of slow start to the algorithm.
+    own_slow_start: bool,
     mss: u32,
     prior: Option<Window>,
 }
@@ -173,18 +193,36 @@ impl<R: Rule> Windowed<R> {
             window.ssthresh = whole(ssthresh);
         }
         let slow_start = init.slow_start.clone().unwrap_or(own_slow_start);
-        Windowed { rule, window, slow_start, mss, prior: None }
+        Windowed {
+            rule,
+            window,
+            slow_start,
+            own_slow_start: init.slow_start.is_none(),
+            mss,
+            prior: None,
+        }
     }
 
     fn bytes(&self, segments: u32) -> u64 {
         if segments == u32::MAX { u64::MAX } else { u64::from(segments) * u64::from(self.mss) }
     }
 
-    fn reduce(&mut self, signal: Signal, flow: &Flow) {
+    fn reduce_to(&mut self, ssthresh: u32) {
         self.prior = Some(self.window);
-        self.window.ssthresh =
-            self.rule.backoff(&self.window, signal, flow).max(MIN_SSTHRESH_SEGMENTS);
+        self.window.ssthresh = ssthresh.max(MIN_SSTHRESH_SEGMENTS);
         self.window.credit = 0;
+    }
+
+    /// Growth below the threshold; returns the segments left for congestion avoidance.
+    fn grow_in_slow_start(&mut self, acked: u32, ack: &Ack, flow: &Flow) -> u32 {
+        let own = if self.own_slow_start {
+            self.rule.slow_start(&mut self.window, acked, ack, flow)
+        } else {
+            None
+        };
+        let left = own.unwrap_or_else(|| self.slow_start.grow(&mut self.window, acked));
+        self.rule.on_slow_start();
+        left
     }
 }
 
@@ -218,8 +256,7 @@ impl<R: Rule> CongestionControl for Windowed<R> {
         }
         let mut acked = segments(ack.delivered, self.mss);
         if self.slow_start.is_active(&self.window) {
-            acked = self.slow_start.grow(&mut self.window, acked);
-            self.rule.on_slow_start();
+            acked = self.grow_in_slow_start(acked, ack, flow);
             if acked == 0 || !R::TAKES_REST_OF_SLOW_START {
                 return;
             }
@@ -228,20 +265,25 @@ impl<R: Rule> CongestionControl for Windowed<R> {
     }
 
     fn on_congestion(&mut self, signal: Signal, flow: &Flow) {
-        self.reduce(signal, flow);
-        self.window.set(self.rule.recovery_window(self.window.ssthresh).max(1));
+        let before = self.window.cwnd.max(MIN_SSTHRESH_SEGMENTS);
+        let ssthresh = self.rule.backoff(&self.window, signal, flow);
+        self.reduce_to(ssthresh);
+        // A threshold may lie above the window; a reduction still never raises the window.
+        let held = self.rule.recovery_window(self.window.ssthresh).min(before);
+        self.window.set(held.max(1));
         self.rule.on_congestion(flow);
     }
 
     fn on_recovered(&mut self, cwnd: u64, flow: &Flow) {
         let cwnd = segments(cwnd, self.mss);
         self.window.set(cwnd);
-        self.rule.on_recovered(&self.window, flow);
+        self.rule.on_recovered(&mut self.window, flow);
     }
 
     fn on_rto(&mut self, first: bool, flow: &Flow) {
         if first {
-            self.reduce(Signal::Loss, flow);
+            let ssthresh = self.rule.rto_backoff(&self.window, flow);
+            self.reduce_to(ssthresh);
         }
         self.window.set(1);
         self.window.credit = 0;
