@@ -94,6 +94,11 @@ pub trait Rule: Send {
         None
     }
 
+    /// Whether the window may grow at all, in slow start too.
+    fn may_grow(&self) -> bool {
+        true
+    }
+
     /// Grow `window` for `acked` newly delivered segments. Called in congestion avoidance only.
     fn growth(&mut self, window: &mut Window, acked: u32, ack: &Ack, flow: &Flow);
 
@@ -251,7 +256,7 @@ impl<R: Rule> CongestionControl for Windowed<R> {
         self.rule.on_sample(&mut self.window, ack, flow);
         self.slow_start.on_sample(&mut self.window, ack, flow);
         // Linux 6.1 `tcp_may_raise_cwnd`: only data acknowledged in order lets a window grow.
-        if !ack.may_grow || ack.acked == 0 {
+        if !ack.may_grow || ack.acked == 0 || !self.rule.may_grow() {
             return;
         }
         let mut acked = segments(ack.delivered, self.mss);
