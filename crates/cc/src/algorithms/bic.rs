@@ -17,7 +17,12 @@
 //! Linux 2.6.22 acknowledgements, and one more of them.
 
 use crate::linux::{DelayedAckRatio, HZ, jiffies, packets_acked};
-use crate::{Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Phase, Rule, Signal, SlowStart, Variant, Window, Windowed, window::whole_segments, Vector, probe::{Probe, Start}};
+use crate::{
+    Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Phase, Rule, Signal,
+    SlowStart, Variant, Vector, Window, Windowed,
+    probe::{Probe, Start},
+    window::whole_segments,
+};
 
 const LINUX: &[Variant] = &[Variant::Linux6_1, Variant::Linux2_6_22];
 
@@ -31,11 +36,36 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     source: "Xu, Harfoush and Rhee, INFOCOM 2004",
     variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22],
     params: &[
-        Param::new("beta", "share of the window kept at a loss", 0.875, 0.1, 0.99).except(&[(Variant::Linux6_1, 819.0 / 1024.0), (Variant::Linux2_6_22, 819.0 / 1024.0)]),
-        Param::new("max_increment", "largest step (Smax), segments per round trip", 32.0, 1.0, 1e6).whole().except(&[(Variant::Linux6_1, 16.0), (Variant::Linux2_6_22, 16.0)]),
-        Param::new("min_increment", "step (Smin), in segments, below which it goes to the maximum at once", 0.01, 1e-6, 1.0).only(&[Variant::Paper]),
-        Param::new("smooth_part", "within four segments of the maximum, four times the round trips per segment", 20.0, 1.0, 1e4).whole().only(LINUX),
-        Param::new("low_window", "window in segments below which (Linux: up to which) it is Reno", 14.0, 0.0, 1e6).whole(),
+        Param::new("beta", "share of the window kept at a loss", 0.875, 0.1, 0.99)
+            .except(&[(Variant::Linux6_1, 819.0 / 1024.0), (Variant::Linux2_6_22, 819.0 / 1024.0)]),
+        Param::new("max_increment", "largest step (Smax), segments per round trip", 32.0, 1.0, 1e6)
+            .whole()
+            .except(&[(Variant::Linux6_1, 16.0), (Variant::Linux2_6_22, 16.0)]),
+        Param::new(
+            "min_increment",
+            "step (Smin), in segments, below which it goes to the maximum at once",
+            0.01,
+            1e-6,
+            1.0,
+        )
+        .only(&[Variant::Paper]),
+        Param::new(
+            "smooth_part",
+            "within four segments of the maximum, four times the round trips per segment",
+            20.0,
+            1.0,
+            1e4,
+        )
+        .whole()
+        .only(LINUX),
+        Param::new(
+            "low_window",
+            "window in segments below which (Linux: up to which) it is Reno",
+            14.0,
+            0.0,
+            1e6,
+        )
+        .whole(),
         Param::switch("fast_convergence", "whether a falling maximum is lowered further", true),
     ],
     vectors: &[
@@ -45,25 +75,35 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         Vector::new("6.1, W = 1000 at a loss: ⌊1000 · 819/1024⌋", 799.0, || {
             after_loss(Variant::Linux6_1, 1000)
         }),
-        Vector::new("6.1, W = 14, at the low window: half", 7.0, || after_loss(Variant::Linux6_1, 14)),
-        Vector::new("the paper, W = 875 below 1000, a round: half of 125 is more than 32", 907.0, || {
-            paper_round(875.0)
+        Vector::new("6.1, W = 14, at the low window: half", 7.0, || {
+            after_loss(Variant::Linux6_1, 14)
         }),
-        Vector::new("the paper, W = 939 below 1000, a round: 939 + 61/2", 969.5, || paper_round(939.0))
-            .within(1e-6),
-        Vector::new("6.1, W = 1000 with no loss yet counts 20, of 32/16 segments an acknowledgement: 10", 10.0, || {
-            let mut rule = Linux {
-                counts_segments: true,
-                beta: 819,
-                max_increment: 16,
-                smooth_part: 20,
-                low_window: 14,
-                fast_convergence: true,
-                state: State::new(),
-            };
-            rule.update(1000, 5_000);
-            rule.state.count as f64
-        }),
+        Vector::new(
+            "the paper, W = 875 below 1000, a round: half of 125 is more than 32",
+            907.0,
+            || paper_round(875.0),
+        ),
+        Vector::new("the paper, W = 939 below 1000, a round: 939 + 61/2", 969.5, || {
+            paper_round(939.0)
+        })
+        .within(1e-6),
+        Vector::new(
+            "6.1, W = 1000 with no loss yet counts 20, of 32/16 segments an acknowledgement: 10",
+            10.0,
+            || {
+                let mut rule = Linux {
+                    counts_segments: true,
+                    beta: 819,
+                    max_increment: 16,
+                    smooth_part: 20,
+                    low_window: 14,
+                    fast_convergence: true,
+                    state: State::new(),
+                };
+                rule.update(1000, 5_000);
+                rule.state.count as f64
+            },
+        ),
     ],
     build,
 };
@@ -326,9 +366,7 @@ mod tests {
         let kept = rule.backoff(&Window::new(1000), Signal::Loss, &flow(0, 1000, 100));
         assert_eq!(kept, 875);
         let mut window = Window::new(kept);
-        for expected in
-            [907.0, 939.0, 969.5, 984.75, 992.375, 996.188, 998.094, 999.047, 999.523]
-        {
+        for expected in [907.0, 939.0, 969.5, 984.75, 992.375, 996.188, 998.094, 999.047, 999.523] {
             let until = rule.target;
             while window.exact() + NEGLIGIBLE < rule.target || rule.target == until {
                 rule.growth(&mut window, 1, &ack(1, 100), &flow(0, 1000, 100));

@@ -20,7 +20,12 @@ use fairway_units::{Duration, Time};
 use super::reno::flight;
 use crate::cube_root::cube_root;
 use crate::linux::{DelayedAckRatio, HZ, jiffies, packets_acked, to_jiffies};
-use crate::{Ack, Algorithm, CongestionControl, Family, Flow, HyStart, Init, Param, Params, Phase, Rule, Signal, SlowStart, Variant, Window, Windowed, window::whole_segments, Vector, probe::{Probe, Start}};
+use crate::{
+    Ack, Algorithm, CongestionControl, Family, Flow, HyStart, Init, Param, Params, Phase, Rule,
+    Signal, SlowStart, Variant, Vector, Window, Windowed,
+    probe::{Probe, Start},
+    window::whole_segments,
+};
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
     name: "cubic",
@@ -32,15 +37,27 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     source: "RFC 9438; Ha, Rhee and Xu, ACM OSR 42(5), 2008",
     variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22],
     params: &[
-        Param::new("beta", "share of the window kept at a loss", 0.7, 0.1, 0.95).except(&[(Variant::Linux6_1, 717.0 / 1024.0), (Variant::Linux2_6_22, 819.0 / 1024.0)]),
-        Param::new("c", "C of the cubic function, segments per second cubed", 0.4, 0.001, 100.0).except(&[(Variant::Linux6_1, 410.0 / 1024.0), (Variant::Linux2_6_22, 410.0 / 1024.0)]),
+        Param::new("beta", "share of the window kept at a loss", 0.7, 0.1, 0.95)
+            .except(&[(Variant::Linux6_1, 717.0 / 1024.0), (Variant::Linux2_6_22, 819.0 / 1024.0)]),
+        Param::new("c", "C of the cubic function, segments per second cubed", 0.4, 0.001, 100.0)
+            .except(&[(Variant::Linux6_1, 410.0 / 1024.0), (Variant::Linux2_6_22, 410.0 / 1024.0)]),
         Param::switch("fast_convergence", "whether a falling maximum is lowered further", true),
         Param::switch("tcp_friendliness", "whether it is never slower than Reno", true),
-        Param::new("max_increment", "largest growth beyond the origin, segments per 100 ms", 16.0, 1.0, 1e6).whole().only(&[Variant::Linux2_6_22]),
+        Param::new(
+            "max_increment",
+            "largest growth beyond the origin, segments per 100 ms",
+            16.0,
+            1.0,
+            1e6,
+        )
+        .whole()
+        .only(&[Variant::Linux2_6_22]),
     ],
     vectors: &[
-        Vector::new("W = 70 below 100: K = (30/0.4)^⅓", 4.2172, || curve(70.0, 100.0).1.k).within(5e-5),
-        Vector::new("W(1) = 0.4·(1 − 4.2172)³ + 100", 86.68, || curve_at(70.0, 100.0, 1.0)).within(5e-3),
+        Vector::new("W = 70 below 100: K = (30/0.4)^⅓", 4.2172, || curve(70.0, 100.0).1.k)
+            .within(5e-5),
+        Vector::new("W(1) = 0.4·(1 − 4.2172)³ + 100", 86.68, || curve_at(70.0, 100.0, 1.0))
+            .within(5e-3),
         Vector::new("W(6) = 0.4·(6 − 4.2172)³ + 100", 102.27, || curve_at(70.0, 100.0, 6.0))
             .within(5e-3),
         Vector::new("W = 700 below 1000: W(12) = 0.4·(12 − 9.0856)³ + 1000", 1009.90, || {
@@ -52,12 +69,16 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             probe.congestion(Signal::Loss);
             probe.ssthresh().map_or(f64::NAN, |segments| segments as f64)
         }),
-        Vector::new("6.1, W = 70 below 100: K = 1024·(30·1024/410)^⅓, its root within 0.2 %", 4316.97, || {
-            let mut core = LinuxCore::with(717, 410);
-            core.w_max = 100;
-            core.begin(70, 5_000, 0);
-            core.k as f64
-        })
+        Vector::new(
+            "6.1, W = 70 below 100: K = 1024·(30·1024/410)^⅓, its root within 0.2 %",
+            4316.97,
+            || {
+                let mut core = LinuxCore::with(717, 410);
+                core.w_max = 100;
+                core.begin(70, 5_000, 0);
+                core.k as f64
+            },
+        )
         .within(9.0),
     ],
     build,
@@ -322,11 +343,8 @@ impl LinuxCore {
         // Wraps as the kernel's does, some six minutes from the origin.
         let cubed = self.c.wrapping_mul(offset).wrapping_mul(offset).wrapping_mul(offset);
         let distance = cubed >> (10 + 3 * TIME_SHIFT);
-        let target = if t < self.k {
-            self.origin.wrapping_sub(distance)
-        } else {
-            self.origin + distance
-        };
+        let target =
+            if t < self.k { self.origin.wrapping_sub(distance) } else { self.origin + distance };
         self.count = if target > cwnd { cwnd / (target - cwnd) } else { 100 * cwnd };
     }
 

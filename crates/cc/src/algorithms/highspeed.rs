@@ -14,7 +14,10 @@
 
 use std::sync::LazyLock;
 
-use crate::{Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart, Variant, Window, Windowed, window::whole_segments, Vector};
+use crate::{
+    Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart,
+    Variant, Vector, Window, Windowed, window::whole_segments,
+};
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
     name: "highspeed",
@@ -26,10 +29,27 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     source: "RFC 3649",
     variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22],
     params: &[
-        Param::new("low_window", "window in segments up to which it is Reno", 38.0, 2.0, 1e3).whole().only(&[Variant::Paper]),
-        Param::new("high_window", "window in segments to be reached at a loss rate of high_p", 83_000.0, 2e3, 1e8).only(&[Variant::Paper]),
-        Param::new("high_p", "loss rate, per segment, at high_window", 1e-7, 1e-12, 1e-6).only(&[Variant::Paper]),
-        Param::new("high_decrease", "share of the window taken away at a loss at high_window", 0.1, 0.01, 0.5).only(&[Variant::Paper]),
+        Param::new("low_window", "window in segments up to which it is Reno", 38.0, 2.0, 1e3)
+            .whole()
+            .only(&[Variant::Paper]),
+        Param::new(
+            "high_window",
+            "window in segments to be reached at a loss rate of high_p",
+            83_000.0,
+            2e3,
+            1e8,
+        )
+        .only(&[Variant::Paper]),
+        Param::new("high_p", "loss rate, per segment, at high_window", 1e-7, 1e-12, 1e-6)
+            .only(&[Variant::Paper]),
+        Param::new(
+            "high_decrease",
+            "share of the window taken away at a loss at high_window",
+            0.1,
+            0.01,
+            0.5,
+        )
+        .only(&[Variant::Paper]),
     ],
     vectors: &[
         Vector::new("b(1000) = 0.5 − 0.4·(3 − 1.5798)/(4.9191 − 1.5798)", 0.3299, || {
@@ -50,12 +70,18 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         Vector::new("and takes ⌊256 · 0.4411⌋ = 112 of 256 away", 112.0, || {
             f64::from(TABLE[1].decrease)
         }),
-        Vector::new("RFC 3649 appendix B: a = 30 up to 10661", 10_661.0, || f64::from(TABLE[29].cwnd)),
-        Vector::new("W = 1000 at a loss of 6.1, row in force: 1000 − ⌊1000 · 83/256⌋", 676.0, || {
-            let mut rule = Linux { table: &TABLE, row: 0, halves_in_recovery: false };
-            rule.look_up(1000);
-            f64::from(1000 - 1000 * rule.table[rule.row].decrease / 256)
+        Vector::new("RFC 3649 appendix B: a = 30 up to 10661", 10_661.0, || {
+            f64::from(TABLE[29].cwnd)
         }),
+        Vector::new(
+            "W = 1000 at a loss of 6.1, row in force: 1000 − ⌊1000 · 83/256⌋",
+            676.0,
+            || {
+                let mut rule = Linux { table: &TABLE, row: 0, halves_in_recovery: false };
+                rule.look_up(1000);
+                f64::from(1000 - 1000 * rule.table[rule.row].decrease / 256)
+            },
+        ),
     ],
     build,
 };
@@ -73,7 +99,8 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
             Box::new(Windowed::new(Rfc3649::new(response), slow_start, init))
         }
         Variant::Linux6_1 | Variant::Linux2_6_22 | Variant::Ns3_29 => {
-            let rule = Linux { table: &TABLE, row: 0, halves_in_recovery: variant != Variant::Linux6_1 };
+            let rule =
+                Linux { table: &TABLE, row: 0, halves_in_recovery: variant != Variant::Linux6_1 };
             Box::new(Windowed::new(rule, slow_start, init))
         }
     }
@@ -151,8 +178,11 @@ impl Rule for Rfc3649 {
         if window.cwnd != self.grown_at {
             self.grown_at = window.cwnd;
             let w = f64::from(window.cwnd);
-            self.increase =
-                if w <= self.response.low_window { 1.0 } else { self.response.increase(w).max(1.0) };
+            self.increase = if w <= self.response.low_window {
+                1.0
+            } else {
+                self.response.increase(w).max(1.0)
+            };
         }
         window.add(self.increase * f64::from(acked) / window.exact());
     }

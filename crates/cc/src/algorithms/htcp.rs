@@ -18,7 +18,10 @@
 use fairway_units::{Duration, Time};
 
 use crate::linux::{HZ, jiffies, packets_acked, to_jiffies};
-use crate::{Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Phase, Rule, Signal, SlowStart, Variant, Window, Windowed, window::whole_segments, Vector};
+use crate::{
+    Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Phase, Rule, Signal,
+    SlowStart, Variant, Vector, Window, Windowed, window::whole_segments,
+};
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
     name: "htcp",
@@ -30,13 +33,26 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     source: "Leith and Shorten, PFLDnet 2004",
     variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22],
     params: &[
-        Param::switch("use_rtt_scaling", "whether growth is scaled by the smallest round-trip time", false).except(&[(Variant::Linux6_1, 1.0), (Variant::Linux2_6_22, 1.0)]),
-        Param::switch("use_bandwidth_switch", "whether a change of throughput makes the next back-off half", true),
+        Param::switch(
+            "use_rtt_scaling",
+            "whether growth is scaled by the smallest round-trip time",
+            false,
+        )
+        .except(&[(Variant::Linux6_1, 1.0), (Variant::Linux2_6_22, 1.0)]),
+        Param::switch(
+            "use_bandwidth_switch",
+            "whether a change of throughput makes the next back-off half",
+            true,
+        ),
     ],
     vectors: &[
-        Vector::new("Δ = 1.5 s, β = 0.5: 1 + 10·0.5 + 0.25²", 6.0625, || alpha_after(1_500, 0.5)),
+        Vector::new("Δ = 1.5 s, β = 0.5: 1 + 10·0.5 + 0.25²", 6.0625, || {
+            alpha_after(1_500, 0.5)
+        }),
         Vector::new("Δ = 5 s, β = 0.5: 1 + 10·4 + 2²", 45.0, || alpha_after(5_000, 0.5)),
-        Vector::new("Δ = 1.5 s, β = 0.8: 2·(1 − 0.8)·6.0625", 2.425, || alpha_after(1_500, 0.8)),
+        Vector::new("Δ = 1.5 s, β = 0.8: 2·(1 − 0.8)·6.0625", 2.425, || {
+            alpha_after(1_500, 0.8)
+        }),
         Vector::new("6.1, Δ = 5 s, RTTmin = 100 ms: 45", 45.0, || linux_alpha_after(5_000, 100)),
         Vector::new("6.1, Δ = 5 s, RTTmin = 20 ms: 8·45/40 = 9", 9.0, || {
             linux_alpha_after(5_000, 20)

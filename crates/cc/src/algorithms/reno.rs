@@ -11,7 +11,12 @@
 //! (`tcp/linux/ns-linux-param.c`) and goes on counting during recovery (`tcp-linux.cc`, `recv`),
 //! so that the window rises at once when an episode ends. Both are the default here.
 
-use crate::{Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart, Variant, Window, Windowed, window::segments, Vector, probe::{Probe, Start}};
+use crate::{
+    Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart,
+    Variant, Vector, Window, Windowed,
+    probe::{Probe, Start},
+    window::segments,
+};
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
     name: "reno",
@@ -22,7 +27,12 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     year: 1988,
     source: "Jacobson, SIGCOMM 1988; RFC 5681",
     variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22],
-    params: &[Param::switch("abc", "whether acknowledged bytes are counted (1) or acknowledgements (0)", true).only(&[Variant::Linux2_6_22])],
+    params: &[Param::switch(
+        "abc",
+        "whether acknowledged bytes are counted (1) or acknowledgements (0)",
+        true,
+    )
+    .only(&[Variant::Linux2_6_22])],
     vectors: &[
         Vector::new("W = 10, one window acknowledged: 10 + 1", 11.0, || {
             let mut probe = Probe::new("reno", Variant::Paper, &Start::avoidance(10, 100));
@@ -30,19 +40,25 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             probe.cwnd() as f64
         }),
         Vector::new("W = 21 at a loss: ⌊21/2⌋", 10.0, || after_loss(Variant::Linux6_1, 21)),
-        Vector::new("W = 3 at a loss: ⌊3/2⌋ = 1, at least 2", 2.0, || after_loss(Variant::Paper, 3)),
+        Vector::new("W = 3 at a loss: ⌊3/2⌋ = 1, at least 2", 2.0, || {
+            after_loss(Variant::Paper, 3)
+        }),
         Vector::new("2.6.22 counts acknowledgements: W = 10 after ten is 10", 10.0, || {
             after_acks_2_6_22(10)
         }),
         Vector::new("2.6.22 counts acknowledgements: W = 10 after eleven is 11", 11.0, || {
             after_acks_2_6_22(11)
         }),
-        Vector::new("W = 20 at a timeout: S = 10, then a round of slow start from 1 gives 2", 2.0, || {
-            let mut probe = Probe::new("reno", Variant::Linux6_1, &Start::avoidance(20, 100));
-            probe.rto();
-            probe.round();
-            probe.cwnd() as f64
-        }),
+        Vector::new(
+            "W = 20 at a timeout: S = 10, then a round of slow start from 1 gives 2",
+            2.0,
+            || {
+                let mut probe = Probe::new("reno", Variant::Linux6_1, &Start::avoidance(20, 100));
+                probe.rto();
+                probe.round();
+                probe.cwnd() as f64
+            },
+        ),
     ],
     build,
 };

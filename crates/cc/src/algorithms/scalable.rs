@@ -11,7 +11,12 @@
 //! growing when the counter exceeds that. It also holds half the threshold while it recovers
 //! (`tcp_reno_min_cwnd`).
 
-use crate::{Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart, Variant, Window, Windowed, window::whole_segments, Vector, probe::{Probe, Start}};
+use crate::{
+    Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart,
+    Variant, Vector, Window, Windowed,
+    probe::{Probe, Start},
+    window::whole_segments,
+};
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
     name: "scalable",
@@ -23,9 +28,18 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     source: "Kelly, ACM CCR 33(2), 2003",
     variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22],
     params: &[
-        Param::new("a", "growth in segments per segment (2.6.22: per acknowledgement)", 0.01, 0.0001, 1.0).except(&[(Variant::Linux2_6_22, 0.02)]),
+        Param::new(
+            "a",
+            "growth in segments per segment (2.6.22: per acknowledgement)",
+            0.01,
+            0.0001,
+            1.0,
+        )
+        .except(&[(Variant::Linux2_6_22, 0.02)]),
         Param::new("b", "share of the window taken away at a loss", 0.125, 0.001, 0.9),
-        Param::new("low_window", "window in segments at or below which it is Reno", 16.0, 0.0, 1e6).whole().only(&[Variant::Paper]),
+        Param::new("low_window", "window in segments at or below which it is Reno", 16.0, 0.0, 1e6)
+            .whole()
+            .only(&[Variant::Paper]),
     ],
     vectors: &[
         Vector::new("W = 200, a round of 6.1: 200 + 200/100", 202.0, || {
@@ -37,9 +51,11 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         Vector::new("W = 50, a round of 6.1: 50 + 50/50, as Reno", 51.0, || {
             after_round(Variant::Linux6_1, 50)
         }),
-        Vector::new("W = 200, a round of 2.6.22, which adds at every 51st: ⌊200/51⌋ = 3", 203.0, || {
-            after_round(Variant::Linux2_6_22, 200)
-        }),
+        Vector::new(
+            "W = 200, a round of 2.6.22, which adds at every 51st: ⌊200/51⌋ = 3",
+            203.0,
+            || after_round(Variant::Linux2_6_22, 200),
+        ),
         Vector::new("W = 200 at a loss: 200 − ⌊200/8⌋", 175.0, || after_loss(200)),
         Vector::new("W = 207 at a loss: 207 − ⌊25.875⌋", 182.0, || after_loss(207)),
     ],
