@@ -17,12 +17,13 @@ RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 TOOLS := $(VENV)/.tools-installed
 BUILT := $(VENV)/.fairway-built
 
-.PHONY: help build demo test test-rust test-python lint bench docs clean
+.PHONY: help build demo test test-rust test-python format lint bench docs clean
 
 help:
 	@echo "make demo     set up, then reproduce a published study: table and HTML report"
 	@echo "make build    set up, build and install fairway into $(VENV)"
 	@echo "make test     every test, Rust and Python"
+	@echo "make format   format the sources"
 	@echo "make lint     formatting, lints, types, and the stub of the compiled module"
 	@echo "make bench    speed and memory, against ns-2 where it is installed"
 	@echo "make docs     the documentation as a web site, in site/"
@@ -42,8 +43,17 @@ test-rust: $(TOOLS)
 test-python: $(BUILT)
 	$(BIN)/python -m pytest
 
+# Modules that a macro declares, which `cargo fmt` does not see.
+ALGORITHMS := $(shell find crates/cc/src/algorithms -name '*.rs')
+
+format:
+	cargo fmt --all
+	rustfmt $(ALGORITHMS)
+	$(BIN)/ruff format
+
 lint: $(BUILT)
 	cargo fmt --all --check
+	rustfmt --check $(ALGORITHMS)
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check

@@ -251,6 +251,19 @@ fn sums_by_hand_come_out() {
 }
 
 #[test]
+fn an_algorithm_is_read_in_one_sitting() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/algorithms");
+    for entry in std::fs::read_dir(folder).expect("the sources") {
+        let path = entry.expect("an entry").path();
+        if path.is_file() {
+            let text = std::fs::read_to_string(&path).expect("a source file");
+            let lines = text.lines().take_while(|line| *line != "#[cfg(test)]").count();
+            assert!(lines <= 400, "{}: {lines} lines without its tests", path.display());
+        }
+    }
+}
+
+#[test]
 fn every_algorithm_says_what_it_does_and_where_it_is_from() {
     for algorithm in algorithms() {
         let name = algorithm.name;
