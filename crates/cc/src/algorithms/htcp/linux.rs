@@ -237,7 +237,7 @@ impl Rule for Linux {
         self.reset(jiffies(flow));
     }
 
-    fn on_recovered(&mut self, _window: &Window, flow: &Flow) {
+    fn on_recovered(&mut self, _window: &mut Window, flow: &Flow) {
         match self.rtt {
             Rtt::EverySample => {
                 if self.undo.take().is_some() {
