@@ -3,7 +3,7 @@
 use std::slice::from_ref;
 use std::sync::Arc;
 
-use fairway_cc::{CcError, create};
+use fairway_cc::{CcError, Init, Member, create};
 use fairway_random::Stream;
 use fairway_tcp::{Config, Endpoint, Flags, Role, Segment, SeqNr, Stack};
 use fairway_trace::{Allowance, FlowBooks, StreamCheck, Violation};
@@ -71,6 +71,7 @@ impl Connection {
     pub(crate) fn new(
         index: u32,
         flow: &Flow,
+        coupling: Option<Member>,
         stack: &Arc<Stack>,
         seed: u64,
     ) -> Result<Self, CcError> {
@@ -80,19 +81,21 @@ impl Connection {
         let mut isns = random("sequence numbers");
         let mut clocks = random("timestamp clocks");
         let (source_isn, sink_isn) = (isns.bits32(), isns.bits32());
-        let mut endpoint = |role, isn| -> Result<Endpoint, CcError> {
+        let mut endpoint = |role, isn, coupling| -> Result<Endpoint, CcError> {
+            let init = Init { coupling, ..stack.init(&flow.cc.name) };
             Ok(Endpoint::new(Config {
                 connection: index,
                 role,
                 stack: Arc::clone(stack),
-                cc: create(&flow.cc, stack.cc_variant, &stack.init(&flow.cc.name))?,
+                cc: create(&flow.cc, stack.cc_variant, &init)?,
                 isn,
                 timestamp_offset: clocks.bits32(),
             }))
         };
         Ok(Connection {
-            source: endpoint(Role::Active, source_isn)?,
-            sink: endpoint(Role::Passive, sink_isn)?,
+            source: endpoint(Role::Active, source_isn, coupling)?,
+            // It sends no data, so the others have nothing to know of it.
+            sink: endpoint(Role::Passive, sink_isn, None)?,
             timer_at: [Time::NEVER; 2],
             jitter: (stack.send_jitter > Duration::ZERO)
                 .then(|| Jitter { stream: random("send jitter"), bound: stack.send_jitter }),

@@ -3,6 +3,7 @@
 //! Deterministic: integer nanoseconds, events in the order of (time, sequence), one random
 //! stream a component. The same experiment and seed give the same bytes on every machine.
 
+mod application;
 mod connection;
 mod control;
 mod event;

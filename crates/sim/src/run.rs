@@ -8,6 +8,7 @@ use fairway_tcp::{Stack, Transmit};
 use fairway_trace::{FlowBooks, QueueSeries, Series, Summary, Violation};
 use fairway_units::{Duration, Time};
 
+use crate::application;
 use crate::connection::{Connection, Mark};
 use crate::control::Control;
 use crate::event::{Component, EventQueue};
@@ -72,12 +73,13 @@ pub fn run(experiment: &Experiment, control: &Control) -> Result<Run, RunError> 
 fn connections(experiment: &Experiment) -> Result<Vec<Connection>, CcError> {
     let mut shared: Option<Arc<Stack>> = None;
     let mut connections = Vec::with_capacity(experiment.flows.len());
-    for (i, flow) in experiment.flows.iter().enumerate() {
+    let members = application::members(&experiment.flows);
+    for ((i, flow), member) in experiment.flows.iter().enumerate().zip(members) {
         let stack = match shared {
             Some(stack) if *stack == flow.stack => stack,
             _ => Arc::new(flow.stack.clone()),
         };
-        connections.push(Connection::new(i as u32, flow, &stack, experiment.seed)?);
+        connections.push(Connection::new(i as u32, flow, member, &stack, experiment.seed)?);
         shared = Some(stack);
     }
     Ok(connections)

@@ -638,6 +638,13 @@ pub(super) static FLOW: Section = Section {
                 "Time between the starts of two copies; without it, all start at once.",
             ),
             key(
+                "application",
+                Kind::Text,
+                Explained,
+                r#""backup""#,
+                "Name of the application that its connection belongs to. Connections of one application, copies included, know each other's windows and round-trip times, if their algorithm couples connections; without a name, a connection knows itself alone.",
+            ),
+            key(
                 "connections",
                 Kind::Count { min: 1, max: 1 },
                 Default("1"),

@@ -140,6 +140,8 @@ pub struct Loss {
 pub struct Flow {
     /// Its name in results.
     pub id: String,
+    /// The application it belongs to: connections of one application know each other.
+    pub application: Option<String>,
     /// Its congestion control.
     pub cc: Selection,
     /// The stack at both of its ends.

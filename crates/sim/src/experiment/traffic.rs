@@ -124,6 +124,7 @@ fn read_flow(
     let stagger: Option<Duration> = table.read("stagger");
     let source = read_source(table);
     let hosts = read_hosts(table);
+    let application = table.read("application");
     if stagger.is_some() && !table.has("count") {
         table.refuse("stagger", "needs count, the number of copies; write it or remove stagger");
     }
@@ -142,6 +143,7 @@ fn read_flow(
     let cc = cc?;
     let flow = Flow {
         id: id.unwrap_or_else(|| format!("{}#{index}", cc.name)),
+        application,
         cc,
         stack,
         start: time(start),

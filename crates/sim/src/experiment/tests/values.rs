@@ -244,6 +244,18 @@ fn copies_and_hosts() {
 }
 
 #[test]
+fn copies_belong_to_the_application_of_their_flow() {
+    let text = with_end(
+        "application = \"a\"\ncount = 2
+         [[flow]]\ncc = \"reno\"
+         [[flow]]\ncc = \"cubic\"\napplication = \"a\"",
+    );
+    let flows = experiment(&text).flows;
+    let found: Vec<_> = flows.iter().map(|flow| flow.application.as_deref()).collect();
+    assert_eq!(found, [Some("a"), Some("a"), None, Some("a")]);
+}
+
+#[test]
 fn algorithms_have_variants_and_parameters() {
     let flow =
         "[[flow]]\ncc = \"cubic\"\ncc_variant = \"linux-2.6.22\"\ncc_params = { beta = 0.8 }";
