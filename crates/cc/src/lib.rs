@@ -15,6 +15,7 @@ mod cube_root;
 pub mod filter;
 mod hystart;
 mod linux;
+mod marks;
 pub mod probe;
 mod registry;
 #[allow(dead_code)]

@@ -31,6 +31,7 @@ algorithms![
     // Model- and rate-based.
 
     // ECN.
+    dctcp,
 
     // Aggregates.
 ];

@@ -1,0 +1,77 @@
+//! Congestion marks of one window of data, for algorithms that answer to the share of marks.
+
+use crate::{Ack, Flow};
+
+/// What was delivered and marked since an observation window began.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(crate) struct ObservationWindow {
+    /// First byte sent after the window began.
+    end: u64,
+    delivered: u64,
+    marked: u64,
+}
+
+impl ObservationWindow {
+    /// Takes an acknowledgement in.
+    pub(crate) fn count(&mut self, ack: &Ack) {
+        self.delivered = self.delivered.saturating_add(ack.delivered);
+        self.marked = self.marked.saturating_add(ack.ce.min(ack.delivered));
+    }
+
+    /// Whether all that was outstanding when it began is acknowledged (Linux).
+    pub(crate) fn is_acknowledged(&self, flow: &Flow) -> bool {
+        flow.snd_una >= self.end
+    }
+
+    /// Whether something sent after it began is acknowledged (RFC 8257 section 3.3 step 2).
+    pub(crate) fn is_passed(&self, flow: &Flow) -> bool {
+        flow.snd_una > self.end
+    }
+
+    /// The share of marks in units of 1/`scale`, rounded down.
+    pub(crate) fn share(&self, scale: u64) -> u64 {
+        let share = u128::from(self.marked) * u128::from(scale) / u128::from(self.delivered.max(1));
+        // No more can be marked than was delivered.
+        share as u64
+    }
+
+    /// The share of marks.
+    pub(crate) fn fraction(&self) -> f64 {
+        self.marked as f64 / self.delivered.max(1) as f64
+    }
+
+    /// The next one begins.
+    pub(crate) fn restart(&mut self, flow: &Flow) {
+        *self = ObservationWindow { end: flow.snd_nxt, delivered: 0, marked: 0 };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{MSS, ack, flow};
+
+    #[test]
+    fn shares_round_down_and_never_exceed_the_whole() {
+        // One of three in 1/1024: ⌊341.3⌋.
+        let mut window = ObservationWindow::default();
+        for segments in [1, 2] {
+            window.count(&Ack { ce: u64::from(MSS) * (2 - segments), ..ack(segments, 40) });
+        }
+        assert_eq!(window.share(1024), 341);
+        window.count(&Ack { ce: u64::MAX, ..ack(1, 40) });
+        assert_eq!(window.fraction(), 0.5);
+    }
+
+    #[test]
+    fn it_ends_with_the_data_outstanding_at_its_start() {
+        let mut window = ObservationWindow::default();
+        let start = flow(0, 10, 40);
+        assert!(window.is_acknowledged(&start) && !window.is_passed(&start));
+        window.restart(&start);
+        let end = Flow { snd_una: 10 * u64::from(MSS), ..start };
+        assert!(!window.is_acknowledged(&start));
+        assert!(window.is_acknowledged(&end) && !window.is_passed(&end));
+        assert_eq!(window.share(1024), 0);
+    }
+}
