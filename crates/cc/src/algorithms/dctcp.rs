@@ -32,21 +32,33 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     source: "RFC 8257",
     variants: &[Variant::Paper, Variant::Linux6_1],
     params: &[
-        Param::new("g", "weight of the newest share of marks (Linux: the nearest power of two)", 0.0625, 0.0009765625, 1.0),
+        Param::new(
+            "g",
+            "weight of the newest share of marks (Linux: the nearest power of two)",
+            0.0625,
+            0.0009765625,
+            1.0,
+        ),
         Param::new("alpha_on_init", "alpha before the first window of data", 1.0, 0.0, 1.0),
     ],
     vectors: &[
         Vector::new("alpha 1, a tenth marked: 15/16 + 0.1/16 = 0.94375", 0.94375, || {
             rfc_alpha(&[0.1])
         }),
-        Vector::new("marked 0.1, 0.1, 0, 1: 0.94375, 0.891016, 0.835327, 0.845619", 0.845_619_3, || {
-            rfc_alpha(&[0.1, 0.1, 0.0, 1.0])
-        })
+        Vector::new(
+            "marked 0.1, 0.1, 0, 1: 0.94375, 0.891016, 0.835327, 0.845619",
+            0.845_619_3,
+            || rfc_alpha(&[0.1, 0.1, 0.0, 1.0]),
+        )
         .within(1e-6),
-        Vector::new("6.1, a tenth marked: 1024 - 64 + 6 = 966", 966.0, || f64::from(linux_alpha(&[0.1]))),
-        Vector::new("6.1, marked 0.1, 0.1, 0, 1: 966, 912, 855, 855 - 53 + 64 = 866", 866.0, || {
-            f64::from(linux_alpha(&[0.1, 0.1, 0.0, 1.0]))
+        Vector::new("6.1, a tenth marked: 1024 - 64 + 6 = 966", 966.0, || {
+            f64::from(linux_alpha(&[0.1]))
         }),
+        Vector::new(
+            "6.1, marked 0.1, 0.1, 0, 1: 966, 912, 855, 855 - 53 + 64 = 866",
+            866.0,
+            || f64::from(linux_alpha(&[0.1, 0.1, 0.0, 1.0])),
+        ),
         Vector::new("6.1, W = 100, alpha 966/1024: 100 - floor(96600/2048) = 53", 53.0, || {
             f64::from(linux_threshold(100, 966))
         }),
@@ -213,7 +225,8 @@ mod tests {
     fn alpha_and_thresholds_of_linux() {
         // 1024 − 64 + ⌊64·0.1⌋ = 966; 966 − 60 + 6 = 912; 912 − 57 = 855; 855 − 53 + 64 = 866.
         let mut rule = linux(MAX_ALPHA);
-        for (marked, alpha, threshold) in [(6, 966, 53), (6, 912, 56), (0, 855, 59), (64, 866, 58)] {
+        for (marked, alpha, threshold) in [(6, 966, 53), (6, 912, 56), (0, 855, 59), (64, 866, 58)]
+        {
             rule.observe(marked);
             assert_eq!((rule.alpha, rule.after_mark(100)), (alpha, threshold));
         }
