@@ -75,7 +75,7 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
     if variant == Variant::Linux6_1 {
         let rule = Linux {
             // The range of g allows 0 to 10, as the module does.
-            shift_g: (-g.log2()).round().clamp(0.0, 10.0) as u32,
+            shift_g: (-libm::log2(g)).round().clamp(0.0, 10.0) as u32,
             alpha: params.scaled("alpha_on_init", MAX_ALPHA) as u32,
             observed: ObservationWindow::default(),
             phase: Phase::Open,

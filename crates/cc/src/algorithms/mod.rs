@@ -32,6 +32,7 @@ algorithms![
 
     // ECN.
     dctcp,
+    prague,
 
     // Aggregates.
 ];

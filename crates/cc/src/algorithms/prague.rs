@@ -1,0 +1,363 @@
+//! TCP Prague: DCTCP for the public internet, with a fractional window, smooth steps, and a growth that
+//! does not favour short round trips.
+//!
+//! Source: the module of the L4S team, TCP Prague 0.6 (`net/ipv4/tcp_prague.c`), which implements
+//! draft-briscoe-iccrg-prague-congestion-control and the requirements of RFC 9331 section 4.3.
+//!
+//! `α ← α − α/16 + F/16` once a window of data, from `α = 1`, kept in 2⁻²⁰ with the remainder of the
+//! division carried on; it stays 1 until the first mark. A mark takes `W·α/2` once a round trip, a
+//! loss takes half. Growth is `s/W` for every segment delivered unmarked, whether the window is being
+//! reduced or not. After 500 rounds of congestion avoidance `s = (RTT/25 ms)²` where the round trip
+//! is shorter than 25 ms, and marks are answered, and α updated, at most once in 25 ms; else `s = 1`.
+//! `W` is a fraction of 2⁻²⁰; the window in use follows its whole part, rounded up, by one segment an
+//! acknowledgement, not below two, and each step down sets the threshold. After a timeout
+//! it climbs from one segment to the halved `W` in the same way; there is no growth until what was lost is
+//! recovered. Segments are paced at `W/srtt`, at twice that below half the threshold, counting headers
+//! of 52 bytes.
+//!
+//! In 0.6 the fraction keeps still in slow start, so that the first mark would throw the window
+//! back to the initial one; later versions let it follow the window, and so does this one. The
+//! acknowledgement that brings a mark takes the first step down, which ends slow start. Left out are
+//! the fallback for classic ECN queues (off by default), the other two ways of scaling with the
+//! round trip, and the limit on bursts. Of ECN code points the network knows one only: what a queue
+//! does for ECT(1) alone, such as the low-latency queue of DualPI2, is not modelled.
+
+use fairway_units::{Duration, Rate, Time};
+
+use crate::marks::ObservationWindow;
+use crate::{
+    Ack, Algorithm, CongestionControl, EcnFeedback, Family, Flow, Init, Needs, Param, Params,
+    Phase, Signal, SlowStart, Variant, Vector, Window, window::segments,
+};
+
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    name: "prague",
+    title: "TCP Prague",
+    summary: "DCTCP for wide areas: a fractional window, and growth alike for short and long paths.",
+    family: Family::Ecn,
+    signal: "ECN + loss",
+    year: 2019,
+    source: "TCP Prague 0.6; draft-briscoe-iccrg-prague-congestion-control",
+    variants: &[Variant::Paper],
+    params: &[
+        // `prague_rtt_target`, `prague_rtt_transition`.
+        Param::new("rtt_target_ms", "round trip that shorter ones grow like, ms; 0 for none", 25.0, 0.0, 100.0),
+        Param::new("rtt_transition", "rounds of congestion avoidance before that", 500.0, 0.0, 1e6).whole(),
+    ],
+    vectors: &[
+        Vector::new("RTT 10 ms, W = 20: (10/25)^2/20 = 0.008 a segment", 0.008, || {
+            growth_of(10, 20)
+        })
+        // The module counts round trips in 128 µs and windows in 2⁻²⁰.
+        .within(1e-6),
+        Vector::new("RTT 40 ms, W = 20: 1/20", 0.05, || growth_of(40, 20)).within(1e-6),
+        Vector::new("a mark at W = 100, alpha 0.2: 100 - 10 = 90", 90.0, || {
+            in_segments(after_mark(100 << BITS, ONE / 5))
+        })
+        .within(1e-4),
+        Vector::new("a loss at W = 9: 9 - 4.5 = 4.5", 4.5, || in_segments(after_loss(9 << BITS))),
+        Vector::new("alpha 1, a tenth marked: 15/16 + 0.1/16 = 0.94375", 0.94375, || {
+            let mut alpha = Alpha::new();
+            alpha.observe(ONE / 10);
+            alpha.get() as f64 / ONE as f64
+        })
+        .within(1e-6),
+    ],
+    build,
+};
+
+fn build(_variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {
+    let mss = init.mss.max(1);
+    let whole = |bytes: u64| u32::try_from(bytes / u64::from(mss)).unwrap_or(u32::MAX).max(1);
+    let mut window = Window::new(whole(init.initial_window));
+    window.ssthresh = init.initial_ssthresh.map_or(u32::MAX, whole);
+    Box::new(Prague {
+        mss,
+        exact: u64::from(window.cwnd) << BITS,
+        window,
+        slow_start: init.slow_start.clone().unwrap_or(SlowStart::Standard),
+        alpha: Alpha::new(),
+        observed: ObservationWindow::default(),
+        alpha_updated: Time::ZERO,
+        last_cut: None,
+        rounds: 0,
+        growth: ONE,
+        rtt_target: Duration::from_nanos((params.get("rtt_target_ms") * 1e6) as u64),
+        rtt_transition: params.get("rtt_transition") as u32,
+        saw_mark: false,
+        in_loss: false,
+        before_loss: None,
+        srtt: None,
+    })
+}
+
+/// Windows and α are fractions of 2⁻²⁰ (`CWND_UNIT`, `PRAGUE_ALPHA_BITS`).
+const BITS: u32 = 20;
+const ONE: u64 = 1 << BITS;
+/// g = 1/2⁴ (`PRAGUE_SHIFT_G`).
+const SHIFT_G: u32 = 4;
+/// Smallest window that steps go down to (`MIN_CWND`).
+const MIN_CWND: u32 = 2;
+/// Round trips are scaled in units of 2⁷ µs (`RTT_UNIT`).
+const RTT_SHIFT: u32 = 7;
+/// IPv4, TCP and the timestamp option: what the module's MTU has above the segment.
+const HEADERS: u64 = 52;
+
+/// The share of marks, averaged, sixteen times over so that no remainder is lost.
+struct Alpha(u64);
+
+impl Alpha {
+    fn new() -> Self {
+        Alpha(ONE << SHIFT_G)
+    }
+
+    fn get(&self) -> u64 {
+        self.0 >> SHIFT_G
+    }
+
+    /// `prague_update_alpha`.
+    fn observe(&mut self, marked: u64) {
+        self.0 = (self.0 - (self.0 >> SHIFT_G) + marked).min(ONE << SHIFT_G);
+    }
+}
+
+/// `prague_enter_cwr`: α/2 less, rounded to the nearest fraction.
+fn after_mark(exact: u64, alpha: u64) -> u64 {
+    let cut = (u128::from(alpha) * u128::from(exact) + u128::from(ONE)) >> (BITS + 1);
+    // α is at most 1, so that the cut is at most half of the window and a bit.
+    exact.saturating_sub(cut as u64)
+}
+
+/// `prague_enter_loss`.
+fn after_loss(exact: u64) -> u64 {
+    exact - exact / 2
+}
+
+/// Whole segments of a fractional window, rounded up (`prague_frac_cwnd_to_snd_cwnd`).
+fn whole(exact: u64) -> u32 {
+    u32::try_from(exact.div_ceil(ONE)).unwrap_or(u32::MAX).max(1)
+}
+
+/// s in 2⁻²⁰: (RTT/target)² below the target (`prague_rate_scaled_ai_ack_increase`).
+fn scaled_growth(srtt: Duration, target: Duration) -> u64 {
+    let units = |span: Duration| u128::from(span.as_micros() >> RTT_SHIFT);
+    let (rtt, target) = (units(srtt), units(target));
+    if rtt == 0 || rtt >= target {
+        return ONE;
+    }
+    let square = target * target;
+    // Below one, because the round trip is below the target.
+    (((rtt * rtt) << BITS).saturating_add(square / 2) / square) as u64
+}
+
+/// What `acked` segments add to a fractional window.
+fn increase(exact: u64, acked: u32, growth: u64) -> u64 {
+    let window = u64::from(whole(exact));
+    let increase = (u64::from(acked) * growth + window / 2) / window;
+    increase.max(u64::from(acked))
+}
+
+fn in_segments(exact: u64) -> f64 {
+    exact as f64 / ONE as f64
+}
+
+fn growth_of(rtt_ms: u64, cwnd: u64) -> f64 {
+    let growth = scaled_growth(Duration::from_millis(rtt_ms), Duration::from_millis(25));
+    in_segments(increase(cwnd << BITS, 1, growth))
+}
+
+struct Prague {
+    mss: u32,
+    /// The window in use and its threshold.
+    window: Window,
+    /// The window aimed at, in 2⁻²⁰ segments.
+    exact: u64,
+    slow_start: SlowStart,
+    alpha: Alpha,
+    observed: ObservationWindow,
+    alpha_updated: Time,
+    /// When a mark was last answered.
+    last_cut: Option<Time>,
+    /// Rounds of congestion avoidance.
+    rounds: u32,
+    /// s in 2⁻²⁰.
+    growth: u64,
+    rtt_target: Duration,
+    rtt_transition: u32,
+    saw_mark: bool,
+    /// From a loss until everything outstanding then is recovered.
+    in_loss: bool,
+    /// The window, the fractional one and the threshold before the last loss.
+    before_loss: Option<(u32, u64, u32)>,
+    srtt: Option<Duration>,
+}
+
+impl Prague {
+    /// `prague_is_rtt_indep`.
+    fn is_rtt_independent(&self) -> bool {
+        self.rtt_target > Duration::ZERO
+            && !self.slow_start.is_active(&self.window)
+            && self.rounds >= self.rtt_transition
+    }
+
+    /// `prague_ai_ack_increase`.
+    fn update_growth(&mut self) {
+        self.growth = match self.srtt {
+            Some(srtt) if self.rounds >= self.rtt_transition => {
+                scaled_growth(srtt, self.rtt_target)
+            }
+            _ => ONE,
+        };
+    }
+
+    /// The stack's `may_grow` refuses every growth while the window is being reduced; Prague grows
+    /// then too, if the window is in use.
+    fn may_grow(&self, ack: &Ack, flow: &Flow) -> bool {
+        let is_used = flow.flight_size.saturating_add(u64::from(self.mss)) > self.cwnd();
+        !self.in_loss && (ack.may_grow || (flow.phase == Phase::Cwr && is_used))
+    }
+
+    /// Growth for `acked` segments without a mark (`prague_update_cwnd`). Returns whether slow
+    /// start took them all.
+    fn grow(&mut self, mut acked: u32) -> bool {
+        if self.slow_start.is_active(&self.window) {
+            acked = self.slow_start.grow(&mut self.window, acked);
+            self.exact = u64::from(self.window.cwnd) << BITS;
+            if acked == 0 {
+                self.update_growth();
+                return true;
+            }
+        }
+        self.exact = self.exact.saturating_add(increase(self.exact, acked, self.growth));
+        false
+    }
+
+    /// The window goes one segment towards the one aimed at.
+    fn step(&mut self) {
+        let aim = whole(self.exact);
+        if self.window.cwnd > aim && self.window.cwnd > MIN_CWND {
+            self.window.cwnd -= 1;
+            self.window.ssthresh = self.window.cwnd;
+            self.update_growth();
+        } else if self.window.cwnd < aim {
+            self.window.cwnd += 1;
+            self.update_growth();
+        }
+    }
+
+    fn lose(&mut self) {
+        self.before_loss = Some((self.window.cwnd, self.exact, self.window.ssthresh));
+        self.exact = after_loss(self.exact);
+        self.in_loss = true;
+        self.update_growth();
+    }
+
+    /// A window of data is over (`prague_update_alpha`, `prague_new_round`).
+    fn end_round(&mut self, flow: &Flow) {
+        if self.saw_mark {
+            self.alpha.observe(self.observed.share(ONE));
+            self.alpha_updated = flow.now;
+        }
+        self.observed.restart(flow);
+        if !self.slow_start.is_active(&self.window) {
+            self.rounds = self.rounds.saturating_add(1);
+        }
+        self.update_growth();
+    }
+
+    fn bytes(&self, segments: u32) -> u64 {
+        if segments == u32::MAX { u64::MAX } else { u64::from(segments) * u64::from(self.mss) }
+    }
+}
+
+impl CongestionControl for Prague {
+    fn cwnd(&self) -> u64 {
+        self.bytes(self.window.cwnd)
+    }
+
+    fn ssthresh(&self) -> u64 {
+        self.bytes(self.window.ssthresh)
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { rate_samples: false, ecn: EcnFeedback::Accurate }
+    }
+
+    /// The window falls by a segment an acknowledgement, not at once.
+    fn answers_loss(&self) -> bool {
+        false
+    }
+
+    /// `prague_update_pacing_rate`.
+    fn pacing_rate(&self) -> Option<Rate> {
+        let srtt_s = self.srtt?.as_secs_f64();
+        if srtt_s <= 0.0 {
+            return None;
+        }
+        let bits = in_segments(self.exact) * 8.0 * (u64::from(self.mss) + HEADERS) as f64;
+        let gain = if self.window.cwnd < self.window.ssthresh / 2 { 2.0 } else { 1.0 };
+        Some(Rate::from_bps((gain * bits / srtt_s).max(1.0) as u64))
+    }
+
+    fn on_ack(&mut self, ack: &Ack, flow: &Flow) {
+        self.srtt = flow.srtt;
+        self.observed.count(ack);
+        self.slow_start.on_sample(&mut self.window, ack, flow);
+        self.saw_mark |= ack.ce > 0;
+        let unmarked = segments(ack.delivered.saturating_sub(ack.ce), self.mss);
+        let in_slow_start = unmarked > 0 && self.may_grow(ack, flow) && self.grow(unmarked);
+        if !in_slow_start {
+            self.step();
+        }
+        let is_due = !self.is_rtt_independent()
+            || flow.now.since(self.alpha_updated) >= self.rtt_target;
+        if self.observed.is_acknowledged(flow) && is_due {
+            self.end_round(flow);
+        }
+    }
+
+    fn on_congestion(&mut self, signal: Signal, flow: &Flow) {
+        if signal != Signal::Ecn {
+            self.lose();
+        } else {
+            let is_too_soon =
+                self.last_cut.is_some_and(|last| flow.now.since(last) < self.rtt_target);
+            if self.is_rtt_independent() && is_too_soon {
+                return;
+            }
+            self.last_cut = Some(flow.now);
+            self.exact = after_mark(self.exact, self.alpha.get());
+        }
+        self.step();
+    }
+
+    fn on_recovered(&mut self, _cwnd: u64, _flow: &Flow) {
+        self.in_loss = false;
+    }
+
+    fn on_rto(&mut self, first: bool, flow: &Flow) {
+        if first {
+            self.lose();
+        }
+        self.window.cwnd = 1;
+        self.window.credit = 0;
+        self.slow_start.on_rto(flow);
+    }
+
+    fn on_spurious(&mut self, _flow: &Flow) {
+        if let Some((cwnd, exact, ssthresh)) = self.before_loss.take() {
+            self.window.cwnd = self.window.cwnd.max(cwnd);
+            self.exact = self.exact.max(exact);
+            self.window.ssthresh = self.window.ssthresh.max(ssthresh);
+            self.in_loss = false;
+        }
+    }
+
+    /// Linux leaves the window of an algorithm with a control of its own as it is
+    /// (`tcp_slow_start_after_idle_check`).
+    fn on_idle(&mut self, _idle: Duration, _rto: Duration, _restart_window: u64, _flow: &Flow) {}
+}
+
+#[cfg(test)]
+#[path = "prague_tests.rs"]
+mod tests;
