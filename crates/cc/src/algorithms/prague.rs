@@ -41,8 +41,15 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     variants: &[Variant::Paper],
     params: &[
         // `prague_rtt_target`, `prague_rtt_transition`.
-        Param::new("rtt_target_ms", "round trip that shorter ones grow like, ms; 0 for none", 25.0, 0.0, 100.0),
-        Param::new("rtt_transition", "rounds of congestion avoidance before that", 500.0, 0.0, 1e6).whole(),
+        Param::new(
+            "rtt_target_ms",
+            "round trip that shorter ones grow like, ms; 0 for none",
+            25.0,
+            0.0,
+            100.0,
+        ),
+        Param::new("rtt_transition", "rounds of congestion avoidance before that", 500.0, 0.0, 1e6)
+            .whole(),
     ],
     vectors: &[
         Vector::new("RTT 10 ms, W = 20: (10/25)^2/20 = 0.008 a segment", 0.008, || {
@@ -309,8 +316,8 @@ impl CongestionControl for Prague {
         if !in_slow_start {
             self.step();
         }
-        let is_due = !self.is_rtt_independent()
-            || flow.now.since(self.alpha_updated) >= self.rtt_target;
+        let is_due =
+            !self.is_rtt_independent() || flow.now.since(self.alpha_updated) >= self.rtt_target;
         if self.observed.is_acknowledged(flow) && is_due {
             self.end_round(flow);
         }
