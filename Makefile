@@ -17,7 +17,7 @@ RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 TOOLS := $(VENV)/.tools-installed
 BUILT := $(VENV)/.fairway-built
 
-.PHONY: help build demo test test-rust test-python format lint bench docs clean
+.PHONY: help build demo test test-rust test-python format lint bench goldens docs clean
 
 help:
 	@echo "make demo     set up, then reproduce a published study: table and HTML report"
@@ -25,7 +25,8 @@ help:
 	@echo "make test     every test, Rust and Python"
 	@echo "make format   format the sources"
 	@echo "make lint     formatting, lints, types, and the stub of the compiled module"
-	@echo "make bench    speed and memory, against ns-2 where it is installed"
+	@echo "make bench    speed and memory, against ns-2 where it is installed; cost of an acknowledgement"
+	@echo "make goldens  accept the windows of the algorithms as they are now"
 	@echo "make docs     the documentation as a web site, in site/"
 	@echo "make clean    remove everything that these commands made, except runs/"
 
@@ -63,6 +64,11 @@ lint: $(BUILT)
 
 bench: $(BUILT)
 	$(BIN)/python benches/run.py
+	cargo bench --quiet --locked --package fairway-cc --bench ack
+
+# Accept the windows that the algorithms have now; `git diff` shows what changed.
+goldens:
+	INSTA_UPDATE=always cargo test --quiet --locked --package fairway-cc --test goldens
 
 docs: $(TOOLS)
 	NO_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --strict
