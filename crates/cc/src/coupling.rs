@@ -66,13 +66,22 @@ impl Member {
     /// Bytes were acknowledged on this connection.
     pub fn acknowledged(&self, bytes: u64) {
         let since = &self.coupling.entries[self.index].since_loss;
-        since.store(since.load(Relaxed) + bytes, Relaxed);
+        since.store(since.load(Relaxed).saturating_add(bytes), Relaxed);
     }
 
-    /// This connection lost something.
+    /// This connection lost something. A loss with nothing acknowledged since the last is part of
+    /// the last: a timer that expires again must not make the interval zero.
     pub fn lost(&self) {
         let entry = &self.coupling.entries[self.index];
-        entry.between_losses.store(entry.since_loss.swap(0, Relaxed), Relaxed);
+        let since_loss = entry.since_loss.swap(0, Relaxed);
+        if since_loss > 0 {
+            entry.between_losses.store(since_loss, Relaxed);
+        }
+    }
+
+    /// The place of this connection among the members, from 0.
+    pub fn index(&self) -> usize {
+        self.index
     }
 
     /// The connections that have told their window and a round-trip time, in their order.
@@ -117,6 +126,10 @@ mod tests {
         member.acknowledged(300);
         assert_eq!(interval(&member), 500);
         member.acknowledged(300);
+        assert_eq!(interval(&member), 600);
+        // Two losses with nothing acknowledged between them are one.
+        member.lost();
+        member.lost();
         assert_eq!(interval(&member), 600);
     }
 }
