@@ -20,13 +20,12 @@ mod linux;
 use fairway_units::{Duration, Time};
 
 use self::linux::{Linux2_6_22, Linux6_1, LinuxCore};
-use super::reno::flight;
 use crate::linux::DelayedAckRatio;
 use crate::{
     Ack, Algorithm, CongestionControl, Family, Flow, HyStart, Init, Param, Params, Phase, Rule,
     Signal, SlowStart, Variant, Vector, Window, Windowed,
     probe::{Probe, Start},
-    window::whole_segments,
+    window::{flight, whole_segments},
 };
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {

@@ -15,7 +15,7 @@ use crate::{
     Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart,
     Variant, Vector, Window, Windowed,
     probe::{Probe, Start},
-    window::segments,
+    window::{flight, segments},
 };
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
@@ -101,12 +101,6 @@ impl Rule for Rfc5681 {
     fn backoff(&mut self, window: &Window, _signal: Signal, flow: &Flow) -> u32 {
         flight(window, flow) / 2
     }
-}
-
-/// FlightSize in whole segments, without what limited transmit sent beyond the window
-/// (RFC 5681 section 3.2, step 2).
-pub(super) fn flight(window: &Window, flow: &Flow) -> u32 {
-    segments(flow.unacknowledged(), flow.mss.max(1)).min(window.cwnd)
 }
 
 struct Linux6_1;
