@@ -10,6 +10,7 @@
 //! shared wrapper [`Windowed`] adds slow start, undo and the minimum window.
 
 mod algorithms;
+mod coupled;
 mod coupling;
 mod cube_root;
 pub mod filter;

@@ -35,4 +35,9 @@ algorithms![
     prague,
 
     // Aggregates.
+    multcp,
+    hacker,
+    lia,
+    olia,
+    balia,
 ];
