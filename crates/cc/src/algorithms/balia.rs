@@ -15,7 +15,8 @@
 
 use crate::coupled::{Coupled, Link, largest, rate, rate_per_rtt, total_rate};
 use crate::{
-    Algorithm, CongestionControl, Family, Init, Params, SlowStart, Subflow, Variant, Vector, Windowed,
+    Algorithm, CongestionControl, Family, Init, Params, SlowStart, Subflow, Variant, Vector,
+    Windowed,
 };
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
@@ -29,12 +30,28 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     variants: &[Variant::Paper],
     params: &[],
     vectors: &[
-        Vector::new("w = 10, 20, rtt = 0.1, 0.2 s: x = 100, 100, r = 1; 100/(0.1 · 200²) = 0.025", 0.025, || Balia::increase(&TWO_PATHS[0], &TWO_PATHS)),
-        Vector::new("there, second path: 100/(0.2 · 200²) = 0.0125", 0.0125, || Balia::increase(&TWO_PATHS[1], &TWO_PATHS)),
-        Vector::new("there, a loss on the second path takes 20 · 1/2 = 10", 10.0, || 20.0 * Balia::taken(&TWO_PATHS[1], &TWO_PATHS)),
-        Vector::new("w = 10, 30, rtt = 0.1 s: r = 3; 100/(0.1 · 400²) · 4/2 · 7/5 = 0.0175", 0.0175, || Balia::increase(&ONE_LARGER[0], &ONE_LARGER)),
-        Vector::new("there, second path: r = 1; 300/(0.1 · 400²) = 0.01875", 0.01875, || Balia::increase(&ONE_LARGER[1], &ONE_LARGER)),
-        Vector::new("there, a loss on the first path takes 10 · 1.5/2 = 7.5", 7.5, || 10.0 * Balia::taken(&ONE_LARGER[0], &ONE_LARGER)),
+        Vector::new(
+            "w = 10, 20, rtt = 0.1, 0.2 s: x = 100, 100, r = 1; 100/(0.1 · 200²) = 0.025",
+            0.025,
+            || Balia::increase(&TWO_PATHS[0], &TWO_PATHS),
+        ),
+        Vector::new("there, second path: 100/(0.2 · 200²) = 0.0125", 0.0125, || {
+            Balia::increase(&TWO_PATHS[1], &TWO_PATHS)
+        }),
+        Vector::new("there, a loss on the second path takes 20 · 1/2 = 10", 10.0, || {
+            20.0 * Balia::taken(&TWO_PATHS[1], &TWO_PATHS)
+        }),
+        Vector::new(
+            "w = 10, 30, rtt = 0.1 s: r = 3; 100/(0.1 · 400²) · 4/2 · 7/5 = 0.0175",
+            0.0175,
+            || Balia::increase(&ONE_LARGER[0], &ONE_LARGER),
+        ),
+        Vector::new("there, second path: r = 1; 300/(0.1 · 400²) = 0.01875", 0.01875, || {
+            Balia::increase(&ONE_LARGER[1], &ONE_LARGER)
+        }),
+        Vector::new("there, a loss on the first path takes 10 · 1.5/2 = 7.5", 7.5, || {
+            10.0 * Balia::taken(&ONE_LARGER[0], &ONE_LARGER)
+        }),
     ],
     build,
 };

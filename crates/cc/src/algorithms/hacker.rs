@@ -33,15 +33,44 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     source: "Hacker, Noble and Athey, INFOCOM 2004",
     variants: &[Variant::Paper],
     params: &[
-        Param::new("fraction", "growth per round trip, segments: one over the virtual round trip in real ones", 0.1, 0.001, 1.0),
-        Param::new("standard", "connections of the group that grow as Reno, the first ones", 0.0, 0.0, 1000.0).whole(),
+        Param::new(
+            "fraction",
+            "growth per round trip, segments: one over the virtual round trip in real ones",
+            0.1,
+            0.001,
+            1.0,
+        ),
+        Param::new(
+            "standard",
+            "connections of the group that grow as Reno, the first ones",
+            0.0,
+            0.0,
+            1000.0,
+        )
+        .whole(),
     ],
     vectors: &[
-        Vector::new("fraction 0.1, W = 100, a segment: 0.1/100 = 0.001", 100.001, || grown(0.1, 100, 1)),
-        Vector::new("fraction 0.1, W = 10, ten segments at once: 0.1/10 · 10 = 0.1", 10.1, || grown(0.1, 10, 10)),
-        Vector::new("10 connections, fraction 0.1, W = 100 each, a round: 10 · 100 · 0.001 = 1", 1.0, || 10.0 * (grown(0.1, 100, 100) - 100.0)),
-        Vector::new("one standard and 9 of 0.01, W = 100 each, a round: 1 + 9 · 0.01 = 1.09", 1.09, || grown(1.0, 100, 100) - 100.0 + 9.0 * (grown(0.01, 100, 100) - 100.0)),
-        Vector::new("W = 100, a loss: 50; of ten such together 950 of 1000 are kept", 950.0, || 900.0 + after_loss(100)),
+        Vector::new("fraction 0.1, W = 100, a segment: 0.1/100 = 0.001", 100.001, || {
+            grown(0.1, 100, 1)
+        }),
+        Vector::new("fraction 0.1, W = 10, ten segments at once: 0.1/10 · 10 = 0.1", 10.1, || {
+            grown(0.1, 10, 10)
+        }),
+        Vector::new(
+            "10 connections, fraction 0.1, W = 100 each, a round: 10 · 100 · 0.001 = 1",
+            1.0,
+            || 10.0 * (grown(0.1, 100, 100) - 100.0),
+        ),
+        Vector::new(
+            "one standard and 9 of 0.01, W = 100 each, a round: 1 + 9 · 0.01 = 1.09",
+            1.09,
+            || grown(1.0, 100, 100) - 100.0 + 9.0 * (grown(0.01, 100, 100) - 100.0),
+        ),
+        Vector::new(
+            "W = 100, a loss: 50; of ten such together 950 of 1000 are kept",
+            950.0,
+            || 900.0 + after_loss(100),
+        ),
     ],
     build,
 };
@@ -107,8 +136,7 @@ mod tests {
             .into_iter()
             .map(|member| {
                 let start = Start { coupling: Some(member), ..Start::avoidance(10, 40) };
-                let mut probe =
-                    Probe::new("hacker", Variant::Paper, &start.with("standard", 2.0));
+                let mut probe = Probe::new("hacker", Variant::Paper, &start.with("standard", 2.0));
                 probe.rounds(5);
                 probe.cwnd()
             })

@@ -14,7 +14,8 @@
 
 use crate::coupled::{Coupled, Link, largest, rate_per_rtt, total_rate};
 use crate::{
-    Algorithm, CongestionControl, Family, Init, Params, SlowStart, Subflow, Variant, Vector, Windowed,
+    Algorithm, CongestionControl, Family, Init, Params, SlowStart, Subflow, Variant, Vector,
+    Windowed,
 };
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
@@ -28,11 +29,27 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     variants: &[Variant::Paper],
     params: &[],
     vectors: &[
-        Vector::new("w = 10, 20, rtt = 0.1, 0.2 s: a = 30 · max(1000, 500)/(100 + 100)² = 0.75", 0.75, || aggressiveness(&TWO_PATHS)),
-        Vector::new("there, first path, a segment: min(0.75/30, 1/10) = 0.025", 0.025, || Lia::increase(&TWO_PATHS[0], &TWO_PATHS)),
-        Vector::new("w = 10, 10, equal rtt: a = 20 · 1000/200² = 0.5; min(0.5/20, 1/10) = 0.025", 0.025, || Lia::increase(&EQUAL_PATHS[0], &EQUAL_PATHS)),
-        Vector::new("w = 1, 100, rtt = 0.01, 1 s, second path: a = 101 · 10 000/200² = 25.25; min(25.25/101, 1/100) = 0.01", 0.01, || Lia::increase(&UNLIKE_PATHS[1], &UNLIKE_PATHS)),
-        Vector::new("a loss on the first path: 10 · (1 − 0.5) = 5", 5.0, || 10.0 * (1.0 - Lia::taken(&TWO_PATHS[0], &TWO_PATHS))),
+        Vector::new(
+            "w = 10, 20, rtt = 0.1, 0.2 s: a = 30 · max(1000, 500)/(100 + 100)² = 0.75",
+            0.75,
+            || aggressiveness(&TWO_PATHS),
+        ),
+        Vector::new("there, first path, a segment: min(0.75/30, 1/10) = 0.025", 0.025, || {
+            Lia::increase(&TWO_PATHS[0], &TWO_PATHS)
+        }),
+        Vector::new(
+            "w = 10, 10, equal rtt: a = 20 · 1000/200² = 0.5; min(0.5/20, 1/10) = 0.025",
+            0.025,
+            || Lia::increase(&EQUAL_PATHS[0], &EQUAL_PATHS),
+        ),
+        Vector::new(
+            "w = 1, 100, rtt = 0.01, 1 s, second path: a = 101 · 10 000/200² = 25.25; min(25.25/101, 1/100) = 0.01",
+            0.01,
+            || Lia::increase(&UNLIKE_PATHS[1], &UNLIKE_PATHS),
+        ),
+        Vector::new("a loss on the first path: 10 · (1 − 0.5) = 5", 5.0, || {
+            10.0 * (1.0 - Lia::taken(&TWO_PATHS[0], &TWO_PATHS))
+        }),
     ],
     build,
 };
@@ -76,7 +93,9 @@ mod tests {
 
     #[test]
     fn never_faster_than_reno_on_any_path() {
-        for paths in [[(1.0, 0.001), (1e6, 10.0)], [(1e6, 10.0), (1.0, 0.001)], [(7.0, 0.05), (7.0, 0.05)]] {
+        for paths in
+            [[(1.0, 0.001), (1e6, 10.0)], [(1e6, 10.0), (1.0, 0.001)], [(7.0, 0.05), (7.0, 0.05)]]
+        {
             let all = subflows(&paths);
             for own in &all {
                 let increase = Lia::increase(own, &all);

@@ -31,16 +31,31 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     source: "Crowcroft and Oechslin, ACM CCR 28(3), 1998",
     variants: &[Variant::Paper],
     params: &[
-        Param::new("n", "number of Reno connections that it stands for; need not be whole", 4.0, 1.0, 1000.0),
+        Param::new(
+            "n",
+            "number of Reno connections that it stands for; need not be whole",
+            4.0,
+            1.0,
+            1000.0,
+        ),
         Param::switch("halve_in_slow_start", "whether a loss in slow start takes half", false),
     ],
     vectors: &[
         Vector::new("n = 4, W = 100, a segment: 100 + 4/100 = 100.04", 100.04, || grown(4.0, 100)),
-        Vector::new("n = 4, W = 100, a loss: 100 · (1 − 1/8) = 87.5, whole: 87", 87.0, || after_loss(4.0, 100)),
-        Vector::new("n = 10, W = 100, a loss: 100 · (1 − 1/20) = 95", 95.0, || after_loss(10.0, 100)),
+        Vector::new("n = 4, W = 100, a loss: 100 · (1 − 1/8) = 87.5, whole: 87", 87.0, || {
+            after_loss(4.0, 100)
+        }),
+        Vector::new("n = 10, W = 100, a loss: 100 · (1 − 1/20) = 95", 95.0, || {
+            after_loss(10.0, 100)
+        }),
         Vector::new("n = 1, W = 100, a loss: 50", 50.0, || after_loss(1.0, 100)),
-        Vector::new("n = 4: k = ln 4/ln 1.5 = 3.419, 3^k = 42.78", 42.78, || caught_up(4.0)).within(0.01),
-        Vector::new("n = 4, W = 20, slow start, 12 segments: 12 · 2 = 24 more, 44 > 42.78", 44.0, || in_slow_start(12)),
+        Vector::new("n = 4: k = ln 4/ln 1.5 = 3.419, 3^k = 42.78", 42.78, || caught_up(4.0))
+            .within(0.01),
+        Vector::new(
+            "n = 4, W = 20, slow start, 12 segments: 12 · 2 = 24 more, 44 > 42.78",
+            44.0,
+            || in_slow_start(12),
+        ),
         Vector::new("and one more segment: 45", 45.0, || in_slow_start(13)),
     ],
     build,

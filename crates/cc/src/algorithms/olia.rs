@@ -16,7 +16,8 @@
 
 use crate::coupled::{Coupled, Link, largest, rate_per_rtt, total_rate};
 use crate::{
-    Algorithm, CongestionControl, Family, Init, Params, SlowStart, Subflow, Variant, Vector, Windowed,
+    Algorithm, CongestionControl, Family, Init, Params, SlowStart, Subflow, Variant, Vector,
+    Windowed,
 };
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
@@ -30,11 +31,27 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     variants: &[Variant::Paper],
     params: &[],
     vectors: &[
-        Vector::new("w = 10, 20, rtt = 0.1, 0.2 s: (10/0.01)/(100 + 100)² = 0.025 on the first path", 0.025, || linked(&TWO_PATHS[0], &TWO_PATHS)),
-        Vector::new("there, on the second path: (20/0.04)/200² = 0.0125", 0.0125, || linked(&TWO_PATHS[1], &TWO_PATHS)),
-        Vector::new("ℓ equal: B = {1}, M = {2}; first path 0.025 + 1/(2 · 1)/10 = 0.075", 0.075, || Olia::increase(&TWO_PATHS[0], &TWO_PATHS)),
-        Vector::new("second path 0.0125 − 1/(2 · 1)/20 = −0.0125", -0.0125, || Olia::increase(&TWO_PATHS[1], &TWO_PATHS)),
-        Vector::new("ℓ of the second path 5 times as large: 5/0.04 > 1/0.01, B = M = {2}, e = 0: 0.0125", 0.0125, || Olia::increase(&BEST_IS_LARGEST[1], &BEST_IS_LARGEST)),
+        Vector::new(
+            "w = 10, 20, rtt = 0.1, 0.2 s: (10/0.01)/(100 + 100)² = 0.025 on the first path",
+            0.025,
+            || linked(&TWO_PATHS[0], &TWO_PATHS),
+        ),
+        Vector::new("there, on the second path: (20/0.04)/200² = 0.0125", 0.0125, || {
+            linked(&TWO_PATHS[1], &TWO_PATHS)
+        }),
+        Vector::new(
+            "ℓ equal: B = {1}, M = {2}; first path 0.025 + 1/(2 · 1)/10 = 0.075",
+            0.075,
+            || Olia::increase(&TWO_PATHS[0], &TWO_PATHS),
+        ),
+        Vector::new("second path 0.0125 − 1/(2 · 1)/20 = −0.0125", -0.0125, || {
+            Olia::increase(&TWO_PATHS[1], &TWO_PATHS)
+        }),
+        Vector::new(
+            "ℓ of the second path 5 times as large: 5/0.04 > 1/0.01, B = M = {2}, e = 0: 0.0125",
+            0.0125,
+            || Olia::increase(&BEST_IS_LARGEST[1], &BEST_IS_LARGEST),
+        ),
     ],
     build,
 };
