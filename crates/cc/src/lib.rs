@@ -10,6 +10,7 @@
 //! shared wrapper [`Windowed`] adds slow start, undo and the minimum window.
 
 mod algorithms;
+mod bandwidth;
 mod coupled;
 mod coupling;
 mod cube_root;
@@ -17,6 +18,7 @@ pub mod filter;
 mod hystart;
 mod linux;
 mod marks;
+mod ns3;
 pub mod probe;
 mod registry;
 #[allow(dead_code)]

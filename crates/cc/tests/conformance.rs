@@ -152,8 +152,6 @@ fn a_reduction_never_leaves_a_larger_window() {
             // RFC 5681 keeps two segments however small the window was.
             let allowed = before.max(2);
             assert!(probe.cwnd() <= allowed, "{name}, episode {episode}: window grew");
-            let ssthresh = probe.ssthresh().unwrap_or(0);
-            assert!(ssthresh <= allowed, "{name}, episode {episode}: threshold");
             probe.recover();
         }
     }

@@ -25,6 +25,8 @@ algorithms![
     bic,
     cubic,
     // Wireless and heterogeneous paths.
+    westwood,
+    westwood_plus,
 
     // Delay-based and hybrid.
 

@@ -1,0 +1,316 @@
+//! Westwood+: Westwood with one bandwidth sample per round trip, so that bunched acknowledgements
+//! do not make the estimate too large.
+//!
+//! Source: L. A. Grieco, S. Mascolo, "Performance evaluation and comparison of Westwood+, New Reno,
+//! and Vegas TCP congestion control", ACM CCR 34(2), 2004. A sample is `b = bytes acknowledged in a
+//! round trip / its length`; `BWE ← α·BWE + (1 − α)·b` with α = 0.9, the first sample taken whole. At a
+//! loss `ssthresh = max(2, BWE·RTTmin)` in segments, and cwnd falls to it if it is larger; after a
+//! timeout cwnd is 1. Growth is Reno's. The paper measures rounds by the round-trip time; here
+//! a round ends with the first acknowledgement a smoothed round trip after its start.
+//!
+//! Linux calls this module `westwood` (`net/ipv4/tcp_westwood.c`; its description says
+//! "TCP Westwood+"), and so a Linux host set to `westwood` runs this algorithm's variant
+//! "linux-6.1". Time is in ticks of 1 ms, the rate in whole bytes per tick: a sample ends strictly after
+//! the last round trip or 50 ms, whichever is longer, and goes through two filters `(7·old + new)/8`
+//! one after the other, both loaded by the first. During recovery the window heads for one half,
+//! as Reno's; threshold and window become BWE·RTTmin when recovery **ends**. After a timeout the
+//! threshold is BWE·RTTmin at once, and RTTmin is the next round trip seen. The interval of the
+//! first sample begins one round trip before the first acknowledgement, where Linux begins
+//! it with the connection; that acknowledgement's own bytes are not counted, as in Linux.
+//!
+//! ns-3.29 (`tcp-westwood.cc`, `ProtocolType` WestwoodPlus): an acknowledgement starts a sample that
+//! ends one smoothed round trip later, its own bytes included; Tustin filter with 0.9, from zero;
+//! RTTmin is the smallest smoothed round trip.
+
+use fairway_units::{Duration, Time};
+
+use super::westwood::{NS3_MEMORY, Ns3, Westwood};
+use crate::bandwidth::{AckedBytes, Bandwidth, PerRound, Tustin, pipe_segments};
+use crate::linux::{HZ, jiffies, to_jiffies};
+use crate::probe::{Probe, Start};
+use crate::{
+    Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart, Variant, Vector, Window, Windowed,
+};
+
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    name: "westwood+",
+    title: "Westwood+",
+    summary: "Reno's growth; backs off to the bandwidth measured per round trip times the smallest round trip.",
+    family: Family::Wireless,
+    signal: "loss + rate of acknowledgements",
+    year: 2004,
+    source: "Grieco and Mascolo, ACM CCR 34(2), 2004",
+    variants: &[Variant::Paper, Variant::Linux6_1, Variant::Ns3_29],
+    params: &[Param::new("alpha", "share of the old estimate that a sample leaves", 0.9, 0.0, 0.999).only(&[Variant::Paper])],
+    vectors: &[
+        Vector::new("steady 20 per round, no queue: BWE·RTTmin = 20", 20.0, || {
+            let mut probe = Probe::new("westwood+", Variant::Paper, &Start::avoidance(20, 100));
+            probe.may_grow = false;
+            probe.rounds(3);
+            probe.loss();
+            probe.cwnd() as f64
+        }),
+        Vector::new("BWE 10 Mbit/s, RTTmin 100 ms, 1250 bytes: 10⁶/10⁴ = 100 segments", 100.0, || {
+            f64::from(pipe_segments(10e6 / 8.0, Duration::from_millis(100), 1250))
+        }),
+        Vector::new("Linux, samples 1000, 1500, 1250 bytes/ms: 1000; 8500/8 = 1062, 8062/8 = 1007; 8684/8 = 1085, 8134/8 = 1016", 1016.0, || {
+            let mut filter = LinuxFilter::default();
+            for sample in [1000, 1500, 1250] {
+                filter.update(sample);
+            }
+            filter.second as f64
+        }),
+        Vector::new("Linux, 1016 bytes/ms, RTTmin 100 ms, 1448 bytes: ⌊101600/1448⌋ = 70", 70.0, || {
+            let mut rule = Linux6_1::new();
+            (rule.filter.second, rule.min_rtt) = (1016, 100);
+            f64::from(rule.pipe(1448))
+        }),
+        Vector::new("Linux, steady 20 per round of 100 ms: a tenth is 28960/100 = 289 bytes/ms or less; ⌊28900/1448⌋ = 19", 19.0, || {
+            let mut probe = Probe::new("westwood+", Variant::Linux6_1, &Start::avoidance(20, 100));
+            probe.may_grow = false;
+            probe.rounds(10);
+            probe.loss();
+            probe.cwnd() as f64
+        }),
+        Vector::new("ns-3.29, samples 8, 12, 10 from 0: 0.4, 1.36, 2.324", 2.324, || {
+            let mut filter = Tustin::default();
+            for sample in [8.0, 12.0, 10.0] {
+                filter.update(sample, NS3_MEMORY);
+            }
+            filter.value()
+        }),
+    ],
+    build,
+};
+
+fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {
+    match variant {
+        Variant::Linux6_1 => {
+            Box::new(Windowed::new(Linux6_1::new(), SlowStart::of(variant), init))
+        }
+        Variant::Ns3_29 => {
+            Box::new(Windowed::new(Ns3::new(Ns3PerRound::default()), SlowStart::Standard, init))
+        }
+        Variant::Paper | Variant::Linux2_6_22 => {
+            let rule = Westwood { bandwidth: PerRound::new(params.get("alpha")) };
+            Box::new(Windowed::new(rule, SlowStart::of(variant), init))
+        }
+    }
+}
+
+/// `TCP_WESTWOOD_RTT_MIN`: the shortest interval of a sample, ticks.
+const MIN_INTERVAL: u64 = HZ / 20;
+/// `TCP_WESTWOOD_INIT_RTT`: the round trip before the first sample, ticks.
+const INITIAL_RTT: u64 = 20 * HZ;
+
+/// Two low-pass filters, one behind the other, in bytes per tick (`westwood_filter`).
+#[derive(Clone, Copy, Default, PartialEq, Debug)]
+struct LinuxFilter {
+    first: u64,
+    second: u64,
+}
+
+impl LinuxFilter {
+    fn update(&mut self, sample: u64) {
+        if *self == LinuxFilter::default() {
+            *self = LinuxFilter { first: sample, second: sample };
+        } else {
+            self.first = (7 * self.first + sample) / 8;
+            self.second = (7 * self.second + self.first) / 8;
+        }
+    }
+}
+
+/// The kernel's module; times in ticks.
+struct Linux6_1 {
+    filter: LinuxFilter,
+    acked: AckedBytes,
+    interval_start: Option<u64>,
+    /// Bytes of the interval.
+    bytes: u64,
+    rtt: u64,
+    min_rtt: u64,
+    /// The next round trip replaces the smallest.
+    forget_min_rtt: bool,
+    /// A timeout's episode ends without the event that sets the window.
+    timed_out: bool,
+}
+
+impl Linux6_1 {
+    fn new() -> Self {
+        Linux6_1 {
+            filter: LinuxFilter::default(),
+            acked: AckedBytes::default(),
+            interval_start: None,
+            bytes: 0,
+            rtt: INITIAL_RTT,
+            min_rtt: INITIAL_RTT,
+            forget_min_rtt: true,
+            timed_out: false,
+        }
+    }
+
+    /// `tcp_westwood_bw_rttmin`.
+    fn pipe(&self, mss: u32) -> u32 {
+        let segments = self.filter.second.saturating_mul(self.min_rtt) / u64::from(mss.max(1));
+        u32::try_from(segments).unwrap_or(u32::MAX).max(2)
+    }
+
+    /// `westwood_update_window`.
+    fn end_interval(&mut self, now: u64, start: u64) {
+        let elapsed = now.saturating_sub(start);
+        if self.rtt > 0 && elapsed > self.rtt.max(MIN_INTERVAL) {
+            self.filter.update(self.bytes / elapsed);
+            self.bytes = 0;
+            self.interval_start = Some(now);
+        }
+    }
+}
+
+impl Rule for Linux6_1 {
+    fn growth(&mut self, window: &mut Window, acked: u32, _ack: &Ack, _flow: &Flow) {
+        window.additive_increase(window.cwnd, acked);
+    }
+
+    fn backoff(&mut self, window: &Window, _signal: Signal, _flow: &Flow) -> u32 {
+        window.cwnd / 2
+    }
+
+    fn rto_backoff(&mut self, _window: &Window, flow: &Flow) -> u32 {
+        self.pipe(flow.mss)
+    }
+
+    fn on_sample(&mut self, _window: &mut Window, ack: &Ack, flow: &Flow) {
+        let now = jiffies(flow);
+        if let Some(rtt) = ack.rtt.filter(|rtt| *rtt > Duration::ZERO) {
+            self.rtt = to_jiffies(rtt);
+        }
+        let bytes = self.acked.count(ack, flow);
+        if let Some(start) = self.interval_start {
+            self.end_interval(now, start);
+            self.bytes = self.bytes.saturating_add(bytes);
+        } else {
+            self.interval_start = Some(now.saturating_sub(self.rtt));
+        }
+        self.min_rtt = if self.forget_min_rtt { self.rtt } else { self.min_rtt.min(self.rtt) };
+        self.forget_min_rtt = false;
+    }
+
+    fn on_congestion(&mut self, _flow: &Flow) {
+        self.timed_out = false;
+    }
+
+    fn on_rto(&mut self, _flow: &Flow) {
+        self.forget_min_rtt = true;
+        self.timed_out = true;
+    }
+
+    fn on_recovered(&mut self, window: &mut Window, flow: &Flow) {
+        if !std::mem::take(&mut self.timed_out) {
+            *window = Window { ssthresh: self.pipe(flow.mss), ..Window::new(self.pipe(flow.mss)) };
+        }
+    }
+}
+
+/// The estimate of ns-3.29: `TcpWestwood::PktsAcked` sets a timer for `EstimateBW`.
+#[derive(Default)]
+struct Ns3PerRound {
+    acked: AckedBytes,
+    filter: Tustin,
+    bytes: u64,
+    /// When the timer expires, and the round trip that it was set for.
+    timer: Option<(Time, Duration)>,
+}
+
+impl Bandwidth for Ns3PerRound {
+    fn on_ack(&mut self, ack: &Ack, flow: &Flow) {
+        if let Some((_, srtt)) = self.timer.filter(|(due, _)| *due <= flow.now) {
+            let bytes = std::mem::take(&mut self.bytes);
+            self.filter.update(bytes as f64 / srtt.as_secs_f64(), NS3_MEMORY);
+            self.timer = None;
+        }
+        let Some(srtt) = flow.srtt.filter(|srtt| *srtt > Duration::ZERO) else { return };
+        self.bytes = self.bytes.saturating_add(self.acked.count(ack, flow));
+        if self.timer.is_none() {
+            self.timer = Some((flow.now + srtt, srtt));
+        }
+    }
+
+    fn bytes_per_s(&self) -> f64 {
+        self.filter.value()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{ack, flow};
+
+    #[test]
+    fn linux_intervals_end_strictly_after_the_round_trip() {
+        // The first acknowledgement at 1000 ms with 100 ms puts the start at 900 and counts
+        // nothing. At 1000 + 1 the interval of 101 ms ends with nothing; then 10 segments up to
+        // 1101, which is not strictly after 100 ms; at 1102 they are 14480/101 = 143 bytes/ms.
+        let mut rule = Linux6_1::new();
+        let mut window = Window::new(10);
+        rule.on_sample(&mut window, &ack(10, 100), &flow(1_000, 10, 100));
+        rule.on_sample(&mut window, &ack(5, 100), &flow(1_001, 10, 100));
+        rule.on_sample(&mut window, &ack(5, 100), &flow(1_101, 10, 100));
+        assert_eq!(rule.filter, LinuxFilter::default());
+        rule.on_sample(&mut window, &ack(1, 100), &flow(1_102, 10, 100));
+        assert_eq!(rule.filter, LinuxFilter { first: 143, second: 143 });
+        assert_eq!(rule.bytes, 1_448);
+    }
+
+    #[test]
+    fn linux_intervals_are_50_ms_at_least() {
+        let mut rule = Linux6_1::new();
+        let mut window = Window::new(10);
+        rule.on_sample(&mut window, &ack(1, 10), &flow(1_000, 10, 10));
+        // Start at 990: 1040 is 50 ms, 1041 is 51 with two segments: 2896/51 = 56.
+        rule.on_sample(&mut window, &ack(1, 10), &flow(1_020, 10, 10));
+        rule.on_sample(&mut window, &ack(1, 10), &flow(1_040, 10, 10));
+        assert_eq!(rule.filter.first, 0);
+        rule.on_sample(&mut window, &ack(1, 10), &flow(1_041, 10, 10));
+        assert_eq!(rule.filter.first, 56);
+    }
+
+    #[test]
+    fn linux_sets_the_window_when_recovery_ends() {
+        let mut probe = Probe::new("westwood+", Variant::Linux6_1, &Start::avoidance(40, 100));
+        probe.may_grow = false;
+        probe.rounds(10);
+        probe.congestion(Signal::Loss);
+        assert_eq!((probe.cwnd(), probe.ssthresh()), (20, Some(20)));
+        // Then 40 per 100 ms: 57920/100 = 579 bytes/ms at most; ⌊57900/1448⌋ = 39.
+        probe.recover();
+        assert_eq!((probe.cwnd(), probe.ssthresh()), (39, Some(39)));
+    }
+
+    #[test]
+    fn linux_forgets_the_smallest_round_trip_at_a_timeout() {
+        let mut rule = Linux6_1::new();
+        let mut window = Window::new(10);
+        rule.filter = LinuxFilter { first: 1_448, second: 1_448 };
+        rule.on_sample(&mut window, &ack(1, 40), &flow(1_000, 10, 40));
+        rule.on_sample(&mut window, &ack(1, 80), &flow(1_001, 10, 80));
+        assert_eq!(rule.rto_backoff(&window, &flow(1_002, 10, 80)), 40);
+        rule.on_rto(&flow(1_002, 10, 80));
+        rule.on_sample(&mut window, &ack(1, 80), &flow(1_003, 10, 80));
+        assert_eq!(rule.pipe(1_448), 80);
+        // The end of that episode leaves the window alone.
+        rule.on_recovered(&mut window, &flow(1_003, 10, 80));
+        assert_eq!(window, Window::new(10));
+    }
+
+    #[test]
+    fn ns3_samples_a_smoothed_round_trip_from_an_acknowledgement_on() {
+        // Acknowledgements at 0, 50, 100 ms: the first two are the sample due at 100.
+        let mut bandwidth = Ns3PerRound::default();
+        for millis in [1_000, 1_050, 1_100] {
+            bandwidth.on_ack(&ack(1, 100), &flow(millis, 10, 100));
+        }
+        // 2·1448/0.1 = 28960; 0.05 of it is 1448.
+        assert!((bandwidth.bytes_per_s() - 1_448.0).abs() < 1e-9);
+    }
+}
