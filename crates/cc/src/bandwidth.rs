@@ -116,7 +116,7 @@ impl PerAck {
         if silences >= 1.0 {
             let memory = memory_of_step(self.tau_s, self.silence_s());
             self.filter.update(0.0, memory);
-            self.filter.value *= memory.powf(silences - 1.0);
+            self.filter.value *= libm::pow(memory, silences - 1.0);
         }
         let rest_s = (gap_s - silences.max(0.0) * self.silence_s()).max(0.0);
         self.filter.update(bytes as f64 / gap_s, memory_of_step(self.tau_s, rest_s));

@@ -27,7 +27,8 @@ use fairway_units::Duration;
 use crate::bandwidth::{AckedBytes, Bandwidth, PerAck, Tustin, pipe_segments};
 use crate::probe::{Probe, Start};
 use crate::{
-    Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart, Variant, Vector, Window, Windowed, ns3,
+    Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart,
+    Variant, Vector, Window, Windowed, ns3,
 };
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
@@ -133,7 +134,13 @@ impl<B: Bandwidth> Rule for Ns3<B> {
         ns3::congestion_avoidance(window, flow.mss);
     }
 
-    fn slow_start(&mut self, window: &mut Window, acked: u32, _ack: &Ack, _flow: &Flow) -> Option<u32> {
+    fn slow_start(
+        &mut self,
+        window: &mut Window,
+        acked: u32,
+        _ack: &Ack,
+        _flow: &Flow,
+    ) -> Option<u32> {
         Some(ns3::slow_start(window, acked))
     }
 

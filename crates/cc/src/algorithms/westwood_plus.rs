@@ -29,7 +29,8 @@ use crate::bandwidth::{AckedBytes, Bandwidth, PerRound, Tustin, pipe_segments};
 use crate::linux::{HZ, jiffies, to_jiffies};
 use crate::probe::{Probe, Start};
 use crate::{
-    Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart, Variant, Vector, Window, Windowed,
+    Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart,
+    Variant, Vector, Window, Windowed,
 };
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
@@ -41,7 +42,14 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     year: 2004,
     source: "Grieco and Mascolo, ACM CCR 34(2), 2004",
     variants: &[Variant::Paper, Variant::Linux6_1, Variant::Ns3_29],
-    params: &[Param::new("alpha", "share of the old estimate that a sample leaves", 0.9, 0.0, 0.999).only(&[Variant::Paper])],
+    params: &[Param::new(
+        "alpha",
+        "share of the old estimate that a sample leaves",
+        0.9,
+        0.0,
+        0.999,
+    )
+    .only(&[Variant::Paper])],
     vectors: &[
         Vector::new("steady 20 per round, no queue: BWE·RTTmin = 20", 20.0, || {
             let mut probe = Probe::new("westwood+", Variant::Paper, &Start::avoidance(20, 100));
@@ -50,28 +58,43 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             probe.loss();
             probe.cwnd() as f64
         }),
-        Vector::new("BWE 10 Mbit/s, RTTmin 100 ms, 1250 bytes: 10⁶/10⁴ = 100 segments", 100.0, || {
-            f64::from(pipe_segments(10e6 / 8.0, Duration::from_millis(100), 1250))
-        }),
-        Vector::new("Linux, samples 1000, 1500, 1250 bytes/ms: 1000; 8500/8 = 1062, 8062/8 = 1007; 8684/8 = 1085, 8134/8 = 1016", 1016.0, || {
-            let mut filter = LinuxFilter::default();
-            for sample in [1000, 1500, 1250] {
-                filter.update(sample);
-            }
-            filter.second as f64
-        }),
-        Vector::new("Linux, 1016 bytes/ms, RTTmin 100 ms, 1448 bytes: ⌊101600/1448⌋ = 70", 70.0, || {
-            let mut rule = Linux6_1::new();
-            (rule.filter.second, rule.min_rtt) = (1016, 100);
-            f64::from(rule.pipe(1448))
-        }),
-        Vector::new("Linux, steady 20 per round of 100 ms: a tenth is 28960/100 = 289 bytes/ms or less; ⌊28900/1448⌋ = 19", 19.0, || {
-            let mut probe = Probe::new("westwood+", Variant::Linux6_1, &Start::avoidance(20, 100));
-            probe.may_grow = false;
-            probe.rounds(10);
-            probe.loss();
-            probe.cwnd() as f64
-        }),
+        Vector::new(
+            "BWE 10 Mbit/s, RTTmin 100 ms, 1250 bytes: 10⁶/10⁴ = 100 segments",
+            100.0,
+            || f64::from(pipe_segments(10e6 / 8.0, Duration::from_millis(100), 1250)),
+        ),
+        Vector::new(
+            "Linux, samples 1000, 1500, 1250 bytes/ms: 1000; 8500/8 = 1062, 8062/8 = 1007; 8684/8 = 1085, 8134/8 = 1016",
+            1016.0,
+            || {
+                let mut filter = LinuxFilter::default();
+                for sample in [1000, 1500, 1250] {
+                    filter.update(sample);
+                }
+                filter.second as f64
+            },
+        ),
+        Vector::new(
+            "Linux, 1016 bytes/ms, RTTmin 100 ms, 1448 bytes: ⌊101600/1448⌋ = 70",
+            70.0,
+            || {
+                let mut rule = Linux6_1::new();
+                (rule.filter.second, rule.min_rtt) = (1016, 100);
+                f64::from(rule.pipe(1448))
+            },
+        ),
+        Vector::new(
+            "Linux, steady 20 per round of 100 ms: a tenth is 28960/100 = 289 bytes/ms or less; ⌊28900/1448⌋ = 19",
+            19.0,
+            || {
+                let mut probe =
+                    Probe::new("westwood+", Variant::Linux6_1, &Start::avoidance(20, 100));
+                probe.may_grow = false;
+                probe.rounds(10);
+                probe.loss();
+                probe.cwnd() as f64
+            },
+        ),
         Vector::new("ns-3.29, samples 8, 12, 10 from 0: 0.4, 1.36, 2.324", 2.324, || {
             let mut filter = Tustin::default();
             for sample in [8.0, 12.0, 10.0] {
@@ -85,9 +108,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
 
 fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {
     match variant {
-        Variant::Linux6_1 => {
-            Box::new(Windowed::new(Linux6_1::new(), SlowStart::of(variant), init))
-        }
+        Variant::Linux6_1 => Box::new(Windowed::new(Linux6_1::new(), SlowStart::of(variant), init)),
         Variant::Ns3_29 => {
             Box::new(Windowed::new(Ns3::new(Ns3PerRound::default()), SlowStart::Standard, init))
         }
