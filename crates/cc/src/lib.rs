@@ -21,7 +21,6 @@ mod marks;
 mod ns3;
 pub mod probe;
 mod registry;
-#[allow(dead_code)]
 mod round;
 mod slow_start;
 #[cfg(test)]

@@ -8,7 +8,10 @@ use crate::{Ack, Flow, Phase};
 /// A round trip: it ends when data sent after its start is acknowledged.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Round {
+    /// Where the next byte to be sent stood when the round before this one began.
+    start: u64,
     end: u64,
+    acknowledged: u64,
 }
 
 impl Round {
@@ -21,9 +24,16 @@ impl Round {
     pub(crate) fn ends(&mut self, flow: &Flow) -> bool {
         let ends = flow.snd_una > self.end;
         if ends {
+            self.acknowledged = self.end.saturating_sub(self.start);
+            self.start = self.end;
             self.restart(flow);
         }
         ends
+    }
+
+    /// Bytes sent in one round and acknowledged in the next, the one that ended last.
+    pub(crate) fn acknowledged(&self) -> u64 {
+        self.acknowledged
     }
 }
 
@@ -114,6 +124,11 @@ impl DelayRound {
         self.round.ends(flow)
     }
 
+    /// See [`Round::acknowledged`].
+    pub(crate) fn acknowledged(&self) -> u64 {
+        self.round.acknowledged()
+    }
+
     /// What has been measured since this was last asked, if it was `enough` samples.
     pub(crate) fn take(&mut self, enough: u32) -> Option<Delay> {
         let is_enough = self.samples >= enough;
@@ -149,6 +164,8 @@ mod tests {
         assert!(round.ends(&at(11, 20)));
         assert!(!round.ends(&at(20, 29)));
         assert!(round.ends(&at(21, 30)));
+        // What was sent from the 11th on to the 20th.
+        assert_eq!(round.acknowledged(), 10 * u64::from(MSS));
     }
 
     #[test]

@@ -29,6 +29,7 @@ algorithms![
     westwood_plus,
 
     // Delay-based and hybrid.
+    vegas,
 
     // Model- and rate-based.
 
