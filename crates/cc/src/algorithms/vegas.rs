@@ -56,9 +56,11 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         Vector::new("W = 50, base 100, rtt 104: 50·4/104 = 1.92 < 2, so 51", 51.0, || {
             after_round(Variant::Paper, 50, 100, 104)
         }),
-        Vector::new("the same in 6.1, in µs and one more: ⌊50·4000/100001⌋ = 1 < 2", 51.0, || {
-            after_round(Variant::Linux6_1, 50, 100, 104)
-        }),
+        Vector::new(
+            "the same in 6.1, in µs and one more: ⌊50·4000/100001⌋ = 1 < 2",
+            51.0,
+            || after_round(Variant::Linux6_1, 50, 100, 104),
+        ),
         Vector::new("W = 50, base 100, rtt 109: 50·9/109 = 4.13 > 4, so 49", 49.0, || {
             after_round(Variant::Paper, 50, 100, 109)
         }),
@@ -90,11 +92,8 @@ fn after_round(variant: Variant, cwnd: u32, base_ms: u64, rtt_ms: u64) -> f64 {
 
 fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {
     let slow_start = SlowStart::of(variant);
-    let limits = Limits {
-        alpha: params.get("alpha"),
-        beta: params.get("beta"),
-        gamma: params.get("gamma"),
-    };
+    let limits =
+        Limits { alpha: params.get("alpha"), beta: params.get("beta"), gamma: params.get("gamma") };
     let version = match variant {
         Variant::Paper => Version::Paper { doubles: false },
         Variant::Linux6_1 => Version::Linux6_1,
@@ -139,10 +138,14 @@ fn take_step(window: &mut Window, step: i32) {
 #[derive(Clone, Copy)]
 enum Version {
     /// `doubles`: whether slow start grows in this round.
-    Paper { doubles: bool },
+    Paper {
+        doubles: bool,
+    },
     Linux6_1,
     /// The window when the round began.
-    Linux2_6_22 { cwnd_at_start: u32 },
+    Linux2_6_22 {
+        cwnd_at_start: u32,
+    },
 }
 
 struct Vegas {
@@ -384,7 +387,8 @@ mod tests {
     #[test]
     fn the_window_never_falls_below_two() {
         for variant in [Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22] {
-            let mut probe = probe(variant, &Start::avoidance(10, 1).with("alpha", 0.0).with("beta", 0.0));
+            let mut probe =
+                probe(variant, &Start::avoidance(10, 1).with("alpha", 0.0).with("beta", 0.0));
             probe.ack(1);
             for _ in 0..100 {
                 next_round(&mut probe, 500);
