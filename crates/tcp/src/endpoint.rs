@@ -427,6 +427,9 @@ impl Endpoint {
             pure,
             ece: self.ecn && segment.flags.has(Flags::ECE),
             timestamp_age,
+            one_way_delay_ms: self
+                .timestamps
+                .then(|| segment.ts_value.wrapping_sub(segment.ts_echo)),
         };
         if segment.sack_count == 0 {
             self.sender.handle_ack(&info, now);

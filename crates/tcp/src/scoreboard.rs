@@ -56,8 +56,8 @@ pub struct News {
     pub earliest_sent: Option<Time>,
     /// When the latest such segment was sent.
     pub latest_sent: Option<Time>,
-    /// Whether a segment was newly marked lost, or a retransmission found lost again.
-    pub lost: bool,
+    /// Bytes newly marked lost: of segments, and of retransmissions found lost again.
+    pub lost: u64,
 }
 
 impl News {
@@ -253,7 +253,7 @@ impl Scoreboard {
             while self.examined < boundary {
                 let index = self.examined;
                 self.examined += 1;
-                news.lost |= self.mark_lost(index);
+                news.lost += self.mark_lost(index);
             }
         }
         if self.detection == LossDetection::Fack {
@@ -262,9 +262,10 @@ impl Scoreboard {
     }
 
     /// The first outstanding segment is lost: the duplicate-acknowledgement threshold was
-    /// reached, or a partial acknowledgement came, on a connection without SACK.
-    pub fn mark_head_lost(&mut self) -> bool {
-        !self.sent.is_empty() && self.mark_lost(self.first)
+    /// reached, or a partial acknowledgement came, on a connection without SACK. Returns the bytes
+    /// that were not lost before.
+    pub fn mark_head_lost(&mut self) -> u64 {
+        if self.sent.is_empty() { 0 } else { self.mark_lost(self.first) }
     }
 
     /// Duplicate acknowledgements counted.
@@ -272,12 +273,19 @@ impl Scoreboard {
         self.duplicates
     }
 
-    /// The retransmission timer expired: everything that is not SACKed is lost.
-    pub fn mark_all_lost(&mut self) {
+    /// The retransmission timer expired: everything that is not SACKed is lost. Returns the bytes
+    /// that were not lost before, or of which a retransmission was out.
+    pub fn mark_all_lost(&mut self) -> u64 {
+        let mut lost = 0;
+        let mut start = self.una;
         for entry in &mut self.sent {
             if !entry.is(SACKED) {
+                if !entry.is(LOST) || entry.is(RETRANSMITTED) {
+                    lost += entry.end - start;
+                }
                 entry.state = (entry.state | LOST) & !RETRANSMITTED;
             }
+            start = entry.end;
         }
         self.pipe = 0;
         self.duplicates = 0;
@@ -285,6 +293,7 @@ impl Scoreboard {
         self.examined = self.first + self.sent.len() as u64;
         self.lost_again.clear();
         self.retransmissions.clear();
+        lost
     }
 
     /// Forget what is SACKed and lost: everything outstanding counts as in the network again
@@ -416,16 +425,17 @@ impl Scoreboard {
         }
     }
 
-    fn mark_lost(&mut self, index: u64) -> bool {
+    /// Returns the segment's bytes if it was not lost before.
+    fn mark_lost(&mut self, index: u64) -> u64 {
         let len = self.range(index).bytes();
         let entry = self.entry(index);
         if entry.is(SACKED | LOST) {
-            return false;
+            return 0;
         }
         entry.state |= LOST;
         self.pipe -= len;
         self.examined = self.examined.max(index + 1);
-        true
+        len
     }
 
     fn detect_lost_retransmissions(&mut self, news: &mut News) {
@@ -448,7 +458,7 @@ impl Scoreboard {
                 self.entry(oldest.index).state &= !RETRANSMITTED;
                 self.pipe -= len;
                 self.lost_again.push_back(oldest.index);
-                news.lost = true;
+                news.lost += len;
             }
             self.retransmissions.pop_front();
         }

@@ -58,7 +58,7 @@ fn cumulative_acknowledgement() {
     let mut b = rfc(5);
     assert_eq!(b.pipe(), 5000);
     let news = ack(&mut b, 2000);
-    assert_eq!((news.acked, news.delivered, news.lost), (2000, 2000, false));
+    assert_eq!((news.acked, news.delivered, news.lost), (2000, 2000, 0));
     assert_eq!((b.una(), b.pipe(), b.has_holes()), (2000, 3000, false));
     // Segments 0 and 1 left at 0 and 1 ms.
     assert_eq!((news.earliest_sent, news.latest_sent), (Some(at(0)), Some(at(1))));
@@ -127,16 +127,16 @@ fn blocks_below_una_are_old() {
 fn three_segments_above_make_a_loss() {
     // RFC 6675 section 4, IsLost: more than (DupThresh − 1)·SMSS = 2000 bytes above.
     let mut b = rfc(10);
-    assert!(!sack(&mut b, 1000, 3000).lost);
+    assert_eq!(sack(&mut b, 1000, 3000).lost, 0);
     assert_eq!(b.pipe(), 8000);
-    assert!(sack(&mut b, 1000, 4000).lost);
+    assert_eq!(sack(&mut b, 1000, 4000).lost, 1000);
     // Ten less three SACKed less segment 0.
     assert_eq!(b.pipe(), 6000);
     // The next hole, 5, has only 6 and 7 above.
     sack(&mut b, 1000, 5000);
-    assert!(!sack(&mut b, 6000, 8000).lost);
+    assert_eq!(sack(&mut b, 6000, 8000).lost, 0);
     assert_eq!(b.pipe(), 10_000 - 6000 - 1000);
-    assert!(sack(&mut b, 6000, 9000).lost);
+    assert_eq!(sack(&mut b, 6000, 9000).lost, 1000);
     assert_eq!(b.pipe(), 10_000 - 7000 - 2000);
     assert_eq!(retransmit(&mut b, 10_000), Some((0, 1000)));
     assert_eq!(retransmit(&mut b, 10_000), Some((5000, 6000)));
@@ -153,13 +153,13 @@ fn small_segments_are_counted_in_bytes_or_in_separate_blocks() {
     };
     // Contiguous: 4 · 500 = 2000 is not more than 2000; 5 · 500 is.
     let mut b = small();
-    assert!(!sack(&mut b, 500, 2500).lost);
-    assert!(sack(&mut b, 500, 3000).lost);
+    assert_eq!(sack(&mut b, 500, 2500).lost, 0);
+    assert_eq!(sack(&mut b, 500, 3000).lost, 500);
     // Three blocks with gaps between, 500 bytes each: DupThresh discontiguous sequences.
     let mut b = small();
-    assert!(!sack(&mut b, 500, 1000).lost);
-    assert!(!sack(&mut b, 1500, 2000).lost);
-    assert!(sack(&mut b, 2500, 3000).lost);
+    assert_eq!(sack(&mut b, 500, 1000).lost, 0);
+    assert_eq!(sack(&mut b, 1500, 2000).lost, 0);
+    assert_eq!(sack(&mut b, 2500, 3000).lost, 500);
     assert_eq!(retransmit(&mut b, 6000), Some((0, 500)));
     assert_eq!(retransmit(&mut b, 6000), None);
 }
@@ -168,9 +168,9 @@ fn small_segments_are_counted_in_bytes_or_in_separate_blocks() {
 fn four_segments_below_the_highest_are_lost_by_forward_acknowledgement() {
     // ns-2.35 `tcp/scoreboard1.cc`: lost if the highest SACKed packet is at least 4 above.
     let mut b = fack(10);
-    assert!(!sack(&mut b, 3000, 4000).lost);
+    assert_eq!(sack(&mut b, 3000, 4000).lost, 0);
     assert_eq!(b.pipe(), 9000);
-    assert!(sack(&mut b, 4000, 5000).lost);
+    assert_eq!(sack(&mut b, 4000, 5000).lost, 1000);
     assert_eq!(b.pipe(), 10_000 - 2000 - 1000);
     // Segment 9: 1, 2 and 5 are lost at once; 6, 7 and 8 not.
     sack(&mut b, 9000, 10_000);
@@ -211,13 +211,14 @@ fn a_retransmission_is_lost_when_something_sent_later_arrives() {
     sack(&mut b, 4000, 5000);
     retransmit(&mut b, 10_000);
     // Segment 9 was sent before the retransmission: that says nothing.
-    assert!(sack(&mut b, 9000, 10_000).lost, "1, 2, 3 and 5 are newly lost");
+    // But 1, 2, 3 and 5 are newly lost.
+    assert_eq!(sack(&mut b, 9000, 10_000).lost, 4000);
     while retransmit(&mut b, 10_000).is_some() {}
     let pipe = b.pipe();
     assert_eq!(pipe, 10_000 - 2000);
     b.sent(11_000, at(50));
     // Segment 10 was sent after it: all five retransmissions are lost. Now 6 is 4 below too.
-    assert!(sack(&mut b, 10_000, 11_000).lost);
+    assert_eq!(sack(&mut b, 10_000, 11_000).lost, 6000);
     assert_eq!(b.pipe(), 8000 - 5000 - 1000);
     let all: Vec<_> = std::iter::from_fn(|| retransmit(&mut b, 11_000)).map(|r| r.0).collect();
     assert_eq!(all, [0, 1000, 2000, 3000, 5000, 6000]);
@@ -232,9 +233,9 @@ fn a_retransmission_is_lost_when_the_fifth_after_it_arrives() {
     while retransmit(&mut b, 10_000).is_some() {}
     assert_eq!(b.pipe(), 9000);
     // Number 5 arrives: 1 + 4 is not below 5.
-    assert!(!sack(&mut b, 4000, 5000).lost);
+    assert_eq!(sack(&mut b, 4000, 5000).lost, 0);
     // Number 6 arrives: 1 + 4 is below 6, 2 + 4 is not.
-    assert!(sack(&mut b, 5000, 6000).lost);
+    assert_eq!(sack(&mut b, 5000, 6000).lost, 1000);
     assert_eq!(retransmit(&mut b, 10_000), Some((0, 1000)));
     assert_eq!(b.next_lost(), None);
 }
@@ -245,7 +246,7 @@ fn retransmissions_are_not_suspected_by_rfc_6675() {
     sack(&mut b, 1000, 5000);
     retransmit(&mut b, 10_000);
     b.sent(11_000, at(50));
-    assert!(!sack(&mut b, 10_000, 11_000).lost);
+    assert_eq!(sack(&mut b, 10_000, 11_000).lost, 0);
     assert_eq!(b.next_lost(), None);
 }
 
@@ -275,8 +276,8 @@ fn duplicates_stand_for_segments_where_there_is_no_sack() {
     // The first one has not arrived, whatever comes.
     b.duplicate();
     assert_eq!((b.duplicates(), b.pipe()), (4, 1000));
-    assert!(b.mark_head_lost());
-    assert!(!b.mark_head_lost());
+    assert_eq!(b.mark_head_lost(), 1000);
+    assert_eq!(b.mark_head_lost(), 0);
     assert_eq!(b.pipe(), 0);
     retransmit(&mut b, 5000);
     assert_eq!(b.pipe(), 1000);
@@ -326,7 +327,7 @@ fn forgotten_sacks_are_in_flight_again() {
     // Segment 1 was retransmitted and still gives no sample.
     assert_eq!(ack(&mut b, 2000).latest_sent, None);
     // Losses are found anew: 8 SACKed, so up to 4 lost, again.
-    assert!(sack(&mut b, 8000, 9000).lost);
+    assert_eq!(sack(&mut b, 8000, 9000).lost, 3000);
     assert_eq!(b.pipe(), 8000 - 1000 - 3000);
     assert_eq!(retransmit(&mut b, 10_000), Some((2000, 3000)));
 }
@@ -347,6 +348,8 @@ struct Model {
     retransmissions: u32,
     arrived_retransmission: u32,
     delivered: u64,
+    /// Bytes marked lost, each time they were.
+    marked_lost: u64,
 }
 
 impl Model {
@@ -363,6 +366,7 @@ impl Model {
             retransmissions: 0,
             arrived_retransmission: 0,
             delivered: 0,
+            marked_lost: 0,
         }
     }
 
@@ -440,8 +444,9 @@ impl Model {
                 }
                 LossDetection::Fack => segment + 4 <= highest,
             };
-            if lost {
+            if lost && !self.lost[first] {
                 self.lost[first..end].fill(true);
+                self.marked_lost += (end - first) as u64;
             }
             if self.detection == LossDetection::Fack
                 && self.retransmitted[first]
@@ -449,6 +454,7 @@ impl Model {
                 && (snd_nxt < self.ends[highest] as u64 || number + 4 < self.arrived_retransmission)
             {
                 self.retransmitted[first..end].fill(false);
+                self.marked_lost += (end - first) as u64;
             }
         }
     }
@@ -480,6 +486,7 @@ impl Model {
     fn timeout(&mut self) {
         for byte in self.una..self.snd_nxt() {
             if !self.sacked[byte] {
+                self.marked_lost += u64::from(!self.lost[byte] || self.retransmitted[byte]);
                 self.lost[byte] = true;
                 self.retransmitted[byte] = false;
             }
@@ -529,7 +536,7 @@ proptest! {
         let mut model = Model::new(detection);
         for (i, step) in steps.into_iter().enumerate() {
             let mut news = News::default();
-            let before = (model.delivered, model.waiting().len(), model.una);
+            let before = (model.delivered, model.waiting().len(), model.una, model.marked_lost);
             let place = |model: &Model, share: f64| {
                 let bytes = model.snd_nxt() - model.una;
                 let byte = model.una + (share * bytes as f64) as usize;
@@ -574,7 +581,7 @@ proptest! {
                 }
                 Step::Timeout => {
                     model.timeout();
-                    board.mark_all_lost();
+                    news.lost = board.mark_all_lost();
                 }
                 Step::Forget => {
                     model.forget();
@@ -584,9 +591,10 @@ proptest! {
             prop_assert_eq!(board.una(), model.una as u64);
             prop_assert_eq!(board.pipe(), model.pipe(), "pipe after step {}", i);
             prop_assert_eq!(news.delivered, model.delivered - before.0);
+            prop_assert_eq!(news.lost, model.marked_lost - before.3, "lost in step {}", i);
             if matches!(step, Step::Sack(..)) {
                 // A segment newly waits exactly if there is a new loss, unless it was SACKed too.
-                prop_assert!(news.lost || model.waiting().len() <= before.1);
+                prop_assert!(news.lost > 0 || model.waiting().len() <= before.1);
             }
             prop_assert_eq!(board.next_lost().is_some(), !model.waiting().is_empty());
         }

@@ -1,5 +1,8 @@
 //! The sending half: what may leave, what has to leave again, and when to give up waiting.
 
+mod episodes;
+mod transmit;
+
 use std::sync::Arc;
 
 use fairway_cc::{Ack, CongestionControl, Flow, Phase, Signal};
@@ -7,12 +10,8 @@ use fairway_units::{Duration, Time};
 
 use crate::ranges::Range;
 use crate::rtt::RttEstimator;
-use crate::scoreboard::{Lost, News, Scoreboard};
-use crate::{LossDetection, Recovery, Stack};
-
-/// Segments beyond flight that TCP-Linux allows when recovery ends
-/// (ns-2.35 `tcp/linux/ns-linux-param.c`, `tcp_max_burst`; Linux 2.6 `tcp_max_burst`).
-const EXIT_BURST_SEGMENTS: u64 = 3;
+use crate::scoreboard::{News, Scoreboard};
+use crate::{LossDetection, Recovery, RtoPolicy, Stack};
 
 /// First timeout for data after a repeated SYN (RFC 6298 rule 5.7; Linux `TCP_TIMEOUT_FALLBACK`).
 const RTO_AFTER_REPEATED_SYN: Duration = Duration::from_secs(3);
@@ -58,6 +57,8 @@ pub struct AckInfo<'a> {
     pub ece: bool,
     /// Age of the echoed timestamp, if the option is in use.
     pub timestamp_age: Option<Duration>,
+    /// The peer's timestamp less the echoed one, milliseconds of two clocks that are not set alike.
+    pub one_way_delay_ms: Option<u32>,
 }
 
 /// What both ends agreed on in the handshake.
@@ -87,8 +88,11 @@ pub struct Sender {
     phase: Phase,
     /// The episode ends when this offset is acknowledged (RFC 6582 `recover`).
     recover: u64,
-    /// First unacknowledged offset at the last timeout.
-    timed_out_at: u64,
+    /// First unacknowledged offset at the last timeout, unless a loss has restarted the connection
+    /// since.
+    timed_out_at: Option<u64>,
+    /// Whether the algorithm knows no fast recovery: a loss restarts the connection.
+    restarts_after_loss: bool,
     /// Duplicate acknowledgements in a row on a connection with SACK.
     sack_duplicates: u32,
     /// TCP-Linux only: segments in flight allowed while flight is above the window.
@@ -102,15 +106,19 @@ pub struct Sender {
     burst_left: u32,
     last_sent: Time,
     delivered: u64,
+    /// Bytes marked lost, each time they were.
+    lost: u64,
     counters: SenderCounters,
 }
 
 impl Sender {
     /// Nothing sent, nothing written; `right_edge` comes with the handshake.
     pub fn new(stack: Arc<Stack>, cc: Box<dyn CongestionControl>) -> Self {
+        let min_rto = cc.min_rto().unwrap_or(stack.rto.min);
         Sender {
             board: Scoreboard::new(stack.loss_detection, stack.reordering, stack.mss),
-            rtt: RttEstimator::new(stack.rto),
+            rtt: RttEstimator::new(RtoPolicy { min: min_rto, ..stack.rto }),
+            restarts_after_loss: cc.restarts_after_loss(),
             cc,
             segment_bytes: u64::from(stack.mss),
             sack: stack.sack,
@@ -121,7 +129,7 @@ impl Sender {
             right_edge: 0,
             phase: Phase::Open,
             recover: 0,
-            timed_out_at: 0,
+            timed_out_at: None,
             sack_duplicates: 0,
             conserved_flight: 0,
             retransmit_first: false,
@@ -131,6 +139,7 @@ impl Sender {
             burst_left: 0,
             last_sent: Time::ZERO,
             delivered: 0,
+            lost: 0,
             counters: SenderCounters::default(),
         }
     }
@@ -249,15 +258,6 @@ impl Sender {
         self.rto_deadline
     }
 
-    /// A new event has come: a burst may begin.
-    pub fn begin_burst(&mut self) {
-        self.burst_left = self.stack.max_burst.unwrap_or(u32::MAX);
-        if self.stack.recovery == Recovery::TcpLinux && self.conserved_flight > 0 {
-            // At most one segment more in flight than there is now.
-            self.conserved_flight = self.conserved_flight.min(self.flight_segments() + 1);
-        }
-    }
-
     /// An acknowledgement arrived.
     pub fn handle_ack(&mut self, info: &AckInfo<'_>, now: Time) {
         if info.ack > self.snd_nxt || info.ack < self.board.una() {
@@ -272,12 +272,17 @@ impl Sender {
 
         let mut news = News::default();
         self.update_scoreboard(info, window_moved, &mut news);
-        self.delivered += news.delivered;
-        let rtt = self.measure_rtt(info, &news, now);
-
         let leaving = matches!(self.phase, Phase::Recovery | Phase::Loss | Phase::Cwr)
             && info.ack >= self.recover
             && news.acked > 0;
+        if !self.sack && self.phase == Phase::Recovery && !leaving && news.acked > 0 {
+            // RFC 6582 step 3: a partial acknowledgement names the next hole.
+            news.lost += self.board.mark_head_lost();
+        }
+        self.delivered += news.delivered;
+        self.lost += news.lost;
+        let rtt = self.measure_rtt(info, &news, now);
+
         let entering = !leaving && self.enters_recovery(&news);
         let marked = info.ece && !entering && matches!(self.phase, Phase::Open | Phase::Disorder);
 
@@ -288,10 +293,10 @@ impl Sender {
         let ack = Ack {
             acked: news.acked,
             delivered: news.delivered,
-            lost: 0,
+            lost: news.lost,
             ce: 0,
             rtt,
-            one_way_delay_ms: None,
+            one_way_delay_ms: if news.acked > 0 { info.one_way_delay_ms } else { None },
             rate: None,
             may_grow: news.acked > 0
                 && !entering
@@ -307,54 +312,13 @@ impl Sender {
         // data sent after it began, are the next episode's (RFC 6675 section 5).
         let next_episode = leaving && self.board.next_lost().is_some();
         if entering || next_episode {
-            self.enter_recovery(&flow);
+            self.react_to_loss(&flow, now);
         } else if marked {
-            self.enter_cwr(&flow);
-        } else if !self.sack && self.phase == Phase::Recovery && news.acked > 0 {
-            // RFC 6582 step 3: a partial acknowledgement names the next hole.
-            self.board.mark_head_lost();
+            self.enter_cwr(Signal::Ecn, &flow);
+        } else if self.phase == Phase::Open && self.cc.wants_reduction() {
+            self.enter_cwr(Signal::Delay, &flow);
         }
         self.restart_timer(&news, now);
-    }
-
-    /// The retransmission timer may have expired.
-    pub fn handle_timeout(&mut self, now: Time) {
-        if now < self.rto_deadline {
-            return;
-        }
-        // RFC 5681 section 3.1: the threshold is kept only for data that the timer has resent.
-        let first = self.phase != Phase::Loss
-            || self.board.una() > self.timed_out_at
-            || self.stack.recovery == Recovery::TcpLinux;
-        self.timed_out_at = self.board.una();
-        let flow = self.flow(self.board.pipe(), now);
-        self.counters.timeouts += 1;
-        self.board.mark_all_lost();
-        self.cc.on_rto(first, &flow);
-        self.phase = Phase::Loss;
-        self.recover = self.snd_nxt;
-        self.cwr_pending = self.stack.ecn;
-        self.conserved_flight = 0;
-        self.retransmit_first = false;
-        self.rescue_allowed = false;
-        self.rtt.back_off();
-        self.rto_deadline = now + self.rtt.rto();
-    }
-
-    /// What leaves next, if anything may.
-    pub fn poll_transmit(&mut self, now: Time) -> Option<Transmission> {
-        if self.burst_left == 0 {
-            return None;
-        }
-        let transmission = self.next_retransmission(now).or_else(|| self.next_new_data(now))?;
-        self.burst_left -= 1;
-        self.counters.segments += 1;
-        self.counters.retransmissions += u64::from(transmission.retransmission);
-        self.last_sent = now;
-        if self.rto_deadline == Time::NEVER {
-            self.rto_deadline = now + self.rtt.rto();
-        }
-        Some(transmission)
     }
 
     fn update_scoreboard(&mut self, info: &AckInfo<'_>, window_moved: bool, news: &mut News) {
@@ -370,13 +334,15 @@ impl Sender {
                 self.board.detect_losses(news);
                 self.count_duplicates(news);
             }
-        } else if duplicate {
+        } else if duplicate && (self.phase != Phase::Loss || self.snd_nxt > self.recover) {
+            // After a timeout everything sent before it is out of the pipe, and the duplicates that
+            // it still brings about take nothing more out (Linux `tcp_process_loss`).
             self.board.duplicate();
             // RFC 6582 section 3.2 step 2: not for duplicates that the last episode's
             // retransmissions brought about.
             let new_episode = self.recover == 0 || self.board.una() > self.recover;
             if self.board.duplicates() >= u64::from(self.stack.reordering) && new_episode {
-                news.lost = self.board.mark_head_lost();
+                news.lost += self.board.mark_head_lost();
             }
         }
     }
@@ -391,7 +357,7 @@ impl Sender {
             self.sack_duplicates += 1;
             let rfc = self.stack.loss_detection == LossDetection::Rfc6675;
             if rfc && self.sack_duplicates >= self.stack.reordering {
-                news.lost |= self.board.mark_head_lost();
+                news.lost += self.board.mark_head_lost();
             }
         }
     }
@@ -413,69 +379,6 @@ impl Sender {
         None
     }
 
-    fn enters_recovery(&self, news: &News) -> bool {
-        news.lost
-            && match self.phase {
-                Phase::Open | Phase::Disorder | Phase::Cwr => true,
-                Phase::Recovery => false,
-                // TCP-Linux reduces again for a loss found after a timeout; the RFCs wait until
-                // everything outstanding at the timeout is acknowledged (RFC 6675 section 5.1).
-                Phase::Loss => self.stack.recovery == Recovery::TcpLinux,
-            }
-    }
-
-    fn enter_recovery(&mut self, flow: &Flow) {
-        if self.phase != Phase::Cwr {
-            self.conserved_flight = self.cc.cwnd() / u64::from(self.stack.mss);
-            self.cc.on_congestion(Signal::Loss, flow);
-            self.counters.reductions += 1;
-        }
-        self.phase = Phase::Recovery;
-        self.recover = self.snd_nxt;
-        // RFC 3168 section 6.1.2: said after any reduction, so that an echo does not ask for another.
-        self.cwr_pending = self.stack.ecn;
-        self.retransmit_first = self.stack.recovery == Recovery::Rfc;
-        self.rescue_allowed = self.stack.recovery == Recovery::Rfc;
-    }
-
-    fn enter_cwr(&mut self, flow: &Flow) {
-        self.cc.on_congestion(Signal::Ecn, flow);
-        self.counters.reductions += 1;
-        self.phase = Phase::Cwr;
-        self.recover = self.snd_nxt;
-        self.cwr_pending = true;
-    }
-
-    fn leave_recovery(&mut self, flow: &Flow) {
-        let mss = u64::from(self.stack.mss);
-        if self.stack.recovery == Recovery::TcpLinux {
-            // `tcp_fastretrans_alert` clears the scoreboard: what was SACKed beyond the episode
-            // counts as in flight until it is SACKed again.
-            self.board.forget_sacks();
-        }
-        let flight = self.board.pipe();
-        let (cwnd, ssthresh) = (self.cc.cwnd(), self.cc.ssthresh());
-        let cwnd = match self.stack.recovery {
-            Recovery::TcpLinux if cwnd < ssthresh => {
-                ssthresh.min(flight + EXIT_BURST_SEGMENTS * mss)
-            }
-            // RFC 6582 step 3, option 1.
-            Recovery::Rfc if !self.sack && self.phase == Phase::Recovery => {
-                ssthresh.min(flight.max(mss) + mss)
-            }
-            Recovery::Rfc | Recovery::TcpLinux => cwnd,
-        };
-        self.phase = Phase::Open;
-        self.conserved_flight = 0;
-        self.retransmit_first = false;
-        self.rescue_allowed = false;
-        self.cc.on_recovered(cwnd, &Flow { phase: Phase::Open, ..*flow });
-    }
-
-    fn phase_allows_growth(&self) -> bool {
-        matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Loss)
-    }
-
     /// RFC 7661 in Linux's form (`tcp_is_cwnd_limited`): a window that was not filled does not
     /// grow, except below the threshold where half of it used is enough.
     fn window_was_used(&self, prior_flight: u64) -> bool {
@@ -493,107 +396,6 @@ impl Sender {
         } else if news.acked > 0 || self.stack.rto_restart_on_every_ack || self.retransmit_first {
             self.rto_deadline = now + self.rtt.rto();
         }
-    }
-
-    fn next_retransmission(&mut self, now: Time) -> Option<Transmission> {
-        if !matches!(self.phase, Phase::Recovery | Phase::Loss) {
-            return None;
-        }
-        let lost = match self.board.next_lost() {
-            Some(lost) if self.retransmit_first || self.fits(lost.range.bytes()) => lost,
-            Some(_) => return None,
-            None => self.rescue()?,
-        };
-        self.retransmit_first = false;
-        self.board.retransmitted(lost, self.snd_nxt, now);
-        let fin = self.closed && lost.range.end == self.stream_end + 1;
-        Some(Transmission { range: lost.range, fin, retransmission: true, cwr: false })
-    }
-
-    /// RFC 6675 NextSeg rule 3, once nothing is known lost and nothing new may be sent: a
-    /// segment that may be lost, which keeps the acknowledgements coming.
-    fn rescue(&mut self) -> Option<Lost> {
-        let nothing_new = self.snd_nxt >= self.sendable_end();
-        if !self.rescue_allowed || !nothing_new || self.phase != Phase::Recovery {
-            return None;
-        }
-        let segment = self.board.next_unsacked()?;
-        if !self.fits(segment.range.bytes()) {
-            return None;
-        }
-        self.rescue_allowed = false;
-        Some(segment)
-    }
-
-    fn next_new_data(&mut self, now: Time) -> Option<Transmission> {
-        let mss = self.segment_bytes;
-        let written = self.stream_end.saturating_sub(self.snd_nxt);
-        let available = self.sendable_end().saturating_sub(self.snd_nxt);
-        if available == 0 {
-            return self.next_fin(now);
-        }
-        let len = available.min(mss);
-        if len < mss && !self.board.is_empty() {
-            // RFC 9293 section 3.8.6.2.1: no small segment because of a small window; Nagle: nor
-            // because the application is slow, unless it has finished.
-            let last_of_stream = self.closed && len == written;
-            if !last_of_stream {
-                return None;
-            }
-        }
-        let limited_transmit_off =
-            !self.stack.limited_transmit && self.phase == Phase::Open && self.board.has_holes();
-        if limited_transmit_off {
-            return None;
-        }
-        if self.board.is_empty() {
-            self.restart_after_idle(now);
-        }
-        if !self.fits(len) {
-            return None;
-        }
-        Some(self.send_new(len, false, now))
-    }
-
-    fn next_fin(&mut self, now: Time) -> Option<Transmission> {
-        // The FIN takes up sequence space: it waits for the peer's window like data.
-        let fin_due =
-            self.closed && self.snd_nxt == self.stream_end && self.snd_nxt < self.right_edge;
-        (fin_due && self.fits(1)).then(|| self.send_new(1, true, now))
-    }
-
-    fn send_new(&mut self, len: u64, fin: bool, now: Time) -> Transmission {
-        let range = Range { start: self.snd_nxt, end: self.snd_nxt + len };
-        self.board.sent(range.end, now);
-        self.snd_nxt = range.end;
-        let cwr = std::mem::take(&mut self.cwr_pending);
-        Transmission { range, fin, retransmission: false, cwr }
-    }
-
-    /// End of what application, send buffer and peer allow.
-    fn sendable_end(&self) -> u64 {
-        self.stream_end
-            .min(self.board.una().saturating_add(self.stack.send_buffer))
-            .min(self.right_edge)
-    }
-
-    fn fits(&self, len: u64) -> bool {
-        let pipe = self.board.pipe();
-        pipe == 0 || pipe + len <= self.flight_allowance()
-    }
-
-    fn restart_after_idle(&mut self, now: Time) {
-        let idle = now.since(self.last_sent);
-        let rto = self.rtt.rto();
-        if self.stack.slow_start_after_idle && self.counters.segments > 0 && idle > rto {
-            let restart = u64::from(self.stack.initial_window) * u64::from(self.stack.mss);
-            let flow = self.flow(0, now);
-            self.cc.on_idle(idle, rto, restart, &flow);
-        }
-    }
-
-    fn flight_segments(&self) -> u64 {
-        self.board.pipe().div_ceil(u64::from(self.stack.mss))
     }
 
     /// TCP-Linux knows no Disorder.
@@ -615,7 +417,7 @@ impl Sender {
             snd_una: self.board.una(),
             snd_nxt: self.snd_nxt,
             delivered: self.delivered,
-            lost: 0,
+            lost: self.lost,
             phase: self.cc_phase(),
         }
     }

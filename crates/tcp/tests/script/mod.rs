@@ -17,13 +17,16 @@
 //! way, has no rate and keeps order. The tests of a file use what they need of this.
 #![allow(dead_code)]
 
+pub mod witness;
+
 use std::collections::VecDeque;
 
-use fairway_cc::{Selection, create};
+use fairway_cc::{CongestionControl, Selection, create};
 use fairway_tcp::{
     Config, DelayedAck, Endpoint, Flags, PRESETS, Range, Role, SackBlock, Segment, SeqNr, Stack,
 };
 use fairway_units::{Duration, Time};
+use witness::{Asks, Notes, Witness};
 
 /// Propagation in one direction; a round trip is 100 ms.
 pub const DELAY: Duration = Duration::from_millis(50);
@@ -37,6 +40,11 @@ pub fn preset(name: &str) -> Stack {
 /// The RFCs, with an acknowledgement for every segment and an initial window of `window` segments.
 pub fn rfc(window: u32) -> Stack {
     Stack { initial_window: window, delayed_ack: DelayedAck::Off, ..preset("rfc5681") }
+}
+
+fn reno(stack: &Stack) -> Box<dyn CongestionControl> {
+    let reno = Selection { name: "reno".to_owned(), variant: None, params: Vec::new() };
+    create(&reno, stack.cc_variant, &stack.init("reno")).expect("Reno")
 }
 
 /// What happens to a segment of a certain text.
@@ -76,20 +84,36 @@ impl Script {
 
     /// A source and a sink of their own stacks, with these initial sequence numbers.
     pub fn between(source: &Stack, sink: &Stack, isns: [u32; 2]) -> Self {
-        let reno = Selection { name: "reno".to_owned(), variant: None, params: Vec::new() };
-        let endpoint = |stack: &Stack, role, isn| {
+        Script::of([source, sink], [reno(source), reno(sink)], isns)
+    }
+
+    /// Two ends of one stack whose algorithm, otherwise Reno, asks this; and what the source's is
+    /// told.
+    pub fn asking(stack: &Stack, asks: &Asks) -> (Self, Notes) {
+        let notes = Notes::default();
+        let witness = |notes: &Notes| -> Box<dyn CongestionControl> {
+            let (inner, asks, notes) = (reno(stack), asks.clone(), notes.clone());
+            Box::new(Witness { inner, asks, notes, delivered: 0 })
+        };
+        let ccs = [witness(&notes), witness(&Notes::default())];
+        (Script::of([stack; 2], ccs, [1000, 5000]), notes)
+    }
+
+    fn of(stacks: [&Stack; 2], ccs: [Box<dyn CongestionControl>; 2], isns: [u32; 2]) -> Self {
+        let endpoint = |stack: &Stack, cc, role, isn| {
             Endpoint::new(Config {
                 connection: 0,
                 role,
                 stack: stack.clone().into(),
-                cc: create(&reno, stack.cc_variant, &stack.init("reno")).expect("Reno"),
+                cc,
                 isn,
                 timestamp_offset: isn,
             })
         };
+        let [source, sink] = ccs;
         Script {
-            source: endpoint(source, Role::Active, isns[0]),
-            sink: endpoint(sink, Role::Passive, isns[1]),
+            source: endpoint(stacks[0], source, Role::Active, isns[0]),
+            sink: endpoint(stacks[1], sink, Role::Passive, isns[1]),
             isns,
             now: Time::ZERO,
             travelling: VecDeque::new(),

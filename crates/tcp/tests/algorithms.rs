@@ -1,0 +1,241 @@
+//! What the stack tells an algorithm, and what it does when one asks. The algorithm is Reno but
+//! for what it asks, unless a window is given.
+//!
+//! As in the tests of recovery, most begin with ten segments in flight (0 to 9).
+
+mod script;
+
+use fairway_cc::{Phase, Signal};
+use fairway_tcp::{DelayedAck, Stack};
+use fairway_units::{Duration, Time};
+use script::witness::{Asks, Notes, Told};
+use script::{Script, preset, rfc};
+
+fn millis(ms: u64) -> Time {
+    Time::ZERO + Duration::from_millis(ms)
+}
+
+/// Twenty segments on a connection whose algorithm asks this; some are lost.
+fn twenty_segments(stack: &Stack, asks: &Asks, lost: &[&str]) -> (Script, Notes) {
+    let (mut t, notes) = Script::asking(stack, asks);
+    for segment in lost {
+        t.lose(segment);
+    }
+    t.open(20_000);
+    (t, notes)
+}
+
+/// Bytes marked lost: when, by this acknowledgement, and so far.
+fn losses(notes: &Notes) -> Vec<(u64, u64, u64)> {
+    let acks = notes.acks().into_iter().filter(|(ack, _)| ack.lost > 0);
+    acks.map(|(ack, flow)| (flow.now.as_millis(), ack.lost, flow.lost)).collect()
+}
+
+#[test]
+fn bytes_marked_lost_and_in_flight_with_sack() {
+    // 2 and 5 are lost. The acknowledgements of 0 and 1 send 10 to 13, the first two duplicates 14
+    // and 15. The third (3, 4, 6 SACKed) marks 2: before it 2 to 15 less two are in flight, after it
+    // less three and the loss.
+    // The fifth (8) marks 5.
+    let (mut t, notes) =
+        twenty_segments(&rfc(10), &Asks::default(), &["> 2000..3000", "> 5000..6000"]);
+    t.run(299);
+    assert_eq!(losses(&notes), [(200, 1000, 1000), (200, 1000, 2000)]);
+    let (_, flow) = notes.acks()[4];
+    assert_eq!((flow.flight_size, flow.in_flight), (12_000, 10_000));
+    t.run(2_000);
+    assert_eq!(notes.acks().last().map(|(_, flow)| flow.lost), Some(2000));
+}
+
+#[test]
+fn bytes_marked_lost_without_sack() {
+    // 2 at the third duplicate, and 5 by the partial acknowledgement at 300 ms (RFC 6582 step 3).
+    let stack = Stack { sack: false, ..rfc(10) };
+    let (mut t, notes) =
+        twenty_segments(&stack, &Asks::default(), &["> 2000..3000", "> 5000..6000"]);
+    t.run(2_000);
+    assert_eq!(losses(&notes), [(200, 1000, 1000), (300, 1000, 2000)]);
+}
+
+#[test]
+fn a_timeout_marks_everything_and_a_second_one_what_was_sent_again() {
+    // Three segments, all lost: the timer (1 s) marks three. The retransmission of the first is
+    // lost too: two seconds later it is the only thing in flight, and marked again.
+    let (mut t, notes) = Script::asking(&rfc(3), &Asks::default());
+    t.lose_times(2, "> 0..1000 again");
+    for segment in ["> 0..1000", "> 1000..2000", "> 2000..3000"] {
+        t.lose(segment);
+    }
+    t.open(3_000);
+    t.run(3_100);
+    let timeouts: Vec<_> = notes
+        .all()
+        .into_iter()
+        .filter_map(|told| match told {
+            Told::Rto(first, flow) => {
+                let at = flow.now.as_millis();
+                Some((at, first, flow.flight_size, flow.in_flight, flow.lost))
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(timeouts, [(1100, true, 3000, 0, 3000), (3100, false, 1000, 0, 4000)]);
+}
+
+#[test]
+fn one_way_delay_is_the_receivers_clock_less_the_echo() {
+    // The script sets the clocks to 1000 and 5000 at the start. The first two segments leave at 100
+    // and are acknowledged at 150: 5150 − 1100. A third leaves at 200 and is acknowledged 40 ms
+    // after it came, at 290: 5290 − 1200.
+    let (mut t, notes) = Script::asking(&preset("linux-6.1"), &Asks::default());
+    t.open(2_000);
+    t.run(199);
+    t.write(1_000);
+    t.run(1_000);
+    let delays: Vec<_> = notes.acks().iter().map(|(ack, _)| ack.one_way_delay_ms).collect();
+    assert_eq!(delays, [Some(4050), Some(4090)]);
+}
+
+#[test]
+fn an_acknowledgement_of_nothing_new_measures_no_one_way_delay() {
+    // Duplicates echo an old timestamp (RFC 7323 section 4.3). Without the option there is nothing.
+    let stack = Stack { timestamps: true, ..rfc(10) };
+    let (mut t, notes) = twenty_segments(&stack, &Asks::default(), &["> 2000..3000"]);
+    t.run(299);
+    let acks = notes.acks();
+    assert_eq!(acks.len(), 9);
+    for (ack, _) in acks {
+        assert_eq!(ack.one_way_delay_ms, (ack.acked > 0).then_some(4050));
+    }
+    let (mut t, notes) = twenty_segments(&rfc(10), &Asks::default(), &[]);
+    t.run(299);
+    assert!(notes.acks().iter().all(|(ack, _)| ack.one_way_delay_ms.is_none()));
+}
+
+#[test]
+fn a_reduction_that_the_algorithm_wants_is_an_episode() {
+    // At 200 ms the first four acknowledgements make the window 14 and send 10 to 17. With the
+    // fifth 5000 bytes are delivered and 5 to 17 are out: ssthresh = cwnd = 13/2 = 6 until 18 000
+    // is acknowledged. At 300 ms 10 to 12 leave 5 in flight, and each of 13 to 17 sends one. Then
+    // the algorithm is asked again, with 18 to 22 out: 5/2.
+    let asks = Asks { reduction_from: Some(5_000), ..Asks::default() };
+    let (mut t, notes) = Script::asking(&rfc(10), &asks);
+    t.open(1_000_000);
+    t.run(299);
+    assert_eq!((t.window(), t.source.phase()), ((6, 6), Phase::Cwr));
+    assert_eq!(
+        (notes.signals(), t.source.sender().snd_nxt()),
+        (vec![(200, Signal::Delay)], 18_000)
+    );
+    t.run(399);
+    assert_eq!((t.window(), t.source.counters().reductions), ((2, 2), 2));
+    assert_eq!(notes.signals(), [(200, Signal::Delay), (300, Signal::Delay)]);
+    assert!(matches!(notes.all()[..], [.., Told::Recovered(_), Told::Congestion(..)]));
+}
+
+#[test]
+fn a_loss_is_answered_before_what_the_algorithm_wants() {
+    let asks = Asks { reduction_from: Some(2_500), ..Asks::default() };
+    let (mut t, notes) = twenty_segments(&rfc(10), &asks, &["> 0..1000"]);
+    // The third duplicate delivers 3000 bytes, and says that 0 is lost.
+    t.run(399);
+    assert_eq!(notes.signals()[0], (200, Signal::Loss));
+    assert_eq!(t.source.counters().timeouts, 0);
+}
+
+fn tahoe() -> Asks {
+    Asks { restarts_after_loss: true, ..Asks::default() }
+}
+
+#[test]
+fn a_loss_restarts_an_algorithm_without_fast_recovery() {
+    // As in `one_loss_with_sack` of the tests of recovery until the third duplicate: ssthresh 6, but
+    // the window is one segment and 2, 6 to 15 are lost. Only 2 leaves, and no SACK lets anything
+    // else go: what they name is not in flight any more. At 300 ms 16 000 is acknowledged, the
+    // window becomes 2 and then doubles.
+    let (mut t, _) = twenty_segments(&rfc(10), &tahoe(), &["> 2000..3000"]);
+    t.look(199);
+    t.expect(
+        249,
+        "200 > 10000..16000 (6)
+         200 > 2000..3000 again",
+    );
+    assert_eq!((t.window(), t.source.sender().deadline()), ((1, 6), millis(1_200)));
+    t.look(299);
+    t.expect(300, "300 > 16000..18000 (2)");
+    t.look(399);
+    t.expect(400, "400 > 18000..20000 (2)");
+    let counters = t.source.counters();
+    assert_eq!((counters.reductions, counters.retransmissions, counters.timeouts), (1, 1, 0));
+}
+
+#[test]
+fn a_restart_without_sack_goes_back_and_skips_what_had_arrived() {
+    // 2 and 5 are lost. The third duplicate sends 2; the four after it, and the six of 10 to 15,
+    // stand for segments that the restart has taken out of the pipe. At 300 ms 5000 is acknowledged:
+    // three segments delivered, window 4, and sending goes on from 5: 5 to 8. At 400 ms the
+    // acknowledgement of 16 000 for 5 ends the episode with window 6 and the rest, nine, as credit
+    // for growth: 7. (6 to 8 are old news to the sink.)
+    let stack = Stack { sack: false, ..rfc(10) };
+    let (mut t, _) = twenty_segments(&stack, &tahoe(), &["> 2000..3000", "> 5000..6000"]);
+    t.look(199);
+    t.expect(
+        249,
+        "200 > 10000..16000 (6)
+         200 > 2000..3000 again",
+    );
+    t.look(299);
+    t.expect(
+        349,
+        "300 > 5000..6000 again
+         300 > 6000..7000 again
+         300 > 7000..8000 again
+         300 > 8000..9000 again",
+    );
+    assert_eq!(t.window(), (4, 6));
+    t.look(399);
+    t.expect(400, "400 > 16000..20000 (4)");
+    assert_eq!((t.window(), t.source.counters().reductions), ((7, 6), 1));
+    t.run(2_000);
+    assert_eq!((t.received(), t.source.counters().timeouts), (20_000, 0));
+}
+
+#[test]
+fn a_timeout_after_a_restart_is_a_first_one() {
+    // The retransmission is lost: the timer restarted at 200 ms, not backed off, expires at 1200,
+    // and it has not resent anything yet (RFC 5681 section 3.1): the threshold falls again, to 2.
+    let lost = ["> 2000..3000", "> 2000..3000 again"];
+    let (mut t, notes) = twenty_segments(&rfc(10), &tahoe(), &lost);
+    t.run(1_200);
+    assert_eq!((t.window(), t.source.counters().timeouts), ((1, 2), 1));
+    let first = |told: &Told| matches!(told, Told::Rto(true, _));
+    assert_eq!(notes.all().iter().filter(|told| first(told)).count(), 2);
+    t.run(3_000);
+    assert_eq!((t.received(), t.source.counters().reductions), (20_000, 1));
+}
+
+#[test]
+fn a_mark_and_a_loss_in_one_window_restart_with_one_reduction() {
+    let stack = Stack { ecn: true, ..rfc(10) };
+    let (mut t, notes) = Script::asking(&stack, &tahoe());
+    t.mark("> 1000..2000");
+    t.lose("> 5000..6000");
+    t.open(20_000);
+    t.run(2_000);
+    assert_eq!((t.received(), t.source.counters().reductions), (20_000, 1));
+    assert_eq!(notes.signals(), [(200, Signal::Ecn)]);
+    assert!(notes.all().iter().any(|told| matches!(told, Told::Rto(false, _))));
+}
+
+#[test]
+fn an_algorithm_may_bound_the_timeout_itself() {
+    // One sample of 100 ms: 100 + 4 · 50 = 300 ms, where the stack would not go below a second.
+    for (min_rto, at) in [(Some(Duration::from_millis(20)), 400), (None, 1_100)] {
+        let stack = Stack { delayed_ack: DelayedAck::Off, ..rfc(10) };
+        let (mut t, _) = Script::asking(&stack, &Asks { min_rto, ..Asks::default() });
+        t.lose("> 0..1000");
+        t.open(1_000);
+        t.run(150);
+        assert_eq!(t.source.sender().deadline(), millis(at));
+    }
+}
