@@ -103,7 +103,8 @@ pub struct Ack {
     pub rtt: Option<Duration>,
     /// Time the acknowledged data took to the receiver, from the timestamp option (RFC 7323): the
     /// receiver's clock less the sender's, in milliseconds. The clocks are not set alike, so only
-    /// differences of two such values mean something; take them with `wrapping_sub`.
+    /// differences of two such values mean something; take them with `wrapping_sub`. Only
+    /// acknowledgements of new data have it: the others echo an old timestamp.
     pub one_way_delay_ms: Option<u32>,
     /// Delivery rate, if the algorithm asked for it ([`Needs::rate_samples`]) and this
     /// acknowledgement measured it.
@@ -208,12 +209,13 @@ pub trait CongestionControl: Send {
     }
 
     /// Whether a loss throws the connection back to slow start from the first unacknowledged byte,
-    /// without fast recovery (Tahoe). Asked once, at the start.
+    /// without fast recovery (Tahoe). The algorithm is then told of it by
+    /// [`CongestionControl::on_rto`]. Asked once, at the start.
     fn restarts_after_loss(&self) -> bool {
         false
     }
 
-    /// A lower bound of the retransmission timeout in place of the stack's.
+    /// A lower bound of the retransmission timeout in place of the stack's. Asked once, at the start.
     fn min_rto(&self) -> Option<Duration> {
         None
     }

@@ -89,6 +89,11 @@ pub trait Rule: Send {
         false
     }
 
+    /// See [`CongestionControl::restarts_after_loss`].
+    fn restarts_after_loss(&self) -> bool {
+        false
+    }
+
     /// See [`CongestionControl::min_rto`].
     fn min_rto(&self) -> Option<Duration> {
         None
@@ -252,6 +257,10 @@ impl<R: Rule> CongestionControl for Windowed<R> {
 
     fn wants_reduction(&self) -> bool {
         self.rule.wants_reduction()
+    }
+
+    fn restarts_after_loss(&self) -> bool {
+        self.rule.restarts_after_loss()
     }
 
     fn min_rto(&self) -> Option<Duration> {
