@@ -32,6 +32,11 @@ impl Stream {
         self.0.next_u32()
     }
 
+    /// 64 random bits.
+    pub fn bits64(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
     /// An exponentially distributed number with mean 1.
     pub fn exponential(&mut self) -> f64 {
         -libm::log(1.0 - self.unit())
