@@ -12,6 +12,7 @@
 mod algorithms;
 mod bandwidth;
 mod coupled;
+mod catalogue;
 mod coupling;
 mod cube_root;
 pub mod filter;
@@ -27,6 +28,7 @@ mod slow_start;
 mod testing;
 mod window;
 
+pub use catalogue::{Catalogue, Foreign};
 pub use coupling::{Coupling, Member, Subflow};
 pub use hystart::HyStart;
 pub use registry::{

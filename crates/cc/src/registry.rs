@@ -305,6 +305,14 @@ pub enum CcError {
         /// Largest value allowed.
         max: f64,
     },
+    /// An algorithm from elsewhere cannot be made.
+    #[error("{name}: {message}")]
+    Foreign {
+        /// The algorithm.
+        name: String,
+        /// Why not.
+        message: String,
+    },
     /// A parameter that has to be a whole number is not.
     #[error("{name}.{param}: {value} is not a whole number")]
     NotWhole {

@@ -3,7 +3,7 @@
 use std::slice::from_ref;
 use std::sync::Arc;
 
-use fairway_cc::{CcError, Init, Member, create};
+use fairway_cc::{Catalogue, CcError, Init, Member};
 use fairway_random::Stream;
 use fairway_tcp::{Config, Endpoint, Flags, Role, Segment, SeqNr, Stack};
 use fairway_trace::{Allowance, FlowBooks, StreamCheck, Violation};
@@ -73,6 +73,7 @@ impl Connection {
         flow: &Flow,
         coupling: Option<Member>,
         stack: &Arc<Stack>,
+        catalogue: &Catalogue,
         seed: u64,
     ) -> Result<Self, CcError> {
         // By number, not by name: names follow the algorithm unless they are given, and runs that
@@ -87,7 +88,7 @@ impl Connection {
                 connection: index,
                 role,
                 stack: Arc::clone(stack),
-                cc: create(&flow.cc, stack.cc_variant, &init)?,
+                cc: catalogue.create(&flow.cc, stack.cc_variant, &init)?,
                 isn,
                 timestamp_offset: clocks.bits32(),
             }))

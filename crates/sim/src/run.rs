@@ -79,7 +79,14 @@ fn connections(experiment: &Experiment) -> Result<Vec<Connection>, CcError> {
             Some(stack) if *stack == flow.stack => stack,
             _ => Arc::new(flow.stack.clone()),
         };
-        connections.push(Connection::new(i as u32, flow, member, &stack, experiment.seed)?);
+        connections.push(Connection::new(
+            i as u32,
+            flow,
+            member,
+            &stack,
+            &experiment.catalogue,
+            experiment.seed,
+        )?);
         shared = Some(stack);
     }
     Ok(connections)

@@ -1,5 +1,6 @@
 //! One experiment as a document, read and validated.
 
+use fairway_cc::Catalogue;
 use fairway_units::Duration;
 use serde_json::Value;
 
@@ -33,7 +34,18 @@ pub(super) struct Resolved {
 /// [`ExperimentErrors`] with everything that is wrong: for each, the key, what was found and what
 /// to write instead.
 pub fn from_document(document: &Value) -> Result<Experiment, ExperimentErrors> {
-    let resolved = resolve(document)?;
+    from_document_with(document, &Catalogue::default())
+}
+
+/// As [`from_document`], where flows may name the algorithms of `catalogue`.
+///
+/// # Errors
+/// The same.
+pub fn from_document_with(
+    document: &Value,
+    catalogue: &Catalogue,
+) -> Result<Experiment, ExperimentErrors> {
+    let resolved = resolve(document, catalogue)?;
     Ok(Experiment {
         title: resolved.title,
         duration: resolved.duration,
@@ -41,13 +53,17 @@ pub fn from_document(document: &Value) -> Result<Experiment, ExperimentErrors> {
         topology: resolved.topology,
         flows: traffic::expand(resolved.flows),
         measure: resolved.measure,
+        catalogue: catalogue.clone(),
     })
 }
 
 /// Reads and validates an experiment without copying out its flows.
-pub(super) fn resolve(document: &Value) -> Result<Resolved, ExperimentErrors> {
+pub(super) fn resolve(
+    document: &Value,
+    catalogue: &Catalogue,
+) -> Result<Resolved, ExperimentErrors> {
     let report = Report::default();
-    let resolved = read(document, &report);
+    let resolved = read(document, catalogue, &report);
     report.finish(resolved).map_err(|mut errors| {
         errors.sort_by_key(|error| place(&error.path));
         ExperimentErrors { source: None, errors }
@@ -61,7 +77,7 @@ fn place(path: &str) -> Option<usize> {
     EXPERIMENT.keys().position(|key| Some(key.name) == first)
 }
 
-fn read(document: &Value, report: &Report) -> Option<Resolved> {
+fn read(document: &Value, catalogue: &Catalogue, report: &Report) -> Option<Resolved> {
     let table = Table::open("experiment".to_owned(), document, &EXPERIMENT, report)?;
     // Keys at the top have no path before them.
     let table = table.renamed(String::new());
@@ -84,7 +100,7 @@ fn read(document: &Value, report: &Report) -> Option<Resolved> {
         .unwrap_or(Duration::MAX);
     let stack_table = table.table("stack");
     let stack = StackText::read(stack_table.as_ref());
-    let flows = traffic::read(&table, &stack, run);
+    let flows = traffic::read(&table, &stack, catalogue, run);
     let packet = flows.iter().map(FlowText::packet).max().unwrap_or(HEADERS);
     if !table.has("topology") {
         table.refuse("topology", "missing; write [topology] with kind = \"dumbbell\"");

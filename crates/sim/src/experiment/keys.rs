@@ -35,6 +35,8 @@ pub(super) enum Kind {
     Text,
     /// One of a list of names of a thing ("traffic", "queue discipline").
     Choice { thing: &'static str, names: fn() -> Vec<&'static str> },
+    /// The name of a congestion-control algorithm, Fairway's own or one from elsewhere.
+    Algorithm,
     /// Start and end of a time window: ["250 s", "500 s"].
     Window,
     /// Names, each with a number.
@@ -576,10 +578,10 @@ pub(super) static FLOW: Section = Section {
             ),
             key(
                 "cc",
-                Kind::Choice { thing: "congestion control", names: algorithm_names },
+                Kind::Algorithm,
                 Required,
                 r#""reno""#,
-                "Congestion-control algorithm.",
+                "Congestion-control algorithm: one of Fairway's, or \"python:module.Class\" for a class of your own.",
             ),
             key(
                 "cc_variant",
@@ -693,6 +695,7 @@ fn variant_names() -> Vec<&'static str> {
     fairway_cc::Variant::ALL.iter().map(|variant| variant.name()).collect()
 }
 
-fn algorithm_names() -> Vec<&'static str> {
+/// The names of Fairway's own algorithms.
+pub(super) fn algorithm_names() -> Vec<&'static str> {
     fairway_cc::algorithms().iter().map(|algorithm| algorithm.name).collect()
 }

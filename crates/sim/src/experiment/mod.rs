@@ -17,13 +17,13 @@ mod tests;
 mod topology;
 mod traffic;
 
-pub use document::from_document;
+pub use document::{from_document, from_document_with};
 pub use error::{ExperimentError, ExperimentErrors};
-pub use plan::{Plan, Point, plan};
+pub use plan::{Plan, Point, plan, plan_with};
 pub use schema::schema;
 pub use stack::switches;
 
-use fairway_cc::Selection;
+use fairway_cc::{Catalogue, Selection};
 use fairway_tcp::Stack;
 use fairway_units::{Bytes, Duration, Rate, Time};
 
@@ -42,6 +42,8 @@ pub struct Experiment {
     pub flows: Vec<Flow>,
     /// What is measured.
     pub measure: Measure,
+    /// The algorithms that the flows name.
+    pub catalogue: Catalogue,
 }
 
 /// The network between senders and receivers.

@@ -1,5 +1,6 @@
 //! From the text of an experiment file to the experiments it asks for.
 
+use fairway_cc::Catalogue;
 use serde_json::{Map, Value};
 
 use super::document::resolve;
@@ -39,11 +40,23 @@ pub struct Point {
 /// [`ExperimentErrors`]: the line and column of what is not TOML, or everything that is wrong
 /// with the sweep, or with the first of its points that is wrong.
 pub fn plan(text: &str, source: &str) -> Result<Plan, ExperimentErrors> {
-    read(text, source)
+    plan_with(text, source, &Catalogue::default())
+}
+
+/// As [`plan`], where flows may name the algorithms of `catalogue`.
+///
+/// # Errors
+/// The same.
+pub fn plan_with(
+    text: &str,
+    source: &str,
+    catalogue: &Catalogue,
+) -> Result<Plan, ExperimentErrors> {
+    read(text, source, catalogue)
         .map_err(|errors| ExperimentErrors { source: Some(source.to_owned()), errors })
 }
 
-fn read(text: &str, source: &str) -> Result<Plan, Vec<ExperimentError>> {
+fn read(text: &str, source: &str, catalogue: &Catalogue) -> Result<Plan, Vec<ExperimentError>> {
     let mut document = parse(text)?;
     document.entry("title").or_insert_with(|| Value::String(title_of(source)));
     document.entry("seed").or_insert_with(|| Value::from(1));
@@ -51,7 +64,7 @@ fn read(text: &str, source: &str) -> Result<Plan, Vec<ExperimentError>> {
     let title = document.get("title").and_then(Value::as_str).unwrap_or_default().to_owned();
     let document = Value::Object(document);
     let Some(sweep) = sweep else {
-        resolve(&document).map_err(|errors| errors.errors)?;
+        resolve(&document, catalogue).map_err(|errors| errors.errors)?;
         let points = vec![Point { axes: Vec::new(), repetition: 0, document }];
         return Ok(Plan { title, axes: Vec::new(), points });
     };
@@ -59,10 +72,10 @@ fn read(text: &str, source: &str) -> Result<Plan, Vec<ExperimentError>> {
     let sweep = sweep::read(&sweep, &document, text.len(), &report);
     let sweep = report.finish(sweep)?;
     // What is wrong without the sweep is no fault of the point that it is first seen at.
-    let common = resolve(&document).err().map_or_else(Vec::new, |errors| errors.errors);
+    let common = resolve(&document, catalogue).err().map_or_else(Vec::new, |errors| errors.errors);
     let mut points = Vec::new();
     for (axes, document) in sweep.combinations(&document)? {
-        resolve(&document).map_err(|errors| at_point(errors.errors, &common, &axes))?;
+        resolve(&document, catalogue).map_err(|errors| at_point(errors.errors, &common, &axes))?;
         for repetition in 0..sweep.repetitions {
             let mut document = document.clone();
             if let Some(seed) = document.get("seed").and_then(Value::as_u64) {

@@ -4,7 +4,7 @@ use fairway_units::{Bytes, Decimal, Duration, QuantityError, Rate, split_unit};
 use serde_json::{Map, Value};
 
 use super::error::{Report, did_you_mean};
-use super::keys::{Key, Kind, Section};
+use super::keys::{Key, Kind, Section, algorithm_names};
 
 /// One table of the experiment being read.
 pub(super) struct Table<'a> {
@@ -241,16 +241,17 @@ impl Readable for String {
 /// Characters of a title or name.
 const MAX_TEXT: usize = 200;
 
-/// One of the names of a [`Kind::Choice`].
+/// One of the names of a [`Kind::Choice`], or of Fairway's own algorithms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Name(pub(super) &'static str);
 
 impl Readable for Name {
     fn read(value: &Value, kind: &Kind) -> Result<Self, String> {
-        let Kind::Choice { thing, names } = kind else {
-            unreachable!("a name is read from a choice")
+        let (thing, names) = match kind {
+            Kind::Choice { thing, names } => (*thing, names()),
+            Kind::Algorithm => ("congestion control", algorithm_names()),
+            _ => unreachable!("a name is read from a choice"),
         };
-        let names = names();
         let listed: Vec<_> = names.iter().map(|name| format!("{name:?}")).collect();
         let listed = listed.join(", ");
         let Some(text) = value.as_str() else {

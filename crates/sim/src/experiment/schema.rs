@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::keys::{Absent, EXPERIMENT, Key, Kind, MAX_POINTS, Section};
+use super::keys::{Absent, EXPERIMENT, Key, Kind, MAX_POINTS, Section, algorithm_names};
 
 /// A number as [`fairway_units::Decimal`] reads it, after optional spaces.
 const NUMBER: &str = r"\d+(\.\d+)?";
@@ -74,6 +74,10 @@ fn of_kind(kind: &Kind) -> Map<String, Value> {
         Kind::Number { min, max } => json!({ "type": "number", "minimum": min, "maximum": max }),
         Kind::Count { min, max } => json!({ "type": "integer", "minimum": min, "maximum": max }),
         Kind::Text => json!({ "type": "string", "minLength": 1 }),
+        Kind::Algorithm => {
+            let own = json!({ "enum": algorithm_names() });
+            json!({ "anyOf": [own, text(r"^python:.+\.[^.]+$".to_owned())] })
+        }
         Kind::Choice { names, .. } => json!({ "enum": names() }),
         Kind::Window => {
             let end = json!({ "type": "string", "pattern": duration });

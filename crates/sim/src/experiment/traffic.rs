@@ -1,8 +1,9 @@
 //! The traffic of an experiment: `[[flow]]` tables, their copies and their hosts.
 
-use fairway_cc::{CcError, Selection, Variant, create};
+use fairway_cc::{Catalogue, CcError, Selection, Variant};
 use fairway_tcp::Stack;
 use fairway_units::{Bytes, Duration, Rate, Time};
+use serde_json::Value;
 
 use super::keys::MAX_CONNECTIONS;
 use super::reader::{Name, Numbers, Table, excerpt};
@@ -41,7 +42,12 @@ impl FlowText {
 }
 
 /// Reads every `[[flow]]`, as far as it is right.
-pub(super) fn read(experiment: &Table, text: &StackText, run: Duration) -> Vec<FlowText> {
+pub(super) fn read(
+    experiment: &Table,
+    text: &StackText,
+    catalogue: &Catalogue,
+    run: Duration,
+) -> Vec<FlowText> {
     let stack_table = experiment.table("stack");
     let stack = text.build(stack_table.as_ref());
     let tables = experiment.tables("flow");
@@ -50,7 +56,7 @@ pub(super) fn read(experiment: &Table, text: &StackText, run: Duration) -> Vec<F
     }
     let mut flows: Vec<FlowText> = Vec::new();
     for (index, table) in tables.iter().enumerate() {
-        let Some(flow) = read_flow(table, index, text, &stack, run) else { continue };
+        let Some(flow) = read_flow(table, index, text, &stack, catalogue, run) else { continue };
         refuse_conflicts(table, &flow, &flows);
         flows.push(flow);
     }
@@ -100,6 +106,7 @@ fn read_flow(
     index: usize,
     text: &StackText,
     stack: &Stack,
+    catalogue: &Catalogue,
     run: Duration,
 ) -> Option<FlowText> {
     if table.has("kind") {
@@ -117,7 +124,7 @@ fn read_flow(
     table.refuse_unknown_keys();
     let id = read_id(table);
     let stack = text.build_for(table, stack);
-    let cc = read_cc(table, &stack);
+    let cc = read_cc(table, &stack, catalogue);
     let start = table.read("start").unwrap_or(Duration::ZERO);
     let stop: Option<Duration> = table.read("stop");
     let count = table.read("count");
@@ -142,7 +149,7 @@ fn read_flow(
     }
     let cc = cc?;
     let flow = Flow {
-        id: id.unwrap_or_else(|| format!("{}#{index}", cc.name)),
+        id: id.unwrap_or_else(|| format!("{}#{index}", short(&cc.name))),
         application,
         cc,
         stack,
@@ -152,6 +159,11 @@ fn read_flow(
         source,
     };
     Some(FlowText { flow, hosts: hosts?, count, stagger })
+}
+
+/// The name of an algorithm without that of the module it comes from: a name that paths can hold.
+fn short(algorithm: &str) -> &str {
+    algorithm.rsplit(['.', ':', '/']).next().unwrap_or(algorithm)
 }
 
 fn time(since_start: Duration) -> Time {
@@ -242,19 +254,24 @@ fn read_source(table: &Table) -> Source {
 }
 
 /// The algorithm, its variant and its parameters, tried out once so that a wrong one is found here.
-fn read_cc(table: &Table, stack: &Stack) -> Option<Selection> {
-    let name = table.require::<Name>("cc");
+fn read_cc(table: &Table, stack: &Stack, catalogue: &Catalogue) -> Option<Selection> {
+    let is_foreign = |name: &Value| name.as_str().is_some_and(|name| catalogue.is_foreign(name));
+    let name = if table.raw("cc").is_some_and(is_foreign) {
+        table.read("cc")
+    } else {
+        table.require("cc").map(|Name(name)| name.to_owned())
+    };
     let variant = table.read::<Name>("cc_variant").map(|Name(name)| name);
     let params = table.read::<Numbers>("cc_params");
     if table.has("cc_params") && params.is_none() {
         return None;
     }
     let selection = Selection {
-        name: name?.0.to_owned(),
+        name: name?,
         variant: variant.and_then(Variant::from_name),
         params: params.map_or_else(Vec::new, |Numbers(params)| params),
     };
-    match create(&selection, stack.cc_variant, &stack.init(&selection.name)) {
+    match catalogue.create(&selection, stack.cc_variant, &stack.init(&selection.name)) {
         Ok(_) => Some(selection),
         Err(error) => {
             refuse_cc(table, &error);
@@ -276,6 +293,9 @@ fn refuse_cc(table: &Table, error: &CcError) {
         CcError::UnknownParam { name, param, known, .. } => {
             let path = format!("cc_params.{}", excerpt(param));
             table.refuse(&path, format!("unknown parameter; {name} has {known}"));
+        }
+        CcError::Foreign { name, message } => {
+            table.refuse("cc", format!("\"{}\": {message}", excerpt(name)));
         }
         CcError::NotWhole { param, value, .. } => {
             let path = format!("cc_params.{param}");

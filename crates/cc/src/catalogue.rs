@@ -1,0 +1,130 @@
+//! The algorithms that an experiment may name: Fairway's own, and those of whoever runs it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::{CcError, CongestionControl, Init, Selection, Variant, algorithms, create};
+
+/// Algorithms from elsewhere, such as classes of another language.
+pub trait Foreign: Send + Sync {
+    /// Whether it stands for algorithms of this name, which is none of Fairway's own.
+    fn has(&self, name: &str) -> bool;
+
+    /// Makes an algorithm for one connection.
+    ///
+    /// # Errors
+    /// [`CcError::Foreign`] if it cannot be made so.
+    fn create(
+        &self,
+        selection: &Selection,
+        init: &Init,
+    ) -> Result<Box<dyn CongestionControl>, CcError>;
+}
+
+/// What algorithms there are. Those of Fairway cannot be replaced.
+#[derive(Clone, Default)]
+pub struct Catalogue {
+    foreign: Option<Arc<dyn Foreign>>,
+}
+
+impl Catalogue {
+    /// Fairway's own algorithms, and `foreign` beside them.
+    pub fn with(foreign: Arc<dyn Foreign>) -> Self {
+        Catalogue { foreign: Some(foreign) }
+    }
+
+    /// Whether `name` is an algorithm from elsewhere.
+    pub fn is_foreign(&self, name: &str) -> bool {
+        self.foreign(name).is_some()
+    }
+
+    /// Makes the algorithm that `selection` names, as [`create`] does.
+    ///
+    /// # Errors
+    /// [`CcError`] if the name, the variant or a parameter does not exist, or a value is out of range.
+    pub fn create(
+        &self,
+        selection: &Selection,
+        preferred: Variant,
+        init: &Init,
+    ) -> Result<Box<dyn CongestionControl>, CcError> {
+        match self.foreign(&selection.name) {
+            Some(foreign) => foreign.create(selection, init),
+            None => create(selection, preferred, init),
+        }
+    }
+
+    fn foreign(&self, name: &str) -> Option<&dyn Foreign> {
+        let own = algorithms().iter().any(|algorithm| algorithm.name == name);
+        self.foreign.as_deref().filter(|foreign| !own && foreign.has(name))
+    }
+}
+
+impl fmt::Debug for Catalogue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.foreign.is_some() { "Catalogue(and foreign)" } else { "Catalogue" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe::{MSS, Probe, Start};
+
+    /// Stands for every name but "nobody", and makes Reno of it.
+    struct Renos;
+
+    impl Foreign for Renos {
+        fn has(&self, name: &str) -> bool {
+            name != "nobody"
+        }
+
+        fn create(
+            &self,
+            _selection: &Selection,
+            init: &Init,
+        ) -> Result<Box<dyn CongestionControl>, CcError> {
+            create(&selection("reno", None), Variant::Paper, init)
+        }
+    }
+
+    fn selection(name: &str, variant: Option<Variant>) -> Selection {
+        Selection { name: name.to_owned(), variant, params: Vec::new() }
+    }
+
+    /// The window in segments after a round trip of congestion avoidance at ten.
+    fn after_a_round(catalogue: &Catalogue, selection: &Selection) -> Result<u64, CcError> {
+        let init = Init {
+            mss: MSS,
+            initial_window: 10 * u64::from(MSS),
+            initial_ssthresh: Some(2 * u64::from(MSS)),
+            slow_start: None,
+            seed: 0,
+            coupling: None,
+        };
+        let cc = catalogue.create(selection, Variant::Linux2_6_22, &init)?;
+        let mut probe = Probe::of(cc, Start::avoidance(10, 100).rtt);
+        probe.round();
+        Ok(probe.cwnd())
+    }
+
+    #[test]
+    fn own_algorithms_stay_what_they_are() {
+        let catalogue = Catalogue::with(Arc::new(Renos));
+        assert!(catalogue.is_foreign("mine") && !catalogue.is_foreign("scalable"));
+        // A round trip of ten segments: Reno has one more. Scalable, which Renos would make a
+        // Reno of whatever its variant, is refused in one that it does not have.
+        assert_eq!(after_a_round(&catalogue, &selection("mine", None)), Ok(11));
+        let refused = after_a_round(&catalogue, &selection("scalable", Some(Variant::Ns3_29)));
+        assert!(matches!(refused, Err(CcError::UnknownVariant { .. })), "{refused:?}");
+    }
+
+    #[test]
+    fn a_name_that_nobody_has_is_refused() {
+        for catalogue in [Catalogue::default(), Catalogue::with(Arc::new(Renos))] {
+            assert!(!catalogue.is_foreign("nobody"));
+            let refused = after_a_round(&catalogue, &selection("nobody", None));
+            assert!(matches!(refused, Err(CcError::UnknownName { .. })), "{refused:?}");
+        }
+    }
+}
