@@ -11,8 +11,8 @@
 
 mod algorithms;
 mod bandwidth;
-mod coupled;
 mod catalogue;
+mod coupled;
 mod coupling;
 mod cube_root;
 pub mod filter;
