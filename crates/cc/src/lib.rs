@@ -11,6 +11,7 @@
 
 mod algorithms;
 mod bandwidth;
+mod base_delay;
 mod catalogue;
 mod coupled;
 mod coupling;

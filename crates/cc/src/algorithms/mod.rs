@@ -30,6 +30,8 @@ algorithms![
 
     // Delay-based and hybrid.
     vegas,
+    ledbat,
+    ledbat_plus_plus,
 
     // Model- and rate-based.
 

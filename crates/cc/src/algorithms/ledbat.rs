@@ -1,0 +1,377 @@
+//! LEDBAT: background transfers that hold the delay they add to the queues at a target and give
+//! way to everything else.
+//!
+//! Source: RFC 6817 (Shalunov, Hazel, Iyengar, Kuehlewind, "Low Extra Delay Background Transport",
+//! 2012) section 2.4.2. The delay is the one-way delay of the timestamp option, whose clocks need
+//! not agree. `q = min(last 4 delays) − min(one-minute minima of the last 10 minutes)`,
+//! `off = (TARGET − q)/TARGET`, and per acknowledgement `W += GAIN · off · acked/W` segments,
+//! which is at most a segment a round trip. Afterwards `W ≤ FlightSize + ALLOWED_INCREASE` and
+//! `W ≥ 2`. At a loss, or a congestion mark, `W/2`; a timeout leaves one segment.
+//!
+//! The RFC leaves open whether there is a slow start. There is one here, and it ends where the
+//! queue reaches the target; `slow_start = 0` leaves it out. After a timeout it takes the window
+//! back to half. The filter takes the last acknowledgements whether or not they span a round
+//! trip. A receiver without timestamps leaves the round-trip time to go by, which counts queues of
+//! the way back too. In a window that was not in use nothing grows or shrinks.
+//!
+//! ns-3.29 (`src/internet/model/tcp-ledbat.cc`): slow start has nothing to do with the delay,
+//! and comes back at a window of one segment only; the filters hold one value less than their
+//! lengths say; without timestamps it is Reno. Its bound of the window is the flight size before
+//! the acknowledgement, without the allowed increase: in congestion avoidance a window in use
+//! never grows, and each loss shrinks it for good.
+
+use crate::base_delay::DelayHistory;
+use crate::window::{segments, whole_segments};
+use crate::{
+    Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart,
+    Variant, Vector, Window, Windowed,
+    probe::{Probe, Start},
+};
+
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    name: "ledbat",
+    title: "LEDBAT",
+    summary: "Holds the delay that it adds to queues at a target, and so gives way to others.",
+    family: Family::Delay,
+    signal: "one-way delay + loss",
+    year: 2012,
+    source: "RFC 6817",
+    variants: &[Variant::Paper, Variant::Ns3_29],
+    params: &[
+        Param::new(
+            "target_ms",
+            "delay that may be added to the queues, ms (RFC 6817: at most 100)",
+            100.0,
+            1.0,
+            1000.0,
+        ),
+        Param::new("gain", "growth in segments per round trip without a queue", 1.0, 0.001, 10.0),
+        Param::new(
+            "allowed_increase",
+            "segments by which the window may exceed what is in flight",
+            1.0,
+            0.0,
+            1000.0,
+        )
+        .only(&[Variant::Paper]),
+        Param::new("base_history", "minutes that the base delay is remembered", 10.0, 2.0, 60.0)
+            .whole(),
+        Param::new(
+            "current_filter",
+            "delays of which the smallest counts as current",
+            4.0,
+            2.0,
+            100.0,
+        )
+        .whole(),
+        Param::switch("slow_start", "whether it begins with slow start", true),
+    ],
+    vectors: &[
+        Vector::new(
+            "W = 10, q = 25 ms: a segment acknowledged adds 0.75/10 segments",
+            10.075,
+            || step(10, 25, 1),
+        ),
+        Vector::new("W = 10, q = 100 ms: off = 0", 10.0, || step(10, 100, 1)),
+        Vector::new("W = 10, q = 150 ms: two segments take away 2 · 0.5/10", 9.9, || {
+            step(10, 150, 2)
+        }),
+        Vector::new("W = 2, q = 200 ms: 2 − 1/2, at least 2", 2.0, || step(2, 200, 1)),
+        Vector::new("W = 21 at a loss: ⌊21/2⌋", 10.0, || {
+            let mut probe = Probe::new("ledbat", Variant::Paper, &Start::avoidance(21, 100));
+            probe.loss();
+            probe.cwnd() as f64
+        }),
+        Vector::new("W = 10, no queue, 20 segments: ⌊√(100 + 2 · 20)⌋ = ⌊11.8⌋", 11.0, || {
+            let mut probe = Probe::new("ledbat", Variant::Paper, &Start::avoidance(10, 100));
+            probe.one_way_delay_ms = Some(40);
+            for _ in 0..20 {
+                probe.ack(1);
+            }
+            probe.cwnd() as f64
+        }),
+    ],
+    build,
+};
+
+/// The exact window after `acked` segments at a queueing delay of `queueing_ms`.
+fn step(cwnd: u32, queueing_ms: u64, acked: u32) -> f64 {
+    let mut window = Window::new(cwnd);
+    let off = off_target(queueing_ms as f64, 100.0);
+    window.add(per_ack(1.0, off, acked, &window));
+    bound(&mut window, f64::INFINITY);
+    window.exact()
+}
+
+fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {
+    let lengths = |less: usize| {
+        let length = |name| (params.get(name) as usize).saturating_sub(less);
+        OneWay::new(length("base_history"), length("current_filter"))
+    };
+    let (target_ms, gain) = (params.get("target_ms"), params.get("gain"));
+    let slow_start = params.is_on("slow_start");
+    if variant == Variant::Ns3_29 {
+        let delays = lengths(1);
+        let rule = Ns3 { delays, target_ms, gain, has_slow_start: slow_start, may_start: true };
+        return Box::new(Windowed::new(rule, SlowStart::of(variant), init));
+    }
+    let allowed_increase = params.get("allowed_increase");
+    let rule = Rfc6817 { delays: lengths(0), target_ms, gain, allowed_increase, slow_start };
+    Box::new(Windowed::new(rule, SlowStart::of(variant), init))
+}
+
+/// (TARGET − q)/TARGET: 1 without a queue, negative above the target.
+fn off_target(queueing_ms: f64, target_ms: f64) -> f64 {
+    (target_ms - queueing_ms) / target_ms
+}
+
+/// Change of the window on an acknowledgement, segments.
+fn per_ack(gain: f64, off_target: f64, acked: u32, window: &Window) -> f64 {
+    gain * off_target * f64::from(acked) / window.exact()
+}
+
+/// RFC 6817 section 2.4.2: `MIN_CWND`, segments.
+const MIN_CWND: f64 = 2.0;
+
+/// The window at most at `most` segments, and at least at the smallest.
+fn bound(window: &mut Window, most: f64) {
+    let exact = window.exact();
+    window.add(exact.min(most).max(MIN_CWND) - exact);
+}
+
+/// What was unacknowledged before this acknowledgement, segments.
+fn flight_before(ack: &Ack, flow: &Flow) -> f64 {
+    (flow.unacknowledged() + ack.acked) as f64 / f64::from(flow.mss.max(1))
+}
+
+/// Delays on the way there, or of the round trip as long as there are no others.
+struct OneWay {
+    history: DelayHistory,
+    /// The first one-way delay, ms, from which the others are counted.
+    origin_ms: Option<u32>,
+}
+
+impl OneWay {
+    fn new(minutes: usize, samples: usize) -> Self {
+        OneWay { history: DelayHistory::new(minutes, samples), origin_ms: None }
+    }
+
+    fn on_ack(&mut self, ack: &Ack, flow: &Flow) {
+        match (ack.one_way_delay_ms, self.origin_ms) {
+            (Some(delay_ms), Some(origin_ms)) => {
+                // The receiver's clock counts in 32 bits and begins anew.
+                let since_origin_ms = i64::from(delay_ms.wrapping_sub(origin_ms).cast_signed());
+                self.history.sample(flow.now, since_origin_ms * 1_000_000);
+            }
+            (Some(delay_ms), None) => {
+                self.origin_ms = Some(delay_ms);
+                self.history.clear();
+                self.history.sample(flow.now, 0);
+            }
+            (None, Some(_)) => {}
+            (None, None) => {
+                if let Some(rtt) = ack.rtt {
+                    let rtt_ns = i64::try_from(rtt.as_nanos()).unwrap_or(i64::MAX);
+                    self.history.sample(flow.now, rtt_ns);
+                }
+            }
+        }
+    }
+
+    fn queueing_ms(&self) -> f64 {
+        self.history.queueing().map_or(0.0, |span| span.as_secs_f64() * 1e3)
+    }
+}
+
+struct Rfc6817 {
+    delays: OneWay,
+    target_ms: f64,
+    gain: f64,
+    /// Segments.
+    allowed_increase: f64,
+    slow_start: bool,
+}
+
+impl Rfc6817 {
+    fn off_target(&self) -> f64 {
+        off_target(self.delays.queueing_ms(), self.target_ms)
+    }
+}
+
+impl Rule for Rfc6817 {
+    fn growth(&mut self, window: &mut Window, acked: u32, ack: &Ack, flow: &Flow) {
+        window.add(per_ack(self.gain, self.off_target(), acked, window));
+        bound(window, flight_before(ack, flow) + self.allowed_increase);
+        // What the delay took away is not for slow start to give back.
+        window.ssthresh = window.ssthresh.min(window.cwnd);
+    }
+
+    fn backoff(&mut self, window: &Window, _signal: Signal, _flow: &Flow) -> u32 {
+        whole_segments(window.exact() / 2.0)
+    }
+
+    fn on_sample(&mut self, window: &mut Window, ack: &Ack, flow: &Flow) {
+        self.delays.on_ack(ack, flow);
+        let is_full = self.off_target() <= 0.0;
+        if window.cwnd < window.ssthresh && (is_full || !self.slow_start) {
+            window.ssthresh = window.cwnd.max(MIN_CWND as u32);
+        }
+    }
+}
+
+struct Ns3 {
+    delays: OneWay,
+    target_ms: f64,
+    gain: f64,
+    has_slow_start: bool,
+    /// `LEDBAT_CAN_SS`: from the start to the first congestion avoidance, and from a window of
+    /// one segment on.
+    may_start: bool,
+}
+
+impl Rule for Ns3 {
+    fn slow_start(
+        &mut self,
+        window: &mut Window,
+        acked: u32,
+        _ack: &Ack,
+        _flow: &Flow,
+    ) -> Option<u32> {
+        self.may_start |= window.cwnd <= 1;
+        // None for the slow start of ns-3.
+        if self.may_start && self.has_slow_start { None } else { Some(acked) }
+    }
+
+    fn growth(&mut self, window: &mut Window, acked: u32, ack: &Ack, flow: &Flow) {
+        self.may_start = false;
+        if self.delays.origin_ms.is_none() {
+            // `TcpNewReno::CongestionAvoidance`, once per acknowledgement.
+            window.add(1.0 / window.exact());
+            return;
+        }
+        let off = off_target(self.delays.queueing_ms(), self.target_ms);
+        window.add(per_ack(self.gain, off, acked, window));
+        bound(window, flight_before(ack, flow));
+        if window.cwnd <= window.ssthresh {
+            window.ssthresh = (window.cwnd - 1).max(MIN_CWND as u32);
+        }
+    }
+
+    fn backoff(&mut self, _window: &Window, _signal: Signal, flow: &Flow) -> u32 {
+        // `TcpNewReno::GetSsThresh` halves the bytes in flight.
+        segments(flow.flight_size / 2, flow.mss.max(1))
+    }
+
+    fn on_sample(&mut self, _window: &mut Window, ack: &Ack, flow: &Flow) {
+        self.delays.on_ack(ack, flow);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{ack, flow};
+
+    fn rule() -> Rfc6817 {
+        Rfc6817 {
+            delays: OneWay::new(10, 4),
+            target_ms: 100.0,
+            gain: 1.0,
+            allowed_increase: 1.0,
+            slow_start: true,
+        }
+    }
+
+    fn delayed(one_way_delay_ms: u32) -> Ack {
+        Ack { one_way_delay_ms: Some(one_way_delay_ms), ..ack(1, 300) }
+    }
+
+    #[test]
+    fn clocks_need_not_agree_and_may_wrap() {
+        // The receiver's clock is 5 ms short of its end: 4294967291 is the base, and 20 is 25 ms
+        // more. Four samples, as the filter takes the smallest of four.
+        let mut rule = rule();
+        let mut window = Window::new(10);
+        rule.on_sample(&mut window, &delayed(u32::MAX - 4), &flow(0, 10, 300));
+        for _ in 0..4 {
+            rule.on_sample(&mut window, &delayed(20), &flow(0, 10, 300));
+        }
+        assert!((rule.delays.queueing_ms() - 25.0).abs() < 1e-9);
+        // 0.75 · 1/10.
+        window.ssthresh = 2;
+        rule.growth(&mut window, 1, &delayed(20), &flow(0, 10, 300));
+        assert!((window.exact() - 10.075).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_one_way_delay_replaces_round_trips() {
+        let mut rule = rule();
+        let mut window = Window::new(10);
+        for rtt_ms in [100, 160, 160, 160, 160] {
+            rule.on_sample(&mut window, &ack(1, rtt_ms), &flow(0, 10, rtt_ms));
+        }
+        assert!((rule.delays.queueing_ms() - 60.0).abs() < 1e-9);
+        rule.on_sample(&mut window, &delayed(7), &flow(0, 10, 160));
+        assert!(rule.delays.queueing_ms().abs() < 1e-9);
+    }
+
+    #[test]
+    fn slow_start_ends_at_the_target() {
+        let mut rule = rule();
+        let mut window = Window::new(40);
+        for delay in [10, 109, 109, 109, 109] {
+            rule.on_sample(&mut window, &delayed(delay), &flow(0, 40, 300));
+        }
+        // 99 ms.
+        assert_eq!(window.ssthresh, u32::MAX);
+        for _ in 0..4 {
+            rule.on_sample(&mut window, &delayed(110), &flow(0, 40, 300));
+        }
+        assert_eq!(window.ssthresh, 40);
+    }
+
+    #[test]
+    fn the_window_does_not_outgrow_what_is_in_flight() {
+        // 6 are out and 1 more was acknowledged: 7, plus 1.
+        let mut window = Window::new(10);
+        rule().growth(&mut window, 1, &ack(1, 100), &flow(0, 6, 100));
+        assert!((window.exact() - 8.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn in_ns3_a_full_window_does_not_grow() {
+        // 10 before the acknowledgement, 9 after it: the bound is 10.
+        let mut rule = Ns3 {
+            delays: OneWay::new(9, 3),
+            target_ms: 100.0,
+            gain: 1.0,
+            has_slow_start: true,
+            may_start: true,
+        };
+        let mut window = Window { ssthresh: 10, ..Window::new(10) };
+        rule.on_sample(&mut window, &delayed(5), &flow(0, 9, 100));
+        rule.growth(&mut window, 1, &delayed(5), &flow(0, 9, 100));
+        assert!((window.exact() - 10.0).abs() < 1e-12);
+        assert_eq!(window.ssthresh, 9);
+        // Below the threshold again after a loss, but slow start does not come back.
+        window.ssthresh = 20;
+        assert_eq!(rule.slow_start(&mut window, 1, &delayed(5), &flow(0, 9, 100)), Some(1));
+        let mut one = Window { ssthresh: 20, ..Window::new(1) };
+        assert_eq!(rule.slow_start(&mut one, 1, &delayed(5), &flow(0, 1, 100)), None);
+    }
+
+    #[test]
+    fn in_ns3_it_is_reno_without_timestamps() {
+        let mut rule = Ns3 {
+            delays: OneWay::new(9, 3),
+            target_ms: 100.0,
+            gain: 1.0,
+            has_slow_start: true,
+            may_start: true,
+        };
+        let mut window = Window { ssthresh: 2, ..Window::new(10) };
+        rule.on_sample(&mut window, &ack(2, 100), &flow(0, 9, 100));
+        rule.growth(&mut window, 2, &ack(2, 100), &flow(0, 9, 100));
+        assert!((window.exact() - 10.1).abs() < 1e-12);
+    }
+}
