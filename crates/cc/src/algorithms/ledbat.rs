@@ -82,14 +82,18 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             probe.loss();
             probe.cwnd() as f64
         }),
-        Vector::new("W = 10, no queue, 20 segments: ⌊√(100 + 2 · 20)⌋ = ⌊11.8⌋", 11.0, || {
-            let mut probe = Probe::new("ledbat", Variant::Paper, &Start::avoidance(10, 100));
-            probe.one_way_delay_ms = Some(40);
-            for _ in 0..20 {
-                probe.ack(1);
-            }
-            probe.cwnd() as f64
-        }),
+        Vector::new(
+            "W = 10, no queue, 20 segments: ⌊√(100 + 2 · 20)⌋ = ⌊11.8⌋",
+            11.0,
+            || {
+                let mut probe = Probe::new("ledbat", Variant::Paper, &Start::avoidance(10, 100));
+                probe.one_way_delay_ms = Some(40);
+                for _ in 0..20 {
+                    probe.ack(1);
+                }
+                probe.cwnd() as f64
+            },
+        ),
     ],
     build,
 };

@@ -84,9 +84,11 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             change(100.0, 50, 90)
         })
         .within(1e-8),
-        Vector::new("W = 100, base 50 ms, q = 120 ms: 1/3 − 100 · 1, at least −50", -50.0, || {
-            change(100.0, 50, 120)
-        }),
+        Vector::new(
+            "W = 100, base 50 ms, q = 120 ms: 1/3 − 100 · 1, at least −50",
+            -50.0,
+            || change(100.0, 50, 120),
+        ),
         Vector::new("base 10 ms: GAIN = 1/⌈120/10⌉ = 1/12", 1.0 / 12.0, || gain_at(10)),
         Vector::new("base 5 ms: ⌈120/5⌉ = 24, at most 16", 1.0 / 16.0, || gain_at(5)),
         Vector::new("base 200 ms: ⌈0.6⌉ = 1, as Reno", 1.0, || gain_at(200)),
@@ -157,11 +159,18 @@ fn change_per_round(window: f64, gain: f64, decrease: f64, queueing: f64) -> f64
 enum Stage {
     FirstSlowStart,
     /// Until the next slowdown.
-    Between { next: Time },
+    Between {
+        next: Time,
+    },
     /// Two segments only.
-    Held { since: Time, until: Time },
+    Held {
+        since: Time,
+        until: Time,
+    },
     /// Slow start back to the old window.
-    Return { since: Time },
+    Return {
+        since: Time,
+    },
 }
 
 struct LedbatPlusPlus {
