@@ -21,6 +21,7 @@
 //! never grows, and each loss shrinks it for good.
 
 use crate::base_delay::DelayHistory;
+use crate::ns3;
 use crate::window::{segments, whole_segments};
 use crate::{
     Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart,
@@ -249,8 +250,7 @@ impl Rule for Ns3 {
     fn growth(&mut self, window: &mut Window, acked: u32, ack: &Ack, flow: &Flow) {
         self.may_start = false;
         if self.delays.origin_ms.is_none() {
-            // `TcpNewReno::CongestionAvoidance`, once per acknowledgement.
-            window.add(1.0 / window.exact());
+            ns3::congestion_avoidance(window, flow.mss);
             return;
         }
         let off = off_target(self.delays.queueing_ms(), self.target_ms);
@@ -376,6 +376,7 @@ mod tests {
         let mut window = Window { ssthresh: 2, ..Window::new(10) };
         rule.on_sample(&mut window, &ack(2, 100), &flow(0, 9, 100));
         rule.growth(&mut window, 2, &ack(2, 100), &flow(0, 9, 100));
-        assert!((window.exact() - 10.1).abs() < 1e-12);
+        // ⌊1448/10⌋ = 144 bytes.
+        assert!((window.exact() - (10.0 + 144.0 / 1448.0)).abs() < 1e-12);
     }
 }

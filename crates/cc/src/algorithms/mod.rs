@@ -32,6 +32,7 @@ algorithms![
     vegas,
     ledbat,
     ledbat_plus_plus,
+    nv,
 
     // Model- and rate-based.
 
