@@ -72,9 +72,11 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         Vector::new("100 segments of 1448 bytes in 1000 µs, in 100 bit/s", 11_584_000.0, || {
             f64::from(rate(144_800, 1_000))
         }),
-        Vector::new("that rate at a smallest round trip of 800 µs: 100 · 0.8 segments", 80.0, || {
-            f64::from(target(11_584_000, 800, 1448))
-        }),
+        Vector::new(
+            "that rate at a smallest round trip of 800 µs: 100 · 0.8 segments",
+            80.0,
+            || f64::from(target(11_584_000, 800, 1448)),
+        ),
         Vector::new("W = 100, max = 90: 100 − max(2, ⌊10 · 38/128⌋)", 98.0, || {
             f64::from(reduced(100, 90))
         }),
