@@ -81,9 +81,10 @@ impl Connection {
         let random = |what: &str| Stream::new(seed, &format!("flow/{index}/{what}"));
         let mut isns = random("sequence numbers");
         let mut clocks = random("timestamp clocks");
+        let mut seeds = random("congestion control");
         let (source_isn, sink_isn) = (isns.bits32(), isns.bits32());
         let mut endpoint = |role, isn, coupling| -> Result<Endpoint, CcError> {
-            let init = Init { coupling, ..stack.init(&flow.cc.name) };
+            let init = Init { coupling, seed: seeds.bits64(), ..stack.init(&flow.cc.name) };
             Ok(Endpoint::new(Config {
                 connection: index,
                 role,
