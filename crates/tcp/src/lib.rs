@@ -3,6 +3,7 @@
 //! One stack for everything; a [`Preset`] is a table of switches that makes it behave like a
 //! particular one. Sequence numbers are 32 bits on the wire and 64-bit stream offsets inside.
 
+mod delivery_rate;
 mod endpoint;
 mod preset;
 mod ranges;

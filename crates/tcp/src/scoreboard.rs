@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use fairway_units::Time;
 
 use crate::LossDetection;
+use crate::delivery_rate::DeliveryRate;
 use crate::ranges::{Range, RangeSet};
 
 const SACKED: u8 = 1;
@@ -105,6 +106,8 @@ pub struct Scoreboard {
     retransmission_count: u32,
     /// Highest number of a retransmission that was acknowledged.
     acked_retransmission: u32,
+    /// Keeps step with `sent`, if the algorithm asked for it.
+    delivery_rate: Option<Box<DeliveryRate>>,
 }
 
 impl Scoreboard {
@@ -126,7 +129,18 @@ impl Scoreboard {
             retransmissions: VecDeque::new(),
             retransmission_count: 0,
             acked_retransmission: 0,
+            delivery_rate: None,
         }
+    }
+
+    /// Measure the delivery rate; before anything is sent.
+    pub fn measure_delivery_rate(&mut self) {
+        self.delivery_rate = Some(Box::default());
+    }
+
+    /// The delivery rate, if it is measured.
+    pub fn delivery_rate(&mut self) -> Option<&mut DeliveryRate> {
+        self.delivery_rate.as_deref_mut()
     }
 
     /// First unacknowledged byte.
@@ -156,6 +170,10 @@ impl Scoreboard {
         debug_assert!(end > start);
         self.pipe += end - start;
         self.sent.push_back(Sent { end, sent_at: now, retransmission: 0, state: 0 });
+        let (in_flight, alone) = (self.pipe(), self.sent.len() == 1);
+        if let Some(rate) = &mut self.delivery_rate {
+            rate.sent(in_flight, alone, now);
+        }
     }
 
     /// `segment` was retransmitted while `snd_nxt` was the next new byte.
@@ -170,6 +188,10 @@ impl Scoreboard {
         entry.sent_at = now;
         entry.retransmission = number;
         self.pipe += segment.range.bytes();
+        let in_flight = self.pipe();
+        if let Some(rate) = &mut self.delivery_rate {
+            rate.sent_again((segment.index - self.first) as usize, in_flight);
+        }
         if self.detection == LossDetection::Fack {
             let index = segment.index;
             self.retransmissions.push_back(Retransmission { index, snd_nxt, number });
@@ -200,6 +222,12 @@ impl Scoreboard {
             if !front.is(SACKED) {
                 news.saw(front);
                 self.acked_retransmission = self.acked_retransmission.max(front.retransmission);
+            }
+            if let Some(rate) = &mut self.delivery_rate {
+                if !front.is(SACKED | DELIVERED) {
+                    rate.arrived(0, front.end, front.sent_at);
+                }
+                rate.remove_first();
             }
             self.sent.pop_front();
             self.first += 1;
@@ -388,6 +416,11 @@ impl Scoreboard {
             let before = *entry;
             entry.state |= SACKED | DELIVERED;
             start = entry.end;
+            if let Some(rate) = &mut self.delivery_rate
+                && !before.is(DELIVERED)
+            {
+                rate.arrived(at, before.end, before.sent_at);
+            }
             at += 1;
             if !before.is(LOST) {
                 self.pipe -= len;

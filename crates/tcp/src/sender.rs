@@ -115,8 +115,12 @@ impl Sender {
     /// Nothing sent, nothing written; `right_edge` comes with the handshake.
     pub fn new(stack: Arc<Stack>, cc: Box<dyn CongestionControl>) -> Self {
         let min_rto = cc.min_rto().unwrap_or(stack.rto.min);
+        let mut board = Scoreboard::new(stack.loss_detection, stack.reordering, stack.mss);
+        if cc.needs().rate_samples {
+            board.measure_delivery_rate();
+        }
         Sender {
-            board: Scoreboard::new(stack.loss_detection, stack.reordering, stack.mss),
+            board,
             rtt: RttEstimator::new(RtoPolicy { min: min_rto, ..stack.rto }),
             restarts_after_loss: cc.restarts_after_loss(),
             cc,
@@ -159,6 +163,7 @@ impl Sender {
     /// The application wrote `bytes` more.
     pub fn write(&mut self, bytes: u64) {
         debug_assert!(!self.closed);
+        self.note_app_limit();
         self.stream_end = self.stream_end.saturating_add(bytes);
     }
 
@@ -263,6 +268,7 @@ impl Sender {
         if info.ack > self.snd_nxt || info.ack < self.board.una() {
             return;
         }
+        self.note_app_limit();
         let prior_flight = self.board.pipe();
         let window_moved = info.right_edge > self.right_edge;
         self.right_edge = self.right_edge.max(info.right_edge);
@@ -282,6 +288,11 @@ impl Sender {
         self.delivered += news.delivered;
         self.lost += news.lost;
         let rtt = self.measure_rtt(info, &news, now);
+        let min_rtt = self.rtt.min_rtt();
+        let rate = self
+            .board
+            .delivery_rate()
+            .and_then(|rate| rate.sample(news.delivered, news.lost, min_rtt, now));
 
         let entering = !leaving && self.enters_recovery(&news);
         let marked = info.ece && !entering && matches!(self.phase, Phase::Open | Phase::Disorder);
@@ -297,7 +308,7 @@ impl Sender {
             ce: 0,
             rtt,
             one_way_delay_ms: if news.acked > 0 { info.one_way_delay_ms } else { None },
-            rate: None,
+            rate,
             may_grow: news.acked > 0
                 && !entering
                 && !marked
@@ -395,6 +406,25 @@ impl Sender {
             self.rto_deadline = Time::NEVER;
         } else if news.acked > 0 || self.stack.rto_restart_on_every_ack || self.retransmit_first {
             self.rto_deadline = now + self.rtt.rto();
+        }
+    }
+
+    /// Note for the delivery rate if the application has nothing more to send, though the window
+    /// would allow it and no loss waits to be sent again. Looked at when something is about to
+    /// change: data written, an acknowledgement, a timeout (draft-cheng-iccrg-delivery-rate-estimation
+    /// section 4.2; Linux `tcp_rate_check_app_limited`).
+    fn note_app_limit(&mut self) {
+        if self.board.delivery_rate().is_none() {
+            return;
+        }
+        let pipe = self.board.pipe();
+        let nothing_to_send = self.stream_end.saturating_sub(self.snd_nxt) < self.segment_bytes
+            && self.board.next_lost().is_none();
+        if nothing_to_send
+            && pipe < self.cc.cwnd()
+            && let Some(rate) = self.board.delivery_rate()
+        {
+            rate.app_limited(pipe);
         }
     }
 

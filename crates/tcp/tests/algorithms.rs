@@ -5,7 +5,7 @@
 
 mod script;
 
-use fairway_cc::{Phase, Signal};
+use fairway_cc::{Needs, Phase, RateSample, Signal};
 use fairway_tcp::{DelayedAck, Stack};
 use fairway_units::{Duration, Time};
 use script::witness::{Asks, Notes, Told};
@@ -238,4 +238,131 @@ fn an_algorithm_may_bound_the_timeout_itself() {
         t.run(150);
         assert_eq!(t.source.sender().deadline(), millis(at));
     }
+}
+
+/// Rate samples with a window that stays at ten segments.
+fn rates() -> Asks {
+    let needs = Needs { rate_samples: true, ..Needs::default() };
+    Asks { window: Some(10), needs, ..Asks::default() }
+}
+
+/// The rate samples of the acknowledgements in a span of milliseconds.
+fn samples(notes: &Notes, from: u64, to: u64) -> Vec<RateSample> {
+    let acks = notes.acks().into_iter();
+    let inside = acks.filter(|(_, flow)| (from..=to).contains(&flow.now.as_millis()));
+    inside.filter_map(|(ack, _)| ack.rate).collect()
+}
+
+/// Bytes, milliseconds, and bytes in flight when the segment had left.
+fn figures(samples: &[RateSample]) -> Vec<(u64, u64, u64)> {
+    samples.iter().map(|s| (s.delivered, s.interval.as_millis(), s.prior_in_flight)).collect()
+}
+
+#[test]
+fn nobody_measures_a_rate_that_nobody_asked_for() {
+    let (mut t, notes) = twenty_segments(&rfc(10), &Asks::default(), &[]);
+    t.run(1_000);
+    assert!(notes.acks().len() == 20 && notes.acks().iter().all(|(ack, _)| ack.rate.is_none()));
+}
+
+#[test]
+fn a_window_a_round_trip_is_the_rate_of_a_path_without_limit() {
+    // The first ten leave together at 100 ms with nothing delivered; the nth acknowledgement says n
+    // segments in 100 ms. From then on each sees ten: what was delivered before it left, with the
+    // acknowledgement of the one before, and now.
+    let (mut t, notes) = Script::asking(&rfc(10), &rates());
+    t.open(1_000_000);
+    t.run(450);
+    let first: Vec<_> = (1..=10).map(|n| (n * 1000, 100, n * 1000)).collect();
+    assert_eq!(figures(&samples(&notes, 200, 200)), first);
+    assert_eq!(figures(&samples(&notes, 300, 400)), [(10_000, 100, 10_000); 20]);
+    // The first ten had an empty send queue before them (Linux: the first window is so marked).
+    let marks: Vec<_> = samples(&notes, 200, 400).iter().map(|s| s.app_limited).collect();
+    assert_eq!(marks, [[true; 10], [false; 10], [false; 10]].concat());
+    let sample = samples(&notes, 300, 300)[3];
+    assert_eq!((sample.prior_delivered, sample.sent_at), (4_000, millis(200)));
+}
+
+#[test]
+fn a_loss_takes_its_segment_out_of_the_samples_until_it_is_delivered() {
+    // 2 of 0 to 9 is lost. The acknowledgements of 0 and 1 and the SACKs of 3 and 4 send 10 to 13;
+    // with the SACK of 5 five are delivered, 2 is lost, and it leaves again with 14 behind it. Those
+    // of 6 to 9 send 15 to 18.
+    let (mut t, notes) = Script::asking(&rfc(10), &rates());
+    t.lose("> 2000..3000");
+    t.open(1_000_000);
+    t.run(199);
+    t.look(199);
+    t.expect(
+        200,
+        "200 > 10000..14000 (4)
+         200 > 2000..3000 again
+         200 > 14000..19000 (5)",
+    );
+    t.run(399);
+    // 10 to 13 left with 1 to 4 delivered; when they are SACKed ten to thirteen less one are: nine,
+    // and 1000 bytes were marked lost meanwhile. Then 2, the ninth of what was in flight when it
+    // left, after the mark, with five delivered: fourteen are now. From 14 on, which left with it,
+    // ten in a round trip.
+    let seen = samples(&notes, 300, 300);
+    assert_eq!(
+        figures(&seen[..5]),
+        [
+            (9_000, 100, 10_000),
+            (9_000, 100, 10_000),
+            (9_000, 100, 10_000),
+            (9_000, 100, 10_000),
+            (9_000, 100, 9_000),
+        ]
+    );
+    assert_eq!(figures(&seen[5..]), [(10_000, 100, 10_000); 5]);
+    let lost: Vec<_> = seen.iter().map(|s| s.lost).collect();
+    assert_eq!(lost, [1000, 1000, 1000, 1000, 0, 0, 0, 0, 0, 0]);
+}
+
+#[test]
+fn a_rate_without_sack_counts_what_a_hole_held_back_when_it_is_filled() {
+    // Duplicates deliver nothing for sure: at 200 ms only 0 and 1 are delivered, and 2 and 14, 15
+    // leave after 10 to 13. At 300 ms the acknowledgement of 16 000 (as in the tests of recovery)
+    // delivers fourteen segments. Of those that left last, 15 ends highest and counts: two were
+    // delivered when it left.
+    let stack = Stack { sack: false, ..rfc(10) };
+    let needs = Needs { rate_samples: true, ..Needs::default() };
+    let (mut t, notes) =
+        twenty_segments(&stack, &Asks { needs, ..Asks::default() }, &["> 2000..3000"]);
+    t.run(399);
+    let seen = samples(&notes, 201, 300);
+    assert_eq!(
+        seen.iter().map(|s| (s.delivered, s.interval.as_millis())).collect::<Vec<_>>(),
+        [(14_000, 100)]
+    );
+}
+
+#[test]
+fn a_timeout_shortens_no_sample() {
+    // All three are lost; the first leaves again at 1100. It was not alone: the sample begins with
+    // the first transmission, at 100.
+    let (mut t, notes) = Script::asking(&rfc(3), &rates());
+    for segment in ["> 0..1000", "> 1000..2000", "> 2000..3000"] {
+        t.lose(segment);
+    }
+    t.open(3_000);
+    t.run(1_200);
+    let seen = samples(&notes, 0, 1_200);
+    assert_eq!(figures(&seen)[0], (1_000, 1_100, 1_000));
+    assert_eq!((seen[0].lost, seen[0].sent_at), (0, millis(1_100)));
+}
+
+#[test]
+fn what_is_sent_right_behind_a_gap_of_the_application_is_marked() {
+    // Ten segments at 100 ms, and no more. Ten of those written at 250 ms leave at once, and are
+    // marked until anything of them is delivered, at 350.
+    let (mut t, notes) = Script::asking(&rfc(10), &rates());
+    t.open(10_000);
+    t.run(250);
+    t.write(30_000);
+    t.run(700);
+    let marks = |ms| samples(&notes, ms, ms).iter().map(|s| s.app_limited).collect::<Vec<_>>();
+    assert_eq!(marks(350), [true; 10]);
+    assert_eq!(marks(450), [false; 10]);
 }

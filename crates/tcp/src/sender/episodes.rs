@@ -17,6 +17,7 @@ impl Sender {
         if now < self.rto_deadline {
             return;
         }
+        self.note_app_limit();
         // RFC 5681 section 3.1: the threshold is kept only for data that the timer has resent.
         let first = self.phase != Phase::Loss
             || self.timed_out_at.is_none_or(|at| self.board.una() > at)
@@ -29,7 +30,11 @@ impl Sender {
 
     /// Everything outstanding is lost, and sending begins again at the first hole.
     fn start_over(&mut self, first: bool, flight_size: u64, now: Time) {
-        self.lost += self.board.mark_all_lost();
+        let lost = self.board.mark_all_lost();
+        self.lost += lost;
+        if let Some(rate) = self.board.delivery_rate() {
+            rate.lost(lost);
+        }
         let flow = self.flow(flight_size, now);
         self.cc.on_rto(first, &flow);
         self.phase = Phase::Loss;
