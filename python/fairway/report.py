@@ -217,14 +217,25 @@ def link_table(run: Run) -> Table:
     return Table("Links", names, rows)
 
 
+#: Metrics that compare flows: the same for every run, they say that there was nothing to compare.
+COMPARING = ("jain_index", "asymmetry", "unfairness")
+
+
 def sweep_table(sweep: Sweep) -> Table:
     """One line per run of a sweep."""
     table = sweep.table
-    repeats = bool(table.height) and table["repetition"].max() != 0
-    hidden = set() if repeats else {"repetition"}
-    columns = [name for name in table.columns if name not in hidden | {"seed"}]
-    rows = [[text.number(row[name]) for name in columns] for row in table.iter_rows(named=True)]
-    return Table(text.count(len(sweep), "run"), columns, rows, labels=len(sweep.axes))
+    hidden = {"seed", *(name for name in COMPARING if table[name].n_unique() <= 1)}
+    if not table.height or table["repetition"].max() == 0:
+        hidden.add("repetition")
+    columns = [name for name in table.columns if name not in hidden]
+    axes = len(sweep.axes)
+    rows = [
+        [text.label(row[name]) for name in columns[:axes]]
+        + [text.number(row[name]) for name in columns[axes:]]
+        for row in table.iter_rows(named=True)
+    ]
+    headings = [*text.short_paths(columns[:axes]), *columns[axes:]]
+    return Table(text.count(len(sweep), "run"), headings, rows, labels=axes)
 
 
 def window_sentence(experiment: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 #: What stands for "there is no value".
 ABSENT = "–"
@@ -26,6 +27,36 @@ def number(value: float | int | str | None, digits: int = 4) -> str:
         places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
         return f"{value:,.{places}f}"
     return f"{value:.{digits - 1}g}"
+
+
+def label(value: float | int | str | None) -> str:
+    """A value that somebody chose, as it was written.
+
+    >>> label(0.0001), label(1e-07), label(10), label("cubic"), label(True)
+    ('0.0001', '1e-07', '10', 'cubic', 'yes')
+    """
+    if isinstance(value, float) and math.isfinite(value):
+        return f"{value:.12g}"
+    return number(value)
+
+
+def short_paths(paths: Sequence[str]) -> list[str]:
+    """The end of each dotted path, as long as it has to be to tell them apart.
+
+    >>> short_paths(["flow.0.cc", "topology.bottleneck.loss.probability"])
+    ['cc', 'probability']
+    >>> short_paths(["flow.0.cc", "flow.1.cc"])
+    ['0.cc', '1.cc']
+    """
+    parts = [path.split(".") for path in paths]
+
+    def ends(length: int) -> list[str]:
+        return [".".join(path[-length:]) for path in parts]
+
+    for length in range(1, max(map(len, parts), default=1) + 1):
+        if len(set(ends(length))) == len(paths):
+            return ends(length)
+    return list(paths)
 
 
 def count(how_many: int, noun: str) -> str:
