@@ -33,6 +33,7 @@ algorithms![
     ledbat,
     ledbat_plus_plus,
     nv,
+    yeah,
     illinois,
 
     // Model- and rate-based.
