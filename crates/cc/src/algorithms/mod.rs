@@ -30,11 +30,11 @@ algorithms![
 
     // Delay-based and hybrid.
     vegas,
+    yeah,
+    illinois,
     ledbat,
     ledbat_plus_plus,
     nv,
-    yeah,
-    illinois,
 
     // Model- and rate-based.
 
