@@ -41,12 +41,20 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22],
     params: &[
         // `tcp_illinois.c`, ALPHA_MIN to BETA_MAX and the module parameters.
-        Param::new("alpha_min", "growth at the largest delay, segments per round trip", 0.3, 0.01, 1.0),
+        Param::new(
+            "alpha_min",
+            "growth at the largest delay, segments per round trip",
+            0.3,
+            0.01,
+            1.0,
+        ),
         Param::new("alpha_max", "growth without delay, segments per round trip", 10.0, 1.0, 1000.0),
         Param::new("beta_min", "share taken away at a loss without delay", 0.125, 0.01, 0.5),
         Param::new("beta_max", "share taken away at a loss at the largest delay", 0.5, 0.5, 0.9),
-        Param::new("win_thresh", "window in segments below which it is Reno", 15.0, 0.0, 1e6).whole(),
-        Param::new("theta", "rounds of little delay before growth is largest again", 5.0, 1.0, 1e3).whole(),
+        Param::new("win_thresh", "window in segments below which it is Reno", 15.0, 0.0, 1e6)
+            .whole(),
+        Param::new("theta", "rounds of little delay before growth is largest again", 5.0, 1.0, 1e3)
+            .whole(),
     ],
     vectors: &[
         Vector::new("da 5, dm 100: α = 99·10/(99 + 4·9.7/0.3)", 4.335_77, || {
@@ -61,9 +69,11 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             DEFAULTS.beta(50.0, 100.0)
         })
         .within(1e-6),
-        Vector::new("da 5 ms in 128ths: ⌊99000·1280/(99000 + ⌊4000·1242/38⌋)⌋", 551.0, || {
-            FIXED.alpha(5_000, 100_000) as f64
-        }),
+        Vector::new(
+            "da 5 ms in 128ths: ⌊99000·1280/(99000 + ⌊4000·1242/38⌋)⌋",
+            551.0,
+            || FIXED.alpha(5_000, 100_000) as f64,
+        ),
         Vector::new("da 50 ms in 128ths: ⌊126720000/(99000 + 1601526)⌋", 74.0, || {
             FIXED.alpha(50_000, 100_000) as f64
         }),
@@ -436,7 +446,10 @@ mod tests {
             assert!((1..=2).contains(&grown), "{variant:?}: {grown}");
             let before = probe.cwnd();
             probe.loss();
-            assert_eq!(probe.cwnd(), before / 2 + before % 2 * u64::from(variant != Variant::Paper));
+            assert_eq!(
+                probe.cwnd(),
+                before / 2 + before % 2 * u64::from(variant != Variant::Paper)
+            );
         }
     }
 

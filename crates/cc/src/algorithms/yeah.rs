@@ -39,10 +39,13 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22],
     params: &[
         // `tcp_yeah.c`, TCP_YEAH_ALPHA, PHY, RHO and ZETA.
-        Param::new("q_max", "segments in queues above which it is slow and drains", 80.0, 0.0, 1e6).whole(),
+        Param::new("q_max", "segments in queues above which it is slow and drains", 80.0, 0.0, 1e6)
+            .whole(),
         Param::new("phi", "base over queueing delay below which it is slow", 8.0, 1.0, 1e3).whole(),
-        Param::new("rho", "slow rounds in a row that mean greedy neighbours", 16.0, 1.0, 1e3).whole(),
-        Param::new("zeta", "fast rounds after which Reno's share is forgotten", 50.0, 0.0, 1e4).whole(),
+        Param::new("rho", "slow rounds in a row that mean greedy neighbours", 16.0, 1.0, 1e3)
+            .whole(),
+        Param::new("zeta", "fast rounds after which Reno's share is forgotten", 50.0, 0.0, 1e4)
+            .whole(),
     ],
     vectors: &[
         Vector::new("W = 1000, base 100, rtt 110: Q = 90 > 80, 1000 − 90", 910.0, || {
