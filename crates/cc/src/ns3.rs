@@ -4,7 +4,7 @@
 
 use fairway_units::Duration;
 
-use crate::{Flow, Window};
+use crate::{Flow, Window, window::segments};
 
 /// One segment for each acknowledgement below the threshold, however much it acknowledges. The
 /// segments left count for congestion avoidance once the threshold is reached.
@@ -18,6 +18,11 @@ pub(crate) fn congestion_avoidance(window: &mut Window, mss: u32) {
     let mss = f64::from(mss.max(1));
     let bytes = (mss / window.exact()).floor().max(1.0);
     window.add(bytes / mss);
+}
+
+/// `max(2·mss, in flight/2)`.
+pub(crate) fn half_in_flight(flow: &Flow) -> u32 {
+    (segments(flow.flight_size, flow.mss.max(1)) / 2).max(2)
 }
 
 /// The smallest smoothed round trip: ns-3.29 keeps no other (`TcpSocketBase::EstimateRtt`).
@@ -61,6 +66,12 @@ mod tests {
         let mut window = Window::new(2_000);
         congestion_avoidance(&mut window, 1_448);
         assert!((window.exact() - (2_000.0 + 1.0 / 1_448.0)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn half_of_what_is_in_flight() {
+        assert_eq!(half_in_flight(&flow(0, 21, 40)), 10);
+        assert_eq!(half_in_flight(&flow(0, 3, 40)), 2);
     }
 
     #[test]

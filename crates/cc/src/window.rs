@@ -61,7 +61,8 @@ impl Window {
 
     /// Real-valued growth by `segments`, which may be negative; the window stays at least 1.
     pub fn add(&mut self, segments: f64) {
-        let exact = (self.exact() + segments).clamp(1.0, f64::from(u32::MAX));
+        // `u32::MAX` stands for infinity.
+        let exact = (self.exact() + segments).clamp(1.0, f64::from(u32::MAX - 1));
         self.cwnd = exact as u32;
         self.fraction = exact - f64::from(self.cwnd);
     }

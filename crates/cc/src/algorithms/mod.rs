@@ -18,7 +18,9 @@ macro_rules! algorithms {
 #[rustfmt::skip]
 algorithms![
     // Classic.
+    tahoe,
     reno,
+    newreno,
     scalable,
     highspeed,
     htcp,
@@ -27,6 +29,7 @@ algorithms![
     // Wireless and heterogeneous paths.
     westwood,
     westwood_plus,
+    hybla,
 
     // Delay-based and hybrid.
     vegas,

@@ -91,7 +91,7 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
 }
 
 /// RFC 5681 sections 3.1 and 3.2.
-struct Rfc5681;
+pub(super) struct Rfc5681;
 
 impl Rule for Rfc5681 {
     fn growth(&mut self, window: &mut Window, acked: u32, _ack: &Ack, _flow: &Flow) {

@@ -1,0 +1,399 @@
+//! Hybla: on a long path it grows as fast in time as Reno does on a short one.
+//!
+//! Source: C. Caini, R. Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks",
+//! International Journal of Satellite Communications and Networking 22, 2004. `ρ = max(RTT/RTT₀, 1)`
+//! with a reference `RTT₀` of 25 ms. Per segment acknowledged the window grows by `2^ρ − 1` below the
+//! threshold, not beyond it, and by `ρ²/cwnd` above it, which is `ρ²` segments per round trip.
+//! Back-off is Reno's. RTT is the smallest one seen, because a queue must not speed growth up. The
+//! paper's larger initial window, its threshold times ρ, its pacing and its estimate of the channel
+//! are left to the stack's own settings.
+//!
+//! Linux 6.1 (`net/ipv4/tcp_hybla.c`): ρ in eighths, rounded down, computed anew when the smoothed
+//! round trip reaches a new minimum; fractions of a segment in 1/128; growth for each
+//! acknowledgement, not for each segment; the whole part of ρ at most 16 in the exponent;
+//! window at most 65535; plain Reno outside the open state. Linux begins with a window of ⌊ρ⌋
+//! segments; here the stack's initial window stands, because it is known before the first round trip.
+//!
+//! ns-3.29 (`tcp-hybla.cc`): RTT₀ = 50 ms, the smallest smoothed round trip in whole ms, one step for
+//! each acknowledgement below the threshold and for each segment above it, in whole segments.
+
+use fairway_units::Duration;
+
+use crate::probe::{Probe, Start};
+use crate::{
+    Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Phase, Rule, Signal,
+    SlowStart, Variant, Vector, Window, Windowed, ns3, window::flight,
+};
+
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    name: "hybla",
+    title: "Hybla",
+    summary: "Grows per second as Reno would on a path of 25 ms; half the window at a loss.",
+    family: Family::Wireless,
+    signal: "loss",
+    year: 2004,
+    source: "Caini and Firrincieli, IJSCN 22, 2004",
+    variants: &[Variant::Paper, Variant::Linux6_1, Variant::Ns3_29],
+    params: &[Param::new(
+        "rtt0_ms",
+        "round trip on which it grows as Reno does, ms",
+        25.0,
+        1.0,
+        10_000.0,
+    )
+    .whole()
+    .except(&[(Variant::Ns3_29, 50.0)])],
+    vectors: &[
+        Vector::new("RTT 100 ms, slow start: ρ = 4, 10 + 2⁴ − 1", 25.0, || {
+            after_ack(Variant::Paper, &Start::slow_start(10, 100))
+        }),
+        Vector::new("RTT 60 ms: ρ = 2.4, 2^2.4 − 1 = 4.278", 4.278, || paper_step(60)).within(5e-4),
+        Vector::new("RTT 100 ms, W = 16, one acknowledgement: 16 + 16/16", 17.0, || {
+            after_ack(Variant::Paper, &Start::avoidance(16, 100))
+        }),
+        Vector::new(
+            "RTT 25 ms: Reno; W = 20, 21 acknowledgements: √(20² + 2·21) = 21.02",
+            21.0,
+            || {
+                let mut probe = Probe::new("hybla", Variant::Paper, &Start::avoidance(20, 25));
+                for _ in 0..21 {
+                    probe.ack(1);
+                }
+                probe.cwnd() as f64
+            },
+        ),
+        Vector::new(
+            "Linux, RTT 60 ms: ⌊8·2.4⌋ = 19; (4·165 − 128)/128 = 532/128",
+            532.0,
+            || f64::from(linux(60).slow_start_step()),
+        ),
+        Vector::new(
+            "Linux, RTT 60 ms, W = 10: 19²·2/10 = ⌊722/10⌋ = 72 of 128",
+            72.0,
+            || f64::from(linux(60).avoidance_step(10)),
+        ),
+        Vector::new("ns-3.29, RTT 100 ms, slow start: ρ = 2, 10 + 2² − 1", 13.0, || {
+            after_ack(Variant::Ns3_29, &Start::slow_start(10, 100))
+        }),
+        Vector::new("W = 40 at a loss: 40/2", 20.0, || {
+            let mut probe = Probe::new("hybla", Variant::Linux6_1, &Start::avoidance(40, 100));
+            probe.loss();
+            probe.cwnd() as f64
+        }),
+    ],
+    build,
+};
+
+fn after_ack(variant: Variant, start: &Start) -> f64 {
+    let mut probe = Probe::new("hybla", variant, start);
+    probe.ack(1);
+    probe.cwnd() as f64
+}
+
+fn paper_step(rtt_ms: u64) -> f64 {
+    slow_start_step(rho(Some(Duration::from_millis(rtt_ms)), 0.025))
+}
+
+fn linux(rtt_ms: u64) -> Linux6_1 {
+    let mut rule = Linux6_1::new(25);
+    rule.measure(Duration::from_millis(rtt_ms));
+    rule
+}
+
+fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {
+    let rtt0_ms = params.get("rtt0_ms");
+    let slow_start = SlowStart::Standard;
+    match variant {
+        Variant::Linux6_1 => {
+            Box::new(Windowed::new(Linux6_1::new(rtt0_ms as u64), slow_start, init))
+        }
+        Variant::Ns3_29 => {
+            let rule = Ns3_29 { rtt0_ms, min_rtt: ns3::MinRtt::default(), part: 0.0 };
+            Box::new(Windowed::new(rule, slow_start, init))
+        }
+        Variant::Paper | Variant::Linux2_6_22 => {
+            let rule = Caini { rtt0_s: rtt0_ms / 1e3 };
+            Box::new(Windowed::new(rule, slow_start, init))
+        }
+    }
+}
+
+/// How much longer than the reference the path is, at least 1.
+fn rho(min_rtt: Option<Duration>, rtt0_s: f64) -> f64 {
+    min_rtt.map_or(1.0, |rtt| (rtt.as_secs_f64() / rtt0_s).max(1.0))
+}
+
+/// Growth in slow start, segments for each one.
+fn slow_start_step(rho: f64) -> f64 {
+    libm::exp2(rho) - 1.0
+}
+
+/// The paper, in real numbers.
+struct Caini {
+    rtt0_s: f64,
+}
+
+impl Rule for Caini {
+    fn growth(&mut self, window: &mut Window, acked: u32, _ack: &Ack, flow: &Flow) {
+        let rho = rho(flow.min_rtt, self.rtt0_s);
+        window.add(rho * rho * f64::from(acked) / window.exact());
+    }
+
+    fn slow_start(
+        &mut self,
+        window: &mut Window,
+        acked: u32,
+        _ack: &Ack,
+        flow: &Flow,
+    ) -> Option<u32> {
+        let step = slow_start_step(rho(flow.min_rtt, self.rtt0_s));
+        window.add((step * f64::from(acked)).min(f64::from(window.ssthresh) - window.exact()));
+        Some(0)
+    }
+
+    fn backoff(&mut self, window: &Window, _signal: Signal, flow: &Flow) -> u32 {
+        flight(window, flow) / 2
+    }
+}
+
+/// `hybla_init`: the largest window, segments.
+const MAX_WINDOW: u32 = 65_535;
+/// 2^(k/8) in 1/128 (`hybla_fraction`).
+const EIGHTH_POWERS: [u32; 8] = [128, 139, 152, 165, 181, 197, 215, 234];
+/// The largest whole part of ρ in the exponent (`hybla_cong_avoid`).
+const MAX_EXPONENT: u64 = 16;
+
+/// The kernel's module.
+struct Linux6_1 {
+    rtt0_ms: u64,
+    min_srtt: Option<Duration>,
+    /// ρ in eighths.
+    rho_eighths: u64,
+    /// Part of a segment, in 1/128 (`snd_cwnd_cents`).
+    part: u32,
+}
+
+impl Linux6_1 {
+    fn new(rtt0_ms: u64) -> Self {
+        Linux6_1 { rtt0_ms, min_srtt: None, rho_eighths: 8, part: 0 }
+    }
+
+    /// `hybla_recalc_param`, if this smoothed round trip is a new minimum.
+    fn measure(&mut self, srtt: Duration) {
+        if self.min_srtt.is_none_or(|min| srtt < min) {
+            self.min_srtt = Some(srtt);
+            self.rho_eighths = (8 * srtt.as_micros() / (1_000 * self.rtt0_ms.max(1))).max(8);
+        }
+    }
+
+    /// 2^ρ − 1, in 1/128 of a segment.
+    fn slow_start_step(&self) -> u32 {
+        let power = EIGHTH_POWERS[(self.rho_eighths % 8) as usize];
+        (power << (self.rho_eighths / 8).min(MAX_EXPONENT)) - 128
+    }
+
+    /// ρ²/W, in 1/128 of a segment.
+    fn avoidance_step(&self, cwnd: u32) -> u32 {
+        // ρ in eighths squared is ρ² in 1/64.
+        let rho_squared = self.rho_eighths.saturating_mul(self.rho_eighths).saturating_mul(2);
+        u32::try_from(rho_squared / u64::from(cwnd.max(1))).unwrap_or(u32::MAX)
+    }
+
+    /// Grows by `step`/128 segments.
+    fn add(&mut self, window: &mut Window, step: u32) {
+        self.part += step % 128;
+        window.cwnd = window.cwnd.saturating_add(step / 128);
+        if self.part >= 128 {
+            self.part -= 128;
+            window.cwnd = window.cwnd.saturating_add(1);
+            window.credit = 0;
+        }
+        window.cwnd = window.cwnd.min(MAX_WINDOW);
+    }
+}
+
+impl Rule for Linux6_1 {
+    fn growth(&mut self, window: &mut Window, acked: u32, _ack: &Ack, flow: &Flow) {
+        if flow.phase != Phase::Open {
+            window.additive_increase(window.cwnd, acked);
+            return;
+        }
+        let step = self.avoidance_step(window.cwnd);
+        if step < 128 {
+            window.credit = window.credit.saturating_add(1);
+        }
+        self.add(window, step);
+        // A step too small for 1/128: one segment for a window of acknowledgements.
+        if step == 0 && window.credit >= window.cwnd {
+            window.cwnd = window.cwnd.saturating_add(1).min(MAX_WINDOW);
+            window.credit = 0;
+        }
+    }
+
+    fn slow_start(
+        &mut self,
+        window: &mut Window,
+        _acked: u32,
+        _ack: &Ack,
+        flow: &Flow,
+    ) -> Option<u32> {
+        if flow.phase != Phase::Open {
+            return None;
+        }
+        self.add(window, self.slow_start_step());
+        window.cwnd = window.cwnd.min(window.ssthresh);
+        Some(0)
+    }
+
+    fn backoff(&mut self, window: &Window, _signal: Signal, _flow: &Flow) -> u32 {
+        window.cwnd / 2
+    }
+
+    fn on_sample(&mut self, _window: &mut Window, ack: &Ack, flow: &Flow) {
+        let looks = matches!(flow.phase, Phase::Open | Phase::Disorder | Phase::Loss);
+        if let Some(srtt) = flow.srtt.filter(|_| looks && ack.acked > 0) {
+            self.measure(srtt);
+        }
+    }
+}
+
+struct Ns3_29 {
+    rtt0_ms: f64,
+    min_rtt: ns3::MinRtt,
+    /// Part of a segment.
+    part: f64,
+}
+
+impl Ns3_29 {
+    fn rho(&self) -> f64 {
+        (self.min_rtt.get().as_millis() as f64 / self.rtt0_ms).max(1.0)
+    }
+
+    fn add_segments(&mut self, window: &mut Window, acked: u32) {
+        let rho = self.rho();
+        self.part += f64::from(acked) * rho * rho / f64::from(window.cwnd.max(1));
+        window.cwnd = window.cwnd.saturating_add(self.part as u32);
+        self.part = self.part.fract();
+    }
+}
+
+impl Rule for Ns3_29 {
+    fn growth(&mut self, window: &mut Window, acked: u32, _ack: &Ack, _flow: &Flow) {
+        self.add_segments(window, acked);
+    }
+
+    fn slow_start(
+        &mut self,
+        window: &mut Window,
+        acked: u32,
+        _ack: &Ack,
+        _flow: &Flow,
+    ) -> Option<u32> {
+        let step = slow_start_step(self.rho());
+        window.add(step.min(f64::from(window.ssthresh) - window.exact()));
+        Some(if window.cwnd >= window.ssthresh { acked.saturating_sub(1) } else { 0 })
+    }
+
+    fn backoff(&mut self, _window: &Window, _signal: Signal, flow: &Flow) -> u32 {
+        ns3::half_in_flight(flow)
+    }
+
+    fn on_sample(&mut self, _window: &mut Window, _ack: &Ack, flow: &Flow) {
+        self.min_rtt.on_ack(flow);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{ack, flow};
+
+    #[test]
+    fn linux_steps() {
+        // 100 ms: ρ = 4: 16·128 − 128 = 1920; 32²·2 = 2048 over 100: 20.
+        assert_eq!(linux(100).slow_start_step(), 1_920);
+        assert_eq!(linux(100).avoidance_step(100), 20);
+        // 25 ms and below: Reno: 2·128 − 128 = 128; 8²·2/10 = 12.
+        for rtt_ms in [1, 25] {
+            assert_eq!(linux(rtt_ms).slow_start_step(), 128);
+            assert_eq!(linux(rtt_ms).avoidance_step(10), 12);
+        }
+        // 600 ms: ρ = 24, the exponent 16: 65536·128 − 128.
+        assert_eq!(linux(600).slow_start_step(), 65_535 * 128);
+    }
+
+    #[test]
+    fn linux_follows_the_smallest_smoothed_round_trip_only() {
+        let mut rule = linux(60);
+        rule.on_sample(&mut Window::new(10), &ack(1, 100), &flow(0, 10, 100));
+        assert_eq!(rule.rho_eighths, 19);
+        rule.on_sample(&mut Window::new(10), &ack(1, 50), &flow(0, 10, 50));
+        assert_eq!(rule.rho_eighths, 16);
+        let recovery = Flow { phase: Phase::Recovery, ..flow(0, 10, 40) };
+        rule.on_sample(&mut Window::new(10), &ack(1, 40), &recovery);
+        assert_eq!(rule.rho_eighths, 16);
+    }
+
+    #[test]
+    fn linux_keeps_parts_of_a_segment() {
+        // ρ = 4, W = 100: 2048/100 = 20 of 128; the seventh makes 140.
+        let mut rule = linux(100);
+        let mut window = Window::new(100);
+        for _ in 0..6 {
+            rule.growth(&mut window, 2, &ack(2, 100), &flow(0, 100, 100));
+        }
+        assert_eq!((window.cwnd, rule.part, window.credit), (100, 120, 6));
+        rule.growth(&mut window, 2, &ack(2, 100), &flow(0, 100, 100));
+        assert_eq!((window.cwnd, rule.part, window.credit), (101, 12, 0));
+    }
+
+    #[test]
+    fn linux_on_a_short_path_with_a_large_window_counts_acknowledgements() {
+        // ρ = 1, W = 200: 128/200 = 0.
+        let mut rule = linux(20);
+        let mut window = Window::new(200);
+        for _ in 0..199 {
+            rule.growth(&mut window, 1, &ack(1, 20), &flow(0, 200, 20));
+        }
+        assert_eq!(window.cwnd, 200);
+        rule.growth(&mut window, 1, &ack(1, 20), &flow(0, 200, 20));
+        assert_eq!((window.cwnd, window.credit), (201, 0));
+    }
+
+    #[test]
+    fn slow_start_stops_at_the_threshold() {
+        let flow = flow(0, 10, 100);
+        let mut window = Window { ssthresh: 12, ..Window::new(10) };
+        assert_eq!(linux(100).slow_start(&mut window, 1, &ack(1, 100), &flow), Some(0));
+        assert_eq!(window.cwnd, 12);
+        let mut window = Window { ssthresh: 12, ..Window::new(10) };
+        Caini { rtt0_s: 0.025 }.slow_start(&mut window, 1, &ack(1, 100), &flow);
+        assert_eq!(window.cwnd, 12);
+    }
+
+    #[test]
+    fn nowhere_does_a_long_path_overflow() {
+        let flow = flow(0, 10, 3_600_000);
+        let mut rule = linux(3_600_000);
+        let mut paper = Caini { rtt0_s: 0.001 };
+        for window in [&mut Window::new(1), &mut Window::new(u32::MAX)] {
+            rule.slow_start(window, 1, &ack(1, 1), &flow);
+            rule.growth(window, u32::MAX, &ack(1, 1), &flow);
+            paper.slow_start(window, u32::MAX, &ack(1, 1), &flow);
+            paper.growth(window, u32::MAX, &ack(1, 1), &flow);
+        }
+    }
+
+    #[test]
+    fn ns3_adds_whole_segments() {
+        // ρ = 2, W = 10: 4/10 per segment: two acknowledgements of two make 1.6.
+        let mut rule = Ns3_29 { rtt0_ms: 50.0, min_rtt: ns3::MinRtt::default(), part: 0.0 };
+        let mut window = Window::new(10);
+        rule.on_sample(&mut window, &ack(1, 100), &flow(0, 10, 100));
+        rule.growth(&mut window, 2, &ack(2, 100), &flow(0, 10, 100));
+        assert_eq!(window.cwnd, 10);
+        rule.growth(&mut window, 2, &ack(2, 100), &flow(0, 10, 100));
+        assert_eq!(window.cwnd, 11);
+        assert!((rule.part - 0.6).abs() < 1e-12);
+    }
+}

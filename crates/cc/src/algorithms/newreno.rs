@@ -1,0 +1,112 @@
+//! NewReno: Reno that stays in fast recovery until all that was outstanding has been acknowledged.
+//!
+//! Source: RFC 6582. Growth and back-off are Reno's: `1/cwnd` of a segment per segment acknowledged,
+//! `ssthresh = max(flight size/2, 2)`. What is new is in recovery, and recovery is the stack's: a
+//! variable `recover` holds the end of what was sent when the loss was found, an acknowledgement
+//! of less than that retransmits the next hole and does not end the episode, and duplicates
+//! of what came before `recover` begin no new one. A stack does so whenever a connection has no
+//! SACK; with SACK it knows the holes (RFC 6675), and Reno and NewReno are one algorithm. Set
+//! `sack = false` in the stack to see what the RFC describes.
+//!
+//! ns-3.29 calls its growth rule NewReno (`tcp-congestion-ops.cc`, `TcpNewReno`), with SACK or
+//! without. It counts bytes and looks at acknowledgements: one segment for each below the
+//! threshold, `max(1, ⌊mss²/cwnd⌋)` bytes above it, however much the acknowledgement covers, so that
+//! a receiver that acknowledges every second segment gets half a segment per round trip. Back-off is
+//! `max(2·mss, in flight/2)`. Windows show whole segments of those bytes.
+
+use super::reno::Rfc5681;
+use crate::probe::{Probe, Start};
+use crate::{
+    Ack, Algorithm, CongestionControl, Family, Flow, Init, Params, Rule, Signal, SlowStart,
+    Variant, Vector, Window, Windowed, ns3,
+};
+
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    name: "newreno",
+    title: "NewReno",
+    summary: "Reno's growth and back-off; without SACK, recovery that outlasts several losses.",
+    family: Family::Classic,
+    signal: "loss",
+    year: 1999,
+    source: "RFC 6582",
+    variants: &[Variant::Paper, Variant::Ns3_29],
+    params: &[],
+    vectors: &[
+        Vector::new("W = 10, one window acknowledged: 10 + 1", 11.0, || {
+            after_round(Variant::Paper, 10)
+        }),
+        Vector::new("W = 20 at a loss: 20/2", 10.0, || after_loss(Variant::Paper, 20)),
+        Vector::new(
+            "ns-3.29, W = 10, bytes 144, 143, 141, 140, 139, 138, 136, 135, 134, 133 make 15863, not yet 11",
+            10.0,
+            || after_round(Variant::Ns3_29, 10),
+        ),
+        Vector::new(
+            "ns-3.29, W = 2, a segment each: + 724, + 579 = ⌊1448²/3620⌋, so 2.9; 499 more is 3",
+            3.0,
+            || {
+                let mut probe = Probe::new("newreno", Variant::Ns3_29, &Start::avoidance(2, 100));
+                for _ in 0..3 {
+                    probe.ack(1);
+                }
+                probe.cwnd() as f64
+            },
+        ),
+        Vector::new(
+            "ns-3.29, slow start, ten acknowledgements of two segments: 10 + 10",
+            20.0,
+            || {
+                let mut probe = Probe::new("newreno", Variant::Ns3_29, &Start::slow_start(10, 100));
+                for _ in 0..10 {
+                    probe.ack(2);
+                }
+                probe.cwnd() as f64
+            },
+        ),
+        Vector::new("ns-3.29, 3 in flight at a loss: max(2, ⌊3/2⌋)", 2.0, || {
+            after_loss(Variant::Ns3_29, 3)
+        }),
+    ],
+    build,
+};
+
+fn after_round(variant: Variant, cwnd: u32) -> f64 {
+    let mut probe = Probe::new("newreno", variant, &Start::avoidance(cwnd, 100));
+    probe.round();
+    probe.cwnd() as f64
+}
+
+fn after_loss(variant: Variant, cwnd: u32) -> f64 {
+    let mut probe = Probe::new("newreno", variant, &Start::avoidance(cwnd, 100));
+    probe.loss();
+    probe.cwnd() as f64
+}
+
+fn build(variant: Variant, _params: &Params, init: &Init) -> Box<dyn CongestionControl> {
+    match variant {
+        Variant::Ns3_29 => Box::new(Windowed::new(Ns3_29, SlowStart::Standard, init)),
+        _ => Box::new(Windowed::new(Rfc5681, SlowStart::of(variant), init)),
+    }
+}
+
+struct Ns3_29;
+
+impl Rule for Ns3_29 {
+    fn growth(&mut self, window: &mut Window, _acked: u32, _ack: &Ack, flow: &Flow) {
+        ns3::congestion_avoidance(window, flow.mss);
+    }
+
+    fn slow_start(
+        &mut self,
+        window: &mut Window,
+        acked: u32,
+        _ack: &Ack,
+        _flow: &Flow,
+    ) -> Option<u32> {
+        Some(ns3::slow_start(window, acked))
+    }
+
+    fn backoff(&mut self, _window: &Window, _signal: Signal, flow: &Flow) -> u32 {
+        ns3::half_in_flight(flow)
+    }
+}
