@@ -30,6 +30,8 @@ algorithms![
     westwood,
     westwood_plus,
     hybla,
+    dcm,
+    dcm_plus,
 
     // Delay-based and hybrid.
     vegas,

@@ -159,7 +159,7 @@ pub(super) const NS3_MEMORY: f64 = 0.9;
 
 /// The estimate of ns-3.29: an acknowledgement's bytes over a smoothed round trip.
 #[derive(Default)]
-pub(crate) struct Ns3PerAck {
+pub(super) struct Ns3PerAck {
     acked: AckedBytes,
     filter: Tustin,
 }

@@ -235,7 +235,7 @@ impl Rule for Linux6_1 {
 
 /// The estimate of ns-3.29: `TcpWestwood::PktsAcked` sets a timer for `EstimateBW`.
 #[derive(Default)]
-struct Ns3PerRound {
+pub(super) struct Ns3PerRound {
     acked: AckedBytes,
     filter: Tustin,
     bytes: u64,

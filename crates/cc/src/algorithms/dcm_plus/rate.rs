@@ -1,0 +1,103 @@
+//! What DCM+ measures: round-trip times, their ratio, and the bandwidth.
+
+use fairway_units::Time;
+
+use super::super::westwood::Ns3PerAck;
+use super::super::westwood_plus::Ns3PerRound;
+use super::switches::Switches;
+use crate::bandwidth::{AckedBytes, Bandwidth, PerRound, Tustin};
+use crate::{Ack, Flow};
+
+/// What the filter keeps at each sample (thesis algorithm 3-1 and equation 3.4).
+const MEMORY: f64 = 19.0 / 21.0;
+
+/// Ratios beyond this say nothing about a path, and are what a clock's coarseness makes of a round
+/// trip near zero.
+const LARGEST_RATIO: f64 = 1e6;
+
+/// Round-trip times in seconds: the last, the one before, and the smallest.
+#[derive(Clone, Copy, Default, PartialEq, Debug)]
+pub(crate) struct RoundTrips {
+    pub(super) old_s: f64,
+    pub(super) new_s: f64,
+    pub(super) min_s: f64,
+    begun: bool,
+}
+
+impl RoundTrips {
+    /// An acknowledgement; returns whether it measured a round trip.
+    pub(super) fn on_ack(&mut self, smoothed: bool, ack: &Ack, flow: &Flow) -> bool {
+        let measured = if smoothed { ack.rtt.and(flow.srtt) } else { ack.rtt };
+        let Some(rtt) = measured else { return false };
+        self.sample(rtt.as_secs_f64());
+        true
+    }
+
+    pub(super) fn sample(&mut self, rtt_s: f64) {
+        self.old_s = if self.begun { self.new_s } else { rtt_s };
+        self.min_s = if self.begun { self.min_s.min(rtt_s) } else { rtt_s };
+        self.new_s = rtt_s;
+        self.begun = true;
+    }
+
+    /// RTT_old/RTT_min (equation 4.3).
+    pub(super) fn over_min(&self) -> f64 {
+        ratio(self.old_s, self.min_s)
+    }
+
+    /// RTT_old/RTT_new (thesis section 4.3, text after equation 4.3).
+    pub(super) fn over_new(&self) -> f64 {
+        ratio(self.old_s, self.new_s)
+    }
+
+    /// RTT_new/RTT_old (equation 4.1).
+    pub(super) fn rise(&self) -> f64 {
+        ratio(self.new_s, self.old_s)
+    }
+}
+
+fn ratio(of: f64, to: f64) -> f64 {
+    let ratio = of / to;
+    if ratio.is_nan() { 1.0 } else { ratio.clamp(1.0 / LARGEST_RATIO, LARGEST_RATIO) }
+}
+
+/// The estimate that the switches choose.
+pub(super) fn estimate(switches: &Switches) -> Box<dyn Bandwidth> {
+    match (switches.per_ack, switches.ns3_filter) {
+        (false, false) => Box::new(PerRound::new(MEMORY)),
+        (false, true) => Box::new(Ns3PerRound::default()),
+        (true, false) => Box::new(PerGap::default()),
+        (true, true) => Box::new(Ns3PerAck::default()),
+    }
+}
+
+/// Thesis algorithm 3-1: an acknowledgement's bytes over the time since the last one, through a
+/// filter that does not mind how long that was.
+#[derive(Default)]
+pub(super) struct PerGap {
+    acked: AckedBytes,
+    filter: Tustin,
+    last_ack: Option<Time>,
+    /// Bytes of acknowledgements at the moment of the last one.
+    pending: u64,
+}
+
+impl Bandwidth for PerGap {
+    fn on_ack(&mut self, ack: &Ack, flow: &Flow) {
+        let bytes = self.acked.count(ack, flow);
+        let Some(last) = self.last_ack else {
+            self.last_ack = Some(flow.now);
+            return;
+        };
+        self.pending = self.pending.saturating_add(bytes);
+        let gap_s = flow.now.since(last).as_secs_f64();
+        if gap_s > 0.0 {
+            self.filter.update(std::mem::take(&mut self.pending) as f64 / gap_s, MEMORY);
+            self.last_ack = Some(flow.now);
+        }
+    }
+
+    fn bytes_per_s(&self) -> f64 {
+        self.filter.value()
+    }
+}
