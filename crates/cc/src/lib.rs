@@ -192,7 +192,8 @@ pub trait CongestionControl: Send {
         Needs::default()
     }
 
-    /// The rate at which segments leave at most; none for as fast as the window allows.
+    /// The rate at which segments leave at most; none for as fast as the window allows. Their
+    /// payload counts, their headers do not. Asked whenever a segment leaves.
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }

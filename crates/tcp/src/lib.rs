@@ -5,6 +5,7 @@
 
 mod delivery_rate;
 mod endpoint;
+mod pacing;
 mod preset;
 mod ranges;
 mod receiver;

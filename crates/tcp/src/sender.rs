@@ -8,6 +8,7 @@ use std::sync::Arc;
 use fairway_cc::{Ack, CongestionControl, Flow, Phase, Signal};
 use fairway_units::{Duration, Time};
 
+use crate::pacing::Pacer;
 use crate::ranges::Range;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::{News, Scoreboard};
@@ -104,6 +105,7 @@ pub struct Sender {
     cwr_pending: bool,
     rto_deadline: Time,
     burst_left: u32,
+    pacer: Pacer,
     last_sent: Time,
     delivered: u64,
     /// Bytes marked lost, each time they were.
@@ -141,6 +143,7 @@ impl Sender {
             cwr_pending: false,
             rto_deadline: Time::NEVER,
             burst_left: 0,
+            pacer: Pacer::new(),
             last_sent: Time::ZERO,
             delivered: 0,
             lost: 0,
@@ -258,9 +261,10 @@ impl Sender {
         }
     }
 
-    /// When the retransmission timer expires.
+    /// When [`Self::handle_timeout`] has to be called: the retransmission timer expires, or a
+    /// segment that was held back may leave.
     pub fn deadline(&self) -> Time {
-        self.rto_deadline
+        self.rto_deadline.min(self.pacer.wake_at())
     }
 
     /// An acknowledgement arrived.
@@ -405,8 +409,13 @@ impl Sender {
         if self.board.is_empty() {
             self.rto_deadline = Time::NEVER;
         } else if news.acked > 0 || self.stack.rto_restart_on_every_ack || self.retransmit_first {
-            self.rto_deadline = now + self.rtt.rto();
+            self.start_timer(now);
         }
+    }
+
+    /// The timer starts over, and waits for what pacing holds back (Linux `tcp_pacing_delay`).
+    fn start_timer(&mut self, now: Time) {
+        self.rto_deadline = now + self.rtt.rto() + self.pacer.delay(now);
     }
 
     /// Note for the delivery rate if the application has nothing more to send, though the window

@@ -7,7 +7,7 @@ mod script;
 
 use fairway_cc::{Needs, Phase, RateSample, Signal};
 use fairway_tcp::{DelayedAck, Stack};
-use fairway_units::{Duration, Time};
+use fairway_units::{Duration, Rate, Time};
 use script::witness::{Asks, Notes, Told};
 use script::{Script, preset, rfc};
 
@@ -365,4 +365,94 @@ fn what_is_sent_right_behind_a_gap_of_the_application_is_marked() {
     let marks = |ms| samples(&notes, ms, ms).iter().map(|s| s.app_limited).collect::<Vec<_>>();
     assert_eq!(marks(350), [true; 10]);
     assert_eq!(marks(450), [false; 10]);
+}
+
+/// A window that stays at twenty segments, of which one leaves every `gap_ms` milliseconds.
+fn paced(gap_ms: u64) -> Asks {
+    let pacing = Some(Rate::from_bps(8_000_000 / gap_ms));
+    Asks { window: Some(20), pacing, ..Asks::default() }
+}
+
+/// What the source sends up to and with `ms`.
+fn sent(t: &mut Script, ms: u64) -> Vec<String> {
+    t.look(ms).into_iter().filter(|line| line.contains(" > ")).collect()
+}
+
+#[test]
+fn segments_leave_at_the_pacing_rate() {
+    // Ten are free (Linux), then one every 8 ms until the window of twenty is full, at 180. The
+    // next was due at 188. The first acknowledgements come at 200: 12 ms late, of which 4, half a
+    // segment's, are made up.
+    let (mut t, _) = Script::asking(&rfc(10), &paced(8));
+    t.open(1_000_000);
+    t.run(99);
+    t.look(99);
+    let mut expected = vec!["100 > 0..10000 (10)".to_owned()];
+    let times = (108..=180).step_by(8).chain([200]).chain((204..=244).step_by(8));
+    for (n, ms) in times.enumerate() {
+        expected.push(format!("{ms} > {}000..{}000", 10 + n, 11 + n));
+    }
+    assert_eq!(sent(&mut t, 250), expected);
+}
+
+#[test]
+fn an_idle_sender_saves_up_no_burst() {
+    let (mut t, _) = Script::asking(&rfc(10), &paced(8));
+    t.open(15_000);
+    t.run(1_999);
+    t.look(1_999);
+    assert_eq!(t.source.poll_timeout(), Time::NEVER);
+    t.run(2_000);
+    t.write(4_000);
+    assert_eq!(
+        sent(&mut t, 2_050),
+        [
+            "2000 > 15000..16000",
+            "2004 > 16000..17000",
+            "2012 > 17000..18000",
+            "2020 > 18000..19000"
+        ]
+    );
+}
+
+#[test]
+fn retransmissions_are_paced_too() {
+    // 12 leaves at 124 and is lost; 13, 14 and 15 follow every 8 ms, so it is known at 248. As in
+    // the test above a segment has left at 244: it goes at 252, and 27 after it.
+    let (mut t, _) = Script::asking(&rfc(10), &paced(8));
+    t.lose("> 12000..13000");
+    t.open(1_000_000);
+    t.run(243);
+    t.look(243);
+    assert_eq!(
+        sent(&mut t, 260),
+        ["244 > 26000..27000", "252 > 12000..13000 again", "260 > 27000..28000"]
+    );
+    assert_eq!(t.source.counters().reductions, 1);
+}
+
+#[test]
+fn the_timer_waits_for_what_pacing_holds_back() {
+    // A segment a second. Ten leave at 100 ms, the tenth is lost. The acknowledgements at 200 ms set
+    // the timer to a second after the next departure, which is at 1100.
+    let (mut t, _) = Script::asking(&rfc(10), &paced(1_000));
+    t.lose("> 9000..10000");
+    t.open(20_000);
+    t.run(2_099);
+    t.look(2_099);
+    assert_eq!((t.source.counters().timeouts, t.source.counters().segments), (0, 11));
+    assert_eq!(sent(&mut t, 2_999), ["2100 > 9000..10000 again"]);
+    assert_eq!(t.source.counters().timeouts, 1);
+}
+
+#[test]
+fn pacing_holds_back_no_acknowledgement() {
+    // The sink sends too, paced; what it owes leaves in between.
+    let (mut t, _) = Script::asking(&rfc(10), &paced(1_000));
+    t.open(20_000);
+    t.run(99);
+    t.sink.write(30_000);
+    t.run(3_000);
+    assert_eq!(t.received(), 12_000);
+    assert!(t.source.counters().timeouts == 0 && t.source.sender().una() == 12_000);
 }

@@ -12,8 +12,9 @@ use crate::scoreboard::News;
 const EXIT_BURST_SEGMENTS: u64 = 3;
 
 impl Sender {
-    /// The retransmission timer may have expired.
+    /// The retransmission timer may have expired, or a segment been held back until now.
     pub fn handle_timeout(&mut self, now: Time) {
+        self.pacer.wake(now);
         if now < self.rto_deadline {
             return;
         }
@@ -43,7 +44,7 @@ impl Sender {
         self.conserved_flight = 0;
         self.retransmit_first = false;
         self.rescue_allowed = false;
-        self.rto_deadline = now + self.rtt.rto();
+        self.start_timer(now);
     }
 
     /// A loss was found, and no episode is under way that it belongs to.

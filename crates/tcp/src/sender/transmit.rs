@@ -20,7 +20,7 @@ impl Sender {
 
     /// What leaves next, if anything may.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Transmission> {
-        if self.burst_left == 0 {
+        if self.burst_left == 0 || !self.pacer.allows(now) {
             return None;
         }
         let transmission = self.next_retransmission(now).or_else(|| self.next_new_data(now))?;
@@ -28,8 +28,12 @@ impl Sender {
         self.counters.segments += 1;
         self.counters.retransmissions += u64::from(transmission.retransmission);
         self.last_sent = now;
+        if let Some(rate) = self.cc.pacing_rate() {
+            let payload = transmission.range.bytes() - u64::from(transmission.fin);
+            self.pacer.sent(payload, rate, self.counters.segments, now);
+        }
         if self.rto_deadline == Time::NEVER {
-            self.rto_deadline = now + self.rtt.rto();
+            self.start_timer(now);
         }
         Some(transmission)
     }

@@ -1,0 +1,128 @@
+//! Pacing: segments leave no faster than at the algorithm's rate.
+//!
+//! As Linux 6.1 does it without a pacing queue (`net/ipv4/tcp_output.c`, `tcp_update_skb_after_send`
+//! and `tcp_pacing_check`): payload counts against the rate and headers do not, the first segments
+//! are free, and of time that a sender let pass it makes up for no more than half a segment's.
+
+use fairway_units::{Duration, NANOS_PER_SEC, Rate, Time};
+
+/// Segments that a connection sends unpaced at its start.
+const FREE_SEGMENTS: u64 = 10;
+
+/// When the next segment may leave. Without a rate that is always.
+#[derive(Clone, Copy, Debug)]
+pub struct Pacer {
+    next_departure: Time,
+    /// When to come back, if a segment was held back.
+    wake_at: Time,
+}
+
+impl Pacer {
+    /// Nothing sent yet.
+    pub fn new() -> Self {
+        Pacer { next_departure: Time::ZERO, wake_at: Time::NEVER }
+    }
+
+    /// Whether a segment may leave now. If not, there is a time to come back.
+    pub fn allows(&mut self, now: Time) -> bool {
+        let allowed = now >= self.next_departure;
+        if !allowed {
+            self.wake_at = self.next_departure;
+        }
+        allowed
+    }
+
+    /// When to come back.
+    pub fn wake_at(&self) -> Time {
+        self.wake_at
+    }
+
+    /// It is `now`: a time to come back that has been reached is done with.
+    pub fn wake(&mut self, now: Time) {
+        if now >= self.wake_at {
+            self.wake_at = Time::NEVER;
+        }
+    }
+
+    /// How long the next segment has to wait.
+    pub fn delay(&self, now: Time) -> Duration {
+        self.next_departure.since(now)
+    }
+
+    /// The connection's `count`th segment leaves with `payload` bytes at `rate`.
+    pub fn sent(&mut self, payload: u64, rate: Rate, count: u64, now: Time) {
+        let late = now.since(self.next_departure);
+        self.next_departure = self.next_departure.max(now);
+        self.wake_at = Time::NEVER;
+        // As in Linux, a rate of zero is none.
+        if count >= FREE_SEGMENTS && rate.as_bps() > 0 {
+            let nanos = payload.saturating_mul(8 * NANOS_PER_SEC) / rate.as_bps();
+            let made_up = late.as_nanos().min(nanos / 2);
+            self.next_departure = self.next_departure + Duration::from_nanos(nanos - made_up);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1000 bytes take 8 ms.
+    const RATE: Rate = Rate::from_bps(1_000_000);
+
+    fn at(ms: u64) -> Time {
+        Time::from_nanos(ms * 1_000_000)
+    }
+
+    /// When the next segment may leave, after each departure of 1000 bytes at these times.
+    fn next(departures: &[u64], already_sent: u64) -> Vec<u64> {
+        let mut pacer = Pacer::new();
+        let mut count = already_sent;
+        let mut next = |ms: &u64| {
+            assert!(pacer.allows(at(*ms)), "at {ms} ms");
+            count += 1;
+            pacer.sent(1000, RATE, count, at(*ms));
+            pacer.next_departure.as_millis()
+        };
+        departures.iter().map(&mut next).collect()
+    }
+
+    #[test]
+    fn ten_segments_are_free_and_the_rest_have_their_time_each() {
+        // The tenth is the first to be counted; it was not late, as the ninth left just before.
+        assert_eq!(next(&[5; 10], 0), [5, 5, 5, 5, 5, 5, 5, 5, 5, 13]);
+        assert_eq!(next(&[5; 10][..3], 0), [5, 5, 5]);
+    }
+
+    #[test]
+    fn lateness_is_made_up_for_by_no_more_than_half_a_segment() {
+        // Due at 0 and sent at 100: 4 ms of 8 are left. Due at 104 and sent then: 112. Due then
+        // and sent 3 late: 115 + 8 − 3.
+        assert_eq!(next(&[100, 104, 115], 20), [104, 112, 120]);
+    }
+
+    #[test]
+    fn it_wakes_only_if_it_held_a_segment_back() {
+        let mut pacer = Pacer::new();
+        pacer.sent(1000, RATE, 20, at(0));
+        pacer.sent(1000, RATE, 21, at(8));
+        assert_eq!((pacer.wake_at(), pacer.delay(at(10))), (Time::NEVER, Duration::from_millis(6)));
+        assert!(!pacer.allows(at(15)));
+        assert_eq!(pacer.wake_at(), at(16));
+        pacer.wake(at(15));
+        assert_eq!(pacer.wake_at(), at(16));
+        pacer.wake(at(16));
+        assert_eq!(pacer.wake_at(), Time::NEVER);
+        assert!(pacer.allows(at(16)));
+    }
+
+    #[test]
+    fn no_rate_is_too_high_or_too_low() {
+        let mut pacer = Pacer::new();
+        pacer.sent(1000, Rate::UNLIMITED, 20, at(1));
+        pacer.sent(u64::MAX, Rate::from_bps(0), 21, at(1));
+        assert!(pacer.allows(at(1)));
+        pacer.sent(u64::MAX, Rate::from_bps(1), 22, at(1));
+        assert!(!pacer.allows(at(1_000_000)));
+    }
+}
