@@ -30,10 +30,12 @@ algorithms![
     westwood,
     westwood_plus,
     hybla,
+    veno,
     dcm,
     dcm_plus,
 
     // Delay-based and hybrid.
+    tcp_lp,
     vegas,
     yeah,
     illinois,

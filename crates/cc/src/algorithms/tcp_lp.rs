@@ -1,0 +1,424 @@
+//! TCP-LP: takes only what others leave. It backs off when the delay towards the receiver rises, before
+//! anything is lost.
+//!
+//! Source: A. Kuzmanovic, E. W. Knightly, "TCP-LP: A Distributed Algorithm for Low Priority Data
+//! Transfer", INFOCOM 2003. The one-way delay `d` is smoothed with weight 1/8. Congestion is indicated
+//! when it exceeds `d_min + δ·(d_max − d_min)`, δ = 0.15. The first indication halves the window
+//! and begins an inference phase of three round trips in which the window does not grow; another
+//! one within it takes the window to 1, and each begins the phase anew. Otherwise growth and
+//! back-off are Reno's. Without timestamps (RFC 7323) there is no one-way delay, and it is Reno.
+//!
+//! The paper's rule is for congestion avoidance; an indication during slow start ends it here
+//! (ssthresh = cwnd). Delays are of the receiver's clock less the sender's, and only differences
+//! count, taken against the first one. One indication is taken per round trip, because the
+//! acknowledgements that follow at once still tell of the queue from before the reduction.
+//!
+//! Linux calls this module `lp` (`net/ipv4/tcp_lp.c`). It differs in this: integers in ms; the
+//! second-largest delay for `d_max`; an indication at the threshold itself, which the very first delay
+//! is; after one, `d_min` is the smoothed delay and `d_max` twice that, so that the next needs a rise
+//! by 15 % of the delay; every acknowledgement may be an indication; ssthresh stays. For the delay
+//! it takes the clocks' plain difference, in which each connection's timestamps have a random
+//! offset, and keeps eight times that in 32 bits. From an offset of 2²⁹ ms on, as seven
+//! connections in eight have, nothing is ever indicated; below it the first acknowledgement halves
+//! the window and no rise is large enough after that. Either way it is Reno then, as a real Linux
+//! 6.1 shows. Linux also estimates the rate of the receiver's clock; here that is 1000 Hz.
+
+use fairway_units::{Duration, Time};
+
+use crate::probe::{Probe, Start};
+use crate::{
+    Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart,
+    Variant, Vector, Window, Windowed, window::flight,
+};
+
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    name: "tcp-lp",
+    title: "TCP-LP",
+    summary: "Low priority: halves the window when the one-way delay rises, and holds it there a while.",
+    family: Family::Delay,
+    signal: "one-way delay + loss",
+    year: 2003,
+    source: "Kuzmanovic and Knightly, INFOCOM 2003",
+    variants: &[Variant::Paper, Variant::Linux6_1],
+    params: &[
+        Param::new(
+            "delta",
+            "share of the range of delays from which congestion is indicated",
+            0.15,
+            0.01,
+            1.0,
+        )
+        .only(&[Variant::Paper]),
+        Param::new("inference_rtts", "length of the inference phase, round trips", 3.0, 0.0, 1e3)
+            .only(&[Variant::Paper]),
+    ],
+    vectors: &[
+        Vector::new("delays 100 to 200: threshold 100 + 0.15·100", 115.0, || {
+            let range = Range { min: 100.0, max: 200.0 };
+            range.threshold(0.15)
+        }),
+        Vector::new("smoothed 116 > 115, W = 40: 40/2", 20.0, || {
+            let mut rule = ranged(116.0);
+            let mut window = Window::new(40);
+            rule.react(&mut window, &flow_at(5_000));
+            f64::from(window.cwnd)
+        }),
+        Vector::new("again within 3 round trips of 100 ms: 1", 1.0, || {
+            let mut rule = ranged(116.0);
+            let mut window = Window::new(40);
+            rule.react(&mut window, &flow_at(5_000));
+            rule.react(&mut window, &flow_at(5_299));
+            f64::from(window.cwnd)
+        }),
+        Vector::new("again after 3 round trips: 20/2", 10.0, || {
+            let mut rule = ranged(116.0);
+            let mut window = Window::new(40);
+            rule.react(&mut window, &flow_at(5_000));
+            rule.react(&mut window, &flow_at(5_300));
+            f64::from(window.cwnd)
+        }),
+        Vector::new(
+            "delay 0, then one of 80: smoothed 80/8 = 10, not above 0.15·80 = 12; the next makes 18.75: 40/2",
+            20.0,
+            || {
+                let mut probe = Probe::new("tcp-lp", Variant::Paper, &Start::avoidance(40, 100));
+                for delay_ms in [1_000, 1_080, 1_080] {
+                    probe.one_way_delay_ms = Some(delay_ms);
+                    probe.ack_now(1);
+                }
+                probe.cwnd() as f64
+            },
+        ),
+        Vector::new(
+            "Linux, first delay 20: threshold 20 + 0, which it reaches: 40/2",
+            20.0,
+            || {
+                let mut probe = Probe::new("tcp-lp", Variant::Linux6_1, &Start::avoidance(40, 100));
+                probe.one_way_delay_ms = Some(20);
+                probe.ack_now(1);
+                probe.cwnd() as f64
+            },
+        ),
+        Vector::new(
+            "Linux, then 60: d_max 40, (160 + 60 − 20)/8 = 25, threshold 20 + 300/100 = 23: 1",
+            1.0,
+            || {
+                let mut probe = Probe::new("tcp-lp", Variant::Linux6_1, &Start::avoidance(40, 100));
+                for delay_ms in [20, 60] {
+                    probe.one_way_delay_ms = Some(delay_ms);
+                    probe.ack_now(1);
+                }
+                probe.cwnd() as f64
+            },
+        ),
+        Vector::new("W = 40 at a loss: 40/2", 20.0, || {
+            let mut probe = Probe::new("tcp-lp", Variant::Paper, &Start::avoidance(40, 100));
+            probe.loss();
+            probe.cwnd() as f64
+        }),
+    ],
+    build,
+};
+
+/// The paper's rule that has seen delays of 100 to 200, smoothed to `smoothed`.
+fn ranged(smoothed: f64) -> KuzmanovicKnightly {
+    KuzmanovicKnightly {
+        range: Range { min: 100.0, max: 200.0 },
+        smoothed: Some(smoothed),
+        ..KuzmanovicKnightly::new(0.15, 3.0)
+    }
+}
+
+/// A flow at `millis` with a round trip of 100 ms, for the sums above.
+fn flow_at(millis: u64) -> Flow {
+    let probe = Probe::new("tcp-lp", Variant::Paper, &Start::avoidance(40, 100));
+    Flow { now: Time::from_nanos(millis * 1_000_000), ..probe.flow() }
+}
+
+fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {
+    let slow_start = SlowStart::of(variant);
+    if variant == Variant::Linux6_1 {
+        return Box::new(Windowed::new(Linux6_1::new(), slow_start, init));
+    }
+    let rule = KuzmanovicKnightly::new(params.get("delta"), params.get("inference_rtts"));
+    Box::new(Windowed::new(rule, slow_start, init))
+}
+
+/// Smallest and largest delay, ms.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Range {
+    min: f64,
+    max: f64,
+}
+
+impl Range {
+    fn threshold(self, delta: f64) -> f64 {
+        self.min + delta * (self.max - self.min)
+    }
+}
+
+/// The paper, in real numbers.
+struct KuzmanovicKnightly {
+    delta: f64,
+    inference_rtts: f64,
+    /// The first delay, against which the others are taken.
+    origin: Option<u32>,
+    range: Range,
+    smoothed: Option<f64>,
+    indicated_at: Option<Time>,
+}
+
+impl KuzmanovicKnightly {
+    fn new(delta: f64, inference_rtts: f64) -> Self {
+        KuzmanovicKnightly {
+            delta,
+            inference_rtts,
+            origin: None,
+            range: Range { min: f64::INFINITY, max: f64::NEG_INFINITY },
+            smoothed: None,
+            indicated_at: None,
+        }
+    }
+
+    /// Whether less than `round_trips` have passed since the last indication.
+    fn is_within(&self, round_trips: f64, flow: &Flow) -> bool {
+        let (Some(at), Some(srtt)) = (self.indicated_at, flow.srtt) else { return false };
+        (flow.now.since(at).as_nanos() as f64) < round_trips * srtt.as_nanos() as f64
+    }
+
+    fn infers(&self, flow: &Flow) -> bool {
+        self.is_within(self.inference_rtts, flow)
+    }
+
+    fn sample(&mut self, one_way_delay_ms: u32) {
+        let origin = *self.origin.get_or_insert(one_way_delay_ms);
+        let delay = f64::from(one_way_delay_ms.wrapping_sub(origin) as i32);
+        self.range = Range { min: self.range.min.min(delay), max: self.range.max.max(delay) };
+        self.smoothed = Some(self.smoothed.map_or(delay, |old| old + (delay - old) / 8.0));
+    }
+
+    fn is_indicated(&self) -> bool {
+        self.smoothed.is_some_and(|delay| delay > self.range.threshold(self.delta))
+    }
+
+    fn react(&mut self, window: &mut Window, flow: &Flow) {
+        window.cwnd = if self.infers(flow) { 1 } else { (window.cwnd / 2).max(1) };
+        window.fraction = 0.0;
+        window.ssthresh = window.ssthresh.min(window.cwnd.max(2));
+        self.indicated_at = Some(flow.now);
+    }
+}
+
+impl Rule for KuzmanovicKnightly {
+    fn growth(&mut self, window: &mut Window, acked: u32, _ack: &Ack, flow: &Flow) {
+        if !self.infers(flow) {
+            window.additive_increase(window.cwnd, acked);
+        }
+    }
+
+    fn slow_start(
+        &mut self,
+        _window: &mut Window,
+        _acked: u32,
+        _ack: &Ack,
+        flow: &Flow,
+    ) -> Option<u32> {
+        self.infers(flow).then_some(0)
+    }
+
+    fn backoff(&mut self, window: &Window, _signal: Signal, flow: &Flow) -> u32 {
+        flight(window, flow) / 2
+    }
+
+    fn on_sample(&mut self, window: &mut Window, ack: &Ack, flow: &Flow) {
+        if let Some(one_way_delay_ms) = ack.one_way_delay_ms {
+            self.sample(one_way_delay_ms);
+            if self.is_indicated() && !self.is_within(1.0, flow) {
+                self.react(window, flow);
+            }
+        }
+    }
+}
+
+/// The kernel's module, in ms. Its values are 32 bits wide and wrap.
+struct Linux6_1 {
+    min: u32,
+    max: u32,
+    /// The largest, of which nothing is made (`owd_max_rsv`).
+    largest: u32,
+    /// Eight times the smoothed delay.
+    smoothed_eighths: u32,
+    inference_ms: u64,
+    /// Zero before the first.
+    last_drop_ms: u64,
+    is_within_inference: bool,
+}
+
+impl Linux6_1 {
+    fn new() -> Self {
+        Linux6_1 {
+            min: u32::MAX,
+            max: 0,
+            largest: 0,
+            smoothed_eighths: 0,
+            inference_ms: 0,
+            last_drop_ms: 0,
+            is_within_inference: false,
+        }
+    }
+
+    /// `tcp_lp_rtt_sample`.
+    fn sample(&mut self, delay: u32) {
+        if delay == 0 {
+            return;
+        }
+        self.min = self.min.min(delay);
+        if delay > self.largest {
+            self.max = if self.largest == 0 { delay } else { self.largest };
+            self.largest = delay;
+        } else if delay > self.max {
+            self.max = delay;
+        }
+        self.smoothed_eighths = match self.smoothed_eighths {
+            0 => delay << 3,
+            old => old.wrapping_add(delay.wrapping_sub(old >> 3)),
+        };
+    }
+
+    fn is_below_threshold(&self) -> bool {
+        let range = self.max.wrapping_sub(self.min);
+        let threshold = self.min.wrapping_add(range.wrapping_mul(15) / 100);
+        self.smoothed_eighths >> 3 < threshold
+    }
+
+    /// `tcp_lp_pkts_acked`.
+    fn react(&mut self, window: &mut Window, now_ms: u64) {
+        self.min = self.smoothed_eighths >> 3;
+        self.max = self.smoothed_eighths >> 2;
+        self.largest = self.max;
+        window.cwnd = if self.is_within_inference { 1 } else { (window.cwnd / 2).max(1) };
+        window.fraction = 0.0;
+        self.last_drop_ms = now_ms;
+    }
+}
+
+impl Rule for Linux6_1 {
+    fn growth(&mut self, window: &mut Window, acked: u32, _ack: &Ack, _flow: &Flow) {
+        if !self.is_within_inference {
+            window.additive_increase(window.cwnd, acked);
+        }
+    }
+
+    fn slow_start(
+        &mut self,
+        _window: &mut Window,
+        _acked: u32,
+        _ack: &Ack,
+        _flow: &Flow,
+    ) -> Option<u32> {
+        self.is_within_inference.then_some(0)
+    }
+
+    fn backoff(&mut self, window: &Window, _signal: Signal, _flow: &Flow) -> u32 {
+        window.cwnd / 2
+    }
+
+    fn on_sample(&mut self, window: &mut Window, ack: &Ack, flow: &Flow) {
+        let (Some(rtt), Some(delay)) = (ack.rtt, ack.one_way_delay_ms) else { return };
+        if rtt > Duration::ZERO {
+            self.sample(delay);
+        }
+        let now_ms = flow.now.as_millis();
+        if rtt.as_millis() > 0 {
+            self.inference_ms = 3 * rtt.as_millis();
+        }
+        self.is_within_inference =
+            self.last_drop_ms > 0 && now_ms.saturating_sub(self.last_drop_ms) < self.inference_ms;
+        if !self.is_below_threshold() {
+            self.react(window, now_ms);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{ack, flow};
+
+    fn delayed(one_way_delay_ms: u32) -> Ack {
+        Ack { one_way_delay_ms: Some(one_way_delay_ms), ..ack(1, 100) }
+    }
+
+    #[test]
+    fn the_offset_of_the_clocks_does_not_matter_to_the_paper() {
+        for offset in [0, 77_000, u32::MAX - 10] {
+            let mut shifted = KuzmanovicKnightly::new(0.15, 3.0);
+            for delay in [30_u32, 40, 20] {
+                shifted.sample(delay.wrapping_add(offset));
+            }
+            assert_eq!(shifted.range, Range { min: -10.0, max: 10.0 });
+            // 0; 10/8 = 1.25; 1.25 − 11.25/8 = −0.15625.
+            assert_eq!(shifted.smoothed, Some(-0.15625));
+        }
+    }
+
+    #[test]
+    fn it_does_not_grow_while_it_infers() {
+        let mut rule = ranged(116.0);
+        let mut window = Window::new(10);
+        rule.react(&mut window, &flow_at(5_000));
+        assert_eq!((window.cwnd, window.ssthresh), (5, 5));
+        rule.growth(&mut window, 5, &ack(5, 100), &flow_at(5_100));
+        assert_eq!(window.cwnd, 5);
+        rule.growth(&mut window, 5, &ack(5, 100), &flow_at(5_300));
+        assert_eq!(window.cwnd, 6);
+    }
+
+    #[test]
+    fn one_indication_a_round_trip() {
+        let mut rule = KuzmanovicKnightly::new(0.15, 3.0);
+        let mut window = Window::new(40);
+        // Smoothed 0, then 100/8 = 12.5, not above 15; 23.4 is. The next one is 100 ms later.
+        for delay in [0, 100, 100, 100, 100] {
+            rule.on_sample(&mut window, &delayed(delay), &flow(5_000, 40, 100));
+        }
+        assert_eq!(window.cwnd, 20);
+        rule.on_sample(&mut window, &delayed(100), &flow(5_100, 20, 100));
+        assert_eq!(window.cwnd, 1);
+    }
+
+    #[test]
+    fn linux_takes_the_second_largest_delay() {
+        let mut rule = Linux6_1::new();
+        let mut ranges = Vec::new();
+        for delay in [20, 60, 80, 70] {
+            rule.sample(delay);
+            ranges.push((rule.min, rule.max, rule.largest));
+        }
+        assert_eq!(ranges, [(20, 20, 20), (20, 20, 60), (20, 60, 80), (20, 70, 80)]);
+    }
+
+    #[test]
+    fn linux_needs_a_rise_of_more_than_15_percent_of_the_delay_after_an_indication() {
+        let mut rule = Linux6_1::new();
+        rule.smoothed_eighths = 240;
+        let mut window = Window::new(40);
+        rule.react(&mut window, 5_000);
+        // 30 and 60: 30 + 450/100 = 34.
+        assert_eq!((rule.min, rule.max, window.cwnd), (30, 60, 20));
+        assert!(rule.is_below_threshold());
+        rule.smoothed_eighths = 34 * 8;
+        assert!(!rule.is_below_threshold());
+    }
+
+    #[test]
+    fn linux_with_a_large_offset_of_the_clocks_is_reno() {
+        // 3·10⁹ does not fit in 29 bits: what is smoothed is below every threshold.
+        let mut rule = Linux6_1::new();
+        let mut window = Window::new(40);
+        for delay in [20, 60, 300, 500] {
+            rule.on_sample(&mut window, &delayed(3_000_000_000 + delay), &flow(5_000, 40, 100));
+        }
+        assert_eq!(window.cwnd, 40);
+    }
+}

@@ -1,0 +1,352 @@
+//! Veno: Reno that tells a loss of the link from a loss in a queue by how many of its segments wait in
+//! queues.
+//!
+//! Source: C. P. Fu, S. C. Liew, "TCP Veno: TCP enhancement for transmission over wireless access
+//! networks", IEEE JSAC 21(2), 2003. The backlog is Vegas', `N = cwnd·(RTT − base)/RTT` with the
+//! smoothed round trip and the smallest one. Growth is `1/cwnd` of a segment per segment acknowledged
+//! while `N < β = 3`, and half of that from there on. At a loss `ssthresh = 4/5·cwnd` if `N < β`, because
+//! then the queue was not full, and `cwnd/2` if not; after a timeout `cwnd/2`.
+//!
+//! Linux 6.1 (`net/ipv4/tcp_veno.c`): N in whole half segments, of the smallest round trip since the
+//! last acknowledgement that might grow the window; the slower growth skips every other increase; a
+//! timeout backs off as a loss does; Reno outside the open state and for the first two round
+//! trips measured. A pause makes it forget the smallest round trip.
+//!
+//! ns-3.29 (`tcp-veno.cc`) forgets its count of round trips at each acknowledgement that may grow
+//! the window, so that it nearly always takes the path for "too few samples", which is NewReno of
+//! ns-3. What is left of Veno is the loss: N in whole segments from smoothed round trips, and 4/5 or
+//! half of what is in flight. Here growth is NewReno's without exception.
+
+use fairway_units::Duration;
+
+use crate::probe::{Probe, Start};
+use crate::{
+    Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Phase, Rule, Signal,
+    SlowStart, Variant, Vector, Window, Windowed, ns3,
+    round::Delay,
+    window::{segments, whole_segments},
+};
+
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    name: "veno",
+    title: "Veno",
+    summary: "Reno; a loss while few segments wait in queues costs a fifth of the window, not half.",
+    family: Family::Wireless,
+    signal: "loss + delay",
+    year: 2003,
+    source: "Fu and Liew, IEEE JSAC 21(2), 2003",
+    variants: &[Variant::Paper, Variant::Linux6_1, Variant::Ns3_29],
+    params: &[Param::new(
+        "beta",
+        "backlog in segments from which a loss means congestion",
+        3.0,
+        0.0,
+        1e6,
+    )
+    .whole()],
+    vectors: &[
+        Vector::new("W = 50, base 100, RTT 105: N = 50·5/105 = 2.38 < 3: 50·4/5", 40.0, || {
+            after_loss(Variant::Paper, 105)
+        }),
+        Vector::new("W = 50, base 100, RTT 110: N = 50·10/110 = 4.55: 50/2", 25.0, || {
+            after_loss(Variant::Paper, 110)
+        }),
+        Vector::new(
+            "Linux, RTT 105 (+ 1 µs): 100 − ⌊100·100001/105001⌋ = 100 − 95 = 5 halves: 40",
+            40.0,
+            || after_loss(Variant::Linux6_1, 105),
+        ),
+        Vector::new("Linux, RTT 110: 100 − 90 = 10 halves: 25", 25.0, || {
+            after_loss(Variant::Linux6_1, 110)
+        }),
+        Vector::new("ns-3.29, RTT 106: 50 − ⌊50·100/106⌋ = 50 − 47 = 3: 25", 25.0, || {
+            after_loss(Variant::Ns3_29, 106)
+        }),
+        Vector::new("N < 3, W = 50, 51 acknowledgements: √(2500 + 102) = 51.01", 51.0, || {
+            grown(Variant::Paper, 101, 51)
+        }),
+        Vector::new(
+            "N > 3, W = 50, 51 acknowledgements of half: √(2500 + 51) = 50.5",
+            50.0,
+            || grown(Variant::Paper, 110, 51),
+        ),
+        Vector::new(
+            "Linux, N > 3, W = 50: 51 counted and one more: 51; then 52 that add none",
+            51.0,
+            || {
+                let mut probe = queued(Variant::Linux6_1, 110);
+                for _ in 0..102 {
+                    probe.ack(1);
+                }
+                probe.cwnd() as f64
+            },
+        ),
+    ],
+    build,
+};
+
+/// A window of 50 whose smallest round trip was 100 ms, and whose round trip is now `rtt_ms`.
+fn queued(variant: Variant, rtt_ms: u64) -> Probe {
+    let mut probe = Probe::new("veno", variant, &Start::avoidance(50, 100));
+    probe.may_grow = false;
+    probe.ack(1);
+    probe.rtt = Duration::from_millis(rtt_ms);
+    for _ in 0..3 {
+        probe.ack(1);
+    }
+    probe.may_grow = true;
+    probe
+}
+
+fn after_loss(variant: Variant, rtt_ms: u64) -> f64 {
+    let mut probe = queued(variant, rtt_ms);
+    // The backlog is measured when the window may grow. The first such acknowledgement of Linux has the
+    // smallest round trip since the last one, which is the one of the empty queue.
+    probe.ack(1);
+    probe.ack(1);
+    probe.loss();
+    probe.cwnd() as f64
+}
+
+fn grown(variant: Variant, rtt_ms: u64, acknowledgements: u32) -> f64 {
+    let mut probe = queued(variant, rtt_ms);
+    for _ in 0..acknowledgements {
+        probe.ack(1);
+    }
+    probe.cwnd() as f64
+}
+
+fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {
+    let beta = params.get("beta");
+    let slow_start = SlowStart::of(variant);
+    match variant {
+        Variant::Linux6_1 => Box::new(Windowed::new(Linux6_1::new(beta as u64), slow_start, init)),
+        Variant::Ns3_29 => {
+            let rule = Ns3_29 { beta: beta as u32, base: ns3::MinRtt::default(), diff: 0 };
+            Box::new(Windowed::new(rule, SlowStart::Standard, init))
+        }
+        Variant::Paper | Variant::Linux2_6_22 => {
+            Box::new(Windowed::new(FuLiew { beta }, slow_start, init))
+        }
+    }
+}
+
+/// `window` less a fifth, or half of it.
+fn reduced(window: u32, is_congested: bool) -> u32 {
+    if is_congested { window / 2 } else { (u64::from(window) * 4 / 5) as u32 }
+}
+
+/// The paper, in real numbers.
+struct FuLiew {
+    beta: f64,
+}
+
+impl FuLiew {
+    fn is_congested(&self, window: &Window, flow: &Flow) -> bool {
+        let (Some(base), Some(rtt)) = (flow.min_rtt, flow.srtt) else { return false };
+        Delay { base, rtt: rtt.max(base) }.backlog(window.exact()) >= self.beta
+    }
+}
+
+impl Rule for FuLiew {
+    fn growth(&mut self, window: &mut Window, acked: u32, _ack: &Ack, flow: &Flow) {
+        let share = if self.is_congested(window, flow) { 0.5 } else { 1.0 };
+        window.add(share * f64::from(acked) / window.exact());
+    }
+
+    fn backoff(&mut self, window: &Window, _signal: Signal, flow: &Flow) -> u32 {
+        let keeps = if self.is_congested(window, flow) { 0.5 } else { 0.8 };
+        whole_segments(keeps * window.exact())
+    }
+
+    fn rto_backoff(&mut self, window: &Window, _flow: &Flow) -> u32 {
+        window.cwnd / 2
+    }
+}
+
+/// No round trip measured (`veno_enable`), µs.
+const NO_RTT: u64 = 0x7fff_ffff;
+/// `cntrtt`: with as many samples or fewer it is Reno.
+const TOO_FEW: u16 = 2;
+
+/// The kernel's module.
+struct Linux6_1 {
+    /// β and the backlog, in half segments (`V_PARAM_SHIFT`).
+    beta_halves: u64,
+    backlog_halves: u64,
+    base_us: u64,
+    min_us: u64,
+    /// Round trips measured; Linux never takes it back to zero, but it wraps.
+    samples: u16,
+    /// The next increase is not left out.
+    increases: bool,
+    is_open: bool,
+}
+
+impl Linux6_1 {
+    fn new(beta: u64) -> Self {
+        Linux6_1 {
+            beta_halves: 2 * beta,
+            backlog_halves: 0,
+            base_us: NO_RTT,
+            min_us: NO_RTT,
+            samples: 0,
+            increases: true,
+            is_open: true,
+        }
+    }
+
+    fn measures(&self) -> bool {
+        self.is_open && self.samples > TOO_FEW
+    }
+
+    fn is_congested(&self) -> bool {
+        self.backlog_halves >= self.beta_halves
+    }
+
+    fn measure(&mut self, window: &Window) {
+        if self.measures() {
+            let halves = 2 * u64::from(window.cwnd);
+            let target = halves * self.base_us / self.min_us.max(1);
+            self.backlog_halves = halves.saturating_sub(target);
+        }
+        self.min_us = NO_RTT;
+    }
+}
+
+impl Rule for Linux6_1 {
+    fn growth(&mut self, window: &mut Window, acked: u32, _ack: &Ack, _flow: &Flow) {
+        if !self.measures() || !self.is_congested() {
+            window.additive_increase(window.cwnd, acked);
+        } else if window.credit >= window.cwnd {
+            window.cwnd = window.cwnd.saturating_add(u32::from(self.increases));
+            self.increases = !self.increases;
+            window.credit = 0;
+        } else {
+            window.credit = window.credit.saturating_add(acked);
+        }
+    }
+
+    fn backoff(&mut self, window: &Window, _signal: Signal, _flow: &Flow) -> u32 {
+        reduced(window.cwnd, self.is_congested())
+    }
+
+    fn on_sample(&mut self, window: &mut Window, ack: &Ack, flow: &Flow) {
+        // Returning to the open state forgets the round trips of before (`tcp_veno_state`).
+        let was_open = std::mem::replace(&mut self.is_open, flow.phase == Phase::Open);
+        if self.is_open && !was_open {
+            self.min_us = NO_RTT;
+        }
+        if let Some(rtt) = ack.rtt {
+            // "Never allow zero" (`tcp_veno_pkts_acked`).
+            let rtt_us = (rtt.as_micros() + 1).min(NO_RTT);
+            self.base_us = self.base_us.min(rtt_us);
+            self.min_us = self.min_us.min(rtt_us);
+            self.samples = self.samples.wrapping_add(1);
+        }
+        if self.is_open && ack.may_grow && ack.acked > 0 {
+            self.measure(window);
+        }
+    }
+
+    fn on_idle(&mut self, _idle: Duration, _flow: &Flow) {
+        (self.base_us, self.min_us, self.increases) = (NO_RTT, NO_RTT, true);
+    }
+}
+
+struct Ns3_29 {
+    beta: u32,
+    base: ns3::MinRtt,
+    /// Backlog, whole segments.
+    diff: u32,
+}
+
+impl Rule for Ns3_29 {
+    fn growth(&mut self, window: &mut Window, _acked: u32, _ack: &Ack, flow: &Flow) {
+        ns3::congestion_avoidance(window, flow.mss);
+    }
+
+    fn slow_start(
+        &mut self,
+        window: &mut Window,
+        acked: u32,
+        _ack: &Ack,
+        _flow: &Flow,
+    ) -> Option<u32> {
+        Some(ns3::slow_start(window, acked))
+    }
+
+    fn backoff(&mut self, _window: &Window, _signal: Signal, flow: &Flow) -> u32 {
+        reduced(segments(flow.flight_size, flow.mss.max(1)), self.diff >= self.beta)
+    }
+
+    fn on_sample(&mut self, window: &mut Window, ack: &Ack, flow: &Flow) {
+        self.base.on_ack(flow);
+        let srtt_s = flow.srtt.map_or(0.0, Duration::as_secs_f64);
+        if ack.may_grow && ack.acked > 0 && srtt_s > 0.0 {
+            let target = f64::from(window.cwnd) * (self.base.get().as_secs_f64() / srtt_s);
+            self.diff = window.cwnd.saturating_sub(target as u32);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{ack, flow};
+
+    #[test]
+    fn a_timeout_halves_by_the_paper_and_follows_the_backlog_in_linux() {
+        let mut paper = queued(Variant::Paper, 101);
+        paper.ack(1);
+        paper.rto();
+        assert_eq!((paper.cwnd(), paper.ssthresh()), (1, Some(25)));
+        let mut linux = queued(Variant::Linux6_1, 101);
+        linux.ack(1);
+        linux.ack(1);
+        linux.rto();
+        assert_eq!((linux.cwnd(), linux.ssthresh()), (1, Some(40)));
+    }
+
+    #[test]
+    fn linux_is_reno_until_three_round_trips_are_measured() {
+        let mut rule = Linux6_1::new(3);
+        let mut window = Window::new(50);
+        rule.on_sample(&mut window, &ack(1, 100), &flow(0, 50, 100));
+        rule.on_sample(&mut window, &ack(1, 200), &flow(0, 50, 100));
+        assert_eq!(rule.backlog_halves, 0);
+        rule.on_sample(&mut window, &ack(1, 200), &flow(0, 50, 100));
+        // 100 − ⌊100·100001/200001⌋ = 100 − 50.
+        assert_eq!(rule.backlog_halves, 50);
+    }
+
+    #[test]
+    fn linux_leaves_out_every_other_increase() {
+        let mut rule = Linux6_1::new(3);
+        (rule.samples, rule.backlog_halves) = (3, 6);
+        let mut window = Window::new(2);
+        let mut windows = Vec::new();
+        for _ in 0..9 {
+            rule.growth(&mut window, 1, &ack(1, 100), &flow(0, 2, 100));
+            windows.push(window.cwnd);
+        }
+        // Two counted, then +1; three counted, then none; three counted, then +1.
+        assert_eq!(windows, [2, 2, 3, 3, 3, 3, 3, 3, 3]);
+        for _ in 0..2 {
+            rule.growth(&mut window, 1, &ack(1, 100), &flow(0, 2, 100));
+        }
+        assert_eq!(window.cwnd, 4);
+    }
+
+    #[test]
+    fn linux_forgets_after_a_pause() {
+        let mut rule = Linux6_1::new(3);
+        let mut window = Window::new(50);
+        for rtt_ms in [100, 100, 100] {
+            rule.on_sample(&mut window, &ack(1, rtt_ms), &flow(0, 50, 100));
+        }
+        rule.on_idle(Duration::from_secs(3), &flow(0, 0, 100));
+        rule.on_sample(&mut window, &ack(1, 200), &flow(0, 50, 100));
+        assert_eq!((rule.base_us, rule.backlog_halves), (200_001, 0));
+    }
+}
