@@ -39,6 +39,8 @@ algorithms![
     vegas,
     yeah,
     illinois,
+    fast,
+    compound,
     ledbat,
     ledbat_plus_plus,
     nv,
