@@ -42,18 +42,44 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     variants: &[Variant::Paper, Variant::Linux2_6_22],
     params: &[
         Param::new("alpha", "factor of the delay window's growth", 0.125, 0.0, 1.0).only(PAPER),
-        Param::new("k", "power of the window in the delay window's growth", 0.75, 0.0, 1.0).only(PAPER),
+        Param::new("k", "power of the window in the delay window's growth", 0.75, 0.0, 1.0)
+            .only(PAPER),
         Param::new("beta", "share of the window taken away at a loss", 0.5, 0.01, 0.9).only(PAPER),
-        Param::new("zeta", "share of the queue taken away once it is too long", 1.0, 0.0, 10.0).only(PAPER),
-        Param::new("gamma", "segments in queues from which the delay window shrinks; the most if tuned", 30.0, 0.0, 1e5),
-        Param::new("gamma_low", "least segments in queues to which gamma is tuned", 5.0, 0.0, 1e5).only(PAPER),
-        Param::new("lambda", "weight of the newest queue in gamma; 0 keeps gamma fixed", 0.25, 0.0, 1.0).only(PAPER),
-        Param::new("low_window", "window in segments below which the delay window does not grow", 38.0, 0.0, 1e6).whole().only(PAPER),
+        Param::new("zeta", "share of the queue taken away once it is too long", 1.0, 0.0, 10.0)
+            .only(PAPER),
+        Param::new(
+            "gamma",
+            "segments in queues from which the delay window shrinks; the most if tuned",
+            30.0,
+            0.0,
+            1e5,
+        ),
+        Param::new("gamma_low", "least segments in queues to which gamma is tuned", 5.0, 0.0, 1e5)
+            .only(PAPER),
+        Param::new(
+            "lambda",
+            "weight of the newest queue in gamma; 0 keeps gamma fixed",
+            0.25,
+            0.0,
+            1.0,
+        )
+        .only(PAPER),
+        Param::new(
+            "low_window",
+            "window in segments below which the delay window does not grow",
+            38.0,
+            0.0,
+            1e6,
+        )
+        .whole()
+        .only(PAPER),
     ],
     vectors: &[
-        Vector::new("W = 100 and no queue: dwnd grows by 100^¾/8 − 1 = 31.623/8 − 1", 2.9528, || {
-            dwnd_after_round(100, 0.0, 100)
-        })
+        Vector::new(
+            "W = 100 and no queue: dwnd grows by 100^¾/8 − 1 = 31.623/8 − 1",
+            2.9528,
+            || dwnd_after_round(100, 0.0, 100),
+        )
         .within(1e-4),
         Vector::new("W = 1000 and no queue: 177.828/8 − 1", 21.2285, || {
             dwnd_after_round(1_000, 0.0, 100)
@@ -403,8 +429,7 @@ mod tests {
     #[test]
     fn both_parts_fit_into_what_the_stack_left() {
         let parts = |cwnd, dwnd, window| {
-            let mut rule =
-                Linux2_6_22 { gamma: 30.0, cwnd, dwnd, rounds: DelayRound::new() };
+            let mut rule = Linux2_6_22 { gamma: 30.0, cwnd, dwnd, rounds: DelayRound::new() };
             rule.fit_into(window);
             (rule.cwnd, rule.dwnd)
         };
@@ -416,8 +441,7 @@ mod tests {
 
     #[test]
     fn slow_start_of_2_6_22_lasts_while_renos_part_is_below_the_threshold() {
-        let mut rule =
-            Linux2_6_22 { gamma: 30.0, cwnd: 30, dwnd: 20, rounds: DelayRound::new() };
+        let mut rule = Linux2_6_22 { gamma: 30.0, cwnd: 30, dwnd: 20, rounds: DelayRound::new() };
         let mut window = Window { ssthresh: 40, ..Window::new(50) };
         for _ in 0..11 {
             rule.on_growth(&mut window, &crate::testing::flow(0, 50, 100));

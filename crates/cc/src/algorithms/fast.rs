@@ -40,7 +40,13 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         // ns-2.35 `tcl/lib/ns-default.tcl`: alpha_, gamma_ and mi_threshold_.
         Param::new("alpha", "segments to keep in queues", 100.0, 1.0, 1e5),
         Param::new("gamma", "share of the way gone in an update", 0.5, 0.01, 1.0),
-        Param::new("slow_start_delay_ms", "average delay in queues that ends slow start, milliseconds", 0.75, 0.0, 1e3),
+        Param::new(
+            "slow_start_delay_ms",
+            "average delay in queues that ends slow start, milliseconds",
+            0.75,
+            0.0,
+            1e3,
+        ),
     ],
     vectors: &[
         Vector::new("W = 500, base 100, RTT 110: 250 + (454.55 + 100)/2", 527.2727, || {
