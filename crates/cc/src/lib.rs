@@ -219,7 +219,8 @@ pub trait CongestionControl: Send {
         false
     }
 
-    /// A lower bound of the retransmission timeout in place of the stack's. Asked once, at the start.
+    /// A lower bound of the retransmission timeout in place of the stack's. Asked at the start, and
+    /// whenever the timer starts; none leaves the bound as it is.
     fn min_rto(&self) -> Option<Duration> {
         None
     }

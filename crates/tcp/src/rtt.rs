@@ -58,6 +58,11 @@ impl RttEstimator {
         self.policy.initial = self.policy.initial.max(initial);
     }
 
+    /// The timeout may not be below `min` from now on.
+    pub fn bound_below(&mut self, min: Duration) {
+        self.policy.min = min;
+    }
+
     /// The timer expired.
     pub fn back_off(&mut self) {
         self.backoffs += 1;

@@ -415,6 +415,9 @@ impl Sender {
 
     /// The timer starts over, and waits for what pacing holds back (Linux `tcp_pacing_delay`).
     fn start_timer(&mut self, now: Time) {
+        if let Some(min_rto) = self.cc.min_rto() {
+            self.rtt.bound_below(min_rto);
+        }
         self.rto_deadline = now + self.rtt.rto() + self.pacer.delay(now);
     }
 

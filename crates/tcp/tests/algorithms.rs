@@ -240,6 +240,26 @@ fn an_algorithm_may_bound_the_timeout_itself() {
     }
 }
 
+#[test]
+fn the_bound_of_the_timeout_may_change() {
+    // Sent at 100 ms; the first segment is acknowledged at 200 ms, when the timer starts again with a
+    // round trip of 100 ms sampled twice: 100 + 4 · 37.5 = 250 ms. The bound of 20 ms allows that, one of
+    // 700 ms does not.
+    let bounds = |later_min_rto| Asks {
+        min_rto: Some(Duration::from_millis(20)),
+        later_min_rto,
+        ..Asks::default()
+    };
+    for (later, at) in [(None, 450), (Some(Duration::from_millis(700)), 900)] {
+        let stack = Stack { delayed_ack: DelayedAck::Off, ..rfc(10) };
+        let (mut t, _) = Script::asking(&stack, &bounds(later));
+        t.lose("> 1000..2000");
+        t.open(2_000);
+        t.run(250);
+        assert_eq!(t.source.sender().deadline(), millis(at));
+    }
+}
+
 /// Rate samples with a window that stays at ten segments.
 fn rates() -> Asks {
     let needs = Needs { rate_samples: true, ..Needs::default() };

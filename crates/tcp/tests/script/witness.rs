@@ -16,6 +16,8 @@ pub struct Asks {
     pub reduction_from: Option<u64>,
     pub restarts_after_loss: bool,
     pub min_rto: Option<Duration>,
+    /// Another bound of the timeout, once anything is delivered.
+    pub later_min_rto: Option<Duration>,
 }
 
 /// An event that the algorithm was told of.
@@ -90,7 +92,8 @@ impl CongestionControl for Witness {
     }
 
     fn min_rto(&self) -> Option<Duration> {
-        self.asks.min_rto
+        let later = self.asks.later_min_rto.filter(|_| self.delivered > 0);
+        later.or(self.asks.min_rto)
     }
 
     fn on_ack(&mut self, ack: &Ack, flow: &Flow) {
