@@ -12,8 +12,8 @@
 //! `W` is a fraction of 2⁻²⁰; the window in use follows its whole part, rounded up, by one segment an
 //! acknowledgement, not below two, and each step down sets the threshold. After a timeout
 //! it climbs from one segment to the halved `W` in the same way; there is no growth until what was lost is
-//! recovered. Segments are paced at `W/srtt`, at twice that below half the threshold, counting headers
-//! of 52 bytes.
+//! recovered. Segments are paced at `W/srtt`, or the window in use if that is larger, and at twice
+//! that below half the threshold, counting headers of 52 bytes.
 //!
 //! In 0.6 the fraction keeps still in slow start, so that the first mark would throw the window
 //! back to the initial one; later versions let it follow the window, and so does this one. The
@@ -301,7 +301,10 @@ impl CongestionControl for Prague {
         if srtt_s <= 0.0 {
             return None;
         }
-        let bits = in_segments(self.exact) * 8.0 * (u64::from(self.mss) + HEADERS) as f64;
+        // Losses that no growth makes up for, as of a slow application, take the fraction towards
+        // nothing. The module counts what is in flight at least, so that its rate does not follow.
+        let window = in_segments(self.exact).max(f64::from(self.window.cwnd));
+        let bits = window * 8.0 * (u64::from(self.mss) + HEADERS) as f64;
         let gain = if self.window.cwnd < self.window.ssthresh / 2 { 2.0 } else { 1.0 };
         Some(Rate::from_bps((gain * bits / srtt_s).max(1.0) as u64))
     }
