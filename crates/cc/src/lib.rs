@@ -12,19 +12,25 @@
 mod algorithms;
 mod bandwidth;
 mod base_delay;
+mod bbr_model;
+mod bbr_window;
 mod catalogue;
 mod coupled;
 mod coupling;
 mod cube_root;
+mod delivery;
 pub mod filter;
 mod hystart;
 mod linux;
 mod marks;
 mod ns3;
+mod policer;
 pub mod probe;
 mod registry;
 mod round;
 mod slow_start;
+#[cfg(test)]
+mod test_path;
 #[cfg(test)]
 mod testing;
 mod window;

@@ -40,7 +40,12 @@ fn make(algorithm: &Algorithm, variant: Variant) -> Box<dyn CongestionControl> {
 }
 
 fn probe(algorithm: &Algorithm, variant: Variant) -> Probe {
-    Probe::of(make(algorithm, variant), Duration::from_millis(60))
+    let mut probe = Probe::of(make(algorithm, variant), Duration::from_millis(60));
+    if !probe.cc.answers_loss() {
+        // 20 Mbit/s: what follows a model of its path does not stop before it finds an end.
+        probe.delivery_rate = Some(2.5e6);
+    }
+    probe
 }
 
 /// A probe whose windows are kept after every event.

@@ -46,6 +46,7 @@ algorithms![
     nv,
 
     // Model- and rate-based.
+    bbr,
 
     // ECN.
     dctcp,

@@ -1,0 +1,193 @@
+use super::*;
+use crate::probe::{Probe, Start};
+use crate::test_path::{TestPath, mean};
+use crate::testing::MSS;
+
+/// 95.64 Mbit/s of segments, 40.12 ms, a queue of 333: the path of a kernel that was recorded.
+fn recorded_path() -> TestPath {
+    TestPath::new("bbr", 95.64, 40.12, 333)
+}
+
+#[test]
+fn startup_ends_three_flat_rounds_after_the_pipe_is_full() {
+    let mut path = recorded_path();
+    let mut drain = None;
+    path.run(2_000, |path| {
+        if drain.is_none() && path.pacing_share() < 0.5 && path.cwnd() > 500 {
+            drain = Some((path.now.as_millis(), path.lost / u64::from(MSS), path.cc.ssthresh()));
+        }
+    });
+    let (at, lost, ssthresh) = drain.expect("Drain");
+    // The kernel was seen to leave Startup between 0.6 and 0.7 s, with 726 segments lost.
+    assert!((580..=680).contains(&at), "{at}");
+    assert!((690..=760).contains(&lost), "{lost}");
+    // 8256.2 segments/s · 0.04012 s = 331.2, up to 332; at 2.887·0.99·11.955 MB/s =
+    // 34.17 MB/s, /1024/1448 = 23 segments at once: 332 + 69, up to even: 402, as in the kernel.
+    assert_eq!(ssthresh, 402 * u64::from(MSS));
+}
+
+#[test]
+fn settles_where_the_kernel_does() {
+    // Means of the kernel from 10 s on: window 670.6, srtt 43.1 ms, 93.27 Mbit/s. Its samples are
+    // even in time, these are one an acknowledgement, so that ProbeRTT weighs nothing in them:
+    // 2.5 % more.
+    let cwnd = mean(&mut recorded_path(), 10_000, 60_000, |path| path.cwnd() as f64);
+    assert!((cwnd - 687.0).abs() < 5.0, "{cwnd}");
+    let srtt = mean(&mut recorded_path(), 10_000, 60_000, |path| path.srtt.as_secs_f64());
+    assert!((srtt - 0.0431).abs() < 0.0005, "{srtt}");
+    let mut path = recorded_path();
+    path.run(10_000, |_| {});
+    let before = path.delivered;
+    path.run(60_000, |_| {});
+    let megabits = (path.delivered - before) as f64 * 8.0 / 50.0 / 1e6;
+    // Less what ProbeRTT costs, up to 250 ms in ten seconds; the kernel paid all of it.
+    assert!((93.2..=95.64).contains(&megabits), "{megabits}");
+    assert!((path.lost / u64::from(MSS)) < 760);
+}
+
+#[test]
+fn eight_phases_of_a_round_trip_each() {
+    let mut path = TestPath::new("bbr", 50.0, 40.0, 1_000);
+    path.run(2_000, |_| {});
+    // Gains less the hundredth, as they change.
+    let mut phases: Vec<(f64, f64)> = Vec::new();
+    path.run(9_000, |path| {
+        let gain = path.pacing_share() / 0.99;
+        let nearest = [1.25, 0.75, 1.0]
+            .into_iter()
+            .find(|phase| (gain - phase).abs() < 0.06)
+            .expect("a gain of the cycle");
+        if phases.last().is_none_or(|(last, _)| *last != nearest) {
+            phases.push((nearest, path.now.as_secs_f64()));
+        }
+    });
+    let phases: Vec<_> = phases.into_iter().skip_while(|(gain, _)| *gain != 1.25).collect();
+    assert!(phases.len() > 30);
+    for cycle in phases.chunks_exact(3) {
+        let gains: Vec<_> = cycle.iter().map(|(gain, _)| *gain).collect();
+        assert_eq!(gains, [1.25, 0.75, 1.0]);
+        // The first phase lasts a round trip and until 1.25 products are in flight, the second
+        // a round trip or until the queue is gone.
+        let up = cycle[1].1 - cycle[0].1;
+        let down = cycle[2].1 - cycle[1].1;
+        assert!((0.040..0.085).contains(&up), "{up}");
+        assert!((0.015..0.045).contains(&down), "{down}");
+    }
+    for pair in phases.windows(2) {
+        if pair[0].0 == 1.0 {
+            // Six phases, each a little more than 40 ms.
+            let cruise = pair[1].1 - pair[0].1;
+            assert!((0.24..0.26).contains(&cruise), "{cruise}");
+        }
+    }
+}
+
+#[test]
+fn the_smallest_round_trip_is_measured_every_ten_seconds() {
+    let mut path = TestPath::new("bbr", 50.0, 40.0, 1_000);
+    // From when no more than 4 segments are in flight to when the old window is back.
+    let mut spans: Vec<(f64, f64)> = Vec::new();
+    let mut since = None;
+    path.run(45_000, |path| {
+        let now = path.now.as_secs_f64();
+        if path.cwnd() == 4 && path.in_flight <= 4 * u64::from(MSS) {
+            since.get_or_insert(now);
+        } else if let Some(start) = since.take() {
+            assert!(path.cwnd() > 300, "{}", path.cwnd());
+            spans.push((start, now));
+        }
+    });
+    assert!((3..=4).contains(&spans.len()), "{spans:?}");
+    for (start, end) in &spans {
+        assert!((0.199..0.3).contains(&(end - start)), "{start} {end}");
+    }
+    for pair in spans.windows(2) {
+        let apart = pair[1].0 - pair[0].0;
+        assert!((10.0..11.0).contains(&apart), "{apart}");
+    }
+    // What was sent then did not lower the estimate: 50 Mbit/s · 40 ms = 172.7 segments, twice
+    // that and a little.
+    assert!((345..=380).contains(&path.cwnd()), "{}", path.cwnd());
+}
+
+#[test]
+fn begins_in_any_phase_but_the_one_that_drains() {
+    // Gains with which ProbeBW begins, of forty connections.
+    let mut first = [0; 3];
+    for seed in 0..40 {
+        let mut path = TestPath::seeded("bbr", seed, 50.0, 40.0, 1_000);
+        let mut was_draining = false;
+        let mut gain = None;
+        path.run(2_000, |path| {
+            let share = path.pacing_share();
+            if was_draining && share > 0.6 && gain.is_none() {
+                gain = Some(share / 0.99);
+            }
+            was_draining |= share < 0.4 && path.cwnd() > 100;
+        });
+        let gain = gain.expect("ProbeBW");
+        first[[1.25, 0.75, 1.0].iter().position(|g| (gain - g).abs() < 0.06).expect("a gain")] += 1;
+    }
+    // A seventh of them with 1.25: 5.7 ± 2·√(40·6/49).
+    assert_eq!(first[1], 0);
+    assert!((1..=10).contains(&first[0]), "{first:?}");
+}
+
+#[test]
+fn the_first_round_of_recovery_conserves_packets() {
+    let start = Start::slow_start(10, 40);
+    let mut probe = Probe::new("bbr", Variant::Linux6_1, &start);
+    probe.delivery_rate = Some(12.5e6);
+    probe.rounds(12);
+    let before = probe.cwnd();
+    probe.congestion(Signal::Loss);
+    // The probe's window is all in flight: it may not rise, and returns afterwards.
+    assert!(probe.cwnd() <= before);
+    probe.ack(1);
+    assert!(probe.cwnd() <= before + 2);
+    probe.recover();
+    assert!(probe.cwnd() >= before);
+}
+
+#[test]
+fn a_timeout_begins_with_one_segment_and_climbs_to_the_target() {
+    let mut probe = Probe::new("bbr", Variant::Linux6_1, &Start::slow_start(10, 40));
+    probe.delivery_rate = Some(12.5e6);
+    probe.rounds(12);
+    let before = probe.cwnd();
+    probe.rto();
+    assert_eq!(probe.cwnd(), 1);
+    // 1 + 1 is below the smallest window of 4; from there a segment for each delivered.
+    for expected in [4, 5, 6, 7] {
+        probe.ack(1);
+        assert_eq!(probe.cwnd(), expected);
+    }
+    probe.recover();
+    assert_eq!(probe.cwnd(), before);
+}
+
+#[test]
+fn a_pause_paces_at_the_bandwidth() {
+    let mut path = TestPath::new("bbr", 50.0, 40.0, 1_000);
+    path.run(3_000, |_| {});
+    while (path.pacing_share() - 1.25 * 0.99).abs() > 0.01 {
+        let next = path.now.as_millis() + 1;
+        path.run(next, |_| {});
+    }
+    let flow = Flow { in_flight: 0, ..crate::testing::flow(path.now.as_millis() + 500, 0, 40) };
+    let second = Duration::from_secs(1);
+    let cwnd = path.cwnd();
+    path.cc.on_idle(second, second, 14_480, &flow);
+    assert!((path.pacing_share() - 0.99).abs() < 0.01, "{}", path.pacing_share());
+    assert_eq!(path.cwnd(), cwnd);
+}
+
+#[test]
+fn a_twentieth_of_random_loss_hardly_matters() {
+    let mut path = TestPath::new("bbr", 20.0, 40.0, 200);
+    path.loss = 0.05;
+    path.run(20_000, |_| {});
+    let megabits = path.delivered as f64 * 8.0 / 20.0 / 1e6;
+    // 5 % of what is sent is lost, and 1.25 in the one phase makes up for it.
+    assert!(megabits > 17.0, "{megabits}");
+}
