@@ -41,6 +41,15 @@ pub(crate) struct Event {
 }
 
 impl Event {
+    pub(crate) fn new(
+        round_start: bool,
+        has_losses: bool,
+        app_limited: bool,
+        is_cruising: bool,
+    ) -> Self {
+        Event { round_start, has_losses, app_limited, is_cruising }
+    }
+
     /// A timeout counts as a loss that ends a round (`bbr_set_state`).
     pub(crate) fn timeout(is_cruising: bool) -> Self {
         Event { round_start: true, has_losses: true, app_limited: false, is_cruising }

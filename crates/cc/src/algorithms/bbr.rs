@@ -47,47 +47,23 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     variants: &[Variant::Linux6_1],
     params: &[
         Param::new("bw_rtts", "rounds of the bandwidth filter", 10.0, 2.0, 1e3).whole(),
-        Param::new(
-            "cwnd_gain",
-            "window over the bandwidth-delay product in ProbeBW",
-            2.0,
-            1.0,
-            8.0,
-        ),
-        Param::new(
-            "min_rtt_win_s",
-            "age at which the smallest round trip is measured anew, s",
-            10.0,
-            1.0,
-            1e4,
-        )
-        .whole(),
-        Param::new(
-            "probe_rtt_mode_ms",
-            "time at 4 segments in ProbeRTT, ms; 0 for no ProbeRTT",
-            200.0,
-            0.0,
-            1e4,
-        )
-        .whole(),
+        Param::new("cwnd_gain", "window in products, in ProbeBW", 2.0, 1.0, 8.0),
+        Param::new("min_rtt_win_s", "age at which min_rtt expires, s", 10.0, 1.0, 1e4).whole(),
+        Param::new("probe_rtt_ms", "time in ProbeRTT, ms; 0 for never", 200.0, 0.0, 1e4).whole(),
         Param::switch("policer_detection", "whether policers are looked for", true),
     ],
     vectors: &[
         Vector::new("Startup gain: floor(256*2885/1000) + 1 = 739", 739.0, || HIGH_GAIN as f64),
         Vector::new("Drain gain: floor(256*1000/2885) = 88", 88.0, || DRAIN_GAIN as f64),
-        Vector::new(
-            "100 Mbit/s, 40 ms: 8632.6 segments/s * 0.04 s = 345.3, up to 346",
-            346.0,
-            || f64::from(bdp(SAMPLE_BW, 40_000, UNIT)),
-        ),
+        Vector::new("100 Mbit/s, 40 ms: 8632.6 * 0.04 = 345.3, up to 346", 346.0, || {
+            f64::from(bdp(SAMPLE_BW, 40_000, UNIT))
+        }),
         Vector::new("the same with gain 2: 690.6, up to 691", 691.0, || {
             f64::from(bdp(SAMPLE_BW, 40_000, 2 * UNIT))
         }),
-        Vector::new(
-            "at 0.99*12.5 MB/s: floor(12374919/1024) = 12084, /1448 = 8 segments at once",
-            8.0,
-            || f64::from(offload_goal(bytes_per_s(SAMPLE_BW, 1448, UNIT), 1448)),
-        ),
+        Vector::new("sent at once: floor(12374919/1024) = 12084, /1448 = 8", 8.0, || {
+            f64::from(offload_goal(bytes_per_s(SAMPLE_BW, 1448, UNIT), 1448))
+        }),
         Vector::new("window: 691 + 3*8 = 715, up to 716", 716.0, || {
             f64::from(budget(691, 8, false))
         }),
@@ -149,7 +125,7 @@ fn build(_variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionC
         window,
         random: init.random("bbr"),
         steady_cwnd_gain: params.scaled("cwnd_gain", UNIT as u32),
-        probe_rtt_span: params.scaled("probe_rtt_mode_ms", 1),
+        probe_rtt_span: params.scaled("probe_rtt_ms", 1),
         detects_policers: params.is_on("policer_detection"),
         model: Model::new(mss, params.scaled("bw_rtts", 1), min_rtt_window),
         policer: Policer::default(),
@@ -189,12 +165,8 @@ impl Bbr {
     fn update_model(&mut self, sample: &RateSample, is_limited: bool, losses: u32, flow: &Flow) {
         self.model.count_round(sample, flow);
         self.window.packet_conservation &= !self.model.round_start;
-        let event = Event {
-            round_start: self.model.round_start,
-            has_losses: losses > 0,
-            app_limited: is_limited,
-            is_cruising: self.mode == Mode::ProbeBw,
-        };
+        let (round_start, is_cruising) = (self.model.round_start, self.mode == Mode::ProbeBw);
+        let event = Event::new(round_start, losses > 0, is_limited, is_cruising);
         self.look_for_policer(event, flow);
         self.model.take_bandwidth(sample, is_limited);
         self.model.take_aggregation(self.window.acked, self.bw(), self.window.cwnd, flow.now);
