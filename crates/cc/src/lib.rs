@@ -21,6 +21,7 @@ mod cube_root;
 mod delivery;
 pub mod filter;
 mod hystart;
+mod hystart_plus_plus;
 mod linux;
 mod marks;
 mod ns3;
@@ -38,6 +39,7 @@ mod window;
 pub use catalogue::{Catalogue, Foreign};
 pub use coupling::{Coupling, Member, Subflow};
 pub use hystart::HyStart;
+pub use hystart_plus_plus::HyStartPlusPlus;
 pub use registry::{
     Algorithm, CcError, Family, Init, Param, Params, Selection, Variant, Vector, algorithms, create,
 };

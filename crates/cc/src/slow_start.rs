@@ -1,6 +1,6 @@
 //! Slow starts, chosen apart from the algorithm.
 
-use crate::{Ack, Flow, HyStart, Variant, Window};
+use crate::{Ack, Flow, HyStart, HyStartPlusPlus, Variant, Window};
 
 /// How the window grows below the slow-start threshold.
 #[derive(Clone, PartialEq, Debug)]
@@ -24,6 +24,8 @@ pub enum SlowStart {
     },
     /// As [`SlowStart::Standard`], left early when the delay shows that the path is full.
     HyStart(HyStart),
+    /// RFC 9406: slowed down when the delay rises, and left if it stays up.
+    HyStartPlusPlus(HyStartPlusPlus),
 }
 
 /// Why a slow start could not be made.
@@ -54,7 +56,7 @@ const RECOMMENDED_MAX_SSTHRESH: u32 = 100;
 
 impl SlowStart {
     /// The names written in experiment files.
-    pub const NAMES: [&str; 4] = ["standard", "per-ack", "limited", "hystart"];
+    pub const NAMES: [&str; 5] = ["standard", "per-ack", "limited", "hystart", "hystart++"];
 
     /// The slow start that belongs to a variant.
     pub fn of(variant: Variant) -> Self {
@@ -65,9 +67,9 @@ impl SlowStart {
         }
     }
 
-    /// The slow start written `name` in experiment files: "standard", "per-ack", "limited" or
-    /// "hystart". `max_ssthresh`, in segments, belongs to "limited" (default 100) and
-    /// "per-ack" (default none).
+    /// The slow start written `name` in experiment files: "standard", "per-ack", "limited",
+    /// "hystart" or "hystart++". `max_ssthresh`, in segments, belongs to "limited" (default 100)
+    /// and "per-ack" (default none).
     ///
     /// # Errors
     /// [`SlowStartError`] if there is no such slow start, or `max_ssthresh` does not fit it.
@@ -80,11 +82,12 @@ impl SlowStart {
                 max_ssthresh: max_ssthresh.unwrap_or(RECOMMENDED_MAX_SSTHRESH),
             }),
             "per-ack" => Ok(SlowStart::PerAck { max_ssthresh }),
-            "standard" | "hystart" if max_ssthresh.is_some() => {
+            "standard" | "hystart" | "hystart++" if max_ssthresh.is_some() => {
                 Err(SlowStartError::Superfluous { name: name.to_owned() })
             }
             "standard" => Ok(SlowStart::Standard),
             "hystart" => Ok(SlowStart::HyStart(HyStart::new())),
+            "hystart++" => Ok(SlowStart::HyStartPlusPlus(HyStartPlusPlus::new())),
             _ => Err(SlowStartError::UnknownName { name: name.to_owned() }),
         }
     }
@@ -96,6 +99,7 @@ impl SlowStart {
             SlowStart::PerAck { .. } => "per-ack",
             SlowStart::Limited { .. } => "limited",
             SlowStart::HyStart(_) => "hystart",
+            SlowStart::HyStartPlusPlus(_) => "hystart++",
         }
     }
 
@@ -103,9 +107,10 @@ impl SlowStart {
     pub fn is_active(&self, window: &Window) -> bool {
         match self {
             SlowStart::PerAck { .. } => window.cwnd <= window.ssthresh,
-            SlowStart::Standard | SlowStart::Limited { .. } | SlowStart::HyStart(_) => {
-                window.cwnd < window.ssthresh
-            }
+            SlowStart::Standard
+            | SlowStart::Limited { .. }
+            | SlowStart::HyStart(_)
+            | SlowStart::HyStartPlusPlus(_) => window.cwnd < window.ssthresh,
         }
     }
 
@@ -118,6 +123,7 @@ impl SlowStart {
                 window.cwnd = target;
                 left
             }
+            SlowStart::HyStartPlusPlus(hystart) => hystart.grow(window, acked),
             SlowStart::PerAck { max_ssthresh } => {
                 window.credit = window.credit.saturating_add(match max_ssthresh {
                     Some(max) if window.cwnd > *max => *max / 2,
@@ -148,8 +154,10 @@ impl SlowStart {
 
     /// Every acknowledgement, before growth: delay-based exits look at it.
     pub fn on_sample(&mut self, window: &mut Window, ack: &Ack, flow: &Flow) {
-        if let SlowStart::HyStart(hystart) = self {
-            hystart.on_sample(window, ack, flow);
+        match self {
+            SlowStart::HyStart(hystart) => hystart.on_sample(window, ack, flow),
+            SlowStart::HyStartPlusPlus(hystart) => hystart.on_sample(window, ack, flow),
+            SlowStart::Standard | SlowStart::PerAck { .. } | SlowStart::Limited { .. } => {}
         }
     }
 
@@ -243,7 +251,8 @@ mod tests {
         let error = SlowStart::from_name("fast", None).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "no slow start named \"fast\"; there is standard, per-ack, limited, hystart"
+            "no slow start named \"fast\"; there is standard, per-ack, limited, hystart, \
+             hystart++"
         );
         assert_eq!(
             SlowStart::from_name("limited", Some(1)),

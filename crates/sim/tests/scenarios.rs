@@ -241,6 +241,7 @@ fn draw_switches(r: &mut Stream) -> Vec<String> {
         "send_jitter = \"1 ms\"".to_owned(),
         "slow_start = \"limited\"".to_owned(),
         "slow_start = \"hystart\"".to_owned(),
+        "slow_start = \"hystart++\"".to_owned(),
         "slow_start_after_idle = true".to_owned(),
         "initial_ssthresh = \"2 segments\"".to_owned(),
         "reordering = \"1 segments\"".to_owned(),

@@ -3,6 +3,7 @@
 //! The reader, the paths of a sweep and the schema for editors all come from these tables, so
 //! they cannot disagree.
 
+use fairway_cc::SlowStart;
 use fairway_tcp::PRESETS;
 
 /// What may be written as the value of a key.
@@ -340,13 +341,10 @@ static SWITCHES: &[Key] = &[
     ),
     key(
         "slow_start",
-        Kind::Choice {
-            thing: "slow start",
-            names: || vec!["standard", "per-ack", "limited", "hystart"],
-        },
+        Kind::Choice { thing: "slow start", names: || SlowStart::NAMES.to_vec() },
         Explained,
         r#""limited""#,
-        "Slow start: standard (Linux 6.1: a segment for each segment delivered), per-ack (Linux 2.6.22), limited (RFC 3742) or hystart (Ha and Rhee 2011, as in Linux 6.1); without it, the algorithm's own.",
+        "Slow start: standard (Linux 6.1: a segment for each segment delivered), per-ack (Linux 2.6.22), limited (RFC 3742), hystart (Ha and Rhee 2011, as in Linux 6.1) or hystart++ (RFC 9406); without it, the algorithm's own.",
     ),
     key(
         "max_ssthresh",
