@@ -84,7 +84,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             },
         ),
         Vector::new(
-            "Linux, steady 20 per round of 100 ms: ⌊28960/101⌋ = 286 to ⌊28960/100⌋ = 289 bytes/ms; ⌊28600/1448⌋ = ⌊28900/1448⌋ = 19",
+            "Linux, steady 20 per round of 100 ms: a tenth is 28960/100 = 289 bytes/ms or less; ⌊28900/1448⌋ = 19",
             19.0,
             || {
                 let mut probe =
