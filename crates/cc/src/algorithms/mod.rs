@@ -44,6 +44,7 @@ algorithms![
     ledbat,
     ledbat_plus_plus,
     nv,
+    cdg,
 
     // Model- and rate-based.
     bbr,

@@ -1,0 +1,205 @@
+//! How the smallest and the largest round-trip time change from round to round, as CDG measures
+//! it (Hayes and Armitage, IFIP Networking 2011).
+
+use crate::linux::packets_acked;
+use crate::{Ack, Flow, Phase};
+
+/// Something of a round's smallest and of its largest round-trip time, µs.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(crate) struct MinMax {
+    pub(crate) min: i64,
+    pub(crate) max: i64,
+}
+
+impl MinMax {
+    fn minus(self, other: MinMax) -> MinMax {
+        MinMax { min: self.min - other.min, max: self.max - other.max }
+    }
+
+    fn plus(self, other: MinMax) -> MinMax {
+        MinMax { min: self.min + other.min, max: self.max + other.max }
+    }
+
+    /// The gradient that counts: of the minima if they rise, of the maxima if not.
+    pub(crate) fn rising(self) -> i64 {
+        if self.min > 0 { self.min } else { self.max }
+    }
+}
+
+/// Acknowledgements of several segments that count at most towards the filter (`tcp_cdg_acked`).
+const MAX_DELAYED: u8 = 5;
+
+/// The gradients of the last rounds.
+#[derive(Clone, Debug)]
+pub(crate) struct Gradients {
+    /// This round's round-trip times so far.
+    rtt: Option<MinMax>,
+    /// Those of the round before.
+    before: Option<MinMax>,
+    round_end: u64,
+    /// Acknowledgements of several segments that were not yet followed by one of a single segment.
+    delayed: u8,
+    last: Vec<MinMax>,
+    /// Where the next one goes.
+    next: usize,
+    is_filled: bool,
+    sum: MinMax,
+}
+
+impl Gradients {
+    /// Gradients over so many rounds.
+    pub(crate) fn over(rounds: usize) -> Self {
+        Gradients {
+            rtt: None,
+            before: None,
+            round_end: 0,
+            delayed: 0,
+            last: vec![MinMax::default(); rounds.max(1)],
+            next: 0,
+            is_filled: false,
+            sum: MinMax::default(),
+        }
+    }
+
+    /// An acknowledgement. One of a single segment after some of several may have been delayed: its
+    /// round-trip time counts only if it is the smallest (Hayes, CAIA TR 100219A).
+    pub(crate) fn on_ack(&mut self, ack: &Ack, flow: &Flow) {
+        let rtt_us = ack.rtt.map_or(0, |rtt| rtt.as_micros());
+        let Ok(rtt_us @ 1..) = i64::try_from(rtt_us) else { return };
+        if flow.phase == Phase::Open {
+            let packets = packets_acked(ack, flow);
+            if packets == 1 && self.delayed > 0 {
+                self.delayed -= 1;
+                if let Some(rtt) = &mut self.rtt {
+                    rtt.min = rtt.min.min(rtt_us);
+                }
+                return;
+            }
+            if packets > 1 && self.delayed < MAX_DELAYED {
+                self.delayed += 1;
+            }
+        }
+        self.rtt = Some(match self.rtt {
+            Some(rtt) => MinMax { min: rtt.min.min(rtt_us), max: rtt.max.max(rtt_us) },
+            None => MinMax { min: rtt_us, max: rtt_us },
+        });
+    }
+
+    /// Smallest round-trip time of this round, µs.
+    pub(crate) fn min_rtt_us(&self) -> Option<i64> {
+        self.rtt.map(|rtt| rtt.min)
+    }
+
+    /// Whether what was sent in this round is acknowledged, and something was measured.
+    pub(crate) fn round_ends(&self, flow: &Flow) -> bool {
+        flow.snd_una > self.round_end && self.rtt.is_some()
+    }
+
+    /// Ends the round; its gradient, if there was a round before.
+    pub(crate) fn end_round(&mut self, flow: &Flow) -> Option<MinMax> {
+        let gradient = self.rtt.zip(self.before).map(|(rtt, before)| rtt.minus(before));
+        if let Some(gradient) = gradient {
+            self.sum = self.sum.plus(gradient).minus(self.last[self.next]);
+            self.last[self.next] = gradient;
+            self.next = (self.next + 1) % self.last.len();
+            self.is_filled |= self.next == 0;
+        }
+        self.skip(flow);
+        gradient
+    }
+
+    /// Begins a round without a gradient of the one that ends.
+    pub(crate) fn skip(&mut self, flow: &Flow) {
+        self.before = self.rtt.take();
+        self.round_end = flow.snd_nxt;
+    }
+
+    /// The next round gives no gradient.
+    pub(crate) fn forget_round(&mut self) {
+        self.before = None;
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self, flow: &Flow) {
+        *self = Gradients { round_end: flow.snd_nxt, ..Gradients::over(self.last.len()) };
+    }
+
+    /// The gradients, summed.
+    pub(crate) fn sum(&self) -> MinMax {
+        self.sum
+    }
+
+    /// How many there are sums of.
+    pub(crate) fn rounds(&self) -> i64 {
+        self.last.len() as i64
+    }
+
+    /// How many are known.
+    pub(crate) fn known(&self) -> i64 {
+        if self.is_filled { self.rounds() } else { self.next as i64 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{MSS, ack, flow};
+
+    /// Ends a round that measured these round-trip times in ms.
+    fn round(gradients: &mut Gradients, rtts_ms: &[u64]) -> Option<MinMax> {
+        let flow = flow(0, 0, 50);
+        for rtt_ms in rtts_ms {
+            gradients.on_ack(&ack(1, *rtt_ms), &flow);
+        }
+        gradients.end_round(&flow)
+    }
+
+    #[test]
+    fn gradients_are_differences_of_extremes_and_summed_over_a_window() {
+        let mut g = Gradients::over(2);
+        assert_eq!(round(&mut g, &[50, 60]), None);
+        assert_eq!(round(&mut g, &[51, 58]), Some(MinMax { min: 1_000, max: -2_000 }));
+        assert_eq!((g.known(), g.sum()), (1, MinMax { min: 1_000, max: -2_000 }));
+        assert_eq!(round(&mut g, &[55, 60]), Some(MinMax { min: 4_000, max: 2_000 }));
+        assert_eq!((g.known(), g.sum()), (2, MinMax { min: 5_000, max: 0 }));
+        // The first one leaves: 4 − 5 = −1 and 2 + 0.
+        assert_eq!(round(&mut g, &[50, 60]), Some(MinMax { min: -5_000, max: 0 }));
+        assert_eq!(g.sum(), MinMax { min: -1_000, max: 2_000 });
+        assert_eq!(g.sum().rising(), 2_000);
+        g.forget_round();
+        assert_eq!(round(&mut g, &[90]), None);
+        assert_eq!(round(&mut g, &[91]), Some(MinMax { min: 1_000, max: 1_000 }));
+        g.clear(&flow(0, 0, 50));
+        assert_eq!((g.known(), g.sum()), (0, MinMax::default()));
+    }
+
+    #[test]
+    fn acknowledgements_that_may_be_delayed_lower_the_minimum_only() {
+        let flow = flow(0, 0, 50);
+        let mut g = Gradients::over(8);
+        g.on_ack(&ack(2, 50), &flow);
+        g.on_ack(&ack(1, 90), &flow);
+        assert_eq!(g.rtt, Some(MinMax { min: 50_000, max: 50_000 }));
+        // One of several was made up for.
+        g.on_ack(&ack(1, 90), &flow);
+        assert_eq!(g.rtt, Some(MinMax { min: 50_000, max: 90_000 }));
+        g.on_ack(&ack(2, 70), &flow);
+        g.on_ack(&ack(1, 40), &flow);
+        assert_eq!(g.min_rtt_us(), Some(40_000));
+    }
+
+    #[test]
+    fn a_round_is_what_was_sent_in_it() {
+        let mss = u64::from(MSS);
+        let at =
+            |una: u64, nxt: u64| Flow { snd_una: una * mss, snd_nxt: nxt * mss, ..flow(0, 0, 50) };
+        let mut g = Gradients::over(8);
+        assert!(!g.round_ends(&at(1, 10)));
+        g.on_ack(&ack(1, 50), &at(1, 10));
+        assert!(g.round_ends(&at(1, 10)));
+        g.end_round(&at(1, 10));
+        g.on_ack(&ack(1, 50), &at(10, 20));
+        assert!(!g.round_ends(&at(10, 20)));
+        assert!(g.round_ends(&at(11, 21)));
+    }
+}
