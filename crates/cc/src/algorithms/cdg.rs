@@ -51,19 +51,37 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         Param::new("window", "rounds over which gradients are taken", 8.0, 1.0, 256.0).whole(),
         Param::new("backoff_beta", "share of the window kept at a rising delay", 0.7, 0.1, 1.0)
             .except(&[(Variant::Linux6_1, 0.7071)]),
-        Param::new("use_ineff", "back-offs in vain before they are left out; 0 for never", 5.0, 0.0, 1000.0)
-            .whole(),
+        Param::new(
+            "use_ineff",
+            "back-offs in vain before they are left out; 0 for never",
+            5.0,
+            0.0,
+            1000.0,
+        )
+        .whole(),
         Param::new("scaling_ms", "G, the gradient at which P = 1 − 1/e, ms", 3.0, 0.01, 1000.0)
             .only(&[Variant::Paper]),
         Param::new("hold_backoff", "back-offs that are then left out", 5.0, 1.0, 1000.0)
             .whole()
             .only(&[Variant::Paper]),
-        Param::new("backoff_factor", "exponent for a summed gradient of a second", 42.0, 0.0, 10_000.0)
-            .whole()
-            .only(&[Variant::Linux6_1]),
-        Param::new("hystart_detect", "HyStart: 1 for trains, 2 for delay, 3 for both, 0 for none", 3.0, 0.0, 3.0)
-            .whole()
-            .only(&[Variant::Linux6_1]),
+        Param::new(
+            "backoff_factor",
+            "exponent for a summed gradient of a second",
+            42.0,
+            0.0,
+            10_000.0,
+        )
+        .whole()
+        .only(&[Variant::Linux6_1]),
+        Param::new(
+            "hystart_detect",
+            "HyStart: 1 for trains, 2 for delay, 3 for both, 0 for none",
+            3.0,
+            0.0,
+            3.0,
+        )
+        .whole()
+        .only(&[Variant::Linux6_1]),
         Param::switch("use_shadow", "whether the shadow window counts at a loss", true)
             .only(&[Variant::Linux6_1]),
         Param::switch("use_tolerance", "whether losses without a full queue are ignored", false)

@@ -150,11 +150,8 @@ fn a_rising_delay_makes_it_back_off_and_a_steady_one_does_not() {
 #[test]
 fn seeds_make_the_difference() {
     let backs_off_at = |seed: u64| {
-        let mut p = Probe::new(
-            "cdg",
-            Variant::Linux6_1,
-            &Start { seed, ..Start::avoidance(100, 50) },
-        );
+        let mut p =
+            Probe::new("cdg", Variant::Linux6_1, &Start { seed, ..Start::avoidance(100, 50) });
         p.may_grow = false;
         while p.cwnd() == 100 {
             p.rtt = p.rtt + Duration::from_micros(200);
