@@ -138,7 +138,7 @@ fn a_rising_delay_makes_it_back_off_and_a_steady_one_does_not() {
         }
         assert_eq!(p.cwnd(), 100);
         while p.cwnd() == 100 {
-            p.rtt = p.rtt + Duration::from_millis(20);
+            p.rtt += Duration::from_millis(20);
             p.round();
             assert!(p.rtt < Duration::from_secs(2));
         }
@@ -154,7 +154,7 @@ fn seeds_make_the_difference() {
             Probe::new("cdg", Variant::Linux6_1, &Start { seed, ..Start::avoidance(100, 50) });
         p.may_grow = false;
         while p.cwnd() == 100 {
-            p.rtt = p.rtt + Duration::from_micros(200);
+            p.rtt += Duration::from_micros(200);
             p.round();
         }
         p.rtt
