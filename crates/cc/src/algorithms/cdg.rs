@@ -50,7 +50,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     params: &[
         Param::new("window", "rounds over which gradients are taken", 8.0, 1.0, 256.0).whole(),
         Param::new("backoff_beta", "share of the window kept at a rising delay", 0.7, 0.1, 1.0)
-            .except(&[(Variant::Linux6_1, 0.7071)]),
+            .except(&[(Variant::Linux6_1, 724.0 / 1024.0)]),
         Param::new(
             "use_ineff",
             "back-offs in vain before they are left out; 0 for never",
