@@ -96,10 +96,6 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             probability(linux_exponent(8_000, 42.0))
         })
         .within(1e-5),
-        Vector::new("Linux, 24 ms: 1 − e^−1.008", 0.635_05, || {
-            probability(linux_exponent(24_000, 42.0))
-        })
-        .within(1e-5),
         Vector::new("the paper, an average gradient of 1 ms: 1 − e^(−1/3)", 0.283_47, || {
             probability(1.0 / 3.0)
         })
