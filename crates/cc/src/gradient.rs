@@ -4,6 +4,19 @@
 use crate::linux::packets_acked;
 use crate::{Ack, Flow, Phase};
 
+/// What the gradients say of the queue.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Queue {
+    Unknown,
+    NotFull,
+    Full,
+    /// A delay back-off is under way, whatever the queue.
+    BackingOff,
+}
+
+/// Gradients are judged in steps of this, µs (`tcp_cdg_grad`).
+const STEP_US: i64 = 64;
+
 /// Something of a round's smallest and of its largest round-trip time, µs.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct MinMax {
@@ -18,6 +31,24 @@ impl MinMax {
 
     fn plus(self, other: MinMax) -> MinMax {
         MinMax { min: self.min + other.min, max: self.max + other.max }
+    }
+
+    /// In whole steps, rounded to the nearest, so that small changes are none.
+    pub(crate) fn in_steps(self) -> MinMax {
+        let steps = |us: i64| (us + us.signum() * STEP_US / 2) / STEP_US;
+        MinMax { min: steps(self.min), max: steps(self.max) }
+    }
+
+    /// What these gradients say of the queue: that it is full if rounds get longer and the longest
+    /// round trips do not; nothing if there is no trend.
+    pub(crate) fn queue(self) -> Option<Queue> {
+        if self.min > 0 && self.max <= 0 {
+            Some(Queue::Full)
+        } else if self.max < 0 || (self.min > 0 && self.max > 0) {
+            Some(Queue::NotFull)
+        } else {
+            None
+        }
     }
 
     /// The gradient that counts: of the minima if they rise, of the maxima if not.

@@ -30,7 +30,7 @@ use fairway_random::Stream;
 use fairway_units::Duration;
 
 use crate::cdg_hystart::CdgHyStart;
-use crate::gradient::{Gradients, MinMax};
+use crate::gradient::{Gradients, MinMax, Queue};
 use crate::shadow::Shadow;
 use crate::window::whole_segments;
 use crate::{
@@ -155,21 +155,8 @@ fn linux_exponent(gradient_us: i64, factor: f64) -> f64 {
     gradient_us as f64 * factor * 1e-6
 }
 
-/// What the gradients say of the queue.
-#[derive(Clone, Copy, PartialEq, Debug)]
-enum Queue {
-    Unknown,
-    NotFull,
-    Full,
-    /// A delay back-off is under way, whatever the queue.
-    BackingOff,
-}
-
 /// Sums of gradients at or below this show that backing off helped, µs (`tcp_cdg_grad`).
 const FALLING_US: i64 = -32;
-/// Sums are counted in steps of this, µs (`tcp_cdg_grad`).
-const STEP_US: i64 = 64;
-
 /// Where they differ.
 #[derive(Clone, Copy, Debug)]
 enum Source {
@@ -247,22 +234,17 @@ impl Cdg {
         let (has_fallen, trend) = match self.source {
             Source::Paper { .. } => (sum.min < 0 || sum.max < 0, sum),
             Source::Linux { use_tolerance, .. } => {
-                let steps = |us: i64| (us + us.signum() * STEP_US / 2) / STEP_US;
-                let trend = MinMax { min: steps(sum.min), max: steps(sum.max) };
                 let has_fallen = sum.min <= FALLING_US || sum.max <= FALLING_US;
-                (has_fallen, if use_tolerance { trend } else { MinMax::default() })
+                (has_fallen, if use_tolerance { sum.in_steps() } else { MinMax::default() })
             }
         };
         if has_fallen {
             self.in_vain = 0;
         }
-        if trend.min > 0 && trend.max <= 0 {
-            self.queue = Queue::Full;
-        } else if trend.max < 0 || (trend.min > 0 && trend.max > 0) {
-            self.queue = Queue::NotFull;
-            if trend.min == 0 && matches!(self.source, Source::Paper { .. }) {
-                self.shadow.window = Some(0);
-            }
+        self.queue = trend.queue().unwrap_or(self.queue);
+        let is_empty = trend.min == 0 && trend.max < 0;
+        if is_empty && matches!(self.source, Source::Paper { .. }) {
+            self.shadow.window = Some(0);
         }
     }
 
