@@ -8,15 +8,16 @@
 //!
 //! The window is updated in one round trip and frozen in the next, as in the paper: an increase
 //! is spread over the acknowledgements of its round, a decrease is taken at once. As the window
-//! was frozen, it is also the one under which the data acknowledged at the update was sent,
-//! which ns-2.35's agent (`tcp/tcp-fast.cc`) remembers for each packet.
+//! was frozen, it is also the one under which the data acknowledged at the update was sent.
 //!
-//! α, γ and the end of slow start are the defaults of that agent. It differs in more: it has no
-//! slow start, but adds a segment per acknowledgement whenever the average delay in queues is below
-//! 0.75 ms, which here ends slow start and is not looked at afterwards; its newest round trip
-//! weighs `1/max(256, W/3)`; it updates no more often than every 10 ms; where base is below 4 ms it
-//! takes increases at once. Linux has no FAST. Assumed: at least two segments, and the equation
-//! rests while anything is wrong.
+//! α, γ and the end of slow start are the defaults of the FAST agent for ns-2 by T. Cui and
+//! L. Andrew (University of Melbourne, version 1.1.3, 2007, `tcp-fast.cc`), which ns-2.35 itself does
+//! not carry. It remembers for each packet what was in flight when it was sent, and takes that in
+//! place of the frozen window. It has no slow start, but adds a segment per acknowledgement
+//! whenever the average delay in queues is below 0.75 ms, which here ends slow start and is not
+//! looked at afterwards. Its newest round trip weighs `1/max(256, W/3)`; it updates no more often
+//! than every 10 ms; where base is below 4 ms it takes increases at once. Linux has no FAST.
+//! Assumed: at least two segments, and the equation rests while anything is wrong.
 
 use fairway_units::Duration;
 
@@ -37,7 +38,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     source: "Wei, Jin, Low and Hegde, IEEE/ACM ToN 14(6), 2006",
     variants: &[Variant::Paper],
     params: &[
-        // ns-2.35 `tcl/lib/ns-default.tcl`: alpha_, gamma_ and mi_threshold_.
+        // Defaults of the agent: alpha_, gamma_ and mi_threshold_.
         Param::new("alpha", "segments to keep in queues", 100.0, 1.0, 1e5),
         Param::new("gamma", "share of the way gone in an update", 0.5, 0.01, 1.0),
         Param::new(
@@ -88,7 +89,7 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
     Box::new(Windowed::new(rule, SlowStart::of(variant), init))
 }
 
-/// Smallest window of an update, segments (ns-2.35 `tcp-fast.cc`, `fast_calc_cwnd`).
+/// Smallest window of an update, segments (`tcp-fast.cc`, `fast_calc_cwnd`).
 const MIN_WINDOW: f64 = 2.0;
 
 #[derive(Clone, Copy)]
