@@ -11,6 +11,7 @@ use fairway_cc::{CongestionControl, Phase};
 use fairway_units::{Duration, Time};
 
 use crate::Stack;
+use crate::ecn::Ecn;
 use crate::ranges::Range;
 use crate::receiver::Receiver;
 use crate::segment::{Flags, MAX_SACK_BLOCKS, Segment, TIMESTAMP_OPTION_BYTES};
@@ -78,6 +79,17 @@ pub enum Transmit {
     LastSegment,
 }
 
+/// What leaves before anything else.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Urgent {
+    Nothing,
+    /// A SYN or the answer to one.
+    Handshake,
+    /// The acknowledgement that was being delayed, up to this offset, with the echo of congestion
+    /// that held for it.
+    OldEcho(u64),
+}
+
 /// One end of a TCP connection.
 pub struct Endpoint {
     connection: u32,
@@ -92,7 +104,7 @@ pub struct Endpoint {
     /// Options that both ends offered; until the handshake, those this end offers.
     sack: bool,
     timestamps: bool,
-    ecn: bool,
+    ecn: Ecn,
     /// Payload of a full segment that this end sends.
     mss: u32,
     /// Largest window that this end offers, in bytes.
@@ -101,7 +113,7 @@ pub struct Endpoint {
     peer_window_shift: u8,
     ts_recent: u32,
     last_ack_sent: u64,
-    handshake_due: bool,
+    urgent: Urgent,
     handshake_deadline: Time,
     handshake_tries: u32,
     handshake_sent_at: Time,
@@ -110,8 +122,6 @@ pub struct Endpoint {
     sends: bool,
     /// First offset that the peer's window does not allow, while the sending half is left alone.
     right_edge: u64,
-    /// Congestion was marked and the peer has not said yet that it reduced (RFC 3168 6.1.3).
-    echo_congestion: bool,
 }
 
 impl Endpoint {
@@ -126,6 +136,7 @@ impl Endpoint {
                 Role::Active => State::Closed,
                 Role::Passive => State::Listen,
             },
+            ecn: Ecn::new(stack.ecn, cc.needs().ecn),
             sender: Sender::new(Arc::clone(&stack), cc),
             receiver: Receiver::new(stack.delayed_ack, stack.mss),
             isn,
@@ -133,7 +144,6 @@ impl Endpoint {
             timestamp_offset,
             sack: stack.sack,
             timestamps: stack.timestamps,
-            ecn: stack.ecn,
             mss: stack.mss,
             offered_window,
             window_shift: if stack.window_scaling { window_shift(offered_window) } else { 0 },
@@ -141,13 +151,12 @@ impl Endpoint {
             stack,
             ts_recent: 0,
             last_ack_sent: 0,
-            handshake_due: false,
+            urgent: Urgent::Nothing,
             handshake_deadline: Time::NEVER,
             handshake_tries: 0,
             handshake_sent_at: Time::ZERO,
             sends: false,
             right_edge: 0,
-            echo_congestion: false,
         }
     }
 
@@ -155,7 +164,7 @@ impl Endpoint {
     pub fn connect(&mut self) {
         debug_assert_eq!((self.role, self.state), (Role::Active, State::Closed));
         self.state = State::SynSent;
-        self.handshake_due = true;
+        self.urgent = Urgent::Handshake;
     }
 
     /// The application wrote `bytes` more; an endless source writes `u64::MAX` once.
@@ -230,7 +239,9 @@ impl Endpoint {
                 self.handle_established(segment, now);
             }
             // A SYN again: the answer was lost.
-            State::SynReceived if segment.flags.has(Flags::SYN) => self.handshake_due = true,
+            State::SynReceived if segment.flags.has(Flags::SYN) => {
+                self.urgent = Urgent::Handshake;
+            }
             State::Established if segment.flags.has(Flags::SYN) => self.receiver.acknowledge_now(),
             State::Established => self.handle_established(segment, now),
             _ => {}
@@ -263,17 +274,13 @@ impl Endpoint {
     /// Like [`Self::poll_transmit`], but writes the segment to where it will stay, over whatever
     /// is there: copying a segment takes longer than making one.
     pub fn transmit_into(&mut self, segment: &mut Segment, now: Time) -> Transmit {
-        if self.handshake_due {
-            self.handshake_due = false;
-            *segment = self.handshake_segment(now);
+        if self.urgent != Urgent::Nothing {
+            self.transmit_urgent(segment, now);
             return Transmit::Segment;
         }
         if self.state != State::Established {
             return Transmit::Nothing;
         }
-        let flags = Flags::ACK
-            .with_if(self.timestamps, Flags::TIMESTAMP)
-            .with_if(self.echo_congestion, Flags::ECE);
         if self.sends
             && let Some(Transmission { range, fin, cwr, retransmission }) =
                 self.sender.poll_transmit(now)
@@ -281,23 +288,35 @@ impl Endpoint {
             segment.seq = SeqNr::of(self.isn, range.start);
             segment.payload_offset = range.start;
             segment.payload_bytes = (range.bytes() - u64::from(fin)) as u32;
-            segment.flags = flags
-                .with_if(fin, Flags::FIN)
-                .with_if(cwr && self.ecn, Flags::CWR)
-                // RFC 3168 section 6.1.5: retransmissions may not be marked.
-                .with_if(self.ecn && !retransmission, Flags::ECT);
+            segment.flags = self
+                .ecn
+                .flags()
+                .with(self.ecn.data_flags(retransmission, cwr))
+                .with_if(fin, Flags::FIN);
             self.acknowledge_in(segment, now);
             Transmit::Segment
         } else if self.receiver.ack_is_due() {
-            let snd_nxt = if self.sends { self.sender.snd_nxt() } else { 0 };
-            segment.seq = SeqNr::of(self.isn, snd_nxt);
-            segment.payload_offset = 0;
-            segment.payload_bytes = 0;
-            segment.flags = flags;
-            self.acknowledge_in(segment, now);
+            segment.flags = self.ecn.flags();
+            self.acknowledge_without_data(segment, now);
             Transmit::LastSegment
         } else {
             Transmit::Nothing
+        }
+    }
+
+    fn transmit_urgent(&mut self, segment: &mut Segment, now: Time) {
+        match std::mem::replace(&mut self.urgent, Urgent::Nothing) {
+            Urgent::Nothing => {}
+            Urgent::Handshake => *segment = self.handshake_segment(now),
+            Urgent::OldEcho(upto) => {
+                segment.flags = self.ecn.flags_before_change();
+                self.acknowledge_without_data(segment, now);
+                segment.ack = SeqNr::of(self.peer_isn, upto);
+                // Out-of-order data is acknowledged without delay: there was none.
+                segment.sack_count = 0;
+                self.last_ack_sent = upto;
+                self.receiver.acknowledge_now();
+            }
         }
     }
 
@@ -310,7 +329,7 @@ impl Endpoint {
     fn accept(&mut self, syn: &Segment) {
         self.take_options(syn);
         self.state = State::SynReceived;
-        self.handshake_due = true;
+        self.urgent = Urgent::Handshake;
     }
 
     fn establish_active(&mut self, syn_ack: &Segment, now: Time) {
@@ -347,7 +366,7 @@ impl Endpoint {
         let options = if self.timestamps { TIMESTAMP_OPTION_BYTES } else { 0 };
         self.mss = self.stack.mss.min(u32::from(syn.mss).saturating_sub(options)).max(1);
         // RFC 3168 section 6.1.1: ECE and CWR on a SYN ask for ECN, ECE on its answer agrees.
-        self.ecn &= syn.flags.has(Flags::ECE);
+        self.ecn.agree(syn.flags.has(Flags::ECE));
         if syn.flags.has(Flags::WINDOW_SCALE) && self.stack.window_scaling {
             self.peer_window_shift = syn.window_scale.min(MAX_WINDOW_SCALE);
         } else {
@@ -358,7 +377,7 @@ impl Endpoint {
 
     fn retry_handshake(&mut self, now: Time) {
         if self.handshake_tries <= MAX_SYN_RETRIES {
-            self.handshake_due = true;
+            self.urgent = Urgent::Handshake;
             self.handshake_deadline = now;
             return;
         }
@@ -391,11 +410,13 @@ impl Endpoint {
             // RFC 7323 section 4.3: echo the segment that advances the last acknowledgement.
             self.ts_recent = segment.ts_value;
         }
-        if self.ecn {
-            if segment.flags.has(Flags::CWR) {
-                self.echo_congestion = false;
+        if self.ecn.receive(segment.flags) {
+            // With two acknowledgements each byte has its own echo, as in Linux
+            // (`dctcp_ece_ack_update`).
+            if self.receiver.ack_deadline() < Time::NEVER {
+                self.urgent = Urgent::OldEcho(self.receiver.rcv_nxt());
             }
-            self.echo_congestion |= segment.flags.has(Flags::CE);
+            self.receiver.acknowledge_now();
         }
         let window = self.offered_window.max(u64::from(self.stack.mss));
         if start + carries > self.receiver.rcv_nxt() + window {
@@ -425,7 +446,7 @@ impl Endpoint {
             right_edge: ack + (u64::from(segment.window) << self.peer_window_shift),
             sack: &[],
             pure,
-            ece: self.ecn && segment.flags.has(Flags::ECE),
+            ece: self.ecn.is_on() && segment.flags.has(Flags::ECE),
             timestamp_age,
             one_way_delay_ms: self
                 .timestamps
@@ -458,14 +479,13 @@ impl Endpoint {
         self.handshake_deadline = now + wait.min(rto.max);
         let answer = self.role == Role::Passive;
         let scale = self.stack.window_scaling && (!answer || self.window_shift > 0);
-        let ask_ecn = Flags::ECE.with_if(!answer, Flags::CWR);
         let options = if self.timestamps { TIMESTAMP_OPTION_BYTES } else { 0 };
         let flags = Flags::SYN
             .with_if(answer, Flags::ACK)
             .with_if(self.sack, Flags::SACK_PERMITTED)
             .with_if(self.timestamps, Flags::TIMESTAMP)
             .with_if(scale, Flags::WINDOW_SCALE)
-            .with_if(self.ecn, ask_ecn);
+            .with(self.ecn.handshake_flags(answer));
         Segment {
             sent_at: now,
             connection: self.connection,
@@ -484,7 +504,17 @@ impl Endpoint {
         }
     }
 
-    /// Write what every established segment carries: acknowledgements, window and timestamps.
+    /// An acknowledgement alone; its ECN flags are written already.
+    fn acknowledge_without_data(&mut self, segment: &mut Segment, now: Time) {
+        let snd_nxt = if self.sends { self.sender.snd_nxt() } else { 0 };
+        segment.seq = SeqNr::of(self.isn, snd_nxt);
+        segment.payload_offset = 0;
+        segment.payload_bytes = 0;
+        self.acknowledge_in(segment, now);
+    }
+
+    /// Write what every established segment carries: acknowledgements, window and timestamps. Its
+    /// other flags are written already.
     fn acknowledge_in(&mut self, segment: &mut Segment, now: Time) {
         let rcv_nxt = self.receiver.rcv_nxt();
         let window = (self.offered_window >> self.window_shift).min(u64::from(u16::MAX));
@@ -493,6 +523,7 @@ impl Endpoint {
         segment.forward = self.role == Role::Active;
         segment.ack = SeqNr::of(self.peer_isn, rcv_nxt);
         segment.window = window as u16;
+        segment.flags = segment.flags.with(Flags::ACK).with_if(self.timestamps, Flags::TIMESTAMP);
         segment.mss = 0;
         segment.window_scale = 0;
         (segment.ts_value, segment.ts_echo) =

@@ -4,6 +4,7 @@
 //! particular one. Sequence numbers are 32 bits on the wire and 64-bit stream offsets inside.
 
 mod delivery_rate;
+mod ecn;
 mod endpoint;
 mod pacing;
 mod preset;

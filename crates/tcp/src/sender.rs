@@ -309,7 +309,7 @@ impl Sender {
             acked: news.acked,
             delivered: news.delivered,
             lost: news.lost,
-            ce: 0,
+            ce: if info.ece { news.delivered } else { 0 },
             rtt,
             one_way_delay_ms: if news.acked > 0 { info.one_way_delay_ms } else { None },
             rate,

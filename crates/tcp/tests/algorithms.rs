@@ -5,7 +5,7 @@
 
 mod script;
 
-use fairway_cc::{Needs, Phase, RateSample, Signal};
+use fairway_cc::{EcnFeedback, Needs, Phase, RateSample, Signal};
 use fairway_tcp::{DelayedAck, Stack};
 use fairway_units::{Duration, Rate, Time};
 use script::witness::{Asks, Notes, Told};
@@ -475,4 +475,105 @@ fn pacing_holds_back_no_acknowledgement() {
     t.run(3_000);
     assert_eq!(t.received(), 12_000);
     assert!(t.source.counters().timeouts == 0 && t.source.sender().una() == 12_000);
+}
+
+fn accurate() -> Asks {
+    let needs = Needs { ecn: EcnFeedback::Accurate, ..Needs::default() };
+    Asks { needs, ..Asks::default() }
+}
+
+/// A sink that acknowledges every second segment, or after 200 ms, on a stack without ECN.
+fn delayed(window: u32) -> Stack {
+    let timeout = Duration::from_millis(200);
+    Stack { delayed_ack: DelayedAck::EverySecond { timeout }, ..rfc(window) }
+}
+
+#[test]
+fn each_mark_is_echoed_and_a_window_of_them_reduces_once() {
+    // The same as with the echo of RFC 3168 (tests of windows), but only 3 and 5 are echoed, and the
+    // stack's own switch is off.
+    let (mut t, notes) = Script::asking(&rfc(10), &accurate());
+    t.mark("> 3000..4000");
+    t.mark("> 5000..6000");
+    t.open(100_000);
+    t.look(149);
+    t.expect(
+        199,
+        "150 < ack 1000
+         150 < ack 2000
+         150 < ack 3000
+         150 < ack 4000 ece
+         150 < ack 5000
+         150 < ack 6000 ece
+         150 < ack 7000
+         150 < ack 8000
+         150 < ack 9000
+         150 < ack 10000",
+    );
+    t.expect(200, "200 > 10000..16000 (6)");
+    let marked: Vec<_> = notes.acks().iter().map(|(ack, _)| ack.ce).collect();
+    assert_eq!(marked, [0, 0, 0, 1000, 0, 1000, 0, 0, 0, 0]);
+    assert_eq!((t.window(), notes.signals()), ((6, 6), vec![(200, Signal::Ecn)]));
+    t.look(299);
+    t.expect(300, "300 > 16000..17000 cwr\n300 > 17000..22000 (5)");
+    assert_eq!(t.source.counters().reductions, 1);
+}
+
+#[test]
+fn a_delayed_acknowledgement_leaves_with_the_old_echo_when_it_changes() {
+    // RFC 8257 section 3.2. 2 waits when 3 comes with a mark: it is acknowledged without an echo, 3
+    // at once with one. 4 has a mark too, and waits; 5 has none: both at once, apart. 6 waits, as
+    // the seventh and last.
+    let (mut t, notes) = Script::asking(&delayed(7), &accurate());
+    t.mark("> 3000..4000");
+    t.mark("> 4000..5000");
+    t.open(7_000);
+    t.look(149);
+    t.expect(
+        150,
+        "150 < ack 2000
+         150 < ack 3000
+         150 < ack 4000 ece
+         150 < ack 5000 ece
+         150 < ack 6000",
+    );
+    t.expect(350, "350 < ack 7000");
+    t.run(500);
+    let marked: Vec<_> = notes.acks().iter().map(|(ack, _)| (ack.delivered, ack.ce)).collect();
+    assert_eq!(marked, [(2000, 0), (1000, 0), (1000, 1000), (1000, 1000), (1000, 0), (1000, 0)]);
+}
+
+#[test]
+fn a_change_of_the_echo_out_of_order() {
+    // 3 is lost and 4 has a mark, while the acknowledgement of 2 waits: that says nothing of 4.
+    let (mut t, notes) = Script::asking(&delayed(6), &accurate());
+    t.lose("> 3000..4000");
+    t.mark("> 4000..5000");
+    t.open(6_000);
+    t.look(149);
+    t.expect(
+        199,
+        "150 < ack 2000
+         150 < ack 3000
+         150 < ack 3000 sack 4000-5000 ece
+         150 < ack 3000 sack 4000-6000",
+    );
+    t.run(2_000);
+    let marked: Vec<_> = notes.acks().iter().map(|(ack, _)| (ack.delivered, ack.ce)).collect();
+    assert_eq!(marked[..4], [(2000, 0), (1000, 0), (1000, 1000), (1000, 0)]);
+    assert_eq!(t.received(), 6_000);
+}
+
+#[test]
+fn with_an_accurate_echo_everything_may_be_marked() {
+    // Linux, `tcp_ecn_send`: what a router may not mark it drops. The script refuses to mark what
+    // may not be marked.
+    let (mut t, notes) = twenty_segments(&rfc(10), &accurate(), &["> 2000..3000"]);
+    for segment in ["> SYN", "< SYN ACK", "< ack 1000", "> 2000..3000 again"] {
+        t.mark(segment);
+    }
+    t.run(2_000);
+    let marked: u64 = notes.acks().iter().map(|(ack, _)| ack.ce).sum();
+    // The retransmission alone is data, and what was SACKed behind it is delivered already.
+    assert_eq!((t.received(), marked, t.source.counters().reductions), (20_000, 1000, 1));
 }
