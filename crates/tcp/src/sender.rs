@@ -292,11 +292,6 @@ impl Sender {
         self.delivered += news.delivered;
         self.lost += news.lost;
         let rtt = self.measure_rtt(info, &news, now);
-        let min_rtt = self.rtt.min_rtt();
-        let rate = self
-            .board
-            .delivery_rate()
-            .and_then(|rate| rate.sample(news.delivered, news.lost, min_rtt, now));
 
         let entering = !leaving && self.enters_recovery(&news);
         let marked = info.ece && !entering && matches!(self.phase, Phase::Open | Phase::Disorder);
@@ -305,20 +300,23 @@ impl Sender {
         if leaving && self.stack.grow_on_exit {
             self.leave_recovery(&flow);
         }
-        let ack = Ack {
+        let mut ack = Ack {
             acked: news.acked,
             delivered: news.delivered,
             lost: news.lost,
             ce: if info.ece { news.delivered } else { 0 },
             rtt,
             one_way_delay_ms: if news.acked > 0 { info.one_way_delay_ms } else { None },
-            rate,
+            rate: None,
             may_grow: news.acked > 0
                 && !entering
                 && !marked
                 && self.phase_allows_growth()
                 && self.window_was_used(prior_flight),
         };
+        if let Some(rate) = self.board.delivery_rate() {
+            ack.rate = rate.sample(news.delivered, news.lost, flow.min_rtt, now);
+        }
         self.cc.on_ack(&ack, &Flow { phase: self.cc_phase(), ..flow });
         if leaving && !self.stack.grow_on_exit {
             self.leave_recovery(&flow);
@@ -426,9 +424,14 @@ impl Sender {
     /// change: data written, an acknowledgement, a timeout (draft-cheng-iccrg-delivery-rate-estimation
     /// section 4.2; Linux `tcp_rate_check_app_limited`).
     fn note_app_limit(&mut self) {
-        if self.board.delivery_rate().is_none() {
-            return;
+        if self.board.delivery_rate().is_some() {
+            self.look_for_gap();
         }
+    }
+
+    /// Apart from the question, which every acknowledgement asks.
+    #[inline(never)]
+    fn look_for_gap(&mut self) {
         let pipe = self.board.pipe();
         let nothing_to_send = self.stream_end.saturating_sub(self.snd_nxt) < self.segment_bytes
             && self.board.next_lost().is_none();
