@@ -12,7 +12,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fairway._core import ExperimentError, SimulationError
+    from fairway._core import AlgorithmError, ExperimentError, SimulationError
     from fairway.api import algorithms, load, reproduce, run, schema
     from fairway.errors import FairwayError, InputError, Interrupted, RunFailed
     from fairway.results import Run
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 # Everything is loaded when it is first used, so that `import fairway` costs nothing.
 _HOME = {
+    "AlgorithmError": "fairway._core",
     "ExperimentError": "fairway._core",
     "SimulationError": "fairway._core",
     "algorithms": "fairway.api",
@@ -38,6 +39,7 @@ _HOME = {
 }
 
 __all__ = [
+    "AlgorithmError",
     "ExperimentError",
     "FairwayError",
     "InputError",

@@ -1,15 +1,23 @@
 """The compiled simulator: validates experiments and runs them."""
 
-from typing import Any, final
+from collections.abc import Callable
+from typing import Any, Protocol, final
 
 from numpy.typing import NDArray
 
 __all__ = [
+    "Ack",
+    "AlgorithmError",
     "Cancelled",
     "Control",
     "ExperimentError",
+    "Flow",
+    "Init",
+    "Member",
+    "RateSample",
     "RunData",
     "SimulationError",
+    "Subflow",
     "algorithms",
     "plan",
     "presets",
@@ -20,6 +28,9 @@ __all__ = [
 
 class ExperimentError(ValueError):
     """An experiment that cannot be run; one line per error: path, value, remedy."""
+
+class AlgorithmError(RuntimeError):
+    """A congestion control written in Python that does not answer as one has to."""
 
 class SimulationError(RuntimeError):
     """A run that broke a law of conservation or a limit; names the first offending event."""
@@ -61,13 +72,239 @@ class RunData:
     def link_ids(self) -> list[str]:
         """Names of the links."""
 
+class _Algorithms(Protocol):
+    """Name in an experiment to class, as a mapping has it."""
+
+    def __contains__(self, name: str, /) -> bool: ...
+    def __getitem__(self, name: str, /) -> Callable[..., Any]: ...
+
+@final
+class Init:
+    """What a connection tells its algorithm at the start."""
+
+    def __new__(
+        cls,
+        *,
+        mss: int = 1448,
+        initial_window: int = 14480,
+        initial_ssthresh: int | None = None,
+        slow_start: str | None = None,
+        seed: int = 0,
+    ) -> Init: ...
+    @property
+    def mss(self) -> int:
+        """Sender maximum segment size in bytes."""
+    @property
+    def initial_window(self) -> int:
+        """Initial window in bytes."""
+    @property
+    def initial_ssthresh(self) -> int | None:
+        """Initial slow-start threshold in bytes; None for infinite."""
+    @property
+    def slow_start(self) -> str | None:
+        """Slow start that the experiment names; None for the algorithm's own."""
+    @property
+    def seed(self) -> int:
+        """Seed of this connection's algorithm, for those that draw random numbers."""
+    @property
+    def coupling(self) -> Member | None:
+        """The connections of its application; None without one."""
+
+@final
+class Flow:
+    """What an algorithm may know about its connection when it is told of an event."""
+
+    def __new__(
+        cls,
+        *,
+        now: int = 0,
+        mss: int = 1448,
+        flight_size: int = 0,
+        in_flight: int = 0,
+        srtt: int | None = None,
+        min_rtt: int | None = None,
+        snd_una: int = 0,
+        snd_nxt: int = 0,
+        delivered: int = 0,
+        lost: int = 0,
+        phase: str = "open",
+    ) -> Flow: ...
+    @property
+    def now(self) -> int:
+        """Simulated time of the event, ns."""
+    @property
+    def now_s(self) -> float:
+        """Simulated time of the event, s."""
+    @property
+    def mss(self) -> int:
+        """Sender maximum segment size in bytes."""
+    @property
+    def flight_size(self) -> int:
+        """Bytes sent and not yet known to have left the network, before this event."""
+    @property
+    def in_flight(self) -> int:
+        """The same after this event."""
+    @property
+    def srtt(self) -> int | None:
+        """Smoothed round-trip time, ns, if there has been a sample."""
+    @property
+    def srtt_s(self) -> float | None:
+        """Smoothed round-trip time, s, if there has been a sample."""
+    @property
+    def min_rtt(self) -> int | None:
+        """Smallest round-trip time seen, ns."""
+    @property
+    def min_rtt_s(self) -> float | None:
+        """Smallest round-trip time seen, s."""
+    @property
+    def snd_una(self) -> int:
+        """First unacknowledged byte of the stream, after this event."""
+    @property
+    def snd_nxt(self) -> int:
+        """Next new byte of the stream to be sent."""
+    @property
+    def delivered(self) -> int:
+        """Bytes delivered to the receiver so far, in order or not."""
+    @property
+    def lost(self) -> int:
+        """Bytes marked lost so far, each time they were."""
+    @property
+    def phase(self) -> str:
+        """What the sender does about loss: "open", "disorder", "cwr", "recovery" or "loss"."""
+    def unacknowledged(self) -> int:
+        """Bytes sent and not yet acknowledged cumulatively."""
+
+@final
+class Ack:
+    """One arriving acknowledgement."""
+
+    def __new__(
+        cls,
+        *,
+        acked: int = 0,
+        delivered: int = 0,
+        lost: int = 0,
+        ce: int = 0,
+        rtt: int | None = None,
+        one_way_delay_ms: int | None = None,
+        rate: RateSample | None = None,
+        may_grow: bool = False,
+    ) -> Ack: ...
+    @property
+    def acked(self) -> int:
+        """Bytes newly acknowledged cumulatively."""
+    @property
+    def delivered(self) -> int:
+        """Bytes newly delivered: acknowledged and not selectively before, or newly SACKed."""
+    @property
+    def lost(self) -> int:
+        """Bytes newly marked lost by this acknowledgement."""
+    @property
+    def ce(self) -> int:
+        """Of the bytes newly delivered, those whose acknowledgement echoed a congestion mark."""
+    @property
+    def rtt(self) -> int | None:
+        """Round-trip time that it measured, ns."""
+    @property
+    def rtt_s(self) -> float | None:
+        """Round-trip time that it measured, s."""
+    @property
+    def one_way_delay_ms(self) -> int | None:
+        """Receiver's clock less the sender's, ms modulo 2**32: only differences mean something."""
+    @property
+    def rate(self) -> RateSample | None:
+        """Delivery rate, if the algorithm needs it and this acknowledgement measured it."""
+    @property
+    def may_grow(self) -> bool:
+        """Whether the stack allows growth on this acknowledgement."""
+
+@final
+class RateSample:
+    """What one acknowledgement says about the rate of delivery."""
+
+    def __new__(
+        cls,
+        *,
+        delivered: int = 0,
+        interval: int = 0,
+        prior_delivered: int = 0,
+        sent_at: int = 0,
+        prior_in_flight: int = 0,
+        lost: int = 0,
+        app_limited: bool = False,
+    ) -> RateSample: ...
+    @property
+    def delivered(self) -> int:
+        """Bytes delivered between the sending of the latest segment now delivered and now."""
+    @property
+    def interval(self) -> int:
+        """Time that took, ns; zero if the sample says nothing."""
+    @property
+    def interval_s(self) -> float:
+        """Time that took, s."""
+    @property
+    def prior_delivered(self) -> int:
+        """`Flow.delivered` when that segment was sent."""
+    @property
+    def sent_at(self) -> int:
+        """When that segment was sent, ns."""
+    @property
+    def sent_at_s(self) -> float:
+        """When that segment was sent, s."""
+    @property
+    def prior_in_flight(self) -> int:
+        """Bytes in flight when it had been sent, itself included."""
+    @property
+    def lost(self) -> int:
+        """Bytes marked lost since then."""
+    @property
+    def app_limited(self) -> bool:
+        """Whether the application had nothing to send then."""
+    def bytes_per_s(self) -> float | None:
+        """Bytes a second; None if the sample says nothing."""
+
+@final
+class Member:
+    """A connection's place among those of its application."""
+
+    @property
+    def index(self) -> int:
+        """Its place among the connections, from 0."""
+    def tell(self, cwnd_segments: float, srtt: int) -> None:
+        """Tell the others the window, in segments, and the round-trip time, in nanoseconds."""
+    def acknowledged(self, bytes: int) -> None:  # noqa: A002
+        """Bytes were acknowledged on this connection."""
+    def lost(self) -> None:
+        """This connection lost something."""
+    def subflows(self) -> list[Subflow]:
+        """The connections that have told their window and a round-trip time, in their order."""
+
+@final
+class Subflow:
+    """What a connection has told the others of its application."""
+
+    @property
+    def own(self) -> bool:
+        """Whether this is the connection that asks."""
+    @property
+    def cwnd(self) -> float:
+        """Congestion window in segments."""
+    @property
+    def srtt_s(self) -> float:
+        """Smoothed round-trip time in seconds."""
+    @property
+    def loss_interval(self) -> int:
+        """The larger of the bytes acknowledged between its last two losses and those since."""
+
 def version() -> str:
     """Version of the simulator."""
 
-def plan(text: str, source: str) -> str:
+def plan(text: str, source: str, algorithms: _Algorithms | None = None) -> str:
     """Validate an experiment file and list its points, as JSON."""
 
-def run(experiment: str, control: Control | None = None) -> RunData:
+def run(
+    experiment: str, control: Control | None = None, algorithms: _Algorithms | None = None
+) -> RunData:
     """Simulate one experiment given as JSON; releases the GIL."""
 
 def schema() -> str:

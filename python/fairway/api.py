@@ -17,6 +17,7 @@ from fairway.results import load as load_run
 from fairway.sweep import Sweep, load_sweep, run_plan
 
 if TYPE_CHECKING:
+    from fairway.algorithm import Maker
     from fairway.study import Reproduction
 
 
@@ -26,6 +27,7 @@ def run(
     *,
     seed: int | None = None,
     overrides: Mapping[str, Any] | None = None,
+    algorithms: Mapping[str, Maker] | None = None,
     backend: str = "sim",
     threads: int | None = None,
     figures: Sequence[str] = (),
@@ -39,6 +41,8 @@ def run(
             directory again goes on where it stopped.
         seed: Seed instead of the experiment's own.
         overrides: Values to set first: path -> value, such as `{"flow.0.cc": "cubic"}`.
+        algorithms: Congestion controls of your own: name -> class, so that `cc = "mine"` is
+            `{"mine": MyCC}`. Classes in modules need no name here: `cc = "python:module.MyCC"`.
         backend: What answers: "sim".
         threads: Runs of a sweep at the same time; as many as there are cores if not given.
         figures: Formats of figures to write beside the tables: "pdf", "png", "svg".
@@ -51,13 +55,15 @@ def run(
         fairway.ExperimentError: If the experiment is not valid.
         fairway.InputError: If a file cannot be read or written.
         fairway.RunFailed: If the simulation found itself in error.
+        fairway.AlgorithmError: If an algorithm of your own does not answer as one has to. An
+            exception that it raises stops the run and is raised as it is.
     """
     check_formats(figures)
     changes = dict(overrides or {})
     if seed is not None:
         changes["seed"] = seed
     chosen = find_backend(backend)
-    planned = plan(experiment, overrides=changes)
+    planned = plan(experiment, overrides=changes, algorithms=algorithms)
     directory = None if out is None else Path(out)
     if directory is not None:
         store.check_writable(directory, "sweep" if planned.is_sweep else "run")

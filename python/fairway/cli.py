@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from fairway.study import Reproduction
     from fairway.sweep import Sweep
 
+#: Exit code when a congestion control of the user's own fails.
+_ALGORITHM_FAILED = 3
+
 app = typer.Typer(
     name="fairway",
     no_args_is_help=True,
@@ -76,6 +79,7 @@ def root(
       fairway algorithms cubic
 
     Exit codes: 0 fine; 1 a run failed, or an internal error; 2 something given cannot be used;
+    3 a congestion control of your own failed;
     130 stopped with Ctrl-C; 143 ended by a signal, as `kill` sends it.
     """
 
@@ -442,8 +446,16 @@ def _invoke(arguments: list[str]) -> int:
 
 
 def _unexpected(error: Exception) -> int:
-    from fairway._core import ExperimentError, SimulationError
+    from fairway._core import AlgorithmError, ExperimentError, SimulationError
 
+    if isinstance(error, AlgorithmError):
+        _note("\n".join([f"fairway: {error}", *getattr(error, "__notes__", ())]))
+        return _ALGORITHM_FAILED
+    if hasattr(error, "fairway_traceback"):
+        # Raised by an algorithm of the user's own: its traceback, without Fairway's frames.
+        lines = traceback.format_exception(type(error), error, error.fairway_traceback)
+        _note("".join(lines) + "fairway: a congestion control of your own failed, as shown above")
+        return _ALGORITHM_FAILED
     if isinstance(error, ExperimentError):
         _note("\n".join(f"fairway: {line}" for line in str(error).splitlines()))
         return 2

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from fairway.errors import InputError, read_text
 
@@ -15,6 +15,9 @@ if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
+
+if TYPE_CHECKING:
+    from fairway.algorithm import Algorithms, Maker
 
 #: Largest experiment file in bytes; the simulator has the same bound.
 MAX_BYTES = 1 << 20
@@ -45,11 +48,13 @@ class Plan:
         title: The experiment's title.
         axes: Paths that vary, in the order of the file.
         points: The experiments; exactly one if nothing varies and nothing repeats.
+        algorithms: The user's own congestion controls that they may name.
     """
 
     title: str
     axes: tuple[str, ...]
     points: tuple[Point, ...]
+    algorithms: Algorithms
 
     @property
     def is_sweep(self) -> bool:
@@ -61,6 +66,7 @@ def plan(
     experiment: str | Path | Mapping[str, Any],
     *,
     overrides: Mapping[str, Any] | None = None,
+    algorithms: Mapping[str, Maker] | None = None,
 ) -> Plan:
     """Read and validate an experiment.
 
@@ -68,13 +74,17 @@ def plan(
         experiment: A path, the text of an experiment file (recognised by its line breaks), or
             the same content as a mapping.
         overrides: Values to set in it first: path -> value, such as `{"flow.0.cc": "cubic"}`.
+        algorithms: Congestion controls of your own: name in the experiment -> class.
 
     Raises:
-        InputError: If the file cannot be read or an override addresses nothing.
+        InputError: If the file cannot be read, an override addresses nothing, or `algorithms`
+            holds what is no class.
         fairway.ExperimentError: If the experiment is not valid.
     """
     from fairway import _core
+    from fairway.algorithm import Algorithms
 
+    beside = None
     if isinstance(experiment, Mapping):
         document: Document | None = cast(Document, json_copy(experiment))
         text, source = "", "experiment"
@@ -82,6 +92,7 @@ def plan(
         document, text, source = None, experiment, "experiment"
     else:
         path = Path(experiment)
+        beside = path.parent
         document, text, source = None, read_text(path, "experiment file", MAX_BYTES), str(path)
     if overrides:
         document = document if document is not None else parse_toml(text, source)
@@ -94,11 +105,13 @@ def plan(
             text = tomli_w.dumps(document)
         except (TypeError, ValueError) as error:
             raise InputError(f"{source}: cannot be written as TOML: {error}") from error
-    raw = json.loads(_core.plan(text, source))
+    own = Algorithms(algorithms, beside)
+    raw = json.loads(_core.plan(text, source, own))
     return Plan(
         title=raw["title"],
         axes=tuple(raw["axes"]),
         points=tuple(Point(p["axes"], p["repetition"], p["experiment"]) for p in raw["points"]),
+        algorithms=own,
     )
 
 

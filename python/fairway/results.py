@@ -99,6 +99,11 @@ class Run:
         return str(self.summary["backend"])
 
     @property
+    def algorithms(self) -> dict[str, dict[str, str | None]]:
+        """Congestion controls of the user's own: name -> class, file and digest of its code."""
+        return dict(self.summary.get("algorithms", {}))
+
+    @property
     def metrics(self) -> dict[str, float | None]:
         """Metrics of the whole run over the measuring window."""
         return dict(self.summary["metrics"])
@@ -136,8 +141,8 @@ class Run:
 
     @property
     def content_hash(self) -> str:
-        """SHA-256 over experiment, backend and version."""
-        return store.content_hash(self.experiment, self.backend, self.version)
+        """SHA-256 over experiment, backend, version and the user's own algorithms."""
+        return store.content_hash(self.experiment, self.backend, self.version, self.algorithms)
 
     def save(
         self,
@@ -185,6 +190,7 @@ class Run:
             "seed": self.seed,
             "version": self.version,
             "content_hash": self.content_hash,
+            **({"algorithms": self.algorithms} if self.algorithms else {}),
             "experiment": self.experiment,
         }
         (target / store.MANIFEST).write_text(store.to_json(manifest), "utf-8")

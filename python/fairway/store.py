@@ -9,7 +9,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +24,23 @@ ENGINE = ".engine"
 _MAX_JSON_BYTES = 64 << 20
 
 
-def content_hash(experiment: dict[str, Any], backend: str, version: str) -> str:
+def content_hash(
+    experiment: dict[str, Any],
+    backend: str,
+    version: str,
+    algorithms: Mapping[str, Mapping[str, str | None]] | None = None,
+) -> str:
     """SHA-256 over everything that decides a result, the same on every machine.
 
     Args:
         experiment: The experiment's document, its seed included.
         backend: Name of the backend.
         version: Version of Fairway.
+        algorithms: The user's own, as `fairway.algorithm.Algorithms.used` describes them.
     """
-    content = {"backend": backend, "experiment": experiment, "version": version}
+    content: dict[str, Any] = {"backend": backend, "experiment": experiment, "version": version}
+    if algorithms:
+        content["algorithms"] = {name: code["sha256"] for name, code in algorithms.items()}
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import hashlib
 import html
@@ -35,6 +36,9 @@ _MANIFEST_SHAPE = {
 
 #: How often progress is shown and Ctrl-C looked at, in seconds.
 _TICK_S = 0.1
+
+#: How long a run that was asked to stop may take to do so, in seconds.
+_PATIENCE_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -158,7 +162,10 @@ class Sweep:
                 "seed": outcome.summary["seed"],
                 "directory": outcome.directory.name if outcome.directory else None,
                 "content_hash": store.content_hash(
-                    outcome.point.experiment, outcome.summary["backend"], self.version
+                    outcome.point.experiment,
+                    outcome.summary["backend"],
+                    self.version,
+                    outcome.summary.get("algorithms"),
                 ),
             }
             for outcome in self.outcomes
@@ -240,9 +247,15 @@ def run_plan(
 
     if directory is not None:
         store.check_writable(directory, "sweep")
-    crew = _Crew(plan.points, backend, directory, version())
+    crew = _Crew(plan, backend, directory, version())
     outcomes = crew.work(threads or available_cores(), progress or Silent())
     return Sweep(plan.title, plan.axes, outcomes, version(), directory)
+
+
+def _interrupt(thread: int) -> None:
+    """Raise KeyboardInterrupt in a thread, as Ctrl-C does in the main one alone."""
+    ident, error = ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, error)
 
 
 def available_cores() -> int:
@@ -255,16 +268,17 @@ def available_cores() -> int:
 class _Crew:
     """Worker threads and what they have in common."""
 
-    def __init__(
-        self, points: Sequence[Point], backend: Backend, directory: Path | None, version: str
-    ) -> None:
-        self._points = points
+    def __init__(self, plan: Plan, backend: Backend, directory: Path | None, version: str) -> None:
+        self._points = plan.points
+        self._algorithms = plan.algorithms
         self._backend = backend
         self._directory = directory
         self._version = version
         self._engine = backend.engine()
         self._stop = threading.Event()
         self._controls: dict[int, Progress] = {}
+        #: Runs that are being computed, and the threads they are in.
+        self._threads: dict[int, int] = {}
         self._lock = threading.Lock()
 
     def work(self, threads: int, progress: Silent) -> list[Outcome]:
@@ -294,25 +308,39 @@ class _Crew:
         point = self._points[index]
         place = self._place(point)
         if place is not None:
-            expected = store.content_hash(point.experiment, self._backend.name, self._version)
-            if (summary := _kept_summary(place, expected, self._engine)) is not None:
+            expected = self._content_hash(point)
+            if (summary := _kept_summary(place, expected, self._engine_of(point))) is not None:
                 return Outcome(point, summary, place)
         control = self._backend.control()
         with self._lock:
             if self._stop.is_set():
                 raise Cancelled
             self._controls[index] = control
-        run = self._backend.run(point.experiment, control)
+            self._threads[index] = threading.get_ident()
+        try:
+            run = self._backend.run(point.experiment, control, self._algorithms)
+        finally:
+            with self._lock:
+                del self._threads[index]
         if place is None:
             return Outcome(point, run.summary, None, run)
-        run.save(place, report=False, engine=self._engine)
+        run.save(place, report=False, engine=self._engine_of(point))
         return Outcome(point, run.summary, place)
 
     def _place(self, point: Point) -> Path | None:
         if self._directory is None:
             return None
-        digest = store.content_hash(point.experiment, self._backend.name, self._version)
+        digest = self._content_hash(point)
         return self._directory / store.POINTS / f"{_slug(point)}-{digest[:10]}"
+
+    def _content_hash(self, point: Point) -> str:
+        own = self._algorithms.used(point.experiment)
+        return store.content_hash(point.experiment, self._backend.name, self._version, own)
+
+    def _engine_of(self, point: Point) -> str:
+        """Digest of the program; unknown if the code of an algorithm of the user's own is."""
+        own = self._algorithms.used(point.experiment).values()
+        return "unknown" if any(code["sha256"] is None for code in own) else self._engine
 
     def _fraction(self, futures: Sequence[Future[Outcome]]) -> float:
         done = 0.0
@@ -330,6 +358,12 @@ class _Crew:
                 control.cancel()
         for future in futures:
             future.cancel()
+        wait(futures, _PATIENCE_S)
+        # What still runs is in an algorithm of the user's own that does not come back.
+        with self._lock:
+            for index, thread in self._threads.items():
+                if self._algorithms.used(self._points[index].experiment):
+                    _interrupt(thread)
 
     def _how_to_go_on(self, futures: Sequence[Future[Outcome]]) -> str:
         finished = sum(f.done() and not f.cancelled() and not f.exception() for f in futures)

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from fairway import _core
+from fairway.algorithm import Algorithms
 from fairway.results import Run
 from fairway.tables import queue_frame, series_frame
 
@@ -190,7 +191,12 @@ class ScriptedBackend:
     def engine(self) -> str:
         return "scripted-1"
 
-    def run(self, experiment: dict[str, Any], control: ScriptedControl) -> Run:
+    def run(
+        self,
+        experiment: dict[str, Any],
+        control: ScriptedControl,
+        algorithms: Algorithms | None = None,
+    ) -> Run:
         run = self._act(experiment, control)
         self.ran.append(json.dumps(experiment))
         return run

@@ -1,8 +1,12 @@
 //! Python bindings: converts, never computes.
 
+mod algorithm;
+mod views;
+
 use std::sync::Arc;
 
-use fairway_cc::{Algorithm, algorithms as cc_algorithms};
+use algorithm::{AlgorithmError, Algorithms};
+use fairway_cc::{Algorithm, Catalogue, algorithms as cc_algorithms};
 use fairway_sim::experiment::{self, ExperimentErrors};
 use fairway_sim::{RunError, run as simulate};
 use fairway_trace::{QueueSeries, Series};
@@ -80,9 +84,15 @@ fn version() -> &'static str {
 
 /// Validate an experiment file and list its points, as JSON.
 #[pyfunction]
-fn plan(py: Python<'_>, text: &str, source: &str) -> PyResult<String> {
-    py.detach(|| {
-        let plan = experiment::plan(text, source).map_err(experiment_error)?;
+#[pyo3(signature = (text, source, algorithms = None))]
+fn plan(
+    py: Python<'_>,
+    text: &str,
+    source: &str,
+    algorithms: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    with_algorithms(py, algorithms, &Arc::default(), |catalogue| {
+        let plan = experiment::plan_with(text, source, catalogue).map_err(experiment_error)?;
         let points: Vec<Value> = plan
             .points
             .into_iter()
@@ -100,13 +110,19 @@ fn plan(py: Python<'_>, text: &str, source: &str) -> PyResult<String> {
 
 /// Simulate one experiment given as JSON; releases the GIL.
 #[pyfunction]
-#[pyo3(signature = (experiment, control = None))]
-fn run(py: Python<'_>, experiment: &str, control: Option<&Control>) -> PyResult<RunData> {
+#[pyo3(signature = (experiment, control = None, algorithms = None))]
+fn run(
+    py: Python<'_>,
+    experiment: &str,
+    control: Option<&Control>,
+    algorithms: Option<Py<PyAny>>,
+) -> PyResult<RunData> {
     let control = control.map_or_else(Arc::default, |control| Arc::clone(&control.0));
-    let result = py.detach(|| -> PyResult<fairway_sim::Run> {
+    let result = with_algorithms(py, algorithms, &control, |catalogue| {
         let document: Value = serde_json::from_str(experiment)
             .map_err(|error| ExperimentError::new_err(format!("not a JSON document: {error}")))?;
-        let experiment = experiment::from_document(&document).map_err(experiment_error)?;
+        let experiment =
+            experiment::from_document_with(&document, catalogue).map_err(experiment_error)?;
         simulate(&experiment, &control).map_err(run_error)
     })?;
     let summary = serde_json::to_string(&result.summary)
@@ -118,6 +134,26 @@ fn run(py: Python<'_>, experiment: &str, control: Option<&Control>) -> PyResult<
         queues: queue_columns(py, result.queues)?.unbind(),
         link_ids: result.link_ids,
     })
+}
+
+/// Do `work` without the GIL, with Fairway's algorithms and those of a Python mapping. What went
+/// wrong in one of these comes before what followed from it.
+fn with_algorithms<T: Send>(
+    py: Python<'_>,
+    algorithms: Option<Py<PyAny>>,
+    control: &Arc<fairway_sim::Control>,
+    work: impl FnOnce(&Catalogue) -> PyResult<T> + Send,
+) -> PyResult<T> {
+    let Some(classes) = algorithms else {
+        return py.detach(|| work(&Catalogue::default()));
+    };
+    let algorithms = Algorithms::new(classes, Arc::clone(control));
+    let failure = algorithms.failure();
+    let result = py.detach(|| work(&Catalogue::with(Arc::new(algorithms))));
+    match failure.take() {
+        Some(error) => Err(error),
+        None => result,
+    }
 }
 
 /// JSON Schema of experiment files.
@@ -236,11 +272,18 @@ fn queue_columns(py: Python<'_>, queues: QueueSeries) -> PyResult<Bound<'_, PyDi
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
+    module.add("AlgorithmError", py.get_type::<AlgorithmError>())?;
     module.add("ExperimentError", py.get_type::<ExperimentError>())?;
     module.add("SimulationError", py.get_type::<SimulationError>())?;
     module.add("Cancelled", py.get_type::<Cancelled>())?;
     module.add_class::<Control>()?;
     module.add_class::<RunData>()?;
+    module.add_class::<views::Ack>()?;
+    module.add_class::<views::Flow>()?;
+    module.add_class::<views::Init>()?;
+    module.add_class::<views::Member>()?;
+    module.add_class::<views::RateSample>()?;
+    module.add_class::<views::Subflow>()?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(plan, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;

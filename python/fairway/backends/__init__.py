@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fairway.errors import InputError
 from fairway.results import Run
+
+if TYPE_CHECKING:
+    from fairway.algorithm import Algorithms
 
 #: Names that later versions will answer to.
 PLANNED = {
@@ -37,8 +40,19 @@ class Backend(Protocol):
     def engine(self) -> str:
         """Digest of the program that computes, so that kept results are not mistaken for new."""
 
-    def run(self, experiment: dict[str, Any], control: Any = None) -> Run:
-        """Answer one experiment (a document without a sweep)."""
+    def run(
+        self,
+        experiment: dict[str, Any],
+        control: Any = None,
+        algorithms: Algorithms | None = None,
+    ) -> Run:
+        """Answer one experiment (a document without a sweep).
+
+        Args:
+            experiment: The document.
+            control: Follows and stops the run.
+            algorithms: The user's own congestion controls.
+        """
 
 
 def backend(name: str) -> Backend:

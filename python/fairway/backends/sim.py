@@ -13,7 +13,11 @@ from fairway import _core
 from fairway.results import Run
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import polars as pl
+
+    from fairway.algorithm import Algorithms
 
 
 class Simulator:
@@ -29,20 +33,28 @@ class Simulator:
         """SHA-256 of the compiled module: two builds of one version may differ."""
         return _engine_digest(getattr(_core, "__file__", None))
 
-    def run(self, experiment: dict[str, Any], control: _core.Control | None = None) -> Run:
+    def run(
+        self,
+        experiment: dict[str, Any],
+        control: _core.Control | None = None,
+        algorithms: Algorithms | None = None,
+    ) -> Run:
         """Simulate one experiment.
 
         Raises:
             fairway.ExperimentError: If the experiment is not valid.
             fairway.SimulationError: If the verifier finds a violation.
             fairway.Cancelled: If `control` was cancelled.
+            fairway.AlgorithmError: If one of `algorithms` does not answer as it has to; what it
+                raises itself comes as it is.
         """
         started = time.perf_counter()
-        data = _core.run(json.dumps(experiment), control)
+        data = _core.run(json.dumps(experiment), control, algorithms)
         wall_s = time.perf_counter() - started
+        own = {} if algorithms is None else algorithms.used(experiment)
         return Run(
             experiment=experiment,
-            summary=with_wall_time(json.loads(data.summary), wall_s),
+            summary=completed(json.loads(data.summary), wall_s, own),
             series=lambda: _series(data),
             queues=lambda: _queues(data),
             version=_core.version(),
@@ -64,12 +76,13 @@ def _queues(data: _core.RunData) -> pl.DataFrame:
     return queue_frame(data.queues, data.link_ids)
 
 
-def with_wall_time(summary: dict[str, Any], wall_s: float) -> dict[str, Any]:
-    """The summary with `wall_s` (seconds of real time) after the seed."""
+def completed(summary: dict[str, Any], wall_s: float, own: Mapping[str, Any]) -> dict[str, Any]:
+    """The summary with `wall_s` (seconds of real time) and the user's own algorithms, if any."""
     named = ("title", "backend", "seed")
     head = {key: summary[key] for key in named if key in summary}
     rest = {key: value for key, value in summary.items() if key not in named}
-    return {**head, "wall_s": round(wall_s, 3), **rest}
+    code = {"algorithms": dict(own)} if own else {}
+    return {**head, "wall_s": round(wall_s, 3), **code, **rest}
 
 
 @functools.cache
