@@ -45,12 +45,12 @@ Maker = Callable[..., Any]
 class CongestionControl(Protocol):
     """What every congestion control has. Windows are in bytes, times in nanoseconds.
 
-    After each event it is asked for `cwnd()` and `ssthresh()`, and for `pacing_rate()` (bit/s, or
-    None for as fast as the window allows) and `wants_reduction()` (whether to reduce the window
-    now) if it has them. Once, at the start, it is asked for `needs()` (`{"rate_samples": True}`
-    for delivery rates, `{"ecn": "accurate"}` for marks to the byte), `restarts_after_loss()`
-    (whether a loss throws it back to slow start) and `min_rto()` (nanoseconds, or None), if it
-    has them.
+    At the start and after each event it is asked for `cwnd()` and `ssthresh()` and, if it has
+    them, for `pacing_rate()` (bit/s of payload, or None for as fast as the window allows),
+    `wants_reduction()` (whether to reduce the window now) and `min_rto()` (a lower bound of the
+    retransmission timeout, or None). Once, at the start, it is asked for `needs()`
+    (`{"rate_samples": True}` for delivery rates, `{"ecn": "accurate"}` for marks to the byte) and
+    `restarts_after_loss()` (whether a loss throws it back to slow start), if it has them.
     """
 
     def cwnd(self) -> int:

@@ -310,14 +310,15 @@ def test_wrong_answers_name_class_and_method(method, answer, says):
 
 
 def asked_once(method):
-    return method in ("needs", "restarts_after_loss", "min_rto")
+    return method in ("needs", "restarts_after_loss")
 
 
 @pytest.mark.parametrize(
     ("method", "answer", "says"), [case for case in WRONG if not asked_once(case[0])]
 )
 def test_wrong_answers_in_a_run_stop_it(method, answer, says):
-    right = {"cwnd": 10_000, "ssthresh": None, "pacing_rate": None, "wants_reduction": False}
+    right = {"cwnd": 10_000, "ssthresh": None, "pacing_rate": None, "min_rto": None}
+    right["wants_reduction"] = False
 
     class Turns(Fixed):
         acks = 0
@@ -496,6 +497,72 @@ def test_it_may_ask_for_a_reduction():
     run(Delay)
     assert Delay.signals.count("delay") > 3
     assert set(Delay.signals) <= {"delay", "loss"}
+
+
+def test_it_may_ask_for_a_pace():
+    class Paced(Fixed):
+        def pacing_rate(self):
+            return 800_000
+
+    # Ten segments of 1000 bytes a round trip of 20 ms would be 4 Mbit/s.
+    flow = run(Paced, overrides={"flow.1.start": "2.9 s"}).summary["flows"][0]
+    assert flow["goodput_bps"] == pytest.approx(800_000, rel=0.02)
+
+
+def test_it_may_ask_for_delivery_rates():
+    class Rated(Fixed):
+        rates: list = []  # noqa: RUF012
+
+        def needs(self):
+            return {"rate_samples": True}
+
+        def on_ack(self, ack, flow):
+            if 1 < flow.now_s < 2.8:
+                self.rates.append(ack.rate)
+
+    run(Rated, overrides={"flow.1.start": "2.9 s"})
+    # A segment of 1000 bytes, 1040 on the wire, takes 1.66 ms at 5 Mbit/s, its acknowledgement of
+    # 40 bytes 0.06 ms, and both together 20 ms on their way: ten in 21.73 ms, or 3.68 Mbit/s.
+    rates = [rate.bytes_per_s() for rate in Rated.rates if rate]
+    assert len(rates) > 500
+    assert all(8 * rate == pytest.approx(3.68e6, rel=0.01) for rate in rates)
+    Watching.shown.clear()
+    run(Watching)
+    assert {ack.rate for ack, _ in Watching.shown} == {None}
+
+
+@pytest.mark.parametrize("restarts", [True, False])
+def test_it_may_restart_after_a_loss(restarts):
+    class Tahoe(Fixed):
+        told: list = []  # noqa: RUF012
+
+        def restarts_after_loss(self):
+            return restarts
+
+        def on_congestion(self, signal, flow):
+            self.told.append(signal)
+
+        def on_rto(self, first, flow):
+            self.told.append("rto")
+
+    Tahoe.told.clear()
+    run(Tahoe, overrides={"topology.bottleneck.loss": {"probability": 0.01}})
+    assert len(Tahoe.told) > 3
+    assert ("loss" in Tahoe.told) is not restarts
+
+
+def test_it_may_bound_the_timeout():
+    def timeouts(bound_s):
+        class Patient(Fixed):
+            def min_rto(self):
+                return bound_s and int(bound_s * 1e9)
+
+        losses = {"topology.bottleneck.loss": {"probability": 0.4}, "duration": "60 s"}
+        result = run(Patient, overrides={**losses, "measure.window": ["0 s", "60 s"]})
+        return result.summary["flows"][0]["timeouts"]
+
+    # Of 60 s, timeouts of 5 s or more leave room for 12.
+    assert timeouts(5) <= 12 < timeouts(None)
 
 
 def test_connections_of_one_application_know_each_other():

@@ -136,6 +136,7 @@ struct Answers {
     ssthresh: u64,
     pacing_rate: Option<Rate>,
     wants_reduction: bool,
+    min_rto: Option<Duration>,
 }
 
 /// The optional methods that an object has and that are asked after every event.
@@ -143,6 +144,7 @@ struct Answers {
 struct Optional {
     pacing_rate: bool,
     wants_reduction: bool,
+    min_rto: bool,
 }
 
 /// One Python object as an algorithm.
@@ -155,7 +157,6 @@ struct PyAlgorithm {
     answers: Answers,
     needs: Needs,
     restarts_after_loss: bool,
-    min_rto: Option<Duration>,
     failed: bool,
     failure: Arc<Failure>,
 }
@@ -183,13 +184,13 @@ impl PyAlgorithm {
         let optional = Optional {
             pacing_rate: has_method(&object, "pacing_rate")?,
             wants_reduction: has_method(&object, "wants_reduction")?,
+            min_rto: has_method(&object, "min_rto")?,
         };
         Ok(PyAlgorithm {
             answers: asked.answers(optional)?,
             needs: asked.needs()?,
             restarts_after_loss: has_method(&object, "restarts_after_loss")?
                 && asked.switch("restarts_after_loss")?,
-            min_rto: asked.min_rto()?,
             optional,
             mss: init.mss,
             failed: false,
@@ -249,7 +250,7 @@ impl CongestionControl for PyAlgorithm {
     }
 
     fn min_rto(&self) -> Option<Duration> {
-        self.min_rto
+        self.answers.min_rto
     }
 
     fn on_ack(&mut self, ack: &Ack, flow: &Flow) {
@@ -324,11 +325,13 @@ impl<'py> Asked<'_, 'py> {
                     MAX_WINDOW,
                 )?,
             },
-            pacing_rate: match optional.pacing_rate {
-                true => self.maybe("pacing_rate", "bit/s, or None,", 1)?.map(Rate::from_bps),
-                false => None,
-            },
+            pacing_rate: self
+                .maybe(optional.pacing_rate, "pacing_rate", "bit/s")?
+                .map(Rate::from_bps),
             wants_reduction: optional.wants_reduction && self.switch("wants_reduction")?,
+            min_rto: self
+                .maybe(optional.min_rto, "min_rto", "nanoseconds")?
+                .map(Duration::from_nanos),
         })
     }
 
@@ -355,13 +358,16 @@ impl<'py> Asked<'_, 'py> {
         }
     }
 
-    /// A whole number of `unit` of an optional method, or none.
-    fn maybe(&self, method: &str, unit: &str, min: u64) -> PyResult<Option<u64>> {
+    /// A whole number of `unit`, or none, of an optional method; none if it is not `there`.
+    fn maybe(&self, there: bool, method: &str, unit: &str) -> PyResult<Option<u64>> {
+        if !there {
+            return Ok(None);
+        }
         let answer = self.object.call_method0(method)?;
         if answer.is_none() {
             return Ok(None);
         }
-        self.whole(method, &answer, unit, min, MAX_RATE).map(Some)
+        self.whole(method, &answer, &format!("{unit}, or None,"), 1, MAX_RATE).map(Some)
     }
 
     fn switch(&self, method: &str) -> PyResult<bool> {
@@ -370,13 +376,6 @@ impl<'py> Asked<'_, 'py> {
             Ok(on) => Ok(on),
             Err(_) => Err(self.wrong(method, &answer, "True or False")?),
         }
-    }
-
-    fn min_rto(&self) -> PyResult<Option<Duration>> {
-        if !has_method(self.object, "min_rto")? {
-            return Ok(None);
-        }
-        Ok(self.maybe("min_rto", "nanoseconds, or None,", 1)?.map(Duration::from_nanos))
     }
 
     fn needs(&self) -> PyResult<Needs> {
