@@ -12,6 +12,7 @@
 mod algorithms;
 mod bandwidth;
 mod base_delay;
+mod bbr3_model;
 mod bbr_model;
 mod bbr_window;
 mod catalogue;

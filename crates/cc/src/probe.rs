@@ -157,8 +157,11 @@ impl Probe {
     /// An acknowledgement of `segments`, its share of a round trip after the last one.
     pub fn ack(&mut self, segments: u32) {
         let window = self.cwnd().max(1);
-        self.now =
-            self.now + Duration::from_nanos(self.rtt.as_nanos() * u64::from(segments) / window);
+        let share = Duration::from_nanos(self.rtt.as_nanos() * u64::from(segments) / window);
+        // No faster than the path delivers.
+        let rate = self.delivery_rate.unwrap_or(f64::INFINITY).max(1.0);
+        let serialised = Duration::from_nanos((bytes(segments) as f64 / rate * 1e9) as u64);
+        self.now = self.now + share.max(serialised);
         self.ack_now(segments);
     }
 

@@ -48,6 +48,7 @@ algorithms![
 
     // Model- and rate-based.
     bbr,
+    bbr3,
 
     // ECN.
     dctcp,
