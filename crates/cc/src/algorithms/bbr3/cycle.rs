@@ -98,12 +98,7 @@ impl Bbr3 {
                 self.is_bw_probe_sample = true;
                 self.start_up(delivery_rate, flow);
             }
-            State::Up => {
-                if self.is_time_to_go_down(delivery_rate, flow) {
-                    self.prev_probe_too_high = false;
-                    self.start_down(flow);
-                }
-            }
+            State::Up => self.check_up(delivery_rate, flow),
             _ => {}
         }
     }
@@ -120,6 +115,13 @@ impl Bbr3 {
         let in_flight = flow.in_flight as f64;
         in_flight <= self.inflight_with_headroom()
             && in_flight <= self.inflight(self.model.max_bw())
+    }
+
+    fn check_up(&mut self, delivery_rate: f64, flow: &Flow) {
+        if self.is_time_to_go_down(delivery_rate, flow) {
+            self.prev_probe_too_high = false;
+            self.start_down(flow);
+        }
     }
 
     /// IsTimeToGoDown().
@@ -161,16 +163,12 @@ impl Bbr3 {
 
     /// AdaptLongTermModel(). Returns whether it has decided on a state.
     fn adapt_long_term(&mut self, sample: &RateSample, ack: &Ack, flow: &Flow) -> bool {
-        if self.model.round_start {
-            match self.ack_phase {
-                AckPhase::ProbeStarting => self.ack_phase = AckPhase::ProbeFeedback,
-                AckPhase::ProbeStopping => {
-                    if self.end_of_feedback(sample, flow) {
-                        return true;
-                    }
-                }
-                _ => {}
-            }
+        if self.model.round_start && self.ack_phase == AckPhase::ProbeStarting {
+            self.ack_phase = AckPhase::ProbeFeedback;
+        }
+        let is_last = self.model.round_start && self.ack_phase == AckPhase::ProbeStopping;
+        if is_last && self.end_of_feedback(sample, flow) {
+            return true;
         }
         let is_bounded = self.model.inflight_longterm < f64::INFINITY;
         if is_bounded && !self.model.tolerances.is_too_high(sample.lost, sample.prior_in_flight) {
