@@ -10,8 +10,10 @@
 //!
 //! The paper's rule is for congestion avoidance; an indication during slow start ends it here
 //! (ssthresh = cwnd). Delays are of the receiver's clock less the sender's, and only differences
-//! count, taken against the first one. One indication is taken per round trip, because the
-//! acknowledgements that follow at once still tell of the queue from before the reduction.
+//! count, taken against the first one; a rise of up to 2 ms is within the rounding of the timestamps
+//! and counts for nothing. A receiver that delays acknowledgements answers a single segment late: the smaller
+//! of two delays in a row counts, and none of a segment that was alone on its way. For a round trip after an
+//! indication delays are not looked at: they still tell of the queue from before the reduction.
 //!
 //! Linux calls this module `lp` (`net/ipv4/tcp_lp.c`). It differs in this: integers in ms; the
 //! second-largest delay for `d_max`; an indication at the threshold itself, which the very first delay
@@ -35,7 +37,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     name: "tcp-lp",
     title: "TCP-LP",
     summary: "Low priority: halves the window when the one-way delay rises, and holds it there a while.",
-    family: Family::Delay,
+    family: Family::Wireless,
     signal: "one-way delay + loss",
     year: 2003,
     source: "Kuzmanovic and Knightly, INFOCOM 2003",
@@ -78,11 +80,11 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             f64::from(window.cwnd)
         }),
         Vector::new(
-            "delay 0, then one of 80: smoothed 80/8 = 10, not above 0.15·80 = 12; the next makes 18.75: 40/2",
+            "delays 0, 80, 80: smoothed 80/8 = 10, not above 0.15·80 = 12; another 80 makes 18.75: 40/2",
             20.0,
             || {
                 let mut probe = Probe::new("tcp-lp", Variant::Paper, &Start::avoidance(40, 100));
-                for delay_ms in [1_000, 1_080, 1_080] {
+                for delay_ms in [1_000, 1_080, 1_080, 1_080] {
                     probe.one_way_delay_ms = Some(delay_ms);
                     probe.ack_now(1);
                 }
@@ -144,6 +146,10 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
     Box::new(Windowed::new(rule, slow_start, init))
 }
 
+/// A difference of two clocks that count milliseconds (RFC 7323 section 5.4) is wrong by up to one
+/// either way. Without this, a connection that has met no queue yet would take the rounding for one.
+const TIMESTAMP_NOISE_MS: f64 = 2.0;
+
 /// Smallest and largest delay, ms.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Range {
@@ -153,7 +159,7 @@ struct Range {
 
 impl Range {
     fn threshold(self, delta: f64) -> f64 {
-        self.min + delta * (self.max - self.min)
+        self.min + (delta * (self.max - self.min)).max(TIMESTAMP_NOISE_MS)
     }
 }
 
@@ -166,6 +172,8 @@ struct KuzmanovicKnightly {
     range: Range,
     smoothed: Option<f64>,
     indicated_at: Option<Time>,
+    /// The delay before the last.
+    previous: f64,
 }
 
 impl KuzmanovicKnightly {
@@ -177,6 +185,7 @@ impl KuzmanovicKnightly {
             range: Range { min: f64::INFINITY, max: f64::NEG_INFINITY },
             smoothed: None,
             indicated_at: None,
+            previous: f64::INFINITY,
         }
     }
 
@@ -192,7 +201,10 @@ impl KuzmanovicKnightly {
 
     fn sample(&mut self, one_way_delay_ms: u32) {
         let origin = *self.origin.get_or_insert(one_way_delay_ms);
-        let delay = f64::from(one_way_delay_ms.wrapping_sub(origin) as i32);
+        let latest = f64::from(one_way_delay_ms.wrapping_sub(origin) as i32);
+        // A receiver that waits for a second segment (RFC 5681 section 4.2) is late with an odd one.
+        let delay = latest.min(self.previous);
+        self.previous = latest;
         self.range = Range { min: self.range.min.min(delay), max: self.range.max.max(delay) };
         self.smoothed = Some(self.smoothed.map_or(delay, |old| old + (delay - old) / 8.0));
     }
@@ -231,9 +243,15 @@ impl Rule for KuzmanovicKnightly {
     }
 
     fn on_sample(&mut self, window: &mut Window, ack: &Ack, flow: &Flow) {
-        if let Some(one_way_delay_ms) = ack.one_way_delay_ms {
+        let is_alone = flow.flight_size <= u64::from(flow.mss);
+        if let Some(one_way_delay_ms) = ack.one_way_delay_ms.filter(|_| !is_alone) {
+            // What arrives within a round trip of a reduction left before it.
+            if self.is_within(1.0, flow) {
+                self.smoothed = None;
+                return;
+            }
             self.sample(one_way_delay_ms);
-            if self.is_indicated() && !self.is_within(1.0, flow) {
+            if self.is_indicated() {
                 self.react(window, flow);
             }
         }
@@ -343,6 +361,17 @@ impl Rule for Linux6_1 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rounding_of_the_timestamps_is_no_congestion() {
+        // Delays of 50 and 51 ms in turn: min 50, range 1, threshold 52; 51 is not above it.
+        let mut probe = Probe::new("tcp-lp", Variant::Paper, &Start::avoidance(40, 100));
+        for i in 0..400 {
+            probe.one_way_delay_ms = Some(50 + i % 2);
+            probe.ack(1);
+        }
+        assert!(probe.cwnd() > 40, "{}", probe.cwnd());
+    }
     use crate::testing::{ack, flow};
 
     fn delayed(one_way_delay_ms: u32) -> Ack {
@@ -353,11 +382,11 @@ mod tests {
     fn the_offset_of_the_clocks_does_not_matter_to_the_paper() {
         for offset in [0, 77_000, u32::MAX - 10] {
             let mut shifted = KuzmanovicKnightly::new(0.15, 3.0);
-            for delay in [30_u32, 40, 20] {
+            for delay in [30_u32, 40, 40, 20] {
                 shifted.sample(delay.wrapping_add(offset));
             }
             assert_eq!(shifted.range, Range { min: -10.0, max: 10.0 });
-            // 0; 10/8 = 1.25; 1.25 − 11.25/8 = −0.15625.
+            // The smaller of two in a row: 0, 0, 10, −10. Smoothed 0, 0, 1.25, 1.25 − 11.25/8.
             assert_eq!(shifted.smoothed, Some(-0.15625));
         }
     }
