@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fairway._core import AlgorithmError, ExperimentError, SimulationError
-    from fairway.api import algorithms, load, reproduce, run, schema
+    from fairway.api import algorithms, gallery, load, portrait, reproduce, run, schema
     from fairway.errors import FairwayError, InputError, Interrupted, RunFailed
     from fairway.results import Run
     from fairway.study import Reproduction
@@ -25,7 +25,9 @@ _HOME = {
     "ExperimentError": "fairway._core",
     "SimulationError": "fairway._core",
     "algorithms": "fairway.api",
+    "gallery": "fairway.api",
     "load": "fairway.api",
+    "portrait": "fairway.api",
     "reproduce": "fairway.api",
     "run": "fairway.api",
     "schema": "fairway.api",
@@ -51,7 +53,9 @@ __all__ = [
     "Sweep",
     "__version__",
     "algorithms",
+    "gallery",
     "load",
+    "portrait",
     "reproduce",
     "run",
     "schema",

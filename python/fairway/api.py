@@ -18,6 +18,7 @@ from fairway.sweep import Sweep, load_sweep, run_plan
 
 if TYPE_CHECKING:
     from fairway.algorithm import Maker
+    from fairway.shows import Gallery, Portrait
     from fairway.study import Reproduction
 
 
@@ -117,10 +118,57 @@ def reproduce(
 
 
 def algorithms() -> list[dict[str, Any]]:
-    """Every congestion control: name, title, summary, source, variants and parameters."""
+    """Every congestion control.
+
+    Each has name, title, summary, family, signal, year, source, variants, parameters, sums worked
+    out by hand (`vectors`), the header of its file, which is its documentation, and the file.
+    """
     from fairway import _core
 
     return list(json.loads(_core.algorithms()))
+
+
+def portrait(name: str) -> Portrait:
+    """Run an algorithm in the scenario that shows it best.
+
+    Raises:
+        fairway.InputError: If there is no such algorithm.
+    """
+    from fairway.scenarios import select
+    from fairway.shows import portraits
+
+    return portraits(select(algorithms(), [name]))[0]
+
+
+def gallery(
+    names: Sequence[str] = (),
+    out: str | Path | None = None,
+    *,
+    figures: Sequence[str] = (),
+    threads: int | None = None,
+    quiet: bool = True,
+) -> Gallery:
+    """Run every algorithm on the same three paths.
+
+    Args:
+        names: The algorithms; all if none is named.
+        out: Directory for runs, numbers, figure and report; without it they stay in memory. Given
+            the same directory again it goes on where it stopped.
+        figures: Formats of the figure to write there: "pdf", "png", "svg".
+        threads: Runs at the same time; as many as there are cores if not given.
+        quiet: Whether to show no progress on standard error.
+
+    Raises:
+        fairway.InputError: If there is no such algorithm, or a file cannot be written.
+    """
+    from fairway.scenarios import select
+    from fairway.shows import hang
+
+    check_formats(figures)
+    known = algorithms()
+    chosen = select(known, names) if names else known
+    directory = None if out is None else Path(out)
+    return hang(chosen, directory, formats=figures, threads=threads, quiet=quiet)
 
 
 def schema() -> dict[str, Any]:

@@ -17,6 +17,8 @@ import typer
 from fairway.errors import FairwayError, InputError, Interrupted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fairway.report import Table
     from fairway.results import Run
     from fairway.study import Reproduction
@@ -241,30 +243,88 @@ def report(
 @app.command()
 def algorithms(
     name: Annotated[str | None, typer.Argument(help="One algorithm, in full.")] = None,
+    figure: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Also draw its window: a .pdf, .png or .svg file."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """List the congestion controls, or describe one.
+    """List the congestion controls, or explain one.
 
     \b
     Examples:
       fairway algorithms
       fairway algorithms cubic
+      fairway algorithms cubic --figure cubic.svg
       fairway algorithms --json
+    """
+    from fairway import api, explain
+    from fairway.formats import format_of
+    from fairway.scenarios import select
+
+    if figure is not None:
+        format_of(figure)
+        if name is None:
+            raise InputError("--figure: needs the name of an algorithm")
+    known = api.algorithms()
+    if name is None:
+        if as_json:
+            _print_json(known)
+        else:
+            for table in explain.list_tables(known):
+                _show_table(table, explain.LIST_WIDTHS)
+        return
+    entry = select(known, [name])[0]
+    if as_json:
+        _print_json(entry)
+    else:
+        _explain(entry)
+    if figure is not None or not as_json:
+        portrait = api.portrait(name)
+        if not as_json:
+            encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
+            typer.echo(explain.chart(portrait, plain=encoding != "utf8"))
+        if figure is not None:
+            portrait.save(figure)
+            _note(f"Figure: {figure}")
+
+
+@app.command()
+def gallery(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Algorithms.  [default: all]", show_default=False)
+    ] = None,
+    out: Out = Path("runs/gallery"),
+    figures: Annotated[
+        str, typer.Option(metavar="FORMATS", help="Formats of the figure: pdf,png,svg.")
+    ] = "pdf,png,svg",
+    threads: Threads = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Show every congestion control on the same three paths.
+
+    \b
+    Examples:
+      fairway gallery
+      fairway gallery reno cubic bbr --out runs/three --figures svg
+
+    Window, queue and goodput of each, one figure and one report, all kept in runs/gallery (or
+    --out); the same command goes on where it was stopped.
     """
     from fairway import api
 
-    known = api.algorithms()
-    if name is not None:
-        known = [entry for entry in known if entry["name"] == name]
-        if not known:
-            names = ", ".join(entry["name"] for entry in api.algorithms())
-            raise InputError(f"algorithms: no congestion control named {name!r}; there is {names}")
+    assert out is not None
+    formats = [name.strip() for name in figures.split(",") if name.strip()]
+    result = api.gallery(names or (), out, figures=formats, threads=threads, quiet=quiet)
     if as_json:
-        _print_json(known if name is None else known[0])
-    elif name is None:
-        _show_algorithms(known)
+        _print_json(result.to_json())
     else:
-        _show_algorithm(known[0])
+        _show_table(result.table())
+    if not quiet:
+        for kind in formats:
+            _note(f"Figure: {out / f'gallery.{kind}'}")
+        _note(f"Report: {out / 'report.html'}")
 
 
 @app.command()
@@ -336,33 +396,28 @@ def _wrapped(line: str) -> str:
     return textwrap.fill(line, 80, subsequent_indent=" " * 15, drop_whitespace=True)
 
 
-def _show_algorithms(known: list[dict[str, Any]]) -> None:
-    from fairway.report import Table
+def _explain(entry: dict[str, Any]) -> None:
+    from fairway import explain
 
-    rows = [[e["name"], str(e["year"]), e["signal"], e["summary"]] for e in known]
-    _show_table(Table("Congestion controls", ["name", "year", "signal", "what it does"], rows, 4))
-
-
-def _show_algorithm(entry: dict[str, Any]) -> None:
-    from fairway import text
-    from fairway.report import Table
-
-    typer.echo(f"{entry['title']} ({entry['name']}, {entry['year']})\n{entry['summary']}")
-    typer.echo(f"Source: {entry['source']}\nVariants: {', '.join(entry['variants'])}\n")
-    rows = [
-        [
-            param["name"],
-            param["meaning"],
-            *(text.number(param["default"].get(variant)) for variant in entry["variants"]),
-        ]
-        for param in entry["params"]
-    ]
-    if rows:
-        _show_table(Table("Parameters", ["name", "meaning", *entry["variants"]], rows, 2))
+    parts = (
+        explain.introduction(entry),
+        [explain.header(entry)],
+        explain.parameters(entry),
+        explain.sums(entry),
+    )
+    for part in parts:
+        if lines := list(part):
+            typer.echo("\n".join(lines) + "\n")
 
 
-def _show_table(table: Table) -> None:
-    """Print a table that fits the terminal, or 80 columns where there is none."""
+def _show_table(table: Table, widths: Sequence[int] = ()) -> None:
+    """Print a table that fits the terminal, or 80 columns where there is none.
+
+    Args:
+        table: The table.
+        widths: Of each column, where tables under each other shall be alike; the last is for the
+            last column of a terminal of 80 columns.
+    """
     from rich import box
     from rich.console import Console
     from rich.table import Table as RichTable
@@ -386,6 +441,7 @@ def _show_table(table: Table) -> None:
             justify="left" if is_label else "right",
             overflow="fold",
             no_wrap=not is_label and longest < 20,
+            width=widths[index] if widths else None,
         )
     for row in table.rows:
         drawn.add_row(*map(Text, row))

@@ -24,7 +24,7 @@ PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
 #: Points along one line of a report's chart: about one per pixel.
 MAX_POINTS = 800
 
-AnyChart = alt.Chart | alt.LayerChart | alt.ConcatChart | alt.VConcatChart
+AnyChart = alt.Chart | alt.LayerChart | alt.ConcatChart | alt.HConcatChart | alt.VConcatChart
 Keep = Literal["extremes", "mean"]
 
 
@@ -387,21 +387,25 @@ def save_charts(
     charts: Mapping[str, AnyChart], directory: Path, formats: Sequence[str]
 ) -> list[Path]:
     """Write each chart as `directory/<name>.<format>`."""
+    check_formats(formats)
+    files = []
+    with writing(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+        for name, chart in charts.items():
+            for kind in formats:
+                path = directory / f"{re.sub(r'[^A-Za-z0-9_-]+', '-', name)}.{kind}"
+                path.write_bytes(drawn(chart, kind))
+                files.append(path)
+    return files
+
+
+def drawn(chart: AnyChart, kind: str) -> bytes:
+    """A chart for paper as a file of that format."""
     import vl_convert
 
-    check_formats(formats)
     converters: dict[str, Callable[[str], bytes]] = {
         "pdf": lambda spec: bytes(vl_convert.vegalite_to_pdf(spec)),
         "png": lambda spec: bytes(vl_convert.vegalite_to_png(spec, ppi=200)),
         "svg": lambda spec: str(vl_convert.vegalite_to_svg(spec)).encode(),
     }
-    files = []
-    with writing(directory):
-        directory.mkdir(parents=True, exist_ok=True)
-        for name, chart in charts.items():
-            spec = chart.properties(config=print_config()).to_json()
-            for kind in formats:
-                path = directory / f"{re.sub(r'[^A-Za-z0-9_-]+', '-', name)}.{kind}"
-                path.write_bytes(converters[kind](spec))
-                files.append(path)
-    return files
+    return converters[kind](chart.properties(config=print_config()).to_json())

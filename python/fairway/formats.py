@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from fairway.errors import InputError
 
@@ -14,3 +15,11 @@ def check_formats(formats: Sequence[str]) -> None:
     for name in formats:
         if name not in FORMATS:
             raise InputError(f'figure format "{name}": expected {", ".join(FORMATS)}')
+
+
+def format_of(path: Path) -> str:
+    """The format of a figure's file, by the end of its name."""
+    name = path.suffix.removeprefix(".").lower()
+    if name not in FORMATS:
+        raise InputError(f"{path}: a figure ends in .{', .'.join(FORMATS)}")
+    return name
