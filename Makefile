@@ -28,6 +28,7 @@ help:
 	@echo "make bench    speed and memory, against ns-2 where it is installed; cost of an acknowledgement"
 	@echo "make goldens  accept the windows of the algorithms as they are now"
 	@echo "make docs     the documentation as a web site, in site/"
+	@echo "make docs-figures  draw the documentation's figures again, from new runs"
 	@echo "make clean    remove everything that these commands made, except runs/"
 
 build: $(BUILT)
@@ -61,6 +62,7 @@ lint: $(BUILT)
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest --mypy-config-file pyproject.toml fairway._core
 	$(BIN)/python docs/tables.py --check
+	$(BIN)/python docs/figures.py --check
 
 bench: $(BUILT)
 	$(BIN)/python benches/run.py
@@ -72,6 +74,11 @@ goldens:
 
 docs: $(TOOLS)
 	NO_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --strict
+
+# After a change of an algorithm or of the stack: lint finds out which figures it has changed.
+docs-figures: $(BUILT)
+	$(BIN)/python docs/tables.py
+	$(BIN)/python docs/figures.py
 
 clean:
 	rm -rf $(VENV) target site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,9 +1,11 @@
-"""Writes the reference tables of this documentation from the program itself.
+"""Writes the reference tables of this documentation, and a page for each algorithm.
 
     .venv/bin/python docs/tables.py            write them
     .venv/bin/python docs/tables.py --check    fail if a page differs from the program
 
-A page holds `<!-- table: NAME -->` and `<!-- end -->`; what stands between is replaced.
+A page holds `<!-- table: NAME -->` and `<!-- end -->`; what stands between is replaced. Pages in
+`algorithms/` are written whole, and listed in `mkdocs.yml` between `# algorithms` and `# end`.
+Their figures are drawn by `figures.py`.
 """
 
 from __future__ import annotations
@@ -15,9 +17,18 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from fairway import _core
+import tomli_w
+
+from fairway import _core, scenarios
+from fairway.explain import bounds, by_family, markdown
 
 DOCS = Path(__file__).resolve().parent
+#: One page for each algorithm.
+PAGES = DOCS / "algorithms"
+SITE = DOCS.parent / "mkdocs.yml"
+#: Where algorithms' code is, from their pages.
+CODE = "../../crates/cc/src/algorithms/"
+LISTED = re.compile(r"(      # algorithms\n).*?(      # end\n)", re.DOTALL)
 MARKED = re.compile(r"(<!-- table: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -79,31 +90,128 @@ def presets() -> str:
 
 
 def algorithms() -> str:
-    """Every algorithm with its variants."""
+    """Every algorithm with its variants, by family."""
+    parts = []
+    for family, entries in by_family(known()):
+        rows = [
+            [
+                f"[`{entry['name']}`](algorithms/{page_name(entry)}.md)",
+                entry["summary"],
+                entry["signal"],
+                str(entry["year"]),
+                ", ".join(f"`{variant}`" for variant in entry["variants"]),
+                entry["source"],
+            ]
+            for entry in entries
+        ]
+        header = ["`cc`", "what it does", "signal", "year", "variants", "source"]
+        parts.append(f"### {capitalised(family)}\n\n{table(header, rows)}")
+    return "\n".join(parts)
+
+
+def gallery_paths() -> str:
+    """The paths of the gallery as experiments."""
+    reno = next(entry for entry in known() if entry["name"] == "reno")
+    parts = []
+    for path in scenarios.gallery_paths():
+        experiment = f"```toml\n{tomli_w.dumps(path.of(reno))}```\n"
+        parts.append(f"### {path.key}\n\n{capitalised(path.title)}.\n\n{experiment}")
+    return "\n".join(parts)
+
+
+def algorithm_page(entry: Mapping[str, Any]) -> str:
+    """The page of one algorithm."""
+    scenario = scenarios.canonical(entry)
+    title, variants = entry["title"], entry["variants"]
+    others = "".join(f", `{variant}`" for variant in variants[1:])
+    facts = [
+        f"`cc = {toml(entry['name'])}`",
+        f"{entry['family']}, {entry['year']}",
+        f"signal: {entry['signal']}",
+        f"variants: `{variants[0]}`{others}",
+        f"source: {entry['source']}",
+        f"code: [`{entry['file']}`]({CODE}{entry['file']})",
+    ]
+    lines = [
+        "<!-- Written by docs/tables.py from the program; change that. -->",
+        f"# {title}\n",
+        f"{entry['summary']}\n",
+        "".join(f"- {fact}\n" for fact in facts),
+        f"![{title}: window and queue over time](figures/{page_name(entry)}.svg)\n",
+        f"{title}, variant `{scenarios.variant(entry)}`: {scenario.title}.\n",
+        f"{page_markdown(entry['header'])}\n",
+        "## Parameters\n",
+        parameters(entry),
+        "## Sums\n",
+        sums(entry),
+        "## The experiment of the figure\n",
+        f"```toml\n{tomli_w.dumps(scenario.of(entry))}```",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def page_markdown(header: str) -> str:
+    """A header for these pages: a list begins after an empty line, and headings are not titles."""
+    text = re.sub(r"^(#+ )", r"##\1", markdown(header), flags=re.MULTILINE)
+    item = r"(?:[-*]|\d+\.) "
+    return re.sub(rf"^(?!{item}|\s|\|)(.+)\n(?={item})", r"\1\n\n", text, flags=re.MULTILINE)
+
+
+def parameters(entry: Mapping[str, Any]) -> str:
+    """The parameters of an algorithm, with a default for each variant that has it."""
+    if not entry["params"]:
+        return "None.\n"
+    rows = []
+    for param in entry["params"]:
+        values = [param["default"].get(variant) for variant in entry["variants"]]
+        defaults = ["–" if value is None else f"{value:.6g}" for value in values]
+        rows.append([f"`{param['name']}`", param["meaning"], bounds(param), *defaults])
+    variants = [f"`{variant}`" for variant in entry["variants"]]
+    return table(["parameter", "meaning", "range", *variants], rows)
+
+
+def sums(entry: Mapping[str, Any]) -> str:
+    """What was worked out by hand, beside what the code gives."""
+    if not entry["vectors"]:
+        return "None yet.\n"
     rows = [
         [
-            f"`{algorithm['name']}`",
-            algorithm["summary"],
-            ", ".join(f"`{variant}`" for variant in algorithm["variants"]),
-            f"{algorithm['source']}",
+            vector["sum"].replace("*", "\\*").replace("_", "\\_").replace("<", "&lt;"),
+            f"{vector['expected']:.7g}",
+            f"{vector['computed']:.7g}",
+            "✓" if vector["holds"] else "✗",
         ]
-        for algorithm in json.loads(_core.algorithms())
+        for vector in entry["vectors"]
     ]
-    return table(["`cc`", "what it does", "variants", "source"], rows)
+    header = ["worked out by hand from the source", "by hand", "by the code", ""]
+    return table(header, rows)
 
 
-def parameters() -> str:
-    """Every parameter of every algorithm."""
-    rows = []
-    for algorithm in json.loads(_core.algorithms()):
-        for param in algorithm["params"]:
-            defaults = "; ".join(
-                f"{value:g} ({variant})" for variant, value in param["default"].items()
-            )
-            bounds = f"{param['min']:g} to {param['max']:g}"
-            name = f"`{param['name']}`"
-            rows.append([f"`{algorithm['name']}`", name, param["meaning"], defaults, bounds])
-    return table(["algorithm", "parameter", "meaning", "default", "range"], rows)
+def navigation() -> str:
+    """The pages of the algorithms, for `mkdocs.yml`."""
+    lines = []
+    for family, entries in by_family(known()):
+        lines.append(f"      - {capitalised(family)}:\n")
+        lines += [
+            f"          - {json.dumps(entry['title'])}: algorithms/{page_name(entry)}.md\n"
+            for entry in entries
+        ]
+    return "".join(lines)
+
+
+def known() -> list[dict[str, Any]]:
+    """Every algorithm."""
+    return list(json.loads(_core.algorithms()))
+
+
+def page_name(entry: Mapping[str, Any]) -> str:
+    """The name of an algorithm's page: a plus would be a space to some web servers."""
+    return str(entry["name"]).replace("+", "-plus")
+
+
+def capitalised(text: str) -> str:
+    """The text with a capital letter, its other capitals kept."""
+    return text[:1].upper() + text[1:]
 
 
 def show(value: Any) -> str:
@@ -136,24 +244,42 @@ def tables() -> dict[str, str]:
         "measure": keys(properties["measure"]),
         "presets": presets(),
         "algorithms": algorithms(),
-        "parameters": parameters(),
+        "gallery-paths": gallery_paths(),
     }
+
+
+def files() -> dict[Path, str]:
+    """Every file that is written here, with what it should hold."""
+    found = tables()
+    pages = {}
+    for page in sorted(DOCS.glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        pages[page] = MARKED.sub(lambda m: f"{m[1]}\n{found[m[2]]}\n{m[3]}", text)
+    for entry in known():
+        pages[PAGES / f"{page_name(entry)}.md"] = algorithm_page(entry)
+    site = SITE.read_text(encoding="utf-8")
+    pages[SITE] = LISTED.sub(lambda m: f"{m[1]}{navigation()}{m[2]}", site)
+    return pages
 
 
 def main() -> int:
     """Write or check every page; the exit code."""
-    found = tables()
-    stale = []
-    for page in sorted(DOCS.glob("*.md")):
-        old = page.read_text(encoding="utf-8")
-        new = MARKED.sub(lambda m: f"{m[1]}\n{found[m[2]]}\n{m[3]}", old)
-        if new != old:
-            stale.append(page.name)
-            if "--check" not in sys.argv[1:]:
-                page.write_text(new, encoding="utf-8")
-    if "--check" in sys.argv[1:] and stale:
-        print(f"out of date: {', '.join(stale)}; run docs/tables.py", file=sys.stderr)  # noqa: T201
-        return 1
+    wanted = files()
+    stale = [path for path in PAGES.glob("*.md") if path not in wanted]
+    for path, text in wanted.items():
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            stale.append(path)
+    if "--check" in sys.argv[1:]:
+        if stale:
+            names = ", ".join(path.name for path in stale)
+            print(f"out of date: {names}; run docs/tables.py", file=sys.stderr)  # noqa: T201
+        return 1 if stale else 0
+    PAGES.mkdir(exist_ok=True)
+    for path in stale:
+        if path in wanted:
+            path.write_text(wanted[path], encoding="utf-8")
+        else:
+            path.unlink()
     return 0
 
 
