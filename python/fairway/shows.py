@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairway import scenarios, store, text
+from fairway.algorithm import Algorithms
 from fairway.backends import backend as find_backend
 from fairway.experiment import Plan, Point, plan
 from fairway.formats import format_of
@@ -190,10 +191,7 @@ def portraits(
 ) -> list[Portrait]:
     """Each algorithm in its canonical scenario."""
     shown = [(entry, scenarios.canonical(entry)) for entry in algorithms]
-    points = tuple(_point(entry, scenario) for entry, scenario in shown)
-    sweep = run_plan(
-        Plan("portraits", ("path", "cc"), points), find_backend("sim"), threads=threads
-    )
+    sweep = run_plan(_plan("Portraits", shown), find_backend("sim"), threads=threads)
     return [
         Portrait(entry, scenario, outcome.run)
         for (entry, scenario), outcome in zip(shown, sweep.outcomes, strict=True)
@@ -218,9 +216,9 @@ def hang(
         quiet: Whether to show no progress.
     """
     paths = scenarios.gallery_paths()
-    points = tuple(_point(entry, path) for path in paths for entry in algorithms)
+    shown = [(entry, path) for path in paths for entry in algorithms]
     sweep = run_plan(
-        Plan("Gallery of congestion controls", ("path", "cc"), points),
+        _plan("Gallery of congestion controls", shown),
         find_backend("sim"),
         directory=out,
         threads=threads,
@@ -237,6 +235,10 @@ def hang(
     return result
 
 
-def _point(entry: Mapping[str, Any], scenario: scenarios.Scenario) -> Point:
-    experiment = plan(scenario.of(entry)).points[0].experiment
-    return Point({"path": scenario.key, "cc": entry["name"]}, 0, experiment)
+def _plan(title: str, shown: Iterable[tuple[Mapping[str, Any], scenarios.Scenario]]) -> Plan:
+    """A run for each algorithm and scenario."""
+    points = []
+    for entry, scenario in shown:
+        experiment = plan(scenario.of(entry)).points[0].experiment
+        points.append(Point({"path": scenario.key, "cc": entry["name"]}, 0, experiment))
+    return Plan(title, ("path", "cc"), tuple(points), Algorithms())
