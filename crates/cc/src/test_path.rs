@@ -63,9 +63,19 @@ impl TestPath {
 
     /// The same with other random numbers.
     pub(crate) fn seeded(name: &str, seed: u64, megabits: f64, rtt_ms: f64, limit: u64) -> Self {
+        TestPath::with(name, &[], seed, (megabits, rtt_ms, limit))
+    }
+
+    /// The same with parameters, on a path of rate, round trip and queue.
+    pub(crate) fn with(
+        name: &str,
+        params: &[(&str, f64)],
+        seed: u64,
+        (megabits, rtt_ms, limit): (f64, f64, u64),
+    ) -> Self {
         let variant = crate::algorithms().iter().find(|a| a.name == name).expect(name).variants[0];
-        let selection =
-            Selection { name: name.to_owned(), variant: Some(variant), params: Vec::new() };
+        let params = params.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+        let selection = Selection { name: name.to_owned(), variant: Some(variant), params };
         let init = Init {
             mss: MSS,
             initial_window: 10 * u64::from(MSS),

@@ -49,6 +49,7 @@ algorithms![
     // Model- and rate-based.
     bbr,
     bbr3,
+    vivace,
 
     // ECN.
     dctcp,
