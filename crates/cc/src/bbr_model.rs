@@ -197,12 +197,13 @@ impl Model {
     }
 
     /// Takes the round trip in and says whether the smallest one had been old
-    /// (`bbr_update_min_rtt`).
+    /// (`bbr_update_min_rtt`). One that is as small does not renew it: on a path whose delay never
+    /// changes there would be no ProbeRTT.
     pub(crate) fn take_rtt(&mut self, ack: &Ack, flow: &Flow) -> bool {
         let now = jiffies(flow);
         let is_old = now > self.min_rtt_stamp.saturating_add(self.min_rtt_window);
         if let Some(rtt_us) = ack.rtt.map(Duration::as_micros)
-            && (is_old || self.min_rtt_us.is_none_or(|min_rtt_us| rtt_us <= min_rtt_us))
+            && (is_old || self.min_rtt_us.is_none_or(|min_rtt_us| rtt_us < min_rtt_us))
         {
             self.min_rtt_us = Some(rtt_us);
             self.min_rtt_stamp = now;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::probe::{Probe, Start};
 use crate::test_path::{TestPath, mean};
-use crate::testing::MSS;
+use crate::testing::{MSS, ack, flow};
 
 /// 95.64 Mbit/s of segments, 40.12 ms, a queue of 333: the path of a kernel that was recorded.
 fn recorded_path() -> TestPath {
@@ -108,6 +108,19 @@ fn the_smallest_round_trip_is_measured_every_ten_seconds() {
     // What was sent then did not lower the estimate: 50 Mbit/s · 40 ms = 172.7 segments, twice
     // that and a little.
     assert!((345..=380).contains(&path.cwnd()), "{}", path.cwnd());
+}
+
+#[test]
+fn a_round_trip_as_small_does_not_renew_the_smallest() {
+    let mut model = Model::new(MSS, 10, 10_000);
+    model.begin(&flow(0, 10, 40));
+    for at_ms in [5_000, 10_000] {
+        assert!(!model.take_rtt(&ack(1, 40), &flow(at_ms, 10, 40)), "{at_ms}");
+    }
+    assert!(model.take_rtt(&ack(1, 40), &flow(10_001, 10, 40)));
+    // That one is new.
+    assert!(!model.take_rtt(&ack(1, 40), &flow(20_001, 10, 40)));
+    assert!(model.take_rtt(&ack(1, 40), &flow(20_002, 10, 40)));
 }
 
 #[test]
