@@ -192,6 +192,10 @@ impl Rule for Fast {
         window.cwnd / 2
     }
 
+    fn on_rto(&mut self, _flow: &Flow) {
+        self.rise = Rise::default();
+    }
+
     fn on_recovered(&mut self, _window: &mut Window, flow: &Flow) {
         self.rise = Rise::default();
         // The next round is one of update.
@@ -223,6 +227,19 @@ mod tests {
         assert_eq!(probe.cwnd(), 150);
         probe.ack(100);
         assert_eq!(probe.cwnd(), 150);
+    }
+
+    #[test]
+    fn a_timeout_ends_an_increase() {
+        // An increase to 150 has begun. From 1 the window comes back to 50 and stays there until
+        // what was lost is recovered.
+        let mut probe = probe(&Start::avoidance(100, 100));
+        probe.ack(1);
+        probe.rto();
+        for _ in 0..120 {
+            probe.ack(1);
+        }
+        assert_eq!((probe.cwnd(), probe.ssthresh()), (50, Some(50)));
     }
 
     #[test]
