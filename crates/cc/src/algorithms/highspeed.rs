@@ -16,7 +16,9 @@ use std::sync::LazyLock;
 
 use crate::{
     Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart,
-    Variant, Vector, Window, Windowed, window::whole_segments,
+    Variant, Vector, Window, Windowed,
+    probe::{Probe, Start},
+    window::whole_segments,
 };
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
@@ -77,9 +79,11 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             "W = 1000 at a loss of 6.1, row in force: 1000 − ⌊1000 · 83/256⌋",
             676.0,
             || {
-                let mut rule = Linux { table: &TABLE, row: 0, halves_in_recovery: false };
-                rule.look_up(1000);
-                f64::from(1000 - 1000 * rule.table[rule.row].decrease / 256)
+                let start = Start::avoidance(1000, 100);
+                let mut probe = Probe::new("highspeed", Variant::Linux6_1, &start);
+                probe.ack(1);
+                probe.loss();
+                probe.cwnd() as f64
             },
         ),
     ],
