@@ -7,8 +7,8 @@
 //! acknowledgements do not slow it.
 //!
 //! Linux (`net/ipv4/tcp_cubic.c`) keeps time in 1/1024 s, adds the smallest round trip instead of
-//! the smoothed one, takes an integer cube root that is off by 0.2 %, and turns the target into
-//! the number of segments to count per increase. Linux 6.1 (v2.3): β = 717/1024, counts
+//! the smoothed one, and turns the target into the number of segments to count per increase; its
+//! cube root is off by 0.2 %, the one here is exact. Linux 6.1 (v2.3): β = 717/1024, counts
 //! delivered segments, at least 2 per increase, at most 20 before the first loss, updated once
 //! per tick; HyStart. Linux 2.6.22 (v2.1): β = 819/1024, counts acknowledgements, 50 before the
 //! first loss, divided by the ratio of segments to acknowledgements as in BIC; beyond the origin

@@ -82,7 +82,7 @@ impl LinuxCore {
         self.reno_count = counted;
         self.reno_cwnd = cwnd;
         let below = self.w_max.saturating_sub(cwnd);
-        self.k = if below == 0 { 0 } else { cube_root(self.inverse_c * below) };
+        self.k = if below == 0 { 0 } else { cube_root(self.inverse_c.saturating_mul(below)) };
         self.origin = self.w_max.max(cwnd);
     }
 
@@ -108,10 +108,10 @@ impl LinuxCore {
             return;
         }
         let per_segment = ((cwnd * self.reno_eighths) >> 3).max(1);
-        while self.reno_count > per_segment {
-            self.reno_count -= per_segment;
-            self.reno_cwnd += 1;
-        }
+        // The kernel takes them away one by one while more than one share is left.
+        let grown = self.reno_count.saturating_sub(1) / per_segment;
+        self.reno_count -= grown * per_segment;
+        self.reno_cwnd += grown;
         if self.reno_cwnd > cwnd {
             self.count = self.count.min(cwnd / (self.reno_cwnd - cwnd));
         }
