@@ -137,9 +137,6 @@ pub trait Rule: Send {
         ssthresh
     }
 
-    /// Slow start has grown the window on this acknowledgement.
-    fn on_slow_start(&mut self) {}
-
     /// An episode of congestion began; the threshold has been set already.
     fn on_congestion(&mut self, _flow: &Flow) {}
 
@@ -237,9 +234,7 @@ impl<R: Rule> Windowed<R> {
         } else {
             None
         };
-        let left = own.unwrap_or_else(|| self.slow_start.grow(&mut self.window, acked));
-        self.rule.on_slow_start();
-        left
+        own.unwrap_or_else(|| self.slow_start.grow(&mut self.window, acked))
     }
 }
 

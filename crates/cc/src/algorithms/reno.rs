@@ -146,13 +146,15 @@ impl Rule for Linux2_6_22 {
         window.ssthresh.saturating_mul(2)
     }
 
-    fn on_sample(&mut self, _window: &mut Window, ack: &Ack, flow: &Flow) {
+    fn on_sample(&mut self, window: &mut Window, ack: &Ack, flow: &Flow) {
+        // Slow start uses all of them up.
+        if ack.may_grow && ack.acked > 0 && window.cwnd <= window.ssthresh {
+            self.bytes_acked = 0;
+            return;
+        }
         let whole_segments = u64::from(segments(ack.acked, flow.mss.max(1)));
-        self.bytes_acked += whole_segments * u64::from(flow.mss);
-    }
-
-    fn on_slow_start(&mut self) {
-        self.bytes_acked = 0;
+        self.bytes_acked =
+            self.bytes_acked.saturating_add(whole_segments * u64::from(flow.mss));
     }
 
     fn on_congestion(&mut self, _flow: &Flow) {
@@ -193,7 +195,7 @@ mod tests {
 
     #[test]
     fn counting_acknowledgements_takes_one_more_than_the_window() {
-        let mut window = Window::new(10);
+        let mut window = Window { ssthresh: 2, ..Window::new(10) };
         let mut rule = Linux2_6_22 { count_bytes: false, bytes_acked: 0 };
         grow(&mut rule, &mut window, 10, 2);
         assert_eq!(window.cwnd, 10);
@@ -203,7 +205,7 @@ mod tests {
 
     #[test]
     fn counting_bytes_takes_the_window_and_keeps_what_recovery_acknowledged() {
-        let mut window = Window::new(10);
+        let mut window = Window { ssthresh: 2, ..Window::new(10) };
         let mut rule = Linux2_6_22 { count_bytes: true, bytes_acked: 0 };
         grow(&mut rule, &mut window, 9, 1);
         assert_eq!(window.cwnd, 10);
@@ -216,6 +218,20 @@ mod tests {
             grow(&mut rule, &mut window, 1, 1);
             assert_eq!(window.cwnd, expected);
         }
+    }
+
+    #[test]
+    fn slow_start_uses_up_the_bytes() {
+        let mut rule = Linux2_6_22 { count_bytes: true, bytes_acked: 0 };
+        let mut window = Window { ssthresh: 12, ..Window::new(12) };
+        // While the window is not in use they are kept.
+        rule.on_sample(&mut window, &Ack { may_grow: false, ..ack(9, 40) }, &flow(0, 12, 40));
+        assert_eq!(rule.bytes_acked, 9 * 1448);
+        rule.on_sample(&mut window, &ack(1, 40), &flow(0, 12, 40));
+        assert_eq!(rule.bytes_acked, 0);
+        window.cwnd = 13;
+        rule.on_sample(&mut window, &ack(1, 40), &flow(0, 13, 40));
+        assert_eq!(rule.bytes_acked, 1448);
     }
 
     #[test]
