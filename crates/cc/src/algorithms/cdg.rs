@@ -157,6 +157,7 @@ fn linux_exponent(gradient_us: i64, factor: f64) -> f64 {
 
 /// Sums of gradients at or below this show that backing off helped, µs (`tcp_cdg_grad`).
 const FALLING_US: i64 = -32;
+
 /// Where they differ.
 #[derive(Clone, Copy, Debug)]
 enum Source {

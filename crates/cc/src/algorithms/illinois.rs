@@ -8,8 +8,7 @@
 //! `α = (dm − d1)·10 / ((dm − d1) + (da − d1)·(10 − 0.3)/0.3)`, which ends at 0.3; `β = 1/8` if
 //! `da ≤ dm/10`, `β = 1/2` if `da ≥ 0.8·dm`, and linear between. Growth is α segments per round
 //! trip; a loss leaves `W·(1 − β)`. Once `da` has been above `d1`, α returns to 10 only after five
-//! rounds below it. Windows below 15 segments take `α = 1, β = 1/2`, as do
-//! timeouts. The smallest
+//! rounds below it. Windows below 15 segments take `α = 1, β = 1/2`, as do timeouts. The smallest
 //! and largest round-trip times never age.
 //!
 //! Linux (`net/ipv4/tcp_illinois.c`): α in 1/128 and β in 1/64, rounded down; round-trip times

@@ -106,6 +106,7 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
     };
     Box::new(Windowed::new(rule, SlowStart::of(variant), init))
 }
+
 /// `NV_INIT_RTT`.
 const NO_RTT: u64 = u32::MAX as u64;
 /// `nv_pad_buffer`: this close to the limit the window does not grow.
@@ -139,7 +140,7 @@ const FIRST_PERIOD: u64 = 2 * HZ;
 
 /// `bytes` in a round trip, in units of 100 bit/s.
 fn rate(bytes: u64, rtt_us: u64) -> u32 {
-    (bytes.saturating_mul(8_000_000) / (rtt_us.max(1) * 100)) as u32
+    (bytes.saturating_mul(80_000) / rtt_us.max(1)) as u32
 }
 
 /// `cwnd_by_slope`: the window that such a rate needs at this round trip, segments.

@@ -3,7 +3,8 @@
 //!
 //! Source: T. Kelly, "Scalable TCP: Improving Performance in Highspeed Wide Area Networks",
 //! ACM CCR 33(2), 2003: +a per acknowledgement, −b·cwnd at a loss, and Reno at or below a low
-//! window.
+//! window. Here, as in Linux 6.1, a counts for each segment acknowledged, so that delayed
+//! acknowledgements do not slow it.
 //!
 //! Linux (`net/ipv4/tcp_scalable.c`) has no low window; it adds a segment for every
 //! min(cwnd, 1/a) counted, which is Reno below 1/a. Linux 6.1 counts delivered segments and
