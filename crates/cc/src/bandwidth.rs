@@ -80,29 +80,47 @@ pub(crate) fn memory_of_step(tau_s: f64, step_s: f64) -> f64 {
     ((2.0 * tau_s - step_s) / (2.0 * tau_s + step_s)).max(0.0)
 }
 
+/// The bytes of an acknowledgement and the time since the one before. Those of one moment count
+/// together.
+#[derive(Clone, Copy, Default, PartialEq, Debug)]
+pub(crate) struct Gaps {
+    acked: AckedBytes,
+    last_ack: Option<Time>,
+    /// Bytes of acknowledgements at the moment of the last one.
+    pending: u64,
+}
+
+impl Gaps {
+    /// Bytes and seconds since the last acknowledgement, if time has passed.
+    pub(crate) fn on_ack(&mut self, ack: &Ack, flow: &Flow) -> Option<(u64, f64)> {
+        let bytes = self.acked.count(ack, flow);
+        let Some(last) = self.last_ack else {
+            self.last_ack = Some(flow.now);
+            return None;
+        };
+        self.pending = self.pending.saturating_add(bytes);
+        let gap_s = flow.now.since(last).as_secs_f64();
+        (gap_s > 0.0).then(|| {
+            self.last_ack = Some(flow.now);
+            (std::mem::take(&mut self.pending), gap_s)
+        })
+    }
+}
+
 /// One sample per acknowledgement: its bytes over the time since the one before, through a
 /// Tustin filter whose memory follows that time (Mascolo et al. 2001 section 2.2).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct PerAck {
     tau_s: f64,
-    acked: AckedBytes,
+    gaps: Gaps,
     filter: Tustin,
-    last_ack: Option<Time>,
-    /// Bytes of acknowledgements at the moment of the last one.
-    pending: u64,
 }
 
 impl PerAck {
     /// A filter of time constant `tau_s` seconds.
     pub(crate) fn new(tau_s: f64) -> Self {
         let tau_s = tau_s.max(1e-6);
-        PerAck {
-            tau_s,
-            acked: AckedBytes::default(),
-            filter: Tustin::default(),
-            last_ack: None,
-            pending: 0,
-        }
+        PerAck { tau_s, gaps: Gaps::default(), filter: Tustin::default() }
     }
 
     /// Silence longer than this is taken for samples of nothing: τ/m, m at least 2 (Mascolo et al.
@@ -125,17 +143,8 @@ impl PerAck {
 
 impl Bandwidth for PerAck {
     fn on_ack(&mut self, ack: &Ack, flow: &Flow) {
-        let bytes = self.acked.count(ack, flow);
-        let Some(last) = self.last_ack else {
-            self.last_ack = Some(flow.now);
-            return;
-        };
-        self.pending = self.pending.saturating_add(bytes);
-        let gap_s = flow.now.since(last).as_secs_f64();
-        if gap_s > 0.0 {
-            let pending = std::mem::take(&mut self.pending);
-            self.sample(pending, gap_s);
-            self.last_ack = Some(flow.now);
+        if let Some((bytes, gap_s)) = self.gaps.on_ack(ack, flow) {
+            self.sample(bytes, gap_s);
         }
     }
 

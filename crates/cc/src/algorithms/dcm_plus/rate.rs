@@ -1,11 +1,9 @@
 //! What DCM+ measures: round-trip times, their ratio, and the bandwidth.
 
-use fairway_units::Time;
-
 use super::super::westwood::Ns3PerAck;
 use super::super::westwood_plus::Ns3PerRound;
 use super::switches::Switches;
-use crate::bandwidth::{AckedBytes, Bandwidth, PerRound, Tustin};
+use crate::bandwidth::{Bandwidth, Gaps, PerRound, Tustin};
 use crate::{Ack, Flow};
 
 /// What the filter keeps at each sample (thesis algorithm 3-1 and equation 3.4).
@@ -75,25 +73,14 @@ pub(super) fn estimate(switches: &Switches) -> Box<dyn Bandwidth> {
 /// filter that does not mind how long that was.
 #[derive(Default)]
 pub(super) struct PerGap {
-    acked: AckedBytes,
+    gaps: Gaps,
     filter: Tustin,
-    last_ack: Option<Time>,
-    /// Bytes of acknowledgements at the moment of the last one.
-    pending: u64,
 }
 
 impl Bandwidth for PerGap {
     fn on_ack(&mut self, ack: &Ack, flow: &Flow) {
-        let bytes = self.acked.count(ack, flow);
-        let Some(last) = self.last_ack else {
-            self.last_ack = Some(flow.now);
-            return;
-        };
-        self.pending = self.pending.saturating_add(bytes);
-        let gap_s = flow.now.since(last).as_secs_f64();
-        if gap_s > 0.0 {
-            self.filter.update(std::mem::take(&mut self.pending) as f64 / gap_s, MEMORY);
-            self.last_ack = Some(flow.now);
+        if let Some((bytes, gap_s)) = self.gaps.on_ack(ack, flow) {
+            self.filter.update(bytes as f64 / gap_s, MEMORY);
         }
     }
 
