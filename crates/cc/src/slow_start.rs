@@ -1,6 +1,6 @@
 //! Slow starts, chosen apart from the algorithm.
 
-use crate::{Ack, Flow, HyStart, HyStartPlusPlus, Variant, Window};
+use crate::{Ack, Flow, HyStart, HyStartPlusPlus, Variant, Window, ns3};
 
 /// How the window grows below the slow-start threshold.
 #[derive(Clone, PartialEq, Debug)]
@@ -15,6 +15,9 @@ pub enum SlowStart {
         /// `net.ipv4.tcp_max_ssthresh` in segments.
         max_ssthresh: Option<u32>,
     },
+    /// ns-3.29 `TcpNewReno::SlowStart`: one segment per acknowledgement, the other segments that it
+    /// acknowledges passed on once the threshold is reached; active while cwnd < ssthresh.
+    Ns3,
     /// RFC 3742 section 2: one segment per acknowledgement up to `max_ssthresh`, above it one
     /// for every K acknowledgements, K = ⌊cwnd / (max_ssthresh / 2)⌋; active while
     /// cwnd < ssthresh.
@@ -56,20 +59,19 @@ const RECOMMENDED_MAX_SSTHRESH: u32 = 100;
 
 impl SlowStart {
     /// The names written in experiment files.
-    pub const NAMES: [&str; 5] = ["standard", "per-ack", "limited", "hystart", "hystart++"];
+    pub const NAMES: [&str; 6] = ["standard", "per-ack", "ns-3", "limited", "hystart", "hystart++"];
 
     /// The slow start that belongs to a variant.
     pub fn of(variant: Variant) -> Self {
         match variant {
             Variant::Paper | Variant::Linux6_1 => SlowStart::Standard,
-            // ns-3.29 (`tcp-congestion-ops.cc`, `TcpNewReno::SlowStart`) stops one segment earlier.
-            Variant::Linux2_6_22 | Variant::Ns3_29 => SlowStart::PerAck { max_ssthresh: None },
+            Variant::Linux2_6_22 => SlowStart::PerAck { max_ssthresh: None },
+            Variant::Ns3_29 => SlowStart::Ns3,
         }
     }
 
-    /// The slow start written `name` in experiment files: "standard", "per-ack", "limited",
-    /// "hystart" or "hystart++". `max_ssthresh`, in segments, belongs to "limited" (default 100)
-    /// and "per-ack" (default none).
+    /// The slow start written `name` in experiment files, one of [`SlowStart::NAMES`].
+    /// `max_ssthresh`, in segments, belongs to "limited" (default 100) and "per-ack" (default none).
     ///
     /// # Errors
     /// [`SlowStartError`] if there is no such slow start, or `max_ssthresh` does not fit it.
@@ -82,10 +84,11 @@ impl SlowStart {
                 max_ssthresh: max_ssthresh.unwrap_or(RECOMMENDED_MAX_SSTHRESH),
             }),
             "per-ack" => Ok(SlowStart::PerAck { max_ssthresh }),
-            "standard" | "hystart" | "hystart++" if max_ssthresh.is_some() => {
+            "standard" | "ns-3" | "hystart" | "hystart++" if max_ssthresh.is_some() => {
                 Err(SlowStartError::Superfluous { name: name.to_owned() })
             }
             "standard" => Ok(SlowStart::Standard),
+            "ns-3" => Ok(SlowStart::Ns3),
             "hystart" => Ok(SlowStart::HyStart(HyStart::new())),
             "hystart++" => Ok(SlowStart::HyStartPlusPlus(HyStartPlusPlus::new())),
             _ => Err(SlowStartError::UnknownName { name: name.to_owned() }),
@@ -97,6 +100,7 @@ impl SlowStart {
         match self {
             SlowStart::Standard => "standard",
             SlowStart::PerAck { .. } => "per-ack",
+            SlowStart::Ns3 => "ns-3",
             SlowStart::Limited { .. } => "limited",
             SlowStart::HyStart(_) => "hystart",
             SlowStart::HyStartPlusPlus(_) => "hystart++",
@@ -108,6 +112,7 @@ impl SlowStart {
         match self {
             SlowStart::PerAck { .. } => window.cwnd <= window.ssthresh,
             SlowStart::Standard
+            | SlowStart::Ns3
             | SlowStart::Limited { .. }
             | SlowStart::HyStart(_)
             | SlowStart::HyStartPlusPlus(_) => window.cwnd < window.ssthresh,
@@ -124,6 +129,7 @@ impl SlowStart {
                 left
             }
             SlowStart::HyStartPlusPlus(hystart) => hystart.grow(window, acked),
+            SlowStart::Ns3 => ns3::slow_start(window, acked),
             SlowStart::PerAck { max_ssthresh } => {
                 window.credit = window.credit.saturating_add(match max_ssthresh {
                     Some(max) if window.cwnd > *max => *max / 2,
@@ -157,7 +163,10 @@ impl SlowStart {
         match self {
             SlowStart::HyStart(hystart) => hystart.on_sample(window, ack, flow),
             SlowStart::HyStartPlusPlus(hystart) => hystart.on_sample(window, ack, flow),
-            SlowStart::Standard | SlowStart::PerAck { .. } | SlowStart::Limited { .. } => {}
+            SlowStart::Standard
+            | SlowStart::PerAck { .. }
+            | SlowStart::Ns3
+            | SlowStart::Limited { .. } => {}
         }
     }
 
@@ -194,6 +203,16 @@ mod tests {
         assert_eq!(slow_start.grow(&mut w, 5), 0);
         assert_eq!(w.cwnd, 13);
         assert!(!slow_start.is_active(&w));
+    }
+
+    #[test]
+    fn ns3_grows_by_one_and_passes_the_rest_on_at_the_threshold_only() {
+        // ns-3.29 `TcpNewReno::IncreaseWindow`: 10 + 1, then 11 + 1 = 12 and four are left.
+        let mut w = window(10, 12);
+        assert_eq!(SlowStart::Ns3.grow(&mut w, 5), 0);
+        assert_eq!(SlowStart::Ns3.grow(&mut w, 5), 4);
+        assert_eq!(w.cwnd, 12);
+        assert!(!SlowStart::Ns3.is_active(&w));
     }
 
     #[test]
@@ -251,7 +270,7 @@ mod tests {
         let error = SlowStart::from_name("fast", None).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "no slow start named \"fast\"; there is standard, per-ack, limited, hystart, \
+            "no slow start named \"fast\"; there is standard, per-ack, ns-3, limited, hystart, \
              hystart++"
         );
         assert_eq!(

@@ -118,7 +118,9 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
     if variant == Variant::Ns3_29 {
         let delays = lengths(1);
         let rule = Ns3 { delays, target_ms, gain, has_slow_start: slow_start, may_start: true };
-        return Box::new(Windowed::new(rule, SlowStart::of(variant), init));
+        // `TcpLedbat::IncreaseWindow` goes on at the threshold itself, where TcpNewReno stops.
+        let slow_start = SlowStart::PerAck { max_ssthresh: None };
+        return Box::new(Windowed::new(rule, slow_start, init));
     }
     let allowed_increase = params.get("allowed_increase");
     let rule = Rfc6817 { delays: lengths(0), target_ms, gain, allowed_increase, slow_start };
@@ -243,7 +245,7 @@ impl Rule for Ns3 {
         _flow: &Flow,
     ) -> Option<u32> {
         self.may_start |= window.cwnd <= 1;
-        // None for the slow start of ns-3.
+        // None for the slow start given to the wrapper.
         if self.may_start && self.has_slow_start { None } else { Some(acked) }
     }
 

@@ -84,7 +84,7 @@ fn after_loss(variant: Variant, cwnd: u32) -> f64 {
 
 fn build(variant: Variant, _params: &Params, init: &Init) -> Box<dyn CongestionControl> {
     match variant {
-        Variant::Ns3_29 => Box::new(Windowed::new(Ns3_29, SlowStart::Standard, init)),
+        Variant::Ns3_29 => Box::new(Windowed::new(Ns3_29, SlowStart::Ns3, init)),
         _ => Box::new(Windowed::new(Rfc5681, SlowStart::of(variant), init)),
     }
 }
@@ -94,16 +94,6 @@ struct Ns3_29;
 impl Rule for Ns3_29 {
     fn growth(&mut self, window: &mut Window, _acked: u32, _ack: &Ack, flow: &Flow) {
         ns3::congestion_avoidance(window, flow.mss);
-    }
-
-    fn slow_start(
-        &mut self,
-        window: &mut Window,
-        acked: u32,
-        _ack: &Ack,
-        _flow: &Flow,
-    ) -> Option<u32> {
-        Some(ns3::slow_start(window, acked))
     }
 
     fn backoff(&mut self, _window: &Window, _signal: Signal, flow: &Flow) -> u32 {

@@ -153,8 +153,7 @@ impl Rule for Linux2_6_22 {
             return;
         }
         let whole_segments = u64::from(segments(ack.acked, flow.mss.max(1)));
-        self.bytes_acked =
-            self.bytes_acked.saturating_add(whole_segments * u64::from(flow.mss));
+        self.bytes_acked = self.bytes_acked.saturating_add(whole_segments * u64::from(flow.mss));
     }
 
     fn on_congestion(&mut self, _flow: &Flow) {

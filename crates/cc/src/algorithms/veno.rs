@@ -123,7 +123,7 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
         Variant::Linux6_1 => Box::new(Windowed::new(Linux6_1::new(beta as u64), slow_start, init)),
         Variant::Ns3_29 => {
             let rule = Ns3_29 { beta: beta as u32, base: ns3::MinRtt::default(), diff: 0 };
-            Box::new(Windowed::new(rule, SlowStart::Standard, init))
+            Box::new(Windowed::new(rule, slow_start, init))
         }
         Variant::Paper | Variant::Linux2_6_22 => {
             Box::new(Windowed::new(FuLiew { beta }, slow_start, init))
@@ -264,16 +264,6 @@ struct Ns3_29 {
 impl Rule for Ns3_29 {
     fn growth(&mut self, window: &mut Window, _acked: u32, _ack: &Ack, flow: &Flow) {
         ns3::congestion_avoidance(window, flow.mss);
-    }
-
-    fn slow_start(
-        &mut self,
-        window: &mut Window,
-        acked: u32,
-        _ack: &Ack,
-        _flow: &Flow,
-    ) -> Option<u32> {
-        Some(ns3::slow_start(window, acked))
     }
 
     fn backoff(&mut self, _window: &Window, _signal: Signal, flow: &Flow) -> u32 {

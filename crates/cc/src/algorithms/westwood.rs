@@ -85,7 +85,7 @@ fn filtered(memory: f64) -> f64 {
 
 fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {
     if variant == Variant::Ns3_29 {
-        Box::new(Windowed::new(Ns3::new(Ns3PerAck::default()), SlowStart::Standard, init))
+        Box::new(Windowed::new(Ns3::new(Ns3PerAck::default()), SlowStart::Ns3, init))
     } else {
         let rule = Westwood { bandwidth: PerAck::new(params.get("tau_s")) };
         Box::new(Windowed::new(rule, SlowStart::of(variant), init))
@@ -132,16 +132,6 @@ impl<B: Bandwidth> Ns3<B> {
 impl<B: Bandwidth> Rule for Ns3<B> {
     fn growth(&mut self, window: &mut Window, _acked: u32, _ack: &Ack, flow: &Flow) {
         ns3::congestion_avoidance(window, flow.mss);
-    }
-
-    fn slow_start(
-        &mut self,
-        window: &mut Window,
-        acked: u32,
-        _ack: &Ack,
-        _flow: &Flow,
-    ) -> Option<u32> {
-        Some(ns3::slow_start(window, acked))
     }
 
     fn backoff(&mut self, _window: &Window, _signal: Signal, flow: &Flow) -> u32 {

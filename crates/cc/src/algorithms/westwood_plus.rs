@@ -110,7 +110,7 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
     match variant {
         Variant::Linux6_1 => Box::new(Windowed::new(Linux6_1::new(), SlowStart::of(variant), init)),
         Variant::Ns3_29 => {
-            Box::new(Windowed::new(Ns3::new(Ns3PerRound::default()), SlowStart::Standard, init))
+            Box::new(Windowed::new(Ns3::new(Ns3PerRound::default()), SlowStart::Ns3, init))
         }
         Variant::Paper | Variant::Linux2_6_22 => {
             let rule = Westwood { bandwidth: PerRound::new(params.get("alpha")) };

@@ -344,7 +344,7 @@ static SWITCHES: &[Key] = &[
         Kind::Choice { thing: "slow start", names: || SlowStart::NAMES.to_vec() },
         Explained,
         r#""limited""#,
-        "Slow start: standard (Linux 6.1: a segment for each segment delivered), per-ack (Linux 2.6.22), limited (RFC 3742), hystart (Ha and Rhee 2011, as in Linux 6.1) or hystart++ (RFC 9406); without it, the algorithm's own.",
+        "Slow start: standard (Linux 6.1: a segment for each segment delivered), per-ack (Linux 2.6.22), ns-3 (ns-3.29), limited (RFC 3742), hystart (Ha and Rhee 2011, as in Linux 6.1) or hystart++ (RFC 9406); without it, the algorithm's own.",
     ),
     key(
         "max_ssthresh",
