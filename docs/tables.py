@@ -10,6 +10,7 @@ Their figures are drawn by `figures.py`.
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import sys
@@ -214,6 +215,19 @@ def capitalised(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def fields(kind: type) -> str:
+    """The fields of what a congestion control written in Python is shown."""
+    names = [name for name, field in vars(kind).items() if inspect.isdatadescriptor(field)]
+    order = list(inspect.signature(kind).parameters)
+    rows = []
+    for name in sorted(names, key=lambda n: order.index(n) if n in order else len(order)):
+        if name.removesuffix("_s") in names and name.endswith("_s"):
+            continue  # beside the same in nanoseconds
+        shown = f"`{name}`, `{name}_s`" if f"{name}_s" in names else f"`{name}`"
+        rows.append([shown, inspect.getdoc(getattr(kind, name)).replace(", ns", "")])
+    return table(["field", "meaning"], rows)
+
+
 def show(value: Any) -> str:
     """The value of a switch, for reading."""
     if value is None:
@@ -243,6 +257,10 @@ def tables() -> dict[str, str]:
         "flow": keys(properties["flow"]["items"], skip=switches),
         "measure": keys(properties["measure"]),
         "presets": presets(),
+        "init": fields(_core.Init),
+        "ack": fields(_core.Ack),
+        "rate-sample": fields(_core.RateSample),
+        "flow-state": fields(_core.Flow),
         "algorithms": algorithms(),
         "gallery-paths": gallery_paths(),
     }

@@ -1,12 +1,13 @@
-"""Reno (RFC 5681) as a congestion control of your own: docs/your-own-algorithm.md explains it."""
+"""Reno (RFC 5681) as an algorithm of your own: docs/your-own-algorithm.md explains it."""
 
 
 class MyReno:
-    """One segment more per round trip; half of what is unacknowledged at a loss."""
+    """One segment more per round trip; `beta` of what is unacknowledged kept at a loss."""
 
-    def __init__(self, init):
+    def __init__(self, init, beta=0.5):
         self.mss = init.mss
-        # Everything is counted in whole segments; None is an infinite threshold.
+        self.beta = beta
+        # All counts are of whole segments; a threshold of None is infinite.
         self.window = max(init.initial_window // init.mss, 1)
         self.threshold = None
         if init.initial_ssthresh is not None:
@@ -14,7 +15,7 @@ class MyReno:
         self.credit = 0
         self.before = None
 
-    # What the stack asks, in bytes.
+    # What the stack asks for, in bytes.
 
     def cwnd(self):
         return self.window * self.mss
@@ -30,18 +31,17 @@ class MyReno:
         acked = self.segments(ack.delivered)
         if self.threshold is None or self.window < self.threshold:
             acked = self.slow_start(acked)
-        self.avoidance(acked)
+        if acked > 0:
+            self.avoid_congestion(acked)
 
     def slow_start(self, acked):
-        """A segment more for each segment delivered; what the threshold leaves is returned."""
+        """A segment more for each one delivered; returns those beyond the threshold."""
         used = acked if self.threshold is None else min(acked, self.threshold - self.window)
         self.window += used
         return acked - used
 
-    def avoidance(self, acked):
+    def avoid_congestion(self, acked):
         """A segment more for each window of segments delivered."""
-        if acked == 0:
-            return
         if self.credit >= self.window:
             self.credit = 0
             self.window += 1
@@ -52,28 +52,29 @@ class MyReno:
     # Back-off.
 
     def on_congestion(self, signal, flow):
-        self.reduce(flow)
+        self.back_off(flow)
         self.window = self.threshold
 
     def on_rto(self, first, flow):
         if first:
-            self.reduce(flow)
+            self.back_off(flow)
         self.window = 1
         self.credit = 0
 
-    def reduce(self, flow):
-        """RFC 5681 equation 4: half of what is unacknowledged, and two segments at least."""
+    def back_off(self, flow):
+        """RFC 5681 equation 4: half of what is unacknowledged, two segments at least."""
         self.before = (self.window, self.threshold)
         flight = min(self.segments(flow.unacknowledged()), self.window)
-        self.threshold = max(flight // 2, 2)
+        self.threshold = max(int(self.beta * flight), 2)
         self.credit = 0
 
-    # What else may happen to a connection.
+    # What else happens to a connection.
 
     def on_recovered(self, cwnd, flow):
         self.window = self.segments(cwnd)
 
     def on_spurious(self, flow):
+        """Nothing had been lost: back to the windows before, if they were larger."""
         if self.before is not None:
             window, threshold = self.before
             self.window = max(self.window, window)

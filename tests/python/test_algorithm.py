@@ -531,6 +531,26 @@ def test_it_may_ask_for_delivery_rates():
     assert {ack.rate for ack, _ in Watching.shown} == {None}
 
 
+@pytest.mark.parametrize("accurate", [True, False])
+def test_it_may_ask_for_accurate_marks(accurate):
+    class Marked(Fixed):
+        marked: list = []  # noqa: RUF012
+
+        def needs(self):
+            return {"ecn": "accurate" if accurate else "stack"}
+
+        def on_ack(self, ack, flow):
+            self.marked.append(ack.ce)
+
+    # A queue that marks whatever waits; the stack's own switch is off.
+    marking = {"kind": "red", "limit": "90 packets", "ecn": True, "weight": 1.0,
+               "min_threshold": "1 packets", "max_threshold": "80 packets"}  # fmt: skip
+    changes = {"topology.bottleneck.queue": marking, "flow.0.cc_params": {"segments": 40}}
+    Marked.marked.clear()
+    run(Marked, overrides=changes)
+    assert (sum(Marked.marked) > 0) is accurate
+
+
 @pytest.mark.parametrize("restarts", [True, False])
 def test_it_may_restart_after_a_loss(restarts):
     class Tahoe(Fixed):

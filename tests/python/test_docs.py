@@ -1,20 +1,27 @@
 """Examples of the documentation do what they say, in a directory like the source tree."""
 
+import hashlib
+import json
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
 
+import fairway
 from conftest import command
 from fairway import ExperimentError
 from fairway.experiment import plan
 
 ROOT = Path(__file__).parents[2]
 #: Pages whose examples are run from top to bottom, as a newcomer would.
-WALKS = ("README.md", "docs/getting-started.md")
+WALKS = ("README.md", "docs/getting-started.md", "docs/your-own-algorithm.md")
 #: What a walk leaves out: set-up, which has happened, and what takes minutes.
-LEFT_OUT = re.compile(r"make |\S+fairway reproduce ")
+LEFT_OUT = re.compile(r"make |cargo |\S+fairway reproduce |.*=my_reno$")
+
+#: The first line of an example that is a file, not commands.
+FILE = re.compile(r"(?:#|//) (\w+\.(?:py|rs|toml))\n")
 
 pytestmark = pytest.mark.skipif(
     not (ROOT / "docs").is_dir(), reason="no documentation here: this is not a source tree"
@@ -29,6 +36,8 @@ def blocks(page, language):
 def tree(tmp_path, monkeypatch):
     (tmp_path / "examples").symlink_to(ROOT / "examples", target_is_directory=True)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "my_reno", raising=False)
     return tmp_path
 
 
@@ -38,6 +47,9 @@ def test_a_walk_through(page, tree):
         name = re.match(r"# (\S+\.toml)\n", text)
         assert name, "an experiment of a walk begins with the name of its file"
         (tree / name[1]).write_text(text)
+    for text in blocks(page, "python"):
+        if name := FILE.match(text):
+            (tree / name[1]).write_text(text)
     ran = 0
     for block in blocks(page, "console"):
         for line in block.splitlines():
@@ -52,7 +64,8 @@ def test_a_walk_through(page, tree):
     assert ran >= 1
     names = {}
     for block in blocks(page, "python"):
-        exec(block, names)
+        if not FILE.match(block):
+            exec(block, names)
     assert len(names) > 2
 
 
@@ -83,6 +96,54 @@ def test_an_example_is_valid_or_says_what_this_version_lacks(path):
         assert path.name not in ("single.toml", "pair.toml")
         for line in str(error).splitlines():
             assert "not in this version of Fairway" in line
+
+
+@pytest.mark.parametrize(
+    ("name", "language"), [("my_reno.py", "python"), ("my_reno.rs", "rust"), ("own.toml", "toml")]
+)
+def test_the_guide_shows_the_examples_as_they_are(name, language):
+    shown = [
+        text.partition("\n")[2]
+        for text in blocks("docs/your-own-algorithm.md", language)
+        if (file := FILE.match(text)) and file[1] == name
+    ]
+    assert shown == [(ROOT / "examples" / name).read_text()]
+
+
+@pytest.mark.parametrize("preset", ["linux-6.1", "rfc5681", "ns2-tcp-linux"])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"topology.bottleneck.loss": {"probability": 0.02}},
+        {"topology.bottleneck.loss": {"probability": 0.2}},
+        {"topology.bottleneck.queue": {"kind": "red", "limit": "60 packets", "ecn": True},
+         "stack.ecn": True},
+        {"flow.mine.app_rate": "5 kbit/s", "stack.slow_start_after_idle": True},
+        {"stack.sack": False},
+    ],
+)  # fmt: skip
+def test_the_guides_algorithm_is_reno_byte_for_byte(preset, changes, tmp_path):
+    changes = {"stack": {"preset": preset}, **changes}
+    renamed = {"flow.mine.cc": "reno", "flow.mine.cc_variant": "paper"}
+    example = ROOT / "examples" / "own.toml"
+    own = fairway.run(example, tmp_path / "own", overrides=changes)
+    reno = fairway.run(example, tmp_path / "reno", overrides={**changes, **renamed})
+    for table in ("series.parquet", "queues.parquet"):
+        assert (tmp_path / "own" / table).read_bytes() == (tmp_path / "reno" / table).read_bytes()
+    # Of the summary, the name of the algorithm, its code and the time taken differ.
+    flow = own.summary["flows"][0]
+    assert flow.pop("cc") == "python:my_reno.MyReno"
+    assert reno.summary["flows"][0].pop("cc") == "reno"
+    assert own.summary.pop("algorithms") == own_code()
+    assert json.dumps({**own.summary, "wall_s": 0}) == json.dumps({**reno.summary, "wall_s": 0})
+    assert flow["sent_segments"] > 0
+
+
+def own_code():
+    data = (ROOT / "examples" / "my_reno.py").read_bytes()
+    code = {"class": "my_reno.MyReno", "file": "my_reno.py"}
+    return {"python:my_reno.MyReno": {**code, "sha256": hashlib.sha256(data).hexdigest()}}
 
 
 def test_links_lead_somewhere():

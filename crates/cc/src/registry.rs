@@ -331,6 +331,33 @@ pub fn algorithms() -> &'static [Algorithm] {
 }
 
 impl Algorithm {
+    /// Makes one as `selection` asks; `preferred` is the variant taken where the selection names
+    /// none and the algorithm has it.
+    ///
+    /// # Errors
+    /// [`CcError`] if the variant or a parameter does not exist, or a value is out of range.
+    pub fn make(
+        &self,
+        selection: &Selection,
+        preferred: Variant,
+        init: &Init,
+    ) -> Result<Box<dyn CongestionControl>, CcError> {
+        let variant = match selection.variant {
+            Some(variant) if !self.variants.contains(&variant) => {
+                return Err(CcError::UnknownVariant {
+                    name: self.name,
+                    variant: variant.name(),
+                    known: join(self.variants.iter().map(|v| v.name())),
+                });
+            }
+            Some(variant) => variant,
+            None if self.variants.contains(&preferred) => preferred,
+            None => self.variants[0],
+        };
+        let params = check_params(self, variant, &selection.params)?;
+        Ok((self.build)(variant, &params, init))
+    }
+
     /// The name of the algorithm's file.
     pub fn file(&self) -> &'static str {
         self.name_and_text().0
@@ -366,20 +393,7 @@ pub fn create(
             known: join(algorithms().iter().map(|a| a.name)),
         }
     })?;
-    let variant = match selection.variant {
-        Some(variant) if !algorithm.variants.contains(&variant) => {
-            return Err(CcError::UnknownVariant {
-                name: algorithm.name,
-                variant: variant.name(),
-                known: join(algorithm.variants.iter().map(|v| v.name())),
-            });
-        }
-        Some(variant) => variant,
-        None if algorithm.variants.contains(&preferred) => preferred,
-        None => algorithm.variants[0],
-    };
-    let params = check_params(algorithm, variant, &selection.params)?;
-    Ok((algorithm.build)(variant, &params, init))
+    algorithm.make(selection, preferred, init)
 }
 
 fn check_params(

@@ -85,58 +85,72 @@ impl Flow {
         }))
     }
 
+    /// Simulated time of the event, ns.
     #[getter]
     fn now(&self) -> u64 {
         self.0.now.as_nanos()
     }
+    /// Simulated time of the event, s.
     #[getter]
     fn now_s(&self) -> f64 {
         self.0.now.as_secs_f64()
     }
+    /// Sender maximum segment size in bytes.
     #[getter]
     fn mss(&self) -> u32 {
         self.0.mss
     }
+    /// Bytes sent and not yet known to have left the network, before this event.
     #[getter]
     fn flight_size(&self) -> u64 {
         self.0.flight_size
     }
+    /// The same after this event.
     #[getter]
     fn in_flight(&self) -> u64 {
         self.0.in_flight
     }
+    /// Smoothed round-trip time, ns, if there has been a sample.
     #[getter]
     fn srtt(&self) -> Option<u64> {
         nanos(self.0.srtt)
     }
+    /// Smoothed round-trip time, s, if there has been a sample.
     #[getter]
     fn srtt_s(&self) -> Option<f64> {
         seconds(self.0.srtt)
     }
+    /// Smallest round-trip time seen, ns.
     #[getter]
     fn min_rtt(&self) -> Option<u64> {
         nanos(self.0.min_rtt)
     }
+    /// Smallest round-trip time seen, s.
     #[getter]
     fn min_rtt_s(&self) -> Option<f64> {
         seconds(self.0.min_rtt)
     }
+    /// First unacknowledged byte of the stream, after this event.
     #[getter]
     fn snd_una(&self) -> u64 {
         self.0.snd_una
     }
+    /// Next new byte of the stream to be sent.
     #[getter]
     fn snd_nxt(&self) -> u64 {
         self.0.snd_nxt
     }
+    /// Bytes delivered to the receiver so far, in order or not.
     #[getter]
     fn delivered(&self) -> u64 {
         self.0.delivered
     }
+    /// Bytes marked lost so far, each time they were.
     #[getter]
     fn lost(&self) -> u64 {
         self.0.lost
     }
+    /// What the sender does about loss: "open", "disorder", "cwr", "recovery" or "loss".
     #[getter]
     fn phase(&self) -> &'static str {
         PHASES.into_iter().find(|(_, phase)| *phase == self.0.phase).map_or("", |(name, _)| name)
@@ -201,38 +215,47 @@ impl Ack {
         })
     }
 
+    /// Bytes newly acknowledged cumulatively.
     #[getter]
     fn acked(&self) -> u64 {
         self.0.acked
     }
+    /// Bytes newly delivered: acknowledged and not selectively before, or newly SACKed.
     #[getter]
     fn delivered(&self) -> u64 {
         self.0.delivered
     }
+    /// Bytes newly marked lost by this acknowledgement.
     #[getter]
     fn lost(&self) -> u64 {
         self.0.lost
     }
+    /// Of the bytes newly delivered, those whose acknowledgement echoed a congestion mark.
     #[getter]
     fn ce(&self) -> u64 {
         self.0.ce
     }
+    /// Round-trip time that it measured, ns.
     #[getter]
     fn rtt(&self) -> Option<u64> {
         nanos(self.0.rtt)
     }
+    /// Round-trip time that it measured, s.
     #[getter]
     fn rtt_s(&self) -> Option<f64> {
         seconds(self.0.rtt)
     }
+    /// Receiver's clock less the sender's, ms modulo 2**32: only differences mean something.
     #[getter]
     fn one_way_delay_ms(&self) -> Option<u32> {
         self.0.one_way_delay_ms
     }
+    /// Delivery rate, if the algorithm needs it and this acknowledgement measured it.
     #[getter]
     fn rate(&self) -> Option<RateSample> {
         self.0.rate.map(RateSample)
     }
+    /// Whether the stack allows growth on this acknowledgement.
     #[getter]
     fn may_grow(&self) -> bool {
         self.0.may_grow
@@ -277,38 +300,47 @@ impl RateSample {
         })
     }
 
+    /// Bytes delivered between the sending of the latest segment now delivered and now.
     #[getter]
     fn delivered(&self) -> u64 {
         self.0.delivered
     }
+    /// Time that took, ns; zero if the sample says nothing.
     #[getter]
     fn interval(&self) -> u64 {
         self.0.interval.as_nanos()
     }
+    /// Time that took, s.
     #[getter]
     fn interval_s(&self) -> f64 {
         self.0.interval.as_secs_f64()
     }
+    /// `Flow.delivered` when that segment was sent.
     #[getter]
     fn prior_delivered(&self) -> u64 {
         self.0.prior_delivered
     }
+    /// When that segment was sent, ns.
     #[getter]
     fn sent_at(&self) -> u64 {
         self.0.sent_at.as_nanos()
     }
+    /// When that segment was sent, s.
     #[getter]
     fn sent_at_s(&self) -> f64 {
         self.0.sent_at.as_secs_f64()
     }
+    /// Bytes in flight when it had been sent, itself included.
     #[getter]
     fn prior_in_flight(&self) -> u64 {
         self.0.prior_in_flight
     }
+    /// Bytes marked lost since then.
     #[getter]
     fn lost(&self) -> u64 {
         self.0.lost
     }
+    /// Whether the application had nothing to send then.
     #[getter]
     fn app_limited(&self) -> bool {
         self.0.app_limited
@@ -338,14 +370,19 @@ impl RateSample {
 /// What a connection tells its algorithm at the start.
 #[pyclass(frozen, module = "fairway._core")]
 pub(crate) struct Init {
+    /// Sender maximum segment size in bytes.
     #[pyo3(get)]
     mss: u32,
+    /// Initial window in bytes.
     #[pyo3(get)]
     initial_window: u64,
+    /// Initial slow-start threshold in bytes; None for infinite.
     #[pyo3(get)]
     initial_ssthresh: Option<u64>,
+    /// Slow start that the experiment names; None for the algorithm's own.
     #[pyo3(get)]
     slow_start: Option<String>,
+    /// Seed of this connection's algorithm, for those that draw random numbers.
     #[pyo3(get)]
     seed: u64,
     coupling: Option<fairway_cc::Member>,
@@ -380,6 +417,7 @@ impl Init {
         Init { mss, initial_window, initial_ssthresh, slow_start, seed, coupling: None }
     }
 
+    /// The connections of its application; None without one.
     #[getter]
     fn coupling(&self) -> Option<Member> {
         self.coupling.clone().map(Member)
@@ -432,18 +470,22 @@ pub(crate) struct Subflow(fairway_cc::Subflow);
 
 #[pymethods]
 impl Subflow {
+    /// Whether this is the connection that asks.
     #[getter]
     fn own(&self) -> bool {
         self.0.own
     }
+    /// Congestion window in segments.
     #[getter]
     fn cwnd(&self) -> f64 {
         self.0.cwnd
     }
+    /// Smoothed round-trip time in seconds.
     #[getter]
     fn srtt_s(&self) -> f64 {
         self.0.srtt_s
     }
+    /// The larger of the bytes acknowledged between its last two losses and those since.
     #[getter]
     fn loss_interval(&self) -> u64 {
         self.0.loss_interval
