@@ -19,18 +19,24 @@ pub(crate) trait Link: Send {
 }
 
 /// Segments per second.
-pub(crate) fn rate(subflow: &Subflow) -> f64 {
+pub(crate) fn subflow_rate(subflow: &Subflow) -> f64 {
     subflow.cwnd / subflow.srtt_s
 }
 
 /// Segments per second, per second of round trip.
 pub(crate) fn rate_per_rtt(subflow: &Subflow) -> f64 {
-    rate(subflow) / subflow.srtt_s
+    subflow_rate(subflow) / subflow.srtt_s
 }
 
 /// Segments per second of all together.
 pub(crate) fn total_rate(all: &[Subflow]) -> f64 {
-    all.iter().map(rate).sum()
+    all.iter().map(subflow_rate).sum()
+}
+
+/// The share of one Reno's growth that belongs to this path, segments for each one acknowledged.
+pub(crate) fn linked_increase(own: &Subflow, all: &[Subflow]) -> f64 {
+    let total = total_rate(all);
+    rate_per_rtt(own) / (total * total)
 }
 
 /// The largest of `value` among all.

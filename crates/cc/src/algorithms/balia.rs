@@ -13,7 +13,7 @@
 //! taken of what is unacknowledged, as RFC 5681 does, where the sources say the window.
 //! Alone, or while no other connection of its group has a round-trip time, it is Reno.
 
-use crate::coupled::{Coupled, Link, largest, rate, rate_per_rtt, total_rate};
+use crate::coupled::{Coupled, Link, largest, linked_increase, subflow_rate};
 use crate::{
     Algorithm, CongestionControl, Family, Init, Params, SlowStart, Subflow, Variant, Vector,
     Windowed,
@@ -74,15 +74,13 @@ struct Balia;
 
 /// How many times slower than the fastest path this one is.
 fn ratio(own: &Subflow, all: &[Subflow]) -> f64 {
-    largest(all, rate) / rate(own)
+    largest(all, subflow_rate) / subflow_rate(own)
 }
 
 impl Link for Balia {
     fn increase(own: &Subflow, all: &[Subflow]) -> f64 {
         let r = ratio(own, all);
-        let rate = total_rate(all);
-        let linked = rate_per_rtt(own) / (rate * rate);
-        linked * (1.0 + r) / 2.0 * (4.0 + r) / 5.0
+        linked_increase(own, all) * (1.0 + r) / 2.0 * (4.0 + r) / 5.0
     }
 
     fn taken(own: &Subflow, all: &[Subflow]) -> f64 {

@@ -3,9 +3,9 @@
 //!
 //! Source: K. Tan, J. Song, Q. Zhang, M. Sridharan, "A Compound TCP Approach for High-Speed and Long
 //! Distance Networks", INFOCOM 2006; draft-sridharan-tcpm-ctcp-02. The window is
-//! `win = cwnd + dwnd`. `cwnd` grows by `1/win` for each segment. Once per round trip, with `rtt` the
-//! smallest of the round and `diff = win·(rtt − base)/rtt`: `dwnd` grows by `max(win^¾/8 − 1, 0)` if
-//! `diff < γ`, else shrinks by `ζ·diff`, down to 0. A loss halves `cwnd` and leaves half of win,
+//! `W = cwnd + dwnd`. `cwnd` grows by `1/W` for each segment. Once per round trip, with `rtt` the
+//! smallest of the round and `diff = W·(rtt − base)/rtt`: `dwnd` grows by `max(W^¾/8 − 1, 0)` if
+//! `diff < γ`, else shrinks by `ζ·diff`, down to 0. A loss halves `cwnd` and leaves half of W,
 //! the rest of it `dwnd`; a timeout sets `dwnd = 0`. γ is 30 segments. The draft has it follow the
 //! queue that Reno alone would have left, `γ ← (1 − λ)·γ + λ·¾·diff_reno` at each loss, held
 //! between 5 and 30, and puts it back to 30 at a timeout.
@@ -16,7 +16,7 @@
 //!
 //! Linux 2.6.22 is the module in ns-2.35 (`tcp/linux/src/tcp_compound.c`); no kernel came with it.
 //! Whole numbers, `diff` in half segments of the data acknowledged in the round, γ fixed at 30, no
-//! lowest window. `dwnd` opens in slow start too, which lasts until `cwnd`, not `win`,
+//! lowest window. `dwnd` opens in slow start too, which lasts until `cwnd`, not `W`,
 //! passes the threshold. After a loss both must fit into the window the stack left: if either alone
 //! is larger, `dwnd = 0`. It holds half the threshold while it recovers.
 
@@ -170,14 +170,14 @@ impl Tan {
     }
 
     fn end_round(&mut self, window: &mut Window, delay: Delay, may_grow: bool) {
-        let win = window.exact();
-        let dwnd = self.dwnd.min(win);
-        let diff = delay.backlog(win);
-        self.diff_reno = Some(delay.backlog(win - dwnd));
+        let total = window.exact();
+        let dwnd = self.dwnd.min(total);
+        let diff = delay.backlog(total);
+        self.diff_reno = Some(delay.backlog(total - dwnd));
         let step = if diff >= self.gamma {
             -(self.zeta * diff).min(dwnd)
         } else if may_grow && window.cwnd >= self.low_window {
-            (self.alpha * libm::pow(win, self.k) - 1.0).max(0.0)
+            (self.alpha * libm::pow(total, self.k) - 1.0).max(0.0)
         } else {
             0.0
         };
@@ -215,9 +215,9 @@ impl Rule for Tan {
     fn backoff(&mut self, window: &Window, _signal: Signal, _flow: &Flow) -> u32 {
         self.tune_gamma();
         self.dwnd_before_loss = self.dwnd;
-        let win = window.exact();
-        let cwnd = (win - self.dwnd).max(0.0) / 2.0;
-        self.dwnd = (win * (1.0 - self.beta) - cwnd).max(0.0);
+        let total = window.exact();
+        let cwnd = (total - self.dwnd).max(0.0) / 2.0;
+        self.dwnd = (total * (1.0 - self.beta) - cwnd).max(0.0);
         whole_segments(cwnd + self.dwnd)
     }
 

@@ -71,8 +71,8 @@ struct Lia;
 /// RFC 6356 equation 2.
 fn aggressiveness(all: &[Subflow]) -> f64 {
     let best = largest(all, rate_per_rtt);
-    let rate = total_rate(all);
-    total_window(all) * best / (rate * rate)
+    let total = total_rate(all);
+    total_window(all) * best / (total * total)
 }
 
 fn total_window(all: &[Subflow]) -> f64 {

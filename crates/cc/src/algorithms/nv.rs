@@ -70,7 +70,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     ],
     vectors: &[
         Vector::new("100 segments of 1448 bytes in 1000 µs, in 100 bit/s", 11_584_000.0, || {
-            f64::from(rate(144_800, 1_000))
+            f64::from(delivery_rate(144_800, 1_000))
         }),
         Vector::new(
             "that rate at a smallest round trip of 800 µs: 100 · 0.8 segments",
@@ -139,7 +139,7 @@ const LARGEST_FOR_SAMPLES: u32 = 81;
 const FIRST_PERIOD: u64 = 2 * HZ;
 
 /// `bytes` in a round trip, in units of 100 bit/s.
-fn rate(bytes: u64, rtt_us: u64) -> u32 {
+fn delivery_rate(bytes: u64, rtt_us: u64) -> u32 {
     (bytes.saturating_mul(80_000) / rtt_us.max(1)) as u32
 }
 
@@ -365,7 +365,7 @@ impl Rule for Nv {
             return;
         }
         let rtt_us = self.average(rtt.as_micros());
-        self.max_rate = self.max_rate.max(rate(delivered, rtt_us));
+        self.max_rate = self.max_rate.max(delivery_rate(delivered, rtt_us));
         self.samples = self.samples.saturating_add(1);
         self.measure_min_rtt(self.bounded(rtt_us), now);
         if flow.snd_una > self.round_end {

@@ -14,7 +14,7 @@
 //! with nothing acknowledged since the last is not another. Its integers are not copied.
 //! Alone, or while no other connection of its group has a round-trip time, it is Reno.
 
-use crate::coupled::{Coupled, Link, largest, rate_per_rtt, total_rate};
+use crate::coupled::{Coupled, Link, largest, linked_increase};
 use crate::{
     Algorithm, CongestionControl, Family, Init, Params, SlowStart, Subflow, Variant, Vector,
     Windowed,
@@ -34,10 +34,10 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         Vector::new(
             "w = 10, 20, rtt = 0.1, 0.2 s: (10/0.01)/(100 + 100)² = 0.025 on the first path",
             0.025,
-            || linked(&TWO_PATHS[0], &TWO_PATHS),
+            || linked_increase(&TWO_PATHS[0], &TWO_PATHS),
         ),
         Vector::new("there, on the second path: (20/0.04)/200² = 0.0125", 0.0125, || {
-            linked(&TWO_PATHS[1], &TWO_PATHS)
+            linked_increase(&TWO_PATHS[1], &TWO_PATHS)
         }),
         Vector::new(
             "ℓ equal: B = {1}, M = {2}; first path 0.025 + 1/(2 · 1)/10 = 0.075",
@@ -69,12 +69,6 @@ fn build(variant: Variant, _params: &Params, init: &Init) -> Box<dyn CongestionC
 
 struct Olia;
 
-/// The first term: the share of one Reno that belongs to this path.
-fn linked(own: &Subflow, all: &[Subflow]) -> f64 {
-    let rate = total_rate(all);
-    rate_per_rtt(own) / (rate * rate)
-}
-
 /// The square of the rate that Reno would have with a loss for every ℓ bytes, but for a factor.
 fn quality(subflow: &Subflow) -> f64 {
     subflow.loss_interval as f64 / (subflow.srtt_s * subflow.srtt_s)
@@ -102,7 +96,7 @@ fn shift(own: &Subflow, all: &[Subflow]) -> f64 {
 
 impl Link for Olia {
     fn increase(own: &Subflow, all: &[Subflow]) -> f64 {
-        linked(own, all) + shift(own, all) / own.cwnd
+        linked_increase(own, all) + shift(own, all) / own.cwnd
     }
 }
 
