@@ -1,6 +1,8 @@
 //! How the smallest and the largest round-trip time change from round to round, as CDG measures
 //! it (Hayes and Armitage, IFIP Networking 2011).
 
+use fairway_units::Duration;
+
 use crate::linux::packets_acked;
 use crate::{Ack, Flow, Phase};
 
@@ -68,6 +70,7 @@ pub(crate) struct Gradients {
     /// Those of the round before.
     before: Option<MinMax>,
     round_end: u64,
+    has_begun: bool,
     /// Acknowledgements of several segments that were not yet followed by one of a single segment.
     delayed: u8,
     last: Vec<MinMax>,
@@ -84,6 +87,7 @@ impl Gradients {
             rtt: None,
             before: None,
             round_end: 0,
+            has_begun: false,
             delayed: 0,
             last: vec![MinMax::default(); rounds.max(1)],
             next: 0,
@@ -95,8 +99,15 @@ impl Gradients {
     /// An acknowledgement. One of a single segment after some of several may have been delayed: its
     /// round-trip time counts only if it is the smallest (Hayes, CAIA TR 100219A).
     pub(crate) fn on_ack(&mut self, ack: &Ack, flow: &Flow) {
-        let rtt_us = ack.rtt.map_or(0, |rtt| rtt.as_micros());
-        let Ok(rtt_us @ 1..) = i64::try_from(rtt_us) else { return };
+        let micros = |rtt: Option<Duration>| i64::try_from(rtt?.as_micros()).ok();
+        let Some(rtt_us @ 1..) = micros(ack.rtt) else { return };
+        if !self.has_begun {
+            // Linux counts the handshake towards the first round: its round trip is the smallest
+            // so far, unless this one is.
+            self.has_begun = true;
+            let first_us = micros(flow.min_rtt).filter(|us| *us > 0).unwrap_or(rtt_us);
+            self.rtt = Some(MinMax { min: first_us, max: first_us });
+        }
         if flow.phase == Phase::Open {
             let packets = packets_acked(ack, flow);
             if packets == 1 && self.delayed > 0 {
@@ -152,7 +163,11 @@ impl Gradients {
 
     /// Forgets everything.
     pub(crate) fn clear(&mut self, flow: &Flow) {
-        *self = Gradients { round_end: flow.snd_nxt, ..Gradients::over(self.last.len()) };
+        *self = Gradients {
+            round_end: flow.snd_nxt,
+            has_begun: true,
+            ..Gradients::over(self.last.len())
+        };
     }
 
     /// The gradients, summed.
@@ -202,6 +217,13 @@ mod tests {
         assert_eq!(round(&mut g, &[91]), Some(MinMax { min: 1_000, max: 1_000 }));
         g.clear(&flow(0, 0, 50));
         assert_eq!((g.known(), g.sum()), (0, MinMax::default()));
+    }
+
+    #[test]
+    fn the_handshake_is_of_the_first_round() {
+        let mut g = Gradients::over(8);
+        g.on_ack(&ack(1, 52), &flow(0, 0, 50));
+        assert_eq!(g.rtt, Some(MinMax { min: 50_000, max: 52_000 }));
     }
 
     #[test]
