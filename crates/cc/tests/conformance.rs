@@ -158,6 +158,10 @@ fn a_reduction_never_leaves_a_larger_window() {
             let allowed = before.max(2);
             assert!(probe.cwnd() <= allowed, "{name}, episode {episode}: window grew");
             probe.recover();
+            // What does not answer losses doubles on a path without a queue, for ever.
+            if before > 2_000 && !probe.cc.answers_loss() {
+                break;
+            }
         }
     }
 }

@@ -45,6 +45,7 @@ algorithms![
     ledbat_plus_plus,
     nv,
     cdg,
+    copa,
 
     // Model- and rate-based.
     bbr,
