@@ -6,8 +6,8 @@
 //! of the last srtt/2, `dq = RTTstanding − RTTmin`. Each segment delivered takes the window W by
 //! `v/(δ·W)` towards the target rate `1/(δ·dq)`: up while `W/RTTstanding` does not exceed it, else
 //! down. Segments leave at `2·W/RTTstanding`. The velocity v is 1; once a round the window is
-//! compared with that of a round before, and after three rounds in one direction v doubles with
-//! every further one, until the direction changes. Slow start doubles the window each round until
+//! compared with that of a round before, and once three rounds went one way, v doubles with every
+//! further one, until the direction changes. Slow start doubles the window each round until
 //! the rate exceeds the target.
 //!
 //! In default mode δ = ½ and a loss means nothing. A queue is nearly empty when
@@ -20,9 +20,12 @@
 //! acknowledgements, looks for an empty queue over four round trips, and remembers RTTmin for 20 round
 //! trips if that is longer.
 //!
-//! Assumed: the third round in one direction is the first that doubles v; a congestion mark counts
-//! as a loss; after a timeout the window is one segment and slow start begins; after a pause the window
-//! stays, being paced. Slow start is its own, whatever the connection names.
+//! Assumed: the fourth round in one direction is the first that doubles v, and the first step against
+//! the direction sets it back to 1 without waiting for the end of the round, both as in Facebook's
+//! mvfst (without the latter, `prompt_turn = 0`, the window swings from empty to full on long
+//! paths); a congestion mark counts as a loss; after a timeout the window is one segment and slow
+//! start begins; after a pause the window stays, being paced. Slow start is its own, whatever the
+//! connection names.
 
 use fairway_units::{Duration, Rate, Time};
 
@@ -49,6 +52,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         Param::new("min_rtt_window_s", "time that RTTmin is remembered, s", 10.0, 0.1, 1000.0),
         Param::new("velocity_rounds", "rounds in one direction before v doubles", 3.0, 1.0, 100.0)
             .whole(),
+        Param::switch("prompt_turn", "whether the first step the other way resets v", true),
         Param::new(
             "empty_share",
             "share of the spread of round trips below which the queue is nearly empty",
@@ -108,6 +112,7 @@ fn build(_variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionC
         may_compete: params.is_on("competitive"),
         min_rtt_window: seconds(params.get("min_rtt_window_s")),
         velocity_rounds: params.get("velocity_rounds") as u32,
+        prompt_turn: params.is_on("prompt_turn"),
         empty_share: params.get("empty_share"),
         heavy_loss: params.get("heavy_loss"),
         mss,
@@ -171,6 +176,13 @@ impl Velocity {
         Velocity { value: 1.0, is_upward: true, rounds: 0, window }
     }
 
+    /// A step goes this way: a velocity gained on the other way is not for it.
+    fn turn(&mut self, is_upward: bool, window: f64) {
+        if is_upward != self.is_upward && self.value > 1.0 {
+            *self = Velocity { is_upward, ..Velocity::new(window) };
+        }
+    }
+
     /// A round has ended.
     fn on_round(&mut self, window: f64, rounds_before: u32) {
         let is_upward = window > self.window;
@@ -178,7 +190,7 @@ impl Velocity {
             *self = Velocity { is_upward, ..Velocity::new(window) };
         }
         self.rounds = self.rounds.saturating_add(1);
-        if self.rounds >= rounds_before {
+        if self.rounds > rounds_before {
             self.value = (self.value * 2.0).min(MAX_WINDOW);
         }
         self.window = window;
@@ -207,6 +219,7 @@ struct Copa {
     may_compete: bool,
     min_rtt_window: Duration,
     velocity_rounds: u32,
+    prompt_turn: bool,
     empty_share: f64,
     heavy_loss: f64,
     mss: u32,
@@ -271,6 +284,9 @@ impl Copa {
             return;
         }
         self.in_slow_start = false;
+        if self.prompt_turn {
+            self.velocity.turn(is_below, self.window);
+        }
         if !is_below {
             self.window = moved(self.window, -segments, self.velocity.value, delta);
         } else if is_used {
@@ -366,43 +382,51 @@ impl CongestionControl for Copa {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_path::{TestPath, mean};
 
     fn probe(start: &Start) -> Probe {
         Probe::new("copa", Variant::Paper, start)
     }
 
-    /// A round on a path that holds `bdp` segments in 100 ms, alone in its queue.
-    fn round(p: &mut Probe, bdp: u64) {
-        let window = p.cwnd();
-        p.rtt = ms(100) + Duration::from_micros(window.saturating_sub(bdp) * 100_000 / bdp);
-        p.round();
-    }
-
     #[test]
-    fn velocity_doubles_from_the_third_round_on_and_falls_back_to_one() {
+    fn velocity_doubles_after_three_rounds_one_way_and_falls_back_to_one() {
         let mut velocity = Velocity::new(10.0);
         let mut seen = Vec::new();
         for window in [11.0, 12.0, 13.0, 15.0, 19.0, 18.0, 17.0, 16.0, 17.0] {
             velocity.on_round(window, 3);
             seen.push(velocity.value as u32);
         }
-        assert_eq!(seen, [1, 1, 2, 4, 8, 1, 1, 2, 1]);
+        assert_eq!(seen, [1, 1, 1, 2, 4, 1, 1, 1, 1]);
+        velocity.value = 8.0;
+        velocity.turn(true, 17.0);
+        assert_eq!(velocity.value as u32, 8);
+        velocity.turn(false, 17.0);
+        assert_eq!((velocity.value as u32, velocity.is_upward), (1, false));
+    }
+
+    /// A path of 100 segments: 100 · 1448 · 8 bit in 100 ms.
+    fn path(params: &[(&str, f64)], loss: f64) -> TestPath {
+        let mut path = TestPath::with("copa", params, 1, (11.584, 100.0, 200));
+        path.loss = loss;
+        path
     }
 
     #[test]
-    fn alone_it_stays_near_its_target_and_does_not_compete() {
-        // δ = ½: two segments wait, 102 in all; it swings about that by a few.
-        let mut p = probe(&Start::slow_start(10, 100));
-        for _ in 0..30 {
-            round(&mut p, 100);
-        }
-        let mut windows = Vec::new();
-        for _ in 0..100 {
-            round(&mut p, 100);
-            windows.push(p.cwnd());
-        }
-        let mean = windows.iter().sum::<u64>() as f64 / 100.0;
-        assert!((97.0..108.0).contains(&mean), "{mean}: {windows:?}");
+    fn alone_it_fills_the_path_and_leaves_the_queue_short() {
+        // δ = ½ wants two segments waiting; swings and their delay add some.
+        let mut path = path(&[], 0.0);
+        let window = mean(&mut path, 20_000, 60_000, |path| path.cc.cwnd() as f64 / 1448.0);
+        assert!((98.0..115.0).contains(&window), "{window}");
+        let share = path.delivered as f64 / (path.rate * 60.0);
+        assert!(share > 0.95, "{share}");
+    }
+
+    #[test]
+    fn in_default_mode_losses_cost_nothing_but_themselves() {
+        let mut path = path(&[("competitive", 0.0)], 0.01);
+        path.run(60_000, |_| {});
+        let share = path.delivered as f64 / (path.rate * 60.0);
+        assert!(share > 0.9, "{share}");
     }
 
     #[test]
