@@ -236,3 +236,21 @@ fn olia_takes_no_more_than_one_tcp() {
     assert_within("share of OLIA", share("olia"), 0.3, 0.55);
     assert_within("share of two Renos", share("reno"), 0.6, 0.72);
 }
+
+/// Arun and Balakrishnan 2018, section 4.1: beside a flow that fills the queue it competes; in its
+/// default mode alone it would starve.
+#[test]
+fn copa_competes_with_cubic() {
+    let share = |params: &str| {
+        let flows = format!("[[flow]]\ncc = \"copa\"\n{params}\n[[flow]]\ncc = \"cubic\"");
+        let run = on_path(200, 60, "{ limit = \"166 packets\" }", &flows);
+        goodput(&run, 0) / (goodput(&run, 0) + goodput(&run, 1))
+    };
+    let competing = share("");
+    // The paper's figures show shares from a third to two thirds.
+    assert_within("share in competitive mode", competing, 0.25, 0.75);
+    // Alone it queues 1/δ = 2 packets and a little: far below the path.
+    let alone = on_path(60, 20, "{ limit = \"166 packets\" }", "[[flow]]\ncc = \"copa\"");
+    assert_within("its queue alone", backlog(&alone), 0.5, 8.0);
+    assert!(alone.summary.links[0].utilisation > 0.95);
+}
