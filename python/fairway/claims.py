@@ -184,6 +184,36 @@ def _cells_within(
     return Finding("supported", reason + ".", mean)
 
 
+def _follows(test: Mapping[str, Any], cells: Sequence[Cell], expected: Sequence[Cell]) -> Finding:
+    """Every chosen cell within a share of a number, or that number within its interval."""
+    ratios, off = [], []
+    for cell in cells:
+        number = (cell.references or {}).get(test["reference"]) if "reference" in test else (
+            cell.published
+        )  # fmt: skip
+        if number is None or cell.measured is None:
+            continue
+        place = ", ".join(
+            str(value) for axis, value in cell.point.items() if axis not in test.get("at", {})
+        )
+        ratios.append(f"{decimal(cell.measured / number, 3)} at {place}")
+        within = abs(cell.measured / number - 1) <= test["within"]
+        covered = cell.ci_low is not None and cell.ci_high is not None and (
+            cell.ci_low <= number <= cell.ci_high
+        )  # fmt: skip
+        if not (within or covered):
+            off.append(place)
+    if not ratios:
+        return Finding("undecided", "No cell has both numbers.")
+    reason = f"Measured / expected: {'; '.join(ratios)}."
+    if off:
+        return Finding("refuted", f"{reason} Off: {', '.join(off)}.")
+    if len(ratios) < len(expected):
+        reason += f" Only {len(ratios)} of {len(expected)} cells were run."
+        return Finding("undecided", reason)
+    return Finding("supported", reason)
+
+
 def _value(test: Mapping[str, Any], cells: Sequence[Cell], _: Sequence[Cell]) -> Finding:
     """Every chosen cell within `tolerance` of `expected`."""
     low, high = test["expected"] - test["tolerance"], test["expected"] + test["tolerance"]
@@ -328,6 +358,7 @@ _Test = Callable[[Mapping[str, Any], Sequence[Cell], Sequence[Cell]], Finding]
 #: Kind of test -> keys it needs, keys it may have, what judges it.
 _KINDS: dict[str, tuple[set[str], set[str], _Test]] = {
     "cells_within": ({"metric", "mean", "max"}, {"at"}, _cells_within),
+    "follows": ({"metric", "within"}, {"at", "reference"}, _follows),
     "value": ({"metric", "expected", "tolerance"}, {"at"}, _value),
     "range": ({"metric", "low", "high"}, {"at"}, _range),
     "order": ({"metric", "axis", "order"}, {"at"}, _order),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -308,7 +309,86 @@ def metric_over_axis(
     return cast(alt.LayerChart, layered.properties(width=width, height=height, description=label))
 
 
-def small_multiples(charts: Mapping[str, alt.Chart], columns: int) -> alt.ConcatChart:
+def response(
+    models: pl.DataFrame,
+    measured: pl.DataFrame,
+    *,
+    x_title: str,
+    y_title: str,
+    title: str,
+    domain: tuple[float, float] | None = None,
+    width: int | Literal["container"] = 300,
+    height: int = 220,
+) -> alt.LayerChart:
+    """Models as lines and measurements as points with intervals, on logarithmic axes.
+
+    Args:
+        models: Columns `model`, `x`, `y`; one line for each model, the first one solid.
+        measured: Columns `x`, `mean`, `low`, `high`.
+        x_title: Title of the horizontal axis.
+        y_title: Title of the vertical axis.
+        title: What it shows, for the accessible name.
+        domain: Ends of the vertical axis; from the data if not given.
+        width: In pixels, or as wide as its place on the page.
+        height: In pixels.
+    """
+    names = list(models["model"].unique(maintain_order=True))
+    points = "measured"
+    rounded = pl.col("x", "y").round_sig_figs(5)
+    lines = inline(models.select("model", rounded), x="number", y="number")
+    dots = inline(
+        measured.select(
+            pl.lit(points).alias("model"),
+            "x",
+            pl.col("mean", "low", "high").round_sig_figs(5),
+        ),
+        **dict.fromkeys(("x", "mean", "low", "high"), "number"),
+    )
+    x_domain = _around([models["x"], measured["x"]])
+    y_domain = domain or _around([models["y"], measured["mean"]])
+    x = alt.X("x:Q", title=x_title, scale=_log_scale(x_domain), axis=_decades(x_domain, "~e"))
+    y = alt.Y("y:Q", title=y_title, scale=_log_scale(y_domain), axis=_decades(y_domain, "~s"))
+    color = alt.Color(
+        "model:N",
+        title=None,
+        scale=alt.Scale(domain=[*names, points]),
+        legend=alt.Legend(orient="top", labelLimit=240),
+    )
+    dash = alt.StrokeDash("model:N", legend=None, scale=alt.Scale(
+        domain=names, range=[[1, 0], *([[5, 3]] * (len(names) - 1))]))  # fmt: skip
+    line = (
+        alt.Chart(lines, description=title)
+        .mark_line(strokeWidth=1.6)
+        .encode(x=x, y=y, color=color, strokeDash=dash, tooltip=["model:N", "x:Q", "y:Q"])
+    )
+    base = alt.Chart(dots).encode(x=x, color=color)
+    layers: list[alt.Chart] = [line]
+    if not measured["low"].drop_nulls().is_empty():
+        layers.append(base.mark_rule(strokeWidth=1.5).encode(y=alt.Y("low:Q"), y2="high:Q"))
+    layers.append(base.mark_point(filled=True, size=36, opacity=1).encode(
+        y=alt.Y("mean:Q"), tooltip=["x:Q", "mean:Q", "low:Q", "high:Q"]))  # fmt: skip
+    layered = alt.layer(*layers).properties(width=width, height=height, description=title)
+    return cast(alt.LayerChart, layered)
+
+
+def _around(columns: Sequence[pl.Series]) -> tuple[float, float]:
+    """Ends of a logarithmic axis that leave room around positive values."""
+    values = pl.concat([column.rename("v") for column in columns]).drop_nulls()
+    low, high = values.min(), values.max()
+    return float(low) / 1.6, float(high) * 1.6  # type: ignore[arg-type]
+
+
+def _log_scale(domain: tuple[float, float]) -> alt.Scale:
+    return alt.Scale(type="log", domain=list(domain), nice=False)
+
+
+def _decades(domain: tuple[float, float], number: str) -> alt.Axis:
+    """Ticks at powers of ten."""
+    first, last = math.ceil(math.log10(domain[0])), math.floor(math.log10(domain[1]))
+    return alt.Axis(format=number, values=[10.0**power for power in range(first, last + 1)])
+
+
+def small_multiples(charts: Mapping[str, AnyChart], columns: int) -> alt.ConcatChart:
     """Charts side by side under their titles, with common axes, for paper."""
     titled = [chart.properties(title=title) for title, chart in charts.items()]
     return cast(alt.ConcatChart, alt.concat(*titled, columns=columns).resolve_scale(y="shared"))

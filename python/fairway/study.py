@@ -38,6 +38,7 @@ _KEYS: dict[str, tuple[set[str], set[str]]] = {
     "reference": ({"metric", "title", "file", "match"}, {"column", "column_axis", "scale"}),
     "heat_map": ({"kind", "metric", "x", "y"}, {"limit"}),
     "over_axis": ({"kind", "metric", "axis"}, {"group"}),
+    "response": ({"kind", "metric", "axis", "panel"}, set()),
     "small_multiples": ({"kind", "quantity", "title"}, set()),
 }
 
@@ -285,14 +286,15 @@ def load_study(directory: Path) -> Study:
     for index, figure in enumerate(raw.get("figure", [])):
         where = f"{path}: figure.{index}"
         kind = figure.get("kind")
-        if kind not in ("heat_map", "over_axis", "small_multiples"):
-            known = "heat_map, over_axis or small_multiples"
+        if kind not in ("heat_map", "over_axis", "response", "small_multiples"):
+            known = "heat_map, over_axis, response or small_multiples"
             raise InputError(f"{where}.kind: {kind!r}; expected {known}")
         check_keys(figure, kind, where)
     compared = tuple(_columns(raw, "compare", directory))
     names = [column.metric for column in compared]
     if len(set(names)) < len(names):
         raise InputError(f"{path}: compare: each metric once; further columns go under reference")
+    references = tuple(_columns(raw, "reference", directory))
     return Study(
         key=directory.resolve().name,
         directory=directory,
@@ -308,9 +310,9 @@ def load_study(directory: Path) -> Study:
             quick["note"], quick.get("axes", {}), quick.get("repetitions"), quick.get("set", {})
         ),
         compared=compared,
-        references=tuple(_columns(raw, "reference", directory)),
+        references=references,
         figures=tuple(raw.get("figure", [])),
-        claims=tuple(_claims(directory)),
+        claims=tuple(_claims(directory, [column.title for column in references])),
     )  # fmt: skip
 
 
@@ -372,7 +374,7 @@ def _check_numbers(column: Column, row: Mapping[str, str], path: Path) -> None:
             raise InputError(f"{path}: column {name}: {value!r} is not a number") from None
 
 
-def _claims(directory: Path) -> Iterator[Claim]:
+def _claims(directory: Path, references: Sequence[str]) -> Iterator[Claim]:
     path = directory / CLAIMS_FILE
     if not path.exists():
         return
@@ -384,6 +386,12 @@ def _claims(directory: Path) -> Iterator[Claim]:
                 raise InputError(f'{where}: needs "{key}"')
         for number, test in enumerate(entry["test"]):
             check_test(test, f"{where}.test.{number}")
+            reference = test.get("reference")
+            if reference is not None and reference not in references:
+                known = ", ".join(references) or "none"
+                raise InputError(
+                    f"{where}.test.{number}.reference: {reference!r}; the study has {known}"
+                )
         yield Claim(entry["id"], entry["statement"], entry["where"], tuple(entry["test"]))
 
 
@@ -474,7 +482,7 @@ def cell_row(study: Study, cell: Cell) -> list[str]:
     references = cell.references or {}
     show = text.number if many else text.decimal
     return [
-        *(text.number(value) for value in cell.point.values()),
+        *(text.label(value) for value in cell.point.values()),
         *([cell.metric] if many else []),
         show(cell.published),
         show(cell.measured),

@@ -8,7 +8,15 @@ from typing import Any
 import polars as pl
 
 from fairway.claims import Cell
-from fairway.figures import QUANTITIES, heat_map, metric_over_axis, over_time, thin
+from fairway.figures import (
+    QUANTITIES,
+    AnyChart,
+    heat_map,
+    metric_over_axis,
+    over_time,
+    response,
+    thin,
+)
 from fairway.report import FILL, Figure, Section, Table, experiment_section, render, window_sentence
 from fairway.study import Reproduction, cell_columns, cell_row
 
@@ -44,8 +52,13 @@ def cell_table(result: Reproduction) -> Table:
     study = result.study
     rows = [cell_row(study, cell) for cell in result.cells]
     labels = len(study.axes) + (len(study.compared) > 1)
-    name = study.compared[0].metric if len(study.compared) == 1 else "every metric"
-    return Table(f"{name.capitalize()}, {len(rows)} cells", cell_columns(study), rows, labels)
+    name = study.name(study.compared[0].metric) if len(study.compared) == 1 else "every metric"
+    caption = f"{_sentence(name)}, {len(rows)} cells"
+    return Table(caption, cell_columns(study), rows, labels)
+
+
+def _sentence(name: str) -> str:
+    return name[:1].upper() + name[1:]
 
 
 def verdict_table(result: Reproduction) -> Table:
@@ -137,6 +150,65 @@ def _over_axis(result: Reproduction, figure: Mapping[str, Any]) -> Section:
     return Section(f"{metric} over {label}", figures=[Figure(metric, chart)])
 
 
+def response_charts(
+    result: Reproduction, figure: Mapping[str, Any], **size: Any
+) -> dict[str, AnyChart]:
+    """Models beside measurements along one axis, a chart for each value of another."""
+    study, axis, panel, metric = result.study, figure["axis"], figure["panel"], figure["metric"]
+    cells = [c for c in result.cells if c.metric == metric and c.measured is not None]
+    numbers = [
+        number
+        for cell in cells
+        for number in (cell.measured, cell.published, *(cell.references or {}).values())
+        if number
+    ]
+    if not numbers:
+        return {}
+    domain = (min(numbers) / 1.5, max(numbers) * 1.5)
+    compared = next(column.title for column in study.compared if column.metric == metric)
+    charts: dict[str, AnyChart] = {}
+    for name in dict.fromkeys(str(cell.point[panel]) for cell in cells):
+        chosen = [cell for cell in cells if str(cell.point[panel]) == name]
+        models = [
+            {"model": model, "x": float(cell.point[axis]), "y": number}
+            for cell in chosen
+            for model, number in {compared: cell.published, **(cell.references or {})}.items()
+            if number is not None
+        ]
+        measured = [
+            {
+                "x": float(cell.point[axis]),
+                "mean": cell.measured,
+                "low": cell.ci_low,
+                "high": cell.ci_high,
+            }
+            for cell in chosen
+        ]
+        kinds = dict.fromkeys(("x", "mean", "low", "high"), pl.Float64)
+        charts[name] = response(
+            pl.DataFrame(models),
+            pl.DataFrame(measured, schema=kinds),
+            x_title=study.name(axis),
+            y_title=study.name(metric),
+            title=f"{study.name(metric)} of {name} against {study.name(axis)}",
+            domain=domain,
+            **size,
+        )
+    return charts
+
+
+def _response(result: Reproduction, figure: Mapping[str, Any]) -> Section:
+    charts = response_charts(result, figure, width=FILL)
+    name, axis = result.study.name(figure["metric"]), result.study.name(figure["axis"])
+    return Section(
+        f"{_sentence(name)} over {axis}",
+        "Lines are models, points are measurements with their 95 % intervals; the same axes in "
+        "every chart.",
+        figures=[Figure(title, chart) for title, chart in charts.items()],
+        grid=330,
+    )
+
+
 def _small_multiples(result: Reproduction, figure: Mapping[str, Any]) -> Section:
     """One small chart per point, all with the same axes."""
     quantity = QUANTITIES[figure["quantity"]]
@@ -165,4 +237,9 @@ def _small_multiples(result: Reproduction, figure: Mapping[str, Any]) -> Section
     return Section(figure["title"], axes, figures=charts, grid=215)
 
 
-_DRAW = {"heat_map": _heat_maps, "over_axis": _over_axis, "small_multiples": _small_multiples}
+_DRAW = {
+    "heat_map": _heat_maps,
+    "over_axis": _over_axis,
+    "response": _response,
+    "small_multiples": _small_multiples,
+}
