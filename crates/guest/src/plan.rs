@@ -1,0 +1,106 @@
+//! What the guest is told to do: everything is decided outside, where errors can still be explained.
+
+use std::net::Ipv4Addr;
+
+use serde::{Deserialize, Serialize};
+
+/// One experiment, as namespaces, devices, lines for `ip` and `tc`, and sockets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Length of the run in virtual nanoseconds, from the moment that everything is set up.
+    pub duration_ns: u64,
+    /// Period of the samples.
+    pub sample_ns: u64,
+    /// The measuring window.
+    pub window_ns: [u64; 2],
+    /// The network namespaces: hosts and routers.
+    pub namespaces: Vec<Namespace>,
+    /// Values for files under `/proc/sys` that belong to no namespace, written before the links
+    /// are made: path below `/proc/sys` with slashes, value.
+    pub sysctls: Vec<(String, String)>,
+    /// Lines for `ip -batch`, run outside of the namespaces: they make the links between them.
+    pub links: Vec<String>,
+    /// Devices, as (index of namespace, name), whose segmentation offloads are turned off, so that
+    /// one packet on a link is one segment.
+    pub devices: Vec<(usize, String)>,
+    /// The connections.
+    pub flows: Vec<Flow>,
+    /// The link directions that are reported.
+    pub queues: Vec<Queue>,
+    /// Whether every packet of every device is written to `pcap/<namespace>.<device>.pcap`.
+    pub capture: bool,
+}
+
+/// A network namespace.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Namespace {
+    /// Its name, for `ip netns` and for messages.
+    pub name: String,
+    /// Values for files under `/proc/sys/net` as this namespace has them: path below `/proc/sys`
+    /// with slashes, value.
+    pub sysctls: Vec<(String, String)>,
+    /// Lines for `ip -batch` inside it: addresses, neighbours, routes.
+    pub ip: Vec<String>,
+    /// Lines for `tc -batch` inside it: queue disciplines.
+    pub tc: Vec<String>,
+}
+
+/// One TCP connection, from a source that connects to a sink that listens.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Flow {
+    /// Its name in results.
+    pub id: String,
+    /// Index of the namespace it sends from.
+    pub source: usize,
+    /// Index of the namespace it sends to.
+    pub sink: usize,
+    /// Address of the sink.
+    pub address: Ipv4Addr,
+    /// Port of the sink; no two flows have the same, so a packet's port names its flow.
+    pub port: u16,
+    /// `TCP_CONGESTION` of the source.
+    pub cc: String,
+    /// When it opens its connection.
+    pub start_ns: u64,
+    /// When its application stops writing, if before the end.
+    pub stop_ns: Option<u64>,
+    /// Bytes that its application writes before it closes; endless if none.
+    pub bytes: Option<u64>,
+    /// Rate at which its application writes, in bit/s; as fast as it can if none.
+    pub rate_bps: Option<u64>,
+    /// Payload of a full segment in bytes: what one write of a rate-limited application has.
+    pub mss: u32,
+    /// Integer socket options of both ends, set before the connection opens.
+    pub options: Vec<SocketOption>,
+}
+
+/// An integer socket option.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SocketOption {
+    /// Its name, for messages: "TCP_NODELAY".
+    pub name: String,
+    /// `SOL_SOCKET`, `IPPROTO_TCP` or `IPPROTO_IP`.
+    pub level: i32,
+    /// Its number at that level.
+    pub option: i32,
+    /// Its value.
+    pub value: i32,
+}
+
+/// One direction of a link that is reported: a queue in front of a rate, and a wire behind it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Queue {
+    /// Its name in results.
+    pub id: String,
+    /// Index of the namespace that sends onto the link.
+    pub namespace: usize,
+    /// The device whose root queue discipline is the queue.
+    pub device: String,
+    /// Rate of the link in bit/s, if it has one.
+    pub rate_bps: Option<u64>,
+    /// Bytes that every packet has on the link beyond its IP packet.
+    pub overhead_bytes: u32,
+    /// Where the random losses of the wire are counted, as (index of namespace, device): dropped by
+    /// the root queue discipline there.
+    pub wires: Vec<(usize, String)>,
+}
