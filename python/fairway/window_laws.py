@@ -45,12 +45,15 @@ class Path:
     """What a law knows of the path.
 
     Attributes:
-        rtt_s: Round-trip time without a queue.
+        rtt_s: Round-trip time of data without a queue.
         pipe: Packets that fit without a queue; infinite if nothing ever queues.
+        shortest: The smallest round-trip time ever seen, as a share of `rtt_s`: the handshake's
+            packets are short.
     """
 
     rtt_s: float = 0.1
     pipe: float = np.inf
+    shortest: float = 1.0
 
 
 class _Reno:
@@ -229,21 +232,24 @@ class _Cubic(_Reno):
 
 
 class _WestwoodPlus(_Reno):
-    """Grieco and Mascolo 2004: back to bandwidth times RTTmin, a filter of 0.9 per round trip."""
+    """Grieco and Mascolo 2004: back to bandwidth times RTTmin; a sample per round, 0.9 kept."""
 
     def __init__(self, flows: int, path: Path, start: float) -> None:
         super().__init__(flows, path, start)
-        #: Packets per RTTmin.
+        #: Packets per round trip without a queue.
         self.rate: Floats = np.full(flows, np.nan)
+        self.samples: list[Floats] = []
 
     def observe(self, acknowledged: Floats) -> None:
         # What does not fit queues, and comes no faster for it.
-        rate = np.minimum(acknowledged, self.path.pipe)
-        weight = 1 - 0.9 ** (1 / STEPS)
-        self.rate = np.where(np.isnan(self.rate), rate, self.rate + weight * (rate - self.rate))
+        self.samples.append(np.minimum(acknowledged, self.path.pipe))
+        if len(self.samples) == STEPS:
+            sample = np.mean(self.samples, axis=0)
+            self.rate = np.where(np.isnan(self.rate), sample, 0.9 * self.rate + 0.1 * sample)
+            self.samples.clear()
 
     def backed_off(self, lost: Flags) -> Floats:
-        return np.where(lost, np.minimum(self.w, self.rate), self.w)
+        return np.where(lost, np.fmin(self.w, self.rate * self.path.shortest), self.w)
 
 
 _LAWS: dict[str, Callable[[int, Path, float], _Reno]] = {
@@ -386,8 +392,21 @@ def mean_window(
     return total / duration
 
 
-#: The path of the study "responses-queue": 100 ms and one packet of 1488 bytes at 3.45216 Mbit/s.
-QUEUE_PATH = Path(rtt_s=0.1 + 0.1 / 29, pipe=30)
+def _queue_path() -> Path:
+    """The path of the study "responses-queue": 3.563 Mbit/s, 100 ms of propagation."""
+
+    def round_trip_s(there_bytes: int, back_bytes: int) -> float:
+        return 0.1 + (there_bytes + back_bytes) * 8 / 3.563e6
+
+    # Data is 1448 bytes and 40 of headers, its acknowledgement 40; SYN and SYN-ACK have 12 bytes
+    # of options.
+    data, handshake = round_trip_s(1488, 40), round_trip_s(52, 52)
+    return Path(rtt_s=data, pipe=data * 3.563e6 / 8 / 1488, shortest=handshake / data)
+
+
+QUEUE_PATH = _queue_path()
+#: What the balance calls P: packets of the bottleneck's rate in the smallest round-trip time.
+QUEUE_PIPE = QUEUE_PATH.pipe * QUEUE_PATH.shortest
 
 LOSSES = (1e-2, 1e-3, 1e-4, 1e-5)
 QUEUE_LOSSES = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4)
@@ -401,8 +420,7 @@ def closed_form_tables() -> dict[str, list[dict[str, float]]]:
             for p in LOSSES
         ],
         "responses-queue": [
-            {"loss": p, "westwood+": round(westwood_plus(p, QUEUE_PATH.pipe), 3)}
-            for p in QUEUE_LOSSES
+            {"loss": p, "westwood+": round(westwood_plus(p, QUEUE_PIPE), 3)} for p in QUEUE_LOSSES
         ],
     }
 

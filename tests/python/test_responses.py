@@ -10,7 +10,7 @@ from fairway.claims import Cell, Claim, check_test, judge
 from fairway.errors import InputError
 from fairway.study import Reproduction, find, load_study
 from fairway.study_report import response_charts
-from fairway.window_laws import QUEUE_PATH, closed_form_tables, mean_window
+from fairway.window_laws import QUEUE_PATH, QUEUE_PIPE, Path, closed_form_tables, mean_window
 
 STUDIES = ("responses", "responses-queue")
 METRIC = "flow.0.mean_cwnd_segments"
@@ -77,8 +77,17 @@ def test_additive_growth_scales_the_window():
 
 def test_a_balance_of_means_is_the_mean_where_the_window_hardly_varies():
     # Westwood+ loses little of a window that is near what the path holds.
-    found = mean_window("westwood+", 1e-2, QUEUE_PATH, flows=300, rounds=2000, ideal=True)
+    path = Path(rtt_s=0.1, pipe=30)
+    found = mean_window("westwood+", 1e-2, path, flows=300, rounds=2000, ideal=True)
     assert found == pytest.approx(closed_forms.westwood_plus(1e-2, 30), rel=0.02)
+
+
+def test_the_path_with_a_queue_by_hand():
+    # 1488 + 40 bytes at 3.563 Mbit/s are 3.431 ms, 52 + 52 are 0.234 ms; 3.563·10⁶/11904 = 299.31
+    # packets a second: 30.96 in 103.431 ms and 30.00 in 100.234 ms.
+    assert QUEUE_PATH.rtt_s == pytest.approx(0.103431, abs=1e-6)
+    assert QUEUE_PATH.pipe == pytest.approx(30.958, abs=1e-3)
+    assert abs(QUEUE_PIPE - 30) < 2e-3
 
 
 def table(study, name):
