@@ -100,6 +100,12 @@ pub struct Queue {
     pub rate_bps: Option<u64>,
     /// Bytes that every packet has on the link beyond its IP packet.
     pub overhead_bytes: u32,
+    /// Bytes beyond its IP packet that the queue discipline's own counters have for every packet:
+    /// 14 for the Ethernet header, or what a size table makes of it.
+    pub counted_overhead_bytes: u32,
+    /// Whether the packet in transmission is still in the queue: it leaves at the end of its
+    /// transmission (netem), or at its beginning (htb).
+    pub holds_transmission: bool,
     /// Where the random losses of the wire are counted, as (index of namespace, device): dropped by
     /// the root queue discipline there.
     pub wires: Vec<(usize, String)>,

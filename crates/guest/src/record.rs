@@ -70,13 +70,13 @@ pub struct QueueSample {
     pub t_ns: u64,
     /// Index of the queue.
     pub queue: u32,
-    /// Packets in it now; with a rate, the one in transmission counts.
+    /// Packets in it now; with `plan::Queue::holds_transmission`, the one in transmission counts.
     pub backlog_packets: u32,
-    /// Bytes in it now, Ethernet headers included.
+    /// Bytes in it now, each packet with `plan::Queue::counted_overhead_bytes`.
     pub backlog_bytes: u64,
     /// Packets it has passed on.
     pub packets: u64,
-    /// Bytes it has passed on, Ethernet headers included.
+    /// Bytes it has passed on, counted in the same way.
     pub bytes: u64,
     /// Packets it has dropped.
     pub drops: u64,
@@ -190,7 +190,7 @@ pub struct QueueTotals {
 pub struct QueueMark {
     /// Packets passed on.
     pub packets: u64,
-    /// Their bytes, Ethernet headers included.
+    /// Their bytes, as [`QueueSample::bytes`] counts them.
     pub bytes: u64,
     /// Packets dropped.
     pub drops: u64,
