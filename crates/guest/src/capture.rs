@@ -30,7 +30,8 @@ impl Capture {
         let name = &plan.namespaces[namespace].name;
         let mut devices = Vec::new();
         for (_, device) in plan.devices.iter().filter(|(index, _)| *index == namespace) {
-            let mut file = BufWriter::new(File::create(directory.join(format!("{name}.{device}.pcap")))?);
+            let mut file =
+                BufWriter::new(File::create(directory.join(format!("{name}.{device}.pcap")))?);
             file.write_all(&MAGIC_NANOSECONDS.to_le_bytes())?;
             file.write_all(&[2, 0, 4, 0])?; // version 2.4
             for field in [0, 0, SNAP_BYTES, LINKTYPE_ETHERNET] {

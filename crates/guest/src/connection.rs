@@ -90,7 +90,8 @@ impl Ends {
         let sink = self.sink.get_or_init(|| sink);
         let mut received = 0;
         loop {
-            let wanted = self.flow.bytes.map_or(READ_BYTES, |bytes| READ_BYTES.min(bytes - received));
+            let wanted =
+                self.flow.bytes.map_or(READ_BYTES, |bytes| READ_BYTES.min(bytes - received));
             let got = sys::discard(sink.as_fd(), wanted as usize)? as u64;
             received += got;
             if self.flow.bytes == Some(received) {
@@ -186,7 +187,9 @@ fn tcp_socket(flow: &Flow) -> io::Result<Socket> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
     for option in &flow.options {
         sys::set_option(socket.as_fd(), option.level, option.option, option.value).map_err(
-            |error| io::Error::new(error.kind(), format!("{} = {}: {error}", option.name, option.value)),
+            |error| {
+                io::Error::new(error.kind(), format!("{} = {}: {error}", option.name, option.value))
+            },
         )?;
     }
     Ok(socket)

@@ -39,7 +39,9 @@ impl Error {
 
 fn main() -> ExitCode {
     if std::process::id() != 1 {
-        eprintln!("fairway-guest is started by Fairway as the first process of a kernel of its own");
+        eprintln!(
+            "fairway-guest is started by Fairway as the first process of a kernel of its own"
+        );
         return ExitCode::from(2);
     }
     let result = std::panic::catch_unwind(carry_out)

@@ -196,8 +196,6 @@ impl<'a> Run<'a> {
         let mut counters = vec![(Counters::default(), 0); self.plan.queues.len()];
         ask(&mut self.places, &mut counters)?;
         for (index, (counters, losses)) in counters.into_iter().enumerate() {
-            // netem holds a packet until the end of its transmission; shapers let it go before.
-            self.watch.queue(index).leaves_at_end = counters.kind == "netem";
             self.totals.queues[index].window[end] = QueueMark {
                 packets: counters.packets,
                 bytes: counters.bytes,
@@ -246,7 +244,9 @@ fn queue_places(plan: &Plan, namespaces: &Namespaces) -> Result<Vec<QueuePlace>,
         });
         namespaces.enter(index)?;
         let socket = any_socket()?;
-        let failed = |error| Error::new(format!("asking for the queues of {}", namespaces.name(index)), error);
+        let failed = |error| {
+            Error::new(format!("asking for the queues of {}", namespaces.name(index)), error)
+        };
         let indices = |(queue, _, device): (usize, usize, &String)| {
             sys::device_index(socket.as_fd(), device).map(|device| (queue, device)).map_err(failed)
         };
@@ -265,7 +265,7 @@ fn ask(places: &mut [QueuePlace], counters: &mut [(Counters, u64)]) -> io::Resul
     for QueuePlace { asker, queues, wires } in places {
         asker.ask(|device, found| {
             for (queue, _) in queues.iter().filter(|(_, here)| *here == device) {
-                counters[*queue].0 = found.clone();
+                counters[*queue].0 = *found;
             }
             for (queue, _) in wires.iter().filter(|(_, here)| *here == device) {
                 counters[*queue].1 += u64::from(found.drops);

@@ -27,7 +27,8 @@ pub fn mount_file_systems() -> Result<(), Error> {
     attach("sysfs", "/sys", None)?;
     attach("tmpfs", "/run", None)?;
     for directory in ["/run/netns", RUN_DIRECTORY] {
-        fs::create_dir(directory).map_err(|error| Error::new(format!("making {directory}"), error))?;
+        fs::create_dir(directory)
+            .map_err(|error| Error::new(format!("making {directory}"), error))?;
     }
     let arguments = fs::read_to_string("/proc/cmdline")
         .map_err(|error| Error::new("reading /proc/cmdline", error))?;
@@ -51,8 +52,9 @@ impl Namespaces {
         let first = own_namespace().map_err(|error| Error::new("opening a namespace", error))?;
         let mut handles = Vec::with_capacity(plan.namespaces.len());
         for namespace in &plan.namespaces {
-            let handle = make_namespace(&namespace.name)
-                .map_err(|error| Error::new(format!("making namespace {}", namespace.name), error))?;
+            let handle = make_namespace(&namespace.name).map_err(|error| {
+                Error::new(format!("making namespace {}", namespace.name), error)
+            })?;
             handles.push(handle);
         }
         let names = plan.namespaces.iter().map(|namespace| namespace.name.clone()).collect();
@@ -63,10 +65,9 @@ impl Namespaces {
 
     /// Puts the calling thread into a namespace: its sockets and children belong there.
     pub fn enter(&self, index: usize) -> Result<(), Error> {
-        let handle = self
-            .handles
-            .get(index)
-            .ok_or_else(|| Error::new("reading the plan", format!("there is no namespace {index}")))?;
+        let handle = self.handles.get(index).ok_or_else(|| {
+            Error::new("reading the plan", format!("there is no namespace {index}"))
+        })?;
         setns(handle, CloneFlags::CLONE_NEWNET)
             .map_err(|error| Error::new(format!("entering namespace {}", self.names[index]), error))
     }
@@ -123,7 +124,8 @@ pub fn make_network(plan: &Plan) -> Result<Namespaces, Error> {
 
 /// A socket to ask about devices with, in the namespace of the calling thread.
 pub fn any_socket() -> Result<Socket, Error> {
-    Socket::new(Domain::IPV4, Type::DGRAM, None).map_err(|error| Error::new("making a socket", error))
+    Socket::new(Domain::IPV4, Type::DGRAM, None)
+        .map_err(|error| Error::new("making a socket", error))
 }
 
 fn write_sysctls(sysctls: &[(String, String)]) -> Result<(), Error> {

@@ -69,7 +69,8 @@ impl States {
 /// The port that a connection goes to and its new state.
 fn read_line(line: &str) -> Option<(u16, u8)> {
     let (_, event) = line.split_once("tcp_cong_state_set:")?;
-    let field = |name: &str| event.split_ascii_whitespace().find_map(|word| word.strip_prefix(name));
+    let field =
+        |name: &str| event.split_ascii_whitespace().find_map(|word| word.strip_prefix(name));
     Some((field("dport=")?.parse().ok()?, field("cong_state=")?.parse().ok()?))
 }
 

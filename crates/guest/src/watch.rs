@@ -71,7 +71,7 @@ pub struct FlowWatch {
 #[derive(Default)]
 pub struct QueueWatch {
     /// Whether packets leave at the end of their transmission rather than at its beginning.
-    pub leaves_at_end: bool,
+    holds_transmission: bool,
     rate_bps: Option<u64>,
     overhead_bytes: u32,
     /// Waiting times of the packets that left in the measuring window, added up.
@@ -95,6 +95,7 @@ impl Watch {
         }
         let watches = plan.flows.iter().map(|_| FlowWatch::default()).collect();
         let queues = plan.queues.iter().map(|queue| QueueWatch {
+            holds_transmission: queue.holds_transmission,
             rate_bps: queue.rate_bps,
             overhead_bytes: queue.overhead_bytes,
             ..QueueWatch::default()
@@ -134,8 +135,8 @@ impl Watch {
     }
 
     /// What is known of a queue.
-    pub fn queue(&mut self, index: usize) -> &mut QueueWatch {
-        &mut self.queues[index]
+    pub fn queue(&self, index: usize) -> &QueueWatch {
+        &self.queues[index]
     }
 
     /// Packets that came faster than they could be looked at.
@@ -289,7 +290,7 @@ impl QueueWatch {
     fn leaves(&mut self, packet: &Packet, inside_ns: u64) {
         let bits = u64::from(u32::from(packet.length) + self.overhead_bytes) * 8;
         let transmission_ns = match self.rate_bps {
-            Some(rate_bps) if self.leaves_at_end => bits * 1_000_000_000 / rate_bps.max(1),
+            Some(rate_bps) if self.holds_transmission => bits * 1_000_000_000 / rate_bps.max(1),
             _ => 0,
         };
         let waited_ns = inside_ns.saturating_sub(transmission_ns);
@@ -336,7 +337,7 @@ mod tests {
         // 1000 bytes at 8 Mbit/s are 1 ms.
         let packet = Packet { length: 986, ..Packet::default() };
         let mut queue = QueueWatch {
-            leaves_at_end: true,
+            holds_transmission: true,
             rate_bps: Some(8_000_000),
             overhead_bytes: 14,
             ..QueueWatch::default()
