@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fairway_cc::{Catalogue, CcError, Init, Member};
 use fairway_random::Stream;
 use fairway_tcp::{Config, Endpoint, Flags, Role, Segment, SeqNr, Stack};
-use fairway_trace::{Allowance, FlowBooks, StreamCheck, Violation};
+use fairway_trace::{Allowance, FlowBooks, FlowCounts, StreamCheck, Violation};
 use fairway_units::{Bytes, Duration, NANOS_PER_SEC, Time};
 use prefetch_index::prefetch_index;
 
@@ -14,20 +14,6 @@ use crate::experiment::{Flow, Source};
 
 /// An application that is always ahead of its connection: more than any run can carry.
 const ENDLESS: u64 = 1 << 62;
-
-/// Counters at one end of the measuring window.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Mark {
-    pub(crate) delivered_bytes: u64,
-    pub(crate) wire_bytes: u64,
-    pub(crate) segments: u64,
-    pub(crate) retransmissions: u64,
-    pub(crate) reductions: u64,
-    pub(crate) timeouts: u64,
-    pub(crate) data_missing: u64,
-    pub(crate) delay_nanos: u128,
-    pub(crate) arrivals: u64,
-}
 
 /// One connection of the run. Begins at a cache line, so that its parts lie alike in all.
 #[repr(align(64))]
@@ -259,19 +245,19 @@ impl Connection {
         }
     }
 
-    /// Counters now.
-    pub(crate) fn mark(&self) -> Mark {
+    /// Counters now, from the start of the run.
+    pub(crate) fn counts(&self) -> FlowCounts {
         let sent = self.source.counters();
-        Mark {
+        FlowCounts {
             delivered_bytes: self.sink.receiver().delivered_bytes(),
             wire_bytes: self.totals.wire_bytes,
             segments: sent.segments,
             retransmissions: sent.retransmissions,
+            missing: self.books.data_missing,
             reductions: sent.reductions,
             timeouts: sent.timeouts,
-            data_missing: self.books.data_missing,
-            delay_nanos: self.totals.delay_nanos,
             arrivals: self.totals.arrivals,
+            delay_nanos: self.totals.delay_nanos,
         }
     }
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use fairway_cc::CcError;
 use fairway_net::Packet;
 use fairway_tcp::{Stack, Transmit};
-use fairway_trace::{FlowBooks, QueueSeries, Series, Summary, Violation};
+use fairway_trace::{FlowBooks, FlowCounts, QueueSeries, Series, Summary, Violation};
 use fairway_units::{Duration, Time};
 
 use crate::application;
-use crate::connection::{Connection, Mark};
+use crate::connection::Connection;
 use crate::control::Control;
 use crate::event::{Component, EventQueue};
 use crate::experiment::Experiment;
@@ -99,7 +99,7 @@ struct Simulation<'a> {
     connections: Vec<Connection>,
     parcels: Parcels,
     sampler: Sampler,
-    window: [Vec<Mark>; 2],
+    window: [Vec<FlowCounts>; 2],
     /// Latest departure onto each link, if any host delays its departures.
     departed: Vec<Time>,
     end: Time,
@@ -188,11 +188,11 @@ impl<'a> Simulation<'a> {
                 self.pump::<SOURCE>(i)
             }
             Component::WindowBegins => {
-                self.window[0] = self.connections.iter().map(Connection::mark).collect();
+                self.window[0] = self.connections.iter().map(Connection::counts).collect();
                 Ok(())
             }
             Component::WindowEnds => {
-                self.window[1] = self.connections.iter().map(Connection::mark).collect();
+                self.window[1] = self.connections.iter().map(Connection::counts).collect();
                 Ok(())
             }
             Component::Sample => {

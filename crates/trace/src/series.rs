@@ -1,5 +1,7 @@
 //! Time series, column by column.
 
+use fairway_units::Time;
+
 /// One row per flow and sample.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
@@ -17,6 +19,29 @@ pub struct Series {
     pub flight_size_segments: Vec<f64>,
     /// Payload delivered to the application since the sample before, in bit/s.
     pub goodput_bps: Vec<f64>,
+}
+
+impl Series {
+    /// Mean of one flow's samples of a column from `from` to `to`, those without a value left out;
+    /// none without a sample. Samples stand in the order of time, those of all `flows` together.
+    pub fn mean(
+        &self,
+        column: &[f64],
+        flow: usize,
+        flows: usize,
+        [from, to]: [Time; 2],
+    ) -> Option<f64> {
+        let (from, to) = (from.as_secs_f64(), to.as_secs_f64());
+        let (mut sum, mut count) = (0.0, 0u64);
+        for row in (flow..column.len()).step_by(flows) {
+            let (t_s, value) = (self.t_s[row], column[row]);
+            if t_s >= from && t_s <= to && !value.is_nan() {
+                sum += value;
+                count += 1;
+            }
+        }
+        (count > 0).then(|| sum / count as f64)
+    }
 }
 
 /// One row per link direction and sample.

@@ -1,5 +1,6 @@
 //! The summary of a run over its measuring window: the JSON contract of `fairway run --json`.
 
+use fairway_units::Duration;
 use serde::Serialize;
 
 /// A run in numbers.
@@ -50,6 +51,69 @@ pub struct FlowSummary {
     pub mean_one_way_delay_s: Option<f64>,
     /// From the flow's start to the delivery of its last byte; none for endless or unfinished flows.
     pub fct_s: Option<f64>,
+}
+
+/// What is counted of one flow over a time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowCounts {
+    /// Payload bytes delivered to the application.
+    pub delivered_bytes: u64,
+    /// Bytes of its data packets that reached the receiving host, IP headers included.
+    pub wire_bytes: u64,
+    /// Data segments sent, retransmissions included.
+    pub segments: u64,
+    /// Segments retransmitted.
+    pub retransmissions: u64,
+    /// Data packets that a queue dropped or a link lost.
+    pub missing: u64,
+    /// Reductions of the congestion window for a loss or a mark.
+    pub reductions: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Data packets that reached the receiving host.
+    pub arrivals: u64,
+    /// Their delays added up, in nanoseconds.
+    pub delay_nanos: u128,
+}
+
+impl FlowCounts {
+    /// What was counted after `earlier`, if both count from the same moment.
+    pub fn since(&self, earlier: &FlowCounts) -> FlowCounts {
+        FlowCounts {
+            delivered_bytes: self.delivered_bytes - earlier.delivered_bytes,
+            wire_bytes: self.wire_bytes - earlier.wire_bytes,
+            segments: self.segments - earlier.segments,
+            retransmissions: self.retransmissions - earlier.retransmissions,
+            missing: self.missing - earlier.missing,
+            reductions: self.reductions - earlier.reductions,
+            timeouts: self.timeouts - earlier.timeouts,
+            arrivals: self.arrivals - earlier.arrivals,
+            delay_nanos: self.delay_nanos - earlier.delay_nanos,
+        }
+    }
+}
+
+impl FlowSummary {
+    /// What the counts say about a flow; what samples and its end say is left empty.
+    pub fn new(id: &str, cc: &str, counts: &FlowCounts, window: Duration) -> Self {
+        let seconds = window.as_secs_f64();
+        let delay_s = counts.delay_nanos as f64 / 1e9;
+        FlowSummary {
+            id: id.to_owned(),
+            cc: cc.to_owned(),
+            goodput_bps: counts.delivered_bytes as f64 * 8.0 / seconds,
+            throughput_bps: counts.wire_bytes as f64 * 8.0 / seconds,
+            sent_segments: counts.segments,
+            retransmitted_segments: counts.retransmissions,
+            lost_segments: counts.missing,
+            window_reductions: counts.reductions,
+            timeouts: counts.timeouts,
+            mean_cwnd_segments: None,
+            mean_srtt_s: None,
+            mean_one_way_delay_s: (counts.arrivals > 0).then(|| delay_s / counts.arrivals as f64),
+            fct_s: None,
+        }
+    }
 }
 
 /// One direction of a link over the measuring window.
