@@ -1,2 +1,9 @@
 //! Experiments on a real Linux kernel: `layout` turns an experiment into what the guest is told to
 //! do, `collect` turns what it has measured into the records that every backend gives.
+
+mod collect;
+mod figures;
+mod samples;
+pub mod tcp_info;
+
+pub use collect::{CollectError, Collected, collect};

@@ -1,6 +1,7 @@
 //! Python bindings: converts, never computes.
 
 mod algorithm;
+mod linux;
 mod views;
 
 use std::sync::Arc;
@@ -231,7 +232,7 @@ fn describe(algorithm: &Algorithm) -> Value {
     })
 }
 
-fn experiment_error(errors: ExperimentErrors) -> PyErr {
+pub(crate) fn experiment_error(errors: ExperimentErrors) -> PyErr {
     ExperimentError::new_err(errors.to_string())
 }
 
@@ -244,7 +245,7 @@ fn run_error(error: RunError) -> PyErr {
     }
 }
 
-fn series_columns(py: Python<'_>, series: Series) -> PyResult<Bound<'_, PyDict>> {
+pub(crate) fn series_columns(py: Python<'_>, series: Series) -> PyResult<Bound<'_, PyDict>> {
     let columns = PyDict::new(py);
     columns.set_item("t_s", series.t_s.into_pyarray(py))?;
     columns.set_item("flow", series.flow.into_pyarray(py))?;
@@ -256,7 +257,7 @@ fn series_columns(py: Python<'_>, series: Series) -> PyResult<Bound<'_, PyDict>>
     Ok(columns)
 }
 
-fn queue_columns(py: Python<'_>, queues: QueueSeries) -> PyResult<Bound<'_, PyDict>> {
+pub(crate) fn queue_columns(py: Python<'_>, queues: QueueSeries) -> PyResult<Bound<'_, PyDict>> {
     let columns = PyDict::new(py);
     columns.set_item("t_s", queues.t_s.into_pyarray(py))?;
     columns.set_item("link", queues.link.into_pyarray(py))?;
@@ -276,8 +277,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ExperimentError", py.get_type::<ExperimentError>())?;
     module.add("SimulationError", py.get_type::<SimulationError>())?;
     module.add("Cancelled", py.get_type::<Cancelled>())?;
+    module.add("CollectError", py.get_type::<linux::CollectError>())?;
     module.add_class::<Control>()?;
     module.add_class::<RunData>()?;
+    module.add_class::<linux::LinuxData>()?;
     module.add_class::<views::Ack>()?;
     module.add_class::<views::Flow>()?;
     module.add_class::<views::Init>()?;
@@ -289,5 +292,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;
-    module.add_function(wrap_pyfunction!(presets, module)?)
+    module.add_function(wrap_pyfunction!(presets, module)?)?;
+    module.add_function(wrap_pyfunction!(linux::linux_collect, module)?)?;
+    module.add_function(wrap_pyfunction!(linux::tcp_info_fields, module)?)
 }

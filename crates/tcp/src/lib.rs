@@ -22,6 +22,8 @@ pub use endpoint::{Config, Endpoint, Role, State, Transmit};
 pub use preset::{DelayedAck, LossDetection, PRESETS, Preset, Recovery, RtoPolicy, Stack};
 pub use ranges::Range;
 pub use receiver::Receiver;
-pub use segment::{Flags, SackBlock, Segment};
+pub use segment::{
+    Flags, IP_HEADER_BYTES, SackBlock, Segment, TCP_HEADER_BYTES, TIMESTAMP_OPTION_BYTES,
+};
 pub use sender::{Sender, SenderCounters};
 pub use sequence::SeqNr;

@@ -1,0 +1,155 @@
+//! From the records of a guest to what every backend gives.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use fairway_guest::plan::Plan;
+use fairway_guest::record::Totals;
+use fairway_sim::experiment::Experiment;
+use fairway_trace::{QueueSeries, Series, Summary};
+use serde::de::DeserializeOwned;
+
+use crate::figures::summarise;
+use crate::samples;
+use crate::tcp_info::TcpInfo;
+
+/// Largest plan and largest totals that are read: far more than any experiment needs.
+const MAX_JSON_BYTES: u64 = 64 << 20;
+
+/// What a run on a kernel has measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Collected {
+    /// Figures over the measuring window.
+    pub summary: Summary,
+    /// Time series of the flows.
+    pub series: Series,
+    /// Names of the flows, in the order of their indices.
+    pub flow_ids: Vec<String>,
+    /// Time series of the reported link directions.
+    pub queues: QueueSeries,
+    /// Names of the reported link directions, in the order of their indices.
+    pub link_ids: Vec<String>,
+    /// Everything that the kernel says about its connections.
+    pub tcp_info: TcpInfo,
+    /// Release of the kernel.
+    pub kernel: String,
+    /// Whether packets were watched one by one; if not, some figures are estimates or missing.
+    pub watched: bool,
+    /// Packets that the watch has missed: what it counts is too low by about as many.
+    pub unseen_packets: u64,
+}
+
+/// Why the records of a run cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum CollectError {
+    /// One of the files cannot be read.
+    #[error("{}: cannot read this record of the run: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// One of them is not what the guest writes.
+    #[error("{}: damaged record of the run: {what}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The kernel gave a connection up.
+    #[error("flow {flow}: its connection failed in the kernel: {error}")]
+    Connection {
+        /// Name of the flow.
+        flow: String,
+        /// What the guest says about it.
+        error: String,
+    },
+}
+
+/// Read what a guest has left in `directory`, where it found its plan.
+///
+/// # Errors
+/// [`CollectError`] if a file is missing or damaged, or if a connection failed.
+pub fn collect(experiment: &Experiment, directory: &Path) -> Result<Collected, CollectError> {
+    let plan: Plan = Source::open(directory, "plan.json")?.json()?;
+    let source = Source::open(directory, "totals.json")?;
+    let damaged = source.damage();
+    let totals: Totals = source.json()?;
+    if (totals.flows.len(), totals.queues.len()) != (experiment.flows.len(), plan.queues.len()) {
+        return Err(damaged("it is of another number of flows or queues than the plan".into()));
+    }
+    for (flow, found) in experiment.flows.iter().zip(&totals.flows) {
+        if let Some(error) = &found.error {
+            let (flow, error) = (flow.id.clone(), error.clone());
+            return Err(CollectError::Connection { flow, error });
+        }
+    }
+    let (series, tcp_info) = samples::flows(experiment, Source::open(directory, "flows.bin")?)?;
+    let queues = samples::queues(experiment, &plan, Source::open(directory, "queues.bin")?)?;
+    let summary = summarise(experiment, &plan, &totals, &series, &tcp_info, &queues)
+        .map_err(|what| damaged(what.to_string()))?;
+    Ok(Collected {
+        summary,
+        series,
+        flow_ids: experiment.flows.iter().map(|flow| flow.id.clone()).collect(),
+        queues,
+        link_ids: plan.queues.into_iter().map(|queue| queue.id).collect(),
+        tcp_info,
+        kernel: totals.kernel,
+        watched: totals.watched,
+        unseen_packets: totals.unseen_packets,
+    })
+}
+
+/// A file of the guest's.
+pub(crate) struct Source {
+    path: PathBuf,
+    file: BufReader<File>,
+}
+
+impl Source {
+    fn open(directory: &Path, name: &str) -> Result<Self, CollectError> {
+        let path = directory.join(name);
+        match File::open(&path) {
+            Ok(file) => Ok(Source { path, file: BufReader::new(file) }),
+            Err(source) => Err(CollectError::Unreadable { path, source }),
+        }
+    }
+
+    /// How damage of this file is reported.
+    pub(crate) fn damage(&self) -> impl Fn(String) -> CollectError + use<> {
+        let path = self.path.clone();
+        move |what| CollectError::Damaged { path: path.clone(), what }
+    }
+
+    /// What an error met while reading records means.
+    pub(crate) fn failure(&self, error: io::Error) -> CollectError {
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof => self.damage()("it ends within a record".into()),
+            io::ErrorKind::InvalidData => self.damage()(error.to_string()),
+            _ => CollectError::Unreadable { path: self.path.clone(), source: error },
+        }
+    }
+
+    fn json<T: DeserializeOwned>(self) -> Result<T, CollectError> {
+        let damaged = self.damage();
+        let mut text = Vec::new();
+        let mut bounded = self.file.take(MAX_JSON_BYTES + 1);
+        match bounded.read_to_end(&mut text) {
+            Err(source) => Err(CollectError::Unreadable { path: self.path, source }),
+            Ok(length) if length as u64 > MAX_JSON_BYTES => {
+                Err(damaged(format!("it is larger than {MAX_JSON_BYTES} bytes")))
+            }
+            Ok(_) => serde_json::from_slice(&text).map_err(|error| damaged(error.to_string())),
+        }
+    }
+}
+
+impl Read for Source {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        self.file.read(to)
+    }
+}

@@ -1,0 +1,150 @@
+//! From counters at both ends of the measuring window to the summary.
+//!
+//! Where packets were not watched one by one, what needs that is estimated from the sockets and
+//! the queues' own counters, or left out.
+
+use fairway_guest::plan::{Plan, Queue};
+use fairway_guest::record::{FlowTotals, QueueTotals, Totals};
+use fairway_sim::experiment::{Experiment, Flow};
+use fairway_tcp::{IP_HEADER_BYTES, TCP_HEADER_BYTES, TIMESTAMP_OPTION_BYTES};
+use fairway_trace::{FlowCounts, FlowSummary, LinkSummary, Metrics, QueueSeries, Series, Summary};
+use fairway_units::{NANOS_PER_SEC, Time};
+
+use crate::samples::on_link;
+use crate::tcp_info::{FIELDS, TcpInfo, Values, series as field};
+
+/// A counter that is lower at the end of the window than at its beginning.
+const FALLEN: &str = "a counter falls over the measuring window";
+
+/// The summary of a run.
+///
+/// # Errors
+/// What is wrong with `totals`.
+pub(crate) fn summarise(
+    experiment: &Experiment,
+    plan: &Plan,
+    totals: &Totals,
+    series: &Series,
+    tcp_info: &TcpInfo,
+    queues: &QueueSeries,
+) -> Result<Summary, &'static str> {
+    let count = experiment.flows.len();
+    let window = [experiment.measure.from, experiment.measure.to];
+    let mut flows = Vec::with_capacity(count);
+    for (i, (flow, found)) in experiment.flows.iter().zip(&totals.flows).enumerate() {
+        let mut counts = counts(found)?;
+        if !totals.watched {
+            estimate(&mut counts, flow);
+        }
+        flows.push(FlowSummary {
+            mean_cwnd_segments: series.mean(&series.cwnd_segments, i, count, window),
+            mean_srtt_s: series.mean(&series.srtt_s, i, count, window),
+            fct_s: completion_s(flow, found)?,
+            ..FlowSummary::new(&flow.id, &flow.cc.name, &counts, window[1].since(window[0]))
+        });
+    }
+    let mut links = Vec::with_capacity(plan.queues.len());
+    for (i, (queue, found)) in plan.queues.iter().zip(&totals.queues).enumerate() {
+        let mut link = link_summary(queue, found, window)?;
+        if !totals.watched {
+            link.mean_backlog_packets = mean_backlog(queues, i, plan.queues.len(), window);
+        }
+        links.push(link);
+    }
+    let metrics = Metrics::new(&flows, links.first().map_or(0.0, |link| link.utilisation));
+    let packets = match totals.watched {
+        true => totals.flows.iter().map(|flow| flow.arrivals).sum(),
+        false => delivered_segments(tcp_info, count),
+    };
+    Ok(Summary {
+        title: experiment.title.clone(),
+        backend: "linux",
+        seed: experiment.seed,
+        packets,
+        flows,
+        links,
+        metrics,
+    })
+}
+
+fn since(from: u64, to: u64) -> Result<u64, &'static str> {
+    to.checked_sub(from).ok_or(FALLEN)
+}
+
+fn counts(found: &FlowTotals) -> Result<FlowCounts, &'static str> {
+    let [a, b] = &found.window;
+    Ok(FlowCounts {
+        delivered_bytes: since(a.delivered_bytes, b.delivered_bytes)?,
+        wire_bytes: since(a.wire_bytes, b.wire_bytes)?,
+        segments: since(a.segments, b.segments)?,
+        retransmissions: since(a.retransmissions, b.retransmissions)?,
+        missing: since(a.missing, b.missing)?,
+        reductions: since(a.reductions, b.reductions)?,
+        timeouts: since(a.timeouts, b.timeouts)?,
+        arrivals: since(a.arrivals, b.arrivals)?,
+        delay_nanos: u128::from(since(a.delay_ns, b.delay_ns)?),
+    })
+}
+
+/// What can be told of packets that nobody has watched: each one retransmitted was lost once, and
+/// each full segment delivered had its headers.
+fn estimate(counts: &mut FlowCounts, flow: &Flow) {
+    let stack = &flow.stack;
+    let options = if stack.timestamps { TIMESTAMP_OPTION_BYTES } else { 0 };
+    let headers = u64::from(IP_HEADER_BYTES + TCP_HEADER_BYTES + options);
+    let segments = counts.delivered_bytes.div_ceil(u64::from(stack.mss.max(1)));
+    counts.wire_bytes = counts.delivered_bytes + segments * headers;
+    counts.missing = counts.retransmissions;
+}
+
+fn completion_s(flow: &Flow, found: &FlowTotals) -> Result<Option<f64>, &'static str> {
+    let Some(completed_ns) = found.completed_ns else { return Ok(None) };
+    let took_ns = completed_ns
+        .checked_sub(flow.start.as_nanos())
+        .ok_or("a flow has ended before its beginning")?;
+    Ok(Some(took_ns as f64 / NANOS_PER_SEC as f64))
+}
+
+fn link_summary(
+    queue: &Queue,
+    found: &QueueTotals,
+    [from, to]: [Time; 2],
+) -> Result<LinkSummary, &'static str> {
+    let [a, b] = &found.window;
+    let window_s = to.since(from).as_secs_f64();
+    let bytes = on_link(queue, since(a.packets, b.packets)?, since(a.bytes, b.bytes)?);
+    // A link without a rate takes no time to transmit. Packets are counted whole, so up to one of
+    // them belongs to the time before the window.
+    let utilisation =
+        queue.rate_bps.map_or(0.0, |rate_bps| bytes * 8.0 / (rate_bps as f64 * window_s));
+    Ok(LinkSummary {
+        id: queue.id.clone(),
+        utilisation: utilisation.clamp(0.0, 1.0),
+        drops: since(a.drops, b.drops)?,
+        losses: since(a.losses, b.losses)?,
+        mean_backlog_packets: found.waiting_ns as f64 / (window_s * NANOS_PER_SEC as f64),
+        p99_sojourn_s: found.p99_sojourn_ns.map(|nanos| nanos as f64 / NANOS_PER_SEC as f64),
+    })
+}
+
+/// Mean of a queue's sampled backlogs in the window.
+fn mean_backlog(queues: &QueueSeries, queue: usize, count: usize, [from, to]: [Time; 2]) -> f64 {
+    let (from, to) = (from.as_secs_f64(), to.as_secs_f64());
+    let rows = (queue..queues.t_s.len()).step_by(count);
+    let inside: Vec<f64> = rows
+        .filter(|row| (from..=to).contains(&queues.t_s[*row]))
+        .map(|row| queues.backlog_packets[row])
+        .collect();
+    inside.iter().sum::<f64>() / inside.len().max(1) as f64
+}
+
+/// Segments that were delivered, as the sockets have counted them by their last samples.
+fn delivered_segments(tcp_info: &TcpInfo, flows: usize) -> u64 {
+    let column = FIELDS.iter().position(|known| known == field::DELIVERED);
+    let Some(Values::Whole(delivered)) = column.map(|at| &tcp_info.columns[at]) else { return 0 };
+    let mut last = vec![0; flows];
+    for (flow, delivered) in tcp_info.flow.iter().zip(delivered) {
+        last[*flow as usize] = *delivered;
+    }
+    last.iter().sum()
+}

@@ -1,0 +1,108 @@
+//! The Linux backend, converted.
+
+use std::path::PathBuf;
+
+use fairway_linux::tcp_info::{FIELDS, TcpInfo, Values};
+use fairway_linux::{CollectError as Error, collect};
+use fairway_sim::experiment;
+use numpy::IntoPyArray;
+use pyo3::create_exception;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde_json::{Value, json};
+
+use crate::{ExperimentError, experiment_error, queue_columns, series_columns};
+
+create_exception!(
+    _core,
+    CollectError,
+    PyRuntimeError,
+    "What a run on a kernel has left cannot be used; names the file or the flow."
+);
+
+/// What one run on a kernel has measured.
+#[pyclass(frozen, module = "fairway._core")]
+pub(crate) struct LinuxData {
+    #[pyo3(get)]
+    summary: String,
+    #[pyo3(get)]
+    series: Py<PyDict>,
+    #[pyo3(get)]
+    flow_ids: Vec<String>,
+    #[pyo3(get)]
+    queues: Py<PyDict>,
+    #[pyo3(get)]
+    link_ids: Vec<String>,
+    #[pyo3(get)]
+    tcp_info: Py<PyDict>,
+    #[pyo3(get)]
+    kernel: String,
+    #[pyo3(get)]
+    watched: bool,
+    #[pyo3(get)]
+    unseen_packets: u64,
+}
+
+/// Read what a run of an experiment, given as JSON, has left in a directory; releases the GIL.
+#[pyfunction]
+pub(crate) fn linux_collect(
+    py: Python<'_>,
+    experiment: &str,
+    directory: PathBuf,
+) -> PyResult<LinuxData> {
+    let (found, summary) = py.detach(|| {
+        let document: Value = serde_json::from_str(experiment)
+            .map_err(|error| ExperimentError::new_err(format!("not a JSON document: {error}")))?;
+        let experiment = experiment::from_document(&document).map_err(experiment_error)?;
+        let found = collect(&experiment, &directory).map_err(collect_error)?;
+        let summary = serde_json::to_string(&found.summary)
+            .map_err(|error| CollectError::new_err(error.to_string()))?;
+        PyResult::Ok((found, summary))
+    })?;
+    Ok(LinuxData {
+        summary,
+        series: series_columns(py, found.series)?.unbind(),
+        flow_ids: found.flow_ids,
+        queues: queue_columns(py, found.queues)?.unbind(),
+        link_ids: found.link_ids,
+        tcp_info: tcp_info_columns(py, found.tcp_info)?.unbind(),
+        kernel: found.kernel,
+        watched: found.watched,
+        unseen_packets: found.unseen_packets,
+    })
+}
+
+/// Every field of the kernel's `struct tcp_info`, as JSON.
+#[pyfunction]
+pub(crate) fn tcp_info_fields() -> String {
+    let fields: Vec<Value> = FIELDS
+        .iter()
+        .map(|field| {
+            json!({
+                "name": field.name,
+                "since": field.since,
+                "whole": field.is_whole(),
+                "meaning": field.meaning,
+            })
+        })
+        .collect();
+    Value::Array(fields).to_string()
+}
+
+fn collect_error(error: Error) -> PyErr {
+    CollectError::new_err(error.to_string())
+}
+
+fn tcp_info_columns(py: Python<'_>, info: TcpInfo) -> PyResult<Bound<'_, PyDict>> {
+    let columns = PyDict::new(py);
+    columns.set_item("t_s", info.t_s.into_pyarray(py))?;
+    columns.set_item("flow", info.flow.into_pyarray(py))?;
+    for (field, values) in FIELDS.iter().zip(info.columns) {
+        match values {
+            Values::Whole(values) => columns.set_item(field.name, values.into_pyarray(py))?,
+            Values::Real(values) => columns.set_item(field.name, values.into_pyarray(py))?,
+        }
+    }
+    Ok(columns)
+}
