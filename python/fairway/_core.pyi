@@ -1,6 +1,7 @@
 """The compiled simulator: validates experiments and runs them."""
 
 from collections.abc import Callable
+from os import PathLike
 from typing import Any, Protocol, final
 
 from numpy.typing import NDArray
@@ -9,20 +10,24 @@ __all__ = [
     "Ack",
     "AlgorithmError",
     "Cancelled",
+    "CollectError",
     "Control",
     "ExperimentError",
     "Flow",
     "Init",
+    "LinuxData",
     "Member",
     "RateSample",
     "RunData",
     "SimulationError",
     "Subflow",
     "algorithms",
+    "linux_collect",
     "plan",
     "presets",
     "run",
     "schema",
+    "tcp_info_fields",
     "version",
 ]
 
@@ -34,6 +39,9 @@ class AlgorithmError(RuntimeError):
 
 class SimulationError(RuntimeError):
     """A run that broke a law of conservation or a limit; names the first offending event."""
+
+class CollectError(RuntimeError):
+    """What a run on a kernel has left cannot be used; names the file or the flow."""
 
 class Cancelled(Exception):  # noqa: N818
     """The run was cancelled through its `Control`."""
@@ -71,6 +79,38 @@ class RunData:
     @property
     def link_ids(self) -> list[str]:
         """Names of the links."""
+
+@final
+class LinuxData:
+    """What one run on a kernel has measured."""
+
+    @property
+    def summary(self) -> str:
+        """The summary as JSON."""
+    @property
+    def series(self) -> dict[str, NDArray[Any]]:
+        """Columns of the flow time series; `flow` indexes `flow_ids`."""
+    @property
+    def flow_ids(self) -> list[str]:
+        """Names of the flows."""
+    @property
+    def queues(self) -> dict[str, NDArray[Any]]:
+        """Columns of the queue time series; `link` indexes `link_ids`."""
+    @property
+    def link_ids(self) -> list[str]:
+        """Names of the links."""
+    @property
+    def tcp_info(self) -> dict[str, NDArray[Any]]:
+        """Columns `t_s`, `flow` and the kernel's fields; empty for those its version lacks."""
+    @property
+    def kernel(self) -> str:
+        """Release of the kernel."""
+    @property
+    def watched(self) -> bool:
+        """Whether packets were watched one by one; if not, some figures are estimates."""
+    @property
+    def unseen_packets(self) -> int:
+        """Packets that the watch has missed."""
 
 class _Algorithms(Protocol):
     """Name in an experiment to class, as a mapping has it."""
@@ -315,3 +355,9 @@ def algorithms() -> str:
 
 def presets() -> str:
     """Every stack preset, as JSON."""
+
+def linux_collect(experiment: str, directory: str | PathLike[str]) -> LinuxData:
+    """Read what a run of an experiment, given as JSON, has left in a directory."""
+
+def tcp_info_fields() -> str:
+    """Every field of the kernel's `struct tcp_info`, as JSON."""
