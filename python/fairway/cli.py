@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -15,11 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fairway.errors import FairwayError, InputError, Interrupted
+from fairway.terminal import Json, Out, Quiet, Threads, note, print_json, show_table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fairway.report import Table
     from fairway.results import Run
     from fairway.study import Reproduction
     from fairway.sweep import Sweep
@@ -35,16 +32,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
 )
-
-Json = Annotated[
-    bool, typer.Option("--json", help="Print JSON, and nothing else, on standard output.")
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
-Out = Annotated[Path | None, typer.Option("--out", "-o", help="Directory for the results.")]
-Threads = Annotated[
-    int | None,
-    typer.Option("--threads", "-j", min=1, max=1024, help="Runs at a time.  [default: cores]"),
-]
 
 
 class Backend(str, Enum):
@@ -138,13 +125,13 @@ def run(
         quiet=quiet,
     )
     if as_json:
-        _print_json(result.summary)
+        print_json(result.summary)
     elif isinstance(result, Run):
         _show_run(result)
     else:
         _show_sweep(result)
     if out is not None and not quiet:
-        _note(f"Report: {out / 'report.html'}")
+        note(f"Report: {out / 'report.html'}")
 
 
 @app.command()
@@ -172,11 +159,11 @@ def reproduce(
 
     result = api.reproduce(key, out, quick=quick, threads=threads, quiet=quiet)
     if as_json:
-        _print_json(result.to_json())
+        print_json(result.to_json())
     else:
         _show_reproduction(result)
     if not quiet:
-        _note(f"Report: {result.report}")
+        note(f"Report: {result.report}")
 
 
 @app.command()
@@ -201,13 +188,13 @@ def compare(
 
     comparison = compare_runs(directories)
     if as_json:
-        _print_json(comparison.to_json())
+        print_json(comparison.to_json())
     else:
         for table in comparison.tables():
-            _show_table(table)
+            show_table(table)
     if out is not None:
         store.write_file(out, comparison.report())
-        _note(f"Report: {out}")
+        note(f"Report: {out}")
 
 
 @app.command()
@@ -237,7 +224,7 @@ def report(
         store.write_file(directory / "report.html", sweep_report(result))
         if formats:
             save_charts(sweep_charts(result), directory / "figures", formats)
-    _note(f"Report: {directory / 'report.html'}")
+    note(f"Report: {directory / 'report.html'}")
 
 
 @app.command()
@@ -269,14 +256,14 @@ def algorithms(
     known = api.algorithms()
     if name is None:
         if as_json:
-            _print_json(known)
+            print_json(known)
         else:
             for table in explain.list_tables(known):
-                _show_table(table, explain.LIST_WIDTHS)
+                show_table(table, explain.LIST_WIDTHS)
         return
     entry = select(known, [name])[0]
     if as_json:
-        _print_json(entry)
+        print_json(entry)
     else:
         _explain(entry)
     if figure is not None or not as_json:
@@ -286,7 +273,7 @@ def algorithms(
             typer.echo(explain.chart(portrait, plain=encoding != "utf8"))
         if figure is not None:
             portrait.save(figure)
-            _note(f"Figure: {figure}")
+            note(f"Figure: {figure}")
 
 
 @app.command()
@@ -318,13 +305,13 @@ def gallery(
     formats = [name.strip() for name in figures.split(",") if name.strip()]
     result = api.gallery(names or (), out, figures=formats, threads=threads, quiet=quiet)
     if as_json:
-        _print_json(result.to_json())
+        print_json(result.to_json())
     else:
-        _show_table(result.table())
+        show_table(result.table())
     if not quiet:
         for kind in formats:
-            _note(f"Figure: {out / f'gallery.{kind}'}")
-        _note(f"Report: {out / 'report.html'}")
+            note(f"Figure: {out / f'gallery.{kind}'}")
+        note(f"Report: {out / 'report.html'}")
 
 
 @app.command()
@@ -337,7 +324,7 @@ def schema() -> None:
     """
     from fairway import api
 
-    _print_json(api.schema())
+    print_json(api.schema())
 
 
 @app.command()
@@ -353,7 +340,7 @@ def doctor(as_json: Json = False) -> None:
 
     found = checks.examine()
     if as_json:
-        _print_json(checks.to_json(found))
+        print_json(checks.to_json(found))
     else:
         for check in found:
             typer.echo(f"{check.status:9} {check.name:18} {check.found}")
@@ -368,14 +355,14 @@ def _show_run(result: Run) -> None:
 
     typer.echo(f"{result.title}\n")
     for table in (flow_table(result), link_table(result), metric_table(result.metrics)):
-        _show_table(table)
+        show_table(table)
 
 
 def _show_sweep(result: Sweep) -> None:
     from fairway.report import sweep_table
 
     typer.echo(f"{result.title}\n")
-    _show_table(sweep_table(result))
+    show_table(sweep_table(result))
 
 
 def _show_reproduction(result: Reproduction) -> None:
@@ -386,7 +373,7 @@ def _show_reproduction(result: Reproduction) -> None:
     if result.quick:
         typer.echo(f"Shortened: {result.quick}.")
     typer.echo()
-    _show_table(cell_table(result))
+    show_table(cell_table(result))
     for claim, finding in zip(result.study.claims, result.findings, strict=True):
         typer.echo(_wrapped(f"{finding.verdict:10} {claim.id}  {claim.statement}."))
         typer.echo(_wrapped(f"{'':15}{finding.reason}"))
@@ -408,53 +395,6 @@ def _explain(entry: dict[str, Any]) -> None:
     for part in parts:
         if lines := list(part):
             typer.echo("\n".join(lines) + "\n")
-
-
-def _show_table(table: Table, widths: Sequence[int] = ()) -> None:
-    """Print a table that fits the terminal, or 80 columns where there is none.
-
-    Args:
-        table: The table.
-        widths: Of each column, where tables under each other shall be alike; the last is for the
-            last column of a terminal of 80 columns.
-    """
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    if not table.rows:
-        return
-    console = Console(width=None if sys.stdout.isatty() else 80, highlight=False)
-    drawn = RichTable(
-        box=box.SIMPLE_HEAD, title=Text(table.caption), title_justify="left", title_style="bold",
-        pad_edge=False,
-        show_edge=False, padding=(0, 1) if len(table.columns) < 7 else (0, 0, 0, 1),
-    )  # fmt: skip
-    for index, column in enumerate(table.columns):
-        is_label = index < table.labels
-        # Numbers stay whole, so headings above them are broken between words.
-        longest = max(map(len, [*(row[index] for row in table.rows), *column.split()]))
-        heading = column if is_label else "\n".join(textwrap.wrap(column, longest))
-        drawn.add_column(
-            Text(heading),
-            justify="left" if is_label else "right",
-            overflow="fold",
-            no_wrap=not is_label and longest < 20,
-            width=widths[index] if widths else None,
-        )
-    for row in table.rows:
-        drawn.add_row(*map(Text, row))
-    console.print(drawn)
-    console.print()
-
-
-def _print_json(value: Any) -> None:
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
-
-
-def _note(message: str) -> None:
-    typer.echo(message, err=True)
 
 
 def main() -> None:
@@ -479,10 +419,10 @@ def guarded(arguments: list[str]) -> int:
     try:
         return _invoke(arguments)
     except FairwayError as error:
-        _note(f"fairway: {error}")
+        note(f"fairway: {error}")
         return error.exit_code
     except KeyboardInterrupt:
-        _note("fairway: stopped")
+        note("fairway: stopped")
         return Interrupted.exit_code
     except BrokenPipeError:
         # The reader of standard output has gone, as `head` does: not an error of ours.
@@ -505,22 +445,22 @@ def _unexpected(error: Exception) -> int:
     from fairway._core import AlgorithmError, ExperimentError, SimulationError
 
     if isinstance(error, AlgorithmError):
-        _note("\n".join([f"fairway: {error}", *getattr(error, "__notes__", ())]))
+        note("\n".join([f"fairway: {error}", *getattr(error, "__notes__", ())]))
         return _ALGORITHM_FAILED
     if hasattr(error, "fairway_traceback"):
         # Raised by an algorithm of the user's own: its traceback, without Fairway's frames.
         lines = traceback.format_exception(type(error), error, error.fairway_traceback)
-        _note("".join(lines) + "fairway: a congestion control of your own failed, as shown above")
+        note("".join(lines) + "fairway: a congestion control of your own failed, as shown above")
         return _ALGORITHM_FAILED
     if isinstance(error, ExperimentError):
-        _note("\n".join(f"fairway: {line}" for line in str(error).splitlines()))
+        note("\n".join(f"fairway: {line}" for line in str(error).splitlines()))
         return 2
     if isinstance(error, SimulationError):
-        _note(f"fairway: {error}")
+        note(f"fairway: {error}")
         return 1
     if isinstance(error, OSError):
-        _note(f"fairway: {error}")
+        note(f"fairway: {error}")
         return 2
     traceback.print_exc()
-    _note("fairway: internal error; please report it with the lines above")
+    note("fairway: internal error; please report it with the lines above")
     return 1

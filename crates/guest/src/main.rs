@@ -1,3 +1,68 @@
-//! The agent.
+//! The agent: process 1 of a kernel that was started for one experiment.
+//!
+//! It makes the network that the plan describes, opens the connections, measures, writes what it
+//! has measured into the run directory and powers the machine off. `connection` is the traffic,
+//! `watch`, `states` and `counters` are what is measured, `run` is when.
 
-fn main() {}
+mod capture;
+mod connection;
+mod counters;
+mod packet;
+mod run;
+mod setup;
+mod states;
+mod sys;
+mod watch;
+
+use std::fmt::Display;
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+use fairway_guest::plan::Plan;
+use nix::sys::prctl;
+use nix::sys::reboot::{RebootMode, reboot};
+
+/// What was tried and what came of it.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}: {why}")]
+pub struct Error {
+    what: String,
+    why: String,
+}
+
+impl Error {
+    fn new(what: impl Into<String>, why: impl Display) -> Self {
+        Error { what: what.into(), why: why.to_string() }
+    }
+}
+
+fn main() -> ExitCode {
+    if std::process::id() != 1 {
+        eprintln!(
+            "fairway-guest is started by Fairway as the first process of a kernel of its own"
+        );
+        return ExitCode::from(2);
+    }
+    let result = std::panic::catch_unwind(carry_out)
+        .unwrap_or_else(|_| Err(Error::new("the agent", "came to a halt; see the console")));
+    if let Err(error) = result {
+        eprintln!("fairway-guest: {error}");
+        // Without a run directory, the console has to do.
+        let _ = fs::write(Path::new(setup::RUN_DIRECTORY).join("error"), error.to_string());
+    }
+    let _ = reboot(RebootMode::RB_POWER_OFF);
+    ExitCode::FAILURE
+}
+
+fn carry_out() -> Result<(), Error> {
+    setup::mount_file_systems()?;
+    // Timers of processes may be late by 50 microseconds unless they say otherwise (prctl(2)).
+    prctl::set_timerslack(1).map_err(|error| Error::new("setting the timer slack", error))?;
+    let file = Path::new(setup::RUN_DIRECTORY).join("plan.json");
+    let text = fs::read(&file).map_err(|error| Error::new("reading plan.json", error))?;
+    let plan: Plan =
+        serde_json::from_slice(&text).map_err(|error| Error::new("reading plan.json", error))?;
+    let namespaces = setup::make_network(&plan)?;
+    run::run(&plan, &namespaces)
+}

@@ -1,0 +1,196 @@
+//! The two ends of one connection, each a thread that blocks in the kernel as long as it can: a
+//! reader that had to be woken for every segment would cost more than the segment.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::Duration;
+
+use fairway_guest::plan::Flow;
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::Error;
+use crate::setup::Namespaces;
+use crate::sys;
+
+/// What is sent, as much as one write has.
+static DATA: [u8; 64 << 10] = [0; 64 << 10];
+/// Most bytes that a reader waits for in one call.
+const READ_BYTES: u64 = 1 << 30;
+/// Stack of a thread: it only makes calls.
+const STACK_BYTES: usize = 64 << 10;
+
+/// A connection as the sampler sees it.
+pub struct Connection(Arc<Ends>);
+
+struct Ends {
+    flow: Flow,
+    /// The beginning of the run, as the monotonic clock has it.
+    begin_ns: u64,
+    source: Socket,
+    sink: OnceLock<Socket>,
+    completed_ns: OnceLock<u64>,
+    error: OnceLock<String>,
+}
+
+impl Connection {
+    /// Makes both ends; the sink listens at once, the source connects at its time.
+    pub fn start(flow: &Flow, namespaces: &Namespaces, begin_ns: u64) -> Result<Self, Error> {
+        let failed = |error| Error::new(format!("making the sockets of flow {}", flow.id), error);
+        namespaces.enter(flow.sink)?;
+        let listener = listen(flow).map_err(failed)?;
+        namespaces.enter(flow.source)?;
+        let ends = Arc::new(Ends {
+            source: prepare_source(flow).map_err(failed)?,
+            flow: flow.clone(),
+            begin_ns,
+            sink: OnceLock::new(),
+            completed_ns: OnceLock::new(),
+            error: OnceLock::new(),
+        });
+        let (of_sink, of_source) = (Arc::clone(&ends), Arc::clone(&ends));
+        let small = || thread::Builder::new().stack_size(STACK_BYTES);
+        small().spawn(move || of_sink.note("sink", of_sink.receive(&listener))).map_err(failed)?;
+        small().spawn(move || of_source.note("source", of_source.send())).map_err(failed)?;
+        Ok(Connection(ends))
+    }
+
+    /// The socket of the source.
+    pub fn source(&self) -> BorrowedFd<'_> {
+        self.0.source.as_fd()
+    }
+
+    /// The socket of the sink, once the connection is there.
+    pub fn sink(&self) -> Option<BorrowedFd<'_>> {
+        self.0.sink.get().map(AsFd::as_fd)
+    }
+
+    /// When the sink had the last byte of the transfer, from the beginning of the run.
+    pub fn completed_ns(&self) -> Option<u64> {
+        self.0.completed_ns.get().copied()
+    }
+
+    /// What went wrong with the connection, if anything did.
+    pub fn error(&self) -> Option<String> {
+        self.0.error.get().cloned()
+    }
+}
+
+impl Ends {
+    fn note(&self, end: &str, result: io::Result<()>) {
+        if let Err(error) = result {
+            let _ = self.error.set(format!("{end}: {error}"));
+        }
+    }
+
+    fn receive(&self, listener: &Socket) -> io::Result<()> {
+        let (sink, _) = listener.accept()?;
+        let sink = self.sink.get_or_init(|| sink);
+        let mut received = 0;
+        loop {
+            let wanted =
+                self.flow.bytes.map_or(READ_BYTES, |bytes| READ_BYTES.min(bytes - received));
+            let got = sys::discard(sink.as_fd(), wanted as usize)? as u64;
+            received += got;
+            if self.flow.bytes == Some(received) {
+                let now = sys::now_ns()?.saturating_sub(self.begin_ns);
+                let _ = self.completed_ns.set(now);
+                return Ok(());
+            }
+            if got < wanted {
+                return Ok(());
+            }
+        }
+    }
+
+    fn send(&self) -> io::Result<()> {
+        sys::sleep_until(self.begin_ns + self.flow.start_ns);
+        let to = SocketAddrV4::new(self.flow.address, self.flow.port);
+        self.source.connect(&to.into())?;
+        match self.flow.rate_bps {
+            None => self.send_at_once(),
+            Some(rate_bps) => self.send_at_rate(rate_bps),
+        }?;
+        self.source.shutdown(std::net::Shutdown::Write)
+    }
+
+    /// Writes as fast as the kernel takes it, to the end of the transfer or to its stop.
+    fn send_at_once(&self) -> io::Result<()> {
+        let mut left = self.flow.bytes.unwrap_or(u64::MAX);
+        while left > 0 {
+            if let Some(stop_ns) = self.flow.stop_ns {
+                let left_ns = self.nanoseconds_to(stop_ns)?;
+                if left_ns < 1000 {
+                    return Ok(()); // a timeout below a microsecond would mean none
+                }
+                self.source.set_write_timeout(Some(Duration::from_nanos(left_ns)))?;
+            }
+            let piece = left.min(DATA.len() as u64) as usize;
+            match self.source.send(&DATA[..piece]) {
+                Ok(written) => left -= written as u64,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a segment, waits as long as it takes at the application's rate, and so on.
+    fn send_at_rate(&self, rate_bps: u64) -> io::Result<()> {
+        let mut left = self.flow.bytes.unwrap_or(u64::MAX);
+        let mut due_ns = sys::now_ns()?;
+        while left > 0 {
+            let piece = left.min(u64::from(self.flow.mss)).min(DATA.len() as u64);
+            self.source.send(&DATA[..piece as usize])?;
+            left -= piece;
+            due_ns += (piece * 8 * 1_000_000_000).div_ceil(rate_bps.max(1));
+            sys::sleep_until(due_ns);
+            if self.is_stopped()? {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn is_stopped(&self) -> io::Result<bool> {
+        match self.flow.stop_ns {
+            Some(stop_ns) => Ok(self.nanoseconds_to(stop_ns)? == 0),
+            None => Ok(false),
+        }
+    }
+
+    /// From now to a moment of the run; zero if it is past.
+    fn nanoseconds_to(&self, at_ns: u64) -> io::Result<u64> {
+        Ok((self.begin_ns + at_ns).saturating_sub(sys::now_ns()?))
+    }
+}
+
+fn listen(flow: &Flow) -> io::Result<Socket> {
+    let socket = tcp_socket(flow)?;
+    socket.set_reuse_address(true)?;
+    socket.bind(&SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, flow.port).into())?;
+    socket.listen(1)?;
+    Ok(socket)
+}
+
+fn prepare_source(flow: &Flow) -> io::Result<Socket> {
+    let socket = tcp_socket(flow)?;
+    socket.set_tcp_congestion(flow.cc.as_bytes()).map_err(|error| {
+        io::Error::new(error.kind(), format!("TCP_CONGESTION \"{}\": {error}", flow.cc))
+    })?;
+    Ok(socket)
+}
+
+fn tcp_socket(flow: &Flow) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
+    for option in &flow.options {
+        sys::set_option(socket.as_fd(), option.level, option.option, option.value).map_err(
+            |error| {
+                io::Error::new(error.kind(), format!("{} = {}: {error}", option.name, option.value))
+            },
+        )?;
+    }
+    Ok(socket)
+}

@@ -1,0 +1,85 @@
+//! The headers of a TCP segment in IPv4 in Ethernet.
+
+/// What is looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Packet {
+    /// Identification of the IP header: the kernel numbers the packets of a connection.
+    pub id: u16,
+    /// Length of the IP packet in bytes.
+    pub length: u16,
+    /// Port it comes from.
+    pub source_port: u16,
+    /// Port it goes to.
+    pub destination_port: u16,
+    /// Sequence number.
+    pub sequence: u32,
+    /// Bytes of payload.
+    pub payload: u16,
+}
+
+impl Packet {
+    /// Reads a frame; none if it is no TCP segment.
+    pub fn read(frame: &[u8]) -> Option<Self> {
+        const ETHERNET: usize = 14;
+        const IPV4: [u8; 2] = [0x08, 0x00];
+        const TCP: u8 = 6;
+        let ip = frame.get(ETHERNET..).filter(|_| frame[12..14] == IPV4)?;
+        let ip_header = usize::from(ip.first()? & 15) * 4;
+        let tcp = ip.get(ip_header..).filter(|tcp| tcp.len() >= 20 && ip[9] == TCP)?;
+        let tcp_header = u16::from(tcp[12] >> 4) * 4;
+        let length = u16_at(ip, 2);
+        Some(Packet {
+            id: u16_at(ip, 4),
+            length,
+            source_port: u16_at(tcp, 0),
+            destination_port: u16_at(tcp, 2),
+            sequence: u32::from(u16_at(tcp, 4)) << 16 | u32::from(u16_at(tcp, 6)),
+            payload: length.checked_sub(ip_header as u16 + tcp_header)?,
+        })
+    }
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([bytes[at], bytes[at + 1]])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A SYN from port 40000 to 5000 as tcpdump shows one: 14 bytes of Ethernet, 20 of IP with
+    /// id 0x1234, 40 of TCP.
+    fn syn() -> Vec<u8> {
+        let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x08, 0x00];
+        frame.extend([0x45, 0, 0, 60, 0x12, 0x34, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        frame.extend([0x9c, 0x40, 0x13, 0x88, 0, 1, 0, 2, 0, 0, 0, 0, 0xa0, 2, 0xfa, 0xf0]);
+        frame.extend([0; 24]);
+        frame
+    }
+
+    #[test]
+    fn reads_a_syn() {
+        let expected = Packet {
+            id: 0x1234,
+            length: 60,
+            source_port: 40_000,
+            destination_port: 5000,
+            sequence: 0x0001_0002,
+            payload: 0,
+        };
+        assert_eq!(Packet::read(&syn()), Some(expected));
+    }
+
+    #[test]
+    fn anything_else_is_none() {
+        let frame = syn();
+        for length in 0..54 {
+            assert_eq!(Packet::read(&frame[..length]), None, "{length} bytes");
+        }
+        let arp = [&frame[..12], &[0x08, 0x06], &frame[14..]].concat();
+        assert_eq!(Packet::read(&arp), None);
+        let mut too_short = frame.clone();
+        too_short[17] = 39;
+        assert_eq!(Packet::read(&too_short), None);
+    }
+}

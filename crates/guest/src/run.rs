@@ -1,0 +1,302 @@
+//! One run: samples at their times, marks at both ends of the measuring window, totals at the end.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use fairway_guest::plan::Plan;
+use fairway_guest::record::{
+    FlowMark, FlowSample, FlowTotals, MAX_TCP_INFO, QueueMark, QueueSample, QueueTotals, Totals,
+};
+
+use crate::Error;
+use crate::connection::Connection;
+use crate::counters::{Asker, Counters};
+use crate::setup::{Namespaces, RUN_DIRECTORY, any_socket};
+use crate::states::States;
+use crate::sys;
+use crate::watch::Watch;
+
+/// Between the end of the preparations and the beginning of the run.
+const LEAD_NS: u64 = 1_000_000;
+/// Time between two looks at the packets: short if there are many, so that no ring overflows.
+const SHORTEST_LOOK_NS: u64 = 500_000;
+const LONGEST_LOOK_NS: u64 = 50_000_000;
+/// Packets at one look that make the next one come earlier or later.
+const MANY_PACKETS: usize = 4096;
+const FEW_PACKETS: usize = 1024;
+/// Times that progress is told.
+const PROGRESS_STEPS: u64 = 500;
+/// Offsets in `struct tcp_info` (`include/uapi/linux/tcp.h`).
+const TOTAL_RETRANS_AT: usize = 100;
+const BYTES_RECEIVED_AT: usize = 128;
+const DATA_SEGS_OUT_AT: usize = 156;
+
+/// Carries out a plan in its network.
+pub fn run(plan: &Plan, namespaces: &Namespaces) -> Result<(), Error> {
+    let mut run = Run::prepare(plan, namespaces)?;
+    run.go()?;
+    run.finish()
+}
+
+struct Run<'a> {
+    plan: &'a Plan,
+    connections: Vec<Connection>,
+    watch: Watch,
+    states: Option<States>,
+    places: Vec<QueuePlace>,
+    flows: BufWriter<File>,
+    queues: BufWriter<File>,
+    progress: File,
+    begin_ns: u64,
+    totals: Totals,
+    info: Vec<u8>,
+}
+
+/// A namespace with reported queues or wires, and what its devices have counted.
+struct QueuePlace {
+    asker: Asker,
+    /// Queues here: (index of the queue, device).
+    queues: Vec<(usize, i32)>,
+    /// Wires here: (index of the queue, device).
+    wires: Vec<(usize, i32)>,
+}
+
+impl<'a> Run<'a> {
+    fn prepare(plan: &'a Plan, namespaces: &Namespaces) -> Result<Self, Error> {
+        let mut watch = Watch::open(plan, namespaces)?;
+        let places = queue_places(plan, namespaces)?;
+        namespaces.leave()?;
+        let failed = |error| Error::new("reading the clock", error);
+        let begin_ns = sys::now_ns().map_err(failed)? + LEAD_NS;
+        watch.begin(sys::wall_ns().map_err(failed)? + LEAD_NS);
+        let mut connections = Vec::with_capacity(plan.flows.len());
+        for flow in &plan.flows {
+            connections.push(Connection::start(flow, namespaces, begin_ns)?);
+        }
+        namespaces.leave()?;
+        let kernel = fs::read_to_string("/proc/sys/kernel/osrelease")
+            .map_err(|error| Error::new("asking for the kernel's release", error))?;
+        Ok(Run {
+            plan,
+            connections,
+            watch,
+            states: States::open(plan).ok(),
+            places,
+            flows: BufWriter::new(create("flows.bin")?),
+            queues: BufWriter::new(create("queues.bin")?),
+            progress: create("progress")?,
+            begin_ns,
+            totals: Totals {
+                kernel: kernel.trim().to_owned(),
+                watched: true,
+                flows: vec![FlowTotals::default(); plan.flows.len()],
+                queues: vec![QueueTotals::default(); plan.queues.len()],
+                unseen_packets: 0,
+            },
+            info: vec![0; MAX_TCP_INFO],
+        })
+    }
+
+    /// From the beginning of the run to its end.
+    fn go(&mut self) -> Result<(), Error> {
+        let plan = self.plan;
+        let [from_ns, to_ns] = plan.window_ns;
+        let mut look_ns = SHORTEST_LOOK_NS;
+        let mut next_look_ns = 0;
+        let mut next_sample_ns = plan.sample_ns;
+        let mut next_progress_ns = 0;
+        let mut marks = [Some(from_ns), Some(to_ns)];
+        let failed = |error| Error::new("measuring", error);
+        loop {
+            let mark_ns = marks.iter().flatten().copied().min().unwrap_or(u64::MAX);
+            let t_ns = next_look_ns.min(next_sample_ns).min(mark_ns).min(plan.duration_ns);
+            sys::sleep_until(self.begin_ns + t_ns);
+            let seen = self.watch.catch_up().map_err(failed)?;
+            if let Some(states) = &mut self.states {
+                states.catch_up().map_err(failed)?;
+            }
+            if seen > MANY_PACKETS {
+                look_ns = (look_ns / 2).max(SHORTEST_LOOK_NS);
+            } else if seen < FEW_PACKETS && t_ns == next_look_ns {
+                look_ns = (look_ns * 2).min(LONGEST_LOOK_NS);
+            }
+            next_look_ns = t_ns + look_ns;
+            for (index, mark) in marks.iter_mut().enumerate() {
+                if *mark == Some(t_ns) {
+                    *mark = None;
+                    self.mark(index).map_err(failed)?;
+                }
+            }
+            if t_ns == next_sample_ns {
+                self.sample(t_ns).map_err(failed)?;
+                next_sample_ns += plan.sample_ns;
+            }
+            if t_ns >= next_progress_ns {
+                next_progress_ns = t_ns + plan.duration_ns / PROGRESS_STEPS;
+                let text = format!("{t_ns:20}\n");
+                self.progress.write_all_at(text.as_bytes(), 0).map_err(failed)?;
+            }
+            if t_ns >= plan.duration_ns {
+                return Ok(());
+            }
+        }
+    }
+
+    fn sample(&mut self, t_ns: u64) -> io::Result<()> {
+        for (index, connection) in self.connections.iter().enumerate() {
+            let mut sample = FlowSample { t_ns, flow: index as u32, ..FlowSample::default() };
+            if self.plan.flows[index].start_ns < t_ns {
+                let length = sys::tcp_info(connection.source(), &mut self.info)?;
+                sample.tcp_info.extend_from_slice(&self.info[..length]);
+                sample.delivered_bytes = delivered_bytes(connection)?;
+            }
+            sample.write(&mut self.flows)?;
+        }
+        let mut counters = vec![(Counters::default(), 0); self.plan.queues.len()];
+        ask(&mut self.places, &mut counters)?;
+        for (index, (counters, losses)) in counters.iter().enumerate() {
+            let sample = QueueSample {
+                t_ns,
+                queue: index as u32,
+                backlog_packets: counters.backlog_packets,
+                backlog_bytes: u64::from(counters.backlog_bytes),
+                packets: counters.packets,
+                bytes: counters.bytes,
+                drops: u64::from(counters.drops),
+                losses: *losses,
+            };
+            sample.write(&mut self.queues)?;
+        }
+        Ok(())
+    }
+
+    /// Notes the counters at one end of the measuring window.
+    fn mark(&mut self, end: usize) -> io::Result<()> {
+        for (index, connection) in self.connections.iter().enumerate() {
+            let length = sys::tcp_info(connection.source(), &mut self.info)?;
+            let info = &self.info[..length];
+            let watch = self.watch.flow(index);
+            let (reductions, timeouts) =
+                self.states.as_ref().map_or((0, 0), |states| states.counts[index]);
+            self.totals.flows[index].window[end] = FlowMark {
+                delivered_bytes: delivered_bytes(connection)?,
+                segments: u64::from(u32_at(info, DATA_SEGS_OUT_AT)),
+                retransmissions: u64::from(u32_at(info, TOTAL_RETRANS_AT)),
+                reductions,
+                timeouts,
+                arrivals: watch.arrivals,
+                wire_bytes: watch.wire_bytes,
+                delay_ns: watch.delay_ns,
+                missing: watch.missing,
+            };
+        }
+        let mut counters = vec![(Counters::default(), 0); self.plan.queues.len()];
+        ask(&mut self.places, &mut counters)?;
+        for (index, (counters, losses)) in counters.into_iter().enumerate() {
+            self.totals.queues[index].window[end] = QueueMark {
+                packets: counters.packets,
+                bytes: counters.bytes,
+                drops: u64::from(counters.drops),
+                losses,
+            };
+        }
+        Ok(())
+    }
+
+    /// Writes the totals, last of all.
+    fn finish(mut self) -> Result<(), Error> {
+        let failed = |error| Error::new("writing the results", error);
+        for (index, (flow, connection)) in
+            self.totals.flows.iter_mut().zip(&self.connections).enumerate()
+        {
+            flow.arrivals = self.watch.flow(index).arrivals;
+            flow.completed_ns = connection.completed_ns();
+            flow.error = connection.error();
+        }
+        for (index, queue) in self.totals.queues.iter_mut().enumerate() {
+            let watch = self.watch.queue(index);
+            queue.waiting_ns = watch.waiting_ns;
+            queue.p99_sojourn_ns = watch.sojourns.quantile(0.99).map(|time| time.as_nanos());
+        }
+        self.totals.unseen_packets = self.watch.unseen().map_err(failed)?;
+        self.watch.finish().map_err(failed)?;
+        for file in [self.flows, self.queues] {
+            let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
+            file.sync_all().map_err(failed)?;
+        }
+        let text = serde_json::to_vec(&self.totals).map_err(|error| failed(error.into()))?;
+        let mut file = create("totals.json.partial")?;
+        file.write_all(&text).and_then(|()| file.sync_all()).map_err(failed)?;
+        fs::rename(path("totals.json.partial"), path("totals.json")).map_err(failed)
+    }
+}
+
+fn queue_places(plan: &Plan, namespaces: &Namespaces) -> Result<Vec<QueuePlace>, Error> {
+    let mut places = Vec::new();
+    for index in 0..plan.namespaces.len() {
+        let queues = plan.queues.iter().enumerate();
+        let of_queues = queues.clone().map(|(queue, text)| (queue, text.namespace, &text.device));
+        let of_wires = queues.flat_map(|(queue, text)| {
+            text.wires.iter().map(move |(namespace, device)| (queue, *namespace, device))
+        });
+        namespaces.enter(index)?;
+        let socket = any_socket()?;
+        let failed = |error| {
+            Error::new(format!("asking for the queues of {}", namespaces.name(index)), error)
+        };
+        let indices = |(queue, _, device): (usize, usize, &String)| {
+            sys::device_index(socket.as_fd(), device).map(|device| (queue, device)).map_err(failed)
+        };
+        let here = |place: &(usize, usize, &String)| place.1 == index;
+        let queues: Vec<_> = of_queues.filter(here).map(indices).collect::<Result<_, _>>()?;
+        let wires: Vec<_> = of_wires.filter(here).map(indices).collect::<Result<_, _>>()?;
+        if !queues.is_empty() || !wires.is_empty() {
+            places.push(QueuePlace { asker: Asker::open().map_err(failed)?, queues, wires });
+        }
+    }
+    Ok(places)
+}
+
+/// The counters of every reported queue, and the losses on the wires behind it.
+fn ask(places: &mut [QueuePlace], counters: &mut [(Counters, u64)]) -> io::Result<()> {
+    for QueuePlace { asker, queues, wires } in places {
+        asker.ask(|device, found| {
+            for (queue, _) in queues.iter().filter(|(_, here)| *here == device) {
+                counters[*queue].0 = *found;
+            }
+            for (queue, _) in wires.iter().filter(|(_, here)| *here == device) {
+                counters[*queue].1 += u64::from(found.drops);
+            }
+        })?;
+    }
+    Ok(())
+}
+
+fn delivered_bytes(connection: &Connection) -> io::Result<u64> {
+    let Some(sink) = connection.sink() else { return Ok(0) };
+    let mut info = [0; BYTES_RECEIVED_AT + 8];
+    let length = sys::tcp_info(sink, &mut info)?;
+    Ok(match info[..length].get(BYTES_RECEIVED_AT..) {
+        Some(&[a, b, c, d, e, f, g, h]) => u64::from_ne_bytes([a, b, c, d, e, f, g, h]),
+        _ => 0,
+    })
+}
+
+/// The number at an offset; zero where an older kernel tells less.
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    match bytes.get(at..at + 4) {
+        Some(&[a, b, c, d]) => u32::from_ne_bytes([a, b, c, d]),
+        _ => 0,
+    }
+}
+
+fn path(name: &str) -> PathBuf {
+    Path::new(RUN_DIRECTORY).join(name)
+}
+
+fn create(name: &str) -> Result<File, Error> {
+    File::create(path(name)).map_err(|error| Error::new(format!("making {name}"), error))
+}

@@ -1,0 +1,89 @@
+//! Counts the reductions and timeouts of every flow: the kernel tells of each change of its
+//! congestion state (tracepoint `tcp:tcp_cong_state_set`, `net/ipv4/tcp_cong.c`).
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use fairway_guest::plan::Plan;
+use nix::mount::{MsFlags, mount};
+
+const TRACING: &str = "/sys/kernel/tracing";
+/// `TCP_CA_CWR`, the first state in which the window is reduced, and `TCP_CA_Loss`
+/// (`include/uapi/linux/tcp.h`).
+const CWR: u8 = 2;
+const LOSS: u8 = 4;
+
+/// Counts of all flows.
+pub struct States {
+    pipe: File,
+    /// The end of what was read, if it is no whole line.
+    rest: String,
+    of_port: Vec<Option<u32>>,
+    /// By flow: reductions and timeouts.
+    pub counts: Vec<(u64, u64)>,
+}
+
+impl States {
+    /// Asks the kernel to tell; fails on kernels without event tracing.
+    pub fn open(plan: &Plan) -> io::Result<Self> {
+        mount(Some("tracefs"), TRACING, Some("tracefs"), MsFlags::empty(), None::<&str>)?;
+        let event = Path::new(TRACING).join("events/tcp/tcp_cong_state_set");
+        fs::write(event.join("filter"), format!("cong_state >= {CWR}"))?;
+        fs::write(event.join("enable"), "1")?;
+        let mut options = OpenOptions::new();
+        let pipe = options.read(true).custom_flags(libc::O_NONBLOCK);
+        let pipe = pipe.open(Path::new(TRACING).join("trace_pipe"))?;
+        let mut of_port = vec![None; 1 << 16];
+        for (index, flow) in (0..).zip(&plan.flows) {
+            of_port[usize::from(flow.port)] = Some(index);
+        }
+        Ok(States { pipe, rest: String::new(), of_port, counts: vec![(0, 0); plan.flows.len()] })
+    }
+
+    /// Counts what has happened since the last time.
+    pub fn catch_up(&mut self) -> io::Result<()> {
+        let mut buffer = [0; 16 << 10];
+        loop {
+            let length = match self.pipe.read(&mut buffer) {
+                Ok(0) => return Ok(()),
+                Ok(length) => length,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error),
+            };
+            self.rest.push_str(&String::from_utf8_lossy(&buffer[..length]));
+            let whole = self.rest.rfind('\n').map_or(0, |end| end + 1);
+            for (port, state) in self.rest[..whole].lines().filter_map(read_line) {
+                let flow = self.of_port[usize::from(port)];
+                if let Some(count) = flow.and_then(|flow| self.counts.get_mut(flow as usize)) {
+                    count.0 += 1;
+                    count.1 += u64::from(state == LOSS);
+                }
+            }
+            self.rest.drain(..whole);
+        }
+    }
+}
+
+/// The port that a connection goes to and its new state.
+fn read_line(line: &str) -> Option<(u16, u8)> {
+    let (_, event) = line.split_once("tcp_cong_state_set:")?;
+    let field =
+        |name: &str| event.split_ascii_whitespace().find_map(|word| word.strip_prefix(name));
+    Some((field("dport=")?.parse().ok()?, field("cong_state=")?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_the_kernel_prints() {
+        let line = "          <idle>-0       [000] ..s2.     1.234567: tcp_cong_state_set: \
+                    family=AF_INET sport=40000 dport=5001 saddr=10.0.0.1 daddr=10.0.0.2 \
+                    saddrv6=::ffff:10.0.0.1 daddrv6=::ffff:10.0.0.2 cong_state=4";
+        assert_eq!(read_line(line), Some((5001, 4)));
+        assert_eq!(read_line("CPU:0 [LOST 12 EVENTS]"), None);
+    }
+}

@@ -1,0 +1,262 @@
+//! Calls of the kernel that no crate has: socket options of TCP, offloads of devices, packet rings.
+
+#![allow(unsafe_code)]
+
+use std::io;
+use std::mem::{offset_of, size_of};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::ptr;
+
+use nix::sys::time::TimeSpec;
+use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
+use socket2::{Domain, Protocol, Socket, Type};
+
+/// Frames of a packet ring, and the bytes of each: `struct tpacket2_hdr`, an address and 190 bytes
+/// of the packet, which holds every header that is looked at.
+const FRAMES: u32 = 1 << 14;
+const FRAME_BYTES: u32 = 256;
+const FRAMES_OF_BLOCK: u32 = 256;
+/// `TPACKET_ALIGN(sizeof(struct tpacket2_hdr))`, where the address begins (`linux/if_packet.h`).
+const ADDRESS_AT: usize = 32;
+
+/// Virtual nanoseconds of the monotonic clock.
+pub fn now_ns() -> io::Result<u64> {
+    nanoseconds(clock_gettime(ClockId::CLOCK_MONOTONIC)?)
+}
+
+/// Nanoseconds of the clock that packets are stamped with.
+pub fn wall_ns() -> io::Result<u64> {
+    nanoseconds(clock_gettime(ClockId::CLOCK_REALTIME)?)
+}
+
+fn nanoseconds(time: TimeSpec) -> io::Result<u64> {
+    let nanos = i128::from(time.tv_sec()) * 1_000_000_000 + i128::from(time.tv_nsec());
+    u64::try_from(nanos).map_err(|_| io::Error::other("the clock is out of range"))
+}
+
+/// Sleeps until a moment of [`now_ns`].
+pub fn sleep_until(ns: u64) {
+    let seconds = libc::time_t::try_from(ns / 1_000_000_000).unwrap_or(libc::time_t::MAX);
+    let until = TimeSpec::new(seconds, (ns % 1_000_000_000) as libc::c_long);
+    let absolute = ClockNanosleepFlags::TIMER_ABSTIME;
+    while clock_nanosleep(ClockId::CLOCK_MONOTONIC, absolute, &until).is_err() {}
+}
+
+/// Fills `buffer` with `struct tcp_info` of a socket as far as it goes; how many bytes there are.
+pub fn tcp_info(socket: BorrowedFd, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut length = libc::socklen_t::try_from(buffer.len()).unwrap_or(libc::socklen_t::MAX);
+    // SAFETY: the kernel writes at most `length` bytes into `buffer`, which has as many.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            buffer.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    checked(result).map(|_| length as usize)
+}
+
+/// Sets an integer socket option.
+pub fn set_option(socket: BorrowedFd, level: i32, option: i32, value: i32) -> io::Result<()> {
+    set(socket, level, option, &value)
+}
+
+/// Sets a socket option to a plain value.
+fn set<T: Copy>(socket: BorrowedFd, level: i32, option: i32, value: &T) -> io::Result<()> {
+    // SAFETY: the kernel reads as many bytes as the value has.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            ptr::from_ref(value).cast(),
+            size_of::<T>() as libc::socklen_t,
+        )
+    };
+    checked(result).map(|_| ())
+}
+
+/// Receives up to `bytes` bytes of a TCP stream and throws them away in the kernel, without
+/// copying: returns when all of them have come, or the stream has ended.
+pub fn discard(socket: BorrowedFd, bytes: usize) -> io::Result<usize> {
+    let flags = libc::MSG_TRUNC | libc::MSG_WAITALL;
+    // SAFETY: with MSG_TRUNC, TCP writes nothing (tcp(7)), so the buffer only has to look like one.
+    let result = unsafe {
+        libc::recv(socket.as_raw_fd(), ptr::without_provenance_mut(0x1000), bytes, flags)
+    };
+    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+}
+
+/// Turns off what would make one packet of several segments, or several of one
+/// (`linux/ethtool.h`: generic and TCP segmentation, generic receive).
+pub fn offloads_off(any_socket: BorrowedFd, device: &str) -> io::Result<()> {
+    const ETHTOOL_STSO: u32 = 0x1f;
+    const ETHTOOL_SGSO: u32 = 0x24;
+    const ETHTOOL_SGRO: u32 = 0x2c;
+    for command in [ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO] {
+        ethtool(any_socket, device, command, 0)?;
+    }
+    Ok(())
+}
+
+/// Has a device compute checksums before packets leave, so that captures have right ones.
+pub fn checksums_in_software(any_socket: BorrowedFd, device: &str) -> io::Result<()> {
+    const ETHTOOL_STXCSUM: u32 = 0x17;
+    ethtool(any_socket, device, ETHTOOL_STXCSUM, 0)
+}
+
+fn ethtool(any_socket: BorrowedFd, device: &str, command: u32, value: u32) -> io::Result<()> {
+    let mut request = interface_request(device)?;
+    let mut data = [command, value];
+    request.ifr_ifru.ifru_data = data.as_mut_ptr().cast();
+    // SAFETY: the request and the two numbers it points to (`struct ethtool_value`) live longer
+    // than the call.
+    let result =
+        unsafe { libc::ioctl(any_socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) };
+    checked(result).map(|_| ())
+}
+
+/// Index of a device in the namespace of `any_socket`.
+pub fn device_index(any_socket: BorrowedFd, device: &str) -> io::Result<i32> {
+    let mut request = interface_request(device)?;
+    // SAFETY: the request lives longer than the call, which writes its index.
+    let result =
+        unsafe { libc::ioctl(any_socket.as_raw_fd(), libc::SIOCGIFINDEX as _, &raw mut request) };
+    checked(result)?;
+    // SAFETY: the call has succeeded, so the index is what the union holds.
+    Ok(unsafe { request.ifr_ifru.ifru_ifindex })
+}
+
+fn interface_request(device: &str) -> io::Result<libc::ifreq> {
+    // SAFETY: a request of zeros is an empty name and a null pointer.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    if device.len() >= request.ifr_name.len() {
+        return Err(io::Error::other(format!("the device name {device} is too long")));
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(device.bytes()) {
+        *to = from as libc::c_char;
+    }
+    Ok(request)
+}
+
+fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// A packet as a ring shows it.
+pub struct Frame<'a> {
+    /// When, as [`wall_ns`].
+    pub wall_ns: u64,
+    /// Index of its device.
+    pub device: i32,
+    /// Whether it left the device, rather than came in.
+    pub outgoing: bool,
+    /// Its length with the Ethernet header.
+    pub length: u32,
+    /// Its beginning, from the Ethernet header on.
+    pub bytes: &'a [u8],
+}
+
+/// Every packet of every device of a namespace, as the kernel writes them into shared memory
+/// (packet(7), `TPACKET_V2`).
+pub struct Ring {
+    socket: Socket,
+    map: *mut u8,
+    next: u32,
+}
+
+impl Ring {
+    /// Begins to watch the namespace that the calling thread is in.
+    pub fn open() -> io::Result<Self> {
+        let every_protocol = Protocol::from(i32::from((libc::ETH_P_ALL as u16).to_be()));
+        let socket = Socket::new(Domain::PACKET, Type::RAW, Some(every_protocol))?;
+        let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
+        set(socket.as_fd(), libc::SOL_PACKET, libc::PACKET_VERSION, &version)?;
+        let request = libc::tpacket_req {
+            tp_block_size: FRAMES_OF_BLOCK * FRAME_BYTES,
+            tp_block_nr: FRAMES / FRAMES_OF_BLOCK,
+            tp_frame_size: FRAME_BYTES,
+            tp_frame_nr: FRAMES,
+        };
+        set(socket.as_fd(), libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
+        // SAFETY: a new mapping of the ring that the socket has just been given.
+        let map = unsafe {
+            libc::mmap(
+                ptr::null_mut(),
+                (FRAMES * FRAME_BYTES) as usize,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                socket.as_raw_fd(),
+                0,
+            )
+        };
+        if map == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Ring { socket, map: map.cast(), next: 0 })
+    }
+
+    /// Hands over every packet since the last call, in order.
+    pub fn drain(&mut self, mut each: impl FnMut(&Frame)) {
+        loop {
+            // SAFETY: frames lie one after another in the mapping, since a block is whole frames.
+            let frame = unsafe { self.map.add((self.next * FRAME_BYTES) as usize) };
+            let status: *mut u32 = frame.cast();
+            // SAFETY: a frame begins with its status, which the kernel sets last.
+            if unsafe { status.read_volatile() } & libc::TP_STATUS_USER == 0 {
+                return;
+            }
+            // SAFETY: the kernel has filled in the frame and leaves it alone until it is given back.
+            each(&unsafe { read_frame(frame) });
+            // SAFETY: as above; this gives it back.
+            unsafe { status.write_volatile(libc::TP_STATUS_KERNEL) };
+            self.next = (self.next + 1) % FRAMES;
+        }
+    }
+
+    /// Packets that found the ring full since the last call.
+    pub fn unseen(&self) -> io::Result<u64> {
+        let mut counts = [0u32; 2]; // struct tpacket_stats: packets, drops
+        let mut length = size_of_val(&counts) as libc::socklen_t;
+        // SAFETY: the kernel writes at most `length` bytes.
+        let result = unsafe {
+            libc::getsockopt(
+                self.socket.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_STATISTICS,
+                counts.as_mut_ptr().cast(),
+                &raw mut length,
+            )
+        };
+        checked(result).map(|_| u64::from(counts[1]))
+    }
+}
+
+/// Reads a frame that the kernel has filled in.
+///
+/// # Safety
+/// `frame` points to `FRAME_BYTES` bytes of a ring that the kernel does not write meanwhile.
+unsafe fn read_frame<'a>(frame: *const u8) -> Frame<'a> {
+    // SAFETY: the frame begins with this header, and an address follows it.
+    let (header, address) = unsafe {
+        (
+            frame.cast::<libc::tpacket2_hdr>().read(),
+            frame.add(ADDRESS_AT).cast::<libc::sockaddr_ll>().read(),
+        )
+    };
+    let begin = usize::from(header.tp_mac).min(FRAME_BYTES as usize);
+    let length = (header.tp_snaplen as usize).min(FRAME_BYTES as usize - begin);
+    Frame {
+        wall_ns: u64::from(header.tp_sec) * 1_000_000_000 + u64::from(header.tp_nsec),
+        device: address.sll_ifindex,
+        outgoing: address.sll_pkttype == libc::PACKET_OUTGOING,
+        length: header.tp_len,
+        // SAFETY: within the frame, by the two lines above.
+        bytes: unsafe { std::slice::from_raw_parts(frame.add(begin), length) },
+    }
+}
+
+const _: () = assert!(offset_of!(libc::tpacket2_hdr, tp_nsec) == 20);
+const _: () = assert!(size_of::<libc::tpacket2_hdr>() <= ADDRESS_AT);

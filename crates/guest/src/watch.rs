@@ -1,0 +1,348 @@
+//! Watches packets one by one: what left, what arrived and when, and how long queues held it.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::AsFd;
+
+use fairway_guest::plan::Plan;
+use fairway_net::Histogram;
+use fairway_units::Duration;
+
+use crate::Error;
+use crate::capture::Capture;
+use crate::packet::Packet;
+use crate::setup::{Namespaces, any_socket};
+use crate::sys::{Ring, device_index};
+
+/// Packets that were overtaken and may yet arrive: what reordering can hold back.
+const MAX_OVERTAKEN: usize = 1024;
+/// Packets of a namespace with several queues that may be in them: beyond it the oldest was dropped.
+const MAX_INSIDE: usize = 1 << 20;
+
+/// Everything that is watched.
+pub struct Watch {
+    places: Vec<Place>,
+    flows: Flows,
+    queues: Vec<QueueWatch>,
+    /// What [`Ring`] calls the beginning of the run.
+    begin_wall_ns: u64,
+    window_ns: [u64; 2],
+}
+
+/// A namespace whose packets are watched.
+struct Place {
+    ring: Ring,
+    is_source: bool,
+    is_sink: bool,
+    /// Its reported queues, as (index of the queue, index of the device).
+    queues: Vec<(usize, i32)>,
+    /// Packets that have come in and not yet left by a reported queue.
+    inside: VecDeque<(Identity, u64)>,
+    capture: Option<Capture>,
+}
+
+/// What tells a packet from every other in the network at that time.
+type Identity = (u32, u32, u16);
+
+struct Flows {
+    /// The flow of a sink's port.
+    of_port: Vec<Option<u32>>,
+    watches: Vec<FlowWatch>,
+}
+
+/// What is known of a flow's data packets.
+#[derive(Default)]
+pub struct FlowWatch {
+    /// On their way: identity and time of departure.
+    outstanding: VecDeque<(Identity, u64)>,
+    /// Overtaken by later ones, so taken as missing.
+    overtaken: VecDeque<(Identity, u64)>,
+    /// Data packets that have arrived.
+    pub arrivals: u64,
+    /// Their bytes, IP headers included.
+    pub wire_bytes: u64,
+    /// Their delays.
+    pub delay_ns: u64,
+    /// Data packets that will not arrive.
+    pub missing: u64,
+}
+
+/// What is known of a queue's packets.
+#[derive(Default)]
+pub struct QueueWatch {
+    /// Whether packets leave at the end of their transmission rather than at its beginning.
+    holds_transmission: bool,
+    rate_bps: Option<u64>,
+    overhead_bytes: u32,
+    /// Waiting times of the packets that left in the measuring window, added up.
+    pub waiting_ns: u64,
+    /// Their distribution.
+    pub sojourns: Histogram,
+}
+
+impl Watch {
+    /// Begins to watch the namespaces that matter, or all of them for a capture.
+    pub fn open(plan: &Plan, namespaces: &Namespaces) -> Result<Self, Error> {
+        let mut places = Vec::new();
+        for index in 0..plan.namespaces.len() {
+            places.extend(Place::open(plan, namespaces, index)?);
+        }
+        // A departure has to be known before the arrival.
+        places.sort_by_key(|place| !place.is_source);
+        let mut of_port = vec![None; 1 << 16];
+        for (index, flow) in (0..).zip(&plan.flows) {
+            of_port[usize::from(flow.port)] = Some(index);
+        }
+        let watches = plan.flows.iter().map(|_| FlowWatch::default()).collect();
+        let queues = plan.queues.iter().map(|queue| QueueWatch {
+            holds_transmission: queue.holds_transmission,
+            rate_bps: queue.rate_bps,
+            overhead_bytes: queue.overhead_bytes,
+            ..QueueWatch::default()
+        });
+        Ok(Watch {
+            places,
+            flows: Flows { of_port, watches },
+            queues: queues.collect(),
+            begin_wall_ns: 0,
+            window_ns: plan.window_ns,
+        })
+    }
+
+    /// Says when the run begins, as the clock of the packets has it.
+    pub fn begin(&mut self, wall_ns: u64) {
+        self.begin_wall_ns = wall_ns;
+    }
+
+    /// Looks at every packet since the last time; the most that one namespace had.
+    pub fn catch_up(&mut self) -> io::Result<usize> {
+        let mut most = 0;
+        for place in &mut self.places {
+            let seen = place.catch_up(
+                &mut self.flows,
+                &mut self.queues,
+                self.begin_wall_ns,
+                self.window_ns,
+            )?;
+            most = most.max(seen);
+        }
+        Ok(most)
+    }
+
+    /// What is known of a flow.
+    pub fn flow(&self, index: usize) -> &FlowWatch {
+        &self.flows.watches[index]
+    }
+
+    /// What is known of a queue.
+    pub fn queue(&self, index: usize) -> &QueueWatch {
+        &self.queues[index]
+    }
+
+    /// Packets that came faster than they could be looked at.
+    pub fn unseen(&self) -> io::Result<u64> {
+        self.places.iter().map(|place| place.ring.unseen()).sum()
+    }
+
+    /// Writes captures out.
+    pub fn finish(self) -> io::Result<()> {
+        self.places.into_iter().filter_map(|place| place.capture).try_for_each(Capture::finish)
+    }
+}
+
+impl Place {
+    /// Watches a namespace if anything in it matters.
+    fn open(plan: &Plan, namespaces: &Namespaces, index: usize) -> Result<Option<Self>, Error> {
+        let is_source = plan.flows.iter().any(|flow| flow.source == index);
+        let is_sink = plan.flows.iter().any(|flow| flow.sink == index);
+        let here = || plan.queues.iter().enumerate().filter(|(_, queue)| queue.namespace == index);
+        if !is_source && !is_sink && !plan.capture && here().next().is_none() {
+            return Ok(None);
+        }
+        namespaces.enter(index)?;
+        let failed = |error| Error::new(format!("watching {}", namespaces.name(index)), error);
+        let socket = any_socket()?;
+        let mut queues = Vec::new();
+        for (queue, text) in here() {
+            queues.push((queue, device_index(socket.as_fd(), &text.device).map_err(failed)?));
+        }
+        let capture = match plan.capture {
+            true => Some(Capture::open(plan, index, &socket).map_err(failed)?),
+            false => None,
+        };
+        let ring = Ring::open().map_err(failed)?;
+        namespaces.leave()?;
+        let inside = VecDeque::new();
+        Ok(Some(Place { ring, is_source, is_sink, queues, inside, capture }))
+    }
+
+    fn catch_up(
+        &mut self,
+        flows: &mut Flows,
+        queues: &mut [QueueWatch],
+        begin_wall_ns: u64,
+        window_ns: [u64; 2],
+    ) -> io::Result<usize> {
+        let Place { ring, is_source, is_sink, queues: own, inside, capture } = self;
+        let mut result = Ok(());
+        let mut seen = 0;
+        ring.drain(|frame| {
+            seen += 1;
+            if let (Some(capture), Ok(())) = (capture.as_mut(), &result) {
+                result = capture.write(frame, begin_wall_ns);
+            }
+            let Some(packet) = Packet::read(frame.bytes) else { return };
+            let t_ns = frame.wall_ns.saturating_sub(begin_wall_ns);
+            if packet.payload > 0 {
+                if *is_source && frame.outgoing {
+                    flows.departs(&packet, t_ns);
+                }
+                if *is_sink && !frame.outgoing {
+                    flows.arrives(&packet, t_ns);
+                }
+            }
+            if own.is_empty() {
+                return;
+            }
+            let queue = own.iter().find(|(_, device)| *device == frame.device);
+            match (queue, frame.outgoing) {
+                (Some((queue, _)), true) => {
+                    let came_ns = take(inside, identity(&packet), own.len() == 1);
+                    if let Some(came_ns) = came_ns
+                        && (window_ns[0]..window_ns[1]).contains(&t_ns)
+                    {
+                        queues[*queue].leaves(&packet, t_ns - came_ns);
+                    }
+                }
+                (None, false) => {
+                    inside.push_back((identity(&packet), t_ns));
+                    if inside.len() > MAX_INSIDE {
+                        inside.pop_front();
+                    }
+                }
+                _ => {}
+            }
+        });
+        result.map(|()| seen)
+    }
+}
+
+/// Takes a packet out, and what stands before it if they keep their order; when it came.
+fn take(
+    packets: &mut VecDeque<(Identity, u64)>,
+    identity: Identity,
+    in_order: bool,
+) -> Option<u64> {
+    let place = packets.iter().position(|(known, _)| *known == identity)?;
+    if in_order {
+        packets.drain(..place);
+        return packets.pop_front().map(|(_, t_ns)| t_ns);
+    }
+    packets.remove(place).map(|(_, t_ns)| t_ns)
+}
+
+fn identity(packet: &Packet) -> Identity {
+    let ports = u32::from(packet.source_port) << 16 | u32::from(packet.destination_port);
+    (ports, packet.sequence, packet.id)
+}
+
+impl Flows {
+    fn of(&mut self, packet: &Packet) -> Option<&mut FlowWatch> {
+        let index = self.of_port[usize::from(packet.destination_port)]?;
+        self.watches.get_mut(index as usize)
+    }
+
+    fn departs(&mut self, packet: &Packet, t_ns: u64) {
+        if let Some(flow) = self.of(packet) {
+            flow.outstanding.push_back((identity(packet), t_ns));
+        }
+    }
+
+    fn arrives(&mut self, packet: &Packet, t_ns: u64) {
+        let Some(flow) = self.of(packet) else { return };
+        flow.arrivals += 1;
+        flow.wire_bytes += u64::from(packet.length);
+        if let Some(left_ns) = flow.departure(identity(packet)) {
+            flow.delay_ns += t_ns.saturating_sub(left_ns);
+        }
+    }
+}
+
+impl FlowWatch {
+    /// When a packet left that now arrives; those that left before it are missing from now on.
+    fn departure(&mut self, identity: Identity) -> Option<u64> {
+        let Some(place) = self.outstanding.iter().position(|(known, _)| *known == identity) else {
+            // It came late, or twice.
+            let left_ns = take(&mut self.overtaken, identity, false)?;
+            self.missing -= 1;
+            return Some(left_ns);
+        };
+        self.missing += place as u64;
+        self.overtaken.extend(self.outstanding.drain(..place));
+        let excess = self.overtaken.len().saturating_sub(MAX_OVERTAKEN);
+        self.overtaken.drain(..excess);
+        self.outstanding.pop_front().map(|(_, left_ns)| left_ns)
+    }
+}
+
+impl QueueWatch {
+    /// A packet leaves that came so long ago.
+    fn leaves(&mut self, packet: &Packet, inside_ns: u64) {
+        let bits = u64::from(u32::from(packet.length) + self.overhead_bytes) * 8;
+        let transmission_ns = match self.rate_bps {
+            Some(rate_bps) if self.holds_transmission => bits * 1_000_000_000 / rate_bps.max(1),
+            _ => 0,
+        };
+        let waited_ns = inside_ns.saturating_sub(transmission_ns);
+        self.waiting_ns += waited_ns;
+        self.sojourns.record(Duration::from_nanos(waited_ns));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number(n: u32) -> Identity {
+        (0, n, 0)
+    }
+
+    #[test]
+    fn an_overtaken_packet_is_missing_until_it_arrives() {
+        let mut flow = FlowWatch::default();
+        for n in 0..5 {
+            flow.outstanding.push_back((number(n), 100 + u64::from(n)));
+        }
+        assert_eq!(flow.departure(number(0)), Some(100));
+        assert_eq!(flow.departure(number(3)), Some(103));
+        assert_eq!(flow.missing, 2);
+        assert_eq!(flow.departure(number(1)), Some(101));
+        assert_eq!(flow.missing, 1);
+        assert_eq!(flow.departure(number(1)), None, "a duplicate");
+        assert_eq!(flow.departure(number(4)), Some(104));
+        assert_eq!(flow.missing, 1);
+    }
+
+    #[test]
+    fn what_stood_before_a_packet_in_a_fifo_was_dropped() {
+        let mut inside: VecDeque<_> = (0..4).map(|n| (number(n), u64::from(n))).collect();
+        assert_eq!(take(&mut inside, number(2), true), Some(2));
+        assert_eq!(inside, [(number(3), 3)]);
+        assert_eq!(take(&mut inside, number(9), true), None);
+        assert_eq!(inside.len(), 1);
+    }
+
+    #[test]
+    fn transmission_is_no_waiting() {
+        // 1000 bytes at 8 Mbit/s are 1 ms.
+        let packet = Packet { length: 986, ..Packet::default() };
+        let mut queue = QueueWatch {
+            holds_transmission: true,
+            rate_bps: Some(8_000_000),
+            overhead_bytes: 14,
+            ..QueueWatch::default()
+        };
+        queue.leaves(&packet, 3_500_000);
+        assert_eq!(queue.waiting_ns, 2_500_000);
+    }
+}

@@ -1,0 +1,1 @@
+"""The kernel that answers experiments on `--backend linux`: its sources, its build, its cache."""

@@ -1,0 +1,136 @@
+"""A kernel that experiments can run on."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fairway.errors import InputError
+
+#: What describes a built kernel, beside it.
+DESCRIPTION = "kernel.json"
+#: The executable of a built kernel.
+EXECUTABLE = "linux"
+#: Longest time that a kernel may take to say its version, in seconds; it takes a few milliseconds.
+_ANSWER_S = 10
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """An executable User-Mode Linux kernel, and what the caller has to know to boot it.
+
+    Attributes:
+        path: The executable.
+        release: Its version, as `uname -r` says it: "6.1.192".
+        virtual_time: Whether it has virtual time; if not, it runs in real time at 100 Hz.
+        repeatable: Whether FAIRWAY_SEED in its environment decides its randomness.
+        modules: Congestion controls of Fairway's that are in it, by file: "tcp_dcm_plus".
+        digest: SHA-256 of all that it was built from; empty if Fairway did not build it.
+        source: What it was built from.
+        built: When, in UTC: "2026-01-31 12:00:00"; empty if Fairway did not build it.
+        compiler: First line of `gcc --version`.
+        build_s: How long the build took, in seconds.
+        warnings: What it lacks.
+        load: Modules as files, in the order in which they must be loaded once it runs: first by
+            first, each with `finit_module` or `insmod`. Only Debian's own package has any.
+    """
+
+    path: Path
+    release: str
+    virtual_time: bool
+    repeatable: bool
+    modules: tuple[str, ...] = ()
+    digest: str = ""
+    source: str = ""
+    built: str = ""
+    compiler: str = ""
+    build_s: float = 0.0
+    warnings: tuple[str, ...] = ()
+    load: tuple[Path, ...] = field(default=())
+
+    @property
+    def boot(self) -> tuple[str, ...]:
+        """The arguments of the kernel that have to do with time.
+
+        Time begins one second after the start of 1970, in nanoseconds.
+        """
+        if not self.virtual_time:
+            return ()
+        return ("time-travel=inf-cpu", "time-travel-start=1000000000")
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything about it as plain data."""
+        plain = asdict(self)
+        plain["path"] = str(self.path)
+        plain["load"] = [str(path) for path in self.load]
+        return plain
+
+
+def described(directory: Path) -> Kernel | None:
+    """The kernel that lies in a directory of the cache; none if it is not whole."""
+    path = directory / EXECUTABLE
+    try:
+        plain = json.loads((directory / DESCRIPTION).read_text("utf-8"))
+        kernel = Kernel(
+            path=path,
+            release=str(plain["release"]),
+            virtual_time=bool(plain["virtual_time"]),
+            repeatable=bool(plain["repeatable"]),
+            modules=tuple(map(str, plain["modules"])),
+            digest=str(plain["digest"]),
+            source=str(plain["source"]),
+            built=str(plain["built"]),
+            compiler=str(plain["compiler"]),
+            build_s=float(plain["build_s"]),
+            warnings=tuple(map(str, plain["warnings"])),
+        )
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return kernel if path.is_file() else None
+
+
+def examined(path: Path) -> Kernel:
+    """The kernel that is an executable somewhere, by what it says of itself.
+
+    Raises:
+        InputError: If it is not a User-Mode Linux kernel.
+    """
+    if path.is_dir():
+        path = path / EXECUTABLE
+    if kernel := described(path.parent) if path.name == EXECUTABLE else None:
+        return kernel
+    release = _answer(path, "--version").strip()
+    options = _answer(path, "--showconfig")
+    return Kernel(
+        path=path,
+        release=release,
+        virtual_time="CONFIG_UML_TIME_TRAVEL_SUPPORT=y" in options,
+        repeatable=_mentions(path, b"FAIRWAY_SEED"),
+    )
+
+
+def _answer(path: Path, question: str) -> str:
+    try:
+        done = subprocess.run(
+            [str(path), question],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=True,
+            timeout=_ANSWER_S,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise InputError(
+            f"{path}: no User-Mode Linux kernel: `{path} {question}` failed: {error}; name the "
+            "executable `linux` of a kernel built with ARCH=um"
+        ) from None
+    return done.stdout.decode("utf-8", "replace")
+
+
+def _mentions(path: Path, word: bytes) -> bool:
+    try:
+        return word in path.read_bytes()
+    except OSError:
+        return False
