@@ -22,12 +22,14 @@ class Recipe:
         random: `fairway_random.h`.
         edits: Replacements in the source.
         modules: Congestion controls of ours: name of the file and its text.
+        headers: What they include of ours: likewise.
     """
 
     fragment: str
     random: str
     edits: tuple[Edit, ...]
     modules: tuple[tuple[str, str], ...]
+    headers: tuple[tuple[str, str], ...]
 
     def digest(self, source_identity: str) -> str:
         """SHA-256 over the recipe and a source."""
@@ -37,17 +39,24 @@ class Recipe:
             "random": self.random,
             "edits": [(edit.file, edit.find, edit.replace) for edit in self.edits],
             "modules": self.modules,
+            "headers": self.headers,
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def recipe(data: Path = DATA) -> Recipe:
-    """The recipe of this version of Fairway: every `tcp_*.c` in `data` is built in."""
+    """The recipe of this version of Fairway.
+
+    Every `tcp_*.c` in `data` is built in, every `*_rules.h` lies beside it.
+    """
     return Recipe(
         fragment=(data / "fragment.config").read_text("utf-8"),
         random=(data / "fairway_random.h").read_text("utf-8"),
         edits=EDITS,
-        modules=tuple(
-            (file.name, file.read_text("utf-8")) for file in sorted(data.glob("tcp_*.c"))
-        ),
+        modules=_texts(data, "tcp_*.c"),
+        headers=_texts(data, "*_rules.h"),
     )
+
+
+def _texts(data: Path, pattern: str) -> tuple[tuple[str, str], ...]:
+    return tuple((file.name, file.read_text("utf-8")) for file in sorted(data.glob(pattern)))
