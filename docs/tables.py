@@ -256,6 +256,7 @@ def tables() -> dict[str, str]:
         # A flow has every switch of the stack too; its table would repeat them.
         "flow": keys(properties["flow"]["items"], skip=switches),
         "measure": keys(properties["measure"]),
+        "linux": keys(properties["linux"]),
         "presets": presets(),
         "init": fields(_core.Init),
         "ack": fields(_core.Ack),

@@ -23,6 +23,7 @@ __all__ = [
     "Subflow",
     "algorithms",
     "linux_collect",
+    "linux_layout",
     "plan",
     "presets",
     "run",
@@ -346,6 +347,9 @@ def run(
     experiment: str, control: Control | None = None, algorithms: _Algorithms | None = None
 ) -> RunData:
     """Simulate one experiment given as JSON; releases the GIL."""
+
+def linux_layout(experiment: str, algorithms: _Algorithms | None = None) -> str:
+    """What a Linux kernel's guest is told to run an experiment given as JSON, as JSON."""
 
 def schema() -> str:
     """JSON Schema of experiment files."""

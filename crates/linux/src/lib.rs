@@ -3,7 +3,9 @@
 
 mod collect;
 mod figures;
+mod layout;
 mod samples;
 pub mod tcp_info;
 
 pub use collect::{CollectError, Collected, collect};
+pub use layout::{Layout, layout};

@@ -120,10 +120,7 @@ fn run(
 ) -> PyResult<RunData> {
     let control = control.map_or_else(Arc::default, |control| Arc::clone(&control.0));
     let result = with_algorithms(py, algorithms, &control, |catalogue| {
-        let document: Value = serde_json::from_str(experiment)
-            .map_err(|error| ExperimentError::new_err(format!("not a JSON document: {error}")))?;
-        let experiment =
-            experiment::from_document_with(&document, catalogue).map_err(experiment_error)?;
+        let experiment = read_experiment(experiment, catalogue)?;
         simulate(&experiment, &control).map_err(run_error)
     })?;
     let summary = serde_json::to_string(&result.summary)
@@ -135,6 +132,33 @@ fn run(
         queues: queue_columns(py, result.queues)?.unbind(),
         link_ids: result.link_ids,
     })
+}
+
+/// What a Linux kernel's guest is told to run an experiment given as JSON, as JSON.
+#[pyfunction]
+#[pyo3(signature = (experiment, algorithms = None))]
+fn linux_layout(
+    py: Python<'_>,
+    experiment: &str,
+    algorithms: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    with_algorithms(py, algorithms, &Arc::default(), |catalogue| {
+        let experiment = read_experiment(experiment, catalogue)?;
+        let layout = fairway_linux::layout(&experiment).map_err(experiment_error)?;
+        let layout = json!({
+            "plan": layout.plan,
+            "memory_bytes": layout.memory_bytes,
+            "boot_arguments": layout.boot_arguments,
+        });
+        Ok(layout.to_string())
+    })
+}
+
+/// An experiment given as JSON.
+fn read_experiment(text: &str, catalogue: &Catalogue) -> PyResult<experiment::Experiment> {
+    let document: Value = serde_json::from_str(text)
+        .map_err(|error| ExperimentError::new_err(format!("not a JSON document: {error}")))?;
+    experiment::from_document_with(&document, catalogue).map_err(experiment_error)
 }
 
 /// Do `work` without the GIL, with Fairway's algorithms and those of a Python mapping. What went
@@ -290,6 +314,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(plan, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(linux_layout, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(presets, module)?)?;

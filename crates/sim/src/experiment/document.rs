@@ -9,7 +9,9 @@ use super::keys::EXPERIMENT;
 use super::reader::{Table, Window};
 use super::stack::{HEADERS, StackText};
 use super::traffic::{self, FlowText};
-use super::{Experiment, ExperimentErrors, Measure, Shape, Topology, topology};
+use super::{
+    Experiment, ExperimentErrors, LinuxSettings, Measure, Shape, Topology, linux, topology,
+};
 
 /// Longest run: far beyond any experiment, far below what 64-bit nanoseconds hold.
 const MAX_DURATION: Duration = Duration::from_secs(1_000_000 * 3600);
@@ -26,6 +28,7 @@ pub(super) struct Resolved {
     topology: Topology,
     flows: Vec<FlowText>,
     measure: Measure,
+    linux: LinuxSettings,
 }
 
 /// Reads and validates one experiment: the JSON form of an experiment file without a sweep.
@@ -53,6 +56,7 @@ pub fn from_document_with(
         topology: resolved.topology,
         flows: traffic::expand(resolved.flows),
         measure: resolved.measure,
+        linux: resolved.linux,
         catalogue: catalogue.clone(),
     })
 }
@@ -108,10 +112,11 @@ fn read(document: &Value, catalogue: &Catalogue, report: &Report) -> Option<Reso
     let topology = table.table("topology").and_then(|table| topology::read(&table, packet));
     let series = series(&flows, topology.as_ref());
     let measure = read_measure(&table, run, series);
+    let linux = linux::read(&table);
     if !report.is_empty() {
         return None;
     }
-    Some(Resolved { title, duration: duration?, seed, topology: topology?, flows, measure })
+    Some(Resolved { title, duration: duration?, seed, topology: topology?, flows, measure, linux })
 }
 
 /// Time series that a run takes: one a connection, and one a link direction that is reported.

@@ -42,6 +42,10 @@ pub(super) enum Kind {
     Window,
     /// Names, each with a number.
     Numbers,
+    /// Names of settings, which have dots, each with a whole number or text.
+    Settings,
+    /// Names of socket options, each with a whole number.
+    SocketOptions,
     /// A table.
     Table(&'static Section),
     /// A list of tables.
@@ -153,6 +157,13 @@ pub(super) static EXPERIMENT: Section = Section {
             Explained,
             r#"{"window": ["10 s", "50 s"]}"#,
             "What is measured.",
+        ),
+        key(
+            "linux",
+            Kind::Table(&LINUX),
+            Explained,
+            r#"{"sysctl": {"net.ipv4.tcp_ecn": 1}}"#,
+            "What a real Linux kernel is told besides; the simulator ignores it.",
         ),
         key(
             "sweep",
@@ -659,6 +670,13 @@ pub(super) static FLOW: Section = Section {
                 "Name of its source host, with `to`. Flows between the same hosts share their access links; without names, each flow has hosts of its own.",
             ),
             key("to", Kind::Text, Explained, r#""d0""#, "Name of its sink host, with `from`."),
+            key(
+                "linux_socket",
+                Kind::SocketOptions,
+                Explained,
+                r#"{"TCP_NODELAY": 1}"#,
+                "Integer socket options by name, set at both ends before the connection opens; the simulator ignores them.",
+            ),
         ],
         SWITCHES,
     ],
@@ -681,6 +699,41 @@ pub(super) static MEASURE: Section = Section {
             Default(r#""100 ms""#),
             r#""1 s""#,
             "Period of the time series.",
+        ),
+    ]],
+};
+
+/// `[linux]`.
+pub(super) static LINUX: Section = Section {
+    name: "[linux]",
+    groups: &[&[
+        key(
+            "sysctl",
+            Kind::Settings,
+            Explained,
+            r#"{"net.ipv4.tcp_no_metrics_save": 0}"#,
+            "Sysctls of the network by name, set at every host and router after those that follow from the stack; the simulator ignores them.",
+        ),
+        key(
+            "module",
+            Kind::Settings,
+            Explained,
+            r#"{"tcp_cubic.hystart": 0}"#,
+            "Parameters of the kernel's congestion controls and queue disciplines by module and name; the simulator ignores them.",
+        ),
+        key(
+            "memory",
+            Kind::Size,
+            Default(r#""1 GiB""#),
+            r#""4 GiB""#,
+            "Memory of the kernel; the simulator ignores it.",
+        ),
+        key(
+            "capture",
+            Kind::Switch,
+            Default("false"),
+            "true",
+            "Whether a kernel writes every packet at every interface to a pcap file; the simulator ignores it.",
         ),
     ]],
 };

@@ -2,11 +2,12 @@
 //!
 //! [`plan`] turns the text of a file into one document for every point of its sweep;
 //! [`from_document`] turns a document into an [`Experiment`]. `keys` is the one list of what may
-//! be written; `reader` reads by it; `stack`, `topology`, `traffic` and `document` give it meaning.
+//! be written; `reader` reads by it; `stack`, `topology`, `traffic`, `linux` and `document` give it meaning.
 
 mod document;
 mod error;
 mod keys;
+mod linux;
 mod plan;
 mod reader;
 mod schema;
@@ -19,6 +20,7 @@ mod traffic;
 
 pub use document::{from_document, from_document_with};
 pub use error::{ExperimentError, ExperimentErrors};
+pub use linux::{LinuxSettings, SOCKET_OPTIONS, SocketOption};
 pub use plan::{Plan, Point, plan, plan_with};
 pub use schema::schema;
 pub use stack::switches;
@@ -42,6 +44,8 @@ pub struct Experiment {
     pub flows: Vec<Flow>,
     /// What is measured.
     pub measure: Measure,
+    /// What a real Linux kernel is told besides.
+    pub linux: LinuxSettings,
     /// The algorithms that the flows name.
     pub catalogue: Catalogue,
 }
@@ -156,6 +160,8 @@ pub struct Flow {
     pub host: usize,
     /// What its application writes.
     pub source: Source,
+    /// Socket options by name, for a real Linux kernel.
+    pub linux_socket: Vec<(String, i32)>,
 }
 
 /// What an application writes.

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::keys::{Absent, EXPERIMENT, Key, Kind, MAX_POINTS, Section, algorithm_names};
+use super::linux::{SOCKET_OPTIONS, SocketOption};
 
 /// A number as [`fairway_units::Decimal`] reads it, after optional spaces.
 const NUMBER: &str = r"\d+(\.\d+)?";
@@ -85,6 +86,22 @@ fn of_kind(kind: &Kind) -> Map<String, Value> {
         }
         Kind::Numbers => {
             json!({ "type": "object", "additionalProperties": { "type": "number" } })
+        }
+        Kind::Settings => json!({
+            "type": "object",
+            "additionalProperties": { "type": ["integer", "string"] },
+        }),
+        Kind::SocketOptions => {
+            let option = |option: &SocketOption| {
+                let range = json!({
+                    "type": "integer",
+                    "minimum": option.min,
+                    "maximum": option.max,
+                });
+                (option.name.to_owned(), range)
+            };
+            let options: Map<_, _> = SOCKET_OPTIONS.iter().map(option).collect();
+            json!({ "type": "object", "properties": options, "additionalProperties": false })
         }
         Kind::Table(section) => Value::Object(of_section(section)),
         Kind::List(section) => {

@@ -167,8 +167,14 @@ fn find(path: &str, document: &Value) -> Result<Vec<Step>, String> {
                 steps.push(Step::Index(index));
                 here = here.and_then(|list| list.get(index));
             }
-            Kind::Numbers => {
+            Kind::Numbers | Kind::SocketOptions => {
                 steps.extend(names.next().map(|name| Step::Key(name.to_owned())));
+                break;
+            }
+            // Names of settings have dots of their own.
+            Kind::Settings => {
+                let rest: Vec<_> = names.by_ref().collect();
+                steps.extend((!rest.is_empty()).then(|| Step::Key(rest.join("."))));
                 break;
             }
             _ => break,

@@ -6,6 +6,7 @@ use fairway_units::{Bytes, Duration, Rate, Time};
 use serde_json::Value;
 
 use super::keys::MAX_CONNECTIONS;
+use super::linux::Options;
 use super::reader::{Name, Numbers, Table, excerpt};
 use super::stack::{HEADERS, StackText, TIMESTAMP_OPTION};
 use super::{Flow, Source};
@@ -132,6 +133,7 @@ fn read_flow(
     let source = read_source(table);
     let hosts = read_hosts(table);
     let application = table.read("application");
+    let options = table.read("linux_socket").map_or_else(Vec::new, |Options(options)| options);
     if stagger.is_some() && !table.has("count") {
         table.refuse("stagger", "needs count, the number of copies; write it or remove stagger");
     }
@@ -157,6 +159,7 @@ fn read_flow(
         stop: stop.map(time),
         host: 0,
         source,
+        linux_socket: options,
     };
     Some(FlowText { flow, hosts: hosts?, count, stagger })
 }

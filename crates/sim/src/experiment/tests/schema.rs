@@ -30,6 +30,7 @@ fn document(path: &[&str]) -> Value {
         "topology": { "kind": "dumbbell", "bottleneck": link, "access": link },
         "flow": [{ "cc": "reno" }],
         "measure": {},
+        "linux": {},
     });
     for link in ["bottleneck", "access"] {
         document["topology"][link]["queue"] = json!({ "limit": "50 packets" });

@@ -1,0 +1,67 @@
+//! Sysctls that belong to no namespace.
+
+use fairway_sim::experiment::{Experiment, LinuxSettings};
+
+/// A sysctl: path below `/proc/sys`, value.
+pub(super) type Sysctl = (String, String);
+
+/// Packets between two devices of one host that may wait for the kernel: a burst of a whole window
+/// passes in no time here. The kernel has 1000 (net/core/dev.c).
+const BACKLOG: u64 = 1_000_000;
+/// `rmem_max` and `wmem_max` of the kernel (include/net/sock.h, SK_RMEM_MAX): 256 packets.
+const USUAL_MAX_BUFFER: u64 = 212_992;
+/// Pages of `tcp_mem`.
+const PAGE: u64 = 4096;
+
+/// In `net.core`, what every namespace has for itself (net/core/sysctl_net_core.c,
+/// `netns_core_table`).
+const CORE_OF_NAMESPACES: &[&str] = &["somaxconn", "txrehash"];
+/// In `net.ipv4`, what is one for all (net/ipv4/sysctl_net_ipv4.c, `ipv4_table`).
+const IPV4_OF_ALL: &[&str] = &[
+    "tcp_max_orphans",
+    "inet_peer_threshold",
+    "inet_peer_minttl",
+    "inet_peer_maxttl",
+    "tcp_mem",
+    "tcp_low_latency",
+    "tcp_available_ulp",
+    "udp_mem",
+    "fib_sync_mem",
+];
+/// In `net.ipv4.route`, what every namespace has for itself (net/ipv4/route.c,
+/// `ipv4_route_netns_table`).
+const ROUTE_OF_NAMESPACES: &[&str] = &["flush", "min_pmtu", "mtu_expires", "min_adv_mss"];
+
+/// What follows from the experiment: room for its windows.
+pub(super) fn sysctls(experiment: &Experiment) -> Vec<Sysctl> {
+    let largest = |buffer: fn(&fairway_tcp::Stack) -> u64| {
+        let buffers = experiment.flows.iter().map(|flow| buffer(&flow.stack));
+        buffers.max().unwrap_or(0).clamp(USUAL_MAX_BUFFER, super::host::MAX_BUFFER)
+    };
+    // Beyond the first number the kernel saves memory and windows shrink; beyond the last it fails.
+    let pages = experiment.linux.memory.get() / PAGE / 4 * 3;
+    [
+        ("net/core/rmem_max", largest(|stack| stack.receive_buffer).to_string()),
+        ("net/core/wmem_max", largest(|stack| stack.send_buffer).to_string()),
+        ("net/core/netdev_max_backlog", BACKLOG.to_string()),
+        ("net/ipv4/tcp_mem", format!("{pages} {pages} {pages}")),
+    ]
+    .map(|(path, value)| (path.to_owned(), value))
+    .to_vec()
+}
+
+/// The user's sysctls: those of no namespace, and those of every one.
+pub(super) fn of_user(settings: &LinuxSettings) -> (Vec<Sysctl>, Vec<Sysctl>) {
+    let paths =
+        settings.sysctls.iter().map(|(name, value)| (name.replace('.', "/"), value.clone()));
+    paths.partition(|(path, _)| is_of_all(path))
+}
+
+fn is_of_all(path: &str) -> bool {
+    match path.split('/').collect::<Vec<_>>().as_slice() {
+        ["net", "core", name, ..] => !CORE_OF_NAMESPACES.contains(name),
+        ["net", "ipv4", "route", name] => !ROUTE_OF_NAMESPACES.contains(name),
+        ["net", "ipv4", name] => IPV4_OF_ALL.contains(name),
+        _ => false,
+    }
+}

@@ -1,0 +1,259 @@
+//! Hosts: a flow's stack as sysctls of a namespace and as properties of routes.
+
+use std::collections::BTreeMap;
+
+use fairway_sim::experiment::{Flow, switches};
+use fairway_tcp::{DelayedAck, PRESETS, Stack};
+use fairway_units::Duration;
+use serde_json::Value;
+
+use super::global::Sysctl;
+use super::refusal::Refusals;
+
+/// Largest buffer: the kernel keeps it in a signed integer.
+pub(super) const MAX_BUFFER: u64 = i32::MAX as u64;
+/// Sets of sysctls, and so namespaces, at each side.
+const MAX_GROUPS: usize = 200;
+/// IPv4 and TCP headers without options.
+pub(super) const HEADERS: u32 = 20 + 20;
+/// The timestamp option with its padding.
+pub(super) const TIMESTAMP_OPTION: u32 = 12;
+/// `tcp_rmem[0]` and `tcp_wmem[0]` of the kernel (net/ipv4/tcp_ipv4.c, `tcp_init`).
+const LEAST_BUFFER: u64 = 4096;
+/// `tcp_rmem[1]` of the kernel.
+const FIRST_RECEIVE_BUFFER: u64 = 131_072;
+/// `tcp_wmem[1]` of the kernel.
+const FIRST_SEND_BUFFER: u64 = 16_384;
+/// Initial window without a route's (include/net/tcp.h, TCP_INIT_CWND).
+const USUAL_INITIAL_WINDOW: u32 = 10;
+/// Delay of acknowledgements (include/net/tcp.h, TCP_DELACK_MIN).
+const USUAL_ACK_DELAY: Duration = Duration::from_millis(40);
+/// Lower bound of the timeout without a route's (include/net/tcp.h, TCP_RTO_MIN).
+const USUAL_RTO_MIN: Duration = Duration::from_millis(200);
+
+/// Switches that a kernel has in its source alone, and what it does.
+const FIXED: &[(&str, &str)] = &[
+    ("fack", "Linux has had no forward acknowledgement since 4.15"),
+    ("limited_transmit", "a kernel always transmits so"),
+    ("initial_ssthresh", "a kernel's connections begin without a threshold"),
+    ("recovery", "a kernel has a recovery of its own (PRR, RFC 6937)"),
+    ("grow_on_exit", "a kernel leaves that to the algorithm"),
+    ("rto_max", "a kernel has it in its source"),
+    ("rto_initial", "a kernel has it in its source"),
+    ("rto_granularity", "a kernel has the tick that it was built with"),
+    ("rto_min_bounds_variance", "a kernel always bounds the variance"),
+    ("rto_restart_on_every_ack", "a kernel restarts on new data alone"),
+    ("max_burst", "a kernel has no such limit"),
+    ("send_jitter", "a kernel's computing takes no time here"),
+];
+
+/// What is set for one end of a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Settings {
+    /// Sysctls of its namespace.
+    sysctls: Vec<Sysctl>,
+    /// Properties of its route to the other end.
+    route: String,
+}
+
+/// A pair of hosts.
+#[derive(Clone, Debug)]
+pub(super) struct Pair {
+    /// Index of the group of both hosts, those with the same sysctls.
+    pub(super) group: usize,
+    /// Properties of the route to the sink.
+    pub(super) source_route: String,
+    /// Properties of the route to the source.
+    pub(super) sink_route: String,
+}
+
+/// All pairs of hosts, and the sysctls of each group of them.
+pub(super) struct Hosts {
+    pub(super) groups: Vec<Vec<Sysctl>>,
+    pub(super) pairs: Vec<Pair>,
+}
+
+impl Hosts {
+    /// The hosts of all flows, grouped by their sysctls.
+    pub(super) fn new(flows: &[Flow], refusals: &mut Refusals) -> Self {
+        let mut of_hosts: BTreeMap<usize, (usize, Settings, String)> = BTreeMap::new();
+        for (index, flow) in flows.iter().enumerate() {
+            let settings = settings(index, flow, refusals);
+            let sink_route = format!("{}{}", settings.route, sink_algorithm(flow));
+            match of_hosts.get(&flow.host) {
+                None => {
+                    of_hosts.insert(flow.host, (index, settings, sink_route));
+                }
+                Some((other, same, route)) if *same == settings && *route == sink_route => {
+                    let _ = other;
+                }
+                Some((other, known, route)) => {
+                    let message = conflict(&flows[*other].id, known, route, &settings, &sink_route);
+                    refusals.refuse_flow(index, "from", message);
+                }
+            }
+        }
+        let mut hosts = Hosts { groups: Vec::new(), pairs: Vec::new() };
+        // Hosts are numbered without gaps, in the order of the flows.
+        for (_, settings, sink_route) in of_hosts.into_values() {
+            let known = hosts.groups.iter().position(|known| *known == settings.sysctls);
+            let group = known.unwrap_or_else(|| {
+                hosts.groups.push(settings.sysctls);
+                hosts.groups.len() - 1
+            });
+            hosts.pairs.push(Pair { group, source_route: settings.route, sink_route });
+        }
+        if hosts.groups.len() > MAX_GROUPS {
+            let message = format!(
+                "{} different stacks are more than the {MAX_GROUPS} that a kernel is set up with; \
+                 write fewer, or use --backend sim",
+                hosts.groups.len()
+            );
+            refusals.refuse("flow", message);
+        }
+        hosts
+    }
+}
+
+/// Largest IP packet of any flow.
+pub(super) fn mtu(flows: &[Flow]) -> u32 {
+    flows.iter().map(|flow| packet(&flow.stack)).max().unwrap_or(0)
+}
+
+/// Largest IP packet of a stack.
+pub(super) fn packet(stack: &Stack) -> u32 {
+    stack.mss + HEADERS + if stack.timestamps { TIMESTAMP_OPTION } else { 0 }
+}
+
+/// What both ends of a flow are set to, with everything refused that cannot be set.
+fn settings(index: usize, flow: &Flow, refusals: &mut Refusals) -> Settings {
+    let stack = &flow.stack;
+    refuse_fixed(index, stack, &flow.cc.name, refusals);
+    let ipv4 = |name: &str, value: String| (format!("net/ipv4/{name}"), value);
+    let switch = |on: bool| u8::from(on).to_string();
+    let sysctls = vec![
+        ipv4("tcp_rmem", buffers(stack.receive_buffer, FIRST_RECEIVE_BUFFER)),
+        ipv4("tcp_wmem", buffers(stack.send_buffer, FIRST_SEND_BUFFER)),
+        ipv4("tcp_adv_win_scale", window_scale(index, stack, refusals)),
+        ipv4("tcp_sack", switch(stack.sack)),
+        ipv4("tcp_timestamps", switch(stack.timestamps)),
+        ipv4("tcp_window_scaling", switch(stack.window_scaling)),
+        // 2, the kernel's own: answered, not asked for.
+        ipv4("tcp_ecn", if stack.ecn { "1" } else { "2" }.to_owned()),
+        ipv4("tcp_reordering", stack.reordering.to_string()),
+        ipv4("tcp_slow_start_after_idle", switch(stack.slow_start_after_idle)),
+        ipv4("tcp_no_metrics_save", "1".to_owned()),
+    ];
+    for (key, buffer) in
+        [("receive_buffer", stack.receive_buffer), ("send_buffer", stack.send_buffer)]
+    {
+        if buffer > MAX_BUFFER {
+            let message =
+                format!("{buffer} bytes are more than a kernel's {MAX_BUFFER}; write \"1 GiB\"");
+            refusals.refuse_flow(index, key, message);
+        }
+    }
+    Settings { sysctls, route: route(index, stack, refusals) }
+}
+
+fn refuse_fixed(index: usize, stack: &Stack, cc: &str, refusals: &mut Refusals) {
+    let Some(kernel) = PRESETS.iter().find(|preset| preset.name == "linux-6.1") else { return };
+    let (has, wants) = (switches(&(kernel.stack)()), switches(stack));
+    for (name, why) in FIXED.iter().filter(|(name, _)| has[name] != wants[name]) {
+        let message =
+            format!("{} cannot be set: {why}; {}", show(&wants[name]), remedy(&has[name]));
+        refusals.refuse_flow(index, name, message);
+    }
+    if let Some((_, segments)) = stack.initial_ssthresh_of.iter().find(|(name, _)| *name == cc) {
+        let message = format!(
+            "\"{segments} segments\" of the preset for {cc} cannot be set; write \"unlimited\" or use \
+             --backend sim"
+        );
+        refusals.refuse_flow(index, "initial_ssthresh", message);
+    }
+}
+
+fn show(value: &Value) -> String {
+    value.to_string()
+}
+
+fn remedy(kernel: &Value) -> String {
+    format!("write {} or use --backend sim", show(kernel))
+}
+
+/// The least, first and largest buffer.
+fn buffers(largest: u64, first: u64) -> String {
+    let largest = largest.min(MAX_BUFFER);
+    format!("{} {} {largest}", LEAST_BUFFER.min(largest), first.min(largest))
+}
+
+/// `tcp_adv_win_scale`: 1 offers half of a buffer, -n a 2^n-th, 0 all of it
+/// (include/net/tcp.h, `tcp_win_from_space`).
+fn window_scale(index: usize, stack: &Stack, refusals: &mut Refusals) -> String {
+    let divisor = stack.window_divisor;
+    if !divisor.is_power_of_two() {
+        let message = format!(
+            "a kernel offers a half, a quarter, an eighth or a sixteenth of a buffer, or all of it, \
+             got {divisor}; write {}",
+            divisor.next_power_of_two()
+        );
+        refusals.refuse_flow(index, "window_divisor", message);
+    }
+    match divisor {
+        2 => "1".to_owned(),
+        1 => "0".to_owned(),
+        _ => format!("-{}", divisor.max(1).ilog2()),
+    }
+}
+
+/// Properties of the route to the other end, where they are not the kernel's own.
+fn route(index: usize, stack: &Stack, refusals: &mut Refusals) -> String {
+    let mut route = String::new();
+    if stack.initial_window != USUAL_INITIAL_WINDOW {
+        route += &format!(" initcwnd {}", stack.initial_window);
+    }
+    let rto_min = stack.rto.min;
+    if rto_min != USUAL_RTO_MIN {
+        let milliseconds = rto_min.as_nanos() / 1_000_000;
+        if milliseconds * 1_000_000 != rto_min.as_nanos() {
+            let message = format!(
+                "a kernel counts it in milliseconds, got {rto_min}; write \"{} ms\"",
+                milliseconds.max(1)
+            );
+            refusals.refuse_flow(index, "rto_min", message);
+        }
+        route += &format!(" rto_min {milliseconds}ms");
+    }
+    match stack.delayed_ack {
+        DelayedAck::Off => route += " quickack 1",
+        DelayedAck::EverySecond { timeout } if timeout != USUAL_ACK_DELAY => {
+            let message = format!(
+                "a kernel waits {USUAL_ACK_DELAY} or adapts, and cannot be set to {timeout}; write \
+                 \"{USUAL_ACK_DELAY}\", or false"
+            );
+            refusals.refuse_flow(index, "delayed_ack", message);
+        }
+        DelayedAck::EverySecond { .. } => {}
+    }
+    route
+}
+
+/// DCTCP needs a receiver that echoes every mark, which is DCTCP too (RFC 8257 section 3.2); the
+/// kernel also agrees on ECN with such a SYN only where the route says so (net/ipv4/tcp_input.c,
+/// `tcp_ecn_create_request`).
+fn sink_algorithm(flow: &Flow) -> &'static str {
+    if flow.cc.name == "dctcp" && flow.stack.ecn { " congctl dctcp" } else { "" }
+}
+
+/// What differs between two flows of one pair of hosts.
+fn conflict(other: &str, known: &Settings, route: &str, own: &Settings, own_route: &str) -> String {
+    let sysctls = known.sysctls.iter().zip(&own.sysctls).find(|(known, own)| known != own);
+    let (known, own) = match sysctls {
+        Some(((name, known), (_, own))) => (format!("{name} = {known}"), format!("{name} = {own}")),
+        None => (format!("a route with \"{}\"", route.trim()), format!("\"{}\"", own_route.trim())),
+    };
+    format!(
+        "hosts have one kernel for all their flows: \"{other}\" needs {known}, and this flow {own}; \
+         give them the same stack, or hosts of their own"
+    )
+}

@@ -1,0 +1,68 @@
+//! From an experiment to what a kernel's guest is told: namespaces, links, queue disciplines,
+//! sockets. What a kernel cannot do is refused here, by name, before anything starts.
+
+mod algorithm;
+mod flow;
+mod global;
+mod host;
+mod network;
+mod qdisc;
+mod red;
+mod refusal;
+mod row;
+#[cfg(test)]
+mod tests;
+
+use fairway_guest::plan::Plan;
+use fairway_sim::experiment::{Experiment, ExperimentErrors};
+
+use host::Hosts;
+use refusal::Refusals;
+
+/// Everything that a kernel needs to run an experiment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Layout {
+    /// What the guest does.
+    pub plan: Plan,
+    /// Memory of the kernel.
+    pub memory_bytes: u64,
+    /// Further arguments of the kernel: parameters of its modules.
+    pub boot_arguments: Vec<String>,
+}
+
+/// Lays an experiment out for a kernel.
+///
+/// # Errors
+/// [`ExperimentErrors`] with everything that a kernel cannot do as the experiment asks: the key,
+/// what it has, and what to write instead.
+pub fn layout(experiment: &Experiment) -> Result<Layout, ExperimentErrors> {
+    let mut refusals = Refusals::new(&experiment.flows);
+    flow::refuse_numbers(experiment, &mut refusals);
+    let boot_arguments = algorithm::boot_arguments(experiment, &mut refusals);
+    let row = row::row(&experiment.topology, &mut refusals);
+    let hosts = Hosts::new(&experiment.flows, &mut refusals);
+    let mtu = host::mtu(&experiment.flows);
+    let flows = flow::flows(experiment, &hosts, mtu, &mut refusals);
+    let disciplines = row::disciplines(&row, &experiment.topology, mtu, &mut refusals);
+    refusals.finish()?;
+    let overhead = u32::try_from(experiment.topology.frame_overhead.get()).unwrap_or(u32::MAX);
+    let mut network = network::network(&row, &disciplines, &hosts, overhead, mtu);
+    let (for_all, for_namespaces) = global::of_user(&experiment.linux);
+    for namespace in &mut network.namespaces {
+        namespace.sysctls.extend(for_namespaces.iter().cloned());
+    }
+    let nanos = |time: fairway_units::Time| time.as_nanos();
+    let plan = Plan {
+        duration_ns: experiment.duration.as_nanos(),
+        sample_ns: experiment.measure.sample.as_nanos(),
+        window_ns: [nanos(experiment.measure.from), nanos(experiment.measure.to)],
+        namespaces: network.namespaces,
+        sysctls: [global::sysctls(experiment), for_all].concat(),
+        links: network.links,
+        devices: network.devices,
+        flows,
+        queues: network.queues,
+        capture: experiment.linux.capture,
+    };
+    Ok(Layout { plan, memory_bytes: experiment.linux.memory.get(), boot_arguments })
+}

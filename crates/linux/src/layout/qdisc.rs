@@ -1,0 +1,200 @@
+//! Queue disciplines of one link: the queue in front of its rate, and the wire behind.
+//!
+//! A queue that is limited in packets is one netem: it holds a packet to the end of its
+//! transmission, counts it until then, and drops at the tail, as the simulator's does.
+//!
+//! netem cannot count bytes, nor run RED. There an htb of one class is the rate, with the queue as
+//! its leaf. Its bucket holds one byte, and it passes a packet while the bucket is not empty of it:
+//! so packet k leaves at s(k) = max(a(k), s(k-1) + L(k-1)/R), when its transmission begins, and the
+//! leaf holds those that wait. A second netem of the same rate on the wire, which the packet meets
+//! at s(k), passes it at max(s(k), e(k-1)) + L(k)/R + D. If e(k-1) = s(k-1) + L(k-1)/R, then
+//! e(k-1) <= s(k), and e(k) = s(k) + L(k)/R: by induction the end of its transmission, exactly.
+
+use fairway_sim::experiment::{Limit, Link, Queue};
+use fairway_units::{Duration, Rate};
+
+use super::red;
+use super::refusal::Refusals;
+
+/// The Ethernet header, which Linux counts with every packet of a device.
+pub(super) const ETHERNET: u32 = 14;
+/// Packets that no memory of a guest holds: no limit.
+const UNLIMITED: u64 = 1_000_000;
+
+/// A line for `tc -batch` that lacks its device: "qdisc" or "class", and what follows the device.
+type Line = (&'static str, String);
+
+/// The queue disciplines of one link, alike in both directions but for losses.
+pub(super) struct Disciplines {
+    queue: Vec<Line>,
+    /// Of the wires towards the sinks and towards the sources, if there is anything to do.
+    wires: [Option<Line>; 2],
+    /// As [`fairway_guest::plan::Queue`] has it.
+    pub(super) counted_overhead_bytes: u32,
+    /// As [`fairway_guest::plan::Queue`] has it.
+    pub(super) holds_transmission: bool,
+}
+
+impl Disciplines {
+    /// Lines that put the queue on a device.
+    pub(super) fn queue_on(&self, device: &str) -> impl Iterator<Item = String> {
+        self.queue.iter().map(move |line| on(line, device))
+    }
+
+    /// The line that puts the wire in one direction on a device.
+    pub(super) fn wire_on(&self, device: &str, reverse: bool) -> Option<String> {
+        self.wires[usize::from(reverse)].as_ref().map(|line| on(line, device))
+    }
+}
+
+fn on((what, rest): &Line, device: &str) -> String {
+    format!("{what} add dev {device} {rest}")
+}
+
+/// What one link consists of, in the kernel's words.
+pub(super) struct Wire {
+    pub(super) rate: Rate,
+    /// Bytes that every packet has beyond its IP packet.
+    pub(super) overhead: u32,
+    /// Bytes of a full packet, overhead included.
+    pub(super) frame: u64,
+}
+
+/// The queue disciplines of a link at `path`.
+pub(super) fn disciplines(
+    link: &Link,
+    overhead: u32,
+    mtu: u32,
+    path: &str,
+    refusals: &mut Refusals,
+) -> Disciplines {
+    let wire = Wire { rate: link.rate, overhead, frame: u64::from(mtu) + u64::from(overhead) };
+    let (queue, shaped) = match &link.queue {
+        // Nothing waits in front of a link that takes no time.
+        _ if link.rate == Rate::UNLIMITED => (pfifo(), false),
+        Queue::DropTail { limit: Limit::Unlimited } => (netem(&wire, UNLIMITED), false),
+        Queue::DropTail { limit: Limit::Packets(packets) } => (netem(&wire, *packets), false),
+        Queue::DropTail { limit: limit @ Limit::Bytes(_) } => {
+            let limit = waiting_bytes(*limit, &wire, path, refusals);
+            (htb(&wire, &format!("bfifo limit {limit}b")), true)
+        }
+        queue @ Queue::Red { limit, .. } => {
+            let limit = waiting_bytes(*limit, &wire, path, refusals);
+            (htb(&wire, &red::red(queue, limit, &wire, path, refusals)), true)
+        }
+    };
+    let wires = [false, true].map(|reverse| {
+        let loss = link.loss.filter(|loss| if reverse { loss.reverse } else { loss.forward });
+        netem_wire(link.delay, loss.map_or(0.0, |loss| loss.probability), shaped.then_some(&wire))
+    });
+    Disciplines {
+        queue,
+        wires,
+        counted_overhead_bytes: if shaped { overhead } else { ETHERNET },
+        holds_transmission: !shaped,
+    }
+}
+
+/// A queue that only counts.
+fn pfifo() -> Vec<Line> {
+    vec![("qdisc", format!("root handle 1: pfifo limit {UNLIMITED}"))]
+}
+
+fn netem(wire: &Wire, packets: u64) -> Vec<Line> {
+    let packets = packets.min(u64::from(u32::MAX));
+    vec![("qdisc", format!("root handle 1: netem {} limit {packets}", netem_rate(wire)))]
+}
+
+fn htb(wire: &Wire, leaf: &str) -> Vec<Line> {
+    let size = match signed_overhead(wire) {
+        0 => String::new(),
+        overhead => format!("stab overhead {overhead} linklayer ethernet "),
+    };
+    // A turn of several packets where there is one class anyway; the default would warn.
+    let quantum = wire.frame.max(1500);
+    vec![
+        ("qdisc", format!("root handle 1: {size}htb default 1")),
+        (
+            "class",
+            format!(
+                "parent 1: classid 1:1 htb rate {} burst 1b cburst 1b quantum {quantum}",
+                tc_rate(wire.rate)
+            ),
+        ),
+        ("qdisc", format!("parent 1:1 handle 10: {leaf}")),
+    ]
+}
+
+/// Delay, losses and, behind a queue that passes packets at the beginning of their transmission,
+/// the transmission.
+fn netem_wire(delay: Duration, loss: f64, transmission: Option<&Wire>) -> Option<Line> {
+    let mut what = String::new();
+    if delay > Duration::ZERO {
+        what += &format!(" delay {}", tc_time(delay));
+    }
+    if loss > 0.0 {
+        what += &format!(" loss random {}%", percent(loss));
+    }
+    if let Some(wire) = transmission {
+        what += &format!(" {}", netem_rate(wire));
+    }
+    (!what.is_empty()).then(|| ("qdisc", format!("root handle 1: netem{what} limit {UNLIMITED}")))
+}
+
+/// netem adds its overhead to what the device counts.
+fn netem_rate(wire: &Wire) -> String {
+    match signed_overhead(wire) {
+        0 => format!("rate {}", tc_rate(wire.rate)),
+        overhead => format!("rate {} {overhead}", tc_rate(wire.rate)),
+    }
+}
+
+/// What the link has beyond what the device counts.
+fn signed_overhead(wire: &Wire) -> i64 {
+    i64::from(wire.overhead) - i64::from(ETHERNET)
+}
+
+/// Bytes that may wait behind a full packet in transmission.
+fn waiting_bytes(limit: Limit, wire: &Wire, path: &str, refusals: &mut Refusals) -> u64 {
+    let bytes = match limit {
+        Limit::Unlimited => u64::from(u32::MAX),
+        Limit::Bytes(bytes) => bytes,
+        Limit::Packets(packets) => packets.saturating_mul(wire.frame),
+    };
+    let waiting = bytes.saturating_sub(wire.frame);
+    if waiting < wire.frame {
+        let message = format!(
+            "{bytes} bytes hold less than two packets of {} bytes, and a kernel's queue of bytes \
+             has to; write limit = \"2 packets\" or more",
+            wire.frame
+        );
+        refusals.refuse(format!("{path}.queue.limit"), message);
+    }
+    waiting.min(u64::from(u32::MAX))
+}
+
+/// A rate as `tc` reads it.
+pub(super) fn tc_rate(rate: Rate) -> String {
+    let bps = rate.as_bps();
+    let units = [(1_000_000_000, "gbit"), (1_000_000, "mbit"), (1000, "kbit")];
+    match units.into_iter().find(|(unit, _)| bps % unit == 0) {
+        Some((unit, name)) => format!("{}{name}", bps / unit),
+        None => format!("{bps}bit"),
+    }
+}
+
+/// A time as `tc` reads it.
+fn tc_time(time: Duration) -> String {
+    let nanos = time.as_nanos();
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1000, "us")];
+    match units.into_iter().find(|(unit, _)| nanos % unit == 0) {
+        Some((unit, name)) => format!("{}{name}", nanos / unit),
+        None => format!("{nanos}ns"),
+    }
+}
+
+/// A probability in percent, as short as it is exact to twelve digits: netem keeps 32 bits.
+fn percent(probability: f64) -> String {
+    let text = format!("{:.12}", probability * 100.0);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}

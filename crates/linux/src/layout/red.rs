@@ -1,0 +1,130 @@
+//! RED in the kernel's parameters (net/sched/sch_red.c, include/net/red.h) and those of `tc`.
+
+use fairway_sim::experiment::Queue;
+
+use super::qdisc::{Wire, tc_rate};
+use super::refusal::Refusals;
+
+/// Size of a packet by which the average decays while a link is idle, the simulator's too.
+const TYPICAL_PACKET_BYTES: u64 = 1000;
+/// How far the kernel's weight, a power of two, may be from the one that is asked for.
+const WEIGHT_TOLERANCE: f64 = 0.05;
+/// Largest exponent of a weight (include/net/red.h, `red_check_params`: below 32 with the
+/// thresholds' bits).
+const MAX_WLOG: u32 = 31;
+/// Longest burst that is tried: what fits into a weight's 31 bits comes long before.
+const MAX_BURST: u32 = 10_000_000;
+/// The largest probability of 32 bits.
+const MAX_PROBABILITY: f64 = 1.0 - 1.0 / 4_294_967_296.0;
+
+/// `red` for `tc`, with `limit` bytes that may wait.
+pub(super) fn red(
+    queue: &Queue,
+    limit: u64,
+    wire: &Wire,
+    path: &str,
+    refusals: &mut Refusals,
+) -> String {
+    let Queue::Red { min_threshold, max_threshold, max_probability, weight, gentle, ecn, .. } =
+        queue
+    else {
+        return String::new();
+    };
+    let path = |key: &str| format!("{path}.queue.{key}");
+    if *gentle {
+        let message = "a kernel's RED drops everything above max_threshold; write gentle = false or \
+                       use --backend sim";
+        refusals.refuse(path("gentle"), message);
+    }
+    if *max_probability <= 0.0 {
+        let message =
+            "a kernel's RED needs a probability above 0; write 0.1, or kind = \"droptail\"";
+        refusals.refuse(path("max_probability"), message);
+    }
+    let bytes = |packets: f64| (packets * wire.frame as f64).round();
+    let (min, max) = (bytes(*min_threshold), bytes(*max_threshold));
+    let (exponent, burst) = match burst(*weight, min) {
+        Ok(found) => found,
+        Err(message) => {
+            refusals.refuse(path("weight"), message);
+            (0, 0)
+        }
+    };
+    // The average is kept times 2^exponent in 32 bits (`red_check_params`).
+    if max * f64::from(1u32 << exponent.min(MAX_WLOG)) >= f64::from(u32::MAX) {
+        let message = format!(
+            "{max_threshold} packets with a weight of 2^-{exponent} need more than the 32 bits of a \
+             kernel's average; write a lower threshold or a larger weight"
+        );
+        refusals.refuse(path("max_threshold"), message);
+    }
+    let probability = max_probability.min(MAX_PROBABILITY);
+    let mark = if *ecn { " ecn harddrop" } else { "" };
+    format!(
+        "red limit {limit}b min {min}b max {max}b avpkt {TYPICAL_PACKET_BYTES}b burst {burst} \
+         probability {probability} bandwidth {}{mark}",
+        tc_rate(wire.rate)
+    )
+}
+
+/// The exponent of the weight, and the burst by which `tc` is brought to it.
+fn burst(weight: f64, min: f64) -> Result<(u32, u32), String> {
+    let exponent = (1..=MAX_WLOG)
+        .find(|exponent| {
+            let power = power_of_half(*exponent);
+            (power - weight).abs() <= WEIGHT_TOLERANCE * weight
+        })
+        .ok_or_else(|| {
+            let near = (1..=MAX_WLOG)
+                .map(power_of_half)
+                .min_by(|a, b| (a - weight).abs().total_cmp(&(b - weight).abs()))
+                .unwrap_or(0.5);
+            format!("a kernel's weights are powers of two, got {weight}; write {near}")
+        })?;
+    let found = bursts_of(exponent, min)
+        .ok_or_else(|| format!("tc knows no burst for {weight} with these thresholds; raise it"))?;
+    Ok((exponent, found))
+}
+
+fn power_of_half(exponent: u32) -> f64 {
+    1.0 / f64::from(1u32 << exponent)
+}
+
+/// A burst that `tc` (iproute2 tc/tc_red.c, `tc_red_eval_ewma`) turns into the exponent: the
+/// smallest w with burst + 1 - min/avpkt <= (1 - (1 - 2^-w)^burst) / 2^-w. The right side grows
+/// with w and falls behind the left as the burst grows, so w grows with the burst.
+fn bursts_of(exponent: u32, min: f64) -> Option<u32> {
+    let reached = |burst: u32, exponent: u32| {
+        let w = power_of_half(exponent);
+        let burst = f64::from(burst);
+        burst + 1.0 - min / TYPICAL_PACKET_BYTES as f64 <= (1.0 - (1.0 - w).powf(burst)) / w
+    };
+    // tc warns below this, where the left side is below 1.
+    let first = (min / TYPICAL_PACKET_BYTES as f64).ceil() as u32;
+    let largest = partition(first.max(1), MAX_BURST, |burst| reached(burst, exponent))?;
+    let below = match exponent {
+        1 => first.max(1),
+        _ => partition(first.max(1), MAX_BURST, |burst| reached(burst, exponent - 1))
+            .map_or(first.max(1), |burst| burst + 1),
+    };
+    // In the middle, where rounding cannot lead elsewhere.
+    (below <= largest).then(|| below + (largest - below) / 2)
+}
+
+/// The largest number in from..=to for which `holds`, if that holds up to some number and not
+/// beyond.
+fn partition(from: u32, to: u32, holds: impl Fn(u32) -> bool) -> Option<u32> {
+    if !holds(from) {
+        return None;
+    }
+    let (mut yes, mut no) = (from, to + 1);
+    while no - yes > 1 {
+        let middle = yes + (no - yes) / 2;
+        if holds(middle) {
+            yes = middle;
+        } else {
+            no = middle;
+        }
+    }
+    Some(yes)
+}

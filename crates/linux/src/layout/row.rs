@@ -1,0 +1,97 @@
+//! The row of links that every packet passes from its source to its sink.
+
+use fairway_sim::experiment::{Link, Shape, Topology};
+use fairway_units::Rate;
+
+use super::qdisc::{self, Disciplines};
+use super::refusal::Refusals;
+
+/// Links of a row: each is two routers, and a packet passes 255 at most (`ip_default_ttl`).
+const MAX_LINKS: usize = 127;
+
+/// One place in the row.
+pub(super) struct Stage<'a> {
+    pub(super) link: &'a Link,
+    /// Whether every pair of hosts has one of its own here.
+    pub(super) per_pair: bool,
+}
+
+/// The links from the sources to the sinks.
+pub(super) struct Row<'a> {
+    pub(super) stages: Vec<Stage<'a>>,
+    /// Stages that results report, in the simulator's order: the slowest first.
+    pub(super) reported: Vec<usize>,
+}
+
+impl Row<'_> {
+    /// Routers on the way of a packet: two for each link.
+    pub(super) fn routers(&self) -> usize {
+        2 * self.stages.len()
+    }
+}
+
+/// The row of a topology.
+pub(super) fn row<'a>(topology: &'a Topology, refusals: &mut Refusals) -> Row<'a> {
+    match &topology.shape {
+        Shape::Dumbbell { bottleneck, access: None } => {
+            Row { stages: vec![Stage { link: bottleneck, per_pair: false }], reported: vec![0] }
+        }
+        Shape::Dumbbell { bottleneck, access: Some(access) } => {
+            let own = || Stage { link: access, per_pair: true };
+            let stages = vec![own(), Stage { link: bottleneck, per_pair: false }, own()];
+            Row { stages, reported: vec![1] }
+        }
+        Shape::Chain { links } => {
+            if links.len() > MAX_LINKS {
+                let message = format!(
+                    "{} links are more than the {MAX_LINKS} that an IP packet can cross between \
+                     routers; write fewer or use --backend sim",
+                    links.len()
+                );
+                refusals.refuse("topology.link", message);
+            }
+            let slowest = (0..links.len()).min_by_key(|index| links[*index].rate).unwrap_or(0);
+            let others = (0..links.len()).filter(|index| *index != slowest);
+            Row {
+                stages: links.iter().map(|link| Stage { link, per_pair: false }).collect(),
+                reported: [slowest].into_iter().chain(others).collect(),
+            }
+        }
+    }
+}
+
+/// The queue disciplines of every stage.
+pub(super) fn disciplines(
+    row: &Row,
+    topology: &Topology,
+    mtu: u32,
+    refusals: &mut Refusals,
+) -> Vec<Disciplines> {
+    let overhead = u32::try_from(topology.frame_overhead.get()).unwrap_or(u32::MAX);
+    let of_stage = |(index, stage): (usize, &Stage)| {
+        let path = path(topology, index, stage.link);
+        refuse_rate(stage.link.rate, &path, refusals);
+        qdisc::disciplines(stage.link, overhead, mtu, &path, refusals)
+    };
+    row.stages.iter().enumerate().map(of_stage).collect()
+}
+
+/// Where the link stands in an experiment file.
+fn path(topology: &Topology, index: usize, link: &Link) -> String {
+    match topology.shape {
+        Shape::Dumbbell { .. } => format!("topology.{}", link.id),
+        Shape::Chain { .. } if link.id == format!("link#{index}") => {
+            format!("topology.link.{index}")
+        }
+        Shape::Chain { .. } => format!("topology.link.{}", link.id),
+    }
+}
+
+/// Queue disciplines count bytes a second.
+fn refuse_rate(rate: Rate, path: &str, refusals: &mut Refusals) {
+    let bps = rate.as_bps();
+    if rate != Rate::UNLIMITED && bps < 8 {
+        let message = format!("{rate} is less than a byte a second; write \"8 bit/s\" or more");
+        refusals.refuse(format!("{path}.rate"), message);
+    }
+}
