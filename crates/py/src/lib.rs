@@ -134,28 +134,11 @@ fn run(
     })
 }
 
-/// What a Linux kernel's guest is told to run an experiment given as JSON, as JSON.
-#[pyfunction]
-#[pyo3(signature = (experiment, algorithms = None))]
-fn linux_layout(
-    py: Python<'_>,
-    experiment: &str,
-    algorithms: Option<Py<PyAny>>,
-) -> PyResult<String> {
-    with_algorithms(py, algorithms, &Arc::default(), |catalogue| {
-        let experiment = read_experiment(experiment, catalogue)?;
-        let layout = fairway_linux::layout(&experiment).map_err(experiment_error)?;
-        let layout = json!({
-            "plan": layout.plan,
-            "memory_bytes": layout.memory_bytes,
-            "boot_arguments": layout.boot_arguments,
-        });
-        Ok(layout.to_string())
-    })
-}
-
 /// An experiment given as JSON.
-fn read_experiment(text: &str, catalogue: &Catalogue) -> PyResult<experiment::Experiment> {
+pub(crate) fn read_experiment(
+    text: &str,
+    catalogue: &Catalogue,
+) -> PyResult<experiment::Experiment> {
     let document: Value = serde_json::from_str(text)
         .map_err(|error| ExperimentError::new_err(format!("not a JSON document: {error}")))?;
     experiment::from_document_with(&document, catalogue).map_err(experiment_error)
@@ -163,7 +146,7 @@ fn read_experiment(text: &str, catalogue: &Catalogue) -> PyResult<experiment::Ex
 
 /// Do `work` without the GIL, with Fairway's algorithms and those of a Python mapping. What went
 /// wrong in one of these comes before what followed from it.
-fn with_algorithms<T: Send>(
+pub(crate) fn with_algorithms<T: Send>(
     py: Python<'_>,
     algorithms: Option<Py<PyAny>>,
     control: &Arc<fairway_sim::Control>,
@@ -314,7 +297,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(plan, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
-    module.add_function(wrap_pyfunction!(linux_layout, module)?)?;
+    module.add_function(wrap_pyfunction!(linux::linux_layout, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(presets, module)?)?;

@@ -1,10 +1,11 @@
 //! The Linux backend, converted.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use fairway_cc::Catalogue;
 use fairway_linux::tcp_info::{FIELDS, TcpInfo, Values};
-use fairway_linux::{CollectError as Error, collect};
-use fairway_sim::experiment;
+use fairway_linux::{CollectError as Error, collect, layout};
 use numpy::IntoPyArray;
 use pyo3::create_exception;
 use pyo3::exceptions::PyRuntimeError;
@@ -12,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value, json};
 
-use crate::{ExperimentError, experiment_error, queue_columns, series_columns};
+use crate::{experiment_error, queue_columns, read_experiment, series_columns, with_algorithms};
 
 create_exception!(
     _core,
@@ -44,6 +45,26 @@ pub(crate) struct LinuxData {
     unseen_packets: u64,
 }
 
+/// What a Linux kernel's guest is told to run an experiment given as JSON, as JSON.
+#[pyfunction]
+#[pyo3(signature = (experiment, algorithms = None))]
+pub(crate) fn linux_layout(
+    py: Python<'_>,
+    experiment: &str,
+    algorithms: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    with_algorithms(py, algorithms, &Arc::default(), |catalogue| {
+        let experiment = read_experiment(experiment, catalogue)?;
+        let found = layout(&experiment).map_err(experiment_error)?;
+        let found = json!({
+            "plan": found.plan,
+            "memory_bytes": found.memory_bytes,
+            "boot_arguments": found.boot_arguments,
+        });
+        Ok(found.to_string())
+    })
+}
+
 /// Read what a run of an experiment, given as JSON, has left in a directory; releases the GIL.
 #[pyfunction]
 pub(crate) fn linux_collect(
@@ -52,9 +73,7 @@ pub(crate) fn linux_collect(
     directory: PathBuf,
 ) -> PyResult<LinuxData> {
     let (found, summary) = py.detach(|| {
-        let document: Value = serde_json::from_str(experiment)
-            .map_err(|error| ExperimentError::new_err(format!("not a JSON document: {error}")))?;
-        let experiment = experiment::from_document(&document).map_err(experiment_error)?;
+        let experiment = read_experiment(experiment, &Catalogue::default())?;
         let found = collect(&experiment, &directory).map_err(collect_error)?;
         let summary = serde_json::to_string(&found.summary)
             .map_err(|error| CollectError::new_err(error.to_string()))?;

@@ -84,9 +84,7 @@ impl Hosts {
                 None => {
                     of_hosts.insert(flow.host, (index, settings, sink_route));
                 }
-                Some((other, same, route)) if *same == settings && *route == sink_route => {
-                    let _ = other;
-                }
+                Some((_, same, route)) if *same == settings && *route == sink_route => {}
                 Some((other, known, route)) => {
                     let message = conflict(&flows[*other].id, known, route, &settings, &sink_route);
                     refusals.refuse_flow(index, "from", message);

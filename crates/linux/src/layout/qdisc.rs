@@ -177,7 +177,7 @@ fn waiting_bytes(limit: Limit, wire: &Wire, path: &str, refusals: &mut Refusals)
 pub(super) fn tc_rate(rate: Rate) -> String {
     let bps = rate.as_bps();
     let units = [(1_000_000_000, "gbit"), (1_000_000, "mbit"), (1000, "kbit")];
-    match units.into_iter().find(|(unit, _)| bps % unit == 0) {
+    match units.into_iter().find(|(unit, _)| bps.is_multiple_of(*unit)) {
         Some((unit, name)) => format!("{}{name}", bps / unit),
         None => format!("{bps}bit"),
     }
@@ -187,7 +187,7 @@ pub(super) fn tc_rate(rate: Rate) -> String {
 fn tc_time(time: Duration) -> String {
     let nanos = time.as_nanos();
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1000, "us")];
-    match units.into_iter().find(|(unit, _)| nanos % unit == 0) {
+    match units.into_iter().find(|(unit, _)| nanos.is_multiple_of(*unit)) {
         Some((unit, name)) => format!("{}{name}", nanos / unit),
         None => format!("{nanos}ns"),
     }

@@ -97,7 +97,7 @@ fn bursts_of(exponent: u32, min: f64) -> Option<u32> {
     let reached = |burst: u32, exponent: u32| {
         let w = power_of_half(exponent);
         let burst = f64::from(burst);
-        burst + 1.0 - min / TYPICAL_PACKET_BYTES as f64 <= (1.0 - (1.0 - w).powf(burst)) / w
+        burst + 1.0 - min / TYPICAL_PACKET_BYTES as f64 <= (1.0 - libm::pow(1.0 - w, burst)) / w
     };
     // tc warns below this, where the left side is below 1.
     let first = (min / TYPICAL_PACKET_BYTES as f64).ceil() as u32;
