@@ -17,11 +17,12 @@ RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 TOOLS := $(VENV)/.tools-installed
 BUILT := $(VENV)/.fairway-built
 
-.PHONY: help build demo test test-rust test-python format lint bench goldens docs clean
+.PHONY: help build demo linux test test-rust test-python format lint bench goldens docs clean
 
 help:
 	@echo "make demo     set up, then reproduce a published study: table and HTML report"
 	@echo "make build    set up, build and install fairway into $(VENV)"
+	@echo "make linux    build the Linux kernel for --backend linux, if it is not there (minutes)"
 	@echo "make test     every test, Rust and Python"
 	@echo "make format   format the sources"
 	@echo "make lint     formatting, lints, types, and the stub of the compiled module"
@@ -35,6 +36,9 @@ build: $(BUILT)
 
 demo: $(BUILT)
 	$(BIN)/fairway reproduce gelle2008
+
+linux: $(BUILT)
+	$(BIN)/fairway linux build
 
 test: test-rust test-python
 

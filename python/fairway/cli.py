@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fairway import cli_linux
 from fairway.errors import FairwayError, InputError, Interrupted
 from fairway.terminal import Json, Out, Quiet, Threads, note, print_json, show_table
 
@@ -32,6 +33,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
 )
+
+
+app.add_typer(cli_linux.app, name="linux")
 
 
 class Backend(str, Enum):

@@ -44,7 +44,17 @@ class Check:
 
 def examine() -> list[Check]:
     """Look at everything Fairway uses."""
-    return [_python(), _core(), *map(_library, _LIBRARIES), _studies(), _cores(), _disk(), _ns2()]
+    return [
+        _python(),
+        _core(),
+        *map(_library, _LIBRARIES),
+        _studies(),
+        _cores(),
+        _disk(),
+        _linux_kernel(),
+        _iproute2(),
+        _ns2(),
+    ]
 
 
 def to_json(checks: list[Check]) -> dict[str, Any]:
@@ -95,6 +105,34 @@ def _disk() -> Check:
     if free < 0.5:
         return Check("disk here", "optional", f"{free:.1f} GB free", "results may not fit here")
     return Check("disk here", "ok", f"{free:.1f} GB free")
+
+
+def _linux_kernel() -> Check:
+    from fairway.errors import InputError
+    from fairway.linux.status import status
+
+    try:
+        found = status()
+    except InputError as error:
+        return Check("linux kernel", "optional", str(error), "correct or unset FAIRWAY_KERNEL")
+    remedy = "; then: ".join(found.advice())
+    if found.kernel is None:
+        return Check("linux kernel", "optional", "none, so no --backend linux", remedy)
+    if not found.kernel.virtual_time:
+        what = f"{found.kernel.release} in real time: slow and imprecise ({found.kernel.path})"
+        return Check("linux kernel", "optional", what, remedy)
+    what = f"{found.kernel.release} in virtual time ({found.kernel.path})"
+    return Check("linux kernel", "ok", what, remedy)
+
+
+def _iproute2() -> Check:
+    from fairway.linux import tools
+
+    if absent := tools.missing(tools.RUN):
+        names = ", ".join(tool.name for tool in absent)
+        remedy = f"{tools.install_command([tool.package for tool in absent])} (for --backend linux)"
+        return Check("iproute2", "optional", f"not found: {names}", remedy)
+    return Check("iproute2", "ok", ", ".join(shutil.which(tool.name) or "" for tool in tools.RUN))
 
 
 def _ns2() -> Check:

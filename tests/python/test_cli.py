@@ -14,7 +14,17 @@ import fairway
 from conftest import SMALL, command
 from fairway import cli
 
-COMMANDS = ["run", "reproduce", "compare", "report", "algorithms", "gallery", "schema", "doctor"]
+COMMANDS = [
+    "run",
+    "reproduce",
+    "compare",
+    "report",
+    "algorithms",
+    "gallery",
+    "schema",
+    "doctor",
+    "linux",
+]
 
 
 def refused(done, says: str) -> None:

@@ -65,6 +65,8 @@ class Kernel:
         """Everything about it as plain data."""
         plain = asdict(self)
         plain["path"] = str(self.path)
+        plain["modules"] = list(self.modules)
+        plain["warnings"] = list(self.warnings)
         plain["load"] = [str(path) for path in self.load]
         return plain
 

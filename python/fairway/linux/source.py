@@ -12,6 +12,8 @@ from fairway.errors import InputError
 
 #: Where Debian's packages `linux-source-…` put their tarballs.
 DEBIAN = Path("/usr/src")
+#: The package that is meant where there is none: the kernel of the golden traces.
+PACKAGE = "linux-source-6.1"
 #: Endings of tarballs that can be read, and the program that unpacks each.
 DECOMPRESSORS = {".tar": "", ".xz": "xz", ".gz": "gzip", ".tgz": "gzip", ".bz2": "bzip2",
                  ".zst": "zstd"}  # fmt: skip

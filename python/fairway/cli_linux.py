@@ -1,0 +1,90 @@
+"""`fairway linux`: the kernel that answers on `--backend linux`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fairway.terminal import Json, Quiet, note, print_json
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
+)
+
+
+@app.callback()
+def linux() -> None:
+    """Build and show the kernel that --backend linux runs on.
+
+    \b
+    Examples:
+      fairway linux build
+      fairway linux status
+    """
+
+
+@app.command()
+def build(
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="A Linux source tree, or a tarball of one.  [default: Debian's linux-source-…]",
+            show_default=False,
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Build it again if it is there.")] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Keep the directory it was built in (1.5 GB).")
+    ] = False,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs", "-j", min=1, max=1024, help="Compilers at a time.  [default: cores]"
+        ),
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Build the kernel; takes minutes once, and nothing when it is there.
+
+    \b
+    Examples:
+      fairway linux build
+      fairway linux build --source ~/src/linux
+      fairway linux build --source linux-6.12.tar.xz
+
+    It is built from a copy, and kept in ~/.cache/fairway (FAIRWAY_CACHE names another place).
+    A build runs the source's own makefiles: name only sources that you trust.
+    """
+    from fairway.linux.build import build as build_kernel
+
+    kernel = build_kernel(source, force=force, keep=keep, jobs=jobs, quiet=quiet)
+    if as_json:
+        print_json(kernel.to_json())
+    else:
+        typer.echo(f"Linux {kernel.release}: {kernel.path}")
+    for warning in kernel.warnings:
+        note(f"Warning: {warning}")
+
+
+@app.command()
+def status(as_json: Json = False) -> None:
+    """Show which kernel answers, and what is missing for a better one.
+
+    \b
+    Examples:
+      fairway linux status
+      FAIRWAY_KERNEL=6.12 fairway linux status
+    """
+    from fairway.linux.status import status as look
+
+    found = look()
+    if as_json:
+        print_json(found.to_json())
+    else:
+        typer.echo("\n".join(found.lines()))

@@ -1,0 +1,87 @@
+"""What building a kernel needs, and the command that installs it."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairway.errors import FairwayError
+
+
+class ToolsMissing(FairwayError):  # noqa: N818
+    """Something that has to be installed is not."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A program or a header file, and the package of Debian and Ubuntu that has it."""
+
+    name: str
+    package: str
+    is_header: bool = False
+
+    def is_there(self) -> bool:
+        """Whether it is installed."""
+        if self.is_header:
+            return any((place / self.name).is_file() for place in HEADERS)
+        return shutil.which(self.name) is not None
+
+
+#: Where the compiler looks for header files.
+HEADERS = (Path("/usr/include"), Path("/usr/local/include"))
+
+# Found out by building Linux 6.1 with nothing else on the path, and without the header files of
+# libelf and OpenSSL, which other configurations need.
+BUILD = (
+    Tool("gcc", "gcc"),
+    Tool("ld", "binutils"),
+    Tool("stdlib.h", "libc6-dev", is_header=True),
+    Tool("make", "make"),
+    Tool("flex", "flex"),
+    Tool("bison", "bison"),
+    Tool("bc", "bc"),
+)
+#: What unpacks a tarball with that ending.
+UNPACK = {
+    "xz": Tool("xz", "xz-utils"),
+    "gzip": Tool("gzip", "gzip"),
+    "bzip2": Tool("bzip2", "bzip2"),
+    "zstd": Tool("zstd", "zstd"),
+}
+#: What a run needs besides the kernel; the kernel uses the host's own.
+RUN = (Tool("ip", "iproute2"), Tool("tc", "iproute2"))
+
+
+def missing(tools: tuple[Tool, ...]) -> list[Tool]:
+    """Those of the tools that are not installed."""
+    return [tool for tool in tools if not tool.is_there()]
+
+
+def install_command(packages: list[str]) -> str:
+    """The command that installs packages."""
+    return f"apt-get install {' '.join(dict.fromkeys(packages))}"
+
+
+def require(tools: tuple[Tool, ...], purpose: str, also: tuple[str, ...] = ()) -> None:
+    """Make sure that tools are installed.
+
+    Args:
+        tools: The tools.
+        purpose: What they are for: "to build a kernel".
+        also: Packages known to be missing besides.
+
+    Raises:
+        ToolsMissing: If one is not, with the list of all and one command.
+    """
+    absent = missing(tools)
+    if not absent and not also:
+        return
+    names = ", ".join([*(tool.name for tool in absent), *also])
+    command = install_command([*also, *(tool.package for tool in absent)])
+    raise ToolsMissing(
+        f"{purpose}, these are needed and were not found: {names}\n"
+        f"On Debian and Ubuntu, this installs them (as root): {command}"
+    )

@@ -1,0 +1,444 @@
+"""Building a kernel: source, edits, cache, and what is said when something is missing."""
+
+import io
+import json
+import os
+import stat
+import subprocess
+import sys
+import tarfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from conftest import command
+from fairway.errors import InputError
+from fairway.linux import build as building
+from fairway.linux import cache, packaged, source, tools
+from fairway.linux.compile import BuildFailed, missing_options
+from fairway.linux.edits import EDITS, HZ, RANDOMNESS, REGISTERS, apply
+from fairway.linux.recipe import recipe
+from fairway.linux.source import Source
+from fairway.linux.unpack import unpack
+
+KCONFIG = "config MORE\n\tint\n\nconfig HZ\n\tint\n\tdefault 100\n\nconfig NR_CPUS\n"
+OFFSETS = "#ifdef FP_XSTATE_MAGIC1\n\tDEFINE_LONGS(HOST_FP_SIZE, 2696);\n#else\n"
+UTIL = """\
+#include <stdio.h>
+
+ssize_t os_getrandom(void *buf, size_t len, unsigned int flags)
+{
+	return getrandom(buf, len, flags);
+}
+"""
+#: Answers `make allnoconfig` and `make linux` without compiling anything.
+MAKEFILE = """\
+allnoconfig:
+	cp $(KCONFIG_ALLCONFIG) .config
+linux:
+	@echo "  CC      fake.o"
+	mkdir -p include/config && echo 6.1.999 > include/config/kernel.release
+	printf 'not a kernel' > linux
+"""
+
+
+def fake_tree(place: Path, **files: str) -> Path:
+    """A source tree that is just large enough, with files replaced by keyword."""
+    texts = {
+        "Makefile": MAKEFILE,
+        "Kbuild": "",
+        "arch/um/Kconfig": KCONFIG,
+        "arch/x86/um/user-offsets.c": OFFSETS,
+        "arch/um/os-Linux/util.c": UTIL,
+        "net/ipv4/Makefile": "obj-y := tcp.o",
+        **files,
+    }
+    for name, text in texts.items():
+        path = place / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return place
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    """Neither the user's kernels nor the machine's packages play a part."""
+    monkeypatch.setenv("FAIRWAY_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("FAIRWAY_KERNEL", raising=False)
+    (tmp_path / "src").mkdir()
+    sources = source.packaged
+    monkeypatch.setattr(source, "packaged", lambda: sources(tmp_path / "src"))
+    monkeypatch.setattr(packaged, "kernel", lambda: None)
+
+
+def needs_tools():
+    if absent := tools.missing(tools.BUILD):
+        pytest.skip(f"not installed: {', '.join(tool.name for tool in absent)}")
+
+
+def test_the_edits_change_what_they_name_and_nothing_else(tmp_path):
+    tree = fake_tree(tmp_path / "tree")
+    done = apply(tree)
+    assert done.applied == EDITS
+    assert done.warnings == ()
+    assert (tree / HZ.file).read_text() == KCONFIG.replace("default 100\n", "default 1000\n")
+    assert (tree / REGISTERS.file).read_text() == OFFSETS.replace("2696", "12288")
+    util = (tree / RANDOMNESS.file).read_text()
+    assert "return fairway_getrandom(buf, len, flags);" in util
+    assert '#include "fairway_random.h"' in util
+
+
+def test_no_edit_is_in_the_network_stack():
+    assert all(edit.file.startswith(("arch/um/", "arch/x86/um/")) for edit in EDITS)
+
+
+def test_a_tree_without_the_timer_frequency_is_refused_by_file_and_text(tmp_path):
+    tree = fake_tree(tmp_path / "tree", **{"arch/um/Kconfig": "config HZ\n\tint\n\tdefault 250\n"})
+    with pytest.raises(InputError, match="arch/um/Kconfig") as refusal:
+        apply(tree)
+    assert r"config HZ\n\tint\n\tdefault 100" in str(refusal.value)
+    assert "not found" in str(refusal.value)
+
+
+def test_a_text_that_is_there_twice_is_not_edited(tmp_path):
+    tree = fake_tree(tmp_path / "tree", **{"arch/um/Kconfig": KCONFIG + KCONFIG})
+    with pytest.raises(InputError, match="2 times"):
+        apply(tree)
+    assert (tree / HZ.file).read_text() == KCONFIG + KCONFIG
+
+
+def test_without_the_edit_of_randomness_runs_differ_and_that_is_said(tmp_path):
+    tree = fake_tree(tmp_path / "tree", **{RANDOMNESS.file: "int os_random;\n"})
+    warnings, repeatable = building.prepare(tree, recipe())
+    assert not repeatable
+    assert len(warnings) == 1
+    assert "two runs of one experiment will differ" in warnings[0]
+    assert not (tree / "arch/um/os-Linux/fairway_random.h").exists()
+
+
+def test_kernels_that_ask_the_processor_for_its_registers_need_no_edit(tmp_path):
+    newer = {REGISTERS.file: "int main;\n",
+             "arch/x86/um/os-Linux/registers.c": "unsigned long host_fp_size;\n"}  # fmt: skip
+    done = apply(fake_tree(tmp_path / "newer", **newer))
+    assert done.applied == (HZ, RANDOMNESS)
+    assert done.warnings == ()
+    unknown = apply(fake_tree(tmp_path / "unknown", **{REGISTERS.file: "int main;\n"}))
+    assert "processors with AMX" in unknown.warnings[0]
+
+
+def test_every_congestion_control_in_the_data_is_named_in_the_makefile(tmp_path):
+    tree = fake_tree(tmp_path / "tree")
+    ours = replace(
+        recipe(), modules=(("tcp_a.c", "/* a */"), ("tcp_b.c", "/* b */")),
+        headers=(("a_rules.h", "/* h */"),),
+    )  # fmt: skip
+    building.prepare(tree, ours)
+    assert (tree / "net/ipv4/tcp_a.c").read_text() == "/* a */"
+    assert (tree / "net/ipv4/a_rules.h").read_text() == "/* h */"
+    assert (tree / "net/ipv4/Makefile").read_text().split("\n") == [
+        "obj-y := tcp.o", "obj-y += tcp_a.o", "obj-y += tcp_b.o", ""]  # fmt: skip
+
+
+def test_a_file_of_the_kernel_is_not_replaced(tmp_path):
+    tree = fake_tree(tmp_path / "tree", **{"net/ipv4/tcp_a.c": "the kernel's own"})
+    with pytest.raises(InputError, match="has a file of that name already"):
+        building.prepare(tree, replace(recipe(), modules=(("tcp_a.c", ""),)))
+
+
+def test_the_digest_changes_with_each_input():
+    ours = recipe()
+    other = [
+        replace(ours, fragment=ours.fragment + "CONFIG_X=y\n"),
+        replace(ours, random=ours.random + "\n"),
+        replace(ours, edits=(replace(HZ, replace="default 250"), *EDITS[1:])),
+        replace(ours, modules=(*ours.modules, ("tcp_new.c", ""))),
+        replace(ours, headers=(*ours.headers, ("new_rules.h", ""))),
+    ]
+    digests = {ours.digest("a"), ours.digest("b"), *(each.digest("a") for each in other)}
+    assert len(digests) == 7
+    # Words that nobody compiles do not count.
+    assert replace(ours, edits=(replace(HZ, why="?"), *EDITS[1:])).digest("a") == ours.digest("a")
+
+
+def test_the_identity_of_a_tree_changes_with_a_file_and_not_with_its_history(tmp_path):
+    tree = Source(fake_tree(tmp_path / "tree"), is_tree=True)
+    before = tree.identity()
+    (tree.path / ".git").mkdir()
+    (tree.path / ".git" / "HEAD").write_text("x")
+    assert tree.identity() == before
+    (tree.path / "Kbuild").write_text("changed")
+    assert tree.identity() != before
+
+
+def test_the_newest_package_is_the_default(tmp_path):
+    for name in ("linux-source-6.1.tar.xz", "linux-source-6.12.tar.xz", "linux-source-6.9.tar.xz",
+                 "linux-source-x.tar.xz", "linux-patch-7.0.tar.xz"):  # fmt: skip
+        (tmp_path / "src" / name).write_bytes(b"")
+    assert [found.path.name for found in source.packaged()] == [
+        "linux-source-6.12.tar.xz",
+        "linux-source-6.9.tar.xz",
+        "linux-source-6.1.tar.xz",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda at: at / "missing", "no such directory or tarball"),
+        (lambda at: at, "not a Linux source tree"),
+        (lambda _: Path(__file__), "neither a directory nor a tarball"),
+    ],
+)
+def test_a_source_that_is_none_is_refused(tmp_path, make, says):
+    with pytest.raises(InputError, match=says):
+        source.named(make(tmp_path))
+
+
+KINDS = {"file": tarfile.REGTYPE, "link": tarfile.SYMTYPE, "hard": tarfile.LNKTYPE,
+         "pipe": tarfile.FIFOTYPE}  # fmt: skip
+
+
+def tarball(path: Path, *members: tuple[str, str, str]) -> Source:
+    """A tarball of (name, kind, content or target)."""
+    with tarfile.open(path, "w:xz") as archive:
+        for name, kind, content in members:
+            member = tarfile.TarInfo(name)
+            member.type = KINDS[kind]
+            data = content.encode() if kind == "file" else b""
+            member.size, member.mode = len(data), 0o755
+            member.linkname = content if kind in ("link", "hard") else ""
+            archive.addfile(member, io.BytesIO(data))
+    return Source(path, is_tree=False)
+
+
+WHOLE = (("linux-6/arch/um/Kconfig", "file", KCONFIG), ("linux-6/Kbuild", "file", ""))
+
+
+def test_a_tarball_becomes_a_tree(tmp_path):
+    told = []
+    origin = tarball(tmp_path / "linux.tar.xz", *WHOLE, ("linux-6/a/b", "link", "../Kbuild"))
+    (tmp_path / "out").mkdir()
+    tree = unpack(origin, tmp_path / "out", told.append)
+    assert tree == tmp_path / "out" / "linux-6"
+    assert (tree / "arch/um/Kconfig").read_text() == KCONFIG
+    assert (tree / "a/b").readlink() == Path("../Kbuild")
+    assert all(0 <= part <= 1 for part in told)
+
+
+@pytest.mark.parametrize(
+    ("member", "says"),
+    [
+        (("../outside", "file", "x"), "outside of the tree"),
+        (("linux-6/../../outside", "file", "x"), "outside of the tree"),
+        (("/tmp/outside", "file", "x"), "outside of the tree"),
+        (("linux-6/a", "link", "/etc/passwd"), "outside of the tree"),
+        (("linux-6/a", "link", "../../outside"), "outside of the tree"),
+        (("linux-6/a", "hard", "/etc/passwd"), "neither a file"),
+        (("linux-6/a", "pipe", ""), "neither a file"),
+    ],
+)
+def test_a_hostile_tarball_is_refused(tmp_path, member, says):
+    origin = tarball(tmp_path / "linux.tar.xz", *WHOLE, member)
+    (tmp_path / "out").mkdir()
+    with pytest.raises(InputError, match=says):
+        unpack(origin, tmp_path / "out", lambda _: None)
+    assert not (tmp_path / "outside").exists()
+
+
+def test_no_file_is_written_through_a_link(tmp_path):
+    # Links are made last, when a directory has taken the link's place.
+    trap = (("linux-6/a", "link", "arch"), ("linux-6/a/x", "file", "x"))
+    origin = tarball(tmp_path / "linux.tar.xz", *WHOLE, *trap)
+    (tmp_path / "out").mkdir()
+    with pytest.raises(InputError):
+        unpack(origin, tmp_path / "out", lambda _: None)
+    assert not (tmp_path / "out/linux-6/arch/x").exists()
+
+
+def test_tarballs_that_are_too_large_damaged_or_something_else(tmp_path, monkeypatch):
+    (tmp_path / "out").mkdir()
+    origin = tarball(tmp_path / "linux.tar.xz", *WHOLE)
+    cut = Source(tmp_path / "cut.tar.xz", is_tree=False)
+    cut.path.write_bytes(origin.path.read_bytes()[:-60])
+    with pytest.raises(InputError, match="damaged"):
+        unpack(cut, tmp_path / "out", lambda _: None)
+    other = tarball(tmp_path / "other.tar.xz", ("readme", "file", "hello"))
+    (tmp_path / "out2").mkdir()
+    with pytest.raises(InputError, match="holds no Linux source tree"):
+        unpack(other, tmp_path / "out2", lambda _: None)
+    monkeypatch.setattr("fairway.linux.unpack.MAX_BYTES", 10)
+    with pytest.raises(InputError, match="unpacks to more than"):
+        unpack(origin, tmp_path / "out", lambda _: None)
+
+
+def test_what_a_fragment_asks_for_is_looked_up_by_group():
+    fragment = "# Needed.\nCONFIG_A=y\nCONFIG_B=3\n\n# Optional: nice.\nCONFIG_C=y\nCONFIG_D=y\n"
+    assert missing_options(fragment, "CONFIG_A=y\nCONFIG_B=4\nCONFIG_C=y\n") == (
+        ["CONFIG_B=3"], ["CONFIG_D=y"])  # fmt: skip
+    assert missing_options(fragment, fragment) == ([], [])
+
+
+def test_missing_tools_are_listed_with_one_command(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = command("linux", "build")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "gcc, ld" in done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert "apt-get install" in last
+    assert {"gcc", "binutils", "make", "flex", "bison", "bc", "xz-utils"} <= set(last.split())
+
+
+def test_without_a_source_the_package_is_named():
+    with pytest.raises(tools.ToolsMissing, match=r"apt-get install linux-source-6\.1"):
+        building.build()
+
+
+def test_build_status_and_a_second_call(tmp_path, monkeypatch):
+    needs_tools()
+    tree = fake_tree(tmp_path / "tree")
+    before = {path: path.read_bytes() for path in tree.rglob("*") if path.is_file()}
+    monkeypatch.setenv("MAKEFLAGS", "--environment-overrides --no-such-option")
+    built = building.build(tree, quiet=True)
+    assert built.release == "6.1.999"
+    assert built.path.read_bytes() == b"not a kernel"
+    assert built.repeatable
+    assert built.virtual_time
+    assert built.boot == ("time-travel=inf-cpu", "time-travel-start=1000000000")
+    assert {path: path.read_bytes() for path in tree.rglob("*") if path.is_file()} == before
+    # Only the kernel, and what the cache keeps for itself.
+    assert [path.name for path in cache.root().iterdir() if path.name != ".lock"] == [
+        built.path.parent.name]  # fmt: skip
+    assert {path.name for path in built.path.parent.iterdir()} == {
+        "linux", "config", "build.log", "kernel.json"}  # fmt: skip
+
+    started = time.perf_counter()
+    assert building.build(tree, quiet=True) == built
+    assert time.perf_counter() - started < 0.5
+    assert cache.find() == built
+    assert cache.find("6.1") == built
+    assert cache.find("6.1.99") is None
+    monkeypatch.setenv("FAIRWAY_KERNEL", "6.1")
+    assert cache.find() == built
+    monkeypatch.setenv("FAIRWAY_KERNEL", str(built.path))
+    assert cache.find() == built
+
+    again = building.build(tree, quiet=True, force=True, keep=True)
+    assert replace(again, built="", build_s=0) == replace(built, built="", build_s=0)
+    assert (cache.root() / f"{built.path.parent.name}-tree" / "linux").is_file()
+    assert cache.kernels() == [again]
+
+
+def test_a_failed_build_says_why_and_leaves_its_log(tmp_path):
+    needs_tools()
+    broken = MAKEFILE.replace("printf 'not a kernel' > linux", "@echo 'a.c:1: error: no'; exit 3")
+    tree = fake_tree(tmp_path / "tree", Makefile=broken)
+    with pytest.raises(BuildFailed, match=r"a\.c:1: error: no") as failure:
+        building.build(tree, quiet=True)
+    assert str(cache.root() / "failed-build.log") in str(failure.value)
+    assert {path.name for path in cache.root().iterdir()} == {".lock", "failed-build.log"}
+
+
+def test_a_configuration_without_what_is_needed_is_refused(tmp_path):
+    needs_tools()
+    poor = MAKEFILE.replace(
+        "cp $(KCONFIG_ALLCONFIG)", "grep -v -e VETH= -e FTRACE= $(KCONFIG_ALLCONFIG) >"
+    )
+    tree = fake_tree(tmp_path / "tree", Makefile=poor)
+    with pytest.raises(InputError, match="lacks what experiments need: CONFIG_VETH=y;"):
+        building.build(tree, quiet=True)
+
+
+def test_an_interrupted_build_leaves_nothing(tmp_path):
+    needs_tools()
+    slow = MAKEFILE.replace("printf 'not a kernel' > linux", "echo $$PPID > ../make.pid; sleep 60")
+    tree = fake_tree(tmp_path / "tree", Makefile=slow)
+    with subprocess.Popen(
+        [sys.executable, "-m", "fairway", "linux", "build", "--source", str(tree), "--quiet"],
+        stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        deadline = time.monotonic() + 30
+        while not (pids := list(cache.root().glob(".building-*/make.pid"))):
+            assert time.monotonic() < deadline, "the build did not begin"
+            time.sleep(0.05)
+        make = int(pids[0].read_text())
+        process.terminate()
+        complaint = process.communicate(timeout=30)[1]
+    assert process.returncode == 143
+    assert complaint == "fairway: stopped; nothing was kept of this build\n"
+    assert [path.name for path in cache.root().iterdir()] == [".lock"]
+    with pytest.raises(ProcessLookupError):
+        os.kill(make, 0)
+
+
+def test_what_a_killed_build_has_left_is_removed_by_the_next(tmp_path):
+    needs_tools()
+    left = cache.root() / ".building-left"
+    left.mkdir(parents=True)
+    building.build(fake_tree(tmp_path / "tree"), quiet=True)
+    assert not left.exists()
+
+
+def test_status_without_anything(tmp_path):
+    done = command("linux", "status", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert set(found) == {
+        "ready", "current", "kernel", "kernels", "cache", "sources", "build_tools_missing",
+        "run_tools_missing", "packaged", "next"}  # fmt: skip
+    assert found["kernels"] == []
+    assert found["current"] is False
+    assert found["next"][-1] == "fairway linux build"
+    assert not (cache.root() / ".lock").exists()
+
+
+def test_a_kernel_that_is_none_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("FAIRWAY_KERNEL", "5.10")
+    with pytest.raises(InputError, match=r"FAIRWAY_KERNEL=5\.10: no kernel of that release"):
+        cache.find()
+    script = tmp_path / "script"
+    script.write_text("#!/bin/sh\nexit 1\n")
+    script.chmod(stat.S_IRWXU)
+    monkeypatch.setenv("FAIRWAY_KERNEL", str(script))
+    with pytest.raises(InputError, match="no User-Mode Linux kernel"):
+        cache.find()
+    monkeypatch.setenv("FAIRWAY_KERNEL", str(tmp_path / "nothing"))
+    done = command("linux", "status")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_a_damaged_entry_of_the_cache_is_no_kernel():
+    for name, text in (("a", "{"), ("b", "[]"), ("c", '{"release": 1}'), ("d", None)):
+        (cache.root() / name).mkdir(parents=True)
+        if text is not None:
+            (cache.root() / name / "kernel.json").write_text(text)
+    assert cache.kernels() == []
+    assert cache.find() is None
+
+
+def test_modules_are_loaded_after_those_that_they_need(tmp_path):
+    # Lines as depmod writes them: what is needed last stands last.
+    (tmp_path / "modules.dep").write_text(
+        "kernel/net/ipv4/tcp_yeah.ko: kernel/net/ipv4/tcp_vegas.ko\n"
+        "kernel/net/sched/sch_a.ko: kernel/lib/b.ko kernel/lib/c.ko\n"
+        "kernel/drivers/net/veth.ko:\n"
+        "kernel/fs/ext4.ko:\n"
+        "kernel/net/ipv4/tcp_vegas.ko:\n"
+    )
+    assert [path.stem for path in packaged.load_order(tmp_path)] == [
+        "tcp_vegas", "tcp_yeah", "c", "b", "sch_a", "veth"]  # fmt: skip
+    assert packaged.load_order(tmp_path / "missing") == ()
+
+
+def test_a_kernel_that_is_there_is_answered_at_once(monkeypatch):
+    monkeypatch.undo()
+    kernel = cache.find()
+    if kernel is None or kernel.digest != cache.default_digest():
+        pytest.skip("no kernel of this version in the cache: fairway linux build")
+    started = time.perf_counter()
+    done = command("linux", "build", "--json")
+    assert json.loads(done.stdout) == kernel.to_json()
+    assert time.perf_counter() - started < 5
