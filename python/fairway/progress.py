@@ -49,6 +49,25 @@ class Lines(Silent):
         sys.stderr.flush()
 
 
+class Parts(Silent):
+    """One line on standard error every ten seconds: how much of one long job is done."""
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+        self._started = self._printed_at = time.monotonic()
+
+    def update(self, _done: int, _total: int, fraction: float) -> None:
+        """Print a line if the last one is old."""
+        now = time.monotonic()
+        if now - self._printed_at < 10:
+            return
+        self._printed_at = now
+        left = remaining_s(now - self._started, fraction)
+        tail = "" if left is None else f", about {readable(left)} left"
+        sys.stderr.write(f"{self._label}: {fraction * 100:.0f} % done{tail}\n")
+        sys.stderr.flush()
+
+
 class Bar(Silent):
     """A bar that is redrawn on a terminal."""
 
@@ -86,11 +105,19 @@ class Bar(Silent):
         )
 
 
-def reporter(label: str, *, quiet: bool) -> Silent:
-    """The right reporter for where standard error goes."""
+def reporter(label: str, *, quiet: bool, single: bool = False) -> Silent:
+    """The right reporter for where standard error goes.
+
+    Args:
+        label: What is done, for people.
+        quiet: Show nothing.
+        single: One long job, and not several runs.
+    """
     if quiet:
         return Silent()
-    return Bar(label) if sys.stderr.isatty() else Lines(label)
+    if sys.stderr.isatty():
+        return Bar(label)
+    return Parts(label) if single else Lines(label)
 
 
 def remaining_s(elapsed_s: float, fraction: float) -> float | None:
