@@ -18,12 +18,12 @@ static inline u64 div64_u64(u64 dividend, u64 divisor)
 
 static struct westwood_plus_memory memory_of(bool is_dcm)
 {
-	return is_dcm ? dcm_plus_thesis : westwood_plus_paper;
+	return is_dcm ? DCM_PLUS_THESIS : WESTWOOD_PLUS_PAPER;
 }
 
-u32 acked(struct westwood_plus_rate *path, u32 acked, bool is_duplicate, bool is_open, u32 mss)
+u32 acked(struct westwood_plus_rate *path, u32 acked, u32 segments, bool is_open, u32 mss)
 {
-	return westwood_plus_acked(path, acked, is_duplicate, is_open, mss);
+	return westwood_plus_acked(path, acked, segments, is_open, mss);
 }
 
 u64 filter(u64 rate, u64 sample, bool is_dcm)

@@ -59,7 +59,7 @@ def rules(tmp_path_factory: pytest.TempPathFactory) -> Rules:
     subprocess.run([compiler, *flags, "-o", str(library), source], check=True)
     loaded = ctypes.CDLL(str(library))
     for name, result, arguments in [
-        ("acked", c_uint32, [ctypes.POINTER(Rate), c_uint32, c_bool, c_bool, c_uint32]),
+        ("acked", c_uint32, [ctypes.POINTER(Rate), c_uint32, c_uint32, c_bool, c_uint32]),
         ("filter", c_uint64, [c_uint64, c_uint64, c_bool]),
         ("on_ack", None, [ctypes.POINTER(Rate), c_uint32, c_uint64, c_uint32, c_bool]),
         ("pipe_segments", c_uint32, [c_uint64, c_uint32, c_uint32]),
@@ -198,15 +198,17 @@ def test_duplicates_count_once(rules: Rules) -> None:
     # Three duplicates, one segment each; then four acknowledged, three of them counted already.
     path = Rate()
     for _ in range(3):
-        assert rules.acked(path, 0, True, False, MSS) == MSS
-    assert rules.acked(path, 4 * MSS, False, False, MSS) == MSS
-    assert rules.acked(path, 4 * MSS, False, False, MSS) == 4 * MSS
+        assert rules.acked(path, 0, 1, False, MSS) == MSS
+    assert rules.acked(path, 4 * MSS, 1, False, MSS) == MSS
+    assert rules.acked(path, 4 * MSS, 1, False, MSS) == 4 * MSS
     # More ahead than acknowledged: one segment, the rest still ahead.
     path.ahead_bytes = 5 * MSS
-    assert rules.acked(path, 2 * MSS, False, False, MSS) == MSS
+    assert rules.acked(path, 2 * MSS, 1, False, MSS) == MSS
     assert path.ahead_bytes == 3 * MSS
-    # A window update is no duplicate and counts nothing.
-    assert rules.acked(path, 0, False, True, MSS) == 0
+    # A duplicate that reports three at once is three; a window update reports none.
+    assert rules.acked(path, 0, 3, False, MSS) == 3 * MSS
+    assert rules.acked(path, 0, 0, True, MSS) == 0
+    assert path.ahead_bytes == 6 * MSS
 
 
 def test_before_the_first_sample_a_loss_halves_and_two_remain(rules: Rules) -> None:

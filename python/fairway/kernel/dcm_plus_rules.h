@@ -29,7 +29,8 @@
 /* The timeout before the first division, and after it has expired: 1 s (RFC 6298 rule 2.1). */
 #define DCM_PLUS_FIRST_TIMEOUT_NS 1000000000U
 
-static const struct westwood_plus_memory dcm_plus_thesis = { 19, 21 };
+/* What the filter keeps: 19/21 (equation 3.4). */
+#define DCM_PLUS_THESIS ((struct westwood_plus_memory) { .keep = 19, .of = 21 })
 
 /* Round trips: the last, the one before it, the smallest. All zero is: none yet. */
 struct dcm_plus_rtts {
@@ -93,7 +94,7 @@ static inline u32 dcm_plus_grow(u32 cwnd, u32 *fraction, u64 increment, u32 limi
 	return cwnd > limit ? cwnd : limit;
 }
 
-/* The timeout after one more round-trip sample, nanoseconds: at most what it was, for old >= min. */
+/* The timeout after one more round-trip sample, ns: at most what it was, for old >= min. */
 static inline u32 dcm_plus_timeout(const struct dcm_plus_rtts *rtts, u32 timeout_ns)
 {
 	u64 old = dcm_plus_old(rtts);

@@ -72,7 +72,7 @@ static void dcm_plus_pkts_acked(struct sock *sk, const struct ack_sample *sample
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct dcm_plus *ca = inet_csk_ca(sk);
 	u32 acked = tp->snd_una - ca->snd_una;
-	bool is_duplicate = !acked && tp->delivered != ca->delivered;
+	u32 delivered = tp->delivered - ca->delivered;
 	bool is_open = inet_csk(sk)->icsk_ca_state == TCP_CA_Open;
 	u32 bytes;
 
@@ -80,8 +80,8 @@ static void dcm_plus_pkts_acked(struct sock *sk, const struct ack_sample *sample
 	if (!ca->rto_min)
 		return;
 
-	bytes = westwood_plus_acked(&ca->path, acked, is_duplicate, is_open, tp->mss_cache);
-	westwood_plus_on_ack(&ca->path, bytes, tp->tcp_mstamp, tp->srtt_us >> 3, dcm_plus_thesis);
+	bytes = westwood_plus_acked(&ca->path, acked, delivered, is_open, tp->mss_cache);
+	westwood_plus_on_ack(&ca->path, bytes, tp->tcp_mstamp, tp->srtt_us >> 3, DCM_PLUS_THESIS);
 	ca->snd_una = tp->snd_una;
 	ca->delivered = tp->delivered;
 

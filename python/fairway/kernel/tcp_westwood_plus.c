@@ -37,12 +37,12 @@ static void westwood_plus_pkts_acked(struct sock *sk, const struct ack_sample *s
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct westwood_plus *ca = inet_csk_ca(sk);
 	u32 acked = tp->snd_una - ca->snd_una;
-	bool is_duplicate = !acked && tp->delivered != ca->delivered;
+	u32 delivered = tp->delivered - ca->delivered;
 	bool is_open = inet_csk(sk)->icsk_ca_state == TCP_CA_Open;
-	u32 bytes = westwood_plus_acked(&ca->path, acked, is_duplicate, is_open, tp->mss_cache);
+	u32 bytes = westwood_plus_acked(&ca->path, acked, delivered, is_open, tp->mss_cache);
 
 	westwood_plus_on_ack(&ca->path, bytes, tp->tcp_mstamp, tp->srtt_us >> 3,
-			     westwood_plus_paper);
+			     WESTWOOD_PLUS_PAPER);
 	ca->snd_una = tp->snd_una;
 	ca->delivered = tp->delivered;
 }

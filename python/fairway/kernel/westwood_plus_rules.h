@@ -38,21 +38,22 @@ struct westwood_plus_memory {
 };
 
 /* alpha = 0.9 (section 2). */
-static const struct westwood_plus_memory westwood_plus_paper = { 9, 10 };
+#define WESTWOOD_PLUS_PAPER ((struct westwood_plus_memory) { .keep = 9, .of = 10 })
 
 /*
- * The bytes that one acknowledgement stands for. A duplicate says that some segment has arrived
- * and counts as one; the acknowledgement that closes the gap must not count it a second time.
- * While nothing is missing (is_open) there is nothing to subtract.
+ * The bytes that one acknowledgement stands for. A duplicate says that segments have arrived, one
+ * in the paper, several where the receiver compresses its SACKs; the acknowledgement that closes
+ * the gap must not count them a second time. While nothing is missing (is_open) there is nothing
+ * to subtract.
  */
-static inline u32 westwood_plus_acked(struct westwood_plus_rate *path, u32 acked, bool is_duplicate,
-				      bool is_open, u32 mss)
+static inline u32 westwood_plus_acked(struct westwood_plus_rate *path, u32 acked,
+				      u32 sacked_segments, bool is_open, u32 mss)
 {
 	u32 counted;
 
-	if (is_duplicate) {
-		path->ahead_bytes += mss;
-		return mss;
+	if (!acked) {
+		path->ahead_bytes += sacked_segments * mss;
+		return sacked_segments * mss;
 	}
 	if (acked <= mss || is_open)
 		return acked;
