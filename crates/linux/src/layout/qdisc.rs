@@ -19,10 +19,13 @@ use super::refusal::Refusals;
 /// The Ethernet header, which Linux counts with every packet of a device.
 pub(super) const ETHERNET: u32 = 14;
 /// Packets that no memory of a guest holds: no limit.
-const UNLIMITED: u64 = 1_000_000;
+pub(super) const UNLIMITED: u64 = 1_000_000;
 
-/// A line for `tc -batch` that lacks its device: "qdisc" or "class", and what follows the device.
-type Line = (&'static str, String);
+/// A line for `tc -batch` that lacks its device: "qdisc add", and what follows the device.
+pub(super) type Line = (&'static str, String);
+
+/// Where the queue is below htb.
+pub(super) const LEAF: &str = "parent 1:1 handle 10:";
 
 /// The queue disciplines of one link, alike in both directions but for losses.
 pub(super) struct Disciplines {
@@ -48,7 +51,7 @@ impl Disciplines {
 }
 
 fn on((what, rest): &Line, device: &str) -> String {
-    format!("{what} add dev {device} {rest}")
+    format!("{what} dev {device} {rest}")
 }
 
 /// What one link consists of, in the kernel's words.
@@ -76,11 +79,11 @@ pub(super) fn disciplines(
         Queue::DropTail { limit: Limit::Packets(packets) } => (netem(&wire, *packets), false),
         Queue::DropTail { limit: limit @ Limit::Bytes(_) } => {
             let limit = waiting_bytes(*limit, &wire, path, refusals);
-            (htb(&wire, &format!("bfifo limit {limit}b")), true)
+            (htb(&wire, leaf(format!("bfifo limit {limit}b"))), true)
         }
         queue @ Queue::Red { limit, .. } => {
             let limit = waiting_bytes(*limit, &wire, path, refusals);
-            (htb(&wire, &red::red(queue, limit, &wire, path, refusals)), true)
+            (htb(&wire, red::red(queue, limit, &wire, path, refusals)), true)
         }
     };
     let wires = [false, true].map(|reverse| {
@@ -97,32 +100,38 @@ pub(super) fn disciplines(
 
 /// A queue that only counts.
 fn pfifo() -> Vec<Line> {
-    vec![("qdisc", format!("root handle 1: pfifo limit {UNLIMITED}"))]
+    vec![("qdisc add", format!("root handle 1: pfifo limit {UNLIMITED}"))]
 }
 
 fn netem(wire: &Wire, packets: u64) -> Vec<Line> {
     let packets = packets.min(u64::from(u32::MAX));
-    vec![("qdisc", format!("root handle 1: netem {} limit {packets}", netem_rate(wire)))]
+    vec![("qdisc add", format!("root handle 1: netem {} limit {packets}", netem_rate(wire)))]
 }
 
-fn htb(wire: &Wire, leaf: &str) -> Vec<Line> {
+/// A queue of one line in htb's class.
+fn leaf(what: String) -> Vec<Line> {
+    vec![("qdisc add", format!("{LEAF} {what}"))]
+}
+
+fn htb(wire: &Wire, leaf: Vec<Line>) -> Vec<Line> {
     let size = match signed_overhead(wire) {
         0 => String::new(),
         overhead => format!("stab overhead {overhead} linklayer ethernet "),
     };
     // A turn of several packets where there is one class anyway; the default would warn.
     let quantum = wire.frame.max(1500);
-    vec![
-        ("qdisc", format!("root handle 1: {size}htb default 1")),
+    let mut lines = vec![
+        ("qdisc add", format!("root handle 1: {size}htb default 1")),
         (
-            "class",
+            "class add",
             format!(
                 "parent 1: classid 1:1 htb rate {} burst 1b cburst 1b quantum {quantum}",
                 tc_rate(wire.rate)
             ),
         ),
-        ("qdisc", format!("parent 1:1 handle 10: {leaf}")),
-    ]
+    ];
+    lines.extend(leaf);
+    lines
 }
 
 /// Delay, losses and, behind a queue that passes packets at the beginning of their transmission,
@@ -138,7 +147,8 @@ fn netem_wire(delay: Duration, loss: f64, transmission: Option<&Wire>) -> Option
     if let Some(wire) = transmission {
         what += &format!(" {}", netem_rate(wire));
     }
-    (!what.is_empty()).then(|| ("qdisc", format!("root handle 1: netem{what} limit {UNLIMITED}")))
+    (!what.is_empty())
+        .then(|| ("qdisc add", format!("root handle 1: netem{what} limit {UNLIMITED}")))
 }
 
 /// netem adds its overhead to what the device counts.

@@ -1,8 +1,16 @@
 //! RED in the kernel's parameters (net/sched/sch_red.c, include/net/red.h) and those of `tc`.
+//!
+//! The plain `red` notices that it is idle when it is asked for a packet and has none, and htb asks no
+//! empty class: directly below it, the average would never decay over idle times, and a queue once
+//! above its upper threshold would drop almost everything from then on. So a netem that delays
+//! nothing is between them. It takes packets in at once and passes them to `red` when it is asked
+//! for one, before it asks `red`: at the end of a transmission, where each finds the backlog that it
+//! found when it arrived, or at once on an idle link. There `red`, if it drops the packet, is asked
+//! and has none. What is missing is the decay before the first packet after a busy time.
 
 use fairway_sim::experiment::Queue;
 
-use super::qdisc::{Wire, tc_rate};
+use super::qdisc::{LEAF, Line, UNLIMITED, Wire, tc_rate};
 use super::refusal::Refusals;
 
 /// Size of a packet by which the average decays while a link is idle, the simulator's too.
@@ -17,18 +25,18 @@ const MAX_BURST: u32 = 10_000_000;
 /// The largest probability of 32 bits.
 const MAX_PROBABILITY: f64 = 1.0 - 1.0 / 4_294_967_296.0;
 
-/// `red` for `tc`, with `limit` bytes that may wait.
+/// RED below htb, with `limit` bytes that may wait.
 pub(super) fn red(
     queue: &Queue,
     limit: u64,
     wire: &Wire,
     path: &str,
     refusals: &mut Refusals,
-) -> String {
+) -> Vec<Line> {
     let Queue::Red { min_threshold, max_threshold, max_probability, weight, gentle, ecn, .. } =
         queue
     else {
-        return String::new();
+        return Vec::new();
     };
     let path = |key: &str| format!("{path}.queue.{key}");
     if *gentle {
@@ -60,11 +68,15 @@ pub(super) fn red(
     }
     let probability = max_probability.min(MAX_PROBABILITY);
     let mark = if *ecn { " ecn harddrop" } else { "" };
-    format!(
-        "red limit {limit}b min {min}b max {max}b avpkt {TYPICAL_PACKET_BYTES}b burst {burst} \
-         probability {probability} bandwidth {}{mark}",
+    let parameters = format!(
+        "limit {limit}b min {min}b max {max}b avpkt {TYPICAL_PACKET_BYTES}b burst {burst} \
+         probability {probability} bandwidth {}",
         tc_rate(wire.rate)
-    )
+    );
+    vec![
+        ("qdisc add", format!("{LEAF} netem limit {UNLIMITED}")),
+        ("qdisc add", format!("parent 10:1 handle 20: red {parameters}{mark}")),
+    ]
 }
 
 /// The exponent of the weight, and the burst by which `tc` is brought to it.
