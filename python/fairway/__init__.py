@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fairway._core import AlgorithmError, ExperimentError, SimulationError
-    from fairway.api import algorithms, gallery, load, portrait, reproduce, run, schema
+    from fairway.agreement.result import Agreement
+    from fairway.api import agree, algorithms, gallery, load, portrait, reproduce, run, schema
     from fairway.errors import FairwayError, InputError, Interrupted, RunFailed
     from fairway.results import Run
     from fairway.study import Reproduction
@@ -22,8 +23,10 @@ if TYPE_CHECKING:
 # Everything is loaded when it is first used, so that `import fairway` costs nothing.
 _HOME = {
     "AlgorithmError": "fairway._core",
+    "Agreement": "fairway.agreement.result",
     "ExperimentError": "fairway._core",
     "SimulationError": "fairway._core",
+    "agree": "fairway.api",
     "algorithms": "fairway.api",
     "gallery": "fairway.api",
     "load": "fairway.api",
@@ -41,6 +44,7 @@ _HOME = {
 }
 
 __all__ = [
+    "Agreement",
     "AlgorithmError",
     "ExperimentError",
     "FairwayError",
@@ -52,6 +56,7 @@ __all__ = [
     "SimulationError",
     "Sweep",
     "__version__",
+    "agree",
     "algorithms",
     "gallery",
     "load",

@@ -17,7 +17,9 @@ from fairway.results import load as load_run
 from fairway.sweep import Sweep, load_sweep, run_plan
 
 if TYPE_CHECKING:
+    from fairway.agreement.result import Agreement
     from fairway.algorithm import Maker
+    from fairway.backends import Backend
     from fairway.shows import Gallery, Portrait
     from fairway.study import Reproduction
 
@@ -115,6 +117,50 @@ def reproduce(
     from fairway.study import find, reproduce_study
 
     return reproduce_study(find(key), out, quick=quick, threads=threads, quiet=quiet)
+
+
+def agree(
+    experiment: str | Path | Mapping[str, Any],
+    out: str | Path | None = None,
+    *,
+    against: Sequence[str | Backend] = ("sim", "linux"),
+    seeds: int | None = None,
+    tolerances: Mapping[str, float] | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    threads: int | None = None,
+    figures: Sequence[str] = (),
+    quiet: bool = True,
+) -> Agreement:
+    """Run an experiment on two or more backends and say where they differ.
+
+    Args:
+        experiment: A path, the text of an experiment file, its content as a mapping, or "kernel",
+            which is every congestion control of Linux on three paths. A sweep is compared point
+            by point.
+        out: Directory for the results; without it they stay in memory. Given the same directory
+            again it goes on where it stopped.
+        against: Backends, by their names or as they are; the last is what the others are held
+            against.
+        seeds: Seeds of each point on each side; if not given, what the file says, or else 4.
+        tolerances: What differences are of no account: metric -> share of the reference's mean,
+            such as `{"goodput": 0.02}`.
+        overrides: Values to set first: path -> value.
+        threads: Runs at the same time; as many as there are cores if not given.
+        figures: Formats of figures to write there: "pdf", "png", "svg".
+        quiet: Whether to show no progress on standard error.
+
+    Raises:
+        fairway.ExperimentError: If the experiment is not valid.
+        fairway.InputError: If something given cannot be used, or a backend is not there.
+        fairway.RunFailed: If runs failed.
+    """
+    from fairway.agreement.run import compare_backends
+
+    directory = None if out is None else Path(out)
+    return compare_backends(
+        experiment, directory, against=against, seeds=seeds, changes=tolerances,
+        overrides=overrides, threads=threads, figures=figures, quiet=quiet,
+    )  # fmt: skip
 
 
 def algorithms() -> list[dict[str, Any]]:

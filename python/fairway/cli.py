@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fairway import cli_linux
+from fairway.cli_agree import agree
 from fairway.errors import FairwayError, InputError, Interrupted
 from fairway.terminal import Json, Out, Quiet, Threads, note, print_json, show_table
 
@@ -71,7 +72,8 @@ def root(
       fairway reproduce gelle2008
       fairway algorithms cubic
 
-    Exit codes: 0 fine; 1 a run failed, or an internal error; 2 something given cannot be used;
+    Exit codes: 0 fine; 1 a run failed, an internal error, or a difference
+    that `agree --check` found; 2 something given cannot be used;
     3 a congestion control of your own failed;
     130 stopped with Ctrl-C; 143 ended by a signal, as `kill` sends it.
     """
@@ -199,6 +201,9 @@ def compare(
     if out is not None:
         store.write_file(out, comparison.report())
         note(f"Report: {out}")
+
+
+app.command()(agree)
 
 
 @app.command()

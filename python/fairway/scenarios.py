@@ -77,7 +77,7 @@ def scenario(key: str) -> Scenario:
     """The scenario of that key."""
     file = raw()
     changes = dict(file["scenario"][key])
-    return Scenario(key, changes.pop("title"), _merged(file["base"], changes))
+    return Scenario(key, changes.pop("title"), merged(file["base"], changes))
 
 
 def select(known: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
@@ -111,13 +111,13 @@ def _plain(name: str) -> str:
     )
 
 
-def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """`base` with tables changed key by key, and anything else replaced."""
     result = dict(base)
     for key, value in changes.items():
         old = result.get(key)
         if isinstance(old, Mapping) and isinstance(value, Mapping):
-            result[key] = _merged(old, value)
+            result[key] = merged(old, value)
         else:
             result[key] = value
     return result

@@ -19,6 +19,8 @@ from fairway.errors import InputError, read_text, writing
 MANIFEST = "manifest.json"
 #: Sub-directory of a sweep that holds one run directory a point.
 POINTS = "points"
+#: File that marks a directory as one of a comparison of backends, each of which has a sweep in it.
+COMPARISON = ".comparison"
 #: Digest of the program that computed a result; only `reusable` reads it.
 ENGINE = ".engine"
 _MAX_JSON_BYTES = 64 << 20
@@ -50,7 +52,7 @@ def check_writable(directory: Path, kind: str) -> None:
 
     Args:
         directory: Where a result shall go.
-        kind: "run" or "sweep"; one does not replace the other.
+        kind: "run", "sweep" or "comparison"; one does not replace the other.
 
     Raises:
         InputError: If not, or if it holds something other than results of that kind.
@@ -174,6 +176,8 @@ def _kind(directory: Path) -> str:
         return "nothing"
     if POINTS in names:
         return "a sweep"
+    if COMPARISON in names:
+        return "a comparison"
     return "a run" if MANIFEST in names else "other files"
 
 

@@ -51,7 +51,8 @@ def show_table(table: Table, widths: Sequence[int] = ()) -> None:
         is_label = index < table.labels
         # Numbers stay whole, so headings above them are broken between words.
         longest = max(map(len, [*(row[index] for row in table.rows), *column.split()]))
-        heading = column if is_label else "\n".join(textwrap.wrap(column, longest))
+        room = max(longest, widths[index] if widths else 0)
+        heading = column if is_label else "\n".join(textwrap.wrap(column, room))
         drawn.add_column(
             Text(heading),
             justify="left" if is_label else "right",

@@ -76,6 +76,31 @@ def decimal(value: float | None, places: int = 3) -> str:
     return text.lstrip("-") if float(text) == 0 else text
 
 
+def percent(share: float | None, *, signed: bool = True) -> str:
+    """A share in per cent: signed with one decimal below 100 %, unsigned with two digits.
+
+    >>> percent(0.0123), percent(-0.4), percent(2.5)
+    ('+1.2 %', '-40.0 %', '+250 %')
+    >>> percent(0.15, signed=False), percent(0.0667, signed=False), percent(1e-5, signed=False)
+    ('15 %', '6.7 %', '< 0.01 %')
+    """
+    if share is None or not math.isfinite(share):
+        return ABSENT
+    if not signed:
+        return "< 0.01 %" if 0 < share < 1e-4 else f"{100 * share:.{2 if share < 1 else 3}g} %"
+    return with_sign(100 * share, 1 if abs(share) < 1 else 0) + " %"
+
+
+def with_sign(value: float, places: int = 1) -> str:
+    """A number with its sign, unless it is zero as written.
+
+    >>> with_sign(1.25), with_sign(-0.04), with_sign(-3, 0)
+    ('+1.2', '0.0', '-3')
+    """
+    written = f"{value:+.{places}f}"
+    return written if float(written) else written[1:]
+
+
 def bit_rate(value: float | None) -> str:
     """A rate in decimal units.
 
