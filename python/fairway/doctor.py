@@ -132,7 +132,7 @@ def _iproute2() -> Check:
         names = ", ".join(tool.name for tool in absent)
         remedy = f"{tools.install_command([tool.package for tool in absent])} (for --backend linux)"
         return Check("iproute2", "optional", f"not found: {names}", remedy)
-    return Check("iproute2", "ok", ", ".join(shutil.which(tool.name) or "" for tool in tools.RUN))
+    return Check("iproute2", "ok", ", ".join(tool.path() or "" for tool in tools.RUN))
 
 
 def _ns2() -> Check:

@@ -46,8 +46,7 @@ HZ = Edit(
 )
 
 # The XSAVE area of processors with AMX has 11,008 bytes (CPUID leaf 0x0D), rounded up here to three
-# pages. Kernels from 6.13 on ask the processor for its size (commit "um: switch to regset API and
-# depend on XSTATE").
+# pages. Newer kernels ask the host for its size, and keep that in `host_fp_size`.
 REGISTERS = Edit(
     file="arch/x86/um/user-offsets.c",
     find="DEFINE_LONGS(HOST_FP_SIZE, 2696);",

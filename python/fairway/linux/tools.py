@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,9 +28,17 @@ class Tool:
         """Whether it is installed."""
         if self.is_header:
             return any((place / self.name).is_file() for place in HEADERS)
-        return shutil.which(self.name) is not None
+        return self.path() is not None
+
+    def path(self) -> str | None:
+        """Where the program is; system programs may not be on the path of a user."""
+        places = os.environ.get("PATH", os.defpath).split(os.pathsep)
+        places += SYSTEM if self in RUN else ()
+        return shutil.which(self.name, path=os.pathsep.join(places))
 
 
+#: Where programs for administrators are, among them those that runs need.
+SYSTEM = ("/usr/sbin", "/sbin")
 #: Where the compiler looks for header files.
 HEADERS = (Path("/usr/include"), Path("/usr/local/include"))
 
