@@ -2,7 +2,8 @@
 //!
 //! It makes the network that the plan describes, opens the connections, measures, writes what it
 //! has measured into the run directory and powers the machine off. `connection` is the traffic,
-//! `watch`, `states` and `counters` are what is measured, `run` is when.
+//! `watch`, `states` and `counters` are what is measured, `run` is when. The same program is what
+//! starts such a kernel on the host: `supervise`.
 
 mod capture;
 mod connection;
@@ -11,6 +12,7 @@ mod packet;
 mod run;
 mod setup;
 mod states;
+mod supervise;
 mod sys;
 mod watch;
 
@@ -39,6 +41,10 @@ impl Error {
 
 fn main() -> ExitCode {
     if std::process::id() != 1 {
+        let mut arguments = std::env::args_os().skip(1);
+        if arguments.next().is_some_and(|first| first == supervise::COMMAND) {
+            return supervise::supervise(arguments);
+        }
         eprintln!(
             "fairway-guest is started by Fairway as the first process of a kernel of its own"
         );

@@ -1,0 +1,180 @@
+//! On the host: starts a kernel and sees to it that nothing of it stays, however it ends and
+//! however the one who wanted it ends.
+//!
+//! A kernel is a process whose guests are processes too, which it traces. They would stay, and
+//! run on, if it were killed alone. So they all are in one group, which is killed as a whole, and
+//! the supervisor inherits and kills what has left the group. It is a process of its own because
+//! its caller may be killed at any time; its standard input then comes to an end.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::prctl::set_child_subreaper;
+use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::signal::{SigSet, Signal, kill, killpg};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
+use nix::unistd::Pid;
+
+/// What the supervisor is asked to do by its first argument.
+pub const COMMAND: &str = "supervise";
+/// Exit code when the kernel could not be started, as a shell has it.
+const NOT_STARTED: u8 = 127;
+/// Added to the number of the signal that has ended the kernel, as a shell does it.
+const SIGNALLED: u8 = 128;
+
+/// `supervise DIRECTORY KERNEL ARGUMENT…`: runs the kernel until it ends, standard input ends, or
+/// a signal asks for the end. If standard input has ended without a word, nobody is left who could
+/// remove the directory: then it is removed.
+pub fn supervise(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    match Supervisor::start(arguments) {
+        Err(error) => {
+            eprintln!("fairway-guest {COMMAND}: {error}");
+            ExitCode::from(NOT_STARTED)
+        }
+        Ok(supervisor) => supervisor.work(),
+    }
+}
+
+struct Supervisor {
+    directory: PathBuf,
+    kernel: std::process::Child,
+    signals: SignalFd,
+}
+
+/// Why the supervisor stops.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// The kernel has ended.
+    Kernel,
+    /// Someone asks for it.
+    Asked,
+    /// Whoever has started it is gone.
+    Alone,
+}
+
+impl Supervisor {
+    fn start(mut arguments: impl Iterator<Item = OsString>) -> io::Result<Self> {
+        let (Some(directory), Some(kernel)) = (arguments.next(), arguments.next()) else {
+            return Err(io::Error::other("needs a directory and a kernel"));
+        };
+        // A kernel that panics aborts, and its memory is large.
+        setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
+        set_child_subreaper(true)?;
+        // What a started program inherits of this, the standard library undoes.
+        let mut asked = SigSet::empty();
+        for signal in [Signal::SIGCHLD, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
+            asked.add(signal);
+        }
+        asked.thread_block()?;
+        let signals = SignalFd::with_flags(&asked, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
+        let kernel = Command::new(&kernel)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .map_err(|error| {
+                io::Error::other(format!("starting {}: {error}", kernel.to_string_lossy()))
+            })?;
+        Ok(Supervisor { directory: directory.into(), kernel, signals })
+    }
+
+    fn work(mut self) -> ExitCode {
+        let end = self.wait().unwrap_or(End::Asked);
+        // Before the kernel's process is waited for: until then nobody else gets its number.
+        let _ = killpg(self.group(), Signal::SIGKILL);
+        let status = self.kernel.wait();
+        kill_the_rest();
+        if end == End::Alone {
+            let _ = fs::remove_dir_all(&self.directory);
+        }
+        ExitCode::from(status.map_or(NOT_STARTED, code))
+    }
+
+    fn group(&self) -> Pid {
+        Pid::from_raw(self.kernel.id().cast_signed())
+    }
+
+    fn wait(&mut self) -> io::Result<End> {
+        let mut input = io::stdin().lock();
+        let mut told = false;
+        loop {
+            let wanted = PollFlags::POLLIN;
+            let mut files =
+                [PollFd::new(input.as_fd(), wanted), PollFd::new(self.signals.as_fd(), wanted)];
+            match poll(&mut files, PollTimeout::NONE) {
+                Err(Errno::EINTR) => continue,
+                other => other?,
+            };
+            let [has_input, has_signal] = files.map(|file| file.any().unwrap_or(true));
+            if has_signal && let Some(end) = self.take_signals()? {
+                return Ok(end);
+            }
+            if has_input {
+                match input.read(&mut [0; 64])? {
+                    0 if told => return Ok(End::Asked),
+                    0 => return Ok(End::Alone),
+                    _ => told = true,
+                }
+            }
+        }
+    }
+
+    fn take_signals(&mut self) -> io::Result<Option<End>> {
+        while let Some(signal) = self.signals.read_signal()? {
+            if signal.ssi_signo != Signal::SIGCHLD as u32 {
+                return Ok(Some(End::Asked));
+            }
+        }
+        let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+        let ended = waitid(Id::Pid(self.group()), flags)? != WaitStatus::StillAlive;
+        Ok(ended.then_some(End::Kernel))
+    }
+}
+
+/// Kills all that the supervisor has inherited, and waits for it.
+fn kill_the_rest() {
+    loop {
+        match waitpid(None, Some(WaitPidFlag::WNOHANG | WaitPidFlag::__WALL)) {
+            Ok(WaitStatus::StillAlive) => {}
+            Ok(_) => continue,
+            Err(_) => return,
+        }
+        for child in children() {
+            let _ = kill(child, Signal::SIGKILL);
+        }
+        if waitpid(None, Some(WaitPidFlag::__WALL)).is_err() {
+            return;
+        }
+    }
+}
+
+/// Processes whose parent this one is.
+fn children() -> Vec<Pid> {
+    let me = std::process::id();
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok())
+        .filter(|pid| parent(*pid) == Some(me))
+        .map(Pid::from_raw)
+        .collect()
+}
+
+/// The parent of a process: in `/proc/PID/stat` the second word behind the name, which stands in
+/// brackets and may hold anything.
+fn parent(pid: i32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+fn code(status: ExitStatus) -> u8 {
+    let signalled = || status.signal().map(|number| number | i32::from(SIGNALLED));
+    status.code().or_else(signalled).and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
+}
