@@ -16,6 +16,8 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 TOOLS := $(VENV)/.tools-installed
 BUILT := $(VENV)/.fairway-built
+# What runs inside of a Linux kernel; packed into the package.
+AGENT := python/fairway/bin/fairway-guest
 
 .PHONY: help build demo linux test test-rust test-python format lint bench goldens docs clean
 
@@ -88,6 +90,7 @@ clean:
 	rm -rf $(VENV) target site .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find python tests -name __pycache__ -prune -exec rm -rf {} +
 	rm -f python/fairway/_core*.so
+	rm -rf python/fairway/bin
 
 # The pinned packages. Neither needs this project built.
 $(TOOLS): requirements/dev.lock
@@ -104,5 +107,7 @@ $(BUILT): $(TOOLS) $(RUST_SOURCES) pyproject.toml
 	@touch $@.begun
 	@# The packages that it needs are there already, so pip has nothing to say but that.
 	@VIRTUAL_ENV=$(abspath $(VENV)) PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet
+	@cargo build --release --locked --quiet --package fairway-guest
+	@install -D --strip --mode=755 "$${CARGO_TARGET_DIR:-target}/release/fairway-guest" $(AGENT)
 	@# The stamp is as old as the beginning, so that what changed meanwhile is built next time.
 	@mv $@.begun $@
