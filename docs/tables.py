@@ -90,6 +90,15 @@ def presets() -> str:
     return summaries + "\n" + table(header, rows)
 
 
+def tcp_info() -> str:
+    """Every column that holds a field of the kernel's."""
+    rows = [
+        [f"`{field['name']}`", field["meaning"], field["since"]]
+        for field in json.loads(_core.tcp_info_fields())
+    ]
+    return table(["column", "meaning", "since Linux"], rows)
+
+
 def algorithms() -> str:
     """Every algorithm with its variants, by family."""
     parts = []
@@ -258,6 +267,7 @@ def tables() -> dict[str, str]:
         "measure": keys(properties["measure"]),
         "linux": keys(properties["linux"]),
         "presets": presets(),
+        "tcp_info": tcp_info(),
         "init": fields(_core.Init),
         "ack": fields(_core.Ack),
         "rate-sample": fields(_core.RateSample),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import html
+import shutil
+import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,6 +58,9 @@ SUMMARY_SHAPE = {
     ],
     "metrics": Each(NUMBER_OR_NONE),
 }
+#: What only runs on a kernel have.
+_TCP_INFO = "tcp_info.parquet"
+_CAPTURES = "pcap"
 MANIFEST_SHAPE = {"experiment": dict, "version": str}
 
 
@@ -66,6 +71,7 @@ class Run:
         experiment: The experiment's document, without a sweep.
         summary: Everything of `summary.json`: flows, links and metrics over the measuring window.
         version: Version of Fairway that computed it.
+        captures: Directory of packet captures, if some were taken.
     """
 
     def __init__(
@@ -76,12 +82,21 @@ class Run:
         series: Source,
         queues: Source,
         version: str,
+        tcp_info: Source | None = None,
+        captures: Path | None = None,
+        owns_captures: bool = False,
     ) -> None:
         self.experiment = experiment
         self.summary = summary
         self._series = series
         self._queues = queues
+        self._tcp_info = tcp_info
         self.version = version
+        self.captures = captures
+        # Those that lie in no results go with this object.
+        self._let_go: Callable[[], object] | None = None
+        if captures is not None and owns_captures:
+            self._let_go = weakref.finalize(self, shutil.rmtree, captures, ignore_errors=True)
 
     @property
     def title(self) -> str:
@@ -117,6 +132,14 @@ class Run:
     def queues(self) -> pl.DataFrame:
         """One row per link and sample, columns as `fairway.tables.QUEUE_SCHEMA`."""
         return self._queues() if callable(self._queues) else self._queues
+
+    @functools.cached_property
+    def tcp_info(self) -> pl.DataFrame | None:
+        """What a kernel says of its connections: one row per flow and sample; None elsewhere.
+
+        Columns as `fairway.tables.TCP_INFO_SCHEMA`.
+        """
+        return self._tcp_info() if callable(self._tcp_info) else self._tcp_info
 
     @functools.cached_property
     def flows(self) -> pl.DataFrame:
@@ -179,6 +202,10 @@ class Run:
                 self.figures.save(target / "figures", figures)
 
         store.write_directory(path, fill)
+        if self._let_go is not None:
+            self.captures = path / _CAPTURES
+            self._let_go()
+            self._let_go = None
         return path
 
     def _write_tables(self, target: Path) -> None:
@@ -198,6 +225,10 @@ class Run:
         write_parquet(self.flows, target / "flows.parquet")
         write_parquet(self.series, target / "series.parquet")
         write_parquet(self.queues, target / "queues.parquet")
+        if self.tcp_info is not None:
+            write_parquet(self.tcp_info, target / _TCP_INFO)
+        if self.captures is not None:
+            shutil.copytree(self.captures, target / _CAPTURES)
 
     def __repr__(self) -> str:
         metrics = ", ".join(
@@ -219,7 +250,7 @@ def load(directory: str | Path) -> Run:
     Raises:
         InputError: If it is not a complete run directory.
     """
-    from fairway.tables import QUEUE_SCHEMA, SERIES_SCHEMA, read_parquet
+    from fairway.tables import QUEUE_SCHEMA, SERIES_SCHEMA, TCP_INFO_SCHEMA, read_parquet
 
     path = Path(directory)
     if not path.is_dir():
@@ -229,10 +260,13 @@ def load(directory: str | Path) -> Run:
     if not (path / store.MANIFEST).is_file():
         raise InputError(f"{path}: not a result of Fairway: it has no {store.MANIFEST}")
     manifest = store.read_json(path / store.MANIFEST, "manifest", MANIFEST_SHAPE)
+    tcp_info, captures = path / _TCP_INFO, path / _CAPTURES
     return Run(
         experiment=manifest["experiment"],
         summary=store.read_json(path / "summary.json", "summary", SUMMARY_SHAPE),
         series=read_parquet(path / "series.parquet", SERIES_SCHEMA),
         queues=read_parquet(path / "queues.parquet", QUEUE_SCHEMA),
         version=manifest["version"],
+        tcp_info=(lambda: read_parquet(tcp_info, TCP_INFO_SCHEMA)) if tcp_info.is_file() else None,
+        captures=captures if captures.is_dir() else None,
     )

@@ -239,6 +239,7 @@ def run_plan(
         progress: Where progress is shown.
 
     Raises:
+        ExperimentError: If the backend cannot answer a point; nothing has been run then.
         Interrupted: On Ctrl-C, after the running simulations have stopped.
         RunFailed: If simulations failed; every other point has been run and kept.
         InputError: If something cannot be written.
@@ -247,6 +248,8 @@ def run_plan(
 
     if directory is not None:
         store.check_writable(directory, "sweep")
+    for point in plan.points:
+        backend.check(point.experiment, plan.algorithms)
     crew = _Crew(plan, backend, directory, version())
     outcomes = crew.work(threads or available_cores(), progress or Silent())
     return Sweep(plan.title, plan.axes, outcomes, version(), directory)
@@ -400,7 +403,7 @@ def _raise_fatal(finished: set[Future[Outcome]]) -> None:
     """Stop on errors that every further point would meet too, or that are ours."""
     for future in finished:
         error = future.exception()
-        if error is not None and not isinstance(error, SimulationError):
+        if error is not None and not isinstance(error, (SimulationError, RunFailed)):
             if isinstance(error, ExperimentError):
                 raise InputError(str(error)) from error
             raise error

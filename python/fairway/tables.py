@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from fairway import _core
 from fairway.errors import InputError
 
 #: Columns of `Run.series`; a null is "no value yet" (ssthresh is infinite, no sample of the RTT).
@@ -31,6 +33,15 @@ QUEUE_SCHEMA = {
     "losses": pl.UInt64,
     "throughput_bps": pl.Float64,
 }
+#: Columns of `Run.tcp_info`; a null is "none yet", "no limit", or a field that the kernel lacks.
+TCP_INFO_SCHEMA = {
+    "t_s": pl.Float64,
+    "flow": pl.String,
+    **{
+        field["name"]: pl.UInt64 if field["whole"] else pl.Float64
+        for field in json.loads(_core.tcp_info_fields())
+    },
+}
 _TEXT_COLUMNS = ("id", "cc")
 _COUNT_COLUMNS = (
     "sent_segments",
@@ -51,6 +62,13 @@ def series_frame(columns: Mapping[str, Any], flow_ids: Sequence[str]) -> pl.Data
 def queue_frame(columns: Mapping[str, Any], link_ids: Sequence[str]) -> pl.DataFrame:
     """Turn the simulator's queue columns into a table with link names."""
     return _named_frame(columns, "link", link_ids, QUEUE_SCHEMA)
+
+
+def tcp_info_frame(columns: Mapping[str, Any], flow_ids: Sequence[str]) -> pl.DataFrame:
+    """Turn the kernel's fields into a table with flow names; a column without values is null."""
+    rows = len(columns["t_s"])
+    filled = {name: v if len(v) == rows else [None] * rows for name, v in columns.items()}
+    return _named_frame(filled, "flow", flow_ids, TCP_INFO_SCHEMA)
 
 
 def _named_frame(

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -68,6 +69,16 @@ def sweep_file(tmp_path: Path) -> Path:
     path = tmp_path / "sweep.toml"
     path.write_text(SWEEP)
     return path
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory for temporary files, so that what is left there is seen."""
+    place = tmp_path / "temporary"
+    place.mkdir()
+    monkeypatch.setenv("TMPDIR", str(place))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return place
 
 
 def command(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -190,6 +201,9 @@ class ScriptedBackend:
 
     def engine(self) -> str:
         return "scripted-1"
+
+    def check(self, experiment: dict[str, Any], algorithms: Algorithms | None = None) -> None:
+        return None
 
     def run(
         self,

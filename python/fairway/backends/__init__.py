@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
 #: Names that later versions will answer to.
 PLANNED = {
-    "linux": "the real Linux stack in virtual time",
     "model": "analytic models",
     "xfer": "real transfers",
 }
@@ -40,6 +39,17 @@ class Backend(Protocol):
     def engine(self) -> str:
         """Digest of the program that computes, so that kept results are not mistaken for new."""
 
+    def check(self, experiment: dict[str, Any], algorithms: Algorithms | None = None) -> None:
+        """Refuse what it cannot answer, before anything is run.
+
+        Args:
+            experiment: The document.
+            algorithms: The user's own congestion controls.
+
+        Raises:
+            fairway.ExperimentError: With every key that it cannot do as the experiment asks.
+        """
+
     def run(
         self,
         experiment: dict[str, Any],
@@ -65,8 +75,13 @@ def backend(name: str) -> Backend:
         from fairway.backends.sim import Simulator
 
         return Simulator()
+    if name == "linux":
+        from fairway.backends.linux import Linux
+
+        return Linux()
     if name in PLANNED:
         raise InputError(
-            f'--backend {name} ({PLANNED[name]}) is not in this version of Fairway; it has "sim"'
+            f"--backend {name} ({PLANNED[name]}) is not in this version of Fairway; "
+            'it has "sim" and "linux"'
         )
-    raise InputError(f'--backend {name}: no such backend; there is "sim"')
+    raise InputError(f'--backend {name}: no such backend; there are "sim" and "linux"')

@@ -33,6 +33,9 @@ class Simulator:
         """SHA-256 of the compiled module: two builds of one version may differ."""
         return _engine_digest(getattr(_core, "__file__", None))
 
+    def check(self, experiment: dict[str, Any], algorithms: Algorithms | None = None) -> None:
+        """Nothing: the simulator does all that an experiment file can ask for."""
+
     def run(
         self,
         experiment: dict[str, Any],

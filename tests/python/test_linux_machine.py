@@ -1,0 +1,281 @@
+"""Kernels that fail in every way: each is ended, explained, and leaves nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import fairway
+from fairway import _core
+from fairway.backends.linux import Control, Linux
+from fairway.errors import InputError, RunFailed
+from fairway.experiment import plan
+from fairway.linux import machine, room
+from fake_kernels import assert_nothing_left, fake_kernel, processes_with
+
+EXPERIMENT = """
+title = "On a script"
+duration = "2 s"
+seed = 5
+
+[topology]
+kind = "dumbbell"
+
+[topology.bottleneck]
+rate = "5 Mbit/s"
+delay = "10 ms"
+queue = { kind = "droptail", limit = "20 packets" }
+
+[[flow]]
+cc = "cubic"
+
+[measure]
+sample = "1 s"
+"""
+
+
+def failure(place: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    fake_kernel(place, script, monkeypatch)
+    with pytest.raises(RunFailed) as caught:
+        fairway.run(EXPERIMENT, backend="linux")
+    return str(caught.value)
+
+
+def test_a_panic_is_told_with_the_last_lines_of_the_console(tmp_path, temporary, monkeypatch):
+    script = 'seq 1 100\necho "Kernel panic - not syncing: Oops"\nkill -TERM 0; kill -ABRT $$\n'
+    message = failure(tmp_path / "k", script, monkeypatch)
+    lines = message.splitlines()
+    assert "ended by SIG" in lines[0]
+    assert lines[-1] == "  Kernel panic - not syncing: Oops"
+    assert lines[-2] == "  100"
+    assert "  80" not in lines  # only the last lines
+    assert_nothing_left(temporary)
+
+
+def test_a_silent_end_is_told(tmp_path, temporary, monkeypatch):
+    message = failure(tmp_path / "k", "exit 3\n", monkeypatch)
+    assert "exit code 3 and without results" in message
+    assert "Linux version of a shell script" in message
+    assert_nothing_left(temporary)
+
+
+def test_what_the_guest_says_is_told(tmp_path, temporary, monkeypatch):
+    script = 'printf "tc -batch in r1: line 2 is wrong" > "$dir/error"\n'
+    message = failure(tmp_path / "k", script, monkeypatch)
+    assert "its guest gave up: tc -batch in r1: line 2 is wrong" in message
+    assert_nothing_left(temporary)
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("while :; do :; done\n", "it did not start for 0.6 s"),
+        ('printf "%20d\\n" 1500000000 > "$dir/progress"\nsleep 1000\n', "stood still at 1.500 s"),
+        ("sleep 1000 & setsid sleep 1000 & kill -STOP $!; wait\n", "it did not start"),
+        ("trap '' TERM INT HUP; (trap '' TERM; sleep 1000) & sleep 1000\n", "it did not start"),
+    ],
+    ids=["spinning", "standing still", "with processes of its own", "deaf"],
+)
+def test_a_kernel_that_hangs_is_ended(tmp_path, temporary, monkeypatch, script, expected):
+    monkeypatch.setenv(machine.PATIENCE, "0.6")
+    message = failure(tmp_path / "k", script, monkeypatch)
+    assert expected in message
+    assert machine.PATIENCE in message
+    assert_nothing_left(temporary)
+
+
+def test_a_kernel_that_moves_is_waited_for(tmp_path, temporary, monkeypatch):
+    monkeypatch.setenv(machine.PATIENCE, "0.6")
+    script = """for i in 1 2 3 4; do printf "%20d\\n" $((i * 500000000)) > "$dir/progress"
+    sleep 0.4
+done
+exit 7
+"""
+    assert "exit code 7" in failure(tmp_path / "k", script, monkeypatch)
+
+
+def test_a_console_without_end_is_ended(tmp_path, temporary, monkeypatch):
+    monkeypatch.setattr(machine, "_MAX_CONSOLE_BYTES", 100_000)
+    message = failure(tmp_path / "k", "yes 'BUG: spinlock'\n", monkeypatch)
+    assert "filled its console" in message
+    assert len(message) < 6000
+    assert_nothing_left(temporary)
+
+
+def test_a_console_cannot_steer_the_terminal(tmp_path, temporary, monkeypatch):
+    assert "\x1b" not in failure(tmp_path / "k", "printf '\\033[2Jred'\nexit 1\n", monkeypatch)
+
+
+def test_cancelling_ends_it_at_once(tmp_path, temporary, monkeypatch):
+    fake_kernel(tmp_path / "k", "sleep 1000 & sleep 1000\n", monkeypatch)
+    control, backend = Control(), Linux()
+    threading.Timer(0.3, control.cancel).start()
+    started = time.monotonic()
+    with pytest.raises(_core.Cancelled):
+        backend.run(plan(EXPERIMENT).points[0].experiment, control)
+    assert time.monotonic() - started < 2
+    assert_nothing_left(temporary)
+
+
+def test_progress_is_followed(tmp_path, temporary, monkeypatch):
+    script = 'printf "%20d\\n" 1000000000 > "$dir/progress"\nsleep 1000\n'
+    fake_kernel(tmp_path / "k", script, monkeypatch)
+    control = Control()
+    seen = []
+
+    def look() -> None:
+        while control.fraction == 0 and len(seen) < 100:
+            seen.append(control.fraction)
+            time.sleep(0.05)
+        control.cancel()
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    with pytest.raises(_core.Cancelled):
+        Linux().run(plan(EXPERIMENT).points[0].experiment, control)
+    watcher.join()
+    assert control.fraction == 0.5
+
+
+#: Has processes in its group and outside of it, and then says so.
+HANGING = 'sleep 1000 & setsid sleep 1000 & touch "$dir/alive"\nsleep 1000\n'
+#: Has processes in its group alone, as real kernels do.
+HANGING_TOGETHER = HANGING.replace("setsid ", "")
+
+
+@pytest.fixture
+def command(request, tmp_path, temporary, monkeypatch):
+    """The real command with a kernel that hangs, once the kernel runs."""
+    fake_kernel(tmp_path / "k", getattr(request, "param", HANGING), monkeypatch)
+    (tmp_path / "x.toml").write_text(EXPERIMENT)
+    with subprocess.Popen(
+        [sys.executable, "-m", "fairway", "run", tmp_path / "x.toml", "--backend", "linux"],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as command:
+        try:
+            end = time.monotonic() + 30
+            while not list(temporary.glob("*/alive")):
+                assert time.monotonic() < end and command.poll() is None, "it has not started"
+                time.sleep(0.02)
+            yield command
+        finally:
+            command.kill()
+
+
+def supervisor(temporary: Path) -> int:
+    """The supervisor of the one kernel that runs there."""
+    found = [
+        pid
+        for pid in processes_with(str(temporary))
+        if b"supervise" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    ]
+    assert len(found) == 1
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGKILL, -9)],
+)
+def test_a_signal_to_the_command_leaves_nothing(command, temporary, number, code):
+    # The command, its supervisor, the kernel and two processes of its own.
+    assert len(processes_with(str(temporary))) >= 5
+    command.send_signal(number)
+    command.communicate(timeout=20)
+    assert command.returncode == code
+    assert_nothing_left(temporary)
+
+
+@pytest.mark.parametrize(
+    ("command", "number"),
+    [(HANGING_TOGETHER, signal.SIGKILL), (HANGING, signal.SIGTERM)],
+    indirect=["command"],
+)
+def test_a_signal_to_the_supervisor_leaves_nothing(command, temporary, number):
+    os.kill(supervisor(temporary), number)
+    _, message = command.communicate(timeout=20)
+    assert command.returncode == 1
+    assert ("its supervisor was ended by SIGKILL" in message) == (number == signal.SIGKILL)
+    assert_nothing_left(temporary)
+
+
+def test_a_full_disk_is_told(tmp_path, temporary, monkeypatch):
+    """In a mount namespace of its own, so that nothing is mounted here."""
+    unshare = shutil.which("unshare")
+    inside = ["-m"] if os.geteuid() == 0 else ["-r", "-m"]
+    mount = f"mount -t tmpfs -o size=300k small {temporary}"
+    if (
+        unshare is None
+        or subprocess.run([unshare, *inside, "sh", "-c", mount], check=False).returncode
+    ):
+        pytest.skip("cannot mount a small disk in a namespace of its own here")
+    script = """head -c 1000000 /dev/zero > "$dir/flows.bin"
+printf "writing flows.bin: No space left on device" > "$dir/error"
+echo "fairway-guest: writing flows.bin: No space left on device"
+exit 1
+"""
+    fake_kernel(tmp_path / "k", script, monkeypatch)
+    (tmp_path / "x.toml").write_text(EXPERIMENT)
+    line = f"{mount} && {sys.executable} -m fairway run {tmp_path}/x.toml --backend linux"
+    line += f"; code=$?; ls -A {temporary}; exit $code"
+    done = subprocess.run(
+        [unshare, *inside, "sh", "-c", line],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    assert "is full" in done.stderr
+    assert "set TMPDIR" in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_kernel_that_cannot_be_started_is_told(tmp_path, temporary, monkeypatch):
+    kernel = fake_kernel(tmp_path / "k", "", monkeypatch)
+    kernel.write_text("#!/nowhere/sh\n")
+    with pytest.raises(RunFailed, match=r"starting .*/linux: No such file"):
+        fairway.run(EXPERIMENT, backend="linux")
+    assert_nothing_left(temporary)
+
+
+def test_no_room_for_the_memory_is_told(tmp_path, temporary, monkeypatch):
+    fake_kernel(tmp_path / "k", "", monkeypatch)
+    monkeypatch.setattr(room, "_problem", lambda _, need: f"has 1 MB of {need >> 20}")
+    with pytest.raises(InputError, match=r"no room for the .* MB of memory.*/dev/shm has 1 MB"):
+        fairway.run(EXPERIMENT, backend="linux")
+    assert_nothing_left(temporary)
+
+
+def test_a_place_for_memory_has_room(tmp_path):
+    assert room.place_for(1 << 20).is_dir()
+    assert room._problem(tmp_path, 1 << 62) is not None
+    assert "cannot be used" in str(room._problem(tmp_path / "nowhere", 1))
+
+
+def test_a_directory_that_no_command_line_can_name_is_refused(tmp_path, monkeypatch, temporary):
+    fake_kernel(tmp_path / "k", "", monkeypatch)
+    place = tmp_path / "with a blank"
+    place.mkdir()
+    monkeypatch.setenv("TMPDIR", str(place))
+    with pytest.raises(InputError, match="set TMPDIR to one without blanks"):
+        fairway.run(EXPERIMENT, backend="linux")
+
+
+@pytest.mark.parametrize("given", ["soon", "-1", "0", "nan"])
+def test_a_patience_that_is_no_time_is_refused(tmp_path, temporary, monkeypatch, given):
+    fake_kernel(tmp_path / "k", "", monkeypatch)
+    monkeypatch.setenv(machine.PATIENCE, given)
+    with pytest.raises(InputError, match="not a time; write seconds"):
+        fairway.run(EXPERIMENT, backend="linux")
+    assert_nothing_left(temporary)

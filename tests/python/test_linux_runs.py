@@ -1,0 +1,176 @@
+"""Short runs on a real kernel, where one was built."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import fairway
+from fairway.errors import RunFailed
+from fairway.linux import cache, machine
+from fairway.linux.kernel import Kernel
+from fake_kernels import assert_nothing_left, processes_with
+
+EXPERIMENT = """
+title = "Two flows on a kernel"
+duration = "5 s"
+seed = 3
+
+[stack]
+mtu = "1500 bytes"
+
+[topology]
+kind = "dumbbell"
+frame_overhead = "14 bytes"
+
+[topology.bottleneck]
+rate = "10 Mbit/s"
+delay = "10 ms"
+queue = { kind = "droptail", limit = "30 packets" }
+
+[[flow]]
+cc = "cubic"
+
+[[flow]]
+cc = "reno"
+start = "0.5 s"
+
+[measure]
+window = ["1 s", "5 s"]
+"""
+MEMORY_BYTES = 512 << 20
+
+
+@pytest.fixture(scope="module")
+def kernel() -> Kernel:
+    found = cache.find()
+    if found is None or not found.virtual_time:
+        pytest.skip("no kernel with virtual time: `fairway linux build` makes one")
+    return found
+
+
+def test_two_flows_fill_a_link_and_nothing_is_left(kernel, temporary):
+    run = fairway.run(EXPERIMENT, backend="linux")
+    assert run.summary["kernel"]["release"] == kernel.release
+    assert run.summary["kernel"]["watched"] and run.summary["kernel"]["unseen_packets"] == 0
+    # Full segments: 1448 of 1514 bytes are payload.
+    goodput = sum(flow["goodput_bps"] for flow in run.summary["flows"])
+    assert goodput == pytest.approx(10e6 * 1448 / 1514, rel=0.01)
+    assert run.metrics["utilisation"] > 0.99
+    bottleneck = run.summary["links"][0]
+    lost = sum(flow["lost_segments"] for flow in run.summary["flows"])
+    assert bottleneck["drops"] == lost > 0
+    # 10 ms each way, and at most 30 packets of 1.2 ms before each.
+    for flow in run.summary["flows"]:
+        assert 0.010 < flow["mean_one_way_delay_s"] < 0.010 + 31 * 1514 * 8 / 10e6
+    assert run.tcp_info["min_rtt_s"].min() > 0.02
+    assert_nothing_left(temporary)
+
+
+def test_the_socket_and_the_watch_agree(kernel, temporary):
+    """What the source has sent is what has arrived, is lost, or is on its way at the end."""
+    run = fairway.run(EXPERIMENT, backend="linux", overrides={"measure.window": ["0 s", "5 s"]})
+    last = run.tcp_info.filter(run.tcp_info["t_s"] == 5.0)
+    sent = last["data_segs_out"].sum()
+    lost = sum(flow["lost_segments"] for flow in run.summary["flows"])
+    assert sum(flow["sent_segments"] for flow in run.summary["flows"]) == sent
+    assert 0 <= sent - run.summary["packets"] - lost <= last["unacked_segments"].sum()
+
+
+def test_the_same_seed_gives_the_same_tables(kernel):
+    if not kernel.repeatable:
+        pytest.skip(f"{kernel.path} has randomness of its own")
+    first, second = (fairway.run(EXPERIMENT, backend="linux") for _ in range(2))
+    assert first.summary["flows"] == second.summary["flows"]
+    assert first.series.equals(second.series)
+    assert first.tcp_info.equals(second.tcp_info)
+
+
+def test_two_kernels_run_at_once(kernel, tmp_path, temporary):
+    sweep = fairway.run(
+        EXPERIMENT + "\n[sweep]\nrepetitions = 3\n", tmp_path / "out", backend="linux", threads=2
+    )
+    assert len(sweep) == 3
+    assert all(o.summary["metrics"]["utilisation"] > 0.99 for o in sweep.outcomes)
+    assert_nothing_left(temporary)
+
+
+def test_captures_hold_the_packets_of_every_device(kernel, tmp_path, temporary):
+    experiment = EXPERIMENT + "\n[linux]\ncapture = true\n"
+    fairway.run(experiment, tmp_path / "out", backend="linux")
+    captures = sorted(fairway.load(tmp_path / "out").captures.glob("*.pcap"))
+    assert len(captures) >= 6
+    for capture in captures:
+        data = capture.read_bytes()
+        assert data[:4] == bytes.fromhex("4d3cb2a1")  # nanoseconds, little-endian
+        assert len(data) > 10_000
+    assert_nothing_left(temporary)
+
+
+def test_a_panic_of_the_kernel_is_told(kernel, temporary):
+    with machine.run_directory() as directory:
+        booted = machine.Machine(
+            kernel, directory, memory_bytes=MEMORY_BYTES, seed=1, arguments=["init=/nowhere"]
+        )
+        with pytest.raises(RunFailed) as caught:
+            booted.run(lambda _: None, lambda: False)
+    assert "ended by SIGABRT" in str(caught.value)
+    assert "Requested init /nowhere failed" in str(caught.value)
+    assert_nothing_left(temporary)
+
+
+SPIN = """#!/bin/sh
+/bin/mount -t proc proc /proc
+/bin/sh -c 'while :; do :; done' &
+while :; do :; done
+"""
+
+
+@pytest.fixture
+def spinning(tmp_path: Path) -> str:
+    """A guest that waits for the clock, which stands while anything runs."""
+    guest = tmp_path / "spin"
+    guest.write_text(SPIN)
+    guest.chmod(0o755)
+    return f"init={guest}"
+
+
+def test_a_guest_that_spins_is_ended(kernel, temporary, monkeypatch, spinning):
+    monkeypatch.setenv(machine.PATIENCE, "2")
+    with machine.run_directory() as directory:
+        booted = machine.Machine(
+            kernel, directory, memory_bytes=MEMORY_BYTES, seed=1, arguments=[spinning]
+        )
+        with pytest.raises(RunFailed, match="did not start for 2 s"):
+            booted.run(lambda _: None, lambda: False)
+    assert_nothing_left(temporary)
+
+
+BOOT = f"""
+import sys
+from fairway.linux import cache, machine
+with machine.run_directory() as directory:
+    machine.Machine(
+        cache.find(), directory, memory_bytes={MEMORY_BYTES}, seed=1, arguments=sys.argv[1:]
+    ).run(lambda _: None, lambda: False)
+"""
+
+
+def test_python_killed_leaves_no_process_of_the_kernel(kernel, temporary, spinning):
+    python = subprocess.Popen([sys.executable, "-c", BOOT, spinning])
+    try:
+        # Python, the supervisor, the kernel, and the two processes of the guest that it traces.
+        end = time.monotonic() + 30
+        while len(processes_with(str(temporary))) < 5:
+            assert time.monotonic() < end, processes_with(str(temporary))
+            time.sleep(0.05)
+    finally:
+        os.kill(python.pid, signal.SIGKILL)
+        python.wait()
+    assert_nothing_left(temporary)
