@@ -21,6 +21,8 @@ MANIFEST = "manifest.json"
 POINTS = "points"
 #: File that marks a directory as one of a comparison of backends, each of which has a sweep in it.
 COMPARISON = ".comparison"
+#: File of a golden recording that says what recorded it.
+RECORDED = "recorded.json"
 #: Digest of the program that computed a result; only `reusable` reads it.
 ENGINE = ".engine"
 _MAX_JSON_BYTES = 64 << 20
@@ -52,7 +54,7 @@ def check_writable(directory: Path, kind: str) -> None:
 
     Args:
         directory: Where a result shall go.
-        kind: "run", "sweep" or "comparison"; one does not replace the other.
+        kind: "run", "sweep", "comparison" or "golden recording"; one does not replace another.
 
     Raises:
         InputError: If not, or if it holds something other than results of that kind.
@@ -68,7 +70,7 @@ def check_writable(directory: Path, kind: str) -> None:
                 f"cannot write {directory}: it holds {found}, which would be "
                 "replaced; choose a new directory or empty this one"
             )
-        if kind == "run" and _cannot_move(directory):
+        if kind != "sweep" and _cannot_move(directory):
             raise InputError(
                 f"cannot write {directory}: results are moved into place whole, which the current "
                 "directory, one above it or a mount point cannot be; name a directory in it"
@@ -81,16 +83,16 @@ def check_writable(directory: Path, kind: str) -> None:
                 pass
 
 
-def write_directory(directory: Path, fill: Callable[[Path], None]) -> None:
+def write_directory(directory: Path, fill: Callable[[Path], None], kind: str = "run") -> None:
     """Make a result directory that appears under its name only when it is complete.
 
     `fill` writes into a temporary sibling, which is flushed to disk and renamed. An older result
-    of that name is replaced; whatever goes wrong before the rename leaves it as it was.
+    of that name and kind is replaced; whatever goes wrong before the rename leaves it as it was.
 
     Raises:
         InputError: If anything cannot be written; nothing is left behind.
     """
-    check_writable(directory, "run")
+    check_writable(directory, kind)
     directory = directory.resolve()  # what a link leads to is replaced, and the link stays
     temporary = _temporary_sibling(directory)
     try:
@@ -178,6 +180,8 @@ def _kind(directory: Path) -> str:
         return "a sweep"
     if COMPARISON in names:
         return "a comparison"
+    if RECORDED in names:
+        return "a golden recording"
     return "a run" if MANIFEST in names else "other files"
 
 
