@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fairway.terminal import Json, Quiet, note, print_json
+from fairway.terminal import Json, Quiet, Threads, note, print_json
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -24,6 +24,7 @@ def linux() -> None:
     Examples:
       fairway linux build
       fairway linux status
+      fairway linux record-golden traces
     """
 
 
@@ -88,3 +89,37 @@ def status(as_json: Json = False) -> None:
         print_json(found.to_json())
     else:
         typer.echo("\n".join(found.lines()))
+
+
+@app.command("record-golden")
+def record_golden(
+    directory: Annotated[Path, typer.Argument(help="Where the traces go.", show_default=False)],
+    names: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--algorithm", metavar="NAME", help="The kernel's name of one; may be repeated."
+        ),
+    ] = None,
+    threads: Threads = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Record what the kernel's algorithms do: golden traces for the simulator.
+
+    \b
+    Examples:
+      fairway linux record-golden traces
+      fairway linux record-golden traces --algorithm cubic --algorithm bbr
+
+    One file for each algorithm and scenario (`<scenario>.<algorithm>.csv.gz`), summary.csv, and
+    recorded.json. An older recording there is replaced whole.
+    """
+    from fairway.backends import backend
+    from fairway.linux.golden import record
+
+    recorded = record(directory, backend("linux"), names=names, threads=threads, quiet=quiet)
+    if as_json:
+        print_json(recorded)
+    else:
+        count = len(recorded["algorithms"]) * len(recorded["scenarios"])
+        typer.echo(f"{count} traces of Linux {recorded['kernel']}: {directory}")

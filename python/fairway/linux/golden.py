@@ -114,7 +114,7 @@ def record(
             for name, outcome in zip(chosen, sweep.outcomes, strict=True)
         ]
     recorded = {
-        "kernel": runs[0][2].summary["kernel"],
+        "kernel": runs[0][2].summary["kernel"]["release"],
         "fairway": runs[0][2].version,
         "scenarios": [scenario.name for scenario in scenarios()],
         "algorithms": list(chosen),
