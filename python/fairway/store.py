@@ -70,7 +70,7 @@ def check_writable(directory: Path, kind: str) -> None:
                 f"cannot write {directory}: it holds {found}, which would be "
                 "replaced; choose a new directory or empty this one"
             )
-        if kind != "sweep" and _cannot_move(directory):
+        if kind in ("run", "golden recording") and _cannot_move(directory):
             raise InputError(
                 f"cannot write {directory}: results are moved into place whole, which the current "
                 "directory, one above it or a mount point cannot be; name a directory in it"
