@@ -46,7 +46,7 @@ def run(
         overrides: Values to set first: path -> value, such as `{"flow.0.cc": "cubic"}`.
         algorithms: Congestion controls of your own: name -> class, so that `cc = "mine"` is
             `{"mine": MyCC}`. Classes in modules need no name here: `cc = "python:module.MyCC"`.
-        backend: What answers: "sim".
+        backend: What answers: "sim", or "linux" for a real kernel in virtual time.
         threads: Runs of a sweep at the same time; as many as there are cores if not given.
         figures: Formats of figures to write beside the tables: "pdf", "png", "svg".
         quiet: Whether to show no progress on standard error.
