@@ -72,6 +72,7 @@ lint: $(BUILT)
 
 bench: $(BUILT)
 	$(BIN)/python benches/run.py
+	$(BIN)/python benches/linux.py
 	cargo bench --quiet --locked --package fairway-cc --bench ack
 
 # Accept the windows that the algorithms have now; `git diff` shows what changed.

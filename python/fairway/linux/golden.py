@@ -151,11 +151,15 @@ def summary_row(scenario: str, name: str, frame: pl.DataFrame) -> dict[str, Any]
         "scenario": scenario,
         "congestion_control": name,
         "goodput_bps_after_10s": round((last["bytes_acked"] - first["bytes_acked"]) * 8 / seconds),
-        "mean_cwnd_segments_after_10s": round(settled["cwnd_segments"].mean(), 2),
-        "mean_srtt_us_after_10s": round(settled["srtt_us"].mean()),
+        "mean_cwnd_segments_after_10s": round(_mean(settled["cwnd_segments"]), 2),
+        "mean_srtt_us_after_10s": round(_mean(settled["srtt_us"])),
         "total_retransmits": last["total_retrans"],
         "retransmits_after_10s": last["total_retrans"] - first["total_retrans"],
     }
+
+
+def _mean(column: pl.Series) -> float:
+    return float(column.to_numpy().mean())
 
 
 def _contents() -> dict[str, Any]:
