@@ -18,7 +18,8 @@ ROOT = Path(__file__).parents[2]
 #: Pages whose examples are run from top to bottom, as a newcomer would.
 WALKS = ("README.md", "docs/getting-started.md", "docs/your-own-algorithm.md")
 #: What a walk leaves out: set-up, which has happened, and what takes minutes.
-LEFT_OUT = re.compile(r"make |cargo |\S+fairway reproduce |.*=my_reno$")
+# Too long for a test, or in need of a kernel that takes minutes to build.
+LEFT_OUT = re.compile(r"make |cargo |\S+fairway (reproduce|linux) |.*=my_reno$|.*--backend linux")
 
 #: The first line of an example that is a file, not commands.
 FILE = re.compile(r"(?:#|//) (\w+\.(?:py|rs|toml))\n")
