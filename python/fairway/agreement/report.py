@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fairway import text
@@ -15,10 +16,12 @@ if TYPE_CHECKING:
 
 def report(result: Agreement) -> str:
     """The whole report as HTML."""
-    sections = _of_sweep(result) if result.axes else _of_one(result)
+    sections = [Section("Verdicts", " ".join(result.remarks()))]
+    sections += _of_sweep(result) if result.axes else _of_one(result)
     sections.append(Section("Tolerances", _METHOD, tables=[_tolerances(result)]))
-    lead = f"{' and '.join(result.sides)} held against {result.reference}. "
-    return render(result.title, lead + " ".join(result.remarks()), sections)
+    seeds = text.count(result.seeds, "seed")
+    lead = f"Backend {' and '.join(result.sides)} held against {result.reference}, {seeds} each."
+    return render(result.title, lead, sections)
 
 
 _METHOD = (
@@ -59,7 +62,9 @@ def _of_sweep(result: Agreement) -> list[Section]:
             for quantity in IN_LINES
             if (chart := charts.differences(points, quantity, width=FILL))
         ]
-        sections.append(Section(table.caption or name, tables=[table], figures=figures, grid=330))
+        plain = replace(table, caption="Means and differences")
+        heading = table.caption or name
+        sections.append(Section(heading, tables=[plain], figures=figures, grid=330))
         if small := _small(points):
             about = "Means over the seeds, cwnd (segments) against time (s)."
             sections.append(Section(f"Windows: {name}", about, figures=small, grid=250))
