@@ -27,8 +27,11 @@ const LONGEST_LOOK_NS: u64 = 50_000_000;
 /// Packets at one look that make the next one come earlier or later.
 const MANY_PACKETS: usize = 4096;
 const FEW_PACKETS: usize = 1024;
-/// Times that progress is told.
+/// Times that progress is told, at least.
 const PROGRESS_STEPS: u64 = 500;
+/// Longest time between two of them: on a fast link even this takes the guest some seconds, and
+/// the host takes long silence for the end.
+const LONGEST_PROGRESS_NS: u64 = 500_000_000;
 /// Offsets in `struct tcp_info` (`include/uapi/linux/tcp.h`).
 const TOTAL_RETRANS_AT: usize = 100;
 const BYTES_RECEIVED_AT: usize = 128;
@@ -135,7 +138,8 @@ impl<'a> Run<'a> {
                 next_sample_ns += plan.sample_ns;
             }
             if t_ns >= next_progress_ns {
-                next_progress_ns = t_ns + plan.duration_ns / PROGRESS_STEPS;
+                next_progress_ns =
+                    t_ns + (plan.duration_ns / PROGRESS_STEPS).min(LONGEST_PROGRESS_NS);
                 let text = format!("{t_ns:20}\n");
                 self.progress.write_all_at(text.as_bytes(), 0).map_err(failed)?;
             }
