@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from fairway import store
 from fairway.backends import backend as find_backend
+from fairway.errors import InputError
 from fairway.experiment import plan
 from fairway.formats import check_formats
 from fairway.progress import reporter
+from fairway.repeat import repeated
 from fairway.results import Run
 from fairway.results import load as load_run
 from fairway.sweep import Sweep, load_sweep, run_plan
@@ -33,6 +35,7 @@ def run(
     algorithms: Mapping[str, Maker] | None = None,
     backend: str = "sim",
     threads: int | None = None,
+    repeat: int = 0,
     figures: Sequence[str] = (),
     quiet: bool = True,
 ) -> Run | Sweep:
@@ -48,6 +51,8 @@ def run(
             `{"mine": MyCC}`. Classes in modules need no name here: `cc = "python:module.MyCC"`.
         backend: What answers: "sim", or "linux" for a real kernel in virtual time.
         threads: Runs of a sweep at the same time; as many as there are cores if not given.
+        repeat: How many more times to run it with the same seed; the summary's `repeated` then
+            says how far the figures differ. Not for sweeps.
         figures: Formats of figures to write beside the tables: "pdf", "png", "svg".
         quiet: Whether to show no progress on standard error.
 
@@ -72,11 +77,19 @@ def run(
         store.check_writable(directory, "sweep" if planned.is_sweep else "run")
     progress = reporter(planned.title, quiet=quiet)
     if planned.is_sweep:
+        if repeat:
+            raise InputError("repeat: one experiment is repeated at a time, not a sweep")
         sweep = run_plan(planned, chosen, directory=directory, threads=threads, progress=progress)
         if directory is not None:
             sweep.save_overview(directory)
         return sweep
-    only = run_plan(planned, chosen, progress=progress).outcomes[0].run
+
+    def once() -> Run:
+        return run_plan(planned, chosen, progress=progress).outcomes[0].run
+
+    only = once()
+    if repeat:
+        only.summary["repeated"] = repeated(only, once, repeat)
     if directory is not None:
         only.save(directory, figures=figures, engine=chosen.engine())
     return only

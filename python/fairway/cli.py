@@ -92,6 +92,10 @@ def run(
     ] = None,
     backend: Annotated[Backend, typer.Option(help="What answers.")] = Backend.SIM,
     threads: Threads = None,
+    repeat: Annotated[
+        int,
+        typer.Option(min=0, max=100, help="Run it again so often; say how far figures differ."),
+    ] = 0,
     figures: Annotated[
         str, typer.Option(metavar="FORMATS", help="Also write figures: pdf,png,svg. Needs --out.")
     ] = "",
@@ -105,6 +109,7 @@ def run(
       fairway run pair.toml
       fairway run pair.toml --out runs/pair --figures pdf,png
       fairway run pair.toml --set "duration=100 s" --set 'flow.1.cc="htcp"'
+      fairway run pair.toml --backend linux --repeat 1
       fairway run sweep.toml --out runs/sweep   (again: goes on where it stopped)
 
     A sweep without --out is kept in runs/<name of the file>.
@@ -127,6 +132,7 @@ def run(
         overrides=changes,
         backend=backend.value,
         threads=threads,
+        repeat=repeat,
         figures=formats,
         quiet=quiet,
     )
@@ -360,11 +366,14 @@ def doctor(as_json: Json = False) -> None:
 
 
 def _show_run(result: Run) -> None:
+    from fairway.repeat import sentence
     from fairway.report import flow_table, link_table, metric_table
 
     typer.echo(f"{result.title}\n")
     for table in (flow_table(result), link_table(result), metric_table(result.metrics)):
         show_table(table)
+    if "repeated" in result.summary:
+        typer.echo(textwrap.fill(sentence(result.summary["repeated"]), 80))
 
 
 def _show_sweep(result: Sweep) -> None:

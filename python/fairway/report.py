@@ -121,11 +121,55 @@ def run_report(run: Run) -> str:
             tables=[metric_table(run.metrics), flow_table(run), link_table(run)],
         ),
         Section("Over time", figures=charts),
+        *_trust(run),
         experiment_section(run.experiment),
     ]
     packets = run.summary.get("packets")
     lead = f"Backend {run.backend}, seed {run.seed}"
     return render(run.title, lead + (f", {packets:,} packets." if packets else "."), sections)
+
+
+def _trust(run: Run) -> list[Section]:
+    """How far runs of the same experiment differ: measured, or what decides it."""
+    from fairway import repeat
+
+    said = []
+    if kernel := run.summary.get("kernel"):
+        said.append(_kernel_sentence(kernel))
+    found = run.summary.get("repeated")
+    if found is None and not said:
+        return []
+    if found is None:
+        said.append("Not measured for this run; --repeat 1 runs it again and compares.")
+        return [Section("Repeated runs", " ".join(said))]
+    said.append(repeat.sentence(found))
+    tables = [_difference_table(found)] if found["differences"] else []
+    return [Section("Repeated runs", " ".join(said), tables=tables)]
+
+
+def _kernel_sentence(kernel: Mapping[str, Any]) -> str:
+    """What of a kernel decides how far repeated runs differ."""
+    time = "virtual" if kernel["virtual_time"] else "real"
+    if kernel["virtual_time"] and kernel["repeatable"]:
+        what = "the seed decides its randomness: runs with the same seed are to be the same"
+    elif kernel["virtual_time"]:
+        what = "its randomness is its own: runs with the same seed differ as those with others do"
+    else:
+        what = "what else the machine does shows in the results, and runs with the same seed differ"
+    return f"Linux {kernel['release']} in {time} time; {what}."
+
+
+def _difference_table(found: Mapping[str, Any]) -> Table:
+    """One line per figure that was not always the same."""
+    rows = [
+        [
+            entry["figure"],
+            *(text.number(entry[name]) for name in ("first", "least", "most")),
+            f"{entry['relative']:.3%}",
+        ]
+        for entry in found["differences"]
+    ]
+    return Table("Differences", ["figure", "first run", "least", "most", "difference"], rows)
 
 
 def sweep_report(sweep: Sweep) -> str:

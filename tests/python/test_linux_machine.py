@@ -263,15 +263,6 @@ def test_a_place_for_memory_has_room(tmp_path):
     assert "cannot be used" in str(room._problem(tmp_path / "nowhere", 1))
 
 
-def test_a_directory_that_no_command_line_can_name_is_refused(tmp_path, monkeypatch, temporary):
-    fake_kernel(tmp_path / "k", "", monkeypatch)
-    place = tmp_path / "with a blank"
-    place.mkdir()
-    monkeypatch.setenv("TMPDIR", str(place))
-    with pytest.raises(InputError, match="set TMPDIR to one without blanks"):
-        fairway.run(EXPERIMENT, backend="linux")
-
-
 @pytest.mark.parametrize("given", ["soon", "-1", "0", "nan"])
 def test_a_patience_that_is_no_time_is_refused(tmp_path, temporary, monkeypatch, given):
     fake_kernel(tmp_path / "k", "", monkeypatch)

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -83,13 +84,38 @@ def test_the_socket_and_the_watch_agree(kernel, temporary):
     assert 0 <= sent - run.summary["packets"] - lost <= last["unacked_segments"].sum()
 
 
-def test_the_same_seed_gives_the_same_tables(kernel):
+#: Random losses, and so the kernel's randomness, decide this one.
+LOSSY = {"topology.bottleneck.loss": {"kind": "bernoulli", "probability": 0.01}}
+
+
+def test_the_same_seed_gives_the_same_samples_wherever_it_runs(kernel, tmp_path, monkeypatch):
     if not kernel.repeatable:
         pytest.skip(f"{kernel.path} has randomness of its own")
-    first, second = (fairway.run(EXPERIMENT, backend="linux") for _ in range(2))
+    runs = []
+    for name in ("here", "a place with blanks and 'quotes'"):
+        (tmp_path / name).mkdir()
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / name))
+        runs.append(fairway.run(EXPERIMENT, backend="linux", overrides=LOSSY))
+    first, second = runs
+    assert first.summary["links"][0]["losses"] > 10
     assert first.summary["flows"] == second.summary["flows"]
     assert first.series.equals(second.series)
+    assert first.queues.equals(second.queues)
     assert first.tcp_info.equals(second.tcp_info)
+    other = fairway.run(EXPERIMENT, backend="linux", overrides=LOSSY, seed=4)
+    assert not first.series.equals(other.series)
+
+
+def test_a_repeated_run_says_how_far_it_differs(kernel, tmp_path):
+    if not kernel.repeatable:
+        pytest.skip(f"{kernel.path} has randomness of its own")
+    run = fairway.run(EXPERIMENT, tmp_path / "out", backend="linux", repeat=1)
+    # 11 figures of two flows, 5 of two directions, and five metrics.
+    same = {"times": 1, "figures": 37, "samples_equal": True, "differences": []}
+    assert run.summary["repeated"] == same
+    report = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert f"Linux {kernel.release} in virtual time" in report
+    assert "all 37 figures and every sample were the same" in report
 
 
 def test_two_kernels_run_at_once(kernel, tmp_path, temporary):

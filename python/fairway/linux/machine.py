@@ -39,6 +39,8 @@ _MAX_CONSOLE_BYTES = 16 << 20
 _LAST_LINES = 15
 _LAST_BYTES = 8192
 _REASON = "Kernel panic"
+#: The run directory as the kernel's process sees it: its working directory.
+_HERE = "/proc/self/cwd"
 #: Exit codes of the supervisor: this and more are signals.
 _SIGNALLED = 128
 
@@ -48,15 +50,9 @@ def run_directory() -> Iterator[Path]:
     """A private directory for one run, gone at the end.
 
     Raises:
-        InputError: If it cannot be made, or if a kernel's command line could not name it.
+        InputError: If it cannot be made.
     """
     parent = Path(tempfile.gettempdir()).resolve()
-    # The kernel splits its command line at blanks, and takes what is quoted together.
-    if any(letter.isspace() or letter in "\"'\\" for letter in str(parent)):
-        raise InputError(
-            f"{parent}: a kernel's command line cannot name this directory for temporary files; "
-            "set TMPDIR to one without blanks and quotation marks"
-        )
     with writing(parent):
         directory = Path(tempfile.mkdtemp(prefix="fairway-run-", dir=parent))
     try:
@@ -117,7 +113,6 @@ class Machine:
         if not AGENT.is_file():
             raise InputError(f"{AGENT}: missing; install Fairway again: make build")
         with writing(self._directory):
-            # By a name that the kernel's command line can hold.
             (self._directory / "agent").symlink_to(AGENT)
             console = self._console.open("wb")
         environment = {
@@ -132,6 +127,7 @@ class Machine:
         with console:
             return subprocess.Popen(
                 [*supervise, *kernel],
+                cwd=self._directory,
                 stdin=subprocess.PIPE,
                 stdout=console,
                 stderr=subprocess.STDOUT,
@@ -144,10 +140,11 @@ class Machine:
             f"mem={self._memory_bytes >> 20}M",
             # The host's files, which nothing can be written to.
             *("root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro"),
-            f"init={self._directory}/agent",
+            # The command line is part of the kernel's randomness: it does not name the directory.
+            f"init={_HERE}/agent",
             *("con0=null,fd:1", "con=null", "quiet", "loglevel=4", "panic=-1"),
-            f"uml_dir={self._directory}/uml",
-            f"fairway.dir={self._directory}",
+            f"uml_dir={_HERE}/uml",
+            f"fairway.dir={_HERE}",
             *self._kernel.boot,
             *self._arguments,
         ]
