@@ -5,7 +5,6 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, OnceLock};
-use std::thread;
 use std::time::Duration;
 
 use fairway_guest::plan::Flow;
@@ -14,13 +13,14 @@ use socket2::{Domain, Protocol, Socket, Type};
 use crate::Error;
 use crate::setup::Namespaces;
 use crate::sys;
+use crate::threads::Stacks;
 
+/// Threads of one connection.
+pub const THREADS: usize = 2;
 /// What is sent, as much as one write has.
 static DATA: [u8; 64 << 10] = [0; 64 << 10];
 /// Most bytes that a reader waits for in one call.
 const READ_BYTES: u64 = 1 << 30;
-/// Stack of a thread: it only makes calls.
-const STACK_BYTES: usize = 64 << 10;
 
 /// A connection as the sampler sees it.
 pub struct Connection(Arc<Ends>);
@@ -37,7 +37,12 @@ struct Ends {
 
 impl Connection {
     /// Makes both ends; the sink listens at once, the source connects at its time.
-    pub fn start(flow: &Flow, namespaces: &Namespaces, begin_ns: u64) -> Result<Self, Error> {
+    pub fn start(
+        flow: &Flow,
+        namespaces: &Namespaces,
+        stacks: &mut Stacks,
+        begin_ns: u64,
+    ) -> Result<Self, Error> {
         let failed = |error| Error::new(format!("making the sockets of flow {}", flow.id), error);
         namespaces.enter(flow.sink)?;
         let listener = listen(flow).map_err(failed)?;
@@ -51,9 +56,9 @@ impl Connection {
             error: OnceLock::new(),
         });
         let (of_sink, of_source) = (Arc::clone(&ends), Arc::clone(&ends));
-        let small = || thread::Builder::new().stack_size(STACK_BYTES);
-        small().spawn(move || of_sink.note("sink", of_sink.receive(&listener))).map_err(failed)?;
-        small().spawn(move || of_source.note("source", of_source.send())).map_err(failed)?;
+        let failed = |error| Error::new(format!("starting the threads of flow {}", flow.id), error);
+        stacks.start(move || of_sink.note("sink", of_sink.receive(&listener))).map_err(failed)?;
+        stacks.start(move || of_source.note("source", of_source.send())).map_err(failed)?;
         Ok(Connection(ends))
     }
 

@@ -14,6 +14,7 @@ mod setup;
 mod states;
 mod supervise;
 mod sys;
+mod threads;
 mod watch;
 
 use std::fmt::Display;

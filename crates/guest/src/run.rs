@@ -12,11 +12,12 @@ use fairway_guest::record::{
 };
 
 use crate::Error;
-use crate::connection::Connection;
+use crate::connection::{self, Connection};
 use crate::counters::{Asker, Counters};
 use crate::setup::{Namespaces, RUN_DIRECTORY, any_socket};
 use crate::states::States;
 use crate::sys;
+use crate::threads::Stacks;
 use crate::watch::Watch;
 
 /// Between the end of the preparations and the beginning of the run.
@@ -75,9 +76,11 @@ impl<'a> Run<'a> {
         let failed = |error| Error::new("reading the clock", error);
         let begin_ns = sys::now_ns().map_err(failed)? + LEAD_NS;
         watch.begin(sys::wall_ns().map_err(failed)? + LEAD_NS);
+        let mut stacks = Stacks::new(connection::THREADS * plan.flows.len())
+            .map_err(|error| Error::new("making room for threads", error))?;
         let mut connections = Vec::with_capacity(plan.flows.len());
         for flow in &plan.flows {
-            connections.push(Connection::start(flow, namespaces, begin_ns)?);
+            connections.push(Connection::start(flow, namespaces, &mut stacks, begin_ns)?);
         }
         namespaces.leave()?;
         let kernel = fs::read_to_string("/proc/sys/kernel/osrelease")
