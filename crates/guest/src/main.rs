@@ -25,6 +25,11 @@ use std::process::ExitCode;
 use fairway_guest::plan::Plan;
 use nix::sys::prctl;
 use nix::sys::reboot::{RebootMode, reboot};
+use nix::sys::resource::{Resource, setrlimit};
+
+/// Files that may be open at once: three sockets a connection, and what `ip -batch` holds for every
+/// line that names a namespace. The kernel's default is 1024, its bound 1048576 (fs/file.c).
+const OPEN_FILES: u64 = 1 << 18;
 
 /// What was tried and what came of it.
 #[derive(Debug, thiserror::Error)]
@@ -66,6 +71,8 @@ fn carry_out() -> Result<(), Error> {
     setup::mount_file_systems()?;
     // Timers of processes may be late by 50 microseconds unless they say otherwise (prctl(2)).
     prctl::set_timerslack(1).map_err(|error| Error::new("setting the timer slack", error))?;
+    setrlimit(Resource::RLIMIT_NOFILE, OPEN_FILES, OPEN_FILES)
+        .map_err(|error| Error::new("raising the number of open files", error))?;
     let file = Path::new(setup::RUN_DIRECTORY).join("plan.json");
     let text = fs::read(&file).map_err(|error| Error::new("reading plan.json", error))?;
     let plan: Plan =
