@@ -8,14 +8,25 @@ use super::algorithm;
 use super::host::{self, HEADERS, Hosts, TIMESTAMP_OPTION};
 use super::network::{sink_address, sink_namespace};
 use super::refusal::Refusals;
+use super::row::Row;
 
 /// The port of the first flow's sink. With [`MAX_FLOWS`] behind it, all are below those that the
 /// kernel gives to sources, from 32768 on.
 const FIRST_PORT: u16 = 10_000;
-/// Connections of one kernel, each with a port of its own.
-const MAX_FLOWS: usize = 20_000;
+/// Connections of one kernel, each two threads of the guest. Starting so many takes it half a minute,
+/// and that grows with their square; threads are numbered up to 32768 (`pid_max`).
+const MAX_FLOWS: usize = 5_000;
 /// Pairs of hosts with links of their own: six veths each.
 const MAX_PAIRS_WITH_ACCESS: usize = 200;
+/// Memory of the kernel for each namespace: the ring through which the guest watches its packets,
+/// and its own structures. Measured with 256 and 302 namespaces: 4.2 MiB.
+const MEMORY_OF_NAMESPACE: u64 = 5 << 20;
+/// Memory of the kernel for each pair of hosts with links of its own: 64 KiB for each of its veths, as
+/// measured with 1200.
+const MEMORY_OF_PAIR_WITH_ACCESS: u64 = 6 * (64 << 10);
+/// Memory of the kernel for each connection: the stacks of its threads, its sockets. Measured with
+/// 1000 to 5000 connections: 100 to 120 KiB, and as much as 50 KiB of packets.
+const MEMORY_OF_FLOW: u64 = 128 << 10;
 /// Smallest payload with its options (net/ipv4/sysctl_net_ipv4.c, `tcp_min_snd_mss`).
 const LEAST_MSS: u32 = 48;
 /// Bounds of `TCP_MAXSEG` (net/ipv4/tcp.c): TCP_MIN_MSS, MAX_TCP_WINDOW.
@@ -31,15 +42,49 @@ pub(super) fn refuse_numbers(experiment: &Experiment, refusals: &mut Refusals) {
         );
         refusals.refuse("flow", message);
     }
-    let pairs = experiment.flows.iter().map(|flow| flow.host + 1).max().unwrap_or(0);
-    let access = matches!(experiment.topology.shape, Shape::Dumbbell { access: Some(_), .. });
-    if access && pairs > MAX_PAIRS_WITH_ACCESS {
+    let pairs = pairs_with_access(experiment);
+    if pairs > MAX_PAIRS_WITH_ACCESS {
         let message = format!(
             "{pairs} pairs of hosts with links of their own are more than the \
              {MAX_PAIRS_WITH_ACCESS} that a kernel is set up with; let flows share hosts by from and \
              to, remove topology.access, or use --backend sim"
         );
         refusals.refuse("topology.access", message);
+    }
+}
+
+/// Pairs of hosts with links of their own.
+fn pairs_with_access(experiment: &Experiment) -> usize {
+    match experiment.topology.shape {
+        Shape::Dumbbell { access: Some(_), .. } => {
+            experiment.flows.iter().map(|flow| flow.host + 1).max().unwrap_or(0)
+        }
+        _ => 0,
+    }
+}
+
+/// Refuses more than half of the kernel's memory holds; the other half is for packets.
+pub(super) fn refuse_memory(
+    experiment: &Experiment,
+    row: &Row,
+    hosts: &Hosts,
+    refusals: &mut Refusals,
+) {
+    let namespaces = (row.routers() + 2 * hosts.groups.len()) as u64;
+    let flows = experiment.flows.len() as u64;
+    let pairs = pairs_with_access(experiment) as u64;
+    let needed = 2
+        * (MEMORY_OF_NAMESPACE * namespaces
+            + MEMORY_OF_PAIR_WITH_ACCESS * pairs
+            + MEMORY_OF_FLOW * flows);
+    if needed > experiment.linux.memory.get() {
+        let message = format!(
+            "{} is too little for {flows} connections and {namespaces} routers and groups of hosts; \
+             write memory = \"{} MiB\" or more, or use --backend sim",
+            experiment.linux.memory,
+            needed.div_ceil(1 << 20)
+        );
+        refusals.refuse("linux.memory", message);
     }
 }
 

@@ -41,6 +41,7 @@ pub fn layout(experiment: &Experiment) -> Result<Layout, ExperimentErrors> {
     let boot_arguments = algorithm::boot_arguments(experiment, &mut refusals);
     let row = row::row(&experiment.topology, &mut refusals);
     let hosts = Hosts::new(&experiment.flows, &mut refusals);
+    flow::refuse_memory(experiment, &row, &hosts, &mut refusals);
     let mtu = host::mtu(&experiment.flows);
     let flows = flow::flows(experiment, &hosts, mtu, &mut refusals);
     let disciplines = row::disciplines(&row, &experiment.topology, mtu, &mut refusals);

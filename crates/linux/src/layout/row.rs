@@ -6,7 +6,7 @@ use fairway_units::Rate;
 use super::qdisc::{self, Disciplines};
 use super::refusal::Refusals;
 
-/// Links of a row: each is two routers, and a packet passes 255 at most (`ip_default_ttl`).
+/// Links of a row: each is two routers, and a packet passes 254 at most (`ip_default_ttl`).
 const MAX_LINKS: usize = 127;
 
 /// One place in the row.
