@@ -8,7 +8,11 @@
 //! timeout cwnd is 1. Growth is Reno's. The paper measures rounds by the round-trip time; here
 //! a round ends with the first acknowledgement a smoothed round trip after its start.
 //!
-//! Linux calls this module `westwood` (`net/ipv4/tcp_westwood.c`; its description says
+//! The paper's rule is a congestion control of Linux, too, which Fairway brings along and the Linux
+//! backend runs under the same name: `python/fairway/kernel/tcp_westwood_plus.c`. Where it differs
+//! is on the page of that backend.
+//!
+//! Linux itself has another module `westwood` (`net/ipv4/tcp_westwood.c`; its description says
 //! "TCP Westwood+"), and so a Linux host set to `westwood` runs this algorithm's variant
 //! "linux-6.1". Time is in ticks of 1 ms, the rate in whole bytes per tick: a sample ends strictly after
 //! the last round trip or 50 ms, whichever is longer, and goes through two filters `(7·old + new)/8`
