@@ -112,6 +112,12 @@ class LinuxData:
     @property
     def unseen_packets(self) -> int:
         """Packets that the watch has missed."""
+    @property
+    def states_told(self) -> bool:
+        """Whether the kernel told of reductions and timeouts; if not, they are all zero."""
+    @property
+    def broken(self) -> str:
+        """Connections that never came to be or were given up, as JSON."""
 
 class _Algorithms(Protocol):
     """Name in an experiment to class, as a mapping has it."""

@@ -7,6 +7,7 @@ import signal
 import sys
 import textwrap
 import traceback
+import warnings
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,7 +17,7 @@ import typer
 from fairway import cli_linux
 from fairway.cli_agree import agree
 from fairway.errors import FairwayError, InputError, Interrupted
-from fairway.terminal import Json, Out, Quiet, Threads, note, print_json, show_table
+from fairway.terminal import Json, Out, Quiet, Threads, note, print_json, show_table, warn
 
 if TYPE_CHECKING:
     from fairway.results import Run
@@ -142,6 +143,8 @@ def run(
         _show_run(result)
     else:
         _show_sweep(result)
+    for warning in result.warnings:
+        warn(warning)
     if out is not None and not quiet:
         note(f"Report: {out / 'report.html'}")
 
@@ -428,6 +431,8 @@ def main() -> None:
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), stop)
+    # Python itself would print a line of its source with it.
+    warnings.showwarning = lambda message, *_, **__: warn(str(message))
     code = guarded(sys.argv[1:])
     sys.exit(128 + received[0] if received and code == Interrupted.exit_code else code)
 

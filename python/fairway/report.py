@@ -58,6 +58,7 @@ class Section:
         grid: Smallest width in pixels of a chart in a grid; none for full width.
         verdicts: Claims as mappings: verdict, id, statement, where, finding.
         preformatted: Text shown as it is, folded away.
+        warnings: Sentences without a full stop, shown under the paragraph.
     """
 
     title: str
@@ -67,6 +68,7 @@ class Section:
     grid: int | None = None
     verdicts: Sequence[Mapping[str, str]] = ()
     preformatted: str = ""
+    warnings: Sequence[str] = ()
 
 
 def render(title: str, lead: str, sections: Sequence[Section]) -> str:
@@ -118,6 +120,7 @@ def run_report(run: Run) -> str:
         Section(
             "Summary",
             window_sentence(run.experiment),
+            warnings=run.warnings,
             tables=[metric_table(run.metrics), flow_table(run), link_table(run)],
         ),
         Section("Over time", figures=charts),
@@ -174,7 +177,7 @@ def _difference_table(found: Mapping[str, Any]) -> Table:
 
 def sweep_report(sweep: Sweep) -> str:
     """The report of a sweep: every run in one table, and each metric over the axes."""
-    sections = [Section("Runs", tables=[sweep_table(sweep)])]
+    sections = [Section("Runs", warnings=sweep.warnings, tables=[sweep_table(sweep)])]
     figures = [Figure(name, chart) for name, chart in sweep_charts(sweep, width=FILL).items()]
     if figures:
         shown = "Means over repetitions, with 95 % confidence intervals where there are several."

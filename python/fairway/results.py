@@ -119,6 +119,11 @@ class Run:
         return dict(self.summary.get("algorithms", {}))
 
     @property
+    def warnings(self) -> list[str]:
+        """What has to be known before its figures are trusted, in sentences without a full stop."""
+        return list(self.summary.get("warnings", []))
+
+    @property
     def metrics(self) -> dict[str, float | None]:
         """Metrics of the whole run over the measuring window."""
         return dict(self.summary["metrics"])

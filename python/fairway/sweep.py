@@ -10,6 +10,7 @@ import io
 import os
 import re
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -121,6 +122,19 @@ class Sweep:
         return pl.DataFrame(
             [_column(name, [row.get(name) for row in rows], name in self.axes) for name in columns]
         )
+
+    @property
+    def warnings(self) -> list[str]:
+        """What has to be known before its figures are trusted, and of how many of its runs."""
+        counted = Counter(
+            warning for outcome in self.outcomes for warning in outcome.summary.get("warnings", [])
+        )
+        return [
+            warning
+            if count == len(self)
+            else f"in {count} of {text.count(len(self), 'run')}: {warning}"
+            for warning, count in counted.items()
+        ]
 
     @property
     def summary(self) -> dict[str, Any]:

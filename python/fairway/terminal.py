@@ -74,3 +74,14 @@ def print_json(value: Any) -> None:
 def note(message: str) -> None:
     """Print a remark on standard error."""
     typer.echo(message, err=True)
+
+
+#: Warnings that were printed: each is printed once.
+_warned: set[str] = set()
+
+
+def warn(message: str) -> None:
+    """Print a warning on standard error, if it was not printed before."""
+    if message not in _warned:
+        _warned.add(message)
+        note(f"Warning: {message}")

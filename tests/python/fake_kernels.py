@@ -102,11 +102,13 @@ def _totals(flows: int, queues: int) -> dict[str, Any]:
     before: Mapping[str, int] = dict.fromkeys(counters, 0)
     after = {**before, "delivered_bytes": 250_000, "segments": 200, "arrivals": 190}
     flow = {"window": [before, after], "arrivals": 300, "completed_ns": None, "error": None}
+    flow |= {"established_ns": 20_000_000, "given_up": None}
     mark = dict.fromkeys(("packets", "bytes", "drops", "losses"), 0)
     queue = {"window": [mark, {**mark, "drops": 4}], "waiting_ns": 10**9, "p99_sojourn_ns": None}
     return {
         "kernel": "0.1",
         "watched": True,
+        "states_told": True,
         "flows": [flow] * flows,
         "queues": [queue] * queues,
         "unseen_packets": 0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import json
 import shutil
@@ -15,7 +16,8 @@ from conftest import command
 from fairway import _core, backends, store
 from fairway.backends.linux import Linux
 from fairway.errors import InputError, RunFailed
-from fairway.linux import cache
+from fairway.linux import cache, cautions
+from fairway.sweep import Sweep
 from fairway.tables import SERIES_SCHEMA, TCP_INFO_SCHEMA
 from fake_kernels import assert_nothing_left, fake_kernel, write_records
 
@@ -64,7 +66,9 @@ def test_records_become_a_run(recorded, temporary):
         "repeatable": True,
         "watched": True,
         "unseen_packets": 0,
+        "broken_connections": [],
     }
+    assert run.warnings == []
     # 250 kB in the two seconds of the window; windows of 11, 12 and 13 segments sampled in it.
     flow = run.summary["flows"][1]
     assert (flow["id"], flow["goodput_bps"]) == ("reno#1", 1e6)
@@ -126,12 +130,71 @@ def test_damaged_records_are_told(recorded, temporary):
     assert_nothing_left(temporary)
 
 
-def test_a_connection_that_fails_is_told(recorded):
-    totals = json.loads((recorded / "totals.json").read_text())
-    totals["flows"][1] = {**totals["flows"][1], "error": "connect: Connection timed out"}
+def change_totals(recorded, flow=None, **changes):
+    """Change what the guest has said of the run, and of its second flow."""
+    totals = json.loads((recorded / "totals.json").read_text()) | changes
+    totals["flows"][1] |= flow or {}
     (recorded / "totals.json").write_text(json.dumps(totals))
-    with pytest.raises(RunFailed, match=r"flow reno#1: .*connect: Connection timed out"):
+
+
+def test_a_guest_that_cannot_work_a_connection_has_failed(recorded):
+    change_totals(recorded, {"error": "source: Cannot allocate memory"})
+    with pytest.raises(RunFailed, match=r"flow reno#1: .*source: Cannot allocate memory"):
         fairway.run(EXPERIMENT, backend="linux")
+
+
+GIVEN_UP = {"at_ns": 2_500_000_000, "end": "source", "errno": "ETIMEDOUT"}
+
+
+def test_a_connection_that_was_given_up_is_told_and_counts(recorded, tmp_path):
+    change_totals(recorded, {"given_up": GIVEN_UP})
+    (tmp_path / "x.toml").write_text(EXPERIMENT)
+    done = command("run", tmp_path / "x.toml", "--backend", "linux", "--out", tmp_path / "out")
+    told = (
+        "flow reno#1: the kernel gave its connection up at 2.500 s (ETIMEDOUT at the source); it "
+        "was established at 0.020 s"
+    )
+    assert done.returncode == 0
+    assert done.stderr.splitlines()[0] == f"Warning: {told}"
+    run = fairway.load(tmp_path / "out")
+    assert run.warnings == [told]
+    assert run.summary["flows"][1]["goodput_bps"] == 1e6
+    assert run.summary["kernel"]["broken_connections"] == [
+        {"flow": "reno#1", "established_s": 0.02, "given_up_s": 2.5, "end": "source",
+         "errno": "ETIMEDOUT"},
+    ]  # fmt: skip
+    assert f"Warning: {told}." in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_what_a_kernel_leaves_out_is_warned_of(recorded):
+    change_totals(recorded, {"established_ns": None}, states_told=False, unseen_packets=7)
+    assert fairway.run(EXPERIMENT, backend="linux").warnings == [
+        "7 packets went by unseen: what is counted packet by packet is too low by as many",
+        "Linux 0.1 was built without its trace events: window_reductions and timeouts are not "
+        "counted, and are 0",
+        "flow reno#1: its connection was not established by the end of the run",
+    ]
+
+
+def test_of_many_broken_connections_some_are_named():
+    broken = [
+        {"flow": f"f{n}", "established_s": None, "given_up_s": None, "end": None, "errno": None}
+        for n in range(13)
+    ]
+    sentences = cautions.of_connections(broken)
+    assert len(sentences) == 11
+    assert sentences[-1] == "3 more connections were never established, or were given up"
+
+
+def test_a_sweep_says_in_how_many_runs(recorded, tmp_path):
+    change_totals(recorded, {"established_ns": None, "given_up": GIVEN_UP})
+    told = "flow reno#1: its connection was never established; the kernel gave up at 2.500 s"
+    sweep = fairway.run(SWEEP, tmp_path / "out", backend="linux", threads=2)
+    assert [warning.partition(" (")[0] for warning in sweep.warnings] == [told]
+    some = [dataclasses.replace(outcome, summary={**outcome.summary, "warnings": []})
+            for outcome in sweep.outcomes[1:]]  # fmt: skip
+    mixed = Sweep(sweep.title, sweep.axes, [sweep.outcomes[0], *some], sweep.version)
+    assert mixed.warnings[0].startswith(f"in 1 of 4 runs: {told}")
 
 
 SWEEP = EXPERIMENT + '\n[sweep]\nrepetitions = 2\n"flow.0.cc" = ["cubic", "bic"]\n'
@@ -208,6 +271,12 @@ def test_a_kernel_without_virtual_time_is_warned_of(recorded, tmp_path):
     with pytest.warns(UserWarning, match="has no virtual time"):
         run = fairway.run(EXPERIMENT, backend="linux")
     assert run.summary["kernel"]["virtual_time"] is False
+    assert len(run.warnings) == 1
+    assert run.warnings[0].startswith("Linux 0.1 has no virtual time here")
+    (tmp_path / "x.toml").write_text(EXPERIMENT)
+    done = command("run", tmp_path / "x.toml", "--backend", "linux")
+    assert done.stderr.count("has no virtual time") == 1
+    assert f"Warning: {run.warnings[0]}\n" in done.stderr
 
 
 def test_unknown_backends_name_those_that_there_are():

@@ -46,6 +46,11 @@ start = "0.5 s"
 window = ["1 s", "5 s"]
 """
 MEMORY_BYTES = 512 << 20
+#: What a flow counts.
+COUNTS = (
+    "goodput_bps", "sent_segments", "retransmitted_segments", "lost_segments",
+    "window_reductions", "timeouts",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -116,6 +121,71 @@ def test_a_repeated_run_says_how_far_it_differs(kernel, tmp_path):
     report = (tmp_path / "out" / "report.html").read_text("utf-8")
     assert f"Linux {kernel.release} in virtual time" in report
     assert "all 37 figures and every sample were the same" in report
+
+
+def lossy(loss: float, sysctls: str, duration: str) -> str:
+    """The experiment on a path that loses so much, with kernels that try less often."""
+    text = EXPERIMENT.replace(
+        "[topology.bottleneck]",
+        f'[topology.bottleneck]\nloss = {{ kind = "bernoulli", probability = {loss} }}',
+    )
+    text = text.replace("5 s", duration)
+    return f"{text}\n[linux]\nsysctl = {{ {sysctls} }}\n"
+
+
+def test_a_path_that_loses_everything_gives_zeros(kernel, temporary):
+    # RFC 6298: the second SYN goes 1 s after the first, the kernel gives up 2 s after that.
+    experiment = lossy(1.0, '"net.ipv4.tcp_syn_retries" = 1', "20 s")
+    run = fairway.run(experiment, backend="linux", overrides={"flow.1.start": "18 s"})
+    for flow in run.summary["flows"]:
+        assert [flow[key] for key in COUNTS] == [0] * 6
+        assert flow["mean_srtt_s"] is None and flow["fct_s"] is None
+    first, second = run.summary["kernel"]["broken_connections"]
+    assert (first["established_s"], first["end"], first["errno"]) == (None, "source", "ETIMEDOUT")
+    # A timer that ticks every 1 ms may be some of them late.
+    assert first["given_up_s"] == pytest.approx(3, abs=0.2)
+    assert second == {
+        "flow": "reno#1", "established_s": None, "given_up_s": None, "end": None, "errno": None,
+    }  # fmt: skip
+    assert "flow reno#1: its connection was not established by the end" in run.warnings[1]
+    assert_nothing_left(temporary)
+
+
+def test_connections_that_are_given_up_keep_what_they_had(kernel, temporary):
+    run = fairway.run(
+        lossy(0.5, '"net.ipv4.tcp_retries2" = 2', "60 s"),
+        backend="linux",
+        overrides={"measure.window": ["0 s", "60 s"]},
+    )
+    broken = run.summary["kernel"]["broken_connections"]
+    assert [connection["flow"] for connection in broken] == ["cubic#0", "reno#1"]
+    for connection, flow in zip(broken, run.summary["flows"], strict=True):
+        assert connection["errno"] == "ETIMEDOUT"
+        assert 0.02 <= connection["established_s"] < connection["given_up_s"] < 60
+        assert flow["goodput_bps"] > 0
+        assert flow["sent_segments"] >= flow["retransmitted_segments"] > 0
+        assert flow["window_reductions"] >= flow["timeouts"] > 0
+    series = run.tcp_info.filter(run.tcp_info["t_s"] == 60.0)
+    assert series["state"].to_list() == [7, 7]
+    assert_nothing_left(temporary)
+
+
+def test_a_syn_that_was_lost_is_no_segment(kernel, temporary):
+    """Applications that write one segment in 5 s: some lose the first SYN, and then no data."""
+    text = lossy(0.3, '"net.ipv4.tcp_ecn" = 0', "5 s")
+    slow = {"flow.0.app_rate": "1 kbit/s", "flow.1.app_rate": "1 kbit/s"}
+    late = 0
+    for seed in range(10):
+        changes = {**slow, "measure.window": ["0 s", "5 s"], "seed": seed}
+        run = fairway.run(text, backend="linux", overrides=changes)
+        last = run.tcp_info.filter(run.tcp_info["t_s"] == 5.0)
+        for flow, retransmitted in zip(run.summary["flows"], last["total_retrans_segments"], strict=True):
+            if flow["lost_segments"] == 0 and flow["sent_segments"] == 1:
+                late += retransmitted
+                assert flow["retransmitted_segments"] == 0
+                assert (flow["window_reductions"], flow["timeouts"]) == (0, 0)
+    assert late > 0
+    assert_nothing_left(temporary)
 
 
 def test_two_kernels_run_at_once(kernel, tmp_path, temporary):

@@ -8,6 +8,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use fairway_guest::plan::Flow;
+use fairway_guest::record::GivenUp;
+use nix::errno::Errno;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::Error;
@@ -31,8 +33,20 @@ struct Ends {
     begin_ns: u64,
     source: Socket,
     sink: OnceLock<Socket>,
+    established: OnceLock<Established>,
     completed_ns: OnceLock<u64>,
+    given_up: OnceLock<GivenUp>,
     error: OnceLock<String>,
+}
+
+/// The end of a handshake, as the source has seen it.
+#[derive(Clone, Copy)]
+pub struct Established {
+    /// When, from the beginning of the run.
+    pub at_ns: u64,
+    /// SYNs that were sent again, each after a timeout: the kernel's counters of a connection have
+    /// them among its segments.
+    pub retransmissions: u64,
 }
 
 impl Connection {
@@ -52,7 +66,9 @@ impl Connection {
             flow: flow.clone(),
             begin_ns,
             sink: OnceLock::new(),
+            established: OnceLock::new(),
             completed_ns: OnceLock::new(),
+            given_up: OnceLock::new(),
             error: OnceLock::new(),
         });
         let (of_sink, of_source) = (Arc::clone(&ends), Arc::clone(&ends));
@@ -72,12 +88,22 @@ impl Connection {
         self.0.sink.get().map(AsFd::as_fd)
     }
 
+    /// The end of the handshake, once it was.
+    pub fn established(&self) -> Option<Established> {
+        self.0.established.get().copied()
+    }
+
     /// When the sink had the last byte of the transfer, from the beginning of the run.
     pub fn completed_ns(&self) -> Option<u64> {
         self.0.completed_ns.get().copied()
     }
 
-    /// What went wrong with the connection, if anything did.
+    /// How the kernel gave the connection up, if it did.
+    pub fn given_up(&self) -> Option<GivenUp> {
+        self.0.given_up.get().cloned()
+    }
+
+    /// What went wrong in working the connection, if anything did.
     pub fn error(&self) -> Option<String> {
         self.0.error.get().cloned()
     }
@@ -85,9 +111,18 @@ impl Connection {
 
 impl Ends {
     fn note(&self, end: &str, result: io::Result<()>) {
-        if let Err(error) = result {
-            let _ = self.error.set(format!("{end}: {error}"));
-        }
+        let Err(error) = result else { return };
+        let _ = match network_fault(&error) {
+            Some(errno) => self
+                .given_up
+                .set(GivenUp {
+                    at_ns: self.elapsed_ns().unwrap_or(0),
+                    end: end.to_owned(),
+                    errno: format!("{errno:?}"),
+                })
+                .map_err(drop),
+            None => self.error.set(format!("{end}: {error}")).map_err(drop),
+        };
     }
 
     fn receive(&self, listener: &Socket) -> io::Result<()> {
@@ -100,8 +135,7 @@ impl Ends {
             let got = sys::discard(sink.as_fd(), wanted as usize)? as u64;
             received += got;
             if self.flow.bytes == Some(received) {
-                let now = sys::now_ns()?.saturating_sub(self.begin_ns);
-                let _ = self.completed_ns.set(now);
+                let _ = self.completed_ns.set(self.elapsed_ns()?);
                 return Ok(());
             }
             if got < wanted {
@@ -114,6 +148,11 @@ impl Ends {
         sys::sleep_until(self.begin_ns + self.flow.start_ns);
         let to = SocketAddrV4::new(self.flow.address, self.flow.port);
         self.source.connect(&to.into())?;
+        let established = Established {
+            at_ns: self.elapsed_ns()?,
+            retransmissions: sys::total_retransmissions(self.source.as_fd())?,
+        };
+        let _ = self.established.set(established);
         match self.flow.rate_bps {
             None => self.send_at_once(),
             Some(rate_bps) => self.send_at_rate(rate_bps),
@@ -166,10 +205,36 @@ impl Ends {
         }
     }
 
+    /// From the beginning of the run to now.
+    fn elapsed_ns(&self) -> io::Result<u64> {
+        Ok(sys::now_ns()?.saturating_sub(self.begin_ns))
+    }
+
     /// From now to a moment of the run; zero if it is past.
     fn nanoseconds_to(&self, at_ns: u64) -> io::Result<u64> {
         Ok((self.begin_ns + at_ns).saturating_sub(sys::now_ns()?))
     }
+}
+
+/// What the kernel says of a connection that the network has failed, or the other end: such an
+/// error is a result, any other one is the guest's own fault.
+fn network_fault(error: &io::Error) -> Option<Errno> {
+    let errno = Errno::from_raw(error.raw_os_error()?);
+    matches!(
+        errno,
+        // No answer, after as many tries as the kernel's settings allow (tcp(7)).
+        Errno::ETIMEDOUT
+            // A router's word (ip(7)).
+            | Errno::EHOSTUNREACH
+            | Errno::ENETUNREACH
+            // The other end's word, and what an end is told that tries once more.
+            | Errno::ECONNREFUSED
+            | Errno::ECONNRESET
+            | Errno::ECONNABORTED
+            | Errno::EPIPE
+            | Errno::ENOTCONN
+    )
+    .then_some(errno)
 }
 
 fn listen(flow: &Flow) -> io::Result<Socket> {
@@ -198,4 +263,21 @@ fn tcp_socket(flow: &Flow) -> io::Result<Socket> {
         )?;
     }
     Ok(socket)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_network_does_is_no_fault_of_the_guest() {
+        let fault = |errno: i32| network_fault(&io::Error::from_raw_os_error(errno));
+        assert_eq!(fault(libc::ETIMEDOUT), Some(Errno::ETIMEDOUT));
+        assert_eq!(fault(libc::ECONNRESET), Some(Errno::ECONNRESET));
+        assert_eq!(fault(libc::EHOSTUNREACH), Some(Errno::EHOSTUNREACH));
+        for own in [libc::ENOMEM, libc::ENOBUFS, libc::EINVAL, libc::EADDRNOTAVAIL, libc::EBADF] {
+            assert_eq!(fault(own), None);
+        }
+        assert_eq!(network_fault(&io::Error::other("no call of the kernel's")), None);
+    }
 }

@@ -128,6 +128,9 @@ pub struct Totals {
     pub kernel: String,
     /// Whether packets were watched one by one; without it, what needs that is missing.
     pub watched: bool,
+    /// Whether the kernel told of the states of its congestion controls; without it, reductions and
+    /// timeouts are missing.
+    pub states_told: bool,
     /// One entry a flow.
     pub flows: Vec<FlowTotals>,
     /// One entry a reported queue.
@@ -146,11 +149,26 @@ pub struct FlowTotals {
     pub arrivals: u64,
     /// When the sink had the last byte of a transfer with an end, from the beginning of the run.
     pub completed_ns: Option<u64>,
-    /// Why the connection failed, if it did: "connect: Connection timed out".
+    /// When the source's handshake was done, from the beginning of the run, if it was.
+    pub established_ns: Option<u64>,
+    /// When and why the kernel gave the connection up, if it did.
+    pub given_up: Option<GivenUp>,
+    /// Why the guest could not work the connection, if so: the fault of the guest, not of the path.
     pub error: Option<String>,
 }
 
-/// Counters of one flow at one moment, from its start.
+/// How a connection came to an early end that the network is the reason of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GivenUp {
+    /// When an end was told, from the beginning of the run.
+    pub at_ns: u64,
+    /// Which end was told first: "source" or "sink".
+    pub end: String,
+    /// What it was told, as errno(3) names it: "ETIMEDOUT".
+    pub errno: String,
+}
+
+/// Counters of one flow at one moment, from the end of its handshake.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowMark {
     /// Bytes that the sink has received in order.

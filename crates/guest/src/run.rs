@@ -34,7 +34,6 @@ const PROGRESS_STEPS: u64 = 500;
 /// the host takes long silence for the end.
 const LONGEST_PROGRESS_NS: u64 = 500_000_000;
 /// Offsets in `struct tcp_info` (`include/uapi/linux/tcp.h`).
-const TOTAL_RETRANS_AT: usize = 100;
 const BYTES_RECEIVED_AT: usize = 128;
 const DATA_SEGS_OUT_AT: usize = 156;
 
@@ -85,11 +84,11 @@ impl<'a> Run<'a> {
         namespaces.leave()?;
         let kernel = fs::read_to_string("/proc/sys/kernel/osrelease")
             .map_err(|error| Error::new("asking for the kernel's release", error))?;
+        let states = States::open(plan).ok();
         Ok(Run {
             plan,
             connections,
             watch,
-            states: States::open(plan).ok(),
             places,
             flows: BufWriter::new(create("flows.bin")?),
             queues: BufWriter::new(create("queues.bin")?),
@@ -98,10 +97,12 @@ impl<'a> Run<'a> {
             totals: Totals {
                 kernel: kernel.trim().to_owned(),
                 watched: true,
+                states_told: states.is_some(),
                 flows: vec![FlowTotals::default(); plan.flows.len()],
                 queues: vec![QueueTotals::default(); plan.queues.len()],
                 unseen_packets: 0,
             },
+            states,
             info: vec![0; MAX_TCP_INFO],
         })
     }
@@ -185,15 +186,19 @@ impl<'a> Run<'a> {
         for (index, connection) in self.connections.iter().enumerate() {
             let length = sys::tcp_info(connection.source(), &mut self.info)?;
             let info = &self.info[..length];
+            // Of a connection that never was, the kernel may have forgotten what it had counted.
+            let Some(established) = connection.established() else { continue };
+            let handshake = established.retransmissions;
             let watch = self.watch.flow(index);
             let (reductions, timeouts) =
                 self.states.as_ref().map_or((0, 0), |states| states.counts[index]);
             self.totals.flows[index].window[end] = FlowMark {
                 delivered_bytes: delivered_bytes(connection)?,
-                segments: u64::from(u32_at(info, DATA_SEGS_OUT_AT)),
-                retransmissions: u64::from(u32_at(info, TOTAL_RETRANS_AT)),
-                reductions,
-                timeouts,
+                segments: u64::from(sys::u32_at(info, DATA_SEGS_OUT_AT)),
+                retransmissions: u64::from(sys::u32_at(info, sys::TOTAL_RETRANS_AT))
+                    .saturating_sub(handshake),
+                reductions: reductions.saturating_sub(handshake),
+                timeouts: timeouts.saturating_sub(handshake),
                 arrivals: watch.arrivals,
                 wire_bytes: watch.wire_bytes,
                 delay_ns: watch.delay_ns,
@@ -221,6 +226,8 @@ impl<'a> Run<'a> {
         {
             flow.arrivals = self.watch.flow(index).arrivals;
             flow.completed_ns = connection.completed_ns();
+            flow.established_ns = connection.established().map(|established| established.at_ns);
+            flow.given_up = connection.given_up();
             flow.error = connection.error();
         }
         for (index, queue) in self.totals.queues.iter_mut().enumerate() {
@@ -290,14 +297,6 @@ fn delivered_bytes(connection: &Connection) -> io::Result<u64> {
         Some(&[a, b, c, d, e, f, g, h]) => u64::from_ne_bytes([a, b, c, d, e, f, g, h]),
         _ => 0,
     })
-}
-
-/// The number at an offset; zero where an older kernel tells less.
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    match bytes.get(at..at + 4) {
-        Some(&[a, b, c, d]) => u32::from_ne_bytes([a, b, c, d]),
-        _ => 0,
-    }
 }
 
 fn path(name: &str) -> PathBuf {

@@ -58,6 +58,24 @@ pub fn tcp_info(socket: BorrowedFd, buffer: &mut [u8]) -> io::Result<usize> {
     checked(result).map(|_| length as usize)
 }
 
+/// Where `struct tcp_info` has `tcpi_total_retrans` (`include/uapi/linux/tcp.h`).
+pub const TOTAL_RETRANS_AT: usize = 100;
+
+/// Segments that a connection has sent again, SYNs among them.
+pub fn total_retransmissions(socket: BorrowedFd) -> io::Result<u64> {
+    let mut info = [0; TOTAL_RETRANS_AT + 4];
+    let length = tcp_info(socket, &mut info)?;
+    Ok(u64::from(u32_at(&info[..length.min(info.len())], TOTAL_RETRANS_AT)))
+}
+
+/// The number at an offset; zero where an older kernel tells less.
+pub fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    match bytes.get(at..at + 4) {
+        Some(&[a, b, c, d]) => u32::from_ne_bytes([a, b, c, d]),
+        _ => 0,
+    }
+}
+
 /// Sets an integer socket option.
 pub fn set_option(socket: BorrowedFd, level: i32, option: i32, value: i32) -> io::Result<()> {
     set(socket, level, option, &value)

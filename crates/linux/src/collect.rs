@@ -5,9 +5,11 @@ use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use fairway_guest::plan::Plan;
-use fairway_guest::record::Totals;
+use fairway_guest::record::{FlowTotals, Totals};
 use fairway_sim::experiment::Experiment;
 use fairway_trace::{QueueSeries, Series, Summary};
+use fairway_units::NANOS_PER_SEC;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::figures::summarise;
@@ -38,6 +40,25 @@ pub struct Collected {
     pub watched: bool,
     /// Packets that the watch has missed: what it counts is too low by about as many.
     pub unseen_packets: u64,
+    /// Whether the kernel told of reductions and timeouts; if not, they are all zero.
+    pub states_told: bool,
+    /// Connections that never came to be, or that the kernel gave up.
+    pub broken: Vec<Broken>,
+}
+
+/// A connection that was not there from its flow's start to the end: a result as any other.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Broken {
+    /// Name of the flow.
+    pub flow: String,
+    /// When its handshake was done; none if it never was.
+    pub established_s: Option<f64>,
+    /// When the kernel gave it up; none if it was still trying at the end of the run.
+    pub given_up_s: Option<f64>,
+    /// Which end was told first: "source" or "sink".
+    pub end: Option<String>,
+    /// What it was told, as errno(3) names it: "ETIMEDOUT".
+    pub errno: Option<String>,
 }
 
 /// Why the records of a run cannot be used.
@@ -59,8 +80,8 @@ pub enum CollectError {
         /// What is wrong with it.
         what: String,
     },
-    /// The kernel gave a connection up.
-    #[error("flow {flow}: its connection failed in the kernel: {error}")]
+    /// The guest could not work a connection.
+    #[error("flow {flow}: the guest could not work its connection: {error}")]
     Connection {
         /// Name of the flow.
         flow: String,
@@ -72,7 +93,7 @@ pub enum CollectError {
 /// Read what a guest has left in `directory`, where it found its plan.
 ///
 /// # Errors
-/// [`CollectError`] if a file is missing or damaged, or if a connection failed.
+/// [`CollectError`] if a file is missing or damaged, or if the guest has failed.
 pub fn collect(experiment: &Experiment, directory: &Path) -> Result<Collected, CollectError> {
     let plan: Plan = Source::open(directory, "plan.json")?.json()?;
     let source = Source::open(directory, "totals.json")?;
@@ -91,6 +112,7 @@ pub fn collect(experiment: &Experiment, directory: &Path) -> Result<Collected, C
     let queues = samples::queues(experiment, &plan, Source::open(directory, "queues.bin")?)?;
     let summary = summarise(experiment, &plan, &totals, &series, &tcp_info, &queues)
         .map_err(|what| damaged(what.to_string()))?;
+    let broken = broken(experiment, &totals);
     Ok(Collected {
         summary,
         series,
@@ -101,7 +123,29 @@ pub fn collect(experiment: &Experiment, directory: &Path) -> Result<Collected, C
         kernel: totals.kernel,
         watched: totals.watched,
         unseen_packets: totals.unseen_packets,
+        states_told: totals.states_told,
+        broken,
     })
+}
+
+/// The connections that failed.
+fn broken(experiment: &Experiment, totals: &Totals) -> Vec<Broken> {
+    let begun = experiment
+        .flows
+        .iter()
+        .zip(&totals.flows)
+        .filter(|(flow, _)| flow.start.as_nanos() < experiment.duration.as_nanos());
+    let failed =
+        |(_, found): &(_, &FlowTotals)| found.established_ns.is_none() || found.given_up.is_some();
+    let seconds = |nanos: u64| nanos as f64 / NANOS_PER_SEC as f64;
+    let told = begun.filter(failed).map(|(flow, found)| Broken {
+        flow: flow.id.clone(),
+        established_s: found.established_ns.map(seconds),
+        given_up_s: found.given_up.as_ref().map(|given_up| seconds(given_up.at_ns)),
+        end: found.given_up.as_ref().map(|given_up| given_up.end.clone()),
+        errno: found.given_up.as_ref().map(|given_up| given_up.errno.clone()),
+    });
+    told.collect()
 }
 
 /// A file of the guest's.

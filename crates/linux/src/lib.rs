@@ -7,5 +7,5 @@ mod layout;
 mod samples;
 pub mod tcp_info;
 
-pub use collect::{CollectError, Collected, collect};
+pub use collect::{Broken, CollectError, Collected, collect};
 pub use layout::{Layout, layout};

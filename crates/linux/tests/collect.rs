@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use fairway_guest::plan::{Plan, Queue};
 use fairway_guest::record::{
-    FlowMark, FlowSample, FlowTotals, QueueMark, QueueSample, QueueTotals, Totals,
+    FlowMark, FlowSample, FlowTotals, GivenUp, QueueMark, QueueSample, QueueTotals, Totals,
 };
 use fairway_linux::tcp_info::{FIELDS, Values};
-use fairway_linux::{Collected, collect};
+use fairway_linux::{Broken, Collected, collect};
 use fairway_sim::experiment::{Experiment, from_document, plan};
 
 /// A length of `struct tcp_info`: that of Linux 6.1.
@@ -90,10 +90,15 @@ fn totals() -> Totals {
             },
         ],
         arrivals: 2_800,
+        established_ns: Some(20_000_000),
         ..FlowTotals::default()
     };
-    let second =
-        FlowTotals { arrivals: 691, completed_ns: Some(2_500_000_000), ..FlowTotals::default() };
+    let second = FlowTotals {
+        arrivals: 691,
+        completed_ns: Some(2_500_000_000),
+        established_ns: Some(520_000_000),
+        ..FlowTotals::default()
+    };
     let forward = QueueTotals {
         window: [
             QueueMark { packets: 100, bytes: 151_400, drops: 1, losses: 0 },
@@ -105,6 +110,7 @@ fn totals() -> Totals {
     Totals {
         kernel: "6.1.192".into(),
         watched: true,
+        states_told: true,
         flows: vec![first, second],
         queues: vec![forward, QueueTotals::default()],
         unseen_packets: 0,
@@ -281,12 +287,37 @@ fn without_a_watch_figures_are_estimates() {
 }
 
 #[test]
-fn a_failed_connection_is_an_error() {
+fn a_connection_that_the_guest_fails_to_work_is_an_error() {
     let mut totals = totals();
-    totals.flows[1].error = Some("connect: Connection timed out".into());
+    totals.flows[1].error = Some("source: Cannot allocate memory".into());
     let error = Directory::with_records("failed", &totals).collect().unwrap_err();
     assert!(error.starts_with("flow reno#"), "{error}");
-    assert!(error.ends_with("connect: Connection timed out"), "{error}");
+    assert!(error.ends_with("source: Cannot allocate memory"), "{error}");
+}
+
+#[test]
+fn a_connection_that_the_kernel_gives_up_is_a_result() {
+    let collect = |totals: &Totals| Directory::with_records("broken", totals).collect().unwrap();
+    assert_eq!(collect(&totals()).broken, []);
+    let given_up =
+        GivenUp { at_ns: 2_750_000_000, end: "source".into(), errno: "ETIMEDOUT".into() };
+    let mut late = totals();
+    late.flows[0].given_up = Some(given_up.clone());
+    let run = collect(&late);
+    let expected = Broken {
+        flow: "cubic#0".into(),
+        established_s: Some(0.02),
+        given_up_s: Some(2.75),
+        end: Some("source".into()),
+        errno: Some("ETIMEDOUT".into()),
+    };
+    assert_eq!(run.broken.as_slice(), std::slice::from_ref(&expected));
+    assert_eq!(run.summary.flows[0].goodput_bps, 8e6, "what it had done before counts");
+    let mut never = totals();
+    never.flows[0].established_ns = None;
+    let still_trying =
+        Broken { established_s: None, given_up_s: None, end: None, errno: None, ..expected };
+    assert_eq!(collect(&never).broken, [still_trying]);
 }
 
 #[test]

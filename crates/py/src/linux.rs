@@ -43,6 +43,10 @@ pub(crate) struct LinuxData {
     watched: bool,
     #[pyo3(get)]
     unseen_packets: u64,
+    #[pyo3(get)]
+    states_told: bool,
+    #[pyo3(get)]
+    broken: String,
 }
 
 /// What a Linux kernel's guest is told to run an experiment given as JSON, as JSON.
@@ -72,12 +76,13 @@ pub(crate) fn linux_collect(
     experiment: &str,
     directory: PathBuf,
 ) -> PyResult<LinuxData> {
-    let (found, summary) = py.detach(|| {
+    let (found, summary, broken) = py.detach(|| {
         let experiment = read_experiment(experiment, &Catalogue::default())?;
         let found = collect(&experiment, &directory).map_err(collect_error)?;
-        let summary = serde_json::to_string(&found.summary)
-            .map_err(|error| CollectError::new_err(error.to_string()))?;
-        PyResult::Ok((found, summary))
+        let failed = |error: serde_json::Error| CollectError::new_err(error.to_string());
+        let summary = serde_json::to_string(&found.summary).map_err(failed)?;
+        let broken = serde_json::to_string(&found.broken).map_err(failed)?;
+        PyResult::Ok((found, summary, broken))
     })?;
     Ok(LinuxData {
         summary,
@@ -89,6 +94,8 @@ pub(crate) fn linux_collect(
         kernel: found.kernel,
         watched: found.watched,
         unseen_packets: found.unseen_packets,
+        states_told: found.states_told,
+        broken,
     })
 }
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from fairway import _core
 from fairway.backends.sim import completed
 from fairway.errors import InputError, RunFailed, writing
-from fairway.linux import cache
+from fairway.linux import cache, cautions
 from fairway.linux.machine import AGENT, Machine, run_directory
 from fairway.results import Run
 
@@ -110,7 +110,11 @@ class Linux:
         wall_s = time.perf_counter() - started
         return Run(
             experiment=experiment,
-            summary={**completed(json.loads(data.summary), wall_s, {}), "kernel": self._said(data)},
+            summary={
+                **completed(json.loads(data.summary), wall_s, {}),
+                "kernel": self._said(data),
+                "warnings": cautions.of_run(self._kernel, data),
+            },
             series=lambda: _series(data),
             queues=lambda: _queues(data),
             version=_core.version(),
@@ -127,13 +131,8 @@ class Linux:
                 "--backend linux: no kernel has been built yet; `fairway linux build` makes one "
                 "in some minutes"
             )
-        if not kernel.virtual_time:
-            warnings.warn(
-                f"the kernel {kernel.path} has no virtual time: runs take their time, and what "
-                "else the machine does changes their results; `fairway linux build` makes a "
-                "better one",
-                stacklevel=2,
-            )
+        if sentence := cautions.of_kernel(kernel):
+            warnings.warn(sentence, stacklevel=2)
         return kernel
 
     def _layout(self, text: str, algorithms: Algorithms | None) -> dict[str, Any]:
@@ -165,6 +164,7 @@ class Linux:
             "repeatable": self._kernel.repeatable,
             "watched": data.watched,
             "unseen_packets": data.unseen_packets,
+            "broken_connections": json.loads(data.broken),
         }
 
 
