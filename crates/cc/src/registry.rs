@@ -342,20 +342,26 @@ impl Algorithm {
         preferred: Variant,
         init: &Init,
     ) -> Result<Box<dyn CongestionControl>, CcError> {
-        let variant = match selection.variant {
-            Some(variant) if !self.variants.contains(&variant) => {
-                return Err(CcError::UnknownVariant {
-                    name: self.name,
-                    variant: variant.name(),
-                    known: join(self.variants.iter().map(|v| v.name())),
-                });
-            }
-            Some(variant) => variant,
-            None if self.variants.contains(&preferred) => preferred,
-            None => self.variants[0],
-        };
+        let variant = self.variant(selection, preferred)?;
         let params = check_params(self, variant, &selection.params)?;
         Ok((self.build)(variant, &params, init))
+    }
+
+    /// The variant that [`make`](Self::make) takes.
+    ///
+    /// # Errors
+    /// [`CcError::UnknownVariant`] if the selection names one that does not exist.
+    pub fn variant(&self, selection: &Selection, preferred: Variant) -> Result<Variant, CcError> {
+        match selection.variant {
+            Some(variant) if !self.variants.contains(&variant) => Err(CcError::UnknownVariant {
+                name: self.name,
+                variant: variant.name(),
+                known: join(self.variants.iter().map(|v| v.name())),
+            }),
+            Some(variant) => Ok(variant),
+            None if self.variants.contains(&preferred) => Ok(preferred),
+            None => Ok(self.variants[0]),
+        }
     }
 
     /// The name of the algorithm's file.
