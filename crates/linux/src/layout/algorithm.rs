@@ -1,36 +1,37 @@
 //! Congestion controls: what the kernel calls them, and what it can be told about them.
 
-use fairway_cc::{SlowStart, Variant};
+use fairway_cc::{SlowStart, Variant, algorithms};
 use fairway_sim::experiment::{Experiment, Flow};
 
 use super::refusal::Refusals;
 
-/// Congestion controls of Linux 6.1 under Fairway's name and the kernel's (net/ipv4/tcp_*.c). The
-/// kernel's "westwood" is Westwood+.
-const OF_THE_KERNEL: &[(&str, &str)] = &[
-    ("reno", "reno"),
-    ("cubic", "cubic"),
-    ("bic", "bic"),
-    ("westwood", "westwood"),
-    ("htcp", "htcp"),
-    ("highspeed", "highspeed"),
-    ("hybla", "hybla"),
-    ("vegas", "vegas"),
-    ("nv", "nv"),
-    ("scalable", "scalable"),
-    ("tcp-lp", "lp"),
-    ("veno", "veno"),
-    ("yeah", "yeah"),
-    ("illinois", "illinois"),
-    ("dctcp", "dctcp"),
-    ("cdg", "cdg"),
-    ("bbr", "bbr"),
+/// Congestion controls that a kernel has: Fairway's name and variant, and the kernel's name. Those of
+/// Linux 6.1 are its modules (net/ipv4/tcp_*.c), of which "westwood" is Westwood+; those of papers are
+/// Fairway's own modules.
+const OF_A_KERNEL: &[(&str, Variant, &str)] = &[
+    ("reno", Variant::Linux6_1, "reno"),
+    ("cubic", Variant::Linux6_1, "cubic"),
+    ("bic", Variant::Linux6_1, "bic"),
+    ("westwood+", Variant::Linux6_1, "westwood"),
+    ("westwood+", Variant::Paper, "westwood+"),
+    ("htcp", Variant::Linux6_1, "htcp"),
+    ("highspeed", Variant::Linux6_1, "highspeed"),
+    ("hybla", Variant::Linux6_1, "hybla"),
+    ("vegas", Variant::Linux6_1, "vegas"),
+    ("nv", Variant::Linux6_1, "nv"),
+    ("scalable", Variant::Linux6_1, "scalable"),
+    ("tcp-lp", Variant::Linux6_1, "lp"),
+    ("veno", Variant::Linux6_1, "veno"),
+    ("yeah", Variant::Linux6_1, "yeah"),
+    ("illinois", Variant::Linux6_1, "illinois"),
+    ("dctcp", Variant::Linux6_1, "dctcp"),
+    ("cdg", Variant::Linux6_1, "cdg"),
+    ("bbr", Variant::Linux6_1, "bbr"),
+    ("dcm+", Variant::Paper, "dcm+"),
 ];
 
-/// Those that Fairway adds to a kernel, each as its paper has it.
-const ADDED: &[&str] = &["dcm+", "westwood+"];
-
-/// Those that call the kernel's `tcp_slow_start` as it is.
+/// Those for which "standard" is what they do anyway, by the kernel's name: they call its
+/// `tcp_slow_start` as it is, or, as dcm+, follow a rule that is one with the simulator's.
 const SLOW_START_STANDARD: &[&str] = &[
     "reno",
     "bic",
@@ -73,41 +74,43 @@ pub(super) fn name(index: usize, flow: &Flow, refusals: &mut Refusals) -> &'stat
 
 /// The kernel's name of a flow's algorithm, or the key that is wrong and why.
 fn find(flow: &Flow) -> Result<&'static str, (&'static str, String)> {
-    let (name, variant) = (flow.cc.name.as_str(), flow.cc.variant);
-    let added = ADDED.iter().find(|added| **added == name).copied();
-    match (added, variant) {
-        (Some(added), None | Some(Variant::Paper)) => return Ok(added),
-        (Some("westwood+"), Some(Variant::Linux6_1)) => return Ok("westwood"),
-        (Some(_), Some(other)) => {
-            let message = format!(
-                "a kernel has {name} as \"paper\", not as \"{}\"; write that or use --backend sim",
-                other.name()
-            );
-            return Err(("cc_variant", message));
-        }
-        (None, _) => {}
+    let name = flow.cc.name.as_str();
+    let of_name = || OF_A_KERNEL.iter().filter(move |(fairway, ..)| *fairway == name);
+    if of_name().next().is_none() {
+        return Err(("cc", unknown(name)));
     }
-    let Some((_, kernel)) = OF_THE_KERNEL.iter().find(|(fairway, _)| *fairway == name) else {
-        let known: Vec<_> = OF_THE_KERNEL.iter().map(|(fairway, _)| *fairway).collect();
-        let message = format!(
-            "\"{name}\" is in no kernel of Fairway's; it has {}, {}; write one of them or use \
-             --backend sim",
-            known.join(", "),
-            ADDED.join(", ")
-        );
-        return Err(("cc", message));
-    };
-    match variant.unwrap_or(flow.stack.cc_variant) {
-        Variant::Linux6_1 => Ok(kernel),
-        other => {
+    // A name that a kernel has is in the registry, and its variant was checked with the experiment.
+    let simulated = algorithms().iter().find(|algorithm| algorithm.name == name);
+    let wanted = simulated.and_then(|found| found.variant(&flow.cc, flow.stack.cc_variant).ok());
+    match of_name().find(|(_, variant, _)| Some(*variant) == wanted) {
+        Some((.., kernel)) => Ok(kernel),
+        None => {
+            let known: Vec<_> =
+                of_name().map(|(_, variant, _)| format!("\"{}\"", variant.name())).collect();
+            let known = known.join(" or ");
+            let wanted = wanted.map_or("", Variant::name);
             let message = format!(
-                "a kernel has {name} as \"linux-6.1\", not as \"{}\"; write that or use \
-                 --backend sim",
-                other.name()
+                "a kernel has {name} as {known}, not as \"{wanted}\"; write {known} or use \
+                 --backend sim"
             );
             Err(("cc_variant", message))
         }
     }
+}
+
+/// Why there is no such algorithm.
+fn unknown(name: &str) -> String {
+    if name == "westwood" {
+        return "no kernel has \"westwood\" of 2001, what Linux calls so is Westwood+; write \
+                \"westwood+\" or use --backend sim"
+            .to_owned();
+    }
+    let mut known: Vec<_> = OF_A_KERNEL.iter().map(|(fairway, ..)| *fairway).collect();
+    known.dedup();
+    format!(
+        "\"{name}\" is in no kernel of Fairway's; it has {}; write one of them or use --backend sim",
+        known.join(", ")
+    )
 }
 
 fn refuse_slow_start(index: usize, flow: &Flow, kernel: &str, refusals: &mut Refusals) {
