@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from fairway import _core
 from fairway.errors import InputError
 from fairway.linux import cache, golden
 
@@ -43,6 +44,15 @@ def test_an_unknown_algorithm_is_refused_before_anything_runs(tmp_path: Path) ->
     with pytest.raises(InputError, match="nosuch: no such algorithm"):
         golden.record(tmp_path / "out", None, names=["nosuch"])  # type: ignore[arg-type]
     assert not (tmp_path / "out").exists()
+
+
+def test_traces_are_named_as_the_kernel_names_what_it_runs() -> None:
+    """Of Westwood+, the kernel has its own variant and Fairway's."""
+    for scenario in golden.scenarios():
+        for name, cc in golden.algorithms().items():
+            document = {**scenario.document, "flow": [{"cc": cc}]}
+            layout = json.loads(_core.linux_layout(json.dumps(document), None))
+            assert layout["plan"]["flows"][0]["cc"] == name
 
 
 def test_other_files_are_not_replaced(tmp_path: Path) -> None:
