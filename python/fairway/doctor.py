@@ -117,7 +117,8 @@ def _linux_kernel() -> Check:
         return Check("linux kernel", "optional", str(error), "correct or unset FAIRWAY_KERNEL")
     remedy = "; then: ".join(found.advice())
     if found.kernel is None:
-        return Check("linux kernel", "optional", "none, so no --backend linux", remedy)
+        what = "none, so no --backend linux" + (f"; {found.remark}" if found.remark else "")
+        return Check("linux kernel", "optional", what, remedy)
     if not found.kernel.virtual_time:
         what = f"{found.kernel.release} in real time: slow and imprecise ({found.kernel.path})"
         return Check("linux kernel", "optional", what, remedy)

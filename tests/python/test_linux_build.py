@@ -304,20 +304,6 @@ def test_a_damaged_entry_of_the_cache_is_no_kernel():
     assert cache.find() is None
 
 
-def test_modules_are_loaded_after_those_that_they_need(tmp_path):
-    # Lines as depmod writes them: what is needed last stands last.
-    (tmp_path / "modules.dep").write_text(
-        "kernel/net/ipv4/tcp_yeah.ko: kernel/net/ipv4/tcp_vegas.ko\n"
-        "kernel/net/sched/sch_a.ko: kernel/lib/b.ko kernel/lib/c.ko\n"
-        "kernel/drivers/net/veth.ko:\n"
-        "kernel/fs/ext4.ko:\n"
-        "kernel/net/ipv4/tcp_vegas.ko:\n"
-    )
-    assert [path.stem for path in packaged.load_order(tmp_path)] == [
-        "tcp_vegas", "tcp_yeah", "c", "b", "sch_a", "veth"]  # fmt: skip
-    assert packaged.load_order(tmp_path / "missing") == ()
-
-
 def test_a_kernel_that_is_there_is_answered_at_once(monkeypatch):
     monkeypatch.undo()
     kernel = cache.find()

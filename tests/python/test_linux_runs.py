@@ -179,7 +179,9 @@ def test_a_syn_that_was_lost_is_no_segment(kernel, temporary):
         changes = {**slow, "measure.window": ["0 s", "5 s"], "seed": seed}
         run = fairway.run(text, backend="linux", overrides=changes)
         last = run.tcp_info.filter(run.tcp_info["t_s"] == 5.0)
-        for flow, retransmitted in zip(run.summary["flows"], last["total_retrans_segments"], strict=True):
+        for flow, retransmitted in zip(
+            run.summary["flows"], last["total_retrans_segments"], strict=True
+        ):
             if flow["lost_segments"] == 0 and flow["sent_segments"] == 1:
                 late += retransmitted
                 assert flow["retransmitted_segments"] == 0

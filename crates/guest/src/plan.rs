@@ -13,6 +13,9 @@ pub struct Plan {
     pub sample_ns: u64,
     /// The measuring window.
     pub window_ns: [u64; 2],
+    /// Files of modules that the kernel loads first, each after those that it needs.
+    #[serde(default)]
+    pub modules: Vec<String>,
     /// The network namespaces: hosts and routers.
     pub namespaces: Vec<Namespace>,
     /// Values for files under `/proc/sys` that belong to no namespace, written before the links

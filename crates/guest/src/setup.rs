@@ -6,6 +6,8 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use nix::errno::Errno;
+use nix::kmod::{ModuleInitFlags, finit_module};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, setns, unshare};
 use socket2::{Domain, Socket, Type};
@@ -97,8 +99,22 @@ fn make_namespace(name: &str) -> io::Result<File> {
     own_namespace()
 }
 
+/// Has the kernel load modules, in the order given; those that it has already are left alone.
+fn load_modules(files: &[String]) -> Result<(), Error> {
+    for path in files {
+        let failed = |error: io::Error| Error::new(format!("loading the module {path}"), error);
+        let file = File::open(path).map_err(failed)?;
+        match finit_module(&file, c"", ModuleInitFlags::empty()) {
+            Ok(()) | Err(Errno::EEXIST) => {}
+            Err(error) => return Err(failed(error.into())),
+        }
+    }
+    Ok(())
+}
+
 /// Makes the network of a plan.
 pub fn make_network(plan: &Plan) -> Result<Namespaces, Error> {
+    load_modules(&plan.modules)?;
     let namespaces = Namespaces::make(plan)?;
     write_sysctls(&plan.sysctls)?;
     batch("ip", &plan.links, "links")?;

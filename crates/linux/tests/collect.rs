@@ -63,6 +63,7 @@ fn the_plan() -> Plan {
         duration_ns: 4_000_000_000,
         sample_ns: 1_000_000_000,
         window_ns: [1_000_000_000, 3_000_000_000],
+        modules: Vec::new(),
         namespaces: Vec::new(),
         sysctls: Vec::new(),
         links: Vec::new(),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from fairway import _core
 from fairway.backends.sim import completed
 from fairway.errors import InputError, RunFailed, writing
-from fairway.linux import cache, cautions
+from fairway.linux import cache, cautions, modules, packaged
 from fairway.linux.machine import AGENT, Machine, run_directory
 from fairway.results import Run
 
@@ -129,7 +129,7 @@ class Linux:
         if kernel is None:
             raise InputError(
                 "--backend linux: no kernel has been built yet; `fairway linux build` makes one "
-                "in some minutes"
+                "in some minutes" + (f". {remark}" if (remark := packaged.remark()) else "")
             )
         if sentence := cautions.of_kernel(kernel):
             warnings.warn(sentence, stacklevel=2)
@@ -143,6 +143,8 @@ class Linux:
         self, layout: dict[str, Any], directory: Path, seed: int, control: Control
     ) -> None:
         plan = layout["plan"]
+        if self._kernel.modules_in is not None:
+            plan["modules"] = modules.files(plan, self._kernel.modules_in)
         _check_room(plan, directory)
         with writing(directory):
             (directory / "plan.json").write_text(json.dumps(plan), "utf-8")

@@ -165,7 +165,7 @@ def _keep(kernel: Kernel, directory: Path, tree: Path, place: Path) -> None:
         shutil.copy(place / "build.log", into / "build.log")
         plain = kernel.to_json()
         # Where it lies is known to whoever finds it, and modules are built in.
-        del plain["path"], plain["load"]
+        del plain["path"], plain["modules_in"]
         (into / DESCRIPTION).write_text(store.to_json(plain), "utf-8")
 
     # What is there is a kernel of the same digest, or the remains of one.

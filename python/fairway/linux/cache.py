@@ -104,7 +104,13 @@ def digest_of(origin: Source) -> str:
 
 def _chosen(choice: str) -> Kernel:
     if os.sep in choice or Path(choice).exists():
-        return examined(Path(choice).expanduser().absolute())
+        path = Path(choice).expanduser().absolute()
+        if path == packaged.EXECUTABLE and (obstacle := packaged.obstacle()):
+            raise InputError(
+                f"{CHOICE}={choice}: the packaged kernel {obstacle}; `fairway linux build` makes "
+                "one that can"
+            )
+        return examined(path)
     for kernel in kernels():
         if _is_release(kernel, choice) or kernel.digest.startswith(choice):
             return kernel

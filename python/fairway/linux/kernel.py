@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from fairway.errors import InputError
+from fairway.linux import modules
 
 #: What describes a built kernel, beside it.
 DESCRIPTION = "kernel.json"
@@ -26,7 +27,7 @@ class Kernel:
         path: The executable.
         release: Its version, as `uname -r` says it: "6.1.192".
         virtual_time: Whether it has virtual time; if not, it runs in real time at 100 Hz.
-        repeatable: Whether FAIRWAY_SEED in its environment decides its randomness.
+        repeatable: Whether FAIRWAY_SEED in its environment decides all that chance does in it.
         modules: Congestion controls of Fairway's that are in it, by file: "tcp_dcm_plus".
         digest: SHA-256 of all that it was built from; empty if Fairway did not build it.
         source: What it was built from.
@@ -34,8 +35,7 @@ class Kernel:
         compiler: First line of `gcc --version`.
         build_s: How long the build took, in seconds.
         warnings: What it lacks.
-        load: Modules as files, in the order in which they must be loaded once it runs: first by
-            first, each with `finit_module` or `insmod`. Only Debian's own package has any.
+        modules_in: Directory of the modules that it can load; none if all it has is built in.
     """
 
     path: Path
@@ -49,7 +49,7 @@ class Kernel:
     compiler: str = ""
     build_s: float = 0.0
     warnings: tuple[str, ...] = ()
-    load: tuple[Path, ...] = field(default=())
+    modules_in: Path | None = None
 
     @property
     def boot(self) -> tuple[str, ...]:
@@ -67,7 +67,7 @@ class Kernel:
         plain["path"] = str(self.path)
         plain["modules"] = list(self.modules)
         plain["warnings"] = list(self.warnings)
-        plain["load"] = [str(path) for path in self.load]
+        plain["modules_in"] = None if self.modules_in is None else str(self.modules_in)
         return plain
 
 
@@ -106,11 +106,14 @@ def examined(path: Path) -> Kernel:
         return kernel
     release = _answer(path, "--version").strip()
     options = _answer(path, "--showconfig")
+    virtual_time = "CONFIG_UML_TIME_TRAVEL_SUPPORT=y" in options
+    modules_in = modules.DEBIAN / release
     return Kernel(
         path=path,
         release=release,
-        virtual_time="CONFIG_UML_TIME_TRAVEL_SUPPORT=y" in options,
-        repeatable=_mentions(path, b"FAIRWAY_SEED"),
+        virtual_time=virtual_time,
+        repeatable=virtual_time and _mentions(path, b"FAIRWAY_SEED"),
+        modules_in=modules_in if modules_in.is_dir() else None,
     )
 
 

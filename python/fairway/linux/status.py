@@ -43,6 +43,11 @@ class Status:
         return self.kernel is not None and self.kernel.digest == (self.wanted or "")
 
     @property
+    def remark(self) -> str | None:
+        """Why the packaged kernel is not the one that answers where it alone is there."""
+        return packaged.remark() if self.kernel is None else None
+
+    @property
     def is_ready(self) -> bool:
         """Whether experiments can be run."""
         return self.kernel is not None and not self.run_tools

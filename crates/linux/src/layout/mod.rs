@@ -57,6 +57,8 @@ pub fn layout(experiment: &Experiment) -> Result<Layout, ExperimentErrors> {
         duration_ns: experiment.duration.as_nanos(),
         sample_ns: experiment.measure.sample.as_nanos(),
         window_ns: [nanos(experiment.measure.from), nanos(experiment.measure.to)],
+        // Known where the kernel is known.
+        modules: Vec::new(),
         namespaces: network.namespaces,
         sysctls: [global::sysctls(experiment), for_all].concat(),
         links: network.links,
