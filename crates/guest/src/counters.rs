@@ -132,6 +132,9 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
 
     fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
@@ -181,6 +184,25 @@ mod tests {
         let answer = answer();
         for length in 0..answer.len() {
             let _ = read_answer(&answer[..length], &mut |_, _| {});
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_to_their_end(bytes in vec(any::<u8>(), 0..512)) {
+            let mut found = 0;
+            let _ = read_answer(&bytes, &mut |_, _| found += 1);
+            prop_assert!(found <= bytes.len() / (HEADER + MESSAGE));
+            read_counters(&bytes);
+            read_statistics(&bytes, &mut Counters::default());
+        }
+
+        #[test]
+        fn a_changed_answer_is_no_panic(at in 0..answer().len(), to in any::<[u8; 4]>()) {
+            let mut bytes = answer();
+            let end = bytes.len().min(at + to.len());
+            bytes[at..end].copy_from_slice(&to[..end - at]);
+            let _ = read_answer(&bytes, &mut |_, _| {});
         }
     }
 }

@@ -45,6 +45,9 @@ fn u16_at(bytes: &[u8], at: usize) -> u16 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
 
     /// A SYN from port 40000 to 5000 as tcpdump shows one: 14 bytes of Ethernet, 20 of IP with
@@ -81,5 +84,21 @@ mod tests {
         let mut too_short = frame.clone();
         too_short[17] = 39;
         assert_eq!(Packet::read(&too_short), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_none_or_a_packet(bytes in vec(any::<u8>(), 0..160)) {
+            // As TCP in IPv4 in Ethernet, so that most of them get to the headers.
+            let mut bytes = bytes;
+            for (at, value) in [(12, 0x08), (13, 0x00), (23, 6)] {
+                if let Some(byte) = bytes.get_mut(at) {
+                    *byte = value;
+                }
+            }
+            if let Some(packet) = Packet::read(&bytes) {
+                prop_assert!(packet.payload <= packet.length);
+            }
+        }
     }
 }

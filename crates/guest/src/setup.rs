@@ -34,11 +34,14 @@ pub fn mount_file_systems() -> Result<(), Error> {
     }
     let arguments = fs::read_to_string("/proc/cmdline")
         .map_err(|error| Error::new("reading /proc/cmdline", error))?;
-    let directory = arguments
-        .split_ascii_whitespace()
-        .find_map(|argument| argument.strip_prefix("fairway.dir="))
+    let directory = run_directory(&arguments)
         .ok_or_else(|| Error::new("reading the kernel's arguments", "there is no fairway.dir"))?;
     attach("hostfs", RUN_DIRECTORY, Some(directory))
+}
+
+/// The run directory on the host, as the kernel's arguments have it.
+fn run_directory(arguments: &str) -> Option<&str> {
+    arguments.split_ascii_whitespace().find_map(|argument| argument.strip_prefix("fairway.dir="))
 }
 
 /// The namespaces of a plan, in its order, and the one that the guest began in.
@@ -179,4 +182,35 @@ fn batch(program: &str, lines: &[String], place: &str) -> Result<(), Error> {
     }
     let said = String::from_utf8_lossy(&output.stderr);
     Err(Error::new(what(), format!("{}; the lines were: {}", said.trim(), lines.join(" | "))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_run_directory_is_found_among_the_arguments() {
+        let arguments = "mem=512M root=/dev/root fairway.dir=/tmp/fairway-run-a quiet\n";
+        assert_eq!(run_directory(arguments), Some("/tmp/fairway-run-a"));
+        assert_eq!(run_directory("mem=512M quiet\n"), None);
+    }
+
+    #[test]
+    fn what_a_program_refuses_is_told_with_its_lines() {
+        assert!(batch("false", &[], "nobody").is_ok(), "nothing to do");
+        let lines = ["qdisc add".to_owned(), "qdisc".to_owned()];
+        let error = batch("false", &lines, "r1").unwrap_err().to_string();
+        assert_eq!(error, "false -batch for r1: ; the lines were: qdisc add | qdisc");
+        let error = batch("fairway-no-such-program", &lines, "r1").unwrap_err().to_string();
+        assert!(error.contains("No such file"), "{error}");
+    }
+
+    #[test]
+    fn a_module_or_a_sysctl_that_is_not_there_is_named() {
+        let error = load_modules(&["/nowhere/veth.ko".to_owned()]).unwrap_err().to_string();
+        assert!(error.starts_with("loading the module /nowhere/veth.ko: No such file"), "{error}");
+        let sysctl = ("net/nowhere".to_owned(), "1".to_owned());
+        let error = write_sysctls(&[sysctl]).unwrap_err().to_string();
+        assert!(error.starts_with("writing \"1\" to /proc/sys/net/nowhere: "), "{error}");
+    }
 }

@@ -76,6 +76,8 @@ fn read_line(line: &str) -> Option<(u16, u8)> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -85,5 +87,15 @@ mod tests {
                     saddrv6=::ffff:10.0.0.1 daddrv6=::ffff:10.0.0.2 cong_state=4";
         assert_eq!(read_line(line), Some((5001, 4)));
         assert_eq!(read_line("CPU:0 [LOST 12 EVENTS]"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_line_is_none_or_an_event(words in "(tcp_cong_state_set:)?[a-z= 0-9:]{0,60}") {
+            if let Some((port, state)) = read_line(&words) {
+                prop_assert!(words.contains(&port.to_string()));
+                prop_assert!(words.contains(&state.to_string()));
+            }
+        }
     }
 }

@@ -278,3 +278,62 @@ unsafe fn read_frame<'a>(frame: *const u8) -> Frame<'a> {
 
 const _: () = assert!(offset_of!(libc::tpacket2_hdr, tp_nsec) == 20);
 const _: () = assert!(size_of::<libc::tpacket2_hdr>() <= ADDRESS_AT);
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
+
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_frame_is_never_read_beyond_its_end(words in vec(any::<u64>(), FRAME_BYTES as usize / 8)) {
+            let begin: *const u8 = words.as_ptr().cast();
+            // SAFETY: as many bytes as a frame has, aligned as in a ring.
+            let frame = unsafe { read_frame(begin) };
+            let at = frame.bytes.as_ptr().addr() - begin.addr();
+            prop_assert!(at + frame.bytes.len() <= FRAME_BYTES as usize);
+        }
+
+        #[test]
+        fn numbers_beyond_the_end_are_zero(bytes in vec(1..255u8, 0..16), at in 0..20usize) {
+            prop_assert_eq!(u32_at(&bytes, at) == 0, at + 4 > bytes.len());
+        }
+    }
+
+    #[test]
+    fn device_names_that_are_too_long_are_refused() {
+        let socket = Socket::new(Domain::IPV4, Type::DGRAM, None).unwrap();
+        assert!(device_index(socket.as_fd(), "lo").unwrap() > 0);
+        assert!(device_index(socket.as_fd(), "sixteen-letters-").is_err());
+        assert!(device_index(socket.as_fd(), "nowhere").is_err());
+    }
+
+    #[test]
+    fn a_socket_tells_of_itself_and_what_it_receives_is_discarded() {
+        let listener = TcpListener::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let mut source = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (sink, _) = listener.accept().unwrap();
+        io::Write::write_all(&mut source, &[1; 5000]).unwrap();
+        assert_eq!(discard(sink.as_fd(), 4000).unwrap(), 4000);
+        drop(source);
+        assert_eq!(discard(sink.as_fd(), 4000).unwrap(), 1000, "the stream has ended");
+        let mut info = [0; 1024];
+        let length = tcp_info(sink.as_fd(), &mut info).unwrap();
+        // `tcpi_bytes_received` of the 5000 bytes, or with the FIN's one (`tcp_fin`).
+        assert!(length > 136 && (5000..=5001).contains(&u32_at(&info, 128)));
+        assert_eq!(total_retransmissions(sink.as_fd()).unwrap(), 0);
+    }
+
+    #[test]
+    fn sleep_ends_at_its_time() {
+        let until = now_ns().unwrap() + 2_000_000;
+        sleep_until(until);
+        assert!(now_ns().unwrap() >= until);
+        sleep_until(0);
+        assert!(wall_ns().unwrap() > 0);
+    }
+}

@@ -211,7 +211,7 @@ impl Place {
                     if let Some(came_ns) = came_ns
                         && (window_ns[0]..window_ns[1]).contains(&t_ns)
                     {
-                        queues[*queue].leaves(&packet, t_ns - came_ns);
+                        queues[*queue].leaves(&packet, t_ns.saturating_sub(came_ns));
                     }
                 }
                 (None, false) => {
@@ -301,6 +301,9 @@ impl QueueWatch {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
 
     fn number(n: u32) -> Identity {
@@ -321,6 +324,24 @@ mod tests {
         assert_eq!(flow.departure(number(1)), None, "a duplicate");
         assert_eq!(flow.departure(number(4)), Some(104));
         assert_eq!(flow.missing, 1);
+    }
+
+    proptest! {
+        /// Of packets that left, each has arrived, is missing, or may yet come, whatever arrives.
+        #[test]
+        fn every_packet_is_somewhere(sent in 0..40u32, arrivals in vec(0..50u32, 0..200)) {
+            let mut flow = FlowWatch::default();
+            flow.outstanding.extend((0..sent).map(|n| (number(n), u64::from(n))));
+            let mut arrived = std::collections::BTreeSet::new();
+            for n in arrivals {
+                let is_new = n < sent && arrived.insert(n);
+                let left_ns = flow.departure(number(n));
+                prop_assert_eq!(left_ns, is_new.then_some(u64::from(n)));
+                let on_their_way = flow.outstanding.len() as u64;
+                let known = arrived.len() as u64 + flow.missing + on_their_way;
+                prop_assert_eq!(known, u64::from(sent));
+            }
+        }
     }
 
     #[test]

@@ -1,0 +1,156 @@
+//! The supervisor, with shells in the place of kernels.
+
+#![expect(clippy::disallowed_methods, reason = "processes of the host take its time")]
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long anything here may take; it takes milliseconds.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A supervised shell and its run directory.
+struct Supervised {
+    directory: PathBuf,
+    child: Child,
+}
+
+impl Supervised {
+    /// Starts a script that finds its directory in `$1`.
+    fn start(name: &str, script: &str) -> Self {
+        let name = format!("fairway-supervise-{}-{name}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        fs::create_dir_all(&directory).unwrap();
+        let child = Command::new(env!("CARGO_BIN_EXE_fairway-guest"))
+            .arg("supervise")
+            .args([&directory, Path::new("/bin/sh")])
+            .args(["-c", script, "sh"])
+            .arg(&directory)
+            .stdin(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        Supervised { directory, child }
+    }
+
+    /// Waits for the number that a script writes into a file of its directory.
+    fn number(&self, file: &str) -> u32 {
+        let path = self.directory.join(file);
+        let mut found = None;
+        wait(|| {
+            found = fs::read_to_string(&path).ok().and_then(|text| text.trim().parse().ok());
+            found.is_some()
+        });
+        found.unwrap()
+    }
+
+    fn close(&mut self, word: &str) {
+        let mut input = self.child.stdin.take().unwrap();
+        input.write_all(word.as_bytes()).unwrap();
+    }
+
+    fn end(&mut self) -> ExitStatus {
+        let mut status = None;
+        wait(|| {
+            status = self.child.try_wait().unwrap();
+            status.is_some()
+        });
+        status.unwrap()
+    }
+}
+
+impl Drop for Supervised {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
+fn wait(mut done: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !done() {
+        assert!(started.elapsed() < PATIENCE, "nothing has happened");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Whether a process runs: one that has ended and that nobody has asked for is a zombie.
+fn runs(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+}
+
+const SLEEP: &str = "echo $$ > $1/pid; exec sleep 1000";
+
+#[test]
+fn the_end_of_a_kernel_is_passed_on() {
+    assert_eq!(Supervised::start("code", "exit 7").end().code(), Some(7));
+    assert_eq!(Supervised::start("signal", "kill -ABRT $$").end().code(), Some(128 + 6));
+}
+
+#[test]
+fn a_closed_input_ends_the_kernel_and_removes_its_directory() {
+    let mut supervised = Supervised::start("alone", SLEEP);
+    let kernel = supervised.number("pid");
+    assert!(runs(kernel));
+    supervised.close("");
+    assert_eq!(supervised.end().code(), Some(128 + 9));
+    assert!(!runs(kernel));
+    assert!(!supervised.directory.exists());
+}
+
+#[test]
+fn a_word_before_it_leaves_the_directory() {
+    let mut supervised = Supervised::start("asked", SLEEP);
+    let kernel = supervised.number("pid");
+    supervised.close("end\n");
+    assert_eq!(supervised.end().code(), Some(128 + 9));
+    assert!(!runs(kernel));
+    assert!(supervised.directory.exists());
+}
+
+#[test]
+fn a_signal_ends_what_has_left_the_group_as_well() {
+    // A grandchild in a session of its own, whose parent is gone.
+    let script = format!("(setsid sh -c 'echo $$ > $0/far; exec sleep 1000' $1 &); {SLEEP}");
+    let mut supervised = Supervised::start("signalled", &script);
+    let (kernel, far) = (supervised.number("pid"), supervised.number("far"));
+    assert!(runs(kernel) && runs(far));
+    let pid = supervised.child.id().to_string();
+    assert!(
+        Command::new("/bin/sh").args(["-c", "kill -TERM $0", &pid]).status().unwrap().success()
+    );
+    assert_eq!(supervised.end().code(), Some(128 + 9));
+    assert!(!runs(kernel) && !runs(far));
+}
+
+#[test]
+fn what_cannot_be_started_is_told() {
+    let said = Command::new(env!("CARGO_BIN_EXE_fairway-guest"))
+        .args(["supervise", "/nowhere", "/nowhere/linux"])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert_eq!(said.status.code(), Some(127));
+    let text = String::from_utf8_lossy(&said.stderr);
+    assert!(text.contains("starting /nowhere/linux: No such file"), "{text}");
+    for arguments in [&["supervise"][..], &["supervise", "/nowhere"]] {
+        let status = Command::new(env!("CARGO_BIN_EXE_fairway-guest"))
+            .args(arguments)
+            .stderr(Stdio::null())
+            .status()
+            .unwrap();
+        assert_eq!(status.code(), Some(127));
+    }
+}
+
+#[test]
+fn it_is_no_program_for_people() {
+    let said = Command::new(env!("CARGO_BIN_EXE_fairway-guest")).output().unwrap();
+    assert_eq!(said.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&said.stderr).contains("is started by Fairway"));
+}
