@@ -17,6 +17,7 @@ mod scoreboard_tests;
 mod segment;
 mod sender;
 mod sequence;
+mod timer_wheel;
 
 pub use endpoint::{Config, Endpoint, Role, State, Transmit};
 pub use preset::{DelayedAck, LossDetection, PRESETS, Preset, Recovery, RtoPolicy, Stack};
@@ -27,3 +28,4 @@ pub use segment::{
 };
 pub use sender::{Sender, SenderCounters};
 pub use sequence::SeqNr;
+pub use timer_wheel::TimerWheel;

@@ -39,6 +39,8 @@ impl Flags {
     pub const SACK_PERMITTED: Flags = Flags(1 << 8);
     /// SYN only: the window scale option is there.
     pub const WINDOW_SCALE: Flags = Flags(1 << 9);
+    /// Push: the sender has no more to send just now (RFC 9293 section 3.9.1.2).
+    pub const PSH: Flags = Flags(1 << 10);
 
     /// Both sets together.
     pub const fn with(self, other: Flags) -> Flags {
