@@ -16,7 +16,7 @@ from fairway.errors import InputError
 from fairway.linux import build as building
 from fairway.linux import cache, packaged, source, tools
 from fairway.linux.compile import BuildFailed, missing_options
-from fairway.linux.edits import EDITS, HZ, RANDOMNESS, REGISTERS, apply
+from fairway.linux.edits import EDITS, HZ, RANDOMNESS, REGISTERS, TIMERS, apply
 from fairway.linux.recipe import recipe
 
 KCONFIG = "config MORE\n\tint\n\nconfig HZ\n\tint\n\tdefault 100\n\nconfig NR_CPUS\n"
@@ -27,6 +27,18 @@ UTIL = """\
 ssize_t os_getrandom(void *buf, size_t len, unsigned int flags)
 {
 	return getrandom(buf, len, flags);
+}
+"""
+SIGNALS = """\
+static void timer_real_alarm_handler(mcontext_t *mc)
+{
+	struct uml_pt_regs regs;
+
+	if (mc != NULL)
+		get_regs_from_mc(&regs, mc);
+	else
+		memset(&regs, 0, sizeof(regs));
+	timer_handler(SIGALRM, NULL, &regs);
 }
 """
 #: Answers `make allnoconfig` and `make linux` without compiling anything.
@@ -48,6 +60,7 @@ def fake_tree(place: Path, **files: str) -> Path:
         "arch/um/Kconfig": KCONFIG,
         "arch/x86/um/user-offsets.c": OFFSETS,
         "arch/um/os-Linux/util.c": UTIL,
+        "arch/um/os-Linux/signal.c": SIGNALS,
         "net/ipv4/Makefile": "obj-y := tcp.o",
         **files,
     }
@@ -84,6 +97,9 @@ def test_the_edits_change_what_they_name_and_nothing_else(tmp_path):
     util = (tree / RANDOMNESS.file).read_text()
     assert "return fairway_getrandom(buf, len, flags);" in util
     assert '#include "fairway_random.h"' in util
+    signals = (tree / TIMERS.file).read_text()
+    assert "sizeof(regs))" not in signals
+    assert signals.endswith("\t}\n\ttimer_handler(SIGALRM, NULL, &regs);\n}\n")
 
 
 def test_no_edit_is_in_the_network_stack():
@@ -118,7 +134,7 @@ def test_kernels_that_ask_the_processor_for_its_registers_need_no_edit(tmp_path)
     newer = {REGISTERS.file: "int main;\n",
              "arch/x86/um/os-Linux/registers.c": "unsigned long host_fp_size;\n"}  # fmt: skip
     done = apply(fake_tree(tmp_path / "newer", **newer))
-    assert done.applied == (HZ, RANDOMNESS)
+    assert done.applied == (HZ, RANDOMNESS, TIMERS)
     assert done.warnings == ()
     unknown = apply(fake_tree(tmp_path / "unknown", **{REGISTERS.file: "int main;\n"}))
     assert "processors with AMX" in unknown.warnings[0]

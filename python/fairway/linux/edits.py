@@ -78,7 +78,32 @@ ssize_t os_getrandom(void *buf, size_t len, unsigned int flags)
     otherwise="two runs of one experiment will differ",
 )
 
-EDITS = (HZ, REGISTERS, RANDOMNESS)
+# Every timer comes this way, with a `struct uml_pt_regs`, of which 12 kB are room for registers of
+# the floating-point unit (above). Nobody reads those there: the other branch has never set them.
+TIMERS = Edit(
+    file="arch/um/os-Linux/signal.c",
+    find="""\
+	if (mc != NULL)
+		get_regs_from_mc(&regs, mc);
+	else
+		memset(&regs, 0, sizeof(regs));
+	timer_handler(""",
+    replace="""\
+	if (mc != NULL) {
+		get_regs_from_mc(&regs, mc);
+	} else {
+		memset(regs.gp, 0, sizeof(regs.gp));
+		memset(&regs.faultinfo, 0, sizeof(regs.faultinfo));
+		regs.syscall = 0;
+		regs.is_user = 0;
+	}
+	timer_handler(""",
+    why="no 12 kB of zeros for each timer",
+    required=False,
+    otherwise="runs take about a tenth longer",
+)
+
+EDITS = (HZ, REGISTERS, RANDOMNESS, TIMERS)
 
 
 @dataclass(frozen=True)
