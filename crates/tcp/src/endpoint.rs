@@ -107,6 +107,8 @@ pub struct Endpoint {
     ecn: Ecn,
     /// Payload of a full segment that this end sends.
     mss: u32,
+    /// The MSS option of this end's SYN, where it is not what its segments are built for.
+    advertised_mss: Option<u16>,
     /// Largest window that this end offers, in bytes.
     offered_window: u64,
     window_shift: u8,
@@ -145,6 +147,7 @@ impl Endpoint {
             sack: stack.sack,
             timestamps: stack.timestamps,
             mss: stack.mss,
+            advertised_mss: None,
             offered_window,
             window_shift: if stack.window_scaling { window_shift(offered_window) } else { 0 },
             peer_window_shift: 0,
@@ -158,6 +161,11 @@ impl Endpoint {
             sends: false,
             right_edge: 0,
         }
+    }
+
+    /// Let the SYN offer to take segments of another size than this end sends.
+    pub fn advertise_mss(&mut self, mss: u16) {
+        self.advertised_mss = Some(mss);
     }
 
     /// Open the connection.
@@ -497,7 +505,9 @@ impl Endpoint {
             window: u16::try_from(self.offered_window).unwrap_or(u16::MAX),
             window_scale: self.window_shift,
             // RFC 6691: the option does not take off what other options need.
-            mss: u16::try_from(self.stack.mss + options).unwrap_or(u16::MAX),
+            mss: self
+                .advertised_mss
+                .unwrap_or(u16::try_from(self.stack.mss + options).unwrap_or(u16::MAX)),
             ts_value: self.timestamp(now),
             ts_echo: if answer { self.ts_recent } else { 0 },
             ..Segment::default()
