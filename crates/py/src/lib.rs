@@ -10,6 +10,7 @@ use algorithm::{AlgorithmError, Algorithms};
 use fairway_cc::{Algorithm, Catalogue, algorithms as cc_algorithms};
 use fairway_sim::experiment::{self, ExperimentErrors};
 use fairway_sim::{RunError, run as simulate};
+use fairway_tcp::{PRESETS, Preset};
 use fairway_trace::{QueueSeries, Series};
 use numpy::IntoPyArray;
 use pyo3::create_exception;
@@ -179,17 +180,19 @@ fn algorithms() -> String {
 /// Every stack preset, as JSON.
 #[pyfunction]
 fn presets() -> String {
-    let presets: Vec<Value> = fairway_tcp::PRESETS
-        .iter()
-        .map(|preset| {
-            json!({
-                "name": preset.name,
-                "summary": preset.summary,
-                "switches": experiment::switches(&(preset.stack)()),
-            })
+    let describe = |preset: &Preset| {
+        let switches = experiment::switches(&(preset.stack)());
+        let named = switches.as_object().into_iter().flat_map(Map::keys);
+        let sources: Map<String, Value> =
+            named.map(|name| (name.clone(), json!(preset.source(name)))).collect();
+        json!({
+            "name": preset.name,
+            "summary": preset.summary,
+            "switches": switches,
+            "sources": sources,
         })
-        .collect();
-    Value::Array(presets).to_string()
+    };
+    Value::Array(PRESETS.iter().map(describe).collect()).to_string()
 }
 
 fn describe(algorithm: &Algorithm) -> Value {

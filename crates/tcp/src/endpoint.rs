@@ -482,7 +482,7 @@ impl Endpoint {
         self.handshake_tries += 1;
         self.handshake_sent_at = now;
         // RFC 6298 section 2.1 and rule 5.5: the initial timeout, doubled each time.
-        let rto = &self.stack.rto;
+        let rto = self.stack.rto();
         let wait = rto.initial.saturating_mul(1 << (self.handshake_tries - 1).min(16));
         self.handshake_deadline = now + wait.min(rto.max);
         let answer = self.role == Role::Passive;

@@ -116,14 +116,14 @@ pub struct Sender {
 impl Sender {
     /// Nothing sent, nothing written; `right_edge` comes with the handshake.
     pub fn new(stack: Arc<Stack>, cc: Box<dyn CongestionControl>) -> Self {
-        let min_rto = cc.min_rto().unwrap_or(stack.rto.min);
-        let mut board = Scoreboard::new(stack.loss_detection, stack.reordering, stack.mss);
+        let min_rto = cc.min_rto().unwrap_or(stack.rto_min);
+        let mut board = Scoreboard::new(stack.loss_detection(), stack.reordering, stack.mss);
         if cc.needs().rate_samples {
             board.measure_delivery_rate();
         }
         Sender {
             board,
-            rtt: RttEstimator::new(RtoPolicy { min: min_rto, ..stack.rto }),
+            rtt: RttEstimator::new(RtoPolicy { min: min_rto, ..stack.rto() }),
             restarts_after_loss: cc.restarts_after_loss(),
             cc,
             segment_bytes: u64::from(stack.mss),
@@ -368,7 +368,7 @@ impl Sender {
             self.sack_duplicates = 0;
         } else if news.delivered > 0 {
             self.sack_duplicates += 1;
-            let rfc = self.stack.loss_detection == LossDetection::Rfc6675;
+            let rfc = self.stack.loss_detection() == LossDetection::Rfc6675;
             if rfc && self.sack_duplicates >= self.stack.reordering {
                 news.lost += self.board.mark_head_lost();
             }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fairway_sim::experiment::{Flow, switches};
-use fairway_tcp::{DelayedAck, PRESETS, Stack};
+use fairway_tcp::{DelayedAck, Preset, Stack};
 use fairway_units::Duration;
 use serde_json::Value;
 
@@ -145,7 +145,7 @@ fn settings(index: usize, flow: &Flow, refusals: &mut Refusals) -> Settings {
 }
 
 fn refuse_fixed(index: usize, stack: &Stack, cc: &str, refusals: &mut Refusals) {
-    let Some(kernel) = PRESETS.iter().find(|preset| preset.name == "linux-6.1") else { return };
+    let Some(kernel) = Preset::named("linux-6.1") else { return };
     let (has, wants) = (switches(&(kernel.stack)()), switches(stack));
     for (name, why) in FIXED.iter().filter(|(name, _)| has[name] != wants[name]) {
         let message =
@@ -200,7 +200,7 @@ fn route(index: usize, stack: &Stack, refusals: &mut Refusals) -> String {
     if stack.initial_window != USUAL_INITIAL_WINDOW {
         route += &format!(" initcwnd {}", stack.initial_window);
     }
-    let rto_min = stack.rto.min;
+    let rto_min = stack.rto_min;
     if rto_min != USUAL_RTO_MIN {
         let milliseconds = rto_min.as_nanos() / 1_000_000;
         if milliseconds * 1_000_000 != rto_min.as_nanos() {

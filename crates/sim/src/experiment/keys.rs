@@ -1,12 +1,15 @@
 //! Every key of an experiment file: its name, form, default, an example and its meaning.
 //!
 //! The reader, the paths of a sweep and the schema for editors all come from these tables, so
-//! they cannot disagree.
+//! they cannot disagree. Those of the stack's switches are in `switches`.
 
-use fairway_cc::SlowStart;
 use fairway_tcp::PRESETS;
 
+use super::switch::Switch;
+use super::switches::{STACK_SWITCHES, SWITCHES};
+
 /// What may be written as the value of a key.
+#[derive(Clone, Copy)]
 pub(super) enum Kind {
     /// A duration: "48 ms".
     Duration,
@@ -80,12 +83,19 @@ pub(super) struct Section {
     /// With its article: "a flow".
     pub(super) name: &'static str,
     groups: &'static [&'static [Key]],
+    switches: &'static [&'static [Switch]],
 }
 
 impl Section {
     /// Every key, in the order of the documentation.
     pub(super) fn keys(&self) -> impl Iterator<Item = &'static Key> {
-        self.groups.iter().flat_map(|group| group.iter())
+        let groups = self.groups.iter().flat_map(|group| group.iter());
+        groups.chain(self.switches().map(|switch| &switch.key))
+    }
+
+    /// Those that are switches of the stack.
+    pub(super) fn switches(&self) -> impl Iterator<Item = &'static Switch> {
+        self.switches.iter().flat_map(|group| group.iter())
     }
 
     /// The key of that name.
@@ -173,213 +183,21 @@ pub(super) static EXPERIMENT: Section = Section {
             "Paths of keys with the values each takes in turn, every combination once; `repetitions` repeats each combination with other seeds.",
         ),
     ]],
+    switches: &[],
 };
 
 /// `[stack]`.
 pub(super) static STACK: Section = Section {
     name: "the stack",
-    groups: &[
-        &[
-            key(
-                "preset",
-                Kind::Choice { thing: "stack", names: preset_names },
-                Default(r#""linux-6.1""#),
-                r#""rfc5681""#,
-                "The named set of switches to begin with.",
-            ),
-            key(
-                "cc_variant",
-                Kind::Choice { thing: "variant", names: variant_names },
-                Explained,
-                r#""paper""#,
-                "Whose version of an algorithm is taken where a flow names none and the algorithm has this one; without it, the preset's.",
-            ),
-        ],
-        SWITCHES,
-    ],
+    groups: &[&[key(
+        "preset",
+        Kind::Choice { thing: "stack", names: preset_names },
+        Default(r#""linux-6.1""#),
+        r#""rfc5681""#,
+        "The named set of switches to begin with.",
+    )]],
+    switches: &[STACK_SWITCHES, SWITCHES],
 };
-
-/// The switches of a stack, which a flow may set for itself. Without them, the preset's values.
-static SWITCHES: &[Key] = &[
-    key(
-        "mss",
-        Kind::Size,
-        Explained,
-        r#""1000 bytes""#,
-        "Payload of a full segment, options already taken off. Turning timestamps on or off does not change it.",
-    ),
-    key(
-        "mtu",
-        Kind::Size,
-        Explained,
-        r#""1500 bytes""#,
-        "Largest IP packet, instead of mss: less 20 bytes of IP header, 20 of TCP header and, with timestamps, 12 of option.",
-    ),
-    key(
-        "initial_window",
-        Kind::Segments,
-        Explained,
-        r#""10 segments""#,
-        "Initial congestion window (RFC 6928 allows 10).",
-    ),
-    key(
-        "initial_ssthresh",
-        Kind::SegmentsOrUnlimited,
-        Explained,
-        r#""64 segments""#,
-        "Slow-start threshold before the first loss.",
-    ),
-    key(
-        "send_buffer",
-        Kind::SizeOrSegments,
-        Explained,
-        r#""4 MiB""#,
-        "Most data of the application that is unacknowledged or unsent.",
-    ),
-    key(
-        "receive_buffer",
-        Kind::SizeOrSegments,
-        Explained,
-        r#""30 segments""#,
-        "Largest receive window offered.",
-    ),
-    key("sack", Kind::Switch, Explained, "true", "Selective acknowledgements (RFC 2018)."),
-    key(
-        "fack",
-        Kind::Switch,
-        Explained,
-        "false",
-        "Forward acknowledgement instead of RFC 6675 loss detection; needs sack.",
-    ),
-    key("timestamps", Kind::Switch, Explained, "true", "Timestamp option (RFC 7323)."),
-    key(
-        "window_scaling",
-        Kind::Switch,
-        Explained,
-        "true",
-        "Window scale option (RFC 7323); without it a window is at most 65535 bytes.",
-    ),
-    key(
-        "delayed_ack",
-        Kind::SwitchOrDuration,
-        Explained,
-        r#""40 ms""#,
-        "An acknowledgement for every second segment, or after this delay (RFC 5681 section 4.2); false for every segment; true for the preset's delay.",
-    ),
-    key(
-        "limited_transmit",
-        Kind::Switch,
-        Explained,
-        "true",
-        "New data on the first duplicate acknowledgements (RFC 3042).",
-    ),
-    key(
-        "reordering",
-        Kind::Segments,
-        Explained,
-        r#""3 segments""#,
-        "Reordering that is tolerated: the duplicate-acknowledgement threshold.",
-    ),
-    key(
-        "recovery",
-        Kind::Choice { thing: "recovery", names: || vec!["rfc", "tcp-linux"] },
-        Explained,
-        r#""rfc""#,
-        "The window during recovery: of the RFCs (6675, 6582), or of ns-2's TCP-Linux.",
-    ),
-    key(
-        "grow_on_exit",
-        Kind::Switch,
-        Explained,
-        "true",
-        "Whether the acknowledgement that ends recovery also grows the window.",
-    ),
-    key(
-        "rto_min",
-        Kind::Duration,
-        Explained,
-        r#""200 ms""#,
-        "Lower bound of the retransmission timeout (RFC 6298).",
-    ),
-    key(
-        "rto_max",
-        Kind::Duration,
-        Explained,
-        r#""120 s""#,
-        "Upper bound of the retransmission timeout.",
-    ),
-    key(
-        "rto_initial",
-        Kind::Duration,
-        Explained,
-        r#""1 s""#,
-        "Retransmission timeout before the first round-trip time sample.",
-    ),
-    key(
-        "rto_granularity",
-        Kind::Duration,
-        Explained,
-        r#""1 ms""#,
-        "Clock granularity G of RFC 6298.",
-    ),
-    key(
-        "rto_min_bounds_variance",
-        Kind::Switch,
-        Explained,
-        "true",
-        "Whether rto_min bounds the variance term alone, as in Linux, rather than the sum.",
-    ),
-    key(
-        "rto_restart_on_every_ack",
-        Kind::Switch,
-        Explained,
-        "false",
-        "Whether every acknowledgement restarts the retransmission timer, rather than those of new data alone (RFC 6298 rule 5.3).",
-    ),
-    key(
-        "max_burst",
-        Kind::SegmentsOrUnlimited,
-        Explained,
-        r#""2 segments""#,
-        "Most segments sent in answer to one event.",
-    ),
-    key(
-        "send_jitter",
-        Kind::Duration,
-        Explained,
-        r#""8 us""#,
-        "Each departure is delayed by a uniform random time up to this, order kept; on a first link that several flows share, the others' departures wait too.",
-    ),
-    key(
-        "slow_start",
-        Kind::Choice { thing: "slow start", names: || SlowStart::NAMES.to_vec() },
-        Explained,
-        r#""limited""#,
-        "Slow start: standard (Linux 6.1: a segment for each segment delivered), per-ack (Linux 2.6.22), ns-3 (ns-3.29), limited (RFC 3742), hystart (Ha and Rhee 2011, as in Linux 6.1) or hystart++ (RFC 9406); without it, the algorithm's own.",
-    ),
-    key(
-        "max_ssthresh",
-        Kind::Segments,
-        Explained,
-        r#""100 segments""#,
-        "Window from which slow start \"limited\" (RFC 3742, which recommends 100 segments) or \"per-ack\" holds back.",
-    ),
-    key("ecn", Kind::Switch, Explained, "true", "Explicit congestion notification (RFC 3168)."),
-    key(
-        "window_divisor",
-        Kind::Count { min: 1, max: 16 },
-        Explained,
-        "2",
-        "What part of the receive buffer is offered as window: the buffer divided by this.",
-    ),
-    key(
-        "slow_start_after_idle",
-        Kind::Switch,
-        Explained,
-        "false",
-        "Whether the window is halved for each timeout of an idle period, down to the initial window (RFC 2861, as in Linux).",
-    ),
-];
 
 /// `[topology]`.
 pub(super) static TOPOLOGY: Section = Section {
@@ -421,6 +239,7 @@ pub(super) static TOPOLOGY: Section = Section {
             "The links of a chain, from the sources to the sinks.",
         ),
     ]],
+    switches: &[],
 };
 
 static LINK_KEYS: &[Key] = &[
@@ -449,7 +268,7 @@ static LINK_KEYS: &[Key] = &[
 ];
 
 /// A link of a dumbbell.
-pub(super) static LINK: Section = Section { name: "a link", groups: &[LINK_KEYS] };
+pub(super) static LINK: Section = Section { name: "a link", groups: &[LINK_KEYS], switches: &[] };
 
 /// A link of a chain.
 pub(super) static CHAIN_LINK: Section = Section {
@@ -464,6 +283,7 @@ pub(super) static CHAIN_LINK: Section = Section {
         )],
         LINK_KEYS,
     ],
+    switches: &[],
 };
 
 /// The queue of a link. The defaults of RED are those of S. Floyd, "RED: Discussions of Setting
@@ -529,6 +349,7 @@ pub(super) static QUEUE: Section = Section {
             "RED: whether packets that allow it are marked instead of dropped; false unless written.",
         ),
     ]],
+    switches: &[],
 };
 
 /// Random loss on a link.
@@ -564,122 +385,121 @@ pub(super) static LOSS: Section = Section {
             "Forward: from sources to sinks.",
         ),
     ]],
+    switches: &[],
 };
 
 /// `[[flow]]`.
 pub(super) static FLOW: Section = Section {
     name: "a flow",
-    groups: &[
-        &[
-            key(
-                "id",
-                Kind::Text,
-                Explained,
-                r#""upload""#,
-                "Its name in results and in the paths of a sweep; without it, the algorithm, \"#\" and the flow's index.",
-            ),
-            key(
-                "kind",
-                Kind::Choice { thing: "traffic", names: || vec!["bulk"] },
-                Default(r#""bulk""#),
-                r#""bulk""#,
-                "Bulk: one application that writes as fast as it can, or as app_rate says.",
-            ),
-            key(
-                "cc",
-                Kind::Algorithm,
-                Required,
-                r#""reno""#,
-                "Congestion-control algorithm: one of Fairway's, or \"python:module.Class\" for a class of your own.",
-            ),
-            key(
-                "cc_variant",
-                Kind::Choice { thing: "variant", names: variant_names },
-                Explained,
-                r#""paper""#,
-                "Whose version of the algorithm; without it, the stack's choice.",
-            ),
-            key(
-                "cc_params",
-                Kind::Numbers,
-                Explained,
-                "{}",
-                "Parameters of the algorithm that differ from its defaults.",
-            ),
-            key(
-                "start",
-                Kind::Duration,
-                Default(r#""0 s""#),
-                r#""1 s""#,
-                "When it opens its connection.",
-            ),
-            key(
-                "stop",
-                Kind::Duration,
-                Explained,
-                r#""50 s""#,
-                "When its application stops writing; without it, never.",
-            ),
-            key(
-                "bytes",
-                Kind::Size,
-                Explained,
-                r#""100 MB""#,
-                "Size of the transfer; without it, endless.",
-            ),
-            key(
-                "app_rate",
-                Kind::Rate,
-                Explained,
-                r#""2 Mbit/s""#,
-                "Rate at which the application writes; without it, as fast as it can.",
-            ),
-            key(
-                "count",
-                Kind::Count { min: 1, max: MAX_CONNECTIONS },
-                Explained,
-                "5",
-                "Copies of the flow, named id/0, id/1 and so on.",
-            ),
-            key(
-                "stagger",
-                Kind::Duration,
-                Explained,
-                r#""100 ms""#,
-                "Time between the starts of two copies; without it, all start at once.",
-            ),
-            key(
-                "application",
-                Kind::Text,
-                Explained,
-                r#""backup""#,
-                "Name of the application that its connection belongs to. Connections of one application, copies included, know each other's windows and round-trip times, if their algorithm couples connections; without a name, a connection knows itself alone.",
-            ),
-            key(
-                "connections",
-                Kind::Count { min: 1, max: 1 },
-                Default("1"),
-                "1",
-                "Connections of its application.",
-            ),
-            key(
-                "from",
-                Kind::Text,
-                Explained,
-                r#""s0""#,
-                "Name of its source host, with `to`. Flows between the same hosts share their access links; without names, each flow has hosts of its own.",
-            ),
-            key("to", Kind::Text, Explained, r#""d0""#, "Name of its sink host, with `from`."),
-            key(
-                "linux_socket",
-                Kind::SocketOptions,
-                Explained,
-                r#"{"TCP_NODELAY": 1}"#,
-                "Integer socket options by name, set at both ends before the connection opens; the simulator ignores them.",
-            ),
-        ],
-        SWITCHES,
-    ],
+    groups: &[&[
+        key(
+            "id",
+            Kind::Text,
+            Explained,
+            r#""upload""#,
+            "Its name in results and in the paths of a sweep; without it, the algorithm, \"#\" and the flow's index.",
+        ),
+        key(
+            "kind",
+            Kind::Choice { thing: "traffic", names: || vec!["bulk"] },
+            Default(r#""bulk""#),
+            r#""bulk""#,
+            "Bulk: one application that writes as fast as it can, or as app_rate says.",
+        ),
+        key(
+            "cc",
+            Kind::Algorithm,
+            Required,
+            r#""reno""#,
+            "Congestion-control algorithm: one of Fairway's, or \"python:module.Class\" for a class of your own.",
+        ),
+        key(
+            "cc_variant",
+            Kind::Choice { thing: "variant", names: variant_names },
+            Explained,
+            r#""paper""#,
+            "Whose version of the algorithm; without it, the stack's choice.",
+        ),
+        key(
+            "cc_params",
+            Kind::Numbers,
+            Explained,
+            "{}",
+            "Parameters of the algorithm that differ from its defaults.",
+        ),
+        key(
+            "start",
+            Kind::Duration,
+            Default(r#""0 s""#),
+            r#""1 s""#,
+            "When it opens its connection.",
+        ),
+        key(
+            "stop",
+            Kind::Duration,
+            Explained,
+            r#""50 s""#,
+            "When its application stops writing; without it, never.",
+        ),
+        key(
+            "bytes",
+            Kind::Size,
+            Explained,
+            r#""100 MB""#,
+            "Size of the transfer; without it, endless.",
+        ),
+        key(
+            "app_rate",
+            Kind::Rate,
+            Explained,
+            r#""2 Mbit/s""#,
+            "Rate at which the application writes; without it, as fast as it can.",
+        ),
+        key(
+            "count",
+            Kind::Count { min: 1, max: MAX_CONNECTIONS },
+            Explained,
+            "5",
+            "Copies of the flow, named id/0, id/1 and so on.",
+        ),
+        key(
+            "stagger",
+            Kind::Duration,
+            Explained,
+            r#""100 ms""#,
+            "Time between the starts of two copies; without it, all start at once.",
+        ),
+        key(
+            "application",
+            Kind::Text,
+            Explained,
+            r#""backup""#,
+            "Name of the application that its connection belongs to. Connections of one application, copies included, know each other's windows and round-trip times, if their algorithm couples connections; without a name, a connection knows itself alone.",
+        ),
+        key(
+            "connections",
+            Kind::Count { min: 1, max: 1 },
+            Default("1"),
+            "1",
+            "Connections of its application.",
+        ),
+        key(
+            "from",
+            Kind::Text,
+            Explained,
+            r#""s0""#,
+            "Name of its source host, with `to`. Flows between the same hosts share their access links; without names, each flow has hosts of its own.",
+        ),
+        key("to", Kind::Text, Explained, r#""d0""#, "Name of its sink host, with `from`."),
+        key(
+            "linux_socket",
+            Kind::SocketOptions,
+            Explained,
+            r#"{"TCP_NODELAY": 1}"#,
+            "Integer socket options by name, set at both ends before the connection opens; the simulator ignores them.",
+        ),
+    ]],
+    switches: &[SWITCHES],
 };
 
 /// `[measure]`.
@@ -701,6 +521,7 @@ pub(super) static MEASURE: Section = Section {
             "Period of the time series.",
         ),
     ]],
+    switches: &[],
 };
 
 /// `[linux]`.
@@ -736,13 +557,14 @@ pub(super) static LINUX: Section = Section {
             "Whether a kernel writes every packet at every interface to a pcap file; the simulator ignores it.",
         ),
     ]],
+    switches: &[],
 };
 
 fn preset_names() -> Vec<&'static str> {
     PRESETS.iter().map(|preset| preset.name).collect()
 }
 
-fn variant_names() -> Vec<&'static str> {
+pub(super) fn variant_names() -> Vec<&'static str> {
     fairway_cc::Variant::ALL.iter().map(|variant| variant.name()).collect()
 }
 

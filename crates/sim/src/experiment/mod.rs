@@ -2,7 +2,8 @@
 //!
 //! [`plan`] turns the text of a file into one document for every point of its sweep;
 //! [`from_document`] turns a document into an [`Experiment`]. `keys` is the one list of what may
-//! be written; `reader` reads by it; `stack`, `topology`, `traffic`, `linux` and `document` give it meaning.
+//! be written, with `switches` for those of the stack; `reader` reads by it; `stack`, `topology`,
+//! `traffic`, `linux` and `document` give it meaning.
 
 mod document;
 mod error;
@@ -13,6 +14,8 @@ mod reader;
 mod schema;
 mod stack;
 mod sweep;
+mod switch;
+mod switches;
 #[cfg(test)]
 mod tests;
 mod topology;
@@ -23,7 +26,7 @@ pub use error::{ExperimentError, ExperimentErrors};
 pub use linux::{LinuxSettings, SOCKET_OPTIONS, SocketOption};
 pub use plan::{Plan, Point, plan, plan_with};
 pub use schema::schema;
-pub use stack::switches;
+pub use switch::switches;
 
 use fairway_cc::{Catalogue, Selection};
 use fairway_tcp::Stack;

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::error::{Report, did_you_mean};
 use super::keys::{Key, Kind, Section, algorithm_names};
+use super::switch::Switch;
 
 /// One table of the experiment being read.
 pub(super) struct Table<'a> {
@@ -134,6 +135,11 @@ impl<'a> Table<'a> {
             Table::open(path, value, section, self.report)
         };
         list.iter().enumerate().filter_map(open).collect()
+    }
+
+    /// The switches of the stack that may be written here.
+    pub(super) fn switches(&self) -> impl Iterator<Item = &'static Switch> {
+        self.section.switches()
     }
 
     fn key(&self, name: &str) -> &'static Key {

@@ -1,11 +1,12 @@
 //! The TCP stack of an experiment: a preset, the experiment's switches, a flow's own switches.
 
-use fairway_cc::{SlowStart, SlowStartError, Variant};
-use fairway_tcp::{DelayedAck, LossDetection, PRESETS, Preset, Recovery, Stack};
+use fairway_cc::{SlowStart, SlowStartError};
+use fairway_tcp::{PRESETS, Preset, Stack};
 use fairway_units::{Bytes, Duration};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::reader::{Name, Segments, SegmentsOrUnlimited, Size, SwitchOrDuration, Table};
+use super::reader::{Name, Readable, Segments, Table};
+use super::switch::{Field, Switch};
 
 /// IPv4 (RFC 791) and TCP (RFC 9293 section 3.1) headers without options.
 pub(super) const HEADERS: u64 = 20 + 20;
@@ -23,126 +24,70 @@ const MAX_BUFFER: u64 = 1 << 40;
 const MAX_WINDOW_SEGMENTS: u64 = 20_000_000;
 /// Largest initial window: all of it leaves in one instant.
 const MAX_INITIAL_WINDOW: u32 = 100_000;
-/// Delay of acknowledgements where the preset has none: RFC 5681 section 4.2 allows 500 ms,
-/// 200 ms is common practice.
-const USUAL_ACK_DELAY: Duration = Duration::from_millis(200);
-
-/// The size of a full packet, as it was written.
-#[derive(Clone, Copy, PartialEq)]
-enum PacketSize {
-    Mss(u64),
-    Mtu(u64),
-}
-
 /// The switches that are written, in one table or in one over another.
-#[derive(Clone, Copy, Default, PartialEq)]
+#[derive(Clone, Default)]
 pub(super) struct Switches {
-    packet_size: Option<PacketSize>,
-    initial_window: Option<Segments>,
-    initial_ssthresh: Option<SegmentsOrUnlimited>,
-    send_buffer: Option<Size>,
-    receive_buffer: Option<Size>,
-    sack: Option<bool>,
-    fack: Option<bool>,
-    timestamps: Option<bool>,
-    window_scaling: Option<bool>,
-    delayed_ack: Option<SwitchOrDuration>,
-    limited_transmit: Option<bool>,
-    reordering: Option<Segments>,
-    recovery: Option<Name>,
-    grow_on_exit: Option<bool>,
-    rto_min: Option<Duration>,
-    rto_max: Option<Duration>,
-    rto_initial: Option<Duration>,
-    rto_granularity: Option<Duration>,
-    rto_min_bounds_variance: Option<bool>,
-    rto_restart_on_every_ack: Option<bool>,
-    ecn: Option<bool>,
-    window_divisor: Option<u64>,
-    max_burst: Option<SegmentsOrUnlimited>,
-    send_jitter: Option<Duration>,
-    slow_start: Option<Name>,
-    max_ssthresh: Option<Segments>,
-    slow_start_after_idle: Option<bool>,
+    /// Every value can be read.
+    written: Vec<(&'static Switch, Value)>,
 }
 
 impl Switches {
     /// The switches written in a table.
     pub(super) fn read(table: &Table) -> Self {
-        Switches {
-            packet_size: read_packet_size(table),
-            initial_window: table.read("initial_window"),
-            initial_ssthresh: table.read("initial_ssthresh"),
-            send_buffer: table.read("send_buffer"),
-            receive_buffer: table.read("receive_buffer"),
-            sack: table.read("sack"),
-            fack: table.read("fack"),
-            timestamps: table.read("timestamps"),
-            window_scaling: table.read("window_scaling"),
-            delayed_ack: table.read("delayed_ack"),
-            limited_transmit: table.read("limited_transmit"),
-            reordering: table.read("reordering"),
-            recovery: table.read("recovery"),
-            grow_on_exit: table.read("grow_on_exit"),
-            rto_min: table.read("rto_min"),
-            rto_max: table.read("rto_max"),
-            rto_initial: table.read("rto_initial"),
-            rto_granularity: table.read("rto_granularity"),
-            rto_min_bounds_variance: table.read("rto_min_bounds_variance"),
-            rto_restart_on_every_ack: table.read("rto_restart_on_every_ack"),
-            ecn: table.read("ecn"),
-            window_divisor: table.read("window_divisor"),
-            max_burst: table.read("max_burst"),
-            send_jitter: table.read("send_jitter"),
-            slow_start: table.read("slow_start"),
-            max_ssthresh: table.read("max_ssthresh"),
-            slow_start_after_idle: table.read("slow_start_after_idle"),
+        let mut switches = Switches::default();
+        let two_sizes = table.has("mss") && table.has("mtu");
+        if two_sizes {
+            table.refuse("mtu", "mss is written too, and one follows from the other; remove one");
         }
+        for switch in table.switches() {
+            let name = switch.key.name;
+            let is_doubtful = two_sizes && is_packet_size(name);
+            let Some(value) = table.raw(name).filter(|_| !is_doubtful) else { continue };
+            // What a value means may depend on others; whether it can be read does not.
+            match switch.set(&mut default_stack(), value) {
+                Ok(()) => switches.written.push((switch, value.clone())),
+                Err(message) => table.refuse(name, message),
+            }
+        }
+        switches
     }
 
     /// These switches where they are written, those of `base` elsewhere.
-    fn over(self, base: Switches) -> Self {
-        Switches {
-            packet_size: self.packet_size.or(base.packet_size),
-            initial_window: self.initial_window.or(base.initial_window),
-            initial_ssthresh: self.initial_ssthresh.or(base.initial_ssthresh),
-            send_buffer: self.send_buffer.or(base.send_buffer),
-            receive_buffer: self.receive_buffer.or(base.receive_buffer),
-            sack: self.sack.or(base.sack),
-            fack: self.fack.or(base.fack),
-            timestamps: self.timestamps.or(base.timestamps),
-            window_scaling: self.window_scaling.or(base.window_scaling),
-            delayed_ack: self.delayed_ack.or(base.delayed_ack),
-            limited_transmit: self.limited_transmit.or(base.limited_transmit),
-            reordering: self.reordering.or(base.reordering),
-            recovery: self.recovery.or(base.recovery),
-            grow_on_exit: self.grow_on_exit.or(base.grow_on_exit),
-            rto_min: self.rto_min.or(base.rto_min),
-            rto_max: self.rto_max.or(base.rto_max),
-            rto_initial: self.rto_initial.or(base.rto_initial),
-            rto_granularity: self.rto_granularity.or(base.rto_granularity),
-            rto_min_bounds_variance: self.rto_min_bounds_variance.or(base.rto_min_bounds_variance),
-            rto_restart_on_every_ack: self
-                .rto_restart_on_every_ack
-                .or(base.rto_restart_on_every_ack),
-            ecn: self.ecn.or(base.ecn),
-            window_divisor: self.window_divisor.or(base.window_divisor),
-            max_burst: self.max_burst.or(base.max_burst),
-            send_jitter: self.send_jitter.or(base.send_jitter),
-            slow_start: self.slow_start.or(base.slow_start),
-            max_ssthresh: self.max_ssthresh.or(base.max_ssthresh),
-            slow_start_after_idle: self.slow_start_after_idle.or(base.slow_start_after_idle),
+    fn over(mut self, base: &Switches) -> Self {
+        let has_size = self.has("mss") || self.has("mtu");
+        for (switch, value) in &base.written {
+            let name = switch.key.name;
+            let is_set = self.has(name) || (has_size && is_packet_size(name));
+            if !is_set {
+                self.written.push((switch, value.clone()));
+            }
+        }
+        self
+    }
+
+    /// Whether a switch is written.
+    fn has(&self, name: &str) -> bool {
+        self.written.iter().any(|(switch, _)| switch.key.name == name)
+    }
+
+    /// The value of a switch, if it is written.
+    fn get<T: Readable>(&self, name: &str) -> Option<T> {
+        let (switch, value) = self.written.iter().find(|(switch, _)| switch.key.name == name)?;
+        T::read(value, &switch.key.kind).ok()
+    }
+
+    /// Sets the fields of those switches for which `which` is true.
+    fn set(&self, stack: &mut Stack, which: impl Fn(&Field) -> bool) {
+        for (switch, value) in self.written.iter().filter(|(switch, _)| which(&switch.field)) {
+            // Refused when they were read, if at all.
+            let _ = switch.set(stack, value);
         }
     }
 }
 
-fn read_packet_size(table: &Table) -> Option<PacketSize> {
-    if table.has("mss") && table.has("mtu") {
-        table.refuse("mtu", "mss is written too, and one follows from the other; remove one");
-        return None;
-    }
-    let bytes: Bytes = table.read(if table.has("mtu") { "mtu" } else { "mss" })?;
-    Some(if table.has("mtu") { PacketSize::Mtu(bytes.get()) } else { PacketSize::Mss(bytes.get()) })
+/// Whether a key says the size of a full packet; one of them stands for both.
+fn is_packet_size(name: &str) -> bool {
+    matches!(name, "mss" | "mtu")
 }
 
 /// A preset with the switches of an experiment.
@@ -154,23 +99,19 @@ pub(super) struct StackText {
 impl StackText {
     /// Reads `[stack]`, which may be absent.
     pub(super) fn read(table: Option<&Table>) -> Self {
-        let preset = |name: &str| PRESETS.iter().find(|preset| preset.name == name);
         let Some(table) = table else {
             return StackText { preset: default_stack(), switches: Switches::default() };
         };
         table.refuse_unknown_keys();
-        let named = table.read("preset").and_then(|Name(name)| preset(name));
-        let mut stack = named.map_or_else(default_stack, |preset| (preset.stack)());
-        if let Some(variant) = table.read("cc_variant").and_then(|Name(v)| Variant::from_name(v)) {
-            stack.cc_variant = variant;
-        }
-        StackText { preset: stack, switches: Switches::read(table) }
+        let named = table.read("preset").and_then(|Name(name)| Preset::named(name));
+        let preset = named.map_or_else(default_stack, |preset| (preset.stack)());
+        StackText { preset, switches: Switches::read(table) }
     }
 
     /// The stack of a flow that sets nothing; contradictions are reported at `[stack]`.
     pub(super) fn build(&self, table: Option<&Table>) -> Stack {
         match table {
-            Some(table) => apply(&self.preset, self.switches, table),
+            Some(table) => apply(&self.preset, &self.switches, table),
             None => self.preset.clone(),
         }
     }
@@ -179,53 +120,11 @@ impl StackText {
     /// `[stack]` are reported at the flow. `common` is the stack of a flow that has none.
     pub(super) fn build_for(&self, flow: &Table, common: &Stack) -> Stack {
         let own = Switches::read(flow);
-        if own == Switches::default() {
+        if own.written.is_empty() {
             return common.clone();
         }
-        apply(&self.preset, own.over(self.switches), flow)
+        apply(&self.preset, &own.over(&self.switches), flow)
     }
-}
-
-/// Every switch of a stack as it would be written in an experiment file.
-pub fn switches(stack: &Stack) -> Value {
-    let segments = |n: u32| Value::from(format!("{n} segments"));
-    let or_unlimited = |n: Option<u32>| n.map_or_else(|| Value::from("unlimited"), segments);
-    let bytes = |n: u64| Value::from(Bytes::new(n).to_string());
-    json!({
-        "cc_variant": stack.cc_variant.name(),
-        "mss": bytes(u64::from(stack.mss)),
-        "initial_window": segments(stack.initial_window),
-        "initial_ssthresh": or_unlimited(stack.initial_ssthresh),
-        "send_buffer": bytes(stack.send_buffer),
-        "receive_buffer": bytes(stack.receive_buffer),
-        "window_divisor": stack.window_divisor,
-        "sack": stack.sack,
-        "fack": stack.loss_detection == LossDetection::Fack,
-        "timestamps": stack.timestamps,
-        "window_scaling": stack.window_scaling,
-        "ecn": stack.ecn,
-        "reordering": segments(stack.reordering),
-        "recovery": match stack.recovery {
-            Recovery::Rfc => "rfc",
-            Recovery::TcpLinux => "tcp-linux",
-        },
-        "grow_on_exit": stack.grow_on_exit,
-        "limited_transmit": stack.limited_transmit,
-        "delayed_ack": match stack.delayed_ack {
-            DelayedAck::Off => Value::from(false),
-            DelayedAck::EverySecond { timeout } => Value::from(timeout.to_string()),
-        },
-        "rto_initial": stack.rto.initial.to_string(),
-        "rto_min": stack.rto.min.to_string(),
-        "rto_max": stack.rto.max.to_string(),
-        "rto_granularity": stack.rto.granularity.to_string(),
-        "rto_min_bounds_variance": stack.rto.min_bounds_variance,
-        "rto_restart_on_every_ack": stack.rto_restart_on_every_ack,
-        "max_burst": or_unlimited(stack.max_burst),
-        "send_jitter": stack.send_jitter.to_string(),
-        "slow_start": stack.slow_start.as_ref().map(SlowStart::name),
-        "slow_start_after_idle": stack.slow_start_after_idle,
-    })
 }
 
 /// The first preset, which is the default.
@@ -235,82 +134,34 @@ fn default_stack() -> Stack {
 }
 
 /// The preset with the switches, checked against each other.
-fn apply(preset: &Stack, switches: Switches, table: &Table) -> Stack {
+fn apply(preset: &Stack, switches: &Switches, table: &Table) -> Stack {
     let mut stack = preset.clone();
-    let set = |target: &mut bool, value: Option<bool>| *target = value.unwrap_or(*target);
-    set(&mut stack.sack, switches.sack);
-    set(&mut stack.timestamps, switches.timestamps);
-    set(&mut stack.window_scaling, switches.window_scaling);
-    set(&mut stack.limited_transmit, switches.limited_transmit);
-    set(&mut stack.grow_on_exit, switches.grow_on_exit);
-    set(&mut stack.rto_restart_on_every_ack, switches.rto_restart_on_every_ack);
-    set(&mut stack.ecn, switches.ecn);
-    set(&mut stack.slow_start_after_idle, switches.slow_start_after_idle);
-    if let Some(Segments(segments)) = switches.initial_window {
-        stack.initial_window = segments;
-    }
-    if let Some(SegmentsOrUnlimited(segments)) = switches.initial_ssthresh {
-        stack.initial_ssthresh = segments;
+    // Buffers may be in segments, whose size depends on other switches.
+    let is_buffer = |field: &Field| matches!(field, Field::Buffer(_));
+    switches.set(&mut stack, |field| !is_buffer(field));
+    if switches.has("initial_ssthresh") {
         stack.initial_ssthresh_of = &[];
     }
-    if let Some(Segments(segments)) = switches.reordering {
-        stack.reordering = segments;
+    if switches.has("fack") && stack.fack && !stack.sack {
+        table.refuse("fack", "forward acknowledgement needs sack = true");
     }
-    if let Some(SegmentsOrUnlimited(segments)) = switches.max_burst {
-        stack.max_burst = segments;
-    }
-    if let Some(divisor) = switches.window_divisor {
-        stack.window_divisor = u32::try_from(divisor).unwrap_or(u32::MAX);
-    }
-    if let Some(jitter) = switches.send_jitter {
-        stack.send_jitter = jitter;
-    }
-    if let Some(Name(name)) = switches.recovery {
-        stack.recovery = if name == "tcp-linux" { Recovery::TcpLinux } else { Recovery::Rfc };
-    }
-    if let Some(fack) = switches.fack {
-        stack.loss_detection = if fack { LossDetection::Fack } else { LossDetection::Rfc6675 };
-        if fack && !stack.sack {
-            table.refuse("fack", "forward acknowledgement needs sack = true");
-        }
-    }
-    apply_delayed_ack(&mut stack, switches);
-    apply_rto(&mut stack, switches, table);
-    apply_slow_start(&mut stack, switches, table);
-    apply_sizes(&mut stack, switches, table);
+    check_rto(&stack, table);
+    settle_slow_start(&mut stack, switches, table);
+    stack.mss = settle_mss(&stack, switches, table);
+    switches.set(&mut stack, is_buffer);
+    check_sizes(&stack, switches, table);
     stack
 }
 
-fn apply_delayed_ack(stack: &mut Stack, switches: Switches) {
-    let delay = match (switches.delayed_ack, stack.delayed_ack) {
-        (None, _) => return,
-        (Some(SwitchOrDuration::Switch(false)), _) => None,
-        (Some(SwitchOrDuration::Switch(true)), DelayedAck::EverySecond { timeout }) => {
-            Some(timeout)
-        }
-        (Some(SwitchOrDuration::Switch(true)), DelayedAck::Off) => Some(USUAL_ACK_DELAY),
-        (Some(SwitchOrDuration::Duration(timeout)), _) => Some(timeout),
-    };
-    stack.delayed_ack =
-        delay.map_or(DelayedAck::Off, |timeout| DelayedAck::EverySecond { timeout });
-}
-
-fn apply_rto(stack: &mut Stack, switches: Switches, table: &Table) {
-    let rto = &mut stack.rto;
-    rto.min = switches.rto_min.unwrap_or(rto.min);
-    rto.max = switches.rto_max.unwrap_or(rto.max);
-    rto.initial = switches.rto_initial.unwrap_or(rto.initial);
-    rto.granularity = switches.rto_granularity.unwrap_or(rto.granularity);
-    rto.min_bounds_variance = switches.rto_min_bounds_variance.unwrap_or(rto.min_bounds_variance);
-    if rto.min == Duration::ZERO {
+fn check_rto(stack: &Stack, table: &Table) {
+    let (min, max, initial) = (stack.rto_min, stack.rto_max, stack.rto_initial);
+    if min == Duration::ZERO {
         table.refuse("rto_min", "expected more than zero, got \"0 s\"; write \"1 ms\"");
     }
-    if rto.min > rto.max {
-        let (min, max) = (rto.min, rto.max);
+    if min > max {
         table
             .refuse("rto_min", format!("{min} is above rto_max, {max}; lower it or raise rto_max"));
-    } else if rto.initial > rto.max || rto.initial < rto.min {
-        let (initial, min, max) = (rto.initial, rto.min, rto.max);
+    } else if initial > max || initial < min {
         table.refuse(
             "rto_initial",
             format!("{initial} is outside rto_min to rto_max, {min} to {max}; set it between them"),
@@ -318,9 +169,9 @@ fn apply_rto(stack: &mut Stack, switches: Switches, table: &Table) {
     }
 }
 
-fn apply_slow_start(stack: &mut Stack, switches: Switches, table: &Table) {
-    let max = switches.max_ssthresh.map(|Segments(max)| max);
-    let Some(Name(name)) = switches.slow_start else {
+fn settle_slow_start(stack: &mut Stack, switches: &Switches, table: &Table) {
+    let max = switches.get("max_ssthresh").map(|Segments(max)| max);
+    let Some(Name(name)) = switches.get("slow_start") else {
         if max.is_some() {
             let message = "needs slow_start = \"limited\" or \"per-ack\"; write one or remove it";
             table.refuse("max_ssthresh", message);
@@ -344,33 +195,32 @@ fn apply_slow_start(stack: &mut Stack, switches: Switches, table: &Table) {
     }
 }
 
-fn apply_sizes(stack: &mut Stack, switches: Switches, table: &Table) {
+/// Payload of a full segment.
+fn settle_mss(stack: &Stack, switches: &Switches, table: &Table) -> u32 {
     let options = if stack.timestamps { TIMESTAMP_OPTION } else { 0 };
-    let mss = match switches.packet_size {
-        None => u64::from(stack.mss),
-        Some(PacketSize::Mss(bytes)) => {
-            let max = MAX_MTU - HEADERS - options;
-            refuse_outside(table, "mss", bytes, MIN_MSS, max);
-            bytes.clamp(MIN_MSS, max)
-        }
-        Some(PacketSize::Mtu(bytes)) => {
-            refuse_outside(table, "mtu", bytes, MIN_MTU, MAX_MTU);
-            bytes.clamp(MIN_MTU, MAX_MTU) - HEADERS - options
-        }
+    let mss = if let Some(mss) = switches.get::<Bytes>("mss").map(Bytes::get) {
+        let max = MAX_MTU - HEADERS - options;
+        refuse_outside(table, "mss", mss, MIN_MSS, max);
+        mss.clamp(MIN_MSS, max)
+    } else if let Some(mtu) = switches.get::<Bytes>("mtu").map(Bytes::get) {
+        refuse_outside(table, "mtu", mtu, MIN_MTU, MAX_MTU);
+        mtu.clamp(MIN_MTU, MAX_MTU) - HEADERS - options
+    } else {
+        stack.mss.into()
     };
     // At most 16 bits, by the clamps above.
-    stack.mss = u32::try_from(mss).unwrap_or(u32::MAX);
-    let buffer = |name: &str, size: Option<Size>, preset: u64| {
-        let bytes = match size {
-            None => return preset,
-            Some(Size::Bytes(bytes)) => bytes,
-            Some(Size::Segments(segments)) => u64::from(segments) * mss,
-        };
-        refuse_outside(table, name, bytes, mss, MAX_BUFFER);
-        bytes
-    };
-    stack.send_buffer = buffer("send_buffer", switches.send_buffer, stack.send_buffer);
-    stack.receive_buffer = buffer("receive_buffer", switches.receive_buffer, stack.receive_buffer);
+    u32::try_from(mss).unwrap_or(u32::MAX)
+}
+
+fn check_sizes(stack: &Stack, switches: &Switches, table: &Table) {
+    let mss = u64::from(stack.mss);
+    for (name, bytes) in
+        [("send_buffer", stack.send_buffer), ("receive_buffer", stack.receive_buffer)]
+    {
+        if switches.has(name) {
+            refuse_outside(table, name, bytes, mss, MAX_BUFFER);
+        }
+    }
     let window = stack.receive_buffer.min(stack.send_buffer) / mss.max(1);
     if window > MAX_WINDOW_SEGMENTS {
         let message = format!(

@@ -5,6 +5,7 @@ mod messages;
 mod robustness;
 mod schema;
 mod sweep;
+mod switches;
 mod values;
 
 use super::{Experiment, Plan, from_document, plan};

@@ -1,7 +1,7 @@
 //! What the keys mean: every value worked out by hand.
 
 use fairway_cc::{SlowStart, Variant};
-use fairway_tcp::{DelayedAck, LossDetection, PRESETS, Recovery, Stack};
+use fairway_tcp::{DelayedAck, PRESETS, Recovery, Stack};
 use fairway_units::{Bytes, Duration, Rate, Time};
 
 use super::super::{Limit, Link, Loss, Queue, Shape, Source};
@@ -141,7 +141,7 @@ fn every_switch_is_set_alone() {
         ("send_buffer = \"1 MB\"", |s| s.send_buffer = 1_000_000),
         ("receive_buffer = \"1 MiB\"", |s| s.receive_buffer = 1_048_576),
         ("sack = false", |s| s.sack = false),
-        ("fack = true", |s| s.loss_detection = LossDetection::Fack),
+        ("fack = true", |s| s.fack = true),
         ("timestamps = false", |s| s.timestamps = false),
         ("window_scaling = false", |s| s.window_scaling = false),
         ("delayed_ack = false", |s| s.delayed_ack = DelayedAck::Off),
@@ -152,11 +152,11 @@ fn every_switch_is_set_alone() {
         ("reordering = \"5 segments\"", |s| s.reordering = 5),
         ("recovery = \"tcp-linux\"", |s| s.recovery = Recovery::TcpLinux),
         ("grow_on_exit = false", |s| s.grow_on_exit = false),
-        ("rto_min = \"0.5 s\"", |s| s.rto.min = Duration::from_millis(500)),
-        ("rto_max = \"60 s\"", |s| s.rto.max = Duration::from_secs(60)),
-        ("rto_initial = \"3 s\"", |s| s.rto.initial = Duration::from_secs(3)),
-        ("rto_granularity = \"10 ms\"", |s| s.rto.granularity = Duration::from_millis(10)),
-        ("rto_min_bounds_variance = false", |s| s.rto.min_bounds_variance = false),
+        ("rto_min = \"0.5 s\"", |s| s.rto_min = Duration::from_millis(500)),
+        ("rto_max = \"60 s\"", |s| s.rto_max = Duration::from_secs(60)),
+        ("rto_initial = \"3 s\"", |s| s.rto_initial = Duration::from_secs(3)),
+        ("rto_granularity = \"10 ms\"", |s| s.rto_granularity = Duration::from_millis(10)),
+        ("rto_min_bounds_variance = false", |s| s.rto_min_bounds_variance = false),
         ("max_burst = \"2 segments\"", |s| s.max_burst = Some(2)),
         ("send_jitter = \"8 us\"", |s| s.send_jitter = Duration::from_micros(8)),
         ("initial_ssthresh = \"64 segments\"", |s| s.initial_ssthresh = Some(64)),

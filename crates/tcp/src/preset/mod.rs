@@ -1,4 +1,14 @@
 //! Stack presets: tables of switches that make the one endpoint behave like a particular stack.
+//!
+//! To add a preset, write it beside its relatives and name it in [`PRESETS`]. To add a switch, add a
+//! field to [`Stack`], a value with its source to every preset (the compiler and a test name those
+//! that lack one), and a line to the table of switches in experiment files.
+
+mod linux;
+mod ns2;
+mod rfc;
+#[cfg(test)]
+mod tests;
 
 use fairway_cc::{Init, SlowStart, Variant};
 use fairway_units::Duration;
@@ -29,6 +39,12 @@ pub enum Recovery {
     TcpLinux,
 }
 
+impl Recovery {
+    /// Every value with its name.
+    pub const NAMES: &'static [(&'static str, Recovery)] =
+        &[("rfc", Recovery::Rfc), ("tcp-linux", Recovery::TcpLinux)];
+}
+
 /// When the receiver acknowledges in-order data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DelayedAck {
@@ -57,7 +73,8 @@ pub struct RtoPolicy {
     pub min_bounds_variance: bool,
 }
 
-/// Every switch of the endpoint. A preset sets them all; an experiment may set each alone.
+/// Every switch of the endpoint. A preset sets them all; an experiment may set each alone, by the
+/// name that its field has here.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Stack {
     /// Whose version of an algorithm is taken where the experiment names none.
@@ -76,22 +93,36 @@ pub struct Stack {
     pub receive_buffer: u64,
     /// Selective acknowledgements (RFC 2018).
     pub sack: bool,
+    /// Forward acknowledgement instead of RFC 6675 ([`LossDetection`]).
+    pub fack: bool,
     /// Timestamp option (RFC 7323).
     pub timestamps: bool,
     /// Window scale option (RFC 7323).
     pub window_scaling: bool,
-    /// Loss detection with SACK.
-    pub loss_detection: LossDetection,
+    /// Delayed acknowledgements.
+    pub delayed_ack: DelayedAck,
+    /// Limited transmit (RFC 3042).
+    pub limited_transmit: bool,
     /// Segments of reordering tolerated: the duplicate-acknowledgement threshold (RFC 5681: 3).
     pub reordering: u32,
     /// Window during recovery.
     pub recovery: Recovery,
-    /// Limited transmit (RFC 3042).
-    pub limited_transmit: bool,
-    /// Delayed acknowledgements.
-    pub delayed_ack: DelayedAck,
-    /// Retransmission timeout.
-    pub rto: RtoPolicy,
+    /// Whether the acknowledgement that ends recovery also grows the window (Linux 6.1 does).
+    pub grow_on_exit: bool,
+    /// Lower bound of the retransmission timeout (RFC 6298).
+    pub rto_min: Duration,
+    /// Its upper bound, backed off or not.
+    pub rto_max: Duration,
+    /// The timeout before the first round-trip time sample.
+    pub rto_initial: Duration,
+    /// Clock granularity G of RFC 6298.
+    pub rto_granularity: Duration,
+    /// Linux's form: the variance term, not the sum, has the lower bound
+    /// (`tcp_input.c`, `tcp_rtt_estimator`), so the timeout is srtt + max(4·rttvar, min).
+    pub rto_min_bounds_variance: bool,
+    /// Whether every acknowledgement restarts the retransmission timer (ns-2.35 `tcp-linux.cc`,
+    /// `time_processing`), not only those of new data (RFC 6298 rule 5.3).
+    pub rto_restart_on_every_ack: bool,
     /// Most segments sent in answer to one event, if limited.
     pub max_burst: Option<u32>,
     /// Each departure is delayed by a uniform random time up to this, order kept
@@ -99,11 +130,6 @@ pub struct Stack {
     pub send_jitter: Duration,
     /// Slow start; none for the algorithm's own.
     pub slow_start: Option<SlowStart>,
-    /// Whether the acknowledgement that ends recovery also grows the window (Linux 6.1 does).
-    pub grow_on_exit: bool,
-    /// Whether every acknowledgement restarts the retransmission timer (ns-2.35 `tcp-linux.cc`,
-    /// `time_processing`), not only those of new data (RFC 6298 rule 5.3).
-    pub rto_restart_on_every_ack: bool,
     /// Explicit congestion notification (RFC 3168), if the other end agrees.
     pub ecn: bool,
     /// Which share of the receive buffer is offered as window, as a divisor (Linux
@@ -128,6 +154,22 @@ impl Stack {
             coupling: None,
         }
     }
+
+    /// How the sender concludes that a segment is lost.
+    pub fn loss_detection(&self) -> LossDetection {
+        if self.fack { LossDetection::Fack } else { LossDetection::Rfc6675 }
+    }
+
+    /// The policy of the retransmission timeout.
+    pub fn rto(&self) -> RtoPolicy {
+        RtoPolicy {
+            initial: self.rto_initial,
+            min: self.rto_min,
+            max: self.rto_max,
+            granularity: self.rto_granularity,
+            min_bounds_variance: self.rto_min_bounds_variance,
+        }
+    }
 }
 
 /// A named set of switches.
@@ -139,124 +181,34 @@ pub struct Preset {
     pub summary: &'static str,
     /// The switches.
     pub stack: fn() -> Stack,
+    /// Where the value of each switch is from: the names of [`Stack`]'s fields, all of them.
+    pub sources: &'static [(&'static str, &'static str)],
 }
 
-/// Every preset.
-pub const PRESETS: &[Preset] = &[
-    Preset {
-        name: "linux-6.1",
-        summary: "Linux 6.1: initial window 10, SACK, timestamps, 200 ms minimum RTO.",
-        stack: linux_6_1,
-    },
-    Preset {
-        name: "ns2-tcp-linux",
-        summary: "ns-2.35's TCP-Linux agent with an acknowledgement per packet.",
-        stack: ns2_tcp_linux,
-    },
-    Preset { name: "rfc5681", summary: "The RFCs: 5681, 6675, 6298, 3042.", stack: rfc5681 },
-];
+impl Preset {
+    /// The preset of that name.
+    pub fn named(name: &str) -> Option<&'static Preset> {
+        PRESETS.iter().find(|preset| preset.name == name)
+    }
 
-fn rfc5681() -> Stack {
-    Stack {
-        cc_variant: Variant::Paper,
-        mss: 1460,
-        // RFC 5681 section 3.1: three segments where SMSS is between 1095 and 2190 bytes.
-        initial_window: 3,
-        initial_ssthresh: None,
-        initial_ssthresh_of: &[],
-        send_buffer: 256 << 20,
-        receive_buffer: 256 << 20,
-        sack: true,
-        timestamps: false,
-        window_scaling: true,
-        loss_detection: LossDetection::Rfc6675,
-        reordering: 3,
-        recovery: Recovery::Rfc,
-        limited_transmit: true,
-        // RFC 5681 section 4.2: within 500 ms; 200 ms is common practice.
-        delayed_ack: DelayedAck::EverySecond { timeout: Duration::from_millis(200) },
-        // RFC 6298 sections 2.1, 2.4, 2.5 and 4.
-        rto: RtoPolicy {
-            initial: Duration::from_secs(1),
-            min: Duration::from_secs(1),
-            max: Duration::from_secs(60),
-            granularity: Duration::from_millis(1),
-            min_bounds_variance: false,
-        },
-        max_burst: None,
-        send_jitter: Duration::ZERO,
-        slow_start: None,
-        grow_on_exit: false,
-        rto_restart_on_every_ack: false,
-        ecn: false,
-        window_divisor: 1,
-        slow_start_after_idle: true,
+    /// Where the value of a switch is from.
+    pub fn source(&self, switch: &str) -> Option<&'static str> {
+        self.sources.iter().find(|(name, _)| *name == switch).map(|(_, source)| *source)
     }
 }
 
-fn linux_6_1() -> Stack {
-    Stack {
-        cc_variant: Variant::Linux6_1,
-        // MTU 1500 less 20 (IP), 20 (TCP) and 12 (timestamps).
-        mss: 1448,
-        // include/net/tcp.h TCP_INIT_CWND.
-        initial_window: 10,
-        // net.ipv4.tcp_wmem[2] and tcp_rmem[2]; half of the receive buffer is offered as window
-        // (tcp_adv_win_scale 1).
-        send_buffer: 4 << 20,
-        receive_buffer: 6 << 20,
-        timestamps: true,
-        // include/net/tcp.h TCP_DELACK_MIN.
-        delayed_ack: DelayedAck::EverySecond { timeout: Duration::from_millis(40) },
-        // include/net/tcp.h TCP_TIMEOUT_INIT, TCP_RTO_MIN, TCP_RTO_MAX; HZ = 1000.
-        rto: RtoPolicy {
-            initial: Duration::from_secs(1),
-            min: Duration::from_millis(200),
-            max: Duration::from_secs(120),
-            granularity: Duration::from_millis(1),
-            min_bounds_variance: true,
-        },
-        grow_on_exit: true,
-        window_divisor: 2,
-        ..rfc5681()
-    }
-}
+/// Every preset; the first is the default.
+pub const PRESETS: &[Preset] = &[linux::LINUX_6_1, ns2::NS2_TCP_LINUX, rfc::RFC_5681];
 
-fn ns2_tcp_linux() -> Stack {
-    Stack {
-        cc_variant: Variant::Linux2_6_22,
-        mss: 1000,
-        // tcp/tcp-linux.cc, LinuxTcpAgent::LinuxTcpAgent.
-        initial_window: 2,
-        // Gelle 2008, appendix: max_ssthresh_ 100, which TCP-Linux takes as the first threshold
-        // (tcp/tcp.cc, TcpAgent::reset) and not as a limit of slow start.
-        initial_ssthresh: Some(100),
-        // There: max_ssthresh_ 1 for H-TCP, which so begins in congestion avoidance.
-        initial_ssthresh_of: &[("htcp", 1)],
-        // The paper's appendix: window_ 67000 packets.
-        send_buffer: 67_000_000,
-        receive_buffer: 67_000_000,
-        timestamps: true,
-        loss_detection: LossDetection::Fack,
-        recovery: Recovery::TcpLinux,
-        // Packets in flight exclude the SACKed ones, so new data leaves on the first SACKs.
-        limited_transmit: true,
-        rto_restart_on_every_ack: true,
-        // TCPSink/Sack1 acknowledges every packet.
-        delayed_ack: DelayedAck::Off,
-        // tcl/lib/ns-default.tcl rtxcur_init_, minrto_, maxrto_ of Agent/TCP/Linux; select_ca
-        // sets a 1 ms tick.
-        rto: RtoPolicy {
-            initial: Duration::from_secs(3),
-            min: Duration::from_millis(200),
-            max: Duration::from_secs(120),
-            granularity: Duration::from_millis(1),
-            min_bounds_variance: false,
-        },
-        // The paper's appendix: maxburst_ 2, overhead_ 8 us.
-        max_burst: Some(2),
-        send_jitter: Duration::from_micros(8),
-        slow_start_after_idle: false,
-        ..rfc5681()
-    }
+/// A preset: its name, a sentence, and every switch with its value and where that is from.
+macro_rules! preset {
+    ($name:literal, $summary:literal, { $($switch:ident: $value:expr, $source:literal;)* }) => {
+        Preset {
+            name: $name,
+            summary: $summary,
+            stack: || Stack { $($switch: $value),* },
+            sources: &[$((stringify!($switch), $source)),*],
+        }
+    };
 }
+use preset;

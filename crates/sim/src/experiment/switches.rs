@@ -1,0 +1,207 @@
+//! Every switch of the stack: its name, which is that of its field in [`Stack`], its form, an
+//! example and its meaning.
+//!
+//! Reading, setting, printing, the schema, the paths of a sweep and the documentation all come from
+//! this table. A line is `switch!(name, form, example, meaning)`, with a form of [`Field`].
+
+use fairway_cc::{SlowStart, Variant};
+use fairway_tcp::{Recovery, Stack};
+use serde_json::Value;
+
+use super::keys::{Kind, variant_names};
+use super::switch::{Choice, Field, Switch, bytes};
+
+macro_rules! switch {
+    // The type has a table `NAMES` of all its values with their names.
+    ($name:ident, Choice($thing:literal, $type:ty), $example:literal, $meaning:literal) => {{
+        let choice = Choice {
+            thing: $thing,
+            names: || <$type>::NAMES.iter().map(|(name, _)| *name).collect(),
+            get: |stack| {
+                let found = <$type>::NAMES.iter().find(|(_, value)| *value == stack.$name);
+                found.map_or("", |(name, _)| name)
+            },
+            set: |stack, name| {
+                let found = <$type>::NAMES.iter().find(|(known, _)| *known == name);
+                stack.$name = found.map_or(stack.$name, |(_, value)| *value);
+            },
+        };
+        Switch::new(stringify!($name), Field::Choice(choice), $example, $meaning)
+    }};
+    ($name:ident, Count($min:literal, $max:literal), $example:literal, $meaning:literal) => {{
+        let field = Field::Count { min: $min, max: $max, place: |stack| &mut stack.$name };
+        Switch::new(stringify!($name), field, $example, $meaning)
+    }};
+    ($name:ident, Linked($kind:expr, $show:expr), $example:literal, $meaning:literal) => {
+        Switch::new(stringify!($name), Field::Linked($kind, $show), $example, $meaning)
+    };
+    ($name:ident, $form:ident, $example:literal, $meaning:literal) => {
+        Switch::new(
+            stringify!($name),
+            Field::$form(|stack: &mut Stack| &mut stack.$name),
+            $example,
+            $meaning,
+        )
+    };
+}
+
+/// The switches that only a stack has: with flows, the same name means something else.
+pub(super) static STACK_SWITCHES: &[Switch] = &[Switch::new(
+    "cc_variant",
+    Field::Choice(Choice {
+        thing: "variant",
+        names: variant_names,
+        get: |stack| stack.cc_variant.name(),
+        set: |stack, name| {
+            stack.cc_variant = Variant::from_name(name).unwrap_or(stack.cc_variant);
+        },
+    }),
+    r#""paper""#,
+    "Whose version of an algorithm is taken where a flow names none and the algorithm has this one; without it, the preset's.",
+)];
+
+const SLOW_START: Kind = Kind::Choice { thing: "slow start", names: || SlowStart::NAMES.to_vec() };
+
+/// The switches that a flow may set for itself too. Without them, the preset's values.
+pub(super) static SWITCHES: &[Switch] = &[
+    switch!(
+        mss,
+        Linked(Kind::Size, |stack| Some(bytes(stack.mss.into()))),
+        r#""1000 bytes""#,
+        "Payload of a full segment, options already taken off. Turning timestamps on or off does not change it."
+    ),
+    switch!(
+        mtu,
+        Linked(Kind::Size, |_| None),
+        r#""1500 bytes""#,
+        "Largest IP packet, instead of mss: less 20 bytes of IP header, 20 of TCP header and, with timestamps, 12 of option."
+    ),
+    switch!(
+        initial_window,
+        Segments,
+        r#""10 segments""#,
+        "Initial congestion window (RFC 6928 allows 10)."
+    ),
+    switch!(
+        initial_ssthresh,
+        SegmentsOrUnlimited,
+        r#""64 segments""#,
+        "Slow-start threshold before the first loss."
+    ),
+    switch!(
+        send_buffer,
+        Buffer,
+        r#""4 MiB""#,
+        "Most data of the application that is unacknowledged or unsent."
+    ),
+    switch!(receive_buffer, Buffer, r#""30 segments""#, "Largest receive window offered."),
+    switch!(sack, OnOff, "true", "Selective acknowledgements (RFC 2018)."),
+    switch!(
+        fack,
+        OnOff,
+        "false",
+        "Forward acknowledgement instead of RFC 6675 loss detection; needs sack."
+    ),
+    switch!(timestamps, OnOff, "true", "Timestamp option (RFC 7323)."),
+    switch!(
+        window_scaling,
+        OnOff,
+        "true",
+        "Window scale option (RFC 7323); without it a window is at most 65535 bytes."
+    ),
+    switch!(
+        delayed_ack,
+        DelayedAck,
+        r#""40 ms""#,
+        "An acknowledgement for every second segment, or after this delay (RFC 5681 section 4.2); false for every segment; true for the preset's delay."
+    ),
+    switch!(
+        limited_transmit,
+        OnOff,
+        "true",
+        "New data on the first duplicate acknowledgements (RFC 3042)."
+    ),
+    switch!(
+        reordering,
+        Segments,
+        r#""3 segments""#,
+        "Reordering that is tolerated: the duplicate-acknowledgement threshold."
+    ),
+    switch!(
+        recovery,
+        Choice("recovery", Recovery),
+        r#""rfc""#,
+        "The window during recovery: of the RFCs (6675, 6582), or of ns-2's TCP-Linux."
+    ),
+    switch!(
+        grow_on_exit,
+        OnOff,
+        "true",
+        "Whether the acknowledgement that ends recovery also grows the window."
+    ),
+    switch!(
+        rto_min,
+        Duration,
+        r#""200 ms""#,
+        "Lower bound of the retransmission timeout (RFC 6298)."
+    ),
+    switch!(rto_max, Duration, r#""120 s""#, "Upper bound of the retransmission timeout."),
+    switch!(
+        rto_initial,
+        Duration,
+        r#""1 s""#,
+        "Retransmission timeout before the first round-trip time sample."
+    ),
+    switch!(rto_granularity, Duration, r#""1 ms""#, "Clock granularity G of RFC 6298."),
+    switch!(
+        rto_min_bounds_variance,
+        OnOff,
+        "true",
+        "Whether rto_min bounds the variance term alone, as in Linux, rather than the sum."
+    ),
+    switch!(
+        rto_restart_on_every_ack,
+        OnOff,
+        "false",
+        "Whether every acknowledgement restarts the retransmission timer, rather than those of new data alone (RFC 6298 rule 5.3)."
+    ),
+    switch!(
+        max_burst,
+        SegmentsOrUnlimited,
+        r#""2 segments""#,
+        "Most segments sent in answer to one event."
+    ),
+    switch!(
+        send_jitter,
+        Duration,
+        r#""8 us""#,
+        "Each departure is delayed by a uniform random time up to this, order kept; on a first link that several flows share, the others' departures wait too."
+    ),
+    switch!(
+        slow_start,
+        Linked(SLOW_START, |stack| Some(Value::from(
+            stack.slow_start.as_ref().map(SlowStart::name)
+        ))),
+        r#""limited""#,
+        "Slow start: standard (Linux 6.1: a segment for each segment delivered), per-ack (Linux 2.6.22), ns-3 (ns-3.29), limited (RFC 3742), hystart (Ha and Rhee 2011, as in Linux 6.1) or hystart++ (RFC 9406); without it, the algorithm's own."
+    ),
+    switch!(
+        max_ssthresh,
+        Linked(Kind::Segments, |_| None),
+        r#""100 segments""#,
+        "Window from which slow start \"limited\" (RFC 3742, which recommends 100 segments) or \"per-ack\" holds back."
+    ),
+    switch!(ecn, OnOff, "true", "Explicit congestion notification (RFC 3168)."),
+    switch!(
+        window_divisor,
+        Count(1, 16),
+        "2",
+        "What part of the receive buffer is offered as window: the buffer divided by this."
+    ),
+    switch!(
+        slow_start_after_idle,
+        OnOff,
+        "false",
+        "Whether the window is halved for each timeout of an idle period, down to the initial window (RFC 2861, as in Linux)."
+    ),
+];

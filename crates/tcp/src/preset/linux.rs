@@ -1,0 +1,68 @@
+//! Stacks of Linux kernels. Files and functions are of the kernel's source.
+
+use fairway_cc::Variant;
+use fairway_units::Duration;
+
+use super::{DelayedAck, Preset, Recovery, Stack, preset};
+
+pub(super) const LINUX_6_1: Preset = preset!(
+    "linux-6.1",
+    "Linux 6.1: initial window 10, SACK, timestamps, 200 ms minimum RTO.",
+{
+    cc_variant: Variant::Linux6_1,
+        "net/ipv4/tcp_*.c of Linux 6.1";
+    mss: 1448,
+        "net/ipv4/tcp_output.c, tcp_mtu_to_mss: MTU 1500 less 20 (IP), 20 (TCP) and 12 (timestamps)";
+    initial_window: 10,
+        "include/net/tcp.h, TCP_INIT_CWND";
+    initial_ssthresh: None,
+        "include/net/tcp.h, TCP_INFINITE_SSTHRESH";
+    initial_ssthresh_of: &[],
+        "net/ipv4/tcp.c, tcp_init_sock: the same for every algorithm";
+    send_buffer: 4 << 20,
+        "net.ipv4.tcp_wmem[2] (net/ipv4/tcp.c, tcp_init)";
+    receive_buffer: 6 << 20,
+        "net.ipv4.tcp_rmem[2] (net/ipv4/tcp.c, tcp_init)";
+    sack: true,
+        "net.ipv4.tcp_sack 1 (net/ipv4/tcp_ipv4.c, tcp_sk_init)";
+    fack: false,
+        "gone since Linux 4.15; RFC 6675 stands in for RACK (net/ipv4/tcp_recovery.c)";
+    timestamps: true,
+        "net.ipv4.tcp_timestamps 1 (net/ipv4/tcp_ipv4.c, tcp_sk_init)";
+    window_scaling: true,
+        "net.ipv4.tcp_window_scaling 1 (net/ipv4/tcp_ipv4.c, tcp_sk_init)";
+    delayed_ack: DelayedAck::EverySecond { timeout: Duration::from_millis(40) },
+        "include/net/tcp.h, TCP_DELACK_MIN; net/ipv4/tcp_input.c, __tcp_ack_snd_check";
+    limited_transmit: true,
+        "include/net/tcp.h, tcp_packets_in_flight: a SACK makes room for new data";
+    reordering: 3,
+        "net.ipv4.tcp_reordering 3 (include/net/tcp.h, TCP_FASTRETRANS_THRESH)";
+    recovery: Recovery::Rfc,
+        "RFC 6675 stands in for proportional rate reduction (net/ipv4/tcp_input.c, tcp_cwnd_reduction)";
+    grow_on_exit: true,
+        "net/ipv4/tcp_input.c, tcp_ack: tcp_cong_control comes after tcp_fastretrans_alert";
+    rto_min: Duration::from_millis(200),
+        "include/net/tcp.h, TCP_RTO_MIN";
+    rto_max: Duration::from_secs(120),
+        "include/net/tcp.h, TCP_RTO_MAX";
+    rto_initial: Duration::from_secs(1),
+        "include/net/tcp.h, TCP_TIMEOUT_INIT";
+    rto_granularity: Duration::from_millis(1),
+        "CONFIG_HZ_1000: one jiffy";
+    rto_min_bounds_variance: true,
+        "net/ipv4/tcp_input.c, tcp_rtt_estimator: rttvar_us is no less than tcp_rto_min_us";
+    rto_restart_on_every_ack: false,
+        "net/ipv4/tcp_input.c, tcp_clean_rtx_queue: FLAG_SET_XMIT_TIMER where data are acknowledged";
+    max_burst: None,
+        "net/ipv4/tcp_output.c, tcp_write_xmit: as much as cwnd and window allow";
+    send_jitter: Duration::ZERO,
+        "a kernel in virtual time takes none";
+    slow_start: None,
+        "the algorithm's own; net/ipv4/tcp_cong.c, tcp_slow_start, where it has none";
+    ecn: false,
+        "net.ipv4.tcp_ecn 2: answered, not asked for (net/ipv4/tcp_ipv4.c, tcp_sk_init)";
+    window_divisor: 2,
+        "net.ipv4.tcp_adv_win_scale 1 (include/net/tcp.h, tcp_win_from_space)";
+    slow_start_after_idle: true,
+        "net.ipv4.tcp_slow_start_after_idle 1 (net/ipv4/tcp_output.c, tcp_cwnd_restart)";
+});

@@ -1,0 +1,70 @@
+//! Stacks of ns-2. Files and functions are of ns-2.35's source; "Gelle 2008" is S. Gelle,
+//! *Performance of high-speed TCP Protocols over NS-2 TCP Linux*, whose appendix prints a script.
+
+use fairway_cc::Variant;
+use fairway_units::Duration;
+
+use super::{DelayedAck, Preset, Recovery, Stack, preset};
+
+pub(super) const NS2_TCP_LINUX: Preset = preset!(
+    "ns2-tcp-linux",
+    "ns-2.35's TCP-Linux agent with an acknowledgement per packet.",
+{
+    cc_variant: Variant::Linux2_6_22,
+        "tcp/linux/src: modules of Linux 2.6.22";
+    mss: 1000,
+        "tcl/lib/ns-default.tcl, Agent/TCP packetSize_ 1000";
+    initial_window: 2,
+        "tcp/tcp-linux.cc, LinuxTcpAgent::LinuxTcpAgent: snd_cwnd 2";
+    initial_ssthresh: Some(100),
+        "Gelle 2008: max_ssthresh_ 100, and 1 for H-TCP, which so begins in congestion avoidance; \
+         tcp/tcp.cc, TcpAgent::reset, takes it as the first threshold and not as a limit of slow start";
+    initial_ssthresh_of: &[("htcp", 1)],
+        "Gelle 2008: max_ssthresh_ 1 for H-TCP, which so begins in congestion avoidance";
+    send_buffer: 67_000_000,
+        "Gelle 2008: window_ 67000 packets";
+    receive_buffer: 67_000_000,
+        "Gelle 2008: window_ 67000 packets";
+    sack: true,
+        "tcp/tcp-linux.cc, LinuxTcpAgent::recv: UpdateScoreBoard; Agent/TCPSink/Sack1";
+    fack: true,
+        "tcp/scoreboard1.cc, ScoreBoard1::UpdateScoreBoard";
+    timestamps: true,
+        "tcp/tcp-linux.cc, LinuxTcpAgent::time_processing: ts_option_";
+    window_scaling: true,
+        "ns-2 has no window field: window_ is not limited";
+    delayed_ack: DelayedAck::Off,
+        "Agent/TCPSink/Sack1 acknowledges every packet";
+    limited_transmit: true,
+        "tcp/tcp-linux.cc, LinuxTcpAgent::packets_in_flight: without the SACKed packets";
+    reordering: 3,
+        "tcp/scoreboard1.cc, ScoreBoard1::UpdateScoreBoard: three packets above";
+    recovery: Recovery::TcpLinux,
+        "tcp/tcp-linux.cc, LinuxTcpAgent::tcp_fastretrans_alert and send_much";
+    grow_on_exit: false,
+        "tcp/tcp-linux.cc, LinuxTcpAgent::recv: tcp_cong_avoid comes before tcp_fastretrans_alert";
+    rto_min: Duration::from_millis(200),
+        "tcl/lib/ns-default.tcl, Agent/TCP/Linux minrto_ 0.2";
+    rto_max: Duration::from_secs(120),
+        "tcl/lib/ns-default.tcl, Agent/TCP/Linux maxrto_ 120";
+    rto_initial: Duration::from_secs(3),
+        "tcl/lib/ns-default.tcl, Agent/TCP/Linux rtxcur_init_ 3";
+    rto_granularity: Duration::from_millis(1),
+        "tcp/tcp-linux.cc, LinuxTcpAgent::install_congestion_control: tcp_tick_ 1 / JIFFY_RATIO";
+    rto_min_bounds_variance: false,
+        "tcp/tcp.cc, TcpAgent::rtt_timeout: minrto_ bounds the sum";
+    rto_restart_on_every_ack: true,
+        "tcp/tcp-linux.cc, LinuxTcpAgent::time_processing: set_rtx_timer";
+    max_burst: Some(2),
+        "Gelle 2008: maxburst_ 2";
+    send_jitter: Duration::from_micros(8),
+        "Gelle 2008: overhead_ 0.000008 s";
+    slow_start: None,
+        "the algorithm's own; tcp/linux/src/tcp_cong.c, tcp_slow_start";
+    ecn: false,
+        "tcl/lib/ns-default.tcl, Agent/TCP ecn_ 0";
+    window_divisor: 1,
+        "ns-2 has no receive buffer: all of window_ is offered";
+    slow_start_after_idle: false,
+        "tcp/tcp.cc, TcpAgent::send_idle_helper: only with QOption_, which is 0";
+});

@@ -1,0 +1,65 @@
+//! Stacks as the RFCs have them.
+
+use fairway_cc::Variant;
+use fairway_units::Duration;
+
+use super::{DelayedAck, Preset, Recovery, Stack, preset};
+
+pub(super) const RFC_5681: Preset = preset!("rfc5681", "The RFCs: 5681, 6675, 6298, 3042.", {
+    cc_variant: Variant::Paper,
+        "the document that describes the algorithm";
+    mss: 1460,
+        "MTU 1500 (RFC 894) less 20 bytes of IP header and 20 of TCP header (RFC 9293 section 3.7.1)";
+    initial_window: 3,
+        "RFC 5681 section 3.1: 3 segments where SMSS is between 1095 and 2190 bytes";
+    initial_ssthresh: None,
+        "RFC 5681 section 3.1: arbitrarily high";
+    initial_ssthresh_of: &[],
+        "RFC 5681 knows no exceptions";
+    send_buffer: 256 << 20,
+        "the RFCs have no limit: more than the windows of most paths";
+    receive_buffer: 256 << 20,
+        "the RFCs have no limit: more than the windows of most paths";
+    sack: true,
+        "RFC 2018";
+    fack: false,
+        "RFC 6675 section 4, IsLost";
+    timestamps: false,
+        "RFC 7323 section 3.2: optional";
+    window_scaling: true,
+        "RFC 7323 section 2: optional, but a large window needs it";
+    delayed_ack: DelayedAck::EverySecond { timeout: Duration::from_millis(200) },
+        "RFC 5681 section 4.2: every second segment, within 500 ms; 200 ms is common practice";
+    limited_transmit: true,
+        "RFC 3042; RFC 5681 section 3.2 step 1";
+    reordering: 3,
+        "RFC 5681 section 3.2 step 2: three duplicate acknowledgements; RFC 6675 section 2, DupThresh";
+    recovery: Recovery::Rfc,
+        "RFC 6675 section 5; without SACK, RFC 6582 section 3.2";
+    grow_on_exit: false,
+        "RFC 5681 section 3.2 step 6: recovery ends with the window at ssthresh";
+    rto_min: Duration::from_secs(1),
+        "RFC 6298 rule 2.4";
+    rto_max: Duration::from_secs(60),
+        "RFC 6298 rule 2.5: at least 60 s";
+    rto_initial: Duration::from_secs(1),
+        "RFC 6298 rule 2.1";
+    rto_granularity: Duration::from_millis(1),
+        "RFC 6298 section 4: finer than 100 ms works better";
+    rto_min_bounds_variance: false,
+        "RFC 6298 rules 2.3 and 2.4: G bounds the variance, the minimum the sum";
+    rto_restart_on_every_ack: false,
+        "RFC 6298 rule 5.3: an acknowledgement of new data";
+    max_burst: None,
+        "RFC 5681 has none";
+    send_jitter: Duration::ZERO,
+        "the RFCs' hosts take no time to send";
+    slow_start: None,
+        "the algorithm's own; RFC 5681 section 3.1 where it has none";
+    ecn: false,
+        "RFC 3168 section 6.1.1: a host may ask for it";
+    window_divisor: 1,
+        "RFC 9293 section 3.8.6: the buffer that is free";
+    slow_start_after_idle: true,
+        "RFC 2861 section 3.1; RFC 5681 section 4.1 would restart from the initial window at once";
+});

@@ -1,0 +1,26 @@
+//! What the compiler does not check. That every preset has a value and a source for every field of
+//! `Stack`, it does.
+
+use super::{PRESETS, Preset};
+
+#[test]
+fn every_switch_of_every_preset_has_a_source() {
+    for preset in PRESETS {
+        for (switch, source) in preset.sources {
+            let is_sentence = source.contains(['\n', '\t']) || source.ends_with(['.', ' ']);
+            assert!(source.len() > 5 && !is_sentence, "{}, {switch}: {source:?}", preset.name);
+            assert_eq!(preset.source(switch), Some(*source));
+        }
+        assert_eq!(preset.source("mtu"), None);
+    }
+}
+
+#[test]
+fn presets_are_found_by_their_names() {
+    for preset in PRESETS {
+        let found = Preset::named(preset.name).expect("a preset");
+        assert_eq!(found.summary, preset.summary, "two presets are named {}", preset.name);
+        assert!(preset.summary.ends_with('.'), "{}", preset.name);
+    }
+    assert!(Preset::named("linux").is_none());
+}
