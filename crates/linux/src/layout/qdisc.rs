@@ -18,6 +18,11 @@ use super::refusal::Refusals;
 
 /// The Ethernet header, which Linux counts with every packet of a device.
 pub(super) const ETHERNET: u32 = 14;
+/// Longest that htb waits for its bucket to fill (net/sched/sch_htb.c, `mbuffer`).
+const MAX_DEBT_S: u64 = 60;
+/// Longest delay: 2^32 ticks of 64 ns, which `tc` makes of microseconds (iproute2 6.1, tc/q_netem.c,
+/// `get_ticks`), in whole seconds.
+const MAX_DELAY_NS: u64 = 274_000_000_000;
 /// Packets that no memory of a guest holds: no limit.
 pub(super) const UNLIMITED: u64 = 1_000_000;
 
@@ -71,6 +76,7 @@ pub(super) fn disciplines(
     path: &str,
     refusals: &mut Refusals,
 ) -> Disciplines {
+    refuse_delay(link.delay, path, refusals);
     let wire = Wire { rate: link.rate, overhead, frame: u64::from(mtu) + u64::from(overhead) };
     let (queue, shaped) = match &link.queue {
         // Nothing waits in front of a link that takes no time.
@@ -79,11 +85,12 @@ pub(super) fn disciplines(
         Queue::DropTail { limit: Limit::Packets(packets) } => (netem(&wire, *packets), false),
         Queue::DropTail { limit: limit @ Limit::Bytes(_) } => {
             let limit = waiting_bytes(*limit, &wire, path, refusals);
-            (htb(&wire, leaf(format!("bfifo limit {limit}b"))), true)
+            (htb(&wire, leaf(format!("bfifo limit {limit}b")), path, refusals), true)
         }
         queue @ Queue::Red { limit, .. } => {
             let limit = waiting_bytes(*limit, &wire, path, refusals);
-            (htb(&wire, red::red(queue, limit, &wire, path, refusals)), true)
+            let leaf = red::red(queue, limit, &wire, path, refusals);
+            (htb(&wire, leaf, path, refusals), true)
         }
     };
     let wires = [false, true].map(|reverse| {
@@ -113,7 +120,16 @@ fn leaf(what: String) -> Vec<Line> {
     vec![("qdisc add", format!("{LEAF} {what}"))]
 }
 
-fn htb(wire: &Wire, leaf: Vec<Line>) -> Vec<Line> {
+fn htb(wire: &Wire, leaf: Vec<Line>, path: &str, refusals: &mut Refusals) -> Vec<Line> {
+    let least = (wire.frame * 8).div_ceil(MAX_DEBT_S);
+    if wire.rate.as_bps() < least {
+        let message = format!(
+            "{} takes longer for a packet of {} bytes than the minute that a kernel's htb counts; \
+             write \"{least} bit/s\" or more, or limit = \"50 packets\" and kind = \"droptail\"",
+            wire.rate, wire.frame,
+        );
+        refusals.refuse(format!("{path}.rate"), message);
+    }
     let size = match signed_overhead(wire) {
         0 => String::new(),
         overhead => format!("stab overhead {overhead} linklayer ethernet "),
@@ -193,13 +209,28 @@ pub(super) fn tc_rate(rate: Rate) -> String {
     }
 }
 
-/// A time as `tc` reads it.
+/// Refuses delays that `tc` would round or not take.
+fn refuse_delay(delay: Duration, path: &str, refusals: &mut Refusals) {
+    let nanos = delay.as_nanos();
+    let message = if nanos > MAX_DELAY_NS {
+        let longest = Duration::from_nanos(MAX_DELAY_NS);
+        format!("{delay} is longer than the {longest} that tc takes; write less")
+    } else if !nanos.is_multiple_of(1000) {
+        let nearest = Duration::from_micros((nanos + 500) / 1000);
+        format!("tc counts it in microseconds, got {delay}; write \"{nearest}\"")
+    } else {
+        return;
+    };
+    refusals.refuse(format!("{path}.delay"), message);
+}
+
+/// A time of whole microseconds as `tc` reads it.
 fn tc_time(time: Duration) -> String {
-    let nanos = time.as_nanos();
-    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1000, "us")];
-    match units.into_iter().find(|(unit, _)| nanos.is_multiple_of(*unit)) {
-        Some((unit, name)) => format!("{}{name}", nanos / unit),
-        None => format!("{nanos}ns"),
+    let micros = time.as_nanos() / 1000;
+    let units = [(1_000_000, "s"), (1000, "ms")];
+    match units.into_iter().find(|(unit, _)| micros.is_multiple_of(*unit)) {
+        Some((unit, name)) => format!("{}{name}", micros / unit),
+        None => format!("{micros}us"),
     }
 }
 

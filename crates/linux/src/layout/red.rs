@@ -7,8 +7,15 @@
 //! for one, before it asks `red`: at the end of a transmission, where each finds the backlog that it
 //! found when it arrived, or at once on an idle link. There `red`, if it drops the packet, is asked
 //! and has none. What is missing is the decay before the first packet after a busy time.
+//!
+//! How an average decays is Linux's own. `tc` computes a table for times in ticks of 64 ns, with natural
+//! logarithms for powers of two (tc/tc_red.c, `tc_red_eval_idle_damping`), and the kernel looks
+//! it up in microseconds (include/net/red.h, `red_calc_qavg_from_idle_time`), with a straight line up to
+//! the first entry. So the average falls to a half about when it should, and then stays there some twenty
+//! times too long.
 
 use fairway_sim::experiment::Queue;
+use fairway_units::Rate;
 
 use super::qdisc::{LEAF, Line, UNLIMITED, Wire, tc_rate};
 use super::refusal::Refusals;
@@ -17,11 +24,16 @@ use super::refusal::Refusals;
 const TYPICAL_PACKET_BYTES: u64 = 1000;
 /// How far the kernel's weight, a power of two, may be from the one that is asked for.
 const WEIGHT_TOLERANCE: f64 = 0.05;
-/// Largest exponent of a weight (include/net/red.h, `red_check_params`: below 32 with the
-/// thresholds' bits).
+/// Largest exponent of a weight that `tc` tries (iproute2 tc/tc_red.c, `tc_red_eval_ewma`).
 const MAX_WLOG: u32 = 31;
+/// Bits of a threshold times 2^exponent (include/net/red.h, `red_check_params`).
+const AVERAGE_BITS: u32 = 31;
 /// Longest burst that is tried: what fits into a weight's 31 bits comes long before.
 const MAX_BURST: u32 = 10_000_000;
+/// Largest number of bits by which the table of `tc` shifts the average.
+const MAX_SHIFT: f64 = 31.0;
+/// Ticks of 64 ns (include/net/pkt_sched.h, PSCHED_SHIFT), in which `tc` counts.
+const TICKS_PER_S: f64 = 1e9 / 64.0;
 /// The largest probability of 32 bits.
 const MAX_PROBABILITY: f64 = 1.0 - 1.0 / 4_294_967_296.0;
 
@@ -38,33 +50,34 @@ pub(super) fn red(
     else {
         return Vec::new();
     };
-    let path = |key: &str| format!("{path}.queue.{key}");
+    let mut refuse = |key: &str, message: String| refusals.refuse(format!("{path}.{key}"), message);
     if *gentle {
         let message = "a kernel's RED drops everything above max_threshold; write gentle = false or \
                        use --backend sim";
-        refusals.refuse(path("gentle"), message);
+        refuse("queue.gentle", message.to_owned());
     }
-    if *max_probability <= 0.0 {
-        let message =
-            "a kernel's RED needs a probability above 0; write 0.1, or kind = \"droptail\"";
-        refusals.refuse(path("max_probability"), message);
-    }
-    let bytes = |packets: f64| (packets * wire.frame as f64).round();
+    // To `tc`, a threshold of nothing is one that is not given.
+    let bytes = |packets: f64| (packets * wire.frame as f64).round().max(1.0);
     let (min, max) = (bytes(*min_threshold), bytes(*max_threshold));
     let (exponent, burst) = match burst(*weight, min) {
         Ok(found) => found,
         Err(message) => {
-            refusals.refuse(path("weight"), message);
-            (0, 0)
+            refuse("queue.weight", message);
+            return Vec::new();
         }
     };
-    // The average is kept times 2^exponent in 32 bits (`red_check_params`).
-    if max * f64::from(1u32 << exponent.min(MAX_WLOG)) >= f64::from(u32::MAX) {
+    if max * f64::from(1u32 << exponent) >= f64::from(1u32 << AVERAGE_BITS) {
         let message = format!(
-            "{max_threshold} packets with a weight of 2^-{exponent} need more than the 32 bits of a \
-             kernel's average; write a lower threshold or a larger weight"
+            "{max_threshold} packets with a weight of 2^-{exponent} need more than the \
+             {AVERAGE_BITS} bits of a kernel's average; write a lower threshold or a larger weight"
         );
-        refusals.refuse(path("max_threshold"), message);
+        refuse("queue.max_threshold", message);
+    }
+    if let Err(message) = check_probability(*max_probability, max - min) {
+        refuse("queue.max_probability", message);
+    }
+    if let Err(message) = check_rate(wire.rate, exponent) {
+        refuse("rate", message);
     }
     let probability = max_probability.min(MAX_PROBABILITY);
     let mark = if *ecn { " ecn harddrop" } else { "" };
@@ -77,6 +90,43 @@ pub(super) fn red(
         ("qdisc add", format!("{LEAF} netem limit {UNLIMITED}")),
         ("qdisc add", format!("parent 10:1 handle 20: red {parameters}{mark}")),
     ]
+}
+
+/// Whether `tc` takes a probability for thresholds so far apart (iproute2 tc/tc_red.c,
+/// `tc_red_eval_P`): for a byte, it has to be above 2^-31.
+fn check_probability(probability: f64, bytes: f64) -> Result<(), String> {
+    let least = bytes / f64::from(1u32 << 31);
+    if probability > 0.0 && (bytes == 0.0 || probability > least) {
+        return Ok(());
+    }
+    Err(format!(
+        "a kernel's RED needs a probability above {least:.1e} with these thresholds, got \
+         {probability}; write 0.1, or kind = \"droptail\""
+    ))
+}
+
+/// Whether `tc` can tabulate by how much the average decays while the link is idle (iproute2
+/// tc/tc_red.c, `tc_red_eval_idle_damping`): bytes a second have 32 bits, and the time to its last
+/// entry is below 512 times 2^31 ticks.
+fn check_rate(rate: Rate, exponent: u32) -> Result<(), String> {
+    let bytes_per_s = rate.as_bps() as f64 / 8.0;
+    if bytes_per_s >= f64::from(u32::MAX) {
+        return Err(format!(
+            "{rate} is more than tc takes for RED; write \"34 Gbit/s\" or less, or kind = \
+             \"droptail\""
+        ));
+    }
+    let decay = -libm::log1p(-power_of_half(exponent));
+    let ticks = MAX_SHIFT * TYPICAL_PACKET_BYTES as f64 * TICKS_PER_S / decay;
+    let least = ticks / (1u64 << 40) as f64;
+    if bytes_per_s > least {
+        return Ok(());
+    }
+    Err(format!(
+        "tc cannot tabulate the idle times of RED at {rate} with a weight of 2^-{exponent}; write \
+         more than \"{} bit/s\", or a larger weight",
+        (8.0 * least).ceil()
+    ))
 }
 
 /// The exponent of the weight, and the burst by which `tc` is brought to it.
@@ -93,8 +143,9 @@ fn burst(weight: f64, min: f64) -> Result<(u32, u32), String> {
                 .unwrap_or(0.5);
             format!("a kernel's weights are powers of two, got {weight}; write {near}")
         })?;
-    let found = bursts_of(exponent, min)
-        .ok_or_else(|| format!("tc knows no burst for {weight} with these thresholds; raise it"))?;
+    let found = bursts_of(exponent, min).ok_or_else(|| {
+        format!("tc has no burst for a weight of {weight} with this min_threshold; raise that")
+    })?;
     Ok((exponent, found))
 }
 
@@ -126,7 +177,7 @@ fn bursts_of(exponent: u32, min: f64) -> Option<u32> {
 /// The largest number in from..=to for which `holds`, if that holds up to some number and not
 /// beyond.
 fn partition(from: u32, to: u32, holds: impl Fn(u32) -> bool) -> Option<u32> {
-    if !holds(from) {
+    if from > to || !holds(from) {
         return None;
     }
     let (mut yes, mut no) = (from, to + 1);

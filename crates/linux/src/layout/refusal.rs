@@ -42,7 +42,7 @@ impl Refusals {
     pub(super) fn finish(mut self) -> Result<(), ExperimentErrors> {
         for (key, message, flows) in self.of_flows {
             // What all flows have was written for all, but for the keys that only a flow has.
-            if flows.len() == self.flows.len() && !key.starts_with("cc") && !is_of_flow(key) {
+            if flows.len() == self.flows.len() && !key.starts_with("cc") && key != "from" {
                 let path = format!("stack.{key}");
                 self.errors.push(ExperimentError { path, message });
                 continue;
@@ -66,11 +66,6 @@ impl Refusals {
         }
         Err(ExperimentErrors { source: None, errors: self.errors })
     }
-}
-
-/// Whether a key is one of flows alone.
-fn is_of_flow(key: &str) -> bool {
-    matches!(key, "from" | "app_rate")
 }
 
 /// The name of a flow in paths: its id, or its index where it has none; copies have their flow's.
