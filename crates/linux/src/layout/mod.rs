@@ -10,8 +10,6 @@ mod qdisc;
 mod red;
 mod refusal;
 mod row;
-#[cfg(test)]
-mod tests;
 
 use fairway_guest::plan::Plan;
 use fairway_sim::experiment::{Experiment, ExperimentErrors};

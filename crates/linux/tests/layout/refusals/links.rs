@@ -1,0 +1,81 @@
+//! Links and queues but RED.
+
+use super::*;
+
+fn chain(links: usize) -> String {
+    let link = format!("[[topology.link]]\n{LINK}queue = {{ limit = \"50 packets\" }}\n");
+    format!(
+        "duration = \"10 s\"\n[topology]\nkind = \"chain\"\n{}[[flow]]\ncc = \"cubic\"\n\
+         [linux]\nmemory = \"8 GiB\"\n",
+        link.repeat(links)
+    )
+}
+
+#[test]
+fn too_many() {
+    check(&chain(127), &[]);
+    check(
+        &chain(128),
+        &["topology.link: 128 links are more than the 127 that an IP packet can cross between \
+           routers; write fewer or use --backend sim"],
+    );
+}
+
+#[test]
+fn less_than_a_byte_a_second() {
+    let slow = |text: String| text.replace("10 Mbit/s", "7 bit/s");
+    check(
+        &slow(with_flow("cc = \"cubic\"")),
+        &["topology.bottleneck.rate: 7 bit/s is less than a byte a second; write \"8 bit/s\" or \
+           more"],
+    );
+    check(
+        &slow(chain(1)),
+        &["topology.link.0.rate: 7 bit/s is less than a byte a second; write \"8 bit/s\" or \
+           more"],
+    );
+    check(
+        &slow(chain(1)).replace("[[topology.link]]", "[[topology.link]]\nid = \"dsl\""),
+        &["topology.link.dsl.rate: 7 bit/s is less than a byte a second; write \"8 bit/s\" or \
+           more"],
+    );
+}
+
+/// 1500 bytes in a minute are 200 bit/s.
+#[test]
+fn packets_that_take_longer_than_a_minute() {
+    let at = |rate: &str| with_queue("limit = \"9000 bytes\"").replace("10 Mbit/s", rate);
+    check(&at("200 bit/s"), &[]);
+    check(
+        &at("199 bit/s"),
+        &["topology.bottleneck.rate: 199 bit/s takes longer for a packet of 1500 bytes than the \
+           minute that a kernel's htb counts; write \"200 bit/s\" or more, or limit = \"50 \
+           packets\" and kind = \"droptail\""],
+    );
+}
+
+#[test]
+fn a_queue_of_bytes_for_less_than_two_packets() {
+    check(&with_queue("limit = \"3000 bytes\""), &[]);
+    check(
+        &with_queue("limit = \"2999 bytes\""),
+        &["topology.bottleneck.queue.limit: 2999 bytes hold less than two packets of 1500 bytes, \
+           and a kernel's queue of bytes has to; write limit = \"2 packets\" or more"],
+    );
+}
+
+#[test]
+fn delays() {
+    let at = |delay: &str| with_flow("cc = \"cubic\"").replace("20 ms", delay);
+    check(&at("1 us"), &[]);
+    check(
+        &at("12.5 us"),
+        &["topology.bottleneck.delay: tc counts it in microseconds, got 12.5 us; write \"13 us\""],
+    );
+    // 2^32 ticks of 64 ns are 274.9 s.
+    check(&at("274 s"), &[]);
+    check(
+        &at("275 s"),
+        &["topology.bottleneck.delay: 275 s is longer than the 274 s that tc takes; write less"],
+    );
+}

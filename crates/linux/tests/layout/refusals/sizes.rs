@@ -1,0 +1,58 @@
+//! More than a kernel is set up with.
+
+use super::*;
+
+#[test]
+fn connections() {
+    check(&with_flow("cc = \"cubic\"\ncount = 5000\n[linux]\nmemory = \"2 GiB\""), &[]);
+    check(
+        &with_flow("cc = \"cubic\"\ncount = 5001\n[linux]\nmemory = \"2 GiB\""),
+        &["flow: 5001 connections are more than the 5000 that a kernel is set up with; lower the \
+           counts or use --backend sim"],
+    );
+}
+
+#[test]
+fn pairs_of_hosts_with_links_of_their_own() {
+    let access = format!("[topology.access]\n{LINK}");
+    check(&with_flow(&format!("cc = \"cubic\"\ncount = 200\n{access}")), &[]);
+    check(
+        &with_flow(&format!("cc = \"cubic\"\ncount = 201\n{access}")),
+        &["topology.access: 201 pairs of hosts with links of their own are more than the 200 \
+           that a kernel is set up with; let flows share hosts by from and to, remove \
+           topology.access, or use --backend sim"],
+    );
+}
+
+/// Half of the memory holds 5 MiB for each of two routers and two hosts and 128 KiB for each
+/// connection: with 352, 2 · (20 + 44) MiB.
+#[test]
+fn memory() {
+    let with = |count: u32| {
+        with_flow(&format!("cc = \"cubic\"\ncount = {count}\n[linux]\nmemory = \"128 MiB\""))
+    };
+    check(&with(352), &[]);
+    check(
+        &with(353),
+        &["linux.memory: 128 MiB is too little for 353 connections and 4 routers and groups of \
+           hosts; write memory = \"129 MiB\" or more, or use --backend sim"],
+    );
+}
+
+/// Six routers, two hosts; 384 KiB for the veths of each pair besides: with 47, 2 · (40 + 47/2)
+/// MiB are 127.
+#[test]
+fn memory_of_access_links() {
+    let with = |count: u32| {
+        with_flow(&format!(
+            "cc = \"cubic\"\ncount = {count}\n[topology.access]\n{LINK}\
+             [linux]\nmemory = \"128 MiB\""
+        ))
+    };
+    check(&with(48), &[]);
+    check(
+        &with(49),
+        &["linux.memory: 128 MiB is too little for 49 connections and 8 routers and groups of \
+           hosts; write memory = \"129 MiB\" or more, or use --backend sim"],
+    );
+}
