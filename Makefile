@@ -31,7 +31,7 @@ help:
 	@echo "make bench    speed and memory, against ns-2 where it is installed; cost of an acknowledgement"
 	@echo "make goldens  accept the windows of the algorithms as they are now"
 	@echo "make docs     the documentation as a web site, in site/"
-	@echo "make docs-figures  draw the documentation's figures again, from new runs"
+	@echo "make docs-figures  the documentation's figures and numbers again, from new runs"
 	@echo "make clean    remove everything that these commands made, except runs/"
 
 build: $(BUILT)
@@ -69,6 +69,7 @@ lint: $(BUILT)
 	$(BIN)/python -m mypy.stubtest --mypy-config-file pyproject.toml fairway._core
 	$(BIN)/python docs/tables.py --check
 	$(BIN)/python docs/figures.py --check
+	$(BIN)/python docs/fidelity.py --check
 
 bench: $(BUILT)
 	$(BIN)/python benches/run.py
@@ -86,6 +87,7 @@ docs: $(TOOLS)
 docs-figures: $(BUILT)
 	$(BIN)/python docs/tables.py
 	$(BIN)/python docs/figures.py
+	$(BIN)/python docs/fidelity.py
 
 clean:
 	rm -rf $(VENV) target site .mypy_cache .ruff_cache .pytest_cache .hypothesis

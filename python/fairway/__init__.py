@@ -14,8 +14,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fairway._core import AlgorithmError, ExperimentError, SimulationError
     from fairway.agreement.result import Agreement
-    from fairway.api import agree, algorithms, gallery, load, portrait, reproduce, run, schema
+    from fairway.api import (
+        agree,
+        algorithms,
+        fidelity,
+        gallery,
+        load,
+        portrait,
+        reproduce,
+        run,
+        schema,
+    )
     from fairway.errors import FairwayError, InputError, Interrupted, RunFailed
+    from fairway.golden.result import Fidelity
     from fairway.results import Run
     from fairway.study import Reproduction
     from fairway.sweep import Sweep
@@ -28,6 +39,7 @@ _HOME = {
     "SimulationError": "fairway._core",
     "agree": "fairway.api",
     "algorithms": "fairway.api",
+    "fidelity": "fairway.api",
     "gallery": "fairway.api",
     "load": "fairway.api",
     "portrait": "fairway.api",
@@ -38,6 +50,7 @@ _HOME = {
     "InputError": "fairway.errors",
     "Interrupted": "fairway.errors",
     "RunFailed": "fairway.errors",
+    "Fidelity": "fairway.golden.result",
     "Run": "fairway.results",
     "Reproduction": "fairway.study",
     "Sweep": "fairway.sweep",
@@ -48,6 +61,7 @@ __all__ = [
     "AlgorithmError",
     "ExperimentError",
     "FairwayError",
+    "Fidelity",
     "InputError",
     "Interrupted",
     "Reproduction",
@@ -58,6 +72,7 @@ __all__ = [
     "__version__",
     "agree",
     "algorithms",
+    "fidelity",
     "gallery",
     "load",
     "portrait",

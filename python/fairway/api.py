@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fairway.agreement.result import Agreement
     from fairway.algorithm import Maker
     from fairway.backends import Backend
+    from fairway.golden.result import Fidelity
     from fairway.shows import Gallery, Portrait
     from fairway.study import Reproduction
 
@@ -173,6 +174,37 @@ def agree(
     return compare_backends(
         experiment, directory, against=against, seeds=seeds, changes=tolerances,
         overrides=overrides, threads=threads, figures=figures, quiet=quiet,
+    )  # fmt: skip
+
+
+def fidelity(
+    golden: str | Path | None = None,
+    out: str | Path | None = None,
+    *,
+    threads: int | None = None,
+    figures: Sequence[str] = (),
+    quiet: bool = True,
+) -> Fidelity:
+    """Simulate every golden trace of a directory and say how closely the simulator follows it.
+
+    Args:
+        golden: Directory of golden traces, as `fairway linux record-golden` makes it; if not
+            given, the recording of Linux 6.1 that comes with Fairway.
+        out: Directory for the results; without it they stay in memory. Given the same directory
+            again it goes on where it stopped.
+        threads: Runs at the same time; as many as there are cores if not given.
+        figures: Formats of the figure to write there: "pdf", "png", "svg".
+        quiet: Whether to show no progress on standard error.
+
+    Raises:
+        fairway.InputError: If there is no recording, or something in it cannot be used.
+        fairway.RunFailed: If runs failed.
+    """
+    from fairway.golden.run import compare_with_golden
+
+    return compare_with_golden(
+        None if golden is None else Path(golden), find_backend("sim"),
+        None if out is None else Path(out), threads=threads, figures=figures, quiet=quiet,
     )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ import typer
 
 from fairway import cli_linux
 from fairway.cli_agree import agree
+from fairway.cli_fidelity import fidelity
 from fairway.errors import FairwayError, InputError, Interrupted
 from fairway.terminal import Json, Out, Quiet, Threads, note, print_json, show_table, warn
 
@@ -74,7 +75,7 @@ def root(
       fairway algorithms cubic
 
     Exit codes: 0 fine; 1 a run failed, an internal error, or a difference
-    that `agree --check` found; 2 something given cannot be used;
+    that `agree --check` or `fidelity --check` found; 2 something given cannot be used;
     3 a congestion control of your own failed;
     130 stopped with Ctrl-C; 143 ended by a signal, as `kill` sends it.
     """
@@ -213,6 +214,7 @@ def compare(
 
 
 app.command()(agree)
+app.command()(fidelity)
 
 
 @app.command()

@@ -21,6 +21,9 @@ MANIFEST = "manifest.json"
 POINTS = "points"
 #: File that marks a directory as one of a comparison of backends, each of which has a sweep in it.
 COMPARISON = ".comparison"
+#: File that marks a directory as one of runs held against golden traces, and what that is called.
+FIDELITY = ".fidelity"
+FIDELITY_KIND = "comparison with golden traces"
 #: File of a golden recording that says what recorded it.
 RECORDED = "recorded.json"
 #: Digest of the program that computed a result; only `reusable` reads it.
@@ -54,7 +57,8 @@ def check_writable(directory: Path, kind: str) -> None:
 
     Args:
         directory: Where a result shall go.
-        kind: "run", "sweep", "comparison" or "golden recording"; one does not replace another.
+        kind: "run", "sweep", "comparison", "comparison with golden traces" or "golden recording";
+            one does not replace another.
 
     Raises:
         InputError: If not, or if it holds something other than results of that kind.
@@ -180,6 +184,8 @@ def _kind(directory: Path) -> str:
         return "a sweep"
     if COMPARISON in names:
         return "a comparison"
+    if FIDELITY in names:
+        return f"a {FIDELITY_KIND}"
     if RECORDED in names:
         return "a golden recording"
     return "a run" if MANIFEST in names else "other files"

@@ -9,9 +9,10 @@ import pytest
 
 from fairway import _core
 from fairway.errors import InputError
+from fairway.golden import recording
 from fairway.linux import cache, golden
 
-COMMITTED = Path(__file__).parents[1] / "golden" / "linux-6.1"
+COMMITTED = recording.packed()
 
 
 def a_trace() -> pl.DataFrame:
@@ -65,7 +66,7 @@ def test_other_files_are_not_replaced(tmp_path: Path) -> None:
 def test_the_recording_is_complete() -> None:
     """Seventeen algorithms in two scenarios, and a row of the summary for each."""
     recorded = json.loads((COMMITTED / "recorded.json").read_text())
-    names = {(s, a) for s in recorded["scenarios"] for a in recorded["algorithms"]}
+    names = {(s["name"], a) for s in recorded["scenarios"] for a in recorded["algorithms"]}
     assert len(names) == 34
     summary = pl.read_csv(COMMITTED / "summary.csv")
     assert set(summary.select("scenario", "congestion_control").iter_rows()) == names

@@ -1,7 +1,8 @@
 """Golden traces: what a real kernel does, written down for the simulator to be held against.
 
 A directory of traces has one `<scenario>.<algorithm>.csv.gz` each, `summary.csv`, and
-`recorded.json`, which says what recorded them. `golden.toml` lists the scenarios.
+`recorded.json`, which says what recorded them over which paths. `golden.toml` lists the scenarios.
+The package has the recording of Linux 6.1 in `fairway/golden/linux-6.1`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import gzip
 import io
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,7 +67,7 @@ class Scenario:
 
 def scenarios() -> list[Scenario]:
     """The scenarios of golden.toml."""
-    return [Scenario(entry["name"], _document(**entry)) for entry in _contents()["scenario"]]
+    return [Scenario(entry["name"], document(**entry)) for entry in _contents()["scenario"]]
 
 
 def algorithms() -> dict[str, str]:
@@ -105,9 +107,9 @@ def record(
     store.check_writable(directory, _KIND)
     runs: list[tuple[str, str, Run]] = []
     for scenario in scenarios():
-        document = {**scenario.document, "sweep": {"flow.0.cc": list(chosen.values())}}
+        swept = {**scenario.document, "sweep": {"flow.0.cc": list(chosen.values())}}
         sweep = run_plan(
-            plan(document), backend, threads=threads, progress=reporter(scenario.name, quiet=quiet)
+            plan(swept), backend, threads=threads, progress=reporter(scenario.name, quiet=quiet)
         )
         runs += [
             (scenario.name, name, outcome.run)
@@ -116,7 +118,7 @@ def record(
     recorded = {
         "kernel": runs[0][2].summary["kernel"]["release"],
         "fairway": runs[0][2].version,
-        "scenarios": [scenario.name for scenario in scenarios()],
+        "scenarios": _contents()["scenario"],
         "algorithms": list(chosen),
     }
     store.write_directory(directory, lambda place: _write(place, runs, recorded), _KIND)
@@ -166,9 +168,32 @@ def _contents() -> dict[str, Any]:
     return tomllib.loads((Path(__file__).parent / "golden.toml").read_text("utf-8"))
 
 
-def _document(name: str, rate: str, delay: str, limit: str, duration: str) -> dict[str, Any]:
+def document(
+    name: str,
+    rate: str,
+    delay: str,
+    limit: str,
+    duration: str,
+    *,
+    loss: float = 0.0,
+    sample: str = "100 ms",
+    flows: Sequence[Mapping[str, str]] = ({"cc": "cubic"},),
+) -> dict[str, Any]:
+    """The experiment of a scenario: one link between hosts whose buffers do not limit.
+
+    Args:
+        name: What it is called.
+        rate: Of the link.
+        delay: One way, the same in both directions.
+        limit: Of the drop-tail queue.
+        duration: Of the experiment.
+        loss: Probability that a packet of data is lost behind the queue.
+        sample: Time between samples.
+        flows: Each flow's `cc`, and `start` where it is not the beginning.
+    """
     buffers = {"receive_buffer": "256 MiB", "send_buffer": "256 MiB"}
     queue = {"kind": "droptail", "limit": limit}
+    random = {"loss": {"kind": "bernoulli", "probability": loss}} if loss else {}
     return {
         "title": name,
         "duration": duration,
@@ -177,10 +202,10 @@ def _document(name: str, rate: str, delay: str, limit: str, duration: str) -> di
         "topology": {
             "kind": "dumbbell",
             "frame_overhead": "14 bytes",
-            "bottleneck": {"rate": rate, "delay": delay, "queue": queue},
+            "bottleneck": {"rate": rate, "delay": delay, "queue": queue, **random},
         },
-        "flow": [{"cc": "cubic"}],
-        "measure": {"window": [f"{SETTLED_S} s", duration], "sample": "100 ms"},
+        "flow": [dict(flow) for flow in flows],
+        "measure": {"window": [f"{SETTLED_S} s", duration], "sample": sample},
     }
 
 

@@ -1,0 +1,1 @@
+"""Golden traces, and how closely the simulator follows them."""
