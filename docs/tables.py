@@ -77,17 +77,44 @@ def keys(section: Mapping[str, Any], skip: Iterable[str] = ()) -> str:
     return table(["key", "example", "default", "meaning"], rows)
 
 
-def presets() -> str:
-    """Every preset and what it sets."""
+def preset_names() -> str:
+    """Every preset and what it is."""
     found = json.loads(_core.presets())
-    summaries = "".join(f"- `{preset['name']}`: {preset['summary']}\n" for preset in found)
-    switches = dict.fromkeys(name for preset in found for name in preset["switches"])
+    return "".join(f"- `{preset['name']}`: {preset['summary']}\n" for preset in found)
+
+
+def presets() -> str:
+    """What every preset sets; what differs from the first one is bold."""
+    found = json.loads(_core.presets())
+    first = found[0]["switches"]
     rows = [
-        [f"`{name}`", *(show(preset["switches"].get(name)) for preset in found)]
-        for name in switches
+        [f"`{name}`", show(value), *(beside(p["switches"][name], value) for p in found[1:])]
+        for name, value in first.items()
     ]
-    header = ["switch", *(f"`{preset['name']}`" for preset in found)]
-    return summaries + "\n" + table(header, rows)
+    return table(["switch", *(f"`{preset['name']}`" for preset in found)], rows)
+
+
+def beside(value: Any, first: Any) -> str:
+    """The value of a switch beside that of the first preset."""
+    return show(value) if value == first else f"**{show(value)}**"
+
+
+def preset_sources() -> str:
+    """Where the values of every preset are from."""
+    parts = []
+    for preset in json.loads(_core.presets()):
+        rows = []
+        for name, value in preset["switches"].items():
+            written = show(value) if value is None else code(value)
+            rows.append([f"`{name}`", written, escaped(preset["sources"][name])])
+        heading = f"### {preset['name']}\n\n{preset['summary']}\n\n"
+        parts.append(heading + table(["switch", "value", "source"], rows))
+    return "\n".join(parts)
+
+
+def escaped(text: str) -> str:
+    """Text in which Markdown finds no marks."""
+    return re.sub(r"([*_<\[])", r"\\\1", text)
 
 
 def tcp_info() -> str:
@@ -266,7 +293,9 @@ def tables() -> dict[str, str]:
         "flow": keys(properties["flow"]["items"], skip=switches),
         "measure": keys(properties["measure"]),
         "linux": keys(properties["linux"]),
+        "preset-names": preset_names(),
         "presets": presets(),
+        "preset-sources": preset_sources(),
         "tcp_info": tcp_info(),
         "init": fields(_core.Init),
         "ack": fields(_core.Ack),

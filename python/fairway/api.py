@@ -219,6 +219,17 @@ def algorithms() -> list[dict[str, Any]]:
     return list(json.loads(_core.algorithms()))
 
 
+def presets() -> list[dict[str, Any]]:
+    """Every preset of the TCP stack; the first is the default.
+
+    Each has a name, a summary, its `switches` by name as an experiment file would write them (None
+    for one to leave out), and their `sources`: where each value is from.
+    """
+    from fairway import _core
+
+    return list(json.loads(_core.presets()))
+
+
 def portrait(name: str) -> Portrait:
     """Run an algorithm in the scenario that shows it best.
 

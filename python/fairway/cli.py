@@ -18,7 +18,17 @@ from fairway import cli_linux
 from fairway.cli_agree import agree
 from fairway.cli_fidelity import fidelity
 from fairway.errors import FairwayError, InputError, Interrupted
-from fairway.terminal import Json, Out, Quiet, Threads, note, print_json, show_table, warn
+from fairway.terminal import (
+    Json,
+    Out,
+    Quiet,
+    Threads,
+    columns,
+    note,
+    print_json,
+    show_table,
+    warn,
+)
 
 if TYPE_CHECKING:
     from fairway.results import Run
@@ -294,6 +304,37 @@ def algorithms(
         if figure is not None:
             portrait.save(figure)
             note(f"Figure: {figure}")
+
+
+@app.command()
+def presets(
+    name: Annotated[str | None, typer.Argument(help="One preset, with its sources.")] = None,
+    as_json: Json = False,
+) -> None:
+    """List the presets of the TCP stack, or one with the source of every value.
+
+    \b
+    Examples:
+      fairway presets
+      fairway presets linux-6.1
+      fairway presets --json
+    """
+    from fairway import api, preset_tables
+
+    known = api.presets()
+    if name is not None:
+        preset = preset_tables.select(known, name)
+        if as_json:
+            print_json(preset)
+        else:
+            show_table(preset_tables.in_full(preset))
+    elif as_json:
+        print_json(known)
+    else:
+        show_table(preset_tables.summaries(known))
+        for table in preset_tables.comparison(known, columns()):
+            show_table(table)
+        typer.echo(preset_tables.common(known, columns()))
 
 
 @app.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import textwrap
 from pathlib import Path
@@ -24,6 +25,11 @@ Threads = Annotated[
     int | None,
     typer.Option("--threads", "-j", min=1, max=1024, help="Runs at a time.  [default: cores]"),
 ]
+
+
+def columns() -> int:
+    """The columns of the terminal, or 80 where there is none."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 80
 
 
 def show_table(table: Table, widths: Sequence[int] = ()) -> None:

@@ -15,10 +15,10 @@ pub(super) const NS2_TCP_LINUX: Preset = preset!(
     mss: 1000,
         "tcl/lib/ns-default.tcl, Agent/TCP packetSize_ 1000";
     initial_window: 2,
-        "tcp/tcp-linux.cc, LinuxTcpAgent::LinuxTcpAgent: snd_cwnd 2";
+        "tcp/tcp-linux.cc, reset: snd_cwnd 2";
     initial_ssthresh: Some(100),
         "Gelle 2008: max_ssthresh_ 100, and 1 for H-TCP, which so begins in congestion avoidance; \
-         tcp/tcp.cc, TcpAgent::reset, takes it as the first threshold and not as a limit of slow start";
+         tcp/tcp.cc, reset, takes it as the first threshold and not as a limit of slow start";
     initial_ssthresh_of: &[("htcp", 1)],
         "Gelle 2008: max_ssthresh_ 1 for H-TCP, which so begins in congestion avoidance";
     send_buffer: 67_000_000,
@@ -26,23 +26,23 @@ pub(super) const NS2_TCP_LINUX: Preset = preset!(
     receive_buffer: 67_000_000,
         "Gelle 2008: window_ 67000 packets";
     sack: true,
-        "tcp/tcp-linux.cc, LinuxTcpAgent::recv: UpdateScoreBoard; Agent/TCPSink/Sack1";
+        "tcp/tcp-linux.cc, recv: UpdateScoreBoard; Agent/TCPSink/Sack1";
     fack: true,
-        "tcp/scoreboard1.cc, ScoreBoard1::UpdateScoreBoard";
+        "tcp/scoreboard1.cc, UpdateScoreBoard";
     timestamps: true,
-        "tcp/tcp-linux.cc, LinuxTcpAgent::time_processing: ts_option_";
+        "tcp/tcp-linux.cc, time_processing: ts_option_";
     window_scaling: true,
         "ns-2 has no window field: window_ is not limited";
     delayed_ack: DelayedAck::Off,
         "Agent/TCPSink/Sack1 acknowledges every packet";
     limited_transmit: true,
-        "tcp/tcp-linux.cc, LinuxTcpAgent::packets_in_flight: without the SACKed packets";
+        "tcp/tcp-linux.cc, packets_in_flight: without the SACKed packets";
     reordering: 3,
-        "tcp/scoreboard1.cc, ScoreBoard1::UpdateScoreBoard: three packets above";
+        "tcp/scoreboard1.cc, UpdateScoreBoard: three packets above";
     recovery: Recovery::TcpLinux,
-        "tcp/tcp-linux.cc, LinuxTcpAgent::tcp_fastretrans_alert and send_much";
+        "tcp/tcp-linux.cc, tcp_fastretrans_alert and send_much";
     grow_on_exit: false,
-        "tcp/tcp-linux.cc, LinuxTcpAgent::recv: tcp_cong_avoid comes before tcp_fastretrans_alert";
+        "tcp/tcp-linux.cc, recv: tcp_cong_avoid comes before tcp_fastretrans_alert";
     rto_min: Duration::from_millis(200),
         "tcl/lib/ns-default.tcl, Agent/TCP/Linux minrto_ 0.2";
     rto_max: Duration::from_secs(120),
@@ -50,11 +50,11 @@ pub(super) const NS2_TCP_LINUX: Preset = preset!(
     rto_initial: Duration::from_secs(3),
         "tcl/lib/ns-default.tcl, Agent/TCP/Linux rtxcur_init_ 3";
     rto_granularity: Duration::from_millis(1),
-        "tcp/tcp-linux.cc, LinuxTcpAgent::install_congestion_control: tcp_tick_ 1 / JIFFY_RATIO";
+        "tcp/tcp-linux.cc, install_congestion_control: tcp_tick_ 1 / JIFFY_RATIO";
     rto_min_bounds_variance: false,
-        "tcp/tcp.cc, TcpAgent::rtt_timeout: minrto_ bounds the sum";
+        "tcp/tcp.cc, rtt_timeout: minrto_ bounds the sum";
     rto_restart_on_every_ack: true,
-        "tcp/tcp-linux.cc, LinuxTcpAgent::time_processing: set_rtx_timer";
+        "tcp/tcp-linux.cc, time_processing: set_rtx_timer";
     max_burst: Some(2),
         "Gelle 2008: maxburst_ 2";
     send_jitter: Duration::from_micros(8),
@@ -66,5 +66,5 @@ pub(super) const NS2_TCP_LINUX: Preset = preset!(
     window_divisor: 1,
         "ns-2 has no receive buffer: all of window_ is offered";
     slow_start_after_idle: false,
-        "tcp/tcp.cc, TcpAgent::send_idle_helper: only with QOption_, which is 0";
+        "tcp/tcp.cc, send_idle_helper: only with QOption_, which is 0";
 });

@@ -1,0 +1,92 @@
+"""Presets as they are shown: all side by side, and one with its sources."""
+
+import json
+
+import pytest
+
+import fairway
+from conftest import SMALL, command
+from fairway import preset_tables, terminal
+from fairway.experiment import parse_toml
+
+KNOWN = fairway.presets()
+NAMES = [preset["name"] for preset in KNOWN]
+
+
+def fits(text, columns=80):
+    return max(len(line) for line in text.splitlines()) <= columns
+
+
+def test_the_list_shows_every_switch_once():
+    done = command("presets")
+    assert done.returncode == 0, done.stderr
+    assert fits(done.stdout)
+    assert all(name in done.stdout for name in NAMES)
+    for switch, value in KNOWN[0]["switches"].items():
+        if switch in preset_tables.differing(KNOWN):
+            assert f"\n{switch} " in done.stdout
+        else:
+            assert f"{switch} {preset_tables.plain(value)}" in done.stdout.replace("\n", " ")
+
+
+def test_differences_are_seen():
+    """Of presets whose values are known by heart: RFC 5681 section 3.1, TCP_INIT_CWND."""
+    table = next(
+        line.split()
+        for line in command("presets").stdout.splitlines()
+        if line.startswith("initial_window ")
+    )
+    assert table[1:5] == ["10", "segments", "2", "segments"]
+    # Both have 3 duplicate acknowledgements, so that is no row.
+    assert "reordering" not in preset_tables.differing(KNOWN)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_preset_has_a_source_for_every_switch(name):
+    done = command("presets", name)
+    assert done.returncode == 0, done.stderr
+    assert fits(done.stdout)
+    one = json.loads(command("presets", name, "--json").stdout)
+    assert one == next(preset for preset in KNOWN if preset["name"] == name)
+    assert list(one["switches"]) == list(one["sources"])
+    assert all(one["sources"].values())
+    rows = [line.split()[0] for line in done.stdout.splitlines() if line and line[0] != " "]
+    assert set(one["switches"]) <= set(rows)
+
+
+def test_json_is_a_list_of_presets():
+    listed = json.loads(command("presets", "--json").stdout)
+    assert listed == KNOWN
+    for preset in listed:
+        assert set(preset) == {"name", "summary", "switches", "sources"}
+        assert set(preset["switches"]) == set(KNOWN[0]["switches"])
+
+
+@pytest.mark.parametrize("preset", KNOWN, ids=NAMES)
+def test_what_is_shown_can_be_written(preset):
+    """A file that writes every switch runs as one that names the preset."""
+    written = {key: value for key, value in preset["switches"].items() if value is not None}
+    whole, named = (
+        fairway.run({**parse_toml(SMALL, "SMALL"), "stack": stack})
+        for stack in (written, {"preset": preset["name"]})
+    )
+    assert whole.flows.equals(named.flows)
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_many_presets_take_several_tables(columns, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    many = [
+        dict(KNOWN[i % len(KNOWN)], name=f"{KNOWN[i % len(KNOWN)]['name']}-{i}") for i in range(9)
+    ]
+    tables = list(preset_tables.comparison(many, 80))
+    assert len(tables) > 1
+    assert sum(len(table.columns) - 2 for table in tables) == 8
+    for table in tables:
+        assert table.columns[1] == many[0]["name"]
+        terminal.show_table(table)
+    shown = capsys.readouterr().out
+    assert fits(shown)
+    # No cell is broken: a row is a line.
+    assert shown.count("\ninitial_window") == len(tables)
+    assert len(shown.splitlines()) == len(tables) * (4 + len(tables[0].rows))
