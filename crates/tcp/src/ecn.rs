@@ -14,6 +14,19 @@ pub struct Ecn {
     echo: bool,
 }
 
+/// What arriving data means for the echo of congestion.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EchoChange {
+    /// Nothing new.
+    None,
+    /// The echo of each mark has changed, which is to be told at once (RFC 8257 section 3.2).
+    Accurate,
+    /// The echo begins.
+    Begins,
+    /// The sender says that it has reduced its window.
+    SenderReduced,
+}
+
 impl Ecn {
     /// Offered if the stack's `switch` or the algorithm says so.
     pub fn new(switch: bool, feedback: EcnFeedback) -> Self {
@@ -59,23 +72,26 @@ impl Ecn {
             .with_if(self.on && self.accurate, Flags::ECT)
     }
 
-    /// Data arrived. Whether it has to be acknowledged at once, because an accurate echo changed
-    /// (RFC 8257 section 3.2).
-    pub fn receive(&mut self, flags: Flags) -> bool {
+    /// Data arrived; what that means for its acknowledgement.
+    pub fn receive(&mut self, flags: Flags) -> EchoChange {
         if !self.on {
-            return false;
+            return EchoChange::None;
         }
         let marked = flags.has(Flags::CE);
+        let before = self.echo;
         if self.accurate {
-            let changes = self.echo != marked;
             self.echo = marked;
-            return changes;
+            return if before == marked { EchoChange::None } else { EchoChange::Accurate };
         }
         // RFC 3168 section 6.1.3: until the peer says that it reduced.
         if flags.has(Flags::CWR) {
             self.echo = false;
         }
         self.echo |= marked;
-        false
+        match (flags.has(Flags::CWR), marked && !before) {
+            (true, _) => EchoChange::SenderReduced,
+            (false, true) => EchoChange::Begins,
+            (false, false) => EchoChange::None,
+        }
     }
 }

@@ -11,9 +11,9 @@ use fairway_cc::{CongestionControl, Phase};
 use fairway_units::{Duration, Time};
 
 use crate::Stack;
-use crate::ecn::Ecn;
+use crate::ecn::{EchoChange, Ecn};
 use crate::ranges::Range;
-use crate::receiver::Receiver;
+use crate::receiver::{Arrival, Receiver};
 use crate::segment::{Flags, MAX_SACK_BLOCKS, Segment, TIMESTAMP_OPTION_BYTES};
 use crate::sender::{AckInfo, Negotiated, Sender, SenderCounters, Transmission};
 use crate::sequence::SeqNr;
@@ -109,9 +109,8 @@ pub struct Endpoint {
     mss: u32,
     /// The MSS option of this end's SYN, where it is not what its segments are built for.
     advertised_mss: Option<u16>,
-    /// Largest window that this end offers, in bytes.
-    offered_window: u64,
-    window_shift: u8,
+    /// Whether both ends scale their windows.
+    window_scaling: bool,
     peer_window_shift: u8,
     ts_recent: u32,
     last_ack_sent: u64,
@@ -130,7 +129,6 @@ impl Endpoint {
     /// An endpoint that has not begun.
     pub fn new(config: Config) -> Self {
         let Config { connection, role, stack, cc, isn, timestamp_offset } = config;
-        let offered_window = offered_window(&stack);
         Endpoint {
             connection,
             role,
@@ -140,7 +138,7 @@ impl Endpoint {
             },
             ecn: Ecn::new(stack.ecn, cc.needs().ecn),
             sender: Sender::new(Arc::clone(&stack), cc),
-            receiver: Receiver::new(stack.delayed_ack, stack.mss),
+            receiver: Receiver::new(&stack),
             isn,
             peer_isn: 0,
             timestamp_offset,
@@ -148,8 +146,7 @@ impl Endpoint {
             timestamps: stack.timestamps,
             mss: stack.mss,
             advertised_mss: None,
-            offered_window,
-            window_shift: if stack.window_scaling { window_shift(offered_window) } else { 0 },
+            window_scaling: stack.window_scaling,
             peer_window_shift: 0,
             stack,
             ts_recent: 0,
@@ -302,6 +299,7 @@ impl Endpoint {
                 .with(self.ecn.data_flags(retransmission, cwr))
                 .with_if(fin, Flags::FIN);
             self.acknowledge_in(segment, now);
+            self.receiver.data_sent(now);
             Transmit::Segment
         } else if self.receiver.ack_is_due() {
             segment.flags = self.ecn.flags();
@@ -358,12 +356,14 @@ impl Endpoint {
         self.handshake_deadline = Time::NEVER;
         let right_edge = u64::from(segment.window) << shift;
         self.sender.negotiate(Negotiated { sack: self.sack, mss: self.mss }, right_edge);
-        self.receiver.negotiate(self.sack, self.timestamps);
+        let options = if self.timestamps { TIMESTAMP_OPTION_BYTES } else { 0 };
+        self.receiver.negotiate(self.sack, self.window_scaling, options, self.mss, now);
         if self.handshake_tries == 1 {
             self.sender.sample_rtt(now.since(self.handshake_sent_at));
         } else {
             self.sender.handshake_was_repeated();
         }
+        self.receiver.observe_path(self.sender.srtt(), self.sender.rto());
     }
 
     fn take_options(&mut self, syn: &Segment) {
@@ -375,12 +375,9 @@ impl Endpoint {
         self.mss = self.stack.mss.min(u32::from(syn.mss).saturating_sub(options)).max(1);
         // RFC 3168 section 6.1.1: ECE and CWR on a SYN ask for ECN, ECE on its answer agrees.
         self.ecn.agree(syn.flags.has(Flags::ECE));
-        if syn.flags.has(Flags::WINDOW_SCALE) && self.stack.window_scaling {
-            self.peer_window_shift = syn.window_scale.min(MAX_WINDOW_SCALE);
-        } else {
-            self.peer_window_shift = 0;
-            self.window_shift = 0;
-        }
+        self.window_scaling &= syn.flags.has(Flags::WINDOW_SCALE);
+        self.peer_window_shift =
+            if self.window_scaling { syn.window_scale.min(MAX_WINDOW_SCALE) } else { 0 };
     }
 
     fn retry_handshake(&mut self, now: Time) {
@@ -418,21 +415,38 @@ impl Endpoint {
             // RFC 7323 section 4.3: echo the segment that advances the last acknowledgement.
             self.ts_recent = segment.ts_value;
         }
-        if self.ecn.receive(segment.flags) {
-            // With two acknowledgements each byte has its own echo, as in Linux
-            // (`dctcp_ece_ack_update`).
-            if self.receiver.ack_deadline() < Time::NEVER {
-                self.urgent = Urgent::OldEcho(self.receiver.rcv_nxt());
-            }
-            self.receiver.acknowledge_now();
-        }
-        let window = self.offered_window.max(u64::from(self.stack.mss));
-        if start + carries > self.receiver.rcv_nxt() + window {
-            // Beyond the window (RFC 9293 section 3.10.7.4).
-            self.receiver.acknowledge_now();
+        self.receive_marks(segment.flags);
+        let range = Range { start, end: start + carries };
+        if range.end > self.receiver.right_edge() {
+            // RFC 9293 section 3.10.7.4.
+            self.receiver.refuse();
             return;
         }
-        self.receiver.receive(Range { start, end: start + carries }, fin, now);
+        if self.sends {
+            self.receiver.observe_path(self.sender.srtt(), self.sender.rto());
+        }
+        let echo = self.timestamps.then(|| {
+            let age_ms = self.timestamp(now).wrapping_sub(segment.ts_echo);
+            (segment.ts_echo, age_ms)
+        });
+        let push = segment.flags.has(Flags::PSH);
+        self.receiver.receive(&Arrival { range, fin, push, echo }, now);
+    }
+
+    fn receive_marks(&mut self, flags: Flags) {
+        match self.ecn.receive(flags) {
+            EchoChange::None => {}
+            EchoChange::Accurate => {
+                // With two acknowledgements each byte has its own echo, as in Linux
+                // (`dctcp_ece_ack_update`).
+                if self.receiver.ack_is_delayed() {
+                    self.urgent = Urgent::OldEcho(self.receiver.rcv_nxt());
+                }
+                self.receiver.acknowledge_now();
+            }
+            EchoChange::Begins => self.receiver.marked(),
+            EchoChange::SenderReduced => self.receiver.sender_reduced(),
+        }
     }
 
     fn receive_ack(&mut self, segment: &Segment, pure: bool, now: Time) {
@@ -486,13 +500,16 @@ impl Endpoint {
         let wait = rto.initial.saturating_mul(1 << (self.handshake_tries - 1).min(16));
         self.handshake_deadline = now + wait.min(rto.max);
         let answer = self.role == Role::Passive;
-        let scale = self.stack.window_scaling && (!answer || self.window_shift > 0);
         let options = if self.timestamps { TIMESTAMP_OPTION_BYTES } else { 0 };
+        // The peer's segments have options too, which an answer knows and a SYN does not.
+        let mss = if answer { self.mss } else { self.stack.mss + options };
+        let window = self.receiver.window().offer_in_syn(mss);
+        let window_scale = self.receiver.window().scale();
         let flags = Flags::SYN
             .with_if(answer, Flags::ACK)
             .with_if(self.sack, Flags::SACK_PERMITTED)
             .with_if(self.timestamps, Flags::TIMESTAMP)
-            .with_if(scale, Flags::WINDOW_SCALE)
+            .with_if(self.window_scaling, Flags::WINDOW_SCALE)
             .with(self.ecn.handshake_flags(answer));
         Segment {
             sent_at: now,
@@ -501,9 +518,8 @@ impl Endpoint {
             seq: SeqNr(self.isn),
             ack: if answer { SeqNr::of(self.peer_isn, 0) } else { SeqNr(0) },
             flags,
-            // RFC 7323 section 2.2: the window of a SYN is not scaled.
-            window: u16::try_from(self.offered_window).unwrap_or(u16::MAX),
-            window_scale: self.window_shift,
+            window,
+            window_scale,
             // RFC 6691: the option does not take off what other options need.
             mss: self
                 .advertised_mss
@@ -527,44 +543,27 @@ impl Endpoint {
     /// other flags are written already.
     fn acknowledge_in(&mut self, segment: &mut Segment, now: Time) {
         let rcv_nxt = self.receiver.rcv_nxt();
-        let window = (self.offered_window >> self.window_shift).min(u64::from(u16::MAX));
         segment.sent_at = now;
         segment.connection = self.connection;
         segment.forward = self.role == Role::Active;
         segment.ack = SeqNr::of(self.peer_isn, rcv_nxt);
-        segment.window = window as u16;
         segment.flags = segment.flags.with(Flags::ACK).with_if(self.timestamps, Flags::TIMESTAMP);
         segment.mss = 0;
         segment.window_scale = 0;
         (segment.ts_value, segment.ts_echo) =
             if self.timestamps { (self.timestamp(now), self.ts_recent) } else { (0, 0) };
-        let ranges = self.receiver.sack_ranges();
-        segment.sack_count = ranges.len() as u8;
-        for (block, range) in segment.sack.iter_mut().zip(ranges) {
+        segment.sack_count = 0;
+        for (block, range) in segment.sack.iter_mut().zip(self.receiver.sack_ranges()) {
             block.left = SeqNr::of(self.peer_isn, range.start);
             block.right = SeqNr::of(self.peer_isn, range.end);
+            segment.sack_count += 1;
         }
+        segment.window = self.receiver.acknowledge();
         self.last_ack_sent = rcv_nxt;
-        self.receiver.acknowledged();
     }
 
     /// The timestamp clock: milliseconds (RFC 7323 section 5.4).
     fn timestamp(&self, now: Time) -> u32 {
         (now.as_millis() as u32).wrapping_add(self.timestamp_offset)
     }
-}
-
-fn offered_window(stack: &Stack) -> u64 {
-    let limit = if stack.window_scaling {
-        u64::from(u16::MAX) << MAX_WINDOW_SCALE
-    } else {
-        u64::from(u16::MAX)
-    };
-    (stack.receive_buffer / u64::from(stack.window_divisor.max(1))).min(limit)
-}
-
-/// Smallest shift with which the window fits 16 bits.
-fn window_shift(window: u64) -> u8 {
-    let bits = 64 - window.leading_zeros() as u8;
-    bits.saturating_sub(16).min(MAX_WINDOW_SCALE)
 }

@@ -3,12 +3,17 @@
 //! One stack for everything; a [`Preset`] is a table of switches that makes it behave like a
 //! particular one. Sequence numbers are 32 bits on the wire and 64-bit stream offsets inside.
 
+mod ack_compression;
+mod ack_policy;
 mod delivery_rate;
+mod duplicate_report;
 mod ecn;
 mod endpoint;
 mod pacing;
 mod preset;
+mod quick_ack;
 mod ranges;
+mod receive_window;
 mod receiver;
 mod rtt;
 mod scoreboard;
@@ -22,7 +27,7 @@ mod timer_wheel;
 pub use endpoint::{Config, Endpoint, Role, State, Transmit};
 pub use preset::{DelayedAck, LossDetection, PRESETS, Preset, Recovery, RtoPolicy, Stack};
 pub use ranges::Range;
-pub use receiver::Receiver;
+pub use receiver::{Arrival, Receiver};
 pub use segment::{
     Flags, IP_HEADER_BYTES, SackBlock, Segment, TCP_HEADER_BYTES, TIMESTAMP_OPTION_BYTES,
 };

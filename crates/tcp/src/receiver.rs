@@ -1,61 +1,122 @@
-//! The receiving half: reassembly, selective acknowledgements, when to acknowledge.
+//! The receiving half: reassembly, selective acknowledgements, and the order in which the other
+//! parts hear of an arrival. The application reads everything at once.
 
-use fairway_units::Time;
+mod acknowledge;
 
-use crate::DelayedAck;
+use fairway_units::{Duration, Time};
+
+use crate::Stack;
+use crate::ack_compression::AckCompression;
+use crate::ack_policy::AckPolicy;
+use crate::duplicate_report::DuplicateReport;
+use crate::quick_ack::{MAX_QUICK, QUICK_AFTER_MARK};
 use crate::ranges::{Range, RangeSet};
+use crate::receive_window::{Progress, ReceiveWindow};
 use crate::segment::MAX_SACK_BLOCKS;
 
-/// When an arrival has to be acknowledged.
+/// Blocks that an acknowledgement is sure to have room for beside a duplicate's
+/// (Linux `TCP_SACK_BLOCKS_EXPECTED`).
+const BLOCKS_EXPECTED: usize = 2;
+
+/// What an arriving segment brings.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// Which part of the stream, the FIN as its last offset.
+    pub range: Range,
+    /// Whether it ends with the FIN.
+    pub fin: bool,
+    /// Whether its sender has no more just now.
+    pub push: bool,
+    /// The echo of this end's clock, and its age in milliseconds.
+    pub echo: Option<(u32, u32)>,
+}
+
+/// Whether an acknowledgement leaves now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum AckDue {
     Nothing,
     Now,
-    At(Time),
+    /// It does, and its window and everything else about it is settled.
+    Settled,
 }
 
 /// Reassembly of one direction of a connection.
 #[derive(Clone, Debug)]
 pub struct Receiver {
-    delayed_ack: DelayedAck,
-    mss: u64,
-    max_sack_blocks: usize,
     rcv_nxt: u64,
-    out_of_order: RangeSet,
-    /// Ranges to report, most recently changed first (RFC 2018 section 4).
-    recent: Vec<Range>,
-    fin_at: Option<u64>,
+    mss: u64,
+    acks: AckPolicy,
     due: AckDue,
-    unacknowledged_bytes: u64,
+    fin_at: Option<u64>,
     delivered_bytes: u64,
     duplicate_bytes: u64,
+    out_of_order: RangeSet,
+    /// Bytes in there.
+    out_of_order_bytes: u64,
+    window: ReceiveWindow,
+    compression: Option<AckCompression>,
+    duplicate: DuplicateReport,
+    max_sack_blocks: usize,
+    /// Ranges to report, most recently changed first (RFC 2018 section 4).
+    recent: Vec<Range>,
+    /// One that the acknowledgement leaving now is too early for.
+    next_recent: Option<Range>,
 }
 
 impl Receiver {
     /// Nothing received yet.
-    pub fn new(delayed_ack: DelayedAck, mss: u32) -> Self {
+    pub fn new(stack: &Stack) -> Self {
+        let compression = stack.ack_compression;
         Receiver {
-            delayed_ack,
-            mss: u64::from(mss),
-            max_sack_blocks: 0,
             rcv_nxt: 0,
-            out_of_order: RangeSet::default(),
-            recent: Vec::with_capacity(MAX_SACK_BLOCKS + 1),
-            fin_at: None,
+            mss: u64::from(stack.mss),
+            acks: AckPolicy::new(stack.delayed_ack, stack.mss),
             due: AckDue::Nothing,
-            unacknowledged_bytes: 0,
+            fin_at: None,
             delivered_bytes: 0,
             duplicate_bytes: 0,
+            out_of_order: RangeSet::default(),
+            out_of_order_bytes: 0,
+            window: ReceiveWindow::new(stack),
+            compression: (compression > Duration::ZERO).then(|| AckCompression::new(compression)),
+            duplicate: DuplicateReport::new(stack.dsack),
+            max_sack_blocks: 0,
+            recent: Vec::with_capacity(MAX_SACK_BLOCKS + 1),
+            next_recent: None,
         }
     }
 
-    /// What was negotiated: SACK or not, beside timestamps or not.
-    pub fn negotiate(&mut self, sack: bool, timestamps: bool) {
-        self.max_sack_blocks = match (sack, timestamps) {
+    /// The window, to ask before the connection is established.
+    pub(crate) fn window(&mut self) -> &mut ReceiveWindow {
+        &mut self.window
+    }
+
+    /// What was negotiated, in segments of `mss` bytes from the peer: SACK or not, window scaling or
+    /// not, and options of `options` bytes (timestamps) in each segment.
+    pub(crate) fn negotiate(
+        &mut self,
+        sack: bool,
+        scaling: bool,
+        options: u32,
+        mss: u32,
+        now: Time,
+    ) {
+        self.max_sack_blocks = match (sack, options > 0) {
             (false, _) => 0,
             (true, true) => MAX_SACK_BLOCKS - 1,
             (true, false) => MAX_SACK_BLOCKS,
         };
+        if let Some(linux) = self.acks.linux() {
+            linux.negotiate(options);
+        }
+        self.window.begin(scaling, mss, now);
+    }
+
+    /// What the sending half knows of the path.
+    pub(crate) fn observe_path(&mut self, srtt: Option<Duration>, rto: Duration) {
+        if let Some(linux) = self.acks.linux() {
+            linux.observe_path(srtt, rto);
+        }
     }
 
     /// Next offset expected.
@@ -78,190 +139,236 @@ impl Receiver {
         self.fin_at.is_some_and(|fin| self.rcv_nxt > fin)
     }
 
-    /// Blocks to report, most recent first.
-    pub fn sack_ranges(&self) -> &[Range] {
-        &self.recent[..self.recent.len().min(self.max_sack_blocks)]
+    /// First offset that the peer is not allowed to send.
+    pub(crate) fn right_edge(&self) -> u64 {
+        self.window.right_edge(self.rcv_nxt, self.mss)
     }
 
-    /// Whether an acknowledgement has to leave now.
-    pub fn ack_is_due(&self) -> bool {
-        self.due == AckDue::Now
-    }
-
-    /// When a delayed acknowledgement is due.
-    pub fn ack_deadline(&self) -> Time {
-        match self.due {
-            AckDue::At(at) => at,
-            AckDue::Nothing | AckDue::Now => Time::NEVER,
-        }
-    }
-
-    /// An acknowledgement left.
-    pub fn acknowledged(&mut self) {
-        self.due = AckDue::Nothing;
-        self.unacknowledged_bytes = 0;
+    /// Blocks to report: a duplicate, then what is out of order, most recent first.
+    pub fn sack_ranges(&self) -> impl Iterator<Item = Range> {
+        self.duplicate
+            .pending()
+            .into_iter()
+            .chain(self.recent.iter().copied())
+            .take(self.max_sack_blocks)
     }
 
     /// Ask for an acknowledgement at once.
     pub fn acknowledge_now(&mut self) {
-        self.due = AckDue::Now;
-    }
-
-    /// The delayed-acknowledgement timer may have expired.
-    pub fn handle_timeout(&mut self, now: Time) {
-        if matches!(self.due, AckDue::At(at) if at <= now) {
+        if self.due == AckDue::Nothing {
             self.due = AckDue::Now;
         }
     }
 
-    /// `range` arrived, with the FIN as its last offset if `fin`.
-    pub fn receive(&mut self, range: Range, fin: bool, now: Time) {
+    /// Data left this end, with an acknowledgement.
+    pub(crate) fn data_sent(&mut self, now: Time) {
+        if let Some(linux) = self.acks.linux() {
+            linux.data_sent(now);
+        }
+    }
+
+    /// The first congestion mark of an episode arrived (RFC 3168).
+    pub(crate) fn marked(&mut self) {
+        let wnd = self.window.wnd();
+        if let Some(linux) = self.acks.linux() {
+            linux.enter(QUICK_AFTER_MARK, wnd);
+        }
+    }
+
+    /// The sender has reduced its window: it may be waiting for every acknowledgement.
+    pub(crate) fn sender_reduced(&mut self) {
+        if let Some(linux) = self.acks.linux() {
+            linux.hurry();
+        }
+    }
+
+    /// A segment came that no window allowed.
+    pub(crate) fn refuse(&mut self) {
+        let wnd = self.window.wnd();
+        if let Some(linux) = self.acks.linux() {
+            linux.enter(MAX_QUICK, wnd);
+            linux.owe();
+        }
+        self.due = AckDue::Now;
+    }
+
+    /// A segment with data or FIN arrived.
+    pub fn receive(&mut self, arrival: &Arrival, now: Time) {
+        let Arrival { range, fin, push, echo } = *arrival;
+        let bytes = range.bytes() - u64::from(fin);
         if fin {
             self.fin_at = Some(range.end - 1);
         }
+        if let Some((value, age_ms)) = echo {
+            let full = bytes >= self.sender_mss();
+            self.window.measure_echo(value, age_ms, full);
+        }
         if range.end <= self.rcv_nxt {
-            // RFC 9293 section 3.10.7.4: old data is answered with an acknowledgement.
-            self.duplicate_bytes += range.bytes();
-            self.due = AckDue::Now;
+            self.receive_old(range);
         } else if range.start <= self.rcv_nxt {
-            self.receive_in_order(range, fin, now);
+            self.receive_in_order(range, fin, push, now);
         } else {
-            self.receive_out_of_order(range);
+            self.receive_out_of_order(range, bytes, now);
         }
     }
 
-    fn receive_in_order(&mut self, range: Range, fin: bool, now: Time) {
-        let before = self.rcv_nxt;
-        self.duplicate_bytes += before - range.start;
-        self.rcv_nxt = range.end;
-        let fills_gap = !self.out_of_order.is_empty();
-        if fills_gap {
-            self.out_of_order.remove_below(self.rcv_nxt);
-            if let Some(first) = self.out_of_order.first()
-                && first.start <= self.rcv_nxt
-            {
-                self.rcv_nxt = first.end;
-                self.out_of_order.remove_below(first.end);
+    /// Size of the sender's full segments.
+    fn sender_mss(&mut self) -> u64 {
+        let mss = self.mss;
+        self.acks.linux().map_or(mss, |linux| u64::from(linux.rcv_mss()))
+    }
+
+    /// RFC 9293 section 3.10.7.4: old data is answered with an acknowledgement.
+    fn receive_old(&mut self, range: Range) {
+        self.duplicate_bytes += range.bytes();
+        self.duplicate.note(range);
+        let (wnd, acknowledged) = (self.window.wnd(), self.window.acknowledged());
+        if let Some(linux) = self.acks.linux() {
+            linux.enter(MAX_QUICK, wnd);
+            if range.end >= acknowledged {
+                linux.owe();
             }
-            self.recent.retain(|r| r.start > self.rcv_nxt);
+        }
+        self.leave();
+    }
+
+    fn receive_in_order(&mut self, range: Range, fin: bool, push: bool, now: Time) {
+        let before = self.rcv_nxt;
+        if range.start < before {
+            self.duplicate_bytes += before - range.start;
+            self.duplicate.note(Range { start: range.start, end: before });
+        }
+        self.rcv_nxt = range.end;
+        self.take(range.bytes() - u64::from(fin), push, now);
+        let had_gap = !self.out_of_order.is_empty();
+        if had_gap {
+            self.close_gap();
         }
         // A FIN counts as one offset but is no data.
         self.delivered_bytes += self.rcv_nxt - before - u64::from(self.is_finished());
-        self.schedule_ack(self.rcv_nxt - before, fills_gap || fin, now);
+        self.acknowledge_in_order(self.rcv_nxt - before, had_gap, fin, now);
+        self.window.read(self.rcv_nxt, now);
+        self.acknowledge_reading();
     }
 
-    fn receive_out_of_order(&mut self, range: Range) {
-        let mut new_bytes = 0;
-        let merged = self.out_of_order.insert(range, |gap| new_bytes += gap.bytes());
-        self.duplicate_bytes += range.bytes() - new_bytes;
-        self.recent.retain(|r| r.end < merged.start || r.start > merged.end);
-        self.recent.insert(0, merged);
-        self.recent.truncate(MAX_SACK_BLOCKS);
-        // RFC 5681 section 4.2: out-of-order data is acknowledged at once.
-        self.due = AckDue::Now;
-    }
-
-    fn schedule_ack(&mut self, bytes: u64, at_once: bool, now: Time) {
-        self.unacknowledged_bytes += bytes;
-        match self.delayed_ack {
-            DelayedAck::EverySecond { timeout }
-                if !at_once && self.unacknowledged_bytes < 2 * self.mss =>
-            {
-                if self.due == AckDue::Nothing {
-                    self.due = AckDue::At(now + timeout);
-                }
+    /// Tell the others of a segment's worth of data in order.
+    fn take(&mut self, bytes: u64, push: bool, now: Time) {
+        if bytes == 0 {
+            // A FIN alone.
+            if let Some(linux) = self.acks.linux() {
+                linux.owe();
             }
-            DelayedAck::Off | DelayedAck::EverySecond { .. } => self.due = AckDue::Now,
+            return;
+        }
+        let wnd = self.window.wnd();
+        if let Some(linux) = self.acks.linux() {
+            linux.data(bytes as u32, push, wnd, now);
+        }
+        let progress = Progress { rcv_nxt: self.rcv_nxt, rcv_mss: self.sender_mss() };
+        if self.window.take_in_order(progress, bytes, now)
+            && let Some(linux) = self.acks.linux()
+        {
+            linux.window_grew();
         }
     }
+
+    /// What had arrived behind the gap is in order now.
+    fn close_gap(&mut self) {
+        while let Some(first) = self.out_of_order.first()
+            && first.start <= self.rcv_nxt
+        {
+            if first.start < self.rcv_nxt {
+                let end = first.end.min(self.rcv_nxt);
+                self.duplicate.extend(Range { start: first.start, end });
+            }
+            self.rcv_nxt = self.rcv_nxt.max(first.end);
+            self.window.make_readable(first.bytes(), self.out_of_order_bytes);
+            self.out_of_order_bytes -= first.bytes();
+            self.out_of_order.remove_below(first.end);
+        }
+        self.recent.retain(|r| r.start > self.rcv_nxt);
+    }
+
+    fn receive_out_of_order(&mut self, range: Range, bytes: u64, now: Time) {
+        if let Some(linux) = self.acks.linux() {
+            linux.owe();
+        }
+        let queued = self.queue(range);
+        let left = self.report(range, queued.merged);
+        if queued.new_bytes > 0 {
+            self.take_out_of_order(bytes);
+        }
+        if !left {
+            self.acknowledge_out_of_order(now);
+        }
+    }
+
+    fn queue(&mut self, range: Range) -> Queued {
+        let mut new_bytes = 0;
+        // Before the first gap that it fills, or between that and the second.
+        let mut known = range;
+        let merged = self.out_of_order.insert(range, |gap| {
+            if new_bytes == 0 && gap.start == range.start {
+                known.start = gap.end;
+            } else {
+                known.end = known.end.min(gap.start);
+            }
+            new_bytes += gap.bytes();
+        });
+        if new_bytes < range.bytes() {
+            self.duplicate.note(known);
+            self.duplicate_bytes += range.bytes() - new_bytes;
+        }
+        self.out_of_order_bytes += new_bytes;
+        Queued { merged, new_bytes }
+    }
+
+    /// Without SACK no window opens while data is missing, so that acknowledgements repeat each
+    /// other and count as duplicates.
+    fn take_out_of_order(&mut self, bytes: u64) {
+        let rcv_mss = self.sender_mss();
+        let grew = self.window.take_out_of_order(bytes, rcv_mss, self.max_sack_blocks > 0);
+        if grew && let Some(linux) = self.acks.linux() {
+            linux.window_grew();
+        }
+    }
+
+    /// `range` arrived and is now part of `merged`, which comes first from now on. If what is held
+    /// back would no longer have room for everything, it leaves before that: returns whether so.
+    fn report(&mut self, range: Range, merged: Range) -> bool {
+        if let Some(earlier) = self.next_recent.take() {
+            self.put_first(earlier);
+        }
+        let touches = |r: &Range| r.start <= range.end && range.start <= r.end;
+        let place = self.recent.iter().position(touches).unwrap_or(self.recent.len());
+        let held = self.compression.as_ref().is_some_and(AckCompression::holds);
+        if held && place >= BLOCKS_EXPECTED {
+            self.leave();
+            self.next_recent = Some(merged);
+            return true;
+        }
+        self.put_first(merged);
+        false
+    }
+
+    fn put_first(&mut self, merged: Range) {
+        if merged.start > self.rcv_nxt {
+            self.recent.retain(|r| r.end < merged.start || r.start > merged.end);
+            self.recent.insert(0, merged);
+            self.recent.truncate(MAX_SACK_BLOCKS);
+        }
+    }
+}
+
+/// What became of a segment that arrived out of order.
+struct Queued {
+    /// The range that it is now part of.
+    merged: Range,
+    /// How much of it was not there before.
+    new_bytes: u64,
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use fairway_units::Duration;
-    use proptest::prelude::*;
-
-    const T0: Time = Time::ZERO;
-
-    fn receiver(delayed_ack: DelayedAck) -> Receiver {
-        let mut r = Receiver::new(delayed_ack, 1000);
-        r.negotiate(true, true);
-        r
-    }
-
-    fn segment(r: &mut Receiver, n: u64) {
-        r.receive(Range { start: n * 1000, end: (n + 1) * 1000 }, false, T0);
-    }
-
-    fn blocks(r: &Receiver) -> Vec<(u64, u64)> {
-        r.sack_ranges().iter().map(|b| (b.start / 1000, b.end / 1000)).collect()
-    }
-
-    #[test]
-    fn the_block_that_changed_last_comes_first() {
-        // RFC 2018 section 4 with timestamps: three blocks at most.
-        let mut r = receiver(DelayedAck::Off);
-        for n in [0, 2, 4, 6, 8] {
-            segment(&mut r, n);
-        }
-        assert_eq!(blocks(&r), [(8, 9), (6, 7), (4, 5)]);
-        segment(&mut r, 5);
-        assert_eq!(blocks(&r), [(4, 7), (8, 9), (2, 3)]);
-        segment(&mut r, 1);
-        assert_eq!((r.rcv_nxt(), blocks(&r)), (3000, vec![(4, 7), (8, 9)]));
-        segment(&mut r, 3);
-        assert_eq!((r.rcv_nxt(), r.delivered_bytes()), (7000, 7000));
-    }
-
-    #[test]
-    fn every_second_segment_is_acknowledged_or_the_first_after_the_timeout() {
-        let timeout = Duration::from_millis(40);
-        let mut r = receiver(DelayedAck::EverySecond { timeout });
-        segment(&mut r, 0);
-        assert!(!r.ack_is_due());
-        assert_eq!(r.ack_deadline(), T0 + timeout);
-        segment(&mut r, 1);
-        assert!(r.ack_is_due());
-        r.acknowledged();
-        segment(&mut r, 2);
-        r.handle_timeout(T0 + timeout);
-        assert!(r.ack_is_due());
-    }
-
-    #[test]
-    fn gaps_filled_gaps_and_duplicates_are_acknowledged_at_once() {
-        let mut r = receiver(DelayedAck::EverySecond { timeout: Duration::from_millis(40) });
-        for n in [1, 0, 0] {
-            segment(&mut r, n);
-            assert!(r.ack_is_due(), "segment {n}");
-            r.acknowledged();
-        }
-        assert_eq!(r.duplicate_bytes(), 1000);
-    }
-
-    #[test]
-    fn a_fin_counts_in_the_sequence_but_not_as_data() {
-        let mut r = receiver(DelayedAck::Off);
-        r.receive(Range { start: 1000, end: 1001 }, true, T0);
-        assert!(!r.is_finished());
-        segment(&mut r, 0);
-        assert!(r.is_finished());
-        assert_eq!((r.rcv_nxt(), r.delivered_bytes()), (1001, 1000));
-    }
-
-    proptest! {
-        #[test]
-        fn any_order_with_duplicates_delivers_every_byte_once(
-            order in prop::collection::vec(0u64..20, 0..60),
-        ) {
-            let mut r = receiver(DelayedAck::Off);
-            for n in order.into_iter().chain(0..20) {
-                segment(&mut r, n);
-                prop_assert!(r.sack_ranges().iter().all(|b| b.start > r.rcv_nxt()));
-                prop_assert_eq!(r.delivered_bytes(), r.rcv_nxt());
-            }
-            prop_assert_eq!(r.delivered_bytes(), 20_000);
-        }
-    }
-}
+mod linux_tests;
+#[cfg(test)]
+mod tests;

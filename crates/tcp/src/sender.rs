@@ -236,6 +236,11 @@ impl Sender {
         self.rtt.srtt()
     }
 
+    /// Retransmission timeout, backed off.
+    pub fn rto(&self) -> Duration {
+        self.rtt.rto()
+    }
+
     /// What the sender is doing about loss.
     pub fn phase(&self) -> Phase {
         if self.phase == Phase::Open && self.board.has_holes() {

@@ -217,11 +217,11 @@ fn route(index: usize, stack: &Stack, refusals: &mut Refusals) -> String {
         DelayedAck::EverySecond { timeout } if timeout != USUAL_ACK_DELAY => {
             let message = format!(
                 "a kernel waits {USUAL_ACK_DELAY} or adapts, and cannot be set to {timeout}; write \
-                 \"{USUAL_ACK_DELAY}\", or false"
+                 \"linux\", or false"
             );
             refusals.refuse_flow(index, "delayed_ack", message);
         }
-        DelayedAck::EverySecond { .. } => {}
+        DelayedAck::EverySecond { .. } | DelayedAck::Linux => {}
     }
     route
 }

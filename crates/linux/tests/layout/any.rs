@@ -54,7 +54,7 @@ fn possible_switches() -> BoxedStrategy<Map<String, Value>> {
         ("sack", switch()),
         ("timestamps", switch()),
         ("window_scaling", switch()),
-        ("delayed_ack", one_of(vec![json!(true), json!(false), json!("40 ms")])),
+        ("delayed_ack", one_of(vec![json!(true), json!(false), json!("40 ms"), json!("linux")])),
         ("reordering", number([1, 1000], "segments")),
         ("rto_min", number([1, 1000], "ms")),
         ("ecn", switch()),

@@ -29,8 +29,8 @@ pub(super) enum Kind {
     Limit,
     /// true or false.
     Switch,
-    /// true, false or a duration.
-    SwitchOrDuration,
+    /// true, false, a duration or "linux".
+    AckDelay,
     /// A number within bounds.
     Number { min: f64, max: f64 },
     /// A whole number within bounds.

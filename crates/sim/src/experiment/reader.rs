@@ -402,22 +402,28 @@ impl Readable for LimitText {
     }
 }
 
-/// Whether acknowledgements are delayed, and for how long.
+/// How the delay of acknowledgements as in Linux is written.
+pub(super) const LINUX: &str = "linux";
+
+/// Whether acknowledgements are delayed, and how.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum SwitchOrDuration {
-    /// On, with the preset's delay, or off.
+pub(super) enum AckDelay {
+    /// As the preset does it, or not at all.
     Switch(bool),
-    /// On, with this delay.
+    /// For this long.
     Duration(Duration),
+    /// As Linux does it.
+    Linux,
 }
 
-impl Readable for SwitchOrDuration {
+impl Readable for AckDelay {
     fn read(value: &Value, kind: &Kind) -> Result<Self, String> {
         match value {
-            Value::Bool(on) => Ok(SwitchOrDuration::Switch(*on)),
+            Value::Bool(on) => Ok(AckDelay::Switch(*on)),
+            Value::String(text) if text == LINUX => Ok(AckDelay::Linux),
             other => Duration::read(other, kind)
-                .map(SwitchOrDuration::Duration)
-                .map_err(|message| format!("{message}, or true or false")),
+                .map(AckDelay::Duration)
+                .map_err(|message| format!("{message}, \"{LINUX}\", true or false")),
         }
     }
 }

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::keys::{Absent, EXPERIMENT, Key, Kind, MAX_POINTS, Section, algorithm_names};
 use super::linux::{SOCKET_OPTIONS, SocketOption};
+use super::reader::LINUX;
 
 /// A number as [`fairway_units::Decimal`] reads it, after optional spaces.
 const NUMBER: &str = r"\d+(\.\d+)?";
@@ -71,7 +72,10 @@ fn of_kind(kind: &Kind) -> Map<String, Value> {
             text(or_unlimited(&quantity(&units)))
         }
         Kind::Switch => json!({ "type": "boolean" }),
-        Kind::SwitchOrDuration => json!({ "type": ["boolean", "string"], "pattern": duration }),
+        Kind::AckDelay => {
+            let pattern = format!("^{LINUX}$|{duration}");
+            json!({ "type": ["boolean", "string"], "pattern": pattern })
+        }
         Kind::Number { min, max } => json!({ "type": "number", "minimum": min, "maximum": max }),
         Kind::Count { min, max } => json!({ "type": "integer", "minimum": min, "maximum": max }),
         Kind::Text => json!({ "type": "string", "minLength": 1 }),

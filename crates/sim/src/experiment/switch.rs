@@ -8,7 +8,7 @@ use fairway_units::{Bytes, Duration};
 use serde_json::Value;
 
 use super::keys::{Absent, Key, Kind};
-use super::reader::{Name, Readable, Segments, SegmentsOrUnlimited, Size, SwitchOrDuration};
+use super::reader::{AckDelay, LINUX, Name, Readable, Segments, SegmentsOrUnlimited, Size};
 use super::switches::{STACK_SWITCHES, SWITCHES};
 
 /// Delay of acknowledgements where the preset has none: RFC 5681 section 4.2 allows 500 ms,
@@ -59,7 +59,7 @@ pub(super) enum Field {
     Choice(Choice),
     /// "64 KiB" or "30 segments".
     Buffer(Place<u64>),
-    /// false, a delay, or true for the preset's delay.
+    /// false, a delay, "linux", or true for what the preset does.
     DelayedAck(Place<DelayedAck>),
     /// A key that means something together with others only, which `stack` settles; and how its
     /// value is printed, unless another key's says it.
@@ -86,7 +86,7 @@ impl Field {
             Field::Count { min, max, .. } => Kind::Count { min, max },
             Field::Choice(Choice { thing, names, .. }) => Kind::Choice { thing, names },
             Field::Buffer(_) => Kind::SizeOrSegments,
-            Field::DelayedAck(_) => Kind::SwitchOrDuration,
+            Field::DelayedAck(_) => Kind::AckDelay,
             Field::Linked(kind, _) => kind,
         }
     }
@@ -112,13 +112,14 @@ impl Field {
             }
             Field::DelayedAck(place) => {
                 let delayed_ack = place(stack);
-                *delayed_ack = match (SwitchOrDuration::read(value, kind)?, *delayed_ack) {
-                    (SwitchOrDuration::Switch(false), _) => DelayedAck::Off,
-                    (SwitchOrDuration::Switch(true), DelayedAck::Off) => {
+                *delayed_ack = match (AckDelay::read(value, kind)?, *delayed_ack) {
+                    (AckDelay::Switch(false), _) => DelayedAck::Off,
+                    (AckDelay::Switch(true), DelayedAck::Off) => {
                         DelayedAck::EverySecond { timeout: USUAL_ACK_DELAY }
                     }
-                    (SwitchOrDuration::Switch(true), preset) => preset,
-                    (SwitchOrDuration::Duration(timeout), _) => DelayedAck::EverySecond { timeout },
+                    (AckDelay::Switch(true), preset) => preset,
+                    (AckDelay::Duration(timeout), _) => DelayedAck::EverySecond { timeout },
+                    (AckDelay::Linux, _) => DelayedAck::Linux,
                 };
             }
             Field::Linked(..) => match kind {
@@ -147,6 +148,7 @@ impl Field {
             Field::DelayedAck(place) => match *place(copy) {
                 DelayedAck::Off => Value::from(false),
                 DelayedAck::EverySecond { timeout } => Value::from(timeout.to_string()),
+                DelayedAck::Linux => Value::from(LINUX),
             },
             Field::Linked(_, show) => return show(stack),
         })

@@ -113,7 +113,20 @@ pub(super) static SWITCHES: &[Switch] = &[
         delayed_ack,
         DelayedAck,
         r#""40 ms""#,
-        "An acknowledgement for every second segment, or after this delay (RFC 5681 section 4.2); false for every segment; true for the preset's delay."
+        "An acknowledgement for every second segment, or after this delay (RFC 5681 section 4.2); \"linux\" for what Linux does, which acknowledges at once while a connection is young, while its window opens and when the sender pauses; false for every segment; true for what the preset does."
+    ),
+    switch!(dsack, OnOff, "true", "Report of data that arrives twice (RFC 2883)."),
+    switch!(
+        ack_compression,
+        Duration,
+        r#""1 ms""#,
+        "How long acknowledgements of out-of-order data are held back at the most, so that one speaks for several (net.ipv4.tcp_comp_sack_delay_ns); 0 s for none."
+    ),
+    switch!(
+        receive_window_tuning,
+        OnOff,
+        "true",
+        "Whether the receive window grows with the connection (net.ipv4.tcp_moderate_rcvbuf), up to what receive_buffer allows, instead of being all of that at once."
     ),
     switch!(
         limited_transmit,

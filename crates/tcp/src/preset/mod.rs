@@ -55,6 +55,10 @@ pub enum DelayedAck {
         /// Longest delay of an acknowledgement.
         timeout: Duration,
     },
+    /// As Linux does: at once while a connection is young, while the window opens and when the
+    /// sender pauses; otherwise every second segment, or after 40 ms or more
+    /// (`net/ipv4/tcp_input.c`, `tcp_event_data_recv` and `__tcp_ack_snd_check`).
+    Linux,
 }
 
 /// Retransmission timeout policy (RFC 6298).
@@ -89,7 +93,7 @@ pub struct Stack {
     pub initial_ssthresh_of: &'static [(&'static str, u32)],
     /// Send buffer in bytes: unacknowledged and unsent data of the application.
     pub send_buffer: u64,
-    /// Receive buffer in bytes: the largest window offered.
+    /// Receive buffer in bytes, of which the largest window offered is a part.
     pub receive_buffer: u64,
     /// Selective acknowledgements (RFC 2018).
     pub sack: bool,
@@ -101,6 +105,14 @@ pub struct Stack {
     pub window_scaling: bool,
     /// Delayed acknowledgements.
     pub delayed_ack: DelayedAck,
+    /// Report of what arrives twice (RFC 2883, D-SACK).
+    pub dsack: bool,
+    /// Longest time for which acknowledgements of out-of-order data are held back, so that one
+    /// speaks for several (net.ipv4.tcp_comp_sack_delay_ns); zero for none.
+    pub ack_compression: Duration,
+    /// Whether the window offered grows with the connection up to the receive buffer's
+    /// (net.ipv4.tcp_moderate_rcvbuf), instead of being all of it at once.
+    pub receive_window_tuning: bool,
     /// Limited transmit (RFC 3042).
     pub limited_transmit: bool,
     /// Segments of reordering tolerated: the duplicate-acknowledgement threshold (RFC 5681: 3).

@@ -35,6 +35,12 @@ pub(super) const NS2_TCP_LINUX: Preset = preset!(
         "ns-2 has no window field: window_ is not limited";
     delayed_ack: DelayedAck::Off,
         "Agent/TCPSink/Sack1 acknowledges every packet";
+    dsack: false,
+        "Agent/TCPSink/Sack1 reports none";
+    ack_compression: Duration::ZERO,
+        "Agent/TCPSink/Sack1 acknowledges every packet";
+    receive_window_tuning: false,
+        "ns-2 has no window field: window_ is not limited";
     limited_transmit: true,
         "tcp/tcp-linux.cc, packets_in_flight: without the SACKed packets";
     reordering: 3,

@@ -30,6 +30,12 @@ pub(super) const RFC_5681: Preset = preset!("rfc5681", "The RFCs: 5681, 6675, 62
         "RFC 7323 section 2: optional, but a large window needs it";
     delayed_ack: DelayedAck::EverySecond { timeout: Duration::from_millis(200) },
         "RFC 5681 section 4.2: every second segment, within 500 ms; 200 ms is common practice";
+    dsack: false,
+        "RFC 2883 section 4: an extension of SACK, which RFC 5681 does not ask for";
+    ack_compression: Duration::ZERO,
+        "RFC 5681 section 4.2: at once";
+    receive_window_tuning: false,
+        "RFC 9293 section 3.8.6: the buffer that is free";
     limited_transmit: true,
         "RFC 3042; RFC 5681 section 3.2 step 1";
     reordering: 3,

@@ -115,7 +115,7 @@ fn times() {
     check(
         &with_stack("delayed_ack = \"200 ms\""),
         &["stack.delayed_ack: a kernel waits 40 ms or adapts, and cannot be set to 200 ms; write \
-           \"40 ms\", or false"],
+           \"linux\", or false"],
     );
 }
 

@@ -1,0 +1,120 @@
+//! Fewer acknowledgements of out-of-order data: some of them are held back for a moment, and one
+//! speaks for all.
+//!
+//! Source: Linux 6.1, `net/ipv4/tcp_input.c` (`__tcp_ack_snd_check`, `tcp_sack_compress_send_ack`).
+
+use fairway_units::{Duration, Time};
+
+/// How late the timer may be beyond the delay, which without other work it is
+/// (net.ipv4.tcp_comp_sack_slack_ns).
+const SLACK: Duration = Duration::from_micros(100);
+/// Most acknowledgements that one speaks for (net.ipv4.tcp_comp_sack_nr).
+const MAX_HELD: u32 = 44;
+/// So many are sent at once after each advance, for fast retransmit (`TCP_FASTRETRANS_THRESH`).
+const SENT_AT_ONCE: u32 = 3;
+/// The delay is at most this part of the round-trip time: 5 %.
+const RTT_DIVISOR: u64 = 20;
+
+/// Acknowledgements of out-of-order data, held back or not.
+#[derive(Clone, Debug)]
+pub(crate) struct AckCompression {
+    /// Longest delay.
+    max_delay: Duration,
+    held: u32,
+    sent_at_once: u32,
+    /// Next offset expected at the last of them.
+    rcv_nxt: u64,
+    deadline: Time,
+}
+
+impl AckCompression {
+    /// Nothing held; acknowledgements wait up to `max_delay`.
+    pub(crate) fn new(max_delay: Duration) -> Self {
+        AckCompression { max_delay, held: 0, sent_at_once: 0, rcv_nxt: 0, deadline: Time::NEVER }
+    }
+
+    /// Hold an acknowledgement up to `rcv_nxt` back. Returns false if it has to leave.
+    pub(crate) fn hold(&mut self, rcv_nxt: u64, rtt: Duration, now: Time) -> bool {
+        if self.held >= MAX_HELD {
+            return false;
+        }
+        if self.rcv_nxt != rcv_nxt {
+            self.rcv_nxt = rcv_nxt;
+            self.sent_at_once = 0;
+        }
+        if self.sent_at_once < SENT_AT_ONCE {
+            self.sent_at_once += 1;
+            return false;
+        }
+        if self.held == 0 {
+            let part = Duration::from_nanos(rtt.as_nanos() / RTT_DIVISOR);
+            self.deadline = now + self.max_delay.min(part) + SLACK;
+        }
+        self.held += 1;
+        true
+    }
+
+    /// Whether any is held.
+    pub(crate) fn holds(&self) -> bool {
+        self.held > 0
+    }
+
+    /// When what is held leaves.
+    pub(crate) fn deadline(&self) -> Time {
+        self.deadline
+    }
+
+    /// An acknowledgement left, and said everything.
+    pub(crate) fn sent(&mut self) {
+        self.held = 0;
+        self.deadline = Time::NEVER;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: Duration = Duration::from_millis(50);
+
+    fn at(micros: u64) -> Time {
+        Time::from_nanos(micros * 1000)
+    }
+
+    #[test]
+    fn three_leave_at_once_and_the_next_wait_a_millisecond() {
+        // Packets 1.211 ms apart: 5 % of 50 ms is 2.5 ms, so 1 ms and 0.1 ms of slack, before the
+        // next one comes.
+        let mut c = AckCompression::new(Duration::from_millis(1));
+        for n in 0..3 {
+            assert!(!c.hold(0, RTT, at(1211 * n)));
+        }
+        for n in 3..6 {
+            assert!(c.hold(0, RTT, at(1211 * n)));
+            assert_eq!(c.deadline(), at(1211 * n + 1100));
+            c.sent();
+        }
+        // An advance starts over.
+        assert!(!c.hold(1448, RTT, at(8000)));
+    }
+
+    #[test]
+    fn short_round_trips_wait_less() {
+        // 5 % of 4 ms is 0.2 ms.
+        let mut c = AckCompression::new(Duration::from_millis(1));
+        (0..3).for_each(|_| assert!(!c.hold(0, RTT, at(0))));
+        assert!(c.hold(0, Duration::from_millis(4), at(500)));
+        assert_eq!(c.deadline(), at(800));
+        // The timer runs from the first that is held.
+        assert!(c.hold(0, Duration::from_millis(4), at(600)));
+        assert_eq!(c.deadline(), at(800));
+    }
+
+    #[test]
+    fn forty_four_are_the_most() {
+        let mut c = AckCompression::new(Duration::from_millis(1));
+        (0..3).for_each(|_| assert!(!c.hold(0, RTT, at(0))));
+        (0..44).for_each(|n| assert!(c.hold(0, RTT, at(0)), "{n}"));
+        assert!(!c.hold(0, RTT, at(0)));
+    }
+}

@@ -1,0 +1,362 @@
+//! The window that a receiver offers: all of its buffer, or as much of a growing one as Linux
+//! thinks it wise to promise.
+//!
+//! Source of the latter: Linux 6.1, `net/ipv4/tcp_output.c` (`tcp_select_initial_window`,
+//! `__tcp_select_window`) and `tcp_input.c` (`tcp_init_buffer_space`, `tcp_grow_window`). Half of
+//! the buffer is for data, the rest for what each packet costs besides (`tcp_adv_win_scale` 1, here
+//! `window_divisor`).
+
+mod right_sizing;
+
+use fairway_units::{Duration, Time};
+
+use crate::Stack;
+use right_sizing::RightSizing;
+
+pub(crate) use right_sizing::Progress;
+
+/// Receive buffer to begin with (net.ipv4.tcp_rmem[1]).
+const FIRST_BUFFER: u64 = 131_072;
+/// Segments that the window is believed to have taken before any was measured (`TCP_INIT_CWND`).
+const FIRST_SEGMENTS: u64 = 10;
+/// Largest window scale (RFC 7323 section 2.3).
+const MAX_SCALE: u8 = 14;
+/// Packets with less data do not open the window (`tcp_event_data_recv`).
+const SMALL: u64 = 128;
+/// Memory of a packet apart from its bytes: `struct sk_buff`, `struct skb_shared_info`, and the room
+/// for headers that Linux leaves in front, on a 64-bit machine.
+const BUFFER_HEAD: u64 = 256;
+const BUFFER_TAIL: u64 = 320;
+const HEADROOM: u64 = 320;
+/// Ethernet, IP and TCP headers with timestamps.
+const HEADERS: u64 = 66;
+
+/// The window of a receiver.
+#[derive(Clone, Debug)]
+pub(crate) struct ReceiveWindow {
+    scale: u8,
+    /// Last window offered, and up to which offset everything was acknowledged with it.
+    wnd: u64,
+    wup: u64,
+    /// Whether nothing has happened to the buffer since.
+    settled: bool,
+    tuning: Option<Tuning>,
+}
+
+/// A window that follows the connection.
+#[derive(Clone, Debug)]
+struct Tuning {
+    mss: u64,
+    divisor: u64,
+    /// What the buffer may take, and may take at the most.
+    buffer: u64,
+    max_buffer: u64,
+    /// Upper bound of the window.
+    clamp: u64,
+    /// As much as is promised: grows as segments arrive that cost little.
+    rcv_ssthresh: u64,
+    /// Memory of packets that wait for the application, and for earlier packets.
+    unread: u64,
+    out_of_order: u64,
+    right_sizing: RightSizing,
+}
+
+impl ReceiveWindow {
+    /// The window of a connection that has not begun.
+    pub(crate) fn new(stack: &Stack) -> Self {
+        let tuned = stack.receive_window_tuning;
+        let space = stack.receive_buffer / u64::from(stack.window_divisor.max(1));
+        let scale = match (stack.window_scaling, tuned) {
+            (false, _) => 0,
+            (true, false) => smallest_scale(space),
+            (true, true) => scale_of_buffer(stack.receive_buffer.max(FIRST_BUFFER)),
+        };
+        ReceiveWindow {
+            scale,
+            wnd: space.min(largest_window(stack.window_scaling)),
+            wup: 0,
+            settled: false,
+            tuning: tuned.then(|| Tuning::new(stack)),
+        }
+    }
+
+    /// How far the window field of segments is shifted.
+    pub(crate) fn scale(&self) -> u8 {
+        self.scale
+    }
+
+    /// The window field of a SYN or its answer, for a peer that sends segments of `mss` bytes.
+    pub(crate) fn offer_in_syn(&mut self, mss: u32) -> u16 {
+        if let Some(tuning) = &self.tuning {
+            let space = tuning.space();
+            let mss = u64::from(mss);
+            self.wnd = if space > mss { space / mss * mss } else { space };
+            self.wnd = self.wnd.min(u64::from(u16::MAX));
+        }
+        // RFC 7323 section 2.2: the window of a SYN is not scaled.
+        u16::try_from(self.wnd).unwrap_or(u16::MAX)
+    }
+
+    /// The connection is established, in segments of `mss` bytes.
+    pub(crate) fn begin(&mut self, scaling: bool, mss: u32, now: Time) {
+        if !scaling {
+            self.scale = 0;
+        }
+        let largest = u64::from(u16::MAX) << self.scale;
+        match &mut self.tuning {
+            None => self.wnd = self.wnd.min(largest),
+            Some(tuning) => tuning.begin(u64::from(mss), largest, self.wnd, now),
+        }
+    }
+
+    /// The window field of a segment.
+    pub(crate) fn field(&self) -> u16 {
+        u16::try_from(self.wnd >> self.scale).unwrap_or(u16::MAX)
+    }
+
+    /// The last window offered, in bytes.
+    pub(crate) fn wnd(&self) -> u64 {
+        self.wnd
+    }
+
+    /// Up to which offset everything has been acknowledged.
+    pub(crate) fn acknowledged(&self) -> u64 {
+        self.wup
+    }
+
+    /// First offset that was not allowed to the peer: it may have used every earlier window.
+    pub(crate) fn right_edge(&self, rcv_nxt: u64, mss: u64) -> u64 {
+        match self.tuning {
+            None => rcv_nxt + self.wnd.max(mss),
+            Some(_) => self.wup + self.wnd,
+        }
+    }
+
+    /// What remains of the window offered.
+    fn remaining(&self, rcv_nxt: u64) -> u64 {
+        (self.wup + self.wnd).saturating_sub(rcv_nxt)
+    }
+
+    /// An acknowledgement up to `rcv_nxt` leaves: decide on its window. Returns whether memory is
+    /// short.
+    pub(crate) fn offer(&mut self, rcv_nxt: u64) -> bool {
+        let Some(tuning) = &self.tuning else {
+            self.wup = rcv_nxt;
+            return false;
+        };
+        if self.wup == rcv_nxt && self.settled {
+            return false;
+        }
+        self.settled = true;
+        let (wanted, pressed) = tuning.window(self.scale, self.wnd);
+        let remaining = self.remaining(rcv_nxt);
+        // What was promised stays promised.
+        self.wnd = if wanted < remaining { round_up(remaining, self.scale) } else { wanted };
+        self.wup = rcv_nxt;
+        pressed
+    }
+
+    /// Whether an acknowledgement sent now would offer no less than the last one did; and whether
+    /// memory is short.
+    pub(crate) fn would_not_shrink(&self) -> (bool, bool) {
+        let Some(tuning) = &self.tuning else { return (true, false) };
+        let (wanted, pressed) = tuning.window(self.scale, self.wnd);
+        (wanted >= self.wnd, pressed)
+    }
+
+    /// Whether the application's reading has opened the window so far that the peer should know:
+    /// at least doubled it.
+    pub(crate) fn is_worth_an_update(&self, rcv_nxt: u64) -> bool {
+        let Some(tuning) = &self.tuning else { return false };
+        let remaining = self.remaining(rcv_nxt);
+        if 2 * remaining > tuning.clamp {
+            return false;
+        }
+        let (wanted, _) = tuning.window(self.scale, self.wnd);
+        wanted > 0 && wanted >= 2 * remaining
+    }
+
+    /// A segment of `bytes` arrived in order. Returns whether more is promised from now on.
+    pub(crate) fn take_in_order(&mut self, progress: Progress, bytes: u64, now: Time) -> bool {
+        self.settled = false;
+        let wnd = self.wnd;
+        self.tuning.as_mut().is_some_and(|tuning| {
+            tuning.unread += memory_of(bytes);
+            tuning.right_sizing.measure_window(progress.rcv_nxt, wnd, now);
+            tuning.grow(bytes, progress.rcv_mss)
+        })
+    }
+
+    /// A segment of `bytes` arrived out of order. Returns whether more is promised from now on.
+    pub(crate) fn take_out_of_order(&mut self, bytes: u64, rcv_mss: u64, may_grow: bool) -> bool {
+        self.settled = false;
+        self.tuning.as_mut().is_some_and(|tuning| {
+            let grew = may_grow && tuning.grow(bytes, rcv_mss);
+            tuning.out_of_order += memory_of(bytes);
+            grew
+        })
+    }
+
+    /// `bytes` of `queued` that waited for earlier data can be read.
+    pub(crate) fn make_readable(&mut self, bytes: u64, queued: u64) {
+        if let Some(tuning) = &mut self.tuning {
+            let memory = (u128::from(tuning.out_of_order) * u128::from(bytes))
+                .checked_div(u128::from(queued))
+                .map_or(0, |part| part as u64);
+            tuning.out_of_order -= memory;
+            tuning.unread += memory;
+        }
+    }
+
+    /// A segment carried an echo of this end's clock that is `age_ms` old.
+    pub(crate) fn measure_echo(&mut self, echo: u32, age_ms: u32, full: bool) {
+        if let Some(tuning) = &mut self.tuning {
+            tuning.right_sizing.measure_echo(echo, age_ms, full);
+        }
+    }
+
+    /// The receiver's own estimate of the round-trip time: zero before the first sample, no bound if
+    /// it takes none.
+    pub(crate) fn rtt(&self) -> Duration {
+        self.tuning.as_ref().map_or(Duration::MAX, |tuning| tuning.right_sizing.rtt())
+    }
+
+    /// The application has read everything up to `offset`.
+    pub(crate) fn read(&mut self, offset: u64, now: Time) {
+        self.settled = false;
+        if let Some(tuning) = &mut self.tuning {
+            tuning.unread = 0;
+            if let Some(window) = tuning.right_sizing.window_wanted(offset, tuning.mss, now) {
+                tuning.enlarge(window);
+            }
+        }
+    }
+}
+
+impl Tuning {
+    fn new(stack: &Stack) -> Self {
+        Tuning {
+            mss: u64::from(stack.mss),
+            divisor: u64::from(stack.window_divisor.max(1)),
+            buffer: FIRST_BUFFER.min(stack.receive_buffer),
+            max_buffer: stack.receive_buffer,
+            clamp: 0,
+            rcv_ssthresh: 0,
+            unread: 0,
+            out_of_order: 0,
+            right_sizing: RightSizing::default(),
+        }
+    }
+
+    fn begin(&mut self, mss: u64, largest: u64, wnd: u64, now: Time) {
+        self.mss = mss;
+        let space = self.buffer / self.divisor;
+        // One segment is held in reserve.
+        self.clamp = if space > 3 * mss { space - mss } else { space.min(2 * mss) }.min(largest);
+        self.rcv_ssthresh = wnd.min(self.clamp);
+        self.right_sizing.begin(self.rcv_ssthresh.min(wnd).min(FIRST_SEGMENTS * mss), now);
+    }
+
+    /// Payload that still fits.
+    fn space(&self) -> u64 {
+        self.buffer.saturating_sub(self.unread + self.out_of_order) / self.divisor
+    }
+
+    /// What to offer, where `wnd` was offered before; and whether memory is short.
+    fn window(&self, scale: u8, wnd: u64) -> (u64, bool) {
+        let mut space = self.space();
+        let all = self.buffer / self.divisor;
+        let full = self.clamp.min(all);
+        let pressed = space < full / 2;
+        if pressed {
+            space = space >> scale << scale;
+            if space < all / 16 || space < self.mss {
+                return (0, true);
+            }
+        }
+        let space = space.min(self.rcv_ssthresh);
+        let window = if scale > 0 {
+            round_up(space, scale)
+        } else if wnd + self.mss <= space || wnd > space {
+            // In whole segments, and only moved by one at least.
+            space / self.mss * self.mss
+        } else {
+            wnd
+        };
+        (window, pressed)
+    }
+
+    /// Promise more, if packets like this one will fit the buffer's growth to come.
+    fn grow(&mut self, bytes: u64, rcv_mss: u64) -> bool {
+        let room = self.clamp.min(self.space()).saturating_sub(self.rcv_ssthresh);
+        if bytes < SMALL || room == 0 {
+            return false;
+        }
+        let payload_of_memory = memory_of(bytes) / self.divisor;
+        let step = if payload_of_memory <= bytes {
+            2 * self.mss
+        } else if self.fits_later(payload_of_memory, bytes) {
+            2 * rcv_mss
+        } else {
+            return false;
+        };
+        self.rcv_ssthresh += room.min(step.max(2 * bytes));
+        true
+    }
+
+    /// Whether packets that cost more than the part of the buffer for data allows still fit, because
+    /// the buffer may grow to a multiple of what is promised (`__tcp_grow_window`).
+    fn fits_later(&self, payload_of_memory: u64, bytes: u64) -> bool {
+        let mut cost = payload_of_memory / 2;
+        let mut limit = self.max_buffer / self.divisor / 2;
+        while self.rcv_ssthresh <= limit {
+            if cost <= bytes {
+                return true;
+            }
+            cost /= 2;
+            limit /= 2;
+        }
+        false
+    }
+
+    /// Make the buffer so large that it can offer `window`.
+    fn enlarge(&mut self, window: u64) {
+        // The least memory, in steps, whose part for data holds a segment.
+        let mut memory = self.mss + HEADROOM + BUFFER_HEAD + BUFFER_TAIL;
+        while memory / self.divisor < self.mss {
+            memory += 128;
+        }
+        let buffer = (window / self.mss * memory).min(self.max_buffer);
+        if buffer > self.buffer {
+            self.buffer = buffer;
+            self.clamp = buffer / self.divisor;
+        }
+    }
+}
+
+/// What a packet with `bytes` of data costs: its buffer is a power of two.
+fn memory_of(bytes: u64) -> u64 {
+    BUFFER_HEAD + (HEADROOM + HEADERS + bytes + BUFFER_TAIL).next_power_of_two()
+}
+
+fn round_up(bytes: u64, scale: u8) -> u64 {
+    bytes.next_multiple_of(1 << scale)
+}
+
+fn largest_window(scaling: bool) -> u64 {
+    u64::from(u16::MAX) << if scaling { MAX_SCALE } else { 0 }
+}
+
+/// Smallest scale with which the window fits 16 bits.
+fn smallest_scale(window: u64) -> u8 {
+    let bits = 64 - window.leading_zeros() as u8;
+    bits.saturating_sub(16).min(MAX_SCALE)
+}
+
+/// Linux's scale, which leaves the field's highest bit to spare.
+fn scale_of_buffer(buffer: u64) -> u8 {
+    (buffer.max(1).ilog2() as u8).saturating_sub(15).min(MAX_SCALE)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,114 @@
+//! Dynamic right-sizing: the receive buffer is to hold twice what arrives in a round-trip time, and
+//! to grow ahead of a sender that doubles.
+//!
+//! Source: Linux 6.1, `net/ipv4/tcp_input.c` (`tcp_rcv_space_adjust`, `tcp_rcv_rtt_measure`,
+//! `tcp_rcv_rtt_measure_ts`); the idea is that of M. Fisk and W. Feng, "Dynamic right-sizing in
+//! TCP", 2001. Times are microseconds.
+
+use fairway_units::{Duration, Time};
+
+/// Room for loss and small variations, in segments.
+const CUSHION_SEGMENTS: u64 = 16;
+/// Weight of a sample of the round-trip time, as a shift.
+const RTT_SHIFT: u32 = 3;
+
+/// How far reassembly is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Progress {
+    /// Next offset expected.
+    pub(crate) rcv_nxt: u64,
+    /// Size of the sender's full segments.
+    pub(crate) rcv_mss: u64,
+}
+
+/// What the application took in the last round trips.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RightSizing {
+    /// Bytes read in the last round trip in which that was more than ever.
+    most_read: u64,
+    /// Where and when the measurement began.
+    from: u64,
+    since: u64,
+    /// Round-trip time, times eight; 0 before the first sample.
+    rtt_x8: u64,
+    last_echo: Option<u32>,
+    /// The window measured by counting: it ends at this offset, and began then.
+    window_end: u64,
+    window_since: Option<u64>,
+}
+
+impl RightSizing {
+    /// The connection begins; its window is believed to have taken `most_read` bytes.
+    pub(crate) fn begin(&mut self, most_read: u64, now: Time) {
+        self.most_read = most_read;
+        self.since = micros(now);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn most_read(&self) -> u64 {
+        self.most_read
+    }
+
+    /// Round-trip time as the receiver sees it, zero before the first sample.
+    pub(crate) fn rtt(&self) -> Duration {
+        Duration::from_micros(self.rtt_x8 >> RTT_SHIFT)
+    }
+
+    /// A segment carried an echo of this end's clock that is `age_ms` old. Only a full segment tells
+    /// the round-trip time, and only the first with each echo.
+    pub(crate) fn measure_echo(&mut self, echo: u32, age_ms: u32, full: bool) {
+        if self.last_echo.replace(echo) != Some(echo) && full {
+            let sample = u64::from(age_ms.max(1)) * 1000;
+            if self.is_lowest(sample) {
+                self.rtt_x8 = sample << RTT_SHIFT;
+            } else {
+                self.rtt_x8 += sample - (self.rtt_x8 >> RTT_SHIFT);
+            }
+        }
+    }
+
+    /// Data arrived in order up to `rcv_nxt`, with `wnd` offered: to receive one window takes a round
+    /// trip at least.
+    pub(crate) fn measure_window(&mut self, rcv_nxt: u64, wnd: u64, now: Time) {
+        let now = micros(now);
+        if let Some(since) = self.window_since {
+            if rcv_nxt < self.window_end {
+                return;
+            }
+            let sample = (now - since).max(1);
+            if self.is_lowest(sample) {
+                self.rtt_x8 = sample << RTT_SHIFT;
+            }
+        }
+        self.window_end = rcv_nxt + wnd;
+        self.window_since = Some(now);
+    }
+
+    fn is_lowest(&self, sample: u64) -> bool {
+        self.rtt_x8 == 0 || sample << RTT_SHIFT < self.rtt_x8
+    }
+
+    /// The application has read up to `offset`. The window that it takes to keep the sender going, if
+    /// a round trip is over in which it read more than in any before.
+    pub(crate) fn window_wanted(&mut self, offset: u64, mss: u64, now: Time) -> Option<u64> {
+        let now = micros(now);
+        if self.rtt_x8 == 0 || now - self.since < self.rtt_x8 >> RTT_SHIFT {
+            return None;
+        }
+        let read = offset - self.from;
+        let before = self.most_read;
+        self.from = offset;
+        self.since = now;
+        if read <= before {
+            return None;
+        }
+        self.most_read = read;
+        let steady = 2 * read + CUSHION_SEGMENTS * mss;
+        let growth = u128::from(steady) * u128::from(read - before) / u128::from(before.max(1));
+        Some(steady.saturating_add(2 * u64::try_from(growth).unwrap_or(u64::MAX / 4)))
+    }
+}
+
+fn micros(time: Time) -> u64 {
+    time.as_nanos() / 1000
+}

@@ -1,0 +1,161 @@
+//! Expected values: Linux 6.1 itself, seen in virtual time, or arithmetic.
+
+use super::*;
+use crate::PRESETS;
+
+const MSS: u64 = 1448;
+
+fn stack(receive_buffer: u64) -> Stack {
+    let preset = PRESETS.iter().find(|preset| preset.name == "linux-6.1").unwrap();
+    Stack { receive_buffer, receive_window_tuning: true, ..(preset.stack)() }
+}
+
+fn at_micros(micros: u64) -> Time {
+    Time::from_nanos(micros * 1000)
+}
+
+/// A window as the passive end has it after the handshake.
+fn begun(receive_buffer: u64) -> ReceiveWindow {
+    let mut window = ReceiveWindow::new(&stack(receive_buffer));
+    window.offer_in_syn(1448);
+    window.begin(true, 1448, Time::ZERO);
+    window
+}
+
+fn tuning(window: &ReceiveWindow) -> &Tuning {
+    window.tuning.as_ref().unwrap()
+}
+
+#[test]
+fn what_is_offered_first() {
+    // 131 072 / 2 = 65 536: 44 segments of 1460 bytes in a SYN, 45 of 1448 in its answer.
+    let mut window = ReceiveWindow::new(&stack(256 << 20));
+    assert_eq!(window.offer_in_syn(1460), 64_240);
+    assert_eq!(window.offer_in_syn(1448), 65_160);
+    // 2²⁸: 28 − 15; 6 MiB: 22 − 15.
+    assert_eq!(window.scale(), 13);
+    assert_eq!(ReceiveWindow::new(&stack(6 << 20)).scale(), 7);
+    // One segment in reserve: 65 536 − 1448. Rounded up to units of 8192 it is 8 of them.
+    window.begin(true, 1448, Time::ZERO);
+    assert_eq!((tuning(&window).clamp, tuning(&window).rcv_ssthresh), (64_088, 64_088));
+    window.offer(0);
+    assert_eq!((window.field(), window.wnd()), (8, 65_536));
+}
+
+#[test]
+fn the_right_edge_stays_where_it_was() {
+    let mut window = begun(6 << 20);
+    window.offer(0);
+    // 64 088 would be less than the 65 160 of the answer to the SYN, in units of 128: 510.
+    assert_eq!(window.wnd(), 65_280);
+    // Ten packets that nobody reads take 43 520 of 131 072: 43 776 could be offered at 14 480, less
+    // than what remains, 50 800. That is not a whole number of units: 397.
+    for n in 1..=10 {
+        let progress = Progress { rcv_nxt: n * MSS, rcv_mss: MSS };
+        window.take_in_order(progress, MSS, at_micros(n));
+    }
+    assert!(!window.would_not_shrink().0);
+    window.offer(10 * MSS);
+    assert_eq!(window.wnd(), 50_816);
+}
+
+#[test]
+fn the_buffer_grows_ahead_of_a_sender_that_doubles() {
+    // Linux, run: a connection in slow start on 100 Mbit/s and 50 ms; the buffer grows with the first
+    // segment of each round, because of the round before.
+    let mut window = begun(256 << 20);
+    let mut grown = Vec::new();
+    let mut next = 0;
+    for (round, segments) in [10, 20, 40, 80].into_iter().enumerate() {
+        for n in 0..segments {
+            let now = at_micros(round as u64 * 50_200 + n * 121);
+            window.measure_echo(round as u32, 50, true);
+            next += MSS;
+            let progress = Progress { rcv_nxt: next, rcv_mss: MSS };
+            window.take_in_order(progress, MSS, now);
+            window.offer(next);
+            window.read(next, now);
+            if n == 0 {
+                grown.push((tuning(&window).right_sizing.most_read(), tuning(&window).clamp));
+            }
+        }
+    }
+    // 11, 20 and 40 segments. 2 · 15 928 + 16 · 1448 = 55 024, and twice 55 024 · 1448 / 14 480
+    // besides: 66 028, 45 segments of 2984 bytes, of which half is for data. 28 960: 81 088 and
+    // 2 · 66 345, 147 segments. 57 920: 139 008 and 2 · 139 008, 288 segments.
+    assert_eq!(grown, [(14_480, 64_088), (15_928, 67_140), (28_960, 219_324), (57_920, 429_696)]);
+}
+
+#[test]
+fn the_round_trip_time_follows_slowly_upwards_and_at_once_downwards() {
+    let mut sizing = RightSizing::default();
+    sizing.measure_echo(1, 50, true);
+    assert_eq!(sizing.rtt(), Duration::from_millis(50));
+    // An echo seen before, or on a small segment, tells nothing.
+    sizing.measure_echo(1, 90, true);
+    sizing.measure_echo(2, 90, false);
+    assert_eq!(sizing.rtt(), Duration::from_millis(50));
+    // 50 + 8/8
+    sizing.measure_echo(3, 58, true);
+    assert_eq!(sizing.rtt(), Duration::from_millis(51));
+    sizing.measure_echo(4, 49, true);
+    assert_eq!(sizing.rtt(), Duration::from_millis(49));
+    // One window took longer than that: no news. The next took 40 ms.
+    sizing.measure_window(0, 1000, at_micros(0));
+    sizing.measure_window(1000, 1000, at_micros(60_000));
+    assert_eq!(sizing.rtt(), Duration::from_millis(49));
+    sizing.measure_window(1999, 1000, at_micros(99_000));
+    sizing.measure_window(2000, 1000, at_micros(100_000));
+    assert_eq!(sizing.rtt(), Duration::from_millis(40));
+}
+
+#[test]
+fn more_is_promised_with_each_segment_up_to_a_part_of_the_largest_buffer() {
+    let mut window = begun(6 << 20);
+    let tuning = window.tuning.as_mut().unwrap();
+    tuning.buffer = 6 << 20;
+    tuning.clamp = 3 << 20;
+    assert!(tuning.grow(MSS, MSS));
+    // two segments for each
+    assert_eq!(tuning.rcv_ssthresh, 64_088 + 2896);
+    // A packet of 1448 bytes costs 4352, of which half is not enough for it but a quarter is: it
+    // fits when the buffer has doubled, so no more than half of 3 MiB is promised.
+    tuning.rcv_ssthresh = 1_572_864;
+    assert!(tuning.grow(MSS, MSS));
+    assert!(!tuning.grow(MSS, MSS));
+    // Nor for packets that carry next to nothing.
+    assert!(!tuning.grow(127, MSS));
+}
+
+#[test]
+fn little_memory_closes_the_window() {
+    let mut window = begun(6 << 20);
+    window.offer(0);
+    let field = |window: &mut ReceiveWindow, unread: u64| {
+        window.tuning.as_mut().unwrap().unread = unread;
+        window.settled = false;
+        // Everything promised before has been used.
+        window.wup = 0;
+        window.wnd = 0;
+        let pressed = window.offer(0);
+        (window.wnd(), pressed)
+    };
+    // 131 072 − 60 000 → 35 536 (278 units, rounded up); more than half of 64 088.
+    assert_eq!(field(&mut window, 60_000), (35_584, false));
+    // 131 072 − 80 000 → 25 536: less than half, rounded down.
+    assert_eq!(field(&mut window, 80_000), (25_472, true));
+    // Less than a sixteenth of 65 536 is none.
+    assert_eq!(field(&mut window, 123_000), (0, true));
+}
+
+#[test]
+fn without_scaling_the_window_moves_by_whole_segments() {
+    let mut window = ReceiveWindow::new(&Stack { window_scaling: false, ..stack(6 << 20) });
+    window.offer_in_syn(1448);
+    window.begin(false, 1448, Time::ZERO);
+    // The first offer stands until it is used; then 64 088 / 1448 = 44.3.
+    window.offer(0);
+    assert_eq!(window.wnd(), 45 * MSS);
+    window.offer(MSS);
+    assert_eq!(window.wnd(), 44 * MSS);
+}

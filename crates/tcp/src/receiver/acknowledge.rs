@@ -1,0 +1,143 @@
+//! Whether an acknowledgement leaves now, later, or with others.
+
+use fairway_units::{Duration, Time};
+
+use super::{AckDue, Receiver};
+use crate::ack_compression::AckCompression;
+use crate::ack_policy::AckPolicy;
+
+impl Receiver {
+    /// Whether an acknowledgement has to leave now.
+    pub fn ack_is_due(&self) -> bool {
+        self.due != AckDue::Nothing
+    }
+
+    /// Whether one waits for more data.
+    pub(crate) fn ack_is_delayed(&self) -> bool {
+        self.due == AckDue::Nothing && self.acks.deadline() < Time::NEVER
+    }
+
+    /// When an acknowledgement that waits is due.
+    pub fn ack_deadline(&self) -> Time {
+        if self.due != AckDue::Nothing {
+            return Time::NEVER;
+        }
+        let held = self.compression.as_ref().map_or(Time::NEVER, AckCompression::deadline);
+        self.acks.deadline().min(held)
+    }
+
+    /// An acknowledgement leaves with what [`Self::sack_ranges`] says; its window field.
+    pub(crate) fn acknowledge(&mut self) -> u16 {
+        if self.due != AckDue::Settled {
+            self.settle();
+        }
+        self.due = AckDue::Nothing;
+        self.duplicate.sent();
+        if let Some(range) = self.next_recent.take() {
+            self.put_first(range);
+        }
+        self.window.field()
+    }
+
+    /// A timer may have expired.
+    pub fn handle_timeout(&mut self, now: Time) {
+        let held = self.compression.as_ref().map_or(Time::NEVER, AckCompression::deadline);
+        if self.due == AckDue::Nothing && (self.acks.handle_timeout(now) || held <= now) {
+            self.leave();
+        }
+    }
+
+    pub(super) fn acknowledge_in_order(&mut self, bytes: u64, had_gap: bool, fin: bool, now: Time) {
+        let leaves = match &mut self.acks {
+            AckPolicy::Off => true,
+            AckPolicy::EverySecond(policy) => policy.data(bytes, now) || had_gap || fin,
+            AckPolicy::Linux(linux) => {
+                // RFC 5681 section 4.2: when all is there.
+                if fin || (had_gap && self.out_of_order.is_empty()) {
+                    linux.hurry();
+                }
+                return self.acknowledge_as_linux(now);
+            }
+        };
+        if leaves {
+            self.leave();
+        }
+    }
+
+    /// RFC 5681 section 4.2: at once, if not compressed.
+    pub(super) fn acknowledge_out_of_order(&mut self, now: Time) {
+        match self.acks {
+            AckPolicy::Linux(_) => self.acknowledge_as_linux(now),
+            AckPolicy::Off | AckPolicy::EverySecond(_) => self.compress(Duration::MAX, now),
+        }
+    }
+
+    fn acknowledge_as_linux(&mut self, now: Time) {
+        let AckPolicy::Linux(linux) = &mut self.acks else { return };
+        if !linux.is_owed() {
+            return;
+        }
+        let mut leaves = false;
+        if self.rcv_nxt - self.window.acknowledged() > u64::from(linux.rcv_mss()) {
+            // If the window were to shrink, it leaves when the application has read.
+            let (not_less, pressed) = self.window.would_not_shrink();
+            if pressed {
+                linux.window_is_pressed();
+            }
+            leaves = not_less;
+        }
+        leaves |= linux.leaves_at_once();
+        let srtt = linux.srtt();
+        if !leaves && self.out_of_order.is_empty() {
+            leaves = !linux.delay(now);
+        } else if !leaves {
+            return self.compress(srtt.unwrap_or(Duration::MAX), now);
+        }
+        if leaves {
+            self.leave();
+        }
+    }
+
+    /// Hold an acknowledgement of out-of-order data back for a moment, or send it.
+    fn compress(&mut self, srtt: Duration, now: Time) {
+        let rtt = self.window.rtt().min(srtt);
+        let held = self.max_sack_blocks > 0
+            && self.compression.as_mut().is_some_and(|c| c.hold(self.rcv_nxt, rtt, now));
+        if !held {
+            self.leave();
+        }
+    }
+
+    /// The application has read everything: what waited for that leaves.
+    pub(super) fn acknowledge_reading(&mut self) {
+        let unacknowledged = self.rcv_nxt - self.window.acknowledged();
+        let emptied = self.out_of_order.is_empty();
+        let wanted = self.acks.linux().is_some_and(|linux| {
+            linux.is_owed()
+                && (unacknowledged > u64::from(linux.rcv_mss())
+                    || (emptied && linux.leaves_when_read()))
+        });
+        if wanted || self.window.is_worth_an_update(self.rcv_nxt) {
+            self.leave();
+        }
+    }
+
+    /// An acknowledgement leaves at this instant.
+    pub(super) fn leave(&mut self) {
+        self.settle();
+        self.due = AckDue::Settled;
+    }
+
+    fn settle(&mut self) {
+        let pressed = self.window.offer(self.rcv_nxt);
+        if let Some(linux) = self.acks.linux()
+            && pressed
+        {
+            linux.window_is_pressed();
+        }
+        self.acks.sent();
+        if let Some(compression) = &mut self.compression {
+            compression.sent();
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! The receiving half with everything that Linux does. Expected values: Linux 6.1 itself, seen in
+//! virtual time, or arithmetic.
+
+use fairway_units::{Duration, Time};
+
+use super::*;
+use crate::{DelayedAck, PRESETS};
+
+const MSS: u64 = 1448;
+
+struct Sink {
+    receiver: Receiver,
+    now: Time,
+    /// Acknowledgements sent: when, in microseconds, up to which segment, and the window field.
+    sent: Vec<(u64, u64, u16)>,
+    blocks: Vec<(u64, u64)>,
+}
+
+impl Sink {
+    /// After the handshake, with this round-trip time.
+    fn new(rtt_ms: u64) -> Self {
+        let preset = PRESETS.iter().find(|preset| preset.name == "linux-6.1").unwrap();
+        let stack = Stack {
+            receive_buffer: 256 << 20,
+            delayed_ack: DelayedAck::Linux,
+            dsack: true,
+            ack_compression: Duration::from_millis(1),
+            receive_window_tuning: true,
+            ..(preset.stack)()
+        };
+        let mut receiver = Receiver::new(&stack);
+        receiver.window().offer_in_syn(1448);
+        receiver.negotiate(true, true, 12, 1448, Time::ZERO);
+        let rtt = Duration::from_millis(rtt_ms);
+        receiver.observe_path(Some(rtt), rtt + Duration::from_millis(200));
+        Sink { receiver, now: Time::ZERO, sent: Vec::new(), blocks: Vec::new() }
+    }
+
+    fn run(&mut self, micros: u64) {
+        let until = Time::from_nanos(micros * 1000);
+        while self.receiver.ack_deadline() <= until {
+            self.now = self.receiver.ack_deadline();
+            self.receiver.handle_timeout(self.now);
+            self.poll();
+        }
+        self.now = until;
+    }
+
+    fn poll(&mut self) {
+        if self.receiver.ack_is_due() {
+            let ack = self.receiver.rcv_nxt() / MSS;
+            self.blocks =
+                self.receiver.sack_ranges().map(|r| (r.start / MSS, r.end / MSS)).collect();
+            let window = self.receiver.acknowledge();
+            self.sent.push((self.now.as_nanos() / 1000, ack, window));
+        }
+    }
+
+    /// Segment `n` arrives, answering what this end sent 50 ms before.
+    fn segment(&mut self, n: u64, push: bool, micros: u64) {
+        self.run(micros);
+        let range = Range { start: n * MSS, end: (n + 1) * MSS };
+        let echo = Some((u32::try_from(micros / 50_000).unwrap(), 50));
+        self.receiver.receive(&Arrival { range, fin: false, push, echo }, self.now);
+        self.poll();
+    }
+
+    /// `count` segments from `first`, `gap` apart, PSH on every second one.
+    fn pairs(&mut self, first: u64, count: u64, micros: u64, gap: u64) {
+        for n in 0..count {
+            self.segment(first + n, n % 2 == 1, micros + n * gap);
+        }
+    }
+
+    fn acks(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.sent).iter().map(|(_, ack, _)| *ack).collect()
+    }
+}
+
+#[test]
+fn four_rounds_of_slow_start() {
+    // Rounds of 10, 20, 40 segments in bursts of two, on 100 Mbit/s and 50 ms: single
+    // acknowledgements until 16 are spent, then one for each burst, until the buffer grows, which
+    // it does with the first segment of the third round.
+    let mut sink = Sink::new(50);
+    sink.pairs(0, 10, 0, 121);
+    assert_eq!(sink.acks(), (1..=10).collect::<Vec<_>>());
+    sink.pairs(10, 20, 50_140, 121);
+    assert_eq!(sink.acks(), [11, 12, 13, 14, 15, 16, 18, 20, 22, 24, 26, 28, 30]);
+    sink.pairs(30, 40, 100_390, 121);
+    let windows: Vec<(u64, u16)> = sink.sent.iter().map(|(_, ack, field)| (*ack, *field)).collect();
+    assert_eq!(sink.acks(), (32..=70).collect::<Vec<_>>());
+    // 64 964 + 39 · 2896 = 177 908, in units of 8192: 21.7.
+    assert_eq!(windows.last(), Some(&(70, 22)));
+}
+
+#[test]
+fn a_lone_segment_without_push_waits() {
+    // Seventeen at once, 25 ms and some after a tick of the clock.
+    let mut sink = Sink::new(50);
+    for n in 0..17 {
+        sink.segment(n, n % 2 == 1, 25_560);
+    }
+    assert_eq!(sink.acks(), (1..=16).collect::<Vec<_>>());
+    sink.run(200_000);
+    assert_eq!(
+        sink.sent.iter().map(|(at, ack, _)| (*at, *ack)).collect::<Vec<_>>(),
+        [(66_000, 17)]
+    );
+}
+
+#[test]
+fn bursts_of_nine_are_acknowledged_by_twos_and_one() {
+    let mut sink = Sink::new(50);
+    sink.pairs(0, 30, 0, 0);
+    sink.acks();
+    for n in 30..39 {
+        sink.segment(n, n == 38, 1_000 + 121 * (n - 30));
+    }
+    assert_eq!(sink.acks(), [32, 34, 36, 38, 39]);
+}
+
+#[test]
+fn acknowledgements_of_what_is_out_of_order_wait_a_millisecond_from_the_fourth_on() {
+    // The first segment of all is lost: there was no data in order, so nothing is quick. Packets
+    // are 1.211 ms apart.
+    let mut sink = Sink::new(50);
+    (1..20).for_each(|n| sink.segment(n, n % 2 == 1, 1_211 * n));
+    sink.run(30_000);
+    let late: Vec<u64> = (1..).zip(&sink.sent).map(|(n, (at, ..))| at - 1_211 * n).collect();
+    assert_eq!(late.len(), 19);
+    assert_eq!((late[2], late[3], late[18]), (0, 1_100, 1_100));
+    assert_eq!(sink.blocks, [(1, 20)]);
+    // The hole is filled: at once.
+    sink.sent.clear();
+    sink.segment(0, true, 60_000);
+    assert_eq!(
+        sink.sent.iter().map(|(at, ack, _)| (*at, *ack)).collect::<Vec<_>>(),
+        [(60_000, 20)]
+    );
+}
+
+#[test]
+fn at_a_high_rate_one_speaks_for_nine() {
+    // 0.121 ms apart: 1.1 / 0.121 = 9.1
+    let mut sink = Sink::new(50);
+    (1..100).for_each(|n| sink.segment(n, false, 121 * n));
+    let times: Vec<u64> = sink.sent.iter().map(|(at, ..)| *at).collect();
+    assert_eq!(times[..5], [121, 242, 363, 484 + 1_100, 1_694 + 1_100]);
+}
+
+#[test]
+fn a_third_range_sends_what_was_held_first() {
+    let mut sink = Sink::new(50);
+    (0..3).for_each(|n| sink.segment(10 + n, false, 10));
+    assert_eq!(sink.acks().len(), 3);
+    // Second range: held. Third: what was held leaves, without the third.
+    sink.segment(15, false, 20);
+    assert_eq!(sink.acks().len(), 0);
+    sink.segment(20, false, 30);
+    assert_eq!((sink.acks().len(), sink.blocks.clone()), (1, vec![(15, 16), (10, 13)]));
+    // The next one speaks for the third too.
+    sink.run(5_000);
+    assert_eq!(sink.acks().len(), 0);
+    sink.segment(21, false, 5_000);
+    sink.run(7_000);
+    assert_eq!((sink.acks().len(), sink.blocks.clone()), (1, vec![(20, 22), (15, 16), (10, 13)]));
+}
+
+#[test]
+fn duplicates_are_reported_first_and_once() {
+    // RFC 2883 sections 4.1 and 4.2.
+    let mut sink = Sink::new(50);
+    sink.pairs(0, 30, 0, 0);
+    sink.segment(3, false, 1_000);
+    assert_eq!(sink.blocks, [(3, 4)]);
+    sink.segment(35, false, 2_000);
+    assert_eq!(sink.blocks, [(35, 36)]);
+    sink.segment(40, false, 2_000);
+    sink.segment(35, false, 2_000);
+    assert_eq!(sink.blocks, [(35, 36), (35, 36), (40, 41)]);
+    // Below everything: beside two of what is out of order.
+    sink.segment(45, false, 2_000);
+    sink.segment(7, false, 2_000);
+    assert_eq!(sink.blocks, [(7, 8), (45, 46), (35, 36)]);
+    sink.segment(46, false, 2_000);
+    assert_eq!(sink.blocks, [(45, 47), (35, 36), (40, 41)]);
+}
+
+#[test]
+fn a_duplicate_makes_the_next_sixteen_quick() {
+    let mut sink = Sink::new(50);
+    sink.pairs(0, 18, 0, 0);
+    sink.acks();
+    sink.segment(3, false, 1_000);
+    sink.acks();
+    // The duplicate was older than the last acknowledgement, and took none of the sixteen.
+    (18..38).for_each(|n| sink.segment(n, false, 2_000));
+    assert_eq!(sink.acks(), (19..=34).chain([36, 38]).collect::<Vec<_>>());
+}
