@@ -19,6 +19,7 @@ __all__ = [
     "Member",
     "RateSample",
     "RunData",
+    "ScriptError",
     "SimulationError",
     "Subflow",
     "algorithms",
@@ -27,6 +28,7 @@ __all__ = [
     "plan",
     "presets",
     "run",
+    "run_script",
     "schema",
     "tcp_info_fields",
     "version",
@@ -43,6 +45,9 @@ class SimulationError(RuntimeError):
 
 class CollectError(RuntimeError):
     """What a run on a kernel has left cannot be used; names the file or the flow."""
+
+class ScriptError(ValueError):
+    """A script that cannot be run; names file, line, column and what to do."""
 
 class Cancelled(Exception):  # noqa: N818
     """The run was cancelled through its `Control`."""
@@ -368,6 +373,9 @@ def presets() -> str:
 
 def linux_collect(experiment: str, directory: str | PathLike[str]) -> LinuxData:
     """Read what a run of an experiment, given as JSON, has left in a directory."""
+
+def run_script(text: str, name: str, preset: str | None = None) -> str:
+    """Run a script against the endpoint; its verdict as JSON, with `text` for readers."""
 
 def tcp_info_fields() -> str:
     """Every field of the kernel's `struct tcp_info`, as JSON."""

@@ -17,6 +17,7 @@ import typer
 from fairway import cli_linux
 from fairway.cli_agree import agree
 from fairway.cli_fidelity import fidelity
+from fairway.cli_script import script
 from fairway.errors import FairwayError, InputError, Interrupted
 from fairway.terminal import (
     Json,
@@ -84,8 +85,9 @@ def root(
       fairway reproduce gelle2008
       fairway algorithms cubic
 
-    Exit codes: 0 fine; 1 a run failed, an internal error, or a difference
-    that `agree --check` or `fidelity --check` found; 2 something given cannot be used;
+    Exit codes: 0 fine; 1 a run or a script failed, an internal error, or a
+    difference that `agree --check` or `fidelity --check` found;
+    2 something given cannot be used;
     3 a congestion control of your own failed;
     130 stopped with Ctrl-C; 143 ended by a signal, as `kill` sends it.
     """
@@ -225,6 +227,7 @@ def compare(
 
 app.command()(agree)
 app.command()(fidelity)
+app.command()(script)
 
 
 @app.command()

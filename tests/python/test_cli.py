@@ -25,6 +25,7 @@ COMMANDS = [
     "schema",
     "doctor",
     "linux",
+    "script",
 ]
 
 

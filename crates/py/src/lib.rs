@@ -2,6 +2,7 @@
 
 mod algorithm;
 mod linux;
+mod script;
 mod views;
 
 use std::sync::Arc;
@@ -288,6 +289,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("SimulationError", py.get_type::<SimulationError>())?;
     module.add("Cancelled", py.get_type::<Cancelled>())?;
     module.add("CollectError", py.get_type::<linux::CollectError>())?;
+    module.add("ScriptError", py.get_type::<script::ScriptError>())?;
     module.add_class::<Control>()?;
     module.add_class::<RunData>()?;
     module.add_class::<linux::LinuxData>()?;
@@ -305,5 +307,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(presets, module)?)?;
     module.add_function(wrap_pyfunction!(linux::linux_collect, module)?)?;
+    module.add_function(wrap_pyfunction!(script::run_script, module)?)?;
     module.add_function(wrap_pyfunction!(linux::tcp_info_fields, module)?)
 }
