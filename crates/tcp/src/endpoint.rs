@@ -10,13 +10,13 @@ use std::sync::Arc;
 use fairway_cc::{CongestionControl, Phase};
 use fairway_units::{Duration, Time};
 
-use crate::Stack;
 use crate::ecn::{EchoChange, Ecn};
 use crate::ranges::Range;
 use crate::receiver::{Arrival, Receiver};
 use crate::segment::{Flags, MAX_SACK_BLOCKS, Segment, TIMESTAMP_OPTION_BYTES};
 use crate::sender::{AckInfo, Negotiated, Sender, SenderCounters, Transmission};
 use crate::sequence::SeqNr;
+use crate::{DelayedAck, Stack};
 
 /// Retransmissions of a SYN or SYN-ACK before the connection is given up
 /// (Linux `net.ipv4.tcp_syn_retries`; its `tcp_synack_retries` is 5).
@@ -85,6 +85,8 @@ enum Urgent {
     Nothing,
     /// A SYN or the answer to one.
     Handshake,
+    /// The acknowledgement of the answer, alone though there are data to send.
+    EndOfHandshake,
     /// The acknowledgement that was being delayed, up to this offset, with the echo of congestion
     /// that held for it.
     OldEcho(u64),
@@ -314,6 +316,10 @@ impl Endpoint {
         match std::mem::replace(&mut self.urgent, Urgent::Nothing) {
             Urgent::Nothing => {}
             Urgent::Handshake => *segment = self.handshake_segment(now),
+            Urgent::EndOfHandshake => {
+                segment.flags = self.ecn.flags();
+                self.acknowledge_without_data(segment, now);
+            }
             Urgent::OldEcho(upto) => {
                 segment.flags = self.ecn.flags_before_change();
                 self.acknowledge_without_data(segment, now);
@@ -344,7 +350,12 @@ impl Endpoint {
         }
         self.take_options(syn_ack);
         self.establish(syn_ack, 0, now);
-        self.receiver.acknowledge_now();
+        if self.stack.delayed_ack == DelayedAck::Linux {
+            // The application writes when it learns that the connection is there.
+            self.urgent = Urgent::EndOfHandshake;
+        } else {
+            self.receiver.acknowledge_now();
+        }
     }
 
     fn establish_passive(&mut self, ack: &Segment, now: Time) {

@@ -87,7 +87,9 @@ fn one_way_delay_is_the_receivers_clock_less_the_echo() {
     // The script sets the clocks to 1000 and 5000 at the start. The first two segments leave at 100
     // and are acknowledged at 150: 5150 − 1100. A third leaves at 200 and is acknowledged 40 ms
     // after it came, at 290: 5290 − 1200.
-    let (mut t, notes) = Script::asking(&preset("linux-6.1"), &Asks::default());
+    let delayed_ack = DelayedAck::EverySecond { timeout: Duration::from_millis(40) };
+    let stack = Stack { delayed_ack, ..preset("linux-6.1") };
+    let (mut t, notes) = Script::asking(&stack, &Asks::default());
     t.open(2_000);
     t.run(199);
     t.write(1_000);

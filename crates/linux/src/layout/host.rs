@@ -24,14 +24,15 @@ const FIRST_RECEIVE_BUFFER: u64 = 131_072;
 const FIRST_SEND_BUFFER: u64 = 16_384;
 /// Initial window without a route's (include/net/tcp.h, TCP_INIT_CWND).
 const USUAL_INITIAL_WINDOW: u32 = 10;
-/// Delay of acknowledgements (include/net/tcp.h, TCP_DELACK_MIN).
-const USUAL_ACK_DELAY: Duration = Duration::from_millis(40);
+/// `tcp_comp_sack_nr` of the kernel (net/ipv4/tcp_ipv4.c, `tcp_sk_init`).
+const USUAL_HELD_ACKS: u32 = 44;
 /// Lower bound of the timeout without a route's (include/net/tcp.h, TCP_RTO_MIN).
 const USUAL_RTO_MIN: Duration = Duration::from_millis(200);
 
 /// Switches that a kernel has in its source alone, and what it does.
 const FIXED: &[(&str, &str)] = &[
     ("fack", "Linux has had no forward acknowledgement since 4.15"),
+    ("receive_window_tuning", "a kernel's windows open as data arrive"),
     ("limited_transmit", "a kernel always transmits so"),
     ("initial_ssthresh", "a kernel's connections begin without a threshold"),
     ("recovery", "a kernel has a recovery of its own (PRR, RFC 6937)"),
@@ -124,6 +125,9 @@ fn settings(index: usize, flow: &Flow, refusals: &mut Refusals) -> Settings {
         ipv4("tcp_wmem", buffers(stack.send_buffer, FIRST_SEND_BUFFER)),
         ipv4("tcp_adv_win_scale", window_scale(index, stack, refusals)),
         ipv4("tcp_sack", switch(stack.sack)),
+        ipv4("tcp_dsack", switch(stack.dsack)),
+        ipv4("tcp_comp_sack_delay_ns", stack.ack_compression.as_nanos().to_string()),
+        ipv4("tcp_comp_sack_nr", held_acks(stack).to_string()),
         ipv4("tcp_timestamps", switch(stack.timestamps)),
         ipv4("tcp_window_scaling", switch(stack.window_scaling)),
         // 2, the kernel's own: answered, not asked for.
@@ -167,6 +171,11 @@ fn show(value: &Value) -> String {
 
 fn remedy(kernel: &Value) -> String {
     format!("write {} or use --backend sim", show(kernel))
+}
+
+/// Acknowledgements of out-of-order data that are held back at the most.
+fn held_acks(stack: &Stack) -> u32 {
+    if stack.ack_compression > Duration::ZERO { USUAL_HELD_ACKS } else { 0 }
 }
 
 /// The least, first and largest buffer.
@@ -214,14 +223,14 @@ fn route(index: usize, stack: &Stack, refusals: &mut Refusals) -> String {
     }
     match stack.delayed_ack {
         DelayedAck::Off => route += " quickack 1",
-        DelayedAck::EverySecond { timeout } if timeout != USUAL_ACK_DELAY => {
+        DelayedAck::EverySecond { timeout } => {
             let message = format!(
-                "a kernel waits {USUAL_ACK_DELAY} or adapts, and cannot be set to {timeout}; write \
+                "a kernel decides by itself when to wait, and cannot be set to {timeout}; write \
                  \"linux\", or false"
             );
             refusals.refuse_flow(index, "delayed_ack", message);
         }
-        DelayedAck::EverySecond { .. } | DelayedAck::Linux => {}
+        DelayedAck::Linux => {}
     }
     route
 }

@@ -31,14 +31,14 @@ pub(super) const LINUX_6_1: Preset = preset!(
         "net.ipv4.tcp_timestamps 1 (net/ipv4/tcp_ipv4.c, tcp_sk_init)";
     window_scaling: true,
         "net.ipv4.tcp_window_scaling 1 (net/ipv4/tcp_ipv4.c, tcp_sk_init)";
-    delayed_ack: DelayedAck::EverySecond { timeout: Duration::from_millis(40) },
-        "include/net/tcp.h, TCP_DELACK_MIN; net/ipv4/tcp_input.c, __tcp_ack_snd_check";
-    dsack: false,
-        "not in use yet: net.ipv4.tcp_dsack 1 (net/ipv4/tcp_ipv4.c, tcp_sk_init)";
-    ack_compression: Duration::ZERO,
-        "not in use yet: net.ipv4.tcp_comp_sack_delay_ns 1000000 (net/ipv4/tcp_ipv4.c, tcp_sk_init)";
-    receive_window_tuning: false,
-        "not in use yet: net.ipv4.tcp_moderate_rcvbuf 1 (net/ipv4/tcp_ipv4.c, tcp_sk_init)";
+    delayed_ack: DelayedAck::Linux,
+        "net/ipv4/tcp_input.c, tcp_event_data_recv and __tcp_ack_snd_check";
+    dsack: true,
+        "net.ipv4.tcp_dsack 1 (net/ipv4/tcp_ipv4.c, tcp_sk_init)";
+    ack_compression: Duration::from_millis(1),
+        "net.ipv4.tcp_comp_sack_delay_ns 1000000 (net/ipv4/tcp_ipv4.c, tcp_sk_init)";
+    receive_window_tuning: true,
+        "net.ipv4.tcp_moderate_rcvbuf 1 (net/ipv4/tcp_ipv4.c, tcp_sk_init)";
     limited_transmit: true,
         "include/net/tcp.h, tcp_packets_in_flight: a SACK makes room for new data";
     reordering: 3,

@@ -48,15 +48,15 @@ fn the_right_edge_stays_where_it_was() {
     window.offer(0);
     // 64 088 would be less than the 65 160 of the answer to the SYN, in units of 128: 510.
     assert_eq!(window.wnd(), 65_280);
-    // Ten packets that nobody reads take 43 520 of 131 072: 43 776 could be offered at 14 480, less
-    // than what remains, 50 800. That is not a whole number of units: 397.
-    for n in 1..=10 {
-        let progress = Progress { rcv_nxt: n * MSS, rcv_mss: MSS };
-        window.take_in_order(progress, MSS, at_micros(n));
+    // Twenty packets of 200 bytes that nobody reads take 1280 bytes each of 131 072: 52 736 could be
+    // offered at 4000, less than what remains, 61 280. That is not a whole number of units: 479.
+    for n in 1..=20 {
+        let progress = Progress { rcv_nxt: n * 200, rcv_mss: MSS };
+        window.take_in_order(progress, 200, at_micros(n));
     }
     assert!(!window.would_not_shrink().0);
-    window.offer(10 * MSS);
-    assert_eq!(window.wnd(), 50_816);
+    window.offer(4_000);
+    assert_eq!(window.wnd(), 61_312);
 }
 
 #[test]
@@ -118,11 +118,13 @@ fn more_is_promised_with_each_segment_up_to_a_part_of_the_largest_buffer() {
     assert!(tuning.grow(MSS, MSS));
     // two segments for each
     assert_eq!(tuning.rcv_ssthresh, 64_088 + 2896);
-    // A packet of 1448 bytes costs 4352, of which half is not enough for it but a quarter is: it
-    // fits when the buffer has doubled, so no more than half of 3 MiB is promised.
+    // A packet of 1448 bytes costs 2304, of which half is enough for it: there is no bound but the
+    // clamp. One of 700 bytes costs as much, so that it fits when the buffer has doubled, and no more
+    // than half of 3 MiB is promised.
     tuning.rcv_ssthresh = 1_572_864;
+    assert!(tuning.grow(700, MSS));
+    assert!(!tuning.grow(700, MSS));
     assert!(tuning.grow(MSS, MSS));
-    assert!(!tuning.grow(MSS, MSS));
     // Nor for packets that carry next to nothing.
     assert!(!tuning.grow(127, MSS));
 }

@@ -85,12 +85,16 @@ fn four_rounds_of_slow_start() {
     let mut sink = Sink::new(50);
     sink.pairs(0, 10, 0, 121);
     assert_eq!(sink.acks(), (1..=10).collect::<Vec<_>>());
+    assert!(sink.sent.is_empty());
     sink.pairs(10, 20, 50_140, 121);
+    // In units of 8192: 65 536, and with the second segment (134 280 − 2304) / 2 = 65 988.
+    let windows: Vec<u16> = sink.sent.iter().map(|(_, _, field)| *field).collect();
+    assert_eq!(windows[..3], [8, 9, 9]);
     assert_eq!(sink.acks(), [11, 12, 13, 14, 15, 16, 18, 20, 22, 24, 26, 28, 30]);
     sink.pairs(30, 40, 100_390, 121);
     let windows: Vec<(u64, u16)> = sink.sent.iter().map(|(_, ack, field)| (*ack, *field)).collect();
     assert_eq!(sink.acks(), (32..=70).collect::<Vec<_>>());
-    // 64 964 + 39 · 2896 = 177 908, in units of 8192: 21.7.
+    // 65 988 + 39 · 2896 = 178 932, in units of 8192: 21.8.
     assert_eq!(windows.last(), Some(&(70, 22)));
 }
 

@@ -61,6 +61,11 @@ fn what_a_kernel_has_in_its_source() {
              \"unlimited\" or use --backend sim",
         ),
         (
+            "receive_window_tuning = false",
+            "receive_window_tuning: false cannot be set: a kernel's windows open as data arrive; \
+             write true or use --backend sim",
+        ),
+        (
             "send_jitter = \"8 us\"",
             "send_jitter: \"8 us\" cannot be set: a kernel's computing takes no time here; \
              write \"0 s\" or use --backend sim",
@@ -114,8 +119,8 @@ fn times() {
     );
     check(
         &with_stack("delayed_ack = \"200 ms\""),
-        &["stack.delayed_ack: a kernel waits 40 ms or adapts, and cannot be set to 200 ms; write \
-           \"linux\", or false"],
+        &["stack.delayed_ack: a kernel decides by itself when to wait, and cannot be set to \
+           200 ms; write \"linux\", or false"],
     );
 }
 
