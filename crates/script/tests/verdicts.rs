@@ -145,23 +145,17 @@ fn settings_and_sysctls_set_switches() {
     let head = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 listen(3, 1) = 0\n\
                 +0 < S 0:0(0) win 60000 <mss 1000,sackOK,TS val 1 ecr 0,wscale 3>\n";
     for (settings, options) in [
-        ("", "<mss 1460,sackOK,TS val 0 ecr 1,nop,wscale 6>"),
-        ("`sysctl -q net.ipv4.tcp_timestamps=0`", "<mss 1460,sackOK,wscale 6>"),
+        ("", "<mss 1460,sackOK,TS val 0 ecr 1,nop,wscale 7>"),
+        ("`sysctl -q net.ipv4.tcp_timestamps=0`", "<mss 1460,sackOK,wscale 7>"),
         (
             "`set_sysctls.py /proc/sys/net/ipv4/tcp_sack=0 \\\n /proc/sys/net/ipv4/tcp_timestamps=0`",
-            "<mss 1460,wscale 6>",
+            "<mss 1460,wscale 7>",
         ),
         ("--fairway-set=window_scaling=false", "<mss 1460,sackOK,TS val 0 ecr 1>"),
-        ("--mtu=1000", "<mss 960,sackOK,TS val 0 ecr 1,wscale 6>"),
+        ("--mtu=1000", "<mss 960,sackOK,TS val 0 ecr 1,wscale 7>"),
         ("--fairway_preset=rfc5681", "<mss 1460,sackOK,wscale 13>"),
     ] {
-        // How much of the buffer is offered is another test's.
-        let fixed = if settings.contains("preset") {
-            ""
-        } else {
-            "--fairway_set=receive_buffer=\"6 MiB\"\n"
-        };
-        let text = format!("{fixed}{settings}\n{head}+0 > S. 0:0(0) ack 1 {options}");
+        let text = format!("{settings}\n{head}+0 > S. 0:0(0) ack 1 {options}");
         let verdict = run(&text, "x.pkt", None).expect("a verdict");
         let failure = verdict.failure.map(|failure| failure.differences);
         assert_eq!(failure, None, "{settings}");

@@ -106,6 +106,7 @@ impl Scope<'_> {
         collect_names(condition, &mut names);
         let values = names
             .into_iter()
+            .filter(|(name, at)| !matches!(self.name(name, *at), Ok(Value::Text(text)) if text == **name))
             .filter_map(|(name, at)| {
                 Some((name.clone(), plain(&self.name(name, at).ok()?.to_string())))
             })
