@@ -409,11 +409,26 @@ impl Endpoint {
         let payload = u64::from(segment.payload_bytes);
         let fin = segment.flags.has(Flags::FIN);
         let carries = payload + u64::from(fin);
+        if !segment.flags.has(Flags::ACK) {
+            // RFC 9293 section 3.10.7.4, fifth check.
+            return;
+        }
         if carries > 0 {
             self.receive_data(segment, carries, fin, now);
+        } else if self.timestamps
+            && let Some(start) = segment.seq.offset(self.peer_isn, self.receiver.rcv_nxt())
+        {
+            self.note_timestamp(segment, start);
         }
-        if segment.flags.has(Flags::ACK) {
-            self.receive_ack(segment, carries == 0, now);
+        self.receive_ack(segment, carries == 0, now);
+    }
+
+    /// RFC 7323 section 4.3: echo the segment that advances the last acknowledgement, whether it
+    /// carries data or not.
+    fn note_timestamp(&mut self, segment: &Segment, start: u64) {
+        let is_newer = segment.ts_value.wrapping_sub(self.ts_recent) as i32 >= 0;
+        if self.timestamps && is_newer && start <= self.last_ack_sent {
+            self.ts_recent = segment.ts_value;
         }
     }
 
@@ -422,10 +437,7 @@ impl Endpoint {
             self.receiver.acknowledge_now();
             return;
         };
-        if self.timestamps && start <= self.last_ack_sent {
-            // RFC 7323 section 4.3: echo the segment that advances the last acknowledgement.
-            self.ts_recent = segment.ts_value;
-        }
+        self.note_timestamp(segment, start);
         self.receive_marks(segment.flags);
         let range = Range { start, end: start + carries };
         if range.end > self.receiver.right_edge() {
