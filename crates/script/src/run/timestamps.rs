@@ -35,7 +35,10 @@ impl Timestamps {
         if let Some(sent) = self.sent.get(&value) {
             return *sent;
         }
-        self.first.map_or(value, |(expected, sent)| {
+        // By the last one before it: they may lie a little beside the script's, each for itself.
+        let before =
+            self.sent.range(..value).next_back().map(|(expected, sent)| (*expected, *sent));
+        before.or(self.first).map_or(value, |(expected, sent)| {
             sent.wrapping_add(self.millis(value.wrapping_sub(expected)))
         })
     }
@@ -62,6 +65,8 @@ mod tests {
         assert_eq!(timestamps.compare(200, 3010, tolerance), None);
         assert_eq!(timestamps.sent_as(200), 3010);
         assert_eq!(timestamps.sent_as(150), 3050);
+        assert_eq!(timestamps.sent_as(250), 3060);
+        assert_eq!(timestamps.sent_as(90), 2990);
     }
 
     #[test]
