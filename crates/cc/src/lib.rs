@@ -224,6 +224,12 @@ pub trait CongestionControl: Send {
         true
     }
 
+    /// Whether the algorithm says itself what the window is while losses are repaired, where others
+    /// leave that to the stack (Linux `cong_control`). Asked at every reduction.
+    fn controls_recovery(&self) -> bool {
+        !self.answers_loss()
+    }
+
     /// Whether a loss throws the connection back to slow start from the first unacknowledged byte,
     /// without fast recovery (Tahoe). The algorithm is then told of it by
     /// [`CongestionControl::on_rto`]. Asked once, at the start.

@@ -289,7 +289,7 @@ impl Endpoint {
             return Transmit::Nothing;
         }
         if self.sends
-            && let Some(Transmission { range, fin, cwr, retransmission }) =
+            && let Some(Transmission { range, fin, cwr, retransmission, push }) =
                 self.sender.poll_transmit(now)
         {
             segment.seq = SeqNr::of(self.isn, range.start);
@@ -299,6 +299,7 @@ impl Endpoint {
                 .ecn
                 .flags()
                 .with(self.ecn.data_flags(retransmission, cwr))
+                .with_if(push, Flags::PSH)
                 .with_if(fin, Flags::FIN);
             self.acknowledge_in(segment, now);
             self.receiver.data_sent(now);
@@ -482,17 +483,17 @@ impl Endpoint {
         }
         let una = self.sender.una();
         let Some(ack) = segment.ack.offset(self.isn, una) else { return };
-        let timestamp_age = self.timestamps.then(|| {
-            let millis = self.timestamp(now).wrapping_sub(segment.ts_echo);
-            Duration::from_millis(u64::from(millis).max(1))
-        });
+        let age_ms = self.timestamps.then(|| self.timestamp(now).wrapping_sub(segment.ts_echo));
+        let timestamp_age = age_ms.map(|millis| Duration::from_millis(u64::from(millis).max(1)));
         let info = AckInfo {
             ack,
             right_edge: ack + (u64::from(segment.window) << self.peer_window_shift),
             sack: &[],
             pure,
             ece: self.ecn.is_on() && segment.flags.has(Flags::ECE),
+            duplicate: None,
             timestamp_age,
+            echo_ms: age_ms.map(|millis| now.as_millis().saturating_sub(u64::from(millis))),
             one_way_delay_ms: self
                 .timestamps
                 .then(|| segment.ts_value.wrapping_sub(segment.ts_echo)),
@@ -512,7 +513,19 @@ impl Endpoint {
                 count += 1;
             }
         }
-        self.sender.handle_ack(&AckInfo { sack: &sack[..count], ..info }, now);
+        let blocks = &mut sack[..count];
+        // RFC 2883 section 4: the first block is below what is acknowledged, or inside the second.
+        let duplicate = match *blocks {
+            [first, ..] if first.start < ack => Some(first),
+            [first, second, ..] if first.start >= second.start && first.end <= second.end => {
+                Some(first)
+            }
+            _ => None,
+        };
+        let blocks = &mut blocks[usize::from(duplicate.is_some())..];
+        // In order, so that none seems to have been overtaken by another of the same segment.
+        blocks.sort_unstable_by_key(|block| block.start);
+        self.sender.handle_ack(&AckInfo { sack: blocks, duplicate, ..info }, now);
     }
 
     fn handshake_segment(&mut self, now: Time) -> Segment {

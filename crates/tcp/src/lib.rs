@@ -5,13 +5,16 @@
 
 mod ack_compression;
 mod ack_policy;
+mod burst;
 mod delivery_rate;
 mod duplicate_report;
 mod ecn;
 mod endpoint;
 mod pacing;
 mod preset;
+mod prr;
 mod quick_ack;
+mod rack;
 mod ranges;
 mod receive_window;
 mod receiver;
@@ -22,7 +25,10 @@ mod scoreboard_tests;
 mod segment;
 mod sender;
 mod sequence;
+mod timer;
 mod timer_wheel;
+mod undo;
+mod validation;
 
 pub use endpoint::{Config, Endpoint, Role, State, Transmit};
 pub use preset::{DelayedAck, LossDetection, PRESETS, Preset, Recovery, RtoPolicy, Stack};

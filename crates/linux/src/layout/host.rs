@@ -36,6 +36,10 @@ const FIXED: &[(&str, &str)] = &[
     ("limited_transmit", "a kernel always transmits so"),
     ("initial_ssthresh", "a kernel's connections begin without a threshold"),
     ("recovery", "a kernel has a recovery of its own (PRR, RFC 6937)"),
+    ("undo", "a kernel always does"),
+    ("tso", "a kernel always sizes and defers what it sends"),
+    ("cwnd_validation", "a kernel has its own"),
+    ("timer_wheel", "a kernel has a timer wheel"),
     ("grow_on_exit", "a kernel leaves that to the algorithm"),
     ("rto_max", "a kernel has it in its source"),
     ("rto_initial", "a kernel has it in its source"),
@@ -131,6 +135,10 @@ fn settings(index: usize, flow: &Flow, refusals: &mut Refusals) -> Settings {
         ipv4("tcp_timestamps", switch(stack.timestamps)),
         ipv4("tcp_window_scaling", switch(stack.window_scaling)),
         // 2, the kernel's own: answered, not asked for.
+        // Without RACK, what RFC 6675 counts (net/ipv4/tcp_input.c, tcp_identify_packet_loss).
+        ipv4("tcp_recovery", u8::from(stack.rack).to_string()),
+        ipv4("tcp_early_retrans", if stack.tail_loss_probe { "3" } else { "0" }.to_owned()),
+        ipv4("tcp_frto", if stack.frto { "2" } else { "0" }.to_owned()),
         ipv4("tcp_ecn", if stack.ecn { "1" } else { "2" }.to_owned()),
         ipv4("tcp_reordering", stack.reordering.to_string()),
         ipv4("tcp_slow_start_after_idle", switch(stack.slow_start_after_idle)),

@@ -102,6 +102,7 @@ pub(super) static SWITCHES: &[Switch] = &[
         "false",
         "Forward acknowledgement instead of RFC 6675 loss detection; needs sack."
     ),
+    switch!(rack, OnOff, "true", "Losses found by time instead (RACK, RFC 8985); needs sack."),
     switch!(timestamps, OnOff, "true", "Timestamp option (RFC 7323)."),
     switch!(
         window_scaling,
@@ -144,8 +145,39 @@ pub(super) static SWITCHES: &[Switch] = &[
         recovery,
         Choice("recovery", Recovery),
         r#""rfc""#,
-        "The window during recovery: of the RFCs (6675, 6582), or of ns-2's TCP-Linux."
+        "The window during recovery: of the RFCs (6675, 6582), of ns-2's TCP-Linux, or in proportion to what arrives (PRR, RFC 6937)."
     ),
+    switch!(
+        tail_loss_probe,
+        OnOff,
+        "true",
+        "A probe of the tail when acknowledgements stay away (TLP, RFC 8985); needs sack."
+    ),
+    switch!(
+        frto,
+        OnOff,
+        "true",
+        "New data after a timeout, to see whether anything was lost (F-RTO, RFC 5682); needs sack."
+    ),
+    switch!(
+        undo,
+        OnOff,
+        "true",
+        "Reductions of the window that were for nothing are taken back (RFC 3522, RFC 3708)."
+    ),
+    switch!(
+        tso,
+        OnOff,
+        "true",
+        "Segments leave in bursts of about a millisecond, as Linux hands them to its device."
+    ),
+    switch!(
+        cwnd_validation,
+        OnOff,
+        "true",
+        "The window grows only if it was full when sending ended, as Linux has it, and not if it was when the acknowledgement came."
+    ),
+    switch!(timer_wheel, OnOff, "true", "Timers as coarse as those of Linux at 1000 Hz."),
     switch!(
         grow_on_exit,
         OnOff,

@@ -26,7 +26,9 @@ pub(super) const LINUX_6_1: Preset = preset!(
     sack: true,
         "net.ipv4.tcp_sack 1 (net/ipv4/tcp_ipv4.c, tcp_sk_init)";
     fack: false,
-        "gone since Linux 4.15; RFC 6675 stands in for RACK (net/ipv4/tcp_recovery.c)";
+        "gone since Linux 4.15";
+    rack: true,
+        "net.ipv4.tcp_recovery 1 (net/ipv4/tcp_recovery.c, tcp_rack_mark_lost)";
     timestamps: true,
         "net.ipv4.tcp_timestamps 1 (net/ipv4/tcp_ipv4.c, tcp_sk_init)";
     window_scaling: true,
@@ -43,8 +45,20 @@ pub(super) const LINUX_6_1: Preset = preset!(
         "include/net/tcp.h, tcp_packets_in_flight: a SACK makes room for new data";
     reordering: 3,
         "net.ipv4.tcp_reordering 3 (include/net/tcp.h, TCP_FASTRETRANS_THRESH)";
-    recovery: Recovery::Rfc,
-        "RFC 6675 stands in for proportional rate reduction (net/ipv4/tcp_input.c, tcp_cwnd_reduction)";
+    recovery: Recovery::Prr,
+        "net/ipv4/tcp_input.c, tcp_cwnd_reduction";
+    tail_loss_probe: true,
+        "net.ipv4.tcp_early_retrans 3 (net/ipv4/tcp_output.c, tcp_schedule_loss_probe)";
+    frto: true,
+        "net.ipv4.tcp_frto 2 (net/ipv4/tcp_input.c, tcp_process_loss)";
+    undo: true,
+        "net/ipv4/tcp_input.c, tcp_may_undo";
+    tso: true,
+        "net/ipv4/tcp_output.c, tcp_tso_autosize and tcp_tso_should_defer";
+    cwnd_validation: true,
+        "net/ipv4/tcp_output.c, tcp_cwnd_validate; include/net/tcp.h, tcp_is_cwnd_limited";
+    timer_wheel: true,
+        "kernel/time/timer.c, calc_wheel_index, at 1000 Hz";
     grow_on_exit: true,
         "net/ipv4/tcp_input.c, tcp_ack: tcp_cong_control comes after tcp_fastretrans_alert";
     rto_min: Duration::from_millis(200),

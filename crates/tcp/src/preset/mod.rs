@@ -13,6 +13,8 @@ mod tests;
 use fairway_cc::{Init, SlowStart, Variant};
 use fairway_units::Duration;
 
+use crate::TimerWheel;
+
 /// How the sender concludes that a segment is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LossDetection {
@@ -24,6 +26,9 @@ pub enum LossDetection {
     /// retransmission more than `reordering` + 1 later is acknowledged
     /// (ns-2.35 `tcp/scoreboard1.cc`, `UpdateScoreBoard`).
     Fack,
+    /// Whatever was sent before something that has arrived, once the time for reordering is over
+    /// (RFC 8985; Linux 6.1 `net/ipv4/tcp_recovery.c`). Without SACK as in RFC 6582.
+    Rack,
 }
 
 /// What the window does during fast recovery.
@@ -37,12 +42,15 @@ pub enum Recovery {
     /// lost (`tcp/tcp-linux.cc`, `send_much`; meant as rate halving, which the delayed send of
     /// `overhead_` undoes). On exit the threshold, no more than flight plus three segments.
     TcpLinux,
+    /// Proportional rate reduction (RFC 6937) in Linux 6.1's form (`net/ipv4/tcp_input.c`,
+    /// `tcp_cwnd_reduction`): flight falls to the threshold with what arrives.
+    Prr,
 }
 
 impl Recovery {
     /// Every value with its name.
     pub const NAMES: &'static [(&'static str, Recovery)] =
-        &[("rfc", Recovery::Rfc), ("tcp-linux", Recovery::TcpLinux)];
+        &[("rfc", Recovery::Rfc), ("tcp-linux", Recovery::TcpLinux), ("prr", Recovery::Prr)];
 }
 
 /// When the receiver acknowledges in-order data.
@@ -99,6 +107,8 @@ pub struct Stack {
     pub sack: bool,
     /// Forward acknowledgement instead of RFC 6675 ([`LossDetection`]).
     pub fack: bool,
+    /// Detection of losses by time instead ([`LossDetection::Rack`]).
+    pub rack: bool,
     /// Timestamp option (RFC 7323).
     pub timestamps: bool,
     /// Window scale option (RFC 7323).
@@ -119,6 +129,23 @@ pub struct Stack {
     pub reordering: u32,
     /// Window during recovery.
     pub recovery: Recovery,
+    /// A probe of the tail when acknowledgements stay away (RFC 8985 section 7; Linux 6.1
+    /// `net/ipv4/tcp_output.c`, `tcp_schedule_loss_probe`). Needs SACK.
+    pub tail_loss_probe: bool,
+    /// After a timeout, new data first, to see whether anything was lost at all (RFC 5682; Linux 6.1
+    /// `net/ipv4/tcp_input.c`, `tcp_process_loss`). Needs SACK.
+    pub frto: bool,
+    /// Take a reduction back that was for nothing: by timestamps (RFC 3522) or duplicate SACKs
+    /// (RFC 3708), as Linux does.
+    pub undo: bool,
+    /// Segments leave in bursts of about a millisecond, and wait for one another (Linux 6.1
+    /// `net/ipv4/tcp_output.c`, `tcp_tso_autosize`, `tcp_tso_should_defer`).
+    pub tso: bool,
+    /// Growth only if the window was full when sending ended (Linux 6.1 `net/ipv4/tcp_output.c`,
+    /// `tcp_cwnd_validate`), instead of when the acknowledgement came.
+    pub cwnd_validation: bool,
+    /// Timers as coarse as those of Linux ([`TimerWheel`]).
+    pub timer_wheel: bool,
     /// Whether the acknowledgement that ends recovery also grows the window (Linux 6.1 does).
     pub grow_on_exit: bool,
     /// Lower bound of the retransmission timeout (RFC 6298).
@@ -169,7 +196,16 @@ impl Stack {
 
     /// How the sender concludes that a segment is lost.
     pub fn loss_detection(&self) -> LossDetection {
-        if self.fack { LossDetection::Fack } else { LossDetection::Rfc6675 }
+        match (self.rack, self.fack) {
+            (true, _) => LossDetection::Rack,
+            (false, true) => LossDetection::Fack,
+            (false, false) => LossDetection::Rfc6675,
+        }
+    }
+
+    /// How precisely timers fire.
+    pub fn timers(&self) -> TimerWheel {
+        if self.timer_wheel { TimerWheel::Linux } else { TimerWheel::Exact }
     }
 
     /// The policy of the retransmission timeout.

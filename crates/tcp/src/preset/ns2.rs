@@ -29,6 +29,8 @@ pub(super) const NS2_TCP_LINUX: Preset = preset!(
         "tcp/tcp-linux.cc, recv: UpdateScoreBoard; Agent/TCPSink/Sack1";
     fack: true,
         "tcp/scoreboard1.cc, UpdateScoreBoard";
+    rack: false,
+        "tcp/scoreboard1.cc counts packets";
     timestamps: true,
         "tcp/tcp-linux.cc, time_processing: ts_option_";
     window_scaling: true,
@@ -47,6 +49,18 @@ pub(super) const NS2_TCP_LINUX: Preset = preset!(
         "tcp/scoreboard1.cc, UpdateScoreBoard: three packets above";
     recovery: Recovery::TcpLinux,
         "tcp/tcp-linux.cc, tcp_fastretrans_alert and send_much";
+    tail_loss_probe: false,
+        "ns-2.35 has none";
+    frto: false,
+        "tcl/lib/ns-default.tcl, Agent/TCP frto_ 0";
+    undo: false,
+        "tcp/tcp-linux.cc never calls undo_cwnd";
+    tso: false,
+        "ns-2 sends packets one by one";
+    cwnd_validation: false,
+        "tcp/tcp-linux.cc, LinuxTcpAgent::tcp_is_cwnd_limited: when the acknowledgement comes";
+    timer_wheel: false,
+        "ns-2's timers are exact";
     grow_on_exit: false,
         "tcp/tcp-linux.cc, recv: tcp_cong_avoid comes before tcp_fastretrans_alert";
     rto_min: Duration::from_millis(200),

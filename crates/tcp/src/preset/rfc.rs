@@ -24,6 +24,8 @@ pub(super) const RFC_5681: Preset = preset!("rfc5681", "The RFCs: 5681, 6675, 62
         "RFC 2018";
     fack: false,
         "RFC 6675 section 4, IsLost";
+    rack: false,
+        "RFC 6675 section 4, IsLost; RFC 8985 came later";
     timestamps: false,
         "RFC 7323 section 3.2: optional";
     window_scaling: true,
@@ -42,6 +44,18 @@ pub(super) const RFC_5681: Preset = preset!("rfc5681", "The RFCs: 5681, 6675, 62
         "RFC 5681 section 3.2 step 2: three duplicate acknowledgements; RFC 6675 section 2, DupThresh";
     recovery: Recovery::Rfc,
         "RFC 6675 section 5; without SACK, RFC 6582 section 3.2";
+    tail_loss_probe: false,
+        "RFC 8985 came later";
+    frto: false,
+        "RFC 5682: optional";
+    undo: false,
+        "RFC 3522 and RFC 4015: optional";
+    tso: false,
+        "RFC 5681 section 3.1: segments";
+    cwnd_validation: false,
+        "RFC 7661 came later; RFC 2861 section 3.1: not if the window is not full";
+    timer_wheel: false,
+        "RFC 6298 section 4: no granularity is asked for";
     grow_on_exit: false,
         "RFC 5681 section 3.2 step 6: recovery ends with the window at ssthresh";
     rto_min: Duration::from_secs(1),

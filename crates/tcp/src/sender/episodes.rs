@@ -4,46 +4,103 @@ use fairway_cc::{Flow, Phase, Signal};
 use fairway_units::Time;
 
 use super::Sender;
-use crate::Recovery;
+use crate::prr::Prr;
 use crate::scoreboard::News;
+use crate::timer::Expiry;
+use crate::{LossDetection, Recovery};
 
 /// Segments beyond flight that TCP-Linux allows when recovery ends
 /// (ns-2.35 `tcp/linux/ns-linux-param.c`, `tcp_max_burst`; Linux 2.6 `tcp_max_burst`).
 const EXIT_BURST_SEGMENTS: u64 = 3;
 
 impl Sender {
-    /// The retransmission timer may have expired, or a segment been held back until now.
+    /// The timer may have expired, or a segment been held back until now.
     pub fn handle_timeout(&mut self, now: Time) {
         self.pacer.wake(now);
-        if now < self.rto_deadline {
+        if now < self.timer.at() {
             return;
         }
         self.note_app_limit();
+        match self.timer.purpose() {
+            Some(Expiry::Retransmit) => self.time_out(now),
+            Some(Expiry::Probe) => self.probe_tail(now),
+            Some(Expiry::Reordering) => self.stop_waiting(now),
+            None => {}
+        }
+    }
+
+    fn time_out(&mut self, now: Time) {
         // RFC 5681 section 3.1: the threshold is kept only for data that the timer has resent.
-        let first = self.phase != Phase::Loss
-            || self.timed_out_at.is_none_or(|at| self.board.una() > at)
-            || self.stack.recovery == Recovery::TcpLinux;
+        let first = match self.stack.recovery {
+            Recovery::Rfc => {
+                self.phase != Phase::Loss
+                    || self.timed_out_at.is_none_or(|at| self.board.una() > at)
+            }
+            Recovery::TcpLinux => true,
+            // `tcp_enter_loss`: a reduction that is under way is enough, too.
+            Recovery::Prr => match self.phase {
+                Phase::Open | Phase::Disorder => true,
+                Phase::Loss if self.timeouts_in_row == 0 => true,
+                Phase::Cwr | Phase::Recovery | Phase::Loss => self.board.una() >= self.recover,
+            },
+        };
+        self.frto = self.stack.frto
+            && self.sack
+            && (self.timeouts_in_row > 0 || !matches!(self.phase, Phase::Recovery | Phase::Loss));
+        self.timeouts_in_row += 1;
         self.timed_out_at = Some(self.board.una());
         self.counters.timeouts += 1;
         self.rtt.back_off();
         self.start_over(first, self.board.pipe(), now);
     }
 
-    /// Everything outstanding is lost, and sending begins again at the first hole.
+    /// What was missing has had its time: it is lost.
+    fn stop_waiting(&mut self, now: Time) {
+        let flow = self.flow(self.board.pipe(), now);
+        self.board.rack().look_again();
+        let mut news = News::default();
+        let wait = self.find_losses_by_time(false, now, &mut news);
+        self.lost += news.lost;
+        if news.lost > 0 && self.phase != Phase::Recovery {
+            self.react_to_loss(&Flow { in_flight: self.board.pipe(), ..flow }, now);
+            // As if one segment had arrived (`tcp_rack_reo_timeout`).
+            self.reduce_in_proportion(&News { delivered: u64::from(self.stack.mss), ..news });
+        }
+        match wait {
+            Some(wait) => self.after_ack(&News::default(), Some(wait), now),
+            None if self.timer.purpose() != Some(Expiry::Retransmit) => self.rearm(now),
+            None => {}
+        }
+    }
+
+    /// What is outstanding is lost, and sending begins again at the first hole.
     fn start_over(&mut self, first: bool, flight_size: u64, now: Time) {
-        let lost = self.board.mark_all_lost();
+        let by_time = self.sack && self.stack.loss_detection() == LossDetection::Rack;
+        let sacked = self.board.sacked_segments();
+        let lost =
+            if by_time { self.board.mark_lost_by_timeout(now) } else { self.board.mark_all_lost() };
         self.lost += lost;
         if let Some(rate) = self.board.delivery_rate() {
             rate.lost(lost);
         }
         let flow = self.flow(flight_size, now);
         self.cc.on_rto(first, &flow);
+        if first {
+            self.undo.begin(self.board.una(), 0);
+        }
+        if by_time && matches!(self.phase, Phase::Open | Phase::Disorder) {
+            self.board.rack().doubt_reordering(sacked);
+        }
         self.phase = Phase::Loss;
         self.recover = self.snd_nxt;
         self.cwr_pending = true;
         self.conserved_flight = 0;
-        self.retransmit_first = false;
+        self.prr = None;
+        self.probe.cancel();
+        // The head leaves whatever else is in flight.
+        self.retransmit_first = self.stack.recovery == Recovery::Prr;
         self.rescue_allowed = false;
+        self.holds_retransmissions = false;
         self.start_timer(now);
     }
 
@@ -66,6 +123,8 @@ impl Sender {
             && match self.phase {
                 Phase::Open | Phase::Disorder | Phase::Cwr => true,
                 Phase::Recovery => false,
+                // A retransmission was lost (`tcp_fastretrans_alert`).
+                Phase::Loss if self.stack.recovery == Recovery::Prr => news.lost_again,
                 // TCP-Linux reduces again for a loss found after a timeout; the RFCs wait until
                 // everything outstanding at the timeout is acknowledged (RFC 6675 section 5.1).
                 Phase::Loss => {
@@ -76,10 +135,13 @@ impl Sender {
 
     fn enter_recovery(&mut self, flow: &Flow) {
         if self.phase != Phase::Cwr {
+            let outstanding = self.board.retransmitted_segments() as u32;
+            let probes = u32::from(self.probe.is_retransmission());
+            self.undo.begin(self.board.una(), outstanding + probes);
             self.conserved_flight = self.cc.cwnd() / u64::from(self.stack.mss);
-            self.cc.on_congestion(Signal::Loss, flow);
-            self.counters.reductions += 1;
+            self.reduce(Signal::Loss, flow);
         }
+        self.probe.cancel();
         self.phase = Phase::Recovery;
         self.recover = self.snd_nxt;
         // RFC 3168 section 6.1.2: said after any reduction, so that an echo does not ask for another.
@@ -90,11 +152,24 @@ impl Sender {
 
     /// The window is reduced for another reason than a loss.
     pub(super) fn enter_cwr(&mut self, signal: Signal, flow: &Flow) {
-        self.cc.on_congestion(signal, flow);
-        self.counters.reductions += 1;
+        self.reduce(signal, flow);
+        self.undo.give_up();
+        self.probe.cancel();
         self.phase = Phase::Cwr;
         self.recover = self.snd_nxt;
         self.cwr_pending = true;
+    }
+
+    /// The algorithm says to what; proportional rate reduction how.
+    fn reduce(&mut self, signal: Signal, flow: &Flow) {
+        let mss = u64::from(self.stack.mss);
+        let prior = self.cwnd() / mss;
+        self.cc.on_congestion(signal, flow);
+        self.counters.reductions += 1;
+        if self.stack.recovery == Recovery::Prr && !self.cc.controls_recovery() {
+            let target = (self.cc.ssthresh() / mss).min(prior);
+            self.prr = Some(Prr::begin(prior, target));
+        }
     }
 
     pub(super) fn leave_recovery(&mut self, flow: &Flow) {
@@ -106,7 +181,9 @@ impl Sender {
         }
         let flight = self.board.pipe();
         let (cwnd, ssthresh) = (self.cc.cwnd(), self.cc.ssthresh());
+        let prr = self.prr.take();
         let cwnd = match self.stack.recovery {
+            Recovery::Prr => prr.map_or(cwnd, |prr| prr.target() * mss),
             Recovery::TcpLinux if cwnd < ssthresh => {
                 ssthresh.min(flight + EXIT_BURST_SEGMENTS * mss)
             }
@@ -118,6 +195,8 @@ impl Sender {
         };
         self.phase = Phase::Open;
         self.conserved_flight = 0;
+        self.frto = false;
+        self.undo.settle();
         self.retransmit_first = false;
         self.rescue_allowed = false;
         self.cc.on_recovered(cwnd, &Flow { phase: Phase::Open, in_flight: flight, ..*flow });

@@ -3,15 +3,22 @@
 use fairway_cc::Phase;
 use fairway_units::Time;
 
-use super::{Sender, Transmission};
+use super::{Pass, Sender, Transmission};
 use crate::Recovery;
+use crate::burst::{self, Burst, Room};
 use crate::ranges::Range;
 use crate::scoreboard::Lost;
+use crate::timer::Expiry;
+
+/// Segments that an application's data is grouped into, at most: 64 KiB of 1448 bytes (Linux
+/// `net/ipv4/tcp.c`, `tcp_send_mss`).
+const BUFFER_SEGMENTS: u64 = 45;
 
 impl Sender {
     /// A new event has come: a burst may begin.
     pub fn begin_burst(&mut self) {
         self.burst_left = self.stack.max_burst.unwrap_or(u32::MAX);
+        self.pass = Pass::default();
         if self.stack.recovery == Recovery::TcpLinux && self.conserved_flight > 0 {
             // At most one segment more in flight than there is now.
             self.conserved_flight = self.conserved_flight.min(self.flight_segments() + 1);
@@ -20,26 +27,50 @@ impl Sender {
 
     /// What leaves next, if anything may.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Transmission> {
-        if self.burst_left == 0 || !self.pacer.allows(now) {
+        let Some(transmission) = self.next_transmission(now) else {
+            self.end_pass(now);
             return None;
-        }
-        let transmission = self.next_retransmission(now).or_else(|| self.next_new_data(now))?;
+        };
         self.burst_left -= 1;
+        self.pass.sent = true;
         self.counters.segments += 1;
         self.counters.retransmissions += u64::from(transmission.retransmission);
+        if transmission.retransmission {
+            self.undo.sent_again(now);
+        }
+        if let Some(prr) = &mut self.prr {
+            prr.sent();
+        }
         self.last_sent = now;
         if let Some(rate) = self.cc.pacing_rate() {
             let payload = transmission.range.bytes() - u64::from(transmission.fin);
             self.pacer.sent(payload, rate, self.counters.segments, now);
         }
-        if self.rto_deadline == Time::NEVER {
+        if self.timer.purpose().is_none() {
             self.start_timer(now);
         }
         Some(transmission)
     }
 
+    fn next_transmission(&mut self, now: Time) -> Option<Transmission> {
+        if let Some(probe) = self.next_probe(now) {
+            self.pass.is_forced = true;
+            self.pass.probed = true;
+            return Some(probe);
+        }
+        if self.pass.probed {
+            return None;
+        }
+        self.pass.is_forced = false;
+        // What belongs to a burst that is under way does not wait.
+        if self.burst_left == 0 || (self.pass.burst_left == 0 && !self.pacer.allows(now)) {
+            return None;
+        }
+        self.next_retransmission(now).or_else(|| self.next_new_data(now))
+    }
+
     fn next_retransmission(&mut self, now: Time) -> Option<Transmission> {
-        if !matches!(self.phase, Phase::Recovery | Phase::Loss) {
+        if !matches!(self.phase, Phase::Recovery | Phase::Loss) || self.holds_retransmissions {
             return None;
         }
         let lost = match self.board.next_lost() {
@@ -47,10 +78,17 @@ impl Sender {
             Some(_) => return None,
             None => self.rescue()?,
         };
-        self.retransmit_first = false;
+        self.pass.is_forced = std::mem::take(&mut self.retransmit_first);
         self.board.retransmitted(lost, self.snd_nxt, now);
+        if self.stack.tail_loss_probe
+            && lost.range.start == self.board.una()
+            && self.timer.purpose() != Some(Expiry::Reordering)
+        {
+            // Linux `tcp_xmit_retransmit_queue`.
+            self.start_timer(now);
+        }
         let fin = self.closed && lost.range.end == self.stream_end + 1;
-        Some(Transmission { range: lost.range, fin, retransmission: true, cwr: false })
+        Some(Transmission { range: lost.range, fin, retransmission: true, cwr: false, push: fin })
     }
 
     /// RFC 6675 NextSeg rule 3, once nothing is known lost and nothing new may be sent: a
@@ -92,10 +130,67 @@ impl Sender {
         if self.board.is_empty() {
             self.restart_after_idle(now);
         }
+        if self.stack.tso {
+            return self.next_of_burst(len, available, now);
+        }
         if !self.fits(len) {
             return None;
         }
         Some(self.send_new(len, false, now))
+    }
+
+    /// The next segment of the burst under way, or of the next if one may begin.
+    fn next_of_burst(&mut self, len: u64, available: u64, now: Time) -> Option<Transmission> {
+        if self.pass.burst_left == 0 {
+            let room = self.room(available);
+            match burst::next(&room, BUFFER_SEGMENTS, now) {
+                Burst::Send(segments) => {
+                    self.pass.burst_left = segments;
+                    self.pass.pushes = segments > 1 || available <= len;
+                }
+                Burst::Wait { by_cwnd } => {
+                    self.pass.waits_for_cwnd |= by_cwnd;
+                    return None;
+                }
+                Burst::Full => return None,
+            }
+        }
+        self.pass.burst_left -= 1;
+        let push = self.pass.burst_left == 0 && self.pass.pushes;
+        Some(Transmission { push, ..self.send_new(len, false, now) })
+    }
+
+    fn room(&mut self, available: u64) -> Room {
+        let mss = self.segment_bytes;
+        let window_end =
+            self.board.una().saturating_add(self.stack.send_buffer).min(self.right_edge);
+        Room {
+            mss,
+            in_flight: self.flight_segments(),
+            cwnd: self.window_in_effect() / u64::from(self.stack.mss),
+            window_room: (window_end - self.snd_nxt).div_ceil(mss),
+            window: (self.right_edge - self.board.una()).div_ceil(mss),
+            available: available.div_ceil(mss),
+            pacing_bytes_per_s: self.pacing_bytes_per_s(),
+            srtt: self.rtt.srtt(),
+            min_rtt: self.rtt.min_rtt(),
+            oldest_sent_at: self.board.head_sent_at(),
+            last_sent_at: self.last_sent,
+            repairing: matches!(self.phase, Phase::Recovery | Phase::Loss),
+        }
+    }
+
+    /// The algorithm's pacing rate, or what Linux makes of window and round-trip time where there is
+    /// none (`tcp_update_pacing_rate`; net.ipv4.tcp_pacing_ss_ratio, tcp_pacing_ca_ratio).
+    fn pacing_bytes_per_s(&self) -> Option<u64> {
+        if let Some(rate) = self.cc.pacing_rate() {
+            return Some(rate.as_bps() / 8);
+        }
+        let micros = self.rtt.srtt()?.as_micros();
+        let cwnd = self.cwnd();
+        let percent = if cwnd < self.cc.ssthresh() / 2 { 200 } else { 120 };
+        let most = cwnd.max(self.board.outstanding_segments() * self.segment_bytes);
+        (most.saturating_mul(percent * 10_000)).checked_div(micros)
     }
 
     fn next_fin(&mut self, now: Time) -> Option<Transmission> {
@@ -105,16 +200,16 @@ impl Sender {
         (fin_due && self.fits(1)).then(|| self.send_new(1, true, now))
     }
 
-    fn send_new(&mut self, len: u64, fin: bool, now: Time) -> Transmission {
+    pub(super) fn send_new(&mut self, len: u64, fin: bool, now: Time) -> Transmission {
         let range = Range { start: self.snd_nxt, end: self.snd_nxt + len };
         self.board.sent(range.end, now);
         self.snd_nxt = range.end;
         let cwr = std::mem::take(&mut self.cwr_pending);
-        Transmission { range, fin, retransmission: false, cwr }
+        Transmission { range, fin, retransmission: false, cwr, push: fin }
     }
 
     /// End of what application, send buffer and peer allow.
-    fn sendable_end(&self) -> u64 {
+    pub(super) fn sendable_end(&self) -> u64 {
         self.stream_end
             .min(self.board.una().saturating_add(self.stack.send_buffer))
             .min(self.right_edge)
@@ -122,7 +217,7 @@ impl Sender {
 
     fn fits(&self, len: u64) -> bool {
         let pipe = self.board.pipe();
-        pipe == 0 || pipe + len <= self.flight_allowance()
+        pipe == 0 || pipe + len <= self.window_in_effect()
     }
 
     fn restart_after_idle(&mut self, now: Time) {
@@ -135,7 +230,7 @@ impl Sender {
         }
     }
 
-    fn flight_segments(&self) -> u64 {
+    pub(super) fn flight_segments(&self) -> u64 {
         self.board.pipe().div_ceil(u64::from(self.stack.mss))
     }
 }

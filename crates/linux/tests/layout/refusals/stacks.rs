@@ -23,7 +23,26 @@ fn what_a_kernel_has_in_its_source() {
         (
             "recovery = \"tcp-linux\"",
             "recovery: \"tcp-linux\" cannot be set: a kernel has a recovery of its own (PRR, \
-             RFC 6937); write \"rfc\" or use --backend sim",
+             RFC 6937); write \"prr\" or use --backend sim",
+        ),
+        (
+            "undo = false",
+            "undo: false cannot be set: a kernel always does; write true or use --backend sim",
+        ),
+        (
+            "tso = false",
+            "tso: false cannot be set: a kernel always sizes and defers what it sends; write \
+             true or use --backend sim",
+        ),
+        (
+            "cwnd_validation = false",
+            "cwnd_validation: false cannot be set: a kernel has its own; write true or use \
+             --backend sim",
+        ),
+        (
+            "timer_wheel = false",
+            "timer_wheel: false cannot be set: a kernel has a timer wheel; write true or use \
+             --backend sim",
         ),
         (
             "grow_on_exit = false",

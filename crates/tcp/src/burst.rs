@@ -1,0 +1,179 @@
+//! How many segments leave together, as Linux 6.1 sizes and defers what it hands to its device
+//! (`net/ipv4/tcp_output.c`, `tcp_tso_autosize`, `tcp_tso_should_defer`).
+
+use fairway_units::{Duration, Time};
+
+/// About a millisecond of the pacing rate leaves at once (`net.core` `sk_pacing_shift`).
+const PACING_SHIFT: u32 = 10;
+/// A buffer holds no more than this many bytes: 64 KiB less the room for headers
+/// (`include/net/tcp.h`, `GSO_LEGACY_MAX_SIZE`, `MAX_TCP_HEADER`; depends on the build).
+const MAX_BUFFER_BYTES: u64 = 65_215;
+/// On very short paths as many bytes as this, halved for every 512 us (`net.ipv4.tcp_tso_rtt_log`).
+const RTT_SHIFT: u32 = 9;
+/// Least segments of a burst (`net.ipv4.tcp_min_tso_segs`).
+const MIN_SEGMENTS: u64 = 2;
+/// The window's share that is worth sending at once (`net.ipv4.tcp_tso_win_divisor`).
+const WINDOW_DIVISOR: u64 = 3;
+/// Longest wait for more room.
+const PATIENCE: Duration = Duration::from_millis(1);
+
+/// What decides about the next burst; sizes in segments.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    /// Payload of a segment.
+    pub mss: u64,
+    /// In the network.
+    pub in_flight: u64,
+    /// Congestion window.
+    pub cwnd: u64,
+    /// What the peer's window leaves.
+    pub window_room: u64,
+    /// The peer's whole window.
+    pub window: u64,
+    /// What the application has to send.
+    pub available: u64,
+    /// Rate at which segments are to leave, bytes per second; none if not known.
+    pub pacing_bytes_per_s: Option<u64>,
+    /// Smoothed and smallest round-trip time.
+    pub srtt: Option<Duration>,
+    /// Smallest round-trip time.
+    pub min_rtt: Option<Duration>,
+    /// When the oldest outstanding segment left; none if nothing is outstanding.
+    pub oldest_sent_at: Option<Time>,
+    /// When the last segment left.
+    pub last_sent_at: Time,
+    /// Whether losses are being repaired: then nothing waits.
+    pub repairing: bool,
+}
+
+/// What leaves next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Burst {
+    /// So many segments, one after the other.
+    Send(u64),
+    /// Nothing: the windows are full.
+    Full,
+    /// Nothing yet: the next acknowledgement makes room for more. `by_cwnd`: it is the congestion
+    /// window that there is too little of.
+    Wait {
+        /// Whether the congestion window is the scarcer one.
+        by_cwnd: bool,
+    },
+}
+
+/// Largest burst (`tcp_tso_autosize`).
+pub fn size(room: &Room) -> u64 {
+    let Some(rate) = room.pacing_bytes_per_s else { return most(room.mss) };
+    let mut bytes = rate >> PACING_SHIFT;
+    let micros = room.min_rtt.map_or(u64::MAX, |rtt| rtt.as_nanos() / 1000);
+    if (micros >> RTT_SHIFT) < 32 {
+        bytes += MAX_BUFFER_BYTES >> (micros >> RTT_SHIFT);
+    }
+    (bytes.min(MAX_BUFFER_BYTES) / room.mss).max(MIN_SEGMENTS)
+}
+
+fn most(mss: u64) -> u64 {
+    (MAX_BUFFER_BYTES / mss).max(MIN_SEGMENTS)
+}
+
+/// What leaves next of `buffer` segments that the application handed over together.
+pub fn next(room: &Room, buffer: u64, now: Time) -> Burst {
+    if room.in_flight >= room.cwnd || room.window_room == 0 || room.available == 0 {
+        return Burst::Full;
+    }
+    let cwnd_room = room.cwnd - room.in_flight;
+    let quota = (room.cwnd / 2).max(1).min(cwnd_room);
+    let largest = size(room);
+    let buffer = buffer.min(room.available);
+    if buffer >= 2 && !room.repairing && defers(room, cwnd_room, largest, buffer, now) {
+        let by_cwnd = cwnd_room < room.window_room && cwnd_room <= buffer;
+        return Burst::Wait { by_cwnd };
+    }
+    Burst::Send(quota.min(largest).min(room.window_room).min(buffer))
+}
+
+/// Whether it is better to wait for the next acknowledgement than to send less than could leave then.
+fn defers(room: &Room, cwnd_room: u64, largest: u64, buffer: u64, now: Time) -> bool {
+    let may_leave = cwnd_room.min(room.window_room);
+    let is_last = buffer == room.available;
+    if now.since(room.last_sent_at) > PATIENCE
+        || may_leave >= largest
+        || (!is_last && may_leave >= buffer)
+        || may_leave >= room.window.min(room.cwnd) / WINDOW_DIVISOR
+    {
+        return false;
+    }
+    // If the next acknowledgement is not due soon, there is nothing to wait for.
+    let (Some(oldest), Some(srtt)) = (room.oldest_sent_at, room.srtt) else { return false };
+    let soon = PATIENCE.min(Duration::from_nanos(srtt.as_nanos() / 2));
+    oldest + srtt <= now + soon
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(us: u64) -> Time {
+        Time::from_nanos(us * 1000)
+    }
+
+    /// Congestion avoidance at 100 Mbit/s and 40 ms, paced at 14.5 MB/s.
+    fn room(in_flight: u64) -> Room {
+        Room {
+            mss: 1448,
+            in_flight,
+            cwnd: 340,
+            window_room: 10_000,
+            window: 10_000,
+            available: 1_000_000,
+            pacing_bytes_per_s: Some(14_500_000),
+            srtt: Some(Duration::from_millis(41)),
+            min_rtt: Some(Duration::from_millis(40)),
+            oldest_sent_at: Some(at(0)),
+            last_sent_at: at(40_900),
+            repairing: false,
+        }
+    }
+
+    #[test]
+    fn a_burst_is_a_millisecond_of_the_pacing_rate() {
+        // 14,500,000 / 1024 = 14,160 bytes, 9.8 segments; at 10 Mbit/s the least.
+        assert_eq!(size(&room(0)), 9);
+        let slow = Room { pacing_bytes_per_s: Some(1_450_000), ..room(0) };
+        assert_eq!(size(&slow), 2);
+        // On a path of 0.6 ms, half of a buffer more.
+        let near = Room { min_rtt: Some(Duration::from_micros(600)), ..slow };
+        assert_eq!(size(&near), (1_450_000 / 1024 + 65_215 / 2) / 1448);
+    }
+
+    #[test]
+    fn small_room_waits_for_the_next_acknowledgement() {
+        // Room of 2, 4, 6, 7 waits, and 9 leaves at once.
+        for held in [2, 4, 6, 7] {
+            assert_eq!(next(&room(340 - held), 45, at(41_000)), Burst::Wait { by_cwnd: true });
+        }
+        assert_eq!(next(&room(331), 45, at(41_000)), Burst::Send(9));
+        assert_eq!(next(&room(340), 45, at(41_000)), Burst::Full);
+    }
+
+    #[test]
+    fn nothing_waits_long_or_for_nothing() {
+        let little = room(338);
+        // A millisecond since the last segment; no acknowledgement due; a repair; one segment.
+        assert_eq!(next(&little, 45, at(41_901)), Burst::Send(2));
+        let young = Room { oldest_sent_at: Some(at(5_000)), ..little };
+        assert_eq!(next(&young, 45, at(41_000)), Burst::Send(2));
+        assert_eq!(next(&Room { repairing: true, ..little }, 45, at(41_000)), Burst::Send(2));
+        assert_eq!(next(&little, 1, at(41_000)), Burst::Send(1));
+        // Room for a third of a small window is worth sending.
+        let small = Room { cwnd: 6, in_flight: 4, ..little };
+        assert_eq!(next(&small, 45, at(41_000)), Burst::Send(2));
+    }
+
+    #[test]
+    fn a_burst_takes_half_of_the_window_at_most_and_ends_with_its_buffer() {
+        let fast = Room { pacing_bytes_per_s: None, cwnd: 20, in_flight: 0, ..room(0) };
+        assert_eq!(next(&fast, 45, at(41_000)), Burst::Send(10));
+        assert_eq!(next(&fast, 3, at(41_000)), Burst::Send(3));
+    }
+}

@@ -1,0 +1,238 @@
+//! Losses found by time (RACK), and what else the scoreboard does for stacks that have it.
+
+use fairway_units::{Duration, Time};
+
+use super::{EVER_RETRANSMITTED, LOST, News, RETRANSMITTED, SACKED, Scoreboard, Sent};
+use crate::rack::Rack;
+use crate::ranges::Range;
+
+impl Scoreboard {
+    /// What is known of the order of arrival.
+    pub fn rack(&mut self) -> &mut Rack {
+        &mut self.rack
+    }
+
+    /// Outstanding segments that are SACKed.
+    pub fn sacked_segments(&self) -> u64 {
+        self.sacked_segments
+    }
+
+    /// Outstanding retransmissions.
+    pub fn retransmitted_segments(&self) -> u64 {
+        self.retransmitted_segments
+    }
+
+    /// Outstanding segments, SACKed and lost ones included.
+    pub fn outstanding_segments(&self) -> u64 {
+        self.sent.len() as u64
+    }
+
+    /// When the first outstanding segment was last sent.
+    pub fn head_sent_at(&self) -> Option<Time> {
+        self.sent.front().map(|head| head.sent_at)
+    }
+
+    /// Data below what has arrived, and never sent again, arrived only now, from `low` on: reordering.
+    pub fn note_reordering(&mut self, low: u64, highest: u64) {
+        if low < highest {
+            let mss = self.mss;
+            self.rack.reordered(highest - low, mss);
+        }
+    }
+
+    /// End of the highest SACKed segment, or of what is acknowledged.
+    pub fn highest_sacked(&self) -> u64 {
+        self.sacked.last().map_or(self.una, |range| range.end)
+    }
+
+    /// Mark lost whatever was sent before the latest arrival and has had its time, with `window` for
+    /// reordering. Returns the longest time that the others still have.
+    pub fn detect_losses_by_time(
+        &mut self,
+        window: Duration,
+        now: Time,
+        news: &mut News,
+    ) -> Option<Duration> {
+        let originals = self.detect_lost_originals(window, now, news);
+        let again = self.detect_lost_again(window, now, news);
+        originals.max(again)
+    }
+
+    /// Those sent once, in the order of their sequence numbers and so of their times.
+    fn detect_lost_originals(
+        &mut self,
+        window: Duration,
+        now: Time,
+        news: &mut News,
+    ) -> Option<Duration> {
+        let end = self.first + self.sent.len() as u64;
+        while self.examined < end {
+            let entry = self.sent[(self.examined - self.first) as usize];
+            if !entry.is(SACKED | EVER_RETRANSMITTED | LOST) {
+                if !self.rack.is_overtaken(entry.sent_at, entry.end) {
+                    return None;
+                }
+                if self.rack.remaining(entry.sent_at, window, now).is_some() {
+                    // So have all later ones; the last that was overtaken has it longest.
+                    let last = self.last_overtaken()?;
+                    return self.rack.remaining(last.sent_at, window, now);
+                }
+                // Which takes it for examined.
+                news.lost += self.mark_lost(self.examined);
+            } else {
+                self.examined += 1;
+            }
+        }
+        None
+    }
+
+    /// The last segment, from `examined` on, that was overtaken and has not arrived.
+    fn last_overtaken(&self) -> Option<Sent> {
+        let from = (self.examined - self.first) as usize;
+        let (mut low, mut high) = (from, self.sent.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            let entry = self.sent[middle];
+            let before =
+                !entry.is(EVER_RETRANSMITTED) && self.rack.is_overtaken(entry.sent_at, entry.end);
+            if before { low = middle + 1 } else { high = middle }
+        }
+        let mut last = self.sent[low.checked_sub(1)?];
+        if last.is(SACKED) {
+            let range = self.sacked.descending().find(|range| range.start < last.end)?;
+            let below = self.sent.partition_point(|sent| sent.end <= range.start);
+            last = self.sent[below.checked_sub(1)?];
+        }
+        Some(last)
+    }
+
+    /// Those sent again, in the order in which they were.
+    fn detect_lost_again(
+        &mut self,
+        window: Duration,
+        now: Time,
+        news: &mut News,
+    ) -> Option<Duration> {
+        let mut longest = None;
+        let mut at = 0;
+        while let Some(&sending) = self.retransmissions.get(at) {
+            let entry = if sending.index < self.first {
+                None
+            } else {
+                let entry = *self.entry(sending.index);
+                (entry.retransmission == sending.number && !entry.is(SACKED)).then_some(entry)
+            };
+            let Some(entry) = entry else {
+                self.retransmissions.remove(at);
+                continue;
+            };
+            if !self.rack.is_overtaken(entry.sent_at, entry.end) {
+                break;
+            }
+            if let Some(remaining) = self.rack.remaining(entry.sent_at, window, now) {
+                longest = longest.max(Some(remaining));
+                at += 1;
+                continue;
+            }
+            self.retransmissions.remove(at);
+            self.lose_again(sending.index, entry, news);
+        }
+        longest
+    }
+
+    fn lose_again(&mut self, index: u64, entry: Sent, news: &mut News) {
+        if entry.is(RETRANSMITTED) {
+            let len = self.range(index).bytes();
+            self.entry(index).state &= !RETRANSMITTED;
+            self.retransmitted_segments -= 1;
+            self.pipe -= len;
+            news.lost += len;
+            news.lost_again = true;
+        }
+        // A probe of the tail was not lost before, nor what an undo has unmarked.
+        news.lost += self.mark_lost(index);
+        // The lowest goes first, whether it was sent again before or not.
+        self.next_lost = self.next_lost.min(index);
+    }
+
+    /// The retransmission timer expired: the first outstanding segment is lost, and every other that
+    /// has had its time. Returns what [`Scoreboard::mark_all_lost`] does.
+    pub fn mark_lost_by_timeout(&mut self, now: Time) -> u64 {
+        let reneged = self.sent.front().is_some_and(|head| head.is(SACKED));
+        let mut lost = 0;
+        let mut start = self.una;
+        let mut undecided = None;
+        for (at, entry) in self.sent.iter_mut().enumerate() {
+            let len = entry.end - start;
+            start = entry.end;
+            if entry.is(SACKED) {
+                if reneged {
+                    entry.state = (entry.state | LOST) & !(SACKED | RETRANSMITTED);
+                    lost += len;
+                }
+                continue;
+            }
+            if entry.is(LOST) && !entry.is(RETRANSMITTED) {
+                continue;
+            }
+            let recent =
+                at > 0 && self.rack.remaining(entry.sent_at, Duration::ZERO, now).is_some();
+            if recent && !reneged {
+                if !entry.is(EVER_RETRANSMITTED) && undecided.is_none() {
+                    undecided = Some(at as u64);
+                }
+                continue;
+            }
+            if entry.is(RETRANSMITTED) {
+                self.retransmitted_segments -= 1;
+                self.pipe -= len;
+            }
+            if !entry.is(LOST) {
+                self.pipe -= len;
+            }
+            lost += len;
+            entry.state = (entry.state | LOST) & !RETRANSMITTED;
+        }
+        if reneged {
+            self.sacked.clear();
+            self.sacked_segments = 0;
+        }
+        self.duplicates = 0;
+        self.next_lost = self.first;
+        self.examined = self.first + undecided.unwrap_or(self.sent.len() as u64);
+        lost
+    }
+
+    /// Nothing was lost after all: what is marked so counts as in the network again.
+    pub fn forget_losses(&mut self) {
+        let mut start = self.una;
+        for entry in &mut self.sent {
+            if entry.is(LOST) && !entry.is(SACKED) {
+                self.pipe += entry.end - start;
+            }
+            entry.state &= !LOST;
+            start = entry.end;
+        }
+        self.next_lost = self.first;
+        self.examined = self.first;
+        self.rack.look_again();
+    }
+
+    /// The last outstanding segment, to probe the tail with.
+    pub fn last_segment(&self) -> Option<Range> {
+        let last = (self.first + self.sent.len() as u64).checked_sub(1)?;
+        (!self.sent.is_empty()).then(|| self.range(last))
+    }
+
+    /// The last segment was sent again as a probe: it counts once in the network, as before.
+    pub fn probed(&mut self, snd_nxt: u64, now: Time) {
+        let index = self.first + self.sent.len() as u64 - 1;
+        self.retransmission_count += 1;
+        let number = self.retransmission_count;
+        let entry = self.entry(index);
+        entry.state |= EVER_RETRANSMITTED;
+        entry.sent_at = now;
+        entry.retransmission = number;
+        self.retransmissions.push_back(super::Retransmission { index, snd_nxt, number });
+    }
+}

@@ -1,0 +1,95 @@
+//! Tail loss probes (RFC 8985 section 7): when acknowledgements stay away, one segment finds out
+//! whether the last ones were lost (Linux 6.1 `net/ipv4/tcp_output.c`, `tcp_send_loss_probe`;
+//! `tcp_input.c`, `tcp_process_tlp_ack`).
+
+use fairway_cc::{Flow, Phase, Signal};
+use fairway_units::Time;
+
+use super::{AckInfo, Sender, Transmission};
+use crate::scoreboard::News;
+
+/// A probe under way.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Probe {
+    /// End of what was outstanding when it left; none without a probe.
+    high: Option<u64>,
+    /// Whether it was sent before.
+    again: bool,
+    /// Whether it has to leave now, whatever the window says.
+    due: bool,
+}
+
+impl Probe {
+    /// Whether a segment that was sent before is on its way as a probe.
+    pub(super) fn is_retransmission(&self) -> bool {
+        self.high.is_some() && self.again
+    }
+
+    /// Whatever it says is not waited for.
+    pub(super) fn cancel(&mut self) {
+        *self = Probe::default();
+    }
+}
+
+impl Sender {
+    /// The time for a probe has come; there is one at a time.
+    pub(super) fn probe_tail(&mut self, now: Time) {
+        self.probe.due = self.probe.high.is_none();
+        if !self.probe.due {
+            self.rearm(now);
+        }
+    }
+
+    /// The probe, if it has to leave: new data if there is any, or else the last segment.
+    pub(super) fn next_probe(&mut self, now: Time) -> Option<Transmission> {
+        if !std::mem::take(&mut self.probe.due) {
+            return None;
+        }
+        let len = self.sendable_end().saturating_sub(self.snd_nxt).min(self.segment_bytes);
+        let transmission = if len > 0 {
+            self.probe.again = false;
+            self.send_new(len, false, now)
+        } else {
+            let range = self.board.last_segment()?;
+            self.board.probed(self.snd_nxt, now);
+            self.probe.again = true;
+            let fin = self.closed && range.end == self.stream_end + 1;
+            Transmission { range, fin, retransmission: true, cwr: false, push: true }
+        };
+        self.probe.high = Some(self.snd_nxt);
+        self.start_timer(now);
+        Some(transmission)
+    }
+
+    /// Whether the acknowledgement answers the probe. If it repaired a loss, the window is reduced as
+    /// for any other.
+    pub(super) fn end_probe(
+        &mut self,
+        info: &AckInfo<'_>,
+        news: &News,
+        window_moved: bool,
+        flow: &Flow,
+    ) {
+        let Some(high) = self.probe.high else { return };
+        if info.ack < high {
+            return;
+        }
+        let duplicate = info.duplicate.is_some_and(|range| range.end == high);
+        let arrived_twice =
+            info.pure && news.acked == 0 && news.sacked_sent.is_none() && !window_moved;
+        if !self.probe.again || duplicate {
+            self.probe.cancel();
+        } else if info.ack > high {
+            self.probe.cancel();
+            if matches!(self.phase, Phase::Open | Phase::Disorder) {
+                self.cc.on_congestion(Signal::Loss, flow);
+                self.counters.reductions += 1;
+                self.cwr_pending = true;
+                self.undo.give_up();
+                self.cc.on_recovered(self.cc.cwnd(), &Flow { phase: Phase::Open, ..*flow });
+            }
+        } else if arrived_twice {
+            self.probe.cancel();
+        }
+    }
+}

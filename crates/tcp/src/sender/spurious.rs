@@ -1,0 +1,146 @@
+//! Reductions that were for nothing, and are taken back (Linux 6.1 `net/ipv4/tcp_input.c`,
+//! `tcp_try_undo_partial`, `tcp_try_undo_recovery`, `tcp_try_undo_dsack`, `tcp_process_loss`).
+
+use fairway_cc::{Flow, Phase};
+
+use super::{AckInfo, Sender};
+use crate::scoreboard::News;
+
+impl Sender {
+    /// Whether the acknowledgement ends the episode under way by showing that nothing had been lost.
+    pub(super) fn undo_if_spurious(
+        &mut self,
+        info: &AckInfo<'_>,
+        news: &News,
+        prior_una: u64,
+        at_end: bool,
+        flow: &Flow,
+    ) -> bool {
+        self.holds_retransmissions = false;
+        self.note_duplicate(info, prior_una);
+        if info.ece {
+            self.undo.reduction_stands();
+        }
+        match self.phase {
+            Phase::Loss => self.undo_timeout(info, news, at_end, flow),
+            _ if !self.stack.undo => false,
+            Phase::Recovery => self.undo_recovery(info, news, prior_una, at_end, flow),
+            Phase::Open | Phase::Disorder => {
+                let undone = self.undo.all_were_duplicates();
+                if undone {
+                    self.take_back(false, flow);
+                }
+                undone
+            }
+            Phase::Cwr => false,
+        }
+    }
+
+    fn note_duplicate(&mut self, info: &AckInfo<'_>, prior_una: u64) {
+        let Some(range) = info.duplicate else { return };
+        let segments = range.bytes().div_ceil(u64::from(self.stack.mss));
+        // A duplicate of a probe says nothing of reordering.
+        if !self.probe.is_retransmission() {
+            let (una, nxt) = (self.board.una(), self.snd_nxt);
+            self.board.rack().duplicate(una, nxt);
+        }
+        self.undo.duplicate(range.end, prior_una, u32::try_from(segments).unwrap_or(u32::MAX));
+    }
+
+    fn undo_recovery(
+        &mut self,
+        info: &AckInfo<'_>,
+        news: &News,
+        prior_una: u64,
+        at_end: bool,
+        flow: &Flow,
+    ) -> bool {
+        let delayed = news.acked > 0 && self.undo.was_delayed(info.echo_ms);
+        if at_end {
+            let undone = delayed || self.undo.all_were_duplicates();
+            if undone {
+                self.take_back(false, flow);
+            } else {
+                self.board.rack().recovered(false);
+            }
+            return undone;
+        }
+        if delayed {
+            let highest = self.board.highest_sacked();
+            self.board.note_reordering(prior_una, highest);
+            if self.board.retransmitted_segments() > 0 {
+                // Reordering is worse than thought: no more is taken for lost now.
+                self.holds_retransmissions = true;
+                return false;
+            }
+            self.take_back(true, flow);
+            return true;
+        }
+        let undone = self.undo.all_were_duplicates();
+        if undone {
+            self.board.rack().recovered(true);
+            self.take_back(false, flow);
+        }
+        undone
+    }
+
+    fn undo_timeout(&mut self, info: &AckInfo<'_>, news: &News, at_end: bool, flow: &Flow) -> bool {
+        let may = self.stack.undo
+            && news.acked > 0
+            && (self.undo.was_delayed(info.echo_ms) || self.undo.all_were_duplicates());
+        if may {
+            self.take_back(true, flow);
+            return true;
+        }
+        self.judge_timeout(news, at_end, flow)
+    }
+
+    /// F-RTO with SACK (RFC 5682 section 3.1).
+    fn judge_timeout(&mut self, news: &News, at_end: bool, flow: &Flow) -> bool {
+        if !self.frto {
+            return false;
+        }
+        // Step 3b: data from before the timeout, never sent again, has arrived.
+        if news.original_end.is_some_and(|end| end <= self.recover) {
+            self.take_back(true, flow);
+            return true;
+        }
+        if self.snd_nxt > self.recover {
+            // Step 3a: what is new has arrived, and the old has not.
+            if news.sacked_sent.is_some() {
+                self.frto = false;
+            }
+        } else if news.acked > 0 && !at_end {
+            // Step 2b: new data, if there is any.
+            self.recover = self.snd_nxt;
+            if self.sendable_end() > self.snd_nxt {
+                self.holds_retransmissions = true;
+            } else {
+                self.frto = false;
+            }
+        }
+        false
+    }
+
+    /// Back to the window from before; with `all_arrives`, nothing outstanding is lost.
+    fn take_back(&mut self, all_arrives: bool, flow: &Flow) {
+        if all_arrives {
+            self.board.forget_losses();
+        }
+        self.board.rack().look_again();
+        self.prr = None;
+        self.phase = Phase::Open;
+        self.frto = false;
+        self.retransmit_first = false;
+        self.rescue_allowed = false;
+        if self.undo.gives_back() {
+            let in_flight = self.board.pipe();
+            self.cc.on_spurious(&Flow { phase: Phase::Open, in_flight, ..*flow });
+            self.cwr_pending = false;
+        } else {
+            self.cc.on_recovered(self.cc.cwnd(), flow);
+        }
+        self.undo.give_up();
+        self.undo.settle();
+    }
+}

@@ -1,0 +1,108 @@
+//! When the sender's one timer runs, and for what.
+
+use fairway_cc::Phase;
+use fairway_units::{Duration, Time};
+
+use super::Sender;
+use crate::scoreboard::News;
+use crate::timer::Expiry;
+
+/// Least time to a probe or for reordering: two ticks (Linux 6.1 `include/net/tcp.h`,
+/// `TCP_TIMEOUT_MIN`).
+const LEAST_WAIT: Duration = Duration::from_millis(2);
+
+impl Sender {
+    /// The timer after an acknowledgement. `wait`: how long what may be reordered still has.
+    pub(super) fn after_ack(&mut self, news: &News, wait: Option<Duration>, now: Time) {
+        if self.board.is_empty() {
+            self.timer.stop();
+        } else if let Some(wait) = wait {
+            self.wait_for_reordering(wait, now);
+        } else if self.moves_timer(news, now) && !self.schedule_probe(self.rtt.rto(), now) {
+            self.rearm(now);
+        }
+    }
+
+    fn moves_timer(&self, news: &News, now: Time) -> bool {
+        if news.acked > 0 || self.stack.rto_restart_on_every_ack || self.retransmit_first {
+            return true;
+        }
+        // What was SACKED had been sent before the head was sent last (Linux 6.1
+        // `tcp_clean_rtx_queue`).
+        self.stack.tail_loss_probe
+            && match (news.sacked_sent, self.board.head_sent_at()) {
+                (Some(sacked), Some(head)) => now.since(sacked.earliest) > now.since(head),
+                _ => false,
+            }
+    }
+
+    fn wait_for_reordering(&mut self, wait: Duration, now: Time) {
+        let delay = (wait + LEAST_WAIT).min(self.rtt.rto());
+        self.timer.start(Expiry::Reordering, delay, now);
+    }
+
+    /// The retransmission timer starts over, or if something else was in its place, has left what it
+    /// would have (Linux 6.1 `tcp_rearm_rto`).
+    pub(super) fn rearm(&mut self, now: Time) {
+        match self.timer.purpose() {
+            Some(Expiry::Probe | Expiry::Reordering) => {
+                let left = self.rto_left(now).max(Duration::from_nanos(1));
+                self.timer.start(Expiry::Retransmit, left + self.pacer.delay(now), now);
+            }
+            _ => self.start_timer(now),
+        }
+    }
+
+    /// How long the first outstanding segment has until its timeout.
+    fn rto_left(&self, now: Time) -> Duration {
+        let head = self.board.head_sent_at().unwrap_or(now);
+        (head + self.rtt.rto()).since(now)
+    }
+
+    /// The timer starts over, and waits for what pacing holds back (Linux `tcp_pacing_delay`).
+    pub(super) fn start_timer(&mut self, now: Time) {
+        if let Some(min_rto) = self.cc.min_rto() {
+            self.rtt.bound_below(min_rto);
+        }
+        let delay = self.rtt.rto() + self.pacer.delay(now);
+        self.timer.start(Expiry::Retransmit, delay, now);
+    }
+
+    /// Have the tail probed if acknowledgements stay away, `rto` at the latest. Whether it will be.
+    pub(super) fn schedule_probe(&mut self, rto: Duration, now: Time) -> bool {
+        let undisturbed = matches!(self.phase(), Phase::Open | Phase::Cwr);
+        if !self.stack.tail_loss_probe || !self.sack || !undisturbed || self.board.is_empty() {
+            return false;
+        }
+        // RFC 8985 section 7.2; a lone segment may be acknowledged late.
+        let delay = match self.rtt.srtt() {
+            None => self.stack.rto_initial,
+            Some(srtt) => {
+                let alone = self.board.outstanding_segments() == 1;
+                srtt * 2 + if alone { self.stack.rto_min } else { LEAST_WAIT }
+            }
+        };
+        let delay = if rto > Duration::ZERO { delay.min(rto) } else { delay };
+        self.timer.start(Expiry::Probe, delay + self.pacer.delay(now), now);
+        true
+    }
+
+    /// All has left that may.
+    pub(super) fn end_pass(&mut self, now: Time) {
+        if self.pass.ended {
+            return;
+        }
+        self.pass.ended = true;
+        let full = self.board.pipe() >= self.cwnd();
+        if self.stack.cwnd_validation && (self.pass.sent || full || self.pass.waits_for_cwnd) {
+            let limited = full || self.pass.waits_for_cwnd;
+            self.validation.after_sending(limited, self.board.una(), self.snd_nxt);
+        }
+        if self.pass.sent && !self.pass.probed && self.stack.tail_loss_probe {
+            let purpose = self.timer.purpose();
+            if purpose != Some(Expiry::Reordering) || self.phase() == Phase::Open {
+                self.schedule_probe(self.rto_left(now), now);
+            }
+        }
+    }
+}
