@@ -307,7 +307,7 @@ impl Endpoint {
         } else if self.receiver.ack_is_due() {
             segment.flags = self.ecn.flags();
             self.acknowledge_without_data(segment, now);
-            Transmit::LastSegment
+            if self.receiver.ack_is_due() { Transmit::Segment } else { Transmit::LastSegment }
         } else {
             Transmit::Nothing
         }
@@ -419,16 +419,18 @@ impl Endpoint {
         } else if self.timestamps
             && let Some(start) = segment.seq.offset(self.peer_isn, self.receiver.rcv_nxt())
         {
-            self.note_timestamp(segment, start);
+            self.note_timestamp(segment, Range { start, end: start });
         }
         self.receive_ack(segment, carries == 0, now);
     }
 
     /// RFC 7323 section 4.3: echo the segment that advances the last acknowledgement, whether it
-    /// carries data or not.
-    fn note_timestamp(&mut self, segment: &Segment, start: u64) {
+    /// carries data or not; and none that lies below it, which is outside the window (section 5.3,
+    /// R2).
+    fn note_timestamp(&mut self, segment: &Segment, range: Range) {
         let is_newer = segment.ts_value.wrapping_sub(self.ts_recent) as i32 >= 0;
-        if self.timestamps && is_newer && start <= self.last_ack_sent {
+        let reaches = range.start <= self.last_ack_sent && range.end >= self.last_ack_sent;
+        if self.timestamps && is_newer && reaches {
             self.ts_recent = segment.ts_value;
         }
     }
@@ -438,9 +440,13 @@ impl Endpoint {
             self.receiver.acknowledge_now();
             return;
         };
-        self.note_timestamp(segment, start);
-        self.receive_marks(segment.flags);
         let range = Range { start, end: start + carries };
+        if self.stack.paws && self.timestamps && self.is_outdated(segment) {
+            self.receiver.refuse_old(range);
+            return;
+        }
+        self.note_timestamp(segment, range);
+        self.receive_marks(segment.flags);
         if range.end > self.receiver.right_edge() {
             // RFC 9293 section 3.10.7.4.
             self.receiver.refuse();
@@ -455,6 +461,12 @@ impl Endpoint {
         });
         let push = segment.flags.has(Flags::PSH);
         self.receiver.receive(&Arrival { range, fin, push, echo }, now);
+    }
+
+    /// Whether a segment is older than one that was acknowledged, by more than a tick, which is the
+    /// slack that Linux leaves (`TCP_PAWS_WINDOW`).
+    fn is_outdated(&self, segment: &Segment) -> bool {
+        self.ts_recent.wrapping_sub(segment.ts_value) as i32 > 1
     }
 
     fn receive_marks(&mut self, flags: Flags) {

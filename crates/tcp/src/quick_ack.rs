@@ -42,7 +42,7 @@ pub(crate) struct QuickAck {
     quick: u32,
     /// Size of the sender's full segments, as far as seen.
     rcv_mss: u32,
-    /// Size of the last small segment.
+    /// Size of the last segment, if it was small; else 0.
     last_size: u32,
     /// Largest size of a full segment.
     mss: u32,
@@ -56,9 +56,12 @@ pub(crate) struct QuickAck {
     owed: bool,
     pushed: Pushed,
     at_once: bool,
-    /// When the delayed acknowledgement is meant to leave, and when its timer will fire.
+    /// Whether an acknowledgement is delayed.
+    delayed: bool,
+    /// When it is meant to leave, and when its timer will fire. The timer goes on when it has left
+    /// earlier.
     due_ms: u64,
-    deadline: Time,
+    timer: Time,
     srtt: Option<Duration>,
     rto: Duration,
 }
@@ -78,8 +81,9 @@ impl QuickAck {
             owed: false,
             pushed: Pushed::Nothing,
             at_once: false,
+            delayed: false,
             due_ms: 0,
-            deadline: Time::NEVER,
+            timer: Time::NEVER,
             srtt: None,
             rto: Duration::from_secs(1),
         }
@@ -102,7 +106,12 @@ impl QuickAck {
 
     /// When the delayed acknowledgement leaves.
     pub(crate) fn deadline(&self) -> Time {
-        self.deadline
+        if self.delayed { self.timer } else { Time::NEVER }
+    }
+
+    /// When the timer fires that was set last, whether anything is still delayed or not.
+    pub(crate) fn timer(&self) -> Time {
+        self.timer
     }
 
     /// Smoothed round-trip time of this end's own data.
@@ -157,6 +166,7 @@ impl QuickAck {
 
     /// A segment below the usual size, or with PSH, may be the last for a while.
     fn measure_segment(&mut self, bytes: u32, push: bool) {
+        let before = std::mem::replace(&mut self.last_size, 0);
         if bytes >= self.rcv_mss {
             self.rcv_mss = bytes.min(self.mss);
             if push {
@@ -166,9 +176,12 @@ impl QuickAck {
         }
         let plain = bytes + self.header >= FIRST_SEGMENT + HEADER
             || (bytes + self.header >= SMALLEST_SEGMENT + HEADER && !push);
-        if plain && std::mem::replace(&mut self.last_size, bytes) == bytes {
-            self.rcv_mss = bytes;
-            return;
+        if plain {
+            self.last_size = bytes;
+            if before == bytes {
+                self.rcv_mss = bytes;
+                return;
+            }
         }
         self.pushed = if self.pushed == Pushed::Nothing { Pushed::Once } else { Pushed::Again };
     }
@@ -209,7 +222,7 @@ impl QuickAck {
         let now_ms = now.as_millis();
         let ato = self.bounded_delay_ms();
         let due = now_ms + ato;
-        if self.deadline < Time::NEVER {
+        if self.delayed {
             if self.due_ms <= now_ms + ato / 4 {
                 return false;
             }
@@ -217,8 +230,9 @@ impl QuickAck {
                 return true;
             }
         }
+        self.delayed = true;
         self.due_ms = due;
-        self.deadline = TimerWheel::Linux.expiry(now, Duration::from_millis(ato));
+        self.timer = TimerWheel::Linux.expiry(now, Duration::from_millis(ato));
         true
     }
 
@@ -238,10 +252,10 @@ impl QuickAck {
 
     /// Whether the delayed acknowledgement leaves now.
     pub(crate) fn handle_timeout(&mut self, now: Time) -> bool {
-        if now < self.deadline {
+        if now < self.deadline() {
             return false;
         }
-        self.deadline = Time::NEVER;
+        self.delayed = false;
         if self.owed {
             if self.pingpong {
                 self.pingpong = false;
@@ -264,7 +278,7 @@ impl QuickAck {
         self.owed = false;
         self.at_once = false;
         self.pushed = Pushed::Nothing;
-        self.deadline = Time::NEVER;
+        self.delayed = false;
     }
 }
 

@@ -223,7 +223,7 @@ impl ReceiveWindow {
         self.tuning.as_ref().map_or(Duration::MAX, |tuning| tuning.right_sizing.rtt())
     }
 
-    /// The application has read everything up to `offset`.
+    /// The application has read everything, beginning with a packet that ends at `offset`.
     pub(crate) fn read(&mut self, offset: u64, now: Time) {
         self.settled = false;
         if let Some(tuning) = &mut self.tuning {

@@ -38,6 +38,8 @@ enum AckDue {
     Now,
     /// It does, and its window and everything else about it is settled.
     Settled,
+    /// It does, and another one right after it with a larger window.
+    Twice,
 }
 
 /// Reassembly of one direction of a connection.
@@ -182,6 +184,19 @@ impl Receiver {
         }
     }
 
+    /// A segment came whose timestamp says that it is older than what has arrived since
+    /// (RFC 7323 section 5.3).
+    pub(crate) fn refuse_old(&mut self, range: Range) {
+        if range.start < self.rcv_nxt {
+            self.duplicate.note(Range { end: range.end.min(self.rcv_nxt), ..range });
+            let wnd = self.window.wnd();
+            if let Some(linux) = self.acks.linux() {
+                linux.enter(MAX_QUICK, wnd);
+            }
+        }
+        self.leave();
+    }
+
     /// A segment came that no window allowed.
     pub(crate) fn refuse(&mut self) {
         let wnd = self.window.wnd();
@@ -247,7 +262,8 @@ impl Receiver {
         // A FIN counts as one offset but is no data.
         self.delivered_bytes += self.rcv_nxt - before - u64::from(self.is_finished());
         self.acknowledge_in_order(self.rcv_nxt - before, had_gap, fin, now);
-        self.window.read(self.rcv_nxt, now);
+        // What was out of order is read in the same instant, but packet by packet.
+        self.window.read(range.end, now);
         self.acknowledge_reading();
     }
 

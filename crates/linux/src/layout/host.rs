@@ -32,6 +32,7 @@ const USUAL_RTO_MIN: Duration = Duration::from_millis(200);
 /// Switches that a kernel has in its source alone, and what it does.
 const FIXED: &[(&str, &str)] = &[
     ("fack", "Linux has had no forward acknowledgement since 4.15"),
+    ("paws", "a kernel with timestamps always refuses what is outdated"),
     ("receive_window_tuning", "a kernel's windows open as data arrive"),
     ("limited_transmit", "a kernel always transmits so"),
     ("initial_ssthresh", "a kernel's connections begin without a threshold"),

@@ -105,6 +105,12 @@ pub(super) static SWITCHES: &[Switch] = &[
     switch!(rack, OnOff, "true", "Losses found by time instead (RACK, RFC 8985); needs sack."),
     switch!(timestamps, OnOff, "true", "Timestamp option (RFC 7323)."),
     switch!(
+        paws,
+        OnOff,
+        "true",
+        "With timestamps, whether segments older than what was acknowledged are refused (RFC 7323 section 5)."
+    ),
+    switch!(
         window_scaling,
         OnOff,
         "true",

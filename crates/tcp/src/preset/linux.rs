@@ -31,6 +31,8 @@ pub(super) const LINUX_6_1: Preset = preset!(
         "net.ipv4.tcp_recovery 1 (net/ipv4/tcp_recovery.c, tcp_rack_mark_lost)";
     timestamps: true,
         "net.ipv4.tcp_timestamps 1 (net/ipv4/tcp_ipv4.c, tcp_sk_init)";
+    paws: true,
+        "net/ipv4/tcp_input.c, tcp_validate_incoming";
     window_scaling: true,
         "net.ipv4.tcp_window_scaling 1 (net/ipv4/tcp_ipv4.c, tcp_sk_init)";
     delayed_ack: DelayedAck::Linux,

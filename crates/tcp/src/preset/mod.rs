@@ -111,6 +111,9 @@ pub struct Stack {
     pub rack: bool,
     /// Timestamp option (RFC 7323).
     pub timestamps: bool,
+    /// With timestamps, refusal of segments that are older than what was acknowledged (RFC 7323
+    /// section 5: protection against wrapped sequence numbers).
+    pub paws: bool,
     /// Window scale option (RFC 7323).
     pub window_scaling: bool,
     /// Delayed acknowledgements.

@@ -33,6 +33,8 @@ pub(super) const NS2_TCP_LINUX: Preset = preset!(
         "tcp/scoreboard1.cc counts packets";
     timestamps: true,
         "tcp/tcp-linux.cc, time_processing: ts_option_";
+    paws: false,
+        "tcp/tcp-sink.cc, TcpSink::recv: a timestamp is echoed and nothing else";
     window_scaling: true,
         "ns-2 has no window field: window_ is not limited";
     delayed_ack: DelayedAck::Off,

@@ -28,6 +28,8 @@ pub(super) const RFC_5681: Preset = preset!("rfc5681", "The RFCs: 5681, 6675, 62
         "RFC 6675 section 4, IsLost; RFC 8985 came later";
     timestamps: false,
         "RFC 7323 section 3.2: optional";
+    paws: true,
+        "RFC 7323 section 5.3, where timestamps are used";
     window_scaling: true,
         "RFC 7323 section 2: optional, but a large window needs it";
     delayed_ack: DelayedAck::EverySecond { timeout: Duration::from_millis(200) },

@@ -28,10 +28,10 @@ impl Receiver {
 
     /// An acknowledgement leaves with what [`Self::sack_ranges`] says; its window field.
     pub(crate) fn acknowledge(&mut self) -> u16 {
-        if self.due != AckDue::Settled {
+        if !matches!(self.due, AckDue::Settled | AckDue::Twice) {
             self.settle();
         }
-        self.due = AckDue::Nothing;
+        self.due = if self.due == AckDue::Twice { AckDue::Now } else { AckDue::Nothing };
         self.duplicate.sent();
         if let Some(range) = self.next_recent.take() {
             self.put_first(range);
@@ -101,8 +101,9 @@ impl Receiver {
     /// Hold an acknowledgement of out-of-order data back for a moment, or send it.
     fn compress(&mut self, srtt: Duration, now: Time) {
         let rtt = self.window.rtt().min(srtt);
+        let other = self.acks.linux().map_or(Time::NEVER, |linux| linux.timer());
         let held = self.max_sack_blocks > 0
-            && self.compression.as_mut().is_some_and(|c| c.hold(self.rcv_nxt, rtt, now));
+            && self.compression.as_mut().is_some_and(|c| c.hold(self.rcv_nxt, rtt, other, now));
         if !held {
             self.leave();
         }
@@ -118,7 +119,11 @@ impl Receiver {
                     || (emptied && linux.leaves_when_read()))
         });
         if wanted || self.window.is_worth_an_update(self.rcv_nxt) {
-            self.leave();
+            if self.due == AckDue::Settled {
+                self.due = AckDue::Twice;
+            } else {
+                self.leave();
+            }
         }
     }
 

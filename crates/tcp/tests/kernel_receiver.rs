@@ -1,0 +1,207 @@
+//! The receiving half against a kernel's: what the sink of a Linux 6.1.192 got and sent, packet by
+//! packet, in virtual time.
+//!
+//! A trace has one line for each packet at the sink's device, in order: the time in nanoseconds of
+//! the kernel's clock, `>` for what it got and `<` for what it sent, TCP flags (`c` and `e` after them
+//! for IP's CE and ECT), offset, bytes of data, acknowledged offset, window field, timestamp value
+//! and echo, and the SACK blocks. What it got is given to an endpoint, which has to send the same at
+//! the same time, with the same blocks, echoes and windows.
+
+use fairway_cc::{Selection, create};
+use fairway_tcp::{Config, Endpoint, Flags, PRESETS, Role, SackBlock, Segment, SeqNr, Stack};
+use fairway_units::Time;
+
+const ISN: [u32; 2] = [1000, 5000];
+/// It takes the kernel's application some microseconds to read.
+const PROCESSES_NANOS: u64 = 12_000;
+/// A packet that the kernel's sender sent alone took 4352 bytes of the receiver's memory, and not the
+/// 2304 of those that leave in bursts: windows are smaller by that.
+const ALONE: f64 = 0.06;
+
+struct Line<'a> {
+    at: u64,
+    got: bool,
+    flags: &'a str,
+    offset: u64,
+    bytes: u32,
+    ack: u64,
+    window: u16,
+    ts_value: u32,
+    ts_echo: u32,
+    rest: Vec<&'a str>,
+}
+
+fn parse(line: &str) -> Line<'_> {
+    let fields: Vec<&str> = line.split_whitespace().collect();
+    Line {
+        at: fields[0].parse().unwrap(),
+        got: fields[1] == ">",
+        flags: fields[2],
+        offset: fields[3].parse().unwrap(),
+        bytes: fields[4].parse().unwrap(),
+        ack: fields[5].parse().unwrap(),
+        window: fields[6].parse().unwrap(),
+        ts_value: fields[7].parse().unwrap(),
+        ts_echo: fields[8].parse().unwrap(),
+        rest: fields[9..].to_vec(),
+    }
+}
+
+fn segment(line: &Line) -> Segment {
+    let flag = |letter: char, flag: Flags| (line.flags.contains(letter), flag);
+    let flags = [
+        flag('S', Flags::SYN),
+        flag('F', Flags::FIN),
+        flag('.', Flags::ACK),
+        flag('P', Flags::PSH),
+        flag('E', Flags::ECE),
+        flag('W', Flags::CWR),
+        flag('c', Flags::CE.with(Flags::ECT)),
+        flag('e', Flags::ECT),
+        flag('S', Flags::SACK_PERMITTED.with(Flags::WINDOW_SCALE)),
+    ];
+    let flags = flags.iter().fold(Flags::TIMESTAMP, |all, (on, flag)| all.with_if(*on, *flag));
+    let scale = line.rest.iter().find_map(|word| word.strip_prefix("wscale="));
+    Segment {
+        flags,
+        forward: true,
+        seq: if flags.has(Flags::SYN) { SeqNr(ISN[0]) } else { SeqNr::of(ISN[0], line.offset) },
+        ack: SeqNr::of(ISN[1], line.ack),
+        payload_offset: line.offset,
+        payload_bytes: line.bytes,
+        ts_value: line.ts_value,
+        ts_echo: line.ts_echo,
+        window: line.window,
+        window_scale: scale.map_or(0, |scale| scale.parse().unwrap()),
+        mss: 1460,
+        ..Segment::default()
+    }
+}
+
+/// What was sent.
+#[derive(Debug)]
+struct Sent {
+    at: u64,
+    window: u16,
+    /// Acknowledged offset, echoed timestamp, echo of congestion, SACK blocks.
+    text: String,
+}
+
+fn sent(line: &Line) -> Sent {
+    let ece = line.flags.contains('E') && !line.flags.contains('S');
+    let blocks: Vec<&str> = line.rest.iter().copied().filter(|word| word.contains('-')).collect();
+    let text = text(line.ack, line.ts_echo, ece, &blocks.join(" "));
+    Sent { at: line.at, window: line.window, text }
+}
+
+fn text(ack: u64, ts_echo: u32, ece: bool, blocks: &str) -> String {
+    format!("ack {ack} echo {ts_echo}{} sack {blocks}", if ece { " ece" } else { "" })
+}
+
+struct Sink {
+    endpoint: Endpoint,
+    sent: Vec<Sent>,
+}
+
+impl Sink {
+    fn run(&mut self, until: u64) {
+        while self.endpoint.poll_timeout().as_nanos() < until {
+            let at = self.endpoint.poll_timeout();
+            self.endpoint.handle_timeout(at);
+            self.poll(at.as_nanos());
+        }
+    }
+
+    fn poll(&mut self, at: u64) {
+        while let Some(s) = self.endpoint.poll_transmit(Time::from_nanos(at)) {
+            let offset = |number: SeqNr| u64::from(number.0.wrapping_sub(ISN[0] + 1));
+            let block = |b: &SackBlock| format!("{}-{}", offset(b.left), offset(b.right));
+            let blocks: Vec<String> = s.sack_blocks().iter().map(block).collect();
+            let ece = s.flags.has(Flags::ECE) && !s.flags.has(Flags::SYN);
+            let text = text(offset(s.ack), s.ts_echo, ece, &blocks.join(" "));
+            self.sent.push(Sent { at, window: s.window, text });
+        }
+    }
+}
+
+/// Gives an endpoint what the kernel got, and compares what they sent. Windows may differ by this
+/// part of the kernel's.
+fn replay(trace: &str, window_tolerance: f64, change: impl Fn(&mut Stack)) {
+    let lines: Vec<Line> = trace.lines().map(parse).collect();
+    let answer = lines.iter().find(|line| !line.got).unwrap();
+    let mut stack = (PRESETS.iter().find(|preset| preset.name == "linux-6.1").unwrap().stack)();
+    change(&mut stack);
+    let reno = Selection { name: "reno".to_owned(), variant: None, params: Vec::new() };
+    let cc = create(&reno, stack.cc_variant, &stack.init("reno")).unwrap();
+    let endpoint = Endpoint::new(Config {
+        connection: 0,
+        role: Role::Passive,
+        stack: stack.into(),
+        cc,
+        isn: ISN[1],
+        timestamp_offset: answer.ts_value.wrapping_sub((answer.at / 1_000_000) as u32),
+    });
+    let mut sink = Sink { endpoint, sent: Vec::new() };
+    for line in lines.iter().filter(|line| line.got) {
+        sink.run(line.at);
+        sink.endpoint.handle_segment(&segment(line), Time::from_nanos(line.at));
+        sink.poll(line.at);
+    }
+    sink.run(lines.last().unwrap().at + 1);
+    let wanted: Vec<Sent> = lines.iter().filter(|line| !line.got).map(sent).collect();
+    for (n, (wanted, found)) in wanted.iter().zip(&sink.sent).enumerate() {
+        // The kernel's application does not read between two packets that come together.
+        let together = lines.iter().filter(|line| line.got && line.at == wanted.at).count() > 1;
+        let window = if together { 0 } else { wanted.window.abs_diff(found.window) };
+        let same = wanted.at.abs_diff(found.at) <= PROCESSES_NANOS
+            && wanted.text == found.text
+            && f64::from(window) <= window_tolerance * f64::from(wanted.window);
+        assert!(same, "packet {n}: the kernel sent\n{wanted:?}, the endpoint\n{found:?}");
+    }
+    assert_eq!(wanted.len(), sink.sent.len(), "packets sent");
+}
+
+/// Two rounds of slow start on 100 Mbit/s and 50 ms, and most of two more: every acknowledgement at
+/// once, every second, and at once again when the buffer has grown.
+#[test]
+fn slow_start() {
+    replay(include_str!("kernel/slow-start.txt"), 0.0, |stack| stack.receive_buffer = 256 << 20);
+}
+
+/// 10 Mbit/s, 50 ms, a queue of 20 packets, a receive buffer that cannot grow: SACKs 1.1 ms late,
+/// windows that the application's reading opens again.
+#[test]
+fn a_small_buffer() {
+    replay(include_str!("kernel/small-buffer.txt"), ALONE, |stack| stack.receive_buffer = 131_072);
+}
+
+/// 100 Mbit/s, 4 ms, a queue of 30 packets: SACKs after 5 % of the round-trip time.
+#[test]
+fn a_short_path() {
+    replay(include_str!("kernel/short-path.txt"), 0.0, |stack| stack.receive_buffer = 131_072);
+}
+
+/// Seventeen segments at once: the last is acknowledged 40.5 ms late.
+#[test]
+fn a_delayed_acknowledgement() {
+    replay(include_str!("kernel/initial-window.txt"), 0.0, |_| {});
+}
+
+/// 2 % of the packets are lost and 3 % overtake the others by 25 ms: holes, duplicates, segments
+/// with outdated timestamps.
+#[test]
+fn reordering() {
+    replay(include_str!("kernel/reordering.txt"), ALONE, |stack| stack.receive_buffer = 131_072);
+}
+
+/// Writes of 1 to 14 480 bytes, 0 to 300 ms apart.
+#[test]
+fn small_writes() {
+    replay(include_str!("kernel/small-writes.txt"), 0.0, |_| {});
+}
+
+/// 1 % of the packets are marked (RFC 3168).
+#[test]
+fn marks() {
+    replay(include_str!("kernel/marks.txt"), ALONE, |stack| stack.ecn = true);
+}
