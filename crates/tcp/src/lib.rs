@@ -37,6 +37,6 @@ pub use receiver::{Arrival, Receiver};
 pub use segment::{
     Flags, IP_HEADER_BYTES, SackBlock, Segment, TCP_HEADER_BYTES, TIMESTAMP_OPTION_BYTES,
 };
-pub use sender::{Sender, SenderCounters};
+pub use sender::{Outstanding, Sender, SenderCounters};
 pub use sequence::SeqNr;
 pub use timer_wheel::TimerWheel;

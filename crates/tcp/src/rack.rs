@@ -53,6 +53,11 @@ impl Rack {
         }
     }
 
+    /// Segments of reordering that are tolerated.
+    pub fn reordering(&self) -> u32 {
+        self.reordering
+    }
+
     /// An acknowledgement arrives, before it is looked at.
     pub fn begin(&mut self, now: Time, min_rtt: Option<Duration>) {
         self.now = now;

@@ -14,6 +14,7 @@ use crate::rack::Rack;
 use crate::ranges::{Range, RangeSet};
 
 mod by_time;
+mod inspect;
 
 const SACKED: u8 = 1;
 const LOST: u8 = 1 << 1;

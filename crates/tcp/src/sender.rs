@@ -1,6 +1,7 @@
 //! The sending half: what may leave, what has to leave again, and when to give up waiting.
 
 mod episodes;
+mod inspect;
 mod probe;
 mod spurious;
 mod timers;
@@ -20,6 +21,7 @@ use crate::timer::Timer;
 use crate::undo::Undo;
 use crate::validation::Validation;
 use crate::{LossDetection, Recovery, RtoPolicy, Stack};
+pub use inspect::Outstanding;
 use probe::Probe;
 
 /// First timeout for data after a repeated SYN (RFC 6298 rule 5.7; Linux `TCP_TIMEOUT_FALLBACK`).
