@@ -2,6 +2,7 @@
 
 use fairway_cc::Phase;
 use fairway_tcp::{Endpoint, Flags, Segment, State};
+use fairway_units::Duration;
 
 use crate::expression::{Names, Value};
 use crate::ledger::Ledger;
@@ -69,12 +70,13 @@ impl Info {
             u64::MAX => INFINITE_SSTHRESH,
             bytes => signed(bytes / mss),
         };
-        let (cwnd, in_flight) =
-            (signed(sender.cwnd() / mss), signed(sender.flight_size().div_ceil(mss)));
-        let (unacked, sacked) = (signed(ledger.unacknowledged()), signed(ledger.sacked()));
-        let retransmitted = signed(ledger.retransmitted());
-        // in flight = unacked - sacked - lost + retransmitted (RFC 6675 pipe).
-        let lost = (unacked - sacked + retransmitted - in_flight).max(0);
+        let micros = |span: Option<Duration>| span.map_or(0, |span| signed(span.as_micros()));
+        let cwnd = signed(sender.cwnd() / mss);
+        let outstanding = sender.outstanding();
+        let [unacked, sacked, lost, retransmitted] =
+            [outstanding.segments, outstanding.sacked, outstanding.lost, outstanding.retransmitted]
+                .map(signed);
+        let timeouts_in_row = i64::from(sender.timeouts_in_row());
         let phase = endpoint.phase();
         let syn = |segment: Option<&Segment>| segment.copied().unwrap_or_default();
         let (own_syn, peer_syn) = (syn(beside.own_syn), syn(beside.peer_syn));
@@ -98,7 +100,12 @@ impl Info {
                 ("tcpi_sacked", sacked),
                 ("tcpi_lost", lost),
                 ("tcpi_retrans", retransmitted),
-                ("tcpi_rtt", sender.srtt().map_or(0, |srtt| signed(srtt.as_micros()))),
+                ("tcpi_retransmits", timeouts_in_row),
+                ("tcpi_backoff", timeouts_in_row),
+                ("tcpi_reordering", i64::from(sender.reordering())),
+                ("tcpi_rto", micros(Some(sender.rto()))),
+                ("tcpi_rtt", micros(sender.srtt())),
+                ("tcpi_min_rtt", micros(sender.min_rtt())),
                 ("tcpi_snd_ssthresh", ssthresh),
                 ("tcpi_snd_cwnd", cwnd),
                 ("tcpi_total_retrans", signed(endpoint.counters().retransmissions)),
@@ -116,7 +123,7 @@ impl Info {
                 ("sacked", sacked),
                 ("lost", lost),
                 ("retransmitted", retransmitted),
-                ("in_flight", in_flight),
+                ("in_flight", unacked - sacked - lost + retransmitted),
                 ("timeouts", signed(endpoint.counters().timeouts)),
             ],
             phase,

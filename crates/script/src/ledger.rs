@@ -1,25 +1,11 @@
-//! What is outstanding, counted from the segments on the wire as `tcp_info` counts it.
+//! Totals of what is on the wire, as `tcp_info` counts them.
 
-use std::collections::BTreeMap;
+use fairway_tcp::{Segment, SeqNr};
 
-use fairway_tcp::{Flags, Segment, SeqNr};
-
-/// A segment that was sent and is not acknowledged.
-#[derive(Clone, Copy, Debug)]
-struct Outstanding {
-    end: u64,
-    sacked: bool,
-    /// It was sent again since it was last known to be lost.
-    retransmitted: bool,
-}
-
-/// What is outstanding, and totals.
+/// Totals of a connection.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     isn: u32,
-    /// By the stream offset at which each begins.
-    outstanding: BTreeMap<u64, Outstanding>,
-    una: u64,
     snd_nxt: u64,
     /// Payload sent, retransmissions included.
     pub bytes_sent: u64,
@@ -36,7 +22,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Nothing sent yet.
+    /// Nothing sent yet; `isn` is the number of the SYN.
     pub fn new(isn: u32) -> Self {
         Ledger { isn, ..Ledger::default() }
     }
@@ -44,27 +30,16 @@ impl Ledger {
     /// A segment was sent.
     pub fn sent(&mut self, segment: &Segment) {
         self.segments_sent += 1;
-        if segment.flags.has(Flags::SYN) {
-            return;
-        }
         let payload = u64::from(segment.payload_bytes);
-        self.data_segments_sent += u64::from(payload > 0);
+        if payload == 0 {
+            return;
+        }
+        self.data_segments_sent += 1;
         self.bytes_sent += payload;
-        let bytes = payload + u64::from(segment.flags.has(Flags::FIN));
-        let Some(start) = segment.seq.offset(self.isn, self.snd_nxt) else { return };
-        let end = start + bytes;
-        if bytes == 0 {
-            return;
-        }
-        if start >= self.snd_nxt {
-            let new = Outstanding { end, sacked: false, retransmitted: false };
-            self.outstanding.insert(start, new);
-            self.snd_nxt = end;
-            return;
-        }
-        self.bytes_retransmitted += payload;
-        for (_, sent) in self.outstanding.range_mut(start..end) {
-            sent.retransmitted = true;
+        let end = SeqNr(segment.seq.0.wrapping_add(segment.payload_bytes));
+        match end.offset(self.isn, self.snd_nxt) {
+            Some(end) if end > self.snd_nxt => self.snd_nxt = end,
+            _ => self.bytes_retransmitted += payload,
         }
     }
 
@@ -72,49 +47,27 @@ impl Ledger {
     pub fn received(&mut self, segment: &Segment) {
         self.segments_received += 1;
         self.data_segments_received += u64::from(segment.payload_bytes > 0);
-        if !segment.flags.has(Flags::ACK) || segment.flags.has(Flags::SYN) {
-            return;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fairway_tcp::Flags;
+
+    #[test]
+    fn what_was_sent_before_is_counted_apart() {
+        let mut ledger = Ledger::new(u32::MAX - 500);
+        let data = |offset, payload_bytes| Segment {
+            flags: Flags::ACK,
+            seq: SeqNr::of(u32::MAX - 500, offset),
+            payload_bytes,
+            ..Segment::default()
+        };
+        for segment in [data(0, 0), data(0, 1000), data(1000, 500), data(0, 1000), data(1500, 10)] {
+            ledger.sent(&segment);
         }
-        let offset = |number: SeqNr| number.offset(self.isn, self.una);
-        if let Some(ack) = offset(segment.ack)
-            && ack <= self.snd_nxt
-            && ack > self.una
-        {
-            self.una = ack;
-            self.outstanding.retain(|_, sent| sent.end > ack);
-        }
-        for block in segment.sack_blocks() {
-            let offset = |number: SeqNr| number.offset(self.isn, self.una);
-            let (Some(left), Some(right)) = (offset(block.left), offset(block.right)) else {
-                continue;
-            };
-            if left >= right || right > self.snd_nxt || left < self.una {
-                continue;
-            }
-            for (_, sent) in self.outstanding.range_mut(left..right) {
-                if sent.end <= right {
-                    *sent = Outstanding { sacked: true, retransmitted: false, ..*sent };
-                }
-            }
-        }
-    }
-
-    /// Segments not acknowledged cumulatively.
-    pub fn unacknowledged(&self) -> u64 {
-        self.outstanding.len() as u64
-    }
-
-    /// Those of them that are SACKed.
-    pub fn sacked(&self) -> u64 {
-        self.count(|sent| sent.sacked)
-    }
-
-    /// Those of them that were sent again and are not known to have arrived.
-    pub fn retransmitted(&self) -> u64 {
-        self.count(|sent| sent.retransmitted)
-    }
-
-    fn count(&self, is: impl Fn(&Outstanding) -> bool) -> u64 {
-        self.outstanding.values().filter(|sent| is(sent)).count() as u64
+        assert_eq!((ledger.segments_sent, ledger.data_segments_sent), (5, 4));
+        assert_eq!((ledger.bytes_sent, ledger.bytes_retransmitted), (2510, 1000));
     }
 }

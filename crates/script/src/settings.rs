@@ -232,3 +232,44 @@ fn build(switches: &Switches) -> Result<(Stack, Selection), Problem> {
     let flow = experiment.flows.remove(0);
     Ok((flow.stack, flow.cc))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parser::parse;
+
+    fn settings(text: &str) -> Settings {
+        let script = parse(&format!("{text}\n0 listen(3, 1) = 0")).expect("a script");
+        read(&script, None, false).expect("settings")
+    }
+
+    #[test]
+    fn sysctls_are_switches() {
+        let plain = settings("").stack;
+        assert!(plain.rack && plain.tail_loss_probe && plain.frto && plain.dsack);
+        let found = settings(
+            "`sysctl -q net.ipv4.tcp_recovery=0 net.ipv4.tcp_early_retrans=0 net.ipv4.tcp_frto=0
+              sysctl net.ipv4.tcp_dsack=0 net.ipv4.tcp_reordering=7 # six more
+              set_sysctls.py /proc/sys/net/ipv4/tcp_rmem=\"4096 50000 100000\" \\
+              /proc/sys/net/ipv4/tcp_wmem='4096 50000 200000'; ip route change x initcwnd 20`",
+        );
+        let stack = found.stack;
+        assert!(!stack.rack && !stack.tail_loss_probe && !stack.frto && !stack.dsack);
+        assert_eq!((stack.reordering, stack.initial_window), (7, 20));
+        assert_eq!((stack.receive_buffer, stack.send_buffer), (100_000, 200_000));
+        assert_eq!(found.warnings, [] as [&str; 0]);
+    }
+
+    #[test]
+    fn socket_options_and_lines_come_later() {
+        let found = settings(
+            "`../common/defaults.sh`\n--fairway_set=sack=false\n--tolerance_usecs=10\n--mtu=576\n\
+             0 setsockopt(4, SOL_SOCKET, SO_SNDBUF, [1000], 4) = 0\n\
+             0 setsockopt(4, SOL_TCP, TCP_CONGESTION, \"reno\", 4) = 0",
+        );
+        assert!(!found.stack.sack && !found.stack.slow_start_after_idle);
+        assert_eq!((found.stack.send_buffer, found.cc.name.as_str()), (2000, "reno"));
+        assert_eq!(found.stack.mss, 576 - 20 - 20 - 12);
+        assert_eq!(found.tolerance, Duration::from_micros(10));
+    }
+}

@@ -20,13 +20,8 @@ const COMMON_DEFAULTS: [(&str, &str); 4] = [
 
 /// Settings of the kernel that this stack has no switch for, with the value at which that makes no
 /// difference.
-const FIXED: [(&str, &str); 18] = [
-    ("tcp_recovery", "1"),
-    ("tcp_early_retrans", "3"),
-    ("tcp_frto", "2"),
-    ("tcp_dsack", "1"),
+const FIXED: [(&str, &str); 13] = [
     ("tcp_adv_win_scale", "1"),
-    ("tcp_moderate_rcvbuf", "1"),
     ("tcp_tso_win_divisor", "3"),
     ("tcp_min_tso_segs", "2"),
     ("tcp_pacing_ss_ratio", "200"),
@@ -105,6 +100,17 @@ fn set(name: &str, value: &str, commands: &Commands, is_active: bool, switches: 
         "tcp_window_scaling" => switches.set(at, "window_scaling", json!(on)),
         // 1 asks and answers, 2 only answers.
         "tcp_ecn" => switches.set(at, "ecn", json!(value == "1" || (value == "2" && !is_active))),
+        // Its first bit; the others change how much reordering is tolerated.
+        "tcp_recovery" => {
+            switches.set(at, "rack", json!(value.parse().is_ok_and(|bits: u32| bits & 1 == 1)));
+        }
+        // 3 and more: tail loss probes; below, early retransmit, which is gone from kernels.
+        "tcp_early_retrans" => {
+            switches.set(at, "tail_loss_probe", json!(value.parse().is_ok_and(|n: u32| n >= 3)));
+        }
+        "tcp_frto" => switches.set(at, "frto", json!(on)),
+        "tcp_dsack" => switches.set(at, "dsack", json!(on)),
+        "tcp_moderate_rcvbuf" => switches.set(at, "receive_window_tuning", json!(on)),
         "tcp_fack" => switches.set(at, "fack", json!(on)),
         "tcp_reordering" => switches.set(at, "reordering", json!(format!("{value} segments"))),
         "tcp_slow_start_after_idle" => switches.set(at, "slow_start_after_idle", json!(on)),
