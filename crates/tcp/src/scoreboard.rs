@@ -139,6 +139,8 @@ pub struct Scoreboard {
     sacked_segments: u64,
     /// Outstanding retransmissions.
     retransmitted_segments: u64,
+    /// Outstanding segments that are marked lost, sent again or not.
+    lost_segments: u64,
     /// What is known of the order of arrival, for detection by time.
     rack: Rack,
 }
@@ -165,6 +167,7 @@ impl Scoreboard {
             delivery_rate: None,
             sacked_segments: 0,
             retransmitted_segments: 0,
+            lost_segments: 0,
             rack: Rack::new(reordering),
         }
     }
@@ -261,6 +264,7 @@ impl Scoreboard {
             if front.is(SACKED) {
                 self.sacked_segments -= 1;
             } else {
+                self.lost_segments -= u64::from(front.is(LOST));
                 News::note(&mut news.acked_sent, front);
                 self.acked_retransmission = self.acked_retransmission.max(front.retransmission);
                 if by_time {
@@ -369,6 +373,7 @@ impl Scoreboard {
         self.pipe = 0;
         self.duplicates = 0;
         self.retransmitted_segments = 0;
+        self.lost_segments = self.sent.len() as u64 - self.sacked_segments;
         self.next_lost = self.first;
         self.examined = self.first + self.sent.len() as u64;
         self.lost_again.clear();
@@ -386,6 +391,7 @@ impl Scoreboard {
         self.sacked.clear();
         self.sacked_segments = 0;
         self.retransmitted_segments = 0;
+        self.lost_segments = 0;
         self.examined = self.first;
         self.next_lost = self.first;
         self.lost_again.clear();
@@ -486,7 +492,9 @@ impl Scoreboard {
                 rate.arrived(at, before.end, before.sent_at);
             }
             at += 1;
-            if !before.is(LOST) {
+            if before.is(LOST) {
+                self.lost_segments -= 1;
+            } else {
                 self.pipe -= len;
             }
             if before.is(RETRANSMITTED) {
@@ -532,6 +540,7 @@ impl Scoreboard {
             return 0;
         }
         entry.state |= LOST;
+        self.lost_segments += 1;
         self.pipe -= len;
         self.examined = self.examined.max(index + 1);
         len

@@ -396,7 +396,7 @@ impl Sender {
         }
         // Losses that were found in the episode that ends now, or by its last acknowledgement, of
         // data sent after it began, are the next episode's (RFC 6675 section 5).
-        let next_episode = leaving && self.board.next_lost().is_some();
+        let next_episode = leaving && self.has_further_losses();
         if entering || next_episode {
             self.react_to_loss(&flow, now);
         } else if marked {
@@ -406,6 +406,16 @@ impl Sender {
         }
         self.reduce_in_proportion(&news);
         self.after_ack(&news, wait, now);
+    }
+
+    /// Whether losses remain when an episode ends. To Linux 6.1 those count that were sent again in
+    /// that episode and have not arrived yet (`tcp_time_to_recover`).
+    fn has_further_losses(&mut self) -> bool {
+        if self.stack.recovery == Recovery::Prr {
+            self.board.has_losses()
+        } else {
+            self.board.next_lost().is_some()
+        }
     }
 
     /// What the acknowledgement says of each segment.

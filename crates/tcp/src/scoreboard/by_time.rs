@@ -22,6 +22,11 @@ impl Scoreboard {
         self.retransmitted_segments
     }
 
+    /// Whether a segment is outstanding that was marked lost, even if it was sent again since.
+    pub fn has_losses(&self) -> bool {
+        self.lost_segments > 0
+    }
+
     /// Outstanding segments, SACKed and lost ones included.
     pub fn outstanding_segments(&self) -> u64 {
         self.sent.len() as u64
@@ -168,6 +173,7 @@ impl Scoreboard {
             if entry.is(SACKED) {
                 if reneged {
                     entry.state = (entry.state | LOST) & !(SACKED | RETRANSMITTED);
+                    self.lost_segments += 1;
                     lost += len;
                 }
                 continue;
@@ -189,6 +195,7 @@ impl Scoreboard {
             }
             if !entry.is(LOST) {
                 self.pipe -= len;
+                self.lost_segments += 1;
             }
             lost += len;
             entry.state = (entry.state | LOST) & !RETRANSMITTED;
@@ -213,6 +220,7 @@ impl Scoreboard {
             entry.state &= !LOST;
             start = entry.end;
         }
+        self.lost_segments = 0;
         self.next_lost = self.first;
         self.examined = self.first;
         self.rack.look_again();
