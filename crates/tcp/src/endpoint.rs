@@ -455,7 +455,7 @@ impl Endpoint {
         if self.sends {
             self.receiver.observe_path(self.sender.srtt(), self.sender.rto());
         }
-        let echo = self.timestamps.then(|| {
+        let echo = (self.timestamps && self.receiver.adapts()).then(|| {
             let age_ms = self.timestamp(now).wrapping_sub(segment.ts_echo);
             (segment.ts_echo, age_ms)
         });
@@ -601,10 +601,12 @@ impl Endpoint {
         (segment.ts_value, segment.ts_echo) =
             if self.timestamps { (self.timestamp(now), self.ts_recent) } else { (0, 0) };
         segment.sack_count = 0;
-        for (block, range) in segment.sack.iter_mut().zip(self.receiver.sack_ranges()) {
-            block.left = SeqNr::of(self.peer_isn, range.start);
-            block.right = SeqNr::of(self.peer_isn, range.end);
-            segment.sack_count += 1;
+        if self.receiver.has_blocks() {
+            for (block, range) in segment.sack.iter_mut().zip(self.receiver.sack_ranges()) {
+                block.left = SeqNr::of(self.peer_isn, range.start);
+                block.right = SeqNr::of(self.peer_isn, range.end);
+                segment.sack_count += 1;
+            }
         }
         segment.window = self.receiver.acknowledge();
         self.last_ack_sent = rcv_nxt;

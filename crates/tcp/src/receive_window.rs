@@ -53,6 +53,8 @@ struct Tuning {
     /// What the buffer may take, and may take at the most.
     buffer: u64,
     max_buffer: u64,
+    /// The part of the buffer that is for data.
+    full_space: u64,
     /// Upper bound of the window.
     clamp: u64,
     /// As much as is promised: grows as segments arrive that cost little.
@@ -242,6 +244,8 @@ impl Tuning {
             divisor: u64::from(stack.window_divisor.max(1)),
             buffer: FIRST_BUFFER.min(stack.receive_buffer),
             max_buffer: stack.receive_buffer,
+            full_space: FIRST_BUFFER.min(stack.receive_buffer)
+                / u64::from(stack.window_divisor.max(1)),
             clamp: 0,
             rcv_ssthresh: 0,
             unread: 0,
@@ -252,7 +256,7 @@ impl Tuning {
 
     fn begin(&mut self, mss: u64, largest: u64, wnd: u64, now: Time) {
         self.mss = mss;
-        let space = self.buffer / self.divisor;
+        let space = self.full_space;
         // One segment is held in reserve.
         self.clamp = if space > 3 * mss { space - mss } else { space.min(2 * mss) }.min(largest);
         self.rcv_ssthresh = wnd.min(self.clamp);
@@ -267,21 +271,21 @@ impl Tuning {
     /// What to offer, where `wnd` was offered before; and whether memory is short.
     fn window(&self, scale: u8, wnd: u64) -> (u64, bool) {
         let mut space = self.space();
-        let all = self.buffer / self.divisor;
-        let full = self.clamp.min(all);
+        let full = self.clamp.min(self.full_space);
+        let mss = self.mss.min(full).max(1);
         let pressed = space < full / 2;
         if pressed {
             space = space >> scale << scale;
-            if space < all / 16 || space < self.mss {
+            if space < self.full_space / 16 || space < mss {
                 return (0, true);
             }
         }
         let space = space.min(self.rcv_ssthresh);
         let window = if scale > 0 {
             round_up(space, scale)
-        } else if wnd + self.mss <= space || wnd > space {
+        } else if wnd + mss <= space || wnd > space {
             // In whole segments, and only moved by one at least.
-            space / self.mss * self.mss
+            space / mss * mss
         } else {
             wnd
         };
@@ -331,7 +335,8 @@ impl Tuning {
         let buffer = (window / self.mss * memory).min(self.max_buffer);
         if buffer > self.buffer {
             self.buffer = buffer;
-            self.clamp = buffer / self.divisor;
+            self.full_space = buffer / self.divisor;
+            self.clamp = self.full_space;
         }
     }
 }

@@ -5,7 +5,6 @@ mod acknowledge;
 
 use fairway_units::{Duration, Time};
 
-use crate::Stack;
 use crate::ack_compression::AckCompression;
 use crate::ack_policy::AckPolicy;
 use crate::duplicate_report::DuplicateReport;
@@ -13,6 +12,7 @@ use crate::quick_ack::{MAX_QUICK, QUICK_AFTER_MARK};
 use crate::ranges::{Range, RangeSet};
 use crate::receive_window::{Progress, ReceiveWindow};
 use crate::segment::MAX_SACK_BLOCKS;
+use crate::{DelayedAck, Stack};
 
 /// Blocks that an acknowledgement is sure to have room for beside a duplicate's
 /// (Linux `TCP_SACK_BLOCKS_EXPECTED`).
@@ -49,6 +49,10 @@ pub struct Receiver {
     mss: u64,
     acks: AckPolicy,
     due: AckDue,
+    /// Whether nothing has happened since the last acknowledgement left.
+    idle: bool,
+    /// Whether acknowledgements or windows follow the connection, as Linux's do.
+    adapts: bool,
     fin_at: Option<u64>,
     delivered_bytes: u64,
     duplicate_bytes: u64,
@@ -74,6 +78,8 @@ impl Receiver {
             mss: u64::from(stack.mss),
             acks: AckPolicy::new(stack.delayed_ack, stack.mss),
             due: AckDue::Nothing,
+            idle: false,
+            adapts: stack.delayed_ack == DelayedAck::Linux || stack.receive_window_tuning,
             fin_at: None,
             delivered_bytes: 0,
             duplicate_bytes: 0,
@@ -112,6 +118,17 @@ impl Receiver {
             linux.negotiate(options);
         }
         self.window.begin(scaling, mss, now);
+        self.idle = false;
+    }
+
+    /// Whether the age of echoes is of use.
+    pub(crate) fn adapts(&self) -> bool {
+        self.adapts
+    }
+
+    /// Whether there is anything to report in SACK blocks.
+    pub(crate) fn has_blocks(&self) -> bool {
+        !self.recent.is_empty() || self.duplicate.pending().is_some()
     }
 
     /// What the sending half knows of the path.
@@ -159,6 +176,7 @@ impl Receiver {
     pub fn acknowledge_now(&mut self) {
         if self.due == AckDue::Nothing {
             self.due = AckDue::Now;
+            self.idle = false;
         }
     }
 
@@ -187,6 +205,7 @@ impl Receiver {
     /// A segment came whose timestamp says that it is older than what has arrived since
     /// (RFC 7323 section 5.3).
     pub(crate) fn refuse_old(&mut self, range: Range) {
+        self.idle = false;
         if range.start < self.rcv_nxt {
             self.duplicate.note(Range { end: range.end.min(self.rcv_nxt), ..range });
             let wnd = self.window.wnd();
@@ -204,12 +223,14 @@ impl Receiver {
             linux.enter(MAX_QUICK, wnd);
             linux.owe();
         }
+        self.idle = false;
         self.due = AckDue::Now;
     }
 
     /// A segment with data or FIN arrived.
     pub fn receive(&mut self, arrival: &Arrival, now: Time) {
         let Arrival { range, fin, push, echo } = *arrival;
+        self.idle = false;
         let bytes = range.bytes() - u64::from(fin);
         if fin {
             self.fin_at = Some(range.end - 1);
@@ -254,7 +275,9 @@ impl Receiver {
             self.duplicate.note(Range { start: range.start, end: before });
         }
         self.rcv_nxt = range.end;
-        self.take(range.bytes() - u64::from(fin), push, now);
+        if self.adapts {
+            self.take(range.bytes() - u64::from(fin), push, now);
+        }
         let had_gap = !self.out_of_order.is_empty();
         if had_gap {
             self.close_gap();
@@ -262,9 +285,11 @@ impl Receiver {
         // A FIN counts as one offset but is no data.
         self.delivered_bytes += self.rcv_nxt - before - u64::from(self.is_finished());
         self.acknowledge_in_order(self.rcv_nxt - before, had_gap, fin, now);
-        // What was out of order is read in the same instant, but packet by packet.
-        self.window.read(range.end, now);
-        self.acknowledge_reading();
+        if self.adapts {
+            // What was out of order is read in the same instant, but packet by packet.
+            self.window.read(range.end, now);
+            self.acknowledge_reading();
+        }
     }
 
     /// Tell the others of a segment's worth of data in order.

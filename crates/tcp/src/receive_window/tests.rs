@@ -114,6 +114,7 @@ fn more_is_promised_with_each_segment_up_to_a_part_of_the_largest_buffer() {
     let mut window = begun(6 << 20);
     let tuning = window.tuning.as_mut().unwrap();
     tuning.buffer = 6 << 20;
+    tuning.full_space = 3 << 20;
     tuning.clamp = 3 << 20;
     assert!(tuning.grow(MSS, MSS));
     // two segments for each

@@ -28,10 +28,14 @@ impl Receiver {
 
     /// An acknowledgement leaves with what [`Self::sack_ranges`] says; its window field.
     pub(crate) fn acknowledge(&mut self) -> u16 {
+        if self.idle {
+            return self.window.field();
+        }
         if !matches!(self.due, AckDue::Settled | AckDue::Twice) {
             self.settle();
         }
-        self.due = if self.due == AckDue::Twice { AckDue::Now } else { AckDue::Nothing };
+        self.idle = self.due != AckDue::Twice;
+        self.due = if self.idle { AckDue::Nothing } else { AckDue::Now };
         self.duplicate.sent();
         if let Some(range) = self.next_recent.take() {
             self.put_first(range);
@@ -43,6 +47,7 @@ impl Receiver {
     pub fn handle_timeout(&mut self, now: Time) {
         let held = self.compression.as_ref().map_or(Time::NEVER, AckCompression::deadline);
         if self.due == AckDue::Nothing && (self.acks.handle_timeout(now) || held <= now) {
+            self.idle = false;
             self.leave();
         }
     }
@@ -119,7 +124,9 @@ impl Receiver {
                     || (emptied && linux.leaves_when_read()))
         });
         if wanted || self.window.is_worth_an_update(self.rcv_nxt) {
-            if self.due == AckDue::Settled {
+            // A window of nothing is not said and then taken back: if only the first were heard, the
+            // sender would wait for ever.
+            if self.due == AckDue::Settled && self.window.wnd() > 0 {
                 self.due = AckDue::Twice;
             } else {
                 self.leave();
