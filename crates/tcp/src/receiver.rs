@@ -2,6 +2,7 @@
 //! parts hear of an arrival. The application reads everything at once.
 
 mod acknowledge;
+mod blocks;
 
 use fairway_units::{Duration, Time};
 
@@ -13,10 +14,6 @@ use crate::ranges::{Range, RangeSet};
 use crate::receive_window::{Progress, ReceiveWindow};
 use crate::segment::MAX_SACK_BLOCKS;
 use crate::{DelayedAck, Stack};
-
-/// Blocks that an acknowledgement is sure to have room for beside a duplicate's
-/// (Linux `TCP_SACK_BLOCKS_EXPECTED`).
-const BLOCKS_EXPECTED: usize = 2;
 
 /// What an arriving segment brings.
 #[derive(Clone, Copy, Debug)]
@@ -126,11 +123,6 @@ impl Receiver {
         self.adapts
     }
 
-    /// Whether there is anything to report in SACK blocks.
-    pub(crate) fn has_blocks(&self) -> bool {
-        !self.recent.is_empty() || self.duplicate.pending().is_some()
-    }
-
     /// What the sending half knows of the path.
     pub(crate) fn observe_path(&mut self, srtt: Option<Duration>, rto: Duration) {
         if let Some(linux) = self.acks.linux() {
@@ -161,15 +153,6 @@ impl Receiver {
     /// First offset that the peer is not allowed to send.
     pub(crate) fn right_edge(&self) -> u64 {
         self.window.right_edge(self.rcv_nxt, self.mss)
-    }
-
-    /// Blocks to report: a duplicate, then what is out of order, most recent first.
-    pub fn sack_ranges(&self) -> impl Iterator<Item = Range> {
-        self.duplicate
-            .pending()
-            .into_iter()
-            .chain(self.recent.iter().copied())
-            .take(self.max_sack_blocks)
     }
 
     /// Ask for an acknowledgement at once.
@@ -371,32 +354,6 @@ impl Receiver {
         let grew = self.window.take_out_of_order(bytes, rcv_mss, self.max_sack_blocks > 0);
         if grew && let Some(linux) = self.acks.linux() {
             linux.window_grew();
-        }
-    }
-
-    /// `range` arrived and is now part of `merged`, which comes first from now on. If what is held
-    /// back would no longer have room for everything, it leaves before that: returns whether so.
-    fn report(&mut self, range: Range, merged: Range) -> bool {
-        if let Some(earlier) = self.next_recent.take() {
-            self.put_first(earlier);
-        }
-        let touches = |r: &Range| r.start <= range.end && range.start <= r.end;
-        let place = self.recent.iter().position(touches).unwrap_or(self.recent.len());
-        let held = self.compression.as_ref().is_some_and(AckCompression::holds);
-        if held && place >= BLOCKS_EXPECTED {
-            self.leave();
-            self.next_recent = Some(merged);
-            return true;
-        }
-        self.put_first(merged);
-        false
-    }
-
-    fn put_first(&mut self, merged: Range) {
-        if merged.start > self.rcv_nxt {
-            self.recent.retain(|r| r.end < merged.start || r.start > merged.end);
-            self.recent.insert(0, merged);
-            self.recent.truncate(MAX_SACK_BLOCKS);
         }
     }
 }

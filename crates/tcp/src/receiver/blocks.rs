@@ -1,0 +1,53 @@
+//! The SACK blocks of acknowledgements: a duplicate, then what is out of order, the range that changed
+//! last first (RFC 2018 section 4, RFC 2883).
+
+use super::Receiver;
+use crate::ack_compression::AckCompression;
+use crate::ranges::Range;
+use crate::segment::MAX_SACK_BLOCKS;
+
+/// Blocks that an acknowledgement is sure to have room for beside a duplicate's
+/// (Linux `TCP_SACK_BLOCKS_EXPECTED`).
+const BLOCKS_EXPECTED: usize = 2;
+
+impl Receiver {
+    /// Whether there is anything to report in SACK blocks.
+    pub(crate) fn has_blocks(&self) -> bool {
+        !self.recent.is_empty() || self.duplicate.pending().is_some()
+    }
+
+    /// Blocks to report: a duplicate, then what is out of order, most recent first.
+    pub fn sack_ranges(&self) -> impl Iterator<Item = Range> {
+        self.duplicate
+            .pending()
+            .into_iter()
+            .chain(self.recent.iter().copied())
+            .take(self.max_sack_blocks)
+    }
+
+    /// `range` arrived and is now part of `merged`, which comes first from now on. If what is held
+    /// back would no longer have room for everything, it leaves before that: returns whether so.
+    pub(super) fn report(&mut self, range: Range, merged: Range) -> bool {
+        if let Some(earlier) = self.next_recent.take() {
+            self.put_first(earlier);
+        }
+        let touches = |r: &Range| r.start <= range.end && range.start <= r.end;
+        let place = self.recent.iter().position(touches).unwrap_or(self.recent.len());
+        let held = self.compression.as_ref().is_some_and(AckCompression::holds);
+        if held && place >= BLOCKS_EXPECTED {
+            self.leave();
+            self.next_recent = Some(merged);
+            return true;
+        }
+        self.put_first(merged);
+        false
+    }
+
+    pub(super) fn put_first(&mut self, merged: Range) {
+        if merged.start > self.rcv_nxt {
+            self.recent.retain(|r| r.end < merged.start || r.start > merged.end);
+            self.recent.insert(0, merged);
+            self.recent.truncate(MAX_SACK_BLOCKS);
+        }
+    }
+}
