@@ -246,6 +246,16 @@ pub trait CongestionControl: Send {
     /// An acknowledgement arrived. Called for every one that is not older than `snd_una`.
     fn on_ack(&mut self, ack: &Ack, flow: &Flow);
 
+    /// An acknowledgement arrived that ends an episode, on a stack that lets it grow the window: it is a
+    /// sample of the episode, and grows the window that the episode has left. For
+    /// [`CongestionControl::on_ack`] with [`CongestionControl::on_recovered`] in between; `flow` has the
+    /// phase of the episode.
+    fn on_last_ack(&mut self, ack: &Ack, cwnd: u64, flow: &Flow) {
+        let flow = Flow { phase: Phase::Open, ..*flow };
+        self.on_recovered(cwnd, &flow);
+        self.on_ack(ack, &flow);
+    }
+
     /// Congestion was found: once per episode, before anything is retransmitted.
     fn on_congestion(&mut self, signal: Signal, flow: &Flow);
 

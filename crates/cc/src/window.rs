@@ -2,7 +2,7 @@
 
 use fairway_units::Duration;
 
-use crate::{Ack, CongestionControl, Flow, Init, Needs, Signal, SlowStart};
+use crate::{Ack, CongestionControl, Flow, Init, Needs, Phase, Signal, SlowStart};
 
 /// Smallest congestion window and threshold after a reduction, in segments (RFC 5681 equation 4).
 pub const MIN_SSTHRESH_SEGMENTS: u32 = 2;
@@ -227,6 +227,26 @@ impl<R: Rule> Windowed<R> {
         self.window.credit = 0;
     }
 
+    fn sample(&mut self, ack: &Ack, flow: &Flow) {
+        self.rule.on_sample(&mut self.window, ack, flow);
+        self.slow_start.on_sample(&mut self.window, ack, flow);
+    }
+
+    fn grow(&mut self, ack: &Ack, flow: &Flow) {
+        // Linux 6.1 `tcp_may_raise_cwnd`: only data acknowledged in order lets a window grow.
+        if !ack.may_grow || ack.acked == 0 || !self.rule.may_grow() {
+            return;
+        }
+        let mut acked = segments(ack.delivered, self.mss);
+        if self.slow_start.is_active(&self.window) {
+            acked = self.grow_in_slow_start(acked, ack, flow);
+            if acked == 0 || !R::TAKES_REST_OF_SLOW_START {
+                return;
+            }
+        }
+        self.rule.growth(&mut self.window, acked, ack, flow);
+    }
+
     /// Growth below the threshold; returns the segments left for congestion avoidance.
     fn grow_in_slow_start(&mut self, acked: u32, ack: &Ack, flow: &Flow) -> u32 {
         let own = if self.own_slow_start {
@@ -264,20 +284,15 @@ impl<R: Rule> CongestionControl for Windowed<R> {
     }
 
     fn on_ack(&mut self, ack: &Ack, flow: &Flow) {
-        self.rule.on_sample(&mut self.window, ack, flow);
-        self.slow_start.on_sample(&mut self.window, ack, flow);
-        // Linux 6.1 `tcp_may_raise_cwnd`: only data acknowledged in order lets a window grow.
-        if !ack.may_grow || ack.acked == 0 || !self.rule.may_grow() {
-            return;
-        }
-        let mut acked = segments(ack.delivered, self.mss);
-        if self.slow_start.is_active(&self.window) {
-            acked = self.grow_in_slow_start(acked, ack, flow);
-            if acked == 0 || !R::TAKES_REST_OF_SLOW_START {
-                return;
-            }
-        }
-        self.rule.growth(&mut self.window, acked, ack, flow);
+        self.sample(ack, flow);
+        self.grow(ack, flow);
+    }
+
+    fn on_last_ack(&mut self, ack: &Ack, cwnd: u64, flow: &Flow) {
+        self.sample(ack, flow);
+        let flow = Flow { phase: Phase::Open, ..*flow };
+        self.on_recovered(cwnd, &flow);
+        self.grow(ack, &flow);
     }
 
     fn on_congestion(&mut self, signal: Signal, flow: &Flow) {

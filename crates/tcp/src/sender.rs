@@ -370,9 +370,8 @@ impl Sender {
         let entering = !leaving && self.enters_recovery(&news);
         let marked = info.ece && !entering && matches!(self.phase, Phase::Open | Phase::Disorder);
         let flow = Flow { in_flight: self.board.pipe(), lost: self.lost, ..flow };
-        if leaving && self.stack.grow_on_exit {
-            self.leave_recovery(&flow);
-        }
+        let episode = self.cc_phase();
+        let left_with = (leaving && self.stack.grow_on_exit).then(|| self.leave_recovery());
         let mut ack = Ack {
             acked: news.acked,
             delivered: news.delivered,
@@ -390,9 +389,15 @@ impl Sender {
         if let Some(rate) = self.board.delivery_rate() {
             ack.rate = rate.sample(news.delivered, news.lost, flow.min_rtt, now);
         }
-        self.cc.on_ack(&ack, &Flow { phase: self.cc_phase(), ..flow });
+        let flow = Flow { phase: self.cc_phase(), ..flow };
+        match left_with {
+            Some(cwnd) => self.cc.on_last_ack(&ack, cwnd, &Flow { phase: episode, ..flow }),
+            None => self.cc.on_ack(&ack, &flow),
+        }
         if leaving && !self.stack.grow_on_exit {
-            self.leave_recovery(&flow);
+            let cwnd = self.leave_recovery();
+            let in_flight = self.board.pipe();
+            self.cc.on_recovered(cwnd, &Flow { phase: Phase::Open, in_flight, ..flow });
         }
         // Losses that were found in the episode that ends now, or by its last acknowledgement, of
         // data sent after it began, are the next episode's (RFC 6675 section 5).
@@ -403,6 +408,9 @@ impl Sender {
             self.enter_cwr(Signal::Ecn, &flow);
         } else if self.phase == Phase::Open && self.cc.wants_reduction() {
             self.enter_cwr(Signal::Delay, &flow);
+            // The algorithm is asked last: the reduction begins with the next acknowledgement.
+            self.after_ack(&news, wait, now);
+            return;
         }
         self.reduce_in_proportion(&news);
         self.after_ack(&news, wait, now);

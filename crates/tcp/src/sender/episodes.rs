@@ -172,7 +172,8 @@ impl Sender {
         }
     }
 
-    pub(super) fn leave_recovery(&mut self, flow: &Flow) {
+    /// The episode is over; the window in bytes that it leaves.
+    pub(super) fn leave_recovery(&mut self) -> u64 {
         let mss = u64::from(self.stack.mss);
         if self.stack.recovery == Recovery::TcpLinux {
             // `tcp_fastretrans_alert` clears the scoreboard: what was SACKed beyond the episode
@@ -199,7 +200,7 @@ impl Sender {
         self.undo.settle();
         self.retransmit_first = false;
         self.rescue_allowed = false;
-        self.cc.on_recovered(cwnd, &Flow { phase: Phase::Open, in_flight: flight, ..*flow });
+        cwnd
     }
 
     pub(super) fn phase_allows_growth(&self) -> bool {
