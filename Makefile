@@ -19,13 +19,14 @@ BUILT := $(VENV)/.fairway-built
 # What runs inside of a Linux kernel; packed into the package.
 AGENT := python/fairway/bin/fairway-guest
 
-.PHONY: help build demo linux test test-rust test-python format lint bench goldens docs clean
+.PHONY: help build demo linux test test-rust test-python soak format lint bench goldens docs clean
 
 help:
 	@echo "make demo     set up, then reproduce a published study: table and HTML report"
 	@echo "make build    set up, build and install fairway into $(VENV)"
 	@echo "make linux    build the Linux kernel for --backend linux, if it is not there (minutes)"
 	@echo "make test     every test, Rust and Python"
+	@echo "make soak     random experiments under the laws of the simulator, SCENARIOS=10000 of them"
 	@echo "make format   format the sources"
 	@echo "make lint     formatting, lints, types, and the stub of the compiled module"
 	@echo "make bench    speed and memory, against ns-2 where it is installed; cost of an acknowledgement"
@@ -50,6 +51,11 @@ test-rust: $(TOOLS)
 
 test-python: $(BUILT)
 	$(BIN)/python -m pytest
+
+# One that fails is printed as the smallest experiment that still does.
+SCENARIOS ?= 10000
+soak: $(TOOLS)
+	FAIRWAY_SCENARIOS=$(SCENARIOS) cargo test --quiet --locked --package fairway-sim --test scenarios
 
 # Modules that a macro declares, which `cargo fmt` does not see.
 ALGORITHMS := $(shell find crates/cc/src/algorithms -name '*.rs')

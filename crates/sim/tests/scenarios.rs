@@ -39,6 +39,20 @@ struct Scenario {
     flows: Vec<Flow>,
 }
 
+/// Mechanisms of Linux that any stack can have or do without.
+const OF_LINUX: &[&str] = &[
+    "rack",
+    "tail_loss_probe",
+    "frto",
+    "undo",
+    "tso",
+    "cwnd_validation",
+    "timer_wheel",
+    "dsack",
+    "receive_window_tuning",
+    "paws",
+];
+
 #[derive(Clone)]
 struct Flow {
     cc: &'static str,
@@ -230,6 +244,10 @@ fn draw_switches(r: &mut Stream) -> Vec<String> {
         "limited_transmit = false".to_owned(),
         "recovery = \"rfc\"".to_owned(),
         "recovery = \"tcp-linux\"".to_owned(),
+        "recovery = \"prr\"".to_owned(),
+        "delayed_ack = \"linux\"".to_owned(),
+        "ack_compression = \"1 ms\"".to_owned(),
+        "ack_compression = \"0 s\"".to_owned(),
         "grow_on_exit = true".to_owned(),
         "grow_on_exit = false".to_owned(),
         "rto_restart_on_every_ack = true".to_owned(),
@@ -247,9 +265,11 @@ fn draw_switches(r: &mut Stream) -> Vec<String> {
         "reordering = \"1 segments\"".to_owned(),
         "reordering = \"6 segments\"".to_owned(),
     ];
+    let of_linux = OF_LINUX.iter().map(|name| format!("{name} = {}", chance(r, 0.5)));
+    let of_linux: Vec<String> = of_linux.collect();
     let key = |line: &str| line.split(' ').next().map(str::to_owned);
     let mut chosen: Vec<String> = Vec::new();
-    for line in possible {
+    for line in possible.into_iter().chain(of_linux) {
         if chance(r, 0.15) && chosen.iter().all(|other| key(other) != key(&line)) {
             chosen.push(line);
         }
