@@ -358,19 +358,22 @@ impl Sender {
         self.learn(info, window_moved, now, &mut news);
         self.delivered += news.delivered;
         let rtt = self.measure_rtt(info, &news, now);
-        let flow = self.flow(prior_flight, now);
-        self.end_probe(info, &news, window_moved, &flow);
-
+        if self.probe.is_out() {
+            let flow = self.flow(prior_flight, now);
+            self.end_probe(info, &news, window_moved, &flow);
+        }
         let at_end = self.is_at_end_of_episode(info, &news);
-        let undone = self.undo_if_spurious(info, &news, prior_una, at_end, &flow);
+        let undone = self.may_undo(info) && {
+            let flow = self.flow(prior_flight, now);
+            self.undo_if_spurious(info, &news, prior_una, at_end, &flow)
+        };
         let leaving = at_end && !undone;
         let wait = self.find_losses(info, leaving, now, &mut news);
         self.lost += news.lost;
 
         let entering = !leaving && self.enters_recovery(&news);
         let marked = info.ece && !entering && matches!(self.phase, Phase::Open | Phase::Disorder);
-        let flow = Flow { in_flight: self.board.pipe(), lost: self.lost, ..flow };
-        let episode = self.cc_phase();
+        let mut flow = self.flow(prior_flight, now);
         let left_with = (leaving && self.stack.grow_on_exit).then(|| self.leave_recovery());
         let mut ack = Ack {
             acked: news.acked,
@@ -389,9 +392,11 @@ impl Sender {
         if let Some(rate) = self.board.delivery_rate() {
             ack.rate = rate.sample(news.delivered, news.lost, flow.min_rtt, now);
         }
-        let flow = Flow { phase: self.cc_phase(), ..flow };
         match left_with {
-            Some(cwnd) => self.cc.on_last_ack(&ack, cwnd, &Flow { phase: episode, ..flow }),
+            Some(cwnd) => {
+                self.cc.on_last_ack(&ack, cwnd, &flow);
+                flow.phase = self.cc_phase();
+            }
             None => self.cc.on_ack(&ack, &flow),
         }
         if leaving && !self.stack.grow_on_exit {
@@ -412,7 +417,9 @@ impl Sender {
             self.after_ack(&news, wait, now);
             return;
         }
-        self.reduce_in_proportion(&news);
+        if self.prr.is_some() {
+            self.reduce_in_proportion(&news);
+        }
         self.after_ack(&news, wait, now);
     }
 

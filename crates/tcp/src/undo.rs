@@ -26,6 +26,12 @@ impl Undo {
         self.reduction_stands = false;
     }
 
+    /// Whether there is anything to undo.
+    #[inline]
+    pub fn is_possible(&self) -> bool {
+        self.marker.is_some()
+    }
+
     /// Nothing can be undone any more.
     pub fn give_up(&mut self) {
         self.marker = None;

@@ -20,6 +20,11 @@ pub(super) struct Probe {
 }
 
 impl Probe {
+    /// Whether one is on its way.
+    pub(super) fn is_out(&self) -> bool {
+        self.high.is_some()
+    }
+
     /// Whether a segment that was sent before is on its way as a probe.
     pub(super) fn is_retransmission(&self) -> bool {
         self.high.is_some() && self.again

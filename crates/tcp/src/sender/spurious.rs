@@ -7,6 +7,13 @@ use super::{AckInfo, Sender};
 use crate::scoreboard::News;
 
 impl Sender {
+    /// Whether an acknowledgement could show that a reduction was for nothing, which most cannot.
+    #[inline]
+    pub(super) fn may_undo(&mut self, info: &AckInfo<'_>) -> bool {
+        self.holds_retransmissions = false;
+        self.phase != Phase::Open || self.undo.is_possible() || info.duplicate.is_some()
+    }
+
     /// Whether the acknowledgement ends the episode under way by showing that nothing had been lost.
     pub(super) fn undo_if_spurious(
         &mut self,
@@ -16,7 +23,6 @@ impl Sender {
         at_end: bool,
         flow: &Flow,
     ) -> bool {
-        self.holds_retransmissions = false;
         self.note_duplicate(info, prior_una);
         if info.ece {
             self.undo.reduction_stands();

@@ -18,8 +18,11 @@ impl Sender {
             self.timer.stop();
         } else if let Some(wait) = wait {
             self.wait_for_reordering(wait, now);
-        } else if self.moves_timer(news, now) && !self.schedule_probe(self.rtt.rto(), now) {
-            self.rearm(now);
+        } else if self.moves_timer(news, now) {
+            let probes = self.stack.tail_loss_probe && self.schedule_probe(self.rtt.rto(), now);
+            if !probes {
+                self.rearm(now);
+            }
         }
     }
 
