@@ -152,7 +152,8 @@ pub struct Sender {
     holds_retransmissions: bool,
     validation: Validation,
     pass: Pass,
-    burst_left: u32,
+    /// What `max_burst` still allows in answer to this event.
+    max_burst_left: u32,
     pacer: Pacer,
     last_sent: Time,
     delivered: u64,
@@ -199,7 +200,7 @@ impl Sender {
             holds_retransmissions: false,
             validation: Validation::default(),
             pass: Pass::default(),
-            burst_left: 0,
+            max_burst_left: 0,
             pacer: Pacer::new(),
             last_sent: Time::ZERO,
             delivered: 0,
@@ -358,12 +359,15 @@ impl Sender {
         self.learn(info, window_moved, now, &mut news);
         self.delivered += news.delivered;
         let rtt = self.measure_rtt(info, &news, now);
+        if let Some(range) = info.duplicate {
+            self.note_duplicate(range, prior_una);
+        }
         if self.probe.is_out() {
             let flow = self.flow(prior_flight, now);
             self.end_probe(info, &news, window_moved, &flow);
         }
         let at_end = self.is_at_end_of_episode(info, &news);
-        let undone = self.may_undo(info) && {
+        let undone = self.may_undo() && {
             let flow = self.flow(prior_flight, now);
             self.undo_if_spurious(info, &news, prior_una, at_end, &flow)
         };

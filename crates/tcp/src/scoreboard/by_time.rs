@@ -125,7 +125,10 @@ impl Scoreboard {
                 None
             } else {
                 let entry = *self.entry(sending.index);
-                (entry.retransmission == sending.number && !entry.is(SACKED)).then_some(entry)
+                // One that a timeout has found lost waits to be sent again.
+                let waits = entry.is(LOST) && !entry.is(RETRANSMITTED);
+                let is_out = entry.retransmission == sending.number && !entry.is(SACKED);
+                (is_out && !waits).then_some(entry)
             };
             let Some(entry) = entry else {
                 self.retransmissions.remove(at);
@@ -242,5 +245,115 @@ impl Scoreboard {
         entry.sent_at = now;
         entry.retransmission = number;
         self.retransmissions.push_back(super::Retransmission { index, snd_nxt, number });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LossDetection;
+
+    const QUARTER: Duration = Duration::from_millis(10);
+
+    fn at(ms: u64) -> Time {
+        Time::from_nanos(ms * 1_000_000)
+    }
+
+    /// Ten segments of 1000 bytes left, one a millisecond; a round trip is 40 ms.
+    fn ten() -> Scoreboard {
+        let mut board = Scoreboard::new(LossDetection::Rack, 3, 1000);
+        (0..10).for_each(|n| board.sent(1000 * (n + 1), at(n)));
+        board
+    }
+
+    fn sack(board: &mut Scoreboard, now: u64, from: u64, to: u64) -> News {
+        let mut news = News::default();
+        board.rack().begin(at(now), Some(Duration::from_millis(40)));
+        board.sack(Range { start: 1000 * from, end: 1000 * to }, &mut news);
+        news
+    }
+
+    fn resend(board: &mut Scoreboard, now: u64) -> Vec<u64> {
+        let mut sent = Vec::new();
+        while let Some(lost) = board.next_lost() {
+            board.retransmitted(lost, 10_000, at(now));
+            sent.push(lost.range.start / 1000);
+        }
+        sent
+    }
+
+    #[test]
+    fn what_was_overtaken_is_lost_when_its_time_is_over() {
+        let mut board = ten();
+        let mut news = sack(&mut board, 43, 3, 4);
+        // Sent at 0, 1 and 2; the fourth took 40 ms. The first has 40 + 10 − 43 = 7 ms, the third 9.
+        let left = board.detect_losses_by_time(QUARTER, at(43), &mut news);
+        assert_eq!((left, news.lost), (Some(Duration::from_millis(9)), 0));
+        // At 50 the first is lost, and the third has 2 ms more.
+        let left = board.detect_losses_by_time(QUARTER, at(50), &mut news);
+        assert_eq!((left, news.lost, board.pipe()), (Some(Duration::from_millis(2)), 1000, 8000));
+        // Without a window both others are; what left later is not looked at.
+        let left = board.detect_losses_by_time(Duration::ZERO, at(50), &mut news);
+        assert_eq!((left, news.lost, board.pipe()), (None, 3000, 6000));
+        assert!(board.has_losses());
+        assert_eq!(resend(&mut board, 50), [0, 1, 2]);
+        assert_eq!((board.pipe(), board.retransmitted_segments()), (9000, 3));
+    }
+
+    #[test]
+    fn a_retransmission_is_lost_when_something_sent_after_it_arrives() {
+        let mut board = ten();
+        let mut news = sack(&mut board, 44, 1, 4);
+        board.detect_losses_by_time(Duration::ZERO, at(44), &mut news);
+        assert_eq!(resend(&mut board, 44), [0]);
+        board.sent(11_000, at(45));
+        // What left before it does not say so; what left after it does.
+        let mut news = sack(&mut board, 49, 4, 10);
+        board.detect_losses_by_time(Duration::ZERO, at(49), &mut news);
+        assert!(!news.lost_again);
+        let mut news = sack(&mut board, 85, 10, 11);
+        board.detect_losses_by_time(Duration::ZERO, at(85), &mut news);
+        assert_eq!((news.lost_again, news.lost, board.pipe()), (true, 1000, 0));
+        assert_eq!(resend(&mut board, 85), [0]);
+    }
+
+    #[test]
+    fn a_timeout_spares_what_was_sent_of_late_but_the_first() {
+        let mut board = ten();
+        sack(&mut board, 43, 3, 4);
+        // Round trips take 40 ms: those sent at 6 ms and later are not overdue at 46.
+        assert_eq!(board.mark_lost_by_timeout(at(46)), 6000);
+        assert_eq!((board.pipe(), board.outstanding_segments()), (3000, 10));
+        assert_eq!(resend(&mut board, 46), [0, 1, 2, 4, 5, 6]);
+    }
+
+    #[test]
+    fn what_a_timeout_found_lost_again_is_not_waited_for() {
+        let mut board = ten();
+        let mut news = sack(&mut board, 44, 1, 4);
+        board.detect_losses_by_time(Duration::ZERO, at(44), &mut news);
+        resend(&mut board, 44);
+        board.sent(11_000, at(45));
+        board.mark_lost_by_timeout(at(300));
+        let mut news = sack(&mut board, 301, 10, 11);
+        // The eleventh took 256 ms, and the retransmission before it would have 256 + 10 − 257 = 9 ms
+        // more if it were out.
+        let left = board.detect_losses_by_time(QUARTER, at(301), &mut news);
+        assert_eq!((left, news.lost, board.retransmitted_segments()), (None, 0, 0));
+        assert_eq!(board.pipe(), 0);
+    }
+
+    #[test]
+    fn losses_that_are_taken_back_are_in_the_network_again() {
+        let mut board = ten();
+        let mut news = sack(&mut board, 44, 1, 4);
+        board.detect_losses_by_time(Duration::ZERO, at(44), &mut news);
+        resend(&mut board, 44);
+        assert_eq!(board.pipe(), 7000);
+        board.forget_losses();
+        // The first counts as often as it was sent.
+        assert_eq!((board.pipe(), board.has_losses()), (8000, false));
+        board.acknowledge(10_000, &mut News::default());
+        assert_eq!((board.pipe(), board.is_empty()), (0, true));
     }
 }

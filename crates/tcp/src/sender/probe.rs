@@ -30,6 +30,11 @@ impl Probe {
         self.high.is_some() && self.again
     }
 
+    /// Whether a probe is on its way that ends there.
+    pub(super) fn ends_at(&self, end: u64) -> bool {
+        self.high == Some(end)
+    }
+
     /// Whatever it says is not waited for.
     pub(super) fn cancel(&mut self) {
         *self = Probe::default();
@@ -79,7 +84,7 @@ impl Sender {
         if info.ack < high {
             return;
         }
-        let duplicate = info.duplicate.is_some_and(|range| range.end == high);
+        let duplicate = info.duplicate.is_some_and(|range| self.probe.ends_at(range.end));
         let arrived_twice =
             info.pure && news.acked == 0 && news.sacked_sent.is_none() && !window_moved;
         if !self.probe.again || duplicate {

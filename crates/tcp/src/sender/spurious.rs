@@ -4,14 +4,15 @@
 use fairway_cc::{Flow, Phase};
 
 use super::{AckInfo, Sender};
+use crate::ranges::Range;
 use crate::scoreboard::News;
 
 impl Sender {
     /// Whether an acknowledgement could show that a reduction was for nothing, which most cannot.
     #[inline]
-    pub(super) fn may_undo(&mut self, info: &AckInfo<'_>) -> bool {
+    pub(super) fn may_undo(&mut self) -> bool {
         self.holds_retransmissions = false;
-        self.phase != Phase::Open || self.undo.is_possible() || info.duplicate.is_some()
+        self.phase != Phase::Open || self.undo.is_possible()
     }
 
     /// Whether the acknowledgement ends the episode under way by showing that nothing had been lost.
@@ -23,7 +24,6 @@ impl Sender {
         at_end: bool,
         flow: &Flow,
     ) -> bool {
-        self.note_duplicate(info, prior_una);
         if info.ece {
             self.undo.reduction_stands();
         }
@@ -42,11 +42,11 @@ impl Sender {
         }
     }
 
-    fn note_duplicate(&mut self, info: &AckInfo<'_>, prior_una: u64) {
-        let Some(range) = info.duplicate else { return };
+    /// `range` arrived twice; `prior_una` was acknowledged before.
+    pub(super) fn note_duplicate(&mut self, range: Range, prior_una: u64) {
         let segments = range.bytes().div_ceil(u64::from(self.stack.mss));
-        // A duplicate of a probe says nothing of reordering.
-        if !self.probe.is_retransmission() {
+        // A probe is sent because of a timer, and its duplicate says nothing of reordering.
+        if !self.probe.ends_at(range.end) {
             let (una, nxt) = (self.board.una(), self.snd_nxt);
             self.board.rack().duplicate(una, nxt);
         }
@@ -144,7 +144,8 @@ impl Sender {
             self.cc.on_spurious(&Flow { phase: Phase::Open, in_flight, ..*flow });
             self.cwr_pending = false;
         } else {
-            self.cc.on_recovered(self.cc.cwnd(), flow);
+            let flow = Flow { phase: Phase::Open, ..*flow };
+            self.cc.on_recovered(self.cc.cwnd(), &flow);
         }
         self.undo.give_up();
         self.undo.settle();

@@ -17,7 +17,7 @@ const BUFFER_SEGMENTS: u64 = 45;
 impl Sender {
     /// A new event has come: a burst may begin.
     pub fn begin_burst(&mut self) {
-        self.burst_left = self.stack.max_burst.unwrap_or(u32::MAX);
+        self.max_burst_left = self.stack.max_burst.unwrap_or(u32::MAX);
         self.pass = Pass::default();
         if self.stack.recovery == Recovery::TcpLinux && self.conserved_flight > 0 {
             // At most one segment more in flight than there is now.
@@ -31,7 +31,7 @@ impl Sender {
             self.end_pass(now);
             return None;
         };
-        self.burst_left -= 1;
+        self.max_burst_left -= 1;
         self.pass.sent = true;
         self.counters.segments += 1;
         self.counters.retransmissions += u64::from(transmission.retransmission);
@@ -63,7 +63,7 @@ impl Sender {
         }
         self.pass.is_forced = false;
         // What belongs to a burst that is under way does not wait.
-        if self.burst_left == 0 || (self.pass.burst_left == 0 && !self.pacer.allows(now)) {
+        if self.max_burst_left == 0 || (self.pass.burst_left == 0 && !self.pacer.allows(now)) {
             return None;
         }
         self.next_retransmission(now).or_else(|| self.next_new_data(now))
