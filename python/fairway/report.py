@@ -124,7 +124,7 @@ def run_report(run: Run) -> str:
             tables=[metric_table(run.metrics), flow_table(run), link_table(run)],
         ),
         Section("Over time", figures=charts),
-        *_trust(run),
+        *repeated_runs(run),
         experiment_section(run.experiment),
     ]
     packets = run.summary.get("packets")
@@ -132,7 +132,7 @@ def run_report(run: Run) -> str:
     return render(run.title, lead + (f", {packets:,} packets." if packets else "."), sections)
 
 
-def _trust(run: Run) -> list[Section]:
+def repeated_runs(run: Run) -> list[Section]:
     """How far runs of the same experiment differ: measured, or what decides it."""
     from fairway import repeat
 

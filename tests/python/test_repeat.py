@@ -8,7 +8,7 @@ import pytest
 import fairway
 from fairway import InputError
 from fairway.repeat import relative_difference, repeated, sentence
-from fairway.report import _trust, render
+from fairway.report import render, repeated_runs
 from fairway.results import Run
 
 
@@ -33,7 +33,7 @@ def made_up(goodput: float, delay: float | None, jain: float, sample: float) -> 
 
 
 def section_of(run: Run) -> str:
-    return render(run.title, "", _trust(run))
+    return render(run.title, "", repeated_runs(run))
 
 
 def test_every_figure_that_differs_is_named_the_largest_difference_first():

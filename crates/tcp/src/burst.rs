@@ -3,18 +3,20 @@
 
 use fairway_units::{Duration, Time};
 
-/// About a millisecond of the pacing rate leaves at once (`net.core` `sk_pacing_shift`).
+/// A 1024th of a second of the pacing rate leaves at once (`net/core/sock.c`, `sk_pacing_shift`).
 const PACING_SHIFT: u32 = 10;
 /// A buffer holds no more than this many bytes: 64 KiB less the room for headers
 /// (`include/net/tcp.h`, `GSO_LEGACY_MAX_SIZE`, `MAX_TCP_HEADER`; depends on the build).
 const MAX_BUFFER_BYTES: u64 = 65_215;
-/// On very short paths as many bytes as this, halved for every 512 us (`net.ipv4.tcp_tso_rtt_log`).
+/// On short paths a full buffer more, halved for every 512 us of the smallest round-trip time
+/// (`net.ipv4.tcp_tso_rtt_log`), as long as there is anything to halve.
 const RTT_SHIFT: u32 = 9;
+const MAX_HALVINGS: u64 = 32;
 /// Least segments of a burst (`net.ipv4.tcp_min_tso_segs`).
 const MIN_SEGMENTS: u64 = 2;
 /// The window's share that is worth sending at once (`net.ipv4.tcp_tso_win_divisor`).
 const WINDOW_DIVISOR: u64 = 3;
-/// Longest wait for more room.
+/// Longest wait for more room (`tcp_tso_should_defer`).
 const PATIENCE: Duration = Duration::from_millis(1);
 
 /// What decides about the next burst; sizes in segments.
@@ -34,7 +36,7 @@ pub struct Room {
     pub available: u64,
     /// Rate at which segments are to leave, bytes per second; none if not known.
     pub pacing_bytes_per_s: Option<u64>,
-    /// Smoothed and smallest round-trip time.
+    /// Smoothed round-trip time.
     pub srtt: Option<Duration>,
     /// Smallest round-trip time.
     pub min_rtt: Option<Duration>,
@@ -66,7 +68,7 @@ pub fn size(room: &Room) -> u64 {
     let Some(rate) = room.pacing_bytes_per_s else { return most(room.mss) };
     let mut bytes = rate >> PACING_SHIFT;
     let micros = room.min_rtt.map_or(u64::MAX, |rtt| rtt.as_nanos() / 1000);
-    if (micros >> RTT_SHIFT) < 32 {
+    if (micros >> RTT_SHIFT) < MAX_HALVINGS {
         bytes += MAX_BUFFER_BYTES >> (micros >> RTT_SHIFT);
     }
     (bytes.min(MAX_BUFFER_BYTES) / room.mss).max(MIN_SEGMENTS)
