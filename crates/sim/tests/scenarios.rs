@@ -53,6 +53,20 @@ const OF_LINUX: &[&str] = &[
     "paws",
 ];
 
+/// Mechanisms of older stacks, likewise.
+const OF_SIMULATORS: &[&str] = &[
+    "ack_heartbeat",
+    "ack_first_at_once",
+    "grow_when_unused",
+    "resend_on_partial_ack",
+    "rescue_all",
+    "flight_after_losses",
+    "reduce_on_every_timeout",
+    "nagle",
+    "rto_impatient",
+    "backoff_ends_with_any_ack",
+];
+
 #[derive(Clone)]
 struct Flow {
     cc: &'static str,
@@ -241,10 +255,13 @@ fn draw_switches(r: &mut Stream) -> Vec<String> {
         "window_scaling = false".to_owned(),
         "delayed_ack = false".to_owned(),
         format!("delayed_ack = \"{delay_ms} ms\""),
+        format!("ack_every = \"{} segments\"", 1 + r.below(8)),
+        format!("rtt_clock = \"{} ms\"", 1 + r.below(50)),
         "limited_transmit = false".to_owned(),
         "recovery = \"rfc\"".to_owned(),
         "recovery = \"tcp-linux\"".to_owned(),
         "recovery = \"prr\"".to_owned(),
+        "recovery = \"reno\"".to_owned(),
         "delayed_ack = \"linux\"".to_owned(),
         "ack_compression = \"1 ms\"".to_owned(),
         "ack_compression = \"0 s\"".to_owned(),
@@ -265,11 +282,12 @@ fn draw_switches(r: &mut Stream) -> Vec<String> {
         "reordering = \"1 segments\"".to_owned(),
         "reordering = \"6 segments\"".to_owned(),
     ];
-    let of_linux = OF_LINUX.iter().map(|name| format!("{name} = {}", chance(r, 0.5)));
-    let of_linux: Vec<String> = of_linux.collect();
+    let on_or_off = OF_LINUX.iter().chain(OF_SIMULATORS);
+    let on_or_off = on_or_off.map(|name| format!("{name} = {}", chance(r, 0.5)));
+    let on_or_off: Vec<String> = on_or_off.collect();
     let key = |line: &str| line.split(' ').next().map(str::to_owned);
     let mut chosen: Vec<String> = Vec::new();
-    for line in possible.into_iter().chain(of_linux) {
+    for line in possible.into_iter().chain(on_or_off) {
         if chance(r, 0.15) && chosen.iter().all(|other| key(other) != key(&line)) {
             chosen.push(line);
         }

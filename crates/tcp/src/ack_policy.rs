@@ -2,28 +2,37 @@
 
 use fairway_units::{Duration, Time};
 
-use crate::DelayedAck;
 use crate::quick_ack::QuickAck;
+use crate::{DelayedAck, Stack};
 
 /// When data that arrives in order is acknowledged.
 #[derive(Clone, Debug)]
 pub(crate) enum AckPolicy {
     /// At once.
     Off,
-    /// Every second segment, or after a while (RFC 1122 section 4.2.3.2, RFC 5681 section 4.2).
-    EverySecond(EverySecond),
+    /// For every so many segments, or after a while (RFC 1122 section 4.2.3.2, RFC 5681 section 4.2:
+    /// for every second).
+    Counted(Counted),
     /// As Linux does it.
     Linux(QuickAck),
 }
 
 impl AckPolicy {
-    pub(crate) fn new(delayed_ack: DelayedAck, mss: u32) -> Self {
-        match delayed_ack {
+    pub(crate) fn new(stack: &Stack) -> Self {
+        match stack.delayed_ack {
             DelayedAck::Off => AckPolicy::Off,
-            DelayedAck::EverySecond { timeout } => {
-                AckPolicy::EverySecond(EverySecond::new(timeout, u64::from(mss)))
+            DelayedAck::Counted { timeout } => {
+                let enough = u64::from(stack.ack_every) * u64::from(stack.mss);
+                AckPolicy::Counted(Counted {
+                    timeout,
+                    heartbeat: stack.ack_heartbeat,
+                    at_once: stack.ack_first_at_once,
+                    enough,
+                    unacknowledged: 0,
+                    deadline: Time::NEVER,
+                })
             }
-            DelayedAck::Linux => AckPolicy::Linux(QuickAck::new(mss)),
+            DelayedAck::Linux => AckPolicy::Linux(QuickAck::new(stack.mss)),
         }
     }
 
@@ -31,7 +40,7 @@ impl AckPolicy {
     pub(crate) fn deadline(&self) -> Time {
         match self {
             AckPolicy::Off => Time::NEVER,
-            AckPolicy::EverySecond(policy) => policy.deadline,
+            AckPolicy::Counted(policy) => policy.deadline,
             AckPolicy::Linux(policy) => policy.deadline(),
         }
     }
@@ -40,7 +49,7 @@ impl AckPolicy {
     pub(crate) fn handle_timeout(&mut self, now: Time) -> bool {
         match self {
             AckPolicy::Off => false,
-            AckPolicy::EverySecond(policy) => policy.handle_timeout(now),
+            AckPolicy::Counted(policy) => policy.handle_timeout(now),
             AckPolicy::Linux(policy) => policy.handle_timeout(now),
         }
     }
@@ -49,7 +58,7 @@ impl AckPolicy {
     pub(crate) fn sent(&mut self) {
         match self {
             AckPolicy::Off => {}
-            AckPolicy::EverySecond(policy) => policy.sent(),
+            AckPolicy::Counted(policy) => policy.sent(),
             AckPolicy::Linux(policy) => policy.sent(),
         }
     }
@@ -58,35 +67,44 @@ impl AckPolicy {
     pub(crate) fn linux(&mut self) -> Option<&mut QuickAck> {
         match self {
             AckPolicy::Linux(policy) => Some(policy),
-            AckPolicy::Off | AckPolicy::EverySecond(_) => None,
+            AckPolicy::Off | AckPolicy::Counted(_) => None,
         }
     }
 }
 
-/// Every second segment, or after a while.
+/// For every so many bytes, or after a while.
 #[derive(Clone, Debug)]
-pub(crate) struct EverySecond {
+pub(crate) struct Counted {
     timeout: Duration,
-    mss: u64,
+    /// Whether the while ends at a multiple of the timeout on the clock.
+    heartbeat: bool,
+    /// Whether the next does not wait whatever it is.
+    at_once: bool,
+    /// What is acknowledged at once.
+    enough: u64,
     unacknowledged: u64,
     deadline: Time,
 }
 
-impl EverySecond {
-    fn new(timeout: Duration, mss: u64) -> Self {
-        EverySecond { timeout, mss, unacknowledged: 0, deadline: Time::NEVER }
-    }
-
+impl Counted {
     /// `bytes` came in order. Whether they are acknowledged now.
     pub(crate) fn data(&mut self, bytes: u64, now: Time) -> bool {
         self.unacknowledged += bytes;
-        if self.unacknowledged >= 2 * self.mss {
+        if self.unacknowledged >= self.enough || std::mem::take(&mut self.at_once) {
             return true;
         }
         if self.deadline == Time::NEVER {
-            self.deadline = now + self.timeout;
+            self.deadline = now + self.delay(now);
         }
         false
+    }
+
+    fn delay(&self, now: Time) -> Duration {
+        let period = self.timeout.as_nanos();
+        if !self.heartbeat || period == 0 {
+            return self.timeout;
+        }
+        Duration::from_nanos(period - now.as_nanos() % period)
     }
 
     fn handle_timeout(&mut self, now: Time) -> bool {

@@ -73,7 +73,7 @@ impl Receiver {
         Receiver {
             rcv_nxt: 0,
             mss: u64::from(stack.mss),
-            acks: AckPolicy::new(stack.delayed_ack, stack.mss),
+            acks: AckPolicy::new(stack),
             due: AckDue::Nothing,
             idle: false,
             adapts: stack.delayed_ack == DelayedAck::Linux || stack.receive_window_tuning,

@@ -135,6 +135,11 @@ impl RttEstimator {
         self.variance = Duration::from_micros(self.linux.variance);
     }
 
+    /// The timeout is no longer doubled.
+    pub fn end_back_off(&mut self) {
+        self.backoffs = 0;
+    }
+
     /// Wait at least this long before the first sample.
     pub fn raise_initial(&mut self, initial: Duration) {
         self.policy.initial = self.policy.initial.max(initial);

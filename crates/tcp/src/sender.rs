@@ -137,6 +137,10 @@ pub struct Sender {
     retransmit_first: bool,
     /// RFC 6675 NextSeg rule 3 may send in this episode: once, where the RFC sets no limit.
     rescue_allowed: bool,
+    /// Whether an acknowledgement of new data has come in this episode that did not end it.
+    had_partial_ack: bool,
+    /// Whether `recover` was set by a timeout.
+    recovers_from_timeout: bool,
     cwr_pending: bool,
     timer: Timer,
     /// Timeouts since anything was acknowledged.
@@ -190,6 +194,8 @@ impl Sender {
             conserved_flight: 0,
             retransmit_first: false,
             rescue_allowed: false,
+            had_partial_ack: false,
+            recovers_from_timeout: false,
             cwr_pending: false,
             timer,
             timeouts_in_row: 0,
@@ -240,7 +246,8 @@ impl Sender {
     }
 
     /// The handshake measured a round-trip time.
-    pub fn sample_rtt(&mut self, rtt: Duration) {
+    pub fn sample_rtt(&mut self, rtt: Duration, now: Time) {
+        let rtt = self.as_the_clock_has_it(rtt, now);
         self.rtt.sample(rtt, 0, 0);
         self.rtt.sample_min(rtt);
     }
@@ -330,7 +337,7 @@ impl Sender {
         let mss = u64::from(self.stack.mss);
         let cwnd = self.cwnd();
         match self.stack.recovery {
-            Recovery::Rfc | Recovery::Prr => cwnd,
+            Recovery::Rfc | Recovery::Prr | Recovery::Reno => cwnd,
             Recovery::TcpLinux => cwnd.max(self.conserved_flight * mss),
         }
     }
@@ -374,6 +381,9 @@ impl Sender {
         let leaving = at_end && !undone;
         let wait = self.find_losses(info, leaving, now, &mut news);
         self.lost += news.lost;
+        if self.stack.resend_on_partial_ack && news.acked > 0 && !leaving {
+            self.resend_first_hole();
+        }
 
         let entering = !leaving && self.enters_recovery(&news);
         let marked = info.ece && !entering && matches!(self.phase, Phase::Open | Phase::Disorder);
@@ -398,6 +408,11 @@ impl Sender {
         }
         match left_with {
             Some(cwnd) => {
+                if self.stack.recovery == Recovery::Reno {
+                    let segment = u64::from(self.stack.mss);
+                    ack.acked = ack.acked.min(segment);
+                    ack.delivered = ack.delivered.min(segment);
+                }
                 self.cc.on_last_ack(&ack, cwnd, &flow);
                 flow.phase = self.cc_phase();
             }
@@ -448,6 +463,9 @@ impl Sender {
         let highest = self.board.highest_sacked();
         if info.ack > self.board.una() {
             self.timeouts_in_row = 0;
+            if self.stack.backoff_ends_with_any_ack {
+                self.rtt.end_back_off();
+            }
             self.board.acknowledge(info.ack, news);
         }
         if self.sack {
@@ -516,7 +534,9 @@ impl Sender {
         } else if info.pure && news.acked == 0 {
             // RFC 6582 section 3.2 step 2: not for duplicates that the last episode's
             // retransmissions brought about.
-            let new_episode = self.recover == 0 || self.board.una() > self.recover;
+            let new_episode = self.recover == 0
+                || self.board.una() > self.recover
+                || (self.stack.recovery == Recovery::Reno && !self.recovers_from_timeout);
             if self.board.duplicates() >= u64::from(self.stack.reordering) && new_episode {
                 news.lost += self.board.mark_head_lost();
             }
@@ -529,6 +549,7 @@ impl Sender {
             // The receiver has to see the sign of the reduction first (Linux 6.1
             // `tcp_fastretrans_alert`).
             Phase::Cwr if self.stack.recovery == Recovery::Prr => info.ack > self.recover,
+            Phase::Recovery if self.stack.recovery == Recovery::Reno => true,
             Phase::Cwr | Phase::Recovery | Phase::Loss => info.ack >= self.recover,
         };
         ended && news.acked > 0
@@ -570,15 +591,31 @@ impl Sender {
         let latest = news.sacked_sent.or(news.acked_sent).map(|sent| now.since(sent.latest));
         let echoed = info.timestamp_age.filter(|_| news.acked > 0);
         let (timeout, latest) = (timeout.or(echoed)?, latest.or(echoed)?);
+        let timeout = self.as_the_clock_has_it(timeout, now);
+        let latest = self.as_the_clock_has_it(latest, now);
         self.rtt.sample_min(latest);
         self.rtt.sample(timeout, self.board.una(), self.snd_nxt);
         Some(latest)
+    }
+
+    /// A round trip that ends now, in whole ticks of a clock that is read at both ends of it.
+    fn as_the_clock_has_it(&self, rtt: Duration, now: Time) -> Duration {
+        let tick = self.stack.rtt_clock.as_nanos();
+        if tick == 0 {
+            return rtt;
+        }
+        let ended = now.as_nanos();
+        let began = ended.saturating_sub(rtt.as_nanos());
+        Duration::from_nanos((ended / tick - began / tick).max(1) * tick)
     }
 
     /// RFC 7661 in Linux's form (`tcp_is_cwnd_limited`): a window that was not filled does not
     /// grow, except below the threshold where half of it used is enough.
     fn window_was_used(&self, prior_flight: u64) -> bool {
         let cwnd = self.cwnd();
+        if self.stack.grow_when_unused {
+            return true;
+        }
         if self.stack.cwnd_validation {
             return self.validation.allows_growth(cwnd, self.cc.ssthresh());
         }
@@ -617,7 +654,7 @@ impl Sender {
     fn cc_phase(&self) -> Phase {
         match self.stack.recovery {
             Recovery::TcpLinux => self.phase,
-            Recovery::Rfc | Recovery::Prr => self.phase(),
+            Recovery::Rfc | Recovery::Prr | Recovery::Reno => self.phase(),
         }
     }
 

@@ -87,7 +87,7 @@ fn one_way_delay_is_the_receivers_clock_less_the_echo() {
     // The script sets the clocks to 1000 and 5000 at the start. The first two segments leave at 100
     // and are acknowledged at 150: 5150 − 1100. A third leaves at 200 and is acknowledged 40 ms
     // after it came, at 290: 5290 − 1200.
-    let delayed_ack = DelayedAck::EverySecond { timeout: Duration::from_millis(40) };
+    let delayed_ack = DelayedAck::Counted { timeout: Duration::from_millis(40) };
     let stack = Stack { delayed_ack, ..preset("linux-6.1") };
     let (mut t, notes) = Script::asking(&stack, &Asks::default());
     t.open(2_000);
@@ -487,7 +487,7 @@ fn accurate() -> Asks {
 /// A sink that acknowledges every second segment, or after 200 ms, on a stack without ECN.
 fn delayed(window: u32) -> Stack {
     let timeout = Duration::from_millis(200);
-    Stack { delayed_ack: DelayedAck::EverySecond { timeout }, ..rfc(window) }
+    Stack { delayed_ack: DelayedAck::Counted { timeout }, ..rfc(window) }
 }
 
 #[test]

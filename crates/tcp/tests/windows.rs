@@ -50,7 +50,7 @@ fn slow_start_doubles_and_congestion_avoidance_adds_one() {
 #[test]
 fn every_second_segment_is_acknowledged_and_the_odd_one_after_a_while() {
     // RFC 1122 section 4.2.3.2, RFC 5681 section 4.2.
-    let delayed = DelayedAck::EverySecond { timeout: Duration::from_millis(200) };
+    let delayed = DelayedAck::Counted { timeout: Duration::from_millis(200) };
     let mut t = Script::new(&Stack { delayed_ack: delayed, ..rfc(5) });
     t.open(5_000);
     t.look(149);

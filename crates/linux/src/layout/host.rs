@@ -41,6 +41,18 @@ const FIXED: &[(&str, &str)] = &[
     ("tso", "a kernel always sizes and defers what it sends"),
     ("cwnd_validation", "a kernel has its own"),
     ("timer_wheel", "a kernel has a timer wheel"),
+    ("ack_every", "a kernel counts two"),
+    ("ack_first_at_once", "a kernel has quick acknowledgements of its own"),
+    ("ack_heartbeat", "a kernel has a timer for each connection"),
+    ("grow_when_unused", "a kernel's windows never do"),
+    ("resend_on_partial_ack", "a kernel sends what is on its way no second time"),
+    ("rescue_all", "a kernel sends nothing again before it is lost"),
+    ("flight_after_losses", "a kernel leaves that to the algorithm"),
+    ("reduce_on_every_timeout", "a kernel reduces once for the same data"),
+    ("nagle", "a kernel has it for each socket; linux_socket = { TCP_NODELAY = 1 } turns it off"),
+    ("rto_impatient", "a kernel restarts on all new data"),
+    ("backoff_ends_with_any_ack", "a kernel waits for a measurement"),
+    ("rtt_clock", "a kernel measures in microseconds"),
     ("grow_on_exit", "a kernel leaves that to the algorithm"),
     ("rto_max", "a kernel has it in its source"),
     ("rto_initial", "a kernel has it in its source"),
@@ -232,7 +244,7 @@ fn route(index: usize, stack: &Stack, refusals: &mut Refusals) -> String {
     }
     match stack.delayed_ack {
         DelayedAck::Off => route += " quickack 1",
-        DelayedAck::EverySecond { timeout } => {
+        DelayedAck::Counted { timeout } => {
             let message = format!(
                 "a kernel decides by itself when to wait, and cannot be set to {timeout}; write \
                  \"linux\", or false"

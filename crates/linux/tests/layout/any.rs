@@ -230,7 +230,7 @@ fn document(possible: bool) -> BoxedStrategy<Value> {
     ]);
     let (presets, switches) = match possible {
         true => (vec!["linux-6.1"], possible_switches()),
-        false => (vec!["linux-6.1", "rfc5681", "ns2-tcp-linux"], switches()),
+        false => (fairway_tcp::PRESETS.iter().map(|preset| preset.name).collect(), switches()),
     };
     let flows = proptest::collection::vec(flow(possible), 1..5);
     (select(presets), switches, topology(possible), flows, linux)

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::reader::{Name, Readable, Segments, Table};
 use super::switch::{Field, Switch};
+use super::switches::OWN_SLOW_START;
 
 /// IPv4 (RFC 791) and TCP (RFC 9293 section 3.1) headers without options.
 pub(super) const HEADERS: u64 = 20 + 20;
@@ -178,21 +179,28 @@ fn settle_slow_start(stack: &mut Stack, switches: &Switches, table: &Table) {
         }
         return;
     };
+    if name == OWN_SLOW_START && max.is_none() {
+        stack.slow_start = None;
+        return;
+    }
     match SlowStart::from_name(name, max) {
         Ok(slow_start) => stack.slow_start = Some(slow_start),
+        Err(_) if name == OWN_SLOW_START => refuse_max_ssthresh(table, name),
         Err(error @ SlowStartError::UnknownName { .. }) => {
             table.refuse("slow_start", error.to_string());
         }
-        Err(SlowStartError::Superfluous { .. }) => {
-            let message = format!("slow_start = \"{name}\" takes none; remove it");
-            table.refuse("max_ssthresh", message);
-        }
+        Err(SlowStartError::Superfluous { .. }) => refuse_max_ssthresh(table, name),
         Err(SlowStartError::TooSmall { value }) => {
             let message =
                 format!("expected 2 segments or more, got {value}; write \"100 segments\"");
             table.refuse("max_ssthresh", message);
         }
     }
+}
+
+fn refuse_max_ssthresh(table: &Table, slow_start: &str) {
+    let message = format!("slow_start = \"{slow_start}\" takes none; remove it");
+    table.refuse("max_ssthresh", message);
 }
 
 /// Payload of a full segment.

@@ -115,10 +115,10 @@ impl Field {
                 *delayed_ack = match (AckDelay::read(value, kind)?, *delayed_ack) {
                     (AckDelay::Switch(false), _) => DelayedAck::Off,
                     (AckDelay::Switch(true), DelayedAck::Off) => {
-                        DelayedAck::EverySecond { timeout: USUAL_ACK_DELAY }
+                        DelayedAck::Counted { timeout: USUAL_ACK_DELAY }
                     }
                     (AckDelay::Switch(true), preset) => preset,
-                    (AckDelay::Duration(timeout), _) => DelayedAck::EverySecond { timeout },
+                    (AckDelay::Duration(timeout), _) => DelayedAck::Counted { timeout },
                     (AckDelay::Linux, _) => DelayedAck::Linux,
                 };
             }
@@ -147,7 +147,7 @@ impl Field {
             Field::Buffer(place) => bytes(*place(copy)),
             Field::DelayedAck(place) => match *place(copy) {
                 DelayedAck::Off => Value::from(false),
-                DelayedAck::EverySecond { timeout } => Value::from(timeout.to_string()),
+                DelayedAck::Counted { timeout } => Value::from(timeout.to_string()),
                 DelayedAck::Linux => Value::from(LINUX),
             },
             Field::Linked(_, show) => return show(stack),

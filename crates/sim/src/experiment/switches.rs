@@ -60,7 +60,13 @@ pub(super) static STACK_SWITCHES: &[Switch] = &[Switch::new(
     "Whose version of an algorithm is taken where a flow names none and the algorithm has this one; without it, the preset's.",
 )];
 
-const SLOW_START: Kind = Kind::Choice { thing: "slow start", names: || SlowStart::NAMES.to_vec() };
+/// What is written for the slow start that the algorithm has.
+pub(super) const OWN_SLOW_START: &str = "own";
+
+const SLOW_START: Kind = Kind::Choice {
+    thing: "slow start",
+    names: || [&[OWN_SLOW_START], &SlowStart::NAMES[..]].concat(),
+};
 
 /// The switches that a flow may set for itself too. Without them, the preset's values.
 pub(super) static SWITCHES: &[Switch] = &[
@@ -120,7 +126,25 @@ pub(super) static SWITCHES: &[Switch] = &[
         delayed_ack,
         DelayedAck,
         r#""40 ms""#,
-        "An acknowledgement for every second segment, or after this delay (RFC 5681 section 4.2); \"linux\" for what Linux does, which acknowledges at once while a connection is young, while its window opens and when the sender pauses; false for every segment; true for what the preset does."
+        "An acknowledgement for every ack_every segments, or after this delay (RFC 5681 section 4.2); \"linux\" for what Linux does, which acknowledges at once while a connection is young, while its window opens and when the sender pauses; false for every segment; true for what the preset does."
+    ),
+    switch!(
+        ack_every,
+        Segments,
+        r#""2 segments""#,
+        "With a delayed_ack that is a time, the full segments that an acknowledgement is for."
+    ),
+    switch!(
+        ack_heartbeat,
+        OnOff,
+        "false",
+        "With a delayed_ack that is a time, whether acknowledgements that wait leave at its multiples on the clock (BSD's fast timer)."
+    ),
+    switch!(
+        ack_first_at_once,
+        OnOff,
+        "false",
+        "With a delayed_ack that is a time, whether the first segment of data is acknowledged at once."
     ),
     switch!(dsack, OnOff, "true", "Report of data that arrives twice (RFC 2883)."),
     switch!(
@@ -151,7 +175,7 @@ pub(super) static SWITCHES: &[Switch] = &[
         recovery,
         Choice("recovery", Recovery),
         r#""rfc""#,
-        "The window during recovery: of the RFCs (6675, 6582), of ns-2's TCP-Linux, or in proportion to what arrives (PRR, RFC 6937)."
+        "The window during recovery: of the RFCs (6675, 6582), of ns-2's TCP-Linux, in proportion to what arrives (PRR, RFC 6937), or Reno's, which ends with the first acknowledgement of anything new (RFC 5681)."
     ),
     switch!(
         tail_loss_probe,
@@ -185,10 +209,46 @@ pub(super) static SWITCHES: &[Switch] = &[
     ),
     switch!(timer_wheel, OnOff, "true", "Timers as coarse as those of Linux at 1000 Hz."),
     switch!(
+        grow_when_unused,
+        OnOff,
+        "false",
+        "Whether the window grows though it was not full, as before RFC 2861."
+    ),
+    switch!(
         grow_on_exit,
         OnOff,
         "true",
         "Whether the acknowledgement that ends recovery also grows the window."
+    ),
+    switch!(
+        resend_on_partial_ack,
+        OnOff,
+        "false",
+        "Whether an acknowledgement in recovery that does not end it has the first missing segment sent again, though that may be on its way already (ns-3.29)."
+    ),
+    switch!(
+        rescue_all,
+        OnOff,
+        "false",
+        "Whether recovery, with nothing lost and nothing new to send, sends everything again that is not SACKed (ns-3.29), and not one segment at the most (RFC 6675)."
+    ),
+    switch!(
+        flight_after_losses,
+        OnOff,
+        "false",
+        "Whether the flight that is halved at a loss is what is left of it, and not what was unacknowledged (ns-3.29)."
+    ),
+    switch!(
+        reduce_on_every_timeout,
+        OnOff,
+        "false",
+        "Whether each timeout lowers the slow-start threshold, and not only the first for the same data (RFC 5681 section 3.1)."
+    ),
+    switch!(
+        nagle,
+        OnOff,
+        "true",
+        "Whether a small segment waits until everything before it is acknowledged (Nagle's algorithm)."
     ),
     switch!(
         rto_min,
@@ -217,6 +277,24 @@ pub(super) static SWITCHES: &[Switch] = &[
         "Whether every acknowledgement restarts the retransmission timer, rather than those of new data alone (RFC 6298 rule 5.3)."
     ),
     switch!(
+        rto_impatient,
+        OnOff,
+        "false",
+        "Whether, in recovery, only the first acknowledgement of new data restarts the retransmission timer (RFC 6582 section 4)."
+    ),
+    switch!(
+        backoff_ends_with_any_ack,
+        OnOff,
+        "false",
+        "Whether any acknowledgement of new data ends the doubling of the timeout, and not only one that measures a round-trip time (RFC 6298 section 5)."
+    ),
+    switch!(
+        rtt_clock,
+        Duration,
+        r#""10 ms""#,
+        "Ticks of the clock by which round trips are measured; 0 s for exactly."
+    ),
+    switch!(
         max_burst,
         SegmentsOrUnlimited,
         r#""2 segments""#,
@@ -231,10 +309,10 @@ pub(super) static SWITCHES: &[Switch] = &[
     switch!(
         slow_start,
         Linked(SLOW_START, |stack| Some(Value::from(
-            stack.slow_start.as_ref().map(SlowStart::name)
+            stack.slow_start.as_ref().map_or(OWN_SLOW_START, SlowStart::name)
         ))),
         r#""limited""#,
-        "Slow start: standard (Linux 6.1: a segment for each segment delivered), per-ack (Linux 2.6.22), ns-3 (ns-3.29), limited (RFC 3742), hystart (Ha and Rhee 2011, as in Linux 6.1) or hystart++ (RFC 9406); without it, the algorithm's own."
+        "Slow start: standard (Linux 6.1: a segment for each segment delivered), per-ack (Linux 2.6.22), ns-3 (ns-3.29), limited (RFC 3742), hystart (Ha and Rhee 2011, as in Linux 6.1) or hystart++ (RFC 9406); own for that of the algorithm."
     ),
     switch!(
         max_ssthresh,

@@ -37,6 +37,12 @@ pub(super) const LINUX_6_1: Preset = preset!(
         "net.ipv4.tcp_window_scaling 1 (net/ipv4/tcp_ipv4.c, tcp_sk_init)";
     delayed_ack: DelayedAck::Linux,
         "net/ipv4/tcp_input.c, tcp_event_data_recv and __tcp_ack_snd_check";
+    ack_every: 2,
+        "include/linux/tcp.h, TCP_DELACK_SEG 1: more than a segment is acknowledged at once";
+    ack_heartbeat: false,
+        "net/ipv4/tcp_output.c, tcp_send_delayed_ack: a timer of its own";
+    ack_first_at_once: false,
+        "net/ipv4/tcp_input.c, tcp_event_data_recv: quick acknowledgements of its own";
     dsack: true,
         "net.ipv4.tcp_dsack 1 (net/ipv4/tcp_ipv4.c, tcp_sk_init)";
     ack_compression: Duration::from_millis(1),
@@ -61,8 +67,20 @@ pub(super) const LINUX_6_1: Preset = preset!(
         "net/ipv4/tcp_output.c, tcp_cwnd_validate; include/net/tcp.h, tcp_is_cwnd_limited";
     timer_wheel: true,
         "kernel/time/timer.c, calc_wheel_index, at 1000 Hz";
+    grow_when_unused: false,
+        "include/net/tcp.h, tcp_is_cwnd_limited";
     grow_on_exit: true,
         "net/ipv4/tcp_input.c, tcp_ack: tcp_cong_control comes after tcp_fastretrans_alert";
+    resend_on_partial_ack: false,
+        "net/ipv4/tcp_output.c, tcp_xmit_retransmit_queue: what is lost and not on its way";
+    rescue_all: false,
+        "net/ipv4/tcp_output.c, tcp_xmit_retransmit_queue: what is lost";
+    flight_after_losses: false,
+        "algorithms halve the window; net/ipv4/tcp_cong.c, tcp_reno_ssthresh";
+    reduce_on_every_timeout: false,
+        "net/ipv4/tcp_input.c, tcp_enter_loss: not again while everything before is missing";
+    nagle: true,
+        "net/ipv4/tcp_output.c, tcp_nagle_check: unless the socket has TCP_NODELAY";
     rto_min: Duration::from_millis(200),
         "include/net/tcp.h, TCP_RTO_MIN";
     rto_max: Duration::from_secs(120),
@@ -75,6 +93,12 @@ pub(super) const LINUX_6_1: Preset = preset!(
         "net/ipv4/tcp_input.c, tcp_rtt_estimator: rttvar_us is no less than tcp_rto_min_us";
     rto_restart_on_every_ack: false,
         "net/ipv4/tcp_input.c, tcp_clean_rtx_queue: FLAG_SET_XMIT_TIMER where data are acknowledged";
+    rto_impatient: false,
+        "net/ipv4/tcp_input.c, tcp_rearm_rto: each time";
+    backoff_ends_with_any_ack: false,
+        "net/ipv4/tcp_input.c, tcp_ack_update_rtt: with a sample";
+    rtt_clock: Duration::ZERO,
+        "net/ipv4/tcp_input.c, tcp_ack_update_rtt: microseconds of the segments themselves";
     max_burst: None,
         "net/ipv4/tcp_output.c, tcp_write_xmit: as much as cwnd and window allow";
     send_jitter: Duration::ZERO,

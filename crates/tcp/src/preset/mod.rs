@@ -4,8 +4,10 @@
 //! field to [`Stack`], a value with its source to every preset (the compiler and a test name those
 //! that lack one), and a line to the table of switches in experiment files.
 
+mod full_tcp;
 mod linux;
 mod ns2;
+mod ns3;
 mod rfc;
 #[cfg(test)]
 mod tests;
@@ -45,12 +47,20 @@ pub enum Recovery {
     /// Proportional rate reduction (RFC 6937) in Linux 6.1's form (`net/ipv4/tcp_input.c`,
     /// `tcp_cwnd_reduction`): flight falls to the threshold with what arrives.
     Prr,
+    /// RFC 5681 section 3.2 to the letter: as [`Recovery::Rfc`], but over with the first
+    /// acknowledgement of anything new, whatever else is missing. If that grows the window, it counts
+    /// as one segment (4.3BSD-Reno; ns-2.35 `tcp/tcp-full.cc`, `pack_action`).
+    Reno,
 }
 
 impl Recovery {
     /// Every value with its name.
-    pub const NAMES: &'static [(&'static str, Recovery)] =
-        &[("rfc", Recovery::Rfc), ("tcp-linux", Recovery::TcpLinux), ("prr", Recovery::Prr)];
+    pub const NAMES: &'static [(&'static str, Recovery)] = &[
+        ("rfc", Recovery::Rfc),
+        ("tcp-linux", Recovery::TcpLinux),
+        ("prr", Recovery::Prr),
+        ("reno", Recovery::Reno),
+    ];
 }
 
 /// When the receiver acknowledges in-order data.
@@ -58,8 +68,9 @@ impl Recovery {
 pub enum DelayedAck {
     /// Every segment at once.
     Off,
-    /// Every second full segment, or after the timeout (RFC 1122 section 4.2.3.2, RFC 5681 section 4.2).
-    EverySecond {
+    /// One for every [`Stack::ack_every`] full segments, or after the timeout (RFC 1122 section
+    /// 4.2.3.2, RFC 5681 section 4.2: for every second).
+    Counted {
         /// Longest delay of an acknowledgement.
         timeout: Duration,
     },
@@ -118,6 +129,14 @@ pub struct Stack {
     pub window_scaling: bool,
     /// Delayed acknowledgements.
     pub delayed_ack: DelayedAck,
+    /// Full segments that one acknowledgement is for, where [`DelayedAck::Counted`] counts them.
+    pub ack_every: u32,
+    /// Whether such an acknowledgement leaves at a multiple of its delay on the clock, as by the
+    /// fast timer of BSD, and not the whole delay after its segment.
+    pub ack_heartbeat: bool,
+    /// Whether the first segment of data is acknowledged at once, where [`DelayedAck::Counted`]
+    /// counts them.
+    pub ack_first_at_once: bool,
     /// Report of what arrives twice (RFC 2883, D-SACK).
     pub dsack: bool,
     /// Longest time for which acknowledgements of out-of-order data are held back, so that one
@@ -149,8 +168,27 @@ pub struct Stack {
     pub cwnd_validation: bool,
     /// Timers as coarse as those of Linux ([`TimerWheel`]).
     pub timer_wheel: bool,
+    /// Whether the window grows whether it was filled or not (as before RFC 2861).
+    pub grow_when_unused: bool,
     /// Whether the acknowledgement that ends recovery also grows the window (Linux 6.1 does).
     pub grow_on_exit: bool,
+    /// Whether an acknowledgement in recovery that does not end it has the first segment that is
+    /// missing sent again, though that may be on its way already (ns-3.29
+    /// `src/internet/model/tcp-socket-base.cc`, `ProcessAck`).
+    pub resend_on_partial_ack: bool,
+    /// Whether recovery, with nothing lost and nothing new to send, sends everything again that is
+    /// not SACKed (ns-3.29 `tcp-tx-buffer.cc`, `NextSeg`), and not one segment that may be lost
+    /// (RFC 6675 NextSeg rule 3).
+    pub rescue_all: bool,
+    /// Whether a loss is taken off the flight that the algorithm then halves (ns-3.29
+    /// `tcp-socket-base.cc`, `EnterRecovery`), and so is what the acknowledgement SACKs.
+    pub flight_after_losses: bool,
+    /// Whether each timeout lowers the threshold, and not only the first for the same data
+    /// (RFC 5681 section 3.1).
+    pub reduce_on_every_timeout: bool,
+    /// Whether a small segment waits while anything is unacknowledged (Nagle; RFC 9293 section
+    /// 3.7.4). One that a small window makes small always does (section 3.8.6.2.1).
+    pub nagle: bool,
     /// Lower bound of the retransmission timeout (RFC 6298).
     pub rto_min: Duration,
     /// Its upper bound, backed off or not.
@@ -165,6 +203,14 @@ pub struct Stack {
     /// Whether every acknowledgement restarts the retransmission timer (ns-2.35 `tcp-linux.cc`,
     /// `time_processing`), not only those of new data (RFC 6298 rule 5.3).
     pub rto_restart_on_every_ack: bool,
+    /// Whether, in recovery, only the first acknowledgement of new data restarts the retransmission
+    /// timer, and the fast retransmit does not (RFC 6582 section 4, the Impatient variant).
+    pub rto_impatient: bool,
+    /// Whether any acknowledgement of new data ends the back-off, and not only one that measures a
+    /// round-trip time (RFC 6298 section 5).
+    pub backoff_ends_with_any_ack: bool,
+    /// Ticks of the clock by which round trips are measured, one at the least; zero for exactly.
+    pub rtt_clock: Duration,
     /// Most segments sent in answer to one event, if limited.
     pub max_burst: Option<u32>,
     /// Each departure is delayed by a uniform random time up to this, order kept
@@ -249,7 +295,8 @@ impl Preset {
 }
 
 /// Every preset; the first is the default.
-pub const PRESETS: &[Preset] = &[linux::LINUX_6_1, ns2::NS2_TCP_LINUX, rfc::RFC_5681];
+pub const PRESETS: &[Preset] =
+    &[linux::LINUX_6_1, ns2::NS2_TCP_LINUX, full_tcp::FULL_TCP, ns3::NS3_3_29, rfc::RFC_5681];
 
 /// A preset: its name, a sentence, and every switch with its value and where that is from.
 macro_rules! preset {

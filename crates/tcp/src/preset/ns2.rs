@@ -39,6 +39,12 @@ pub(super) const NS2_TCP_LINUX: Preset = preset!(
         "ns-2 has no window field: window_ is not limited";
     delayed_ack: DelayedAck::Off,
         "Agent/TCPSink/Sack1 acknowledges every packet";
+    ack_every: 2,
+        "unused: Agent/TCPSink/Sack1 acknowledges every packet";
+    ack_heartbeat: false,
+        "unused: Agent/TCPSink/Sack1 acknowledges every packet";
+    ack_first_at_once: false,
+        "unused: Agent/TCPSink/Sack1 acknowledges every packet";
     dsack: false,
         "Agent/TCPSink/Sack1 reports none";
     ack_compression: Duration::ZERO,
@@ -63,8 +69,20 @@ pub(super) const NS2_TCP_LINUX: Preset = preset!(
         "tcp/tcp-linux.cc, LinuxTcpAgent::tcp_is_cwnd_limited: when the acknowledgement comes";
     timer_wheel: false,
         "ns-2's timers are exact";
+    grow_when_unused: false,
+        "tcp/tcp-linux.cc, LinuxTcpAgent::tcp_is_cwnd_limited";
     grow_on_exit: false,
         "tcp/tcp-linux.cc, recv: tcp_cong_avoid comes before tcp_fastretrans_alert";
+    resend_on_partial_ack: false,
+        "tcp/scoreboard1.cc, GetNextRetran: what is lost and not on its way";
+    rescue_all: false,
+        "tcp/scoreboard1.cc, GetNextRetran: what is lost";
+    flight_after_losses: false,
+        "tcp/linux/src: the modules halve the window";
+    reduce_on_every_timeout: true,
+        "tcp/tcp-linux.cc, enter_loss";
+    nagle: true,
+        "ns-2 sends whole packets";
     rto_min: Duration::from_millis(200),
         "tcl/lib/ns-default.tcl, Agent/TCP/Linux minrto_ 0.2";
     rto_max: Duration::from_secs(120),
@@ -77,6 +95,13 @@ pub(super) const NS2_TCP_LINUX: Preset = preset!(
         "tcp/tcp.cc, rtt_timeout: minrto_ bounds the sum";
     rto_restart_on_every_ack: true,
         "tcp/tcp-linux.cc, time_processing: set_rtx_timer";
+    rto_impatient: false,
+        "tcp/tcp-linux.cc, time_processing: set_rtx_timer";
+    backoff_ends_with_any_ack: false,
+        "tcp/tcp-linux.cc, time_processing: with the sample of the timestamp";
+    rtt_clock: Duration::ZERO,
+        "tcp/tcp-linux.cc, rtt_update: the modules are told microseconds; the milliseconds of the \
+         timeout are left out";
     max_burst: Some(2),
         "Gelle 2008: maxburst_ 2";
     send_jitter: Duration::from_micros(8),

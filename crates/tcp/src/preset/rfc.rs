@@ -32,8 +32,14 @@ pub(super) const RFC_5681: Preset = preset!("rfc5681", "The RFCs: 5681, 6675, 62
         "RFC 7323 section 5.3, where timestamps are used";
     window_scaling: true,
         "RFC 7323 section 2: optional, but a large window needs it";
-    delayed_ack: DelayedAck::EverySecond { timeout: Duration::from_millis(200) },
+    delayed_ack: DelayedAck::Counted { timeout: Duration::from_millis(200) },
         "RFC 5681 section 4.2: every second segment, within 500 ms; 200 ms is common practice";
+    ack_every: 2,
+        "RFC 5681 section 4.2: at least every second full segment";
+    ack_heartbeat: false,
+        "RFC 5681 section 4.2: within 500 ms of the first unacknowledged segment";
+    ack_first_at_once: false,
+        "RFC 5681 section 4.2 makes no exception";
     dsack: false,
         "RFC 2883 section 4: an extension of SACK, which RFC 5681 does not ask for";
     ack_compression: Duration::ZERO,
@@ -58,8 +64,20 @@ pub(super) const RFC_5681: Preset = preset!("rfc5681", "The RFCs: 5681, 6675, 62
         "RFC 7661 came later; RFC 2861 section 3.1: not if the window is not full";
     timer_wheel: false,
         "RFC 6298 section 4: no granularity is asked for";
+    grow_when_unused: false,
+        "RFC 2861 section 3.1: not if the window is not full";
     grow_on_exit: false,
         "RFC 5681 section 3.2 step 6: recovery ends with the window at ssthresh";
+    resend_on_partial_ack: false,
+        "RFC 6675 section 5 step C: as NextSeg says";
+    rescue_all: false,
+        "RFC 6675 section 4, NextSeg rules 3 and 4: one segment";
+    flight_after_losses: false,
+        "RFC 5681 equation 4: FlightSize is what is unacknowledged";
+    reduce_on_every_timeout: false,
+        "RFC 5681 section 3.1: not for a segment that the timer has resent already";
+    nagle: true,
+        "RFC 9293 section 3.7.4: should be implemented";
     rto_min: Duration::from_secs(1),
         "RFC 6298 rule 2.4";
     rto_max: Duration::from_secs(60),
@@ -72,6 +90,12 @@ pub(super) const RFC_5681: Preset = preset!("rfc5681", "The RFCs: 5681, 6675, 62
         "RFC 6298 rules 2.3 and 2.4: G bounds the variance, the minimum the sum";
     rto_restart_on_every_ack: false,
         "RFC 6298 rule 5.3: an acknowledgement of new data";
+    rto_impatient: false,
+        "RFC 6298 rule 5.3; RFC 6675 section 5 step 4.3 lets the fast retransmit restart it";
+    backoff_ends_with_any_ack: false,
+        "RFC 6298 section 5: with a new measurement";
+    rtt_clock: Duration::ZERO,
+        "RFC 6298 section 4: no granularity is asked for";
     max_burst: None,
         "RFC 5681 has none";
     send_jitter: Duration::ZERO,

@@ -55,7 +55,7 @@ impl Receiver {
     pub(super) fn acknowledge_in_order(&mut self, bytes: u64, had_gap: bool, fin: bool, now: Time) {
         let leaves = match &mut self.acks {
             AckPolicy::Off => true,
-            AckPolicy::EverySecond(policy) => policy.data(bytes, now) || had_gap || fin,
+            AckPolicy::Counted(policy) => policy.data(bytes, now) || had_gap || fin,
             AckPolicy::Linux(linux) => {
                 // RFC 5681 section 4.2: when all is there.
                 if fin || (had_gap && self.out_of_order.is_empty()) {
@@ -73,7 +73,7 @@ impl Receiver {
     pub(super) fn acknowledge_out_of_order(&mut self, now: Time) {
         match self.acks {
             AckPolicy::Linux(_) => self.acknowledge_as_linux(now),
-            AckPolicy::Off | AckPolicy::EverySecond(_) => self.compress(Duration::MAX, now),
+            AckPolicy::Off | AckPolicy::Counted(_) => self.compress(Duration::MAX, now),
         }
     }
 

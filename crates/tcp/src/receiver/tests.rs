@@ -40,7 +40,7 @@ fn the_block_that_changed_last_comes_first() {
 #[test]
 fn every_second_segment_is_acknowledged_or_the_first_after_the_timeout() {
     let timeout = Duration::from_millis(40);
-    let mut r = receiver(DelayedAck::EverySecond { timeout });
+    let mut r = receiver(DelayedAck::Counted { timeout });
     segment(&mut r, 0);
     assert!(!r.ack_is_due());
     assert_eq!(r.ack_deadline(), T0 + timeout);
@@ -54,7 +54,7 @@ fn every_second_segment_is_acknowledged_or_the_first_after_the_timeout() {
 
 #[test]
 fn gaps_filled_gaps_and_duplicates_are_acknowledged_at_once() {
-    let mut r = receiver(DelayedAck::EverySecond { timeout: Duration::from_millis(40) });
+    let mut r = receiver(DelayedAck::Counted { timeout: Duration::from_millis(40) });
     for n in [1, 0, 0] {
         segment(&mut r, n);
         assert!(r.ack_is_due(), "segment {n}");

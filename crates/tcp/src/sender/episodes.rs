@@ -32,7 +32,8 @@ impl Sender {
     fn time_out(&mut self, now: Time) {
         // RFC 5681 section 3.1: the threshold is kept only for data that the timer has resent.
         let first = match self.stack.recovery {
-            Recovery::Rfc => {
+            _ if self.stack.reduce_on_every_timeout => true,
+            Recovery::Rfc | Recovery::Reno => {
                 self.phase != Phase::Loss
                     || self.timed_out_at.is_none_or(|at| self.board.una() > at)
             }
@@ -93,6 +94,7 @@ impl Sender {
         }
         self.phase = Phase::Loss;
         self.recover = self.snd_nxt;
+        self.recovers_from_timeout = true;
         self.cwr_pending = true;
         self.conserved_flight = 0;
         self.prr = None;
@@ -133,21 +135,38 @@ impl Sender {
             }
     }
 
+    /// What an acknowledgement that does not end the episode leaves missing is sent again.
+    pub(super) fn resend_first_hole(&mut self) {
+        if self.phase == Phase::Recovery && self.board.resend_head() {
+            self.retransmit_first = true;
+        }
+    }
+
     fn enter_recovery(&mut self, flow: &Flow) {
         if self.phase != Phase::Cwr {
             let outstanding = self.board.retransmitted_segments() as u32;
             let probes = u32::from(self.probe.is_retransmission());
             self.undo.begin(self.board.una(), outstanding + probes);
             self.conserved_flight = self.cc.cwnd() / u64::from(self.stack.mss);
-            self.reduce(Signal::Loss, flow);
+            if self.stack.flight_after_losses {
+                // Without SACK ns-3.29 leaves the first segment in.
+                let head = if self.sack { 0 } else { u64::from(self.stack.mss) };
+                let flight_size = self.board.pipe() + head;
+                self.reduce(Signal::Loss, &Flow { flight_size, ..*flow });
+            } else {
+                self.reduce(Signal::Loss, flow);
+            }
         }
         self.probe.cancel();
         self.phase = Phase::Recovery;
         self.recover = self.snd_nxt;
         // RFC 3168 section 6.1.2: said after any reduction, so that an echo does not ask for another.
+        self.recovers_from_timeout = false;
+        self.had_partial_ack = false;
         self.cwr_pending = true;
-        self.retransmit_first = self.stack.recovery == Recovery::Rfc;
-        self.rescue_allowed = self.stack.recovery == Recovery::Rfc;
+        let of_rfc = matches!(self.stack.recovery, Recovery::Rfc | Recovery::Reno);
+        self.retransmit_first = of_rfc;
+        self.rescue_allowed = of_rfc;
     }
 
     /// The window is reduced for another reason than a loss.
@@ -157,6 +176,7 @@ impl Sender {
         self.probe.cancel();
         self.phase = Phase::Cwr;
         self.recover = self.snd_nxt;
+        self.recovers_from_timeout = false;
         self.cwr_pending = true;
     }
 
@@ -180,6 +200,10 @@ impl Sender {
             // counts as in flight until it is SACKed again.
             self.board.forget_sacks();
         }
+        if self.stack.recovery == Recovery::Reno && self.phase == Phase::Recovery {
+            // The window is measured from the first unacknowledged byte again.
+            self.board.forget_duplicates();
+        }
         let flight = self.board.pipe();
         let (cwnd, ssthresh) = (self.cc.cwnd(), self.cc.ssthresh());
         let prr = self.prr.take();
@@ -192,7 +216,7 @@ impl Sender {
             Recovery::Rfc if !self.sack && self.phase == Phase::Recovery => {
                 ssthresh.min(flight.max(mss) + mss)
             }
-            Recovery::Rfc | Recovery::TcpLinux => cwnd,
+            Recovery::Rfc | Recovery::TcpLinux | Recovery::Reno => cwnd,
         };
         self.phase = Phase::Open;
         self.conserved_flight = 0;

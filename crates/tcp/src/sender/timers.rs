@@ -26,7 +26,11 @@ impl Sender {
         }
     }
 
-    fn moves_timer(&self, news: &News, now: Time) -> bool {
+    fn moves_timer(&mut self, news: &News, now: Time) -> bool {
+        if self.stack.rto_impatient && self.phase == Phase::Recovery {
+            let is_partial = news.acked > 0;
+            return is_partial && !std::mem::replace(&mut self.had_partial_ack, true);
+        }
         if news.acked > 0 || self.stack.rto_restart_on_every_ack || self.retransmit_first {
             return true;
         }

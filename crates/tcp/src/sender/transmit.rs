@@ -18,6 +18,11 @@ impl Sender {
     /// A new event has come: a burst may begin.
     pub fn begin_burst(&mut self) {
         self.max_burst_left = self.stack.max_burst.unwrap_or(u32::MAX);
+        if self.retransmit_first && self.stack.recovery == Recovery::Reno {
+            // The fast retransmit leaves alone: new data wait for the next duplicate (RFC 5681 section
+            // 3.2 step 5; ns-2.35 `tcp-full.cc`, `recv`).
+            self.max_burst_left = 1;
+        }
         self.pass = Pass::default();
         if self.stack.recovery == Recovery::TcpLinux && self.conserved_flight > 0 {
             // At most one segment more in flight than there is now.
@@ -92,13 +97,14 @@ impl Sender {
     }
 
     /// RFC 6675 NextSeg rule 3, once nothing is known lost and nothing new may be sent: a
-    /// segment that may be lost, which keeps the acknowledgements coming.
+    /// segment that may be lost, which keeps the acknowledgements coming; or every one.
     fn rescue(&mut self) -> Option<Lost> {
         let nothing_new = self.snd_nxt >= self.sendable_end();
-        if !self.rescue_allowed || !nothing_new || self.phase != Phase::Recovery {
+        let allowed = self.rescue_allowed || self.stack.rescue_all;
+        if !allowed || !nothing_new || self.phase != Phase::Recovery {
             return None;
         }
-        let segment = self.board.next_unsacked()?;
+        let segment = self.board.next_unsacked(self.stack.rescue_all)?;
         if !self.fits(segment.range.bytes()) {
             return None;
         }
@@ -117,8 +123,8 @@ impl Sender {
         if len < mss && !self.board.is_empty() {
             // RFC 9293 section 3.8.6.2.1: no small segment because of a small window; Nagle: nor
             // because the application is slow, unless it has finished.
-            let last_of_stream = self.closed && len == written;
-            if !last_of_stream {
+            let by_application = len == written;
+            if !by_application || (self.stack.nagle && !self.closed) {
                 return None;
             }
         }

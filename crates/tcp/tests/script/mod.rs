@@ -21,7 +21,7 @@ pub mod witness;
 
 use std::collections::VecDeque;
 
-use fairway_cc::{CongestionControl, Selection, create};
+use fairway_cc::{CongestionControl, Selection, Variant, create};
 use fairway_tcp::{
     Config, DelayedAck, Endpoint, Flags, PRESETS, Range, Role, SackBlock, Segment, SeqNr, Stack,
 };
@@ -42,9 +42,11 @@ pub fn rfc(window: u32) -> Stack {
     Stack { initial_window: window, delayed_ack: DelayedAck::Off, ..preset("rfc5681") }
 }
 
+/// Reno; that of ns-3 has the name of NewReno.
 fn reno(stack: &Stack) -> Box<dyn CongestionControl> {
-    let reno = Selection { name: "reno".to_owned(), variant: None, params: Vec::new() };
-    create(&reno, stack.cc_variant, &stack.init("reno")).expect("Reno")
+    let name = if stack.cc_variant == Variant::Ns3_29 { "newreno" } else { "reno" };
+    let reno = Selection { name: name.to_owned(), variant: None, params: Vec::new() };
+    create(&reno, stack.cc_variant, &stack.init(name)).expect("Reno")
 }
 
 /// What happens to a segment of a certain text.

@@ -150,6 +150,8 @@ fn what_toml_has_and_an_experiment_has_not() {
 
 #[test]
 fn later_capabilities_are_named() {
+    let presets: Vec<_> = fairway_tcp::PRESETS.iter().map(|preset| preset.name).collect();
+    let quoted = |names: &[&str]| format!("\"{}\"", names.join("\", \""));
     let version = "is not in this version of Fairway; it has";
     assert_refused(
         &with_end("kind = \"cbr\"\nrate = \"1 Mbit/s\""),
@@ -163,10 +165,8 @@ fn later_capabilities_are_named() {
         ),
     );
     assert_refused(
-        &with("preset = \"linux-6.1\"", "preset = \"full-tcp\""),
-        &format!(
-            "stack.preset: \"full-tcp\" stack {version} \"linux-6.1\", \"ns2-tcp-linux\", \"rfc5681\""
-        ),
+        &with("preset = \"linux-6.1\"", "preset = \"freebsd-14\""),
+        &format!("stack.preset: \"freebsd-14\" stack {version} {}", quoted(&presets)),
     );
     assert_refused(
         &with_end("connections = 4"),
@@ -203,6 +203,10 @@ fn contradictions_between_tables() {
     assert_refused(
         &with("preset =", "max_ssthresh = \"100 segments\"\npreset ="),
         "stack.max_ssthresh: needs slow_start = \"limited\" or \"per-ack\"; write one or remove it",
+    );
+    assert_refused(
+        &with("preset =", "slow_start = \"own\"\nmax_ssthresh = \"100 segments\"\npreset ="),
+        "stack.max_ssthresh: slow_start = \"own\" takes none; remove it",
     );
     assert_refused(
         &with("preset =", "receive_buffer = \"1000 bytes\"\npreset ="),

@@ -146,7 +146,7 @@ fn every_switch_is_set_alone() {
         ("window_scaling = false", |s| s.window_scaling = false),
         ("delayed_ack = false", |s| s.delayed_ack = DelayedAck::Off),
         ("delayed_ack = \"100 ms\"", |s| {
-            s.delayed_ack = DelayedAck::EverySecond { timeout: Duration::from_millis(100) };
+            s.delayed_ack = DelayedAck::Counted { timeout: Duration::from_millis(100) };
         }),
         ("limited_transmit = false", |s| s.limited_transmit = false),
         ("reordering = \"5 segments\"", |s| s.reordering = 5),
@@ -174,7 +174,7 @@ fn every_switch_is_set_alone() {
     assert_eq!(stack(&format!("slow_start_after_idle = {idle}")).slow_start_after_idle, idle);
     assert_eq!(stack("preset = \"ns2-tcp-linux\"\nmax_burst = \"unlimited\"").max_burst, None);
     // The preset delays nothing; 200 ms is the usual delay.
-    let usual = DelayedAck::EverySecond { timeout: Duration::from_millis(200) };
+    let usual = DelayedAck::Counted { timeout: Duration::from_millis(200) };
     assert_eq!(stack("preset = \"ns2-tcp-linux\"\ndelayed_ack = true").delayed_ack, usual);
 }
 
