@@ -239,7 +239,8 @@ class Run:
         metrics = ", ".join(
             f"{name}={value:.4g}" for name, value in self.metrics.items() if value is not None
         )
-        flows = text.count(len(self.summary["flows"]), "flow")
+        one_way = [f for f in self.summary["flows"] if not f["id"].endswith("/reverse")]
+        flows = text.count(len(one_way), "flow")
         return f"<Run {self.title!r}, seed {self.seed}, {flows}: {metrics}>"
 
     def _repr_html_(self) -> str:

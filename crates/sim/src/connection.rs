@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use fairway_cc::{Catalogue, CcError, Init, Member};
 use fairway_random::Stream;
-use fairway_tcp::{Config, Endpoint, Flags, Role, Segment, SeqNr, Stack};
-use fairway_trace::{Allowance, FlowBooks, FlowCounts, StreamCheck, Violation};
+use fairway_tcp::{Config, Endpoint, Role, Segment, Stack};
+use fairway_trace::{FlowBooks, FlowCounts, Violation};
 use fairway_units::{Bytes, Duration, NANOS_PER_SEC, Time};
 use prefetch_index::prefetch_index;
 
+use crate::direction::{Direction, Way};
 use crate::experiment::{Flow, Source};
 
 /// An application that is always ahead of its connection: more than any run can carry.
@@ -24,33 +25,24 @@ pub(crate) struct Connection {
     pub(crate) timer_at: [Time; 2],
     pub(crate) jitter: Option<Jitter>,
     pub(crate) books: FlowBooks,
-    pub(crate) stream: StreamCheck,
-    pub(crate) started: Time,
-    pub(crate) finished: Option<Time>,
+    forward: Direction,
+    /// The sink's own data, if it sends any.
+    reverse: Option<Box<Direction>>,
+    started: Time,
+    finished: Option<Time>,
+    /// Whether the sink's application has closed, or will by itself.
     sink_closed: bool,
-    /// Bytes of the transfer, if it has an end.
-    transfer: Option<u64>,
-    pub(crate) written: u64,
-    source_isn: u32,
-    sink_window_shift: u8,
+    written: u64,
     app: Source,
     /// Whether the application was told to stop writing.
     stopped: bool,
     mss: u32,
-    totals: Totals,
 }
 
 /// Delay added to each departure of a host that takes its time.
 pub(crate) struct Jitter {
     stream: Stream,
     bound: Duration,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Totals {
-    wire_bytes: u64,
-    delay_nanos: u128,
-    arrivals: u64,
 }
 
 impl Connection {
@@ -80,31 +72,34 @@ impl Connection {
                 timestamp_offset: clocks.bits32(),
             }))
         };
+        let transfer = match flow.source {
+            Source::Bulk => None,
+            Source::File { bytes } => Some(bytes.get()),
+            Source::Limited { bytes, .. } => bytes.map(Bytes::get),
+        };
         Ok(Connection {
             source: endpoint(Role::Active, source_isn, coupling)?,
-            // It sends no data, so the others have nothing to know of it.
+            // What it sends goes another way than the data of its application's other connections.
             sink: endpoint(Role::Passive, sink_isn, None)?,
             timer_at: [Time::NEVER; 2],
             jitter: (stack.send_jitter > Duration::ZERO)
                 .then(|| Jitter { stream: random("send jitter"), bound: stack.send_jitter }),
             books: FlowBooks::default(),
-            stream: StreamCheck::default(),
+            forward: Direction::new(source_isn, transfer),
+            reverse: flow.both_ways.then(|| Box::new(Direction::new(sink_isn, transfer))),
             started: flow.start,
             finished: None,
-            sink_closed: false,
-            transfer: match flow.source {
-                Source::Bulk => None,
-                Source::File { bytes } => Some(bytes.get()),
-                Source::Limited { bytes, .. } => bytes.map(Bytes::get),
-            },
+            sink_closed: flow.both_ways,
             written: 0,
-            source_isn,
-            sink_window_shift: 0,
             app: flow.source,
             stopped: false,
             mss: stack.mss,
-            totals: Totals::default(),
         })
+    }
+
+    /// Whether the sink's application sends too.
+    pub(crate) fn is_both_ways(&self) -> bool {
+        self.reverse.is_some()
     }
 
     /// Open the connection and write what the application has at once. Returns when it writes
@@ -112,11 +107,11 @@ impl Connection {
     pub(crate) fn open(&mut self, now: Time) -> Option<Time> {
         self.source.connect();
         match self.app {
-            Source::Bulk => self.source.write(ENDLESS),
+            Source::Bulk => self.each_writes(ENDLESS),
             Source::File { bytes } => {
                 self.written = bytes.get();
-                self.source.write(self.written);
-                self.source.close();
+                self.each_writes(self.written);
+                self.each_closes();
             }
             Source::Limited { .. } => return self.write(now),
         }
@@ -132,11 +127,11 @@ impl Connection {
         let left = bytes.map_or(u64::MAX, |b| b.get() - self.written);
         let piece = u64::from(self.mss).min(left);
         if piece > 0 {
-            self.source.write(piece);
+            self.each_writes(piece);
             self.written += piece;
         }
         if left == piece {
-            self.source.close();
+            self.each_closes();
             return None;
         }
         let nanos = u128::from(piece) * 8 * u128::from(NANOS_PER_SEC);
@@ -144,18 +139,39 @@ impl Connection {
         Some(now + Duration::from_nanos(u64::try_from(gap).unwrap_or(u64::MAX)))
     }
 
+    /// The application writes, at both ends if both send.
+    fn each_writes(&mut self, bytes: u64) {
+        self.source.write(bytes);
+        if self.is_both_ways() {
+            self.sink.write(bytes);
+        }
+    }
+
+    fn each_closes(&mut self) {
+        self.source.close();
+        if self.is_both_ways() {
+            self.sink.close();
+        }
+    }
+
     /// The application stops writing: what it has sent by now is the whole transfer.
     pub(crate) fn stop(&mut self, now: Time) {
         self.stopped = true;
         self.source.stop();
-        self.transfer = Some(self.source.sender().stream_end());
+        self.forward.transfer = Some(self.source.sender().stream_end());
+        if let Some(reverse) = &mut self.reverse {
+            self.sink.stop();
+            reverse.transfer = Some(self.sink.sender().stream_end());
+        }
         self.note_completion(now);
     }
 
-    /// Note when the last byte of the transfer has been delivered.
+    /// Note when the last byte of the transfer has been delivered, both ways if both ends send.
     fn note_completion(&mut self, now: Time) {
-        let delivered = self.sink.receiver().delivered_bytes();
-        if self.finished.is_none() && self.transfer.is_some_and(|bytes| delivered >= bytes) {
+        if self.finished.is_none()
+            && self.forward.is_complete(&self.sink)
+            && self.reverse.as_ref().is_none_or(|reverse| reverse.is_complete(&self.source))
+        {
             self.finished = Some(now);
         }
     }
@@ -163,9 +179,8 @@ impl Connection {
     /// Ask for the memory that a segment needs which will soon reach the sink or the source.
     pub(crate) fn prefetch(&self, forward: bool) {
         prefetch_index(from_ref(&self.books), 0);
-        prefetch_index(from_ref(&self.stream), 0);
+        prefetch_index(from_ref(&self.forward), 0);
         if forward {
-            prefetch_index(from_ref(&self.totals), 0);
             prefetch_index(from_ref(&self.sink), 0);
             prefetch_index(from_ref(self.sink.receiver()), 0);
         } else {
@@ -175,10 +190,23 @@ impl Connection {
     }
 
     /// A segment reaches the source.
-    pub(crate) fn deliver_to_source(&mut self, segment: &Segment, now: Time) {
+    pub(crate) fn deliver_to_source(
+        &mut self,
+        segment: &Segment,
+        wire_bytes: u32,
+        now: Time,
+    ) -> Result<(), Violation> {
         self.books.delivered += 1;
-        self.observe_window(segment);
+        self.forward.observe_window(segment, &self.source);
+        let Some(reverse) = &mut self.reverse else {
+            self.source.handle_segment(segment, now);
+            return Ok(());
+        };
+        reverse.arrive(segment, wire_bytes, now)?;
         self.source.handle_segment(segment, now);
+        reverse.check_delivery(&self.source, now)?;
+        self.note_completion(now);
+        Ok(())
     }
 
     /// A segment reaches the sink.
@@ -189,21 +217,12 @@ impl Connection {
         now: Time,
     ) -> Result<(), Violation> {
         self.books.delivered += 1;
-        if segment.payload_bytes > 0 {
-            let start = segment.payload_offset;
-            let end = start + u64::from(segment.payload_bytes);
-            if SeqNr::of(self.source_isn, start) != segment.seq {
-                let what = format!("sequence number {:?} stands for offset {start}", segment.seq);
-                return Err(Violation::new(now, what));
-            }
-            self.stream.arrive(start, end, now)?;
-            self.totals.arrivals += 1;
-            self.totals.wire_bytes += u64::from(wire_bytes);
-            self.totals.delay_nanos += u128::from(now.since(segment.sent_at).as_nanos());
+        self.forward.arrive(segment, wire_bytes, now)?;
+        if let Some(reverse) = &mut self.reverse {
+            reverse.observe_window(segment, &self.sink);
         }
         self.sink.handle_segment(segment, now);
-        let delivered = self.sink.receiver().delivered_bytes();
-        self.stream.delivered(delivered, now)?;
+        self.forward.check_delivery(&self.sink, now)?;
         self.note_completion(now);
         if self.sink.receiver().is_finished() && !self.sink_closed {
             self.sink_closed = true;
@@ -213,57 +232,50 @@ impl Connection {
     }
 
     /// A segment has left the source.
-    pub(crate) fn check_departure(
-        &mut self,
-        segment: &Segment,
-        now: Time,
-    ) -> Result<(), Violation> {
-        if segment.payload_bytes == 0 {
-            return Ok(());
-        }
-        let start = segment.payload_offset;
-        let end = start + u64::from(segment.payload_bytes);
-        let allowance = Allowance {
-            flight: self.source.sender().flight_allowance(),
-            episodes: self.source.counters().reductions,
-            mss: u64::from(self.mss),
-        };
-        self.stream.send(start, end, self.source.sender().flight_size(), allowance, now)
+    pub(crate) fn leave_source(&mut self, segment: &Segment, now: Time) -> Result<(), Violation> {
+        self.books.sent += 1;
+        self.forward.check_departure(segment, &self.source, self.mss, now)
     }
 
-    /// The window that the sink offers, as its segments say it.
-    fn observe_window(&mut self, segment: &Segment) {
-        let shift = if segment.flags.has(Flags::SYN) {
-            self.sink_window_shift =
-                if segment.flags.has(Flags::WINDOW_SCALE) { segment.window_scale } else { 0 };
-            0
-        } else {
-            self.sink_window_shift
-        };
-        if let Some(ack) = segment.ack.offset(self.source_isn, self.source.sender().una()) {
-            self.stream.allow(ack + (u64::from(segment.window) << shift));
+    /// A segment has left the sink.
+    pub(crate) fn leave_sink(&mut self, segment: &Segment, now: Time) -> Result<(), Violation> {
+        self.books.sent += 1;
+        match &mut self.reverse {
+            Some(reverse) => reverse.check_departure(segment, &self.sink, self.mss, now),
+            None => Ok(()),
+        }
+    }
+
+    /// A data packet will not arrive.
+    pub(crate) fn miss(&mut self, forward: bool) {
+        if forward {
+            self.forward.missing += 1;
+        } else if let Some(reverse) = &mut self.reverse {
+            reverse.missing += 1;
+        }
+    }
+
+    /// The sender and the receiver of data that goes this way.
+    pub(crate) fn ends(&self, way: Way) -> (&Endpoint, &Endpoint) {
+        match way {
+            Way::Forward => (&self.source, &self.sink),
+            Way::Reverse => (&self.sink, &self.source),
         }
     }
 
     /// Counters now, from the start of the run.
-    pub(crate) fn counts(&self) -> FlowCounts {
-        let sent = self.source.counters();
-        FlowCounts {
-            delivered_bytes: self.sink.receiver().delivered_bytes(),
-            wire_bytes: self.totals.wire_bytes,
-            segments: sent.segments,
-            retransmissions: sent.retransmissions,
-            missing: self.books.data_missing,
-            reductions: sent.reductions,
-            timeouts: sent.timeouts,
-            arrivals: self.totals.arrivals,
-            delay_nanos: self.totals.delay_nanos,
+    pub(crate) fn counts(&self, way: Way) -> FlowCounts {
+        let (from, to) = self.ends(way);
+        match (way, &self.reverse) {
+            (Way::Forward, _) => self.forward.counts(from, to),
+            (Way::Reverse, Some(reverse)) => reverse.counts(from, to),
+            (Way::Reverse, None) => FlowCounts::default(),
         }
     }
 
-    /// Data packets that have reached the sink.
+    /// Data packets that have reached either end.
     pub(crate) fn arrivals(&self) -> u64 {
-        self.totals.arrivals
+        self.forward.arrivals + self.reverse.as_ref().map_or(0, |reverse| reverse.arrivals)
     }
 
     /// From the flow's start to its last byte.

@@ -6,6 +6,7 @@
 mod application;
 mod connection;
 mod control;
+mod direction;
 mod event;
 pub mod experiment;
 mod network;

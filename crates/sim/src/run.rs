@@ -11,12 +11,13 @@ use fairway_units::{Duration, Time};
 use crate::application;
 use crate::connection::Connection;
 use crate::control::Control;
+use crate::direction::Way;
 use crate::event::{Component, EventQueue};
 use crate::experiment::Experiment;
 use crate::network::{Network, Passage};
 use crate::parcel::{Parcel, Parcels};
 use crate::sampler::Sampler;
-use crate::summary::summarise;
+use crate::summary::{name, summarise};
 
 /// How many packets ahead the memory of a segment and of a connection are asked for.
 const SEGMENT_AHEAD: usize = 4;
@@ -99,6 +100,8 @@ struct Simulation<'a> {
     connections: Vec<Connection>,
     parcels: Parcels,
     sampler: Sampler,
+    /// The connections' data: what goes to the sinks, in their order, and then what comes back.
+    ways: Vec<(usize, Way)>,
     window: [Vec<FlowCounts>; 2],
     /// Latest departure onto each link, if any host delays its departures.
     departed: Vec<Time>,
@@ -124,8 +127,14 @@ impl<'a> Simulation<'a> {
         events.push(experiment.measure.from, Component::WindowBegins);
         events.push(experiment.measure.to, Component::WindowEnds);
         events.push(Time::ZERO + experiment.measure.sample, Component::Sample);
+        let both_ways = |i: &usize| connections[*i].is_both_ways();
+        let ways: Vec<_> = (0..connections.len())
+            .map(|i| (i, Way::Forward))
+            .chain((0..connections.len()).filter(both_ways).map(|i| (i, Way::Reverse)))
+            .collect();
         Ok(Simulation {
-            sampler: Sampler::new(experiment, connections.len(), network.reported.len()),
+            sampler: Sampler::new(experiment, &ways, network.reported.len()),
+            ways,
             departed: vec![Time::ZERO; if delays { network.names.len() } else { 0 }],
             window: [Vec::new(), Vec::new()],
             experiment,
@@ -176,32 +185,45 @@ impl<'a> Simulation<'a> {
             Component::Open(i) => {
                 let again = self.connections[i as usize].open(self.now);
                 self.schedule_write(i, again);
-                self.pump::<SOURCE>(i)
+                self.pump_applications(i)
             }
             Component::Write(i) => {
                 let again = self.connections[i as usize].write(self.now);
                 self.schedule_write(i, again);
-                self.pump::<SOURCE>(i)
+                self.pump_applications(i)
             }
             Component::Stop(i) => {
                 self.connections[i as usize].stop(self.now);
-                self.pump::<SOURCE>(i)
+                self.pump_applications(i)
             }
             Component::WindowBegins => {
-                self.window[0] = self.connections.iter().map(Connection::counts).collect();
+                self.window[0] = self.counts();
                 Ok(())
             }
             Component::WindowEnds => {
-                self.window[1] = self.connections.iter().map(Connection::counts).collect();
+                self.window[1] = self.counts();
                 Ok(())
             }
             Component::Sample => {
-                self.sampler.sample(self.now, &self.connections, &mut self.network);
+                self.sampler.sample(self.now, &self.ways, &self.connections, &mut self.network);
                 self.events.push(self.now + self.experiment.measure.sample, Component::Sample);
                 Ok(())
             }
             Component::Row(_) | Component::Timer(_) => Ok(()),
         }
+    }
+
+    fn counts(&self) -> Vec<FlowCounts> {
+        self.ways.iter().map(|(i, way)| self.connections[*i].counts(*way)).collect()
+    }
+
+    /// Send what applications have written.
+    fn pump_applications(&mut self, connection: u32) -> Result<(), Violation> {
+        self.pump::<SOURCE>(connection)?;
+        if self.connections[connection as usize].is_both_ways() {
+            self.pump::<SINK>(connection)?;
+        }
+        Ok(())
     }
 
     fn schedule_write(&mut self, connection: u32, at: Option<Time>) {
@@ -240,9 +262,11 @@ impl<'a> Simulation<'a> {
     /// A packet will not arrive: the books of its flow.
     fn books_of_missing(&mut self, parcel: Parcel) -> &mut FlowBooks {
         self.parcels.discard(parcel);
-        let books = &mut self.connections[parcel.connection()].books;
-        books.data_missing += u64::from(parcel.has_payload());
-        books
+        let connection = &mut self.connections[parcel.connection()];
+        if parcel.has_payload() {
+            connection.miss(parcel.forward());
+        }
+        &mut connection.books
     }
 
     /// A packet is at the end of its way; more of its row may follow.
@@ -257,7 +281,7 @@ impl<'a> Simulation<'a> {
             self.parcels.discard(parcel);
             self.pump::<SINK>(parcel.connection() as u32)
         } else {
-            connection.deliver_to_source(segment, self.now);
+            connection.deliver_to_source(segment, parcel.wire_bytes(), self.now)?;
             self.parcels.discard(parcel);
             self.pump::<SOURCE>(parcel.connection() as u32)
         }
@@ -323,9 +347,10 @@ impl<'a> Simulation<'a> {
                 break;
             }
             if SIDE == SOURCE {
-                this.check_departure(segment, self.now)?;
+                this.leave_source(segment, self.now)?;
+            } else {
+                this.leave_sink(segment, self.now)?;
             }
-            this.books.sent += 1;
             let at = self.departure::<SIDE>(first_link, index);
             let parcel = self.parcels.send(place);
             self.offer(first_link, parcel, at);
@@ -350,9 +375,10 @@ impl<'a> Simulation<'a> {
         if self.departed.is_empty() {
             return self.now;
         }
-        let jitter = &mut self.connections[connection as usize].jitter;
-        let delay = match jitter {
-            Some(jitter) if SIDE == SOURCE => jitter.next(),
+        let connection = &mut self.connections[connection as usize];
+        let sends = SIDE == SOURCE || connection.is_both_ways();
+        let delay = match &mut connection.jitter {
+            Some(jitter) if sends => jitter.next(),
             _ => Duration::ZERO,
         };
         let last = &mut self.departed[link as usize];
@@ -378,12 +404,18 @@ impl<'a> Simulation<'a> {
     fn into_run(self) -> Run {
         let (series, queues) = self.sampler.finish();
         let reported = &self.network.reported;
-        let summary =
-            summarise(self.experiment, &self.connections, &self.window, &series, &self.network);
+        let summary = summarise(
+            self.experiment,
+            &self.ways,
+            &self.connections,
+            &self.window,
+            &series,
+            &self.network,
+        );
         Run {
             summary,
             series,
-            flow_ids: self.experiment.flows.iter().map(|f| f.id.clone()).collect(),
+            flow_ids: self.ways.iter().map(|(i, way)| name(self.experiment, *i, *way)).collect(),
             queues,
             link_ids: reported.iter().map(|l| self.network.names[*l as usize].clone()).collect(),
         }

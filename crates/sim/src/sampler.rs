@@ -4,6 +4,7 @@ use fairway_trace::{QueueSeries, Series};
 use fairway_units::{Duration, Time};
 
 use crate::connection::Connection;
+use crate::direction::Way;
 use crate::experiment::Experiment;
 use crate::network::Network;
 
@@ -18,23 +19,31 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    pub(crate) fn new(experiment: &Experiment, flows: usize, links: usize) -> Self {
+    pub(crate) fn new(experiment: &Experiment, ways: &[(usize, Way)], links: usize) -> Self {
+        let mss = |(i, _): &(usize, Way)| f64::from(experiment.flows[*i].stack.mss);
         Sampler {
             series: Series::default(),
             queues: QueueSeries::default(),
             period: experiment.measure.sample,
-            mss: experiment.flows.iter().map(|f| f64::from(f.stack.mss)).collect(),
-            delivered: vec![0; flows],
+            mss: ways.iter().map(mss).collect(),
+            delivered: vec![0; ways.len()],
             link_bytes: vec![0; links],
         }
     }
 
-    pub(crate) fn sample(&mut self, now: Time, connections: &[Connection], network: &mut Network) {
+    pub(crate) fn sample(
+        &mut self,
+        now: Time,
+        ways: &[(usize, Way)],
+        connections: &[Connection],
+        network: &mut Network,
+    ) {
         let t_s = now.as_secs_f64();
         let period_s = self.period.as_secs_f64();
-        for (i, connection) in connections.iter().enumerate() {
-            let sender = connection.source.sender();
-            let delivered = connection.sink.receiver().delivered_bytes();
+        for (i, (connection, way)) in ways.iter().enumerate() {
+            let (from, to) = connections[*connection].ends(*way);
+            let sender = from.sender();
+            let delivered = to.receiver().delivered_bytes();
             let mss = self.mss[i];
             let ssthresh = sender.ssthresh();
             let s = &mut self.series;

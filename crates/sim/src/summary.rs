@@ -4,11 +4,18 @@ use fairway_trace::{FlowCounts, FlowSummary, LinkSummary, Metrics, Series, Summa
 use fairway_units::Duration;
 
 use crate::connection::Connection;
+use crate::direction::Way;
 use crate::experiment::{Experiment, Measure};
 use crate::network::Network;
 
+/// The name of a connection's data in results.
+pub(crate) fn name(experiment: &Experiment, connection: usize, way: Way) -> String {
+    experiment.flows[connection].id.clone() + way.suffix()
+}
+
 pub(crate) fn summarise(
     experiment: &Experiment,
+    ways: &[(usize, Way)],
     connections: &[Connection],
     window: &[Vec<FlowCounts>; 2],
     series: &Series,
@@ -16,24 +23,27 @@ pub(crate) fn summarise(
 ) -> Summary {
     let measure = &experiment.measure;
     let period = [measure.from, measure.to];
-    let flows: Vec<FlowSummary> = experiment
-        .flows
+    let length = measure.to.since(measure.from);
+    let flows: Vec<FlowSummary> = ways
         .iter()
         .enumerate()
-        .map(|(i, flow)| {
-            let counts = window[1][i].since(&window[0][i]);
-            let mean = |column: &[f64]| series.mean(column, i, connections.len(), period);
+        .map(|(place, (i, way))| {
+            let counts = window[1][place].since(&window[0][place]);
+            let mean = |column: &[f64]| series.mean(column, place, ways.len(), period);
+            let cc = &experiment.flows[*i].cc.name;
             FlowSummary {
                 mean_cwnd_segments: mean(&series.cwnd_segments),
                 mean_srtt_s: mean(&series.srtt_s),
-                fct_s: connections[i].completion_time().map(Duration::as_secs_f64),
-                ..FlowSummary::new(&flow.id, &flow.cc.name, &counts, measure.to.since(measure.from))
+                fct_s: connections[*i].completion_time().map(Duration::as_secs_f64),
+                ..FlowSummary::new(&name(experiment, *i, *way), cc, &counts, length)
             }
         })
         .collect();
     let links: Vec<LinkSummary> =
         network.reported.iter().filter_map(|l| link_summary(network, *l, measure)).collect();
-    let metrics = Metrics::new(&flows, links.first().map_or(0.0, |l| l.utilisation));
+    // Those of what comes back have no part in it.
+    let forward = &flows[..connections.len()];
+    let metrics = Metrics::new(forward, links.first().map_or(0.0, |l| l.utilisation));
     Summary {
         title: experiment.title.clone(),
         backend: "sim",

@@ -75,6 +75,7 @@ struct Flow {
     stop_ms: Option<u64>,
     bytes: Option<u64>,
     app_rate_bps: Option<u64>,
+    both_ways: bool,
     /// Switches that differ from the preset, as lines of the file.
     switches: Vec<String>,
 }
@@ -141,10 +142,11 @@ fn check(scenario: &Scenario) -> Result<u64, String> {
         }
     };
     let mut given_up = 0;
-    for (flow, summary) in scenario.flows.iter().zip(&run.summary.flows) {
+    let back = scenario.flows.iter().filter(|flow| flow.both_ways);
+    for (flow, summary) in scenario.flows.iter().chain(back).zip(&run.summary.flows) {
         let id = &summary.id;
         if summary.sent_segments == 0 {
-            given_up += 1;
+            given_up += u64::from(!id.ends_with("/reverse"));
             continue;
         }
         if summary.fct_s.is_none() {
@@ -221,6 +223,7 @@ fn draw_flow(r: &mut Stream, rate_bps: u64) -> Flow {
         stop_ms: None,
         bytes: Some(log_uniform(r, 1.0, MAX_TRANSFER) as u64),
         app_rate_bps: None,
+        both_ways: chance(r, 0.25),
         switches: draw_switches(r),
     };
     if chance(r, 0.2) {
@@ -343,6 +346,9 @@ impl Scenario {
             if let Some(rate) = flow.app_rate_bps {
                 let _ = writeln!(text, "app_rate   = \"{rate} bit/s\"");
             }
+            if flow.both_ways {
+                let _ = writeln!(text, "both_ways  = true");
+            }
             for switch in &flow.switches {
                 let _ = writeln!(text, "{switch}");
             }
@@ -370,6 +376,7 @@ impl Scenario {
                 s.flows[i].stop_ms = s.flows[i].stop_ms.filter(|_| s.flows[i].bytes.is_none())
             });
             changed(&|s| s.flows[i].app_rate_bps = None);
+            changed(&|s| s.flows[i].both_ways = false);
             changed(&|s| s.flows[i].bytes = s.flows[i].bytes.map(|bytes| bytes.div_ceil(2)));
             changed(&|s| s.flows[i].bytes = s.flows[i].bytes.map(|bytes| bytes - bytes / 8));
             for switch in 0..self.flows[i].switches.len() {

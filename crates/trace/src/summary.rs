@@ -14,7 +14,8 @@ pub struct Summary {
     pub seed: u64,
     /// Data packets delivered over the whole run.
     pub packets: u64,
-    /// One entry a flow.
+    /// One entry a flow, and behind them one for each flow whose sink sends too: its id ends in
+    /// `/reverse`, and the metrics leave it out.
     pub flows: Vec<FlowSummary>,
     /// One entry a link direction that is reported.
     pub links: Vec<LinkSummary>,

@@ -35,8 +35,6 @@ pub struct FlowBooks {
     pub dropped: u64,
     /// Lost by links.
     pub lost: u64,
-    /// Data packets towards the sink that were dropped or lost.
-    pub data_missing: u64,
 }
 
 impl FlowBooks {
@@ -289,7 +287,7 @@ mod tests {
 
     #[test]
     fn books_balance_or_say_by_how_much() {
-        let books = FlowBooks { sent: 10, delivered: 6, dropped: 2, lost: 1, data_missing: 3 };
+        let books = FlowBooks { sent: 10, delivered: 6, dropped: 2, lost: 1 };
         assert_eq!(books.balance("x", 1, T), Ok(()));
         assert!(books.balance("x", 0, T).unwrap_err().what.contains("is 9"));
         let link = LinkBooks { offered: 5, delivered: 3, dropped: 1, lost: 0, inside: 1 };

@@ -96,6 +96,11 @@ pub(super) fn flows(
     refusals: &mut Refusals,
 ) -> Vec<FlowPlan> {
     let plan = |(index, flow): (usize, &Flow)| {
+        if flow.both_ways {
+            let message =
+                "true: the applications of a kernel send one way; write false or use --backend sim";
+            refusals.refuse_flow(index, "both_ways", message.to_owned());
+        }
         let group = hosts.pairs[flow.host].group;
         let (rate, bytes) = match flow.source {
             Source::Bulk => (None, None),

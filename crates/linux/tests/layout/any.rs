@@ -196,7 +196,9 @@ fn flow(possible: bool) -> BoxedStrategy<Value> {
     };
     let options: Vec<_> =
         SOCKET_OPTIONS.iter().map(|option| json!({ option.name: option.min.max(1) })).collect();
+    let both_ways = if possible { one_of(vec![json!(false)]) } else { switch() };
     let own = some_of(vec![
+        ("both_ways", both_ways),
         ("start", number([1, 9_000], "ms")),
         ("bytes", number([1, 1 << 40], "bytes")),
         ("app_rate", number([1_000, 1 << 40], "bit/s")),

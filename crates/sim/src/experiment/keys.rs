@@ -456,6 +456,13 @@ pub(super) static FLOW: Section = Section {
             "Rate at which the application writes; without it, as fast as it can.",
         ),
         key(
+            "both_ways",
+            Kind::Switch,
+            Default("false"),
+            "true",
+            "Whether the application at the sink sends too, on the same connection: as much, at the same rate, until the same stop. Its data are flow \"id/reverse\" in results.",
+        ),
+        key(
             "count",
             Kind::Count { min: 1, max: MAX_CONNECTIONS },
             Explained,

@@ -163,6 +163,8 @@ pub struct Flow {
     pub host: usize,
     /// What its application writes.
     pub source: Source,
+    /// Whether the application at the sink writes the same, on the same connection.
+    pub both_ways: bool,
     /// Socket options by name, for a real Linux kernel.
     pub linux_socket: Vec<(String, i32)>,
 }

@@ -159,6 +159,7 @@ fn read_flow(
         stop: stop.map(time),
         host: 0,
         source,
+        both_ways: table.read("both_ways").unwrap_or(false),
         linux_socket: options,
     };
     Some(FlowText { flow, hosts: hosts?, count, stagger })

@@ -198,6 +198,14 @@ impl Script {
         }
     }
 
+    /// What the sink's application wrote leaves now, as this.
+    #[track_caller]
+    pub fn expect_pumped(&mut self, diagram: &str) {
+        self.pump(false);
+        let now = self.now.as_millis();
+        self.expect(now, diagram);
+    }
+
     /// Lets time pass; what was sent since the last look.
     pub fn look(&mut self, ms: u64) -> Vec<String> {
         self.run(ms);

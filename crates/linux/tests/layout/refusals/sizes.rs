@@ -56,3 +56,12 @@ fn memory_of_access_links() {
            hosts; write memory = \"129 MiB\" or more, or use --backend sim"],
     );
 }
+
+#[test]
+fn data_both_ways() {
+    check(
+        &with_flow("cc = \"cubic\"\nboth_ways = true"),
+        &["flow.0.both_ways: true: the applications of a kernel send one way; write false or use \
+           --backend sim"],
+    );
+}

@@ -1,0 +1,140 @@
+//! One direction of a connection's data: what the verifier follows of it, and what is counted.
+
+use fairway_tcp::{Endpoint, Flags, Segment, SeqNr};
+use fairway_trace::{Allowance, FlowCounts, StreamCheck, Violation};
+use fairway_units::Time;
+
+/// Which way data goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Way {
+    /// From the source, which opens the connection, to the sink.
+    Forward,
+    /// Back, where the sink's application sends too.
+    Reverse,
+}
+
+impl Way {
+    /// What is added to the name of a flow in results.
+    pub(crate) fn suffix(self) -> &'static str {
+        match self {
+            Way::Forward => "",
+            Way::Reverse => "/reverse",
+        }
+    }
+}
+
+/// The books of one direction.
+pub(crate) struct Direction {
+    stream: StreamCheck,
+    /// Initial sequence number of the sender.
+    isn: u32,
+    /// Window scale of the receiver.
+    window_shift: u8,
+    /// Bytes of the transfer, if it has an end.
+    pub(crate) transfer: Option<u64>,
+    wire_bytes: u64,
+    delay_nanos: u128,
+    /// Data packets that have arrived.
+    pub(crate) arrivals: u64,
+    /// Data packets that were dropped or lost.
+    pub(crate) missing: u64,
+}
+
+impl Direction {
+    pub(crate) fn new(isn: u32, transfer: Option<u64>) -> Self {
+        Direction {
+            stream: StreamCheck::default(),
+            isn,
+            window_shift: 0,
+            transfer,
+            wire_bytes: 0,
+            delay_nanos: 0,
+            arrivals: 0,
+            missing: 0,
+        }
+    }
+
+    /// A segment has left the sender.
+    pub(crate) fn check_departure(
+        &mut self,
+        segment: &Segment,
+        from: &Endpoint,
+        mss: u32,
+        now: Time,
+    ) -> Result<(), Violation> {
+        if segment.payload_bytes == 0 {
+            return Ok(());
+        }
+        let start = segment.payload_offset;
+        let end = start + u64::from(segment.payload_bytes);
+        let allowance = Allowance {
+            flight: from.sender().flight_allowance(),
+            episodes: from.counters().reductions,
+            mss: u64::from(mss),
+        };
+        self.stream.send(start, end, from.sender().flight_size(), allowance, now)
+    }
+
+    /// A segment reaches the receiver.
+    pub(crate) fn arrive(
+        &mut self,
+        segment: &Segment,
+        wire_bytes: u32,
+        now: Time,
+    ) -> Result<(), Violation> {
+        if segment.payload_bytes == 0 {
+            return Ok(());
+        }
+        let start = segment.payload_offset;
+        let end = start + u64::from(segment.payload_bytes);
+        if SeqNr::of(self.isn, start) != segment.seq {
+            let what = format!("sequence number {:?} stands for offset {start}", segment.seq);
+            return Err(Violation::new(now, what));
+        }
+        self.stream.arrive(start, end, now)?;
+        self.arrivals += 1;
+        self.wire_bytes += u64::from(wire_bytes);
+        self.delay_nanos += u128::from(now.since(segment.sent_at).as_nanos());
+        Ok(())
+    }
+
+    /// The receiver has handled a segment.
+    pub(crate) fn check_delivery(&self, at: &Endpoint, now: Time) -> Result<(), Violation> {
+        self.stream.delivered(at.receiver().delivered_bytes(), now)
+    }
+
+    /// The window that the receiver offers, as its segments say it to the sender.
+    pub(crate) fn observe_window(&mut self, segment: &Segment, to: &Endpoint) {
+        let shift = if segment.flags.has(Flags::SYN) {
+            self.window_shift =
+                if segment.flags.has(Flags::WINDOW_SCALE) { segment.window_scale } else { 0 };
+            0
+        } else {
+            self.window_shift
+        };
+        if let Some(ack) = segment.ack.offset(self.isn, to.sender().una()) {
+            self.stream.allow(ack + (u64::from(segment.window) << shift));
+        }
+    }
+
+    /// Whether the last byte of the transfer has been delivered.
+    pub(crate) fn is_complete(&self, at: &Endpoint) -> bool {
+        self.transfer.is_some_and(|bytes| at.receiver().delivered_bytes() >= bytes)
+    }
+
+    /// Counters now, from the start of the run.
+    pub(crate) fn counts(&self, from: &Endpoint, to: &Endpoint) -> FlowCounts {
+        let sent = from.counters();
+        FlowCounts {
+            delivered_bytes: to.receiver().delivered_bytes(),
+            wire_bytes: self.wire_bytes,
+            segments: sent.segments,
+            retransmissions: sent.retransmissions,
+            missing: self.missing,
+            reductions: sent.reductions,
+            timeouts: sent.timeouts,
+            arrivals: self.arrivals,
+            delay_nanos: self.delay_nanos,
+        }
+    }
+}
