@@ -8,7 +8,7 @@
 use std::time::Instant;
 
 use fairway_cc::probe::{MSS, Probe, Start};
-use fairway_cc::{Ack, EcnFeedback, RateSample, Signal, Variant, algorithms};
+use fairway_cc::{Ack, EcnFeedback, RateSample, Signal, Timestamps, Variant, algorithms};
 use fairway_units::{Duration, Time};
 
 const ACKS: u32 = 200_000;
@@ -48,6 +48,10 @@ fn run(name: &str, variant: Variant) -> f64 {
             ce: if needs.ecn == EcnFeedback::Accurate && i % 7 == 0 { u64::from(MSS) } else { 0 },
             rtt: Some(rtt + jitter),
             one_way_delay_ms: Some(25 + (i % 3)),
+            timestamps: Some(Timestamps {
+                value: now.as_millis() as u32,
+                echo: now.as_millis() as u32 - 25,
+            }),
             rate: needs.rate_samples.then_some(RateSample {
                 delivered: 100 * u64::from(MSS),
                 interval: rtt + jitter,

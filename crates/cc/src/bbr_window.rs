@@ -21,8 +21,9 @@ pub(crate) struct RecoveringWindow {
     prior: u32,
     /// The window before the last acknowledgement.
     before_ack: u32,
-    /// The window before recovery was left on the last acknowledgement.
-    before_leaving: Option<u32>,
+    /// What the window and the conservation of packets would be, had the last acknowledgement not
+    /// ended the recovery.
+    if_staying: Option<(u32, bool)>,
     /// Segments that the last acknowledgement delivered.
     pub(crate) acked: u32,
 }
@@ -39,7 +40,7 @@ impl RecoveringWindow {
             packet_conservation: false,
             prior: 0,
             before_ack: cwnd,
-            before_leaving: None,
+            if_staying: None,
             acked: 0,
         }
     }
@@ -56,7 +57,7 @@ impl RecoveringWindow {
     /// An acknowledgement of `acked` segments begins.
     pub(crate) fn begin_ack(&mut self, acked: u32) {
         self.before_ack = self.cwnd;
-        self.before_leaving = None;
+        self.if_staying = None;
         self.acked = acked;
     }
 
@@ -92,7 +93,14 @@ impl RecoveringWindow {
 
     /// An episode is over.
     pub(crate) fn leave(&mut self, flow: &Flow) {
-        self.before_leaving = is_recovering(self.phase).then_some(self.cwnd);
+        let staying = (self.cwnd, self.packet_conservation);
+        self.leave_instead_of(staying, flow);
+    }
+
+    /// An episode is over; `staying` is what the window and the conservation of packets would be, were
+    /// it not.
+    pub(crate) fn leave_instead_of(&mut self, staying: (u32, bool), flow: &Flow) {
+        self.if_staying = is_recovering(self.phase).then_some(staying);
         self.follow(Phase::Open, flow);
     }
 
@@ -100,8 +108,8 @@ impl RecoveringWindow {
     /// found the loss, and takes recovery that ends and begins on one acknowledgement for the
     /// same. Returns whether it is a new one.
     pub(crate) fn enter(&mut self, phase: Phase, is_in_probe_rtt: bool, flow: &Flow) -> bool {
-        if let Some(cwnd) = self.before_leaving.take() {
-            self.cwnd = cwnd;
+        if let Some(staying) = self.if_staying.take() {
+            (self.cwnd, self.packet_conservation) = staying;
             self.phase = Phase::Recovery;
         }
         self.keep(self.before_ack, is_in_probe_rtt);

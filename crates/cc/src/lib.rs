@@ -121,12 +121,23 @@ pub struct Ack {
     /// differences of two such values mean something; take them with `wrapping_sub`. Only
     /// acknowledgements of new data have it: the others echo an old timestamp.
     pub one_way_delay_ms: Option<u32>,
+    /// The timestamp option, if it is in use: as it arrived, whether or not it is an old one.
+    pub timestamps: Option<Timestamps>,
     /// Delivery rate, if the algorithm asked for it ([`Needs::rate_samples`]) and this
     /// acknowledgement measured it.
     pub rate: Option<RateSample>,
     /// Whether the stack allows growth on this acknowledgement: its phase permits it and the
     /// window was in use when the acknowledgement arrived.
     pub may_grow: bool,
+}
+
+/// The timestamp option of an acknowledgement (RFC 7323 section 3), ms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timestamps {
+    /// The receiver's clock when it sent the acknowledgement, offset and all.
+    pub value: u32,
+    /// This end's clock when it sent what is echoed, less the offset that its timestamps have.
+    pub echo: u32,
 }
 
 /// What one acknowledgement says about the rate of delivery

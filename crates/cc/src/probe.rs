@@ -6,7 +6,7 @@ use fairway_units::{Duration, Time};
 
 use crate::{
     Ack, CongestionControl, EcnFeedback, Flow, Init, Member, Phase, RateSample, Selection, Signal,
-    SlowStart, Variant, create,
+    SlowStart, Timestamps, Variant, create,
 };
 
 /// Segment size of a probe, bytes.
@@ -176,6 +176,8 @@ impl Probe {
             None => self.cc.cwnd(),
         };
         let wants_rate = self.cc.needs().rate_samples;
+        let sent_ms = Time::from_nanos(self.now.as_nanos().saturating_sub(self.rtt.as_nanos()));
+        let echo = sent_ms.as_millis() as u32;
         let accurate = self.cc.needs().ecn == EcnFeedback::Accurate;
         let ack = Ack {
             acked,
@@ -184,6 +186,9 @@ impl Probe {
             ce: if accurate { (acked as f64 * self.marked) as u64 } else { 0 },
             rtt: Some(self.rtt),
             one_way_delay_ms: self.one_way_delay_ms,
+            timestamps: self
+                .one_way_delay_ms
+                .map(|delay| Timestamps { value: echo.wrapping_add(delay), echo }),
             rate: wants_rate.then_some(RateSample {
                 delivered,
                 interval: self.rtt,

@@ -21,6 +21,10 @@ use crate::threads::Stacks;
 pub const THREADS: usize = 2;
 /// What is sent, as much as one write has.
 static DATA: [u8; 64 << 10] = [0; 64 << 10];
+/// What parts flows that start together, so that they do so in their order, as in the simulator: the
+/// kernel would wake their threads in another one. Reading its clock takes some 100 ns of virtual time
+/// (`timer_read` of arch/um/kernel/time.c), of which a thread that wakes up does several.
+const APART_NS: u64 = 10_000;
 /// Most bytes that a reader waits for in one call.
 const READ_BYTES: u64 = 1 << 30;
 
@@ -31,6 +35,8 @@ struct Ends {
     flow: Flow,
     /// The beginning of the run, as the monotonic clock has it.
     begin_ns: u64,
+    /// How many flows before it start at the same time.
+    rank: u64,
     source: Socket,
     sink: OnceLock<Socket>,
     established: OnceLock<Established>,
@@ -50,9 +56,11 @@ pub struct Established {
 }
 
 impl Connection {
-    /// Makes both ends; the sink listens at once, the source connects at its time.
+    /// Makes both ends; the sink listens at once, the source connects at its time, after `rank` others
+    /// that start then.
     pub fn start(
         flow: &Flow,
+        rank: u64,
         namespaces: &Namespaces,
         stacks: &mut Stacks,
         begin_ns: u64,
@@ -65,6 +73,7 @@ impl Connection {
             source: prepare_source(flow).map_err(failed)?,
             flow: flow.clone(),
             begin_ns,
+            rank,
             sink: OnceLock::new(),
             established: OnceLock::new(),
             completed_ns: OnceLock::new(),
@@ -145,7 +154,7 @@ impl Ends {
     }
 
     fn send(&self) -> io::Result<()> {
-        sys::sleep_until(self.begin_ns + self.flow.start_ns);
+        sys::sleep_until(self.begin_ns + self.flow.start_ns + self.rank * APART_NS);
         let to = SocketAddrV4::new(self.flow.address, self.flow.port);
         self.source.connect(&to.into())?;
         let established = Established {

@@ -1,5 +1,6 @@
 //! One run: samples at their times, marks at both ends of the measuring window, totals at the end.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::os::fd::AsFd;
@@ -78,8 +79,11 @@ impl<'a> Run<'a> {
         let mut stacks = Stacks::new(connection::THREADS * plan.flows.len())
             .map_err(|error| Error::new("making room for threads", error))?;
         let mut connections = Vec::with_capacity(plan.flows.len());
+        let mut started_at = BTreeMap::new();
         for flow in &plan.flows {
-            connections.push(Connection::start(flow, namespaces, &mut stacks, begin_ns)?);
+            let ranks = started_at.entry(flow.start_ns).or_insert(0);
+            connections.push(Connection::start(flow, *ranks, namespaces, &mut stacks, begin_ns)?);
+            *ranks += 1;
         }
         namespaces.leave()?;
         let kernel = fs::read_to_string("/proc/sys/kernel/osrelease")

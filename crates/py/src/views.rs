@@ -210,6 +210,7 @@ impl Ack {
             ce,
             rtt: rtt.map(Duration::from_nanos),
             one_way_delay_ms,
+            timestamps: None,
             rate: rate.map(|rate| rate.0),
             may_grow,
         })

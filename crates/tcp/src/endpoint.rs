@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use fairway_cc::{CongestionControl, Phase};
+use fairway_cc::{CongestionControl, Phase, Timestamps};
 use fairway_units::{Duration, Time};
 
 use crate::ecn::{EchoChange, Ecn};
@@ -506,9 +506,10 @@ impl Endpoint {
             duplicate: None,
             timestamp_age,
             echo_ms: age_ms.map(|millis| now.as_millis().saturating_sub(u64::from(millis))),
-            one_way_delay_ms: self
-                .timestamps
-                .then(|| segment.ts_value.wrapping_sub(segment.ts_echo)),
+            timestamps: self.timestamps.then(|| Timestamps {
+                value: segment.ts_value,
+                echo: segment.ts_echo.wrapping_sub(self.timestamp_offset),
+            }),
         };
         if segment.sack_count == 0 {
             self.sender.handle_ack(&info, now);

@@ -9,7 +9,7 @@ mod transmit;
 
 use std::sync::Arc;
 
-use fairway_cc::{Ack, CongestionControl, Flow, Phase, Signal};
+use fairway_cc::{Ack, CongestionControl, Flow, Phase, Signal, Timestamps};
 use fairway_units::{Duration, Time};
 
 use crate::pacing::Pacer;
@@ -74,8 +74,8 @@ pub struct AckInfo<'a> {
     pub timestamp_age: Option<Duration>,
     /// The echoed timestamp as a time of the sender's clock, whole milliseconds.
     pub echo_ms: Option<u64>,
-    /// The peer's timestamp less the echoed one, milliseconds of two clocks that are not set alike.
-    pub one_way_delay_ms: Option<u32>,
+    /// The peer's timestamp and the echoed one, milliseconds of two clocks that are not set alike.
+    pub timestamps: Option<Timestamps>,
 }
 
 /// What both ends agreed on in the handshake.
@@ -395,7 +395,11 @@ impl Sender {
             lost: news.lost,
             ce: if info.ece { news.delivered } else { 0 },
             rtt,
-            one_way_delay_ms: if news.acked > 0 { info.one_way_delay_ms } else { None },
+            one_way_delay_ms: info
+                .timestamps
+                .filter(|_| news.acked > 0)
+                .map(|stamps| stamps.value.wrapping_sub(stamps.echo)),
+            timestamps: info.timestamps,
             rate: None,
             may_grow: news.acked > 0
                 && !entering

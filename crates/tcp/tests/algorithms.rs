@@ -85,8 +85,8 @@ fn a_timeout_marks_everything_and_a_second_one_what_was_sent_again() {
 #[test]
 fn one_way_delay_is_the_receivers_clock_less_the_echo() {
     // The script sets the clocks to 1000 and 5000 at the start. The first two segments leave at 100
-    // and are acknowledged at 150: 5150 − 1100. A third leaves at 200 and is acknowledged 40 ms
-    // after it came, at 290: 5290 − 1200.
+    // and are acknowledged at 150: 5150 − 100, without the offset of 1000. A third leaves at 200 and is
+    // acknowledged 40 ms after it came, at 290: 5290 − 200.
     let delayed_ack = DelayedAck::Counted { timeout: Duration::from_millis(40) };
     let stack = Stack { delayed_ack, ..preset("linux-6.1") };
     let (mut t, notes) = Script::asking(&stack, &Asks::default());
@@ -95,7 +95,7 @@ fn one_way_delay_is_the_receivers_clock_less_the_echo() {
     t.write(1_000);
     t.run(1_000);
     let delays: Vec<_> = notes.acks().iter().map(|(ack, _)| ack.one_way_delay_ms).collect();
-    assert_eq!(delays, [Some(4050), Some(4090)]);
+    assert_eq!(delays, [Some(5050), Some(5090)]);
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn an_acknowledgement_of_nothing_new_measures_no_one_way_delay() {
     let acks = notes.acks();
     assert_eq!(acks.len(), 9);
     for (ack, _) in acks {
-        assert_eq!(ack.one_way_delay_ms, (ack.acked > 0).then_some(4050));
+        assert_eq!(ack.one_way_delay_ms, (ack.acked > 0).then_some(5050));
     }
     let (mut t, notes) = twenty_segments(&rfc(10), &Asks::default(), &[]);
     t.run(299);

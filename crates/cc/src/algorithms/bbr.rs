@@ -23,13 +23,15 @@
 //! What is in flight when the next segment may leave is taken to be what is in flight now: paced one
 //! by one the two differ by a segment or two. Until a round trip is measured, 1 ms is supposed.
 
+mod probe_rtt;
+
 use fairway_random::Stream;
 use fairway_units::{Duration, Rate, Time};
 
 use crate::bbr_model::Model;
 use crate::bbr_window::{MIN_CWND, RecoveringWindow};
 use crate::delivery::{LimitedSpan, Pacer, UNIT, bdp, budget, bytes_per_s, offload_goal};
-use crate::linux::{HZ, jiffies};
+use crate::linux::HZ;
 use crate::policer::{Event, Policer, Verdict};
 use crate::{
     Ack, Algorithm, CongestionControl, EcnFeedback, Family, Flow, Init, Needs, Param, Params,
@@ -226,50 +228,6 @@ impl Bbr {
         }
     }
 
-    /// `bbr_update_min_rtt`.
-    fn update_min_rtt(&mut self, ack: &Ack, flow: &Flow) {
-        let is_old = self.model.take_rtt(ack, flow);
-        let is_due = is_old && self.probe_rtt_span > 0 && !self.idle_restart;
-        if is_due && self.mode != Mode::ProbeRtt {
-            self.window.save(false);
-            self.mode = Mode::ProbeRtt;
-            self.probe_rtt_done = None;
-        }
-        if self.mode == Mode::ProbeRtt {
-            self.probe_rtt(flow);
-        }
-        if ack.rate.is_some_and(|sample| sample.delivered > 0) {
-            self.idle_restart = false;
-        }
-    }
-
-    fn probe_rtt(&mut self, flow: &Flow) {
-        self.limited.extend(flow);
-        if self.probe_rtt_done.is_some() {
-            self.probe_rtt_round_done |= self.model.round_start;
-            if self.probe_rtt_round_done {
-                self.leave_probe_rtt(flow);
-            }
-        } else if segments(flow.in_flight, self.mss) <= MIN_CWND {
-            self.probe_rtt_done = Some(jiffies(flow) + self.probe_rtt_span);
-            self.probe_rtt_round_done = false;
-            self.model.restart_round(flow);
-        }
-    }
-
-    /// `bbr_check_probe_rtt_done`.
-    fn leave_probe_rtt(&mut self, flow: &Flow) {
-        if self.probe_rtt_done.is_some_and(|done| jiffies(flow) > done) {
-            self.model.renew_min_rtt(flow);
-            self.window.restore();
-            if self.model.full_bw_reached {
-                self.enter_probe_bw();
-            } else {
-                self.mode = Mode::Startup;
-            }
-        }
-    }
-
     fn update_gains(&mut self) {
         (self.pacing_gain, self.cwnd_gain) = match self.mode {
             Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
@@ -308,6 +266,30 @@ impl Bbr {
         }
     }
 
+    /// `bbr_update_model` and `bbr_set_pacing_rate`.
+    fn observe(&mut self, ack: &Ack, flow: &Flow) {
+        self.window.begin_ack(segments(ack.delivered, self.mss));
+        let losses = segments(ack.lost, self.mss);
+        if self.window.acked > 0 {
+            self.delivered_at = flow.now;
+        }
+        self.model.begin(flow);
+        self.limited.on_ack(flow);
+        let is_limited = ack.rate.is_some_and(|sample| self.limited.limits(&sample));
+        self.model.round_start = false;
+        if let Some(sample) = ack.rate.filter(|sample| sample.interval > Duration::ZERO) {
+            self.update_model(&sample, is_limited, losses, flow);
+        }
+        if self.mode == Mode::ProbeBw && self.is_phase_over(losses, flow) {
+            self.advance_cycle();
+        }
+        self.model.look_for_full_pipe(is_limited);
+        self.check_drain(flow);
+        self.update_min_rtt(ack, flow);
+        self.update_gains();
+        self.set_pacing_rate(self.pacing_gain, flow);
+    }
+
     fn target(&self) -> u32 {
         let bw = self.bw();
         self.budget(self.model.bdp(bw, self.cwnd_gain).saturating_add(self.model.extra_acked(bw)))
@@ -336,27 +318,22 @@ impl CongestionControl for Bbr {
     }
 
     fn on_ack(&mut self, ack: &Ack, flow: &Flow) {
-        self.window.begin_ack(segments(ack.delivered, self.mss));
+        self.observe(ack, flow);
+        self.set_cwnd(segments(ack.lost, self.mss), flow);
+    }
+
+    fn on_last_ack(&mut self, ack: &Ack, _cwnd: u64, flow: &Flow) {
+        self.observe(ack, flow);
         let losses = segments(ack.lost, self.mss);
-        if self.window.acked > 0 {
-            self.delivered_at = flow.now;
-        }
-        self.model.begin(flow);
-        self.limited.on_ack(flow);
-        let is_limited = ack.rate.is_some_and(|sample| self.limited.limits(&sample));
-        self.model.round_start = false;
-        if let Some(sample) = ack.rate.filter(|sample| sample.interval > Duration::ZERO) {
-            self.update_model(&sample, is_limited, losses, flow);
-        }
-        if self.mode == Mode::ProbeBw && self.is_phase_over(losses, flow) {
-            self.advance_cycle();
-        }
-        self.model.look_for_full_pipe(is_limited);
-        self.check_drain(flow);
-        self.update_min_rtt(ack, flow);
-        self.update_gains();
-        self.set_pacing_rate(self.pacing_gain, flow);
+        // Further losses may begin a recovery on this very acknowledgement, which to the kernel is
+        // the same one: what the window is then.
+        let before = self.window;
         self.set_cwnd(losses, flow);
+        let staying = (self.window.cwnd, self.window.packet_conservation);
+        self.window = before;
+        let open = Flow { phase: Phase::Open, ..*flow };
+        self.window.leave_instead_of(staying, &open);
+        self.set_cwnd(losses, &open);
     }
 
     fn on_congestion(&mut self, signal: Signal, flow: &Flow) {

@@ -163,6 +163,32 @@ fn the_first_round_of_recovery_conserves_packets() {
 }
 
 #[test]
+fn a_recovery_that_follows_on_the_same_acknowledgement_is_the_same() {
+    for follows in [false, true] {
+        let start = Start::slow_start(10, 40);
+        let mut probe = Probe::new("bbr", Variant::Linux6_1, &start);
+        probe.delivery_rate = Some(12.5e6);
+        probe.rounds(12);
+        // 20 in flight and the one that the last acknowledgement delivered.
+        let few = Flow { in_flight: 20 * u64::from(MSS), ..probe.flow() };
+        probe.cc.on_congestion(Signal::Loss, &few);
+        assert_eq!(probe.cwnd(), 21);
+        // The last acknowledgement of the episode finds 5 in flight, and perhaps further losses: these
+        // conserve 21 as before, and do not begin with 5 and the one delivered.
+        let fewer =
+            Flow { in_flight: 5 * u64::from(MSS), phase: Phase::Recovery, ..probe.flow() };
+        probe.cc.on_last_ack(&ack(1, 40), 0, &fewer);
+        if follows {
+            probe.cc.on_congestion(Signal::Loss, &fewer);
+            assert_eq!(probe.cwnd(), 21);
+        } else {
+            // Back to twice 12.5 MB/s · 40 ms / 1448 = 345.3, and some bursts more.
+            assert!((691..760).contains(&probe.cwnd()), "{}", probe.cwnd());
+        }
+    }
+}
+
+#[test]
 fn a_timeout_begins_with_one_segment_and_climbs_to_the_target() {
     let mut probe = Probe::new("bbr", Variant::Linux6_1, &Start::slow_start(10, 40));
     probe.delivery_rate = Some(12.5e6);

@@ -15,18 +15,17 @@
 //! of two delays in a row counts, and none of a segment that was alone on its way. For a round trip after an
 //! indication delays are not looked at: they still tell of the queue from before the reduction.
 //!
-//! Linux calls this module `lp` (`net/ipv4/tcp_lp.c`). It differs in this: integers in ms; the
-//! second-largest delay for `d_max`; an indication at the threshold itself, which the very first delay
-//! is; after one, `d_min` is the smoothed delay and `d_max` twice that, so that the next needs a rise
-//! by 15 % of the delay; every acknowledgement may be an indication; ssthresh stays. For the delay
-//! it takes the clocks' plain difference, in which each connection's timestamps have a random
-//! offset, and keeps eight times that in 32 bits. From an offset of 2²⁹ ms on, as seven
-//! connections in eight have, nothing is ever indicated; below it the first acknowledgement halves
-//! the window and no rise is large enough after that. Either way it is Reno then, as a real Linux
-//! 6.1 shows. Linux also estimates the rate of the receiver's clock; here that is 1000 Hz.
+//! Linux calls this module `lp`. It counts in whole milliseconds of clocks with random offsets, in 32
+//! bits, and estimates the rate of the receiver's clock from two acknowledgements in a row. Seven
+//! connections in eight are therefore Reno's, as a real Linux 6.1 shows. The others halve the window
+//! at the first acknowledgement, and where acknowledgements follow each other faster than the clock ticks,
+//! the window falls to 1 again and again.
 
-use fairway_units::{Duration, Time};
+mod linux;
 
+use fairway_units::Time;
+
+use self::linux::Linux6_1;
 use crate::probe::{Probe, Start};
 use crate::{
     Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart,
@@ -91,28 +90,8 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
                 probe.cwnd() as f64
             },
         ),
-        Vector::new(
-            "Linux, first delay 20: threshold 20 + 0, which it reaches: 40/2",
-            20.0,
-            || {
-                let mut probe = Probe::new("tcp-lp", Variant::Linux6_1, &Start::avoidance(40, 100));
-                probe.one_way_delay_ms = Some(20);
-                probe.ack_now(1);
-                probe.cwnd() as f64
-            },
-        ),
-        Vector::new(
-            "Linux, then 60: d_max 40, (160 + 60 − 20)/8 = 25, threshold 20 + 300/100 = 23: 1",
-            1.0,
-            || {
-                let mut probe = Probe::new("tcp-lp", Variant::Linux6_1, &Start::avoidance(40, 100));
-                for delay_ms in [20, 60] {
-                    probe.one_way_delay_ms = Some(delay_ms);
-                    probe.ack_now(1);
-                }
-                probe.cwnd() as f64
-            },
-        ),
+        linux::HALVED,
+        linux::TWICE,
         Vector::new("W = 40 at a loss: 40/2", 20.0, || {
             let mut probe = Probe::new("tcp-lp", Variant::Paper, &Start::avoidance(40, 100));
             probe.loss();
@@ -258,106 +237,6 @@ impl Rule for KuzmanovicKnightly {
     }
 }
 
-/// The kernel's module, in ms. Its values are 32 bits wide and wrap.
-struct Linux6_1 {
-    min: u32,
-    max: u32,
-    /// The largest, of which nothing is made (`owd_max_rsv`).
-    largest: u32,
-    /// Eight times the smoothed delay.
-    smoothed_eighths: u32,
-    inference_ms: u64,
-    /// Zero before the first.
-    last_drop_ms: u64,
-    is_within_inference: bool,
-}
-
-impl Linux6_1 {
-    fn new() -> Self {
-        Linux6_1 {
-            min: u32::MAX,
-            max: 0,
-            largest: 0,
-            smoothed_eighths: 0,
-            inference_ms: 0,
-            last_drop_ms: 0,
-            is_within_inference: false,
-        }
-    }
-
-    /// `tcp_lp_rtt_sample`.
-    fn sample(&mut self, delay: u32) {
-        if delay == 0 {
-            return;
-        }
-        self.min = self.min.min(delay);
-        if delay > self.largest {
-            self.max = if self.largest == 0 { delay } else { self.largest };
-            self.largest = delay;
-        } else if delay > self.max {
-            self.max = delay;
-        }
-        self.smoothed_eighths = match self.smoothed_eighths {
-            0 => delay << 3,
-            old => old.wrapping_add(delay.wrapping_sub(old >> 3)),
-        };
-    }
-
-    fn is_below_threshold(&self) -> bool {
-        let range = self.max.wrapping_sub(self.min);
-        let threshold = self.min.wrapping_add(range.wrapping_mul(15) / 100);
-        self.smoothed_eighths >> 3 < threshold
-    }
-
-    /// `tcp_lp_pkts_acked`.
-    fn react(&mut self, window: &mut Window, now_ms: u64) {
-        self.min = self.smoothed_eighths >> 3;
-        self.max = self.smoothed_eighths >> 2;
-        self.largest = self.max;
-        window.cwnd = if self.is_within_inference { 1 } else { (window.cwnd / 2).max(1) };
-        window.fraction = 0.0;
-        self.last_drop_ms = now_ms;
-    }
-}
-
-impl Rule for Linux6_1 {
-    fn growth(&mut self, window: &mut Window, acked: u32, _ack: &Ack, _flow: &Flow) {
-        if !self.is_within_inference {
-            window.additive_increase(window.cwnd, acked);
-        }
-    }
-
-    fn slow_start(
-        &mut self,
-        _window: &mut Window,
-        _acked: u32,
-        _ack: &Ack,
-        _flow: &Flow,
-    ) -> Option<u32> {
-        self.is_within_inference.then_some(0)
-    }
-
-    fn backoff(&mut self, window: &Window, _signal: Signal, _flow: &Flow) -> u32 {
-        window.cwnd / 2
-    }
-
-    fn on_sample(&mut self, window: &mut Window, ack: &Ack, flow: &Flow) {
-        let (Some(rtt), Some(delay)) = (ack.rtt, ack.one_way_delay_ms) else { return };
-        if rtt > Duration::ZERO {
-            self.sample(delay);
-        }
-        let now_ms = flow.now.as_millis();
-        if rtt.as_millis() > 0 {
-            self.inference_ms = 3 * rtt.as_millis();
-        }
-        self.is_within_inference =
-            self.last_drop_ms > 0 && now_ms.saturating_sub(self.last_drop_ms) < self.inference_ms;
-        if !self.is_below_threshold() {
-            self.react(window, now_ms);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -414,40 +293,5 @@ mod tests {
         assert_eq!(window.cwnd, 20);
         rule.on_sample(&mut window, &delayed(100), &flow(5_100, 20, 100));
         assert_eq!(window.cwnd, 1);
-    }
-
-    #[test]
-    fn linux_takes_the_second_largest_delay() {
-        let mut rule = Linux6_1::new();
-        let mut ranges = Vec::new();
-        for delay in [20, 60, 80, 70] {
-            rule.sample(delay);
-            ranges.push((rule.min, rule.max, rule.largest));
-        }
-        assert_eq!(ranges, [(20, 20, 20), (20, 20, 60), (20, 60, 80), (20, 70, 80)]);
-    }
-
-    #[test]
-    fn linux_needs_a_rise_of_more_than_15_percent_of_the_delay_after_an_indication() {
-        let mut rule = Linux6_1::new();
-        rule.smoothed_eighths = 240;
-        let mut window = Window::new(40);
-        rule.react(&mut window, 5_000);
-        // 30 and 60: 30 + 450/100 = 34.
-        assert_eq!((rule.min, rule.max, window.cwnd), (30, 60, 20));
-        assert!(rule.is_below_threshold());
-        rule.smoothed_eighths = 34 * 8;
-        assert!(!rule.is_below_threshold());
-    }
-
-    #[test]
-    fn linux_with_a_large_offset_of_the_clocks_is_reno() {
-        // 3·10⁹ does not fit in 29 bits: what is smoothed is below every threshold.
-        let mut rule = Linux6_1::new();
-        let mut window = Window::new(40);
-        for delay in [20, 60, 300, 500] {
-            rule.on_sample(&mut window, &delayed(3_000_000_000 + delay), &flow(5_000, 40, 100));
-        }
-        assert_eq!(window.cwnd, 40);
     }
 }
