@@ -283,5 +283,11 @@ pub trait CongestionControl: Send {
 
     /// Sending resumes after `idle` without anything outstanding; `restart_window` in bytes is
     /// the floor (RFC 5681 section 4.1) and `rto` the current retransmission timeout.
-    fn on_idle(&mut self, idle: Duration, rto: Duration, restart_window: u64, flow: &Flow);
+    fn on_idle(&mut self, _idle: Duration, _rto: Duration, _restart_window: u64, _flow: &Flow) {}
+
+    /// A segment is about to leave with nothing in the network, `idle` after the one before: after a
+    /// pause of any length, or a timeout (Linux `CA_EVENT_TX_START`). `app_limited`: the application
+    /// had nothing to send of late, which is known where rate samples are taken. If the pause was long,
+    /// [`CongestionControl::on_idle`] has been called before.
+    fn on_transmit_start(&mut self, _idle: Duration, _app_limited: bool, _flow: &Flow) {}
 }

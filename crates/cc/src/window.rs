@@ -157,6 +157,9 @@ pub trait Rule: Send {
 
     /// Sending resumes after `idle`.
     fn on_idle(&mut self, _idle: Duration, _flow: &Flow) {}
+
+    /// A segment is about to leave with nothing in the network, `idle` after the one before.
+    fn on_transmit_start(&mut self, _idle: Duration, _flow: &Flow) {}
 }
 
 /// The whole segments of a real-valued window. Products such as 0.7 · 90 fall short of the whole
@@ -344,5 +347,9 @@ impl<R: Rule> CongestionControl for Windowed<R> {
         }
         self.window.set(self.window.cwnd.max(floor));
         self.rule.on_idle(idle, flow);
+    }
+
+    fn on_transmit_start(&mut self, idle: Duration, _app_limited: bool, flow: &Flow) {
+        self.rule.on_transmit_start(idle, flow);
     }
 }

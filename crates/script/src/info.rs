@@ -85,7 +85,7 @@ impl Info {
             + 2 * i64::from(both(Flags::SACK_PERMITTED))
             + 4 * i64::from(both(Flags::WINDOW_SCALE))
             + 8 * i64::from(both(Flags::ECE));
-        let received = endpoint.receiver().delivered_bytes();
+        let received = endpoint.receiver().delivered_bytes() + endpoint.receiver().unread();
         let unsent = sender.stream_end().saturating_sub(sender.snd_nxt());
         Info(
             vec![

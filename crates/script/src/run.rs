@@ -112,7 +112,10 @@ struct Machine<'a> {
 
 impl<'a> Machine<'a> {
     fn new(settings: &'a Settings, connection: &'a Connection) -> Result<Self, Problem> {
-        let (endpoint, mss) = connection.endpoint(settings)?;
+        let (mut endpoint, mss) = connection.endpoint(settings)?;
+        if settings.reads_by_calls {
+            endpoint.keep_unread();
+        }
         Ok(Machine {
             settings,
             connection,

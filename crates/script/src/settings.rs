@@ -55,6 +55,8 @@ pub struct Settings {
     pub strict: bool,
     /// Whether the PSH flag is compared.
     pub compare_psh: bool,
+    /// Whether the application reads by the script's calls alone, not everything at once.
+    pub reads_by_calls: bool,
     /// A tick of the timestamps that the script writes, if they are compared.
     pub timestamp_tick: Option<Duration>,
     /// What the script asks for that has no effect here.
@@ -120,6 +122,7 @@ pub fn read(script: &Script, preset: Option<&str>, is_active: bool) -> Result<Se
         strict_segments: false,
         strict: false,
         compare_psh: false,
+        reads_by_calls: false,
         timestamp_tick: None,
         warnings: Vec::new(),
     };
@@ -150,6 +153,17 @@ impl Settings {
             "mtu" => switches.set(at, "mtu", json!(format!("{} bytes", number(setting, 65_535)?))),
             "fairway_strict" => self.strict = true,
             "fairway_psh" => self.compare_psh = true,
+            "fairway_reader" => match value(setting)? {
+                "calls" => self.reads_by_calls = true,
+                "at-once" => self.reads_by_calls = false,
+                other => {
+                    let message = format!(
+                        "--fairway_reader: expected calls or at-once, found {}",
+                        excerpt(other)
+                    );
+                    return Err(Problem::new(at, message));
+                }
+            },
             "fairway_preset" => switches.set(at, "preset", json!(value(setting)?)),
             "fairway_cc" => switches.choose(at, parsed(value(setting)?)),
             "fairway_set" => {
@@ -165,7 +179,8 @@ impl Settings {
                 let message = format!(
                     "--{} is not supported; remove it (supported are --tolerance_usecs, \
                      --tolerance_percent, --tcp_ts_tick_usecs, --strict_segments, --mtu, \
-                     --fairway_preset, --fairway_cc, --fairway_set, --fairway_strict, --fairway_psh)",
+                     --fairway_preset, --fairway_cc, --fairway_set, --fairway_strict, --fairway_psh, \
+                     --fairway_reader)",
                     excerpt(name)
                 );
                 return Err(Problem::new(at, message));

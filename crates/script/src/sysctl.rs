@@ -169,9 +169,7 @@ fn socket_option(call: &Call, switches: &mut Switches) -> Result<(), Problem> {
             }
         }
         ("TCP_NODELAY", Some(0), _) => {}
-        ("TCP_NODELAY", ..) => {
-            switches.warn(at, "TCP_NODELAY has no effect: Nagle's algorithm stays on");
-        }
+        ("TCP_NODELAY", ..) => switches.set(at, "nagle", json!("off")),
         ("SO_SNDBUF", Some(bytes), _) => switches.set(at, "send_buffer", doubled(bytes)),
         ("SO_RCVBUF", Some(bytes), _) => switches.set(at, "receive_buffer", doubled(bytes)),
         ("TCP_CONGESTION", _, Some(Argument::Text(name))) => switches.choose(at, json!(name)),
@@ -183,7 +181,7 @@ fn socket_option(call: &Call, switches: &mut Switches) -> Result<(), Problem> {
         _ => {
             let message = format!(
                 "the socket option {} is not supported; supported are SO_SNDBUF, SO_RCVBUF, \
-                 TCP_CONGESTION and TCP_MAXSEG, and without effect TCP_NODELAY, TCP_QUICKACK, \
+                 TCP_CONGESTION, TCP_MAXSEG and TCP_NODELAY, and without effect TCP_QUICKACK, \
                  SO_REUSEADDR, SO_MARK and the like",
                 excerpt(option)
             );

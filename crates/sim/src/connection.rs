@@ -7,7 +7,7 @@ use fairway_cc::{Catalogue, CcError, Init, Member};
 use fairway_random::Stream;
 use fairway_tcp::{Config, Endpoint, Role, Segment, Stack};
 use fairway_trace::{FlowBooks, FlowCounts, Violation};
-use fairway_units::{Bytes, Duration, NANOS_PER_SEC, Time};
+use fairway_units::{Bytes, Duration, NANOS_PER_SEC, Rate, Time};
 use prefetch_index::prefetch_index;
 
 use crate::direction::{Direction, Way};
@@ -34,9 +34,18 @@ pub(crate) struct Connection {
     sink_closed: bool,
     written: u64,
     app: Source,
+    reader: Option<Reader>,
     /// Whether the application was told to stop writing.
     stopped: bool,
     mss: u32,
+}
+
+/// An application that reads more slowly than data may arrive.
+#[derive(Clone, Copy, Debug)]
+struct Reader {
+    rate: Rate,
+    /// Whether its next piece is scheduled.
+    is_waiting: bool,
 }
 
 /// Delay added to each departure of a host that takes its time.
@@ -77,10 +86,15 @@ impl Connection {
             Source::File { bytes } => Some(bytes.get()),
             Source::Limited { bytes, .. } => bytes.map(Bytes::get),
         };
+        let source = endpoint(Role::Active, source_isn, coupling)?;
+        // What it sends goes another way than the data of its application's other connections.
+        let mut sink = endpoint(Role::Passive, sink_isn, None)?;
+        if flow.read_rate.is_some() {
+            sink.keep_unread();
+        }
         Ok(Connection {
-            source: endpoint(Role::Active, source_isn, coupling)?,
-            // What it sends goes another way than the data of its application's other connections.
-            sink: endpoint(Role::Passive, sink_isn, None)?,
+            source,
+            sink,
             timer_at: [Time::NEVER; 2],
             jitter: (stack.send_jitter > Duration::ZERO)
                 .then(|| Jitter { stream: random("send jitter"), bound: stack.send_jitter }),
@@ -92,6 +106,7 @@ impl Connection {
             sink_closed: flow.both_ways,
             written: 0,
             app: flow.source,
+            reader: flow.read_rate.map(|rate| Reader { rate, is_waiting: false }),
             stopped: false,
             mss: stack.mss,
         })
@@ -134,9 +149,28 @@ impl Connection {
             self.each_closes();
             return None;
         }
-        let nanos = u128::from(piece) * 8 * u128::from(NANOS_PER_SEC);
-        let gap = nanos.div_ceil(u128::from(rate.as_bps().max(1)));
-        Some(now + Duration::from_nanos(u64::try_from(gap).unwrap_or(u64::MAX)))
+        Some(now + time_of(piece, rate))
+    }
+
+    /// When a slow application reads next, if that is to be scheduled.
+    pub(crate) fn next_read(&mut self, now: Time) -> Option<Time> {
+        let reader = self.reader.as_mut()?;
+        let unread = self.sink.receiver().unread();
+        if reader.is_waiting || unread == 0 {
+            return None;
+        }
+        reader.is_waiting = true;
+        Some(now + time_of(u64::from(self.mss).min(unread), reader.rate))
+    }
+
+    /// A slow application reads a segment's worth. Returns when it reads again.
+    pub(crate) fn read(&mut self, now: Time) -> Result<Option<Time>, Violation> {
+        if let Some(reader) = &mut self.reader {
+            reader.is_waiting = false;
+        }
+        self.sink.read(u64::from(self.mss), now);
+        self.take_delivery(now)?;
+        Ok(self.next_read(now))
     }
 
     /// The application writes, at both ends if both send.
@@ -222,9 +256,16 @@ impl Connection {
             reverse.observe_window(segment, &self.sink);
         }
         self.sink.handle_segment(segment, now);
+        self.take_delivery(now)
+    }
+
+    /// See what the sink's application has been given by now.
+    fn take_delivery(&mut self, now: Time) -> Result<(), Violation> {
+        let receiver = self.sink.receiver();
+        let at_end = receiver.is_finished() && receiver.unread() == 0;
         self.forward.check_delivery(&self.sink, now)?;
         self.note_completion(now);
-        if self.sink.receiver().is_finished() && !self.sink_closed {
+        if at_end && !self.sink_closed {
             self.sink_closed = true;
             self.sink.close();
         }
@@ -282,6 +323,13 @@ impl Connection {
     pub(crate) fn completion_time(&self) -> Option<Duration> {
         self.finished.map(|at| at.since(self.started))
     }
+}
+
+/// How long `bytes` take at a rate.
+fn time_of(bytes: u64, rate: Rate) -> Duration {
+    let nanos = u128::from(bytes) * 8 * u128::from(NANOS_PER_SEC);
+    let time = nanos.div_ceil(u128::from(rate.as_bps().max(1)));
+    Duration::from_nanos(u64::try_from(time).unwrap_or(u64::MAX))
 }
 
 impl Jitter {

@@ -100,7 +100,9 @@ impl Direction {
 
     /// The receiver has handled a segment.
     pub(crate) fn check_delivery(&self, at: &Endpoint, now: Time) -> Result<(), Violation> {
-        self.stream.delivered(at.receiver().delivered_bytes(), now)
+        let receiver = at.receiver();
+        // What waits for the application has arrived in order, too.
+        self.stream.delivered(receiver.delivered_bytes() + receiver.unread(), now)
     }
 
     /// The window that the receiver offers, as its segments say it to the sender.

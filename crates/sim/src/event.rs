@@ -19,6 +19,8 @@ pub enum Component {
     Stop(u32),
     /// An application writes its next piece.
     Write(u32),
+    /// An application reads its next piece.
+    Read(u32),
     /// The time series take a sample.
     Sample,
     /// The measuring window begins.

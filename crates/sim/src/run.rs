@@ -192,6 +192,11 @@ impl<'a> Simulation<'a> {
                 self.schedule_write(i, again);
                 self.pump_applications(i)
             }
+            Component::Read(i) => {
+                let again = self.connections[i as usize].read(self.now)?;
+                self.schedule_read(i, again);
+                self.pump::<SINK>(i)
+            }
             Component::Stop(i) => {
                 self.connections[i as usize].stop(self.now);
                 self.pump_applications(i)
@@ -229,6 +234,12 @@ impl<'a> Simulation<'a> {
     fn schedule_write(&mut self, connection: u32, at: Option<Time>) {
         if let Some(at) = at {
             self.events.push(at, Component::Write(connection));
+        }
+    }
+
+    fn schedule_read(&mut self, connection: u32, at: Option<Time>) {
+        if let Some(at) = at {
+            self.events.push(at, Component::Read(connection));
         }
     }
 
@@ -277,6 +288,8 @@ impl<'a> Simulation<'a> {
         let connection = &mut self.connections[parcel.connection()];
         if parcel.forward() {
             connection.deliver_to_sink(segment, parcel.wire_bytes(), self.now)?;
+            let read_at = connection.next_read(self.now);
+            self.schedule_read(parcel.connection() as u32, read_at);
             self.delivered += u64::from(parcel.has_payload());
             self.parcels.discard(parcel);
             self.pump::<SINK>(parcel.connection() as u32)

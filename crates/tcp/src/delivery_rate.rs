@@ -87,6 +87,11 @@ impl DeliveryRate {
         self.app_limited_until = (self.delivered + in_flight).max(1);
     }
 
+    /// Whether the application had nothing to send of late.
+    pub fn is_app_limited(&self) -> bool {
+        self.app_limited_until > 0
+    }
+
     /// An acknowledgement has been worked through: it delivered and marked lost so many bytes.
     /// What it says, if it delivered a segment.
     pub fn sample(

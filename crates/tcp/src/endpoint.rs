@@ -3,7 +3,8 @@
 //! The caller hands in segments ([`Endpoint::handle_segment`]) and timer expiries
 //! ([`Endpoint::handle_timeout`]); after each, and after the application wrote or closed, it
 //! takes segments from [`Endpoint::poll_transmit`] until there is none and asks
-//! [`Endpoint::poll_timeout`] when to come back. The application reads everything at once.
+//! [`Endpoint::poll_timeout`] when to come back. The application reads everything at once, unless it is
+//! said to read when it likes ([`Endpoint::keep_unread`]).
 
 use std::sync::Arc;
 
@@ -24,6 +25,9 @@ const MAX_SYN_RETRIES: u32 = 6;
 
 /// Largest window scale (RFC 7323 section 2.3).
 const MAX_WINDOW_SCALE: u8 = 14;
+
+/// Least time between two answers to what lies below the window (net.ipv4.tcp_invalid_ratelimit).
+const OUTDATED_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Which end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -125,6 +129,8 @@ pub struct Endpoint {
     sends: bool,
     /// First offset that the peer's window does not allow, while the sending half is left alone.
     right_edge: u64,
+    /// When a segment without data from below the window was last answered.
+    answered_outdated: Option<Time>,
 }
 
 impl Endpoint {
@@ -159,6 +165,7 @@ impl Endpoint {
             handshake_sent_at: Time::ZERO,
             sends: false,
             right_edge: 0,
+            answered_outdated: None,
         }
     }
 
@@ -193,6 +200,17 @@ impl Endpoint {
         self.begin_sending();
         self.sender.stop();
         self.sender.begin_burst();
+    }
+
+    /// Let the application read when it likes, by [`Self::read`]: what it has not read takes room in the
+    /// receive buffer. Before the connection begins.
+    pub fn keep_unread(&mut self) {
+        self.receiver.keep_unread();
+    }
+
+    /// The application reads up to `bytes` of what waits for it.
+    pub fn read(&mut self, bytes: u64, now: Time) {
+        self.receiver.read(bytes, now);
     }
 
     fn begin_sending(&mut self) {
@@ -304,6 +322,12 @@ impl Endpoint {
             self.acknowledge_in(segment, now);
             self.receiver.data_sent(now);
             Transmit::Segment
+        } else if self.sends && self.sender.takes_question(now) {
+            // Below what is acknowledged, so that it is answered (Linux `tcp_xmit_probe_skb`).
+            segment.flags = self.ecn.flags();
+            self.acknowledge_without_data(segment, now);
+            segment.seq = SeqNr(segment.seq.0.wrapping_sub(1));
+            Transmit::Segment
         } else if self.receiver.ack_is_due() {
             segment.flags = self.ecn.flags();
             self.acknowledge_without_data(segment, now);
@@ -414,14 +438,43 @@ impl Endpoint {
             // RFC 9293 section 3.10.7.4, fifth check.
             return;
         }
+        if self.acknowledges_unsent(segment) {
+            // RFC 9293 section 3.10.7.4 answers it, Linux 6.1 does not (`tcp_ack`).
+            if self.stack.delayed_ack != DelayedAck::Linux {
+                self.receiver.acknowledge_now();
+            }
+            return;
+        }
         if carries > 0 {
             self.receive_data(segment, carries, fin, now);
-        } else if self.timestamps
-            && let Some(start) = segment.seq.offset(self.peer_isn, self.receiver.rcv_nxt())
-        {
-            self.note_timestamp(segment, Range { start, end: start });
+        } else {
+            match segment.seq.offset(self.peer_isn, self.receiver.rcv_nxt()) {
+                Some(start) if start >= self.last_ack_sent => {
+                    self.note_timestamp(segment, Range { start, end: start });
+                }
+                _ => return self.answer_outdated(now),
+            }
         }
         self.receive_ack(segment, carries == 0, now);
+    }
+
+    /// Whether a segment acknowledges what was never sent, and counts for nothing.
+    fn acknowledges_unsent(&self, segment: &Segment) -> bool {
+        let sent = if self.sends { self.sender.snd_nxt() } else { 0 };
+        segment.ack.offset(self.isn, sent).is_some_and(|ack| ack > sent)
+    }
+
+    /// An acknowledgement came from below the window: the peer asks for one, or it was long on its way
+    /// (RFC 9293 section 3.10.7.4). To Linux two such within half a second may be the two ends'
+    /// answering each other (`tcp_oow_rate_limited`).
+    #[inline(never)]
+    fn answer_outdated(&mut self, now: Time) {
+        let is_linux = self.stack.delayed_ack == DelayedAck::Linux;
+        if is_linux && self.answered_outdated.is_some_and(|at| now.since(at) < OUTDATED_INTERVAL) {
+            return;
+        }
+        self.answered_outdated = Some(now);
+        self.receiver.acknowledge_now();
     }
 
     /// RFC 7323 section 4.3: echo the segment that advances the last acknowledgement, whether it

@@ -31,7 +31,7 @@ mod undo;
 mod validation;
 
 pub use endpoint::{Config, Endpoint, Role, State, Transmit};
-pub use preset::{DelayedAck, LossDetection, PRESETS, Preset, Recovery, RtoPolicy, Stack};
+pub use preset::{DelayedAck, LossDetection, Nagle, PRESETS, Preset, Recovery, RtoPolicy, Stack};
 pub use ranges::Range;
 pub use receiver::{Arrival, Receiver};
 pub use segment::{

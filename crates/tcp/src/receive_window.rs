@@ -42,7 +42,24 @@ pub(crate) struct ReceiveWindow {
     wup: u64,
     /// Whether nothing has happened to the buffer since.
     settled: bool,
+    /// What of a window that does not follow the connection is taken by an application that reads
+    /// when it likes.
+    shelf: Option<Shelf>,
     tuning: Option<Tuning>,
+}
+
+/// A buffer in which data waits for the application.
+#[derive(Clone, Copy, Debug)]
+struct Shelf {
+    space: u64,
+    unread: u64,
+    mss: u64,
+}
+
+impl Shelf {
+    fn free(self) -> u64 {
+        self.space.saturating_sub(self.unread)
+    }
 }
 
 /// A window that follows the connection.
@@ -80,7 +97,15 @@ impl ReceiveWindow {
             wnd: space.min(largest_window(stack.window_scaling)),
             wup: 0,
             settled: false,
+            shelf: None,
             tuning: tuned.then(|| Tuning::new(stack)),
+        }
+    }
+
+    /// The application reads when it likes, and what it has not read takes room. Before the connection.
+    pub(crate) fn keep_unread(&mut self, mss: u64) {
+        if self.tuning.is_none() {
+            self.shelf = Some(Shelf { space: self.wnd, unread: 0, mss });
         }
     }
 
@@ -130,9 +155,9 @@ impl ReceiveWindow {
 
     /// First offset that was not allowed to the peer: it may have used every earlier window.
     pub(crate) fn right_edge(&self, rcv_nxt: u64, mss: u64) -> u64 {
-        match self.tuning {
-            None => rcv_nxt + self.wnd.max(mss),
-            Some(_) => self.wup + self.wnd,
+        match (&self.tuning, &self.shelf) {
+            (None, None) => rcv_nxt + self.wnd.max(mss),
+            (Some(_), _) | (_, Some(_)) => self.wup + self.wnd,
         }
     }
 
@@ -145,6 +170,9 @@ impl ReceiveWindow {
     /// short.
     pub(crate) fn offer(&mut self, rcv_nxt: u64) -> bool {
         let Some(tuning) = &self.tuning else {
+            if let Some(shelf) = self.shelf {
+                self.wnd = self.window_of(shelf, rcv_nxt);
+            }
             self.wup = rcv_nxt;
             return false;
         };
@@ -160,6 +188,14 @@ impl ReceiveWindow {
         pressed
     }
 
+    /// The window with what is free. The right edge moves by a segment or half of the buffer at least,
+    /// and never back (RFC 9293 section 3.8.6.2.2).
+    fn window_of(&self, shelf: Shelf, rcv_nxt: u64) -> u64 {
+        let remaining = round_up(self.remaining(rcv_nxt), self.scale);
+        let free = shelf.free() >> self.scale << self.scale;
+        if free >= remaining + shelf.mss.min(shelf.space / 2) { free } else { remaining }
+    }
+
     /// Whether an acknowledgement sent now would offer no less than the last one did; and whether
     /// memory is short.
     pub(crate) fn would_not_shrink(&self) -> (bool, bool) {
@@ -171,8 +207,13 @@ impl ReceiveWindow {
     /// Whether the application's reading has opened the window so far that the peer should know:
     /// at least doubled it.
     pub(crate) fn is_worth_an_update(&self, rcv_nxt: u64) -> bool {
-        let Some(tuning) = &self.tuning else { return false };
         let remaining = self.remaining(rcv_nxt);
+        let Some(tuning) = &self.tuning else {
+            // Two segments or half of the buffer more (4.4BSD `tcp_output`).
+            return self.shelf.is_some_and(|shelf| {
+                self.window_of(shelf, rcv_nxt) >= remaining + (2 * shelf.mss).min(shelf.space / 2)
+            });
+        };
         if 2 * remaining > tuning.clamp {
             return false;
         }
@@ -223,6 +264,28 @@ impl ReceiveWindow {
     /// it takes none.
     pub(crate) fn rtt(&self) -> Duration {
         self.tuning.as_ref().map_or(Duration::MAX, |tuning| tuning.right_sizing.rtt())
+    }
+
+    /// `bytes` more wait for the application.
+    pub(crate) fn keep(&mut self, bytes: u64) {
+        if let Some(shelf) = &mut self.shelf {
+            shelf.unread += bytes;
+        }
+    }
+
+    /// The application has read `bytes` of the `unread` ones, up to `offset`.
+    pub(crate) fn read_part(&mut self, bytes: u64, unread: u64, offset: u64, now: Time) {
+        if let Some(shelf) = &mut self.shelf {
+            shelf.unread = unread - bytes;
+        }
+        let memory = self.tuning.as_ref().map_or(0, |tuning| {
+            let left = u128::from(tuning.unread) * u128::from(unread - bytes);
+            (left / u128::from(unread.max(1))) as u64
+        });
+        self.read(offset, now);
+        if let Some(tuning) = &mut self.tuning {
+            tuning.unread = memory;
+        }
     }
 
     /// The application has read everything, beginning with a packet that ends at `offset`.

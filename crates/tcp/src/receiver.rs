@@ -1,5 +1,6 @@
 //! The receiving half: reassembly, selective acknowledgements, and the order in which the other
-//! parts hear of an arrival. The application reads everything at once.
+//! parts hear of an arrival. The application reads everything at once, unless it is said to read when it
+//! likes.
 
 mod acknowledge;
 mod blocks;
@@ -53,6 +54,8 @@ pub struct Receiver {
     fin_at: Option<u64>,
     delivered_bytes: u64,
     duplicate_bytes: u64,
+    /// Bytes that wait for the application; none if it reads everything at once.
+    unread: Option<u64>,
     out_of_order: RangeSet,
     /// Bytes in there.
     out_of_order_bytes: u64,
@@ -80,6 +83,7 @@ impl Receiver {
             fin_at: None,
             delivered_bytes: 0,
             duplicate_bytes: 0,
+            unread: None,
             out_of_order: RangeSet::default(),
             out_of_order_bytes: 0,
             window: ReceiveWindow::new(stack),
@@ -137,7 +141,31 @@ impl Receiver {
 
     /// Bytes handed to the application, in order and once.
     pub fn delivered_bytes(&self) -> u64 {
-        self.delivered_bytes
+        self.delivered_bytes - self.unread()
+    }
+
+    /// Bytes that wait for the application.
+    pub fn unread(&self) -> u64 {
+        self.unread.unwrap_or(0)
+    }
+
+    /// The application reads when it likes. Before the connection.
+    pub(crate) fn keep_unread(&mut self) {
+        self.unread = Some(0);
+        self.window.keep_unread(self.mss);
+    }
+
+    /// The application reads up to `bytes`, if it does not read everything at once anyway.
+    pub(crate) fn read(&mut self, bytes: u64, now: Time) {
+        let unread = self.unread();
+        let taken = bytes.min(unread);
+        if taken == 0 {
+            return;
+        }
+        self.unread = Some(unread - taken);
+        self.idle = false;
+        self.window.read_part(taken, unread, self.delivered_bytes(), now);
+        self.acknowledge_reading();
     }
 
     /// Bytes that had arrived before.
@@ -266,9 +294,14 @@ impl Receiver {
             self.close_gap();
         }
         // A FIN counts as one offset but is no data.
-        self.delivered_bytes += self.rcv_nxt - before - u64::from(self.is_finished());
+        let bytes = self.rcv_nxt - before - u64::from(self.is_finished());
+        self.delivered_bytes += bytes;
+        if let Some(unread) = &mut self.unread {
+            *unread += bytes;
+            self.window.keep(bytes);
+        }
         self.acknowledge_in_order(self.rcv_nxt - before, had_gap, fin, now);
-        if self.adapts {
+        if self.adapts && self.unread.is_none() {
             // What was out of order is read in the same instant, but packet by packet.
             self.window.read(range.end, now);
             self.acknowledge_reading();

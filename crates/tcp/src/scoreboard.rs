@@ -302,6 +302,11 @@ impl Scoreboard {
             self.sacked.remove_below(ack);
         }
         if self.duplicates > 0 {
+            // What the duplicates stood for was delivered when they came (RFC 6937 section 3; Linux
+            // `tcp_remove_reno_sacks`).
+            let counted = self.duplicates * self.mss;
+            let least = news.delivered.min(self.mss);
+            news.delivered = news.delivered.saturating_sub(counted).max(least);
             // The hole's own segment was never counted as a duplicate (Linux
             // `tcp_remove_reno_sacks`).
             self.duplicates = self.duplicates.saturating_sub(segments - u64::from(segments > 0));
@@ -324,9 +329,10 @@ impl Scoreboard {
     }
 
     /// A duplicate acknowledgement came on a connection without SACK: some segment arrived.
-    pub fn duplicate(&mut self) {
+    pub fn duplicate(&mut self, news: &mut News) {
         if self.duplicates + 1 < self.sent.len() as u64 {
             self.duplicates += 1;
+            news.delivered += self.mss;
         }
     }
 

@@ -275,11 +275,11 @@ fn a_timeout_marks_everything_but_what_is_sacked() {
 fn duplicates_stand_for_segments_where_there_is_no_sack() {
     let mut b = rfc(5);
     for pipe in [4000, 3000, 2000, 1000] {
-        b.duplicate();
+        b.duplicate(&mut News::default());
         assert_eq!(b.pipe(), pipe);
     }
     // The first one has not arrived, whatever comes.
-    b.duplicate();
+    b.duplicate(&mut News::default());
     assert_eq!((b.duplicates(), b.pipe()), (4, 1000));
     assert_eq!(b.mark_head_lost(), 1000);
     assert_eq!(b.mark_head_lost(), 0);
@@ -295,7 +295,7 @@ fn duplicates_stand_for_segments_where_there_is_no_sack() {
 fn a_partial_acknowledgement_takes_its_duplicates_along() {
     // RFC 6582: segments 0 and 3 of 8 lost, six duplicates.
     let mut b = rfc(8);
-    (0..6).for_each(|_| b.duplicate());
+    (0..6).for_each(|_| b.duplicate(&mut News::default()));
     b.mark_head_lost();
     retransmit(&mut b, 8000);
     assert_eq!(b.pipe(), 8000 - 6000);
@@ -314,7 +314,7 @@ fn duplicates_never_outnumber_what_is_outstanding() {
     // Duplicates can come from needless retransmissions: 4 counted, but 2 of 5 are acknowledged.
     // One of those had been counted; of the 3 left at most 2 can have arrived.
     let mut b = rfc(5);
-    (0..4).for_each(|_| b.duplicate());
+    (0..4).for_each(|_| b.duplicate(&mut News::default()));
     ack(&mut b, 2000);
     assert_eq!((b.duplicates(), b.pipe()), (2, 1000));
     ack(&mut b, 5000);

@@ -2,6 +2,8 @@
 
 mod episodes;
 mod inspect;
+mod outdated;
+mod persist;
 mod probe;
 mod spurious;
 mod timers;
@@ -22,6 +24,7 @@ use crate::undo::Undo;
 use crate::validation::Validation;
 use crate::{LossDetection, Recovery, RtoPolicy, Stack};
 pub use inspect::Outstanding;
+use persist::Persist;
 use probe::Probe;
 
 /// First timeout for data after a repeated SYN (RFC 6298 rule 5.7; Linux `TCP_TIMEOUT_FALLBACK`).
@@ -53,6 +56,8 @@ pub struct SenderCounters {
     pub reductions: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
+    /// Segments without data that asked for a window.
+    pub window_probes: u64,
 }
 
 /// What an arriving acknowledgement says, in stream offsets.
@@ -121,9 +126,13 @@ pub struct Sender {
     stream_end: u64,
     closed: bool,
     right_edge: u64,
+    /// Largest window that the peer has offered.
+    max_window: u64,
     phase: Phase,
     /// The episode ends when this offset is acknowledged (RFC 6582 `recover`).
     recover: u64,
+    /// Where the last episode of losses ended.
+    repaired_until: Option<u64>,
     /// First unacknowledged offset at the last timeout, unless a loss has restarted the connection
     /// since.
     timed_out_at: Option<u64>,
@@ -150,6 +159,13 @@ pub struct Sender {
     /// What can be taken back.
     undo: Undo,
     probe: Probe,
+    persist: Persist,
+    /// End of the last segment that was not full.
+    small_until: u64,
+    /// Whether the application has written since the last data left, with nothing outstanding.
+    wrote_when_idle: bool,
+    /// Segments that were reported to have arrived twice.
+    reported_twice: u64,
     /// Whether the timeout may have been for nothing, and new data is to tell (RFC 5682).
     frto: bool,
     /// Nothing is sent again in answer to this acknowledgement.
@@ -187,8 +203,10 @@ impl Sender {
             stream_end: 0,
             closed: false,
             right_edge: 0,
+            max_window: 0,
             phase: Phase::Open,
             recover: 0,
+            repaired_until: None,
             timed_out_at: None,
             sack_duplicates: 0,
             conserved_flight: 0,
@@ -202,6 +220,10 @@ impl Sender {
             prr: None,
             undo: Undo::default(),
             probe: Probe::default(),
+            persist: Persist::default(),
+            small_until: 0,
+            wrote_when_idle: false,
+            reported_twice: 0,
             frto: false,
             holds_retransmissions: false,
             validation: Validation::default(),
@@ -219,18 +241,20 @@ impl Sender {
     pub fn negotiate(&mut self, negotiated: Negotiated, right_edge: u64) {
         self.sack = negotiated.sack;
         self.segment_bytes = u64::from(negotiated.mss);
-        self.right_edge = right_edge;
+        (self.right_edge, self.max_window) = (right_edge, right_edge);
     }
 
     /// The peer's window allows data up to `right_edge`.
     pub fn allow(&mut self, right_edge: u64) {
         self.right_edge = self.right_edge.max(right_edge);
+        self.max_window = self.max_window.max(self.right_edge);
     }
 
     /// The application wrote `bytes` more.
     pub fn write(&mut self, bytes: u64) {
         debug_assert!(!self.closed);
         self.note_app_limit();
+        self.wrote_when_idle |= self.board.is_empty();
         self.stream_end = self.stream_end.saturating_add(bytes);
     }
 
@@ -350,15 +374,16 @@ impl Sender {
 
     /// An acknowledgement arrived.
     pub fn handle_ack(&mut self, info: &AckInfo<'_>, now: Time) {
-        if info.ack > self.snd_nxt || info.ack < self.board.una() {
-            return;
+        if info.ack < self.board.una() {
+            return self.handle_old_ack(info, now);
         }
         self.note_app_limit();
         let prior_flight = self.board.pipe();
         let window_moved = info.right_edge > self.right_edge;
         self.right_edge = self.right_edge.max(info.right_edge);
+        self.max_window = self.max_window.max(info.right_edge - info.ack);
         if self.board.is_empty() {
-            return;
+            return self.handle_ack_of_nothing(info, now);
         }
 
         let mut news = News::default();
@@ -366,9 +391,7 @@ impl Sender {
         self.learn(info, window_moved, now, &mut news);
         self.delivered += news.delivered;
         let rtt = self.measure_rtt(info, &news, now);
-        if let Some(range) = info.duplicate {
-            self.note_duplicate(range, prior_una);
-        }
+        let twice = info.duplicate.map_or(0, |range| self.note_duplicate(range, prior_una));
         if self.probe.is_out() {
             let flow = self.flow(prior_flight, now);
             self.end_probe(info, &news, window_moved, &flow);
@@ -384,6 +407,9 @@ impl Sender {
         if self.stack.resend_on_partial_ack && news.acked > 0 && !leaving {
             self.resend_first_hole();
         }
+        // What arrived twice has left the network twice (Linux 6.1 `tcp_dsack_seen`).
+        news.delivered += twice;
+        self.delivered += twice;
 
         let entering = !leaving && self.enters_recovery(&news);
         let marked = info.ece && !entering && matches!(self.phase, Phase::Open | Phase::Disorder);
@@ -480,10 +506,25 @@ impl Sender {
                 let highest = highest.max(self.board.highest_sacked());
                 self.board.note_reordering(low, highest);
             }
-        } else if duplicate && (self.phase != Phase::Loss || self.snd_nxt > self.recover) {
-            // After a timeout everything sent before it is out of the pipe, and the duplicates that
-            // it still brings about take nothing more out (Linux `tcp_process_loss`).
-            self.board.duplicate();
+        } else if duplicate && self.duplicates_say_something() {
+            self.board.duplicate(news);
+        }
+    }
+
+    /// Whether duplicate acknowledgements without SACK mean that new data has arrived. Those after an
+    /// episode may be of what it sent again (RFC 6582 section 3.2 step 2; Linux
+    /// `tcp_is_non_sack_preventing_reopen`); after a timeout everything sent before it is out of the
+    /// pipe, and the duplicates that it still brings about take nothing more out. No repair would follow
+    /// from them, and a segment sent for each would leave more and more to the next timeout. To Linux
+    /// they count in a timeout's episode once new data has left (`tcp_process_loss`).
+    fn duplicates_say_something(&self) -> bool {
+        match self.phase {
+            Phase::Recovery => true,
+            Phase::Loss => self.stack.recovery != Recovery::Rfc && self.snd_nxt > self.recover,
+            Phase::Open | Phase::Disorder | Phase::Cwr => {
+                self.repaired_until.is_none_or(|end| self.board.una() > end)
+                    || (self.stack.recovery == Recovery::Reno && !self.recovers_from_timeout)
+            }
         }
     }
 
@@ -536,12 +577,9 @@ impl Sender {
             // RFC 6582 step 3: a partial acknowledgement names the next hole.
             news.lost += self.board.mark_head_lost();
         } else if info.pure && news.acked == 0 {
-            // RFC 6582 section 3.2 step 2: not for duplicates that the last episode's
-            // retransmissions brought about.
-            let new_episode = self.recover == 0
-                || self.board.una() > self.recover
-                || (self.stack.recovery == Recovery::Reno && !self.recovers_from_timeout);
-            if self.board.duplicates() >= u64::from(self.stack.reordering) && new_episode {
+            if self.board.duplicates() >= u64::from(self.stack.reordering)
+                && self.duplicates_say_something()
+            {
                 news.lost += self.board.mark_head_lost();
             }
         }

@@ -13,6 +13,8 @@ pub enum Expiry {
     Probe,
     /// What is still missing was not reordered but lost (RFC 8985 section 6.2 step 5).
     Reordering,
+    /// The peer is asked for a window (RFC 9293 section 3.8.6.1).
+    Window,
 }
 
 /// A timer that one purpose has at a time.

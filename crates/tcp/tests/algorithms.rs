@@ -343,11 +343,12 @@ fn a_loss_takes_its_segment_out_of_the_samples_until_it_is_delivered() {
 }
 
 #[test]
-fn a_rate_without_sack_counts_what_a_hole_held_back_when_it_is_filled() {
-    // Duplicates deliver nothing for sure: at 200 ms only 0 and 1 are delivered, and 2 and 14, 15
-    // leave after 10 to 13. At 300 ms the acknowledgement of 16 000 (as in the tests of recovery)
-    // delivers fourteen segments. Of those that left last, 15 ends highest and counts: two were
-    // delivered when it left.
+fn a_rate_without_sack_counts_a_segment_for_each_duplicate() {
+    // RFC 6937 section 3. At 200 ms the acknowledgements of 0 and 1 send two segments each, and the
+    // first two duplicates one each: 15 leaves with four delivered. Five more duplicates come, and six
+    // at 300 ms, when the acknowledgement of 16 000 (as in the tests of recovery) delivers the one of
+    // its fourteen segments for which there was none: 16 in all, 12 since 15 left, which ends highest
+    // of those that left last.
     let stack = Stack { sack: false, ..rfc(10) };
     let needs = Needs { rate_samples: true, ..Needs::default() };
     let (mut t, notes) =
@@ -356,7 +357,7 @@ fn a_rate_without_sack_counts_what_a_hole_held_back_when_it_is_filled() {
     let seen = samples(&notes, 201, 300);
     assert_eq!(
         seen.iter().map(|s| (s.delivered, s.interval.as_millis())).collect::<Vec<_>>(),
-        [(14_000, 100)]
+        [(12_000, 100)]
     );
 }
 

@@ -3,7 +3,7 @@
 
 mod script;
 
-use fairway_tcp::{DelayedAck, Recovery, Stack};
+use fairway_tcp::{DelayedAck, Nagle, Recovery, Stack};
 use fairway_units::Duration;
 use script::{Script, preset, rfc};
 
@@ -27,7 +27,7 @@ fn an_acknowledgement_for_every_so_many_segments() {
 
 #[test]
 fn one_for_every_segment_delays_short_ones_alone() {
-    let mut t = Script::new(&Stack { ack_every: 1, nagle: false, ..counted(200) });
+    let mut t = Script::new(&Stack { ack_every: 1, nagle: Nagle::Off, ..counted(200) });
     t.open(1_500);
     t.look(149);
     t.expect(
@@ -63,12 +63,19 @@ fn the_first_segment_is_acknowledged_at_once() {
 
 #[test]
 fn a_small_segment_waits_only_with_nagle() {
-    for (nagle, at) in [(true, 200), (false, 160)] {
+    // What is outstanding is a full segment: Minshall's variant does not wait for that.
+    for (nagle, at) in [(Nagle::Rfc, 200), (Nagle::Off, 160), (Nagle::Minshall, 160)] {
         let mut t = Script::new(&Stack { nagle, ..rfc(3) });
         t.open(1_000);
         t.look(160);
         t.write(10);
-        t.expect(220, &format!("{at} > 1000..1010\n{}", if nagle { "" } else { "210 < ack 1010" }));
+        t.expect(
+            220,
+            &format!(
+                "{at} > 1000..1010\n{}",
+                if nagle == Nagle::Rfc { "" } else { "210 < ack 1010" }
+            ),
+        );
     }
 }
 
@@ -76,7 +83,7 @@ fn a_small_segment_waits_only_with_nagle() {
 fn without_nagle_a_small_window_still_makes_no_small_segments() {
     // RFC 9293 section 3.8.6.2.1: of a window of 2500 bytes two full segments are used.
     let sink = Stack { receive_buffer: 2_500, ..rfc(10) };
-    let source = Stack { nagle: false, ..rfc(10) };
+    let source = Stack { nagle: Nagle::Off, ..rfc(10) };
     let mut t = Script::between(&source, &sink, [1, 2]);
     t.open(10_000);
     t.look(99);
@@ -245,5 +252,5 @@ fn the_presets_have_what_their_sources_say() {
     assert_eq!((ns3.rto_min, ns3.initial_window, ns3.ack_every), (Duration::from_secs(1), 1, 2));
     assert_eq!((ns3.send_buffer, ns3.receive_buffer), (2_097_152, 2_097_152));
     let full = preset("full-tcp");
-    assert_eq!((full.ack_every, full.sack, full.nagle), (1, false, true));
+    assert_eq!((full.ack_every, full.sack, full.nagle), (1, false, Nagle::Rfc));
 }

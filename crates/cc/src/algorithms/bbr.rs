@@ -362,14 +362,16 @@ impl CongestionControl for Bbr {
         self.window.follow(Phase::Open, flow);
     }
 
-    fn on_idle(&mut self, _idle: Duration, _rto: Duration, _restart_window: u64, flow: &Flow) {
-        self.idle_restart = true;
-        self.model.restart_aggregation(flow.now);
+    /// `bbr_cwnd_event`.
+    fn on_transmit_start(&mut self, _idle: Duration, app_limited: bool, flow: &Flow) {
         match self.mode {
+            _ if !app_limited => return,
             Mode::ProbeBw => self.set_pacing_rate(UNIT, flow),
             Mode::ProbeRtt => self.leave_probe_rtt(flow),
             Mode::Startup | Mode::Drain => {}
         }
+        self.idle_restart = true;
+        self.model.restart_aggregation(flow.now);
     }
 }
 

@@ -295,7 +295,10 @@ impl CongestionControl for Bbr3 {
     }
 
     /// HandleRestartFromIdle().
-    fn on_idle(&mut self, _idle: Duration, _rto: Duration, _restart_window: u64, flow: &Flow) {
+    fn on_transmit_start(&mut self, _idle: Duration, app_limited: bool, flow: &Flow) {
+        if !app_limited {
+            return;
+        }
         self.idle_restart = true;
         self.model.restart_aggregation(flow.now);
         if self.state.is_probe_bw() {

@@ -140,7 +140,7 @@ fn a_pause_paces_at_the_bandwidth() {
     }
     let flow = crate::testing::flow(path.now.as_millis() + 500, 0, 40);
     let cwnd = path.cwnd();
-    path.cc.on_idle(Duration::from_secs(1), Duration::from_secs(1), 14_480, &flow);
+    path.cc.on_transmit_start(Duration::from_secs(1), true, &flow);
     assert!((path.pacing_share() - PACING_MARGIN).abs() < 0.02, "{}", path.pacing_share());
     assert_eq!(path.cwnd(), cwnd);
 }

@@ -216,7 +216,7 @@ fn a_pause_paces_at_the_bandwidth() {
     let flow = Flow { in_flight: 0, ..crate::testing::flow(path.now.as_millis() + 500, 0, 40) };
     let second = Duration::from_secs(1);
     let cwnd = path.cwnd();
-    path.cc.on_idle(second, second, 14_480, &flow);
+    path.cc.on_transmit_start(second, true, &flow);
     assert!((path.pacing_share() - 0.99).abs() < 0.01, "{}", path.pacing_share());
     assert_eq!(path.cwnd(), cwnd);
 }

@@ -183,9 +183,9 @@ fn linux6_1_reno_region() {
 fn linux6_1_idle_shifts_the_epoch() {
     let mut rule = linux6_1();
     rule.core.epoch_start = 1_000;
-    rule.on_idle(Duration::from_millis(700), &flow(2_000, 0, 40));
+    rule.on_transmit_start(Duration::from_millis(700), &flow(2_000, 0, 40));
     assert_eq!(rule.core.epoch_start, 1_700);
-    rule.on_idle(Duration::from_millis(700), &flow(2_000, 0, 40));
+    rule.on_transmit_start(Duration::from_millis(700), &flow(2_000, 0, 40));
     assert_eq!(rule.core.epoch_start, 2_000);
 }
 

@@ -297,6 +297,13 @@ impl Rule for Vegas {
     fn on_idle(&mut self, _idle: Duration, flow: &Flow) {
         self.rounds.on_idle(flow);
     }
+
+    fn on_transmit_start(&mut self, _idle: Duration, flow: &Flow) {
+        // `tcp_vegas_cwnd_event`.
+        if matches!(self.version, Version::Linux6_1) {
+            self.rounds.on_idle(flow);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -249,7 +249,8 @@ impl Rule for Linux6_1 {
         }
     }
 
-    fn on_idle(&mut self, _idle: Duration, _flow: &Flow) {
+    /// `tcp_veno_cwnd_event`, which a long pause brings about as well as a short one.
+    fn on_transmit_start(&mut self, _idle: Duration, _flow: &Flow) {
         (self.base_us, self.min_us, self.increases) = (NO_RTT, NO_RTT, true);
     }
 }
@@ -335,7 +336,7 @@ mod tests {
         for rtt_ms in [100, 100, 100] {
             rule.on_sample(&mut window, &ack(1, rtt_ms), &flow(0, 50, 100));
         }
-        rule.on_idle(Duration::from_secs(3), &flow(0, 0, 100));
+        rule.on_transmit_start(Duration::from_secs(3), &flow(0, 0, 100));
         rule.on_sample(&mut window, &ack(1, 200), &flow(0, 50, 100));
         assert_eq!((rule.base_us, rule.backlog_halves), (200_001, 0));
     }

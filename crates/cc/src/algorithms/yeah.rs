@@ -269,6 +269,12 @@ impl Rule for Yeah {
         // `tcp_vegas_cwnd_event`: the base too.
         self.rounds.on_idle(flow);
     }
+
+    fn on_transmit_start(&mut self, _idle: Duration, flow: &Flow) {
+        if self.variant == Variant::Linux6_1 {
+            self.rounds.on_idle(flow);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -102,6 +102,13 @@ pub(super) fn flows(
             refusals.refuse_flow(index, "both_ways", message.to_owned());
         }
         let group = hosts.pairs[flow.host].group;
+        if let Some(rate) = flow.read_rate {
+            let message = format!(
+                "{rate}: the guest's applications read everything at once; leave it out or use \
+                 --backend sim"
+            );
+            refusals.refuse_flow(index, "read_rate", message);
+        }
         let (rate, bytes) = match flow.source {
             Source::Bulk => (None, None),
             Source::File { bytes } => (None, Some(bytes)),

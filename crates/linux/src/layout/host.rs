@@ -49,7 +49,7 @@ const FIXED: &[(&str, &str)] = &[
     ("rescue_all", "a kernel sends nothing again before it is lost"),
     ("flight_after_losses", "a kernel leaves that to the algorithm"),
     ("reduce_on_every_timeout", "a kernel reduces once for the same data"),
-    ("nagle", "a kernel has it for each socket; linux_socket = { TCP_NODELAY = 1 } turns it off"),
+    ("nagle", "a kernel has Minshall's variant; linux_socket = { TCP_NODELAY = 1 } turns it off"),
     ("rto_impatient", "a kernel restarts on all new data"),
     ("backoff_ends_with_any_ack", "a kernel waits for a measurement"),
     ("rtt_clock", "a kernel measures in microseconds"),

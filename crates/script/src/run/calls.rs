@@ -192,8 +192,10 @@ impl Machine<'_> {
                 Err(Stop::Failed(Box::new(failure)))
             }
             Some(read) if call.name != "connect" => {
-                self.application.read += read.max(0).unsigned_abs();
-                Ok(())
+                let bytes = read.max(0).unsigned_abs();
+                self.application.read += bytes;
+                self.endpoint.read(bytes, self.now);
+                self.transmit(event)
             }
             _ => Ok(()),
         }
@@ -282,6 +284,9 @@ impl Machine<'_> {
 
     /// Bytes that the application has not read.
     fn readable(&self) -> u64 {
+        if self.settings.reads_by_calls {
+            return self.endpoint.receiver().unread();
+        }
         self.endpoint.receiver().delivered_bytes().saturating_sub(self.application.read)
     }
 

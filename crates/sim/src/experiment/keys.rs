@@ -463,6 +463,13 @@ pub(super) static FLOW: Section = Section {
             "Whether the application at the sink sends too, on the same connection: as much, at the same rate, until the same stop. Its data are flow \"id/reverse\" in results.",
         ),
         key(
+            "read_rate",
+            Kind::Rate,
+            Explained,
+            r#""1 Mbit/s""#,
+            "Rate at which the receiving application reads, a segment's worth at a time; without it, everything at once.",
+        ),
+        key(
             "count",
             Kind::Count { min: 1, max: MAX_CONNECTIONS },
             Explained,

@@ -165,6 +165,8 @@ pub struct Flow {
     pub source: Source,
     /// Whether the application at the sink writes the same, on the same connection.
     pub both_ways: bool,
+    /// Rate at which the receiving application reads, if not everything at once.
+    pub read_rate: Option<Rate>,
     /// Socket options by name, for a real Linux kernel.
     pub linux_socket: Vec<(String, i32)>,
 }

@@ -5,7 +5,7 @@
 //! this table. A line is `switch!(name, form, example, meaning)`, with a form of [`Field`].
 
 use fairway_cc::{SlowStart, Variant};
-use fairway_tcp::{Recovery, Stack};
+use fairway_tcp::{Nagle, Recovery, Stack};
 use serde_json::Value;
 
 use super::keys::{Kind, variant_names};
@@ -160,6 +160,12 @@ pub(super) static SWITCHES: &[Switch] = &[
         "Whether the receive window grows with the connection (net.ipv4.tcp_moderate_rcvbuf), up to what receive_buffer allows, instead of being all of that at once."
     ),
     switch!(
+        nagle,
+        Choice("kind of Nagle's algorithm", Nagle),
+        r#""minshall""#,
+        "What holds a small segment of a slow application back: nothing (\"off\", as TCP_NODELAY does), anything outstanding (\"rfc\": RFC 9293 section 3.7.4), or another small segment that is outstanding (\"minshall\", as in Linux)."
+    ),
+    switch!(
         limited_transmit,
         OnOff,
         "true",
@@ -243,12 +249,6 @@ pub(super) static SWITCHES: &[Switch] = &[
         OnOff,
         "false",
         "Whether each timeout lowers the slow-start threshold, and not only the first for the same data (RFC 5681 section 3.1)."
-    ),
-    switch!(
-        nagle,
-        OnOff,
-        "true",
-        "Whether a small segment waits until everything before it is acknowledged (Nagle's algorithm)."
     ),
     switch!(
         rto_min,

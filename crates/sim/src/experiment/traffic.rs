@@ -160,6 +160,7 @@ fn read_flow(
         host: 0,
         source,
         both_ways: table.read("both_ways").unwrap_or(false),
+        read_rate: table.read::<Rate>("read_rate").filter(|rate| *rate != Rate::UNLIMITED),
         linux_socket: options,
     };
     Some(FlowText { flow, hosts: hosts?, count, stagger })

@@ -11,7 +11,7 @@
 use fairway_cc::{SlowStart, Variant};
 use fairway_units::Duration;
 
-use super::{DelayedAck, Preset, Recovery, Stack, preset};
+use super::{DelayedAck, Nagle, Preset, Recovery, Stack, preset};
 
 pub(super) const FULL_TCP: Preset = preset!(
     "full-tcp",
@@ -87,7 +87,7 @@ pub(super) const FULL_TCP: Preset = preset!(
         "tcp/tcp.cc, slowdown: half of windowd";
     reduce_on_every_timeout: true,
         "tcp/tcp-full.cc, timeout_action: CLOSE_SSTHRESH_HALF";
-    nagle: true,
+    nagle: Nagle::Rfc,
         "Agent/TCP/FullTcp nodelay_ false";
     rto_min: Duration::from_millis(200),
         "Agent/TCP minrto_ 0.2";

@@ -3,7 +3,7 @@
 use fairway_cc::Variant;
 use fairway_units::Duration;
 
-use super::{DelayedAck, Preset, Recovery, Stack, preset};
+use super::{DelayedAck, Nagle, Preset, Recovery, Stack, preset};
 
 pub(super) const LINUX_6_1: Preset = preset!(
     "linux-6.1",
@@ -49,6 +49,8 @@ pub(super) const LINUX_6_1: Preset = preset!(
         "net.ipv4.tcp_comp_sack_delay_ns 1000000 (net/ipv4/tcp_ipv4.c, tcp_sk_init)";
     receive_window_tuning: true,
         "net.ipv4.tcp_moderate_rcvbuf 1 (net/ipv4/tcp_ipv4.c, tcp_sk_init)";
+    nagle: Nagle::Minshall,
+        "net/ipv4/tcp_output.c, tcp_nagle_check and tcp_minshall_check, without TCP_NODELAY";
     limited_transmit: true,
         "include/net/tcp.h, tcp_packets_in_flight: a SACK makes room for new data";
     reordering: 3,
@@ -79,8 +81,6 @@ pub(super) const LINUX_6_1: Preset = preset!(
         "algorithms halve the window; net/ipv4/tcp_cong.c, tcp_reno_ssthresh";
     reduce_on_every_timeout: false,
         "net/ipv4/tcp_input.c, tcp_enter_loss: not again while everything before is missing";
-    nagle: true,
-        "net/ipv4/tcp_output.c, tcp_nagle_check: unless the socket has TCP_NODELAY";
     rto_min: Duration::from_millis(200),
         "include/net/tcp.h, TCP_RTO_MIN";
     rto_max: Duration::from_secs(120),

@@ -80,6 +80,24 @@ pub enum DelayedAck {
     Linux,
 }
 
+/// What keeps small segments of a slow application back while data is outstanding.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Nagle {
+    /// Nothing: they leave at once (the socket option `TCP_NODELAY`).
+    Off,
+    /// Whatever is outstanding (RFC 9293 section 3.7.4, Nagle's algorithm).
+    Rfc,
+    /// Another small segment that is outstanding (Minshall's variant: Linux 6.1
+    /// `net/ipv4/tcp_output.c`, `tcp_minshall_check`).
+    Minshall,
+}
+
+impl Nagle {
+    /// Every value with its name.
+    pub const NAMES: &'static [(&'static str, Nagle)] =
+        &[("off", Nagle::Off), ("rfc", Nagle::Rfc), ("minshall", Nagle::Minshall)];
+}
+
 /// Retransmission timeout policy (RFC 6298).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RtoPolicy {
@@ -145,6 +163,8 @@ pub struct Stack {
     /// Whether the window offered grows with the connection up to the receive buffer's
     /// (net.ipv4.tcp_moderate_rcvbuf), instead of being all of it at once.
     pub receive_window_tuning: bool,
+    /// What keeps small segments of a slow application back.
+    pub nagle: Nagle,
     /// Limited transmit (RFC 3042).
     pub limited_transmit: bool,
     /// Segments of reordering tolerated: the duplicate-acknowledgement threshold (RFC 5681: 3).
@@ -186,9 +206,6 @@ pub struct Stack {
     /// Whether each timeout lowers the threshold, and not only the first for the same data
     /// (RFC 5681 section 3.1).
     pub reduce_on_every_timeout: bool,
-    /// Whether a small segment waits while anything is unacknowledged (Nagle; RFC 9293 section
-    /// 3.7.4). One that a small window makes small always does (section 3.8.6.2.1).
-    pub nagle: bool,
     /// Lower bound of the retransmission timeout (RFC 6298).
     pub rto_min: Duration,
     /// Its upper bound, backed off or not.

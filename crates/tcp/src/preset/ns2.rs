@@ -4,7 +4,7 @@
 use fairway_cc::Variant;
 use fairway_units::Duration;
 
-use super::{DelayedAck, Preset, Recovery, Stack, preset};
+use super::{DelayedAck, Nagle, Preset, Recovery, Stack, preset};
 
 pub(super) const NS2_TCP_LINUX: Preset = preset!(
     "ns2-tcp-linux",
@@ -51,6 +51,8 @@ pub(super) const NS2_TCP_LINUX: Preset = preset!(
         "Agent/TCPSink/Sack1 acknowledges every packet";
     receive_window_tuning: false,
         "ns-2 has no window field: window_ is not limited";
+    nagle: Nagle::Rfc,
+        "tcp/tcp-linux.cc, send_much: whole packets, so that none is held back";
     limited_transmit: true,
         "tcp/tcp-linux.cc, packets_in_flight: without the SACKed packets";
     reordering: 3,
@@ -81,8 +83,6 @@ pub(super) const NS2_TCP_LINUX: Preset = preset!(
         "tcp/linux/src: the modules halve the window";
     reduce_on_every_timeout: true,
         "tcp/tcp-linux.cc, enter_loss";
-    nagle: true,
-        "ns-2 sends whole packets";
     rto_min: Duration::from_millis(200),
         "tcl/lib/ns-default.tcl, Agent/TCP/Linux minrto_ 0.2";
     rto_max: Duration::from_secs(120),

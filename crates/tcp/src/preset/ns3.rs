@@ -9,7 +9,7 @@
 use fairway_cc::Variant;
 use fairway_units::Duration;
 
-use super::{DelayedAck, Preset, Recovery, Stack, preset};
+use super::{DelayedAck, Nagle, Preset, Recovery, Stack, preset};
 
 pub(super) const NS3_3_29: Preset = preset!(
     "ns3-3.29",
@@ -86,7 +86,7 @@ pub(super) const NS3_3_29: Preset = preset!(
         "tcp-socket-base.cc, EnterRecovery: BytesInFlight after MarkHeadAsLost";
     reduce_on_every_timeout: true,
         "tcp-socket-base.cc, ReTxTimeout: SetSentListLost has cleared what IsHeadRetransmitted asks for";
-    nagle: false,
+    nagle: Nagle::Off,
         "tcp-socket.cc, TcpNoDelay true";
     rto_min: Duration::from_secs(1),
         "tcp-socket-base.cc, MinRto 1 s; Khader 2020 has the same";

@@ -3,7 +3,7 @@
 use fairway_cc::Variant;
 use fairway_units::Duration;
 
-use super::{DelayedAck, Preset, Recovery, Stack, preset};
+use super::{DelayedAck, Nagle, Preset, Recovery, Stack, preset};
 
 pub(super) const RFC_5681: Preset = preset!("rfc5681", "The RFCs: 5681, 6675, 6298, 3042.", {
     cc_variant: Variant::Paper,
@@ -46,6 +46,8 @@ pub(super) const RFC_5681: Preset = preset!("rfc5681", "The RFCs: 5681, 6675, 62
         "RFC 5681 section 4.2: at once";
     receive_window_tuning: false,
         "RFC 9293 section 3.8.6: the buffer that is free";
+    nagle: Nagle::Rfc,
+        "RFC 9293 section 3.7.4; RFC 1122 section 4.2.3.4";
     limited_transmit: true,
         "RFC 3042; RFC 5681 section 3.2 step 1";
     reordering: 3,
@@ -76,8 +78,6 @@ pub(super) const RFC_5681: Preset = preset!("rfc5681", "The RFCs: 5681, 6675, 62
         "RFC 5681 equation 4: FlightSize is what is unacknowledged";
     reduce_on_every_timeout: false,
         "RFC 5681 section 3.1: not for a segment that the timer has resent already";
-    nagle: true,
-        "RFC 9293 section 3.7.4: should be implemented";
     rto_min: Duration::from_secs(1),
         "RFC 6298 rule 2.4";
     rto_max: Duration::from_secs(60),

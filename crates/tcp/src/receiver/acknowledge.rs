@@ -114,19 +114,17 @@ impl Receiver {
         }
     }
 
-    /// The application has read everything: what waited for that leaves.
+    /// The application has read: what waited for that leaves.
     pub(super) fn acknowledge_reading(&mut self) {
         let unacknowledged = self.rcv_nxt - self.window.acknowledged();
-        let emptied = self.out_of_order.is_empty();
+        let emptied = self.out_of_order.is_empty() && self.unread() == 0;
         let wanted = self.acks.linux().is_some_and(|linux| {
             linux.is_owed()
                 && (unacknowledged > u64::from(linux.rcv_mss())
                     || (emptied && linux.leaves_when_read()))
         });
         if wanted || self.window.is_worth_an_update(self.rcv_nxt) {
-            // A window of nothing is not said and then taken back: if only the first were heard, the
-            // sender would wait for ever.
-            if self.due == AckDue::Settled && self.window.wnd() > 0 {
+            if self.due == AckDue::Settled {
                 self.due = AckDue::Twice;
             } else {
                 self.leave();

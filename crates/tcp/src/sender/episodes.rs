@@ -25,6 +25,7 @@ impl Sender {
             Some(Expiry::Retransmit) => self.time_out(now),
             Some(Expiry::Probe) => self.probe_tail(now),
             Some(Expiry::Reordering) => self.stop_waiting(now),
+            Some(Expiry::Window) => self.question_window(),
             None => {}
         }
     }
@@ -218,6 +219,9 @@ impl Sender {
             }
             Recovery::Rfc | Recovery::TcpLinux | Recovery::Reno => cwnd,
         };
+        if self.phase != Phase::Cwr {
+            self.repaired_until = Some(self.recover);
+        }
         self.phase = Phase::Open;
         self.conserved_flight = 0;
         self.frto = false;

@@ -42,15 +42,25 @@ impl Sender {
         }
     }
 
-    /// `range` arrived twice; `prior_una` was acknowledged before.
-    pub(super) fn note_duplicate(&mut self, range: Range, prior_una: u64) {
-        let segments = range.bytes().div_ceil(u64::from(self.stack.mss));
+    /// `range` arrived twice; `prior_una` was acknowledged before. Returns how many bytes arrived for
+    /// nothing; none if so much was never sent again, so that the network has made the copy (Linux 6.1
+    /// `tcp_dsack_seen`).
+    pub(super) fn note_duplicate(&mut self, range: Range, prior_una: u64) -> u64 {
+        if range.bytes() > self.max_window {
+            return 0;
+        }
+        let segments = range.bytes().div_ceil(self.segment_bytes);
+        self.reported_twice += segments;
+        if self.reported_twice > self.counters.retransmissions {
+            return 0;
+        }
         // A probe is sent because of a timer, and its duplicate says nothing of reordering.
         if !self.probe.ends_at(range.end) {
             let (una, nxt) = (self.board.una(), self.snd_nxt);
             self.board.rack().duplicate(una, nxt);
         }
         self.undo.duplicate(range.end, prior_una, u32::try_from(segments).unwrap_or(u32::MAX));
+        range.bytes()
     }
 
     fn undo_recovery(

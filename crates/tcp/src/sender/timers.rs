@@ -43,7 +43,7 @@ impl Sender {
             }
     }
 
-    fn wait_for_reordering(&mut self, wait: Duration, now: Time) {
+    pub(super) fn wait_for_reordering(&mut self, wait: Duration, now: Time) {
         let delay = (wait + LEAST_WAIT).min(self.rtt.rto());
         self.timer.start(Expiry::Reordering, delay, now);
     }
@@ -100,6 +100,9 @@ impl Sender {
             return;
         }
         self.pass.ended = true;
+        if self.board.is_empty() && self.has_unsent() {
+            self.watch_window(now);
+        }
         let full = self.board.pipe() >= self.cwnd();
         if self.stack.cwnd_validation && (self.pass.sent || full || self.pass.waits_for_cwnd) {
             let limited = full || self.pass.waits_for_cwnd;

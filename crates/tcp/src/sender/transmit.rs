@@ -51,7 +51,7 @@ impl Sender {
             let payload = transmission.range.bytes() - u64::from(transmission.fin);
             self.pacer.sent(payload, rate, self.counters.segments, now);
         }
-        if self.timer.purpose().is_none() {
+        if matches!(self.timer.purpose(), None | Some(Expiry::Window)) {
             self.start_timer(now);
         }
         Some(transmission)
@@ -84,6 +84,9 @@ impl Sender {
             None => self.rescue()?,
         };
         self.pass.is_forced = std::mem::take(&mut self.retransmit_first);
+        if self.board.pipe() == 0 {
+            self.begin_transmission(now);
+        }
         self.board.retransmitted(lost, self.snd_nxt, now);
         if self.stack.tail_loss_probe
             && lost.range.start == self.board.una()
@@ -120,13 +123,8 @@ impl Sender {
             return self.next_fin(now);
         }
         let len = available.min(mss);
-        if len < mss && !self.board.is_empty() {
-            // RFC 9293 section 3.8.6.2.1: no small segment because of a small window; Nagle: nor
-            // because the application is slow, unless it has finished.
-            let by_application = len == written;
-            if !by_application || (self.stack.nagle && !self.closed) {
-                return None;
-            }
+        if len < mss && !self.may_send_small(len, written) {
+            return None;
         }
         let limited_transmit_off =
             !self.stack.limited_transmit && self.phase == Phase::Open && self.board.has_holes();
@@ -200,16 +198,23 @@ impl Sender {
     }
 
     fn next_fin(&mut self, now: Time) -> Option<Transmission> {
-        // The FIN takes up sequence space: it waits for the peer's window like data.
+        // The FIN takes up sequence space: it waits for the peer's window like data. It takes no room
+        // in the network: for the congestion window it does not wait (Linux 6.1 `tcp_cwnd_test`).
         let fin_due =
             self.closed && self.snd_nxt == self.stream_end && self.snd_nxt < self.right_edge;
-        (fin_due && self.fits(1)).then(|| self.send_new(1, true, now))
+        fin_due.then(|| self.send_new(1, true, now))
     }
 
     pub(super) fn send_new(&mut self, len: u64, fin: bool, now: Time) -> Transmission {
         let range = Range { start: self.snd_nxt, end: self.snd_nxt + len };
+        if self.board.pipe() == 0 {
+            self.begin_transmission(now);
+        }
         self.board.sent(range.end, now);
         self.snd_nxt = range.end;
+        if len < self.segment_bytes {
+            self.small_until = range.end;
+        }
         let cwr = std::mem::take(&mut self.cwr_pending);
         Transmission { range, fin, retransmission: false, cwr, push: fin }
     }
@@ -226,7 +231,23 @@ impl Sender {
         pipe == 0 || pipe + len <= self.window_in_effect()
     }
 
+    /// Data leaves with nothing in the network (Linux `tcp_event_data_sent`).
+    #[inline(never)]
+    fn begin_transmission(&mut self, now: Time) {
+        if self.counters.segments > 0 {
+            let idle = now.since(self.last_sent);
+            let app_limited = self.board.delivery_rate().is_some_and(|rate| rate.is_app_limited());
+            let flow = self.flow(0, now);
+            self.cc.on_transmit_start(idle, app_limited, &flow);
+        }
+    }
+
+    /// The application has written after a pause (Linux `tcp_slow_start_after_idle_check`): what waited
+    /// for the peer's window is not meant.
     fn restart_after_idle(&mut self, now: Time) {
+        if !std::mem::take(&mut self.wrote_when_idle) {
+            return;
+        }
         let idle = now.since(self.last_sent);
         let rto = self.rtt.rto();
         if self.stack.slow_start_after_idle && self.counters.segments > 0 && idle > rto {

@@ -124,4 +124,8 @@ impl CongestionControl for Witness {
     fn on_idle(&mut self, idle: Duration, rto: Duration, restart_window: u64, flow: &Flow) {
         self.inner.on_idle(idle, rto, restart_window, flow);
     }
+
+    fn on_transmit_start(&mut self, idle: Duration, app_limited: bool, flow: &Flow) {
+        self.inner.on_transmit_start(idle, app_limited, flow);
+    }
 }

@@ -186,7 +186,7 @@ impl Rule for Linux6_1 {
     }
 
     /// `cubictcp_cwnd_event`: the curve waits while nothing is sent.
-    fn on_idle(&mut self, idle: Duration, flow: &Flow) {
+    fn on_transmit_start(&mut self, idle: Duration, flow: &Flow) {
         if self.core.epoch_start != 0 {
             let shifted = self.core.epoch_start + idle.as_millis();
             self.core.epoch_start = shifted.min(jiffies(flow));
