@@ -580,3 +580,30 @@ fn with_an_accurate_echo_everything_may_be_marked() {
     // The retransmission alone is data, and what was SACKed behind it is delivered already.
     assert_eq!((t.received(), marked, t.source.counters().reductions), (20_000, 1000, 1));
 }
+
+#[test]
+fn an_algorithm_hears_of_every_start_with_nothing_in_the_network() {
+    // Linux `tcp_event_data_sent`. A segment leaves at 100 ms and another at 250, which is lost and
+    // leaves again a second later (RFC 6298).
+    let (mut t, notes) = Script::asking(&rfc(3), &Asks::default());
+    t.lose("> 1000..2000");
+    t.open(1_000);
+    t.run(250);
+    t.write(1_000);
+    t.run(2_000);
+    assert_eq!(notes.starts(), [(250, 150), (1_250, 1_000)]);
+}
+
+#[test]
+fn what_arrives_twice_is_delivered_twice() {
+    // Linux `tcp_dsack_seen`. The acknowledgement is lost, the segment leaves again after 1 s, and what
+    // acknowledges it reports a duplicate of 1000 bytes.
+    let (mut t, notes) = Script::asking(&Stack { dsack: true, ..rfc(3) }, &Asks::default());
+    t.lose("< ack 1000");
+    t.open(1_000);
+    t.run(2_000);
+    let acks: Vec<_> =
+        notes.acks().iter().map(|(ack, flow)| (ack.acked, ack.delivered, flow.now)).collect();
+    assert_eq!(acks, [(1_000, 2_000, millis(1_200))]);
+    assert_eq!(t.source.counters().retransmissions, 1);
+}

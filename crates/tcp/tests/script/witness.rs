@@ -27,6 +27,7 @@ pub enum Told {
     Congestion(Signal, Flow),
     Recovered(Flow),
     Rto(bool, Flow),
+    Start(Duration, Flow),
 }
 
 /// What a witness wrote down.
@@ -47,6 +48,16 @@ impl Notes {
     pub fn acks(&self) -> Vec<(Ack, Flow)> {
         let acks = |told| if let Told::Ack(ack, flow) = told { Some((ack, flow)) } else { None };
         self.all().into_iter().filter_map(acks).collect()
+    }
+
+    /// When sending began with nothing in the network, and how long after the segment before, in
+    /// milliseconds.
+    pub fn starts(&self) -> Vec<(u64, u64)> {
+        let starts = |told| match told {
+            Told::Start(idle, flow) => Some((flow.now.as_millis(), idle.as_millis())),
+            _ => None,
+        };
+        self.all().into_iter().filter_map(starts).collect()
     }
 
     /// The signals of every reduction so far, and when they came, in milliseconds.
@@ -126,6 +137,7 @@ impl CongestionControl for Witness {
     }
 
     fn on_transmit_start(&mut self, idle: Duration, app_limited: bool, flow: &Flow) {
+        self.notes.note(Told::Start(idle, *flow));
         self.inner.on_transmit_start(idle, app_limited, flow);
     }
 }
