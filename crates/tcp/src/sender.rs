@@ -576,12 +576,12 @@ impl Sender {
         if self.phase == Phase::Recovery && !leaving && news.acked > 0 {
             // RFC 6582 step 3: a partial acknowledgement names the next hole.
             news.lost += self.board.mark_head_lost();
-        } else if info.pure && news.acked == 0 {
-            if self.board.duplicates() >= u64::from(self.stack.reordering)
-                && self.duplicates_say_something()
-            {
-                news.lost += self.board.mark_head_lost();
-            }
+        } else if info.pure
+            && news.acked == 0
+            && self.board.duplicates() >= u64::from(self.stack.reordering)
+            && self.duplicates_say_something()
+        {
+            news.lost += self.board.mark_head_lost();
         }
     }
 
