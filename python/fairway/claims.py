@@ -297,6 +297,28 @@ def _compare(test: Mapping[str, Any], cells: Sequence[Cell], _: Sequence[Cell]) 
                    found.mean, found.low, found.high)  # fmt: skip
 
 
+def _distance(test: Mapping[str, Any], cells: Sequence[Cell], expected: Sequence[Cell]) -> Finding:
+    """Mean |difference| between cells that differ in an axis, within bounds."""
+    left, right = _pooled_at(cells, test["left"]), _pooled_at(cells, test["right"])
+    apart = {key: abs(left[key] - right[key]) for key in left if key in right}
+    total = sum(_at(cell, test["left"]) for cell in expected)
+    run = len({key[0] for key in apart})
+    low, high = test.get("at_least", -math.inf), test.get("at_most", math.inf)
+    if not apart:
+        return Finding("undecided", "One side of the comparison was not run.")
+    found = mean_interval([math.fsum(apart.values()) / len(apart)])
+    key, largest = max(apart.items(), key=lambda item: item[1])
+    place = ", ".join(value for axis, value in key[0] if axis not in test.get("left", {}))
+    reason = (
+        f"Mean |difference| {decimal(found.mean, 4)}, claimed {_bounds(low, high)}; "
+        f"largest {decimal(largest, 4)} at {place}"
+    )
+    if run < total:
+        reason += f"; only {run} of {total} cells were run"
+        return Finding("undecided", reason + ".", found.mean)
+    return Finding(_between(found, low, high), reason + ".", found.mean)
+
+
 #: What identifies one sample when two groups are paired: the other axes and the repetition.
 _Key = tuple[tuple[tuple[str, str], ...], int]
 
@@ -364,5 +386,6 @@ _KINDS: dict[str, tuple[set[str], set[str], _Test]] = {
     "order": ({"metric", "axis", "order"}, {"at"}, _order),
     "trend": ({"metric", "axis", "direction"}, {"at"}, _trend),
     "compare": ({"metric", "how", "left", "right"}, {"at", "at_least", "at_most"}, _compare),
+    "distance": ({"metric", "left", "right"}, {"at", "at_least", "at_most"}, _distance),
     "unmeasured": ({"reason"}, set(), _unmeasured),
 }

@@ -34,9 +34,15 @@ _KEYS: dict[str, tuple[set[str], set[str]]] = {
         | {"compare", "reference", "figure"},
     ),
     "quick": ({"note"}, {"axes", "repetitions", "set"}),
-    "compare": ({"metric", "title", "file", "match"}, {"column", "column_axis", "scale"}),
-    "reference": ({"metric", "title", "file", "match"}, {"column", "column_axis", "scale"}),
-    "heat_map": ({"kind", "metric", "x", "y"}, {"limit"}),
+    "compare": (
+        {"metric", "title", "file", "match"},
+        {"column", "column_axis", "columns", "scale"},
+    ),
+    "reference": (
+        {"metric", "title", "file", "match"},
+        {"column", "column_axis", "columns", "scale"},
+    ),
+    "heat_map": ({"kind", "metric", "x", "y"}, {"limit", "panel"}),
     "over_axis": ({"kind", "metric", "axis"}, {"group"}),
     "response": ({"kind", "metric", "axis", "panel"}, set()),
     "small_multiples": ({"kind", "quantity", "title"}, set()),
@@ -71,6 +77,7 @@ class Column:
         match: Axis -> column of the file that holds its values.
         column: Column of the numbers, if it is always the same.
         column_axis: Axis whose value names the column, if not.
+        columns: Value of that axis -> column, where they are not called alike.
         scale: What a published number is multiplied by to be in the metric's unit.
     """
 
@@ -80,13 +87,15 @@ class Column:
     match: Mapping[str, str]
     column: str | None
     column_axis: str | None
+    columns: Mapping[str, str]
     scale: float
 
     def at(self, point: Mapping[str, Any]) -> float | None:
         """The published number of a point; none if there is none."""
         for row in self.rows:
             if all(same(point.get(axis), row[name]) for axis, name in self.match.items()):
-                column = self.column or str(point.get(self.column_axis or ""))
+                value = str(point.get(self.column_axis or ""))
+                column = self.column or self.columns.get(value, value)
                 cell = (row.get(column) or "").strip()
                 return float(cell) * self.scale if cell else None
         return None
@@ -347,7 +356,10 @@ def _columns(raw: Mapping[str, Any], kind: str, directory: Path) -> Iterator[Col
         path = inside(directory, entry["file"], f"{where}.file")
         rows = list(csv.DictReader(read_text(path, "table", MAX_BYTES).splitlines()))
         found = list(rows[0]) if rows else []
-        for name in [*entry["match"].values(), *([entry["column"]] if "column" in entry else [])]:
+        if "columns" in entry and "column_axis" not in entry:
+            raise InputError(f'{where}: "columns" goes with "column_axis"')
+        named = [entry["column"]] if "column" in entry else list(entry.get("columns", {}).values())
+        for name in [*entry["match"].values(), *named]:
             if name not in found:
                 raise InputError(f"{where}: {path} has no column {name}; it has {', '.join(found)}")
         column = Column(
@@ -357,6 +369,7 @@ def _columns(raw: Mapping[str, Any], kind: str, directory: Path) -> Iterator[Col
             match=entry["match"],
             column=entry.get("column"),
             column_axis=entry.get("column_axis"),
+            columns=entry.get("columns", {}),
             scale=float(entry.get("scale", 1)),
         )
         for row in rows:
@@ -365,7 +378,8 @@ def _columns(raw: Mapping[str, Any], kind: str, directory: Path) -> Iterator[Col
 
 
 def _check_numbers(column: Column, row: Mapping[str, str], path: Path) -> None:
-    names = [column.column] if column.column else [n for n in row if n not in column.match.values()]
+    others = [name for name in row if name not in column.match.values()]
+    names = [column.column] if column.column else list(column.columns.values()) or others
     for name in names:
         value = (row.get(name or "") or "").strip()
         try:

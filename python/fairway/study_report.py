@@ -81,12 +81,16 @@ def _verdicts(result: Reproduction) -> list[dict[str, str]]:
 
 
 def _heat_maps(result: Reproduction, figure: Mapping[str, Any]) -> Section:
-    """The same matrix as published, as measured, and their difference."""
-    study = result.study
-    cells = [cell for cell in result.cells if cell.metric == figure["metric"]]
+    """The same matrix as published, as measured, and their difference, for each panel."""
+    study, panel = result.study, figure.get("panel")
+    of_metric = [cell for cell in result.cells if cell.metric == figure["metric"]]
+    panels: dict[str, list[Cell]] = {}
+    for cell in of_metric:
+        panels.setdefault(f"{cell.point[panel]}: " if panel else "", []).append(cell)
 
-    def chart(title: str, value: str, limit: float | None) -> Figure:
-        frame = _matrix(cells, figure["x"], figure["y"])
+    def chart(name: str, title: str, value: str, limit: float | None) -> Figure:
+        title = name + (title[0].lower() + title[1:] if name else title)
+        frame = _matrix(panels[name], figure["x"], figure["y"])
         drawn = heat_map(
             frame,
             x="x",
@@ -103,9 +107,13 @@ def _heat_maps(result: Reproduction, figure: Mapping[str, Any]) -> Section:
     limit = figure.get("limit")
     # Differences a fifth of the scale large already have the strongest colour.
     charts = [
-        chart("Published", "published", limit),
-        chart("Measured", "measured", limit),
-        chart("Measured − published", "difference", None if limit is None else limit / 5),
+        drawn
+        for name in panels
+        for drawn in (
+            chart(name, "Published", "published", limit),
+            chart(name, "Measured", "measured", limit),
+            chart(name, "Measured − published", "difference", None if limit is None else limit / 5),
+        )
     ]
     return Section(f"{figure['metric'].capitalize()} as a matrix", figures=charts, grid=330)
 

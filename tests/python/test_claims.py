@@ -107,6 +107,25 @@ def test_compare():
     assert verdict([cell([9], cc="a"), cell([2], cc="b")], gap).verdict == "supported"
 
 
+def test_distance():
+    near = {
+        "kind": "distance", "metric": "m", "left": {"cc": "a"}, "right": {"cc": "b"},
+        "at_most": 2.0,
+    }  # fmt: skip
+    # |1 − 4| = 3 and |5 − 4| = 1: 2 on average, where the signs would give −1.
+    cells = [
+        cell([1], cc="a", loss=1), cell([4], cc="b", loss=1),
+        cell([5], cc="a", loss=2), cell([4], cc="b", loss=2),
+    ]  # fmt: skip
+    found = verdict(cells, near)
+    assert (found.verdict, found.measured) == ("supported", 2.0)
+    assert "largest 3" in found.reason
+    assert verdict(cells, {**near, "at_most": 1.9}).verdict == "refuted"
+    assert verdict(cells, {**near, "at_least": 3}).verdict == "refuted"
+    assert verdict(cells[:2], near, expected=cells).verdict == "undecided"
+    assert verdict(cells[::2], near).verdict == "undecided"
+
+
 def test_several_tests_of_one_claim():
     open_end = {"kind": "unmeasured", "reason": "no such backend"}
     good, bad = [cell([1.0])], [cell([5.0])]

@@ -193,35 +193,64 @@ def test_gelle2008_is_the_published_experiment():
     study = find("gelle2008")
     assert "gelle2008" in keys()
     points = study.plan(quick=False).points
-    assert len(points) == 25
+    assert len(points) == 50
+    assert [point.axes["stack.preset"] for point in points[::25]] == ["ns2-tcp-linux", "ns2-sack1"]
     experiment = points[1].experiment
     assert [flow["cc"] for flow in experiment["flow"]] == ["bic", "cubic"]
     assert [flow["start"] for flow in experiment["flow"]] == ["0.1 s", "50 s"]
     assert experiment["topology"]["bottleneck"]["rate"] == "622 Mbit/s"
-    # Three cells of table 1, read from the paper.
+    # Three cells of table 1 in each column, read from the paper.
     column = study.compared[0]
-    for first, second, value in [
-        ("bic", "cubic", 0.815), ("highspeed", "bic", -0.065), ("scalable", "scalable", 0.878),
-    ]:  # fmt: skip
-        assert column.at({"flow.0.cc": first, "flow.1.cc": second}) == value
+    for first, second, default, linux in [
+        ("bic", "cubic", 0.76, 0.815),
+        ("highspeed", "bic", 0.425, -0.065),
+        ("scalable", "scalable", 0.975, 0.878),
+    ]:
+        pair = {"flow.0.cc": first, "flow.1.cc": second}
+        assert column.at({"stack.preset": "ns2-tcp-linux", **pair}) == linux
+        assert column.at({"stack.preset": "ns2-sack1", **pair}) == default
     assert all(column.at(point) is not None for point in study.points())
     assert [claim.id for claim in study.claims] == ["g1", "g2", "g3"]
 
 
+def gelle2008_verdicts(measured):
+    """Verdicts if these pairs of throughputs were measured, by agent and algorithms."""
+    study = find("gelle2008")
+    outcomes = [
+        Outcome(p, summary_of(p.experiment, list(measured[tuple(p.axes.values())])), None)
+        for p in study.plan(quick=False).points
+        if tuple(p.axes.values()) in measured
+    ]
+    return findings(study, list(measured_cells(study, outcomes)))
+
+
+def published_rows(name):
+    path = files("fairway") / "studies" / "gelle2008" / "published" / name
+    return list(csv.DictReader(path.read_text().splitlines()))
+
+
 def test_gelle2008_verdicts_if_the_ns2_rerun_were_measured():
     # The rerun's throughputs give the published column again, so g1 must be supported.
-    study = find("gelle2008")
-    path = files("fairway") / "studies" / "gelle2008" / "published" / "ns2_rerun.csv"
-    rerun = {
-        (row["flow1"], row["flow2"]): [float(row[f"throughput{i}_mbps"]) for i in (1, 2)]
-        for row in csv.DictReader(path.read_text().splitlines())
-    }
-    outcomes = [
-        Outcome(p, summary_of(p.experiment, rerun[tuple(p.axes.values())]), None)
-        for p in study.plan(quick=False).points
-    ]
-    found = findings(study, list(measured_cells(study, outcomes)))
+    found = gelle2008_verdicts({
+        (row["preset"], row["flow1"], row["flow2"]): [
+            float(row[f"throughput{i}_mbps"]) for i in (1, 2)
+        ]
+        for row in published_rows("ns2_rerun.csv")
+    })  # fmt: skip
+    # Of the default agent it has the pairs of HighSpeed and Scalable, which decide nothing.
     assert [f.verdict for f in found] == ["supported", "undecided", "undecided"]
     # The mean difference that a spreadsheet finds between the two files is 0.0025.
     assert found[0].measured == pytest.approx(0.0025, abs=0.0005)
     assert found[2].measured == pytest.approx(0.001, abs=0.0005)
+
+
+def test_gelle2008_verdicts_if_table_1_were_measured():
+    columns = {"ns2-tcp-linux": "asymmetry_ns2_tcp_linux", "ns2-sack1": "asymmetry_ns2_default"}
+    found = gelle2008_verdicts({
+        (preset, row["flow1"], row["flow2"]): [1 + float(row[column]), 1 - float(row[column])]
+        for preset, column in columns.items()
+        for row in published_rows("table1.csv")
+    })  # fmt: skip
+    assert [f.verdict for f in found] == ["supported"] * 3
+    # Table 1's fourth column without its signs: 0.323 over the sixteen pairs without BIC.
+    assert found[1].measured == pytest.approx(0.0202, abs=0.0005)

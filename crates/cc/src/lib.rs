@@ -27,6 +27,7 @@ mod hystart;
 mod hystart_plus_plus;
 mod linux;
 mod marks;
+mod ns2;
 mod ns3;
 mod policer;
 pub mod probe;

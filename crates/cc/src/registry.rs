@@ -15,12 +15,15 @@ pub enum Variant {
     Linux2_6_22,
     /// The model in ns-3.29.
     Ns3_29,
+    /// ns-2's own TCP agents, such as Agent/TCP/Sack1 of ns-2.35: what they have, and the patches
+    /// of their time as far as they can be established.
+    Ns2,
 }
 
 impl Variant {
     /// Every variant.
-    pub const ALL: [Variant; 4] =
-        [Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22, Variant::Ns3_29];
+    pub const ALL: [Variant; 5] =
+        [Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22, Variant::Ns3_29, Variant::Ns2];
 
     /// The name written in experiment files.
     pub const fn name(self) -> &'static str {
@@ -29,6 +32,7 @@ impl Variant {
             Variant::Linux6_1 => "linux-6.1",
             Variant::Linux2_6_22 => "linux-2.6.22",
             Variant::Ns3_29 => "ns3-3.29",
+            Variant::Ns2 => "ns-2",
         }
     }
 

@@ -64,7 +64,8 @@ impl SlowStart {
     /// The slow start that belongs to a variant.
     pub fn of(variant: Variant) -> Self {
         match variant {
-            Variant::Paper | Variant::Linux6_1 => SlowStart::Standard,
+            // The agents of ns-2 have their own (`crate::ns2`).
+            Variant::Paper | Variant::Linux6_1 | Variant::Ns2 => SlowStart::Standard,
             Variant::Linux2_6_22 => SlowStart::PerAck { max_ssthresh: None },
             Variant::Ns3_29 => SlowStart::Ns3,
         }

@@ -71,6 +71,20 @@ impl Window {
         self.cwnd = cwnd;
         self.fraction = 0.0;
     }
+
+    /// Linux 6.1 `tcp_cwnd_restart`: half the window for each timeout's time of idleness, no lower
+    /// than `floor` segments, and the threshold kept at three quarters.
+    pub(crate) fn restart_after_idle(&mut self, idle: Duration, rto: Duration, floor: u32) {
+        let floor = floor.min(self.cwnd);
+        self.ssthresh = self.ssthresh.max((self.cwnd / 2) + (self.cwnd / 4));
+        let mut cwnd = self.cwnd;
+        let mut left = idle;
+        while rto > Duration::ZERO && left > rto && cwnd > floor {
+            left = left - rto;
+            cwnd /= 2;
+        }
+        self.set(cwnd.max(floor));
+    }
 }
 
 /// How a window grows in congestion avoidance and what it backs off to: all that a loss- or
@@ -336,16 +350,7 @@ impl<R: Rule> CongestionControl for Windowed<R> {
     }
 
     fn on_idle(&mut self, idle: Duration, rto: Duration, restart_window: u64, flow: &Flow) {
-        // Linux 6.1 `tcp_cwnd_restart`: half the window per RTO of idleness, threshold kept at ¾.
-        let floor = segments(restart_window, self.mss).min(self.window.cwnd);
-        let three_quarters = (self.window.cwnd / 2) + (self.window.cwnd / 4);
-        self.window.ssthresh = self.window.ssthresh.max(three_quarters);
-        let mut left = idle;
-        while rto > Duration::ZERO && left > rto && self.window.cwnd > floor {
-            left = left - rto;
-            self.window.cwnd /= 2;
-        }
-        self.window.set(self.window.cwnd.max(floor));
+        self.window.restart_after_idle(idle, rto, segments(restart_window, self.mss));
         self.rule.on_idle(idle, flow);
     }
 

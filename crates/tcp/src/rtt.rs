@@ -12,6 +12,7 @@ pub struct RttEstimator {
     /// Four times the variation: what the timeout adds.
     variance: Duration,
     linux: LinuxVariance,
+    ticks: Ticks,
     min_rtt: Option<Duration>,
     /// Timeouts in a row: each doubles the timeout (RFC 6298 rule 5.5).
     backoffs: u32,
@@ -68,6 +69,24 @@ impl LinuxVariance {
     }
 }
 
+/// What ns-2 keeps, in ticks (ns-2.35 `tcp/tcp.cc`, `rtt_update`; 4.3BSD).
+#[derive(Clone, Copy, Debug, Default)]
+struct Ticks {
+    /// Eight times the smoothed round-trip time.
+    srtt_8: u64,
+    /// Four times the variation.
+    variance_4: u64,
+}
+
+impl Ticks {
+    fn update(&mut self, sample: u64) {
+        let srtt = self.srtt_8 / 8;
+        let deviation = sample.abs_diff(srtt);
+        self.srtt_8 = (self.srtt_8 + sample - srtt).max(1);
+        self.variance_4 = (self.variance_4 + deviation - self.variance_4 / 4).max(1);
+    }
+}
+
 impl RttEstimator {
     /// No samples yet.
     pub fn new(policy: RtoPolicy) -> Self {
@@ -76,6 +95,7 @@ impl RttEstimator {
             srtt: None,
             variance: Duration::ZERO,
             linux: LinuxVariance::default(),
+            ticks: Ticks::default(),
             min_rtt: None,
             backoffs: 0,
         }
@@ -97,6 +117,8 @@ impl RttEstimator {
         self.backoffs = 0;
         if self.policy.min_bounds_variance {
             self.sample_as_linux(rtt.as_micros(), una, nxt);
+        } else if self.policy.in_ticks {
+            self.sample_in_ticks(rtt);
         } else {
             self.sample_as_rfc(rtt);
         }
@@ -140,6 +162,19 @@ impl RttEstimator {
         self.backoffs = 0;
     }
 
+    fn sample_in_ticks(&mut self, rtt: Duration) {
+        let tick = self.policy.granularity.as_nanos().max(1);
+        let sample = ((rtt.as_nanos() + tick / 2) / tick).max(1);
+        let ticks = &mut self.ticks;
+        match self.srtt {
+            None => *ticks = Ticks { srtt_8: 8 * sample, variance_4: 2 * sample },
+            Some(_) => ticks.update(sample),
+        }
+        self.srtt = Some(Duration::from_nanos(ticks.srtt_8 * tick / 8));
+        // The timeout is a whole number of ticks: 8 · variance_4 + srtt_8, by 8.
+        self.variance = Duration::from_nanos(ticks.variance_4 * tick);
+    }
+
     /// Wait at least this long before the first sample.
     pub fn raise_initial(&mut self, initial: Duration) {
         self.policy.initial = self.policy.initial.max(initial);
@@ -166,6 +201,12 @@ impl RttEstimator {
                 let exact = (srtt + self.variance.max(p.min)).as_nanos();
                 Duration::from_nanos(exact.div_ceil(granule) * granule)
             }
+            Some(_) if p.in_ticks => {
+                let tick = p.granularity.as_nanos();
+                let whole = self.ticks.variance_4 + self.ticks.srtt_8 / 8;
+                // No less than two ticks (`rtt_timeout`).
+                Duration::from_nanos(whole.max(2) * tick).max(p.min)
+            }
             Some(srtt) => (srtt + self.variance.max(p.granularity)).max(p.min),
         };
         let factor = 1u64.checked_shl(self.backoffs).unwrap_or(u64::MAX);
@@ -184,6 +225,7 @@ mod tests {
             max: Duration::from_secs(60),
             granularity: Duration::from_millis(1),
             min_bounds_variance,
+            in_ticks: false,
         }
     }
 
@@ -216,6 +258,24 @@ mod tests {
         let mut e = RttEstimator::new(policy(200, false));
         e.sample(ms(50), 0, 0);
         assert_eq!(e.rto(), ms(200));
+    }
+
+    #[test]
+    fn bsd_counts_in_ticks() {
+        // Ticks of 10 ms. 104 ms are 10: srtt 10, variation 5; 10 + 4 · 5 = 30 ticks.
+        let granularity = ms(10);
+        let mut e =
+            RttEstimator::new(RtoPolicy { granularity, in_ticks: true, ..policy(0, false) });
+        e.sample(ms(104), 0, 0);
+        assert_eq!((e.srtt(), e.rto()), (Some(ms(100)), ms(300)));
+        // The same again: four times the variation is 20 − 5 = 15, then 15 − 3 = 12: 25, 22 ticks.
+        e.sample(ms(104), 0, 0);
+        assert_eq!(e.rto(), ms(250));
+        e.sample(ms(104), 0, 0);
+        assert_eq!(e.rto(), ms(220));
+        // 145 ms round to 15: srtt 85/8, whole 10; variation 12 + 5 − 3 = 14: 24 ticks.
+        e.sample(ms(145), 0, 0);
+        assert_eq!((e.srtt(), e.rto()), (Some(Duration::from_micros(106_250)), ms(240)));
     }
 
     #[test]

@@ -376,6 +376,20 @@ impl Scoreboard {
         self.duplicates = 0;
     }
 
+    /// Every segment below the highest SACKed one that is not SACKed is lost. Returns the bytes that
+    /// were not lost before.
+    pub fn mark_holes_lost(&mut self) -> u64 {
+        let Some(highest) = self.sacked.last() else { return 0 };
+        let below = self.sent.partition_point(|s| s.end <= highest.start) as u64;
+        let mut lost = 0;
+        while self.examined < self.first + below {
+            let index = self.examined;
+            self.examined += 1;
+            lost += self.mark_lost(index);
+        }
+        lost
+    }
+
     /// Duplicate acknowledgements counted.
     pub fn duplicates(&self) -> u64 {
         self.duplicates

@@ -5,6 +5,7 @@ mod inspect;
 mod outdated;
 mod persist;
 mod probe;
+mod sack1;
 mod spurious;
 mod timers;
 mod transmit;
@@ -26,6 +27,7 @@ use crate::{LossDetection, Recovery, RtoPolicy, Stack};
 pub use inspect::Outstanding;
 use persist::Persist;
 use probe::Probe;
+use sack1::Sack1;
 
 /// First timeout for data after a repeated SYN (RFC 6298 rule 5.7; Linux `TCP_TIMEOUT_FALLBACK`).
 const RTO_AFTER_REPEATED_SYN: Duration = Duration::from_secs(3);
@@ -142,6 +144,7 @@ pub struct Sender {
     sack_duplicates: u32,
     /// TCP-Linux only: segments in flight allowed while flight is above the window.
     conserved_flight: u64,
+    sack1: Sack1,
     /// The first retransmission of an episode leaves whatever the window says (RFC 6675 step 4.3).
     retransmit_first: bool,
     /// RFC 6675 NextSeg rule 3 may send in this episode: once, where the RFC sets no limit.
@@ -210,6 +213,7 @@ impl Sender {
             timed_out_at: None,
             sack_duplicates: 0,
             conserved_flight: 0,
+            sack1: Sack1::default(),
             retransmit_first: false,
             rescue_allowed: false,
             had_partial_ack: false,
@@ -363,6 +367,7 @@ impl Sender {
         match self.stack.recovery {
             Recovery::Rfc | Recovery::Prr | Recovery::Reno => cwnd,
             Recovery::TcpLinux => cwnd.max(self.conserved_flight * mss),
+            Recovery::Sack1 => self.window_as_sack1(cwnd),
         }
     }
 
@@ -489,6 +494,10 @@ impl Sender {
             let min_rtt = self.rtt.min_rtt();
             self.board.rack().begin(now, min_rtt);
         }
+        if self.is_sack1() {
+            self.learn_as_sack1(info, news);
+            return;
+        }
         let duplicate = info.ack == self.board.una() && info.pure && !window_moved;
         let highest = self.board.highest_sacked();
         if info.ack > self.board.una() {
@@ -542,6 +551,9 @@ impl Sender {
         }
         if self.stack.loss_detection() == LossDetection::Rack {
             return self.find_losses_by_time(leaving, now, news);
+        }
+        if self.is_sack1() {
+            return None;
         }
         if self.board.has_holes() {
             self.board.detect_losses(news);
@@ -629,6 +641,9 @@ impl Sender {
     /// for the algorithm (latest; SACKed before acknowledged), as Linux takes them. Segments sent twice
     /// give none (Karn); then the echoed timestamp does (RFC 7323 section 4.2).
     fn measure_rtt(&mut self, info: &AckInfo<'_>, news: &News, now: Time) -> Option<Duration> {
+        if self.is_sack1() && !self.measures_as_sack1(info, news) {
+            return None;
+        }
         let timeout = news.acked_sent.or(news.sacked_sent).map(|sent| now.since(sent.earliest));
         let latest = news.sacked_sent.or(news.acked_sent).map(|sent| now.since(sent.latest));
         let echoed = info.timestamp_age.filter(|_| news.acked > 0);
@@ -696,7 +711,7 @@ impl Sender {
     fn cc_phase(&self) -> Phase {
         match self.stack.recovery {
             Recovery::TcpLinux => self.phase,
-            Recovery::Rfc | Recovery::Prr | Recovery::Reno => self.phase(),
+            Recovery::Rfc | Recovery::Sack1 | Recovery::Prr | Recovery::Reno => self.phase(),
         }
     }
 

@@ -15,8 +15,14 @@
 //! segments to acknowledgements, which sticks at 31/16 with one acknowledgement per segment, so
 //! growth is nearly doubled. A timeout forgets everything. Linux 6.1 counts delivered segments,
 //! Linux 2.6.22 acknowledgements, and one more of them.
+//!
+//! ns-2's own agents had it as a patch, of which only the parameters are public. The variant is Linux
+//! 2.6.22's search in real numbers; the first loss takes half.
+
+mod ns2;
 
 use crate::linux::{DelayedAckRatio, HZ, jiffies, packets_acked};
+use crate::ns2::{Agent, max_ssthresh};
 use crate::{
     Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Phase, Rule, Signal,
     SlowStart, Variant, Vector, Window, Windowed,
@@ -24,7 +30,8 @@ use crate::{
     window::whole_segments,
 };
 
-const LINUX: &[Variant] = &[Variant::Linux6_1, Variant::Linux2_6_22];
+/// The variants that go slowly near the maximum.
+const SMOOTH: &[Variant] = &[Variant::Linux6_1, Variant::Linux2_6_22, Variant::Ns2];
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
     name: "bic",
@@ -34,10 +41,14 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     signal: "loss",
     year: 2004,
     source: "Xu, Harfoush and Rhee, INFOCOM 2004",
-    variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22],
+    variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22, Variant::Ns2],
     params: &[
         Param::new("beta", "share of the window kept at a loss", 0.875, 0.1, 0.99)
-            .except(&[(Variant::Linux6_1, 819.0 / 1024.0), (Variant::Linux2_6_22, 819.0 / 1024.0)]),
+            .except(&[
+                (Variant::Linux6_1, 819.0 / 1024.0),
+                (Variant::Linux2_6_22, 819.0 / 1024.0),
+                (Variant::Ns2, 0.8),
+            ]),
         Param::new("max_increment", "largest step (Smax), segments per round trip", 32.0, 1.0, 1e6)
             .whole()
             .except(&[(Variant::Linux6_1, 16.0), (Variant::Linux2_6_22, 16.0)]),
@@ -57,7 +68,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             1e4,
         )
         .whole()
-        .only(LINUX),
+        .only(SMOOTH),
         Param::new(
             "low_window",
             "window in segments below which (Linux: up to which) it is Reno",
@@ -67,6 +78,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         )
         .whole(),
         Param::switch("fast_convergence", "whether a falling maximum is lowered further", true),
+        max_ssthresh(),
     ],
     vectors: &[
         Vector::new("the paper, W = 1000 at a loss: 1000 · 0.875", 875.0, || {
@@ -74,6 +86,12 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         }),
         Vector::new("6.1, W = 1000 at a loss: ⌊1000 · 819/1024⌋", 799.0, || {
             after_loss(Variant::Linux6_1, 1000)
+        }),
+        Vector::new("ns-2, W = 872 below 1000, a round: 128/4 = 32, the most", 32.0, || {
+            ns2(Some(1000.0)).step(872.0)
+        }),
+        Vector::new("ns-2, W = 1030 beyond 1000, a round: 30/3", 10.0, || {
+            ns2(Some(1000.0)).step(1030.0)
         }),
         Vector::new("6.1, W = 14, at the low window: half", 7.0, || {
             after_loss(Variant::Linux6_1, 14)
@@ -120,6 +138,19 @@ fn paper_round(w: f64) -> f64 {
     w + rule.step(w)
 }
 
+/// With the parameters of the study's script.
+fn ns2(w_max: Option<f64>) -> ns2::Ns2 {
+    ns2::Ns2 {
+        beta: 0.8,
+        max_increment: 32.0,
+        smooth_part: 20.0,
+        low_window: 14.0,
+        fast_convergence: true,
+        w_max,
+        before_loss: None,
+    }
+}
+
 fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {
     let slow_start = SlowStart::of(variant);
     if variant == Variant::Paper {
@@ -132,6 +163,17 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
             ..Paper::new()
         };
         return Box::new(Windowed::new(rule, slow_start, init));
+    }
+    if variant == Variant::Ns2 {
+        let rule = ns2::Ns2 {
+            beta: params.get("beta"),
+            max_increment: params.get("max_increment"),
+            smooth_part: params.get("smooth_part"),
+            low_window: params.get("low_window"),
+            fast_convergence: params.is_on("fast_convergence"),
+            ..ns2(None)
+        };
+        return Box::new(Agent::limited(rule, params, init));
     }
     let rule = Linux {
         counts_segments: variant == Variant::Linux6_1,

@@ -14,13 +14,18 @@
 //! first loss, divided by the ratio of segments to acknowledgements as in BIC; beyond the origin
 //! no more than `max_increment` segments per 100 ms. In both a timeout forgets everything, and
 //! no round trip is sampled during the first second of an epoch.
+//!
+//! ns-2's own agents had it as a patch, of which only the parameters are public. The variant is Linux
+//! 2.6.22's curve in real numbers; the first loss takes half.
 
 mod linux;
+mod ns2;
 
 use fairway_units::{Duration, Time};
 
 use self::linux::{Linux2_6_22, Linux6_1, LinuxCore};
 use crate::linux::DelayedAckRatio;
+use crate::ns2::{Agent, max_ssthresh};
 use crate::{
     Ack, Algorithm, CongestionControl, Family, Flow, HyStart, Init, Param, Params, Phase, Rule,
     Signal, SlowStart, Variant, Vector, Window, Windowed,
@@ -36,10 +41,14 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     signal: "loss + time",
     year: 2005,
     source: "RFC 9438; Ha, Rhee and Xu, ACM OSR 42(5), 2008",
-    variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22],
+    variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22, Variant::Ns2],
     params: &[
         Param::new("beta", "share of the window kept at a loss", 0.7, 0.1, 0.95)
-            .except(&[(Variant::Linux6_1, 717.0 / 1024.0), (Variant::Linux2_6_22, 819.0 / 1024.0)]),
+            .except(&[
+                (Variant::Linux6_1, 717.0 / 1024.0),
+                (Variant::Linux2_6_22, 819.0 / 1024.0),
+                (Variant::Ns2, 0.8),
+            ]),
         Param::new("c", "C of the cubic function, segments per second cubed", 0.4, 0.001, 100.0)
             .except(&[(Variant::Linux6_1, 410.0 / 1024.0), (Variant::Linux2_6_22, 410.0 / 1024.0)]),
         Param::switch("fast_convergence", "whether a falling maximum is lowered further", true),
@@ -52,7 +61,8 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             1e6,
         )
         .whole()
-        .only(&[Variant::Linux2_6_22]),
+        .only(&[Variant::Linux2_6_22, Variant::Ns2]),
+        max_ssthresh(),
     ],
     vectors: &[
         Vector::new("W = 70 below 100: K = (30/0.4)^⅓", 4.2172, || curve(70.0, 100.0).1.k)
@@ -100,7 +110,7 @@ fn curve_at(w: f64, w_max: f64, seconds: f64) -> f64 {
 fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {
     let slow_start = match variant {
         Variant::Linux6_1 => SlowStart::HyStart(HyStart::new()),
-        Variant::Paper | Variant::Linux2_6_22 | Variant::Ns3_29 => SlowStart::of(variant),
+        _ => SlowStart::of(variant),
     };
     match variant {
         Variant::Paper => {
@@ -116,6 +126,14 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
         Variant::Linux6_1 => {
             let rule = Linux6_1 { core: LinuxCore::new(params), min_rtt: None };
             Box::new(Windowed::new(rule, slow_start, init))
+        }
+        Variant::Ns2 => {
+            let rule = ns2::Ns2 {
+                fast_convergence: params.is_on("fast_convergence"),
+                tcp_friendliness: params.is_on("tcp_friendliness"),
+                ..ns2::Ns2::new(params.get("beta"), params.get("c"), params.get("max_increment"))
+            };
+            Box::new(Agent::limited(rule, params, init))
         }
         Variant::Linux2_6_22 | Variant::Ns3_29 => {
             let rule = Linux2_6_22 {

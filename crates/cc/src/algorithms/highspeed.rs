@@ -11,15 +11,24 @@
 //! grows by one segment at most. The row is looked up in congestion avoidance only, so the
 //! first loss after slow start takes half whatever the window. Linux 2.6.22 does the same and
 //! holds half the threshold while it recovers (`tcp_reno_min_cwnd`).
+//!
+//! ns-2's own agents (`tcp/tcp.cc`, `increase_param`, `decrease_param`) follow the RFC's lines in real
+//! numbers, once for each acknowledgement. The first loss takes half whatever the window.
+
+mod ns2;
 
 use std::sync::LazyLock;
 
+use crate::ns2::{Agent, max_ssthresh};
 use crate::{
     Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart,
     Variant, Vector, Window, Windowed,
     probe::{Probe, Start},
     window::whole_segments,
 };
+
+/// The variants that compute the response from its parameters.
+const REAL: &[Variant] = &[Variant::Paper, Variant::Ns2];
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
     name: "highspeed",
@@ -29,11 +38,11 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     signal: "loss",
     year: 2003,
     source: "RFC 3649",
-    variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22],
+    variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22, Variant::Ns2],
     params: &[
         Param::new("low_window", "window in segments up to which it is Reno", 38.0, 2.0, 1e3)
             .whole()
-            .only(&[Variant::Paper]),
+            .only(REAL),
         Param::new(
             "high_window",
             "window in segments to be reached at a loss rate of high_p",
@@ -41,9 +50,9 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             2e3,
             1e8,
         )
-        .only(&[Variant::Paper]),
+        .only(REAL),
         Param::new("high_p", "loss rate, per segment, at high_window", 1e-7, 1e-12, 1e-6)
-            .only(&[Variant::Paper]),
+            .only(REAL),
         Param::new(
             "high_decrease",
             "share of the window taken away at a loss at high_window",
@@ -51,7 +60,8 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             0.01,
             0.5,
         )
-        .only(&[Variant::Paper]),
+        .only(REAL),
+        max_ssthresh(),
     ],
     vectors: &[
         Vector::new("b(1000) = 0.5 − 0.4·(3 − 1.5798)/(4.9191 − 1.5798)", 0.3299, || {
@@ -75,6 +85,17 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         Vector::new("RFC 3649 appendix B: a = 30 up to 10661", 10_661.0, || {
             f64::from(TABLE[29].cwnd)
         }),
+        Vector::new(
+            "ns-2, W = 2000 at its second loss: 1000 · (1 − 0.3299) = 670.1",
+            670.0,
+            || {
+                let mut probe =
+                    Probe::new("highspeed", Variant::Ns2, &Start::avoidance(2000, 100));
+                probe.loss();
+                probe.loss();
+                probe.cwnd() as f64
+            },
+        ),
         Vector::new(
             "W = 1000 at a loss of 6.1, row in force: 1000 − ⌊1000 · 83/256⌋",
             676.0,
@@ -101,6 +122,15 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
                 params.get("high_decrease"),
             );
             Box::new(Windowed::new(Rfc3649::new(response), slow_start, init))
+        }
+        Variant::Ns2 => {
+            let rule = ns2::Ns2::new(
+                params.get("low_window"),
+                params.get("high_window"),
+                params.get("high_p"),
+                params.get("high_decrease"),
+            );
+            Box::new(Agent::limited(rule, params, init))
         }
         Variant::Linux6_1 | Variant::Linux2_6_22 | Variant::Ns3_29 => {
             let rule =

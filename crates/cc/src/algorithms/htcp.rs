@@ -14,15 +14,22 @@
 //! rises by at most 20 ms a sample and falls back by a twentieth of its distance to RTTmin at
 //! each event. Linux 6.1 samples every round trip, Linux 2.6.22 the smoothed one in whole ms, in
 //! congestion avoidance only.
+//!
+//! ns-2's own agents had it as a patch that is not public. The variant is Linux 2.6.22's rules on a window
+//! in real numbers; the first loss takes half.
 
 mod linux;
+mod ns2;
 
 use fairway_units::{Duration, Time};
 
 use self::linux::{Linux, Rtt};
+use crate::ns2::Agent;
 use crate::{
     Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart,
-    Variant, Vector, Window, Windowed, window::whole_segments,
+    Variant, Vector, Window, Windowed,
+    probe::{Probe, Start},
+    window::whole_segments,
 };
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
@@ -33,14 +40,14 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     signal: "loss + time + delay",
     year: 2004,
     source: "Leith and Shorten, PFLDnet 2004",
-    variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22],
+    variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22, Variant::Ns2],
     params: &[
         Param::switch(
             "use_rtt_scaling",
             "whether growth is scaled by the smallest round-trip time",
             false,
         )
-        .except(&[(Variant::Linux6_1, 1.0), (Variant::Linux2_6_22, 1.0)]),
+        .except(&[(Variant::Linux6_1, 1.0), (Variant::Linux2_6_22, 1.0), (Variant::Ns2, 1.0)]),
         Param::switch(
             "use_bandwidth_switch",
             "whether a change of throughput makes the next back-off half",
@@ -54,6 +61,13 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         Vector::new("Δ = 5 s, β = 0.5: 1 + 10·4 + 2²", 45.0, || alpha_after(5_000, 0.5)),
         Vector::new("Δ = 1.5 s, β = 0.8: 2·(1 − 0.8)·6.0625", 2.425, || {
             alpha_after(1_500, 0.8)
+        }),
+        Vector::new("ns-2, first loss at 201, α = 1: 100.5, and 200 acknowledgements 102.4", 102.0, || {
+            let mut probe = Probe::new("htcp", Variant::Ns2, &Start::avoidance(201, 100));
+            probe.loss();
+            // Within the first second: 2(1 − β) = 1 segment a round trip.
+            (0..200).for_each(|_| probe.ack_now(1));
+            probe.cwnd() as f64
         }),
         Vector::new("6.1, Δ = 5 s, RTTmin = 100 ms: 45", 45.0, || linux_alpha_after(5_000, 100)),
         Vector::new("6.1, Δ = 5 s, RTTmin = 20 ms: 8·45/40 = 9", 9.0, || {
@@ -87,6 +101,11 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
         Variant::Paper => {
             let rule = LeithShorten::new(scaling, switch);
             Box::new(Windowed::new(rule, slow_start, init))
+        }
+        Variant::Ns2 => {
+            let rule = ns2::Ns2(Linux::new(Rtt::Smoothed { eighths: 0 }, scaling, switch));
+            // Gelle's script gives `max_ssthresh_` 1 to H-TCP, with which there is no limited slow start.
+            Box::new(Agent::new(rule, 0, init))
         }
         Variant::Linux6_1 => {
             let rule = Linux::new(Rtt::EverySample, scaling, switch);

@@ -111,7 +111,7 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
             let rule = Ns3_29 { rtt0_ms, min_rtt: ns3::MinRtt::default(), part: 0.0 };
             Box::new(Windowed::new(rule, slow_start, init))
         }
-        Variant::Paper | Variant::Linux2_6_22 => {
+        Variant::Paper | Variant::Linux2_6_22 | Variant::Ns2 => {
             let rule = Caini { rtt0_s: rtt0_ms / 1e3 };
             Box::new(Windowed::new(rule, slow_start, init))
         }

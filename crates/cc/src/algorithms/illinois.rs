@@ -112,7 +112,7 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
             };
             Box::new(Windowed::new(rule, slow_start, init))
         }
-        Variant::Linux6_1 | Variant::Linux2_6_22 | Variant::Ns3_29 => {
+        Variant::Linux6_1 | Variant::Linux2_6_22 | Variant::Ns3_29 | Variant::Ns2 => {
             let curves = FixedCurves {
                 alpha: (params.scaled("alpha_min", 128), params.scaled("alpha_max", 128)),
                 beta: (params.scaled("beta_min", 64), params.scaled("beta_max", 64)),

@@ -10,7 +10,14 @@
 //! (`tcp_reno_min_cwnd`). The kernel's own default is not to count bytes; ns-2.35 sets it to 1
 //! (`tcp/linux/ns-linux-param.c`) and goes on counting during recovery (`tcp-linux.cc`, `recv`),
 //! so that the window rises at once when an episode ends. Both are the default here.
+//!
+//! ns-2's own agents (`tcp/tcp.cc`, `opencwnd`) add 1/W for each acknowledgement to a window in real
+//! numbers.
 
+mod ns2;
+
+pub(super) use self::ns2::Ns2;
+use crate::ns2::{Agent, max_ssthresh};
 use crate::{
     Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart,
     Variant, Vector, Window, Windowed,
@@ -26,13 +33,16 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     signal: "loss",
     year: 1988,
     source: "Jacobson, SIGCOMM 1988; RFC 5681",
-    variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22],
-    params: &[Param::switch(
-        "abc",
-        "whether acknowledged bytes are counted (1) or acknowledgements (0)",
-        true,
-    )
-    .only(&[Variant::Linux2_6_22])],
+    variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22, Variant::Ns2],
+    params: &[
+        Param::switch(
+            "abc",
+            "whether acknowledged bytes are counted (1) or acknowledgements (0)",
+            true,
+        )
+        .only(&[Variant::Linux2_6_22]),
+        max_ssthresh(),
+    ],
     vectors: &[
         Vector::new("W = 10, one window acknowledged: 10 + 1", 11.0, || {
             let mut probe = Probe::new("reno", Variant::Paper, &Start::avoidance(10, 100));
@@ -49,6 +59,12 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         Vector::new("2.6.22 counts acknowledgements: W = 10 after eleven is 11", 11.0, || {
             after_acks_2_6_22(11)
         }),
+        Vector::new("ns-2, W = 10, eleven acknowledgements of a tenth or less: 11.04", 11.0, || {
+            let mut probe = Probe::new("reno", Variant::Ns2, &Start::avoidance(10, 100));
+            (0..11).for_each(|_| probe.ack(1));
+            probe.cwnd() as f64
+        }),
+        Vector::new("ns-2, W = 21 at a loss: ⌊10.5⌋", 10.0, || after_loss(Variant::Ns2, 21)),
         Vector::new(
             "W = 20 at a timeout: S = 10, then a round of slow start from 1 gives 2",
             2.0,
@@ -83,6 +99,7 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
     match variant {
         Variant::Paper => Box::new(Windowed::new(Rfc5681, slow_start, init)),
         Variant::Linux6_1 => Box::new(Windowed::new(Linux6_1, slow_start, init)),
+        Variant::Ns2 => Box::new(Agent::limited(Ns2, params, init)),
         Variant::Linux2_6_22 | Variant::Ns3_29 => {
             let rule = Linux2_6_22 { count_bytes: params.is_on("abc"), bytes_acked: 0 };
             Box::new(Windowed::new(rule, slow_start, init))

@@ -11,7 +11,13 @@
 //! 1/a = 100; Linux 2.6.22 counts acknowledgements and, to make up for delayed ones, 1/a = 50,
 //! growing when the counter exceeds that. It also holds half the threshold while it recovers
 //! (`tcp_reno_min_cwnd`).
+//!
+//! ns-2's own agents had it as a patch: the paper's rules once for each acknowledgement, on a window in
+//! real numbers, of which the first loss takes half.
 
+mod ns2;
+
+use crate::ns2::{Agent, max_ssthresh};
 use crate::{
     Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart,
     Variant, Vector, Window, Windowed,
@@ -27,7 +33,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     signal: "loss",
     year: 2003,
     source: "Kelly, ACM CCR 33(2), 2003",
-    variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22],
+    variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22, Variant::Ns2],
     params: &[
         Param::new(
             "a",
@@ -40,7 +46,8 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         Param::new("b", "share of the window taken away at a loss", 0.125, 0.001, 0.9),
         Param::new("low_window", "window in segments at or below which it is Reno", 16.0, 0.0, 1e6)
             .whole()
-            .only(&[Variant::Paper]),
+            .only(&[Variant::Paper, Variant::Ns2]),
+        max_ssthresh(),
     ],
     vectors: &[
         Vector::new("W = 200, a round of 6.1: 200 + 200/100", 202.0, || {
@@ -56,6 +63,18 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             "W = 200, a round of 2.6.22, which adds at every 51st: ⌊200/51⌋ = 3",
             203.0,
             || after_round(Variant::Linux2_6_22, 200),
+        ),
+        Vector::new("ns-2, W = 200 at its second loss: 200/2 · 0.875", 87.0, || {
+            let start = Start::avoidance(200, 100);
+            let mut probe = Probe::new("scalable", Variant::Ns2, &start);
+            probe.loss();
+            probe.loss();
+            probe.cwnd() as f64
+        }),
+        Vector::new(
+            "ns-2, W = 200 before a loss, limited slow start: 200 + 200/⌊200/50⌋",
+            250.0,
+            || after_segments(Variant::Ns2, 200, 200),
         ),
         Vector::new("W = 200 at a loss: 200 − ⌊200/8⌋", 175.0, || after_loss(200)),
         Vector::new("W = 207 at a loss: 207 − ⌊25.875⌋", 182.0, || after_loss(207)),
@@ -90,6 +109,10 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
         Variant::Paper => {
             let rule = Kelly { a: params.get("a"), b, low_window: params.get("low_window") as u32 };
             Box::new(Windowed::new(rule, slow_start, init))
+        }
+        Variant::Ns2 => {
+            let low_window = params.get("low_window");
+            Box::new(Agent::limited(ns2::Ns2 { a: params.get("a"), b, low_window }, params, init))
         }
         Variant::Linux6_1 => {
             let rule = Linux6_1 { inverse_a, b };

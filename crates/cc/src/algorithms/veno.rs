@@ -125,7 +125,7 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
             let rule = Ns3_29 { beta: beta as u32, base: ns3::MinRtt::default(), diff: 0 };
             Box::new(Windowed::new(rule, slow_start, init))
         }
-        Variant::Paper | Variant::Linux2_6_22 => {
+        Variant::Paper | Variant::Linux2_6_22 | Variant::Ns2 => {
             Box::new(Windowed::new(FuLiew { beta }, slow_start, init))
         }
     }

@@ -116,7 +116,7 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
         Variant::Ns3_29 => {
             Box::new(Windowed::new(Ns3::new(Ns3PerRound::default()), SlowStart::Ns3, init))
         }
-        Variant::Paper | Variant::Linux2_6_22 => {
+        Variant::Paper | Variant::Linux2_6_22 | Variant::Ns2 => {
             let rule = Westwood { bandwidth: PerRound::new(params.get("alpha")) };
             Box::new(Windowed::new(rule, SlowStart::of(variant), init))
         }

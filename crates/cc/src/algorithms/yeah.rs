@@ -246,7 +246,7 @@ impl Rule for Yeah {
         match self.variant {
             Variant::Paper => window.add(f64::from(acked) / f64::from(divisor)),
             Variant::Linux6_1 => window.additive_increase(divisor, acked),
-            Variant::Linux2_6_22 | Variant::Ns3_29 => self.grow_as_2_6_22(window),
+            Variant::Linux2_6_22 | Variant::Ns3_29 | Variant::Ns2 => self.grow_as_2_6_22(window),
         }
     }
 

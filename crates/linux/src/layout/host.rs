@@ -58,6 +58,7 @@ const FIXED: &[(&str, &str)] = &[
     ("rto_initial", "a kernel has it in its source"),
     ("rto_granularity", "a kernel has the tick that it was built with"),
     ("rto_min_bounds_variance", "a kernel always bounds the variance"),
+    ("rto_in_ticks", "a kernel measures round trips in microseconds"),
     ("rto_restart_on_every_ack", "a kernel restarts on new data alone"),
     ("max_burst", "a kernel has no such limit"),
     ("send_jitter", "a kernel's computing takes no time here"),

@@ -181,7 +181,7 @@ pub(super) static SWITCHES: &[Switch] = &[
         recovery,
         Choice("recovery", Recovery),
         r#""rfc""#,
-        "The window during recovery: of the RFCs (6675, 6582), of ns-2's TCP-Linux, in proportion to what arrives (PRR, RFC 6937), or Reno's, which ends with the first acknowledgement of anything new (RFC 5681)."
+        "The window during recovery: of the RFCs (6675, 6582), of ns-2's TCP-Linux, of ns-2's TCP/Sack1, in proportion to what arrives (PRR, RFC 6937), or Reno's, which ends with the first acknowledgement of anything new (RFC 5681)."
     ),
     switch!(
         tail_loss_probe,
@@ -269,6 +269,12 @@ pub(super) static SWITCHES: &[Switch] = &[
         OnOff,
         "true",
         "Whether rto_min bounds the variance term alone, as in Linux, rather than the sum."
+    ),
+    switch!(
+        rto_in_ticks,
+        OnOff,
+        "false",
+        "Whether round trips are measured in whole ticks of rto_granularity and averaged in parts of them, as in ns-2; without rto_min_bounds_variance."
     ),
     switch!(
         rto_restart_on_every_ack,

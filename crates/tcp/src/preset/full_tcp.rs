@@ -99,6 +99,8 @@ pub(super) const FULL_TCP: Preset = preset!(
         "Agent/TCP tcpTick_ 0.01";
     rto_min_bounds_variance: false,
         "tcp/tcp.cc, rtt_timeout: minrto_ bounds the sum";
+    rto_in_ticks: false,
+        "tcp/tcp.cc, rtt_update: rtt_clock has its ticks, and the averages are real numbers";
     rto_restart_on_every_ack: false,
         "tcp/tcp-full.cc, newack: where there is progress";
     rto_impatient: false,

@@ -91,6 +91,8 @@ pub(super) const LINUX_6_1: Preset = preset!(
         "CONFIG_HZ_1000: one jiffy";
     rto_min_bounds_variance: true,
         "net/ipv4/tcp_input.c, tcp_rtt_estimator: rttvar_us is no less than tcp_rto_min_us";
+    rto_in_ticks: false,
+        "net/ipv4/tcp_input.c, tcp_rtt_estimator: microseconds";
     rto_restart_on_every_ack: false,
         "net/ipv4/tcp_input.c, tcp_clean_rtx_queue: FLAG_SET_XMIT_TIMER where data are acknowledged";
     rto_impatient: false,

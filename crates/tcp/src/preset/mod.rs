@@ -44,6 +44,11 @@ pub enum Recovery {
     /// lost (`tcp/tcp-linux.cc`, `send_much`; meant as rate halving, which the delayed send of
     /// `overhead_` undoes). On exit the threshold, no more than flight plus three segments.
     TcpLinux,
+    /// ns-2.35 Agent/TCP/Sack1 (`tcp/tcp-sack1.cc`): the algorithm's window at once, and its own
+    /// count of what is in flight: every acknowledgement takes one off, a partial one two. Every
+    /// hole below the highest SACK is sent again once. A timeout forgets the SACKs and sends
+    /// everything again. Without SACK as [`Recovery::Rfc`].
+    Sack1,
     /// Proportional rate reduction (RFC 6937) in Linux 6.1's form (`net/ipv4/tcp_input.c`,
     /// `tcp_cwnd_reduction`): flight falls to the threshold with what arrives.
     Prr,
@@ -58,6 +63,7 @@ impl Recovery {
     pub const NAMES: &'static [(&'static str, Recovery)] = &[
         ("rfc", Recovery::Rfc),
         ("tcp-linux", Recovery::TcpLinux),
+        ("sack1", Recovery::Sack1),
         ("prr", Recovery::Prr),
         ("reno", Recovery::Reno),
     ];
@@ -112,6 +118,8 @@ pub struct RtoPolicy {
     /// Linux's form: the variance term, not the sum, has the lower bound
     /// (`tcp_input.c`, `tcp_rtt_estimator`), so the timeout is srtt + max(4·rttvar, min).
     pub min_bounds_variance: bool,
+    /// ns-2's form: round trips in whole ticks of the granularity (`tcp/tcp.cc`, `rtt_update`).
+    pub in_ticks: bool,
 }
 
 /// Every switch of the endpoint. A preset sets them all; an experiment may set each alone, by the
@@ -217,6 +225,10 @@ pub struct Stack {
     /// Linux's form: the variance term, not the sum, has the lower bound
     /// (`tcp_input.c`, `tcp_rtt_estimator`), so the timeout is srtt + max(4·rttvar, min).
     pub rto_min_bounds_variance: bool,
+    /// ns-2's form, which is that of 4.3BSD: round trips are measured in whole ticks of
+    /// `rto_granularity`, and averages kept in eighths and quarters of one
+    /// (ns-2.35 `tcp/tcp.cc`, `rtt_update`). Without `rto_min_bounds_variance`.
+    pub rto_in_ticks: bool,
     /// Whether every acknowledgement restarts the retransmission timer (ns-2.35 `tcp-linux.cc`,
     /// `time_processing`), not only those of new data (RFC 6298 rule 5.3).
     pub rto_restart_on_every_ack: bool,
@@ -262,6 +274,9 @@ impl Stack {
 
     /// How the sender concludes that a segment is lost.
     pub fn loss_detection(&self) -> LossDetection {
+        if self.recovery == Recovery::Sack1 {
+            return LossDetection::Rfc6675;
+        }
         match (self.rack, self.fack) {
             (true, _) => LossDetection::Rack,
             (false, true) => LossDetection::Fack,
@@ -282,6 +297,7 @@ impl Stack {
             max: self.rto_max,
             granularity: self.rto_granularity,
             min_bounds_variance: self.rto_min_bounds_variance,
+            in_ticks: self.rto_in_ticks,
         }
     }
 }
@@ -312,8 +328,14 @@ impl Preset {
 }
 
 /// Every preset; the first is the default.
-pub const PRESETS: &[Preset] =
-    &[linux::LINUX_6_1, ns2::NS2_TCP_LINUX, full_tcp::FULL_TCP, ns3::NS3_3_29, rfc::RFC_5681];
+pub const PRESETS: &[Preset] = &[
+    linux::LINUX_6_1,
+    ns2::NS2_TCP_LINUX,
+    ns2::NS2_SACK1,
+    full_tcp::FULL_TCP,
+    ns3::NS3_3_29,
+    rfc::RFC_5681,
+];
 
 /// A preset: its name, a sentence, and every switch with its value and where that is from.
 macro_rules! preset {

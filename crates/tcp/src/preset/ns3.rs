@@ -98,6 +98,8 @@ pub(super) const NS3_3_29: Preset = preset!(
         "tcp-socket-base.cc, ClockGranularity 1 ms";
     rto_min_bounds_variance: false,
         "tcp-socket-base.cc, EstimateRtt: Max of the sum and m_minRto";
+    rto_in_ticks: false,
+        "rtt-estimator.cc, RttMeanDeviation: real numbers";
     rto_restart_on_every_ack: false,
         "tcp-socket-base.cc, NewAck";
     rto_impatient: true,

@@ -88,6 +88,8 @@ pub(super) const RFC_5681: Preset = preset!("rfc5681", "The RFCs: 5681, 6675, 62
         "RFC 6298 section 4: finer than 100 ms works better";
     rto_min_bounds_variance: false,
         "RFC 6298 rules 2.3 and 2.4: G bounds the variance, the minimum the sum";
+    rto_in_ticks: false,
+        "RFC 6298 section 2: real numbers";
     rto_restart_on_every_ack: false,
         "RFC 6298 rule 5.3: an acknowledgement of new data";
     rto_impatient: false,

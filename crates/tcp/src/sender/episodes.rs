@@ -34,7 +34,7 @@ impl Sender {
         // RFC 5681 section 3.1: the threshold is kept only for data that the timer has resent.
         let first = match self.stack.recovery {
             _ if self.stack.reduce_on_every_timeout => true,
-            Recovery::Rfc | Recovery::Reno => {
+            Recovery::Rfc | Recovery::Reno | Recovery::Sack1 => {
                 self.phase != Phase::Loss
                     || self.timed_out_at.is_none_or(|at| self.board.una() > at)
             }
@@ -48,6 +48,7 @@ impl Sender {
         };
         self.frto = self.stack.frto
             && self.sack
+            && !self.is_sack1()
             && (self.timeouts_in_row > 0 || !matches!(self.phase, Phase::Recovery | Phase::Loss));
         self.timeouts_in_row += 1;
         self.timed_out_at = Some(self.board.una());
@@ -79,6 +80,10 @@ impl Sender {
     fn start_over(&mut self, first: bool, flight_size: u64, now: Time) {
         let by_time = self.sack && self.stack.loss_detection() == LossDetection::Rack;
         let sacked = self.board.sacked_segments();
+        if self.is_sack1() {
+            // What was SACKed is sent again, too.
+            self.board.forget_sacks();
+        }
         let lost =
             if by_time { self.board.mark_lost_by_timeout(now) } else { self.board.mark_all_lost() };
         self.lost += lost;
@@ -166,8 +171,11 @@ impl Sender {
         self.had_partial_ack = false;
         self.cwr_pending = true;
         let of_rfc = matches!(self.stack.recovery, Recovery::Rfc | Recovery::Reno);
-        self.retransmit_first = of_rfc;
+        self.retransmit_first = of_rfc || self.stack.recovery == Recovery::Sack1;
         self.rescue_allowed = of_rfc;
+        if self.is_sack1() {
+            self.begin_as_sack1();
+        }
     }
 
     /// The window is reduced for another reason than a loss.
@@ -196,6 +204,9 @@ impl Sender {
     /// The episode is over; the window in bytes that it leaves.
     pub(super) fn leave_recovery(&mut self) -> u64 {
         let mss = u64::from(self.stack.mss);
+        if self.is_sack1() {
+            self.end_as_sack1();
+        }
         if self.stack.recovery == Recovery::TcpLinux {
             // `tcp_fastretrans_alert` clears the scoreboard: what was SACKed beyond the episode
             // counts as in flight until it is SACKed again.
@@ -214,10 +225,10 @@ impl Sender {
                 ssthresh.min(flight + EXIT_BURST_SEGMENTS * mss)
             }
             // RFC 6582 step 3, option 1.
-            Recovery::Rfc if !self.sack && self.phase == Phase::Recovery => {
+            Recovery::Rfc | Recovery::Sack1 if !self.sack && self.phase == Phase::Recovery => {
                 ssthresh.min(flight.max(mss) + mss)
             }
-            Recovery::Rfc | Recovery::TcpLinux | Recovery::Reno => cwnd,
+            Recovery::Rfc | Recovery::Sack1 | Recovery::TcpLinux | Recovery::Reno => cwnd,
         };
         if self.phase != Phase::Cwr {
             self.repaired_until = Some(self.recover);

@@ -23,6 +23,9 @@ impl Sender {
             // 3.2 step 5; ns-2.35 `tcp-full.cc`, `recv`).
             self.max_burst_left = 1;
         }
+        if self.stack.recovery == Recovery::Sack1 && self.sends_one_as_sack1() {
+            self.max_burst_left = self.max_burst_left.min(1);
+        }
         self.pass = Pass::default();
         if self.stack.recovery == Recovery::TcpLinux && self.conserved_flight > 0 {
             // At most one segment more in flight than there is now.
@@ -45,6 +48,9 @@ impl Sender {
         }
         if let Some(prr) = &mut self.prr {
             prr.sent();
+        }
+        if self.stack.recovery == Recovery::Sack1 {
+            self.sent_as_sack1();
         }
         self.last_sent = now;
         if let Some(rate) = self.cc.pacing_rate() {
@@ -228,7 +234,7 @@ impl Sender {
 
     fn fits(&self, len: u64) -> bool {
         let pipe = self.board.pipe();
-        pipe == 0 || pipe + len <= self.window_in_effect()
+        (pipe == 0 && !self.counts_as_sack1()) || pipe + len <= self.window_in_effect()
     }
 
     /// Data leaves with nothing in the network (Linux `tcp_event_data_sent`).

@@ -64,6 +64,9 @@ pub struct Script {
     /// On its way, in the order of arrival.
     travelling: VecDeque<(Time, Segment)>,
     fates: Vec<(String, Fate)>,
+    /// Data segments of the source that are lost, by their number; and how many it has sent.
+    lost_numbers: Vec<usize>,
+    data_sent: usize,
     /// End of the data that each side has sent.
     sent_end: [u64; 2],
     lines: Vec<Line>,
@@ -120,6 +123,8 @@ impl Script {
             now: Time::ZERO,
             travelling: VecDeque::new(),
             fates: Vec::new(),
+            lost_numbers: Vec::new(),
+            data_sent: 0,
             sent_end: [0; 2],
             lines: Vec::new(),
         }
@@ -133,6 +138,11 @@ impl Script {
     /// Loses the next `count` of them.
     pub fn lose_times(&mut self, count: usize, segment: &str) {
         (0..count).for_each(|_| self.lose(segment));
+    }
+
+    /// Loses a data segment of the source by its number: the first that is sent is 1.
+    pub fn lose_number(&mut self, number: usize) {
+        self.lost_numbers.push(number);
     }
 
     /// Marks the next such segment as a congested router does (RFC 3168), if it may be marked.
@@ -243,7 +253,14 @@ impl Script {
         let line = self.line(&segment);
         let name = format!("{} {}", if segment.forward { '>' } else { '<' }, line.text);
         let fate = self.fates.iter().position(|(text, _)| *text == name);
-        match fate.map(|at| self.fates.remove(at).1) {
+        let mut fate = fate.map(|at| self.fates.remove(at).1);
+        if segment.forward && segment.payload_bytes > 0 {
+            self.data_sent += 1;
+            if self.lost_numbers.contains(&self.data_sent) {
+                fate = Some(Fate::Lost);
+            }
+        }
+        match fate {
             None => {}
             Some(Fate::Lost) => {
                 return self.note(Line { text: line.text + " lost", data: None, ..line });

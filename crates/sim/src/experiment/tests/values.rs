@@ -135,7 +135,7 @@ fn every_switch_is_set_alone() {
         stack
     };
     type Case = (&'static str, fn(&mut Stack));
-    let cases: [Case; 26] = [
+    let cases: [Case; 28] = [
         ("cc_variant = \"paper\"", |s| s.cc_variant = Variant::Paper),
         ("initial_window = \"4 segments\"", |s| s.initial_window = 4),
         ("send_buffer = \"1 MB\"", |s| s.send_buffer = 1_000_000),
@@ -151,6 +151,8 @@ fn every_switch_is_set_alone() {
         ("limited_transmit = false", |s| s.limited_transmit = false),
         ("reordering = \"5 segments\"", |s| s.reordering = 5),
         ("recovery = \"tcp-linux\"", |s| s.recovery = Recovery::TcpLinux),
+        ("recovery = \"sack1\"", |s| s.recovery = Recovery::Sack1),
+        ("rto_in_ticks = true", |s| s.rto_in_ticks = true),
         ("grow_on_exit = false", |s| s.grow_on_exit = false),
         ("rto_min = \"0.5 s\"", |s| s.rto_min = Duration::from_millis(500)),
         ("rto_max = \"60 s\"", |s| s.rto_max = Duration::from_secs(60)),
