@@ -101,6 +101,7 @@ mod tests {
             slow_start: None,
             seed: 0,
             coupling: None,
+            abe: false,
         };
         let cc = catalogue.create(selection, Variant::Linux2_6_22, &init)?;
         let mut probe = Probe::of(cc, Start::avoidance(10, 100).rtt);

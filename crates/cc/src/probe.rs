@@ -29,6 +29,8 @@ pub struct Start {
     pub coupling: Option<Member>,
     /// Seed of its random numbers.
     pub seed: u64,
+    /// Whether marks reduce the window less than losses.
+    pub abe: bool,
 }
 
 impl Start {
@@ -47,6 +49,7 @@ impl Start {
             slow_start: None,
             coupling: None,
             seed: 1,
+            abe: false,
         }
     }
 
@@ -101,6 +104,7 @@ impl Probe {
             slow_start: start.slow_start.clone(),
             seed: start.seed,
             coupling: start.coupling.clone(),
+            abe: start.abe,
         };
         match create(&selection, variant, &init) {
             Ok(cc) => Probe::of(cc, start.rtt),

@@ -222,6 +222,9 @@ pub struct Init {
     /// The connections that share their windows, if the algorithm couples connections and this
     /// one is not alone.
     pub coupling: Option<Member>,
+    /// Whether a congestion mark reduces the window less than a loss does (ABE, RFC 8511), by an
+    /// algorithm that says how much less ([`crate::Rule::kept_after_mark`]).
+    pub abe: bool,
 }
 
 impl Init {

@@ -83,6 +83,7 @@ impl TestPath {
             slow_start: None,
             seed,
             coupling: None,
+            abe: false,
         };
         let base = Duration::from_nanos((rtt_ms * 1e6) as u64);
         TestPath {

@@ -125,6 +125,12 @@ pub trait Rule: Send {
     /// The new slow-start threshold after `signal`; the wrapper keeps it at 2 or above.
     fn backoff(&mut self, window: &Window, signal: Signal, flow: &Flow) -> u32;
 
+    /// The share of what is in flight that is kept after a congestion mark where the stack has ABE
+    /// (RFC 8511 section 4); none to answer a mark as always.
+    fn kept_after_mark(&self) -> Option<f64> {
+        None
+    }
+
     /// The new slow-start threshold after a retransmission timeout, where it is another one.
     fn rto_backoff(&mut self, window: &Window, flow: &Flow) -> u32 {
         self.backoff(window, Signal::Loss, flow)
@@ -211,6 +217,8 @@ pub struct Windowed<R> {
     own_slow_start: bool,
     mss: u32,
     prior: Option<Window>,
+    /// Whether marks reduce the window less than losses.
+    abe: bool,
 }
 
 impl<R: Rule> Windowed<R> {
@@ -231,6 +239,7 @@ impl<R: Rule> Windowed<R> {
             own_slow_start: init.slow_start.is_none(),
             mss,
             prior: None,
+            abe: init.abe,
         }
     }
 
@@ -314,7 +323,13 @@ impl<R: Rule> CongestionControl for Windowed<R> {
 
     fn on_congestion(&mut self, signal: Signal, flow: &Flow) {
         let before = self.window.cwnd.max(MIN_SSTHRESH_SEGMENTS);
-        let ssthresh = self.rule.backoff(&self.window, signal, flow);
+        let mut ssthresh = self.rule.backoff(&self.window, signal, flow);
+        if self.abe
+            && signal == Signal::Ecn
+            && let Some(kept) = self.rule.kept_after_mark()
+        {
+            ssthresh = ssthresh.max(whole_segments(kept * f64::from(flight(&self.window, flow))));
+        }
         self.reduce_to(ssthresh);
         // A threshold may lie above the window; a reduction still never raises the window.
         let held = self.rule.recovery_window(self.window.ssthresh).min(before);

@@ -1,7 +1,7 @@
 //! What every algorithm owes its stack, in every variant it has. An algorithm is tested as soon
 //! as it is in the registry.
 
-use fairway_cc::probe::{MSS, Probe};
+use fairway_cc::probe::{MSS, Probe, Start};
 use fairway_cc::{
     Algorithm, CcError, CongestionControl, Init, Phase, Selection, Signal, SlowStart, Variant,
     algorithms, create,
@@ -22,6 +22,7 @@ fn init() -> Init {
         slow_start: None,
         seed: 1,
         coupling: None,
+        abe: false,
     }
 }
 
@@ -392,4 +393,25 @@ fn unknown_names_say_what_there_is() {
     let Err(error) = create(&wrong, Variant::Paper, &init()) else { panic!("renoo exists") };
     let message = error.to_string();
     assert!(message.contains("renoo") && message.contains("cubic"), "{message}");
+}
+
+#[test]
+fn a_mark_costs_less_than_a_loss_with_abe() {
+    // RFC 8511 section 4.1: of 100 segments in flight 80 with standard TCP, 85 with CUBIC; a loss costs
+    // what it always does, and an algorithm with an answer of its own keeps it.
+    let ssthresh = |name: &str, variant, abe, signal| {
+        let mut probe = Probe::new(name, variant, &Start { abe, ..Start::avoidance(100, 100) });
+        probe.congestion(signal);
+        probe.ssthresh()
+    };
+    for variant in [Variant::Paper, Variant::Linux6_1] {
+        for (name, kept) in [("reno", 80), ("cubic", 85)] {
+            assert_eq!(ssthresh(name, variant, true, Signal::Ecn), Some(kept), "{name}");
+            let loss = ssthresh(name, variant, false, Signal::Loss);
+            assert_eq!(ssthresh(name, variant, true, Signal::Loss), loss, "{name}");
+            assert_eq!(ssthresh(name, variant, false, Signal::Ecn), loss, "{name}");
+        }
+    }
+    let scalable = |abe| ssthresh("scalable", Variant::Paper, abe, Signal::Ecn);
+    assert_eq!(scalable(true), scalable(false));
 }

@@ -210,7 +210,14 @@ impl Rfc9438 {
     }
 }
 
+/// What is kept after a mark with ABE (RFC 8511 section 4.1, beta_ecn of CUBIC).
+const KEPT_AFTER_MARK: f64 = 0.85;
+
 impl Rule for Rfc9438 {
+    fn kept_after_mark(&self) -> Option<f64> {
+        Some(KEPT_AFTER_MARK)
+    }
+
     fn growth(&mut self, window: &mut Window, acked: u32, _ack: &Ack, flow: &Flow) {
         let w = window.exact();
         let per_segment = f64::from(acked) / w;

@@ -34,6 +34,7 @@ const FIXED: &[(&str, &str)] = &[
     ("fack", "Linux has had no forward acknowledgement since 4.15"),
     ("paws", "a kernel with timestamps always refuses what is outdated"),
     ("receive_window_tuning", "a kernel's windows open as data arrive"),
+    ("abe", "a kernel answers a mark like a loss"),
     ("limited_transmit", "a kernel always transmits so"),
     ("initial_ssthresh", "a kernel's connections begin without a threshold"),
     ("recovery", "a kernel has a recovery of its own (PRR, RFC 6937)"),

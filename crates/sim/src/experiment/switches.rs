@@ -328,6 +328,12 @@ pub(super) static SWITCHES: &[Switch] = &[
     ),
     switch!(ecn, OnOff, "true", "Explicit congestion notification (RFC 3168)."),
     switch!(
+        abe,
+        OnOff,
+        "true",
+        "A congestion mark reduces the window less than a loss (RFC 8511): reno keeps 0.8 of what is in flight, cubic 0.85; other algorithms do as without it."
+    ),
+    switch!(
         window_divisor,
         Count(1, 16),
         "2",

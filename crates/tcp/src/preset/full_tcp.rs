@@ -117,6 +117,8 @@ pub(super) const FULL_TCP: Preset = preset!(
         "tcp/tcp.cc, opencwnd: a segment for each acknowledgement while cwnd_ is below ssthresh_";
     ecn: false,
         "Agent/TCP ecn_ 0";
+    abe: false,
+        "tcp/tcp-full.cc, ecn: the same threshold as for a loss";
     window_divisor: 1,
         "ns-2 has no receive buffer: all of window_ is offered";
     slow_start_after_idle: true,

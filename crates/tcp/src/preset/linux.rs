@@ -109,6 +109,8 @@ pub(super) const LINUX_6_1: Preset = preset!(
         "the algorithm's own; net/ipv4/tcp_cong.c, tcp_slow_start, where it has none";
     ecn: false,
         "net.ipv4.tcp_ecn 2: answered, not asked for (net/ipv4/tcp_ipv4.c, tcp_sk_init)";
+    abe: false,
+        "net/ipv4/tcp_input.c, tcp_enter_cwr: the same threshold as for a loss";
     window_divisor: 2,
         "net.ipv4.tcp_adv_win_scale 1 (include/net/tcp.h, tcp_win_from_space)";
     slow_start_after_idle: true,

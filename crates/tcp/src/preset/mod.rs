@@ -249,6 +249,9 @@ pub struct Stack {
     pub slow_start: Option<SlowStart>,
     /// Explicit congestion notification (RFC 3168), if the other end agrees.
     pub ecn: bool,
+    /// A congestion mark reduces the window less than a loss does (alternative back-off with ECN, RFC
+    /// 8511), with algorithms that have a factor for it.
+    pub abe: bool,
     /// Which share of the receive buffer is offered as window, as a divisor (Linux
     /// `tcp_adv_win_scale` 1: half).
     pub window_divisor: u32,
@@ -269,6 +272,7 @@ impl Stack {
             slow_start: self.slow_start.clone(),
             seed: 0,
             coupling: None,
+            abe: self.abe,
         }
     }
 

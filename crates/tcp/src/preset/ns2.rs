@@ -112,6 +112,8 @@ pub(super) const NS2_TCP_LINUX: Preset = preset!(
         "the algorithm's own; tcp/linux/src/tcp_cong.c, tcp_slow_start";
     ecn: false,
         "tcl/lib/ns-default.tcl, Agent/TCP ecn_ 0";
+    abe: false,
+        "tcp/tcp-linux.cc: the same threshold as for a loss";
     window_divisor: 1,
         "ns-2 has no receive buffer: all of window_ is offered";
     slow_start_after_idle: false,

@@ -116,6 +116,8 @@ pub(super) const NS3_3_29: Preset = preset!(
         "the algorithm's own; tcp-congestion-ops.cc, TcpNewReno::SlowStart";
     ecn: false,
         "tcp-socket-base.cc, EcnMode NoEcn";
+    abe: false,
+        "tcp-socket-base.cc, EnterCwr: the same threshold as for a loss";
     window_divisor: 1,
         "tcp-socket-base.cc, AdvertisedWindowSize: the whole buffer";
     slow_start_after_idle: false,

@@ -106,6 +106,8 @@ pub(super) const RFC_5681: Preset = preset!("rfc5681", "The RFCs: 5681, 6675, 62
         "the algorithm's own; RFC 5681 section 3.1 where it has none";
     ecn: false,
         "RFC 3168 section 6.1.1: a host may ask for it";
+    abe: false,
+        "RFC 8511: an experiment; RFC 3168 section 6.1.2: as for a loss";
     window_divisor: 1,
         "RFC 9293 section 3.8.6: the buffer that is free";
     slow_start_after_idle: true,

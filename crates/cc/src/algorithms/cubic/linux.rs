@@ -161,6 +161,10 @@ impl Linux6_1 {
 }
 
 impl Rule for Linux6_1 {
+    fn kept_after_mark(&self) -> Option<f64> {
+        Some(super::KEPT_AFTER_MARK)
+    }
+
     fn growth(&mut self, window: &mut Window, acked: u32, _ack: &Ack, flow: &Flow) {
         self.update(u64::from(window.cwnd), u64::from(acked), jiffies(flow));
         window.additive_increase(u32::try_from(self.core.count).unwrap_or(u32::MAX), acked);
