@@ -73,6 +73,7 @@ fn avoiding(cwnd: u32, beta: f64) -> Probe {
         slow_start: None,
         seed: 1,
         coupling: None,
+        abe: false,
     };
     Probe::of(new(beta, &init), Duration::from_millis(100))
 }

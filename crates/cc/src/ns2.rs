@@ -227,6 +227,7 @@ mod tests {
             slow_start: None,
             seed: 0,
             coupling: None,
+            abe: false,
         };
         Agent::new(Tenth, max_ssthresh, &init)
     }

@@ -226,6 +226,8 @@ pub(super) const NS2_SACK1: Preset = preset!(
         "tcp/tcp.cc, opencwnd; limited_slow_start is the variants' max_ssthresh";
     ecn: false,
         "tcl/lib/ns-default.tcl, Agent/TCP ecn_ 0";
+    abe: false,
+        "RFC 8511 came later: a mark counts like a loss";
     window_divisor: 1,
         "ns-2 has no receive buffer: all of window_ is offered";
     slow_start_after_idle: false,
