@@ -273,12 +273,14 @@ impl Connection {
     }
 
     /// A segment has left the source.
+    #[inline(always)]
     pub(crate) fn leave_source(&mut self, segment: &Segment, now: Time) -> Result<(), Violation> {
         self.books.sent += 1;
         self.forward.check_departure(segment, &self.source, self.mss, now)
     }
 
     /// A segment has left the sink.
+    #[inline(always)]
     pub(crate) fn leave_sink(&mut self, segment: &Segment, now: Time) -> Result<(), Violation> {
         self.books.sent += 1;
         match &mut self.reverse {

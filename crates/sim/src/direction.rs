@@ -55,6 +55,7 @@ impl Direction {
     }
 
     /// A segment has left the sender.
+    #[inline]
     pub(crate) fn check_departure(
         &mut self,
         segment: &Segment,
@@ -76,6 +77,7 @@ impl Direction {
     }
 
     /// A segment reaches the receiver.
+    #[inline]
     pub(crate) fn arrive(
         &mut self,
         segment: &Segment,
@@ -99,6 +101,7 @@ impl Direction {
     }
 
     /// The receiver has handled a segment.
+    #[inline]
     pub(crate) fn check_delivery(&self, at: &Endpoint, now: Time) -> Result<(), Violation> {
         let receiver = at.receiver();
         // What waits for the application has arrived in order, too.
@@ -106,6 +109,7 @@ impl Direction {
     }
 
     /// The window that the receiver offers, as its segments say it to the sender.
+    #[inline]
     pub(crate) fn observe_window(&mut self, segment: &Segment, to: &Endpoint) {
         let shift = if segment.flags.has(Flags::SYN) {
             self.window_shift =

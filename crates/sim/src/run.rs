@@ -195,7 +195,7 @@ impl<'a> Simulation<'a> {
             Component::Read(i) => {
                 let again = self.connections[i as usize].read(self.now)?;
                 self.schedule_read(i, again);
-                self.pump::<SINK>(i)
+                self.pump_apart::<SINK>(i)
             }
             Component::Stop(i) => {
                 self.connections[i as usize].stop(self.now);
@@ -224,9 +224,9 @@ impl<'a> Simulation<'a> {
 
     /// Send what applications have written.
     fn pump_applications(&mut self, connection: u32) -> Result<(), Violation> {
-        self.pump::<SOURCE>(connection)?;
+        self.pump_apart::<SOURCE>(connection)?;
         if self.connections[connection as usize].is_both_ways() {
-            self.pump::<SINK>(connection)?;
+            self.pump_apart::<SINK>(connection)?;
         }
         Ok(())
     }
@@ -340,10 +340,17 @@ impl<'a> Simulation<'a> {
         this.timer_at[SIDE] = Time::NEVER;
         endpoint.handle_timeout(self.now);
         self.events.pop();
+        self.pump_apart::<SIDE>(index)
+    }
+
+    /// As [`Self::pump`], where it is not for every packet.
+    #[inline(never)]
+    fn pump_apart<const SIDE: usize>(&mut self, index: u32) -> Result<(), Violation> {
         self.pump::<SIDE>(index)
     }
 
     /// Send what an endpoint has to send, and see to its timer.
+    #[inline(always)]
     fn pump<const SIDE: usize>(&mut self, index: u32) -> Result<(), Violation> {
         let first_link = self.network.first_link(index, SIDE == SOURCE);
         let mut place = self.parcels.place();
