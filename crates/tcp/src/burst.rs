@@ -1,5 +1,5 @@
 //! How many segments leave together, as Linux 6.1 sizes and defers what it hands to its device
-//! (`net/ipv4/tcp_output.c`, `tcp_tso_autosize`, `tcp_tso_should_defer`).
+//! (`net/ipv4/tcp_output.c`, `tcp_tso_autosize`, `tcp_tso_should_defer`), or as it did before 3.12.
 
 use fairway_units::{Duration, Time};
 
@@ -16,6 +16,8 @@ const MAX_HALVINGS: u64 = 32;
 const MIN_SEGMENTS: u64 = 2;
 /// The window's share that is worth sending at once (`net.ipv4.tcp_tso_win_divisor`).
 const WINDOW_DIVISOR: u64 = 3;
+/// What a device segments at once (2.6.27 `net/core/dev.c`, `GSO_MAX_SIZE`).
+pub const MAX_DEVICE_BYTES: u64 = 65_536;
 /// Longest wait for more room (`tcp_tso_should_defer`).
 const PATIENCE: Duration = Duration::from_millis(1);
 
@@ -34,8 +36,8 @@ pub struct Room {
     pub window: u64,
     /// What the application has to send.
     pub available: u64,
-    /// Rate at which segments are to leave, bytes per second; none if not known.
-    pub pacing_bytes_per_s: Option<u64>,
+    /// What bounds a burst.
+    pub size: Size,
     /// Smoothed round-trip time.
     pub srtt: Option<Duration>,
     /// Smallest round-trip time.
@@ -46,6 +48,24 @@ pub struct Room {
     pub last_sent_at: Time,
     /// Whether losses are being repaired: then nothing waits.
     pub repairing: bool,
+}
+
+/// What bounds a burst.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Size {
+    /// About a millisecond of the rate at which segments are to leave, if that is known.
+    Paced {
+        /// Bytes per second.
+        bytes_per_s: Option<u64>,
+    },
+    /// What a device segments at once. What is put off waits until it was not put off for two ticks
+    /// (2.6.27 `net/ipv4/tcp_output.c`, `tcp_tso_should_defer`).
+    Device {
+        /// The kernel's tick.
+        tick: Duration,
+        /// When a burst was last put off.
+        deferred_at: Option<Time>,
+    },
 }
 
 /// What leaves next.
@@ -65,7 +85,11 @@ pub enum Burst {
 
 /// Largest burst (`tcp_tso_autosize`).
 pub fn size(room: &Room) -> u64 {
-    let Some(rate) = room.pacing_bytes_per_s else { return most(room.mss) };
+    let rate = match room.size {
+        Size::Paced { bytes_per_s: Some(rate) } => rate,
+        Size::Paced { bytes_per_s: None } => return most(room.mss),
+        Size::Device { .. } => return (MAX_DEVICE_BYTES / room.mss).max(1),
+    };
     let mut bytes = rate >> PACING_SHIFT;
     let micros = room.min_rtt.map_or(u64::MAX, |rtt| rtt.as_nanos() / 1000);
     if (micros >> RTT_SHIFT) < MAX_HALVINGS {
@@ -84,10 +108,17 @@ pub fn next(room: &Room, buffer: u64, now: Time) -> Burst {
         return Burst::Full;
     }
     let cwnd_room = room.cwnd - room.in_flight;
-    let quota = (room.cwnd / 2).max(1).min(cwnd_room);
+    let quota = match room.size {
+        Size::Paced { .. } => (room.cwnd / 2).max(1).min(cwnd_room),
+        Size::Device { .. } => cwnd_room,
+    };
     let largest = size(room);
     let buffer = buffer.min(room.available);
-    if buffer >= 2 && !room.repairing && defers(room, cwnd_room, largest, buffer, now) {
+    let puts_off = match room.size {
+        Size::Paced { .. } => defers,
+        Size::Device { .. } => defers_for_device,
+    };
+    if buffer >= 2 && !room.repairing && puts_off(room, cwnd_room, largest, buffer, now) {
         let by_cwnd = cwnd_room < room.window_room && cwnd_room <= buffer;
         return Burst::Wait { by_cwnd };
     }
@@ -111,12 +142,30 @@ fn defers(room: &Room, cwnd_room: u64, largest: u64, buffer: u64, now: Time) -> 
     oldest + srtt <= now + soon
 }
 
+/// The same before Linux 3.12: for a third of the window or all that a device takes, for as long as
+/// acknowledgements come close together.
+fn defers_for_device(room: &Room, cwnd_room: u64, largest: u64, _buffer: u64, now: Time) -> bool {
+    let may_leave = cwnd_room.min(room.window_room);
+    let waited = match room.size {
+        Size::Device { tick, deferred_at: Some(at) } => now.since(at) >= tick * 2,
+        _ => false,
+    };
+    !waited
+        && room.in_flight > 0
+        && may_leave < largest
+        && may_leave < room.window.min(room.cwnd) / WINDOW_DIVISOR
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn at(us: u64) -> Time {
         Time::from_nanos(us * 1000)
+    }
+
+    fn paced(bytes_per_s: u64) -> Size {
+        Size::Paced { bytes_per_s: Some(bytes_per_s) }
     }
 
     /// Congestion avoidance at 100 Mbit/s and 40 ms, paced at 14.5 MB/s.
@@ -128,7 +177,7 @@ mod tests {
             window_room: 10_000,
             window: 10_000,
             available: 1_000_000,
-            pacing_bytes_per_s: Some(14_500_000),
+            size: paced(14_500_000),
             srtt: Some(Duration::from_millis(41)),
             min_rtt: Some(Duration::from_millis(40)),
             oldest_sent_at: Some(at(0)),
@@ -141,7 +190,7 @@ mod tests {
     fn a_burst_is_a_millisecond_of_the_pacing_rate() {
         // 14,500,000 / 1024 = 14,160 bytes, 9.8 segments; at 10 Mbit/s the least.
         assert_eq!(size(&room(0)), 9);
-        let slow = Room { pacing_bytes_per_s: Some(1_450_000), ..room(0) };
+        let slow = Room { size: paced(1_450_000), ..room(0) };
         assert_eq!(size(&slow), 2);
         // On a path of 0.6 ms, half of a buffer more.
         let near = Room { min_rtt: Some(Duration::from_micros(600)), ..slow };
@@ -174,8 +223,30 @@ mod tests {
 
     #[test]
     fn a_burst_takes_half_of_the_window_at_most_and_ends_with_its_buffer() {
-        let fast = Room { pacing_bytes_per_s: None, cwnd: 20, in_flight: 0, ..room(0) };
+        let fast =
+            Room { size: Size::Paced { bytes_per_s: None }, cwnd: 20, in_flight: 0, ..room(0) };
         assert_eq!(next(&fast, 45, at(41_000)), Burst::Send(10));
         assert_eq!(next(&fast, 3, at(41_000)), Burst::Send(3));
+    }
+
+    #[test]
+    fn before_3_12_a_third_of_the_window_is_waited_for() {
+        let device = |deferred_at: Option<u64>| Size::Device {
+            tick: Duration::from_millis(4),
+            deferred_at: deferred_at.map(at),
+        };
+        let room = |left: u64, deferred_at| Room { size: device(deferred_at), ..room(340 - left) };
+        // A third of 340 is 113, but a device takes 65,536 / 1448 = 45.
+        assert_eq!(next(&room(44, None), 45, at(41_000)), Burst::Wait { by_cwnd: true });
+        assert_eq!(next(&room(45, None), 45, at(41_000)), Burst::Send(45));
+        let small = Room { cwnd: 30, in_flight: 21, ..room(0, None) };
+        assert_eq!(next(&small, 45, at(41_000)), Burst::Wait { by_cwnd: true });
+        assert_eq!(next(&Room { in_flight: 20, ..small }, 45, at(41_000)), Burst::Send(10));
+        // Put off 8 ms ago, two ticks; or nothing is on its way; or something is wrong.
+        assert_eq!(next(&room(2, Some(33_000)), 45, at(41_000)), Burst::Send(2));
+        assert_eq!(next(&room(2, Some(33_001)), 45, at(41_000)), Burst::Wait { by_cwnd: true });
+        assert_eq!(next(&Room { in_flight: 0, ..small }, 45, at(41_000)), Burst::Send(30));
+        let wrong = Room { repairing: true, ..room(2, None) };
+        assert_eq!(next(&wrong, 45, at(41_000)), Burst::Send(2));
     }
 }

@@ -16,8 +16,10 @@ mod prr;
 mod quick_ack;
 mod rack;
 mod ranges;
+mod rate_halving;
 mod receive_window;
 mod receiver;
+mod reduction;
 mod rtt;
 mod scoreboard;
 #[cfg(test)]

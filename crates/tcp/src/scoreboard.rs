@@ -13,6 +13,7 @@ use crate::delivery_rate::DeliveryRate;
 use crate::rack::Rack;
 use crate::ranges::{Range, RangeSet};
 
+mod adaptive;
 mod by_time;
 mod inspect;
 
@@ -112,6 +113,11 @@ pub struct Lost {
 pub struct Scoreboard {
     detection: LossDetection,
     reordering: u32,
+    least_reordering: u32,
+    /// Whether more reordering is tolerated once it was seen.
+    adapts: bool,
+    /// Whether news tell of segments that were never sent again.
+    watches_originals: bool,
     mss: u64,
     sent: VecDeque<Sent>,
     /// Absolute index of the first entry: how many have left the front.
@@ -151,6 +157,9 @@ impl Scoreboard {
         Scoreboard {
             detection,
             reordering,
+            least_reordering: reordering,
+            adapts: false,
+            watches_originals: detection == LossDetection::Rack,
             mss: u64::from(mss),
             sent: VecDeque::new(),
             first: 0,
@@ -267,9 +276,11 @@ impl Scoreboard {
                 self.lost_segments -= u64::from(front.is(LOST));
                 News::note(&mut news.acked_sent, front);
                 self.acked_retransmission = self.acked_retransmission.max(front.retransmission);
-                if by_time {
+                if self.watches_originals {
                     let again = front.is(EVER_RETRANSMITTED);
-                    self.rack.arrived(front.sent_at, front.end, again);
+                    if by_time {
+                        self.rack.arrived(front.sent_at, front.end, again);
+                    }
                     if !again {
                         news.saw_original(self.una - len, front.end, highest_sacked);
                     }
@@ -310,8 +321,7 @@ impl Scoreboard {
             // The hole's own segment was never counted as a duplicate (Linux
             // `tcp_remove_reno_sacks`).
             self.duplicates = self.duplicates.saturating_sub(segments - u64::from(segments > 0));
-            // The first that is outstanding now has not arrived, or nothing is outstanding.
-            self.duplicates = self.duplicates.min((self.sent.len() as u64).saturating_sub(1));
+            self.limit_duplicates(segments);
         }
         self.pipe -= left_pipe;
     }
@@ -333,12 +343,20 @@ impl Scoreboard {
         if self.duplicates + 1 < self.sent.len() as u64 {
             self.duplicates += 1;
             news.delivered += self.mss;
+        } else {
+            self.tolerate(self.sent.len() as u64);
         }
     }
 
     /// Mark what the scoreboard by now says is lost.
     pub fn detect_losses(&mut self, news: &mut News) {
+        self.detect_losses_below(u64::MAX, news);
+    }
+
+    /// The same, of segments that end at `limit` or below.
+    pub fn detect_losses_below(&mut self, limit: u64, news: &mut News) {
         if let Some(boundary) = self.loss_boundary() {
+            let boundary = boundary.min(self.index_above(limit));
             while self.examined < boundary {
                 let index = self.examined;
                 self.examined += 1;
@@ -518,9 +536,11 @@ impl Scoreboard {
             let began = start;
             start = entry.end;
             self.sacked_segments += 1;
-            if self.detection == LossDetection::Rack {
+            if self.watches_originals {
                 let again = before.is(EVER_RETRANSMITTED);
-                self.rack.arrived(before.sent_at, before.end, again);
+                if self.detection == LossDetection::Rack {
+                    self.rack.arrived(before.sent_at, before.end, again);
+                }
                 if !again {
                     news.saw_original(began, before.end, highest_sacked);
                 }
@@ -556,6 +576,11 @@ impl Scoreboard {
                 let behind = self.sent.partition_point(|s| s.end <= highest.end) as u64;
                 (self.first + behind).checked_sub(u64::from(self.reordering) + 1)
             }
+            LossDetection::LinuxFack => {
+                // `fackets_out` less `reordering` are lost.
+                let behind = self.sent.partition_point(|s| s.end <= highest.end) as u64;
+                (self.first + behind).checked_sub(u64::from(self.reordering))
+            }
             LossDetection::Rfc6675 => {
                 let enough = u64::from(self.reordering.saturating_sub(1)) * self.mss;
                 let mut bytes = 0;
@@ -585,8 +610,10 @@ impl Scoreboard {
         len
     }
 
-    fn detect_lost_retransmissions(&mut self, news: &mut News) {
+    /// Find retransmissions lost by what was sent after them.
+    pub fn detect_lost_retransmissions(&mut self, news: &mut News) {
         let Some(highest) = self.sacked.last() else { return };
+        let by_number = self.detection == LossDetection::Fack;
         while let Some(oldest) = self.retransmissions.front().copied() {
             let current = oldest.index >= self.first && {
                 let entry = *self.entry(oldest.index);
@@ -597,7 +624,7 @@ impl Scoreboard {
             if current {
                 let later_data_arrived = oldest.snd_nxt < highest.end;
                 let later_retransmission_arrived =
-                    oldest.number + self.reordering + 1 < self.acked_retransmission;
+                    by_number && oldest.number + self.reordering + 1 < self.acked_retransmission;
                 if !later_data_arrived && !later_retransmission_arrived {
                     return;
                 }

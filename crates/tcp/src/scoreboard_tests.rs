@@ -449,15 +449,18 @@ impl Model {
                     bytes > 2 * MSS as usize || blocks >= 3
                 }
                 LossDetection::Fack => segment + 4 <= highest,
+                LossDetection::LinuxFack => segment + 3 <= highest,
             };
             if lost && !self.lost[first] {
                 self.lost[first..end].fill(true);
                 self.marked_lost += (end - first) as u64;
             }
-            if self.detection == LossDetection::Fack
+            let by_number = self.detection == LossDetection::Fack;
+            if self.detection != LossDetection::Rfc6675
                 && self.retransmitted[first]
                 && let Some((number, snd_nxt)) = self.retransmission[segment]
-                && (snd_nxt < self.ends[highest] as u64 || number + 4 < self.arrived_retransmission)
+                && (snd_nxt < self.ends[highest] as u64
+                    || (by_number && number + 4 < self.arrived_retransmission))
             {
                 self.retransmitted[first..end].fill(false);
                 self.marked_lost += (end - first) as u64;
@@ -532,12 +535,15 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #[test]
     fn agrees_with_a_model_that_knows_every_byte(
-        is_fack: bool,
+        detection in prop::sample::select(vec![
+            LossDetection::Rfc6675,
+            LossDetection::Fack,
+            LossDetection::LinuxFack,
+        ]),
         // To whole segments, as blocks mostly are, or anywhere.
         aligned: bool,
         steps in prop::collection::vec(step(), 1..80),
     ) {
-        let detection = if is_fack { LossDetection::Fack } else { LossDetection::Rfc6675 };
         let mut board = Scoreboard::new(detection, 3, MSS);
         let mut model = Model::new(detection);
         for (i, step) in steps.into_iter().enumerate() {
@@ -566,6 +572,9 @@ proptest! {
                     model.detect();
                     board.sack(Range { start: start as u64, end: end as u64 }, &mut news);
                     board.detect_losses(&mut news);
+                    if detection == LossDetection::LinuxFack {
+                        board.detect_lost_retransmissions(&mut news);
+                    }
                 }
                 Step::Retransmit => {
                     let waiting = model.waiting();

@@ -2,6 +2,7 @@
 
 mod episodes;
 mod inspect;
+mod losses;
 mod outdated;
 mod persist;
 mod probe;
@@ -15,9 +16,11 @@ use std::sync::Arc;
 use fairway_cc::{Ack, CongestionControl, Flow, Phase, Signal, Timestamps};
 use fairway_units::{Duration, Time};
 
+use crate::burst;
 use crate::pacing::Pacer;
-use crate::prr::{Progress, Prr};
+use crate::prr::Progress;
 use crate::ranges::Range;
+use crate::reduction::Reduction;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::{News, Scoreboard};
 use crate::timer::Timer;
@@ -157,8 +160,8 @@ pub struct Sender {
     timer: Timer,
     /// Timeouts since anything was acknowledged.
     timeouts_in_row: u32,
-    /// The reduction under way, where it is proportional.
-    prr: Option<Prr>,
+    /// The reduction under way, where the window comes down step by step.
+    reduction: Option<Reduction>,
     /// What can be taken back.
     undo: Undo,
     probe: Probe,
@@ -175,6 +178,8 @@ pub struct Sender {
     holds_retransmissions: bool,
     validation: Validation,
     pass: Pass,
+    /// When a burst was last put off, where only that tells how long it has waited.
+    deferred_at: Option<Time>,
     /// What `max_burst` still allows in answer to this event.
     max_burst_left: u32,
     pacer: Pacer,
@@ -193,6 +198,12 @@ impl Sender {
         let timer = Timer::new(stack.timers());
         if cc.needs().rate_samples {
             board.measure_delivery_rate();
+        }
+        if stack.adaptive_reordering && !stack.rack {
+            board.adapt_reordering();
+        }
+        if stack.frto {
+            board.watch_originals();
         }
         Sender {
             board,
@@ -221,7 +232,7 @@ impl Sender {
             cwr_pending: false,
             timer,
             timeouts_in_row: 0,
-            prr: None,
+            reduction: None,
             undo: Undo::default(),
             probe: Probe::default(),
             persist: Persist::default(),
@@ -232,6 +243,7 @@ impl Sender {
             holds_retransmissions: false,
             validation: Validation::default(),
             pass: Pass::default(),
+            deferred_at: None,
             max_burst_left: 0,
             pacer: Pacer::new(),
             last_sent: Time::ZERO,
@@ -293,8 +305,8 @@ impl Sender {
     /// Congestion window in bytes: while it is being reduced in proportion, the part of the way
     /// that it has come.
     pub fn cwnd(&self) -> u64 {
-        match &self.prr {
-            Some(prr) => prr.cwnd() * u64::from(self.stack.mss),
+        match &self.reduction {
+            Some(reduction) => reduction.cwnd() * u64::from(self.stack.mss),
             None => self.cc.cwnd(),
         }
     }
@@ -365,7 +377,7 @@ impl Sender {
         let mss = u64::from(self.stack.mss);
         let cwnd = self.cwnd();
         match self.stack.recovery {
-            Recovery::Rfc | Recovery::Prr | Recovery::Reno => cwnd,
+            Recovery::Rfc | Recovery::Prr | Recovery::RateHalving | Recovery::Reno => cwnd,
             Recovery::TcpLinux => cwnd.max(self.conserved_flight * mss),
             Recovery::Sack1 => self.window_as_sack1(cwnd),
         }
@@ -471,8 +483,8 @@ impl Sender {
             self.after_ack(&news, wait, now);
             return;
         }
-        if self.prr.is_some() {
-            self.reduce_in_proportion(&news);
+        if self.reduction.is_some() {
+            self.reduce_further(info, &news);
         }
         self.after_ack(&news, wait, now);
     }
@@ -480,7 +492,7 @@ impl Sender {
     /// Whether losses remain when an episode ends. To Linux 6.1 those count that were sent again in
     /// that episode and have not arrived yet (`tcp_time_to_recover`).
     fn has_further_losses(&mut self) -> bool {
-        if self.stack.recovery == Recovery::Prr {
+        if matches!(self.stack.recovery, Recovery::Prr | Recovery::RateHalving) {
             self.board.has_losses()
         } else {
             self.board.next_lost().is_some()
@@ -511,7 +523,8 @@ impl Sender {
             for block in info.sack {
                 self.board.sack(*block, news);
             }
-            if by_time && let Some(low) = news.late_from {
+            let counts = by_time || (self.stack.adaptive_reordering && self.phase != Phase::Loss);
+            if counts && let Some(low) = news.late_from {
                 let highest = highest.max(self.board.highest_sacked());
                 self.board.note_reordering(low, highest);
             }
@@ -528,72 +541,15 @@ impl Sender {
     /// they count in a timeout's episode once new data has left (`tcp_process_loss`).
     fn duplicates_say_something(&self) -> bool {
         match self.phase {
-            Phase::Recovery => true,
-            Phase::Loss => self.stack.recovery != Recovery::Rfc && self.snd_nxt > self.recover,
+            Phase::Recovery => !self.is_held(),
+            Phase::Loss => {
+                !matches!(self.stack.recovery, Recovery::Rfc | Recovery::RateHalving)
+                    && self.snd_nxt > self.recover
+            }
             Phase::Open | Phase::Disorder | Phase::Cwr => {
                 self.repaired_until.is_none_or(|end| self.board.una() > end)
                     || (self.stack.recovery == Recovery::Reno && !self.recovers_from_timeout)
             }
-        }
-    }
-
-    /// Mark what is lost by all that is known. Returns how long to wait for what may be reordered.
-    fn find_losses(
-        &mut self,
-        info: &AckInfo<'_>,
-        leaving: bool,
-        now: Time,
-        news: &mut News,
-    ) -> Option<Duration> {
-        if !self.sack {
-            self.count_duplicates_without_sack(info, leaving, news);
-            return None;
-        }
-        if self.stack.loss_detection() == LossDetection::Rack {
-            return self.find_losses_by_time(leaving, now, news);
-        }
-        if self.is_sack1() {
-            return None;
-        }
-        if self.board.has_holes() {
-            self.board.detect_losses(news);
-            self.count_duplicates(news);
-        }
-        None
-    }
-
-    fn find_losses_by_time(
-        &mut self,
-        leaving: bool,
-        now: Time,
-        news: &mut News,
-    ) -> Option<Duration> {
-        let in_order = self.phase == Phase::Open && !self.board.has_holes();
-        if self.holds_retransmissions || in_order || !self.board.rack().take_advanced() {
-            return None;
-        }
-        let repairing = !leaving && matches!(self.phase, Phase::Recovery | Phase::Loss);
-        let sacked = self.board.sacked_segments();
-        let (min_rtt, srtt) = (self.rtt.min_rtt(), self.rtt.srtt());
-        let window = self.board.rack().window(repairing, sacked, min_rtt, srtt);
-        self.board.detect_losses_by_time(window, now, news)
-    }
-
-    fn count_duplicates_without_sack(
-        &mut self,
-        info: &AckInfo<'_>,
-        leaving: bool,
-        news: &mut News,
-    ) {
-        if self.phase == Phase::Recovery && !leaving && news.acked > 0 {
-            // RFC 6582 step 3: a partial acknowledgement names the next hole.
-            news.lost += self.board.mark_head_lost();
-        } else if info.pure
-            && news.acked == 0
-            && self.board.duplicates() >= u64::from(self.stack.reordering)
-            && self.duplicates_say_something()
-        {
-            news.lost += self.board.mark_head_lost();
         }
     }
 
@@ -602,38 +558,49 @@ impl Sender {
             Phase::Open | Phase::Disorder => false,
             // The receiver has to see the sign of the reduction first (Linux 6.1
             // `tcp_fastretrans_alert`).
-            Phase::Cwr if self.stack.recovery == Recovery::Prr => info.ack > self.recover,
+            Phase::Cwr if matches!(self.stack.recovery, Recovery::Prr | Recovery::RateHalving) => {
+                info.ack > self.recover
+            }
             Phase::Recovery if self.stack.recovery == Recovery::Reno => true,
+            // Duplicates that the retransmissions brought about must not begin another
+            // (`tcp_try_undo_recovery`; RFC 6582 says it with `recover`).
+            Phase::Recovery if self.stack.recovery == Recovery::RateHalving && !self.sack => {
+                info.ack > self.recover
+            }
             Phase::Cwr | Phase::Recovery | Phase::Loss => info.ack >= self.recover,
         };
         ended && news.acked > 0
     }
 
     /// One step of a reduction under way.
-    fn reduce_in_proportion(&mut self, news: &News) {
+    fn reduce_further(&mut self, info: &AckInfo<'_>, news: &News) {
+        if self.is_held() {
+            self.board.forget_duplicates();
+            let in_flight = self.flight_segments();
+            if let Some(Reduction::Halving(halving)) = &mut self.reduction {
+                halving.allow_above(in_flight, u64::from(self.board.reordering()));
+            }
+            return;
+        }
+        // Without SACK a duplicate is news, too (`tcp_cwnd_down`).
+        let duplicate = info.duplicate.is_some() || (!self.sack && info.pure);
+        self.step(news, news.acked > 0 || news.delivered > 0 || duplicate);
+    }
+
+    /// Whether an episode without SACK goes on only until something sent after it is acknowledged.
+    fn is_held(&self) -> bool {
+        !self.sack && self.phase == Phase::Recovery && self.board.una() >= self.recover
+    }
+
+    fn step(&mut self, news: &News, says_something: bool) {
         let mss = u64::from(self.stack.mss);
         let progress = Progress {
             in_flight: self.flight_segments(),
             delivered: news.delivered.div_ceil(mss),
             advanced_without_loss: news.acked > 0 && news.lost == 0,
         };
-        if let Some(prr) = &mut self.prr {
-            prr.acknowledged(progress);
-        }
-    }
-
-    /// RFC 6675 section 5 step 1: as many duplicates as the threshold mean a loss even if too few
-    /// bytes are SACKed for it, as at the end of a transfer. A duplicate brings new SACKs and
-    /// acknowledges nothing new (section 2).
-    fn count_duplicates(&mut self, news: &mut News) {
-        if news.acked > 0 || self.phase != Phase::Open {
-            self.sack_duplicates = 0;
-        } else if news.delivered > 0 {
-            self.sack_duplicates += 1;
-            let rfc = self.stack.loss_detection() == LossDetection::Rfc6675;
-            if rfc && self.sack_duplicates >= self.stack.reordering {
-                news.lost += self.board.mark_head_lost();
-            }
+        if let Some(reduction) = &mut self.reduction {
+            reduction.acknowledged(progress, says_something);
         }
     }
 
@@ -677,10 +644,22 @@ impl Sender {
             return self.validation.allows_growth(cwnd, self.cc.ssthresh());
         }
         let mss = u64::from(self.stack.mss);
+        if self.stack.recovery == Recovery::RateHalving {
+            return self.was_nearly_full(prior_flight, cwnd);
+        }
         prior_flight + mss > cwnd
             || (self.stack.recovery != Recovery::TcpLinux
                 && cwnd < self.cc.ssthresh()
                 && cwnd < 2 * prior_flight)
+    }
+
+    /// Linux before 3.1 (2.6.27 `net/ipv4/tcp_cong.c`, `tcp_is_cwnd_limited`): a burst is not worth
+    /// waiting for.
+    fn was_nearly_full(&self, prior_flight: u64, cwnd: u64) -> bool {
+        let mss = u64::from(self.stack.mss);
+        let left = (cwnd / mss).saturating_sub(prior_flight.div_ceil(mss));
+        left <= u64::from(self.board.reordering())
+            || (self.stack.tso && 3 * left < cwnd / mss && left * mss < burst::MAX_DEVICE_BYTES)
     }
 
     /// Note for the delivery rate if the application has nothing more to send, though the window
@@ -711,7 +690,11 @@ impl Sender {
     fn cc_phase(&self) -> Phase {
         match self.stack.recovery {
             Recovery::TcpLinux => self.phase,
-            Recovery::Rfc | Recovery::Sack1 | Recovery::Prr | Recovery::Reno => self.phase(),
+            Recovery::Rfc
+            | Recovery::Sack1
+            | Recovery::Prr
+            | Recovery::RateHalving
+            | Recovery::Reno => self.phase(),
         }
     }
 

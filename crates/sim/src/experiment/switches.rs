@@ -106,7 +106,7 @@ pub(super) static SWITCHES: &[Switch] = &[
         fack,
         OnOff,
         "false",
-        "Forward acknowledgement instead of RFC 6675 loss detection; needs sack."
+        "Forward acknowledgement instead of RFC 6675 loss detection: ns-2's, or Linux's with adaptive_reordering; needs sack."
     ),
     switch!(rack, OnOff, "true", "Losses found by time instead (RACK, RFC 8985); needs sack."),
     switch!(timestamps, OnOff, "true", "Timestamp option (RFC 7323)."),
@@ -178,10 +178,16 @@ pub(super) static SWITCHES: &[Switch] = &[
         "Reordering that is tolerated: the duplicate-acknowledgement threshold."
     ),
     switch!(
+        adaptive_reordering,
+        OnOff,
+        "true",
+        "Whether more reordering is tolerated once it was seen, and forward acknowledgement then ends, as in Linux before RACK; without effect where rack is on."
+    ),
+    switch!(
         recovery,
         Choice("recovery", Recovery),
         r#""rfc""#,
-        "The window during recovery: of the RFCs (6675, 6582), of ns-2's TCP-Linux, of ns-2's TCP/Sack1, in proportion to what arrives (PRR, RFC 6937), or Reno's, which ends with the first acknowledgement of anything new (RFC 5681)."
+        "The window during recovery: of the RFCs (6675, 6582), of ns-2's TCP-Linux, of ns-2's TCP/Sack1, in proportion to what arrives (PRR, RFC 6937), a segment for every second acknowledgement (rate halving, Linux before 3.2), or Reno's, which ends with the first acknowledgement of anything new (RFC 5681)."
     ),
     switch!(
         tail_loss_probe,
@@ -193,7 +199,7 @@ pub(super) static SWITCHES: &[Switch] = &[
         frto,
         OnOff,
         "true",
-        "New data after a timeout, to see whether anything was lost (F-RTO, RFC 5682); needs sack."
+        "New data after a timeout, to see whether anything was lost (F-RTO, RFC 5682); needs sack, unless recovery is rate halving."
     ),
     switch!(
         undo,
@@ -201,11 +207,12 @@ pub(super) static SWITCHES: &[Switch] = &[
         "true",
         "Reductions of the window that were for nothing are taken back (RFC 3522, RFC 3708)."
     ),
+    switch!(tso, OnOff, "true", "Segments leave in bursts, as Linux hands them to its device."),
     switch!(
-        tso,
+        tso_autosizing,
         OnOff,
         "true",
-        "Segments leave in bursts of about a millisecond, as Linux hands them to its device."
+        "Whether the bursts of tso are about a millisecond of the rate (since Linux 3.12), or a third of the window and up to 64 KiB."
     ),
     switch!(
         cwnd_validation,

@@ -61,6 +61,8 @@ pub(super) const FULL_TCP: Preset = preset!(
         "tcp/tcp-full.cc, recv: before tcprexmtthresh_ duplicates the window is as it was";
     reordering: 3,
         "Agent/TCP/FullTcp tcprexmtthresh_ 3";
+    adaptive_reordering: false,
+        "Agent/TCP/FullTcp tcprexmtthresh_ 3, always";
     recovery: Recovery::Reno,
         "Agent/TCP/FullTcp reno_fastrecov_ true; tcp/tcp-full.cc, pack_action";
     tail_loss_probe: false,
@@ -70,6 +72,8 @@ pub(super) const FULL_TCP: Preset = preset!(
     undo: false,
         "tcp/tcp-full.cc has none";
     tso: false,
+        "tcp/tcp-full.cc, send_much sends segments one by one";
+    tso_autosizing: false,
         "tcp/tcp-full.cc, send_much sends segments one by one";
     cwnd_validation: false,
         "Agent/TCP QOption_ 0";

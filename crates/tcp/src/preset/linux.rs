@@ -55,6 +55,8 @@ pub(super) const LINUX_6_1: Preset = preset!(
         "include/net/tcp.h, tcp_packets_in_flight: a SACK makes room for new data";
     reordering: 3,
         "net.ipv4.tcp_reordering 3 (include/net/tcp.h, TCP_FASTRETRANS_THRESH)";
+    adaptive_reordering: true,
+        "net/ipv4/tcp_input.c, tcp_check_sack_reordering";
     recovery: Recovery::Prr,
         "net/ipv4/tcp_input.c, tcp_cwnd_reduction";
     tail_loss_probe: true,
@@ -65,6 +67,8 @@ pub(super) const LINUX_6_1: Preset = preset!(
         "net/ipv4/tcp_input.c, tcp_may_undo";
     tso: true,
         "net/ipv4/tcp_output.c, tcp_tso_autosize and tcp_tso_should_defer";
+    tso_autosizing: true,
+        "net/ipv4/tcp_output.c, tcp_tso_autosize";
     cwnd_validation: true,
         "net/ipv4/tcp_output.c, tcp_cwnd_validate; include/net/tcp.h, tcp_is_cwnd_limited";
     timer_wheel: true,

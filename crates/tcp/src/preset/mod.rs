@@ -6,6 +6,7 @@
 
 mod full_tcp;
 mod linux;
+mod linux_2_6;
 mod ns2;
 mod ns3;
 mod rfc;
@@ -28,6 +29,11 @@ pub enum LossDetection {
     /// retransmission more than `reordering` + 1 later is acknowledged
     /// (ns-2.35 `tcp/scoreboard1.cc`, `UpdateScoreBoard`).
     Fack,
+    /// Forward acknowledgement as Linux had it before 4.15: everything `reordering` segments or more
+    /// below the highest SACKed one; a retransmission is lost when something sent after it is SACKed.
+    /// Ends when reordering is seen: then as `Rfc6675` (Linux 2.6.27 `net/ipv4/tcp_input.c`,
+    /// `tcp_update_scoreboard`, `tcp_mark_lost_retrans`, `tcp_disable_fack`).
+    LinuxFack,
     /// Whatever was sent before something that has arrived, once the time for reordering is over
     /// (RFC 8985; Linux 6.1 `net/ipv4/tcp_recovery.c`). Without SACK as in RFC 6582.
     Rack,
@@ -56,6 +62,10 @@ pub enum Recovery {
     /// acknowledgement of anything new, whatever else is missing. If that grows the window, it counts
     /// as one segment (4.3BSD-Reno; ns-2.35 `tcp/tcp-full.cc`, `pack_action`).
     Reno,
+    /// Rate halving as Linux had it before 3.2 (2.6.27 `net/ipv4/tcp_input.c`, `tcp_cwnd_down`,
+    /// `tcp_fastretrans_alert`): one segment leaves for every second acknowledgement, and the window
+    /// is never more than one above flight.
+    RateHalving,
 }
 
 impl Recovery {
@@ -66,6 +76,7 @@ impl Recovery {
         ("sack1", Recovery::Sack1),
         ("prr", Recovery::Prr),
         ("reno", Recovery::Reno),
+        ("rate-halving", Recovery::RateHalving),
     ];
 }
 
@@ -177,6 +188,9 @@ pub struct Stack {
     pub limited_transmit: bool,
     /// Segments of reordering tolerated: the duplicate-acknowledgement threshold (RFC 5681: 3).
     pub reordering: u32,
+    /// Whether more is tolerated once it was seen, and forward acknowledgement then ends, as in Linux
+    /// before RACK (2.6.27 `net/ipv4/tcp_input.c`, `tcp_update_reordering`). RACK adapts by itself.
+    pub adaptive_reordering: bool,
     /// Window during recovery.
     pub recovery: Recovery,
     /// A probe of the tail when acknowledgements stay away (RFC 8985 section 7; Linux 6.1
@@ -191,6 +205,9 @@ pub struct Stack {
     /// Segments leave in bursts of about a millisecond, and wait for one another (Linux 6.1
     /// `net/ipv4/tcp_output.c`, `tcp_tso_autosize`, `tcp_tso_should_defer`).
     pub tso: bool,
+    /// Whether those bursts are about a millisecond of the pacing rate (since Linux 3.12,
+    /// `tcp_tso_autosize`), instead of whatever a device segments, a third of the window or more.
+    pub tso_autosizing: bool,
     /// Growth only if the window was full when sending ended (Linux 6.1 `net/ipv4/tcp_output.c`,
     /// `tcp_cwnd_validate`), instead of when the acknowledgement came.
     pub cwnd_validation: bool,
@@ -283,6 +300,7 @@ impl Stack {
         }
         match (self.rack, self.fack) {
             (true, _) => LossDetection::Rack,
+            (false, true) if self.adaptive_reordering => LossDetection::LinuxFack,
             (false, true) => LossDetection::Fack,
             (false, false) => LossDetection::Rfc6675,
         }
@@ -334,11 +352,13 @@ impl Preset {
 /// Every preset; the first is the default.
 pub const PRESETS: &[Preset] = &[
     linux::LINUX_6_1,
+    linux_2_6::LINUX_2_6_27,
     ns2::NS2_TCP_LINUX,
     ns2::NS2_SACK1,
     full_tcp::FULL_TCP,
     ns3::NS3_3_29,
     rfc::RFC_5681,
+    rfc::RFC_9438,
 ];
 
 /// A preset: its name, a sentence, and every switch with its value and where that is from.

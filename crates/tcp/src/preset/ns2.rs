@@ -57,6 +57,8 @@ pub(super) const NS2_TCP_LINUX: Preset = preset!(
         "tcp/tcp-linux.cc, packets_in_flight: without the SACKed packets";
     reordering: 3,
         "tcp/scoreboard1.cc, UpdateScoreBoard: three packets above";
+    adaptive_reordering: false,
+        "tcp/scoreboard1.cc, UpdateScoreBoard: three packets above, always";
     recovery: Recovery::TcpLinux,
         "tcp/tcp-linux.cc, tcp_fastretrans_alert and send_much";
     tail_loss_probe: false,
@@ -66,6 +68,8 @@ pub(super) const NS2_TCP_LINUX: Preset = preset!(
     undo: false,
         "tcp/tcp-linux.cc never calls undo_cwnd";
     tso: false,
+        "ns-2 sends packets one by one";
+    tso_autosizing: false,
         "ns-2 sends packets one by one";
     cwnd_validation: false,
         "tcp/tcp-linux.cc, LinuxTcpAgent::tcp_is_cwnd_limited: when the acknowledgement comes";
@@ -171,6 +175,8 @@ pub(super) const NS2_SACK1: Preset = preset!(
         "tcl/lib/ns-default.tcl, Agent/TCP singledup_ 1; tcp/tcp.cc, send_one";
     reordering: 3,
         "tcl/lib/ns-default.tcl, Agent/TCP numdupacks_ 3";
+    adaptive_reordering: false,
+        "tcp/tcp-sack1.cc, dupack_action: three duplicates, always";
     recovery: Recovery::Sack1,
         "tcp/tcp-sack1.cc, recv, dupack_action, send_much; tcl/lib/ns-default.tcl, Agent/TCP \
          partial_ack_ false, bugFix_ true, LimTransmitFix_ false, oldCode_ false";
@@ -181,6 +187,8 @@ pub(super) const NS2_SACK1: Preset = preset!(
     undo: false,
         "tcp/tcp-sack1.cc has none";
     tso: false,
+        "ns-2 sends packets one by one";
+    tso_autosizing: false,
         "ns-2 sends packets one by one";
     cwnd_validation: false,
         "unused: a window grows whether it is used or not";

@@ -59,6 +59,8 @@ pub(super) const NS3_3_29: Preset = preset!(
         "tcp-socket-base.cc, LimitedTransmit true";
     reordering: 3,
         "tcp-socket-base.cc, ReTxThreshold 3";
+    adaptive_reordering: false,
+        "tcp-socket-base.cc, ReTxThreshold 3, always";
     recovery: Recovery::Rfc,
         "tcp-l4-protocol.cc, RecoveryType TcpClassicRecovery: tcp-recovery-ops.cc, EnterRecovery sets \
          the window to the threshold, which m_cWndInfl does not inflate";
@@ -69,6 +71,8 @@ pub(super) const NS3_3_29: Preset = preset!(
     undo: false,
         "tcp-socket-base.cc has none";
     tso: false,
+        "tcp-socket-base.cc, SendPendingData sends segments one by one";
+    tso_autosizing: false,
         "tcp-socket-base.cc, SendPendingData sends segments one by one";
     cwnd_validation: false,
         "tcp-socket-base.cc has none";

@@ -1,6 +1,6 @@
 //! Stacks as the RFCs have them.
 
-use fairway_cc::Variant;
+use fairway_cc::{HyStartPlusPlus, SlowStart, Variant};
 use fairway_units::Duration;
 
 use super::{DelayedAck, Nagle, Preset, Recovery, Stack, preset};
@@ -52,6 +52,8 @@ pub(super) const RFC_5681: Preset = preset!("rfc5681", "The RFCs: 5681, 6675, 62
         "RFC 3042; RFC 5681 section 3.2 step 1";
     reordering: 3,
         "RFC 5681 section 3.2 step 2: three duplicate acknowledgements; RFC 6675 section 2, DupThresh";
+    adaptive_reordering: false,
+        "RFC 6675 section 2: DupThresh is three";
     recovery: Recovery::Rfc,
         "RFC 6675 section 5; without SACK, RFC 6582 section 3.2";
     tail_loss_probe: false,
@@ -61,6 +63,8 @@ pub(super) const RFC_5681: Preset = preset!("rfc5681", "The RFCs: 5681, 6675, 62
     undo: false,
         "RFC 3522 and RFC 4015: optional";
     tso: false,
+        "RFC 5681 section 3.1: segments";
+    tso_autosizing: false,
         "RFC 5681 section 3.1: segments";
     cwnd_validation: false,
         "RFC 7661 came later; RFC 2861 section 3.1: not if the window is not full";
@@ -112,4 +116,119 @@ pub(super) const RFC_5681: Preset = preset!("rfc5681", "The RFCs: 5681, 6675, 62
         "RFC 9293 section 3.8.6: the buffer that is free";
     slow_start_after_idle: true,
         "RFC 2861 section 3.1; RFC 5681 section 4.1 would restart from the initial window at once";
+});
+
+pub(super) const RFC_9438: Preset = preset!(
+    "rfc9438",
+    "CUBIC's RFC and those it stands on: 8985, 6937, 5682, 6928, 9406, 3168.",
+{
+    cc_variant: Variant::Paper,
+        "the document that describes the algorithm: RFC 9438 for cubic";
+    mss: 1448,
+        "MTU 1500 (RFC 894) less 20 bytes of IP header, 20 of TCP header (RFC 9293 section 3.7.1) and 12 \
+         of timestamps (RFC 7323 section 3.2)";
+    initial_window: 10,
+        "RFC 6928 section 2";
+    initial_ssthresh: None,
+        "RFC 5681 section 3.1: arbitrarily high";
+    initial_ssthresh_of: &[],
+        "RFC 5681 knows no exceptions";
+    send_buffer: 256 << 20,
+        "the RFCs have no limit: more than the windows of most paths";
+    receive_buffer: 256 << 20,
+        "the RFCs have no limit: more than the windows of most paths";
+    sack: true,
+        "RFC 2018; RFC 8985 section 4 needs it";
+    fack: false,
+        "RFC 8985 has taken its place";
+    rack: true,
+        "RFC 8985 section 6";
+    timestamps: true,
+        "RFC 7323; RFC 3522 and so RFC 9438 section 4.9 need them";
+    paws: true,
+        "RFC 7323 section 5.3";
+    window_scaling: true,
+        "RFC 7323 section 2: optional, but a large window needs it";
+    delayed_ack: DelayedAck::Counted { timeout: Duration::from_millis(200) },
+        "RFC 5681 section 4.2: every second segment, within 500 ms; 200 ms is common practice";
+    ack_every: 2,
+        "RFC 5681 section 4.2: at least every second full segment";
+    ack_heartbeat: false,
+        "RFC 5681 section 4.2: within 500 ms of the first unacknowledged segment";
+    ack_first_at_once: false,
+        "RFC 5681 section 4.2 makes no exception";
+    dsack: true,
+        "RFC 2883; RFC 8985 section 4 asks for it, RFC 3708 uses it";
+    ack_compression: Duration::ZERO,
+        "RFC 5681 section 4.2: at once";
+    receive_window_tuning: false,
+        "RFC 9293 section 3.8.6: the buffer that is free";
+    limited_transmit: true,
+        "RFC 3042; RFC 5681 section 3.2 step 1";
+    reordering: 3,
+        "RFC 8985 section 6.2 step 4, DupThresh";
+    adaptive_reordering: false,
+        "RFC 8985 section 6.2 step 4: in time, not in segments";
+    recovery: Recovery::Prr,
+        "RFC 6937 section 3, in Linux 6.1's form";
+    tail_loss_probe: true,
+        "RFC 8985 section 7";
+    frto: true,
+        "RFC 5682; RFC 9438 section 4.9.1";
+    undo: true,
+        "RFC 3522 and RFC 3708; RFC 9438 section 4.9.2";
+    tso: false,
+        "RFC 5681 section 3.1: segments";
+    tso_autosizing: false,
+        "RFC 5681 section 3.1: segments";
+    cwnd_validation: true,
+        "RFC 9438 section 5.8 and RFC 7661 section 4.3, in Linux 6.1's form";
+    timer_wheel: false,
+        "RFC 6298 section 4: no granularity is asked for";
+    grow_when_unused: false,
+        "RFC 9438 section 5.8";
+    grow_on_exit: false,
+        "RFC 5681 section 3.2 step 6: recovery ends with the window at ssthresh";
+    resend_on_partial_ack: false,
+        "RFC 8985 section 6.2: what is lost and not on its way";
+    rescue_all: false,
+        "RFC 8985 section 7: one probe";
+    flight_after_losses: false,
+        "RFC 9438 section 4.6: the flight size when the loss is found";
+    reduce_on_every_timeout: false,
+        "RFC 5681 section 3.1: not for a segment that the timer has resent already";
+    nagle: Nagle::Rfc,
+        "RFC 9293 section 3.7.4; RFC 1122 section 4.2.3.4";
+    rto_min: Duration::from_secs(1),
+        "RFC 6298 rule 2.4";
+    rto_max: Duration::from_secs(60),
+        "RFC 6298 rule 2.5: at least 60 s";
+    rto_initial: Duration::from_secs(1),
+        "RFC 6298 rule 2.1";
+    rto_granularity: Duration::from_millis(1),
+        "RFC 6298 section 4: finer than 100 ms works better";
+    rto_min_bounds_variance: false,
+        "RFC 6298 rules 2.3 and 2.4: G bounds the variance, the minimum the sum";
+    rto_in_ticks: false,
+        "RFC 6298 section 2: real numbers";
+    rto_restart_on_every_ack: false,
+        "RFC 6298 rule 5.3: an acknowledgement of new data";
+    rto_impatient: false,
+        "RFC 6298 rule 5.3: each time";
+    backoff_ends_with_any_ack: false,
+        "RFC 6298 section 5: with a new measurement";
+    rtt_clock: Duration::ZERO,
+        "RFC 6298 section 4: no granularity is asked for";
+    max_burst: None,
+        "RFC 5681 has none";
+    send_jitter: Duration::ZERO,
+        "the RFCs' hosts take no time to send";
+    slow_start: Some(SlowStart::HyStartPlusPlus(HyStartPlusPlus::new())),
+        "RFC 9438 section 4.10: HyStart++ (RFC 9406)";
+    ecn: true,
+        "RFC 3168 section 6.1.1; RFC 8087 recommends it";
+    window_divisor: 1,
+        "RFC 9293 section 3.8.6: the buffer that is free";
+    slow_start_after_idle: true,
+        "RFC 5681 section 4.1, step by step as in RFC 2861 section 3.1";
 });

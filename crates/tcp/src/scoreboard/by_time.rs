@@ -3,6 +3,7 @@
 use fairway_units::{Duration, Time};
 
 use super::{EVER_RETRANSMITTED, LOST, News, RETRANSMITTED, SACKED, Scoreboard, Sent};
+use crate::LossDetection;
 use crate::rack::Rack;
 use crate::ranges::Range;
 
@@ -41,7 +42,11 @@ impl Scoreboard {
     pub fn note_reordering(&mut self, low: u64, highest: u64) {
         if low < highest {
             let mss = self.mss;
-            self.rack.reordered(highest - low, mss);
+            if self.detection == LossDetection::Rack {
+                self.rack.reordered(highest - low, mss);
+            } else {
+                self.tolerate((highest - low).div_ceil(mss));
+            }
         }
     }
 
@@ -251,7 +256,6 @@ impl Scoreboard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::LossDetection;
 
     const QUARTER: Duration = Duration::from_millis(10);
 

@@ -5,6 +5,8 @@ use fairway_units::Time;
 
 use super::Sender;
 use crate::prr::Prr;
+use crate::rate_halving::RateHalving;
+use crate::reduction::Reduction;
 use crate::scoreboard::News;
 use crate::timer::Expiry;
 use crate::{LossDetection, Recovery};
@@ -40,14 +42,14 @@ impl Sender {
             }
             Recovery::TcpLinux => true,
             // `tcp_enter_loss`: a reduction that is under way is enough, too.
-            Recovery::Prr => match self.phase {
+            Recovery::Prr | Recovery::RateHalving => match self.phase {
                 Phase::Open | Phase::Disorder => true,
                 Phase::Loss if self.timeouts_in_row == 0 => true,
                 Phase::Cwr | Phase::Recovery | Phase::Loss => self.board.una() >= self.recover,
             },
         };
         self.frto = self.stack.frto
-            && self.sack
+            && (self.sack || self.stack.recovery == Recovery::RateHalving)
             && !self.is_sack1()
             && (self.timeouts_in_row > 0 || !matches!(self.phase, Phase::Recovery | Phase::Loss));
         self.timeouts_in_row += 1;
@@ -67,7 +69,7 @@ impl Sender {
         if news.lost > 0 && self.phase != Phase::Recovery {
             self.react_to_loss(&Flow { in_flight: self.board.pipe(), ..flow }, now);
             // As if one segment had arrived (`tcp_rack_reo_timeout`).
-            self.reduce_in_proportion(&News { delivered: u64::from(self.stack.mss), ..news });
+            self.step(&News { delivered: u64::from(self.stack.mss), ..news }, true);
         }
         match wait {
             Some(wait) => self.after_ack(&News::default(), Some(wait), now),
@@ -98,12 +100,15 @@ impl Sender {
         if by_time && matches!(self.phase, Phase::Open | Phase::Disorder) {
             self.board.rack().doubt_reordering(sacked);
         }
+        if self.stack.adaptive_reordering {
+            self.board.forget_reordering();
+        }
         self.phase = Phase::Loss;
         self.recover = self.snd_nxt;
         self.recovers_from_timeout = true;
         self.cwr_pending = true;
         self.conserved_flight = 0;
-        self.prr = None;
+        self.reduction = None;
         self.probe.cancel();
         // The head leaves whatever else is in flight.
         self.retransmit_first = self.stack.recovery == Recovery::Prr;
@@ -133,6 +138,8 @@ impl Sender {
                 Phase::Recovery => false,
                 // A retransmission was lost (`tcp_fastretrans_alert`).
                 Phase::Loss if self.stack.recovery == Recovery::Prr => news.lost_again,
+                // Retransmissions that are lost wait for the timer (2.6.27 `tcp_fastretrans_alert`).
+                Phase::Loss if self.stack.recovery == Recovery::RateHalving => false,
                 // TCP-Linux reduces again for a loss found after a timeout; the RFCs wait until
                 // everything outstanding at the timeout is acknowledged (RFC 6675 section 5.1).
                 Phase::Loss => {
@@ -172,7 +179,7 @@ impl Sender {
         self.cwr_pending = true;
         let of_rfc = matches!(self.stack.recovery, Recovery::Rfc | Recovery::Reno);
         self.retransmit_first = of_rfc || self.stack.recovery == Recovery::Sack1;
-        self.rescue_allowed = of_rfc;
+        self.rescue_allowed = of_rfc || (self.stack.recovery == Recovery::RateHalving && self.sack);
         if self.is_sack1() {
             self.begin_as_sack1();
         }
@@ -189,15 +196,31 @@ impl Sender {
         self.cwr_pending = true;
     }
 
-    /// The algorithm says to what; proportional rate reduction how.
+    /// The algorithm says to what; the stack how.
     fn reduce(&mut self, signal: Signal, flow: &Flow) {
         let mss = u64::from(self.stack.mss);
         let prior = self.cwnd() / mss;
         self.cc.on_congestion(signal, flow);
         self.counters.reductions += 1;
-        if self.stack.recovery == Recovery::Prr && !self.cc.controls_recovery() {
-            let target = (self.cc.ssthresh() / mss).min(prior);
-            self.prr = Some(Prr::begin(prior, target));
+        if self.cc.controls_recovery() {
+            return;
+        }
+        let target = (self.cc.ssthresh() / mss).min(prior);
+        match self.stack.recovery {
+            Recovery::Prr => {
+                self.reduction = Some(Reduction::Proportional(Prr::begin(prior, target)));
+            }
+            Recovery::RateHalving => {
+                // An algorithm's window during recovery is its `min_cwnd`.
+                let floor = self.cc.cwnd() / mss;
+                let mut halving = RateHalving::begin(prior, floor, target);
+                if signal != Signal::Loss {
+                    // `tcp_enter_cwr`
+                    halving.allow_above(self.flight_segments(), 1);
+                }
+                self.reduction = Some(Reduction::Halving(halving));
+            }
+            Recovery::Rfc | Recovery::Sack1 | Recovery::TcpLinux | Recovery::Reno => {}
         }
     }
 
@@ -218,9 +241,14 @@ impl Sender {
         }
         let flight = self.board.pipe();
         let (cwnd, ssthresh) = (self.cc.cwnd(), self.cc.ssthresh());
-        let prr = self.prr.take();
+        let reduction = self.reduction.take();
         let cwnd = match self.stack.recovery {
-            Recovery::Prr => prr.map_or(cwnd, |prr| prr.target() * mss),
+            Recovery::Prr => reduction.map_or(cwnd, |reduction| reduction.end() * mss),
+            Recovery::RateHalving => {
+                // `tcp_moderate_cwnd`: the end of an episode makes no burst.
+                let most = self.flight_segments() + u64::from(self.board.reordering());
+                reduction.map_or(cwnd, |reduction| reduction.end() * mss).min(most * mss)
+            }
             Recovery::TcpLinux if cwnd < ssthresh => {
                 ssthresh.min(flight + EXIT_BURST_SEGMENTS * mss)
             }

@@ -4,7 +4,10 @@
 use fairway_cc::{Flow, Phase};
 
 use super::{AckInfo, Sender};
+use crate::Recovery;
 use crate::ranges::Range;
+use crate::rate_halving::RateHalving;
+use crate::reduction::Reduction;
 use crate::scoreboard::News;
 
 impl Sender {
@@ -108,20 +111,33 @@ impl Sender {
             self.take_back(true, flow);
             return true;
         }
-        self.judge_timeout(news, at_end, flow)
+        self.judge_timeout(info, news, at_end, flow)
     }
 
-    /// F-RTO with SACK (RFC 5682 section 3.1).
-    fn judge_timeout(&mut self, news: &News, at_end: bool, flow: &Flow) -> bool {
+    /// F-RTO with SACK (RFC 5682 section 3.1) or without (section 2.1).
+    fn judge_timeout(
+        &mut self,
+        info: &AckInfo<'_>,
+        news: &News,
+        at_end: bool,
+        flow: &Flow,
+    ) -> bool {
         if !self.frto {
             return false;
         }
-        // Step 3b: data from before the timeout, never sent again, has arrived.
-        if news.original_end.is_some_and(|end| end <= self.recover) {
-            self.take_back(true, flow);
+        let duplicate = !self.sack && info.pure && news.acked == 0;
+        if self.shows_spurious_timeout(news, at_end) {
+            if self.stack.recovery == Recovery::RateHalving {
+                self.slow_down_after_spurious_timeout();
+            } else {
+                self.take_back(true, flow);
+            }
             return true;
         }
-        if self.snd_nxt > self.recover {
+        if duplicate {
+            // Steps 2a and 3a: the receiver waits for what was lost.
+            self.frto = false;
+        } else if self.snd_nxt > self.recover {
             // Step 3a: what is new has arrived, and the old has not.
             if news.sacked_sent.is_some() {
                 self.frto = false;
@@ -138,13 +154,39 @@ impl Sender {
         false
     }
 
+    /// Step 3b: data from before the timeout, never sent again, has arrived. Without SACK only the
+    /// second acknowledgement in a row that brings news tells so.
+    fn shows_spurious_timeout(&self, news: &News, at_end: bool) -> bool {
+        if self.sack {
+            news.original_end.is_some_and(|end| end <= self.recover)
+        } else {
+            self.snd_nxt > self.recover && news.acked > 0 && !at_end
+        }
+    }
+
+    /// Nothing was lost, but the threshold stays reduced, and the window comes down to it (2.6.27
+    /// `net/ipv4/tcp_input.c`, `tcp_process_frto`, with net.ipv4.tcp_frto_response 0).
+    fn slow_down_after_spurious_timeout(&mut self) {
+        self.board.forget_losses();
+        self.frto = false;
+        self.undo.give_up();
+        self.phase = Phase::Cwr;
+        self.recover = self.snd_nxt;
+        if !self.cc.controls_recovery() {
+            let threshold = self.cc.ssthresh() / u64::from(self.stack.mss);
+            let window = self.flight_segments() + 1;
+            let halving = RateHalving::begin(window, threshold, threshold);
+            self.reduction = Some(Reduction::Halving(halving));
+        }
+    }
+
     /// Back to the window from before; with `all_arrives`, nothing outstanding is lost.
     fn take_back(&mut self, all_arrives: bool, flow: &Flow) {
         if all_arrives {
             self.board.forget_losses();
         }
         self.board.rack().look_again();
-        self.prr = None;
+        self.reduction = None;
         self.phase = Phase::Open;
         self.frto = false;
         self.retransmit_first = false;

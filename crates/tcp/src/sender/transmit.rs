@@ -5,7 +5,7 @@ use fairway_units::Time;
 
 use super::{Pass, Sender, Transmission};
 use crate::Recovery;
-use crate::burst::{self, Burst, Room};
+use crate::burst::{self, Burst, Room, Size};
 use crate::ranges::Range;
 use crate::scoreboard::Lost;
 use crate::timer::Expiry;
@@ -46,8 +46,8 @@ impl Sender {
         if transmission.retransmission {
             self.undo.sent_again(now);
         }
-        if let Some(prr) = &mut self.prr {
-            prr.sent();
+        if let Some(reduction) = &mut self.reduction {
+            reduction.sent();
         }
         if self.stack.recovery == Recovery::Sack1 {
             self.sent_as_sack1();
@@ -94,15 +94,19 @@ impl Sender {
             self.begin_transmission(now);
         }
         self.board.retransmitted(lost, self.snd_nxt, now);
-        if self.stack.tail_loss_probe
+        if self.restarts_timer_with_head()
             && lost.range.start == self.board.una()
             && self.timer.purpose() != Some(Expiry::Reordering)
         {
-            // Linux `tcp_xmit_retransmit_queue`.
             self.start_timer(now);
         }
         let fin = self.closed && lost.range.end == self.stream_end + 1;
         Some(Transmission { range: lost.range, fin, retransmission: true, cwr: false, push: fin })
+    }
+
+    /// Linux `tcp_xmit_retransmit_queue`.
+    fn restarts_timer_with_head(&self) -> bool {
+        self.stack.tail_loss_probe || self.stack.recovery == Recovery::RateHalving
     }
 
     /// RFC 6675 NextSeg rule 3, once nothing is known lost and nothing new may be sent: a
@@ -117,7 +121,9 @@ impl Sender {
         if !self.fits(segment.range.bytes()) {
             return None;
         }
-        self.rescue_allowed = false;
+        // Once; Linux before 3.2 as often as the window allowed (2.6.27
+        // `tcp_xmit_retransmit_queue`).
+        self.rescue_allowed = self.stack.recovery == Recovery::RateHalving;
         Some(segment)
     }
 
@@ -155,10 +161,12 @@ impl Sender {
             let room = self.room(available);
             match burst::next(&room, BUFFER_SEGMENTS, now) {
                 Burst::Send(segments) => {
+                    self.deferred_at = None;
                     self.pass.burst_left = segments;
                     self.pass.pushes = segments > 1 || available <= len;
                 }
                 Burst::Wait { by_cwnd } => {
+                    self.deferred_at = Some(now);
                     self.pass.waits_for_cwnd |= by_cwnd;
                     return None;
                 }
@@ -181,12 +189,29 @@ impl Sender {
             window_room: (window_end - self.snd_nxt).div_ceil(mss),
             window: (self.right_edge - self.board.una()).div_ceil(mss),
             available: available.div_ceil(mss),
-            pacing_bytes_per_s: self.pacing_bytes_per_s(),
+            size: self.burst_size(),
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min_rtt(),
             oldest_sent_at: self.board.head_sent_at(),
             last_sent_at: self.last_sent,
-            repairing: matches!(self.phase, Phase::Recovery | Phase::Loss),
+            repairing: self.is_too_busy_to_wait(),
+        }
+    }
+
+    fn burst_size(&self) -> Size {
+        if self.stack.tso_autosizing {
+            return Size::Paced { bytes_per_s: self.pacing_bytes_per_s() };
+        }
+        Size::Device { tick: self.stack.rto_granularity, deferred_at: self.deferred_at }
+    }
+
+    /// Losses are being repaired; before Linux 4.1, whatever else was wrong, too (2.6.27
+    /// `tcp_tso_should_defer`).
+    fn is_too_busy_to_wait(&self) -> bool {
+        if self.stack.tso_autosizing {
+            matches!(self.phase, Phase::Recovery | Phase::Loss)
+        } else {
+            self.phase() != Phase::Open
         }
     }
 

@@ -35,6 +35,16 @@ fn what_a_kernel_has_in_its_source() {
              true or use --backend sim",
         ),
         (
+            "tso_autosizing = false",
+            "tso_autosizing: false cannot be set: a kernel always sizes what it sends; write \
+             true or use --backend sim",
+        ),
+        (
+            "adaptive_reordering = false",
+            "adaptive_reordering: false cannot be set: a kernel always does; write true or use \
+             --backend sim",
+        ),
+        (
             "cwnd_validation = false",
             "cwnd_validation: false cannot be set: a kernel has its own; write true or use \
              --backend sim",

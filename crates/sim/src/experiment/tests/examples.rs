@@ -120,13 +120,12 @@ fn lossy() {
 }
 
 #[test]
-fn parallel_asks_for_a_stack_and_poisson_traffic() {
+fn parallel_asks_for_poisson_traffic() {
     // The first point of its sweep has one connection; a file with more is refused for that too.
-    let mut capabilities =
-        vec!["stack.preset: \"linux-2.6.27\" stack", "flow.background.kind: \"poisson\" traffic"];
+    let mut capabilities = vec!["flow.background.kind: \"poisson\" traffic"];
     assert_later(PARALLEL, &capabilities);
     let (without_sweep, _) = PARALLEL.split_once("[sweep]").unwrap();
-    capabilities.insert(1, "flow.parallel.connections: 10 connections of one application");
+    capabilities.insert(0, "flow.parallel.connections: 10 connections of one application");
     assert_later(without_sweep, &capabilities);
 }
 

@@ -1,0 +1,198 @@
+//! What Linux's scoreboard did before RACK: it learned how far a path reorders, and gave up forward
+//! acknowledgement for that (2.6.27 `net/ipv4/tcp_input.c`).
+
+use fairway_units::{Duration, Time};
+
+use super::{LOST, News, SACKED, Scoreboard};
+use crate::LossDetection;
+
+/// Most segments of reordering that are tolerated (`include/net/tcp.h`, `TCP_MAX_REORDERING`).
+const MAX_REORDERING: u64 = 127;
+
+impl Scoreboard {
+    /// Tolerate more reordering once it was seen. Set before anything is sent.
+    pub fn adapt_reordering(&mut self) {
+        self.adapts = true;
+        self.watches_originals = true;
+    }
+
+    /// Tell of segments that arrive and were sent once, as F-RTO needs it. Set before anything is
+    /// sent.
+    pub fn watch_originals(&mut self) {
+        self.watches_originals = true;
+    }
+
+    /// How losses are found now: forward acknowledgement ends when reordering is seen.
+    pub fn detection(&self) -> LossDetection {
+        self.detection
+    }
+
+    /// A segment was late by so many (`tcp_update_reordering`).
+    pub(super) fn tolerate(&mut self, segments: u64) {
+        if self.adapts && segments > u64::from(self.reordering) {
+            self.reordering = u32::try_from(segments.min(MAX_REORDERING)).unwrap_or(u32::MAX);
+            if self.detection == LossDetection::LinuxFack {
+                self.detection = LossDetection::Rfc6675;
+                self.retransmissions.clear();
+            }
+        }
+    }
+
+    /// The timer expired: what was learned of reordering counts no more (`tcp_enter_loss`).
+    pub fn forget_reordering(&mut self) {
+        self.reordering = self.reordering.min(self.least_reordering);
+    }
+
+    /// A duplicate acknowledgement can only tell of a segment that is outstanding; a further one is
+    /// of reordering, `acked` segments having just been acknowledged
+    /// (`tcp_check_reno_reordering`).
+    pub(super) fn limit_duplicates(&mut self, acked: u64) {
+        // The first that is outstanding has not arrived, or nothing is outstanding.
+        let outstanding = self.sent.len() as u64;
+        if self.duplicates > outstanding.saturating_sub(1) {
+            self.duplicates = outstanding.saturating_sub(1);
+            self.tolerate(outstanding + acked);
+        }
+    }
+
+    /// Absolute index of the first segment that ends above `offset`.
+    pub(super) fn index_above(&self, offset: u64) -> u64 {
+        if self.sent.back().is_none_or(|last| last.end <= offset) {
+            return self.first + self.sent.len() as u64;
+        }
+        self.first + self.sent.partition_point(|sent| sent.end <= offset) as u64
+    }
+
+    /// Mark lost what was sent longer ago than the timeout, though the timer has not expired because
+    /// every acknowledgement of data restarts it (`tcp_head_timedout`, `tcp_update_scoreboard`).
+    pub fn detect_timed_out(&mut self, timeout: Duration, now: Time, news: &mut News) {
+        let is_overdue = |sent_at: Time| now.since(sent_at) > timeout;
+        if !self.sent.front().is_some_and(|head| is_overdue(head.sent_at)) {
+            return;
+        }
+        news.lost += self.mark_lost(self.first);
+        let end = self.first + self.sent.len() as u64;
+        while self.examined < end {
+            let entry = self.sent[(self.examined - self.first) as usize];
+            if !entry.is(SACKED | LOST) {
+                if !is_overdue(entry.sent_at) {
+                    return;
+                }
+                // Which takes it for examined.
+                news.lost += self.mark_lost(self.examined);
+            } else {
+                self.examined += 1;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ranges::Range;
+
+    fn at(ms: u64) -> Time {
+        Time::from_nanos(ms * 1_000_000)
+    }
+
+    /// Twenty segments of 1000 bytes left, one a millisecond.
+    fn twenty() -> Scoreboard {
+        let mut board = Scoreboard::new(LossDetection::LinuxFack, 3, 1000);
+        board.adapt_reordering();
+        (0..20).for_each(|n| board.sent(1000 * (n + 1), at(n)));
+        board
+    }
+
+    fn sack(board: &mut Scoreboard, from: u64, to: u64) -> News {
+        let mut news = News::default();
+        board.sack(Range { start: 1000 * from, end: 1000 * to }, &mut news);
+        news
+    }
+
+    fn lost(board: &mut Scoreboard) -> Vec<u64> {
+        let mut lost = Vec::new();
+        while let Some(next) = board.next_lost() {
+            board.retransmitted(next, 20_000, at(50));
+            lost.push(next.range.start / 1000);
+        }
+        lost
+    }
+
+    #[test]
+    fn one_sack_beyond_a_hole_of_three_makes_the_first_lost() {
+        // fackets_out 3, not above 3; then 4: 4 − 3 = 1 is lost; 9: 6.
+        let mut board = twenty();
+        for (sacked, expected) in [(2, 0), (3, 1000), (8, 3000)] {
+            let mut news = sack(&mut board, sacked, sacked + 1);
+            board.detect_losses(&mut news);
+            assert_eq!(news.lost, expected, "{sacked} SACKed");
+        }
+        // 2 and 3 are SACKed, of 0 to 5.
+        assert_eq!(lost(&mut board), [0, 1, 4, 5]);
+    }
+
+    #[test]
+    fn what_comes_late_ends_forward_acknowledgement_and_is_tolerated_from_then_on() {
+        let mut board = twenty();
+        sack(&mut board, 5, 9);
+        // Segment 2, behind 8: 9 − 2 = 7.
+        let news = sack(&mut board, 2, 3);
+        assert_eq!(news.late_from, Some(2000));
+        board.note_reordering(2000, 9000);
+        assert_eq!((board.reordering(), board.detection()), (7, LossDetection::Rfc6675));
+        // Five are SACKed, two too few: 0, 1, 3 and 4 are not lost. With 9 and 10 there are seven
+        // above 0 and 1, six above 3 and 4.
+        let mut news = News::default();
+        board.detect_losses(&mut news);
+        assert_eq!(news.lost, 0);
+        let mut news = sack(&mut board, 9, 11);
+        board.detect_losses(&mut news);
+        assert_eq!((news.lost, lost(&mut board)), (2000, vec![0, 1]));
+        // A timeout forgets how much, but not that it was seen.
+        board.forget_reordering();
+        assert_eq!((board.reordering(), board.detection()), (3, LossDetection::Rfc6675));
+    }
+
+    #[test]
+    fn at_most_127_segments_are_tolerated() {
+        let mut board = twenty();
+        board.note_reordering(0, 500_000);
+        assert_eq!(board.reordering(), 127);
+    }
+
+    #[test]
+    fn losses_are_looked_for_below_a_limit() {
+        let mut board = twenty();
+        let mut news = sack(&mut board, 15, 16);
+        // 16 − 3 = 13 from the first, but only what ends at 10 000 or below.
+        board.detect_losses_below(10_000, &mut news);
+        assert_eq!(news.lost, 10_000);
+        let mut news = News::default();
+        board.detect_losses(&mut news);
+        assert_eq!(news.lost, 3_000);
+    }
+
+    #[test]
+    fn what_is_older_than_the_timeout_is_lost() {
+        let mut board = twenty();
+        let mut news = News::default();
+        board.detect_timed_out(Duration::from_millis(200), at(200), &mut news);
+        assert_eq!(news.lost, 0);
+        // Sent at 0 to 4 ms, 205 to 201 ago.
+        board.detect_timed_out(Duration::from_millis(200), at(205), &mut news);
+        assert_eq!((news.lost, lost(&mut board)), (5_000, vec![0, 1, 2, 3, 4]));
+    }
+
+    #[test]
+    fn more_duplicates_than_segments_are_of_reordering() {
+        let mut board = Scoreboard::new(LossDetection::LinuxFack, 3, 1000);
+        board.adapt_reordering();
+        (0..5).for_each(|n| board.sent(1000 * (n + 1), at(n)));
+        (0..4).for_each(|_| board.duplicate(&mut News::default()));
+        assert_eq!((board.duplicates(), board.reordering()), (4, 3));
+        // One is the hole.
+        board.duplicate(&mut News::default());
+        assert_eq!((board.duplicates(), board.reordering()), (4, 5));
+    }
+}
