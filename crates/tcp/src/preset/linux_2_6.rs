@@ -118,6 +118,8 @@ pub(super) const LINUX_2_6_27: Preset = preset!(
          (net.ipv4.tcp_abc 0), and no HyStart before 2.6.29";
     ecn: false,
         "net.ipv4.tcp_ecn 0 (net/ipv4/tcp_input.c)";
+    abe: false,
+        "net/ipv4/tcp_input.c, tcp_enter_cwr: the same threshold as for a loss";
     window_divisor: 2,
         "receive_buffer says why";
     slow_start_after_idle: true,

@@ -227,6 +227,8 @@ pub(super) const RFC_9438: Preset = preset!(
         "RFC 9438 section 4.10: HyStart++ (RFC 9406)";
     ecn: true,
         "RFC 3168 section 6.1.1; RFC 8087 recommends it";
+    abe: false,
+        "RFC 8511: an experiment, and cubic's own factor is 0.7 already";
     window_divisor: 1,
         "RFC 9293 section 3.8.6: the buffer that is free";
     slow_start_after_idle: true,
