@@ -33,6 +33,8 @@ pub(crate) struct Network {
     ways: Vec<u32>,
     /// Links of a way.
     hops: usize,
+    /// Rows that links share: those come first, and behind them each link's own.
+    shared_rows: u32,
 }
 
 /// Where packets go that a link has taken.
@@ -137,16 +139,17 @@ impl Network {
                 Offer::Dropped => return Passage::Dropped,
                 Offer::Lost => return Passage::Lost,
             }
+            let own_row = self.shared_rows + index;
             let row = match *exit {
                 Exit::Express => {
                     index = self.pass(&mut parcel);
                     continue;
                 }
-                Exit::Row => index,
+                Exit::Row => own_row,
                 Exit::Shared(row) => {
                     // A packet in the link's own row goes before any that follows it.
-                    let in_order = self.rows.is_empty(index) && self.rows.is_in_order(row, at);
-                    if in_order { row } else { index }
+                    let in_order = self.rows.is_empty(own_row) && self.rows.is_in_order(row, at);
+                    if in_order { row } else { own_row }
                 }
             };
             let begins = self.rows.join(row, at, parcel);
@@ -255,7 +258,7 @@ impl Builder<'_> {
             express[pair[0] as usize] &= !self.specs[pair[1] as usize].0.watched;
         }
         let delays: Vec<Duration> = self.specs.iter().map(|(config, _)| config.delay).collect();
-        let (exits, rows) = exits(&ways, hops, &express, &delays);
+        let (exits, shared_rows) = exits(&ways, hops, &express, &delays);
         let seed = self.experiment.seed;
         let links =
             self.specs.iter().map(|(config, name)| Link::new(config, self.window, seed, name));
@@ -265,11 +268,12 @@ impl Builder<'_> {
             links,
             handed_on: vec![0; names.len()],
             ended: vec![0; ways.len() / hops],
-            rows: Rows::new(rows),
+            rows: Rows::new(shared_rows + names.len()),
             names,
             reported,
             ways,
             hops,
+            shared_rows: shared_rows as u32,
         }
     }
 }
@@ -305,10 +309,9 @@ fn express_links(ways: &[u32], hops: usize, links: usize) -> Vec<bool> {
     express
 }
 
-/// Where the packets of each link go, and how many rows there are. Row `i` is link `i`'s own; the
-/// rows behind those are shared by links in which packets mostly arrive in the order in which they
-/// entered any of them: links of equal delay that lead to the same link, or are fed by the same
-/// express link.
+/// Where the packets of each link go, and how many rows are shared: by links in which packets mostly
+/// arrive in the order in which they entered any of them, which are links of equal delay that lead to
+/// the same link, or are fed by the same express link.
 fn exits(ways: &[u32], hops: usize, express: &[bool], delays: &[Duration]) -> (Vec<Exit>, usize) {
     let mut feeders = vec![None; express.len()];
     let mut followers = vec![None; express.len()];
@@ -323,7 +326,7 @@ fn exits(ways: &[u32], hops: usize, express: &[bool], delays: &[Duration]) -> (V
         alike.entry((feeders[link], followers[link], delays[link])).or_default().push(link);
     }
     let mut exits = vec![Exit::Express; express.len()];
-    let mut rows = express.len();
+    let mut rows = 0;
     for links in alike.values() {
         let exit = if links.len() == 1 { Exit::Row } else { Exit::Shared(rows as u32) };
         rows += usize::from(links.len() > 1);
@@ -386,15 +389,15 @@ mod tests {
         let mut delays = [Duration::from_millis(1); 10];
         let through = [true, true, false, false, false, false, false, false, false, false];
         let (x, shared) = (Exit::Express, Exit::Shared);
-        // Sources towards the bottleneck 10, sinks towards it 11, behind it to sinks 12 and back
-        // to sources 13.
-        let expected = [10, 13, 12, 11, 10, 13, 12, 11].map(shared);
+        // Sources towards the bottleneck 0, sinks towards it 1, behind it to sinks 2 and back to
+        // sources 3.
+        let expected = [0, 3, 2, 1, 0, 3, 2, 1].map(shared);
         let (exits_found, rows) = exits(&ways, 3, &through, &delays);
-        assert_eq!((&exits_found[..2], &exits_found[2..], rows), (&[x, x][..], &expected[..], 14));
+        assert_eq!((&exits_found[..2], &exits_found[2..], rows), (&[x, x][..], &expected[..], 4));
         // A host further away keeps its packets to itself.
         delays[2] = Duration::from_millis(2);
         let (exits_found, rows) = exits(&ways, 3, &through, &delays);
-        assert_eq!((exits_found[2], exits_found[6], rows), (Exit::Row, Exit::Row, 13));
+        assert_eq!((exits_found[2], exits_found[6], rows), (Exit::Row, Exit::Row, 3));
     }
 
     #[test]

@@ -4,16 +4,23 @@ use fairway_units::Duration;
 
 use crate::RtoPolicy;
 
+/// Stands for a round-trip time that nobody has measured. An `Option` here would be written in two
+/// halves at each sample and copied as a whole a moment later, which a processor cannot do before
+/// both halves have left for the cache: 2 % of a simulation's time.
+const UNKNOWN: Duration = Duration::MAX;
+
 /// Smoothed round-trip time, its variation, and the timeout that follows from them.
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
     policy: RtoPolicy,
-    srtt: Option<Duration>,
+    /// Or [`UNKNOWN`].
+    srtt: Duration,
     /// Four times the variation: what the timeout adds.
     variance: Duration,
     linux: LinuxVariance,
     ticks: Ticks,
-    min_rtt: Option<Duration>,
+    /// Or [`UNKNOWN`].
+    min_rtt: Duration,
     /// Timeouts in a row: each doubles the timeout (RFC 6298 rule 5.5).
     backoffs: u32,
 }
@@ -92,23 +99,23 @@ impl RttEstimator {
     pub fn new(policy: RtoPolicy) -> Self {
         RttEstimator {
             policy,
-            srtt: None,
+            srtt: UNKNOWN,
             variance: Duration::ZERO,
             linux: LinuxVariance::default(),
             ticks: Ticks::default(),
-            min_rtt: None,
+            min_rtt: UNKNOWN,
             backoffs: 0,
         }
     }
 
     /// Smoothed round-trip time.
     pub fn srtt(&self) -> Option<Duration> {
-        self.srtt
+        known(self.srtt)
     }
 
     /// Smallest sample.
     pub fn min_rtt(&self) -> Option<Duration> {
-        self.min_rtt
+        known(self.min_rtt)
     }
 
     /// A round-trip time was measured on data sent once (Karn's rule is the caller's). Nothing else
@@ -126,15 +133,15 @@ impl RttEstimator {
 
     /// A round-trip time that may be the smallest.
     pub fn sample_min(&mut self, rtt: Duration) {
-        self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
+        self.min_rtt = self.min_rtt.min(rtt);
     }
 
     fn sample_as_rfc(&mut self, rtt: Duration) {
         let r = rtt.as_nanos();
-        match self.srtt {
+        match self.srtt() {
             // RFC 6298 rule 2.2.
             None => {
-                self.srtt = Some(rtt);
+                self.srtt = rtt;
                 self.variance = Duration::from_nanos(r / 2) * 4;
             }
             // Rule 2.3 with alpha = 1/8 and beta = 1/4.
@@ -142,18 +149,18 @@ impl RttEstimator {
                 let s = srtt.as_nanos();
                 let var = self.variance.as_nanos() / 4;
                 self.variance = Duration::from_nanos(var - var / 4 + s.abs_diff(r) / 4) * 4;
-                self.srtt = Some(Duration::from_nanos(s - s / 8 + r / 8));
+                self.srtt = Duration::from_nanos(s - s / 8 + r / 8);
             }
         }
     }
 
     fn sample_as_linux(&mut self, micros: u64, una: u64, nxt: u64) {
         let floor = self.policy.min.as_micros();
-        match self.srtt {
+        match self.srtt() {
             None => self.linux = LinuxVariance::first(micros, floor, nxt),
             Some(_) => self.linux.update(micros, floor, una, nxt),
         }
-        self.srtt = Some(Duration::from_nanos(self.linux.srtt_8 * 125));
+        self.srtt = Duration::from_nanos(self.linux.srtt_8 * 125);
         self.variance = Duration::from_micros(self.linux.variance);
     }
 
@@ -165,14 +172,13 @@ impl RttEstimator {
     fn sample_in_ticks(&mut self, rtt: Duration) {
         let tick = self.policy.granularity.as_nanos().max(1);
         let sample = ((rtt.as_nanos() + tick / 2) / tick).max(1);
-        let ticks = &mut self.ticks;
-        match self.srtt {
-            None => *ticks = Ticks { srtt_8: 8 * sample, variance_4: 2 * sample },
-            Some(_) => ticks.update(sample),
+        match self.srtt() {
+            None => self.ticks = Ticks { srtt_8: 8 * sample, variance_4: 2 * sample },
+            Some(_) => self.ticks.update(sample),
         }
-        self.srtt = Some(Duration::from_nanos(ticks.srtt_8 * tick / 8));
+        self.srtt = Duration::from_nanos(self.ticks.srtt_8 * tick / 8);
         // The timeout is a whole number of ticks: 8 · variance_4 + srtt_8, by 8.
-        self.variance = Duration::from_nanos(ticks.variance_4 * tick);
+        self.variance = Duration::from_nanos(self.ticks.variance_4 * tick);
     }
 
     /// Wait at least this long before the first sample.
@@ -193,7 +199,7 @@ impl RttEstimator {
     /// The current timeout, backed off.
     pub fn rto(&self) -> Duration {
         let p = &self.policy;
-        let base = match self.srtt {
+        let base = match self.srtt() {
             None => p.initial,
             // In whole ticks, rounded up (`usecs_to_jiffies`).
             Some(srtt) if p.min_bounds_variance => {
@@ -212,6 +218,10 @@ impl RttEstimator {
         let factor = 1u64.checked_shl(self.backoffs).unwrap_or(u64::MAX);
         base.saturating_mul(factor).min(p.max)
     }
+}
+
+fn known(rtt: Duration) -> Option<Duration> {
+    (rtt != UNKNOWN).then_some(rtt)
 }
 
 #[cfg(test)]
