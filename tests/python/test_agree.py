@@ -297,14 +297,24 @@ def test_seeds():
 def test_the_set_of_the_kernel():
     planned = plans.comparison_plan("kernel", seeds=2)
     assert planned.axes == ("path", "cc")
-    assert {point.axes["cc"] for point in planned.points} == KERNEL
+    assert {point.axes["cc"] for point in planned.points} == KERNEL | {"westwood+:paper", "dcm+"}
     assert len({point.axes["path"] for point in planned.points}) == 3
-    assert len(planned.points) == 17 * 3 * 2
+    assert len(planned.points) == 19 * 3 * 2
     variants = {entry["name"]: entry["variants"] for entry in fairway.algorithms()}
     assert all("linux-6.1" in variants[name] for name in KERNEL)
     for point in planned.points:
-        assert point.experiment["flow"][0]["cc"] == point.axes["cc"]
+        flow, (cc, _, variant) = point.experiment["flow"][0], point.axes["cc"].partition(":")
+        assert (flow["cc"], flow.get("cc_variant", "")) == (cc, variant)
         assert point.experiment["stack"]["preset"] == "linux-6.1"
+
+
+def test_the_set_of_further_paths():
+    planned = plans.comparison_plan("further", seeds=2)
+    assert {point.axes["cc"] for point in planned.points} == KERNEL
+    assert len(planned.points) == 17 * 8 * 2
+    rivals = [p for p in planned.points if len(p.experiment["flow"]) == 2]
+    assert {p.axes["path"] for p in rivals} == {"against-reno"}
+    assert all(p.experiment["flow"][1]["cc"] == "reno" for p in rivals)
 
 
 def test_a_set_of_ones_own(tmp_path):

@@ -431,6 +431,10 @@ impl Sender {
         let entering = !leaving && self.enters_recovery(&news);
         let marked = info.ece && !entering && matches!(self.phase, Phase::Open | Phase::Disorder);
         let mut flow = self.flow(prior_flight, now);
+        // To Linux the acknowledgement that ends an episode and begins the next is in recovery all
+        // along, and grows nothing (`tcp_fastretrans_alert` comes before `tcp_cong_control`).
+        let by_prr = self.stack.recovery == Recovery::Prr;
+        let goes_on = leaving && by_prr && self.has_further_losses();
         let left_with = (leaving && self.stack.grow_on_exit).then(|| self.leave_recovery());
         let mut ack = Ack {
             acked: news.acked,
@@ -446,6 +450,7 @@ impl Sender {
             rate: None,
             may_grow: news.acked > 0
                 && !entering
+                && !goes_on
                 && !marked
                 && self.phase_allows_growth()
                 && self.window_was_used(prior_flight),
@@ -472,7 +477,7 @@ impl Sender {
         }
         // Losses that were found in the episode that ends now, or by its last acknowledgement, of
         // data sent after it began, are the next episode's (RFC 6675 section 5).
-        let next_episode = leaving && self.has_further_losses();
+        let next_episode = goes_on || leaving && !by_prr && self.has_further_losses();
         if entering || next_episode {
             self.react_to_loss(&flow, now);
         } else if marked {

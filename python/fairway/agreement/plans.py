@@ -20,7 +20,7 @@ DEFAULT_SEEDS = 4
 FEWEST_SEEDS = 2
 
 #: Of a set: `algorithms` take in turn the place of the first flow's in each scenario, which
-#: changes some of `base`.
+#: changes some of `base`. Behind a colon an algorithm's variant may stand: "westwood+:paper".
 _SET_SHAPE = {
     "title": str,
     "seeds": int,
@@ -118,8 +118,10 @@ def _set_plan(found: Document, seeds: int | None, overrides: Mapping[str, Any]) 
         for path, value in overrides.items():
             set_value(document, path, value)
         for name in found["algorithms"]:
-            document["flow"][0]["cc"] = name
-            for point in plan(document).points:
+            cc, _, variant = name.partition(":")
+            of_variant = json_copy(document)
+            of_variant["flow"][0] |= {"cc": cc, "cc_variant": variant} if variant else {"cc": cc}
+            for point in plan(of_variant).points:
                 axes = {"path": key, "cc": name}
                 points.append(Point(axes, point.repetition, point.experiment))
     if not points:

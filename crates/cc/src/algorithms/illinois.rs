@@ -19,8 +19,9 @@
 //! window at the least delay!) in place of `W·(1 − β)`. It also holds half the threshold while
 //! it recovers.
 
-use fairway_units::Duration;
+mod delays;
 
+use self::delays::Delays;
 use crate::linux::packets_acked;
 use crate::round::Round;
 use crate::window::whole_segments;
@@ -133,40 +134,6 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
             };
             Box::new(Windowed::new(rule, slow_start, init))
         }
-    }
-}
-
-/// Round-trip times in µs: the extremes of the connection, the sum of a round.
-struct Delays {
-    longest_believed: u64,
-    base: u64,
-    max: u64,
-    sum: u64,
-    count: u64,
-}
-
-impl Delays {
-    fn new(longest_believed: u64) -> Self {
-        Delays { longest_believed, base: u64::MAX, max: 0, sum: 0, count: 0 }
-    }
-
-    fn sample(&mut self, rtt: Duration) {
-        let rtt = rtt.as_micros().min(self.longest_believed);
-        self.base = self.base.min(rtt);
-        self.max = self.max.max(rtt);
-        self.sum = self.sum.saturating_add(rtt);
-        self.count += 1;
-    }
-
-    /// Average queueing delay since this was last asked, and the largest ever.
-    fn take(&mut self) -> Option<(u64, u64)> {
-        let average = self.sum.checked_div(self.count)?;
-        self.clear();
-        Some((average.saturating_sub(self.base), self.max - self.base))
-    }
-
-    fn clear(&mut self) {
-        (self.sum, self.count) = (0, 0);
     }
 }
 
@@ -337,6 +304,14 @@ impl Linux {
         }
     }
 
+    /// Also asked when the window grows: the acknowledgement that ends a recovery is a sample of
+    /// that, and grows the window after it.
+    fn look_at_round(&mut self, window: &Window, flow: &Flow) {
+        if self.round.ends(flow) {
+            self.update(window);
+        }
+    }
+
     fn new_alpha(&mut self, da: u64, dm: u64) -> u64 {
         if da > dm / 100 {
             self.has_been_above = true;
@@ -362,12 +337,24 @@ impl Rule for Linux {
         if let Some(rtt) = ack.rtt {
             self.delays.sample(rtt);
         }
-        if looks_at_rounds(flow) && self.round.ends(flow) {
-            self.update(window);
+        if looks_at_rounds(flow) {
+            self.look_at_round(window, flow);
         }
     }
 
-    fn growth(&mut self, window: &mut Window, _acked: u32, _ack: &Ack, _flow: &Flow) {
+    fn slow_start(
+        &mut self,
+        window: &mut Window,
+        _acked: u32,
+        _ack: &Ack,
+        flow: &Flow,
+    ) -> Option<u32> {
+        self.look_at_round(window, flow);
+        None
+    }
+
+    fn growth(&mut self, window: &mut Window, _acked: u32, _ack: &Ack, flow: &Flow) {
+        self.look_at_round(window, flow);
         window.credit = window.credit.saturating_add(self.packets as u32);
         let delta = (u64::from(window.credit) * self.alpha) >> 7;
         let cwnd = u64::from(window.cwnd);
@@ -396,8 +383,11 @@ impl Rule for Linux {
 
 #[cfg(test)]
 mod tests {
+    use fairway_units::Duration;
+
     use super::*;
     use crate::probe::{Probe, Start};
+    use crate::testing::{ack, flow};
 
     /// Rounds at each round-trip time in turn, the first at 100 ms.
     fn after(variant: Variant, cwnd: u32, rtts_ms: &[u64]) -> Probe {
@@ -450,6 +440,35 @@ mod tests {
                 before / 2 + before % 2 * u64::from(variant != Variant::Paper)
             );
         }
+    }
+
+    #[test]
+    fn linux_ends_a_round_on_the_acknowledgement_that_ends_a_recovery() {
+        // A hundred acknowledgements at 100 ms, and at 200 ms the one that ends a recovery: da =
+        // 100/101 ms, of dm = 100 ms less than a tenth: β = 8/64. In recovery it was not looked at.
+        let mut rule = Linux {
+            curves: FixedCurves { alpha: (38, 1280), beta: (8, 32) },
+            win_thresh: 15,
+            theta: 5,
+            keeps_beta: false,
+            alpha: 1280,
+            beta: REDUCED_BY_HALF,
+            has_been_above: false,
+            rounds_below: 0,
+            packets: 0,
+            round: Round::default(),
+            delays: Delays::new(u64::MAX),
+        };
+        let mut window = Window::new(100);
+        let begin = flow(0, 100, 100);
+        for _ in 0..100 {
+            rule.on_sample(&mut window, &ack(1, 100), &begin);
+        }
+        let end = Flow { snd_una: begin.snd_nxt, phase: Phase::Recovery, ..begin };
+        rule.on_sample(&mut window, &ack(1, 200), &end);
+        assert_eq!(rule.beta, REDUCED_BY_HALF);
+        rule.growth(&mut window, 1, &ack(1, 200), &Flow { phase: Phase::Open, ..end });
+        assert_eq!(rule.beta, 8);
     }
 
     #[test]
