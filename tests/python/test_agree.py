@@ -333,7 +333,7 @@ def test_a_set_of_ones_own(tmp_path):
     path.write_text('title = "Own"\n[scenario.far]\ntitle = "Far"\n')
     with pytest.raises(InputError, match="not a set of scenarios: seeds is missing"):
         plans.comparison_plan(path)
-    with pytest.raises(InputError, match="there is kernel"):
+    with pytest.raises(InputError, match="there is further, kernel"):
         plans.comparison_plan("kernels")
 
 
