@@ -258,6 +258,7 @@ impl<R: Rule> Windowed<R> {
         self.slow_start.on_sample(&mut self.window, ack, flow);
     }
 
+    #[inline(always)]
     fn grow(&mut self, ack: &Ack, flow: &Flow) {
         // Linux 6.1 `tcp_may_raise_cwnd`: only data acknowledged in order lets a window grow.
         if !ack.may_grow || ack.acked == 0 || !self.rule.may_grow() {

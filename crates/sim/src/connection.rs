@@ -201,6 +201,7 @@ impl Connection {
     }
 
     /// Note when the last byte of the transfer has been delivered, both ways if both ends send.
+    #[inline]
     fn note_completion(&mut self, now: Time) {
         if self.finished.is_none()
             && self.forward.is_complete(&self.sink)
@@ -224,6 +225,7 @@ impl Connection {
     }
 
     /// A segment reaches the source.
+    #[inline]
     pub(crate) fn deliver_to_source(
         &mut self,
         segment: &Segment,
@@ -244,6 +246,7 @@ impl Connection {
     }
 
     /// A segment reaches the sink.
+    #[inline]
     pub(crate) fn deliver_to_sink(
         &mut self,
         segment: &Segment,
@@ -260,6 +263,7 @@ impl Connection {
     }
 
     /// See what the sink's application has been given by now.
+    #[inline]
     fn take_delivery(&mut self, now: Time) -> Result<(), Violation> {
         let receiver = self.sink.receiver();
         let at_end = receiver.is_finished() && receiver.unread() == 0;

@@ -120,6 +120,7 @@ impl RttEstimator {
 
     /// A round-trip time was measured on data sent once (Karn's rule is the caller's). Nothing else
     /// ends the back-off (RFC 6298 section 5). `una` and `nxt` are the ends of what is outstanding.
+    #[inline(always)]
     pub fn sample(&mut self, rtt: Duration, una: u64, nxt: u64) {
         self.backoffs = 0;
         if self.policy.min_bounds_variance {

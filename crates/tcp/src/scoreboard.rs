@@ -213,6 +213,7 @@ impl Scoreboard {
     }
 
     /// New data up to `end` was sent.
+    #[inline(always)]
     pub fn sent(&mut self, end: u64, now: Time) {
         let start = self.sent.back().map_or(self.una, |last| last.end);
         debug_assert!(end > start);
@@ -248,6 +249,7 @@ impl Scoreboard {
     }
 
     /// Everything below `ack` was acknowledged.
+    #[inline(always)]
     pub fn acknowledge(&mut self, ack: u64, news: &mut News) {
         news.acked += ack - self.una;
         let mut segments = 0;

@@ -505,6 +505,7 @@ impl Sender {
     }
 
     /// What the acknowledgement says of each segment.
+    #[inline(always)]
     fn learn(&mut self, info: &AckInfo<'_>, window_moved: bool, now: Time, news: &mut News) {
         let by_time = self.stack.loss_detection() == LossDetection::Rack;
         if by_time {

@@ -128,6 +128,7 @@ impl StreamCheck {
     /// # Errors
     /// A [`Violation`] if the peer's window or the congestion window did not allow it, or if
     /// the data leaves a gap behind what was sent before.
+    #[inline]
     pub fn send(
         &mut self,
         start: u64,
@@ -167,6 +168,7 @@ impl StreamCheck {
     ///
     /// # Errors
     /// A [`Violation`] if that was never sent.
+    #[inline]
     pub fn arrive(&mut self, start: u64, end: u64, at: Time) -> Result<(), Violation> {
         if end > self.sent_end {
             return Err(Violation::new(

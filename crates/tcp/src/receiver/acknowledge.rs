@@ -138,6 +138,7 @@ impl Receiver {
         self.due = AckDue::Settled;
     }
 
+    #[inline(always)]
     fn settle(&mut self) {
         let pressed = self.window.offer(self.rcv_nxt);
         if let Some(linux) = self.acks.linux()

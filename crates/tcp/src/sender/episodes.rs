@@ -118,6 +118,8 @@ impl Sender {
     }
 
     /// A loss was found, and no episode is under way that it belongs to.
+    #[cold]
+    #[inline(never)]
     pub(super) fn react_to_loss(&mut self, flow: &Flow, now: Time) {
         if self.restarts_after_loss {
             // The window is reduced as by a timeout, once if it was just reduced for a mark. But
@@ -149,6 +151,8 @@ impl Sender {
     }
 
     /// What an acknowledgement that does not end the episode leaves missing is sent again.
+    #[cold]
+    #[inline(never)]
     pub(super) fn resend_first_hole(&mut self) {
         if self.phase == Phase::Recovery && self.board.resend_head() {
             self.retransmit_first = true;
@@ -186,6 +190,8 @@ impl Sender {
     }
 
     /// The window is reduced for another reason than a loss.
+    #[cold]
+    #[inline(never)]
     pub(super) fn enter_cwr(&mut self, signal: Signal, flow: &Flow) {
         self.reduce(signal, flow);
         self.undo.give_up();
@@ -225,6 +231,8 @@ impl Sender {
     }
 
     /// The episode is over; the window in bytes that it leaves.
+    #[cold]
+    #[inline(never)]
     pub(super) fn leave_recovery(&mut self) -> u64 {
         let mss = u64::from(self.stack.mss);
         if self.is_sack1() {

@@ -9,6 +9,7 @@ impl Sender {
     /// An acknowledgement of less than is known. What it says of data out of order is news all the
     /// same, and losses follow from it; the window neither grows nor takes a step (Linux 6.1 `tcp_ack`,
     /// from `old_ack` on).
+    #[cold]
     #[inline(never)]
     pub(super) fn handle_old_ack(&mut self, info: &AckInfo<'_>, now: Time) {
         let says_nothing = info.sack.is_empty() && info.duplicate.is_none();

@@ -103,6 +103,7 @@ impl Sender {
     }
 
     /// An acknowledgement arrived though nothing is outstanding (Linux `tcp_ack`, from `no_queue` on).
+    #[cold]
     #[inline(never)]
     pub(super) fn handle_ack_of_nothing(&mut self, info: &AckInfo<'_>, now: Time) {
         let news = News::default();

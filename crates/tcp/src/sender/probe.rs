@@ -73,6 +73,8 @@ impl Sender {
 
     /// Whether the acknowledgement answers the probe. If it repaired a loss, the window is reduced as
     /// for any other.
+    #[cold]
+    #[inline(never)]
     pub(super) fn end_probe(
         &mut self,
         info: &AckInfo<'_>,

@@ -19,6 +19,8 @@ impl Sender {
     }
 
     /// Whether the acknowledgement ends the episode under way by showing that nothing had been lost.
+    #[cold]
+    #[inline(never)]
     pub(super) fn undo_if_spurious(
         &mut self,
         info: &AckInfo<'_>,
@@ -48,6 +50,8 @@ impl Sender {
     /// `range` arrived twice; `prior_una` was acknowledged before. Returns how many bytes arrived for
     /// nothing; none if so much was never sent again, so that the network has made the copy (Linux 6.1
     /// `tcp_dsack_seen`).
+    #[cold]
+    #[inline(never)]
     pub(super) fn note_duplicate(&mut self, range: Range, prior_una: u64) -> u64 {
         if range.bytes() > self.max_window {
             return 0;

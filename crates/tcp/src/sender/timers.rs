@@ -13,6 +13,7 @@ const LEAST_WAIT: Duration = Duration::from_millis(2);
 
 impl Sender {
     /// The timer after an acknowledgement. `wait`: how long what may be reordered still has.
+    #[inline(always)]
     pub(super) fn after_ack(&mut self, news: &News, wait: Option<Duration>, now: Time) {
         if self.board.is_empty() {
             self.timer.stop();
@@ -43,6 +44,7 @@ impl Sender {
             }
     }
 
+    #[inline(never)]
     pub(super) fn wait_for_reordering(&mut self, wait: Duration, now: Time) {
         let delay = (wait + LEAST_WAIT).min(self.rtt.rto());
         self.timer.start(Expiry::Reordering, delay, now);
@@ -50,6 +52,7 @@ impl Sender {
 
     /// The retransmission timer starts over, or if something else was in its place, has left what it
     /// would have (Linux 6.1 `tcp_rearm_rto`).
+    #[inline(always)]
     pub(super) fn rearm(&mut self, now: Time) {
         match self.timer.purpose() {
             Some(Expiry::Probe | Expiry::Reordering) => {
@@ -67,6 +70,7 @@ impl Sender {
     }
 
     /// The timer starts over, and waits for what pacing holds back (Linux `tcp_pacing_delay`).
+    #[inline(always)]
     pub(super) fn start_timer(&mut self, now: Time) {
         if let Some(min_rto) = self.cc.min_rto() {
             self.rtt.bound_below(min_rto);
@@ -76,6 +80,7 @@ impl Sender {
     }
 
     /// Have the tail probed if acknowledgements stay away, `rto` at the latest. Whether it will be.
+    #[inline(never)]
     pub(super) fn schedule_probe(&mut self, rto: Duration, now: Time) -> bool {
         let undisturbed = matches!(self.phase(), Phase::Open | Phase::Cwr);
         if !self.stack.tail_loss_probe || !self.sack || !undisturbed || self.board.is_empty() {

@@ -236,6 +236,7 @@ impl Sender {
         fin_due.then(|| self.send_new(1, true, now))
     }
 
+    #[inline(always)]
     pub(super) fn send_new(&mut self, len: u64, fin: bool, now: Time) -> Transmission {
         let range = Range { start: self.snd_nxt, end: self.snd_nxt + len };
         if self.board.pipe() == 0 {
@@ -257,6 +258,7 @@ impl Sender {
             .min(self.right_edge)
     }
 
+    #[inline(always)]
     fn fits(&self, len: u64) -> bool {
         let pipe = self.board.pipe();
         (pipe == 0 && !self.counts_as_sack1()) || pipe + len <= self.window_in_effect()
