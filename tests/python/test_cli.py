@@ -123,7 +123,7 @@ def test_bad_options(small, tmp_path):
     refused(command("fly"), "fly")
     refused(command("algorithms", "none"), "there is")
     names = ", ".join(preset["name"] for preset in fairway.presets())
-    refused(command("presets", "linux-6.2"), f"did you mean linux-6.1? there is {names}")
+    refused(command("presets", "rfc9439"), f"did you mean rfc9438? there is {names}")
     refused(command("compare", tmp_path), "two or more")
     refused(command("reproduce", "none"), "gelle2008")
 
