@@ -255,6 +255,10 @@ pub trait CongestionControl: Send {
         None
     }
 
+    /// The handshake is over, before anything is sent: `flow` has the round-trip time that it measured,
+    /// if it did (Linux `init`).
+    fn on_established(&mut self, _flow: &Flow) {}
+
     /// An acknowledgement arrived. Called for every one that is not older than `snd_una`.
     fn on_ack(&mut self, ack: &Ack, flow: &Flow);
 

@@ -149,6 +149,9 @@ pub trait Rule: Send {
         None
     }
 
+    /// See [`CongestionControl::on_established`].
+    fn on_established(&mut self, _window: &mut Window, _flow: &Flow) {}
+
     /// Every acknowledgement, whether the window may grow or not, before it grows.
     fn on_sample(&mut self, _window: &mut Window, _ack: &Ack, _flow: &Flow) {}
 
@@ -308,6 +311,10 @@ impl<R: Rule> CongestionControl for Windowed<R> {
 
     fn min_rto(&self) -> Option<Duration> {
         self.rule.min_rto()
+    }
+
+    fn on_established(&mut self, flow: &Flow) {
+        self.rule.on_established(&mut self.window, flow);
     }
 
     fn on_ack(&mut self, ack: &Ack, flow: &Flow) {

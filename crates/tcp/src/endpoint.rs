@@ -399,6 +399,7 @@ impl Endpoint {
         } else {
             self.sender.handshake_was_repeated();
         }
+        self.sender.begin(now);
         self.receiver.observe_path(self.sender.srtt(), self.sender.rto());
     }
 

@@ -297,6 +297,12 @@ impl Sender {
         self.rtt.raise_initial(RTO_AFTER_REPEATED_SYN);
     }
 
+    /// The connection is there.
+    pub fn begin(&mut self, now: Time) {
+        let flow = self.flow(0, now);
+        self.cc.on_established(&flow);
+    }
+
     /// Whether everything, the FIN included, was acknowledged.
     pub fn is_finished(&self) -> bool {
         self.closed && self.board.una() > self.stream_end

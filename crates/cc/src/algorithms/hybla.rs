@@ -11,8 +11,9 @@
 //! Linux 6.1 (`net/ipv4/tcp_hybla.c`): ρ in eighths, rounded down, computed anew when the smoothed
 //! round trip reaches a new minimum; fractions of a segment in 1/128; growth for each
 //! acknowledgement, not for each segment; the whole part of ρ at most 16 in the exponent;
-//! window at most 65535; plain Reno outside the open state. Linux begins with a window of ⌊ρ⌋
-//! segments; here the stack's initial window stands, because it is known before the first round trip.
+//! window at most 65535; plain Reno outside the open state. The first window is of ⌊ρ⌋ segments,
+//! with the round trip of the handshake, whatever the stack's initial window is: one segment on a path
+//! of less than 50 ms. If the handshake measured none, the initial window stands.
 //!
 //! ns-3.29 (`tcp-hybla.cc`): RTT₀ = 50 ms, the smallest smoothed round trip in whole ms, one step for
 //! each acknowledgement below the threshold and for each segment above it, in whole segments.
@@ -213,6 +214,15 @@ impl Linux6_1 {
 }
 
 impl Rule for Linux6_1 {
+    /// `hybla_init`.
+    fn on_established(&mut self, window: &mut Window, flow: &Flow) {
+        if let Some(srtt) = flow.srtt {
+            self.measure(srtt);
+            // No more than the largest window: a round trip is a matter of minutes at most.
+            window.cwnd = (self.rho_eighths / 8).min(u64::from(MAX_WINDOW)) as u32;
+        }
+    }
+
     fn growth(&mut self, window: &mut Window, acked: u32, _ack: &Ack, flow: &Flow) {
         if flow.phase != Phase::Open {
             window.additive_increase(window.cwnd, acked);
@@ -332,6 +342,29 @@ mod tests {
         let recovery = Flow { phase: Phase::Recovery, ..flow(0, 10, 40) };
         rule.on_sample(&mut Window::new(10), &ack(1, 40), &recovery);
         assert_eq!(rule.rho_eighths, 16);
+    }
+
+    #[test]
+    fn linux_begins_with_rho_segments() {
+        // 200 ms: ρ = 8. Four acknowledgements of two segments: 8 + 4·(2⁸ − 1) = 1028, where
+        // 10 segments would be five: 10 + 5·255 = 1285. 60 ms: ⌊2.4⌋. 10 ms: 1.
+        let established = |rtt_ms| {
+            let mut rule = Linux6_1::new(25);
+            let mut window = Window::new(10);
+            rule.on_established(&mut window, &flow(0, 0, rtt_ms));
+            (rule, window)
+        };
+        let (mut rule, mut window) = established(200);
+        assert_eq!(window.cwnd, 8);
+        for _ in 0..4 {
+            rule.slow_start(&mut window, 2, &ack(2, 200), &flow(0, 8, 200));
+        }
+        assert_eq!(window.cwnd, 1_028);
+        assert_eq!([60, 10].map(|rtt_ms| established(rtt_ms).1.cwnd), [2, 1]);
+        let mut window = Window::new(10);
+        let unmeasured = Flow { srtt: None, ..flow(0, 0, 200) };
+        Linux6_1::new(25).on_established(&mut window, &unmeasured);
+        assert_eq!(window.cwnd, 10);
     }
 
     #[test]

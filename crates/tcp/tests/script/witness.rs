@@ -107,6 +107,10 @@ impl CongestionControl for Witness {
         later.or(self.asks.min_rto)
     }
 
+    fn on_established(&mut self, flow: &Flow) {
+        self.inner.on_established(flow);
+    }
+
     fn on_ack(&mut self, ack: &Ack, flow: &Flow) {
         self.delivered = flow.delivered;
         self.notes.note(Told::Ack(*ack, *flow));
