@@ -109,6 +109,8 @@ pub struct Bits {
     pub ece: bool,
     /// W
     pub cwr: bool,
+    /// A
+    pub ae: bool,
 }
 
 /// The two bits of the IP header (RFC 3168 section 5).

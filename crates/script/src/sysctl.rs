@@ -3,7 +3,7 @@
 //! Nothing is run. `sysctl` and the like are looked for word by word; what a kernel would do with
 //! any other command is not known here, and a warning says so.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::position::{Problem, excerpt};
 use crate::script::{Action, Argument, Call, Commands, Script};
@@ -98,8 +98,7 @@ fn set(name: &str, value: &str, commands: &Commands, is_active: bool, switches: 
         "tcp_sack" => switches.set(at, "sack", json!(on)),
         "tcp_timestamps" => switches.set(at, "timestamps", json!(on)),
         "tcp_window_scaling" => switches.set(at, "window_scaling", json!(on)),
-        // 1 asks and answers, 2 only answers.
-        "tcp_ecn" => switches.set(at, "ecn", json!(value == "1" || (value == "2" && !is_active))),
+        "tcp_ecn" => switches.set(at, "ecn", ecn(value, is_active)),
         // Its first bit; the others change how much reordering is tolerated.
         "tcp_recovery" => {
             switches.set(at, "rack", json!(value.parse().is_ok_and(|bits: u32| bits & 1 == 1)));
@@ -126,6 +125,16 @@ fn set(name: &str, value: &str, commands: &Commands, is_active: bool, switches: 
                 switches.warn(at, text);
             }
         }
+    }
+}
+
+/// 0 does without; 1 asks and answers, 2 only answers; 3 to 5 do so with accurate feedback, 4 asking
+/// for the other and 5 for none (Documentation/networking/ip-sysctl.rst of Linux 6.18).
+fn ecn(value: &str, is_active: bool) -> Value {
+    match (value, is_active) {
+        ("3", _) | ("4" | "5", false) => json!("accurate"),
+        ("1", _) | ("2", false) | ("4", true) => json!(true),
+        _ => json!(false),
     }
 }
 

@@ -3,7 +3,7 @@
 use fairway_tcp::{Flags, SackBlock, Segment as Sent, SeqNr};
 
 use crate::connection::DEFAULT_MSS;
-use crate::script::{IpEcn, OptionList, Options, Segment};
+use crate::script::{Bits, IpEcn, OptionList, Options, Segment};
 
 /// The segment that a script lets arrive, its timestamp echo translated by `echo`.
 pub fn arriving(segment: &Segment, from_opener: bool, echo: impl Fn(u32) -> u32) -> Sent {
@@ -17,6 +17,7 @@ pub fn arriving(segment: &Segment, from_opener: bool, echo: impl Fn(u32) -> u32)
         .with_if(bits.ack, Flags::ACK)
         .with_if(bits.ece, Flags::ECE)
         .with_if(bits.cwr, Flags::CWR)
+        .with_if(bits.ae, Flags::AE)
         .with_if(options.timestamp.is_some(), Flags::TIMESTAMP)
         .with_if(options.sack_permitted, Flags::SACK_PERMITTED)
         .with_if(options.window_scale.is_some(), Flags::WINDOW_SCALE);
@@ -62,6 +63,7 @@ pub fn written(segment: &Sent, several: Option<u32>) -> String {
         (Flags::PSH, 'P'),
         (Flags::ECE, 'E'),
         (Flags::CWR, 'W'),
+        (Flags::AE, 'A'),
         (Flags::ACK, '.'),
     ] {
         if flags.has(flag) {
@@ -188,23 +190,25 @@ pub fn differences(
 
 fn flag_text(expected: &Segment, compare_psh: bool) -> String {
     let bits = expected.flags;
-    letters(bits.syn, bits.fin, bits.psh && compare_psh, bits.ece, bits.cwr, bits.ack)
+    letters(Bits { psh: bits.psh && compare_psh, ..bits })
 }
 
 fn sent_flag_text(flags: Flags, compare_psh: bool) -> String {
     let has = |flag| flags.has(flag);
-    letters(
-        has(Flags::SYN),
-        has(Flags::FIN),
-        has(Flags::PSH) && compare_psh,
-        has(Flags::ECE),
-        has(Flags::CWR),
-        has(Flags::ACK),
-    )
+    letters(Bits {
+        syn: has(Flags::SYN),
+        fin: has(Flags::FIN),
+        psh: has(Flags::PSH) && compare_psh,
+        ack: has(Flags::ACK),
+        ece: has(Flags::ECE),
+        cwr: has(Flags::CWR),
+        ae: has(Flags::AE),
+    })
 }
 
-fn letters(syn: bool, fin: bool, psh: bool, ece: bool, cwr: bool, ack: bool) -> String {
-    let set = [(syn, 'S'), (fin, 'F'), (psh, 'P'), (ece, 'E'), (cwr, 'W'), (ack, '.')];
+fn letters(bits: Bits) -> String {
+    let Bits { syn, fin, psh, ack, ece, cwr, ae } = bits;
+    let set = [(syn, 'S'), (fin, 'F'), (psh, 'P'), (ece, 'E'), (cwr, 'W'), (ae, 'A'), (ack, '.')];
     let text: String = set.iter().filter(|(is_set, _)| *is_set).map(|(_, letter)| letter).collect();
     if text.is_empty() { "-".to_owned() } else { text }
 }

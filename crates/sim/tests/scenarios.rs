@@ -309,6 +309,7 @@ fn draw_switches(r: &mut Stream) -> Vec<String> {
         "rto_min = \"10 ms\"".to_owned(),
         "rto_in_ticks = true".to_owned(),
         "ecn = true".to_owned(),
+        "ecn = \"accurate\"".to_owned(),
         "abe = true".to_owned(),
         "window_divisor = 4".to_owned(),
         "max_burst = \"1 segments\"".to_owned(),

@@ -267,12 +267,21 @@ impl Endpoint {
             State::SynReceived if segment.flags.has(Flags::SYN) => {
                 self.urgent = Urgent::Handshake;
             }
-            State::Established if segment.flags.has(Flags::SYN) => self.receiver.acknowledge_now(),
+            State::Established if segment.flags.has(Flags::SYN) => self.acknowledge_syn(),
             State::Established => self.handle_established(segment, now),
             _ => {}
         }
         if self.sends {
             self.sender.begin_burst();
+        }
+    }
+
+    /// A SYN or the answer to one came again, once the connection was there.
+    fn acknowledge_syn(&mut self) {
+        if self.role == Role::Active && self.ecn.counts() {
+            self.urgent = Urgent::EndOfHandshake;
+        } else {
+            self.receiver.acknowledge_now();
         }
     }
 
@@ -342,7 +351,7 @@ impl Endpoint {
             Urgent::Nothing => {}
             Urgent::Handshake => *segment = self.handshake_segment(now),
             Urgent::EndOfHandshake => {
-                segment.flags = self.ecn.flags();
+                segment.flags = self.ecn.end_of_handshake_flags();
                 self.acknowledge_without_data(segment, now);
             }
             Urgent::OldEcho(upto) => {
@@ -375,8 +384,9 @@ impl Endpoint {
         }
         self.take_options(syn_ack);
         self.establish(syn_ack, 0, now);
-        if self.stack.delayed_ack == DelayedAck::Linux {
-            // The application writes when it learns that the connection is there.
+        // To Linux the application writes when it learns that the connection is there. With accurate
+        // ECN that acknowledgement tells how the answer arrived (RFC 9768 section 3.2.2.1).
+        if self.stack.delayed_ack == DelayedAck::Linux || self.ecn.counts() {
             self.urgent = Urgent::EndOfHandshake;
         } else {
             self.receiver.acknowledge_now();
@@ -384,6 +394,9 @@ impl Endpoint {
     }
 
     fn establish_passive(&mut self, ack: &Segment, now: Time) {
+        if ack.payload_bytes == 0 && ack.sack_count == 0 && !ack.flags.has(Flags::FIN) {
+            self.sender.count_marks_from(self.ecn.end_handshake(ack.flags));
+        }
         self.establish(ack, self.peer_window_shift, now);
     }
 
@@ -410,8 +423,10 @@ impl Endpoint {
         self.timestamps &= syn.flags.has(Flags::TIMESTAMP);
         let options = if self.timestamps { TIMESTAMP_OPTION_BYTES } else { 0 };
         self.mss = self.stack.mss.min(u32::from(syn.mss).saturating_sub(options)).max(1);
-        // RFC 3168 section 6.1.1: ECE and CWR on a SYN ask for ECN, ECE on its answer agrees.
-        self.ecn.agree(syn.flags.has(Flags::ECE));
+        match self.role {
+            Role::Active => self.ecn.take_answer(syn.flags),
+            Role::Passive => self.ecn.answer(syn.flags),
+        }
         self.window_scaling &= syn.flags.has(Flags::WINDOW_SCALE);
         self.peer_window_shift =
             if self.window_scaling { syn.window_scale.min(MAX_WINDOW_SCALE) } else { 0 };
@@ -449,6 +464,9 @@ impl Endpoint {
         if carries > 0 {
             self.receive_data(segment, carries, fin, now);
         } else {
+            if self.ecn.counts() {
+                self.receive_marks_of_control(segment.flags);
+            }
             match segment.seq.offset(self.peer_isn, self.receiver.rcv_nxt()) {
                 Some(start) if start >= self.last_ack_sent => {
                     self.note_timestamp(segment, Range { start, end: start });
@@ -526,7 +544,7 @@ impl Endpoint {
     fn receive_marks(&mut self, flags: Flags) {
         match self.ecn.receive(flags) {
             EchoChange::None => {}
-            EchoChange::Accurate => {
+            EchoChange::Changes => {
                 // With two acknowledgements each byte has its own echo, as in Linux
                 // (`dctcp_ece_ack_update`).
                 if self.receiver.ack_is_delayed() {
@@ -534,8 +552,20 @@ impl Endpoint {
                 }
                 self.receiver.acknowledge_now();
             }
+            EchoChange::Counted => self.receiver.acknowledge_now(),
             EchoChange::Begins => self.receiver.marked(),
             EchoChange::SenderReduced => self.receiver.sender_reduced(),
+        }
+    }
+
+    /// A segment without data counts if it is marked. Its acknowledgement must not be taken for a
+    /// duplicate of another: with SACK, it has no blocks (RFC 9768 section 3.2.2.5.1).
+    #[inline(never)]
+    fn receive_marks_of_control(&mut self, flags: Flags) {
+        let data_waits = self.receiver.ack_is_delayed() || self.receiver.ack_is_due();
+        let told = self.ecn.receive_control(flags, data_waits);
+        if told && self.sack && !self.receiver.has_blocks() {
+            self.receiver.acknowledge_now();
         }
     }
 
@@ -556,7 +586,8 @@ impl Endpoint {
             right_edge: ack + (u64::from(segment.window) << self.peer_window_shift),
             sack: &[],
             pure,
-            ece: self.ecn.is_on() && segment.flags.has(Flags::ECE),
+            ece: self.ecn.echoes() && segment.flags.has(Flags::ECE),
+            mark_count: self.ecn.count(segment.flags),
             duplicate: None,
             timestamp_age,
             echo_ms: age_ms.map(|millis| now.as_millis().saturating_sub(u64::from(millis))),

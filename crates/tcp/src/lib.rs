@@ -32,6 +32,7 @@ mod timer_wheel;
 mod undo;
 mod validation;
 
+pub use ecn::EcnMode;
 pub use endpoint::{Config, Endpoint, Role, State, Transmit};
 pub use preset::{DelayedAck, LossDetection, Nagle, PRESETS, Preset, Recovery, RtoPolicy, Stack};
 pub use ranges::Range;

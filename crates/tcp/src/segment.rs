@@ -41,6 +41,8 @@ impl Flags {
     pub const WINDOW_SCALE: Flags = Flags(1 << 9);
     /// Push: the sender has no more to send just now (RFC 9293 section 3.9.1.2).
     pub const PSH: Flags = Flags(1 << 10);
+    /// Accurate ECN (RFC 9768): with CWR and ECE, a counter of marks.
+    pub const AE: Flags = Flags(1 << 11);
 
     /// Both sets together.
     pub const fn with(self, other: Flags) -> Flags {

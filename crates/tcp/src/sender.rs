@@ -17,6 +17,7 @@ use fairway_cc::{Ack, CongestionControl, Flow, Phase, Signal, Timestamps};
 use fairway_units::{Duration, Time};
 
 use crate::burst;
+use crate::ecn::ace;
 use crate::pacing::Pacer;
 use crate::prr::Progress;
 use crate::ranges::Range;
@@ -78,6 +79,8 @@ pub struct AckInfo<'a> {
     pub pure: bool,
     /// Echo of a congestion mark.
     pub ece: bool,
+    /// The count of marked packets modulo 8, if the ends count them (RFC 9768).
+    pub mark_count: Option<u8>,
     /// The first SACK block, if it reports a duplicate (RFC 2883); the others are `sack`.
     pub duplicate: Option<Range>,
     /// Age of the echoed timestamp, if the option is in use.
@@ -157,6 +160,8 @@ pub struct Sender {
     /// Whether `recover` was set by a timeout.
     recovers_from_timeout: bool,
     cwr_pending: bool,
+    /// The last count of marked packets that was heeded, modulo 8 (RFC 9768 `s.cep`).
+    mark_count: u8,
     timer: Timer,
     /// Timeouts since anything was acknowledged.
     timeouts_in_row: u32,
@@ -230,6 +235,7 @@ impl Sender {
             had_partial_ack: false,
             recovers_from_timeout: false,
             cwr_pending: false,
+            mark_count: ace::FIRST_COUNT,
             timer,
             timeouts_in_row: 0,
             reduction: None,
@@ -258,6 +264,11 @@ impl Sender {
         self.sack = negotiated.sack;
         self.segment_bytes = u64::from(negotiated.mss);
         (self.right_edge, self.max_window) = (right_edge, right_edge);
+    }
+
+    /// The peer's count of marked packets begins with this (RFC 9768 table 4).
+    pub fn count_marks_from(&mut self, count: u8) {
+        self.mark_count = count;
     }
 
     /// The peer's window allows data up to `right_edge`.
@@ -413,6 +424,7 @@ impl Sender {
         let prior_una = self.board.una();
         self.learn(info, window_moved, now, &mut news);
         self.delivered += news.delivered;
+        let counted = info.mark_count.map(|count| self.count_marks(count, &news));
         let rtt = self.measure_rtt(info, &news, now);
         let twice = info.duplicate.map_or(0, |range| self.note_duplicate(range, prior_una));
         if self.probe.is_out() {
@@ -435,7 +447,9 @@ impl Sender {
         self.delivered += twice;
 
         let entering = !leaving && self.enters_recovery(&news);
-        let marked = info.ece && !entering && matches!(self.phase, Phase::Open | Phase::Disorder);
+        let (congested, ce) =
+            counted.unwrap_or((info.ece, if info.ece { news.delivered } else { 0 }));
+        let marked = congested && !entering && matches!(self.phase, Phase::Open | Phase::Disorder);
         let mut flow = self.flow(prior_flight, now);
         // To Linux the acknowledgement that ends an episode and begins the next is in recovery all
         // along, and grows nothing (`tcp_fastretrans_alert` comes before `tcp_cong_control`).
@@ -446,7 +460,7 @@ impl Sender {
             acked: news.acked,
             delivered: news.delivered,
             lost: news.lost,
-            ce: if info.ece { news.delivered } else { 0 },
+            ce,
             rtt,
             one_way_delay_ms: info
                 .timestamps
@@ -563,6 +577,23 @@ impl Sender {
                     || (self.stack.recovery == Recovery::Reno && !self.recovers_from_timeout)
             }
         }
+    }
+
+    /// Whether a count of marked packets reports new ones, and how many bytes of what was delivered. One
+    /// that brings no other news may be late (RFC 9768 section 3.2.2.2).
+    #[inline(never)]
+    fn count_marks(&mut self, count: u8, news: &News) -> (bool, u64) {
+        if news.acked == 0 && news.delivered == 0 {
+            return (false, 0);
+        }
+        let before = std::mem::replace(&mut self.mark_count, count);
+        // How many packets they were is not kept: at least so many.
+        let packets = news.delivered.div_ceil(self.segment_bytes);
+        let marked = ace::newly_marked(count, before, packets);
+        if marked > 0 {
+            self.undo.reduction_stands();
+        }
+        (marked > 0, (marked * self.segment_bytes).min(news.delivered))
     }
 
     fn is_at_end_of_episode(&self, info: &AckInfo<'_>, news: &News) -> bool {

@@ -6,7 +6,7 @@
 mod script;
 
 use fairway_cc::{EcnFeedback, Needs, Phase, RateSample, Signal};
-use fairway_tcp::{DelayedAck, Stack};
+use fairway_tcp::{DelayedAck, EcnMode, Stack};
 use fairway_units::{Duration, Rate, Time};
 use script::witness::{Asks, Notes, Told};
 use script::{Script, preset, rfc};
@@ -218,7 +218,7 @@ fn a_timeout_after_a_restart_is_a_first_one() {
 
 #[test]
 fn a_mark_and_a_loss_in_one_window_restart_with_one_reduction() {
-    let stack = Stack { ecn: true, ..rfc(10) };
+    let stack = Stack { ecn: EcnMode::Classic, ..rfc(10) };
     let (mut t, notes) = Script::asking(&stack, &tahoe());
     t.mark("> 1000..2000");
     t.lose("> 5000..6000");

@@ -3,12 +3,12 @@
 
 mod script;
 
-use fairway_tcp::{Config, Endpoint, Flags, Role, Segment, Stack, State};
+use fairway_tcp::{Config, EcnMode, Endpoint, Flags, Role, Segment, Stack, State};
 use fairway_units::Time;
 use script::{Script, preset, rfc};
 
 fn with_options() -> Stack {
-    Stack { timestamps: true, ecn: true, ..rfc(10) }
+    Stack { timestamps: true, ecn: EcnMode::Classic, ..rfc(10) }
 }
 
 /// The SYN of a stack, and what a stack answers to it.
@@ -83,7 +83,7 @@ fn an_option_that_was_not_offered_is_not_answered() {
         sack: false,
         timestamps: false,
         window_scaling: false,
-        ecn: false,
+        ecn: EcnMode::Off,
         ..with_options()
     };
     let all = Flags::SACK_PERMITTED.with(Flags::TIMESTAMP);
@@ -159,7 +159,7 @@ fn window_scale_refused_by_either_end() {
 #[test]
 fn ecn_refused_by_either_end() {
     refused(
-        |stack| stack.ecn = false,
+        |stack| stack.ecn = EcnMode::Off,
         |source, sink| {
             let mut t = Script::between(source, sink, [1000, 5000]);
             t.open(0);

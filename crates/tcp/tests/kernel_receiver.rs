@@ -8,7 +8,9 @@
 //! the same time, with the same blocks, echoes and windows.
 
 use fairway_cc::{Selection, create};
-use fairway_tcp::{Config, Endpoint, Flags, PRESETS, Role, SackBlock, Segment, SeqNr, Stack};
+use fairway_tcp::{
+    Config, EcnMode, Endpoint, Flags, PRESETS, Role, SackBlock, Segment, SeqNr, Stack,
+};
 use fairway_units::Time;
 
 const ISN: [u32; 2] = [1000, 5000];
@@ -203,5 +205,5 @@ fn small_writes() {
 /// 1 % of the packets are marked (RFC 3168).
 #[test]
 fn marks() {
-    replay(include_str!("kernel/marks.txt"), ALONE, |stack| stack.ecn = true);
+    replay(include_str!("kernel/marks.txt"), ALONE, |stack| stack.ecn = EcnMode::Classic);
 }

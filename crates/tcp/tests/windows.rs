@@ -3,7 +3,7 @@
 
 mod script;
 
-use fairway_tcp::{DelayedAck, PRESETS, Stack};
+use fairway_tcp::{DelayedAck, EcnMode, PRESETS, Stack};
 use fairway_units::Duration;
 use script::{Script, preset, rfc};
 
@@ -209,7 +209,7 @@ fn a_congestion_mark_is_echoed_and_answered_once_a_window() {
     // says ECE with 4 to 15 in flight: ssthresh = cwnd = 12/2 = 6, and nothing leaves until less
     // than 6 are in flight. At 300 ms each of 10 to 15 sends one, the first with CWR; all the
     // echoes of this window change nothing.
-    let stack = Stack { ecn: true, ..rfc(10) };
+    let stack = Stack { ecn: EcnMode::Classic, ..rfc(10) };
     let mut t = Script::new(&stack);
     t.mark("> 3000..4000");
     t.open(100_000);
@@ -252,7 +252,7 @@ fn a_congestion_mark_is_echoed_and_answered_once_a_window() {
 
 #[test]
 fn a_mark_and_a_loss_in_one_window_are_one_reduction() {
-    let mut t = Script::new(&Stack { ecn: true, ..rfc(10) });
+    let mut t = Script::new(&Stack { ecn: EcnMode::Classic, ..rfc(10) });
     t.mark("> 1000..2000");
     t.lose("> 5000..6000");
     t.open(20_000);
@@ -264,7 +264,7 @@ fn a_mark_and_a_loss_in_one_window_are_one_reduction() {
 #[test]
 fn retransmissions_may_not_be_marked() {
     // RFC 3168 section 6.1.5.
-    let mut t = Script::new(&Stack { ecn: true, ..rfc(10) });
+    let mut t = Script::new(&Stack { ecn: EcnMode::Classic, ..rfc(10) });
     t.lose("> 2000..3000");
     t.mark("> 2000..3000 again");
     t.open(20_000);
@@ -289,7 +289,7 @@ fn linux_acknowledges_within_40_ms() {
 fn a_loss_and_a_mark_in_one_window_reduce_it_once() {
     // RFC 3168 section 6.1.2: CWR is sent after a reduction for a loss too, so the echo that goes
     // on through recovery does not ask for a second one.
-    let mut t = Script::new(&Stack { ecn: true, ..rfc(20) });
+    let mut t = Script::new(&Stack { ecn: EcnMode::Classic, ..rfc(20) });
     t.lose("> 1000..2000");
     t.mark("> 10000..11000");
     t.open(60_000);

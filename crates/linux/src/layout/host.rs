@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fairway_sim::experiment::{Flow, switches};
-use fairway_tcp::{DelayedAck, Preset, Stack};
+use fairway_tcp::{DelayedAck, EcnMode, Preset, Stack};
 use fairway_units::Duration;
 use serde_json::Value;
 
@@ -156,7 +156,7 @@ fn settings(index: usize, flow: &Flow, refusals: &mut Refusals) -> Settings {
         ipv4("tcp_recovery", u8::from(stack.rack).to_string()),
         ipv4("tcp_early_retrans", if stack.tail_loss_probe { "3" } else { "0" }.to_owned()),
         ipv4("tcp_frto", if stack.frto { "2" } else { "0" }.to_owned()),
-        ipv4("tcp_ecn", if stack.ecn { "1" } else { "2" }.to_owned()),
+        ipv4("tcp_ecn", if stack.ecn == EcnMode::Off { "2" } else { "1" }.to_owned()),
         ipv4("tcp_reordering", stack.reordering.to_string()),
         ipv4("tcp_slow_start_after_idle", switch(stack.slow_start_after_idle)),
         ipv4("tcp_no_metrics_save", "1".to_owned()),
@@ -169,6 +169,12 @@ fn settings(index: usize, flow: &Flow, refusals: &mut Refusals) -> Settings {
                 format!("{buffer} bytes are more than a kernel's {MAX_BUFFER}; write \"1 GiB\"");
             refusals.refuse_flow(index, key, message);
         }
+    }
+    if stack.ecn == EcnMode::Accurate {
+        // Linux has it since 6.18 (Documentation/networking/ip-sysctl.rst, tcp_ecn 3).
+        let message = "\"accurate\" cannot be set: this kernel has the ECN of RFC 3168 alone; write \
+                       true or use --backend sim";
+        refusals.refuse_flow(index, "ecn", message.to_owned());
     }
     Settings { sysctls, route: route(index, stack, refusals) }
 }
@@ -264,7 +270,7 @@ fn route(index: usize, stack: &Stack, refusals: &mut Refusals) -> String {
 /// kernel also agrees on ECN with such a SYN only where the route says so (net/ipv4/tcp_input.c,
 /// `tcp_ecn_create_request`).
 fn sink_algorithm(flow: &Flow) -> &'static str {
-    if flow.cc.name == "dctcp" && flow.stack.ecn { " congctl dctcp" } else { "" }
+    if flow.cc.name == "dctcp" && flow.stack.ecn != EcnMode::Off { " congctl dctcp" } else { "" }
 }
 
 /// What differs between two flows of one pair of hosts.

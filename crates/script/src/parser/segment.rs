@@ -132,7 +132,7 @@ impl Parser<'_> {
         if written {
             Ok(bits)
         } else {
-            Err(self.unexpected("flags: ., S, F, P, E, W, or - for none"))
+            Err(self.unexpected("flags: ., S, F, P, E, W, A, or - for none"))
         }
     }
 
@@ -242,12 +242,15 @@ fn set_flag(bits: &mut Bits, flag: char, at: Position, word: &str) -> Result<(),
         'P' => bits.psh = true,
         'E' => bits.ece = true,
         'W' => bits.cwr = true,
+        'A' => bits.ae = true,
         _ => {
             let reason = match flag {
                 'R' => "R: the endpoint knows no reset; end the script before it".to_owned(),
                 'U' => "U: urgent data is not supported; leave it out".to_owned(),
-                'A' => "A: AccECN's flag is not supported".to_owned(),
-                _ => format!("{}: known flags are . S F P E W", excerpt(word)),
+                '0'..='7' => format!(
+                    "{flag}: a count of marks is written by its flags, A for 4, W for 2 and E for 1"
+                ),
+                _ => format!("{}: known flags are . S F P E W A", excerpt(word)),
             };
             return Err(Problem::new(at, reason));
         }
@@ -270,10 +273,12 @@ mod tests {
 
     #[test]
     fn every_part() {
-        let found =
-            segment("< [ce] PEW. 1:1001(1000) ack 7 win 257 <nop,nop,TS val 3 ecr 4,sack 5:6 7:8>")
-                .expect("a segment");
-        let flags = Bits { psh: true, ece: true, cwr: true, ack: true, ..Bits::default() };
+        let found = segment(
+            "< [ce] PEWA. 1:1001(1000) ack 7 win 257 <nop,nop,TS val 3 ecr 4,sack 5:6 7:8>",
+        )
+        .expect("a segment");
+        let flags =
+            Bits { psh: true, ece: true, cwr: true, ae: true, ack: true, ..Bits::default() };
         assert_eq!(found.flags, flags);
         assert_eq!(found.ip_ecn, Some(IpEcn::Marked));
         assert_eq!(
@@ -298,6 +303,7 @@ mod tests {
     fn what_is_not_supported_is_named() {
         for (text, column, part) in [
             ("< R. 1:1(0) ack 1", 5, "no reset"),
+            ("< P5. 1:1(0) ack 1", 5, "A for 4"),
             ("< S 0:10(10)", 5, "fast open"),
             ("< . 1:1(0) ack 1 <FO 1234>", 21, "fast open"),
             ("< . 1:11(0) ack 1", 7, "1:11 is 10 bytes"),

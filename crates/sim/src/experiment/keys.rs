@@ -31,6 +31,8 @@ pub(super) enum Kind {
     Switch,
     /// true, false, a duration or "linux".
     AckDelay,
+    /// true, false or this name.
+    SwitchOr(&'static str),
     /// A number within bounds.
     Number { min: f64, max: f64 },
     /// A whole number within bounds.

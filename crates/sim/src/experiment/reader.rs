@@ -428,6 +428,26 @@ impl Readable for AckDelay {
     }
 }
 
+/// true, false, or the name that the key has besides.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum SwitchOrName {
+    /// One of the two.
+    Switch(bool),
+    /// The name.
+    Name,
+}
+
+impl Readable for SwitchOrName {
+    fn read(value: &Value, kind: &Kind) -> Result<Self, String> {
+        let Kind::SwitchOr(name) = kind else { unreachable!("a key of another form") };
+        match value {
+            Value::Bool(on) => Ok(SwitchOrName::Switch(*on)),
+            Value::String(text) if text == name => Ok(SwitchOrName::Name),
+            other => Err(format!("expected true, false or \"{name}\", got {}", show(other))),
+        }
+    }
+}
+
 /// Start and end of a time window.
 pub(super) struct Window(pub(super) Duration, pub(super) Duration);
 

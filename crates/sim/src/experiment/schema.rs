@@ -76,6 +76,7 @@ fn of_kind(kind: &Kind) -> Map<String, Value> {
             let pattern = format!("^{LINUX}$|{duration}");
             json!({ "type": ["boolean", "string"], "pattern": pattern })
         }
+        Kind::SwitchOr(name) => json!({ "enum": [true, false, name] }),
         Kind::Number { min, max } => json!({ "type": "number", "minimum": min, "maximum": max }),
         Kind::Count { min, max } => json!({ "type": "integer", "minimum": min, "maximum": max }),
         Kind::Text => json!({ "type": "string", "minLength": 1 }),

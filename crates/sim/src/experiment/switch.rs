@@ -3,12 +3,14 @@
 //! A field is read, written, printed and described by its form alone, so the table in `switches`
 //! is all that there is to say about a switch.
 
-use fairway_tcp::{DelayedAck, Stack};
+use fairway_tcp::{DelayedAck, EcnMode, Stack};
 use fairway_units::{Bytes, Duration};
 use serde_json::Value;
 
 use super::keys::{Absent, Key, Kind};
-use super::reader::{AckDelay, LINUX, Name, Readable, Segments, SegmentsOrUnlimited, Size};
+use super::reader::{
+    AckDelay, LINUX, Name, Readable, Segments, SegmentsOrUnlimited, Size, SwitchOrName,
+};
 use super::switches::{STACK_SWITCHES, SWITCHES};
 
 /// Delay of acknowledgements where the preset has none: RFC 5681 section 4.2 allows 500 ms,
@@ -61,6 +63,8 @@ pub(super) enum Field {
     Buffer(Place<u64>),
     /// false, a delay, "linux", or true for what the preset does.
     DelayedAck(Place<DelayedAck>),
+    /// false, true, or "accurate".
+    Ecn(Place<EcnMode>),
     /// A key that means something together with others only, which `stack` settles; and how its
     /// value is printed, unless another key's says it.
     Linked(Kind, fn(&Stack) -> Option<Value>),
@@ -87,6 +91,7 @@ impl Field {
             Field::Choice(Choice { thing, names, .. }) => Kind::Choice { thing, names },
             Field::Buffer(_) => Kind::SizeOrSegments,
             Field::DelayedAck(_) => Kind::AckDelay,
+            Field::Ecn(_) => Kind::SwitchOr(EcnMode::ACCURATE),
             Field::Linked(kind, _) => kind,
         }
     }
@@ -122,6 +127,13 @@ impl Field {
                     (AckDelay::Linux, _) => DelayedAck::Linux,
                 };
             }
+            Field::Ecn(place) => {
+                *place(stack) = match SwitchOrName::read(value, kind)? {
+                    SwitchOrName::Switch(false) => EcnMode::Off,
+                    SwitchOrName::Switch(true) => EcnMode::Classic,
+                    SwitchOrName::Name => EcnMode::Accurate,
+                };
+            }
             Field::Linked(..) => match kind {
                 Kind::Size => drop(Bytes::read(value, kind)?),
                 Kind::Segments => drop(Segments::read(value, kind)?),
@@ -149,6 +161,11 @@ impl Field {
                 DelayedAck::Off => Value::from(false),
                 DelayedAck::Counted { timeout } => Value::from(timeout.to_string()),
                 DelayedAck::Linux => Value::from(LINUX),
+            },
+            Field::Ecn(place) => match *place(copy) {
+                EcnMode::Off => Value::from(false),
+                EcnMode::Classic => Value::from(true),
+                EcnMode::Accurate => Value::from(EcnMode::ACCURATE),
             },
             Field::Linked(_, show) => return show(stack),
         })

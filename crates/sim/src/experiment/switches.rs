@@ -333,7 +333,12 @@ pub(super) static SWITCHES: &[Switch] = &[
         r#""100 segments""#,
         "Window from which slow start \"limited\" (RFC 3742, which recommends 100 segments) or \"per-ack\" holds back."
     ),
-    switch!(ecn, OnOff, "true", "Explicit congestion notification (RFC 3168)."),
+    switch!(
+        ecn,
+        Ecn,
+        r#""accurate""#,
+        "Explicit congestion notification: true for marks that are echoed (RFC 3168), \"accurate\" for a count of them in every segment (RFC 9768, without its option), which needs both ends and is like true with an end that has true."
+    ),
     switch!(
         abe,
         OnOff,

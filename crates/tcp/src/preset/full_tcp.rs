@@ -11,7 +11,7 @@
 use fairway_cc::{SlowStart, Variant};
 use fairway_units::Duration;
 
-use super::{DelayedAck, Nagle, Preset, Recovery, Stack, preset};
+use super::{DelayedAck, EcnMode, Nagle, Preset, Recovery, Stack, preset};
 
 pub(super) const FULL_TCP: Preset = preset!(
     "full-tcp",
@@ -119,7 +119,7 @@ pub(super) const FULL_TCP: Preset = preset!(
         "Agent/TCP overhead_ 0";
     slow_start: Some(SlowStart::Ns3),
         "tcp/tcp.cc, opencwnd: a segment for each acknowledgement while cwnd_ is below ssthresh_";
-    ecn: false,
+    ecn: EcnMode::Off,
         "Agent/TCP ecn_ 0";
     abe: false,
         "tcp/tcp-full.cc, ecn: the same threshold as for a loss";

@@ -3,7 +3,7 @@
 use fairway_cc::Variant;
 use fairway_units::Duration;
 
-use super::{DelayedAck, Nagle, Preset, Recovery, Stack, preset};
+use super::{DelayedAck, EcnMode, Nagle, Preset, Recovery, Stack, preset};
 
 pub(super) const LINUX_6_1: Preset = preset!(
     "linux-6.1",
@@ -111,7 +111,7 @@ pub(super) const LINUX_6_1: Preset = preset!(
         "a kernel in virtual time takes none";
     slow_start: None,
         "the algorithm's own; net/ipv4/tcp_cong.c, tcp_slow_start, where it has none";
-    ecn: false,
+    ecn: EcnMode::Off,
         "net.ipv4.tcp_ecn 2: answered, not asked for (net/ipv4/tcp_ipv4.c, tcp_sk_init)";
     abe: false,
         "net/ipv4/tcp_input.c, tcp_enter_cwr: the same threshold as for a loss";

@@ -3,7 +3,7 @@
 use fairway_cc::Variant;
 use fairway_units::Duration;
 
-use super::{DelayedAck, Nagle, Preset, Recovery, Stack, preset};
+use super::{DelayedAck, EcnMode, Nagle, Preset, Recovery, Stack, preset};
 
 pub(super) const LINUX_2_6_27: Preset = preset!(
     "linux-2.6.27",
@@ -116,7 +116,7 @@ pub(super) const LINUX_2_6_27: Preset = preset!(
     slow_start: None,
         "the algorithm's own; net/ipv4/tcp_cong.c, tcp_slow_start: a segment for an acknowledgement \
          (net.ipv4.tcp_abc 0), and no HyStart before 2.6.29";
-    ecn: false,
+    ecn: EcnMode::Off,
         "net.ipv4.tcp_ecn 0 (net/ipv4/tcp_input.c)";
     abe: false,
         "net/ipv4/tcp_input.c, tcp_enter_cwr: the same threshold as for a loss";

@@ -16,7 +16,7 @@ mod tests;
 use fairway_cc::{Init, SlowStart, Variant};
 use fairway_units::Duration;
 
-use crate::TimerWheel;
+use crate::{EcnMode, TimerWheel};
 
 /// How the sender concludes that a segment is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -264,8 +264,8 @@ pub struct Stack {
     pub send_jitter: Duration,
     /// Slow start; none for the algorithm's own.
     pub slow_start: Option<SlowStart>,
-    /// Explicit congestion notification (RFC 3168), if the other end agrees.
-    pub ecn: bool,
+    /// Explicit congestion notification, if the other end agrees.
+    pub ecn: EcnMode,
     /// A congestion mark reduces the window less than a loss does (alternative back-off with ECN, RFC
     /// 8511), with algorithms that have a factor for it.
     pub abe: bool,

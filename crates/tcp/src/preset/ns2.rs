@@ -4,7 +4,7 @@
 use fairway_cc::Variant;
 use fairway_units::Duration;
 
-use super::{DelayedAck, Nagle, Preset, Recovery, Stack, preset};
+use super::{DelayedAck, EcnMode, Nagle, Preset, Recovery, Stack, preset};
 
 pub(super) const NS2_TCP_LINUX: Preset = preset!(
     "ns2-tcp-linux",
@@ -114,7 +114,7 @@ pub(super) const NS2_TCP_LINUX: Preset = preset!(
         "Gelle 2008: overhead_ 0.000008 s";
     slow_start: None,
         "the algorithm's own; tcp/linux/src/tcp_cong.c, tcp_slow_start";
-    ecn: false,
+    ecn: EcnMode::Off,
         "tcl/lib/ns-default.tcl, Agent/TCP ecn_ 0";
     abe: false,
         "tcp/tcp-linux.cc: the same threshold as for a loss";
@@ -232,7 +232,7 @@ pub(super) const NS2_SACK1: Preset = preset!(
         "Gelle 2008: overhead_ 0.000008 s (ns-2's default is 0)";
     slow_start: None,
         "tcp/tcp.cc, opencwnd; limited_slow_start is the variants' max_ssthresh";
-    ecn: false,
+    ecn: EcnMode::Off,
         "tcl/lib/ns-default.tcl, Agent/TCP ecn_ 0";
     abe: false,
         "RFC 8511 came later: a mark counts like a loss";

@@ -9,7 +9,7 @@
 use fairway_cc::Variant;
 use fairway_units::Duration;
 
-use super::{DelayedAck, Nagle, Preset, Recovery, Stack, preset};
+use super::{DelayedAck, EcnMode, Nagle, Preset, Recovery, Stack, preset};
 
 pub(super) const NS3_3_29: Preset = preset!(
     "ns3-3.29",
@@ -118,7 +118,7 @@ pub(super) const NS3_3_29: Preset = preset!(
         "ns-3's hosts take no time to send";
     slow_start: None,
         "the algorithm's own; tcp-congestion-ops.cc, TcpNewReno::SlowStart";
-    ecn: false,
+    ecn: EcnMode::Off,
         "tcp-socket-base.cc, EcnMode NoEcn";
     abe: false,
         "tcp-socket-base.cc, EnterCwr: the same threshold as for a loss";

@@ -3,7 +3,7 @@
 use fairway_cc::{HyStartPlusPlus, SlowStart, Variant};
 use fairway_units::Duration;
 
-use super::{DelayedAck, Nagle, Preset, Recovery, Stack, preset};
+use super::{DelayedAck, EcnMode, Nagle, Preset, Recovery, Stack, preset};
 
 pub(super) const RFC_5681: Preset = preset!("rfc5681", "The RFCs: 5681, 6675, 6298, 3042.", {
     cc_variant: Variant::Paper,
@@ -108,7 +108,7 @@ pub(super) const RFC_5681: Preset = preset!("rfc5681", "The RFCs: 5681, 6675, 62
         "the RFCs' hosts take no time to send";
     slow_start: None,
         "the algorithm's own; RFC 5681 section 3.1 where it has none";
-    ecn: false,
+    ecn: EcnMode::Off,
         "RFC 3168 section 6.1.1: a host may ask for it";
     abe: false,
         "RFC 8511: an experiment; RFC 3168 section 6.1.2: as for a loss";
@@ -225,7 +225,7 @@ pub(super) const RFC_9438: Preset = preset!(
         "the RFCs' hosts take no time to send";
     slow_start: Some(SlowStart::HyStartPlusPlus(HyStartPlusPlus::new())),
         "RFC 9438 section 4.10: HyStart++ (RFC 9406)";
-    ecn: true,
+    ecn: EcnMode::Classic,
         "RFC 3168 section 6.1.1; RFC 8087 recommends it";
     abe: false,
         "RFC 8511: an experiment, and cubic's own factor is 0.7 already";

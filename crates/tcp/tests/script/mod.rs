@@ -69,6 +69,9 @@ pub struct Script {
     data_sent: usize,
     /// End of the data that each side has sent.
     sent_end: [u64; 2],
+    /// Whether AE, CWR and ECE are written as a count, `ace 6`, unless that is 5, from which it begins
+    /// (RFC 9768).
+    pub counts_marks: bool,
     lines: Vec<Line>,
 }
 
@@ -126,6 +129,7 @@ impl Script {
             lost_numbers: Vec::new(),
             data_sent: 0,
             sent_end: [0; 2],
+            counts_marks: false,
             lines: Vec::new(),
         }
     }
@@ -316,13 +320,19 @@ impl Script {
             }
             text
         };
+        let has_words = !flags.has(Flags::SYN) && !self.counts_marks;
         for (present, word) in [
             (has_data && flags.has(Flags::FIN), " fin"),
             (again, " again"),
-            (flags.has(Flags::CWR) && !flags.has(Flags::SYN), " cwr"),
-            (flags.has(Flags::ECE) && !flags.has(Flags::SYN), " ece"),
+            (flags.has(Flags::CWR) && has_words, " cwr"),
+            (flags.has(Flags::ECE) && has_words, " ece"),
         ] {
             text += if present { word } else { "" };
+        }
+        let bits = [(Flags::AE, 4), (Flags::CWR, 2), (Flags::ECE, 1)];
+        let count: u8 = bits.iter().filter(|(flag, _)| flags.has(*flag)).map(|(_, bit)| bit).sum();
+        if self.counts_marks && count != 5 && !flags.has(Flags::SYN) {
+            text += &format!(" ace {count}");
         }
         let plain = has_data && text == format!("{start}..{end}");
         Line {

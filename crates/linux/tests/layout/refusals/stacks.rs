@@ -147,6 +147,13 @@ fn times() {
         &["stack.rto_min: a kernel counts it in milliseconds, got 1.5 ms; write \"1 ms\""],
     );
     check(
+        &with_stack("ecn = \"accurate\""),
+        &[
+            "stack.ecn: \"accurate\" cannot be set: this kernel has the ECN of RFC 3168 alone; write \
+           true or use --backend sim",
+        ],
+    );
+    check(
         &with_stack("delayed_ack = \"200 ms\""),
         &["stack.delayed_ack: a kernel decides by itself when to wait, and cannot be set to \
            200 ms; write \"linux\", or false"],

@@ -1,7 +1,7 @@
 //! What the keys mean: every value worked out by hand.
 
 use fairway_cc::{SlowStart, Variant};
-use fairway_tcp::{DelayedAck, PRESETS, Recovery, Stack};
+use fairway_tcp::{DelayedAck, EcnMode, PRESETS, Recovery, Stack};
 use fairway_units::{Bytes, Duration, Rate, Time};
 
 use super::super::{Limit, Link, Loss, Queue, Shape, Source};
@@ -135,7 +135,7 @@ fn every_switch_is_set_alone() {
         stack
     };
     type Case = (&'static str, fn(&mut Stack));
-    let cases: [Case; 28] = [
+    let cases: [Case; 29] = [
         ("cc_variant = \"paper\"", |s| s.cc_variant = Variant::Paper),
         ("initial_window = \"4 segments\"", |s| s.initial_window = 4),
         ("send_buffer = \"1 MB\"", |s| s.send_buffer = 1_000_000),
@@ -163,7 +163,8 @@ fn every_switch_is_set_alone() {
         ("send_jitter = \"8 us\"", |s| s.send_jitter = Duration::from_micros(8)),
         ("initial_ssthresh = \"64 segments\"", |s| s.initial_ssthresh = Some(64)),
         ("rto_restart_on_every_ack = true", |s| s.rto_restart_on_every_ack = true),
-        ("ecn = true", |s| s.ecn = true),
+        ("ecn = true", |s| s.ecn = EcnMode::Classic),
+        ("ecn = \"accurate\"", |s| s.ecn = EcnMode::Accurate),
         ("window_divisor = 4", |s| s.window_divisor = 4),
         ("slow_start = \"standard\"", |s| s.slow_start = Some(SlowStart::Standard)),
     ];
