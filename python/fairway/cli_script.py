@@ -17,7 +17,10 @@ _LARGEST = 1 << 20
 
 def script(
     files: Annotated[
-        list[Path], typer.Argument(help="Scripts, as packetdrill's.", show_default=False)
+        list[Path],
+        typer.Argument(
+            help="Scripts, as packetdrill's, or directories with *.pkt in them.", show_default=False
+        ),
     ],
     preset: Annotated[
         str | None,
@@ -33,18 +36,19 @@ def script(
     \b
     Examples:
       fairway script fast-retransmit.pkt
-      fairway script tests/scripts/rfc5681/*.pkt
+      fairway script tests/scripts
       fairway script prr.pkt --preset rfc5681 --trace
 
     Exits with 1 if a script does not pass, and with 2 if one cannot be run.
     """
-    outcomes = [_run(file, preset) for file in files]
+    scripts = [script for path in files for script in _scripts(path)]
+    outcomes = [_run(script, preset) for script in scripts]
     if as_json:
         print_json([{k: v for k, v in one.items() if k != "text"} for one in outcomes])
     else:
         for outcome in outcomes:
             _show(outcome, trace)
-        if len(files) > 1:
+        if len(scripts) > 1:
             typer.echo(_count(outcomes))
     for outcome in outcomes:
         if "error" in outcome:
@@ -53,6 +57,16 @@ def script(
         raise typer.Exit(InputError.exit_code)
     if not all(outcome["passed"] for outcome in outcomes):
         raise typer.Exit(1)
+
+
+def _scripts(path: Path) -> list[Path]:
+    """The scripts in a directory and those below it, or the file itself."""
+    if not path.is_dir():
+        return [path]
+    found = sorted(path.rglob("*.pkt"))
+    if not found:
+        raise InputError(f"{path}: no script in this directory; their names end in .pkt")
+    return found
 
 
 def _run(file: Path, preset: str | None) -> dict[str, Any]:

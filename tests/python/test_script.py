@@ -55,6 +55,17 @@ def test_what_cannot_be_run_is_named(tmp_path):
     assert done.stdout.strip().endswith("1 passed, 0 failed, 2 cannot be run")
 
 
+def test_a_directory_means_all_its_scripts(tmp_path):
+    (tmp_path / "deeper").mkdir()
+    (tmp_path / "deeper" / "passes.pkt").write_text(PASSES.read_text())
+    done = command("script", tmp_path / "deeper")
+    assert (done.returncode, done.stdout.count("passed")) == (0, 1)
+    (tmp_path / "none").mkdir()
+    done = command("script", tmp_path / "none")
+    assert done.returncode == 2
+    assert "names end in .pkt" in done.stderr
+
+
 def test_a_preset_from_the_command_line():
     done = command("script", PASSES, "--preset", "no-such")
     assert done.returncode == 2
