@@ -179,6 +179,7 @@ class Flow:
         snd_nxt: int = 0,
         delivered: int = 0,
         lost: int = 0,
+        pacing_delay: int = 0,
         phase: str = "open",
     ) -> Flow: ...
     @property
@@ -220,6 +221,12 @@ class Flow:
     @property
     def lost(self) -> int:
         """Bytes marked lost so far, each time they were."""
+    @property
+    def pacing_delay(self) -> int:
+        """How long pacing holds the next segment back, from now on, ns; 0 if it may leave."""
+    @property
+    def pacing_delay_s(self) -> float:
+        """How long pacing holds the next segment back, from now on, s; 0 if it may leave."""
     @property
     def phase(self) -> str:
         """What the sender does about loss: "open", "disorder", "cwr", "recovery" or "loss"."""

@@ -39,6 +39,12 @@ pub(crate) fn bdp(bw: u64, micros: u64, gain: u64) -> u32 {
     u32::try_from(bdp).unwrap_or(u32::MAX)
 }
 
+/// Segments delivered in `span` at `bw`, rounded down.
+pub(crate) fn segments_in(bw: u64, span: Duration) -> u32 {
+    let delivered = u128::from(bw) * u128::from(span.as_micros()) / u128::from(BW_UNIT);
+    u32::try_from(delivered).unwrap_or(u32::MAX)
+}
+
 /// Segments sent at once with segmentation offload (`bbr_tso_segs_goal`).
 pub(crate) fn offload_goal(bytes_per_s: u64, mss: u32) -> u32 {
     let least = if bytes_per_s < MIN_OFFLOAD_RATE { 1 } else { 2 };
@@ -145,6 +151,10 @@ mod tests {
         // 345.3 rounded up; twice that, 690.6, likewise.
         assert_eq!(bdp(bw, 40_000, UNIT), 346);
         assert_eq!(bdp(bw, 40_000, 2 * UNIT), 691);
+        // 144830/2²⁴ = 8.63 a millisecond; a burst of 15 at 0.99 of the rate takes 1.755 ms: 15.15.
+        assert_eq!(segments_in(bw, Duration::from_millis(1)), 8);
+        assert_eq!(segments_in(bw, Duration::from_micros(1_755)), 15);
+        assert_eq!(segments_in(bw, Duration::ZERO), 0);
     }
 
     #[test]
@@ -153,6 +163,7 @@ mod tests {
         assert_eq!(bw, u64::from(u32::MAX));
         assert_eq!(bdp(bw, u64::MAX, u64::MAX), u32::MAX);
         assert_eq!(bytes_per_s(bw, u32::MAX, 1 << 20), u64::MAX);
+        assert_eq!(segments_in(bw, Duration::from_nanos(u64::MAX)), u32::MAX);
     }
 
     #[test]

@@ -92,6 +92,8 @@ pub struct Flow {
     pub delivered: u64,
     /// Bytes marked lost so far, each time they were.
     pub lost: u64,
+    /// How long pacing holds the next segment back, from now on; zero if it may leave.
+    pub pacing_delay: Duration,
     /// What the sender is doing about loss.
     pub phase: Phase,
 }

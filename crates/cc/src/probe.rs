@@ -154,6 +154,7 @@ impl Probe {
             snd_nxt: self.snd_una + flight_size,
             delivered: self.snd_una,
             lost: self.lost,
+            pacing_delay: Duration::ZERO,
             phase: self.phase,
         }
     }

@@ -155,6 +155,7 @@ impl TestPath {
             snd_nxt: self.delivered + self.in_flight,
             delivered: self.delivered,
             lost: self.lost,
+            pacing_delay: self.next_send.since(self.now),
             phase: self.phase,
         }
     }

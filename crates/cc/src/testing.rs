@@ -20,6 +20,7 @@ pub(crate) fn flow_at(now: Time) -> Flow {
         snd_nxt: 0,
         delivered: 0,
         lost: 0,
+        pacing_delay: Duration::ZERO,
         phase: Phase::Open,
     }
 }

@@ -51,7 +51,7 @@ impl Flow {
     #[expect(clippy::too_many_arguments, reason = "one for each field")]
     #[pyo3(signature = (
         *, now = 0, mss = 1448, flight_size = 0, in_flight = 0, srtt = None, min_rtt = None,
-        snd_una = 0, snd_nxt = 0, delivered = 0, lost = 0, phase = "open"
+        snd_una = 0, snd_nxt = 0, delivered = 0, lost = 0, pacing_delay = 0, phase = "open"
     ))]
     fn new(
         now: u64,
@@ -64,6 +64,7 @@ impl Flow {
         snd_nxt: u64,
         delivered: u64,
         lost: u64,
+        pacing_delay: u64,
         phase: &str,
     ) -> PyResult<Self> {
         let Some((_, phase)) = PHASES.into_iter().find(|(name, _)| *name == phase) else {
@@ -81,6 +82,7 @@ impl Flow {
             snd_nxt,
             delivered,
             lost,
+            pacing_delay: Duration::from_nanos(pacing_delay),
             phase,
         }))
     }
@@ -150,6 +152,16 @@ impl Flow {
     fn lost(&self) -> u64 {
         self.0.lost
     }
+    /// How long pacing holds the next segment back, from now on, ns; 0 if it may leave.
+    #[getter]
+    fn pacing_delay(&self) -> u64 {
+        self.0.pacing_delay.as_nanos()
+    }
+    /// How long pacing holds the next segment back, from now on, s; 0 if it may leave.
+    #[getter]
+    fn pacing_delay_s(&self) -> f64 {
+        self.0.pacing_delay.as_secs_f64()
+    }
     /// What the sender does about loss: "open", "disorder", "cwr", "recovery" or "loss".
     #[getter]
     fn phase(&self) -> &'static str {
@@ -175,6 +187,7 @@ impl Flow {
                 "snd_nxt",
                 "delivered",
                 "lost",
+                "pacing_delay",
                 "phase",
             ],
         )

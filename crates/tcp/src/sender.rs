@@ -753,6 +753,7 @@ impl Sender {
             snd_nxt: self.snd_nxt,
             delivered: self.delivered,
             lost: self.lost,
+            pacing_delay: self.pacer.delay(now),
             phase: self.cc_phase(),
         }
     }

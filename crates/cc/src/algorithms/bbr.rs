@@ -20,8 +20,9 @@
 //! intervals of at least 4 rounds with a fifth lost at one rate mean a policer, whose rate is kept to
 //! for 48 rounds. Congestion marks mean nothing, nor does a slow start chosen elsewhere.
 //!
-//! What is in flight when the next segment may leave is taken to be what is in flight now: paced one
-//! by one the two differ by a segment or two. Until a round trip is measured, 1 ms is supposed.
+//! Whether the queue has drained or grown is judged by what will be in flight when the next segments may
+//! leave: after a burst, which is paced as a whole, that is the burst's length less than now. Until
+//! a round trip is measured, 1 ms is supposed.
 
 mod probe_rtt;
 
@@ -30,7 +31,7 @@ use fairway_units::{Duration, Rate, Time};
 
 use crate::bbr_model::Model;
 use crate::bbr_window::{MIN_CWND, RecoveringWindow};
-use crate::delivery::{LimitedSpan, Pacer, UNIT, bdp, budget, bytes_per_s, offload_goal};
+use crate::delivery::{LimitedSpan, Pacer, UNIT, bdp, budget, bytes_per_s, offload_goal, segments_in};
 use crate::linux::HZ;
 use crate::policer::{Event, Policer, Verdict};
 use crate::{
@@ -159,6 +160,14 @@ impl Bbr {
         budget(cwnd, self.goal(), self.mode == Mode::ProbeBw && self.cycle == 0)
     }
 
+    /// Segments of `in_flight` bytes that will still be in flight when the next ones may leave, and
+    /// those, if the queue is to grow (`bbr_packets_in_net_at_edt`).
+    fn in_flight_at_departure(&self, in_flight: u64, flow: &Flow) -> u32 {
+        let burst = if self.pacing_gain > UNIT { self.goal() } else { 0 };
+        let with_burst = segments(in_flight, self.mss).saturating_add(burst);
+        with_burst.saturating_sub(segments_in(self.bw(), flow.pacing_delay))
+    }
+
     fn inflight(&self, gain: u64) -> u32 {
         self.budget(self.model.bdp(self.model.largest_bw(), gain))
     }
@@ -202,12 +211,11 @@ impl Bbr {
     /// `bbr_is_next_cycle_phase`.
     fn is_phase_over(&self, losses: u32, flow: &Flow) -> bool {
         let has_lasted = self.model.exceeds_min_rtt(self.delivered_at.since(self.cycle_start));
-        let prior_in_flight = segments(flow.flight_size, self.mss);
+        let in_flight = self.in_flight_at_departure(flow.flight_size, flow);
         if self.pacing_gain > UNIT {
-            let next = prior_in_flight.saturating_add(self.goal());
-            has_lasted && (losses > 0 || next >= self.inflight(self.pacing_gain))
+            has_lasted && (losses > 0 || in_flight >= self.inflight(self.pacing_gain))
         } else if self.pacing_gain < UNIT {
-            has_lasted || prior_in_flight <= self.inflight(UNIT)
+            has_lasted || in_flight <= self.inflight(UNIT)
         } else {
             has_lasted
         }
@@ -220,8 +228,7 @@ impl Bbr {
             self.window.ssthresh = self.inflight(UNIT);
         }
         if self.mode == Mode::Drain {
-            let burst = if self.pacing_gain > UNIT { self.goal() } else { 0 };
-            let in_flight = segments(flow.in_flight, self.mss).saturating_add(burst);
+            let in_flight = self.in_flight_at_departure(flow.in_flight, flow);
             if in_flight <= self.inflight(UNIT) {
                 self.enter_probe_bw();
             }
