@@ -179,7 +179,10 @@ fn socket_option(call: &Call, switches: &mut Switches) -> Result<(), Problem> {
         }
         ("TCP_NODELAY", Some(0), _) => {}
         ("TCP_NODELAY", ..) => switches.set(at, "nagle", json!("off")),
-        ("SO_SNDBUF", Some(bytes), _) => switches.set(at, "send_buffer", doubled(bytes)),
+        ("SO_SNDBUF", Some(bytes), _) => {
+            switches.set(at, "send_buffer", doubled(bytes));
+            switches.set(at, "send_buffer_tuning", json!(false));
+        }
         ("SO_RCVBUF", Some(bytes), _) => switches.set(at, "receive_buffer", doubled(bytes)),
         ("TCP_CONGESTION", _, Some(Argument::Text(name))) => switches.choose(at, json!(name)),
         ("TCP_CONGESTION", _, Some(Argument::Names(names))) => {

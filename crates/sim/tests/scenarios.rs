@@ -60,6 +60,7 @@ const OF_LINUX: &[&str] = &[
     "timer_wheel",
     "dsack",
     "receive_window_tuning",
+    "send_buffer_tuning",
     "paws",
     "adaptive_reordering",
     "tso_autosizing",

@@ -7,6 +7,7 @@ mod outdated;
 mod persist;
 mod probe;
 mod sack1;
+mod send_buffer;
 mod spurious;
 mod timers;
 mod transmit;
@@ -133,6 +134,8 @@ pub struct Sender {
     /// End of what the application has written.
     stream_end: u64,
     closed: bool,
+    /// Most that may be unacknowledged or unsent.
+    send_buffer: u64,
     right_edge: u64,
     /// Largest window that the peer has offered.
     max_window: u64,
@@ -216,6 +219,7 @@ impl Sender {
             restarts_after_loss: cc.restarts_after_loss(),
             cc,
             segment_bytes: u64::from(stack.mss),
+            send_buffer: stack.send_buffer,
             sack: stack.sack,
             stack,
             snd_nxt: 0,
@@ -264,6 +268,7 @@ impl Sender {
         self.sack = negotiated.sack;
         self.segment_bytes = u64::from(negotiated.mss);
         (self.right_edge, self.max_window) = (right_edge, right_edge);
+        self.size_send_buffer();
     }
 
     /// The peer's count of marked packets begins with this (RFC 9768 table 4).

@@ -310,3 +310,20 @@ fn the_fin_waits_for_the_window() {
     assert!(t.source.is_closed());
     assert_eq!(t.source.counters().timeouts, 0);
 }
+
+#[test]
+fn the_send_buffer_grows_with_the_window() {
+    // Linux `tcp_sndbuf_expand`: 1000 + 640 bytes are rounded up to 2048, and 256 more, twice for each
+    // of ten segments: 46080 bytes. Slow start with an acknowledgement for each segment is 10, 20, 40,
+    // 80 segments, more than that: the buffer has grown. Up to its limit, which is below.
+    let stack = Stack { send_buffer_tuning: true, ..rfc(10) };
+    let mut t = Script::new(&stack);
+    t.open(500_000);
+    t.run(400);
+    let outstanding = |t: &Script| t.source.sender().snd_nxt() - t.source.sender().una();
+    assert_eq!((t.window().0, outstanding(&t)), (80, 80_000));
+    let mut t = Script::new(&Stack { send_buffer: 50_000, ..stack });
+    t.open(500_000);
+    t.run(450);
+    assert_eq!(outstanding(&t), 50_000);
+}

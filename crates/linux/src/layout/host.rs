@@ -34,6 +34,7 @@ const FIXED: &[(&str, &str)] = &[
     ("fack", "Linux has had no forward acknowledgement since 4.15"),
     ("paws", "a kernel with timestamps always refuses what is outdated"),
     ("receive_window_tuning", "a kernel's windows open as data arrive"),
+    ("send_buffer_tuning", "a kernel's send buffers grow with the window"),
     ("abe", "a kernel answers a mark like a loss"),
     ("adaptive_reordering", "a kernel always does"),
     ("limited_transmit", "a kernel always transmits so"),

@@ -100,6 +100,12 @@ pub(super) static SWITCHES: &[Switch] = &[
         r#""4 MiB""#,
         "Most data of the application that is unacknowledged or unsent."
     ),
+    switch!(
+        send_buffer_tuning,
+        OnOff,
+        "true",
+        "Whether the send buffer grows with the congestion window (Linux tcp_sndbuf_expand), up to send_buffer, instead of being all of that at once."
+    ),
     switch!(receive_buffer, Buffer, r#""30 segments""#, "Largest receive window offered."),
     switch!(sack, OnOff, "true", "Selective acknowledgements (RFC 2018)."),
     switch!(

@@ -29,6 +29,8 @@ pub(super) const FULL_TCP: Preset = preset!(
         "ns-2 knows no exceptions";
     send_buffer: 67_000_000,
         "tcp/tcp-full.cc, advance_bytes: an application's data is not limited";
+    send_buffer_tuning: false,
+        "an agent has no buffer";
     receive_buffer: 100_000,
         "Siddiqui 2012, table 1: window 100 Kbytes; Agent/TCP window_ has 20 segments";
     sack: false,

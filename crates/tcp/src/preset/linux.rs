@@ -21,6 +21,8 @@ pub(super) const LINUX_6_1: Preset = preset!(
         "net/ipv4/tcp.c, tcp_init_sock: the same for every algorithm";
     send_buffer: 4 << 20,
         "net.ipv4.tcp_wmem[2] (net/ipv4/tcp.c, tcp_init)";
+    send_buffer_tuning: true,
+        "net/ipv4/tcp_input.c, tcp_init_buffer_space and tcp_new_space";
     receive_buffer: 6 << 20,
         "net.ipv4.tcp_rmem[2] (net/ipv4/tcp.c, tcp_init)";
     sack: true,

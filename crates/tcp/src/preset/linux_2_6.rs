@@ -23,6 +23,8 @@ pub(super) const LINUX_2_6_27: Preset = preset!(
         "net/ipv4/tcp_ipv4.c, tcp_v4_init_sock: the same for every algorithm";
     send_buffer: 4 << 20,
         "net.ipv4.tcp_wmem[2] (net/ipv4/tcp.c, tcp_init: 4 MiB, less with little memory)";
+    send_buffer_tuning: false,
+        "net/ipv4/tcp_input.c, tcp_new_space: not modelled, as it is no limit";
     receive_buffer: 6 << 20,
         "net.ipv4.tcp_rmem[2] 4 MiB, of which three quarters are offered (tcp_adv_win_scale 2): as much \
          as half of this";

@@ -149,6 +149,9 @@ pub struct Stack {
     pub initial_ssthresh_of: &'static [(&'static str, u32)],
     /// Send buffer in bytes: unacknowledged and unsent data of the application.
     pub send_buffer: u64,
+    /// Whether the send buffer grows with the congestion window, up to `send_buffer`, instead of being all
+    /// of that at once (Linux `tcp_sndbuf_expand`).
+    pub send_buffer_tuning: bool,
     /// Receive buffer in bytes, of which the largest window offered is a part.
     pub receive_buffer: u64,
     /// Selective acknowledgements (RFC 2018).

@@ -23,6 +23,8 @@ pub(super) const NS2_TCP_LINUX: Preset = preset!(
         "Gelle 2008: max_ssthresh_ 1 for H-TCP, which so begins in congestion avoidance";
     send_buffer: 67_000_000,
         "Gelle 2008: window_ 67000 packets";
+    send_buffer_tuning: false,
+        "an agent has no buffer";
     receive_buffer: 67_000_000,
         "Gelle 2008: window_ 67000 packets";
     sack: true,
@@ -141,6 +143,8 @@ pub(super) const NS2_SACK1: Preset = preset!(
         "Gelle 2008: max_ssthresh_ 1 for H-TCP, which so begins in congestion avoidance";
     send_buffer: 67_000_000,
         "Gelle 2008: window_ 67000 packets (ns-2's default is 20)";
+    send_buffer_tuning: false,
+        "an agent has no buffer";
     receive_buffer: 67_000_000,
         "Gelle 2008: window_ 67000 packets (ns-2's default is 20)";
     sack: true,

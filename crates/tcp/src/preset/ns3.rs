@@ -27,6 +27,8 @@ pub(super) const NS3_3_29: Preset = preset!(
         "ns-3 knows no exceptions";
     send_buffer: 2 << 20,
         "Khader 2020's script: SndBufSize 1 << 21; tcp-socket.cc has 131072";
+    send_buffer_tuning: false,
+        "tcp-tx-buffer.cc: of one size";
     receive_buffer: 2 << 20,
         "Khader 2020's script: RcvBufSize 1 << 21; tcp-socket.cc has 131072";
     sack: true,

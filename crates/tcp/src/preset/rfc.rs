@@ -18,6 +18,8 @@ pub(super) const RFC_5681: Preset = preset!("rfc5681", "The RFCs: 5681, 6675, 62
         "RFC 5681 knows no exceptions";
     send_buffer: 256 << 20,
         "the RFCs have no limit: more than the windows of most paths";
+    send_buffer_tuning: false,
+        "left to the implementation (RFC 9293 section 3.9.1)";
     receive_buffer: 256 << 20,
         "the RFCs have no limit: more than the windows of most paths";
     sack: true,
@@ -135,6 +137,8 @@ pub(super) const RFC_9438: Preset = preset!(
         "RFC 5681 knows no exceptions";
     send_buffer: 256 << 20,
         "the RFCs have no limit: more than the windows of most paths";
+    send_buffer_tuning: false,
+        "left to the implementation (RFC 9293 section 3.9.1)";
     receive_buffer: 256 << 20,
         "the RFCs have no limit: more than the windows of most paths";
     sack: true,

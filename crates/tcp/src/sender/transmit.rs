@@ -130,7 +130,13 @@ impl Sender {
     fn next_new_data(&mut self, now: Time) -> Option<Transmission> {
         let mss = self.segment_bytes;
         let written = self.stream_end.saturating_sub(self.snd_nxt);
-        let available = self.sendable_end().saturating_sub(self.snd_nxt);
+        let mut available = self.sendable_end().saturating_sub(self.snd_nxt);
+        if available < mss.min(written)
+            && self.stack.send_buffer_tuning
+            && self.expand_send_buffer()
+        {
+            available = self.sendable_end().saturating_sub(self.snd_nxt);
+        }
         if available == 0 {
             return self.next_fin(now);
         }
@@ -180,8 +186,7 @@ impl Sender {
 
     fn room(&mut self, available: u64) -> Room {
         let mss = self.segment_bytes;
-        let window_end =
-            self.board.una().saturating_add(self.stack.send_buffer).min(self.right_edge);
+        let window_end = self.board.una().saturating_add(self.send_buffer).min(self.right_edge);
         Room {
             mss,
             in_flight: self.flight_segments(),
@@ -253,9 +258,7 @@ impl Sender {
 
     /// End of what application, send buffer and peer allow.
     pub(super) fn sendable_end(&self) -> u64 {
-        self.stream_end
-            .min(self.board.una().saturating_add(self.stack.send_buffer))
-            .min(self.right_edge)
+        self.stream_end.min(self.board.una().saturating_add(self.send_buffer)).min(self.right_edge)
     }
 
     #[inline(always)]

@@ -1,0 +1,50 @@
+//! Growth of the send buffer: it follows the congestion window, ahead of it by far (Linux 6.1
+//! `net/ipv4/tcp_input.c`, `tcp_sndbuf_expand`, `tcp_should_expand_sndbuf`).
+
+use super::Sender;
+
+/// Before the connection (net.ipv4.tcp_wmem[1]).
+const FIRST: u64 = 16_384;
+/// Segments that it has room for at least (`TCP_INIT_CWND`).
+const LEAST_SEGMENTS: u64 = 10;
+/// Windows that it has room for (`sndbuf_expand` of all algorithms but BBR, whose 3 change nothing).
+const WINDOWS: u64 = 2;
+/// Headers (`MAX_TCP_HEADER`) and `struct skb_shared_info` of a packet, rounded up together with its
+/// payload; and `struct sk_buff`.
+const HEADERS: u64 = 640;
+const BUFFER_HEAD: u64 = 256;
+
+impl Sender {
+    /// The connection is there.
+    pub(super) fn size_send_buffer(&mut self) {
+        let largest = self.stack.send_buffer;
+        self.send_buffer = if self.stack.send_buffer_tuning {
+            FIRST.max(self.wanted_buffer()).min(largest)
+        } else {
+            largest
+        };
+    }
+
+    /// Less than a segment may leave though more was written. Whether that was for the send buffer, and
+    /// it has grown now: unless the window is full, too, and the buffer is large enough for it.
+    #[inline(never)]
+    pub(super) fn expand_send_buffer(&mut self) -> bool {
+        let end = self.board.una().saturating_add(self.send_buffer);
+        let limits = end < self.stream_end.min(self.right_edge);
+        if !limits || self.flight_segments() >= self.cwnd() / u64::from(self.stack.mss) {
+            return false;
+        }
+        let wanted = self.wanted_buffer().min(self.stack.send_buffer);
+        let grows = wanted > self.send_buffer;
+        self.send_buffer = self.send_buffer.max(wanted);
+        grows
+    }
+
+    fn wanted_buffer(&self) -> u64 {
+        let cwnd = self.cwnd() / u64::from(self.stack.mss);
+        let reordering = u64::from(self.board.reordering());
+        let segments = LEAST_SEGMENTS.max(cwnd).max(reordering + 1);
+        let segment = (self.segment_bytes + HEADERS).next_power_of_two() + BUFFER_HEAD;
+        segments.saturating_mul(WINDOWS * segment)
+    }
+}
