@@ -357,3 +357,37 @@ fn losses_found_as_an_episode_ends_begin_the_next() {
     let counters = t.source.counters();
     assert_eq!((t.received(), counters.reductions, counters.timeouts), (60_000, 2, 0));
 }
+
+#[test]
+fn what_an_episode_takes_over_as_sent_again_is_no_reason_to_undo_it() {
+    // Segment 0 and its retransmission are lost, and 22, which left after it. Both leave again at 301 ms;
+    // the acknowledgement of 22 000 ends the episode, whose end was 21 000, while 22 is still
+    // under way: it begins the next, in which nothing has to be sent again. The acknowledgement that ends
+    // that echoes 301 ms, which is not before the first retransmission (200 ms): both reductions
+    // stand, 20/2 = 10 and 10/2 = 5.
+    let stack = Stack { initial_window: 20, ..preset("linux-6.1") };
+    let mut t = Script::new(&stack);
+    for segment in ["> 0..1000", "> 0..1000 again", "> 22000..23000"] {
+        t.lose(segment);
+    }
+    t.open(60_000);
+    t.look(300);
+    t.expect(
+        402,
+        "301 > 0..1000 again
+         301 > 22000..23000 again
+         301 > 29000..37000 (8)
+         351 < ack 22000 sack 23000-29000
+         351 < ack 29000
+         351 < ack 30000
+         351 < ack 31000
+         351 < ack 32000
+         351 < ack 33000
+         351 < ack 34000
+         351 < ack 35000
+         351 < ack 36000
+         351 < ack 37000
+         401 > 37000..42000 (5)",
+    );
+    assert_eq!((t.source.counters().reductions, t.window()), (2, (5, 5)));
+}

@@ -272,7 +272,11 @@ impl Sender {
         self.phase = Phase::Open;
         self.conserved_flight = 0;
         self.frto = false;
-        self.undo.settle();
+        // What the next episode finds sent again already was sent again in this one: the time of the first
+        // stays known (Linux 6.1 `tcp_enter_recovery`, `tcp_any_retrans_done`).
+        if self.board.retransmitted_segments() == 0 {
+            self.undo.settle();
+        }
         self.retransmit_first = false;
         self.rescue_allowed = false;
         cwnd
