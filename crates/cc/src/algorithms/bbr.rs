@@ -31,7 +31,9 @@ use fairway_units::{Duration, Rate, Time};
 
 use crate::bbr_model::Model;
 use crate::bbr_window::{MIN_CWND, RecoveringWindow};
-use crate::delivery::{LimitedSpan, Pacer, UNIT, bdp, budget, bytes_per_s, offload_goal, segments_in};
+use crate::delivery::{
+    LimitedSpan, Pacer, UNIT, bdp, budget, bytes_per_s, offload_goal, segments_in,
+};
 use crate::linux::HZ;
 use crate::policer::{Event, Policer, Verdict};
 use crate::{

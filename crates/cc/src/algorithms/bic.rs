@@ -43,12 +43,11 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     source: "Xu, Harfoush and Rhee, INFOCOM 2004",
     variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22, Variant::Ns2],
     params: &[
-        Param::new("beta", "share of the window kept at a loss", 0.875, 0.1, 0.99)
-            .except(&[
-                (Variant::Linux6_1, 819.0 / 1024.0),
-                (Variant::Linux2_6_22, 819.0 / 1024.0),
-                (Variant::Ns2, 0.8),
-            ]),
+        Param::new("beta", "share of the window kept at a loss", 0.875, 0.1, 0.99).except(&[
+            (Variant::Linux6_1, 819.0 / 1024.0),
+            (Variant::Linux2_6_22, 819.0 / 1024.0),
+            (Variant::Ns2, 0.8),
+        ]),
         Param::new("max_increment", "largest step (Smax), segments per round trip", 32.0, 1.0, 1e6)
             .whole()
             .except(&[(Variant::Linux6_1, 16.0), (Variant::Linux2_6_22, 16.0)]),

@@ -43,12 +43,11 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     source: "RFC 9438; Ha, Rhee and Xu, ACM OSR 42(5), 2008",
     variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22, Variant::Ns2],
     params: &[
-        Param::new("beta", "share of the window kept at a loss", 0.7, 0.1, 0.95)
-            .except(&[
-                (Variant::Linux6_1, 717.0 / 1024.0),
-                (Variant::Linux2_6_22, 819.0 / 1024.0),
-                (Variant::Ns2, 0.8),
-            ]),
+        Param::new("beta", "share of the window kept at a loss", 0.7, 0.1, 0.95).except(&[
+            (Variant::Linux6_1, 717.0 / 1024.0),
+            (Variant::Linux2_6_22, 819.0 / 1024.0),
+            (Variant::Ns2, 0.8),
+        ]),
         Param::new("c", "C of the cubic function, segments per second cubed", 0.4, 0.001, 100.0)
             .except(&[(Variant::Linux6_1, 410.0 / 1024.0), (Variant::Linux2_6_22, 410.0 / 1024.0)]),
         Param::switch("fast_convergence", "whether a falling maximum is lowered further", true),

@@ -89,8 +89,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             "ns-2, W = 2000 at its second loss: 1000 · (1 − 0.3299) = 670.1",
             670.0,
             || {
-                let mut probe =
-                    Probe::new("highspeed", Variant::Ns2, &Start::avoidance(2000, 100));
+                let mut probe = Probe::new("highspeed", Variant::Ns2, &Start::avoidance(2000, 100));
                 probe.loss();
                 probe.loss();
                 probe.cwnd() as f64

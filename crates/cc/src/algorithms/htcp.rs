@@ -47,7 +47,11 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             "whether growth is scaled by the smallest round-trip time",
             false,
         )
-        .except(&[(Variant::Linux6_1, 1.0), (Variant::Linux2_6_22, 1.0), (Variant::Ns2, 1.0)]),
+        .except(&[
+            (Variant::Linux6_1, 1.0),
+            (Variant::Linux2_6_22, 1.0),
+            (Variant::Ns2, 1.0),
+        ]),
         Param::switch(
             "use_bandwidth_switch",
             "whether a change of throughput makes the next back-off half",
@@ -62,13 +66,17 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         Vector::new("Δ = 1.5 s, β = 0.8: 2·(1 − 0.8)·6.0625", 2.425, || {
             alpha_after(1_500, 0.8)
         }),
-        Vector::new("ns-2, first loss at 201, α = 1: 100.5, and 200 acknowledgements 102.4", 102.0, || {
-            let mut probe = Probe::new("htcp", Variant::Ns2, &Start::avoidance(201, 100));
-            probe.loss();
-            // Within the first second: 2(1 − β) = 1 segment a round trip.
-            (0..200).for_each(|_| probe.ack_now(1));
-            probe.cwnd() as f64
-        }),
+        Vector::new(
+            "ns-2, first loss at 201, α = 1: 100.5, and 200 acknowledgements 102.4",
+            102.0,
+            || {
+                let mut probe = Probe::new("htcp", Variant::Ns2, &Start::avoidance(201, 100));
+                probe.loss();
+                // Within the first second: 2(1 − β) = 1 segment a round trip.
+                (0..200).for_each(|_| probe.ack_now(1));
+                probe.cwnd() as f64
+            },
+        ),
         Vector::new("6.1, Δ = 5 s, RTTmin = 100 ms: 45", 45.0, || linux_alpha_after(5_000, 100)),
         Vector::new("6.1, Δ = 5 s, RTTmin = 20 ms: 8·45/40 = 9", 9.0, || {
             linux_alpha_after(5_000, 20)

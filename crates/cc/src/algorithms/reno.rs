@@ -59,11 +59,15 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         Vector::new("2.6.22 counts acknowledgements: W = 10 after eleven is 11", 11.0, || {
             after_acks_2_6_22(11)
         }),
-        Vector::new("ns-2, W = 10, eleven acknowledgements of a tenth or less: 11.04", 11.0, || {
-            let mut probe = Probe::new("reno", Variant::Ns2, &Start::avoidance(10, 100));
-            (0..11).for_each(|_| probe.ack(1));
-            probe.cwnd() as f64
-        }),
+        Vector::new(
+            "ns-2, W = 10, eleven acknowledgements of a tenth or less: 11.04",
+            11.0,
+            || {
+                let mut probe = Probe::new("reno", Variant::Ns2, &Start::avoidance(10, 100));
+                (0..11).for_each(|_| probe.ack(1));
+                probe.cwnd() as f64
+            },
+        ),
         Vector::new("ns-2, W = 21 at a loss: ⌊10.5⌋", 10.0, || after_loss(Variant::Ns2, 21)),
         Vector::new(
             "W = 20 at a timeout: S = 10, then a round of slow start from 1 gives 2",

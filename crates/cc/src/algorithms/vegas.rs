@@ -97,7 +97,9 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
     let version = match variant {
         Variant::Paper => Version::Paper { doubles: false },
         Variant::Linux6_1 => Version::Linux6_1,
-        Variant::Linux2_6_22 | Variant::Ns3_29 | Variant::Ns2 => Version::Linux2_6_22 { cwnd_at_start: 0 },
+        Variant::Linux2_6_22 | Variant::Ns3_29 | Variant::Ns2 => {
+            Version::Linux2_6_22 { cwnd_at_start: 0 }
+        }
     };
     Box::new(Windowed::new(Vegas::new(version, limits), slow_start, init))
 }

@@ -232,7 +232,8 @@ mod tests {
         let mut rates = Vec::new();
         // 1000·10/10; (64·1000 + 1000·1/2 − 1000)/64 = 992.2; (64·992 + 2000 − 992)/64 = 1007.75;
         // the same time again says nothing.
-        for (value, echo) in [(5_000, 100), (5_010, 110), (5_011, 112), (5_013, 113), (5_020, 113)] {
+        for (value, echo) in [(5_000, 100), (5_010, 110), (5_011, 112), (5_013, 113), (5_020, 113)]
+        {
             rule.estimate_rate(Timestamps { value, echo });
             rates.push(rule.remote_hz);
         }
