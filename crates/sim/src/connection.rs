@@ -225,7 +225,7 @@ impl Connection {
     }
 
     /// A segment reaches the source.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn deliver_to_source(
         &mut self,
         segment: &Segment,
@@ -246,7 +246,7 @@ impl Connection {
     }
 
     /// A segment reaches the sink.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn deliver_to_sink(
         &mut self,
         segment: &Segment,
@@ -263,7 +263,7 @@ impl Connection {
     }
 
     /// See what the sink's application has been given by now.
-    #[inline]
+    #[inline(always)]
     fn take_delivery(&mut self, now: Time) -> Result<(), Violation> {
         let receiver = self.sink.receiver();
         let at_end = receiver.is_finished() && receiver.unread() == 0;

@@ -55,7 +55,7 @@ impl Direction {
     }
 
     /// A segment has left the sender.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn check_departure(
         &mut self,
         segment: &Segment,
@@ -77,7 +77,7 @@ impl Direction {
     }
 
     /// A segment reaches the receiver.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn arrive(
         &mut self,
         segment: &Segment,
@@ -101,7 +101,7 @@ impl Direction {
     }
 
     /// The receiver has handled a segment.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn check_delivery(&self, at: &Endpoint, now: Time) -> Result<(), Violation> {
         let receiver = at.receiver();
         // What waits for the application has arrived in order, too.
@@ -109,7 +109,7 @@ impl Direction {
     }
 
     /// The window that the receiver offers, as its segments say it to the sender.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn observe_window(&mut self, segment: &Segment, to: &Endpoint) {
         let shift = if segment.flags.has(Flags::SYN) {
             self.window_shift =

@@ -155,6 +155,7 @@ impl EventQueue {
 
     /// The next event happened and happens again at `at`: cheaper than taking it away and
     /// scheduling it anew.
+    #[inline(always)]
     pub fn repeat(&mut self, at: Time) {
         let sequence = self.next_sequence();
         let leaf = self.tournament.earliest().leaf();

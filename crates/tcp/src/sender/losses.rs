@@ -9,6 +9,7 @@ use crate::{LossDetection, Recovery};
 
 impl Sender {
     /// Mark what is lost by all that is known. Returns how long to wait for what may be reordered.
+    #[inline(never)]
     pub(super) fn find_losses(
         &mut self,
         info: &AckInfo<'_>,
