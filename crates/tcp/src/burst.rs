@@ -3,11 +3,13 @@
 
 use fairway_units::{Duration, Time};
 
+use crate::memory::MAX_TCP_HEADER;
+
 /// A 1024th of a second of the pacing rate leaves at once (`net/core/sock.c`, `sk_pacing_shift`).
 const PACING_SHIFT: u32 = 10;
 /// A buffer holds no more than this many bytes: 64 KiB less the room for headers
-/// (`include/net/tcp.h`, `GSO_LEGACY_MAX_SIZE`, `MAX_TCP_HEADER`; depends on the build).
-const MAX_BUFFER_BYTES: u64 = 65_215;
+/// (`include/linux/netdevice.h`, `GSO_LEGACY_MAX_SIZE`; `net/ipv4/tcp_output.c`, `tcp_tso_autosize`).
+const MAX_BUFFER_BYTES: u64 = 65_536 - 1 - MAX_TCP_HEADER;
 /// On short paths a full buffer more, halved for every 512 us of the smallest round-trip time
 /// (`net.ipv4.tcp_tso_rtt_log`), as long as there is anything to halve.
 const RTT_SHIFT: u32 = 9;
@@ -114,11 +116,11 @@ pub fn next(room: &Room, buffer: u64, now: Time) -> Burst {
     };
     let largest = size(room);
     let buffer = buffer.min(room.available);
-    let puts_off = match room.size {
-        Size::Paced { .. } => defers,
-        Size::Device { .. } => defers_for_device,
+    let puts_off = || match room.size {
+        Size::Paced { .. } => defers(room, cwnd_room, largest, buffer, now),
+        Size::Device { .. } => defers_for_device(room, cwnd_room, largest, now),
     };
-    if buffer >= 2 && !room.repairing && puts_off(room, cwnd_room, largest, buffer, now) {
+    if buffer >= 2 && !room.repairing && puts_off() {
         let by_cwnd = cwnd_room < room.window_room && cwnd_room <= buffer;
         return Burst::Wait { by_cwnd };
     }
@@ -144,7 +146,7 @@ fn defers(room: &Room, cwnd_room: u64, largest: u64, buffer: u64, now: Time) -> 
 
 /// The same before Linux 3.12: for a third of the window or all that a device takes, for as long as
 /// acknowledgements come close together.
-fn defers_for_device(room: &Room, cwnd_room: u64, largest: u64, _buffer: u64, now: Time) -> bool {
+fn defers_for_device(room: &Room, cwnd_room: u64, largest: u64, now: Time) -> bool {
     let may_leave = cwnd_room.min(room.window_room);
     let waited = match room.size {
         Size::Device { tick, deferred_at: Some(at) } => now.since(at) >= tick * 2,

@@ -10,6 +10,7 @@ mod delivery_rate;
 mod duplicate_report;
 mod ecn;
 mod endpoint;
+mod memory;
 mod pacing;
 mod preset;
 mod prr;

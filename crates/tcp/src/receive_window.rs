@@ -11,6 +11,7 @@ mod right_sizing;
 use fairway_units::{Duration, Time};
 
 use crate::Stack;
+use crate::memory::{BUFFER_HEAD, BUFFER_TAIL, MAX_TCP_HEADER};
 use right_sizing::RightSizing;
 
 pub(crate) use right_sizing::Progress;
@@ -23,13 +24,8 @@ const FIRST_SEGMENTS: u64 = 10;
 const MAX_SCALE: u8 = 14;
 /// Packets with less data do not open the window (`tcp_event_data_recv`).
 const SMALL: u64 = 128;
-/// Memory of a packet apart from its bytes, on a 64-bit machine: `struct sk_buff`,
-/// `struct skb_shared_info`, and the room in front of a packet that was received (`NET_SKB_PAD`).
-const BUFFER_HEAD: u64 = 256;
-const BUFFER_TAIL: u64 = 320;
+/// The room in front of a packet that was received (`NET_SKB_PAD`).
 const HEADROOM: u64 = 64;
-/// The room that Linux expects in front (`MAX_TCP_HEADER`, without the headers of tunnels).
-const EXPECTED_HEADROOM: u64 = 320;
 /// Ethernet, IP and TCP headers with timestamps.
 const HEADERS: u64 = 66;
 
@@ -391,7 +387,7 @@ impl Tuning {
     /// Make the buffer so large that it can offer `window`.
     fn enlarge(&mut self, window: u64) {
         // The least memory, in steps, whose part for data holds a segment.
-        let mut memory = self.mss + EXPECTED_HEADROOM + BUFFER_HEAD + BUFFER_TAIL;
+        let mut memory = self.mss + MAX_TCP_HEADER + BUFFER_HEAD + BUFFER_TAIL;
         while memory / self.divisor < self.mss {
             memory += 128;
         }

@@ -33,7 +33,6 @@ impl Sender {
     }
 
     /// `recv`, up to `send_much`: what the acknowledgement says, and what is lost by it.
-    #[cold]
     #[inline(never)]
     pub(super) fn learn_as_sack1(&mut self, info: &AckInfo<'_>, news: &mut News) {
         let is_new = info.ack > self.board.una();
@@ -88,14 +87,12 @@ impl Sender {
 
     /// Only acknowledgements of new data outside recovery, and the one that ends it, measure
     /// (`newack`).
-    #[cold]
     #[inline(never)]
     pub(super) fn measures_as_sack1(&self, info: &AckInfo<'_>, news: &News) -> bool {
         news.acked > 0 && (self.phase != Phase::Recovery || info.ack >= self.recover)
     }
 
     /// What may be in flight. The agent does not ask for that in recovery, but for its own count.
-    #[cold]
     #[inline(never)]
     pub(super) fn window_as_sack1(&self, cwnd: u64) -> u64 {
         let mss = u64::from(self.stack.mss);

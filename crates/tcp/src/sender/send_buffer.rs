@@ -2,6 +2,7 @@
 //! `net/ipv4/tcp_input.c`, `tcp_sndbuf_expand`, `tcp_should_expand_sndbuf`).
 
 use super::Sender;
+use crate::memory::{BUFFER_HEAD, BUFFER_TAIL, MAX_TCP_HEADER};
 
 /// Before the connection (net.ipv4.tcp_wmem[1]).
 const FIRST: u64 = 16_384;
@@ -9,10 +10,6 @@ const FIRST: u64 = 16_384;
 const LEAST_SEGMENTS: u64 = 10;
 /// Windows that it has room for (`sndbuf_expand` of all algorithms but BBR, whose 3 change nothing).
 const WINDOWS: u64 = 2;
-/// Headers (`MAX_TCP_HEADER`) and `struct skb_shared_info` of a packet, rounded up together with its
-/// payload; and `struct sk_buff`.
-const HEADERS: u64 = 640;
-const BUFFER_HEAD: u64 = 256;
 
 impl Sender {
     /// The connection is there.
@@ -44,7 +41,8 @@ impl Sender {
         let cwnd = self.cwnd() / u64::from(self.stack.mss);
         let reordering = u64::from(self.board.reordering());
         let segments = LEAST_SEGMENTS.max(cwnd).max(reordering + 1);
-        let segment = (self.segment_bytes + HEADERS).next_power_of_two() + BUFFER_HEAD;
+        let bytes = self.segment_bytes + MAX_TCP_HEADER + BUFFER_TAIL;
+        let segment = bytes.next_power_of_two() + BUFFER_HEAD;
         segments.saturating_mul(WINDOWS * segment)
     }
 }
