@@ -6,13 +6,17 @@
 mod histogram;
 mod link;
 mod packet;
+mod qdisc;
 mod queue;
+mod rate;
 mod red;
 mod serialiser;
 
 pub use histogram::Histogram;
 pub use link::{Link, LinkConfig, LinkFigures, LinkTotals, Offer, Window};
-pub use packet::Packet;
+pub use packet::{Ecn, Packet};
+pub use qdisc::{Drops, Line, Next, Qdisc, Queued, Waiting};
 pub use queue::{Admission, Backlog, Limit, Queue, QueueConfig};
+pub use rate::RateModel;
 pub use red::RedConfig;
 pub use serialiser::Serialiser;

@@ -290,8 +290,8 @@ mod tests {
         fn wire_bytes(&self) -> u32 {
             self.0
         }
-        fn is_ecn_capable(&self) -> bool {
-            false
+        fn ecn(&self) -> crate::Ecn {
+            crate::Ecn::NotEct
         }
         fn mark_congestion(&mut self) {}
     }

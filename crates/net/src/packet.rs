@@ -1,13 +1,44 @@
-//! What a link needs to know of a packet.
+//! What a network needs to know of a packet.
+
+/// The ECN field of an IP packet (RFC 3168 section 5, RFC 8311).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Ecn {
+    /// May not be marked.
+    #[default]
+    NotEct,
+    /// May be marked; the sender answers a mark as a loss (RFC 3168).
+    Ect0,
+    /// May be marked; the sender counts marks and answers their share (RFC 9331: L4S).
+    Ect1,
+    /// Marked.
+    Ce,
+}
 
 /// Anything a link can carry.
 pub trait Packet {
     /// Size in bytes at the network layer, without the link's own framing.
     fn wire_bytes(&self) -> u32;
 
-    /// Whether the packet may be marked instead of dropped (RFC 3168 ECT).
-    fn is_ecn_capable(&self) -> bool;
+    /// The ECN field.
+    fn ecn(&self) -> Ecn;
 
     /// Mark the packet as having met congestion (RFC 3168 CE).
     fn mark_congestion(&mut self);
+
+    /// What tells it from packets of other flows, as a five-tuple would: one number for each
+    /// direction of each connection.
+    fn flow(&self) -> u32 {
+        0
+    }
+
+    /// Its precedence, 0 to 7, as the upper three bits of the DS field say it (RFC 2474 section
+    /// 4.2.2): 0 unless its application asked for more.
+    fn precedence(&self) -> u8 {
+        0
+    }
+
+    /// Whether the packet may be marked instead of dropped.
+    fn is_ecn_capable(&self) -> bool {
+        self.ecn() != Ecn::NotEct
+    }
 }

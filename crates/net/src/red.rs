@@ -112,14 +112,15 @@ enum Early {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Ecn;
 
     struct Plain(bool);
     impl Packet for Plain {
         fn wire_bytes(&self) -> u32 {
             1000
         }
-        fn is_ecn_capable(&self) -> bool {
-            self.0
+        fn ecn(&self) -> Ecn {
+            if self.0 { Ecn::Ect0 } else { Ecn::NotEct }
         }
         fn mark_congestion(&mut self) {}
     }

@@ -1,6 +1,6 @@
 //! Segments on their way: they stay in one place while links pass on small parcels that name them.
 
-use fairway_net::Packet;
+use fairway_net::{Ecn, Packet};
 use fairway_tcp::{Flags, Segment};
 use prefetch_index::prefetch_index;
 
@@ -14,7 +14,8 @@ pub(crate) struct Parcel {
     /// Connection · 2, + 1 for what travels from the sink to the source.
     pub(crate) way: u32,
     wire_bytes: u32,
-    /// Links crossed so far, and above them [`PAYLOAD`], [`ECN_CAPABLE`] and [`MARKED`].
+    /// Links crossed so far, and above them [`PAYLOAD`], [`ECN_CAPABLE`],
+    /// [`MARKED`] and [`SCALABLE`].
     hop_and_marks: u32,
 }
 
@@ -22,10 +23,12 @@ pub(crate) struct Parcel {
 const HOP: u32 = 0xff;
 /// It carries data.
 const PAYLOAD: u32 = 1 << 8;
-/// It may be marked (RFC 3168 ECT).
+/// It may be marked (RFC 3168 ECT(0)).
 const ECN_CAPABLE: u32 = 1 << 9;
 /// It is marked (RFC 3168 CE).
 const MARKED: u32 = 1 << 10;
+/// It may be marked, and its sender answers the share of marks (RFC 9331 ECT(1)).
+const SCALABLE: u32 = 1 << 11;
 
 impl Parcel {
     /// Which connection of the run.
@@ -59,8 +62,20 @@ impl Packet for Parcel {
         self.wire_bytes
     }
 
-    fn is_ecn_capable(&self) -> bool {
-        self.hop_and_marks & ECN_CAPABLE != 0
+    fn ecn(&self) -> Ecn {
+        if self.hop_and_marks & MARKED != 0 {
+            Ecn::Ce
+        } else if self.hop_and_marks & SCALABLE != 0 {
+            Ecn::Ect1
+        } else if self.hop_and_marks & ECN_CAPABLE != 0 {
+            Ecn::Ect0
+        } else {
+            Ecn::NotEct
+        }
+    }
+
+    fn flow(&self) -> u32 {
+        self.way
     }
 
     fn mark_congestion(&mut self) {
@@ -103,7 +118,12 @@ impl Parcels {
     pub(crate) fn send(&mut self, place: u32) -> Parcel {
         let segment = &self.segments[place as usize];
         let payload = if segment.payload_bytes > 0 { PAYLOAD } else { 0 };
-        let ecn = if segment.is_ecn_capable() { ECN_CAPABLE } else { 0 };
+        let ecn = match segment.ecn() {
+            Ecn::NotEct => 0,
+            Ecn::Ect0 => ECN_CAPABLE,
+            Ecn::Ect1 => SCALABLE,
+            Ecn::Ce => MARKED,
+        };
         Parcel {
             place,
             way: segment.connection * 2 + u32::from(!segment.forward),

@@ -1,6 +1,6 @@
 //! A TCP segment, with the options this stack uses, as it travels through a simulated network.
 
-use fairway_net::Packet;
+use fairway_net::{Ecn, Packet};
 use fairway_units::Time;
 
 use crate::sequence::SeqNr;
@@ -43,6 +43,8 @@ impl Flags {
     pub const PSH: Flags = Flags(1 << 10);
     /// Accurate ECN (RFC 9768): with CWR and ECE, a counter of marks.
     pub const AE: Flags = Flags(1 << 11);
+    /// IP: the packet may be marked, and its sender answers the share of marks (RFC 9331 ECT(1)).
+    pub const ECT1: Flags = Flags(1 << 12);
 
     /// Both sets together.
     pub const fn with(self, other: Flags) -> Flags {
@@ -139,8 +141,16 @@ impl Packet for Segment {
         IP_HEADER_BYTES + TCP_HEADER_BYTES + self.option_bytes() + self.payload_bytes
     }
 
-    fn is_ecn_capable(&self) -> bool {
-        self.flags.has(Flags::ECT)
+    fn ecn(&self) -> Ecn {
+        if self.flags.has(Flags::CE) {
+            Ecn::Ce
+        } else if self.flags.has(Flags::ECT1) {
+            Ecn::Ect1
+        } else if self.flags.has(Flags::ECT) {
+            Ecn::Ect0
+        } else {
+            Ecn::NotEct
+        }
     }
 
     fn mark_congestion(&mut self) {
