@@ -15,6 +15,7 @@ mod rows;
 mod run;
 mod sampler;
 mod summary;
+mod ways;
 
 pub use control::Control;
 pub use run::{Run, RunError, run};

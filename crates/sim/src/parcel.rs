@@ -13,22 +13,22 @@ pub(crate) struct Parcel {
     place: u32,
     /// Connection · 2, + 1 for what travels from the sink to the source.
     pub(crate) way: u32,
-    wire_bytes: u32,
-    /// Links crossed so far, and above them [`PAYLOAD`], [`ECN_CAPABLE`],
-    /// [`MARKED`] and [`SCALABLE`].
-    hop_and_marks: u32,
+    /// Its size in bytes, and above it [`PAYLOAD`], [`ECN_CAPABLE`], [`MARKED`] and [`SCALABLE`].
+    size_and_marks: u32,
+    /// The link that it crosses, as a position in the network's ways.
+    pub(crate) position: u32,
 }
 
-/// Bits of the links crossed so far.
-const HOP: u32 = 0xff;
+/// Bits of the size: IP packets have at most 16.
+const SIZE: u32 = 0xff_ffff;
 /// It carries data.
-const PAYLOAD: u32 = 1 << 8;
+const PAYLOAD: u32 = 1 << 24;
 /// It may be marked (RFC 3168 ECT(0)).
-const ECN_CAPABLE: u32 = 1 << 9;
+const ECN_CAPABLE: u32 = 1 << 25;
 /// It is marked (RFC 3168 CE).
-const MARKED: u32 = 1 << 10;
+const MARKED: u32 = 1 << 26;
 /// It may be marked, and its sender answers the share of marks (RFC 9331 ECT(1)).
-const SCALABLE: u32 = 1 << 11;
+const SCALABLE: u32 = 1 << 27;
 
 impl Parcel {
     /// Which connection of the run.
@@ -43,31 +43,21 @@ impl Parcel {
 
     /// Whether it carries data.
     pub(crate) fn has_payload(&self) -> bool {
-        self.hop_and_marks & PAYLOAD != 0
-    }
-
-    /// Links crossed so far.
-    pub(crate) fn hop(&self) -> usize {
-        (self.hop_and_marks & HOP) as usize
-    }
-
-    /// One more link is crossed.
-    pub(crate) fn cross(&mut self) {
-        self.hop_and_marks += 1;
+        self.size_and_marks & PAYLOAD != 0
     }
 }
 
 impl Packet for Parcel {
     fn wire_bytes(&self) -> u32 {
-        self.wire_bytes
+        self.size_and_marks & SIZE
     }
 
     fn ecn(&self) -> Ecn {
-        if self.hop_and_marks & MARKED != 0 {
+        if self.size_and_marks & MARKED != 0 {
             Ecn::Ce
-        } else if self.hop_and_marks & SCALABLE != 0 {
+        } else if self.size_and_marks & SCALABLE != 0 {
             Ecn::Ect1
-        } else if self.hop_and_marks & ECN_CAPABLE != 0 {
+        } else if self.size_and_marks & ECN_CAPABLE != 0 {
             Ecn::Ect0
         } else {
             Ecn::NotEct
@@ -79,7 +69,7 @@ impl Packet for Parcel {
     }
 
     fn mark_congestion(&mut self) {
-        self.hop_and_marks |= MARKED;
+        self.size_and_marks |= MARKED;
     }
 }
 
@@ -114,8 +104,8 @@ impl Parcels {
         self.free.push(place);
     }
 
-    /// The segment that was written to a place sets out.
-    pub(crate) fn send(&mut self, place: u32) -> Parcel {
+    /// The segment that was written to a place sets out from `position` of the ways.
+    pub(crate) fn send(&mut self, place: u32, position: u32) -> Parcel {
         let segment = &self.segments[place as usize];
         let payload = if segment.payload_bytes > 0 { PAYLOAD } else { 0 };
         let ecn = match segment.ecn() {
@@ -127,8 +117,8 @@ impl Parcels {
         Parcel {
             place,
             way: segment.connection * 2 + u32::from(!segment.forward),
-            wire_bytes: segment.wire_bytes(),
-            hop_and_marks: payload | ecn,
+            size_and_marks: segment.wire_bytes() | payload | ecn,
+            position,
         }
     }
 
@@ -136,7 +126,7 @@ impl Parcels {
     /// free again after [`Self::discard`].
     pub(crate) fn open(&mut self, parcel: Parcel) -> &Segment {
         let segment = &mut self.segments[parcel.place as usize];
-        if parcel.hop_and_marks & MARKED != 0 {
+        if parcel.size_and_marks & MARKED != 0 {
             segment.flags = segment.flags.with(Flags::CE);
         }
         segment

@@ -254,15 +254,15 @@ impl<'a> Simulation<'a> {
         if self.network.is_at_end(&parcel) {
             self.deliver(parcel, row)
         } else {
-            let link = self.network.pass(&mut parcel);
-            self.offer(link, parcel, self.now);
+            self.network.pass(&mut parcel);
+            self.offer(parcel, self.now);
             Ok(())
         }
     }
 
-    /// Give a packet to a link.
-    fn offer(&mut self, link: u32, parcel: Parcel, at: Time) {
-        match self.network.offer(link, parcel, at) {
+    /// Give a packet to the link that it is at.
+    fn offer(&mut self, parcel: Parcel, at: Time) {
+        match self.network.offer(parcel, at) {
             Passage::Begins(arrival, row) => self.events.push(arrival, Component::Row(row)),
             Passage::Behind => {}
             Passage::Dropped => self.books_of_missing(parcel).dropped += 1,
@@ -352,7 +352,7 @@ impl<'a> Simulation<'a> {
     /// Send what an endpoint has to send, and see to its timer.
     #[inline(always)]
     fn pump<const SIDE: usize>(&mut self, index: u32) -> Result<(), Violation> {
-        let first_link = self.network.first_link(index, SIDE == SOURCE);
+        let entrance = self.network.entrance(index, SIDE == SOURCE);
         let mut place = self.parcels.place();
         loop {
             let segment = self.parcels.segment(place);
@@ -371,9 +371,9 @@ impl<'a> Simulation<'a> {
             } else {
                 this.leave_sink(segment, self.now)?;
             }
-            let at = self.departure::<SIDE>(first_link, index);
-            let parcel = self.parcels.send(place);
-            self.offer(first_link, parcel, at);
+            let at = self.departure::<SIDE>(entrance, index);
+            let parcel = self.parcels.send(place, entrance);
+            self.offer(parcel, at);
             if transmit == Transmit::LastSegment {
                 break;
             }
@@ -391,10 +391,11 @@ impl<'a> Simulation<'a> {
     }
 
     /// When a segment reaches its first link: order is kept whatever the delay.
-    fn departure<const SIDE: usize>(&mut self, link: u32, connection: u32) -> Time {
+    fn departure<const SIDE: usize>(&mut self, entrance: u32, connection: u32) -> Time {
         if self.departed.is_empty() {
             return self.now;
         }
+        let link = self.network.link_at(entrance);
         let connection = &mut self.connections[connection as usize];
         let sends = SIDE == SOURCE || connection.is_both_ways();
         let delay = match &mut connection.jitter {
