@@ -41,6 +41,28 @@ impl Stream {
     pub fn exponential(&mut self) -> f64 {
         -libm::log(1.0 - self.unit())
     }
+
+    /// A normally distributed number with mean 0 and standard deviation 1 (Box and Muller 1958,
+    /// of whose two numbers only the cosine's is used: a stream has no memory but its state).
+    pub fn normal(&mut self) -> f64 {
+        let radius = libm::sqrt(2.0 * self.exponential());
+        radius * libm::cos(2.0 * std::f64::consts::PI * self.unit())
+    }
+
+    /// A log-normally distributed number with this mean and standard deviation; the mean is above
+    /// zero. Its logarithm is normal with variance ln(1 + (σ/m)²) and mean ln m − variance/2.
+    pub fn log_normal(&mut self, mean: f64, standard_deviation: f64) -> f64 {
+        let ratio = standard_deviation / mean;
+        let variance = libm::log1p(ratio * ratio);
+        mean * libm::exp(libm::sqrt(variance) * self.normal() - variance / 2.0)
+    }
+
+    /// A Pareto-distributed number with this mean and shape, by inversion; the shape is above 1,
+    /// below which there is no mean. The smallest is mean · (shape − 1) / shape, and P(X > x) falls
+    /// as x^−shape.
+    pub fn pareto(&mut self, mean: f64, shape: f64) -> f64 {
+        mean * (shape - 1.0) / shape * libm::pow(1.0 - self.unit(), -1.0 / shape)
+    }
 }
 
 /// What SplitMix64 adds to its state at each step.
@@ -99,5 +121,50 @@ mod tests {
         let exponential: f64 = (0..n).map(|_| stream.exponential()).sum::<f64>() / f64::from(n);
         assert!((uniform - 0.5).abs() < 4.0 / (12.0 * f64::from(n)).sqrt());
         assert!((exponential - 1.0).abs() < 4.0 / f64::from(n).sqrt());
+    }
+    #[test]
+    fn normal_numbers_have_the_moments_of_the_normal_distribution() {
+        let mut stream = Stream::new(7, "normal");
+        let n = 200_000;
+        let drawn: Vec<f64> = (0..n).map(|_| stream.normal()).collect();
+        let moment = |power: i32| {
+            drawn.iter().map(|x| libm::pow(*x, f64::from(power))).sum::<f64>() / f64::from(n)
+        };
+        // 0, 1, 0 and 3; four standard errors of x^k, whose variances are 1, 2, 15 and 96.
+        let error = |variance: f64| 4.0 * (variance / f64::from(n)).sqrt();
+        assert!(moment(1).abs() < error(1.0));
+        assert!((moment(2) - 1.0).abs() < error(2.0));
+        assert!(moment(3).abs() < error(15.0));
+        assert!((moment(4) - 3.0).abs() < error(96.0));
+    }
+
+    #[test]
+    fn log_normal_numbers_have_the_mean_and_deviation_asked_for() {
+        let mut stream = Stream::new(7, "log-normal");
+        let n = 200_000;
+        let drawn: Vec<f64> = (0..n).map(|_| stream.log_normal(10.0, 5.0)).collect();
+        let mean = drawn.iter().sum::<f64>() / f64::from(n);
+        let variance = drawn.iter().map(|x| (x - 10.0) * (x - 10.0)).sum::<f64>() / f64::from(n);
+        assert!((mean - 10.0).abs() < 4.0 * 5.0 / f64::from(n).sqrt(), "{mean}");
+        // With w = 1 + ¼ the fourth central moment is σ⁴ (w⁴ + 2w³ + 3w² − 3) = 8.04 σ⁴, so the
+        // variance is off by √(7.04/n) = 0.6 % at one standard error.
+        assert!((variance / 25.0 - 1.0).abs() < 0.024, "{variance}");
+        // Half are below the median m / √(1 + ¼) = 8.944.
+        let below = drawn.iter().filter(|x| **x < 8.944_27).count() as f64 / f64::from(n);
+        assert!((below - 0.5).abs() < 4.0 * 0.5 / f64::from(n).sqrt(), "{below}");
+    }
+
+    #[test]
+    fn the_tail_of_pareto_numbers_is_a_power() {
+        // Shape 1.5, mean 3: the smallest is 1, and P(X > x) = x^−1.5.
+        let mut stream = Stream::new(7, "pareto");
+        let n = 400_000;
+        let drawn: Vec<f64> = (0..n).map(|_| stream.pareto(3.0, 1.5)).collect();
+        assert!(drawn.iter().all(|x| *x >= 1.0));
+        for (x, share) in [(4.0, 0.125), (16.0, 1.0 / 64.0), (100.0, 0.001)] {
+            let above = drawn.iter().filter(|drawn| **drawn > x).count() as f64 / f64::from(n);
+            let error = 4.0 * (share * (1.0 - share) / f64::from(n)).sqrt();
+            assert!((above - share).abs() < error, "beyond {x}: {above}");
+        }
     }
 }
