@@ -4,9 +4,18 @@
 //! may drop or mark it either time. A [`Qdisc`] does not know the line behind it: whoever has both
 //! asks for the next packet when the transmission before has ended.
 
+mod codel;
+mod fifo;
+mod kinds;
+#[cfg(test)]
+mod test_packet;
+
 use fairway_units::Time;
 
 use crate::{Ecn, Packet};
+
+pub use codel::{CeThreshold, Codel, CodelConfig};
+pub use kinds::QdiscConfig;
 
 /// A packet in a queue.
 #[derive(Clone, Copy, Debug)]
