@@ -19,5 +19,8 @@ pub use qdisc::{CeThreshold, Codel, CodelConfig};
 pub use qdisc::{Drops, Line, Next, Qdisc, QdiscConfig, Queued, Waiting};
 pub use queue::{Admission, Backlog, Limit, Queue, QueueConfig};
 pub use rate::RateModel;
-pub use red::RedConfig;
+pub use red::{
+    AdaptiveRed, RedConfig, RedMeasure, RedVariant, RouterOsRed, automatic_thresholds,
+    automatic_weight, weight_of_burst,
+};
 pub use serialiser::Serialiser;

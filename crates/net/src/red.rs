@@ -2,21 +2,29 @@
 //!
 //! Source: S. Floyd and V. Jacobson, "Random Early Detection Gateways for Congestion Avoidance",
 //! IEEE/ACM ToN 1(4), 1993, figure 2; the gentle form: S. Floyd, "Recommendation on using the
-//! 'gentle_' variant of RED", 2000. Averages are in packets.
+//! 'gentle_' variant of RED", 2000; the adaptive form: see [`AdaptiveRed`]; in bytes: ns-2.35
+//! (`queue/red.cc`); as Linux does it: [`RedVariant::Linux`].
+
+mod adaptive;
+mod parameters;
 
 use fairway_random::Stream;
-use fairway_units::{Duration, Time};
+use fairway_units::{Bytes, Duration, Time};
+
+pub use adaptive::AdaptiveRed;
+pub use parameters::{RouterOsRed, automatic_thresholds, automatic_weight, weight_of_burst};
 
 use crate::{Admission, Backlog, Packet};
 
-/// Parameters of RED.
+/// Parameters of RED. The default is that of the paper (section 8: w_q 0.002, max_p 0.1 in the later
+/// recommendation, thresholds of 5 and 15 packets) with the gentle form.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RedConfig {
     /// Average queue, in packets, below which nothing is dropped.
     pub min_threshold: f64,
     /// Average queue, in packets, at which the drop probability reaches its maximum.
     pub max_threshold: f64,
-    /// That maximum.
+    /// That maximum; where it adapts itself, what it is at first.
     pub max_probability: f64,
     /// Weight w_q of a new sample of the queue in its average.
     pub weight: f64,
@@ -25,8 +33,69 @@ pub struct RedConfig {
     pub gentle: bool,
     /// Whether packets that allow it are marked where they would be dropped early.
     pub ecn: bool,
+    /// Whether they are also marked rather than dropped where the probability is 1. Linux does so
+    /// unless told `harddrop`; ns-2 does not.
+    pub ecn_beyond_max: bool,
     /// Time a typical packet takes to leave, by which the average decays while the link is idle.
     pub typical_transmission: Duration,
+    /// What the average counts.
+    pub measure: RedMeasure,
+    /// Whether a packet's probability is in proportion to its size, and what passes since the last
+    /// drop is counted in bytes too: one of `mean_packet` has the probability of the formula.
+    pub by_size: bool,
+    /// The size that counts as one packet where bytes are measured, and where `by_size`.
+    pub mean_packet: Bytes,
+    /// Whether and how the maximal probability adapts itself.
+    pub adaptive: Option<AdaptiveRed>,
+    /// Whose RED.
+    pub variant: RedVariant,
+}
+
+impl Default for RedConfig {
+    fn default() -> Self {
+        RedConfig {
+            // ns-2.35, tcl/lib/ns-default.tcl: the values before the automatic ones of 2001.
+            min_threshold: 5.0,
+            max_threshold: 15.0,
+            max_probability: 0.1,
+            weight: 0.002,
+            gentle: true,
+            ecn: false,
+            ecn_beyond_max: false,
+            // 1000 bytes at 10 Mbit/s: `tc red` (iproute2, tc/q_red.c) where no bandwidth is given.
+            typical_transmission: Duration::from_micros(800),
+            measure: RedMeasure::Packets,
+            by_size: false,
+            // ns-2's is 500 bytes; tc-red(8) recommends this.
+            mean_packet: Bytes::new(1000),
+            adaptive: None,
+            variant: RedVariant::Ns2,
+        }
+    }
+}
+
+/// What the average of a RED queue counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RedMeasure {
+    /// Packets.
+    #[default]
+    Packets,
+    /// Bytes, in units of the mean packet (ns-2: `queue_in_bytes_`; Linux always).
+    Bytes,
+}
+
+/// Where implementations of RED differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RedVariant {
+    /// The paper's figure 2, as ns-2.35 has it (`queue/red.cc`): a random number for each packet, and
+    /// a packet that finds the link idle is a sample too.
+    #[default]
+    Ns2,
+    /// Linux (`include/net/red.h`), in real numbers instead of its fixed-point ones: the paper's
+    /// figure 17, in which one random number decides how many packets pass until the next drop; the
+    /// first packet beyond the lower threshold always passes; a packet that finds the link idle is
+    /// no sample; no room is no early drop.
+    Linux,
 }
 
 /// The state of one RED queue.
@@ -34,14 +103,29 @@ pub struct RedConfig {
 pub(crate) struct Red {
     config: RedConfig,
     average: f64,
-    /// Packets admitted since the last early drop; −1 below the lower threshold.
-    count: i64,
+    /// The maximal probability, which may adapt itself.
+    max_probability: f64,
+    next_adaptation: Time,
+    /// Packets admitted since the last early drop, in mean packets if `by_size`; −1 below the lower
+    /// threshold.
+    count: f64,
+    /// Linux's random number, drawn at the last early drop.
+    drawn: f64,
     stream: Stream,
 }
 
 impl Red {
     pub(crate) fn new(config: RedConfig, stream: Stream) -> Self {
-        Red { config, average: 0.0, count: -1, stream }
+        let first = config.adaptive.as_ref().map_or(Duration::ZERO, |adaptive| adaptive.interval);
+        Red {
+            average: 0.0,
+            max_probability: config.max_probability,
+            next_adaptation: Time::ZERO + first,
+            count: -1.0,
+            drawn: 0.0,
+            config,
+            stream,
+        }
     }
 
     pub(crate) fn admit(
@@ -51,54 +135,104 @@ impl Red {
         backlog: &Backlog,
         now: Time,
     ) -> Admission {
-        self.update_average(backlog.packets, backlog.idle_since, now);
-        let early = self.wants_early_drop();
+        if self.config.adaptive.is_some() {
+            self.adapt_until(now, backlog.idle_since);
+        }
+        let sample = match self.config.measure {
+            RedMeasure::Packets => backlog.packets as f64,
+            RedMeasure::Bytes => self.in_mean_packets(backlog.bytes),
+        };
+        self.update_average(sample, backlog.idle_since, now);
+        let early = self.wants_early_drop(backlog.arriving_bytes);
+        let may_mark = self.config.ecn && packet.is_ecn_capable();
         if !fits {
-            self.count = 0;
+            if self.config.variant == RedVariant::Ns2 {
+                self.count = 0.0;
+            }
             return Admission::Drop;
         }
         match early {
             Early::Keep => Admission::Enqueue,
-            Early::Signal if self.config.ecn && packet.is_ecn_capable() => Admission::Mark,
+            Early::Signal if may_mark => Admission::Mark,
+            Early::Force if may_mark && self.config.ecn_beyond_max => Admission::Mark,
             Early::Signal | Early::Force => Admission::Drop,
         }
     }
 
-    /// Figure 2 of the paper; as in ns-2.35 (`queue/red.cc`, `estimator`), the arrival after an idle
-    /// time counts as a sample too.
-    fn update_average(&mut self, backlog_packets: u64, idle_since: Option<Time>, now: Time) {
-        if let Some(idle_since) = idle_since {
-            let typical = self.config.typical_transmission.as_nanos().max(1) as f64;
-            let packets = now.since(idle_since).as_nanos() as f64 / typical;
-            self.average *= libm::pow(1.0 - self.config.weight, packets);
-        }
-        self.average += self.config.weight * (backlog_packets as f64 - self.average);
+    fn in_mean_packets(&self, bytes: u64) -> f64 {
+        bytes as f64 / self.config.mean_packet.get().max(1) as f64
     }
 
-    fn wants_early_drop(&mut self) -> Early {
+    /// Figure 2 of the paper. In ns-2.35 (`queue/red.cc`, `estimator`) the arrival after an idle
+    /// time counts as a sample too; in Linux (`red_calc_qavg`) it does not.
+    fn update_average(&mut self, sample: f64, idle_since: Option<Time>, now: Time) {
+        if let Some(idle_since) = idle_since {
+            self.average = self.decayed(idle_since, now);
+            if self.config.variant == RedVariant::Linux {
+                return;
+            }
+        }
+        self.average += self.config.weight * (sample - self.average);
+    }
+
+    /// The average `now` if nothing has arrived and the link has been idle since then.
+    fn decayed(&self, idle_since: Time, now: Time) -> f64 {
+        let typical = self.config.typical_transmission.as_nanos().max(1) as f64;
+        let packets = now.since(idle_since).as_nanos() as f64 / typical;
+        self.average * libm::pow(1.0 - self.config.weight, packets)
+    }
+
+    fn wants_early_drop(&mut self, arriving_bytes: u64) -> Early {
         let c = &self.config;
+        let max_probability = self.max_probability;
         let probability = if self.average < c.min_threshold {
-            self.count = -1;
+            self.count = -1.0;
             return Early::Keep;
         } else if self.average < c.max_threshold {
-            c.max_probability * (self.average - c.min_threshold)
-                / (c.max_threshold - c.min_threshold)
+            max_probability * (self.average - c.min_threshold) / (c.max_threshold - c.min_threshold)
         } else if c.gentle && self.average < 2.0 * c.max_threshold {
-            c.max_probability
-                + (1.0 - c.max_probability) * (self.average - c.max_threshold) / c.max_threshold
+            max_probability
+                + (1.0 - max_probability) * (self.average - c.max_threshold) / c.max_threshold
         } else {
-            self.count = 0;
+            self.count = match c.variant {
+                RedVariant::Ns2 => 0.0,
+                RedVariant::Linux => -1.0,
+            };
             return Early::Force;
         };
-        self.count += 1;
-        // Spreads drops evenly: uniform rather than geometric gaps (section 7 of the paper).
-        let spread = 1.0 - self.count as f64 * probability;
-        if spread <= 0.0 || self.stream.unit() < probability / spread {
-            self.count = 0;
+        let size = if c.by_size { self.in_mean_packets(arriving_bytes) } else { 1.0 };
+        let drops = match c.variant {
+            RedVariant::Ns2 => self.draws_each_time(probability, size),
+            RedVariant::Linux => self.draws_once(probability, size),
+        };
+        if drops {
+            self.count = 0.0;
             Early::Signal
         } else {
             Early::Keep
         }
+    }
+
+    /// Spreads drops evenly: uniform rather than geometric gaps (section 7 of the paper).
+    fn draws_each_time(&mut self, probability: f64, size: f64) -> bool {
+        self.count = if self.count < 0.0 { self.count + 1.0 } else { self.count + size };
+        let spread = 1.0 - self.count * probability;
+        spread <= 0.0 || self.stream.unit() < probability / spread * size
+    }
+
+    /// The same from one random number for each gap (figure 17; Linux, `red_action`).
+    fn draws_once(&mut self, probability: f64, size: f64) -> bool {
+        if self.count < 0.0 {
+            self.count = 0.0;
+            self.drawn = self.stream.unit();
+            return false;
+        }
+        self.count += size;
+        let drops = probability * self.count >= self.drawn;
+        if drops {
+            self.drawn = self.stream.unit();
+        }
+        drops
     }
 }
 
@@ -138,6 +272,7 @@ mod tests {
             gentle: false,
             ecn: false,
             typical_transmission: Duration::from_millis(1),
+            ..RedConfig::default()
         }
     }
 
@@ -182,9 +317,9 @@ mod tests {
         // w = 0.5, average 8 after one sample of 16; idle for three typical packets: 8/8 = 1;
         // then the arrival's own sample of 0: 0.5.
         let mut red = Red::new(RedConfig { weight: 0.5, ..config() }, Stream::new(1, "red"));
-        red.update_average(16, None, Time::ZERO);
+        red.update_average(16.0, None, Time::ZERO);
         assert_eq!(red.average, 8.0);
-        red.update_average(0, Some(Time::from_nanos(0)), Time::from_nanos(3_000_000));
+        red.update_average(0.0, Some(Time::from_nanos(0)), Time::from_nanos(3_000_000));
         assert_eq!(red.average, 0.5);
     }
 
@@ -200,5 +335,82 @@ mod tests {
         assert!(seen.contains(&Admission::Mark) && !seen.contains(&Admission::Drop));
         assert_eq!(red.admit(&Plain(true), false, &found(14), now), Admission::Drop);
         assert_eq!(red.admit(&Plain(true), true, &found(15), now), Admission::Drop);
+    }
+
+    #[test]
+    fn beyond_the_thresholds_linux_marks_and_ns2_drops() {
+        for (ecn_beyond_max, expected) in [(false, Admission::Drop), (true, Admission::Mark)] {
+            let ecn = RedConfig { ecn: true, ecn_beyond_max, ..config() };
+            let mut red = Red::new(ecn, Stream::new(1, "red"));
+            assert_eq!(red.admit(&Plain(true), true, &found(15), Time::ZERO), expected);
+            assert_eq!(red.admit(&Plain(false), true, &found(15), Time::ZERO), Admission::Drop);
+            assert_eq!(red.admit(&Plain(true), false, &found(15), Time::ZERO), Admission::Drop);
+        }
+    }
+
+    #[test]
+    fn in_bytes_the_queue_counts_in_mean_packets() {
+        // 4500 bytes are 9 packets of 500 bytes, whatever their number.
+        let bytes =
+            RedConfig { measure: RedMeasure::Bytes, mean_packet: Bytes::new(500), ..config() };
+        let mut red = Red::new(bytes, Stream::new(1, "red"));
+        let backlog = Backlog { packets: 3, bytes: 4500, ..Backlog::default() };
+        red.admit(&Plain(false), true, &backlog, Time::ZERO);
+        assert_eq!(red.average, 9.0);
+    }
+
+    /// Shares of dropped packets among those of 500 and of 1000 bytes, which alternate.
+    fn shares_by_size(config: RedConfig) -> (f64, f64) {
+        let mut red = Red::new(config, Stream::new(1, "red"));
+        let n = 200_000;
+        let mut drops = [0, 0];
+        for i in 0..2 * n {
+            let arriving_bytes = if i % 2 == 0 { 500 } else { 1000 };
+            let backlog = Backlog { packets: 10, arriving_bytes, ..Backlog::default() };
+            let admission = red.admit(&Plain(false), true, &backlog, Time::ZERO);
+            drops[i % 2] += u32::from(admission == Admission::Drop);
+        }
+        (f64::from(drops[0]) / n as f64, f64::from(drops[1]) / n as f64)
+    }
+
+    #[test]
+    fn by_size_a_packet_of_half_the_size_is_dropped_half_as_often() {
+        // Average 10: p_b = 0.05 for a mean packet of 1000 bytes. A gap of n mean packets has
+        // probability 0.05/0.95 for n up to 19: one drop in 10 mean packets of 1000 bytes. Per
+        // 1500 bytes that pass there are 0.15 drops, 0.1 of the large and 0.05 of the small.
+        let (small, large) = shares_by_size(RedConfig { by_size: true, ..config() });
+        assert!((large - 0.1).abs() < 0.005, "{large}");
+        assert!((small - 0.05).abs() < 0.005, "{small}");
+        let (small, large) = shares_by_size(config());
+        assert!((small - large).abs() < 0.005, "{small} {large}");
+    }
+
+    #[test]
+    fn linux_draws_one_number_for_each_gap() {
+        // Average 10: p_b = 0.05. Gap 1..20, each 0.05: mean 10.5, share 0.0952; and never more
+        // than 20 packets from one drop to the next.
+        let linux = RedConfig { variant: RedVariant::Linux, ..config() };
+        let mut red = Red::new(linux, Stream::new(1, "red"));
+        let n = 200_000;
+        let (mut drops, mut gap) = (0, 0);
+        for _ in 0..n {
+            gap += 1;
+            if red.admit(&Plain(false), true, &found(10), Time::ZERO) == Admission::Drop {
+                assert!(gap <= 21, "the first of all passes, then 20");
+                (drops, gap) = (drops + 1, 0);
+            }
+        }
+        let share = f64::from(drops) / f64::from(n);
+        assert!((share - 1.0 / 10.5).abs() < 0.002, "{share}");
+    }
+
+    #[test]
+    fn in_linux_an_arrival_on_an_idle_link_is_no_sample() {
+        // As above, but without the halving by the arrival's own sample: 8 / 2³ = 1.
+        let linux = RedConfig { weight: 0.5, variant: RedVariant::Linux, ..config() };
+        let mut red = Red::new(linux, Stream::new(1, "red"));
+        red.update_average(16.0, None, Time::ZERO);
+        red.update_average(0.0, Some(Time::ZERO), Time::from_nanos(3_000_000));
+        assert_eq!(red.average, 1.0);
     }
 }

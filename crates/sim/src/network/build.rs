@@ -146,6 +146,7 @@ fn queue_config(spec: &LinkSpec) -> QueueConfig {
                 gentle: *gentle,
                 ecn: *ecn,
                 typical_transmission: Serialiser::new(spec.rate).transmit(TYPICAL_PACKET_BYTES),
+                ..RedConfig::default()
             },
         },
     }
