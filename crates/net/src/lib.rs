@@ -4,6 +4,7 @@
 //! packet that is offered to it, and when it arrives.
 
 mod histogram;
+mod impairment;
 mod link;
 mod packet;
 mod qdisc;
@@ -13,6 +14,10 @@ mod red;
 mod serialiser;
 
 pub use histogram::Histogram;
+pub use impairment::{
+    Chance, Counted, Distribution, Fate, FourState, GilbertElliott, Jitter, LossBurst, LossBursts,
+    LossConfig, LossList, LossPeriod, Passage, Reordering, Starts, Unit, Wire, WireConfig,
+};
 pub use link::{Link, LinkConfig, LinkFigures, LinkTotals, Offer, Window};
 pub use packet::{Ecn, Packet};
 pub use qdisc::{CeThreshold, Codel, CodelConfig};

@@ -1,0 +1,79 @@
+//! Which packets a wire loses.
+
+use fairway_random::Stream;
+use fairway_units::Time;
+
+use super::chance::{Chance, Trials};
+use super::counted::{Bursts, Counted, Listed, LossBurst, LossList, LossPeriod, Periodic};
+use super::four_state::{self, FourState};
+use super::gilbert_elliott::{self, GilbertElliott};
+
+/// How packets are lost.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LossConfig {
+    /// Each by itself.
+    Bernoulli(Chance),
+    /// In bursts: two states.
+    GilbertElliott(GilbertElliott),
+    /// In bursts: four states.
+    FourState(FourState),
+    /// Those of a list.
+    List(LossList),
+    /// Every n-th.
+    Period(LossPeriod),
+    /// In bursts of one length.
+    Burst(LossBurst),
+}
+
+impl LossConfig {
+    pub(super) fn check(&self, name: &str) -> Result<(), String> {
+        match self {
+            LossConfig::Bernoulli(chance) => chance.check(name),
+            LossConfig::GilbertElliott(model) => model.check(name),
+            LossConfig::FourState(model) => model.check(name),
+            LossConfig::List(list) => list.check(name),
+            LossConfig::Period(period) => period.check(name),
+            LossConfig::Burst(burst) => burst.check(name),
+        }
+    }
+}
+
+/// A loss model at work.
+#[derive(Clone, Debug)]
+pub(super) enum Loss {
+    Bernoulli(Trials),
+    GilbertElliott(gilbert_elliott::Chain),
+    FourState(four_state::Chain),
+    List(Listed, Counted),
+    Period(Periodic, Counted),
+    Burst(Bursts, Counted),
+}
+
+impl Loss {
+    pub(super) fn new(config: &LossConfig, stream: Stream) -> Self {
+        match config {
+            LossConfig::Bernoulli(chance) => Loss::Bernoulli(Trials::new(*chance, stream)),
+            LossConfig::GilbertElliott(model) => {
+                Loss::GilbertElliott(gilbert_elliott::Chain::new(*model, stream))
+            }
+            LossConfig::FourState(model) => Loss::FourState(four_state::Chain::new(*model, stream)),
+            LossConfig::List(list) => Loss::List(Listed::new(list), list.of),
+            LossConfig::Period(period) => Loss::Period(Periodic::new(period), period.of),
+            LossConfig::Burst(burst) => Loss::Burst(Bursts::new(burst, stream), burst.of),
+        }
+    }
+
+    /// Whether a packet of `bytes` is lost that comes to the wire `at`; `data` tells if it carries
+    /// any.
+    pub(super) fn loses(&mut self, bytes: u32, data: bool, at: Time) -> bool {
+        let counts = |of: Counted| data || of == Counted::All;
+        match self {
+            Loss::Bernoulli(trials) => trials.happens(bytes),
+            Loss::GilbertElliott(chain) => chain.loses(),
+            Loss::FourState(chain) => chain.loses(),
+            Loss::List(listed, of) => counts(*of) && listed.loses(),
+            Loss::Period(periodic, of) => counts(*of) && periodic.loses(),
+            Loss::Burst(bursts, of) => counts(*of) && bursts.loses(at),
+        }
+    }
+}
