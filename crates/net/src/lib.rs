@@ -4,7 +4,7 @@
 //! packet that is offered to it, and when it arrives.
 
 mod histogram;
-mod impairment;
+pub mod impairment;
 mod link;
 mod packet;
 mod qdisc;
@@ -14,10 +14,7 @@ mod red;
 mod serialiser;
 
 pub use histogram::Histogram;
-pub use impairment::{
-    Chance, Counted, Distribution, Fate, FourState, GilbertElliott, Jitter, LossBurst, LossBursts,
-    LossConfig, LossList, LossPeriod, Passage, Reordering, Starts, Unit, Wire, WireConfig,
-};
+pub use impairment::{Fate, Passage, Wire, WireConfig};
 pub use link::{Link, LinkConfig, LinkFigures, LinkTotals, Offer, Window};
 pub use packet::{Ecn, Packet};
 pub use qdisc::{CeThreshold, Codel, CodelConfig};

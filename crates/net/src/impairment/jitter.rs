@@ -69,10 +69,10 @@ impl Distribution {
     fn draw(self, stream: &mut Stream) -> f64 {
         match self {
             Distribution::Uniform => 2.0 * stream.unit() - 1.0,
-            Distribution::Normal => normal(stream).clamp(-LARGEST, LARGEST),
+            Distribution::Normal => stream.normal().clamp(-LARGEST, LARGEST),
             Distribution::Pareto => pareto(1.0 - stream.unit()).min(LARGEST),
             Distribution::ParetoNormal => {
-                let normal = normal(stream);
+                let normal = stream.normal();
                 // The share of a normal distribution above its number is the rank of that number.
                 let above = 0.5 * libm::erfc(normal / std::f64::consts::SQRT_2);
                 let pareto = pareto(above).min(LARGEST);
@@ -80,12 +80,6 @@ impl Distribution {
             }
         }
     }
-}
-
-/// A standard normal number (Box and Muller 1958, the cosine's half).
-fn normal(stream: &mut Stream) -> f64 {
-    let radius = libm::sqrt(2.0 * stream.exponential());
-    radius * libm::cos(2.0 * std::f64::consts::PI * stream.unit())
 }
 
 /// The number of NetEm's Pareto distribution above which a share `above` of it lies
