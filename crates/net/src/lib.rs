@@ -1,7 +1,8 @@
 //! The network: packets wait in a queue, are serialised at a rate, may be lost, and arrive.
 //!
 //! A [`Link`] is queue discipline → rate → loss → propagation. It decides at once what becomes of a
-//! packet that is offered to it, and when it arrives.
+//! packet that is offered to it, and when it arrives. A [`wlan::Cell`] is a medium that stations
+//! share.
 
 mod histogram;
 pub mod impairment;
@@ -12,6 +13,7 @@ mod queue;
 mod rate;
 mod red;
 mod serialiser;
+pub mod wlan;
 
 pub use histogram::Histogram;
 pub use impairment::{Fate, Passage, Wire, WireConfig};

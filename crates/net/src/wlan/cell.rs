@@ -1,0 +1,405 @@
+//! The medium: who transmits next, and what becomes of it.
+//!
+//! A node whose slots are over transmits. Others whose slots end less than a slot later cannot have
+//! noticed: that is what the length of a slot means (IEEE 802.11-2016 10.3.7), and all these
+//! transmissions are lost. Nodes count from the end of the last busy period, but not all from the
+//! same time: after a collision those who transmitted wait for their timeout and DIFS, and the
+//! others for EIFS.
+
+use fairway_random::Stream;
+use fairway_units::{Duration, Rate, Time};
+
+use super::config::{CellConfig, MacConfig, StationConfig};
+use super::figures::{CellTotals, NodeTotals};
+use super::node::Node;
+use super::packet::{ACCESS_POINT, Addressed, Arrival, NodeId, Outcome};
+use super::phy::Phy;
+use crate::{Packet, Qdisc, Queued};
+
+/// What is in the air.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Nothing.
+    Idle,
+    /// Frames that began when slots were over: data or RTS, of one node if all goes well.
+    Access,
+    /// The answer to an RTS.
+    Cts,
+    /// The frame that an RTS has announced.
+    Data,
+    /// The acknowledgement.
+    Ack,
+}
+
+/// A node that transmits.
+#[derive(Clone, Copy, Debug)]
+struct Sender {
+    node: usize,
+    /// When its frame ends.
+    ends: Time,
+}
+
+/// From the end of a frame until slots are counted.
+#[derive(Clone, Copy, Debug)]
+struct Waits {
+    sender: Duration,
+    receiver: Duration,
+    others: Duration,
+}
+
+/// A WLAN cell. Packets offered to it come back once: as arrivals, drops or losses, or they still
+/// wait.
+#[derive(Debug)]
+pub struct Cell<P> {
+    phy: Phy,
+    mac: MacConfig,
+    stations: Vec<StationConfig>,
+    /// The access point, and then the stations.
+    nodes: Vec<Node<P>>,
+    /// What decides over errors between each station and the access point.
+    errors: Vec<Stream>,
+    stage: Stage,
+    /// When the stage ends.
+    stage_ends: Time,
+    /// When the access began.
+    began: Time,
+    senders: Vec<Sender>,
+    /// When a queue has to be asked again.
+    wakes: Time,
+    totals: CellTotals,
+}
+
+impl<P: Packet + Copy + std::fmt::Debug> Cell<P> {
+    /// An idle cell. `queue` makes the interface queue of each node; `seed` and `name` fix the
+    /// random streams.
+    pub fn new(
+        config: &CellConfig,
+        mut queue: impl FnMut(NodeId) -> Box<dyn Qdisc<Addressed<P>>>,
+        seed: u64,
+        name: &str,
+    ) -> Self {
+        let phy = &config.phy;
+        let mut nodes = vec![Node::new(
+            queue(NodeId::AccessPoint),
+            phy,
+            Stream::new(seed, &format!("{name}/ap/backoff")),
+        )];
+        for i in 0..config.stations.len() {
+            let draws = Stream::new(seed, &format!("{name}/sta{i}/backoff"));
+            nodes.push(Node::new(queue(NodeId::Station(i as u32)), phy, draws));
+        }
+        let errors = (0..config.stations.len())
+            .map(|i| Stream::new(seed, &format!("{name}/sta{i}/errors")))
+            .collect();
+        Cell {
+            phy: phy.clone(),
+            mac: config.mac,
+            stations: config.stations.clone(),
+            nodes,
+            errors,
+            stage: Stage::Idle,
+            stage_ends: Time::NEVER,
+            began: Time::ZERO,
+            senders: Vec::new(),
+            wakes: Time::NEVER,
+            totals: CellTotals::default(),
+        }
+    }
+
+    /// A packet for the other end: from `from`, which is the access point or `station`.
+    pub fn enqueue(
+        &mut self,
+        from: NodeId,
+        station: u32,
+        packet: P,
+        now: Time,
+        out: &mut Outcome<P>,
+    ) {
+        let index = from.index();
+        let node = &mut self.nodes[index];
+        let queued = Queued::new(Addressed { packet, station }, self.mac.overhead_bytes, now);
+        let before = out.drops.packets.len();
+        node.enqueue(queued, now, &mut out.drops);
+        node.totals.dropped += (out.drops.packets.len() - before) as u64;
+        if self.pull(index, now, out) {
+            self.contend(index, now);
+        }
+    }
+
+    /// When something happens next.
+    pub fn next_event(&self) -> Time {
+        self.stage_ends.min(self.wakes)
+    }
+
+    /// Let happen what happens `now`, which is [`Self::next_event`].
+    pub fn handle(&mut self, now: Time, out: &mut Outcome<P>) {
+        if self.wakes <= now {
+            self.wake(now, out);
+        }
+        if self.stage_ends > now {
+            return;
+        }
+        match self.stage {
+            Stage::Idle => self.begin_access(now),
+            Stage::Access => self.end_access(now, out),
+            Stage::Cts => self.end_cts(now, out),
+            Stage::Data => self.end_data(now, out),
+            Stage::Ack => self.end_ack(now, out),
+        }
+    }
+
+    /// Packets of a node that are not yet received: waiting, or about to be sent.
+    pub fn waiting(&self, node: NodeId) -> u64 {
+        self.nodes[node.index()].waiting()
+    }
+
+    /// Counters of a node.
+    pub fn node_totals(&self, node: NodeId) -> NodeTotals {
+        self.nodes[node.index()].totals
+    }
+
+    /// Counters of the cell.
+    pub fn totals(&self) -> CellTotals {
+        self.totals
+    }
+
+    /// Ask queues that had nothing to give before `now`.
+    fn wake(&mut self, now: Time, out: &mut Outcome<P>) {
+        for index in 0..self.nodes.len() {
+            if self.nodes[index].wakes <= now && self.pull(index, now, out) {
+                self.contend(index, now);
+            }
+        }
+        self.wakes = self.nodes.iter().map(|node| node.wakes).min().unwrap_or(Time::NEVER);
+    }
+
+    /// Makes a node's next packet its frame to send.
+    fn pull(&mut self, index: usize, now: Time, out: &mut Outcome<P>) -> bool {
+        let node = &mut self.nodes[index];
+        let before = out.drops.packets.len();
+        let pulled = node.pull(now, &mut out.drops);
+        node.totals.dropped += (out.drops.packets.len() - before) as u64;
+        self.wakes = self.wakes.min(node.wakes);
+        pulled
+    }
+
+    /// A node that had nothing to send has something.
+    fn contend(&mut self, index: usize, now: Time) {
+        let slot = self.phy.slot;
+        let node = &mut self.nodes[index];
+        match self.stage {
+            Stage::Idle => {
+                node.contend_idle(now, slot);
+                self.stage_ends = self.stage_ends.min(node.access_at(slot));
+            }
+            // It has not noticed yet.
+            Stage::Access if now < self.began + slot && node.is_free(self.began) => {
+                self.transmit(index, now);
+            }
+            _ => node.contend_busy(),
+        }
+    }
+
+    fn begin_access(&mut self, now: Time) {
+        self.stage = Stage::Access;
+        self.began = now;
+        self.stage_ends = Time::ZERO;
+        self.senders.clear();
+        let slot = self.phy.slot;
+        for index in 0..self.nodes.len() {
+            let at = self.nodes[index].access_at(slot);
+            if at < now + slot {
+                self.transmit(index, at);
+            } else {
+                self.nodes[index].freeze(now, slot, &self.mac);
+            }
+        }
+    }
+
+    /// A node's first frame of an access begins.
+    fn transmit(&mut self, index: usize, at: Time) {
+        self.nodes[index].begin();
+        let ends = at + self.first_frame_time(index);
+        self.senders.push(Sender { node: index, ends });
+        self.stage_ends = self.stage_ends.max(ends + self.phy.propagation);
+    }
+
+    fn end_access(&mut self, now: Time, out: &mut Outcome<P>) {
+        self.totals.accesses += 1;
+        if self.senders.len() > 1 {
+            return self.end_collision(now, out);
+        }
+        let sender = self.senders[0].node;
+        if !self.uses_rts(sender) {
+            return self.end_data(now, out);
+        }
+        let cts = self.phy.response_time(self.rate(sender));
+        if self.is_unreadable(sender, true) {
+            let waits = Waits {
+                sender: self.phy.response_timeout + self.phy.difs,
+                receiver: self.phy.eifs,
+                // 10.3.2.4: who has heard an RTS but nothing after it is free again.
+                others: self.phy.sifs * 2 + cts + self.phy.rx_start_delay + self.phy.slot * 2,
+            };
+            return self.fail(now, waits, true, out);
+        }
+        self.stage = Stage::Cts;
+        self.stage_ends = now + self.phy.sifs + cts + self.phy.propagation;
+    }
+
+    fn end_collision(&mut self, now: Time, out: &mut Outcome<P>) {
+        self.totals.collisions += 1;
+        self.totals.collided += now.since(self.began);
+        for node in &mut self.nodes {
+            node.wait(now, self.phy.eifs, self.phy.difs);
+        }
+        for sender in &self.senders {
+            // Those who transmit do not hear the others. They wait until a response is overdue, and
+            // then as all do (so in ns-2's mac-802_11.cc and ns-3's channel-access-manager.cc, too).
+            let overdue = (sender.ends + self.phy.response_timeout).max(now);
+            let node = &mut self.nodes[sender.node];
+            node.totals.collisions += 1;
+            node.wait(overdue, self.phy.difs, self.phy.difs);
+            node.fail(true, &self.mac, &self.phy, out);
+        }
+        self.become_idle(now, out);
+    }
+
+    fn end_cts(&mut self, now: Time, out: &mut Outcome<P>) {
+        let sender = self.senders[0].node;
+        let data = self.data_time(sender);
+        if self.is_unreadable(sender, true) {
+            // The others have heard what the CTS announces.
+            let ack = self.phy.response_time(self.rate(sender));
+            let announced = now + self.phy.sifs * 2 + data + ack;
+            let receiver = self.receiver(sender);
+            for (index, node) in self.nodes.iter_mut().enumerate() {
+                if index != sender && index != receiver {
+                    node.reserved_until = announced;
+                }
+            }
+            return self.fail(now, self.waits_after_response(), true, out);
+        }
+        self.stage = Stage::Data;
+        self.stage_ends = now + self.phy.sifs + data + self.phy.propagation;
+    }
+
+    fn end_data(&mut self, now: Time, out: &mut Outcome<P>) {
+        let sender = self.senders[0].node;
+        let ack = self.phy.sifs + self.phy.response_time(self.rate(sender));
+        if self.is_unreadable(sender, false) {
+            let waits = Waits {
+                sender: self.phy.response_timeout + self.phy.difs,
+                receiver: self.phy.eifs,
+                // The others have heard that an acknowledgement would follow.
+                others: ack + self.phy.difs,
+            };
+            return self.fail(now, waits, !self.uses_rts(sender), out);
+        }
+        let node = &mut self.nodes[sender];
+        if let Some(head) = &mut node.head {
+            if head.received {
+                node.totals.duplicates += 1;
+            } else {
+                head.received = true;
+                node.totals.delivered += 1;
+                let Addressed { packet, station } = head.packet.packet;
+                out.arrivals.push(Arrival { packet, from: NodeId::of(sender), station });
+            }
+        }
+        self.stage = Stage::Ack;
+        self.stage_ends = now + ack + self.phy.propagation;
+    }
+
+    fn end_ack(&mut self, now: Time, out: &mut Outcome<P>) {
+        let sender = self.senders[0].node;
+        if self.is_unreadable(sender, true) {
+            let short = !self.uses_rts(sender);
+            return self.fail(now, self.waits_after_response(), short, out);
+        }
+        for node in &mut self.nodes {
+            node.wait(now, self.phy.difs, self.phy.difs);
+        }
+        self.nodes[sender].finish(&self.phy);
+        self.become_idle(now, out);
+    }
+
+    /// What is waited for after a response that its receiver, the sender, could not read.
+    fn waits_after_response(&self) -> Waits {
+        Waits { sender: self.phy.eifs, receiver: self.phy.difs, others: self.phy.difs }
+    }
+
+    /// The only sender fails, with a frame that counts as short or as long.
+    fn fail(&mut self, now: Time, waits: Waits, short: bool, out: &mut Outcome<P>) {
+        let difs = self.phy.difs;
+        for node in &mut self.nodes {
+            node.wait(now, waits.others, difs);
+        }
+        let sender = self.senders[0].node;
+        let receiver = self.receiver(sender);
+        self.nodes[receiver].wait(now, waits.receiver, difs);
+        let node = &mut self.nodes[sender];
+        node.totals.errors += 1;
+        node.wait(now, waits.sender, difs);
+        node.fail(short, &self.mac, &self.phy, out);
+        self.become_idle(now, out);
+    }
+
+    /// An exchange is over: its senders go on to their next packets, if they are done with these.
+    fn become_idle(&mut self, now: Time, out: &mut Outcome<P>) {
+        self.totals.busy += now.since(self.began);
+        for i in 0..self.senders.len() {
+            let sender = self.senders[i].node;
+            self.pull(sender, now, out);
+            self.nodes[sender].rest(now);
+        }
+        self.stage = Stage::Idle;
+        let slot = self.phy.slot;
+        let accesses = self.nodes.iter().map(|node| node.access_at(slot));
+        self.stage_ends = accesses.min().unwrap_or(Time::NEVER);
+    }
+
+    /// Whether noise spoils a frame of the exchange that a node has begun.
+    fn is_unreadable(&mut self, sender: usize, control: bool) -> bool {
+        let station = self.station(sender);
+        let config = &self.stations[station];
+        let probability = if control { config.control_error_rate } else { config.frame_error_rate };
+        probability > 0.0 && self.errors[station].unit() < probability
+    }
+
+    /// The station at one end of the exchange that a node has begun.
+    fn station(&self, sender: usize) -> usize {
+        match self.nodes[sender].head {
+            Some(head) => head.packet.packet.station as usize,
+            None => sender.saturating_sub(1),
+        }
+    }
+
+    fn receiver(&self, sender: usize) -> usize {
+        if sender == ACCESS_POINT { self.station(sender) + 1 } else { ACCESS_POINT }
+    }
+
+    fn rate(&self, sender: usize) -> Rate {
+        self.stations[self.station(sender)].rate
+    }
+
+    fn bytes(&self, sender: usize) -> u32 {
+        self.nodes[sender].head.map_or(0, |head| head.packet.bytes)
+    }
+
+    fn uses_rts(&self, sender: usize) -> bool {
+        self.bytes(sender) > self.mac.rts_threshold
+    }
+
+    fn data_time(&self, sender: usize) -> Duration {
+        self.phy.coding.frame_time(self.bytes(sender), self.rate(sender))
+    }
+
+    fn first_frame_time(&self, sender: usize) -> Duration {
+        if self.uses_rts(sender) {
+            self.phy.rts_time(self.rate(sender))
+        } else {
+            self.mac.cts_to_self.unwrap_or(Duration::ZERO) + self.data_time(sender)
+        }
+    }
+}

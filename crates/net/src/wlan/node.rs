@@ -1,0 +1,199 @@
+//! The access point or a station: its queue, the frame that it is about to send, and its back-off.
+
+use fairway_random::Stream;
+use fairway_units::{Duration, Time};
+
+use super::config::MacConfig;
+use super::figures::NodeTotals;
+use super::packet::{Addressed, Outcome};
+use super::phy::Phy;
+use crate::{Drops, Line, Next, Packet, Qdisc, Queued};
+
+/// The frame that a node is about to send, again and again until it is acknowledged.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Head<P> {
+    pub(super) packet: Queued<Addressed<P>>,
+    /// The receiver has it, though its sender may not know (10.3.2.11: duplicates are told by
+    /// their sequence number).
+    pub(super) received: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Node<P> {
+    queue: Box<dyn Qdisc<Addressed<P>>>,
+    pub(super) head: Option<Head<P>>,
+    /// When the queue has something if it has nothing before: the end of a shaper's wait.
+    pub(super) wakes: Time,
+    /// Slots left of a back-off; none if it is over or was not needed.
+    backoff: Option<u32>,
+    /// When its slots are counted from, or if there are none, when it may transmit.
+    counts_from: Time,
+    /// Until when others have announced to transmit (network allocation vector, 10.3.2.4).
+    pub(super) reserved_until: Time,
+    contention_window: u32,
+    /// Failures of the frame, of those that count as short and as long.
+    short_retries: u32,
+    long_retries: u32,
+    draws: Stream,
+    idle_since: Time,
+    pub(super) totals: NodeTotals,
+}
+
+impl<P: Packet + Copy> Node<P> {
+    pub(super) fn new(queue: Box<dyn Qdisc<Addressed<P>>>, phy: &Phy, draws: Stream) -> Self {
+        Node {
+            queue,
+            head: None,
+            wakes: Time::NEVER,
+            backoff: None,
+            counts_from: Time::ZERO,
+            reserved_until: Time::ZERO,
+            contention_window: phy.cw_min,
+            short_retries: 0,
+            long_retries: 0,
+            draws,
+            idle_since: Time::ZERO,
+            totals: NodeTotals::default(),
+        }
+    }
+
+    /// A packet arrives.
+    pub(super) fn enqueue(
+        &mut self,
+        packet: Queued<Addressed<P>>,
+        now: Time,
+        drops: &mut Drops<Addressed<P>>,
+    ) {
+        self.totals.offered += 1;
+        let line = Line {
+            transmitting_bytes: self.head.as_ref().map_or(0, |head| head.packet.bytes),
+            idle_since: self.head.is_none().then_some(self.idle_since),
+        };
+        self.queue.enqueue(packet, &line, now, drops);
+    }
+
+    /// Makes the next packet of the queue the frame to send, if there is none. Returns whether
+    /// there is a new one.
+    pub(super) fn pull(&mut self, now: Time, drops: &mut Drops<Addressed<P>>) -> bool {
+        if self.head.is_some() {
+            return false;
+        }
+        self.wakes = Time::NEVER;
+        match self.queue.dequeue(now, drops) {
+            Next::Packet(packet) => self.head = Some(Head { packet, received: false }),
+            Next::NotBefore(at) => self.wakes = at,
+            Next::Empty => {}
+        }
+        self.head.is_some()
+    }
+
+    /// Nothing is left to do, if there is no frame to send.
+    pub(super) fn rest(&mut self, now: Time) {
+        if self.head.is_none() {
+            self.idle_since = now;
+        }
+    }
+
+    /// Packets that wait, with the frame to send as long as it has not been received.
+    pub(super) fn waiting(&self) -> u64 {
+        let head = self.head.as_ref().is_some_and(|head| !head.received);
+        self.queue.waiting().packets + u64::from(head)
+    }
+
+    /// When it transmits if nobody else does before.
+    pub(super) fn access_at(&self, slot: Duration) -> Time {
+        match self.head {
+            Some(_) => self.counts_from + slot * u64::from(self.backoff.unwrap_or(0)),
+            None => Time::NEVER,
+        }
+    }
+
+    /// Whether it has no back-off to wait for, and would transmit now if the medium was idle.
+    pub(super) fn is_free(&self, now: Time) -> bool {
+        self.backoff.is_none() && self.counts_from <= now
+    }
+
+    /// A packet has become the frame to send while the medium is idle: it is sent as soon as the
+    /// medium has been idle for long enough, unless a back-off is not over yet (10.3.4.2).
+    pub(super) fn contend_idle(&mut self, now: Time, slot: Duration) {
+        if self.access_at(slot) <= now {
+            self.backoff = None;
+            self.counts_from = now;
+        }
+    }
+
+    /// The same while the medium is busy: it has to back off.
+    pub(super) fn contend_busy(&mut self) {
+        if self.backoff.is_none() {
+            self.draw();
+        }
+    }
+
+    /// Another node begins to transmit. Slots that have passed count; a back-off without a frame
+    /// may be over.
+    pub(super) fn freeze(&mut self, now: Time, slot: Duration, mac: &MacConfig) {
+        let Some(slots) = self.backoff else {
+            if self.head.is_some() {
+                self.draw();
+            }
+            return;
+        };
+        if self.counts_from > now {
+            return;
+        }
+        let passed = now.since(self.counts_from).as_nanos() / slot.as_nanos().max(1);
+        let passed = passed + u64::from(mac.busy_takes_slot);
+        let left = u64::from(slots).saturating_sub(passed) as u32;
+        self.backoff = if left == 0 && self.head.is_none() { None } else { Some(left) };
+    }
+
+    /// Its own transmission begins.
+    pub(super) fn begin(&mut self) {
+        self.backoff = None;
+        self.totals.accesses += 1;
+    }
+
+    /// The medium is idle from `now`; slots are counted from `wait` later, but not before what others have
+    /// announced is over.
+    pub(super) fn wait(&mut self, now: Time, wait: Duration, difs: Duration) {
+        self.counts_from = now + wait;
+        if self.reserved_until > now {
+            self.counts_from = self.counts_from.max(self.reserved_until + difs);
+        }
+    }
+
+    /// It has no response to its frame, or to the RTS before. The frame is sent again, or given
+    /// up.
+    pub(super) fn fail(&mut self, short: bool, mac: &MacConfig, phy: &Phy, out: &mut Outcome<P>) {
+        if short {
+            self.short_retries += 1;
+        } else {
+            self.long_retries += 1;
+        }
+        if self.short_retries < mac.short_retry_limit && self.long_retries < mac.long_retry_limit {
+            self.contention_window =
+                self.contention_window.saturating_mul(2).saturating_add(1).min(phy.cw_max);
+            return self.draw();
+        }
+        self.totals.given_up += 1;
+        if let Some(head) = self.head.as_ref().filter(|head| !head.received) {
+            self.totals.lost += 1;
+            out.lost.push(head.packet.packet.packet);
+        }
+        self.finish(phy);
+    }
+
+    /// Done with a frame: a back-off follows, whether there is another or not (10.3.4.3).
+    pub(super) fn finish(&mut self, phy: &Phy) {
+        self.head = None;
+        self.short_retries = 0;
+        self.long_retries = 0;
+        self.contention_window = phy.cw_min;
+        self.draw();
+    }
+
+    /// A back-off: 0 to CW slots (10.3.3).
+    fn draw(&mut self) {
+        self.backoff = Some(self.draws.below(u64::from(self.contention_window) + 1) as u32);
+    }
+}
