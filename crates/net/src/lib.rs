@@ -4,17 +4,21 @@
 //! packet that is offered to it, and when it arrives. A [`wlan::Cell`] is a medium that stations
 //! share.
 
+mod delay;
 mod histogram;
 pub mod impairment;
 mod link;
 mod packet;
+mod pieces;
 mod qdisc;
 mod queue;
-mod rate;
+pub mod rate;
 mod red;
+mod schedule;
 mod serialiser;
 pub mod wlan;
 
+pub use delay::Propagation;
 pub use histogram::Histogram;
 pub use impairment::{Fate, Passage, Wire, WireConfig};
 pub use link::{Link, LinkConfig, LinkFigures, LinkTotals, Offer, Window};
@@ -22,9 +26,10 @@ pub use packet::{Ecn, Packet};
 pub use qdisc::{CeThreshold, Codel, CodelConfig};
 pub use qdisc::{Drops, Line, Next, Qdisc, QdiscConfig, Queued, Waiting};
 pub use queue::{Admission, Backlog, Limit, Queue, QueueConfig};
-pub use rate::RateModel;
+pub use rate::{RateConfig, RateModel};
 pub use red::{
     AdaptiveRed, RedConfig, RedMeasure, RedVariant, RouterOsRed, automatic_thresholds,
     automatic_weight, weight_of_burst,
 };
+pub use schedule::{Change, InFlight, Schedule};
 pub use serialiser::Serialiser;
