@@ -24,6 +24,11 @@ pub use impairment::{Fate, Passage, Wire, WireConfig};
 pub use link::{Link, LinkConfig, LinkFigures, LinkTotals, Offer, Window};
 pub use packet::{Ecn, Packet};
 pub use qdisc::{CeThreshold, Codel, CodelConfig};
+pub use qdisc::{
+    DropHead, DropHeadConfig, DropTail, DropTailConfig, Drr, DrrConfig, PeakRate, Policer,
+    PolicerConfig, RedQueue, RedQueueConfig, Sfq, SfqConfig, ShaperQueue, StrictPriority,
+    StrictPriorityConfig, TokenBucket, TokenBucketConfig,
+};
 pub use qdisc::{Drops, Line, Next, Qdisc, QdiscConfig, Queued, Waiting};
 pub use queue::{Admission, Backlog, Limit, Queue, QueueConfig};
 pub use rate::{RateConfig, RateModel};

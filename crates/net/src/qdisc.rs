@@ -4,18 +4,37 @@
 //! may drop or mark it either time. A [`Qdisc`] does not know the line behind it: whoever has both
 //! asks for the next packet when the transmission before has ended.
 
+mod buckets;
 mod codel;
+mod drop_head;
+mod drop_tail;
+mod drr;
 mod fifo;
 mod kinds;
+mod nested;
+mod policer;
+mod red;
+mod sfq;
+mod strict_priority;
 #[cfg(test)]
 mod test_packet;
+mod token_bucket;
 
 use fairway_units::Time;
 
-use crate::{Ecn, Packet};
+use crate::{Backlog, Ecn, Packet};
 
+pub use buckets::PeakRate;
 pub use codel::{CeThreshold, Codel, CodelConfig};
+pub use drop_head::{DropHead, DropHeadConfig};
+pub use drop_tail::{DropTail, DropTailConfig};
+pub use drr::{Drr, DrrConfig};
 pub use kinds::QdiscConfig;
+pub use policer::{Policer, PolicerConfig};
+pub use red::{RedQueue, RedQueueConfig};
+pub use sfq::{Sfq, SfqConfig};
+pub use strict_priority::{StrictPriority, StrictPriorityConfig};
+pub use token_bucket::{ShaperQueue, TokenBucket, TokenBucketConfig};
 
 /// A packet in a queue.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +65,19 @@ pub struct Line {
     pub transmitting_bytes: u32,
     /// When it last ran out of work, if it is idle.
     pub idle_since: Option<Time>,
+}
+
+impl Line {
+    /// What a packet of so many bytes finds if this is behind what waits.
+    pub(crate) fn backlog(&self, waiting: Waiting, arriving_bytes: u32) -> Backlog {
+        Backlog {
+            packets: waiting.packets,
+            bytes: waiting.bytes,
+            transmitting_bytes: u64::from(self.transmitting_bytes),
+            arriving_bytes: u64::from(arriving_bytes),
+            idle_since: self.idle_since,
+        }
+    }
 }
 
 /// Packets that a queue discipline has dropped, until someone clears them away.

@@ -1,10 +1,12 @@
 //! What every queue discipline keeps to, whatever arrives and whenever the line asks.
 
 use fairway_net::{
-    CodelConfig, Drops, Ecn, Line, Next, Packet, Qdisc, QdiscConfig, Queued, Waiting,
+    AdaptiveRed, CodelConfig, DropHeadConfig, DropTailConfig, Drops, DrrConfig, Ecn, Limit, Line,
+    Next, Packet, PeakRate, PolicerConfig, Qdisc, QdiscConfig, Queued, RedConfig, RedQueueConfig,
+    RouterOsRed, SfqConfig, ShaperQueue, StrictPriorityConfig, TokenBucketConfig, Waiting,
 };
 use fairway_random::Stream;
-use fairway_units::{Duration, Time};
+use fairway_units::{Bytes, Duration, Rate, Time};
 use proptest::prelude::*;
 
 /// A discipline, and what it promises beyond what all do.
@@ -26,7 +28,8 @@ fn entry(name: &'static str, config: QdiscConfig, packets: u64, bytes: u64) -> E
 /// Every discipline, most of them once as they come and once small and eager.
 fn table() -> Vec<Entry> {
     let micros = Duration::from_micros;
-    vec![
+    let mut entries = scheduling();
+    entries.extend([
         entry("codel", QdiscConfig::Codel(CodelConfig::default()), 1000, ANY_BYTES),
         entry(
             "codel, eager, ecn",
@@ -41,6 +44,82 @@ fn table() -> Vec<Entry> {
             20,
             ANY_BYTES,
         ),
+    ]);
+    entries
+}
+
+/// FIFOs, RED, schedulers and shapers.
+fn scheduling() -> Vec<Entry> {
+    let drop_tail = |limit| QdiscConfig::DropTail(DropTailConfig { limit });
+    let drop_head = |limit| QdiscConfig::DropHead(DropHeadConfig { limit });
+    let red = |red| QdiscConfig::Red(RedQueueConfig { limit: Limit::Packets(30), red });
+    let eager = RedConfig { weight: 0.2, by_size: true, ..RedConfig::default() };
+    let (router_limit, router) = RouterOsRed::default().to_red(Rate::from_bps(10_000_000)).unwrap();
+    let router = RedQueueConfig { limit: router_limit, red: router };
+    let sfq = SfqConfig {
+        limit_packets: 20,
+        depth_packets: 5,
+        flows: 4,
+        divisor: 8,
+        quantum: Bytes::new(300),
+        perturb: Some(Duration::from_millis(5)),
+        head_drop: true,
+    };
+    let drr = DrrConfig { quantum: Bytes::new(1514), flow_limit_packets: 3 };
+    let shaper = TokenBucketConfig {
+        rate: Rate::from_bps(10_000_000),
+        burst: Bytes::new(3000),
+        peak: Some(PeakRate { rate: Rate::from_bps(50_000_000), mtu: Bytes::new(1400) }),
+        queue: ShaperQueue::Bytes(Bytes::new(20_000)),
+    };
+    let shaped_red = TokenBucketConfig {
+        peak: None,
+        queue: ShaperQueue::Discipline(Box::new(red(eager.clone()))),
+        ..shaper.clone()
+    };
+    let policer = PolicerConfig {
+        rate: shaper.rate,
+        burst: shaper.burst,
+        peak: shaper.peak.clone(),
+        queue: Box::new(drop_tail(Limit::Packets(10))),
+    };
+    let priority = StrictPriorityConfig {
+        bands: vec![
+            QdiscConfig::TokenBucket(shaper.clone()),
+            QdiscConfig::Sfq(sfq.clone()),
+            drop_tail(Limit::Packets(10)),
+        ],
+        ..StrictPriorityConfig::default()
+    };
+    let any = u64::MAX;
+    let shapes = |entry: Entry| Entry { shapes: true, ..entry };
+    vec![
+        entry("drop-tail", drop_tail(Limit::Packets(20)), 20, ANY_BYTES),
+        entry("drop-tail, bytes", drop_tail(Limit::Bytes(20_000)), any, 20_000),
+        entry("drop-tail, unlimited", drop_tail(Limit::Unlimited), any, ANY_BYTES),
+        entry("drop-head", drop_head(Limit::Packets(20)), 20, ANY_BYTES),
+        entry("drop-head, bytes", drop_head(Limit::Bytes(20_000)), any, 20_000),
+        entry("red", red(RedConfig::default()), 30, ANY_BYTES),
+        entry(
+            "red, adaptive, marks",
+            red(RedConfig {
+                adaptive: Some(AdaptiveRed::default()),
+                ecn: true,
+                ecn_beyond_max: true,
+                ..eager
+            }),
+            30,
+            ANY_BYTES,
+        ),
+        entry("red of a MikroTik router", QdiscConfig::Red(router), any, 60_000),
+        entry("sfq", QdiscConfig::Sfq(SfqConfig::default()), 127, ANY_BYTES),
+        entry("sfq, small", QdiscConfig::Sfq(sfq), 20, ANY_BYTES),
+        entry("drr", QdiscConfig::Drr(DrrConfig::default()), 24_000, ANY_BYTES),
+        entry("drr, small", QdiscConfig::Drr(drr), 3 * 24, ANY_BYTES),
+        entry("policer", QdiscConfig::Policer(policer), 10, ANY_BYTES),
+        shapes(entry("token bucket", QdiscConfig::TokenBucket(shaper), any, 20_000)),
+        shapes(entry("token bucket, red", QdiscConfig::TokenBucket(shaped_red), 31, ANY_BYTES)),
+        shapes(entry("priority", QdiscConfig::StrictPriority(priority), any, ANY_BYTES)),
     ]
 }
 

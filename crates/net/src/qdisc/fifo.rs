@@ -29,6 +29,18 @@ impl<P> Fifo<P> {
         Some(packet)
     }
 
+    /// The packet that came last.
+    pub(crate) fn pop_last(&mut self) -> Option<Queued<P>> {
+        let packet = self.packets.pop_back()?;
+        self.bytes -= u64::from(packet.bytes);
+        Some(packet)
+    }
+
+    /// The packet that came first, which stays.
+    pub(crate) fn head(&self) -> Option<&Queued<P>> {
+        self.packets.front()
+    }
+
     pub(crate) fn len(&self) -> u64 {
         self.packets.len() as u64
     }

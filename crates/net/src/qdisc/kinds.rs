@@ -6,13 +6,37 @@ use fairway_random::Stream;
 
 use super::Qdisc;
 use super::codel::{Codel, CodelConfig};
+use super::drop_head::{DropHead, DropHeadConfig};
+use super::drop_tail::{DropTail, DropTailConfig};
+use super::drr::{Drr, DrrConfig};
+use super::policer::{Policer, PolicerConfig};
+use super::red::{RedQueue, RedQueueConfig};
+use super::sfq::{Sfq, SfqConfig};
+use super::strict_priority::{StrictPriority, StrictPriorityConfig};
+use super::token_bucket::{TokenBucket, TokenBucketConfig};
 use crate::Packet;
 
 /// Which queue discipline, with its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub enum QdiscConfig {
+    /// First in, first out; arrivals beyond the limit are dropped.
+    DropTail(DropTailConfig),
+    /// First in, first out; beyond the limit the oldest is dropped.
+    DropHead(DropHeadConfig),
+    /// Random early detection.
+    Red(RedQueueConfig),
     /// Controlled delay (RFC 8289).
     Codel(CodelConfig),
+    /// Stochastic fairness queueing.
+    Sfq(SfqConfig),
+    /// Deficit round robin of flows.
+    Drr(DrrConfig),
+    /// Bands of strict priority.
+    StrictPriority(StrictPriorityConfig),
+    /// Token-bucket shaper.
+    TokenBucket(TokenBucketConfig),
+    /// Policer.
+    Policer(PolicerConfig),
 }
 
 impl QdiscConfig {
@@ -21,9 +45,16 @@ impl QdiscConfig {
     where
         P: Packet + Copy + Debug + Send + 'static,
     {
-        let _ = &stream;
         match self {
+            QdiscConfig::DropTail(config) => Box::new(DropTail::new(config)),
+            QdiscConfig::DropHead(config) => Box::new(DropHead::new(config)),
+            QdiscConfig::Red(config) => Box::new(RedQueue::new(config, stream)),
             QdiscConfig::Codel(config) => Box::new(Codel::new(config)),
+            QdiscConfig::Sfq(config) => Box::new(Sfq::new(config, stream)),
+            QdiscConfig::Drr(config) => Box::new(Drr::new(config)),
+            QdiscConfig::StrictPriority(config) => Box::new(StrictPriority::new(config, stream)),
+            QdiscConfig::TokenBucket(config) => Box::new(TokenBucket::new(config, stream)),
+            QdiscConfig::Policer(config) => Box::new(Policer::new(config, stream)),
         }
     }
 }
