@@ -10,6 +10,7 @@ pub mod impairment;
 mod link;
 mod packet;
 mod pieces;
+mod port;
 mod qdisc;
 mod queue;
 pub mod rate;
@@ -23,6 +24,7 @@ pub use histogram::Histogram;
 pub use impairment::{Fate, Passage, Wire, WireConfig};
 pub use link::{Link, LinkConfig, LinkFigures, LinkTotals, Offer, Window};
 pub use packet::{Ecn, Packet};
+pub use port::{Port, PortConfig, Sent};
 pub use qdisc::{CeThreshold, Codel, CodelConfig};
 pub use qdisc::{
     DropHead, DropHeadConfig, DropTail, DropTailConfig, Drr, DrrConfig, PeakRate, Policer,

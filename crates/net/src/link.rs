@@ -40,11 +40,11 @@ pub struct Window {
 
 impl Window {
     /// How much of `from`..`to` lies in the window, in nanoseconds.
-    fn overlap(&self, from: Time, to: Time) -> u64 {
+    pub(crate) fn overlap(&self, from: Time, to: Time) -> u64 {
         to.min(self.to).since(from.max(self.from)).as_nanos()
     }
 
-    fn contains(&self, at: Time) -> bool {
+    pub(crate) fn contains(&self, at: Time) -> bool {
         self.from <= at && at < self.to
     }
 }
@@ -59,6 +59,8 @@ pub struct LinkTotals {
     pub dropped: u64,
     /// Packets lost on the wire, counted when they enter the link.
     pub lost: u64,
+    /// Packets that got a congestion mark from the queue.
+    pub marked: u64,
     /// Bytes whose transmission has begun, framing included; not counted on links that nobody
     /// watches.
     pub transmitted_bytes: u64,
@@ -71,6 +73,8 @@ pub struct LinkFigures {
     pub dropped: u64,
     /// Packets lost.
     pub lost: u64,
+    /// Packets marked.
+    pub marked: u64,
     /// Time spent transmitting.
     pub busy_nanos: u64,
     /// Sum over packets of their time in the queue: divided by the window, the mean backlog
@@ -124,6 +128,7 @@ struct Entrance {
     loss_stream: Stream,
     dropped: u64,
     lost: u64,
+    marked: u64,
     transmitted_bytes: u64,
     window: Window,
     /// If the link is watched.
@@ -146,6 +151,7 @@ impl Link {
                 loss_stream: Stream::new(seed, &format!("{name}/loss")),
                 dropped: 0,
                 lost: 0,
+                marked: 0,
                 transmitted_bytes: 0,
                 window,
                 figures: config.watched.then(LinkFigures::default),
@@ -198,6 +204,7 @@ impl Link {
             Some(entrance) => LinkTotals {
                 dropped: entrance.dropped,
                 lost: entrance.lost,
+                marked: entrance.marked,
                 transmitted_bytes: entrance.transmitted_bytes,
                 ..totals
             },
@@ -232,7 +239,14 @@ impl Entrance {
                 }
                 return false;
             }
-            Admission::Mark => packet.mark_congestion(),
+            Admission::Mark => {
+                packet.mark_congestion();
+                self.marked += 1;
+                let in_window = self.window.contains(at);
+                if let Some(figures) = &mut self.figures {
+                    figures.marked += u64::from(in_window);
+                }
+            }
             Admission::Enqueue => {}
         }
         true

@@ -11,6 +11,10 @@ use fairway_units::Time;
 pub enum Component {
     /// The first packet of a row arrives at the end of its link.
     Row(u32),
+    /// A port has something to do.
+    Port(u32),
+    /// A packet arrives that is in no row.
+    Stray(u32),
     /// A timer of an endpoint is due: connection · 2, + 1 for the sink.
     Timer(u32),
     /// A connection opens.

@@ -26,12 +26,15 @@ struct OnItsWay {
 #[derive(Clone, Debug)]
 pub(crate) struct Rows {
     rows: Vec<VecDeque<OnItsWay>>,
+    /// Packets that do not arrive in the order of their row, in slots that are used again.
+    strays: Vec<Option<Parcel>>,
+    free_slots: Vec<u32>,
 }
 
 impl Rows {
     /// `count` empty rows.
     pub(crate) fn new(count: usize) -> Self {
-        Rows { rows: vec![VecDeque::new(); count] }
+        Rows { rows: vec![VecDeque::new(); count], strays: Vec::new(), free_slots: Vec::new() }
     }
 
     /// A packet joins the end of a row. Returns whether the row was empty before, so that it has
@@ -70,8 +73,31 @@ impl Rows {
         row.get(places).map(|entry| entry.parcel)
     }
 
-    /// All packets on their way.
-    pub(crate) fn parcels(&self) -> impl Iterator<Item = &Parcel> {
-        self.rows.iter().flatten().map(|entry| &entry.parcel)
+    /// Keep a packet that fits into no row. Returns its slot.
+    pub(crate) fn stray(&mut self, parcel: Parcel) -> u32 {
+        match self.free_slots.pop() {
+            Some(slot) => {
+                self.strays[slot as usize] = Some(parcel);
+                slot
+            }
+            None => {
+                self.strays.push(Some(parcel));
+                (self.strays.len() - 1) as u32
+            }
+        }
+    }
+
+    /// Take the packet from its slot.
+    pub(crate) fn take_stray(&mut self, slot: u32) -> Option<Parcel> {
+        let parcel = self.strays.get_mut(slot as usize)?.take();
+        self.free_slots.push(slot);
+        parcel
+    }
+
+    /// Take all packets that are on their way.
+    pub(crate) fn take_all(&mut self) -> Vec<Parcel> {
+        let strays = self.strays.drain(..).flatten();
+        let in_rows = self.rows.iter_mut().flat_map(|row| row.drain(..));
+        strays.chain(in_rows.map(|entry| entry.parcel)).collect()
     }
 }

@@ -14,7 +14,7 @@ use crate::control::Control;
 use crate::direction::Way;
 use crate::event::{Component, EventQueue};
 use crate::experiment::Experiment;
-use crate::network::{Network, Passage};
+use crate::network::{Network, News, Passage};
 use crate::parcel::{Parcel, Parcels};
 use crate::sampler::Sampler;
 use crate::summary::{name, summarise};
@@ -182,6 +182,17 @@ impl<'a> Simulation<'a> {
             _ => self.events.pop(),
         }
         match component {
+            Component::Port(index) => {
+                self.network.wake(index, self.now);
+                self.take_news();
+                Ok(())
+            }
+            Component::Stray(slot) => match self.network.take_stray(slot) {
+                Some(parcel) => self.pass_on(parcel, None),
+                None => {
+                    Err(Violation::new(self.now, "an event was for a packet that is not there"))
+                }
+            },
             Component::Open(i) => {
                 let again = self.connections[i as usize].open(self.now);
                 self.schedule_write(i, again);
@@ -244,15 +255,24 @@ impl<'a> Simulation<'a> {
     }
 
     fn packet_arrives(&mut self, row: u32) -> Result<(), Violation> {
-        let Some((mut parcel, next)) = self.network.take(row) else {
+        let Some((parcel, next)) = self.network.take(row) else {
             return Err(Violation::new(self.now, "a row had an event but no packet"));
         };
         match next {
             Some(at) => self.events.repeat(at),
             None => self.events.pop(),
         }
+        self.pass_on(parcel, Some(row))
+    }
+
+    /// A packet has crossed a link; more of its row may follow.
+    #[inline(always)]
+    fn pass_on(&mut self, mut parcel: Parcel, row: Option<u32>) -> Result<(), Violation> {
         if self.network.is_at_end(&parcel) {
-            self.deliver(parcel, row)
+            if let Some(row) = row {
+                self.look_ahead(row);
+            }
+            self.deliver(parcel)
         } else {
             self.network.pass(&mut parcel);
             self.offer(parcel, self.now);
@@ -267,7 +287,21 @@ impl<'a> Simulation<'a> {
             Passage::Behind => {}
             Passage::Dropped => self.books_of_missing(parcel).dropped += 1,
             Passage::Lost => self.books_of_missing(parcel).lost += 1,
+            Passage::News => self.take_news(),
         }
+    }
+
+    /// See to what ports have done.
+    fn take_news(&mut self) {
+        let news = self.network.take_news();
+        for news in &news {
+            match *news {
+                News::Event(at, component) => self.events.push(at, component),
+                News::Dropped(parcel) => self.books_of_missing(parcel).dropped += 1,
+                News::Lost(parcel) => self.books_of_missing(parcel).lost += 1,
+            }
+        }
+        self.network.give_back(news);
     }
 
     /// A packet will not arrive: the books of its flow.
@@ -280,9 +314,8 @@ impl<'a> Simulation<'a> {
         &mut connection.books
     }
 
-    /// A packet is at the end of its way; more of its row may follow.
-    fn deliver(&mut self, parcel: Parcel, row: u32) -> Result<(), Violation> {
-        self.look_ahead(row);
+    /// A packet is at the end of its way.
+    fn deliver(&mut self, parcel: Parcel) -> Result<(), Violation> {
         self.network.end(&parcel);
         let segment = self.parcels.open(parcel);
         let connection = &mut self.connections[parcel.connection()];
@@ -409,9 +442,8 @@ impl<'a> Simulation<'a> {
 
     /// Check that every packet is accounted for.
     fn close_books(&mut self) -> Result<(), Violation> {
-        self.network.check_books(self.now)?;
         let mut inside = vec![0u64; self.connections.len()];
-        for parcel in self.network.parcels() {
+        for parcel in self.network.close_books(self.now)? {
             inside[parcel.connection()] += 1;
         }
         for ((connection, flow), inside) in
@@ -424,7 +456,6 @@ impl<'a> Simulation<'a> {
 
     fn into_run(self) -> Run {
         let (series, queues) = self.sampler.finish();
-        let reported = &self.network.reported;
         let summary = summarise(
             self.experiment,
             &self.ways,
@@ -438,7 +469,12 @@ impl<'a> Simulation<'a> {
             series,
             flow_ids: self.ways.iter().map(|(i, way)| name(self.experiment, *i, *way)).collect(),
             queues,
-            link_ids: reported.iter().map(|l| self.network.names[*l as usize].clone()).collect(),
+            link_ids: self
+                .network
+                .reported
+                .iter()
+                .map(|l| self.network.names[*l as usize].clone())
+                .collect(),
         }
     }
 }

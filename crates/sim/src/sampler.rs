@@ -60,9 +60,7 @@ impl Sampler {
             s.goodput_bps.push((delivered - self.delivered[i]) as f64 * 8.0 / period_s);
             self.delivered[i] = delivered;
         }
-        network.reported_links(|i, link| {
-            let (packets, bytes) = link.backlog(now);
-            let totals = link.totals();
+        network.reported_links(now, |i, (packets, bytes), totals| {
             let q = &mut self.queues;
             q.t_s.push(t_s);
             q.link.push(i as u32);

@@ -39,8 +39,12 @@ pub(crate) fn summarise(
             }
         })
         .collect();
-    let links: Vec<LinkSummary> =
-        network.reported.iter().filter_map(|l| link_summary(network, *l, measure)).collect();
+    let links: Vec<LinkSummary> = network
+        .reported
+        .clone()
+        .iter()
+        .filter_map(|l| link_summary(network, *l, measure))
+        .collect();
     // Those of what comes back have no part in it.
     let forward = &flows[..connections.len()];
     let metrics = Metrics::new(forward, links.first().map_or(0.0, |l| l.utilisation));
@@ -56,10 +60,11 @@ pub(crate) fn summarise(
 }
 
 fn link_summary(network: &Network, index: u32, measure: &Measure) -> Option<LinkSummary> {
-    let figures = network.link(index).figures()?;
+    let id = network.names[index as usize].clone();
+    let figures = network.figures(index)?;
     let nanos = measure.to.since(measure.from).as_nanos() as f64;
     Some(LinkSummary {
-        id: network.names[index as usize].clone(),
+        id,
         utilisation: figures.busy_nanos as f64 / nanos,
         drops: figures.dropped,
         losses: figures.lost,

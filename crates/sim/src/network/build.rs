@@ -5,8 +5,8 @@ use fairway_net::{
 };
 use fairway_units::Duration;
 
-use super::Network;
 use super::exits::{exits, express_links};
+use super::{Device, Network};
 use crate::experiment::{Experiment, Limit, Link as LinkSpec, Queue, Shape};
 use crate::rows::Rows;
 use crate::ways::Ways;
@@ -111,16 +111,17 @@ impl Builder<'_> {
         let seed = self.experiment.seed;
         let links =
             self.specs.iter().map(|(config, name)| Link::new(config, self.window, seed, name));
-        let links: Vec<_> = links.zip(exits).collect();
+        let devices = links.zip(exits).map(|(link, exit)| Device::Link(link, exit)).collect();
         let names: Vec<String> = self.specs.into_iter().map(|(_, name)| name).collect();
         Network {
-            links,
+            devices,
             delivered: vec![0; names.len()],
             rows: Rows::new(shared_rows + names.len()),
             names,
             reported,
             ways: Ways::new(ways),
             shared_rows: shared_rows as u32,
+            news: Vec::new(),
         }
     }
 }

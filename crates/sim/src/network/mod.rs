@@ -3,10 +3,11 @@
 mod build;
 mod exits;
 
-use fairway_net::{Link, Offer};
+use fairway_net::{Link, LinkFigures, LinkTotals, Offer, Port, Sent};
 use fairway_trace::{LinkBooks, Violation};
 use fairway_units::Time;
 
+use crate::event::Component;
 use crate::parcel::Parcel;
 use crate::rows::Rows;
 use crate::ways::Ways;
@@ -14,8 +15,7 @@ use exits::Exit;
 
 /// All link directions of a network and the ways through them.
 pub(crate) struct Network {
-    /// Link directions, and where the packets of each go.
-    links: Vec<(Link, Exit)>,
+    devices: Vec<Device>,
     /// Packets that have come to the far end of each link direction.
     delivered: Vec<u64>,
     rows: Rows,
@@ -26,6 +26,16 @@ pub(crate) struct Network {
     ways: Ways,
     /// Rows that links share: those come first, and behind them each link's own.
     shared_rows: u32,
+    /// What has become of packets, where that is more than one thing at a time.
+    news: Vec<News>,
+}
+
+/// One direction of a link.
+enum Device {
+    /// It knows at once when a packet arrives.
+    Link(Link, Exit),
+    /// It has events of its own.
+    Port(Box<Port<Parcel>>),
 }
 
 /// What became of a packet that was offered to a link.
@@ -39,18 +49,43 @@ pub(crate) enum Passage {
     Dropped,
     /// It will be lost on the wire.
     Lost,
+    /// It is inside a port, and there is news.
+    News,
+}
+
+/// What a port has done.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum News {
+    /// There is a new event.
+    Event(Time, Component),
+    /// Its queue dropped a packet.
+    Dropped(Parcel),
+    /// A packet is lost on the wire.
+    Lost(Parcel),
 }
 
 impl Network {
-    /// The link direction with this index.
-    pub(crate) fn link(&self, index: u32) -> &Link {
-        &self.links[index as usize].0
+    /// Look at each link direction that results report, in their order: its backlog in packets and
+    /// bytes, and its counters.
+    pub(crate) fn reported_links(
+        &mut self,
+        now: Time,
+        mut look: impl FnMut(usize, (u64, u64), LinkTotals),
+    ) {
+        for (i, index) in self.reported.iter().enumerate() {
+            match &mut self.devices[*index as usize] {
+                Device::Link(link, _) => look(i, link.backlog(now), link.totals()),
+                Device::Port(port) => look(i, port.backlog(), port.totals()),
+            }
+        }
     }
 
-    /// Look at each link direction that results report, in their order.
-    pub(crate) fn reported_links(&mut self, mut look: impl FnMut(usize, &mut Link)) {
-        for (i, index) in self.reported.iter().enumerate() {
-            look(i, &mut self.links[*index as usize].0);
+    /// Figures of a link direction over the measuring window, if it is watched and the books are
+    /// closed.
+    pub(crate) fn figures(&self, index: u32) -> Option<&LinkFigures> {
+        match &self.devices[index as usize] {
+            Device::Link(link, _) => link.figures(),
+            Device::Port(port) => port.figures(),
         }
     }
 
@@ -68,7 +103,10 @@ impl Network {
     pub(crate) fn offer(&mut self, mut parcel: Parcel, mut at: Time) -> Passage {
         loop {
             let index = self.ways.link(parcel.position);
-            let (link, exit) = &mut self.links[index as usize];
+            let (link, exit) = match &mut self.devices[index as usize] {
+                Device::Link(link, exit) => (link, exit),
+                Device::Port(_) => return self.offer_to_port(index, parcel, at),
+            };
             match link.offer(&mut parcel, at) {
                 Offer::Arrives(arrives) => at = arrives,
                 Offer::Dropped => return Passage::Dropped,
@@ -90,6 +128,60 @@ impl Network {
             let begins = self.rows.join(row, at, parcel);
             return if begins { Passage::Begins(at, row) } else { Passage::Behind };
         }
+    }
+
+    /// Offer a packet to a port, after what was due there.
+    #[inline(never)]
+    fn offer_to_port(&mut self, index: u32, parcel: Parcel, now: Time) -> Passage {
+        self.wake(index, now);
+        if let Device::Port(port) = &mut self.devices[index as usize] {
+            let wakes = port.offer(parcel, now);
+            self.news.extend(wakes.map(|at| News::Event(at, Component::Port(index))));
+            self.news.extend(port.take_drops().map(News::Dropped));
+        }
+        Passage::News
+    }
+
+    /// What was due at a port happens.
+    pub(crate) fn wake(&mut self, index: u32, now: Time) {
+        let Device::Port(port) = &mut self.devices[index as usize] else { return };
+        if port.wake_at() > now {
+            return;
+        }
+        let sent = port.wake(now);
+        if port.wake_at() < Time::NEVER {
+            self.news.push(News::Event(port.wake_at(), Component::Port(index)));
+        }
+        self.news.extend(port.take_drops().map(News::Dropped));
+        match sent {
+            None => {}
+            Some(Sent { packet, arrives: None }) => self.news.push(News::Lost(packet)),
+            Some(Sent { packet, arrives: Some(at) }) => {
+                let row = self.shared_rows + index;
+                let event = if !self.rows.is_in_order(row, at) {
+                    Some(Component::Stray(self.rows.stray(packet)))
+                } else {
+                    self.rows.join(row, at, packet).then_some(Component::Row(row))
+                };
+                self.news.extend(event.map(|component| News::Event(at, component)));
+            }
+        }
+    }
+
+    /// What ports have done since this was asked last.
+    pub(crate) fn take_news(&mut self) -> Vec<News> {
+        std::mem::take(&mut self.news)
+    }
+
+    /// The memory of news that are old, for those to come.
+    pub(crate) fn give_back(&mut self, mut news: Vec<News>) {
+        news.clear();
+        self.news = news;
+    }
+
+    /// A packet that overtook others, or was overtaken, arrives.
+    pub(crate) fn take_stray(&mut self, slot: u32) -> Option<Parcel> {
+        self.rows.take_stray(slot)
     }
 
     /// Take the packet whose arrival is due from a row, and say when the row's next one arrives.
@@ -118,19 +210,24 @@ impl Network {
         self.rows.ahead(row, places)
     }
 
-    /// All packets on their way, but for those inside express links.
-    pub(crate) fn parcels(&self) -> impl Iterator<Item = &Parcel> {
-        self.rows.parcels()
-    }
-
-    /// Every packet offered to a link was delivered, dropped or lost, or is inside.
-    pub(crate) fn check_books(&self, now: Time) -> Result<(), Violation> {
-        let mut inside = vec![0; self.links.len()];
-        for parcel in self.rows.parcels() {
+    /// Every packet offered to a link was delivered, dropped or lost, or is inside. Empties the
+    /// network, and returns what was inside.
+    pub(crate) fn close_books(&mut self, now: Time) -> Result<Vec<Parcel>, Violation> {
+        let mut parcels: Vec<Parcel> = self.rows.take_all();
+        for device in &mut self.devices {
+            if let Device::Port(port) = device {
+                parcels.extend(port.drain(now));
+            }
+        }
+        let mut inside = vec![0; self.devices.len()];
+        for parcel in &parcels {
             inside[self.ways.link(parcel.position) as usize] += 1;
         }
-        for (i, (link, _)) in self.links.iter().enumerate() {
-            let totals = link.totals();
+        for (i, device) in self.devices.iter().enumerate() {
+            let totals = match device {
+                Device::Link(link, _) => link.totals(),
+                Device::Port(port) => port.totals(),
+            };
             LinkBooks {
                 offered: totals.offered,
                 delivered: self.delivered[i],
@@ -140,6 +237,6 @@ impl Network {
             }
             .balance(&self.names[i], now)?;
         }
-        Ok(())
+        Ok(parcels)
     }
 }

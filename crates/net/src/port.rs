@@ -1,0 +1,228 @@
+//! One direction of a link that needs to be asked when packets leave: its queue decides then which
+//! one does, or its rate changes.
+//!
+//! A [`crate::Link`] knows at once when a packet will arrive. A port does not: it has one event at a
+//! time, the end of a transmission or the moment from which its queue gives again, and whoever owns
+//! it calls [`Port::wake`] then.
+
+use std::fmt;
+
+use fairway_random::Stream;
+use fairway_units::{Duration, Time};
+
+use crate::link::{LinkFigures, LinkTotals, Window};
+use crate::qdisc::{Drops, Line, Next, Qdisc, Queued};
+use crate::rate::RateModel;
+use crate::{Ecn, Packet};
+
+/// A port's properties, besides queue and rate.
+#[derive(Clone, Copy, Debug)]
+pub struct PortConfig {
+    /// Propagation delay.
+    pub delay: Duration,
+    /// Bytes of framing added to every packet.
+    pub frame_overhead: u32,
+    /// Probability that a packet is lost after it was serialised.
+    pub loss_probability: f64,
+    /// Whether figures over the measuring window are wanted.
+    pub watched: bool,
+}
+
+/// A packet whose transmission has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent<P> {
+    /// The packet.
+    pub packet: P,
+    /// When it is at the far end; nothing if it is lost on the wire.
+    pub arrives: Option<Time>,
+}
+
+/// One direction of a link, with its events.
+pub struct Port<P> {
+    qdisc: Box<dyn Qdisc<P>>,
+    rate: Box<dyn RateModel>,
+    config: PortConfig,
+    loss_stream: Stream,
+    transmitting: Option<Queued<P>>,
+    /// When the last transmission ended or ends.
+    free_at: Time,
+    /// When it has to be woken.
+    wake_at: Time,
+    drops: Drops<P>,
+    totals: LinkTotals,
+    window: Window,
+    figures: LinkFigures,
+    /// Until when the time that packets wait has been added up.
+    settled_at: Time,
+}
+
+impl<P> fmt::Debug for Port<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Port").field("rate", &self.rate).finish_non_exhaustive()
+    }
+}
+
+impl<P: Packet + Copy> Port<P> {
+    /// An idle port. `seed` and `name` fix its random streams.
+    pub fn new(
+        qdisc: Box<dyn Qdisc<P>>,
+        rate: Box<dyn RateModel>,
+        config: PortConfig,
+        window: Window,
+        seed: u64,
+        name: &str,
+    ) -> Self {
+        Port {
+            qdisc,
+            rate,
+            config,
+            loss_stream: Stream::new(seed, &format!("{name}/loss")),
+            transmitting: None,
+            free_at: Time::ZERO,
+            wake_at: Time::NEVER,
+            drops: Drops::default(),
+            totals: LinkTotals::default(),
+            window,
+            figures: LinkFigures::default(),
+            settled_at: Time::ZERO,
+        }
+    }
+
+    /// When it has to be woken; [`Time::NEVER`] if only a packet could.
+    pub fn wake_at(&self) -> Time {
+        self.wake_at
+    }
+
+    /// Whether anyone asks for its figures.
+    pub fn is_watched(&self) -> bool {
+        self.config.watched
+    }
+
+    /// Offer a packet. What is due by then has happened ([`Self::wake`]). Returns the time of the
+    /// next event if it is a new one. Then ask for [`Self::take_drops`].
+    pub fn offer(&mut self, packet: P, now: Time) -> Option<Time> {
+        debug_assert!(now < self.wake_at && self.drops.packets.is_empty());
+        self.settle(now);
+        self.totals.offered += 1;
+        let idle = self.transmitting.is_none();
+        let line = Line {
+            transmitting_bytes: self.transmitting.as_ref().map_or(0, |packet| packet.bytes),
+            idle_since: (idle && self.qdisc.waiting().packets == 0).then_some(self.free_at),
+        };
+        let queued = Queued::new(packet, self.config.frame_overhead, now);
+        self.qdisc.enqueue(queued, &line, now, &mut self.drops);
+        let wakes = if idle { self.begin(now) } else { None };
+        self.count_drops(now);
+        wakes
+    }
+
+    /// What was due at `now` happens: a transmission ends, and the next begins. Returns the packet
+    /// that has been transmitted, if there is one. Then ask for [`Self::take_drops`].
+    pub fn wake(&mut self, now: Time) -> Option<Sent<P>> {
+        if now < self.wake_at {
+            return None;
+        }
+        self.settle(now);
+        self.wake_at = Time::NEVER;
+        let sent = self.transmitting.take().map(|queued| self.send(queued, now));
+        self.begin(now);
+        self.count_drops(now);
+        sent
+    }
+
+    /// The packets that were dropped since this was asked last.
+    pub fn take_drops(&mut self) -> impl Iterator<Item = P> + '_ {
+        self.drops.for_room = 0;
+        self.drops.packets.drain(..).map(|queued| queued.packet)
+    }
+
+    /// The line is free: take the next packet from the queue. Returns the time of the next event if
+    /// that is earlier than what was known.
+    fn begin(&mut self, now: Time) -> Option<Time> {
+        let at = match self.qdisc.dequeue(now, &mut self.drops) {
+            Next::Empty => return None,
+            // Time goes on whatever the queue says.
+            Next::NotBefore(at) => at.max(now + Duration::from_nanos(1)),
+            Next::Packet(queued) => {
+                self.free_at = self.rate.transmit(queued.bytes, now);
+                self.note_begin(&queued, now);
+                self.transmitting = Some(queued);
+                self.free_at
+            }
+        };
+        // What the queue said before counts no longer once a transmission has begun.
+        let changes = self.transmitting.is_some() || at < self.wake_at;
+        if changes {
+            self.wake_at = at;
+        }
+        (changes && at < Time::NEVER).then_some(at)
+    }
+
+    fn note_begin(&mut self, queued: &Queued<P>, now: Time) {
+        self.totals.transmitted_bytes += u64::from(queued.bytes);
+        let marked = queued.packet.ecn() == Ecn::Ce && !queued.marked_before;
+        self.totals.marked += u64::from(marked);
+        self.figures.busy_nanos += self.window.overlap(now, self.free_at);
+        if self.window.contains(queued.arrived) {
+            self.figures.sojourn.record(now.since(queued.arrived));
+            self.figures.marked += u64::from(marked);
+        }
+    }
+
+    fn send(&mut self, queued: Queued<P>, now: Time) -> Sent<P> {
+        let p = self.config.loss_probability;
+        let lost = p > 0.0 && self.loss_stream.unit() < p;
+        self.totals.lost += u64::from(lost);
+        self.figures.lost += u64::from(lost && self.window.contains(queued.arrived));
+        let arrives = (!lost).then_some(now + self.config.delay);
+        Sent { packet: queued.packet, arrives }
+    }
+
+    fn count_drops(&mut self, now: Time) {
+        let dropped = self.drops.packets.len() as u64;
+        self.totals.dropped += dropped;
+        self.figures.dropped += if self.window.contains(now) { dropped } else { 0 };
+    }
+
+    /// Add up the time that packets have waited until now.
+    fn settle(&mut self, now: Time) {
+        if self.config.watched {
+            let waiting = u128::from(self.qdisc.waiting().packets);
+            let nanos = u128::from(self.window.overlap(self.settled_at, now));
+            self.figures.waiting_nanos += waiting * nanos;
+            self.settled_at = now;
+        }
+    }
+
+    /// Packets and bytes waiting, the one in transmission not counted.
+    pub fn backlog(&self) -> (u64, u64) {
+        let waiting = self.qdisc.waiting();
+        (waiting.packets, waiting.bytes)
+    }
+
+    /// Take out all packets that wait or are in transmission, at the end of a run.
+    pub fn drain(&mut self, now: Time) -> Vec<P> {
+        self.settle(now);
+        let mut packets: Vec<P> = self.transmitting.take().iter().map(|q| q.packet).collect();
+        let (mut at, mut drops) = (now, Drops::default());
+        loop {
+            match self.qdisc.dequeue(at, &mut drops) {
+                Next::Packet(queued) => packets.push(queued.packet),
+                Next::NotBefore(later) if later > at && later < Time::NEVER => at = later,
+                Next::NotBefore(_) | Next::Empty => break,
+            }
+        }
+        packets.extend(drops.packets.iter().map(|queued| queued.packet));
+        packets
+    }
+
+    /// Counters.
+    pub fn totals(&self) -> LinkTotals {
+        self.totals
+    }
+
+    /// Figures over the measuring window until [`Self::drain`], if the port is watched.
+    pub fn figures(&self) -> Option<&LinkFigures> {
+        self.config.watched.then_some(&self.figures)
+    }
+}
