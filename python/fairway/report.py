@@ -255,12 +255,21 @@ def link_table(run: Run) -> Table:
             text.number(link["utilisation"]),
             text.number(link["drops"]),
             text.number(link["losses"]),
+            text.number(link["marks"]),
             text.number(link["mean_backlog_packets"]),
             text.milliseconds(link["p99_sojourn_s"]),
         ]
         for link in run.summary["links"]
     ]
-    names = ["link", "utilisation", "drops", "losses", "mean backlog (packets)", "p99 sojourn"]
+    names = [
+        "link",
+        "utilisation",
+        "drops",
+        "losses",
+        "marks",
+        "mean backlog (packets)",
+        "p99 sojourn",
+    ]
     return Table("Links", names, rows)
 
 

@@ -52,6 +52,7 @@ SUMMARY_SHAPE = {
             "utilisation": NUMBER,
             "drops": int,
             "losses": int,
+            "marks": NUMBER_OR_NONE,
             "mean_backlog_packets": NUMBER_OR_NONE,
             "p99_sojourn_s": NUMBER_OR_NONE,
         }

@@ -119,6 +119,7 @@ def summary_of(experiment: dict[str, Any], goodputs: list[float]) -> dict[str, A
         "utilisation": 0.9,
         "drops": 3,
         "losses": 0,
+        "marks": 0,
         "mean_backlog_packets": 2.5,
         "p99_sojourn_s": 0.004,
     }

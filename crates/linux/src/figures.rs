@@ -123,6 +123,7 @@ fn link_summary(
         utilisation: utilisation.clamp(0.0, 1.0),
         drops: since(a.drops, b.drops)?,
         losses: since(a.losses, b.losses)?,
+        marks: None,
         mean_backlog_packets: found.waiting_ns as f64 / (window_s * NANOS_PER_SEC as f64),
         p99_sojourn_s: found.p99_sojourn_ns.map(|nanos| nanos as f64 / NANOS_PER_SEC as f64),
     })

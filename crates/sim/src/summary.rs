@@ -39,12 +39,8 @@ pub(crate) fn summarise(
             }
         })
         .collect();
-    let links: Vec<LinkSummary> = network
-        .reported
-        .clone()
-        .iter()
-        .filter_map(|l| link_summary(network, *l, measure))
-        .collect();
+    let links: Vec<LinkSummary> =
+        network.reported.iter().filter_map(|l| link_summary(network, *l, measure)).collect();
     // Those of what comes back have no part in it.
     let forward = &flows[..connections.len()];
     let metrics = Metrics::new(forward, links.first().map_or(0.0, |l| l.utilisation));
@@ -68,6 +64,7 @@ fn link_summary(network: &Network, index: u32, measure: &Measure) -> Option<Link
         utilisation: figures.busy_nanos as f64 / nanos,
         drops: figures.dropped,
         losses: figures.lost,
+        marks: Some(figures.marked),
         mean_backlog_packets: figures.waiting_nanos as f64 / nanos,
         p99_sojourn_s: figures.sojourn.quantile(0.99).map(Duration::as_secs_f64),
     })

@@ -128,6 +128,8 @@ pub struct LinkSummary {
     pub drops: u64,
     /// Packets lost on the wire.
     pub losses: u64,
+    /// Packets that its queue marked; none if nobody counted.
+    pub marks: Option<u64>,
     /// Time average of the packets waiting.
     pub mean_backlog_packets: f64,
     /// 99th percentile over packets of the time in the queue before transmission.

@@ -87,10 +87,16 @@ pub(super) fn disciplines(
             let limit = waiting_bytes(*limit, &wire, path, refusals);
             (htb(&wire, leaf(format!("bfifo limit {limit}b")), path, refusals), true)
         }
-        queue @ Queue::Red { limit, .. } => {
+        Queue::Red { limit, red } => {
             let limit = waiting_bytes(*limit, &wire, path, refusals);
-            let leaf = red::red(queue, limit, &wire, path, refusals);
+            let leaf = red::red(red, limit, &wire, path, refusals);
             (htb(&wire, leaf, path, refusals), true)
+        }
+        Queue::Discipline(_) => {
+            let message = "this discipline is not yet given to a kernel; write kind = \"droptail\" \
+                           or \"red\", or use --backend sim";
+            refusals.refuse(format!("{path}.queue.kind"), message);
+            (Vec::new(), true)
         }
     };
     let wires = [false, true].map(|reverse| {

@@ -14,7 +14,7 @@
 //! the first entry. So the average falls to a half about when it should, and then stays there some twenty
 //! times too long.
 
-use fairway_sim::experiment::Queue;
+use fairway_net::RedConfig;
 use fairway_units::Rate;
 
 use super::qdisc::{LEAF, Line, UNLIMITED, Wire, tc_rate};
@@ -39,17 +39,13 @@ const MAX_PROBABILITY: f64 = 1.0 - 1.0 / 4_294_967_296.0;
 
 /// RED below htb, with `limit` bytes that may wait.
 pub(super) fn red(
-    queue: &Queue,
+    red: &RedConfig,
     limit: u64,
     wire: &Wire,
     path: &str,
     refusals: &mut Refusals,
 ) -> Vec<Line> {
-    let Queue::Red { min_threshold, max_threshold, max_probability, weight, gentle, ecn, .. } =
-        queue
-    else {
-        return Vec::new();
-    };
+    let RedConfig { min_threshold, max_threshold, max_probability, weight, gentle, ecn, .. } = red;
     let mut refuse = |key: &str, message: String| refusals.refuse(format!("{path}.{key}"), message);
     if *gentle {
         let message = "a kernel's RED drops everything above max_threshold; write gentle = false or \

@@ -5,6 +5,7 @@
 
 use fairway_tcp::PRESETS;
 
+use super::queues;
 use super::switch::Switch;
 use super::switches::{STACK_SWITCHES, SWITCHES};
 
@@ -296,17 +297,17 @@ pub(super) static QUEUE: Section = Section {
     groups: &[&[
         key(
             "kind",
-            Kind::Choice { thing: "queue discipline", names: || vec!["droptail", "red"] },
+            Kind::Choice { thing: "queue discipline", names: queues::names },
             Default(r#""droptail""#),
             r#""red""#,
-            "Drop-tail, or random early detection (Floyd and Jacobson 1993).",
+            "Drop-tail; random early detection (RED, Floyd and Jacobson 1993); controlled delay (CoDel, RFC 8289).",
         ),
         key(
             "limit",
             Kind::Limit,
             Explained,
             r#""42 packets""#,
-            "Packets, bytes, time at the link's rate, or bandwidth-delay products (rate of the slowest link times base round-trip time of the longest path) that may wait or be in transmission. Without it, \"1.0 bdp\" at the slowest link and \"unlimited\" at every other.",
+            "Packets, bytes, time at the link's rate, or bandwidth-delay products (rate of the slowest link times base round-trip time of the longest path) that may wait or be in transmission. Without it, \"1.0 bdp\" at the slowest link and \"unlimited\" at every other. CoDel: packets that wait, 1000 unless written, as in Linux.",
         ),
         key(
             "min_threshold",
@@ -348,7 +349,28 @@ pub(super) static QUEUE: Section = Section {
             Kind::Switch,
             Explained,
             "false",
-            "RED: whether packets that allow it are marked instead of dropped; false unless written.",
+            "RED, CoDel: whether packets that allow it are marked instead of dropped; false unless written.",
+        ),
+        key(
+            "target",
+            Kind::Duration,
+            Explained,
+            r#""5 ms""#,
+            "CoDel: delay that the queue may have; 5 ms unless written (RFC 8289 section 4.3).",
+        ),
+        key(
+            "interval",
+            Kind::Duration,
+            Explained,
+            r#""100 ms""#,
+            "CoDel: time for which the delay may be above the target before packets are dropped; 100 ms unless written (RFC 8289 section 4.2).",
+        ),
+        key(
+            "ce_threshold",
+            Kind::Duration,
+            Explained,
+            r#""1 ms""#,
+            "CoDel: packets that have waited longer and allow it are marked, whatever the target says; without it, none.",
         ),
     ]],
     switches: &[],

@@ -10,6 +10,7 @@ mod error;
 mod keys;
 mod linux;
 mod plan;
+mod queues;
 mod reader;
 mod schema;
 mod stack;
@@ -21,6 +22,8 @@ mod tests;
 mod topology;
 mod traffic;
 
+pub use fairway_net::Limit;
+
 pub use document::{from_document, from_document_with};
 pub use error::{ExperimentError, ExperimentErrors};
 pub use linux::{LinuxSettings, SOCKET_OPTIONS, SocketOption};
@@ -29,6 +32,7 @@ pub use schema::schema;
 pub use switch::switches;
 
 use fairway_cc::{Catalogue, Selection};
+use fairway_net::{QdiscConfig, RedConfig};
 use fairway_tcp::Stack;
 use fairway_units::{Bytes, Duration, Rate, Time};
 
@@ -95,7 +99,7 @@ pub struct Link {
     pub loss: Option<Loss>,
 }
 
-/// A queue discipline.
+/// A queue discipline. Limits in time or in bandwidth-delay products have been turned into bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Queue {
     /// First in, first out; arrivals beyond the limit are dropped.
@@ -103,34 +107,15 @@ pub enum Queue {
         /// The limit.
         limit: Limit,
     },
-    /// Random early detection (Floyd and Jacobson 1993).
+    /// Random early detection.
     Red {
         /// Hard limit.
         limit: Limit,
-        /// Average queue below which nothing is dropped, in packets.
-        min_threshold: f64,
-        /// Average queue from which everything is dropped (twice that, if gentle), in packets.
-        max_threshold: f64,
-        /// Drop probability at `max_threshold`.
-        max_probability: f64,
-        /// Weight of a new sample in the average.
-        weight: f64,
-        /// Whether the probability rises to 1 between one and two `max_threshold`.
-        gentle: bool,
-        /// Whether packets that allow it are marked instead of dropped.
-        ecn: bool,
+        /// Parameters.
+        red: Box<RedConfig>,
     },
-}
-
-/// The size of a queue. Limits in time or in bandwidth-delay products have been turned into bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
-    /// No limit.
-    Unlimited,
-    /// Packets waiting or in transmission.
-    Packets(u64),
-    /// Bytes waiting or in transmission.
-    Bytes(u64),
+    /// Another, which decides when packets leave, too.
+    Discipline(Box<QdiscConfig>),
 }
 
 /// Independent random loss.

@@ -1,19 +1,14 @@
 //! From a topology to link directions, and the way of each connection through them.
 
-use fairway_net::{
-    Limit as NetLimit, Link, LinkConfig, QueueConfig, RedConfig, Serialiser, Window,
-};
+use fairway_net::{Link, LinkConfig, Port, PortConfig, QueueConfig, Serialiser, Window};
+use fairway_random::Stream;
 use fairway_units::Duration;
 
-use super::exits::{exits, express_links};
+use super::exits::{Exit, exits, express_links};
 use super::{Device, Network};
-use crate::experiment::{Experiment, Limit, Link as LinkSpec, Queue, Shape};
+use crate::experiment::{Experiment, Link as LinkSpec, Queue, Shape};
 use crate::rows::Rows;
 use crate::ways::Ways;
-
-/// Size of a packet by which RED's average decays while a link is idle: a full one, where ns-2
-/// (`mean_pktsize_` 500) thinks of mixed traffic.
-const TYPICAL_PACKET_BYTES: u32 = 1000;
 
 impl Network {
     /// The network of an experiment, idle.
@@ -69,50 +64,85 @@ impl Network {
 struct Builder<'a> {
     experiment: &'a Experiment,
     window: Window,
-    /// Configuration and name of each link direction.
-    specs: Vec<(LinkConfig, String)>,
+    specs: Vec<Spec<'a>>,
 }
 
-impl Builder<'_> {
+/// One direction of a link.
+struct Spec<'a> {
+    link: &'a LinkSpec,
+    name: String,
+    loss_probability: f64,
+    watched: bool,
+}
+
+impl Spec<'_> {
+    /// Whether it is a port: whether more than its arrivals decides when a packet leaves.
+    fn is_port(&self) -> bool {
+        matches!(self.link.queue, Queue::Discipline(_))
+    }
+
+    fn device(&self, frame_overhead: u32, exit: Exit, window: Window, seed: u64) -> Device {
+        let Spec { link, name, loss_probability, watched } = self;
+        let (loss_probability, watched) = (*loss_probability, *watched);
+        let queue = match &link.queue {
+            Queue::DropTail { limit } => QueueConfig::DropTail { limit: *limit },
+            Queue::Red { limit, red } => QueueConfig::Red { limit: *limit, red: (**red).clone() },
+            Queue::Discipline(config) => {
+                let qdisc = config.build(Stream::new(seed, &format!("{name}/queue")));
+                let rate = Box::new(Serialiser::new(link.rate));
+                let config =
+                    PortConfig { delay: link.delay, frame_overhead, loss_probability, watched };
+                return Device::Port(Box::new(Port::new(qdisc, rate, config, window, seed, name)));
+            }
+        };
+        let config = LinkConfig {
+            rate: link.rate,
+            delay: link.delay,
+            frame_overhead,
+            queue,
+            loss_probability,
+            watched,
+        };
+        Device::Link(Link::new(&config, window, seed, name), exit)
+    }
+}
+
+impl<'a> Builder<'a> {
     /// Adds both directions of a link: towards the sinks and back.
-    fn both_ways(&mut self, spec: &LinkSpec, name: &str, watched: bool) -> [u32; 2] {
+    fn both_ways(&mut self, spec: &'a LinkSpec, name: &str, watched: bool) -> [u32; 2] {
         let forward = self.one_way(spec, name.to_owned(), true, watched);
         [forward, self.one_way(spec, format!("{name}/reverse"), false, watched)]
     }
 
-    fn one_way(&mut self, spec: &LinkSpec, name: String, forward: bool, watched: bool) -> u32 {
+    fn one_way(&mut self, spec: &'a LinkSpec, name: String, forward: bool, watched: bool) -> u32 {
         let loss_probability = match spec.loss {
             Some(loss) if (forward && loss.forward) || (!forward && loss.reverse) => {
                 loss.probability
             }
             _ => 0.0,
         };
-        let config = LinkConfig {
-            rate: spec.rate,
-            delay: spec.delay,
-            frame_overhead: u32::try_from(self.experiment.topology.frame_overhead.get())
-                .unwrap_or(u32::MAX),
-            queue: queue_config(spec),
-            loss_probability,
-            watched,
-        };
-        self.specs.push((config, name));
+        self.specs.push(Spec { link: spec, name, loss_probability, watched });
         (self.specs.len() - 1) as u32
     }
 
     fn finish(self, ways: &[Vec<u32>], reported: Vec<u32>) -> Network {
         let mut express = express_links(ways, self.specs.len());
-        // A link that is watched has to see packets when they arrive, not before.
+        // A link that is watched, or a port, has to see packets when they arrive, not before.
         for pair in ways.iter().flat_map(|way| way.windows(2)) {
-            express[pair[0] as usize] &= !self.specs[pair[1] as usize].0.watched;
+            let [this, next] = [pair[0], pair[1]].map(|index| index as usize);
+            express[this] &= !self.specs[next].watched && !self.specs[next].is_port();
         }
-        let delays: Vec<Duration> = self.specs.iter().map(|(config, _)| config.delay).collect();
+        for (express, spec) in express.iter_mut().zip(&self.specs) {
+            *express &= !spec.is_port();
+        }
+        let delays: Vec<Duration> = self.specs.iter().map(|spec| spec.link.delay).collect();
         let (exits, shared_rows) = exits(ways, &express, &delays);
+        let overhead = self.experiment.topology.frame_overhead.get();
+        let overhead = u32::try_from(overhead).unwrap_or(u32::MAX);
         let seed = self.experiment.seed;
-        let links =
-            self.specs.iter().map(|(config, name)| Link::new(config, self.window, seed, name));
-        let devices = links.zip(exits).map(|(link, exit)| Device::Link(link, exit)).collect();
-        let names: Vec<String> = self.specs.into_iter().map(|(_, name)| name).collect();
+        let device = |(spec, exit): (&Spec, Exit)| spec.device(overhead, exit, self.window, seed);
+        let devices = self.specs.iter().zip(exits).map(device).collect();
+        let names: Vec<String> = self.specs.into_iter().map(|spec| spec.name).collect();
         Network {
             devices,
             delivered: vec![0; names.len()],
@@ -123,40 +153,5 @@ impl Builder<'_> {
             shared_rows: shared_rows as u32,
             news: Vec::new(),
         }
-    }
-}
-
-fn queue_config(spec: &LinkSpec) -> QueueConfig {
-    match &spec.queue {
-        Queue::DropTail { limit } => QueueConfig::DropTail { limit: net_limit(*limit) },
-        Queue::Red {
-            limit,
-            min_threshold,
-            max_threshold,
-            max_probability,
-            weight,
-            gentle,
-            ecn,
-        } => QueueConfig::Red {
-            limit: net_limit(*limit),
-            red: RedConfig {
-                min_threshold: *min_threshold,
-                max_threshold: *max_threshold,
-                max_probability: *max_probability,
-                weight: *weight,
-                gentle: *gentle,
-                ecn: *ecn,
-                typical_transmission: Serialiser::new(spec.rate).transmit(TYPICAL_PACKET_BYTES),
-                ..RedConfig::default()
-            },
-        },
-    }
-}
-
-fn net_limit(limit: Limit) -> NetLimit {
-    match limit {
-        Limit::Unlimited => NetLimit::Unlimited,
-        Limit::Packets(packets) => NetLimit::Packets(packets),
-        Limit::Bytes(bytes) => NetLimit::Bytes(bytes),
     }
 }

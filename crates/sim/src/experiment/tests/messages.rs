@@ -158,10 +158,10 @@ fn later_capabilities_are_named() {
         &format!("flow.main.kind: \"cbr\" traffic {version} \"bulk\""),
     );
     assert_refused(
-        &with("\"droptail\"", "\"fq_codel\""),
+        &with("\"droptail\"", "\"wf2q\""),
         &format!(
-            "topology.bottleneck.queue.kind: \"fq_codel\" queue discipline {version} \
-             \"droptail\", \"red\""
+            "topology.bottleneck.queue.kind: \"wf2q\" queue discipline {version} {}",
+            quoted(&super::super::queues::names())
         ),
     );
     assert_refused(

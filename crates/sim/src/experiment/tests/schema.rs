@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::keys::{Absent, EXPERIMENT, Key, Kind, Section};
-use super::super::{from_document, schema};
+use super::super::{from_document, queues, schema};
 
 /// Calls `visit` with every key that may be written, and where.
 fn walk(
@@ -57,8 +57,10 @@ fn prepare(table: &mut Value, path: &[&str], key: &Key) {
         "stagger" => table["count"] = json!(2),
         "from" => table["to"] = json!("d0"),
         "to" => table["from"] = json!("s0"),
-        name if path.last() == Some(&"queue") && name != "limit" => {
-            table["kind"] = json!("red");
+        name if path.last() == Some(&"queue") => {
+            if let Some(kind) = queues::one_with(name) {
+                table["kind"] = json!(kind);
+            }
         }
         "link" => {
             table["kind"] = json!("chain");

@@ -1,6 +1,7 @@
 //! What the keys mean: every value worked out by hand.
 
 use fairway_cc::{SlowStart, Variant};
+use fairway_net::RedConfig;
 use fairway_tcp::{DelayedAck, EcnMode, PRESETS, Recovery, Stack};
 use fairway_units::{Bytes, Duration, Rate, Time};
 
@@ -21,6 +22,7 @@ fn bottleneck(text: &str) -> Link {
 fn limit(text: &str) -> Limit {
     match bottleneck(&with("\"42 packets\"", text)).queue {
         Queue::DropTail { limit } | Queue::Red { limit, .. } => limit,
+        Queue::Discipline(_) => panic!("the base experiment is drop-tail"),
     }
 }
 
@@ -91,27 +93,33 @@ fn losses_have_a_direction() {
 #[test]
 fn red() {
     let text = with("\"droptail\"", "\"red\"");
-    let defaults = Queue::Red {
-        limit: Limit::Packets(42),
+    // 1000 bytes at 10 Mbit/s: 0.8 ms.
+    let typical_transmission = Duration::from_micros(800);
+    let limit = Limit::Packets(42);
+    let defaults = RedConfig {
         min_threshold: 5.0,
         max_threshold: 15.0,
         max_probability: 0.1,
         weight: 0.002,
         gentle: true,
         ecn: false,
+        typical_transmission,
+        ..RedConfig::default()
     };
-    assert_eq!(bottleneck(&text).queue, defaults);
+    assert_eq!(bottleneck(&text).queue, Queue::Red { limit, red: Box::new(defaults) });
     let all = "\"red\", min_threshold = \"7.5 packets\", max_threshold = \"30 packets\", \
                max_probability = 0.02, weight = 0.01, gentle = false, ecn = true";
-    let written = Queue::Red {
-        limit: Limit::Packets(42),
+    let written = RedConfig {
         min_threshold: 7.5,
         max_threshold: 30.0,
         max_probability: 0.02,
         weight: 0.01,
         gentle: false,
         ecn: true,
+        typical_transmission,
+        ..RedConfig::default()
     };
+    let written = Queue::Red { limit, red: Box::new(written) };
     assert_eq!(bottleneck(&with("\"droptail\"", all)).queue, written);
 }
 
