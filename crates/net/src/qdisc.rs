@@ -5,13 +5,19 @@
 //! asks for the next packet when the transmission before has ended.
 
 mod buckets;
+mod cobalt;
 mod codel;
 mod drop_head;
 mod drop_tail;
 mod drr;
+mod dualpi2;
 mod fifo;
+mod flows;
+mod fq_codel;
+mod fq_pie;
 mod kinds;
 mod nested;
+mod pie;
 mod policer;
 mod red;
 mod sfq;
@@ -25,11 +31,16 @@ use fairway_units::Time;
 use crate::{Backlog, Ecn, Packet};
 
 pub use buckets::PeakRate;
+pub use cobalt::{Cobalt, CobaltConfig};
 pub use codel::{CeThreshold, Codel, CodelConfig};
 pub use drop_head::{DropHead, DropHeadConfig};
 pub use drop_tail::{DropTail, DropTailConfig};
 pub use drr::{Drr, DrrConfig};
+pub use dualpi2::{DualPi2, DualPi2Config, DualScheduler, LowLatencyMarks};
+pub use fq_codel::{FqCodel, FqCodelConfig};
+pub use fq_pie::{FqPie, FqPieConfig};
 pub use kinds::QdiscConfig;
+pub use pie::{DelayFrom, Pie, PieConfig};
 pub use policer::{Policer, PolicerConfig};
 pub use red::{RedQueue, RedQueueConfig};
 pub use sfq::{Sfq, SfqConfig};

@@ -1,9 +1,11 @@
 //! What every queue discipline keeps to, whatever arrives and whenever the line asks.
 
 use fairway_net::{
-    AdaptiveRed, CodelConfig, DropHeadConfig, DropTailConfig, Drops, DrrConfig, Ecn, Limit, Line,
-    Next, Packet, PeakRate, PolicerConfig, Qdisc, QdiscConfig, Queued, RedConfig, RedQueueConfig,
-    RouterOsRed, SfqConfig, ShaperQueue, StrictPriorityConfig, TokenBucketConfig, Waiting,
+    AdaptiveRed, CeThreshold, CobaltConfig, CodelConfig, DelayFrom, DropHeadConfig, DropTailConfig,
+    Drops, DrrConfig, DualPi2Config, DualScheduler, Ecn, FqCodelConfig, FqPieConfig, Limit, Line,
+    LowLatencyMarks, Next, Packet, PeakRate, PieConfig, PolicerConfig, Qdisc, QdiscConfig, Queued,
+    RedConfig, RedQueueConfig, RouterOsRed, SfqConfig, ShaperQueue, StrictPriorityConfig,
+    TokenBucketConfig, Waiting,
 };
 use fairway_random::Stream;
 use fairway_units::{Bytes, Duration, Rate, Time};
@@ -27,25 +29,86 @@ fn entry(name: &'static str, config: QdiscConfig, packets: u64, bytes: u64) -> E
 
 /// Every discipline, most of them once as they come and once small and eager.
 fn table() -> Vec<Entry> {
+    let mut table = scheduling();
+    table.extend(codel_like());
+    table.extend(pie_like());
+    table
+}
+
+fn codel_like() -> Vec<Entry> {
     let micros = Duration::from_micros;
-    let mut entries = scheduling();
-    entries.extend([
+    let eager = CodelConfig {
+        target: micros(500),
+        interval: micros(2000),
+        limit_packets: 20,
+        ecn: true,
+        mtu_bytes: 100,
+        ..CodelConfig::default()
+    };
+    let ce_threshold = Some(CeThreshold { delay: micros(100), only_ect1: true });
+    let fq_eager = FqCodelConfig {
+        codel: CodelConfig { ce_threshold, exact_root: true, ..eager.clone() },
+        flows: 7,
+        quantum_bytes: 300,
+        memory_limit_bytes: 30_000,
+        drop_batch_packets: 3,
+    };
+    let cobalt_eager = CobaltConfig {
+        target: micros(500),
+        interval: micros(2000),
+        limit_packets: 20,
+        blue_increment: 0.1,
+        ..CobaltConfig::default()
+    };
+    vec![
         entry("codel", QdiscConfig::Codel(CodelConfig::default()), 1000, ANY_BYTES),
-        entry(
-            "codel, eager, ecn",
-            QdiscConfig::Codel(CodelConfig {
-                target: micros(500),
-                interval: micros(2000),
-                limit_packets: 20,
-                ecn: true,
-                mtu_bytes: 100,
-                ..CodelConfig::default()
-            }),
-            20,
-            ANY_BYTES,
-        ),
-    ]);
-    entries
+        entry("codel, eager", QdiscConfig::Codel(eager), 20, ANY_BYTES),
+        entry("fq_codel", QdiscConfig::FqCodel(FqCodelConfig::default()), 10_240, ANY_BYTES),
+        entry("fq_codel, eager", QdiscConfig::FqCodel(fq_eager), 20, 30_000),
+        entry("cobalt", QdiscConfig::Cobalt(CobaltConfig::default()), 10_240, ANY_BYTES),
+        entry("cobalt, eager", QdiscConfig::Cobalt(cobalt_eager), 20, ANY_BYTES),
+    ]
+}
+
+fn pie_like() -> Vec<Entry> {
+    let micros = Duration::from_micros;
+    let eager = PieConfig {
+        target: micros(500),
+        update_interval: micros(1000),
+        limit_packets: 30,
+        alpha_sixteenths: 2000,
+        beta_sixteenths: 20_000,
+        burst_allowance: micros(1000),
+        ecn: true,
+        ecn_up_to_percent: 50,
+        byte_mode: true,
+        mtu_bytes: 100,
+        ..PieConfig::default()
+    };
+    let by_rate = PieConfig { delay_from: DelayFrom::DepartureRate, ..eager.clone() };
+    let fq_eager = FqPieConfig { pie: eager.clone(), flows: 7, quantum_bytes: 300 };
+    let dual_eager = DualPi2Config {
+        target: micros(500),
+        update_interval: micros(1000),
+        alpha_hz: 20.0,
+        beta_hz: 200.0,
+        limit_packets: 30,
+        low_latency_marks: LowLatencyMarks::Ramp { from: micros(100), range: micros(200) },
+        scheduler: DualScheduler::TimeShifted { shift: micros(1000) },
+        drop_early: true,
+        any_ect: true,
+        mtu_bytes: 100,
+        ..DualPi2Config::default()
+    };
+    vec![
+        entry("pie", QdiscConfig::Pie(PieConfig::default()), 1000, ANY_BYTES),
+        entry("pie, eager", QdiscConfig::Pie(eager), 30, ANY_BYTES),
+        entry("pie, by rate", QdiscConfig::Pie(by_rate), 30, ANY_BYTES),
+        entry("fq_pie", QdiscConfig::FqPie(FqPieConfig::default()), 10_240, ANY_BYTES),
+        entry("fq_pie, eager", QdiscConfig::FqPie(fq_eager), 30, ANY_BYTES),
+        entry("dualpi2", QdiscConfig::DualPi2(DualPi2Config::default()), 10_000, ANY_BYTES),
+        entry("dualpi2, eager", QdiscConfig::DualPi2(dual_eager), 30, ANY_BYTES),
+    ]
 }
 
 /// FIFOs, RED, schedulers and shapers.

@@ -28,10 +28,10 @@ pub struct CeThreshold {
 /// Parameters of CoDel; the defaults are those of Linux (`codel_params_init`, `codel_init`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct CodelConfig {
-    /// Delay that a queue may have for longer than an interval (RFC 8289 section 4.3).
+    /// Delay that a queue may have for longer than an interval (RFC 8289: TARGET).
     pub target: Duration,
     /// Time in which the delay must have been below the target once; of the order of a round trip
-    /// (RFC 8289 section 4.2).
+    /// (RFC 8289: INTERVAL).
     pub interval: Duration,
     /// Packets that may wait; more are dropped on arrival.
     pub limit_packets: u64,
@@ -149,7 +149,7 @@ impl Default for Control {
 const LONG_AGO: CodelTime = i64::MIN / 4;
 
 /// Re-entering the dropping state within this many intervals of the last drop goes on with the
-/// rate of drops that the state before had reached (RFC 8289 section 5.4, `codel_dequeue`).
+/// rate of drops that the state before had reached (RFC 8289, `codel_dequeue`).
 const REMEMBERED_INTERVALS: i64 = 16;
 
 impl Control {
@@ -183,6 +183,11 @@ impl Control {
             mark(&mut packet.packet);
         }
         packet
+    }
+
+    /// Drops for want of room count as signals too (`fq_codel_drop`).
+    pub(crate) fn count_drops(&mut self, packets: u32) {
+        self.count = self.count.wrapping_add(packets);
     }
 
     /// Enter the dropping state with this packet.

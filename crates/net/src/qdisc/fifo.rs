@@ -41,6 +41,10 @@ impl<P> Fifo<P> {
         self.packets.front()
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
     pub(crate) fn len(&self) -> u64 {
         self.packets.len() as u64
     }

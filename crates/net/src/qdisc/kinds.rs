@@ -5,10 +5,15 @@ use std::fmt::Debug;
 use fairway_random::Stream;
 
 use super::Qdisc;
+use super::cobalt::{Cobalt, CobaltConfig};
 use super::codel::{Codel, CodelConfig};
 use super::drop_head::{DropHead, DropHeadConfig};
 use super::drop_tail::{DropTail, DropTailConfig};
 use super::drr::{Drr, DrrConfig};
+use super::dualpi2::{DualPi2, DualPi2Config};
+use super::fq_codel::{FqCodel, FqCodelConfig};
+use super::fq_pie::{FqPie, FqPieConfig};
+use super::pie::{Pie, PieConfig};
 use super::policer::{Policer, PolicerConfig};
 use super::red::{RedQueue, RedQueueConfig};
 use super::sfq::{Sfq, SfqConfig};
@@ -37,6 +42,16 @@ pub enum QdiscConfig {
     TokenBucket(TokenBucketConfig),
     /// Policer.
     Policer(PolicerConfig),
+    /// CoDel for each flow (RFC 8290).
+    FqCodel(FqCodelConfig),
+    /// Proportional integral controller, enhanced (RFC 8033).
+    Pie(PieConfig),
+    /// PIE for each flow.
+    FqPie(FqPieConfig),
+    /// CoDel with BLUE, as in CAKE.
+    Cobalt(CobaltConfig),
+    /// A queue for low latency coupled with a classic one (RFC 9332).
+    DualPi2(DualPi2Config),
 }
 
 impl QdiscConfig {
@@ -55,6 +70,11 @@ impl QdiscConfig {
             QdiscConfig::StrictPriority(config) => Box::new(StrictPriority::new(config, stream)),
             QdiscConfig::TokenBucket(config) => Box::new(TokenBucket::new(config, stream)),
             QdiscConfig::Policer(config) => Box::new(Policer::new(config, stream)),
+            QdiscConfig::FqCodel(config) => Box::new(FqCodel::new(config, stream)),
+            QdiscConfig::Pie(config) => Box::new(Pie::new(config, stream)),
+            QdiscConfig::FqPie(config) => Box::new(FqPie::new(config, stream)),
+            QdiscConfig::Cobalt(config) => Box::new(Cobalt::new(config, stream)),
+            QdiscConfig::DualPi2(config) => Box::new(DualPi2::new(config, stream)),
         }
     }
 }

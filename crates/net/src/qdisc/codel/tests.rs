@@ -52,7 +52,7 @@ fn assert_near(times_ms: &[f64], expected_ms: &[f64]) {
 
 #[test]
 fn drops_come_at_the_times_of_the_rfc_with_exact_roots() {
-    // RFC 8289 section 3.2: 100 ms above the target, then at steps of 100/√1, 100/√2, 100/√3 …
+    // RFC 8289, control law: 100 ms above the target, then at steps of 100/√1, 100/√2, 100/√3 …
     let config = CodelConfig { exact_root: true, ..CodelConfig::default() };
     let mut standing = Standing::new(config, Ecn::NotEct);
     let start = standing.now;
