@@ -122,7 +122,7 @@ impl<P: Packet + Debug + Send> Qdisc<P> for Drr<P> {
             }
             flow.deficit_bytes -= head_bytes;
             let packet = flow.fifo.pop();
-            if flow.fifo.len() == 0 {
+            if flow.fifo.is_empty() {
                 self.end_of_flow();
             }
             if let Some(packet) = packet {

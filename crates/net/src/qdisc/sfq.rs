@@ -271,7 +271,7 @@ impl<P: Packet + Debug + Send> Qdisc<P> for Sfq<P> {
         }
         self.last_turn = Some(last);
         let Some(packet) = self.pull(index, true) else { return Next::Empty };
-        if self.slots[index].fifo.len() == 0 {
+        if self.slots[index].fifo.is_empty() {
             self.leave_the_round(last);
         } else {
             self.slots[index].allotment -= i64::from(packet.bytes);
