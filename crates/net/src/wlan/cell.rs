@@ -10,11 +10,11 @@ use fairway_random::Stream;
 use fairway_units::{Duration, Rate, Time};
 
 use super::config::{CellConfig, MacConfig, StationConfig};
-use super::figures::{CellTotals, NodeTotals};
+use super::figures::{CellTotals, Measured};
 use super::node::Node;
 use super::packet::{ACCESS_POINT, Addressed, Arrival, NodeId, Outcome};
 use super::phy::Phy;
-use crate::{Packet, Qdisc, Queued};
+use crate::{Packet, Qdisc, Queued, Window};
 
 /// What is in the air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub struct Cell<P> {
     mac: MacConfig,
     stations: Vec<StationConfig>,
     /// The access point, and then the stations.
-    nodes: Vec<Node<P>>,
+    pub(super) nodes: Vec<Node<P>>,
     /// What decides over errors between each station and the access point.
     errors: Vec<Stream>,
     stage: Stage,
@@ -66,7 +66,8 @@ pub struct Cell<P> {
     senders: Vec<Sender>,
     /// When a queue has to be asked again.
     wakes: Time,
-    totals: CellTotals,
+    pub(super) totals: CellTotals,
+    pub(super) measured: Measured,
 }
 
 impl<P: Packet + Copy + std::fmt::Debug> Cell<P> {
@@ -74,6 +75,7 @@ impl<P: Packet + Copy + std::fmt::Debug> Cell<P> {
     /// random streams.
     pub fn new(
         config: &CellConfig,
+        window: Window,
         mut queue: impl FnMut(NodeId) -> Box<dyn Qdisc<Addressed<P>>>,
         seed: u64,
         name: &str,
@@ -82,11 +84,12 @@ impl<P: Packet + Copy + std::fmt::Debug> Cell<P> {
         let mut nodes = vec![Node::new(
             queue(NodeId::AccessPoint),
             phy,
+            window,
             Stream::new(seed, &format!("{name}/ap/backoff")),
         )];
         for i in 0..config.stations.len() {
             let draws = Stream::new(seed, &format!("{name}/sta{i}/backoff"));
-            nodes.push(Node::new(queue(NodeId::Station(i as u32)), phy, draws));
+            nodes.push(Node::new(queue(NodeId::Station(i as u32)), phy, window, draws));
         }
         let errors = (0..config.stations.len())
             .map(|i| Stream::new(seed, &format!("{name}/sta{i}/errors")))
@@ -103,6 +106,7 @@ impl<P: Packet + Copy + std::fmt::Debug> Cell<P> {
             senders: Vec::new(),
             wakes: Time::NEVER,
             totals: CellTotals::default(),
+            measured: Measured::new(window),
         }
     }
 
@@ -115,12 +119,10 @@ impl<P: Packet + Copy + std::fmt::Debug> Cell<P> {
         now: Time,
         out: &mut Outcome<P>,
     ) {
+        self.note_edges(now);
         let index = from.index();
-        let node = &mut self.nodes[index];
         let queued = Queued::new(Addressed { packet, station }, self.mac.overhead_bytes, now);
-        let before = out.drops.packets.len();
-        node.enqueue(queued, now, &mut out.drops);
-        node.totals.dropped += (out.drops.packets.len() - before) as u64;
+        self.nodes[index].enqueue(queued, now, &mut out.drops);
         if self.pull(index, now, out) {
             self.contend(index, now);
         }
@@ -133,6 +135,7 @@ impl<P: Packet + Copy + std::fmt::Debug> Cell<P> {
 
     /// Let happen what happens `now`, which is [`Self::next_event`].
     pub fn handle(&mut self, now: Time, out: &mut Outcome<P>) {
+        self.note_edges(now);
         if self.wakes <= now {
             self.wake(now, out);
         }
@@ -148,21 +151,6 @@ impl<P: Packet + Copy + std::fmt::Debug> Cell<P> {
         }
     }
 
-    /// Packets of a node that are not yet received: waiting, or about to be sent.
-    pub fn waiting(&self, node: NodeId) -> u64 {
-        self.nodes[node.index()].waiting()
-    }
-
-    /// Counters of a node.
-    pub fn node_totals(&self, node: NodeId) -> NodeTotals {
-        self.nodes[node.index()].totals
-    }
-
-    /// Counters of the cell.
-    pub fn totals(&self) -> CellTotals {
-        self.totals
-    }
-
     /// Ask queues that had nothing to give before `now`.
     fn wake(&mut self, now: Time, out: &mut Outcome<P>) {
         for index in 0..self.nodes.len() {
@@ -176,9 +164,7 @@ impl<P: Packet + Copy + std::fmt::Debug> Cell<P> {
     /// Makes a node's next packet its frame to send.
     fn pull(&mut self, index: usize, now: Time, out: &mut Outcome<P>) -> bool {
         let node = &mut self.nodes[index];
-        let before = out.drops.packets.len();
         let pulled = node.pull(now, &mut out.drops);
-        node.totals.dropped += (out.drops.packets.len() - before) as u64;
         self.wakes = self.wakes.min(node.wakes);
         pulled
     }
@@ -296,16 +282,8 @@ impl<P: Packet + Copy + std::fmt::Debug> Cell<P> {
             };
             return self.fail(now, waits, !self.uses_rts(sender), out);
         }
-        let node = &mut self.nodes[sender];
-        if let Some(head) = &mut node.head {
-            if head.received {
-                node.totals.duplicates += 1;
-            } else {
-                head.received = true;
-                node.totals.delivered += 1;
-                let Addressed { packet, station } = head.packet.packet;
-                out.arrivals.push(Arrival { packet, from: NodeId::of(sender), station });
-            }
+        if let Some(Addressed { packet, station }) = self.nodes[sender].receive() {
+            out.arrivals.push(Arrival { packet, from: NodeId::of(sender), station });
         }
         self.stage = Stage::Ack;
         self.stage_ends = now + ack + self.phy.propagation;
@@ -348,10 +326,11 @@ impl<P: Packet + Copy + std::fmt::Debug> Cell<P> {
     /// An exchange is over: its senders go on to their next packets, if they are done with these.
     fn become_idle(&mut self, now: Time, out: &mut Outcome<P>) {
         self.totals.busy += now.since(self.began);
+        self.measured.exchange(self.began, now, self.senders.len() > 1);
         for i in 0..self.senders.len() {
             let sender = self.senders[i].node;
             self.pull(sender, now, out);
-            self.nodes[sender].rest(now);
+            self.nodes[sender].end(self.began, now);
         }
         self.stage = Stage::Idle;
         let slot = self.phy.slot;

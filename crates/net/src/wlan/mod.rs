@@ -5,6 +5,7 @@
 //! of its next event and moves on when it is told; events are the beginnings and ends of frames,
 //! never single slots.
 
+mod books;
 mod cell;
 mod config;
 mod figures;
@@ -16,6 +17,6 @@ mod tests;
 
 pub use cell::Cell;
 pub use config::{CellConfig, MacConfig, StationConfig};
-pub use figures::{CellTotals, NodeTotals};
+pub use figures::{CellFigures, CellTotals, NodeTotals};
 pub use packet::{Addressed, Arrival, NodeId, Outcome};
 pub use phy::{Coding, Phy, Preamble, Slot};

@@ -7,7 +7,7 @@ use super::config::MacConfig;
 use super::figures::NodeTotals;
 use super::packet::{Addressed, Outcome};
 use super::phy::Phy;
-use crate::{Drops, Line, Next, Packet, Qdisc, Queued};
+use crate::{Drops, Line, LinkFigures, LinkTotals, Next, Packet, Qdisc, Queued, Window};
 
 /// The frame that a node is about to send, again and again until it is acknowledged.
 #[derive(Clone, Copy, Debug)]
@@ -37,10 +37,20 @@ pub(super) struct Node<P> {
     draws: Stream,
     idle_since: Time,
     pub(super) totals: NodeTotals,
+    transmitted_bytes: u64,
+    window: Window,
+    pub(super) figures: LinkFigures,
+    /// Until when the time that packets wait has been added up.
+    settled_at: Time,
 }
 
 impl<P: Packet + Copy> Node<P> {
-    pub(super) fn new(queue: Box<dyn Qdisc<Addressed<P>>>, phy: &Phy, draws: Stream) -> Self {
+    pub(super) fn new(
+        queue: Box<dyn Qdisc<Addressed<P>>>,
+        phy: &Phy,
+        window: Window,
+        draws: Stream,
+    ) -> Self {
         Node {
             queue,
             head: None,
@@ -54,6 +64,10 @@ impl<P: Packet + Copy> Node<P> {
             draws,
             idle_since: Time::ZERO,
             totals: NodeTotals::default(),
+            transmitted_bytes: 0,
+            window,
+            figures: LinkFigures::default(),
+            settled_at: Time::ZERO,
         }
     }
 
@@ -64,12 +78,15 @@ impl<P: Packet + Copy> Node<P> {
         now: Time,
         drops: &mut Drops<Addressed<P>>,
     ) {
+        self.settle(now);
         self.totals.offered += 1;
         let line = Line {
             transmitting_bytes: self.head.as_ref().map_or(0, |head| head.packet.bytes),
             idle_since: self.head.is_none().then_some(self.idle_since),
         };
+        let before = drops.packets.len();
         self.queue.enqueue(packet, &line, now, drops);
+        self.count_drops(drops.packets.len() - before, now);
     }
 
     /// Makes the next packet of the queue the frame to send, if there is none. Returns whether
@@ -78,20 +95,90 @@ impl<P: Packet + Copy> Node<P> {
         if self.head.is_some() {
             return false;
         }
+        self.settle(now);
         self.wakes = Time::NEVER;
-        match self.queue.dequeue(now, drops) {
-            Next::Packet(packet) => self.head = Some(Head { packet, received: false }),
-            Next::NotBefore(at) => self.wakes = at,
+        let before = drops.packets.len();
+        let next = self.queue.dequeue(now, drops);
+        self.count_drops(drops.packets.len() - before, now);
+        match next {
+            Next::Packet(packet) => {
+                if self.window.contains(packet.arrived) {
+                    self.figures.sojourn.record(now.since(packet.arrived));
+                }
+                self.head = Some(Head { packet, received: false });
+            }
+            // Time goes on whatever the queue says.
+            Next::NotBefore(at) => self.wakes = at.max(now + Duration::from_nanos(1)),
             Next::Empty => {}
         }
         self.head.is_some()
     }
 
-    /// Nothing is left to do, if there is no frame to send.
-    pub(super) fn rest(&mut self, now: Time) {
+    fn count_drops(&mut self, packets: usize, now: Time) {
+        self.totals.dropped += packets as u64;
+        self.figures.dropped += if self.window.contains(now) { packets as u64 } else { 0 };
+    }
+
+    /// Adds up the time that packets have waited until now.
+    pub(super) fn settle(&mut self, now: Time) {
+        let waiting = u128::from(self.queue.waiting().packets);
+        let nanos = u128::from(self.window.overlap(self.settled_at, now));
+        self.figures.waiting_nanos += waiting * nanos;
+        self.settled_at = now;
+    }
+
+    /// Its frame is received. Returns its packet, if it was not before.
+    pub(super) fn receive(&mut self) -> Option<Addressed<P>> {
+        let head = self.head.as_mut()?;
+        if head.received {
+            self.totals.duplicates += 1;
+            return None;
+        }
+        head.received = true;
+        self.totals.delivered += 1;
+        self.transmitted_bytes += u64::from(head.packet.bytes);
+        Some(head.packet.packet)
+    }
+
+    /// An access of its own is over.
+    pub(super) fn end(&mut self, began: Time, now: Time) {
+        self.figures.busy_nanos += self.window.overlap(began, now);
         if self.head.is_none() {
             self.idle_since = now;
         }
+    }
+
+    /// Counters, as a link has them: bytes are those of packets that were received.
+    pub(super) fn link_totals(&self) -> LinkTotals {
+        LinkTotals {
+            offered: self.totals.offered,
+            dropped: self.totals.dropped,
+            lost: self.totals.lost,
+            transmitted_bytes: self.transmitted_bytes,
+        }
+    }
+
+    /// Packets and bytes that wait behind the frame to send.
+    pub(super) fn backlog(&self) -> (u64, u64) {
+        let waiting = self.queue.waiting();
+        (waiting.packets, waiting.bytes)
+    }
+
+    /// Takes out all packets that have not been received, at the end of a run.
+    pub(super) fn drain(&mut self, now: Time) -> Vec<P> {
+        self.settle(now);
+        let head = self.head.take().filter(|head| !head.received);
+        let mut packets: Vec<P> = head.iter().map(|head| head.packet.packet.packet).collect();
+        let (mut at, mut drops) = (now, Drops::default());
+        loop {
+            match self.queue.dequeue(at, &mut drops) {
+                Next::Packet(queued) => packets.push(queued.packet.packet),
+                Next::NotBefore(later) if later > at && later < Time::NEVER => at = later,
+                Next::NotBefore(_) | Next::Empty => break,
+            }
+        }
+        packets.extend(drops.packets.iter().map(|queued| queued.packet.packet));
+        packets
     }
 
     /// Packets that wait, with the frame to send as long as it has not been received.
@@ -178,6 +265,7 @@ impl<P: Packet + Copy> Node<P> {
         self.totals.given_up += 1;
         if let Some(head) = self.head.as_ref().filter(|head| !head.received) {
             self.totals.lost += 1;
+            self.figures.lost += u64::from(self.window.contains(head.packet.arrived));
             out.lost.push(head.packet.packet.packet);
         }
         self.finish(phy);

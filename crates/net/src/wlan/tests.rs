@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use fairway_units::Time;
 
 use super::*;
-use crate::{Drops, Ecn, Line, Next, Packet, Qdisc, Queued, Waiting};
+use crate::{Drops, Ecn, Line, Next, Packet, Qdisc, Queued, Waiting, Window};
 
 /// A packet of so many bytes, with a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,7 +63,8 @@ fn cell(config: &CellConfig) -> Cell<Sized> {
 }
 
 fn cell_with(config: &CellConfig, limit: usize, seed: u64) -> Cell<Sized> {
-    Cell::new(config, |_| Box::new(Fifo { limit, packets: VecDeque::new() }), seed, "wlan")
+    let always = Window { from: Time::ZERO, to: Time::NEVER };
+    Cell::new(config, always, |_| Box::new(Fifo { limit, packets: VecDeque::new() }), seed, "wlan")
 }
 
 fn micros(micros: u64) -> Time {

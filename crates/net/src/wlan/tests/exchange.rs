@@ -277,3 +277,26 @@ fn more_stations_do_not_change_the_draws_of_one() {
     };
     assert_eq!(times(1), times(5));
 }
+
+#[test]
+fn figures_are_of_the_measuring_window() {
+    // Two packets at 0 µs: the first is in the air until 1310 and acknowledged at 1568, the second
+    // waits until then. The window is from 1000 to 1400: all of it busy, with one delivery, and a
+    // packet that waits.
+    let window = Window { from: micros(1000), to: micros(1400) };
+    let fifo = |_| -> Box<dyn Qdisc<Addressed<Sized>>> {
+        Box::new(Fifo { limit: 10, packets: VecDeque::new() })
+    };
+    let mut cell = Cell::new(&stations(1), window, fifo, 1, "wlan");
+    send(&mut cell, NodeId::Station(0), 0, 0);
+    send(&mut cell, NodeId::Station(0), 0, 0);
+    run(&mut cell, micros(10_000));
+    assert_eq!(cell.drain(micros(10_000)), []);
+    let figures = cell.figures();
+    assert_eq!((figures.busy, figures.collided), (Duration::from_micros(400), Duration::ZERO));
+    assert_eq!((figures.nodes[1].delivered, figures.nodes[1].accesses), (1, 0));
+    let link = cell.link_figures(NodeId::Station(0));
+    assert_eq!((link.busy_nanos, link.waiting_nanos), (400_000, 400_000));
+    // 1500 bytes and 36 of overhead, twice.
+    assert_eq!(cell.link_totals(NodeId::Station(0)).transmitted_bytes, 3072);
+}
