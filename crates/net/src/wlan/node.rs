@@ -7,7 +7,7 @@ use super::config::MacConfig;
 use super::figures::NodeTotals;
 use super::packet::{Addressed, Outcome};
 use super::phy::Phy;
-use crate::{Drops, Line, LinkFigures, LinkTotals, Next, Packet, Qdisc, Queued, Window};
+use crate::{Drops, Ecn, Line, LinkFigures, LinkTotals, Next, Packet, Qdisc, Queued, Window};
 
 /// The frame that a node is about to send, again and again until it is acknowledged.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +37,7 @@ pub(super) struct Node<P> {
     draws: Stream,
     idle_since: Time,
     pub(super) totals: NodeTotals,
+    marked: u64,
     transmitted_bytes: u64,
     window: Window,
     pub(super) figures: LinkFigures,
@@ -64,6 +65,7 @@ impl<P: Packet + Copy> Node<P> {
             draws,
             idle_since: Time::ZERO,
             totals: NodeTotals::default(),
+            marked: 0,
             transmitted_bytes: 0,
             window,
             figures: LinkFigures::default(),
@@ -102,8 +104,11 @@ impl<P: Packet + Copy> Node<P> {
         self.count_drops(drops.packets.len() - before, now);
         match next {
             Next::Packet(packet) => {
+                let marked = packet.packet.ecn() == Ecn::Ce && !packet.marked_before;
+                self.marked += u64::from(marked);
                 if self.window.contains(packet.arrived) {
                     self.figures.sojourn.record(now.since(packet.arrived));
+                    self.figures.marked += u64::from(marked);
                 }
                 self.head = Some(Head { packet, received: false });
             }
@@ -154,6 +159,7 @@ impl<P: Packet + Copy> Node<P> {
             offered: self.totals.offered,
             dropped: self.totals.dropped,
             lost: self.totals.lost,
+            marked: self.marked,
             transmitted_bytes: self.transmitted_bytes,
         }
     }
