@@ -151,7 +151,8 @@ pub trait Qdisc<P: Packet>: std::fmt::Debug + Send {
     /// A packet arrives and finds `line`.
     fn enqueue(&mut self, packet: Queued<P>, line: &Line, now: Time, drops: &mut Drops<P>);
 
-    /// The line is free.
+    /// The line is free. It is asked whenever a transmission ends, and hears if nothing waits:
+    /// controllers learn from that too.
     fn dequeue(&mut self, now: Time, drops: &mut Drops<P>) -> Next<P>;
 
     /// What waits.
