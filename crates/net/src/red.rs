@@ -6,6 +6,7 @@
 //! (`queue/red.cc`); as Linux does it: [`RedVariant::Linux`].
 
 mod adaptive;
+mod idle;
 mod parameters;
 #[cfg(test)]
 mod tests;
@@ -96,7 +97,7 @@ pub enum RedVariant {
     /// Linux (`include/net/red.h`), in real numbers instead of its fixed-point ones: the paper's
     /// figure 17, in which one random number decides how many packets pass until the next drop; the
     /// first packet beyond the lower threshold always passes; a packet that finds the link idle is
-    /// no sample; no room is no early drop.
+    /// no sample; the average decays by the table of `tc`; no room is no early drop.
     Linux,
 }
 
@@ -113,6 +114,8 @@ pub(crate) struct Red {
     count: f64,
     /// Linux's random number, drawn at the last early drop.
     drawn: f64,
+    /// Linux's table.
+    idle_decay: Option<idle::IdleDecay>,
     stream: Stream,
 }
 
@@ -125,6 +128,8 @@ impl Red {
             next_adaptation: Time::ZERO + first,
             count: -1.0,
             drawn: 0.0,
+            idle_decay: (config.variant == RedVariant::Linux)
+                .then(|| idle::IdleDecay::new(config.weight, config.typical_transmission)),
             config,
             stream,
         }
@@ -179,8 +184,12 @@ impl Red {
 
     /// The average `now` if nothing has arrived and the link has been idle since then.
     fn decayed(&self, idle_since: Time, now: Time) -> f64 {
+        let idle = now.since(idle_since);
+        if let Some(decay) = &self.idle_decay {
+            return decay.after(idle, self.average);
+        }
         let typical = self.config.typical_transmission.as_nanos().max(1) as f64;
-        let packets = now.since(idle_since).as_nanos() as f64 / typical;
+        let packets = idle.as_nanos() as f64 / typical;
         self.average * libm::pow(1.0 - self.config.weight, packets)
     }
 

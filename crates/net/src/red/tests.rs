@@ -156,10 +156,10 @@ fn linux_draws_one_number_for_each_gap() {
 
 #[test]
 fn in_linux_an_arrival_on_an_idle_link_is_no_sample() {
-    // As above, but without the halving by the arrival's own sample: 8 / 2³ = 1.
+    // After a long enough time the average is divided by 2³¹, and by nothing else.
     let linux = RedConfig { weight: 0.5, variant: RedVariant::Linux, ..config() };
     let mut red = Red::new(linux, Stream::new(1, "red"));
     red.update_average(16.0, None, Time::ZERO);
-    red.update_average(0.0, Some(Time::ZERO), Time::from_nanos(3_000_000));
-    assert_eq!(red.average, 1.0);
+    red.update_average(0.0, Some(Time::ZERO), Time::from_nanos(1_000_000_000_000));
+    assert_eq!(red.average, 8.0 / f64::from(1u32 << 31));
 }
