@@ -112,7 +112,8 @@ pub(crate) struct Red {
     /// Packets admitted since the last early drop, in mean packets if `by_size`; −1 below the lower
     /// threshold.
     count: f64,
-    /// Linux's random number, drawn at the last early drop.
+    /// Linux's random number, drawn at the last early drop, over the maximal probability of that
+    /// time (`red_random`).
     drawn: f64,
     /// Linux's table.
     idle_decay: Option<idle::IdleDecay>,
@@ -233,15 +234,11 @@ impl Red {
 
     /// The same from one random number for each gap (figure 17; Linux, `red_action`).
     fn draws_once(&mut self, probability: f64, size: f64) -> bool {
-        if self.count < 0.0 {
-            self.count = 0.0;
-            self.drawn = self.stream.unit();
-            return false;
-        }
-        self.count += size;
-        let drops = probability * self.count >= self.drawn;
-        if drops {
-            self.drawn = self.stream.unit();
+        let first = self.count < 0.0;
+        self.count = if first { 0.0 } else { self.count + size };
+        let drops = !first && probability / self.max_probability * self.count >= self.drawn;
+        if first || drops {
+            self.drawn = self.stream.unit() / self.max_probability;
         }
         drops
     }
