@@ -122,7 +122,8 @@ class Algorithms:
             Name -> `class`, its qualified name; `file`, where it stands; and `sha256` of that file,
             or of the class where there is no file. None for what cannot be found out.
         """
-        names = {flow["cc"] for flow in experiment["flow"] if flow["cc"] in self._sources}
+        found = (flow.get("cc") for flow in experiment["flow"])
+        names = {cc for cc in found if cc in self._sources}
         return {name: self._sources[name] for name in sorted(names)}
 
 

@@ -416,10 +416,10 @@ def doctor(as_json: Json = False) -> None:
 
 def _show_run(result: Run) -> None:
     from fairway.repeat import sentence
-    from fairway.report import flow_table, link_table, metric_table
+    from fairway.report import flow_tables, link_table, metric_table
 
     typer.echo(f"{result.title}\n")
-    for table in (flow_table(result), link_table(result), metric_table(result.metrics)):
+    for table in (*flow_tables(result), link_table(result), metric_table(result.metrics)):
         show_table(table)
     if "repeated" in result.summary:
         typer.echo(textwrap.fill(sentence(result.summary["repeated"]), 80))

@@ -143,6 +143,7 @@ def over_time(
     """
     key = quantity.key
     names = list(domain or frame[key].unique(maintain_order=True))
+    without = _without(frame, quantity)
     data = thin(frame, key, quantity.column, points, quantity.keep).select(
         pl.col("t_s").round(3).alias("t"),
         pl.col(key).alias("id"),
@@ -177,6 +178,7 @@ def over_time(
                     symbolType="stroke",
                     labelLimit=240,
                     columns=alt.Undefined if titles else 1,
+                    values=[n for n in names if n not in without] if without else alt.Undefined,
                     rowPadding=alt.Undefined if titles else 0,
                 )
                 if legend and len(names) > 1
@@ -195,6 +197,14 @@ def over_time(
         chart = chart.encode(opacity=alt.condition(lit, alt.value(1), alt.value(0.12)))
         chart = chart.add_params(lit)
     return cast(alt.Chart, chart)
+
+
+def _without(frame: pl.DataFrame, quantity: Quantity) -> set[str]:
+    """The flows that cannot have a quantity: datagrams have no window and no round trips."""
+    if quantity.table == "queues" or quantity.column == "goodput_bps":
+        return set()
+    windows = frame.group_by("flow").agg(pl.col("cwnd_segments").is_null().all())
+    return set(windows.filter(pl.col("cwnd_segments"))["flow"])
 
 
 def heat_map(

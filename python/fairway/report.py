@@ -121,7 +121,7 @@ def run_report(run: Run) -> str:
             "Summary",
             window_sentence(run.experiment),
             warnings=run.warnings,
-            tables=[metric_table(run.metrics), flow_table(run), link_table(run)],
+            tables=[metric_table(run.metrics), *flow_tables(run), link_table(run)],
         ),
         Section("Over time", figures=charts),
         *repeated_runs(run),
@@ -227,8 +227,37 @@ def metric_table(metrics: Mapping[str, float | None]) -> Table:
     return Table("Metrics", ["metric", "value"], [[k, text.number(v)] for k, v in metrics.items()])
 
 
-def flow_table(run: Run) -> Table:
-    """One line per flow."""
+def flow_tables(run: Run) -> list[Table]:
+    """A table of the flows of TCP and one of the datagram flows, those that there are."""
+    flows = run.summary["flows"]
+    datagrams = [flow for flow in flows if flow["cc"] is None]
+    tables = [datagram_table(datagrams)] if datagrams else []
+    if len(datagrams) < len(flows):
+        tables.insert(0, flow_table([flow for flow in flows if flow["cc"] is not None]))
+    return tables
+
+
+def datagram_table(flows: Sequence[Mapping[str, Any]]) -> Table:
+    """One line per datagram flow."""
+    rows = [
+        [
+            str(flow["id"]),
+            str(flow["kind"]),
+            text.bit_rate(flow["goodput_bps"]),
+            text.number(flow["sent_segments"]),
+            text.percent(flow["loss_ratio"], signed=False),
+            text.milliseconds(flow["mean_one_way_delay_s"]),
+            text.milliseconds(flow["p99_one_way_delay_s"]),
+            text.milliseconds(flow["jitter_s"]),
+        ]
+        for flow in flows
+    ]
+    names = ["flow", "kind", "goodput", "sent", "lost", "one-way delay", "p99 delay", "jitter"]
+    return Table("Datagram flows", names, rows, labels=2)
+
+
+def flow_table(flows: Sequence[Mapping[str, Any]]) -> Table:
+    """One line per flow of TCP."""
     rows = [
         [
             str(flow["id"]),
@@ -240,7 +269,7 @@ def flow_table(run: Run) -> Table:
             text.milliseconds(flow["mean_one_way_delay_s"]),
             text.ABSENT if flow["fct_s"] is None else f"{text.number(flow['fct_s'])} s",
         ]
-        for flow in run.summary["flows"]
+        for flow in flows
     ]
     names = ["flow", "cc", "goodput", "retrans. segments", "mean cwnd", "mean srtt",
              "one-way delay", "fct"]  # fmt: skip

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairway import store, text
 from fairway.errors import InputError
-from fairway.shape import NUMBER, NUMBER_OR_NONE, Each
+from fairway.shape import COUNT_OR_NONE, NUMBER, NUMBER_OR_NONE, TEXT_OR_NONE, Each
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,14 +32,14 @@ SUMMARY_SHAPE = {
     "flows": [
         {
             "id": str,
-            "cc": str,
+            "cc": TEXT_OR_NONE,
             "goodput_bps": NUMBER,
             "throughput_bps": NUMBER,
             "sent_segments": int,
-            "retransmitted_segments": int,
+            "retransmitted_segments": COUNT_OR_NONE,
             "lost_segments": int,
-            "window_reductions": int,
-            "timeouts": int,
+            "window_reductions": COUNT_OR_NONE,
+            "timeouts": COUNT_OR_NONE,
             "mean_cwnd_segments": NUMBER_OR_NONE,
             "mean_srtt_s": NUMBER_OR_NONE,
             "mean_one_way_delay_s": NUMBER_OR_NONE,
@@ -245,9 +245,9 @@ class Run:
         return f"<Run {self.title!r}, seed {self.seed}, {flows}: {metrics}>"
 
     def _repr_html_(self) -> str:
-        from fairway.report import flow_table, link_table, metric_table, plain_html
+        from fairway.report import flow_tables, link_table, metric_table, plain_html
 
-        tables = (metric_table(self.metrics), flow_table(self), link_table(self))
+        tables = (metric_table(self.metrics), *flow_tables(self), link_table(self))
         return f"<h3>{html.escape(self.title)}</h3>" + "".join(plain_html(t) for t in tables)
 
 

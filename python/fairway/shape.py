@@ -8,6 +8,8 @@ from typing import Any
 
 NUMBER = (int, float)
 NUMBER_OR_NONE = (int, float, type(None))
+COUNT_OR_NONE = (int, type(None))
+TEXT_OR_NONE = (str, type(None))
 
 
 @dataclass(frozen=True)

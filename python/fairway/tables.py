@@ -42,13 +42,16 @@ TCP_INFO_SCHEMA = {
         for field in json.loads(_core.tcp_info_fields())
     },
 }
-_TEXT_COLUMNS = ("id", "cc")
+_TEXT_COLUMNS = ("id", "cc", "kind")
 _COUNT_COLUMNS = (
     "sent_segments",
     "retransmitted_segments",
     "lost_segments",
     "window_reductions",
     "timeouts",
+    "received_packets",
+    "reordered_packets",
+    "duplicated_packets",
     "drops",
     "losses",
 )

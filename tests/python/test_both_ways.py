@@ -2,7 +2,7 @@
 
 import fairway
 from fairway.metrics import measure
-from fairway.report import flow_table
+from fairway.report import flow_tables
 
 EXPERIMENT = """
 duration = "5 s"
@@ -27,7 +27,7 @@ def test_each_direction_has_its_figures():
     assert measure(run.summary, "flow.talk/reverse.goodput_bps") == 800_000
     assert run.metrics["jain_index"] == 1
     assert set(run.series["flow"]) == {"talk", "talk/reverse"}
-    assert [row[0] for row in flow_table(run).rows] == ["talk", "talk/reverse"]
+    assert [row[0] for row in flow_tables(run)[0].rows] == ["talk", "talk/reverse"]
     assert "1 flow" in repr(run)
 
 

@@ -51,7 +51,8 @@ pub(crate) fn summarise(
         }
         links.push(link);
     }
-    let metrics = Metrics::new(&flows, links.first().map_or(0.0, |link| link.utilisation));
+    let all: Vec<&FlowSummary> = flows.iter().collect();
+    let metrics = Metrics::new(&all, links.first().map_or(0.0, |link| link.utilisation));
     let packets = match totals.watched {
         true => totals.flows.iter().map(|flow| flow.arrivals).sum(),
         false => delivered_segments(tcp_info, count),
@@ -84,6 +85,7 @@ fn counts(found: &FlowTotals) -> Result<FlowCounts, &'static str> {
         timeouts: since(a.timeouts, b.timeouts)?,
         arrivals: since(a.arrivals, b.arrivals)?,
         delay_nanos: u128::from(since(a.delay_ns, b.delay_ns)?),
+        ..FlowCounts::default()
     })
 }
 

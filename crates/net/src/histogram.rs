@@ -4,7 +4,6 @@ use fairway_units::Duration;
 
 /// Bits of each power of two that are kept: 32 bins an octave, relative error at most 1/64.
 const SUB_BITS: u32 = 5;
-const BINS: usize = 64 * (1 << SUB_BITS);
 
 /// Counts of durations in bins that grow with the duration.
 #[derive(Clone, Debug, Default)]
@@ -17,10 +16,12 @@ pub struct Histogram {
 impl Histogram {
     /// Count one duration.
     pub fn record(&mut self, value: Duration) {
-        if self.counts.is_empty() {
-            self.counts.resize(BINS, 0);
+        let bin = bin(value.as_nanos());
+        if bin >= self.counts.len() {
+            // A power of two: it grows a few times at most, and is no longer than its values are.
+            self.counts.resize((bin + 1).next_power_of_two(), 0);
         }
-        self.counts[bin(value.as_nanos())] += 1;
+        self.counts[bin] += 1;
         self.total += 1;
     }
 

@@ -44,7 +44,8 @@ impl Window {
         to.min(self.to).since(from.max(self.from)).as_nanos()
     }
 
-    pub(crate) fn contains(&self, at: Time) -> bool {
+    /// Whether a moment lies in the window.
+    pub fn contains(&self, at: Time) -> bool {
         self.from <= at && at < self.to
     }
 }

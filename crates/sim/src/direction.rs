@@ -141,6 +141,7 @@ impl Direction {
             timeouts: sent.timeouts,
             arrivals: self.arrivals,
             delay_nanos: self.delay_nanos,
+            ..FlowCounts::default()
         }
     }
 }

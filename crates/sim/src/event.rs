@@ -25,6 +25,8 @@ pub enum Component {
     Write(u32),
     /// An application reads its next piece.
     Read(u32),
+    /// The next packet of a datagram flow leaves.
+    Datagram(u32),
     /// The time series take a sample.
     Sample,
     /// The measuring window begins.

@@ -6,6 +6,7 @@
 mod application;
 mod connection;
 mod control;
+mod datagrams;
 mod direction;
 mod event;
 pub mod experiment;
@@ -15,6 +16,7 @@ mod rows;
 mod run;
 mod sampler;
 mod summary;
+mod traced;
 mod ways;
 
 pub use control::Control;

@@ -11,9 +11,11 @@ use prefetch_index::prefetch_index;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parcel {
     place: u32,
-    /// Connection · 2, + 1 for what travels from the sink to the source.
+    /// Connection · 2, + 1 for what travels from the sink to the source; behind those of all
+    /// connections, one for each datagram flow.
     pub(crate) way: u32,
-    /// Its size in bytes, and above it [`PAYLOAD`], [`ECN_CAPABLE`], [`MARKED`] and [`SCALABLE`].
+    /// Its size in bytes, and above it [`PAYLOAD`], [`ECN_CAPABLE`], [`MARKED`], [`SCALABLE`] and
+    /// the precedence.
     size_and_marks: u32,
     /// The link that it crosses, as a position in the network's ways.
     pub(crate) position: u32,
@@ -29,9 +31,11 @@ const ECN_CAPABLE: u32 = 1 << 25;
 const MARKED: u32 = 1 << 26;
 /// It may be marked, and its sender answers the share of marks (RFC 9331 ECT(1)).
 const SCALABLE: u32 = 1 << 27;
+/// Where the three bits of the precedence begin.
+const PRECEDENCE: u32 = 28;
 
 impl Parcel {
-    /// Which connection of the run.
+    /// Which connection of the run, if it is a segment.
     pub(crate) fn connection(&self) -> usize {
         (self.way / 2) as usize
     }
@@ -66,6 +70,10 @@ impl Packet for Parcel {
 
     fn flow(&self) -> u32 {
         self.way
+    }
+
+    fn precedence(&self) -> u8 {
+        (self.size_and_marks >> PRECEDENCE & 7) as u8
     }
 
     fn mark_congestion(&mut self) {
@@ -120,6 +128,19 @@ impl Parcels {
             size_and_marks: segment.wire_bytes() | payload | ecn,
             position,
         }
+    }
+
+    /// The datagram that was written to a place sets out on its way from `position` of the ways.
+    pub(crate) fn send_datagram(
+        &self,
+        place: u32,
+        way: u32,
+        position: u32,
+        wire_bytes: u32,
+        precedence: u8,
+    ) -> Parcel {
+        let precedence = u32::from(precedence & 7) << PRECEDENCE;
+        Parcel { place, way, size_and_marks: wire_bytes | PAYLOAD | precedence, position }
     }
 
     /// The segment of a parcel that has arrived, with the mark it may have met. Its place is

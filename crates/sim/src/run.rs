@@ -11,13 +11,14 @@ use fairway_units::{Duration, Time};
 use crate::application;
 use crate::connection::Connection;
 use crate::control::Control;
-use crate::direction::Way;
+use crate::datagrams::Datagrams;
 use crate::event::{Component, EventQueue};
 use crate::experiment::Experiment;
 use crate::network::{Network, News, Passage};
 use crate::parcel::{Parcel, Parcels};
 use crate::sampler::Sampler;
-use crate::summary::{name, summarise};
+use crate::summary::summarise;
+use crate::traced::Traced;
 
 /// How many packets ahead the memory of a segment and of a connection are asked for.
 const SEGMENT_AHEAD: usize = 4;
@@ -98,10 +99,11 @@ struct Simulation<'a> {
     events: EventQueue,
     network: Network,
     connections: Vec<Connection>,
+    datagrams: Datagrams,
     parcels: Parcels,
     sampler: Sampler,
-    /// The connections' data: what goes to the sinks, in their order, and then what comes back.
-    ways: Vec<(usize, Way)>,
+    /// What results have a row of, in their order.
+    traced: Vec<Traced>,
     window: [Vec<FlowCounts>; 2],
     /// Latest departure onto each link, if any host delays its departures.
     departed: Vec<Time>,
@@ -127,20 +129,21 @@ impl<'a> Simulation<'a> {
         events.push(experiment.measure.from, Component::WindowBegins);
         events.push(experiment.measure.to, Component::WindowEnds);
         events.push(Time::ZERO + experiment.measure.sample, Component::Sample);
-        let both_ways = |i: &usize| connections[*i].is_both_ways();
-        let ways: Vec<_> = (0..connections.len())
-            .map(|i| (i, Way::Forward))
-            .chain((0..connections.len()).filter(both_ways).map(|i| (i, Way::Reverse)))
-            .collect();
+        let datagrams = Datagrams::new(experiment, &network);
+        for (i, at) in datagrams.first_departures() {
+            events.push(at, Component::Datagram(i));
+        }
+        let traced = Traced::all(experiment, &connections);
         Ok(Simulation {
-            sampler: Sampler::new(experiment, &ways, network.reported.len()),
-            ways,
+            sampler: Sampler::new(experiment, &traced, network.reported.len()),
+            traced,
             departed: vec![Time::ZERO; if delays { network.names.len() } else { 0 }],
             window: [Vec::new(), Vec::new()],
             experiment,
             events,
             network,
             connections,
+            datagrams,
             parcels: Parcels::default(),
             end,
             now: Time::ZERO,
@@ -179,6 +182,10 @@ impl<'a> Simulation<'a> {
         match component {
             Component::Row(row) => return self.packet_arrives(row),
             Component::Timer(endpoint) => return self.timer_expires(endpoint),
+            Component::Datagram(flow) => {
+                self.send_datagram(flow);
+                return Ok(());
+            }
             _ => self.events.pop(),
         }
         match component {
@@ -218,19 +225,30 @@ impl<'a> Simulation<'a> {
             }
             Component::WindowEnds => {
                 self.window[1] = self.counts();
+                self.datagrams.end_window();
                 Ok(())
             }
             Component::Sample => {
-                self.sampler.sample(self.now, &self.ways, &self.connections, &mut self.network);
+                self.sampler.sample(
+                    self.now,
+                    &self.traced,
+                    &self.connections,
+                    &self.datagrams,
+                    &mut self.network,
+                );
                 self.events.push(self.now + self.experiment.measure.sample, Component::Sample);
                 Ok(())
             }
-            Component::Row(_) | Component::Timer(_) => Ok(()),
+            Component::Row(_) | Component::Timer(_) | Component::Datagram(_) => Ok(()),
         }
     }
 
     fn counts(&self) -> Vec<FlowCounts> {
-        self.ways.iter().map(|(i, way)| self.connections[*i].counts(*way)).collect()
+        let counts = |row: &Traced| match row {
+            Traced::Data(i, way) => self.connections[*i].counts(*way),
+            Traced::Datagrams(i) => self.datagrams.counts(*i),
+        };
+        self.traced.iter().map(counts).collect()
     }
 
     /// Send what applications have written.
@@ -307,6 +325,9 @@ impl<'a> Simulation<'a> {
     /// A packet will not arrive: the books of its flow.
     fn books_of_missing(&mut self, parcel: Parcel) -> &mut FlowBooks {
         self.parcels.discard(parcel);
+        if self.datagrams.is_datagram(&parcel) {
+            return self.datagrams.miss(&parcel);
+        }
         let connection = &mut self.connections[parcel.connection()];
         if parcel.has_payload() {
             connection.miss(parcel.forward());
@@ -317,6 +338,9 @@ impl<'a> Simulation<'a> {
     /// A packet is at the end of its way.
     fn deliver(&mut self, parcel: Parcel) -> Result<(), Violation> {
         self.network.end(&parcel);
+        if self.datagrams.is_datagram(&parcel) {
+            return self.deliver_datagram(parcel);
+        }
         let segment = self.parcels.open(parcel);
         let connection = &mut self.connections[parcel.connection()];
         if parcel.forward() {
@@ -333,14 +357,36 @@ impl<'a> Simulation<'a> {
         }
     }
 
+    /// The next packet of a datagram flow leaves.
+    fn send_datagram(&mut self, flow: u32) {
+        let (parcel, next) = self.datagrams.send(flow, &mut self.parcels, self.now);
+        match next {
+            Some(at) => self.events.repeat(at),
+            None => self.events.pop(),
+        }
+        let at = self.behind_others(parcel.position, Duration::ZERO);
+        self.offer(parcel, at);
+    }
+
+    #[inline(never)]
+    fn deliver_datagram(&mut self, parcel: Parcel) -> Result<(), Violation> {
+        let datagram = self.parcels.open(parcel);
+        self.datagrams.receive(&parcel, datagram, self.now)?;
+        self.delivered += 1;
+        self.parcels.discard(parcel);
+        Ok(())
+    }
+
     /// Ask for the memory that the next packets of a row will need. With a thousand connections
     /// it is not in the fast caches, and the wait would be as long as the work.
     fn look_ahead(&self, row: u32) {
         if let Some(parcel) = self.network.ahead(row, SEGMENT_AHEAD) {
             self.parcels.prefetch(parcel);
         }
-        if let Some(parcel) = self.network.ahead(row, CONNECTION_AHEAD) {
-            self.connections[parcel.connection()].prefetch(parcel.forward());
+        if let Some(parcel) = self.network.ahead(row, CONNECTION_AHEAD)
+            && let Some(connection) = self.connections.get(parcel.connection())
+        {
+            connection.prefetch(parcel.forward());
         }
     }
 
@@ -428,14 +474,22 @@ impl<'a> Simulation<'a> {
         if self.departed.is_empty() {
             return self.now;
         }
-        let link = self.network.link_at(entrance);
         let connection = &mut self.connections[connection as usize];
         let sends = SIDE == SOURCE || connection.is_both_ways();
         let delay = match &mut connection.jitter {
             Some(jitter) if sends => jitter.next(),
             _ => Duration::ZERO,
         };
-        let last = &mut self.departed[link as usize];
+        self.behind_others(entrance, delay)
+    }
+
+    /// When a packet that leaves its host after a delay reaches its first link, behind those that
+    /// left before.
+    fn behind_others(&mut self, entrance: u32, delay: Duration) -> Time {
+        if self.departed.is_empty() {
+            return self.now;
+        }
+        let last = &mut self.departed[self.network.link_at(entrance) as usize];
         *last = (self.now + delay).max(*last);
         *last
     }
@@ -443,9 +497,11 @@ impl<'a> Simulation<'a> {
     /// Check that every packet is accounted for.
     fn close_books(&mut self) -> Result<(), Violation> {
         let mut inside = vec![0u64; self.connections.len()];
-        for parcel in self.network.close_books(self.now)? {
+        let on_their_way = self.network.close_books(self.now)?;
+        for parcel in on_their_way.iter().filter(|parcel| !self.datagrams.is_datagram(parcel)) {
             inside[parcel.connection()] += 1;
         }
+        self.datagrams.check_books(&self.experiment.datagrams, &on_their_way, self.now)?;
         for ((connection, flow), inside) in
             self.connections.iter().zip(&self.experiment.flows).zip(inside)
         {
@@ -458,8 +514,9 @@ impl<'a> Simulation<'a> {
         let (series, queues) = self.sampler.finish();
         let summary = summarise(
             self.experiment,
-            &self.ways,
+            &self.traced,
             &self.connections,
+            &self.datagrams,
             &self.window,
             &series,
             &self.network,
@@ -467,7 +524,7 @@ impl<'a> Simulation<'a> {
         Run {
             summary,
             series,
-            flow_ids: self.ways.iter().map(|(i, way)| name(self.experiment, *i, *way)).collect(),
+            flow_ids: self.traced.iter().map(|row| row.name(self.experiment)).collect(),
             queues,
             link_ids: self
                 .network

@@ -4,9 +4,10 @@ use fairway_trace::{QueueSeries, Series};
 use fairway_units::{Duration, Time};
 
 use crate::connection::Connection;
-use crate::direction::Way;
+use crate::datagrams::Datagrams;
 use crate::experiment::Experiment;
 use crate::network::Network;
+use crate::traced::Traced;
 
 /// Time series so far, and what the last sample saw.
 pub(crate) struct Sampler {
@@ -19,14 +20,17 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    pub(crate) fn new(experiment: &Experiment, ways: &[(usize, Way)], links: usize) -> Self {
-        let mss = |(i, _): &(usize, Way)| f64::from(experiment.flows[*i].stack.mss);
+    pub(crate) fn new(experiment: &Experiment, traced: &[Traced], links: usize) -> Self {
+        let mss = |traced: &Traced| match traced {
+            Traced::Data(i, _) => f64::from(experiment.flows[*i].stack.mss),
+            Traced::Datagrams(_) => f64::NAN,
+        };
         Sampler {
             series: Series::default(),
             queues: QueueSeries::default(),
             period: experiment.measure.sample,
-            mss: ways.iter().map(mss).collect(),
-            delivered: vec![0; ways.len()],
+            mss: traced.iter().map(mss).collect(),
+            delivered: vec![0; traced.len()],
             link_bytes: vec![0; links],
         }
     }
@@ -34,29 +38,41 @@ impl Sampler {
     pub(crate) fn sample(
         &mut self,
         now: Time,
-        ways: &[(usize, Way)],
+        traced: &[Traced],
         connections: &[Connection],
+        datagrams: &Datagrams,
         network: &mut Network,
     ) {
         let t_s = now.as_secs_f64();
         let period_s = self.period.as_secs_f64();
-        for (i, (connection, way)) in ways.iter().enumerate() {
-            let (from, to) = connections[*connection].ends(*way);
-            let sender = from.sender();
-            let delivered = to.receiver().delivered_bytes();
-            let mss = self.mss[i];
-            let ssthresh = sender.ssthresh();
+        for (i, traced) in traced.iter().enumerate() {
             let s = &mut self.series;
             s.t_s.push(t_s);
             s.flow.push(i as u32);
-            s.cwnd_segments.push(sender.cwnd() as f64 / mss);
-            s.ssthresh_segments.push(if ssthresh == u64::MAX {
-                f64::NAN
-            } else {
-                ssthresh as f64 / mss
-            });
-            s.srtt_s.push(sender.srtt().map_or(f64::NAN, Duration::as_secs_f64));
-            s.flight_size_segments.push(sender.flight_size() as f64 / mss);
+            let delivered = match traced {
+                Traced::Data(connection, way) => {
+                    let (from, to) = connections[*connection].ends(*way);
+                    let sender = from.sender();
+                    let mss = self.mss[i];
+                    let ssthresh = sender.ssthresh();
+                    s.cwnd_segments.push(sender.cwnd() as f64 / mss);
+                    s.ssthresh_segments.push(if ssthresh == u64::MAX {
+                        f64::NAN
+                    } else {
+                        ssthresh as f64 / mss
+                    });
+                    s.srtt_s.push(sender.srtt().map_or(f64::NAN, Duration::as_secs_f64));
+                    s.flight_size_segments.push(sender.flight_size() as f64 / mss);
+                    to.receiver().delivered_bytes()
+                }
+                Traced::Datagrams(flow) => {
+                    s.cwnd_segments.push(f64::NAN);
+                    s.ssthresh_segments.push(f64::NAN);
+                    s.srtt_s.push(f64::NAN);
+                    s.flight_size_segments.push(f64::NAN);
+                    datagrams.delivered_bytes(*flow)
+                }
+            };
             s.goodput_bps.push((delivered - self.delivered[i]) as f64 * 8.0 / period_s);
             self.delivered[i] = delivered;
         }

@@ -4,19 +4,16 @@ use fairway_trace::{FlowCounts, FlowSummary, LinkSummary, Metrics, Series, Summa
 use fairway_units::Duration;
 
 use crate::connection::Connection;
-use crate::direction::Way;
+use crate::datagrams::Datagrams;
 use crate::experiment::{Experiment, Measure};
 use crate::network::Network;
-
-/// The name of a connection's data in results.
-pub(crate) fn name(experiment: &Experiment, connection: usize, way: Way) -> String {
-    experiment.flows[connection].id.clone() + way.suffix()
-}
+use crate::traced::Traced;
 
 pub(crate) fn summarise(
     experiment: &Experiment,
-    ways: &[(usize, Way)],
+    traced: &[Traced],
     connections: &[Connection],
+    datagrams: &Datagrams,
     window: &[Vec<FlowCounts>; 2],
     series: &Series,
     network: &Network,
@@ -24,31 +21,40 @@ pub(crate) fn summarise(
     let measure = &experiment.measure;
     let period = [measure.from, measure.to];
     let length = measure.to.since(measure.from);
-    let flows: Vec<FlowSummary> = ways
+    let flows: Vec<FlowSummary> = traced
         .iter()
         .enumerate()
-        .map(|(place, (i, way))| {
+        .map(|(place, row)| {
             let counts = window[1][place].since(&window[0][place]);
-            let mean = |column: &[f64]| series.mean(column, place, ways.len(), period);
-            let cc = &experiment.flows[*i].cc.name;
-            FlowSummary {
-                mean_cwnd_segments: mean(&series.cwnd_segments),
-                mean_srtt_s: mean(&series.srtt_s),
-                fct_s: connections[*i].completion_time().map(Duration::as_secs_f64),
-                ..FlowSummary::new(&name(experiment, *i, *way), cc, &counts, length)
+            let mean = |column: &[f64]| series.mean(column, place, traced.len(), period);
+            let name = row.name(experiment);
+            match row {
+                Traced::Data(i, _) => FlowSummary {
+                    mean_cwnd_segments: mean(&series.cwnd_segments),
+                    mean_srtt_s: mean(&series.srtt_s),
+                    fct_s: connections[*i].completion_time().map(Duration::as_secs_f64),
+                    ..FlowSummary::new(&name, &experiment.flows[*i].cc.name, &counts, length)
+                },
+                Traced::Datagrams(i) => {
+                    let found = datagrams.summary(*i, &experiment.datagrams[*i], &counts);
+                    FlowSummary {
+                        fct_s: datagrams.completion_time(*i).map(Duration::as_secs_f64),
+                        ..FlowSummary::of_datagrams(&name, &counts, length, found)
+                    }
+                }
             }
         })
         .collect();
     let links: Vec<LinkSummary> =
         network.reported.iter().filter_map(|l| link_summary(network, *l, measure)).collect();
-    // Those of what comes back have no part in it.
-    let forward = &flows[..connections.len()];
-    let metrics = Metrics::new(forward, links.first().map_or(0.0, |l| l.utilisation));
+    let compared = flows.iter().zip(traced).filter(|(_, row)| row.is_compared(experiment));
+    let compared: Vec<&FlowSummary> = compared.map(|(flow, _)| flow).collect();
+    let metrics = Metrics::new(&compared, links.first().map_or(0.0, |l| l.utilisation));
     Summary {
         title: experiment.title.clone(),
         backend: "sim",
         seed: experiment.seed,
-        packets: connections.iter().map(Connection::arrivals).sum(),
+        packets: connections.iter().map(Connection::arrivals).sum::<u64>() + datagrams.arrivals(),
         flows,
         links,
         metrics,

@@ -6,7 +6,8 @@
 /// Behind the last link of a way.
 const END: u32 = u32::MAX;
 
-/// The ways of all packets, two for each connection: towards its sink, and back.
+/// The ways of all packets, two for each connection, towards its sink and back; behind them one
+/// for each datagram flow.
 #[derive(Clone, Debug)]
 pub(crate) struct Ways {
     /// The links of each way, and END.

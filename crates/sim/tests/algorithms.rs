@@ -37,8 +37,8 @@ fn marks_alone_hold_a_queue() {
         .replace('\n', " ");
     let run = alone("dctcp", &marking, 1);
     let (link, flow) = (&run.summary.links[0], &run.summary.flows[0]);
-    assert_eq!((link.drops, flow.retransmitted_segments, flow.timeouts), (0, 0, 0));
-    assert!(flow.window_reductions > 20, "{flow:?}");
+    assert_eq!((link.drops, flow.retransmitted_segments, flow.timeouts), (0, Some(0), Some(0)));
+    assert!(flow.window_reductions > Some(20), "{flow:?}");
     assert!(link.utilisation > 0.99, "{link:?}");
     assert!((10.0..60.0).contains(&link.mean_backlog_packets), "{link:?}");
 }

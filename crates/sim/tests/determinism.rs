@@ -6,7 +6,7 @@ use common::{experiment, run_text};
 use fairway_sim::{Control, Run, run};
 
 /// Every source of randomness: initial sequence numbers, loss on both links and both ways, RED,
-/// delayed departures.
+/// delayed departures, datagrams.
 fn everything_random(seed: u64) -> String {
     format!(
         r#"
@@ -39,6 +39,18 @@ fn everything_random(seed: u64) -> String {
         cc = "bic"
         bytes = "1 MB"
         sack = false
+        [[flow]]
+        kind = "poisson"
+        rate = "200 kbit/s"
+        [[flow]]
+        kind = "vbr"
+        rate = "200 kbit/s"
+        rate_deviation = "100 kbit/s"
+        [[flow]]
+        kind = "onoff"
+        rate = "400 kbit/s"
+        periods = "pareto"
+        count = 2
         [measure]
         window = ["5 s", "20 s"]
         sample = "50 ms"

@@ -7,5 +7,7 @@ mod summary;
 mod verify;
 
 pub use series::{QueueSeries, Series};
-pub use summary::{FlowCounts, FlowSummary, LinkSummary, Metrics, Summary, jain_index};
+pub use summary::{
+    DatagramSummary, FlowCounts, FlowSummary, LinkSummary, Metrics, Summary, jain_index,
+};
 pub use verify::{Allowance, FlowBooks, LinkBooks, StreamCheck, Violation};

@@ -28,22 +28,23 @@ pub struct Summary {
 pub struct FlowSummary {
     /// Name of the flow.
     pub id: String,
-    /// Its congestion control.
-    pub cc: String,
+    /// Its congestion control; none of a datagram flow.
+    pub cc: Option<String>,
     /// Payload delivered to the application, in order and once, in bit/s.
     pub goodput_bps: f64,
     /// Bits of all its data packets that reached the receiving host, IP headers included, in bit/s.
     pub throughput_bps: f64,
-    /// Data segments sent, retransmissions included.
+    /// Data segments sent, retransmissions included; or datagrams.
     pub sent_segments: u64,
-    /// Retransmitted segments.
-    pub retransmitted_segments: u64,
-    /// Data segments dropped by a queue or lost by a link.
+    /// Retransmitted segments; none of a datagram flow.
+    pub retransmitted_segments: Option<u64>,
+    /// Data segments or datagrams dropped by a queue or lost by a link.
     pub lost_segments: u64,
-    /// Reductions of the congestion window for a loss or a congestion mark.
-    pub window_reductions: u64,
-    /// Retransmission timeouts.
-    pub timeouts: u64,
+    /// Reductions of the congestion window for a loss or a congestion mark; none of a datagram
+    /// flow.
+    pub window_reductions: Option<u64>,
+    /// Retransmission timeouts; none of a datagram flow.
+    pub timeouts: Option<u64>,
     /// Mean of the sampled congestion window; none without a sample.
     pub mean_cwnd_segments: Option<f64>,
     /// Mean of the sampled smoothed round-trip time.
@@ -52,6 +53,33 @@ pub struct FlowSummary {
     pub mean_one_way_delay_s: Option<f64>,
     /// From the flow's start to the delivery of its last byte; none for endless or unfinished flows.
     pub fct_s: Option<f64>,
+    /// What only the receiver of datagrams measures. Its fields stand among the others.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub datagrams: Option<DatagramSummary>,
+}
+
+/// What the receiver of a datagram flow says of the measuring window.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DatagramSummary {
+    /// Kind of traffic: "cbr", "vbr", "poisson" or "onoff".
+    pub kind: &'static str,
+    /// Datagrams received, copies not counted.
+    pub received_packets: u64,
+    /// Of them, those that came after one that was sent later (RFC 4737 section 3.3).
+    pub reordered_packets: u64,
+    /// Copies of datagrams that had been received before.
+    pub duplicated_packets: u64,
+    /// Datagrams dropped or lost over datagrams sent; none if none was sent.
+    pub loss_ratio: Option<f64>,
+    /// Interarrival jitter at the end of the window (RFC 3550 section 6.4.1), which remembers some
+    /// sixteen packets; none before the second packet.
+    pub jitter_s: Option<f64>,
+    /// Median of the one-way delay over datagrams received.
+    pub p50_one_way_delay_s: Option<f64>,
+    /// 95th percentile of the one-way delay.
+    pub p95_one_way_delay_s: Option<f64>,
+    /// 99th percentile of the one-way delay.
+    pub p99_one_way_delay_s: Option<f64>,
 }
 
 /// What is counted of one flow over a time.
@@ -75,6 +103,10 @@ pub struct FlowCounts {
     pub arrivals: u64,
     /// Their delays added up, in nanoseconds.
     pub delay_nanos: u128,
+    /// Datagrams that came after one that was sent later.
+    pub reordered: u64,
+    /// Copies of datagrams.
+    pub duplicated: u64,
 }
 
 impl FlowCounts {
@@ -90,29 +122,49 @@ impl FlowCounts {
             timeouts: self.timeouts - earlier.timeouts,
             arrivals: self.arrivals - earlier.arrivals,
             delay_nanos: self.delay_nanos - earlier.delay_nanos,
+            reordered: self.reordered - earlier.reordered,
+            duplicated: self.duplicated - earlier.duplicated,
         }
     }
 }
 
 impl FlowSummary {
-    /// What the counts say about a flow; what samples and its end say is left empty.
+    /// What the counts say about a connection; what samples and its end say is left empty.
     pub fn new(id: &str, cc: &str, counts: &FlowCounts, window: Duration) -> Self {
         let seconds = window.as_secs_f64();
         let delay_s = counts.delay_nanos as f64 / 1e9;
         FlowSummary {
             id: id.to_owned(),
-            cc: cc.to_owned(),
+            cc: Some(cc.to_owned()),
             goodput_bps: counts.delivered_bytes as f64 * 8.0 / seconds,
             throughput_bps: counts.wire_bytes as f64 * 8.0 / seconds,
             sent_segments: counts.segments,
-            retransmitted_segments: counts.retransmissions,
+            retransmitted_segments: Some(counts.retransmissions),
             lost_segments: counts.missing,
-            window_reductions: counts.reductions,
-            timeouts: counts.timeouts,
+            window_reductions: Some(counts.reductions),
+            timeouts: Some(counts.timeouts),
             mean_cwnd_segments: None,
             mean_srtt_s: None,
             mean_one_way_delay_s: (counts.arrivals > 0).then(|| delay_s / counts.arrivals as f64),
             fct_s: None,
+            datagrams: None,
+        }
+    }
+
+    /// What the counts and the receiver say about a datagram flow.
+    pub fn of_datagrams(
+        id: &str,
+        counts: &FlowCounts,
+        window: Duration,
+        datagrams: DatagramSummary,
+    ) -> Self {
+        FlowSummary {
+            cc: None,
+            retransmitted_segments: None,
+            window_reductions: None,
+            timeouts: None,
+            datagrams: Some(datagrams),
+            ..FlowSummary::new(id, "", counts, window)
         }
     }
 }
@@ -153,7 +205,7 @@ pub struct Metrics {
 
 impl Metrics {
     /// Computes the figures from the parts.
-    pub fn new(flows: &[FlowSummary], bottleneck_utilisation: f64) -> Self {
+    pub fn new(flows: &[&FlowSummary], bottleneck_utilisation: f64) -> Self {
         let goodput: Vec<f64> = flows.iter().map(|f| f.goodput_bps).collect();
         let sent: u64 = flows.iter().map(|f| f.sent_segments).sum();
         let lost: u64 = flows.iter().map(|f| f.lost_segments).sum();

@@ -1,7 +1,9 @@
 //! Flows: their addresses, ports, sizes and socket options.
 
 use fairway_guest::plan::{Flow as FlowPlan, SocketOption};
-use fairway_sim::experiment::{Experiment, Flow, SOCKET_OPTIONS, Shape, Source};
+use fairway_sim::experiment::{
+    Experiment, ExperimentError, ExperimentErrors, Flow, SOCKET_OPTIONS, Shape, Source,
+};
 use fairway_units::Bytes;
 
 use super::algorithm;
@@ -31,6 +33,27 @@ const MEMORY_OF_FLOW: u64 = 128 << 10;
 const LEAST_MSS: u32 = 48;
 /// Bounds of `TCP_MAXSEG` (net/ipv4/tcp.c): TCP_MIN_MSS, MAX_TCP_WINDOW.
 const MAXSEG: [u32; 2] = [88, 32_767];
+
+/// Refuses flows without a connection, which the guest has no sender and no receiver for.
+pub(super) fn refuse_datagrams(experiment: &Experiment) -> Result<(), ExperimentErrors> {
+    let mut errors: Vec<ExperimentError> = Vec::new();
+    for flow in &experiment.datagrams {
+        let id = flow.id.split('/').next().unwrap_or(&flow.id);
+        // One without an id is named after its kind, "#" and its index.
+        let name = id.rsplit_once('#').map_or(id, |(_, index)| index);
+        let path = format!("flow.{name}.kind");
+        if errors.last().is_some_and(|last| last.path == path) {
+            continue;
+        }
+        let message = format!(
+            "\"{}\": the guest of a kernel sends and receives over TCP only; use --backend sim, or \
+             remove the flow",
+            flow.pattern.name()
+        );
+        errors.push(ExperimentError { path, message });
+    }
+    if errors.is_empty() { Ok(()) } else { Err(ExperimentErrors { source: None, errors }) }
+}
 
 /// Refuses more flows and hosts than a kernel is set up with.
 pub(super) fn refuse_numbers(experiment: &Experiment, refusals: &mut Refusals) {

@@ -35,6 +35,8 @@ pub struct Layout {
 /// what it has, and what to write instead.
 pub fn layout(experiment: &Experiment) -> Result<Layout, ExperimentErrors> {
     let mut refusals = Refusals::new(&experiment.flows);
+    // What follows counts hosts by connections.
+    flow::refuse_datagrams(experiment)?;
     flow::refuse_numbers(experiment, &mut refusals);
     let boot_arguments = algorithm::boot_arguments(experiment, &mut refusals);
     let row = row::row(&experiment.topology, &mut refusals);

@@ -49,12 +49,14 @@ pub fn from_document_with(
     catalogue: &Catalogue,
 ) -> Result<Experiment, ExperimentErrors> {
     let resolved = resolve(document, catalogue)?;
+    let (flows, datagrams) = traffic::expand(resolved.flows);
     Ok(Experiment {
         title: resolved.title,
         duration: resolved.duration,
         seed: resolved.seed,
         topology: resolved.topology,
-        flows: traffic::expand(resolved.flows),
+        flows,
+        datagrams,
         measure: resolved.measure,
         linux: resolved.linux,
         catalogue: catalogue.clone(),

@@ -5,6 +5,7 @@
 
 use fairway_tcp::PRESETS;
 
+use super::datagrams;
 use super::queues;
 use super::switch::Switch;
 use super::switches::{STACK_SWITCHES, SWITCHES};
@@ -107,7 +108,7 @@ impl Section {
     }
 }
 
-const fn key(
+pub(super) const fn key(
     name: &'static str,
     kind: Kind,
     absent: Absent,
@@ -415,128 +416,131 @@ pub(super) static LOSS: Section = Section {
 /// `[[flow]]`.
 pub(super) static FLOW: Section = Section {
     name: "a flow",
-    groups: &[&[
-        key(
-            "id",
-            Kind::Text,
-            Explained,
-            r#""upload""#,
-            "Its name in results and in the paths of a sweep; without it, the algorithm, \"#\" and the flow's index.",
-        ),
-        key(
-            "kind",
-            Kind::Choice { thing: "traffic", names: || vec!["bulk"] },
-            Default(r#""bulk""#),
-            r#""bulk""#,
-            "Bulk: one application that writes as fast as it can, or as app_rate says.",
-        ),
-        key(
-            "cc",
-            Kind::Algorithm,
-            Required,
-            r#""reno""#,
-            "Congestion-control algorithm: one of Fairway's, or \"python:module.Class\" for a class of your own.",
-        ),
-        key(
-            "cc_variant",
-            Kind::Choice { thing: "variant", names: variant_names },
-            Explained,
-            r#""paper""#,
-            "Whose version of the algorithm; without it, the stack's choice.",
-        ),
-        key(
-            "cc_params",
-            Kind::Numbers,
-            Explained,
-            "{}",
-            "Parameters of the algorithm that differ from its defaults.",
-        ),
-        key(
-            "start",
-            Kind::Duration,
-            Default(r#""0 s""#),
-            r#""1 s""#,
-            "When it opens its connection.",
-        ),
-        key(
-            "stop",
-            Kind::Duration,
-            Explained,
-            r#""50 s""#,
-            "When its application stops writing; without it, never.",
-        ),
-        key(
-            "bytes",
-            Kind::Size,
-            Explained,
-            r#""100 MB""#,
-            "Size of the transfer; without it, endless.",
-        ),
-        key(
-            "app_rate",
-            Kind::Rate,
-            Explained,
-            r#""2 Mbit/s""#,
-            "Rate at which the application writes; without it, as fast as it can.",
-        ),
-        key(
-            "both_ways",
-            Kind::Switch,
-            Default("false"),
-            "true",
-            "Whether the application at the sink sends too, on the same connection: as much, at the same rate, until the same stop. Its data are flow \"id/reverse\" in results.",
-        ),
-        key(
-            "read_rate",
-            Kind::Rate,
-            Explained,
-            r#""1 Mbit/s""#,
-            "Rate at which the receiving application reads, a segment's worth at a time; without it, everything at once.",
-        ),
-        key(
-            "count",
-            Kind::Count { min: 1, max: MAX_CONNECTIONS },
-            Explained,
-            "5",
-            "Copies of the flow, named id/0, id/1 and so on.",
-        ),
-        key(
-            "stagger",
-            Kind::Duration,
-            Explained,
-            r#""100 ms""#,
-            "Time between the starts of two copies; without it, all start at once.",
-        ),
-        key(
-            "application",
-            Kind::Text,
-            Explained,
-            r#""backup""#,
-            "Name of the application that its connection belongs to. Connections of one application, copies included, know each other's windows and round-trip times, if their algorithm couples connections; without a name, a connection knows itself alone.",
-        ),
-        key(
-            "connections",
-            Kind::Count { min: 1, max: 1 },
-            Default("1"),
-            "1",
-            "Connections of its application.",
-        ),
-        key(
-            "from",
-            Kind::Text,
-            Explained,
-            r#""s0""#,
-            "Name of its source host, with `to`. Flows between the same hosts share their access links; without names, each flow has hosts of its own.",
-        ),
-        key("to", Kind::Text, Explained, r#""d0""#, "Name of its sink host, with `from`."),
-        key(
-            "linux_socket",
-            Kind::SocketOptions,
-            Explained,
-            r#"{"TCP_NODELAY": 1}"#,
-            "Integer socket options by name, set at both ends before the connection opens; the simulator ignores them.",
-        ),
-    ]],
+    groups: &[
+        &[
+            key(
+                "id",
+                Kind::Text,
+                Explained,
+                r#""upload""#,
+                "Its name in results and in the paths of a sweep; without it, the algorithm, \"#\" and the flow's index.",
+            ),
+            key(
+                "kind",
+                Kind::Choice { thing: "traffic", names: traffic_kinds },
+                Default(r#""bulk""#),
+                r#""bulk""#,
+                "Bulk: one application that writes to TCP as fast as it can, or as app_rate says. The others are UDP: packets at a constant rate, at a rate that varies, after exponential gaps, and at a constant rate in periods with pauses between them.",
+            ),
+            key(
+                "cc",
+                Kind::Algorithm,
+                Explained,
+                r#""reno""#,
+                "Congestion-control algorithm, which a TCP flow needs: one of Fairway's, or \"python:module.Class\" for a class of your own.",
+            ),
+            key(
+                "cc_variant",
+                Kind::Choice { thing: "variant", names: variant_names },
+                Explained,
+                r#""paper""#,
+                "Whose version of the algorithm; without it, the stack's choice.",
+            ),
+            key(
+                "cc_params",
+                Kind::Numbers,
+                Explained,
+                "{}",
+                "Parameters of the algorithm that differ from its defaults.",
+            ),
+            key(
+                "start",
+                Kind::Duration,
+                Default(r#""0 s""#),
+                r#""1 s""#,
+                "When it opens its connection, or begins to send datagrams.",
+            ),
+            key(
+                "stop",
+                Kind::Duration,
+                Explained,
+                r#""50 s""#,
+                "When its application stops writing or sending; without it, never.",
+            ),
+            key(
+                "bytes",
+                Kind::Size,
+                Explained,
+                r#""100 MB""#,
+                "Size of the transfer, payload alone; without it, endless.",
+            ),
+            key(
+                "app_rate",
+                Kind::Rate,
+                Explained,
+                r#""2 Mbit/s""#,
+                "Rate at which the application writes; without it, as fast as it can.",
+            ),
+            key(
+                "both_ways",
+                Kind::Switch,
+                Default("false"),
+                "true",
+                "Whether the application at the sink sends too, on the same connection: as much, at the same rate, until the same stop. Its data are flow \"id/reverse\" in results.",
+            ),
+            key(
+                "read_rate",
+                Kind::Rate,
+                Explained,
+                r#""1 Mbit/s""#,
+                "Rate at which the receiving application reads, a segment's worth at a time; without it, everything at once.",
+            ),
+            key(
+                "count",
+                Kind::Count { min: 1, max: MAX_CONNECTIONS },
+                Explained,
+                "5",
+                "Copies of the flow, named id/0, id/1 and so on.",
+            ),
+            key(
+                "stagger",
+                Kind::Duration,
+                Explained,
+                r#""100 ms""#,
+                "Time between the starts of two copies; without it, all start at once.",
+            ),
+            key(
+                "application",
+                Kind::Text,
+                Explained,
+                r#""backup""#,
+                "Name of the application that its connection belongs to. Connections of one application, copies included, know each other's windows and round-trip times, if their algorithm couples connections; without a name, a connection knows itself alone.",
+            ),
+            key(
+                "connections",
+                Kind::Count { min: 1, max: 1 },
+                Default("1"),
+                "1",
+                "Connections of its application.",
+            ),
+            key(
+                "from",
+                Kind::Text,
+                Explained,
+                r#""s0""#,
+                "Name of its source host, with `to`. Flows between the same hosts share their access links; without names, each flow has hosts of its own.",
+            ),
+            key("to", Kind::Text, Explained, r#""d0""#, "Name of its sink host, with `from`."),
+            key(
+                "linux_socket",
+                Kind::SocketOptions,
+                Explained,
+                r#"{"TCP_NODELAY": 1}"#,
+                "Integer socket options by name, set at both ends before the connection opens; the simulator ignores them.",
+            ),
+        ],
+        datagrams::KEYS,
+    ],
     switches: &[SWITCHES],
 };
 
@@ -597,6 +601,11 @@ pub(super) static LINUX: Section = Section {
     ]],
     switches: &[],
 };
+
+/// Kinds of traffic: TCP's, and those of datagrams.
+fn traffic_kinds() -> Vec<&'static str> {
+    [&["bulk"][..], &datagrams::KINDS].concat()
+}
 
 fn preset_names() -> Vec<&'static str> {
     PRESETS.iter().map(|preset| preset.name).collect()

@@ -3,8 +3,9 @@
 //! [`plan`] turns the text of a file into one document for every point of its sweep;
 //! [`from_document`] turns a document into an [`Experiment`]. `keys` is the one list of what may
 //! be written, with `switches` for those of the stack; `reader` reads by it; `stack`, `topology`,
-//! `traffic`, `linux` and `document` give it meaning.
+//! `traffic`, `datagrams`, `linux` and `document` give it meaning.
 
+mod datagrams;
 mod document;
 mod error;
 mod keys;
@@ -22,10 +23,10 @@ mod tests;
 mod topology;
 mod traffic;
 
-pub use fairway_net::Limit;
-
+pub use datagrams::{DatagramFlow, Pattern, Periods, UDP_HEADERS};
 pub use document::{from_document, from_document_with};
 pub use error::{ExperimentError, ExperimentErrors};
+pub use fairway_net::Limit;
 pub use linux::{LinuxSettings, SOCKET_OPTIONS, SocketOption};
 pub use plan::{Plan, Point, plan, plan_with};
 pub use schema::schema;
@@ -47,8 +48,10 @@ pub struct Experiment {
     pub seed: u64,
     /// The network.
     pub topology: Topology,
-    /// The traffic, one entry per connection, ids unique.
+    /// The traffic of TCP, one entry per connection, ids unique.
     pub flows: Vec<Flow>,
+    /// The traffic of UDP.
+    pub datagrams: Vec<DatagramFlow>,
     /// What is measured.
     pub measure: Measure,
     /// What a real Linux kernel is told besides.

@@ -72,6 +72,11 @@ impl<'a> Table<'a> {
         self.map.contains_key(name)
     }
 
+    /// The keys that are written and that the section has, in the order of the documentation.
+    pub(super) fn written(&self) -> impl Iterator<Item = &'static str> {
+        self.section.keys().map(|key| key.name).filter(|name| self.has(name))
+    }
+
     /// The value of a key as it is written.
     pub(super) fn raw(&self, name: &str) -> Option<&'a Value> {
         self.map.get(name)

@@ -5,6 +5,7 @@ use fairway_tcp::Stack;
 use fairway_units::{Bytes, Duration, Rate, Time};
 use serde_json::Value;
 
+use super::datagrams::{self, DatagramFlow};
 use super::keys::MAX_CONNECTIONS;
 use super::linux::Options;
 use super::reader::{Name, Numbers, Table, excerpt};
@@ -19,26 +20,100 @@ const MAX_TRANSFER: u64 = 1_000_000_000_000_000_000;
 /// One `[[flow]]` table: a flow and how often it is there.
 pub(super) struct FlowText {
     /// The flow, its host not yet assigned.
-    flow: Flow,
+    pub(super) traffic: Traffic,
     /// Names of its hosts, if it has any.
-    hosts: Option<(String, String)>,
-    /// Number of copies, if copies are asked for.
-    count: Option<u64>,
-    /// Between the starts of two copies.
-    stagger: Duration,
+    pub(super) hosts: Option<(String, String)>,
+    /// When it and its copies are there.
+    pub(super) timing: Timing,
+}
+
+/// What a flow is.
+#[derive(Clone)]
+pub(super) enum Traffic {
+    /// A connection.
+    Tcp(Box<Flow>),
+    /// Datagrams.
+    Datagrams(DatagramFlow),
 }
 
 impl FlowText {
+    /// Its name in results, without the number of a copy.
+    fn id(&self) -> &str {
+        match &self.traffic {
+            Traffic::Tcp(flow) => &flow.id,
+            Traffic::Datagrams(flow) => &flow.id,
+        }
+    }
+
     /// Largest IP packet it sends, in bytes: a full segment, or a SYN with all its options.
     pub(super) fn packet(&self) -> u64 {
-        let stack = &self.flow.stack;
+        let stack = match &self.traffic {
+            Traffic::Tcp(flow) => &flow.stack,
+            Traffic::Datagrams(flow) => return u64::from(flow.packet_bytes),
+        };
         let options = if stack.timestamps { TIMESTAMP_OPTION } else { 0 };
         (u64::from(stack.mss) + HEADERS + options).max(LARGEST_SYN)
     }
 
-    /// Connections it makes.
+    /// Connections or datagram flows it makes.
     pub(super) fn connections(&self) -> u64 {
-        self.count.unwrap_or(1)
+        self.timing.count.unwrap_or(1)
+    }
+}
+
+/// When a flow begins and ends, and those of its copies.
+#[derive(Clone, Copy)]
+pub(super) struct Timing {
+    start: Duration,
+    stop: Option<Duration>,
+    /// Number of copies, if copies are asked for.
+    pub(super) count: Option<u64>,
+    /// Between the starts of two copies.
+    stagger: Duration,
+}
+
+impl Timing {
+    /// Reads and checks it against the length of the run.
+    pub(super) fn read(table: &Table, run: Duration) -> Timing {
+        let stagger: Option<Duration> = table.read("stagger");
+        let timing = Timing {
+            start: table.read("start").unwrap_or(Duration::ZERO),
+            stop: table.read("stop"),
+            count: table.read("count"),
+            stagger: stagger.unwrap_or(Duration::ZERO),
+        };
+        if stagger.is_some() && !table.has("count") {
+            table
+                .refuse("stagger", "needs count, the number of copies; write it or remove stagger");
+        }
+        let last_start = timing.last_start();
+        if last_start >= run {
+            let which = if last_start == timing.start { "" } else { "of the last copy, " };
+            let message = format!(
+                "{which}{last_start} is not before the end of the run, {run}; start earlier"
+            );
+            table.refuse("start", message);
+        }
+        if let Some(stop) = timing.stop.filter(|stop| *stop <= last_start) {
+            let message = format!("{stop} is not after the start, {last_start}; stop later");
+            table.refuse("stop", message);
+        }
+        timing
+    }
+
+    /// When the last copy starts.
+    pub(super) fn last_start(&self) -> Duration {
+        self.start + self.stagger * (self.count.unwrap_or(1) - 1)
+    }
+
+    /// When the first copy starts.
+    pub(super) fn start_time(&self) -> Time {
+        Time::ZERO + self.start
+    }
+
+    /// When all copies stop.
+    pub(super) fn stop_time(&self) -> Option<Time> {
+        self.stop.map(|stop| Time::ZERO + stop)
     }
 }
 
@@ -71,9 +146,9 @@ pub(super) fn read(
     flows
 }
 
-/// One flow for each connection, in the order of the file.
-pub(super) fn expand(texts: Vec<FlowText>) -> Vec<Flow> {
-    let mut flows = Vec::new();
+/// Every connection and every datagram flow, in the order of the file.
+pub(super) fn expand(texts: Vec<FlowText>) -> (Vec<Flow>, Vec<DatagramFlow>) {
+    let (mut flows, mut datagrams) = (Vec::new(), Vec::new());
     // Hosts that have names, and the index of their pair.
     let mut named: Vec<((String, String), usize)> = Vec::new();
     let mut hosts = 0;
@@ -86,20 +161,30 @@ pub(super) fn expand(texts: Vec<FlowText>) -> Vec<Flow> {
                 hosts - 1
             })
         });
-        for copy in 0..text.count.unwrap_or(1) {
+        let Timing { count, stagger, .. } = text.timing;
+        for copy in 0..count.unwrap_or(1) {
             let host = shared.unwrap_or_else(|| {
                 hosts += 1;
                 hosts - 1
             });
-            let mut flow = Flow { host, ..text.flow.clone() };
-            if text.count.is_some() {
-                flow.id = format!("{}/{copy}", flow.id);
+            let id = |id: String| if count.is_some() { format!("{id}/{copy}") } else { id };
+            let later = stagger * copy;
+            match text.traffic.clone() {
+                Traffic::Tcp(flow) => {
+                    let start = flow.start + later;
+                    flows.push(Flow { host, start, id: id(flow.id.clone()), ..*flow });
+                }
+                Traffic::Datagrams(flow) => datagrams.push(DatagramFlow {
+                    host,
+                    behind: flows.len(),
+                    start: flow.start + later,
+                    id: id(flow.id),
+                    ..flow
+                }),
             }
-            flow.start = flow.start + text.stagger * copy;
-            flows.push(flow);
         }
     }
-    flows
+    (flows, datagrams)
 }
 
 fn read_flow(
@@ -111,7 +196,10 @@ fn read_flow(
     run: Duration,
 ) -> Option<FlowText> {
     if table.has("kind") {
-        table.read::<Name>("kind")?;
+        let Name(kind) = table.read("kind")?;
+        if datagrams::KINDS.contains(&kind) {
+            return datagrams::read(table, index, kind, run);
+        }
     }
     if table.raw("connections").and_then(|n| n.as_u64()).is_some_and(|n| n > 1) {
         let message = format!(
@@ -123,56 +211,35 @@ fn read_flow(
         table.read::<u64>("connections");
     }
     table.refuse_unknown_keys();
+    datagrams::refuse_keys_of_datagrams(table);
     let id = read_id(table);
     let stack = text.build_for(table, stack);
     let cc = read_cc(table, &stack, catalogue);
-    let start = table.read("start").unwrap_or(Duration::ZERO);
-    let stop: Option<Duration> = table.read("stop");
-    let count = table.read("count");
-    let stagger: Option<Duration> = table.read("stagger");
+    let timing = Timing::read(table, run);
     let source = read_source(table);
     let hosts = read_hosts(table);
     let application = table.read("application");
     let options = table.read("linux_socket").map_or_else(Vec::new, |Options(options)| options);
-    if stagger.is_some() && !table.has("count") {
-        table.refuse("stagger", "needs count, the number of copies; write it or remove stagger");
-    }
-    let stagger = stagger.unwrap_or(Duration::ZERO);
-    let last_start = start + stagger * (count.unwrap_or(1) - 1);
-    if last_start >= run {
-        let which = if last_start == start { "" } else { "of the last copy, " };
-        let message =
-            format!("{which}{last_start} is not before the end of the run, {run}; start earlier");
-        table.refuse("start", message);
-    }
-    if let Some(stop) = stop.filter(|stop| *stop <= last_start) {
-        let message = format!("{stop} is not after the start, {last_start}; stop later");
-        table.refuse("stop", message);
-    }
     let cc = cc?;
     let flow = Flow {
         id: id.unwrap_or_else(|| format!("{}#{index}", short(&cc.name))),
         application,
         cc,
         stack,
-        start: time(start),
-        stop: stop.map(time),
+        start: timing.start_time(),
+        stop: timing.stop_time(),
         host: 0,
         source,
         both_ways: table.read("both_ways").unwrap_or(false),
         read_rate: table.read::<Rate>("read_rate").filter(|rate| *rate != Rate::UNLIMITED),
         linux_socket: options,
     };
-    Some(FlowText { flow, hosts: hosts?, count, stagger })
+    Some(FlowText { traffic: Traffic::Tcp(Box::new(flow)), hosts: hosts?, timing })
 }
 
 /// The name of an algorithm without that of the module it comes from: a name that paths can hold.
 fn short(algorithm: &str) -> &str {
     algorithm.rsplit(['.', ':', '/']).next().unwrap_or(algorithm)
-}
-
-fn time(since_start: Duration) -> Time {
-    Time::ZERO + since_start
 }
 
 /// The `id` of a flow or link, if it is written: a name that the paths of a sweep can hold.
@@ -193,8 +260,8 @@ pub(super) fn read_id(table: &Table) -> Option<String> {
 
 /// Ids are unique, and hosts come in pairs.
 fn refuse_conflicts(table: &Table, flow: &FlowText, earlier: &[FlowText]) {
-    if earlier.iter().any(|other| other.flow.id == flow.flow.id) {
-        let message = format!("\"{}\" names another flow too; name each differently", flow.flow.id);
+    if earlier.iter().any(|other| other.id() == flow.id()) {
+        let message = format!("\"{}\" names another flow too; name each differently", flow.id());
         table.refuse("id", message);
     }
     let Some((from, to)) = &flow.hosts else { return };
@@ -224,7 +291,7 @@ fn refuse_conflicts(table: &Table, flow: &FlowText, earlier: &[FlowText]) {
 }
 
 /// The names of both hosts, or of none; nothing if they are wrong.
-fn read_hosts(table: &Table) -> Option<Option<(String, String)>> {
+pub(super) fn read_hosts(table: &Table) -> Option<Option<(String, String)>> {
     for (present, missing) in [("from", "to"), ("to", "from")] {
         if table.has(present) && !table.has(missing) {
             let message = format!("needs {missing}, the host at the other end; write both or none");
@@ -244,12 +311,18 @@ fn read_hosts(table: &Table) -> Option<Option<(String, String)>> {
     Some(Some((from, to)))
 }
 
-fn read_source(table: &Table) -> Source {
+/// Size of the transfer.
+pub(super) fn read_bytes(table: &Table) -> Option<Bytes> {
     let bytes: Option<Bytes> = table.read("bytes");
     if let Some(bytes) = bytes.filter(|bytes| !(1..=MAX_TRANSFER).contains(&bytes.get())) {
         let message = format!("expected 1 to {MAX_TRANSFER} bytes, got {bytes}");
         table.refuse("bytes", message);
     }
+    bytes
+}
+
+fn read_source(table: &Table) -> Source {
+    let bytes = read_bytes(table);
     let rate: Option<Rate> = table.read("app_rate");
     match (rate.filter(|rate| *rate != Rate::UNLIMITED), bytes) {
         (None, None) => Source::Bulk,

@@ -19,7 +19,9 @@ impl Network {
             window: Window { from: measure.from, to: measure.to },
             specs: Vec::new(),
         };
-        let hosts = experiment.flows.iter().map(|f| f.host + 1).max().unwrap_or(0);
+        let of_connections = experiment.flows.iter().map(|flow| flow.host);
+        let of_datagrams = experiment.datagrams.iter().map(|flow| flow.host);
+        let hosts = of_connections.chain(of_datagrams).map(|host| host + 1).max().unwrap_or(0);
         match &experiment.topology.shape {
             Shape::Dumbbell { bottleneck, access } => {
                 let shared = builder.both_ways(bottleneck, &bottleneck.id, true);
@@ -34,22 +36,23 @@ impl Network {
                         })
                         .collect()
                 });
-                let ways = experiment.flows.iter().flat_map(|flow| match &access {
+                let both_ways = |host: usize| match &access {
                     None => [vec![shared[0]], vec![shared[1]]],
                     Some(access) => {
-                        let [source, sink] = access[flow.host];
+                        let [source, sink] = access[host];
                         let forward = vec![source[0], shared[0], sink[0]];
                         [forward, vec![sink[1], shared[1], source[1]]]
                     }
-                });
-                builder.finish(&ways.collect::<Vec<_>>(), shared.to_vec())
+                };
+                let ways = all_ways(experiment, both_ways);
+                builder.finish(&ways, shared.to_vec())
             }
             Shape::Chain { links } => {
                 let pairs: Vec<[u32; 2]> =
                     links.iter().map(|link| builder.both_ways(link, &link.id, true)).collect();
                 let forward: Vec<u32> = pairs.iter().map(|p| p[0]).collect();
                 let reverse: Vec<u32> = pairs.iter().rev().map(|p| p[1]).collect();
-                let ways = vec![[forward, reverse]; experiment.flows.len()].concat();
+                let ways = all_ways(experiment, |_| [forward.clone(), reverse.clone()]);
                 let slowest = (0..links.len()).min_by_key(|i| links[*i].rate).unwrap_or(0);
                 let mut reported = pairs[slowest].to_vec();
                 reported.extend(
@@ -59,6 +62,17 @@ impl Network {
             }
         }
     }
+}
+
+/// The ways of every connection, there and back, and then those of the datagram flows; `both_ways`
+/// gives those between a pair of hosts.
+fn all_ways(experiment: &Experiment, both_ways: impl Fn(usize) -> [Vec<u32>; 2]) -> Vec<Vec<u32>> {
+    let mut ways: Vec<_> = experiment.flows.iter().flat_map(|flow| both_ways(flow.host)).collect();
+    ways.extend(experiment.datagrams.iter().map(|flow| {
+        let [forward, _] = both_ways(flow.host);
+        forward
+    }));
+    ways
 }
 
 struct Builder<'a> {

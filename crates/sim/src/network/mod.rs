@@ -94,6 +94,11 @@ impl Network {
         self.ways.entrance(connection * 2 + u32::from(!forward))
     }
 
+    /// The position at which packets enter a way.
+    pub(crate) fn entrance_of(&self, way: u32) -> u32 {
+        self.ways.entrance(way)
+    }
+
     /// The link direction at a position.
     pub(crate) fn link_at(&self, position: u32) -> u32 {
         self.ways.link(position)

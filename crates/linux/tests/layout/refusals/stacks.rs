@@ -3,6 +3,22 @@
 use super::*;
 
 #[test]
+fn datagrams() {
+    check(
+        &with_flow(
+            "cc = \"reno\"\n[[flow]]\nkind = \"poisson\"\nrate = \"1 Mbit/s\"\ncount = 2\n\
+             [[flow]]\nid = \"udp\"\nkind = \"cbr\"\nrate = \"1 Mbit/s\"",
+        ),
+        &[
+            "flow.1.kind: \"poisson\": the guest of a kernel sends and receives over TCP only; use \
+             --backend sim, or remove the flow",
+            "flow.udp.kind: \"cbr\": the guest of a kernel sends and receives over TCP only; use \
+             --backend sim, or remove the flow",
+        ],
+    );
+}
+
+#[test]
 fn what_a_kernel_has_in_its_source() {
     let cases = [
         (

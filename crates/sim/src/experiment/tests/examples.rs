@@ -4,7 +4,7 @@ use fairway_cc::Selection;
 use fairway_tcp::{DelayedAck, PRESETS};
 use fairway_units::{Bytes, Duration, Rate, Time};
 
-use super::super::{Limit, Link, Queue, Shape, Source};
+use super::super::{Limit, Link, Pattern, Queue, Shape, Source, from_document};
 use super::{experiment, planned, refusal};
 
 const SINGLE: &str = include_str!("../../../../../examples/single.toml");
@@ -120,20 +120,35 @@ fn lossy() {
 }
 
 #[test]
-fn parallel_asks_for_poisson_traffic() {
-    // The first point of its sweep has one connection; a file with more is refused for that too.
-    let mut capabilities = vec!["flow.background.kind: \"poisson\" traffic"];
-    assert_later(PARALLEL, &capabilities);
+fn parallel_asks_for_several_connections() {
     let (without_sweep, _) = PARALLEL.split_once("[sweep]").unwrap();
-    capabilities.insert(0, "flow.parallel.connections: 10 connections of one application");
-    assert_later(without_sweep, &capabilities);
+    assert_later(without_sweep, &["flow.parallel.connections: 10 connections of one application"]);
 }
 
 #[test]
-fn tcp_udp_asks_for_cbr_traffic() {
-    let message =
-        "flow.udp.kind: \"cbr\" traffic is not in this version of Fairway; it has \"bulk\"";
-    assert_eq!(refusal(TCP_UDP), [message]);
+fn poisson_traffic_of_parallel() {
+    let (without_sweep, _) = PARALLEL.split_once("[sweep]").unwrap();
+    let one = without_sweep.replace("connections = 10", "connections = 1 ");
+    let [background] = &experiment(&one).datagrams[..] else { panic!("one datagram flow") };
+    assert_eq!((background.id.as_str(), background.behind, background.host), ("background", 1, 1));
+    assert_eq!((background.pattern, background.bytes), (Pattern::Poisson, None));
+    assert_eq!((background.rate, background.packet_bytes), (Rate::from_bps(1_000_000), 1000));
+    assert_eq!((background.start_jitter, background.precedence), (Duration::ZERO, 0));
+}
+
+#[test]
+fn tcp_udp() {
+    // Ten counts, three repetitions each.
+    let plan = planned(TCP_UDP);
+    assert_eq!(plan.points.len(), 30);
+    let largest = from_document(&plan.points[29].document).unwrap();
+    assert_eq!((largest.flows.len(), largest.datagrams.len()), (1, 200));
+    let last = &largest.datagrams[199];
+    assert_eq!((last.id.as_str(), last.behind, last.host), ("udp/199", 1, 200));
+    assert_eq!((last.pattern, last.bytes), (Pattern::Constant, Some(Bytes::new(20_000_000))));
+    assert_eq!((last.start, last.stop), (Time::from_nanos(3_000_000_000), None));
+    // iperf's 1470 bytes and 28 of headers: 11760 bits at 100 Mbit/s are 117.6 us.
+    assert_eq!((last.packet_bytes, last.start_jitter), (1498, Duration::from_nanos(117_600)));
 }
 
 #[test]

@@ -154,8 +154,8 @@ fn later_capabilities_are_named() {
     let quoted = |names: &[&str]| format!("\"{}\"", names.join("\", \""));
     let version = "is not in this version of Fairway; it has";
     assert_refused(
-        &with_end("kind = \"cbr\"\nrate = \"1 Mbit/s\""),
-        &format!("flow.main.kind: \"cbr\" traffic {version} \"bulk\""),
+        &with_end("kind = \"pink\""),
+        &format!("flow.main.kind: \"pink\" traffic {version} {}", quoted(&super::TRAFFIC)),
     );
     assert_refused(
         &with("\"droptail\"", "\"wf2q\""),

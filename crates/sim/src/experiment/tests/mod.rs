@@ -1,5 +1,6 @@
 //! Tests of the experiment file as its users meet it.
 
+mod datagrams;
 mod examples;
 mod messages;
 mod robustness;
@@ -39,6 +40,9 @@ sample = "100 ms"
 id = "main"
 cc = "reno"
 "#;
+
+/// Kinds of traffic.
+const TRAFFIC: [&str; 5] = ["bulk", "cbr", "vbr", "poisson", "onoff"];
 
 fn planned(text: &str) -> Plan {
     plan(text, "test.toml").unwrap_or_else(|errors| panic!("{errors}"))

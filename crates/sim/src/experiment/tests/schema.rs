@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::super::datagrams::KEYS;
 use super::super::keys::{Absent, EXPERIMENT, Key, Kind, Section};
 use super::super::{from_document, queues, schema};
 
@@ -52,7 +53,17 @@ fn table<'a>(document: &'a mut Value, path: &[&str]) -> &'a mut Value {
 
 /// Keys that need another beside them, or another in their place.
 fn prepare(table: &mut Value, path: &[&str], key: &Key) {
+    if path == ["flow"] && KEYS.iter().any(|of_datagrams| of_datagrams.name == key.name) {
+        let kind = match key.name {
+            "rate_deviation" | "rate_period" => "vbr",
+            "on_time" | "off_time" | "periods" | "pareto_shape" => "onoff",
+            _ => "cbr",
+        };
+        *table = json!({ "kind": kind, "rate": "1 Mbit/s" });
+    }
     match key.name {
+        "rate_period" => table["rate_deviation"] = json!("500 kbit/s"),
+        "pareto_shape" => table["periods"] = json!("pareto"),
         "max_ssthresh" => table["slow_start"] = json!("limited"),
         "stagger" => table["count"] = json!(2),
         "from" => table["to"] = json!("d0"),

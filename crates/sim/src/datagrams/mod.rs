@@ -1,0 +1,251 @@
+//! Datagram flows: packets that leave when an application says, whatever becomes of them.
+//!
+//! They have no connection and no acknowledgements: a [`Schedule`] at one end, a [`Receiver`] at
+//! the other, and one event for the next packet. Between them a datagram is a parcel as a segment
+//! is, and lies where segments lie: its sequence number stands in the place of a stream offset.
+
+mod receiver;
+mod schedule;
+
+use fairway_net::Window;
+use fairway_random::Stream;
+use fairway_tcp::{Flags, Segment};
+use fairway_trace::{DatagramSummary, FlowBooks, FlowCounts, Violation};
+use fairway_units::{Duration, Time};
+
+use crate::experiment::{DatagramFlow, Experiment, UDP_HEADERS};
+use crate::network::Network;
+use crate::parcel::{Parcel, Parcels};
+use receiver::{Arrival, Receiver};
+use schedule::Schedule;
+
+/// All datagram flows of a run.
+pub(crate) struct Datagrams {
+    flows: Vec<Ends>,
+    /// The way of the first; the others follow.
+    first_way: u32,
+}
+
+/// Both ends of a datagram flow, and its books.
+struct Ends {
+    schedule: Schedule,
+    receiver: Receiver,
+    books: FlowBooks,
+    /// Packets that were dropped or lost.
+    missing: u64,
+    /// Sequence number of the next packet, which is how many have left.
+    sequence: u64,
+    /// Payload of a full packet.
+    payload_bytes: u32,
+    /// Payload that may still leave.
+    left_bytes: u64,
+    /// How much there was at first, if it has an end.
+    transfer_bytes: Option<u64>,
+    /// When the first packet leaves.
+    first_at: Time,
+    start: Time,
+    /// No packet leaves then or later.
+    stop: Time,
+    way: u32,
+    entrance: u32,
+    precedence: u8,
+    finished: Option<Time>,
+    /// The jitter at the end of the measuring window.
+    jitter_in_window: Option<Duration>,
+}
+
+impl Datagrams {
+    pub(crate) fn new(experiment: &Experiment, network: &Network) -> Self {
+        let first_way = 2 * experiment.flows.len() as u32;
+        let window = Window { from: experiment.measure.from, to: experiment.measure.to };
+        let ends = |(index, flow): (usize, &DatagramFlow)| {
+            let way = first_way + index as u32;
+            // By number, not by name, as those of connections.
+            let random =
+                |what: &str| Stream::new(experiment.seed, &format!("datagrams/{index}/{what}"));
+            let jitter = random("start").below(flow.start_jitter.as_nanos());
+            let start = flow.start + Duration::from_nanos(jitter);
+            let payload_bytes = flow.packet_bytes - UDP_HEADERS;
+            let (schedule, first_at) =
+                Schedule::new(&flow.pattern, flow.rate, payload_bytes, start, random("departures"));
+            Ends {
+                schedule,
+                receiver: Receiver::new(window),
+                books: FlowBooks::default(),
+                missing: 0,
+                sequence: 0,
+                payload_bytes,
+                left_bytes: flow.bytes.map_or(u64::MAX, |bytes| bytes.get()),
+                transfer_bytes: flow.bytes.map(|bytes| bytes.get()),
+                first_at,
+                start: flow.start,
+                stop: flow.stop.unwrap_or(Time::NEVER),
+                way,
+                entrance: network.entrance_of(way),
+                precedence: flow.precedence,
+                finished: None,
+                jitter_in_window: None,
+            }
+        };
+        Datagrams { flows: experiment.datagrams.iter().enumerate().map(ends).collect(), first_way }
+    }
+
+    /// When the first packet of each flow leaves, if it has one.
+    pub(crate) fn first_departures(&self) -> impl Iterator<Item = (u32, Time)> {
+        let flows = (0..).zip(&self.flows);
+        flows.filter(|(_, flow)| flow.first_at < flow.stop).map(|(i, flow)| (i, flow.first_at))
+    }
+
+    /// Whether a parcel is a datagram.
+    #[inline(always)]
+    pub(crate) fn is_datagram(&self, parcel: &Parcel) -> bool {
+        parcel.way >= self.first_way
+    }
+
+    fn flow(&mut self, parcel: &Parcel) -> &mut Ends {
+        &mut self.flows[(parcel.way - self.first_way) as usize]
+    }
+
+    /// A packet leaves. Returns it, and when the next one leaves.
+    pub(crate) fn send(
+        &mut self,
+        index: u32,
+        parcels: &mut Parcels,
+        now: Time,
+    ) -> (Parcel, Option<Time>) {
+        let flow = &mut self.flows[index as usize];
+        let payload_bytes = (u64::from(flow.payload_bytes).min(flow.left_bytes)) as u32;
+        let place = parcels.place();
+        let datagram = parcels.segment(place);
+        datagram.sent_at = now;
+        datagram.payload_offset = flow.sequence;
+        datagram.payload_bytes = payload_bytes;
+        datagram.flags = Flags::default();
+        flow.sequence += 1;
+        flow.books.sent += 1;
+        if flow.transfer_bytes.is_some() {
+            flow.left_bytes -= u64::from(payload_bytes);
+        }
+        let next = flow.schedule.next(now, payload_bytes);
+        let is_last = flow.left_bytes == 0 || next >= flow.stop;
+        let wire_bytes = payload_bytes + UDP_HEADERS;
+        let parcel =
+            parcels.send_datagram(place, flow.way, flow.entrance, wire_bytes, flow.precedence);
+        (parcel, (!is_last).then_some(next))
+    }
+
+    /// A packet arrives.
+    pub(crate) fn receive(
+        &mut self,
+        parcel: &Parcel,
+        datagram: &Segment,
+        now: Time,
+    ) -> Result<(), Violation> {
+        let flow = self.flow(parcel);
+        let sequence = datagram.payload_offset;
+        if sequence >= flow.sequence {
+            let what = format!("datagram {sequence} arrived, but {} have left", flow.sequence);
+            return Err(Violation::new(now, what));
+        }
+        flow.books.delivered += 1;
+        let arrival = Arrival {
+            sequence,
+            sent_at: datagram.sent_at,
+            payload_bytes: datagram.payload_bytes,
+            wire_bytes: datagram.payload_bytes + UDP_HEADERS,
+        };
+        flow.receiver.receive(arrival, now);
+        if flow.transfer_bytes == Some(flow.receiver.payload_bytes) {
+            flow.finished.get_or_insert(now);
+        }
+        Ok(())
+    }
+
+    /// A packet will not arrive: the books of its flow.
+    pub(crate) fn miss(&mut self, parcel: &Parcel) -> &mut FlowBooks {
+        let flow = self.flow(parcel);
+        flow.missing += 1;
+        &mut flow.books
+    }
+
+    /// The measuring window ends.
+    pub(crate) fn end_window(&mut self) {
+        for flow in &mut self.flows {
+            let nanos = flow.receiver.jitter_nanos;
+            let measured = flow.receiver.received > 1;
+            flow.jitter_in_window = measured.then(|| Duration::from_nanos(nanos.round() as u64));
+        }
+    }
+
+    /// Counters of a flow now, from the start of the run.
+    pub(crate) fn counts(&self, index: usize) -> FlowCounts {
+        let flow = &self.flows[index];
+        FlowCounts {
+            delivered_bytes: flow.receiver.payload_bytes,
+            wire_bytes: flow.receiver.wire_bytes,
+            segments: flow.sequence,
+            missing: flow.missing,
+            arrivals: flow.receiver.received,
+            delay_nanos: flow.receiver.delay_nanos,
+            reordered: flow.receiver.reordered,
+            duplicated: flow.receiver.duplicated,
+            ..FlowCounts::default()
+        }
+    }
+
+    /// Payload that has arrived, each byte once.
+    pub(crate) fn delivered_bytes(&self, index: usize) -> u64 {
+        self.flows[index].receiver.payload_bytes
+    }
+
+    /// Packets that have arrived, of all flows.
+    pub(crate) fn arrivals(&self) -> u64 {
+        self.flows.iter().map(|flow| flow.receiver.received).sum()
+    }
+
+    /// From a flow's start to the arrival of its last byte, if all have arrived.
+    pub(crate) fn completion_time(&self, index: usize) -> Option<Duration> {
+        let flow = &self.flows[index];
+        flow.finished.map(|at| at.since(flow.start))
+    }
+
+    /// What the receiver of a flow says of the measuring window.
+    pub(crate) fn summary(
+        &self,
+        index: usize,
+        spec: &DatagramFlow,
+        counts: &FlowCounts,
+    ) -> DatagramSummary {
+        let flow = &self.flows[index];
+        let delay_s = |q| flow.receiver.delays.quantile(q).map(Duration::as_secs_f64);
+        DatagramSummary {
+            kind: spec.pattern.name(),
+            received_packets: counts.arrivals,
+            reordered_packets: counts.reordered,
+            duplicated_packets: counts.duplicated,
+            loss_ratio: (counts.segments > 0)
+                .then(|| counts.missing as f64 / counts.segments as f64),
+            jitter_s: flow.jitter_in_window.map(Duration::as_secs_f64),
+            p50_one_way_delay_s: delay_s(0.5),
+            p95_one_way_delay_s: delay_s(0.95),
+            p99_one_way_delay_s: delay_s(0.99),
+        }
+    }
+
+    /// Every packet sent was delivered, dropped or lost, or is on its way.
+    pub(crate) fn check_books(
+        &self,
+        specs: &[DatagramFlow],
+        on_their_way: &[Parcel],
+        now: Time,
+    ) -> Result<(), Violation> {
+        let mut inside = vec![0u64; self.flows.len()];
+        for parcel in on_their_way.iter().filter(|parcel| self.is_datagram(parcel)) {
+            inside[(parcel.way - self.first_way) as usize] += 1;
+        }
+        for ((flow, spec), inside) in self.flows.iter().zip(specs).zip(inside) {
+            flow.books.balance(&spec.id, inside, now)?;
+        }
+        Ok(())
+    }
+}
