@@ -24,7 +24,7 @@ pub use histogram::Histogram;
 pub use impairment::{Fate, Passage, Wire, WireConfig};
 pub use link::{Link, LinkConfig, LinkFigures, LinkTotals, Offer, Window};
 pub use packet::{Ecn, Packet};
-pub use port::{Port, PortConfig, Sent};
+pub use port::{Arrival, Port, PortConfig, Sent};
 pub use qdisc::{CeThreshold, Codel, CodelConfig, FqCodel, FqCodelConfig};
 pub use qdisc::{Cobalt, CobaltConfig, DualPi2, DualPi2Config, DualScheduler, LowLatencyMarks};
 pub use qdisc::{DelayFrom, FqPie, FqPieConfig, Pie, PieConfig};

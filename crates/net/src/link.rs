@@ -62,6 +62,8 @@ pub struct LinkTotals {
     pub lost: u64,
     /// Packets that got a congestion mark from the queue.
     pub marked: u64,
+    /// Copies of packets that the wire has made.
+    pub copies: u64,
     /// Bytes whose transmission has begun, framing included; not counted on links that nobody
     /// watches.
     pub transmitted_bytes: u64,

@@ -31,6 +31,11 @@ pub trait Packet {
         0
     }
 
+    /// Whether it carries data, and is not only an acknowledgement or the like.
+    fn carries_data(&self) -> bool {
+        true
+    }
+
     /// Its precedence, 0 to 7, as the upper three bits of the DS field say it (RFC 2474 section
     /// 4.2.2): 0 unless its application asked for more.
     fn precedence(&self) -> u8 {

@@ -7,23 +7,24 @@
 
 use std::fmt;
 
-use fairway_random::Stream;
 use fairway_units::{Duration, Time};
 
+use crate::delay::Propagation;
+use crate::impairment::{Fate, Passage, Wire, WireConfig};
 use crate::link::{LinkFigures, LinkTotals, Window};
 use crate::qdisc::{Drops, Line, Next, Qdisc, Queued};
 use crate::rate::RateModel;
 use crate::{Ecn, Packet};
 
 /// A port's properties, besides queue and rate.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct PortConfig {
     /// Propagation delay.
-    pub delay: Duration,
+    pub propagation: Propagation,
     /// Bytes of framing added to every packet.
     pub frame_overhead: u32,
-    /// Probability that a packet is lost after it was serialised.
-    pub loss_probability: f64,
+    /// What happens to packets after they were serialised.
+    pub wire: WireConfig,
     /// Whether figures over the measuring window are wanted.
     pub watched: bool,
 }
@@ -33,16 +34,30 @@ pub struct PortConfig {
 pub struct Sent<P> {
     /// The packet.
     pub packet: P,
-    /// When it is at the far end; nothing if it is lost on the wire.
-    pub arrives: Option<Time>,
+    /// How it comes to the far end; nothing if it is lost on the wire.
+    pub arrival: Option<Arrival>,
+    /// How a copy of it does, if the wire doubles it.
+    pub copy: Option<Arrival>,
+}
+
+/// How a packet comes to the far end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// When.
+    pub at: Time,
+    /// It is damaged, as its receiver will find.
+    pub corrupted: bool,
 }
 
 /// One direction of a link, with its events.
 pub struct Port<P> {
     qdisc: Box<dyn Qdisc<P>>,
     rate: Box<dyn RateModel>,
-    config: PortConfig,
-    loss_stream: Stream,
+    propagation: Propagation,
+    frame_overhead: u32,
+    watched: bool,
+    /// If it does anything.
+    wire: Option<Box<Wire>>,
     transmitting: Option<Queued<P>>,
     /// When the last transmission ended or ends.
     free_at: Time,
@@ -75,8 +90,10 @@ impl<P: Packet + Copy> Port<P> {
         Port {
             qdisc,
             rate,
-            config,
-            loss_stream: Stream::new(seed, &format!("{name}/loss")),
+            propagation: config.propagation,
+            frame_overhead: config.frame_overhead,
+            watched: config.watched,
+            wire: (!config.wire.is_clear()).then(|| Box::new(Wire::new(&config.wire, seed, name))),
             transmitting: None,
             free_at: Time::ZERO,
             wake_at: Time::NEVER,
@@ -95,7 +112,7 @@ impl<P: Packet + Copy> Port<P> {
 
     /// Whether anyone asks for its figures.
     pub fn is_watched(&self) -> bool {
-        self.config.watched
+        self.watched
     }
 
     /// Offer a packet. What is due by then has happened ([`Self::wake`]). Returns the time of the
@@ -109,7 +126,7 @@ impl<P: Packet + Copy> Port<P> {
             transmitting_bytes: self.transmitting.as_ref().map_or(0, |packet| packet.bytes),
             idle_since: (idle && self.qdisc.waiting().packets == 0).then_some(self.free_at),
         };
-        let queued = Queued::new(packet, self.config.frame_overhead, now);
+        let queued = Queued::new(packet, self.frame_overhead, now);
         self.qdisc.enqueue(queued, &line, now, &mut self.drops);
         let wakes = if idle { self.begin(now) } else { None };
         self.count_drops(now);
@@ -140,9 +157,15 @@ impl<P: Packet + Copy> Port<P> {
     /// that is earlier than what was known.
     fn begin(&mut self, now: Time) -> Option<Time> {
         let at = match self.qdisc.dequeue(now, &mut self.drops) {
-            Next::Empty => return None,
-            // Time goes on whatever the queue says.
-            Next::NotBefore(at) => at.max(now + Duration::from_nanos(1)),
+            Next::Empty => {
+                self.rate.rest(now);
+                return None;
+            }
+            Next::NotBefore(at) => {
+                self.rate.rest(now);
+                // Time goes on whatever the queue says.
+                at.max(now + Duration::from_nanos(1))
+            }
             Next::Packet(queued) => {
                 self.free_at = self.rate.transmit(queued.bytes, now);
                 self.note_begin(&queued, now);
@@ -169,13 +192,29 @@ impl<P: Packet + Copy> Port<P> {
         }
     }
 
+    /// The last bit of a packet has left: what the wire does to it.
     fn send(&mut self, queued: Queued<P>, now: Time) -> Sent<P> {
-        let p = self.config.loss_probability;
-        let lost = p > 0.0 && self.loss_stream.unit() < p;
+        let packet = queued.packet;
+        let fate = if self.rate.cuts() {
+            Fate { packet: None, copy: None }
+        } else {
+            match &mut self.wire {
+                Some(wire) => wire.pass(queued.bytes, packet.carries_data(), now),
+                None => Fate { packet: Some(Passage::default()), copy: None },
+            }
+        };
+        let arrival = fate.packet.and_then(|passage| self.arrive(passage, now));
+        let copy = fate.copy.and_then(|passage| self.arrive(passage, now));
+        let lost = arrival.is_none();
         self.totals.lost += u64::from(lost);
+        self.totals.copies += u64::from(copy.is_some());
         self.figures.lost += u64::from(lost && self.window.contains(queued.arrived));
-        let arrives = (!lost).then_some(now + self.config.delay);
-        Sent { packet: queued.packet, arrives }
+        Sent { packet, arrival, copy }
+    }
+
+    fn arrive(&mut self, passage: Passage, now: Time) -> Option<Arrival> {
+        let at = self.propagation.arrive(now, passage.extra)?;
+        Some(Arrival { at, corrupted: passage.corrupted })
     }
 
     fn count_drops(&mut self, now: Time) {
@@ -186,7 +225,7 @@ impl<P: Packet + Copy> Port<P> {
 
     /// Add up the time that packets have waited until now.
     fn settle(&mut self, now: Time) {
-        if self.config.watched {
+        if self.watched {
             let waiting = u128::from(self.qdisc.waiting().packets);
             let nanos = u128::from(self.window.overlap(self.settled_at, now));
             self.figures.waiting_nanos += waiting * nanos;
@@ -223,6 +262,6 @@ impl<P: Packet + Copy> Port<P> {
 
     /// Figures over the measuring window until [`Self::drain`], if the port is watched.
     pub fn figures(&self) -> Option<&LinkFigures> {
-        self.config.watched.then_some(&self.figures)
+        self.watched.then_some(&self.figures)
     }
 }

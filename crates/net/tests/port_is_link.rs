@@ -4,8 +4,8 @@
 
 use fairway_net::{
     AdaptiveRed, DropTailConfig, Ecn, Limit, Link, LinkConfig, LinkFigures, LinkTotals, Offer,
-    Packet, Port, PortConfig, QdiscConfig, QueueConfig, RedConfig, RedMeasure, RedQueueConfig,
-    RedVariant, Sent, Serialiser, Window,
+    Packet, Port, PortConfig, Propagation, QdiscConfig, QueueConfig, RedConfig, RedMeasure,
+    RedQueueConfig, RedVariant, Sent, Serialiser, Window, WireConfig,
 };
 use fairway_random::Stream;
 use fairway_units::{Bytes, Duration, Rate, Time};
@@ -89,9 +89,9 @@ impl Case {
             QueueConfig::Red { limit, red } => QdiscConfig::Red(RedQueueConfig { limit, red }),
         };
         let config = PortConfig {
-            delay: DELAY,
+            propagation: Propagation::Constant(DELAY),
             frame_overhead: 38,
-            loss_probability: self.loss_probability,
+            wire: WireConfig::losing(self.loss_probability),
             watched: true,
         };
         let qdisc = discipline.build(Stream::new(SEED, "it/queue"));
@@ -100,7 +100,7 @@ impl Case {
         let mut became = vec![None; self.arrivals.len()];
         let mut arrive = |sent: Sent<Numbered>| {
             let marked = sent.packet.ecn == Ecn::Ce;
-            let arrived = sent.arrives.map(|at| Became::Arrived { at, marked });
+            let arrived = sent.arrival.map(|arrival| Became::Arrived { at: arrival.at, marked });
             became[sent.packet.number] = Some(arrived.unwrap_or(Became::Lost));
         };
         let mut dropped = Vec::new();

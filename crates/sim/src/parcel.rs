@@ -14,8 +14,8 @@ pub(crate) struct Parcel {
     /// Connection · 2, + 1 for what travels from the sink to the source; behind those of all
     /// connections, one for each datagram flow.
     pub(crate) way: u32,
-    /// Its size in bytes, and above it [`PAYLOAD`], [`ECN_CAPABLE`], [`MARKED`], [`SCALABLE`] and
-    /// the precedence.
+    /// Its size in bytes, and above it [`PAYLOAD`], [`ECN_CAPABLE`], [`MARKED`], [`SCALABLE`], the
+    /// precedence and [`CORRUPTED`].
     size_and_marks: u32,
     /// The link that it crosses, as a position in the network's ways.
     pub(crate) position: u32,
@@ -33,6 +33,8 @@ const MARKED: u32 = 1 << 26;
 const SCALABLE: u32 = 1 << 27;
 /// Where the three bits of the precedence begin.
 const PRECEDENCE: u32 = 28;
+/// A link has damaged it.
+const CORRUPTED: u32 = 1 << 31;
 
 impl Parcel {
     /// Which connection of the run, if it is a segment.
@@ -48,6 +50,16 @@ impl Parcel {
     /// Whether it carries data.
     pub(crate) fn has_payload(&self) -> bool {
         self.size_and_marks & PAYLOAD != 0
+    }
+
+    /// The same, damaged.
+    pub(crate) fn corrupt(self) -> Self {
+        Parcel { size_and_marks: self.size_and_marks | CORRUPTED, ..self }
+    }
+
+    /// Whether its receiver will throw it away.
+    pub(crate) fn is_corrupted(&self) -> bool {
+        self.size_and_marks & CORRUPTED != 0
     }
 }
 
@@ -74,6 +86,10 @@ impl Packet for Parcel {
 
     fn precedence(&self) -> u8 {
         (self.size_and_marks >> PRECEDENCE & 7) as u8
+    }
+
+    fn carries_data(&self) -> bool {
+        self.has_payload()
     }
 
     fn mark_congestion(&mut self) {
@@ -151,6 +167,13 @@ impl Parcels {
             segment.flags = segment.flags.with(Flags::CE);
         }
         segment
+    }
+
+    /// Another packet with the same segment.
+    pub(crate) fn copy(&mut self, parcel: Parcel) -> Parcel {
+        let place = self.place();
+        self.segments[place as usize] = self.segments[parcel.place as usize];
+        Parcel { place, ..parcel }
     }
 
     /// A segment was delivered, dropped or lost.

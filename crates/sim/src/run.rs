@@ -317,6 +317,17 @@ impl<'a> Simulation<'a> {
                 News::Event(at, component) => self.events.push(at, component),
                 News::Dropped(parcel) => self.books_of_missing(parcel).dropped += 1,
                 News::Lost(parcel) => self.books_of_missing(parcel).lost += 1,
+                News::Doubled(parcel, port, arrival) => {
+                    if self.datagrams.is_datagram(&parcel) {
+                        self.datagrams.note_copy(&parcel);
+                    } else {
+                        self.connections[parcel.connection()].books.copied += 1;
+                    }
+                    let copy = self.parcels.copy(parcel);
+                    if let Some((at, component)) = self.network.propagate(port, copy, arrival) {
+                        self.events.push(at, component);
+                    }
+                }
             }
         }
         self.network.give_back(news);
@@ -338,6 +349,10 @@ impl<'a> Simulation<'a> {
     /// A packet is at the end of its way.
     fn deliver(&mut self, parcel: Parcel) -> Result<(), Violation> {
         self.network.end(&parcel);
+        if parcel.is_corrupted() {
+            self.books_of_missing(parcel).corrupted += 1;
+            return Ok(());
+        }
         if self.datagrams.is_datagram(&parcel) {
             return self.deliver_datagram(parcel);
         }

@@ -29,12 +29,16 @@ impl Violation {
 pub struct FlowBooks {
     /// Sent by either end.
     pub sent: u64,
+    /// Copies made by links that double packets.
+    pub copied: u64,
     /// Delivered to either end.
     pub delivered: u64,
     /// Dropped by queues.
     pub dropped: u64,
     /// Lost by links.
     pub lost: u64,
+    /// Thrown away by either end because a link had damaged them.
+    pub corrupted: u64,
 }
 
 impl FlowBooks {
@@ -43,19 +47,16 @@ impl FlowBooks {
     /// # Errors
     /// A [`Violation`] with the figures if not.
     pub fn balance(&self, id: &str, inside: u64, at: Time) -> Result<(), Violation> {
-        if self.sent == self.delivered + self.dropped + self.lost + inside {
+        let known = self.delivered + self.dropped + self.lost + self.corrupted + inside;
+        if self.sent + self.copied == known {
             return Ok(());
         }
         Err(Violation::new(
             at,
             format!(
-                "flow {id} sent {} packets, but {} delivered + {} dropped + {} lost + {inside} in \
-                 flight is {}",
-                self.sent,
-                self.delivered,
-                self.dropped,
-                self.lost,
-                self.delivered + self.dropped + self.lost + inside
+                "flow {id} sent {} packets and links copied {}, but {} delivered + {} dropped + {} \
+                 lost + {} damaged + {inside} in flight is {known}",
+                self.sent, self.copied, self.delivered, self.dropped, self.lost, self.corrupted,
             ),
         ))
     }
@@ -66,6 +67,8 @@ impl FlowBooks {
 pub struct LinkBooks {
     /// Offered to it.
     pub offered: u64,
+    /// Copies of packets that it made itself.
+    pub copies: u64,
     /// Handed on.
     pub delivered: u64,
     /// Dropped by its queue.
@@ -82,7 +85,7 @@ impl LinkBooks {
     /// # Errors
     /// A [`Violation`] with the figures if not.
     pub fn balance(&self, id: &str, at: Time) -> Result<(), Violation> {
-        if self.offered == self.delivered + self.dropped + self.lost + self.inside {
+        if self.offered + self.copies == self.delivered + self.dropped + self.lost + self.inside {
             return Ok(());
         }
         Err(Violation::new(at, format!("link {id} does not balance: {self:?}")))
@@ -289,10 +292,12 @@ mod tests {
 
     #[test]
     fn books_balance_or_say_by_how_much() {
-        let books = FlowBooks { sent: 10, delivered: 6, dropped: 2, lost: 1 };
+        let books =
+            FlowBooks { sent: 9, copied: 2, delivered: 6, dropped: 2, lost: 1, corrupted: 1 };
         assert_eq!(books.balance("x", 1, T), Ok(()));
-        assert!(books.balance("x", 0, T).unwrap_err().what.contains("is 9"));
-        let link = LinkBooks { offered: 5, delivered: 3, dropped: 1, lost: 0, inside: 1 };
+        assert!(books.balance("x", 0, T).unwrap_err().what.contains("is 10"));
+        let link =
+            LinkBooks { offered: 4, copies: 1, delivered: 3, dropped: 1, lost: 0, inside: 1 };
         assert_eq!(link.balance("l", T), Ok(()));
         assert!(LinkBooks { inside: 0, ..link }.balance("l", T).is_err());
     }

@@ -45,6 +45,13 @@ pub struct WireConfig {
 }
 
 impl WireConfig {
+    /// A wire that loses packets with this probability, each by itself, and does nothing else.
+    pub fn losing(probability: f64) -> Self {
+        let chance = Chance { probability, unit: Unit::Packet };
+        let loss = (probability > 0.0).then_some(LossConfig::Bernoulli(chance));
+        WireConfig { loss, ..WireConfig::default() }
+    }
+
     /// Whether all packets just pass, and no [`Wire`] is needed.
     pub fn is_clear(&self) -> bool {
         *self == WireConfig::default()

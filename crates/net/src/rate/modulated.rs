@@ -40,6 +40,8 @@ pub struct RateState {
     pub holding: Holding,
     /// The probability of each state to follow, in their order.
     pub next: Vec<f64>,
+    /// What becomes of a packet in transmission when it begins.
+    pub in_flight: InFlight,
 }
 
 /// A rate that is that of a Markov chain's state (with fixed holding times, a semi-Markov chain's).
@@ -47,8 +49,6 @@ pub struct RateState {
 pub struct MarkovRate {
     /// Its states; it begins in the first.
     pub states: Vec<RateState>,
-    /// What becomes of a packet in transmission when the rate falls to zero.
-    pub in_flight: InFlight,
 }
 
 /// No state lasts shorter on average: what happens within one packet's time is a rate of its own.
@@ -83,22 +83,32 @@ impl Holding {
 
 impl OnOff {
     pub(super) fn check(&self) -> Result<(), String> {
-        self.on.check("rate.on")?;
-        self.off.check("rate.off")?;
+        self.on.check("on_off.on")?;
+        self.off.check("on_off.off")?;
         check_some_rate(std::iter::once(self.rate))
     }
 
     /// As the chain of two states that it is.
     fn as_markov(&self) -> MarkovRate {
-        let on = RateState { rate: self.rate, holding: self.on, next: vec![0.0, 1.0] };
-        let off = RateState { rate: Rate::from_bps(0), holding: self.off, next: vec![1.0, 0.0] };
+        let on = RateState {
+            rate: self.rate,
+            holding: self.on,
+            next: vec![0.0, 1.0],
+            in_flight: InFlight::Keep,
+        };
+        let off = RateState {
+            rate: Rate::from_bps(0),
+            holding: self.off,
+            next: vec![1.0, 0.0],
+            in_flight: self.in_flight,
+        };
         let mut states = vec![on, off];
         if !self.begins_on {
             states = vec![states.remove(1), states.remove(0)];
             states[0].next.reverse();
             states[1].next.reverse();
         }
-        MarkovRate { states, in_flight: self.in_flight }
+        MarkovRate { states }
     }
 
     pub(super) fn pieces(&self, stream: Stream) -> Modulated {
@@ -109,14 +119,14 @@ impl OnOff {
 impl MarkovRate {
     pub(super) fn check(&self) -> Result<(), String> {
         for (i, state) in self.states.iter().enumerate() {
-            state.holding.check(&format!("rate.state.{i}.holding"))?;
+            state.holding.check(&format!("state.{i}.holding"))?;
             let sum: f64 = state.next.iter().sum();
             let right = state.next.iter().all(|p| (0.0..=1.0).contains(p))
                 && (sum - 1.0).abs() < 1e-9
                 && state.next.len() == self.states.len();
             if !right {
                 return Err(format!(
-                    "rate.state.{i}.next: expected {} probabilities, one for each state, that add \
+                    "state.{i}.next: expected {} probabilities, one for each state, that add \
                      to 1, got {:?}; write one for each",
                     self.states.len(),
                     state.next
@@ -158,9 +168,9 @@ impl Modulated {
 
     /// Enter a state at the end of the present piece.
     fn enter(&mut self, state: usize) {
-        let RateState { rate, holding, .. } = self.model.states[state];
+        let RateState { rate, holding, in_flight, .. } = self.model.states[state];
         let (from, rate) = (self.now.until, rate.as_bps());
-        let breaks = rate == 0 && self.model.in_flight == InFlight::Lose;
+        let breaks = in_flight == InFlight::Lose;
         let until = from + holding.draw(&mut self.stream);
         self.now = Piece { from, until, first: rate, last: rate, breaks };
         self.state = state;
@@ -270,6 +280,7 @@ mod tests {
             rate: Rate::from_bps(bps),
             holding: Holding::Exponential(ms(holding)),
             next: next.to_vec(),
+            in_flight: InFlight::Keep,
         };
         let config = MarkovRate {
             states: vec![
@@ -277,7 +288,6 @@ mod tests {
                 state(4_000_000, 10, [0.5, 0.0, 0.5]),
                 state(0, 40, [0.0, 1.0, 0.0]),
             ],
-            in_flight: InFlight::Keep,
         };
         config.check().unwrap();
         let mut line = Varying::new(config.pieces(Stream::new(2, "link/rate")));
@@ -292,11 +302,16 @@ mod tests {
     #[test]
     fn what_makes_no_chain_is_refused() {
         let short = on_off(Holding::Fixed(Duration::ZERO), Holding::Fixed(ms(1)));
-        assert!(short.check().unwrap_err().starts_with("rate.on: expected at least 1 us"));
-        let state = RateState { rate: RATE, holding: Holding::Fixed(ms(1)), next: vec![0.5] };
-        let chain = MarkovRate { states: vec![state], in_flight: InFlight::Keep };
-        assert!(chain.check().unwrap_err().contains("rate.state.0.next"));
-        let none = MarkovRate { states: vec![], in_flight: InFlight::Keep };
+        assert!(short.check().unwrap_err().starts_with("on_off.on: expected at least 1 us"));
+        let state = RateState {
+            rate: RATE,
+            holding: Holding::Fixed(ms(1)),
+            next: vec![0.5],
+            in_flight: InFlight::Keep,
+        };
+        let chain = MarkovRate { states: vec![state] };
+        assert!(chain.check().unwrap_err().starts_with("state.0.next"));
+        let none = MarkovRate { states: vec![] };
         assert!(none.check().unwrap_err().contains("nothing would ever leave"));
     }
 }

@@ -161,6 +161,7 @@ impl<P: Packet + Copy> Node<P> {
             lost: self.totals.lost,
             marked: self.marked,
             transmitted_bytes: self.transmitted_bytes,
+            ..LinkTotals::default()
         }
     }
 

@@ -161,6 +161,11 @@ impl Datagrams {
         Ok(())
     }
 
+    /// A link has doubled a packet.
+    pub(crate) fn note_copy(&mut self, parcel: &Parcel) {
+        self.flow(parcel).books.copied += 1;
+    }
+
     /// A packet will not arrive: the books of its flow.
     pub(crate) fn miss(&mut self, parcel: &Parcel) -> &mut FlowBooks {
         let flow = self.flow(parcel);

@@ -1,6 +1,8 @@
 //! From a topology to link directions, and the way of each connection through them.
 
-use fairway_net::{Link, LinkConfig, Port, PortConfig, QueueConfig, Serialiser, Window};
+use fairway_net::{
+    Link, LinkConfig, Port, PortConfig, Propagation, QueueConfig, Serialiser, Window, WireConfig,
+};
 use fairway_random::Stream;
 use fairway_units::Duration;
 
@@ -104,8 +106,12 @@ impl Spec<'_> {
             Queue::Discipline(config) => {
                 let qdisc = config.build(Stream::new(seed, &format!("{name}/queue")));
                 let rate = Box::new(Serialiser::new(link.rate));
-                let config =
-                    PortConfig { delay: link.delay, frame_overhead, loss_probability, watched };
+                let config = PortConfig {
+                    propagation: Propagation::Constant(link.delay),
+                    frame_overhead,
+                    wire: WireConfig::losing(loss_probability),
+                    watched,
+                };
                 return Device::Port(Box::new(Port::new(qdisc, rate, config, window, seed, name)));
             }
         };

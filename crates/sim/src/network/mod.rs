@@ -3,7 +3,7 @@
 mod build;
 mod exits;
 
-use fairway_net::{Link, LinkFigures, LinkTotals, Offer, Port, Sent};
+use fairway_net::{Arrival, Link, LinkFigures, LinkTotals, Offer, Port};
 use fairway_trace::{LinkBooks, Violation};
 use fairway_units::Time;
 
@@ -62,6 +62,8 @@ pub(crate) enum News {
     Dropped(Parcel),
     /// A packet is lost on the wire.
     Lost(Parcel),
+    /// The wire of a port doubles a packet: a copy has to be made, which arrives like this.
+    Doubled(Parcel, u32, Arrival),
 }
 
 impl Network {
@@ -149,28 +151,46 @@ impl Network {
 
     /// What was due at a port happens.
     pub(crate) fn wake(&mut self, index: u32, now: Time) {
-        let Device::Port(port) = &mut self.devices[index as usize] else { return };
-        if port.wake_at() > now {
-            return;
-        }
-        let sent = port.wake(now);
-        if port.wake_at() < Time::NEVER {
-            self.news.push(News::Event(port.wake_at(), Component::Port(index)));
-        }
-        self.news.extend(port.take_drops().map(News::Dropped));
-        match sent {
-            None => {}
-            Some(Sent { packet, arrives: None }) => self.news.push(News::Lost(packet)),
-            Some(Sent { packet, arrives: Some(at) }) => {
-                let row = self.shared_rows + index;
-                let event = if !self.rows.is_in_order(row, at) {
-                    Some(Component::Stray(self.rows.stray(packet)))
-                } else {
-                    self.rows.join(row, at, packet).then_some(Component::Row(row))
-                };
-                self.news.extend(event.map(|component| News::Event(at, component)));
+        let mut woken = false;
+        // Packets that leave in no time, or with one opportunity, are due one after the other.
+        while let Device::Port(port) = &mut self.devices[index as usize] {
+            if port.wake_at() > now {
+                if woken && port.wake_at() < Time::NEVER {
+                    self.news.push(News::Event(port.wake_at(), Component::Port(index)));
+                }
+                return;
+            }
+            woken = true;
+            let sent = port.wake(now);
+            self.news.extend(port.take_drops().map(News::Dropped));
+            let Some(sent) = sent else { continue };
+            // Before its original is given up.
+            self.news.extend(sent.copy.map(|copy| News::Doubled(sent.packet, index, copy)));
+            match sent.arrival {
+                None => self.news.push(News::Lost(sent.packet)),
+                Some(arrival) => {
+                    let event = self.propagate(index, sent.packet, arrival);
+                    self.news.extend(event.map(|(at, component)| News::Event(at, component)));
+                }
             }
         }
+    }
+
+    /// A packet is on its way to the far end of a port. Returns the event of its arrival if there
+    /// is a new one.
+    pub(crate) fn propagate(
+        &mut self,
+        index: u32,
+        packet: Parcel,
+        arrival: Arrival,
+    ) -> Option<(Time, Component)> {
+        let Arrival { at, corrupted } = arrival;
+        let packet = if corrupted { packet.corrupt() } else { packet };
+        let row = self.shared_rows + index;
+        if !self.rows.is_in_order(row, at) {
+            return Some((at, Component::Stray(self.rows.stray(packet))));
+        }
+        self.rows.join(row, at, packet).then_some((at, Component::Row(row)))
     }
 
     /// What ports have done since this was asked last.
@@ -235,6 +255,7 @@ impl Network {
             };
             LinkBooks {
                 offered: totals.offered,
+                copies: totals.copies,
                 delivered: self.delivered[i],
                 dropped: totals.dropped,
                 lost: totals.lost,
