@@ -3,71 +3,19 @@
 //!
 //! Sources: RFC 8033; Linux 6.12 `include/net/pie.h` and `net/sched/sch_pie.c`, whose integers
 //! these are: probabilities in units of 2⁻⁵⁶, delays in ticks of 64 ns, and thresholds as they come
-//! out of integer division. Where Linux lets a probability exceed one, this one ends there (RFC
-//! 8033 section 4.2); and a mark starts the accumulated probability anew as a drop does.
+//! out of integer division.
 
 use fairway_random::Stream;
-use fairway_units::{Duration, Time};
+use fairway_units::Time;
 
-use super::codel::{ETHERNET_MTU_BYTES, mark};
+use super::codel::mark;
 use super::fifo::Fifo;
 use super::{Drops, Line, Next, Qdisc, Queued, Waiting};
 use crate::Packet;
 
-/// Where the controller has the delay from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DelayFrom {
-    /// How long the packet waited that left last.
-    Timestamps,
-    /// What waits, divided by a measured rate of departure (RFC 8033 section 5.2).
-    DepartureRate,
-}
+mod config;
 
-/// Parameters of PIE; the defaults are those of Linux (`pie_params_init`).
-#[derive(Clone, Debug, PartialEq)]
-pub struct PieConfig {
-    /// Delay that the controller aims at (RFC 8033 section 4.2: QDELAY_REF).
-    pub target: Duration,
-    /// Time between two updates of the probability (T_UPDATE).
-    pub update_interval: Duration,
-    /// Packets that may wait; more are dropped on arrival.
-    pub limit_packets: u64,
-    /// Weight of the difference from the target, in sixteenths per second.
-    pub alpha_sixteenths: u32,
-    /// Weight of the delay's growth since the last update, in sixteenths per second.
-    pub beta_sixteenths: u32,
-    /// Time of departures without drops after the queue has been calm (MAX_BURST; `pie_vars_init`).
-    pub burst_allowance: Duration,
-    /// Whether packets that allow it are marked where they would be dropped at random.
-    pub ecn: bool,
-    /// Probability in percent above which they are dropped all the same (RFC 8033 section 5.1;
-    /// `ecn_prob` of Linux's `fq_pie`).
-    pub ecn_up_to_percent: u32,
-    /// Whether small packets are dropped less often.
-    pub byte_mode: bool,
-    /// Where the controller has the delay from.
-    pub delay_from: DelayFrom,
-    /// The largest packet. Nothing is dropped at random while less than two of it wait.
-    pub mtu_bytes: u32,
-}
-
-impl Default for PieConfig {
-    fn default() -> Self {
-        PieConfig {
-            target: Duration::from_millis(15),
-            update_interval: Duration::from_millis(15),
-            limit_packets: 1000,
-            alpha_sixteenths: 2,
-            beta_sixteenths: 20,
-            burst_allowance: Duration::from_millis(150),
-            ecn: false,
-            ecn_up_to_percent: 10,
-            byte_mode: false,
-            delay_from: DelayFrom::Timestamps,
-            mtu_bytes: ETHERNET_MTU_BYTES,
-        }
-    }
-}
+pub use config::{DelayFrom, PieConfig};
 
 /// A probability of one (`MAX_PROB`).
 const ONE: u64 = u64::MAX >> 8;
@@ -96,6 +44,7 @@ pub(crate) struct PieParameters {
     byte_mode: bool,
     delay_from: DelayFrom,
     mtu_bytes: u64,
+    bounded: bool,
 }
 
 impl PieParameters {
@@ -112,6 +61,7 @@ impl PieParameters {
             byte_mode: config.byte_mode,
             delay_from: config.delay_from,
             mtu_bytes: u64::from(config.mtu_bytes.clamp(1, 1 << 20)),
+            bounded: config.bounded,
         }
     }
 }
@@ -167,13 +117,28 @@ impl Controller {
         while self.updates < due {
             let before = *self;
             self.update(parameters, backlog_bytes);
-            if *self == before {
-                // Nothing arrives or leaves meanwhile, so that the rest would change nothing.
-                self.updates = due;
-            } else {
-                self.updates += 1;
+            self.updates += 1;
+            // Nothing arrives or leaves meanwhile: if only the probability changes, it goes on
+            // changing by as much, or not at all, until it comes to a bound.
+            let same = Controller { probability: before.probability, ..*self };
+            if same == (Controller { updates: self.updates, ..before }) {
+                self.skip(parameters, before.probability, due);
             }
         }
+    }
+
+    /// Make further updates at once that do what the last one did, which began `from`.
+    fn skip(&mut self, parameters: &PieParameters, from: u64, due: u64) {
+        let rest = due - self.updates;
+        let bound = if parameters.bounded { ONE } else { u64::MAX };
+        let steps = match self.probability.checked_sub(from) {
+            Some(0) => rest,
+            // Of the same weights.
+            Some(step) if from >= ONE / 10 => rest.min((bound - self.probability) / step),
+            _ => 0,
+        };
+        self.probability += steps * (self.probability.saturating_sub(from));
+        self.updates += steps;
     }
 
     /// RFC 8033 section 4.2 (`pie_calculate_probability`).
@@ -197,7 +162,10 @@ impl Controller {
         if delay > HIGH_DELAY_TICKS {
             delta += i128::from(ONE / 50);
         }
-        self.probability = (i128::from(self.probability) + delta).clamp(0, i128::from(ONE)) as u64;
+        let sum = (i128::from(self.probability) + delta).max(0);
+        let sum = if parameters.bounded { sum.min(i128::from(ONE)) } else { sum };
+        // What does not fit in its 64 bits is one to Linux.
+        self.probability = u64::try_from(sum).unwrap_or(ONE);
         // With a backlog, no delay means that it is too small to tell.
         if delay == 0 && delay_before == 0 && backlog_bytes == 0 {
             self.probability -= self.probability / 64;
@@ -248,16 +216,17 @@ impl Controller {
             self.probability
         };
         self.accumulated =
-            if probability == 0 { 0 } else { self.accumulated.saturating_add(probability) };
+            if probability == 0 { 0 } else { self.accumulated.wrapping_add(probability) };
         // Neither too soon after the last one nor too late (RFC 8033 section 5.4).
         if self.accumulated < ONE / 100 * 85 {
             return false;
         }
-        if self.accumulated >= ONE / 2 * 17 || stream.bits64() >> 8 < probability {
+        let overdue = self.accumulated >= ONE / 2 * 17;
+        let signals = overdue || stream.bits64() >> 8 < probability;
+        if signals && (parameters.bounded || !overdue) {
             self.accumulated = 0;
-            return true;
         }
-        false
+        signals
     }
 
     /// Take in a packet that finds `backlog_bytes`: as it is, or marked; or give it back to be
@@ -273,7 +242,11 @@ impl Controller {
             return Ok(packet);
         }
         let may_mark = parameters.ecn && self.probability <= parameters.ecn_up_to;
-        if may_mark && mark(&mut packet.packet) { Ok(packet) } else { Err(packet) }
+        if may_mark && mark(&mut packet.packet) {
+            return Ok(packet);
+        }
+        self.accumulated = 0;
+        Err(packet)
     }
 
     /// A packet was dropped for want of room.

@@ -82,9 +82,11 @@ fn pie_like() -> Vec<Entry> {
         ecn_up_to_percent: 50,
         byte_mode: true,
         mtu_bytes: 100,
+        bounded: true,
         ..PieConfig::default()
     };
-    let by_rate = PieConfig { delay_from: DelayFrom::DepartureRate, ..eager.clone() };
+    let by_rate =
+        PieConfig { delay_from: DelayFrom::DepartureRate, bounded: false, ..eager.clone() };
     let fq_eager = FqPieConfig { pie: eager.clone(), flows: 7, quantum_bytes: 300 };
     let dual_eager = DualPi2Config {
         target: micros(500),

@@ -59,7 +59,9 @@ fn one_update_is_what_the_rfc_computes() {
 fn a_steady_delay_is_integrated() {
     // 35 ms for ever, 20 ms above the target: each update adds 0.125·0.02 = 0.0025 over the
     // divisor of its range; the first, from no delay, 1.25·0.035 = 0.04375 besides.
-    let mut controller = Controller::new(&parameters());
+    let config = PieConfig { bounded: true, ..PieConfig::default() };
+    let parameters = PieParameters::new(&config);
+    let mut controller = Controller::new(&parameters);
     controller.delay = ticks(35);
     let mut expected = 0.0;
     for n in 0..2000u64 {
@@ -74,7 +76,7 @@ fn a_steady_delay_is_integrated() {
         };
         let growth = if n == 0 { 0.043_75 } else { 0.0 };
         expected = f64::min(1.0, expected + (0.002_5 + growth) / divisor);
-        controller.catch_up(&parameters(), 100_000, Time::from_nanos((n + 1) * 15 * MS));
+        controller.catch_up(&parameters, 100_000, Time::from_nanos((n + 1) * 15 * MS));
         assert!((share(controller.probability) / expected - 1.0).abs() < 0.001, "{n}");
     }
     assert_eq!(controller.probability, ONE);
@@ -114,6 +116,25 @@ fn catching_up_late_is_catching_up_in_time() {
     assert_eq!(late, in_time);
     assert_eq!((late.probability, late.updates), (0, 240_000));
     assert_eq!(late.burst_left, ticks(150));
+}
+
+#[test]
+fn a_stopped_line_is_caught_up_too() {
+    // Nothing leaves for an hour while the delay was last seen at 90 ms.
+    for bounded in [false, true] {
+        let parameters = PieParameters::new(&PieConfig { bounded, ..PieConfig::default() });
+        let mut late = Controller::new(&parameters);
+        late.delay = ticks(90);
+        let mut in_time = late;
+        for n in 1..=240_000 {
+            in_time.updates = n - 1;
+            in_time.update(&parameters, 100_000);
+        }
+        in_time.updates = 240_000;
+        late.catch_up(&parameters, 100_000, Time::from_nanos(3600 * 1000 * MS));
+        assert_eq!(late, in_time);
+        assert!(late.probability >= ONE);
+    }
 }
 
 #[test]
@@ -159,7 +180,8 @@ fn drops_are_spread() {
     let (mut gaps, mut gap) = (Vec::new(), 0u32);
     for _ in 0..200_000 {
         gap += 1;
-        if controller.signals(&parameters, 100_000, 1500, &mut stream) {
+        let packet = queued(1, 1500, Ecn::NotEct, 0);
+        if controller.admit(&parameters, 100_000, packet, &mut stream).is_err() {
             gaps.push(gap);
             gap = 0;
         }
@@ -231,4 +253,37 @@ fn the_rate_of_departure_gives_the_delay() {
     // A measurement begins with the bytes of its first packet, but not with the time before it:
     // eleven packets in ten to eleven milliseconds; the rate is rounded to 1/256.
     assert!((36.0..=41.5).contains(&delay_ms), "{delay_ms}");
+}
+
+#[test]
+fn probabilities_beyond_one_are_bounded_if_wanted() {
+    // From 0.99 two percent up: 1.01 in Linux, one in the RFC.
+    let updated = |bounded| {
+        let parameters = PieParameters::new(&PieConfig { bounded, ..PieConfig::default() });
+        let mut controller = Controller::new(&parameters);
+        controller.probability = probability(0.99);
+        controller.delay = ticks(100);
+        controller.update(&parameters, 100_000);
+        share(controller.probability)
+    };
+    assert_near(updated(false), 1.01);
+    assert_eq!(updated(true), 1.0);
+}
+
+#[test]
+fn a_mark_overdue_calls_for_more_unless_bounded() {
+    // The 85th packet at 10 % is marked in any case. In Linux so are all from there on.
+    let marks = |bounded| {
+        let config = PieConfig { ecn: true, bounded, ..PieConfig::default() };
+        let (parameters, mut controller) = eager(&config, 0.05);
+        controller.accumulated = ONE / 2 * 17;
+        let mut stream = Stream::new(1, "pie");
+        let mut marked = |_: &i32| {
+            let packet = queued(1, 1500, Ecn::Ect0, 0);
+            let admitted = controller.admit(&parameters, 100_000, packet, &mut stream);
+            admitted.is_ok_and(|packet| packet.packet.ecn == Ecn::Ce)
+        };
+        (0..10).filter(|n| marked(n)).count()
+    };
+    assert_eq!((marks(false), marks(true)), (10, 1));
 }
