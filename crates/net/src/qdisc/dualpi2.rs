@@ -2,8 +2,8 @@
 //! of one gets about the throughput of a flow of the other.
 //!
 //! Sources: RFC 9332, appendix A above all; Linux 6.17 `net/sched/sch_dualpi2.c`, whose structure
-//! and defaults these are. Probabilities are floating-point numbers, as in the RFC: Linux's
-//! differ from them by less than 2⁻³¹, and only random decisions follow from them.
+//! and defaults these are. Probabilities are floating-point numbers, as in the RFC: only random
+//! decisions follow from them. Linux's integers make its weights 0.05 % less than they are set to.
 
 use fairway_random::Stream;
 use fairway_units::{Duration, Time};
