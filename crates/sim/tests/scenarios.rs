@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use fairway_cc::{Family, algorithms};
 use fairway_random::Stream;
 use fairway_sim::experiment::from_document;
-use fairway_sim::{Control, run};
+use fairway_sim::{Control, Run, run};
 use fairway_tcp::PRESETS;
 
 /// Experiments tried where the environment does not say.
@@ -47,7 +47,24 @@ struct Scenario {
     loss: Option<(f64, &'static str)>,
     preset: &'static str,
     flows: Vec<Flow>,
+    datagrams: Vec<DatagramFlow>,
 }
+
+/// A flow of UDP that ends.
+#[derive(Clone)]
+struct DatagramFlow {
+    kind: &'static str,
+    rate_bps: u64,
+    packet_bytes: u64,
+    bytes: u64,
+    start_ms: u64,
+    /// More keys, as lines of the file.
+    more: &'static str,
+}
+
+/// The most that a flow of UDP sends. It does not care for others: for as long as it is faster than
+/// the link, hardly a SYN of theirs gets through.
+const MAX_DATAGRAMS: f64 = 3e5;
 
 /// Mechanisms of Linux that any stack can have or do without.
 const OF_LINUX: &[&str] = &[
@@ -158,9 +175,11 @@ fn check(scenario: &Scenario) -> Result<u64, String> {
             return Err(format!("panicked: {}", text.unwrap_or("without a message")));
         }
     };
+    check_datagrams(scenario, &run)?;
     let mut given_up = 0;
     let back = scenario.flows.iter().filter(|flow| flow.both_ways);
-    for (flow, summary) in scenario.flows.iter().chain(back).zip(&run.summary.flows) {
+    let connections = run.summary.flows.iter().filter(|flow| flow.datagrams.is_none());
+    for (flow, summary) in scenario.flows.iter().chain(back).zip(connections) {
         let id = &summary.id;
         if summary.sent_segments == 0 {
             given_up += u64::from(!id.ends_with("/reverse"));
@@ -182,6 +201,36 @@ fn check(scenario: &Scenario) -> Result<u64, String> {
         }
     }
     Ok(given_up)
+}
+
+/// Every datagram has arrived or was lost, and what has arrived is a file if none was.
+fn check_datagrams(scenario: &Scenario, run: &Run) -> Result<(), String> {
+    let copies = |flow: &DatagramFlow| if flow.more.starts_with("count") { 3 } else { 1 };
+    let flows = scenario.datagrams.iter().flat_map(|flow| vec![flow; copies(flow)]);
+    let found = run.summary.flows.iter().filter_map(|flow| Some((flow, flow.datagrams.as_ref()?)));
+    let mut count = 0;
+    for (flow, (summary, datagrams)) in flows.zip(found) {
+        count += 1;
+        let sent = flow.bytes.div_ceil(flow.packet_bytes - 28);
+        let arrived = datagrams.received_packets + summary.lost_segments;
+        let complete = summary.lost_segments == 0;
+        if (summary.sent_segments, arrived) != (sent, sent) || complete != summary.fct_s.is_some() {
+            return Err(format!("{} of {sent} datagrams: {summary:?}", summary.id));
+        }
+        let delivered = (summary.goodput_bps * DURATION_S as f64 / 8.0).round() as u64;
+        if delivered > flow.bytes || complete != (delivered == flow.bytes) {
+            return Err(format!("{} delivered {delivered} of {} bytes", summary.id, flow.bytes));
+        }
+        let other = (datagrams.reordered_packets, datagrams.duplicated_packets);
+        if other != (0, 0) {
+            return Err(format!(
+                "{}: a network that keeps the order has not: {other:?}",
+                summary.id
+            ));
+        }
+    }
+    let expected: usize = scenario.datagrams.iter().map(copies).sum();
+    if count == expected { Ok(()) } else { Err(format!("{count} of {expected} datagram flows")) }
 }
 
 /// A number spread evenly over the orders of magnitude between `low` and `high`.
@@ -229,7 +278,35 @@ fn draw(number: u64) -> Scenario {
         loss,
         preset: preset.name,
         flows: (0..flows).map(|_| draw_flow(r, rate_bps, sack)).collect(),
+        datagrams: draw_datagrams(r),
     }
+}
+
+/// None in most scenarios.
+fn draw_datagrams(r: &mut Stream) -> Vec<DatagramFlow> {
+    let flows = if chance(r, 0.3) { 1 + r.below(3) } else { 0 };
+    let draw = |_| {
+        let (kind, more) = pick(
+            r,
+            &[
+                ("cbr", ""),
+                ("cbr", "count = 3\n"),
+                ("poisson", "precedence = 7\n"),
+                ("vbr", "rate_deviation = \"5 kbit/s\"\nrate_period = \"1 s\"\n"),
+                ("onoff", "on_time = \"2 s\"\noff_time = \"10 s\"\n"),
+                ("onoff", "on_time = \"2 s\"\nperiods = \"pareto\"\npareto_shape = 1.2\n"),
+            ],
+        );
+        DatagramFlow {
+            kind,
+            rate_bps: log_uniform(r, 1e4, 2e9) as u64,
+            packet_bytes: log_uniform(r, 29.0, 9000.0) as u64,
+            bytes: log_uniform(r, 1.0, MAX_DATAGRAMS) as u64,
+            start_ms: r.below(2_000),
+            more,
+        }
+    };
+    (0..flows).map(draw).collect()
 }
 
 /// `sack`: whether the preset has it.
@@ -395,6 +472,14 @@ impl Scenario {
                 let _ = writeln!(text, "{switch}");
             }
         }
+        for flow in &self.datagrams {
+            let _ = write!(
+                text,
+                "\n[[flow]]\nkind   = \"{}\"\nrate   = \"{} bit/s\"\npacket = \"{} bytes\"\n\
+                 bytes  = \"{} bytes\"\nstart  = \"{} ms\"\n{}",
+                flow.kind, flow.rate_bps, flow.packet_bytes, flow.bytes, flow.start_ms, flow.more
+            );
+        }
         let _ = writeln!(text, "\n[measure]\nsample = \"{} s\"", DURATION_S / 10);
         text
     }
@@ -425,6 +510,11 @@ impl Scenario {
             for switch in 0..self.flows[i].switches.len() {
                 changed(&|s| drop(s.flows[i].switches.remove(switch)));
             }
+        }
+        for i in 0..self.datagrams.len() {
+            changed(&|s| drop(s.datagrams.remove(i)));
+            changed(&|s| s.datagrams[i].start_ms = 0);
+            changed(&|s| s.datagrams[i].bytes = s.datagrams[i].bytes.div_ceil(2));
         }
         changed(&|s| s.access = false);
         changed(&|s| s.loss = None);
