@@ -512,7 +512,9 @@ impl Scenario {
             }
         }
         for i in 0..self.datagrams.len() {
-            changed(&|s| drop(s.datagrams.remove(i)));
+            changed(&|s| {
+                s.datagrams.remove(i);
+            });
             changed(&|s| s.datagrams[i].start_ms = 0);
             changed(&|s| s.datagrams[i].bytes = s.datagrams[i].bytes.div_ceil(2));
         }
