@@ -416,10 +416,11 @@ def doctor(as_json: Json = False) -> None:
 
 def _show_run(result: Run) -> None:
     from fairway.repeat import sentence
-    from fairway.report import flow_tables, link_table, metric_table
+    from fairway.report import application_tables, flow_tables, link_table, metric_table
 
     typer.echo(f"{result.title}\n")
-    for table in (*flow_tables(result), link_table(result), metric_table(result.metrics)):
+    tables = (*flow_tables(result), *application_tables(result), link_table(result))
+    for table in (*tables, metric_table(result.metrics)):
         show_table(table)
     if "repeated" in result.summary:
         typer.echo(textwrap.fill(sentence(result.summary["repeated"]), 80))

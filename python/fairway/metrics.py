@@ -46,8 +46,8 @@ def measure(summary: Mapping[str, Any], name: str) -> float | None:
 
     Args:
         summary: As in `summary.json`.
-        name: A metric ("asymmetry"), or `flow.<id or index>.<column>`, or
-            `link.<id or index>.<column>`.
+        name: A metric ("asymmetry"), or `flow.<id or index>.<column>`,
+            `link.<id or index>.<column>` or `application.<id or index>.<column or figure>`.
 
     Returns:
         The value; none where the summary says null.
@@ -62,8 +62,14 @@ def measure(summary: Mapping[str, Any], name: str) -> float | None:
     elif kind in ("flow", "link"):
         entry, _, column = rest.rpartition(".")
         table = _entry(summary[f"{kind}s"], entry, name)
+    elif kind == "application":
+        entry, _, column = rest.rpartition(".")
+        found = _entry(summary.get("applications", []), entry, name)
+        table = {**{k: v for k, v in found.items() if k != "figures"}, **found["figures"]}
     else:
-        raise InputError(f'metric {name}: expected a metric, "flow.<id>.<column>" or "link.…"')
+        raise InputError(
+            f'metric {name}: expected a metric, "flow.<id>.<column>", "link.…" or "application.…"'
+        )
     if column not in table:
         raise InputError(f"metric {name}: there is {', '.join(table)}")
     value = table[column]

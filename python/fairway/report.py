@@ -121,7 +121,12 @@ def run_report(run: Run) -> str:
             "Summary",
             window_sentence(run.experiment),
             warnings=run.warnings,
-            tables=[metric_table(run.metrics), *flow_tables(run), link_table(run)],
+            tables=[
+                metric_table(run.metrics),
+                *application_tables(run),
+                *flow_tables(run),
+                link_table(run),
+            ],
         ),
         Section("Over time", figures=charts),
         *repeated_runs(run),
@@ -274,6 +279,64 @@ def flow_table(flows: Sequence[Mapping[str, Any]]) -> Table:
     names = ["flow", "cc", "goodput", "retrans. segments", "mean cwnd", "mean srtt",
              "one-way delay", "fct"]  # fmt: skip
     return Table("Flows", names, rows, labels=2)
+
+
+#: Applications of one kind that are shown beside each other; of more, only what they have together.
+_BESIDE = 4
+
+
+def application_tables(run: Run) -> list[Table]:
+    """One table for each kind of application, one line per figure."""
+    tables = []
+    entries = run.summary.get("applications", [])
+    for kind in dict.fromkeys(entry["kind"] for entry in entries):
+        own = [entry for entry in entries if entry["kind"] == kind]
+        figures = [
+            {"connections": entry["connections"], "goodput_bps": entry["goodput_bps"],
+             "fct_s": entry["fct_s"], **entry["figures"]}
+            for entry in own
+        ]  # fmt: skip
+        if len(own) <= _BESIDE:
+            columns = [str(entry["id"]) for entry in own]
+            cells = {name: [of[name] for of in figures] for name in figures[0]}
+        else:
+            columns = ["mean", "least", "most"]
+            cells = {name: _spread([of[name] for of in figures]) for name in figures[0]}
+        rows = [
+            [_in_words(name), *(_figure(name, value) for value in values)]
+            for name, values in cells.items()
+            if any(value is not None for value in values)
+        ]
+        caption = kind if len(own) <= _BESIDE else f"{kind}: {text.count(len(own), 'application')}"
+        tables.append(Table(f"Applications: {caption}", ["", *columns], rows))
+    return tables
+
+
+def _spread(values: Sequence[float | None]) -> list[float | None]:
+    """Mean, least and most of the values that there are."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return [None, None, None]
+    return [sum(known) / len(known), min(known), max(known)]
+
+
+def _in_words(name: str) -> str:
+    """A figure's name in words: without its unit where its value has one, else with it."""
+    words = name.split("_")
+    if words[-1] in ("bps", "s"):
+        return " ".join(words[:-1])
+    if words[-1] in ("bytes", "chunks"):
+        return f"{' '.join(words[:-1])} ({words[-1]})"
+    return " ".join(words)
+
+
+def _figure(name: str, value: float | None) -> str:
+    """A figure's value, with the unit that its name says."""
+    if value is None:
+        return text.ABSENT
+    if name.endswith("_bps"):
+        return text.bit_rate(value)
+    return f"{text.number(value)} s" if name.endswith("_s") else text.number(value)
 
 
 def link_table(run: Run) -> Table:

@@ -63,6 +63,7 @@ pub(crate) fn summarise(
         seed: experiment.seed,
         packets,
         flows,
+        applications: Vec::new(),
         links,
         metrics,
     })

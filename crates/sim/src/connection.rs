@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fairway_cc::{Catalogue, CcError, Init, Member};
 use fairway_random::Stream;
-use fairway_tcp::{Config, Endpoint, Role, Segment, Stack};
+use fairway_tcp::{Config, Endpoint, Role, Segment, Stack, State};
 use fairway_trace::{FlowBooks, FlowCounts, Violation};
 use fairway_units::{Bytes, Duration, NANOS_PER_SEC, Rate, Time};
 use prefetch_index::prefetch_index;
@@ -35,6 +35,9 @@ pub(crate) struct Connection {
     written: u64,
     app: Source,
     reader: Option<Reader>,
+    watch: Watch,
+    /// Whether anything that is done for few connections is to be done for this one.
+    pub(crate) is_attended: bool,
     /// Whether the application was told to stop writing.
     stopped: bool,
     mss: u32,
@@ -46,6 +49,17 @@ struct Reader {
     rate: Rate,
     /// Whether its next piece is scheduled.
     is_waiting: bool,
+}
+
+/// What a driver wants to be told of its connection.
+#[derive(Clone, Copy, Debug)]
+struct Watch {
+    /// Which application drives or follows it.
+    application: Option<u32>,
+    /// Bytes delivered forwards and back that it waits for.
+    delivered: [u64; 2],
+    /// It is told when less than this waits to be sent forwards.
+    filled: u64,
 }
 
 /// Delay added to each departure of a host that takes its time.
@@ -82,7 +96,7 @@ impl Connection {
             }))
         };
         let transfer = match flow.source {
-            Source::Bulk => None,
+            Source::Bulk | Source::Driven => None,
             Source::File { bytes } => Some(bytes.get()),
             Source::Limited { bytes, .. } => bytes.map(Bytes::get),
         };
@@ -107,6 +121,8 @@ impl Connection {
             written: 0,
             app: flow.source,
             reader: flow.read_rate.map(|rate| Reader { rate, is_waiting: false }),
+            watch: Watch { application: None, delivered: [u64::MAX; 2], filled: 0 },
+            is_attended: flow.read_rate.is_some(),
             stopped: false,
             mss: stack.mss,
         })
@@ -129,8 +145,76 @@ impl Connection {
                 self.each_closes();
             }
             Source::Limited { .. } => return self.write(now),
+            Source::Driven => self.started = now,
         }
         None
+    }
+
+    /// Let an application be told of this connection.
+    pub(crate) fn attend(&mut self, application: u32) {
+        self.watch.application = Some(application);
+        self.is_attended = true;
+    }
+
+    /// The application that is told of this connection.
+    pub(crate) fn application(&self) -> Option<u32> {
+        self.watch.application
+    }
+
+    /// The application waits for `bytes` to be delivered `way`, from the connection's beginning.
+    pub(crate) fn await_delivery(&mut self, way: Way, bytes: u64) {
+        self.watch.delivered[way as usize] = bytes;
+    }
+
+    /// The application wants to know when less than `bytes` wait to be sent.
+    pub(crate) fn keep_filled(&mut self, bytes: u64) {
+        self.watch.filled = bytes;
+    }
+
+    /// Bytes given to the application that reads what goes `way`.
+    pub(crate) fn delivered(&self, way: Way) -> u64 {
+        self.ends(way).1.receiver().delivered_bytes()
+    }
+
+    /// Whether as much has been delivered as the application waits for. It waits no longer, then.
+    pub(crate) fn takes_delivery(&mut self, way: Way) -> bool {
+        let is_due = self.delivered(way) >= self.watch.delivered[way as usize];
+        if is_due {
+            self.watch.delivered[way as usize] = u64::MAX;
+        }
+        is_due
+    }
+
+    /// Whether so little waits to be sent that the application is to be told.
+    pub(crate) fn has_room(&self) -> bool {
+        let sender = self.source.sender();
+        let is_open = self.source.state() == State::Established && !self.stopped;
+        is_open && sender.stream_end().saturating_sub(sender.snd_nxt()) < self.watch.filled
+    }
+
+    /// A driver writes what goes `way`, unless it was told to stop.
+    pub(crate) fn write_of_application(&mut self, way: Way, bytes: u64) {
+        if self.stopped {
+            return;
+        }
+        match way {
+            Way::Forward => self.source.write(bytes),
+            Way::Reverse => self.sink.write(bytes),
+        }
+    }
+
+    /// A driver has written everything.
+    pub(crate) fn close_of_application(&mut self, now: Time) {
+        if self.stopped {
+            return;
+        }
+        self.stopped = true;
+        self.each_closes();
+        self.forward.transfer = Some(self.source.sender().stream_end());
+        if let Some(reverse) = &mut self.reverse {
+            reverse.transfer = Some(self.sink.sender().stream_end());
+        }
+        self.note_completion(now);
     }
 
     /// A rate-limited application writes its next segment's worth. Returns when it writes again.

@@ -27,6 +27,8 @@ pub enum Component {
     Read(u32),
     /// The next packet of a datagram flow leaves.
     Datagram(u32),
+    /// An application begins.
+    Begin(u32),
     /// The time series take a sample.
     Sample,
     /// The measuring window begins.

@@ -8,16 +8,17 @@ use fairway_tcp::{Stack, Transmit};
 use fairway_trace::{FlowBooks, FlowCounts, QueueSeries, Series, Summary, Violation};
 use fairway_units::{Duration, Time};
 
-use crate::application;
+use crate::application::{self, Driver, Hands};
 use crate::connection::Connection;
 use crate::control::Control;
 use crate::datagrams::Datagrams;
+use crate::direction::Way;
 use crate::event::{Component, EventQueue};
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, Source};
 use crate::network::{Network, News, Passage};
 use crate::parcel::{Parcel, Parcels};
 use crate::sampler::Sampler;
-use crate::summary::summarise;
+use crate::summary::{applications, summarise};
 use crate::traced::Traced;
 
 /// How many packets ahead the memory of a segment and of a connection are asked for.
@@ -75,7 +76,7 @@ pub fn run(experiment: &Experiment, control: &Control) -> Result<Run, RunError> 
 fn connections(experiment: &Experiment) -> Result<Vec<Connection>, CcError> {
     let mut shared: Option<Arc<Stack>> = None;
     let mut connections = Vec::with_capacity(experiment.flows.len());
-    let members = application::members(&experiment.flows);
+    let members = application::members(&experiment.flows, &experiment.applications);
     for ((i, flow), member) in experiment.flows.iter().enumerate().zip(members) {
         let stack = match shared {
             Some(stack) if *stack == flow.stack => stack,
@@ -101,6 +102,10 @@ struct Simulation<'a> {
     connections: Vec<Connection>,
     datagrams: Datagrams,
     parcels: Parcels,
+    /// Drivers of the applications.
+    drivers: Vec<Box<dyn Driver>>,
+    /// Connections that an application has acted on.
+    touched: Vec<u32>,
     sampler: Sampler,
     /// What results have a row of, in their order.
     traced: Vec<Traced>,
@@ -116,12 +121,21 @@ struct Simulation<'a> {
 impl<'a> Simulation<'a> {
     fn new(experiment: &'a Experiment) -> Result<Self, RunError> {
         let network = Network::new(experiment);
-        let connections = connections(experiment)?;
+        let mut connections = connections(experiment)?;
         let end = Time::ZERO + experiment.duration;
         let delays = connections.iter().any(|connection| connection.jitter.is_some());
         let mut events = EventQueue::default();
+        for (i, application) in experiment.applications.iter().enumerate() {
+            events.push(application.start, Component::Begin(i as u32));
+            for connection in &mut connections[application.connections.clone()] {
+                connection.attend(i as u32);
+            }
+        }
         for (i, flow) in experiment.flows.iter().enumerate() {
-            events.push(flow.start, Component::Open(i as u32));
+            // A driver opens its connections itself.
+            if flow.source != Source::Driven {
+                events.push(flow.start, Component::Open(i as u32));
+            }
             if let Some(stop) = flow.stop {
                 events.push(stop, Component::Stop(i as u32));
             }
@@ -145,6 +159,8 @@ impl<'a> Simulation<'a> {
             connections,
             datagrams,
             parcels: Parcels::default(),
+            drivers: experiment.applications.iter().map(application::driver).collect(),
+            touched: Vec::new(),
             end,
             now: Time::ZERO,
             delivered: 0,
@@ -213,19 +229,23 @@ impl<'a> Simulation<'a> {
             Component::Read(i) => {
                 let again = self.connections[i as usize].read(self.now)?;
                 self.schedule_read(i, again);
-                self.pump_apart::<SINK>(i)
+                self.pump_apart::<SINK>(i)?;
+                self.tell(i, Way::Forward)
             }
             Component::Stop(i) => {
                 self.connections[i as usize].stop(self.now);
                 self.pump_applications(i)
             }
+            Component::Begin(i) => self.drive(i, |driver, hands| driver.begin(hands)),
             Component::WindowBegins => {
                 self.window[0] = self.counts();
+                self.drivers.iter_mut().for_each(|driver| driver.window_begins(self.now));
                 Ok(())
             }
             Component::WindowEnds => {
                 self.window[1] = self.counts();
                 self.datagrams.end_window();
+                self.drivers.iter_mut().for_each(|driver| driver.window_ends(self.now));
                 Ok(())
             }
             Component::Sample => {
@@ -360,15 +380,21 @@ impl<'a> Simulation<'a> {
         let connection = &mut self.connections[parcel.connection()];
         if parcel.forward() {
             connection.deliver_to_sink(segment, parcel.wire_bytes(), self.now)?;
-            let read_at = connection.next_read(self.now);
-            self.schedule_read(parcel.connection() as u32, read_at);
+            let is_attended = connection.is_attended;
+            if is_attended {
+                let read_at = connection.next_read(self.now);
+                self.schedule_read(parcel.connection() as u32, read_at);
+            }
             self.delivered += u64::from(parcel.has_payload());
             self.parcels.discard(parcel);
-            self.pump::<SINK>(parcel.connection() as u32)
+            self.pump::<SINK>(parcel.connection() as u32)?;
+            if is_attended { self.tell(parcel.connection() as u32, Way::Forward) } else { Ok(()) }
         } else {
             connection.deliver_to_source(segment, parcel.wire_bytes(), self.now)?;
+            let is_attended = connection.is_attended;
             self.parcels.discard(parcel);
-            self.pump::<SOURCE>(parcel.connection() as u32)
+            self.pump::<SOURCE>(parcel.connection() as u32)?;
+            if is_attended { self.tell(parcel.connection() as u32, Way::Reverse) } else { Ok(()) }
         }
     }
 
@@ -389,6 +415,42 @@ impl<'a> Simulation<'a> {
         self.datagrams.receive(&parcel, datagram, self.now)?;
         self.delivered += 1;
         self.parcels.discard(parcel);
+        Ok(())
+    }
+
+    /// Something that goes this way may have been delivered, and something sent: tell the connection's
+    /// application, if it waits for that.
+    #[inline(never)]
+    fn tell(&mut self, index: u32, way: Way) -> Result<(), Violation> {
+        let connection = &mut self.connections[index as usize];
+        let Some(application) = connection.application() else { return Ok(()) };
+        let own =
+            index as usize - self.experiment.applications[application as usize].connections.start;
+        if connection.takes_delivery(way) {
+            self.drive(application, |driver, hands| driver.delivered(hands, own, way))?;
+        }
+        while self.connections[index as usize].has_room() {
+            self.drive(application, |driver, hands| driver.has_room(hands, own))?;
+        }
+        Ok(())
+    }
+
+    /// Let an application act, and send what it has written.
+    fn drive(
+        &mut self,
+        application: u32,
+        act: impl FnOnce(&mut dyn Driver, &mut Hands<'_>),
+    ) -> Result<(), Violation> {
+        let mut hands = Hands {
+            now: self.now,
+            own: self.experiment.applications[application as usize].connections.clone(),
+            connections: &mut self.connections,
+            touched: &mut self.touched,
+        };
+        act(self.drivers[application as usize].as_mut(), &mut hands);
+        while let Some(connection) = self.touched.pop() {
+            self.pump_applications(connection)?;
+        }
         Ok(())
     }
 
@@ -433,8 +495,10 @@ impl<'a> Simulation<'a> {
         }
         this.timer_at[SIDE] = Time::NEVER;
         endpoint.handle_timeout(self.now);
+        let is_attended = this.is_attended;
         self.events.pop();
-        self.pump_apart::<SIDE>(index)
+        self.pump_apart::<SIDE>(index)?;
+        if is_attended { self.tell(index, Way::Reverse) } else { Ok(()) }
     }
 
     /// As [`Self::pump`], where it is not for every packet.
@@ -527,7 +591,7 @@ impl<'a> Simulation<'a> {
 
     fn into_run(self) -> Run {
         let (series, queues) = self.sampler.finish();
-        let summary = summarise(
+        let mut summary = summarise(
             self.experiment,
             &self.traced,
             &self.connections,
@@ -536,6 +600,8 @@ impl<'a> Simulation<'a> {
             &series,
             &self.network,
         );
+        summary.applications =
+            applications(self.experiment, &self.traced, &summary.flows, &self.drivers);
         Run {
             summary,
             series,

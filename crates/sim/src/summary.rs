@@ -1,11 +1,15 @@
 //! From counters at both ends of the measuring window to the summary.
 
-use fairway_trace::{FlowCounts, FlowSummary, LinkSummary, Metrics, Series, Summary};
+use fairway_trace::{
+    ApplicationSummary, FlowCounts, FlowSummary, LinkSummary, Metrics, Series, Summary,
+};
 use fairway_units::Duration;
 
+use crate::application::{self, Driver, Report};
 use crate::connection::Connection;
 use crate::datagrams::Datagrams;
-use crate::experiment::{Experiment, Measure};
+use crate::direction::Way;
+use crate::experiment::{Application, Experiment, Measure};
 use crate::network::Network;
 use crate::traced::Traced;
 
@@ -56,9 +60,28 @@ pub(crate) fn summarise(
         seed: experiment.seed,
         packets: connections.iter().map(Connection::arrivals).sum::<u64>() + datagrams.arrivals(),
         flows,
+        applications: Vec::new(),
         links,
         metrics,
     }
+}
+
+/// What the applications say of themselves.
+pub(crate) fn applications(
+    experiment: &Experiment,
+    traced: &[Traced],
+    flows: &[FlowSummary],
+    drivers: &[Box<dyn Driver>],
+) -> Vec<ApplicationSummary> {
+    let length = experiment.measure.to.since(experiment.measure.from);
+    let summary = |(application, report): (&Application, Report)| {
+        let is_own = |row: &Traced| matches!(row, Traced::Data(i, Way::Forward) if application.connections.contains(i));
+        let own = flows.iter().zip(traced).filter(|(_, row)| is_own(row));
+        let own: Vec<&FlowSummary> = own.map(|(flow, _)| flow).collect();
+        application::summary(application, report, &own, length)
+    };
+    let reports = drivers.iter().map(|driver| driver.report(length));
+    experiment.applications.iter().zip(reports).map(summary).collect()
 }
 
 fn link_summary(network: &Network, index: u32, measure: &Measure) -> Option<LinkSummary> {

@@ -106,6 +106,8 @@ struct Flow {
     app_rate_bps: Option<u64>,
     both_ways: bool,
     read_rate_bps: Option<u64>,
+    /// Connections, and how data is dealt to them.
+    connections: Option<(u64, &'static str)>,
     /// Switches that differ from the preset, as lines of the file.
     switches: Vec<String>,
 }
@@ -177,27 +179,50 @@ fn check(scenario: &Scenario) -> Result<u64, String> {
     };
     check_datagrams(scenario, &run)?;
     let mut given_up = 0;
-    let back = scenario.flows.iter().filter(|flow| flow.both_ways);
-    let connections = run.summary.flows.iter().filter(|flow| flow.datagrams.is_none());
-    for (flow, summary) in scenario.flows.iter().chain(back).zip(connections) {
-        let id = &summary.id;
-        if summary.sent_segments == 0 {
-            given_up += u64::from(!id.ends_with("/reverse"));
-            continue;
-        }
-        if summary.fct_s.is_none() {
-            return Err(format!("{id} did not complete: {summary:?}"));
-        }
-        // The measuring window is the whole run.
-        let delivered = (summary.goodput_bps * DURATION_S as f64 / 8.0).round() as u64;
-        match flow.bytes {
-            Some(bytes) if flow.stop_ms.is_none() && delivered != bytes => {
-                return Err(format!("{id} delivered {delivered} of {bytes} bytes"));
+    for (i, flow) in scenario.flows.iter().enumerate() {
+        let name = format!("{}#{i}", flow.cc);
+        // Its connections, and those that carry data back.
+        let rows: Vec<_> = run
+            .summary
+            .flows
+            .iter()
+            .filter(|row| row.id == name || row.id.starts_with(&format!("{name}/")))
+            .collect();
+        let (back, forward): (Vec<_>, Vec<_>) =
+            rows.into_iter().partition(|row| row.id.ends_with("/reverse"));
+        let is_dynamic = flow.connections.is_some_and(|(_, striping)| striping == "dynamic");
+        // Where chunks are taken, others may have taken all of them.
+        let silent = forward.iter().filter(|row| row.sent_segments == 0).count() as u64;
+        given_up += if is_dynamic { 0 } else { silent };
+        let mut delivered = [0, 0];
+        for (way, rows) in [forward, back].into_iter().enumerate() {
+            for row in rows.into_iter().filter(|row| row.sent_segments > 0) {
+                if row.fct_s.is_none() {
+                    return Err(format!("{} did not complete: {row:?}", row.id));
+                }
+                // The measuring window is the whole run.
+                delivered[way] += (row.goodput_bps * DURATION_S as f64 / 8.0).round() as u64;
             }
-            Some(bytes) if delivered > bytes => {
-                return Err(format!("{id} delivered {delivered} bytes, more than {bytes}"));
+        }
+        let ways = if flow.both_ways { 2 } else { 1 };
+        for delivered in &delivered[..ways] {
+            match flow.bytes {
+                Some(bytes) if flow.stop_ms.is_none() && silent == 0 && *delivered != bytes => {
+                    return Err(format!("{name} delivered {delivered} of {bytes} bytes"));
+                }
+                Some(bytes) if *delivered > bytes => {
+                    return Err(format!("{name} delivered {delivered} bytes, more than {bytes}"));
+                }
+                _ => {}
             }
-            _ => {}
+        }
+        let application = run.summary.applications.iter().find(|row| row.id == name);
+        if let Some(application) = application
+            && flow.stop_ms.is_none()
+            && silent == 0
+            && application.fct_s.is_none()
+        {
+            return Err(format!("{name} did not complete: {application:?}"));
         }
     }
     Ok(given_up)
@@ -322,6 +347,7 @@ fn draw_flow(r: &mut Stream, rate_bps: u64, sack: bool) -> Flow {
         app_rate_bps: None,
         both_ways: chance(r, 0.25),
         read_rate_bps: None,
+        connections: None,
         switches: draw_switches(r),
     };
     let is_switched = |line: &str| flow.switches.iter().any(|switch| switch == line);
@@ -338,6 +364,10 @@ fn draw_flow(r: &mut Stream, rate_bps: u64, sack: bool) -> Flow {
         // The same for the reader.
         let slowest = (flow.bytes.unwrap_or(1) as f64 * 8.0 / 3_600.0).max(1.0);
         flow.read_rate_bps = Some(log_uniform(r, slowest.max(1e4), 1e8) as u64);
+    }
+    if chance(r, 0.15) && !flow.both_ways && flow.bytes.is_some_and(|bytes| bytes > 10) {
+        let striping = if flow.app_rate_bps.is_some() { "static" } else { "dynamic" };
+        flow.connections = Some((1 + r.below(6), pick(r, &["static", striping])));
     }
     if chance(r, 0.2) {
         // Stops in the middle, or before it has begun; an endless source must be bounded.
@@ -468,6 +498,9 @@ impl Scenario {
             if let Some(rate) = flow.read_rate_bps {
                 let _ = writeln!(text, "read_rate  = \"{rate} bit/s\"");
             }
+            if let Some((connections, striping)) = flow.connections {
+                let _ = writeln!(text, "connections = {connections}\nstriping = \"{striping}\"");
+            }
             for switch in &flow.switches {
                 let _ = writeln!(text, "{switch}");
             }
@@ -505,6 +538,7 @@ impl Scenario {
             changed(&|s| s.flows[i].app_rate_bps = None);
             changed(&|s| s.flows[i].both_ways = false);
             changed(&|s| s.flows[i].read_rate_bps = None);
+            changed(&|s| s.flows[i].connections = None);
             changed(&|s| s.flows[i].bytes = s.flows[i].bytes.map(|bytes| bytes.div_ceil(2)));
             changed(&|s| s.flows[i].bytes = s.flows[i].bytes.map(|bytes| bytes - bytes / 8));
             for switch in 0..self.flows[i].switches.len() {

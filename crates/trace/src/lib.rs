@@ -8,6 +8,7 @@ mod verify;
 
 pub use series::{QueueSeries, Series};
 pub use summary::{
-    DatagramSummary, FlowCounts, FlowSummary, LinkSummary, Metrics, Summary, jain_index,
+    ApplicationSummary, DatagramSummary, FlowCounts, FlowSummary, LinkSummary, Metrics, Summary,
+    jain_index,
 };
 pub use verify::{Allowance, FlowBooks, LinkBooks, StreamCheck, Violation};

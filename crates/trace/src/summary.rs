@@ -1,7 +1,7 @@
 //! The summary of a run over its measuring window: the JSON contract of `fairway run --json`.
 
 use fairway_units::Duration;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// A run in numbers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -17,6 +17,9 @@ pub struct Summary {
     /// One entry a flow, and behind them one for each flow whose sink sends too: its id ends in
     /// `/reverse`, and the metrics leave it out.
     pub flows: Vec<FlowSummary>,
+    /// One entry an application that has several connections or more to do than to write.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub applications: Vec<ApplicationSummary>,
     /// One entry a link direction that is reported.
     pub links: Vec<LinkSummary>,
     /// Figures over all flows.
@@ -80,6 +83,41 @@ pub struct DatagramSummary {
     pub p95_one_way_delay_s: Option<f64>,
     /// 99th percentile of the one-way delay.
     pub p99_one_way_delay_s: Option<f64>,
+}
+
+/// One application over the measuring window.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ApplicationSummary {
+    /// Name of the application.
+    pub id: String,
+    /// What it does.
+    pub kind: &'static str,
+    /// Its connections.
+    pub connections: u64,
+    /// Payload that the receiving application could use, in its own order and once, in bit/s.
+    pub goodput_bps: f64,
+    /// Sum over its connections of the bits that reached the receiving host, in bit/s.
+    pub throughput_bps: f64,
+    /// Data segments that its connections sent, retransmissions included.
+    pub sent_segments: u64,
+    /// Segments that they retransmitted.
+    pub retransmitted_segments: u64,
+    /// Data segments of theirs that a queue dropped or a link lost.
+    pub lost_segments: u64,
+    /// Sum of their mean congestion windows; none if one has no sample.
+    pub mean_cwnd_segments: Option<f64>,
+    /// From its start to its end; none for endless or unfinished applications.
+    pub fct_s: Option<f64>,
+    /// Figures of its kind, with their units in their names.
+    #[serde(serialize_with = "as_map")]
+    pub figures: Vec<(&'static str, Option<f64>)>,
+}
+
+fn as_map<S: Serializer>(
+    figures: &[(&'static str, Option<f64>)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(figures.iter().copied())
 }
 
 /// What is counted of one flow over a time.

@@ -136,6 +136,12 @@ pub(super) fn flows(
             Source::Bulk => (None, None),
             Source::File { bytes } => (None, Some(bytes)),
             Source::Limited { rate, bytes } => (Some(rate), bytes),
+            Source::Driven => {
+                let message = "\"dynamic\": the guest's applications deal nothing while they run; \
+                               write \"static\" or use --backend sim";
+                refusals.refuse_flow(index, "striping", message.to_owned());
+                (None, None)
+            }
         };
         FlowPlan {
             id: flow.id.clone(),

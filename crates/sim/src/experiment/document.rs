@@ -49,13 +49,14 @@ pub fn from_document_with(
     catalogue: &Catalogue,
 ) -> Result<Experiment, ExperimentErrors> {
     let resolved = resolve(document, catalogue)?;
-    let (flows, datagrams) = traffic::expand(resolved.flows);
+    let traffic::Expanded { flows, applications, datagrams } = traffic::expand(resolved.flows);
     Ok(Experiment {
         title: resolved.title,
         duration: resolved.duration,
         seed: resolved.seed,
         topology: resolved.topology,
         flows,
+        applications,
         datagrams,
         measure: resolved.measure,
         linux: resolved.linux,
@@ -127,7 +128,7 @@ fn series(flows: &[FlowText], topology: Option<&Topology>) -> u64 {
         Some(Shape::Chain { links }) => links.len() as u64,
         Some(Shape::Dumbbell { .. }) | None => 1,
     };
-    flows.iter().map(FlowText::connections).sum::<u64>() + 2 * links
+    flows.iter().map(FlowText::connections).fold(2 * links, u64::saturating_add)
 }
 
 fn read_measure(experiment: &Table, run: Duration, series: u64) -> Measure {

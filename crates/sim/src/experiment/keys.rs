@@ -5,10 +5,10 @@
 
 use fairway_tcp::PRESETS;
 
-use super::datagrams;
 use super::queues;
 use super::switch::Switch;
 use super::switches::{STACK_SWITCHES, SWITCHES};
+use super::{datagrams, workload};
 
 /// What may be written as the value of a key.
 #[derive(Clone, Copy)]
@@ -517,13 +517,6 @@ pub(super) static FLOW: Section = Section {
                 "Name of the application that its connection belongs to. Connections of one application, copies included, know each other's windows and round-trip times, if their algorithm couples connections; without a name, a connection knows itself alone.",
             ),
             key(
-                "connections",
-                Kind::Count { min: 1, max: 1 },
-                Default("1"),
-                "1",
-                "Connections of its application.",
-            ),
-            key(
                 "from",
                 Kind::Text,
                 Explained,
@@ -539,6 +532,7 @@ pub(super) static FLOW: Section = Section {
                 "Integer socket options by name, set at both ends before the connection opens; the simulator ignores them.",
             ),
         ],
+        workload::KEYS,
         datagrams::KEYS,
     ],
     switches: &[SWITCHES],

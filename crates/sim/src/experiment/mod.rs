@@ -22,6 +22,7 @@ mod switches;
 mod tests;
 mod topology;
 mod traffic;
+mod workload;
 
 pub use datagrams::{DatagramFlow, Pattern, Periods, UDP_HEADERS};
 pub use document::{from_document, from_document_with};
@@ -31,6 +32,8 @@ pub use linux::{LinuxSettings, SOCKET_OPTIONS, SocketOption};
 pub use plan::{Plan, Point, plan, plan_with};
 pub use schema::schema;
 pub use switch::switches;
+
+use std::ops::Range;
 
 use fairway_cc::{Catalogue, Selection};
 use fairway_net::{QdiscConfig, RedConfig};
@@ -52,6 +55,8 @@ pub struct Experiment {
     pub flows: Vec<Flow>,
     /// The traffic of UDP.
     pub datagrams: Vec<DatagramFlow>,
+    /// Applications with several of these connections, or more to do than to write and close.
+    pub applications: Vec<Application>,
     /// What is measured.
     pub measure: Measure,
     /// What a real Linux kernel is told besides.
@@ -176,6 +181,57 @@ pub enum Source {
         /// Size of the transfer, or endless.
         bytes: Option<Bytes>,
     },
+    /// What the driver of its application says, which opens the connection too.
+    Driven,
+}
+
+/// An application with connections of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Application {
+    /// Its name in results.
+    pub id: String,
+    /// Its connections: their places in [`Experiment::flows`].
+    pub connections: Range<usize>,
+    /// When it begins.
+    pub start: Time,
+    /// What it does.
+    pub workload: Workload,
+}
+
+/// What an application does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Workload {
+    /// Deals its data to its connections, and puts it in order behind them.
+    Striped(Striping),
+}
+
+impl Workload {
+    /// Its kind in results.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Workload::Striped(_) => "striped",
+        }
+    }
+}
+
+/// How data is dealt to several connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Striping {
+    /// Bytes dealt at a time.
+    pub chunk: Bytes,
+    /// Who gets the next.
+    pub dealing: Dealing,
+    /// Size of the transfer, if it has an end.
+    pub bytes: Option<Bytes>,
+}
+
+/// Which connection gets the next chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dealing {
+    /// The next one, round and round: everything is dealt beforehand.
+    Static,
+    /// One that has sent nearly all it had.
+    Dynamic,
 }
 
 /// What is measured.

@@ -10,7 +10,8 @@ use super::keys::MAX_CONNECTIONS;
 use super::linux::Options;
 use super::reader::{Name, Numbers, Table, excerpt};
 use super::stack::{HEADERS, StackText, TIMESTAMP_OPTION};
-use super::{Flow, Source};
+use super::workload::{StripingText, read_striping};
+use super::{Application, Flow, Source, Workload};
 
 /// A SYN with every option: 20 bytes of them.
 const LARGEST_SYN: u64 = HEADERS + 20;
@@ -32,6 +33,8 @@ pub(super) struct FlowText {
 pub(super) enum Traffic {
     /// A connection.
     Tcp(Box<Flow>),
+    /// Connections to which one application's data is dealt.
+    Striped(Box<Flow>, StripingText),
     /// Datagrams.
     Datagrams(DatagramFlow),
 }
@@ -40,7 +43,7 @@ impl FlowText {
     /// Its name in results, without the number of a copy.
     fn id(&self) -> &str {
         match &self.traffic {
-            Traffic::Tcp(flow) => &flow.id,
+            Traffic::Tcp(flow) | Traffic::Striped(flow, _) => &flow.id,
             Traffic::Datagrams(flow) => &flow.id,
         }
     }
@@ -48,7 +51,7 @@ impl FlowText {
     /// Largest IP packet it sends, in bytes: a full segment, or a SYN with all its options.
     pub(super) fn packet(&self) -> u64 {
         let stack = match &self.traffic {
-            Traffic::Tcp(flow) => &flow.stack,
+            Traffic::Tcp(flow) | Traffic::Striped(flow, _) => &flow.stack,
             Traffic::Datagrams(flow) => return u64::from(flow.packet_bytes),
         };
         let options = if stack.timestamps { TIMESTAMP_OPTION } else { 0 };
@@ -57,7 +60,11 @@ impl FlowText {
 
     /// Connections or datagram flows it makes.
     pub(super) fn connections(&self) -> u64 {
-        self.timing.count.unwrap_or(1)
+        let each = match &self.traffic {
+            Traffic::Striped(_, striping) => striping.connections,
+            Traffic::Tcp(_) | Traffic::Datagrams(_) => 1,
+        };
+        self.timing.count.unwrap_or(1).saturating_mul(each)
     }
 }
 
@@ -136,7 +143,7 @@ pub(super) fn read(
         refuse_conflicts(table, &flow, &flows);
         flows.push(flow);
     }
-    let connections = flows.iter().map(FlowText::connections).sum::<u64>();
+    let connections = flows.iter().map(FlowText::connections).fold(0, u64::saturating_add);
     if connections > MAX_CONNECTIONS {
         let message = format!(
             "{connections} connections are too many; lower the counts to {MAX_CONNECTIONS} in all"
@@ -146,9 +153,17 @@ pub(super) fn read(
     flows
 }
 
-/// Every connection and every datagram flow, in the order of the file.
-pub(super) fn expand(texts: Vec<FlowText>) -> (Vec<Flow>, Vec<DatagramFlow>) {
-    let (mut flows, mut datagrams) = (Vec::new(), Vec::new());
+/// Every connection, application and datagram flow, in the order of the file.
+#[derive(Default)]
+pub(super) struct Expanded {
+    pub(super) flows: Vec<Flow>,
+    pub(super) applications: Vec<Application>,
+    pub(super) datagrams: Vec<DatagramFlow>,
+}
+
+/// Copies flows out.
+pub(super) fn expand(texts: Vec<FlowText>) -> Expanded {
+    let mut all = Expanded::default();
     // Hosts that have names, and the index of their pair.
     let mut named: Vec<((String, String), usize)> = Vec::new();
     let mut hosts = 0;
@@ -172,11 +187,16 @@ pub(super) fn expand(texts: Vec<FlowText>) -> (Vec<Flow>, Vec<DatagramFlow>) {
             match text.traffic.clone() {
                 Traffic::Tcp(flow) => {
                     let start = flow.start + later;
-                    flows.push(Flow { host, start, id: id(flow.id.clone()), ..*flow });
+                    all.flows.push(Flow { host, start, id: id(flow.id.clone()), ..*flow });
                 }
-                Traffic::Datagrams(flow) => datagrams.push(DatagramFlow {
+                Traffic::Striped(flow, striping) => {
+                    let start = flow.start + later;
+                    let flow = Flow { host, start, id: id(flow.id.clone()), ..*flow };
+                    all.stripe(flow, striping);
+                }
+                Traffic::Datagrams(flow) => all.datagrams.push(DatagramFlow {
                     host,
-                    behind: flows.len(),
+                    behind: all.flows.len(),
                     start: flow.start + later,
                     id: id(flow.id),
                     ..flow
@@ -184,7 +204,28 @@ pub(super) fn expand(texts: Vec<FlowText>) -> (Vec<Flow>, Vec<DatagramFlow>) {
             }
         }
     }
-    (flows, datagrams)
+    all
+}
+
+impl Expanded {
+    /// Adds the connections to which the data of a flow is dealt.
+    fn stripe(&mut self, flow: Flow, text: StripingText) {
+        let first = self.flows.len();
+        for connection in 0..text.connections {
+            self.flows.push(Flow {
+                id: format!("{}/{connection}", flow.id),
+                source: text.part(flow.source, connection),
+                read_rate: flow.read_rate.map(|rate| text.rate(rate)),
+                ..flow.clone()
+            });
+        }
+        self.applications.push(Application {
+            id: flow.id,
+            connections: first..self.flows.len(),
+            start: flow.start,
+            workload: Workload::Striped(text.striping),
+        });
+    }
 }
 
 fn read_flow(
@@ -200,15 +241,6 @@ fn read_flow(
         if datagrams::KINDS.contains(&kind) {
             return datagrams::read(table, index, kind, run);
         }
-    }
-    if table.raw("connections").and_then(|n| n.as_u64()).is_some_and(|n| n > 1) {
-        let message = format!(
-            "{} connections of one application are not in this version of Fairway; it has 1",
-            table.raw("connections")?
-        );
-        table.refuse("connections", message);
-    } else {
-        table.read::<u64>("connections");
     }
     table.refuse_unknown_keys();
     datagrams::refuse_keys_of_datagrams(table);
@@ -234,7 +266,12 @@ fn read_flow(
         read_rate: table.read::<Rate>("read_rate").filter(|rate| *rate != Rate::UNLIMITED),
         linux_socket: options,
     };
-    Some(FlowText { traffic: Traffic::Tcp(Box::new(flow)), hosts: hosts?, timing })
+    let flow = Box::new(flow);
+    let traffic = match read_striping(table, flow.source) {
+        Some(striping) => Traffic::Striped(flow, striping),
+        None => Traffic::Tcp(flow),
+    };
+    Some(FlowText { traffic, hosts: hosts?, timing })
 }
 
 /// The name of an algorithm without that of the module it comes from: a name that paths can hold.

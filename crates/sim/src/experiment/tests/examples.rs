@@ -4,7 +4,9 @@ use fairway_cc::Selection;
 use fairway_tcp::{DelayedAck, PRESETS};
 use fairway_units::{Bytes, Duration, Rate, Time};
 
-use super::super::{Limit, Link, Pattern, Queue, Shape, Source, from_document};
+use super::super::{
+    Dealing, Limit, Link, Pattern, Queue, Shape, Source, Striping, Workload, from_document,
+};
 use super::{experiment, planned, refusal};
 
 const SINGLE: &str = include_str!("../../../../../examples/single.toml");
@@ -93,17 +95,6 @@ fn a_document_is_the_file_as_json() {
     assert_eq!(point.repetition, 0);
 }
 
-/// That one of the errors names a capability, and that all of them do nothing else.
-#[track_caller]
-fn assert_later(text: &str, capabilities: &[&str]) {
-    let errors = refusal(text);
-    assert_eq!(errors.len(), capabilities.len(), "{errors:#?}");
-    for (error, capability) in errors.iter().zip(capabilities) {
-        assert!(error.starts_with(capability), "{error}\ndoes not start with\n{capability}");
-        assert!(error.contains("not in this version of Fairway; it has "), "{error}");
-    }
-}
-
 #[test]
 fn lossy() {
     // Five algorithms, eleven probabilities, ten repetitions.
@@ -120,9 +111,20 @@ fn lossy() {
 }
 
 #[test]
-fn parallel_asks_for_several_connections() {
+fn parallel_deals_its_data_to_ten_connections() {
+    // Five algorithms, seven numbers of connections, four repetitions.
+    assert_eq!(planned(PARALLEL).points.len(), 140);
     let (without_sweep, _) = PARALLEL.split_once("[sweep]").unwrap();
-    assert_later(without_sweep, &["flow.parallel.connections: 10 connections of one application"]);
+    let parallel = experiment(without_sweep);
+    assert_eq!(parallel.flows.len(), 10);
+    let ids: Vec<_> = parallel.flows.iter().map(|flow| (flow.id.as_str(), flow.host)).collect();
+    assert_eq!((ids[0], ids[9]), (("parallel/0", 0), ("parallel/9", 0)));
+    let [application] = &parallel.applications[..] else { panic!("one application") };
+    assert_eq!((application.id.as_str(), application.connections.clone()), ("parallel", 0..10));
+    let chunk = Bytes::new(65_536);
+    let striping = Striping { chunk, dealing: Dealing::Static, bytes: None };
+    assert_eq!(application.workload, Workload::Striped(striping));
+    assert_eq!(parallel.datagrams[0].id, "background");
 }
 
 #[test]

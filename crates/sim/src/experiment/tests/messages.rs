@@ -169,17 +169,42 @@ fn later_capabilities_are_named() {
         &format!("stack.preset: \"freebsd-14\" stack {version} {}", quoted(&presets)),
     );
     assert_refused(
-        &with_end("connections = 4"),
-        "flow.main.connections: 4 connections of one application are not in this version of \
-         Fairway; it has 1",
-    );
-    assert_refused(
         &with("queue =", "loss = { kind = \"gilbert\", p = 1 }\nqueue ="),
         &format!("topology.bottleneck.loss.kind: \"gilbert\" loss {version} \"bernoulli\""),
     );
     let typo = refusal(&with("\"reno\"", "\"rno\""));
     assert!(typo[0].starts_with(&format!("flow.main.cc: \"rno\" congestion control {version}")));
     assert!(typo[0].ends_with("; did you mean \"reno\"?"), "{typo:?}");
+}
+
+#[test]
+fn what_cannot_be_dealt_to_connections() {
+    assert_refused(
+        &with_end("striping = \"dynamic\""),
+        "flow.main.striping: needs connections, the number of connections; write both or none",
+    );
+    assert_refused(
+        &with_end("connections = 4\nbytes = \"3 bytes\""),
+        "flow.main.connections: 4 for 3 bytes; write at most one for each byte",
+    );
+    // 100 000 bytes are two chunks.
+    assert_refused(
+        &with_end("connections = 4\nbytes = \"100 kB\"\nchunk = \"64 KiB\""),
+        "flow.main.chunk: 100 kB in chunks of 65536 bytes are too few for 4 connections; \
+         write \"25000 bytes\" or less",
+    );
+    assert_refused(
+        &with_end("connections = 4\nboth_ways = true"),
+        "flow.main.both_ways: data is dealt to connections one way; remove it or connections",
+    );
+    assert_refused(
+        &with_end("connections = 4\nstriping = \"dynamic\"\napp_rate = \"1 Mbit/s\""),
+        "flow.main.app_rate: with striping = \"dynamic\", connections take what there is when they \
+         can send; remove it or write striping = \"static\"",
+    );
+    let errors = refusal(&with_end("count = 1000\nconnections = 101"));
+    let message = "flow: 101000 connections are too many; lower the counts to 100000 in all";
+    assert_eq!(errors[0], message);
 }
 
 #[test]

@@ -65,6 +65,7 @@ fn prepare(table: &mut Value, path: &[&str], key: &Key) {
         "rate_period" => table["rate_deviation"] = json!("500 kbit/s"),
         "pareto_shape" => table["periods"] = json!("pareto"),
         "max_ssthresh" => table["slow_start"] = json!("limited"),
+        "chunk" | "striping" => table["connections"] = json!(2),
         "stagger" => table["count"] = json!(2),
         "from" => table["to"] = json!("d0"),
         "to" => table["from"] = json!("s0"),

@@ -5,21 +5,37 @@ use std::collections::BTreeMap;
 
 use fairway_cc::{Coupling, Member};
 
-use crate::experiment::Flow;
+use crate::experiment::{Application, Flow, Workload};
+
+/// What couples connections.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Group<'a> {
+    /// The name that their flows give.
+    Named(&'a str),
+    /// That one application's data is dealt to them.
+    Striped(usize),
+}
 
 /// The place of every flow in the coupling of its application, in the order of the flows; none
-/// for flows that name no application.
-pub(crate) fn members(flows: &[Flow]) -> Vec<Option<Member>> {
-    let mut sizes = BTreeMap::<&str, usize>::new();
-    for name in flows.iter().filter_map(|flow| flow.application.as_deref()) {
-        *sizes.entry(name).or_default() += 1;
+/// for flows that are one application's alone.
+pub(crate) fn members(flows: &[Flow], applications: &[Application]) -> Vec<Option<Member>> {
+    let mut striped = vec![None; flows.len()];
+    for (place, application) in applications.iter().enumerate() {
+        if matches!(application.workload, Workload::Striped(_)) {
+            striped[application.connections.clone()].fill(Some(Group::Striped(place)));
+        }
     }
-    let mut waiting: BTreeMap<&str, _> = sizes
+    let named = flows.iter().map(|flow| flow.application.as_deref().map(Group::Named));
+    let groups: Vec<_> = named.zip(striped).map(|(named, striped)| named.or(striped)).collect();
+    let mut sizes = BTreeMap::<Group, usize>::new();
+    for group in groups.iter().flatten() {
+        *sizes.entry(group.clone()).or_default() += 1;
+    }
+    let mut waiting: BTreeMap<Group, _> = sizes
         .into_iter()
-        .map(|(name, connections)| (name, Coupling::members(connections).into_iter()))
+        .map(|(group, connections)| (group, Coupling::members(connections).into_iter()))
         .collect();
-    let next = |flow: &Flow| waiting.get_mut(flow.application.as_deref()?)?.next();
-    flows.iter().map(next).collect()
+    groups.iter().map(|group| waiting.get_mut(group.as_ref()?)?.next()).collect()
 }
 
 #[cfg(test)]
@@ -46,7 +62,8 @@ mod tests {
                 { "cc": "reno" },
             ],
         });
-        members(&from_document(&document).unwrap().flows)
+        let experiment = from_document(&document).unwrap();
+        members(&experiment.flows, &experiment.applications)
     }
 
     /// What each connection sees of the windows of its application, its own in brackets.

@@ -1,0 +1,66 @@
+//! What an application can do to its connections.
+
+use std::ops::Range;
+
+use fairway_units::Time;
+
+use crate::connection::Connection;
+use crate::direction::Way;
+
+/// The connections of one application, and its clock.
+pub(crate) struct Hands<'a> {
+    pub(crate) now: Time,
+    /// Places of its connections in the run.
+    pub(crate) own: Range<usize>,
+    pub(crate) connections: &'a mut [Connection],
+    /// Connections that may have something to send now.
+    pub(crate) touched: &'a mut Vec<u32>,
+}
+
+impl Hands<'_> {
+    fn own(&mut self, connection: usize) -> &mut Connection {
+        let place = self.own.start + connection;
+        if self.touched.last() != Some(&(place as u32)) {
+            self.touched.push(place as u32);
+        }
+        &mut self.connections[place]
+    }
+
+    /// How many connections it has.
+    pub(crate) fn count(&self) -> usize {
+        self.own.len()
+    }
+
+    /// Open a connection.
+    pub(crate) fn open(&mut self, connection: usize) {
+        let now = self.now;
+        self.own(connection).open(now);
+    }
+
+    /// Write to a connection what goes `way`; nothing happens where it was told to stop.
+    pub(crate) fn write(&mut self, connection: usize, way: Way, bytes: u64) {
+        self.own(connection).write_of_application(way, bytes);
+    }
+
+    /// Close both ends of a connection behind what was written.
+    pub(crate) fn close(&mut self, connection: usize) {
+        let now = self.now;
+        self.own(connection).close_of_application(now);
+    }
+
+    /// Be told when a connection has delivered `bytes` of what goes `way` since it began; of one
+    /// amount at a time.
+    pub(crate) fn await_delivery(&mut self, connection: usize, way: Way, bytes: u64) {
+        self.connections[self.own.start + connection].await_delivery(way, bytes);
+    }
+
+    /// Be told while less than `bytes` of what was written at the source wait to be sent.
+    pub(crate) fn keep_filled(&mut self, connection: usize, bytes: u64) {
+        self.connections[self.own.start + connection].keep_filled(bytes);
+    }
+
+    /// What a connection has delivered of what goes `way` since it began.
+    pub(crate) fn delivered(&self, connection: usize, way: Way) -> u64 {
+        self.connections[self.own.start + connection].delivered(way)
+    }
+}

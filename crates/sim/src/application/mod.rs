@@ -1,0 +1,83 @@
+//! Applications that have several connections, or do more with one than write and close.
+//!
+//! An application is a [`Driver`]: it is told when it begins, when a connection has delivered what it
+//! waits for, and when one has room for more; and it acts through [`Hands`]. Connections whose application only writes and closes need none.
+
+mod coupling;
+mod deal;
+mod hands;
+mod reordering;
+mod striping;
+
+use fairway_trace::{ApplicationSummary, FlowSummary};
+use fairway_units::{Duration, Time};
+
+pub(crate) use coupling::members;
+pub(crate) use deal::share;
+pub(crate) use hands::Hands;
+
+use crate::direction::Way;
+use crate::experiment::{Application, Workload};
+
+/// What an application does.
+pub(crate) trait Driver {
+    /// Its start has come.
+    fn begin(&mut self, hands: &mut Hands<'_>);
+
+    /// A connection has delivered as much of what goes `way` as was waited for, or more.
+    fn delivered(&mut self, hands: &mut Hands<'_>, connection: usize, way: Way);
+
+    /// Less of what was written to a connection waits to be sent than it was asked to have.
+    fn has_room(&mut self, _hands: &mut Hands<'_>, _connection: usize) {}
+
+    /// The measuring window begins.
+    fn window_begins(&mut self, now: Time);
+
+    /// The measuring window ends.
+    fn window_ends(&mut self, now: Time);
+
+    /// What it got done in a measuring window of this length.
+    fn report(&self, window: Duration) -> Report;
+}
+
+/// What an application says of itself.
+pub(crate) struct Report {
+    /// Bytes that were of use to it, in the measuring window.
+    pub(crate) goodput_bytes: u64,
+    /// From its start to its end, if it has ended.
+    pub(crate) completion: Option<Duration>,
+    /// Figures of its kind, with their units in their names.
+    pub(crate) figures: Vec<(&'static str, Option<f64>)>,
+}
+
+/// The driver of an application.
+pub(crate) fn driver(application: &Application) -> Box<dyn Driver> {
+    match &application.workload {
+        Workload::Striped(striping) => {
+            Box::new(striping::Striped::new(application.connections.len(), striping))
+        }
+    }
+}
+
+/// The row of an application in the summary.
+pub(crate) fn summary(
+    application: &Application,
+    report: Report,
+    flows: &[&FlowSummary],
+    window: Duration,
+) -> ApplicationSummary {
+    let sum = |count: fn(&FlowSummary) -> u64| flows.iter().map(|flow| count(flow)).sum();
+    ApplicationSummary {
+        id: application.id.clone(),
+        kind: application.workload.name(),
+        connections: application.connections.len() as u64,
+        goodput_bps: report.goodput_bytes as f64 * 8.0 / window.as_secs_f64(),
+        throughput_bps: flows.iter().map(|flow| flow.throughput_bps).sum(),
+        sent_segments: sum(|flow| flow.sent_segments),
+        retransmitted_segments: sum(|flow| flow.retransmitted_segments.unwrap_or(0)),
+        lost_segments: sum(|flow| flow.lost_segments),
+        mean_cwnd_segments: flows.iter().map(|flow| flow.mean_cwnd_segments).sum(),
+        fct_s: report.completion.map(Duration::as_secs_f64),
+        figures: report.figures,
+    }
+}
