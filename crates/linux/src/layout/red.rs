@@ -14,7 +14,7 @@
 //! the first entry. So the average falls to a half about when it should, and then stays there some twenty
 //! times too long.
 
-use fairway_net::RedConfig;
+use fairway_net::{RedConfig, RedMeasure};
 use fairway_units::Rate;
 
 use super::qdisc::{LEAF, Line, UNLIMITED, Wire, tc_rate};
@@ -52,8 +52,29 @@ pub(super) fn red(
                        use --backend sim";
         refuse("queue.gentle", message.to_owned());
     }
+    if red.adaptive.is_some() {
+        let message = "adaptive RED is not yet given to a kernel; write false or use --backend sim";
+        refuse("queue.adaptive", message.to_owned());
+    }
+    if red.by_size {
+        let message = "a kernel's RED does not look at the sizes of packets; write false or use \
+                       --backend sim";
+        refuse("queue.by_size", message.to_owned());
+    }
+    if red.mean_packet.get() != TYPICAL_PACKET_BYTES {
+        let message = format!(
+            "a kernel's RED is given packets of {TYPICAL_PACKET_BYTES} bytes; write \
+             \"{TYPICAL_PACKET_BYTES} bytes\" or use --backend sim"
+        );
+        refuse("queue.mean_packet", message);
+    }
+    // What counts as a packet of the average.
+    let packet = match red.measure {
+        RedMeasure::Packets => wire.frame,
+        RedMeasure::Bytes => TYPICAL_PACKET_BYTES,
+    };
     // To `tc`, a threshold of nothing is one that is not given.
-    let bytes = |packets: f64| (packets * wire.frame as f64).round().max(1.0);
+    let bytes = |packets: f64| (packets * packet as f64).round().max(1.0);
     let (min, max) = (bytes(*min_threshold), bytes(*max_threshold));
     let (exponent, burst) = match burst(*weight, min) {
         Ok(found) => found,
@@ -76,7 +97,11 @@ pub(super) fn red(
         refuse("rate", message);
     }
     let probability = max_probability.min(MAX_PROBABILITY);
-    let mark = if *ecn { " ecn harddrop" } else { "" };
+    let mark = match (*ecn, red.ecn_beyond_max) {
+        (false, _) => "",
+        (true, false) => " ecn harddrop",
+        (true, true) => " ecn",
+    };
     let parameters = format!(
         "limit {limit}b min {min}b max {max}b avpkt {TYPICAL_PACKET_BYTES}b burst {burst} \
          probability {probability} bandwidth {}",

@@ -142,11 +142,36 @@ fn red() {
         "limit 28486b min 7570b max 22710b avpkt 1000b burst 9 probability 0.9999999997671694 \
          bandwidth 10mbit ecn harddrop",
     );
+    // In packets of 1000 bytes, those beyond the upper threshold marked too.
+    check(
+        "limit = \"30000 bytes\", average = \"bytes\", ecn = true, ecn_beyond_max = true, \
+         weight = 0.25",
+        "limit 28486b min 5000b max 15000b avpkt 1000b burst 6 probability 0.1 bandwidth 10mbit \
+         ecn",
+    );
     // 2^32 - 1 less a packet; 1000.5 packets.
     check(
         "limit = \"unlimited\", max_threshold = \"1000.5 packets\"",
         "limit 4294965781b min 7570b max 1514757b avpkt 1000b burst 72 probability 0.1 bandwidth \
          10mbit",
+    );
+}
+
+#[test]
+fn red_of_a_mikrotik_router() {
+    // Bursts of 17 to 20 have its weight, 2^-4: for 17, 8 is above the 7.17 of 2^-3; for 20, 11 is
+    // below the 11.6 of 2^-4, and for 21, 12 is above the 11.9.
+    check_queue(
+        14,
+        &format!("{LINK}\nqueue = {{ kind = \"routeros-red\" }}"),
+        &[
+            "qdisc add root handle 1: htb default 1",
+            "class add parent 1: classid 1:1 htb rate 10mbit burst 1b cburst 1b quantum 1514",
+            "qdisc add parent 1:1 handle 10: netem limit 1000000",
+            "qdisc add parent 10:1 handle 20: red limit 58486b min 10000b max 50000b avpkt 1000b \
+             burst 18 probability 0.02 bandwidth 10mbit",
+        ],
+        "qdisc add root handle 1: netem delay 25ms rate 10mbit limit 1000000",
     );
 }
 

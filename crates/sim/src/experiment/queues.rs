@@ -1,19 +1,13 @@
 //! The queue of a link: its discipline, and its size in packets or bytes.
 
-use fairway_net::{CeThreshold, CodelConfig, Limit, QdiscConfig, RedConfig, Serialiser};
+pub(super) mod red;
+pub(super) mod scheduling;
+
+use fairway_net::{CeThreshold, CodelConfig, Limit, QdiscConfig};
 use fairway_units::{Duration, Rate};
 
 use super::Queue;
-use super::reader::{LimitText, Name, Packets, Table};
-
-/// RED's defaults: S. Floyd, "RED: Discussions of Setting Parameters" (1997).
-const RED_MIN_THRESHOLD: f64 = 5.0;
-const RED_MAX_OVER_MIN: f64 = 3.0;
-const RED_MAX_PROBABILITY: f64 = 0.1;
-const RED_WEIGHT: f64 = 0.002;
-/// Size of a packet by which RED's average decays while a link is idle: a full one, where ns-2
-/// (`mean_pktsize_` 500) thinks of mixed traffic.
-const TYPICAL_PACKET_BYTES: u32 = 1000;
+use super::reader::{LimitText, Name, Table};
 
 /// A queue discipline as it is written.
 struct Discipline {
@@ -26,15 +20,29 @@ struct Discipline {
 /// All of them, in the order of the documentation.
 static DISCIPLINES: &[Discipline] = &[
     Discipline { name: "droptail", keys: &[], read: read_drop_tail },
-    Discipline {
-        name: "red",
-        keys: &["min_threshold", "max_threshold", "max_probability", "weight", "gentle", "ecn"],
-        read: read_red,
-    },
+    Discipline { name: "drophead", keys: &[], read: scheduling::read_drop_head },
+    Discipline { name: "red", keys: red::NAMES, read: red::read_red },
+    Discipline { name: "routeros-red", keys: red::ROUTEROS_NAMES, read: red::read_routeros_red },
     Discipline {
         name: "codel",
         keys: &["target", "interval", "ecn", "ce_threshold"],
         read: read_codel,
+    },
+    Discipline {
+        name: "sfq",
+        keys: &["depth", "flows", "divisor", "quantum", "perturb", "head_drop"],
+        read: scheduling::read_sfq,
+    },
+    Discipline { name: "drr", keys: &["quantum"], read: scheduling::read_drr },
+    Discipline {
+        name: "token-bucket",
+        keys: &["rate", "burst", "peak_rate", "mtu"],
+        read: scheduling::read_token_bucket,
+    },
+    Discipline {
+        name: "policer",
+        keys: &["rate", "burst", "peak_rate", "mtu"],
+        read: scheduling::read_policer,
     },
 ];
 
@@ -161,47 +169,6 @@ fn read_codel(table: &Table, _: &Sizing) -> Option<Queue> {
 
 fn discipline(config: QdiscConfig) -> Option<Queue> {
     Some(Queue::Discipline(Box::new(config)))
-}
-
-fn read_red(table: &Table, sizing: &Sizing) -> Option<Queue> {
-    let limit = read_limit(table, sizing)?;
-    let min_threshold = table.read("min_threshold").map_or(RED_MIN_THRESHOLD, |Packets(n)| n);
-    let default_max = RED_MAX_OVER_MIN * min_threshold;
-    let max_threshold = table.read("max_threshold").map_or(default_max, |Packets(n)| n);
-    if min_threshold >= max_threshold {
-        let message = format!(
-            "{max_threshold} packets is not above min_threshold, {min_threshold} packets; \
-             write \"{default_max} packets\""
-        );
-        table.refuse("max_threshold", message);
-        return None;
-    }
-    if let Limit::Packets(packets) = limit
-        && packets as f64 <= min_threshold
-    {
-        let message = format!(
-            "{packets} packets is not above min_threshold, {min_threshold} packets, so nothing \
-             would be dropped early; raise it or lower min_threshold"
-        );
-        table.refuse("limit", message);
-        return None;
-    }
-    let weight = table.read("weight").unwrap_or(RED_WEIGHT);
-    if weight == 0.0 {
-        table.refuse("weight", "expected more than 0, got 0; write 0.002");
-        return None;
-    }
-    let red = RedConfig {
-        min_threshold,
-        max_threshold,
-        max_probability: table.read("max_probability").unwrap_or(RED_MAX_PROBABILITY),
-        weight,
-        gentle: table.read("gentle").unwrap_or(true),
-        ecn: table.read("ecn").unwrap_or(false),
-        typical_transmission: Serialiser::new(sizing.rate).transmit(TYPICAL_PACKET_BYTES),
-        ..RedConfig::default()
-    };
-    Some(Queue::Red { limit, red: Box::new(red) })
 }
 
 /// Turns a limit into packets or bytes. Reports at the key `name` of `table`.

@@ -101,3 +101,20 @@ fn weights_that_are_no_powers_of_two() {
            0.5"],
     );
 }
+
+#[test]
+fn what_a_kernels_red_does_not_do() {
+    check(
+        &with_queue(&format!(
+            "{RED}, adaptive = true, weight = 0.002, by_size = true, mean_packet = \"500 bytes\""
+        )),
+        &[
+            "topology.bottleneck.queue.adaptive: adaptive RED is not yet given to a kernel; write \
+             false or use --backend sim",
+            "topology.bottleneck.queue.by_size: a kernel's RED does not look at the sizes of \
+             packets; write false or use --backend sim",
+            "topology.bottleneck.queue.mean_packet: a kernel's RED is given packets of 1000 bytes; \
+             write \"1000 bytes\" or use --backend sim",
+        ],
+    );
+}

@@ -72,6 +72,15 @@ fn prepare(table: &mut Value, path: &[&str], key: &Key) {
         name if path.last() == Some(&"queue") => {
             if let Some(kind) = queues::one_with(name) {
                 table["kind"] = json!(kind);
+                if kind == "token-bucket" {
+                    table["rate"] = json!("4 Mbit/s");
+                    table["burst"] = json!("20 kB");
+                }
+                match name {
+                    "mtu" => table["peak_rate"] = json!("9 Mbit/s"),
+                    "target" => table["adaptive"] = json!(true),
+                    _ => {}
+                }
             }
         }
         "link" => {

@@ -1,0 +1,104 @@
+//! What queue disciplines are for, in measured runs. Tolerances say where they are from.
+
+mod common;
+
+use common::run_text;
+use fairway_sim::Run;
+
+/// Flows over 10 Mbit/s and 20 ms there and back for 40 s, measured from 10 s on.
+fn run(queue: &str, flows: &[&str]) -> Run {
+    let flows: String =
+        flows.iter().map(|flow| format!("[[flow]]\n{}\n", flow.replace(", ", "\n"))).collect();
+    run_text(&format!(
+        r#"
+        duration = "40 s"
+        seed = 5
+        [topology]
+        kind = "dumbbell"
+        [topology.bottleneck]
+        rate = "10 Mbit/s"
+        delay = "10 ms"
+        queue = {{ {queue} }}
+        {flows}
+        [measure]
+        window = ["10 s", "40 s"]
+        "#
+    ))
+}
+
+fn goodputs(run: &Run) -> Vec<f64> {
+    run.summary.flows.iter().map(|flow| flow.goodput_bps).collect()
+}
+
+#[track_caller]
+fn assert_between(measured: f64, low: f64, high: f64) {
+    assert!((low..=high).contains(&measured), "measured {measured}, expected {low} to {high}");
+}
+
+/// 1448 of 1500 bytes are data.
+const DATA: f64 = 1448.0 / 1500.0;
+
+#[test]
+fn rounds_are_fair_to_flows_that_a_common_queue_is_not_fair_to() {
+    // Vegas keeps a few packets in a queue that CUBIC fills.
+    let flows = ["cc = \"cubic\"", "cc = \"vegas\""];
+    let common = goodputs(&run("limit = \"100 packets\"", &flows));
+    assert!(common[0] > 3.0 * common[1], "{common:?}");
+    for queue in [
+        "kind = \"sfq\"",
+        "kind = \"sfq\", perturb = \"1 s\", head_drop = true",
+        "kind = \"drr\", limit = \"50 packets\"",
+    ] {
+        let fair = goodputs(&run(queue, &flows));
+        assert_between(fair[0] / fair[1], 0.95, 1.05);
+        assert_between(fair[0] + fair[1], 0.95 * DATA * 10e6, DATA * 10e6);
+    }
+}
+
+#[test]
+fn a_token_bucket_gives_its_rate() {
+    let queue = "kind = \"token-bucket\", rate = \"4 Mbit/s\", burst = \"15 kB\"";
+    for more in ["", ", limit = \"50 ms\"", ", peak_rate = \"6 Mbit/s\", limit = \"60 packets\""] {
+        let run = run(&format!("{queue}{more}"), &["cc = \"cubic\""]);
+        // What the receiver held back when the window began, behind a hole, counts in it: up to a
+        // queue of 50 packets, 0.6 Mbit in 120.
+        assert_between(goodputs(&run)[0], 0.97 * DATA * 4e6, 1.005 * DATA * 4e6);
+    }
+}
+
+#[test]
+fn a_policer_keeps_to_its_rate_without_a_queue() {
+    let queue = "kind = \"policer\", rate = \"4 Mbit/s\", burst = \"15 kB\"";
+    let run = run(queue, &["cc = \"reno\""]);
+    // In 30 s a burst is 4 kbit/s, 0.1 %. Losses come without a warning: a sender stays well below.
+    assert_between(goodputs(&run)[0], 0.4 * DATA * 4e6, 1.005 * DATA * 4e6);
+    let link = &run.summary.links[0];
+    assert!(link.drops > 0 && link.mean_backlog_packets < 10.0, "{link:?}");
+}
+
+#[test]
+fn adaptive_red_keeps_the_average_between_its_thresholds() {
+    // At 10 Mbit/s they are 5 and 15 packets, and the aim is 9 to 11. Few flows need a probability
+    // below 0.1, many one above it.
+    for count in [3, 40] {
+        let flow = format!("cc = \"reno\", count = {count}");
+        let run = run("kind = \"red\", limit = \"200 packets\", adaptive = true", &[&flow]);
+        assert_between(run.summary.links[0].mean_backlog_packets, 7.5, 12.5);
+    }
+}
+
+#[test]
+fn a_mikrotik_routers_red_keeps_below_its_limit() {
+    let run = run("kind = \"routeros-red\"", &["cc = \"reno\", count = 10"]);
+    let link = &run.summary.links[0];
+    // 10 and 50 packets of 1000 bytes are 6.7 and 33 of 1500.
+    assert_between(link.mean_backlog_packets, 6.7, 33.3);
+    assert!(link.drops > 0);
+}
+
+#[test]
+fn drop_head_fills_the_link() {
+    let run = run("kind = \"drophead\", limit = \"30 packets\"", &["cc = \"reno\", count = 4"]);
+    assert_between(goodputs(&run).iter().sum(), 0.97 * DATA * 10e6, DATA * 10e6);
+    assert!(run.summary.links[0].drops > 0);
+}
