@@ -3,7 +3,8 @@
 mod common;
 
 use common::run_text;
-use fairway_sim::Run;
+use fairway_sim::experiment::{from_document, plan};
+use fairway_sim::{Control, Run};
 
 /// Flows over 10 Mbit/s and 20 ms there and back for 40 s, measured from 10 s on.
 fn run(queue: &str, flows: &[&str]) -> Run {
@@ -101,4 +102,23 @@ fn drop_head_fills_the_link() {
     let run = run("kind = \"drophead\", limit = \"30 packets\"", &["cc = \"reno\", count = 4"]);
     assert_between(goodputs(&run).iter().sum(), 0.97 * DATA * 10e6, DATA * 10e6);
     assert!(run.summary.links[0].drops > 0);
+}
+
+#[test]
+fn the_example_runs_under_each_discipline() {
+    let plan = plan(include_str!("../../../examples/queues.toml"), "queues.toml").unwrap();
+    let mut kinds: Vec<String> = Vec::new();
+    for point in plan.points {
+        let mut document = point.document;
+        document["duration"] = "5 s".into();
+        document["measure"] = serde_json::json!({ "window": ["1 s", "5 s"] });
+        let experiment = from_document(&document).unwrap();
+        let run = fairway_sim::run(&experiment, &Control::default()).unwrap();
+        let kind = &document["topology"]["bottleneck"]["queue"]["kind"];
+        // At least half of the slowest rate, in the first seconds.
+        assert!(goodputs(&run).iter().sum::<f64>() > 2.5e6, "{kind}");
+        kinds.push(kind.to_string());
+    }
+    kinds.dedup();
+    assert!(kinds.len() >= 9, "{kinds:?}");
 }

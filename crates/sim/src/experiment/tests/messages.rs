@@ -295,6 +295,56 @@ fn contradictions_between_tables() {
 }
 
 #[test]
+fn wrong_queues() {
+    let queue = |text: &str| with("\"droptail\", limit = \"42 packets\"", text);
+    for (text, message) in [
+        (
+            "\"red\", target = \"5 ms\"",
+            "target: belongs to adaptive = true here; write that or remove it",
+        ),
+        (
+            "\"red\", weight = 0.1, allowed_burst = \"20 packets\"",
+            "allowed_burst: says the weight, which is written too; write one",
+        ),
+        (
+            "\"routeros-red\", allowed_burst = \"9 packets\"",
+            "allowed_burst: no weight lets 9 packets pass that is not above min_threshold, 10 packets; \
+             write \"11 packets\"",
+        ),
+        (
+            "\"routeros-red\", min_threshold = \"50 packets\"",
+            "max_threshold: 50 packets is not above min_threshold, 50 packets; write \"150 packets\"",
+        ),
+        (
+            "\"red\", mean_packet = \"0 bytes\"",
+            "mean_packet: expected 1 to 65535 bytes, got 0; write \"1000 bytes\"",
+        ),
+        ("\"sfq\", divisor = 1000", "divisor: expected a power of two, got 1000; write 1024"),
+        ("\"sfq\", perturb = \"1 us\"", "perturb: expected at least 1 ms; write \"10 s\""),
+        (
+            "\"drr\", quantum = \"1 bytes\"",
+            "quantum: expected 256 to 1048576 bytes, got 1; write \"1514 bytes\"",
+        ),
+        ("\"token-bucket\", burst = \"9 kB\"", "rate: missing; write rate = \"5 Mbit/s\""),
+        (
+            "\"policer\", rate = \"1 Mbit/s\", burst = \"999 bytes\"",
+            "burst: 999 bytes are less than one packet of 1500 bytes, which would never pass; \
+             write \"1500 bytes\" or more",
+        ),
+        (
+            "\"policer\", rate = \"1 Mbit/s\", burst = \"9 kB\", mtu = \"1500 bytes\"",
+            "mtu: belongs to peak_rate; write that too or remove it",
+        ),
+        (
+            "\"policer\", rate = \"2 Mbit/s\", burst = \"9 kB\", peak_rate = \"1 Mbit/s\"",
+            "peak_rate: 1 Mbit/s is not more than rate, 2 Mbit/s; raise it or remove it",
+        ),
+    ] {
+        assert_refused(&queue(text), &format!("topology.bottleneck.queue.{message}"));
+    }
+}
+
+#[test]
 fn wrong_algorithm_parameters() {
     assert_refused(
         &with_end("cc_params = { beta = \"half\" }"),
