@@ -278,6 +278,10 @@ def flow_table(flows: Sequence[Mapping[str, Any]]) -> Table:
     ]
     names = ["flow", "cc", "goodput", "retrans. segments", "mean cwnd", "mean srtt",
              "one-way delay", "fct"]  # fmt: skip
+    routes = [flow["route"] for flow in run.summary["flows"]]
+    if any(routes):
+        names.append("route")
+        rows = [[*row, route or text.ABSENT] for row, route in zip(rows, routes, strict=True)]
     return Table("Flows", names, rows, labels=2)
 
 

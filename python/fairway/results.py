@@ -44,6 +44,7 @@ SUMMARY_SHAPE = {
             "mean_srtt_s": NUMBER_OR_NONE,
             "mean_one_way_delay_s": NUMBER_OR_NONE,
             "fct_s": NUMBER_OR_NONE,
+            "route": TEXT_OR_NONE,
         }
     ],
     "links": [

@@ -111,6 +111,7 @@ def summary_of(experiment: dict[str, Any], goodputs: list[float]) -> dict[str, A
             "mean_srtt_s": 0.02,
             "mean_one_way_delay_s": 0.01,
             "fct_s": None,
+            "route": None,
         }
         for index, (flow, goodput) in enumerate(zip(experiment["flow"], goodputs, strict=True))
     ]

@@ -400,7 +400,8 @@ impl<'a> Simulation<'a> {
 
     /// The next packet of a datagram flow leaves.
     fn send_datagram(&mut self, flow: u32) {
-        let (parcel, next) = self.datagrams.send(flow, &mut self.parcels, self.now);
+        let (mut parcel, next) = self.datagrams.send(flow, &mut self.parcels, self.now);
+        parcel.position = self.network.in_turn(parcel.position, parcel.way);
         match next {
             Some(at) => self.events.repeat(at),
             None => self.events.pop(),
@@ -529,6 +530,7 @@ impl<'a> Simulation<'a> {
             } else {
                 this.leave_sink(segment, self.now)?;
             }
+            let entrance = self.network.in_turn(entrance, index * 2 + SIDE as u32);
             let at = self.departure::<SIDE>(entrance, index);
             let parcel = self.parcels.send(place, entrance);
             self.offer(parcel, at);

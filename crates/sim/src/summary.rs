@@ -33,16 +33,18 @@ pub(crate) fn summarise(
             let mean = |column: &[f64]| series.mean(column, place, traced.len(), period);
             let name = row.name(experiment);
             match row {
-                Traced::Data(i, _) => FlowSummary {
+                Traced::Data(i, way) => FlowSummary {
                     mean_cwnd_segments: mean(&series.cwnd_segments),
                     mean_srtt_s: mean(&series.srtt_s),
                     fct_s: connections[*i].completion_time().map(Duration::as_secs_f64),
+                    route: network.routes[*i].clone().filter(|_| *way == Way::Forward),
                     ..FlowSummary::new(&name, &experiment.flows[*i].cc.name, &counts, length)
                 },
                 Traced::Datagrams(i) => {
                     let found = datagrams.summary(*i, &experiment.datagrams[*i], &counts);
                     FlowSummary {
                         fct_s: datagrams.completion_time(*i).map(Duration::as_secs_f64),
+                        route: network.routes[connections.len() + *i].clone(),
                         ..FlowSummary::of_datagrams(&name, &counts, length, found)
                     }
                 }

@@ -10,29 +10,60 @@ const END: u32 = u32::MAX;
 /// for each datagram flow.
 #[derive(Clone, Debug)]
 pub(crate) struct Ways {
-    /// The links of each way, and END.
+    /// The links of each route, and END.
     links: Vec<u32>,
-    /// Where each way begins.
+    /// Where the first route of each way begins.
     first: Vec<u32>,
+    /// For ways whose packets take several routes in turn, those. Empty if there are none.
+    turns: Vec<Option<Box<Turns>>>,
+}
+
+/// Routes that packets take in turn.
+#[derive(Clone, Debug)]
+struct Turns {
+    first: Vec<u32>,
+    next: usize,
 }
 
 impl Ways {
-    /// Ways over these links; none of them is empty.
-    pub(crate) fn new(ways: &[Vec<u32>]) -> Self {
-        let mut links = Vec::with_capacity(ways.iter().map(|way| way.len() + 1).sum());
-        let mut first = Vec::with_capacity(ways.len());
-        for way in ways {
-            debug_assert!(!way.is_empty());
-            first.push(links.len() as u32);
-            links.extend(way);
-            links.push(END);
+    /// Ways over these links, each with its routes; none is empty.
+    pub(crate) fn new<'a>(ways: impl Iterator<Item = &'a [Vec<u32>]>) -> Self {
+        let mut all = Ways { links: Vec::new(), first: Vec::new(), turns: Vec::new() };
+        for (index, routes) in ways.enumerate() {
+            let mut first = Vec::with_capacity(routes.len());
+            for route in routes {
+                debug_assert!(!route.is_empty());
+                first.push(all.links.len() as u32);
+                all.links.extend(route);
+                all.links.push(END);
+            }
+            all.first.extend(first.first());
+            if routes.len() > 1 {
+                all.turns.resize_with(index + 1, || None);
+                all.turns[index] = Some(Box::new(Turns { first, next: 0 }));
+            }
         }
-        Ways { links, first }
+        all
     }
 
-    /// The position at which packets enter a way.
+    /// The position at which packets enter a way, if it has one route.
     pub(crate) fn entrance(&self, way: u32) -> u32 {
         self.first[way as usize]
+    }
+
+    /// Whether packets of any way take several routes.
+    pub(crate) fn have_turns(&self) -> bool {
+        !self.turns.is_empty()
+    }
+
+    /// The position at which the next packet enters a way.
+    pub(crate) fn next_entrance(&mut self, way: u32) -> u32 {
+        let Some(Some(turns)) = self.turns.get_mut(way as usize) else {
+            return self.first[way as usize];
+        };
+        let first = turns.first[turns.next];
+        turns.next = (turns.next + 1) % turns.first.len();
+        first
     }
 
     /// The link at a position.
@@ -52,16 +83,32 @@ mod tests {
 
     #[test]
     fn ways_of_different_lengths_lie_behind_each_other() {
-        let ways = Ways::new(&[vec![3, 0, 4], vec![1], vec![2, 5]]);
-        let follow = |way| {
-            let mut at = ways.entrance(way);
-            let mut links = vec![ways.link(at)];
-            while !ways.is_last(at) {
-                at += 1;
-                links.push(ways.link(at));
-            }
-            links
-        };
+        let ways = [vec![vec![3, 0, 4]], vec![vec![1]], vec![vec![2, 5]]];
+        let ways = Ways::new(ways.iter().map(Vec::as_slice));
+        assert!(!ways.have_turns());
+        let follow = |way| follow(&ways, ways.entrance(way));
         assert_eq!([0, 1, 2].map(follow), [vec![3, 0, 4], vec![1], vec![2, 5]]);
+    }
+
+    fn follow(ways: &Ways, mut at: u32) -> Vec<u32> {
+        let mut links = vec![ways.link(at)];
+        while !ways.is_last(at) {
+            at += 1;
+            links.push(ways.link(at));
+        }
+        links
+    }
+
+    #[test]
+    fn packets_take_the_routes_of_their_way_in_turn() {
+        let ways = [vec![vec![7]], vec![vec![0, 2], vec![1], vec![3]], vec![vec![8]]];
+        let mut ways = Ways::new(ways.iter().map(Vec::as_slice));
+        let mut next = |way| {
+            let entrance = ways.next_entrance(way);
+            follow(&ways, entrance)
+        };
+        let taken: Vec<_> = (0..4).map(|_| next(1)).collect();
+        assert_eq!(taken, [vec![0, 2], vec![1], vec![3], vec![0, 2]]);
+        assert_eq!((next(0), next(2)), (vec![7], vec![8]));
     }
 }

@@ -56,6 +56,8 @@ pub struct FlowSummary {
     pub mean_one_way_delay_s: Option<f64>,
     /// From the flow's start to the delivery of its last byte; none for endless or unfinished flows.
     pub fct_s: Option<f64>,
+    /// The links of its way, where it had a choice among several ways.
+    pub route: Option<String>,
     /// What only the receiver of datagrams measures. Its fields stand among the others.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<DatagramSummary>,
@@ -185,6 +187,7 @@ impl FlowSummary {
             mean_srtt_s: None,
             mean_one_way_delay_s: (counts.arrivals > 0).then(|| delay_s / counts.arrivals as f64),
             fct_s: None,
+            route: None,
             datagrams: None,
         }
     }

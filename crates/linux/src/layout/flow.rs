@@ -80,7 +80,7 @@ pub(super) fn refuse_numbers(experiment: &Experiment, refusals: &mut Refusals) {
 fn pairs_with_access(experiment: &Experiment) -> usize {
     match experiment.topology.shape {
         Shape::Dumbbell { access: Some(_), .. } => {
-            experiment.flows.iter().map(|flow| flow.host + 1).max().unwrap_or(0)
+            experiment.flows.iter().map(|flow| flow.hosts[0] + 1).max().unwrap_or(0)
         }
         _ => 0,
     }
@@ -124,7 +124,7 @@ pub(super) fn flows(
                 "true: the applications of a kernel send one way; write false or use --backend sim";
             refusals.refuse_flow(index, "both_ways", message.to_owned());
         }
-        let group = hosts.pairs[flow.host].group;
+        let group = hosts.pairs[flow.hosts[0]].group;
         if let Some(rate) = flow.read_rate {
             let message = format!(
                 "{rate}: the guest's applications read everything at once; leave it out or use \
@@ -147,7 +147,7 @@ pub(super) fn flows(
             id: flow.id.clone(),
             source: group,
             sink: sink_namespace(hosts, &experiment.topology, group),
-            address: sink_address(flow.host),
+            address: sink_address(flow.hosts[0]),
             port: FIRST_PORT.saturating_add(u16::try_from(index).unwrap_or(u16::MAX)),
             cc: algorithm::name(index, flow, refusals).to_owned(),
             start_ns: flow.start.as_nanos(),

@@ -101,9 +101,9 @@ impl Hosts {
         for (index, flow) in flows.iter().enumerate() {
             let settings = settings(index, flow, refusals);
             let sink_route = format!("{}{}", settings.route, sink_algorithm(flow));
-            match of_hosts.get(&flow.host) {
+            match of_hosts.get(&flow.hosts[0]) {
                 None => {
-                    of_hosts.insert(flow.host, (index, settings, sink_route));
+                    of_hosts.insert(flow.hosts[0], (index, settings, sink_route));
                 }
                 Some((_, same, route)) if *same == settings && *route == sink_route => {}
                 Some((other, known, route)) => {

@@ -34,6 +34,10 @@ pub struct Layout {
 /// [`ExperimentErrors`] with everything that a kernel cannot do as the experiment asks: the key,
 /// what it has, and what to write instead.
 pub fn layout(experiment: &Experiment) -> Result<Layout, ExperimentErrors> {
+    // What follows knows rows of links with pairs of hosts at their ends.
+    let mut refusals = Refusals::new(&experiment.flows);
+    row::refuse_shape(experiment, &mut refusals);
+    refusals.finish()?;
     let mut refusals = Refusals::new(&experiment.flows);
     // What follows counts hosts by connections.
     flow::refuse_datagrams(experiment)?;

@@ -1,6 +1,6 @@
 //! The row of links that every packet passes from its source to its sink.
 
-use fairway_sim::experiment::{Link, Shape, Topology};
+use fairway_sim::experiment::{Experiment, Link, Shape, Topology};
 use fairway_units::Rate;
 
 use super::qdisc::{self, Disciplines};
@@ -30,6 +30,38 @@ impl Row<'_> {
     }
 }
 
+/// Refuses networks that are no rows of links, alike in both directions, between pairs of hosts.
+pub(super) fn refuse_shape(experiment: &Experiment, refusals: &mut Refusals) {
+    let links: Vec<&Link> = match &experiment.topology.shape {
+        Shape::Graph(_) => {
+            let message = "a kernel is set up with a dumbbell or a chain; write one of these or use \
+                           --backend sim";
+            refusals.refuse("topology.kind", message);
+            return;
+        }
+        Shape::Dumbbell { bottleneck, access } => {
+            [bottleneck].into_iter().chain(access.as_ref()).collect()
+        }
+        Shape::Chain { links } => links.iter().collect(),
+    };
+    for (index, link) in links.iter().enumerate().filter(|(_, link)| link.reverse.is_some()) {
+        let message =
+            "a kernel's links are alike in both directions; remove it or use --backend sim";
+        refusals.refuse(format!("{}.reverse", path(&experiment.topology, index, link)), message);
+    }
+    for (index, flow) in experiment.flows.iter().enumerate() {
+        if flow.reversed {
+            let message = "flows of a kernel go from left to right; exchange from and to, or use \
+                           --backend sim";
+            refusals.refuse_flow(index, "direction", message.to_owned());
+        } else if flow.hosts[0] != flow.hosts[1] {
+            let message = "a kernel's hosts come in pairs, of which this flow's are two halves; name \
+                           others or use --backend sim";
+            refusals.refuse_flow(index, "to", message.to_owned());
+        }
+    }
+}
+
 /// The row of a topology.
 pub(super) fn row<'a>(topology: &'a Topology, refusals: &mut Refusals) -> Row<'a> {
     match &topology.shape {
@@ -41,6 +73,8 @@ pub(super) fn row<'a>(topology: &'a Topology, refusals: &mut Refusals) -> Row<'a
             let stages = vec![own(), Stage { link: bottleneck, per_pair: false }, own()];
             Row { stages, reported: vec![1] }
         }
+        // Refused before.
+        Shape::Graph(_) => Row { stages: Vec::new(), reported: Vec::new() },
         Shape::Chain { links } => {
             if links.len() > MAX_LINKS {
                 let message = format!(
@@ -79,7 +113,7 @@ pub(super) fn disciplines(
 /// Where the link stands in an experiment file.
 fn path(topology: &Topology, index: usize, link: &Link) -> String {
     match topology.shape {
-        Shape::Dumbbell { .. } => format!("topology.{}", link.id),
+        Shape::Dumbbell { .. } | Shape::Graph(_) => format!("topology.{}", link.id),
         Shape::Chain { .. } if link.id == format!("link#{index}") => {
             format!("topology.link.{index}")
         }

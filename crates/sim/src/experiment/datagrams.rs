@@ -3,8 +3,9 @@
 use fairway_units::{Bytes, Duration, NANOS_PER_SEC, Rate, Time};
 
 use super::keys::{Absent, Key, Kind, key};
+use super::places::Ends;
 use super::reader::{Name, Table};
-use super::traffic::{FlowText, Timing, Traffic, read_bytes, read_hosts, read_id};
+use super::traffic::{FlowText, Timing, Traffic, read_bytes, read_id};
 
 /// IPv4 header without options (RFC 791) and UDP header (RFC 768).
 pub const UDP_HEADERS: u32 = 20 + 8;
@@ -128,8 +129,10 @@ pub struct DatagramFlow {
     pub start_jitter: Duration,
     /// Precedence of its packets, 0 to 7.
     pub precedence: u8,
-    /// Index of its host pair.
-    pub host: usize,
+    /// Its hosts, as those of a [`super::Flow`].
+    pub hosts: [usize; 2],
+    /// Whether its source is on the right, and its sink on the left.
+    pub reversed: bool,
 }
 
 /// When the packets of a datagram flow leave.
@@ -197,7 +200,7 @@ pub(super) fn read(
     let bytes = read_bytes(table);
     let gap = rate.map(|rate| gap(rate, packet));
     let pattern = read_pattern(table, kind, rate, gap);
-    let hosts = read_hosts(table);
+    let ends = Ends::read(table);
     let jitter: Option<Duration> = table.read("start_jitter");
     if let Some(jitter) = jitter.filter(|jitter| timing.last_start() + *jitter >= run) {
         let message = format!(
@@ -219,9 +222,10 @@ pub(super) fn read(
         stop: timing.stop_time(),
         start_jitter: jitter.or(of_copies)?,
         precedence: u8::try_from(precedence).unwrap_or(0),
-        host: 0,
+        hosts: [0; 2],
+        reversed: false,
     };
-    Some(FlowText { traffic: Traffic::Datagrams(flow), hosts: hosts?, timing })
+    Some(FlowText { traffic: Traffic::Datagrams(flow), ends: ends?, timing })
 }
 
 /// Refuses, in a flow of TCP, what only datagram flows have.

@@ -49,7 +49,8 @@ pub fn from_document_with(
     catalogue: &Catalogue,
 ) -> Result<Experiment, ExperimentErrors> {
     let resolved = resolve(document, catalogue)?;
-    let traffic::Expanded { flows, applications, datagrams } = traffic::expand(resolved.flows);
+    let traffic::Expanded { flows, applications, datagrams } =
+        traffic::expand(resolved.flows, &resolved.topology);
     Ok(Experiment {
         title: resolved.title,
         duration: resolved.duration,
@@ -113,6 +114,9 @@ fn read(document: &Value, catalogue: &Catalogue, report: &Report) -> Option<Reso
         table.refuse("topology", "missing; write [topology] with kind = \"dumbbell\"");
     }
     let topology = table.table("topology").and_then(|table| topology::read(&table, packet));
+    if let Some(topology) = &topology {
+        traffic::refuse_places(&table, &flows, topology);
+    }
     let series = series(&flows, topology.as_ref());
     let measure = read_measure(&table, run, series);
     let linux = linux::read(&table);
@@ -126,6 +130,7 @@ fn read(document: &Value, catalogue: &Catalogue, report: &Report) -> Option<Reso
 fn series(flows: &[FlowText], topology: Option<&Topology>) -> u64 {
     let links = match topology.map(|topology| &topology.shape) {
         Some(Shape::Chain { links }) => links.len() as u64,
+        Some(Shape::Graph(graph)) => graph.links.len() as u64,
         Some(Shape::Dumbbell { .. }) | None => 1,
     };
     flows.iter().map(FlowText::connections).fold(2 * links, u64::saturating_add)

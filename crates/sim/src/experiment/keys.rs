@@ -8,7 +8,7 @@ use fairway_tcp::PRESETS;
 use super::queues;
 use super::switch::Switch;
 use super::switches::{STACK_SWITCHES, SWITCHES};
-use super::{datagrams, workload};
+use super::{datagrams, topology, workload};
 
 /// What may be written as the value of a key.
 #[derive(Clone, Copy)]
@@ -209,10 +209,10 @@ pub(super) static TOPOLOGY: Section = Section {
     groups: &[&[
         key(
             "kind",
-            Kind::Choice { thing: "topology", names: || vec!["dumbbell", "chain"] },
+            Kind::Choice { thing: "topology", names: topology::kinds },
             Required,
             r#""dumbbell""#,
-            "Its shape. Dumbbell: pairs of hosts on either side of one shared link. Chain: one row of links that all flows share.",
+            "Its shape. Dumbbell: hosts on either side of one shared link. Chain: one row of links that all flows share. Parallel: links side by side between the routers \"left\" and \"right\". Parking lot: links in a row between the routers \"r0\", \"r1\" and so on. Star: hosts \"h0\", \"h1\" and so on around \"switch\". Fat tree: hosts \"h0\", \"h1\" and so on below edge, aggregation and core switches. LTE: \"server\", \"gateway\", base stations \"enb0\", … and a user device \"ue0\", … at each. Graph: nodes and links as they are written.",
         ),
         key(
             "frame_overhead",
@@ -233,14 +233,64 @@ pub(super) static TOPOLOGY: Section = Section {
             Kind::Table(&LINK),
             Explained,
             r#"{"rate": "1 Gbit/s", "delay": "1 ms"}"#,
-            "Each host's own link in a dumbbell; without it, hosts sit at the routers.",
+            "Each host's own link in a dumbbell, a star or a fat tree; without it, in a dumbbell, hosts sit at the routers. In other kinds, a link for each end of each connection, in front of the node that it names.",
         ),
         key(
             "link",
-            Kind::List(&CHAIN_LINK),
+            Kind::List(&NAMED_LINK),
             Explained,
             r#"[{"id": "first", "rate": "1 Gbit/s", "delay": "45 ms"}]"#,
-            "The links of a chain, from the sources to the sinks.",
+            "The links of a chain, from the sources to the sinks; the routes side by side; the hops of a parking lot; the links of a graph.",
+        ),
+        key(
+            "multipath",
+            Kind::Choice { thing: "choice of routes", names: multipath_names },
+            Explained,
+            r#""in-turn""#,
+            "Who goes which way where several are equally short. Hash: each direction of each connection keeps to one, drawn at random. In turn: the connections between two nodes take one after the other. Packet: packets take one after the other. Hash unless written.",
+        ),
+        key("hosts", Kind::Count { min: 2, max: 1000 }, Explained, "9", "Hosts of a star."),
+        key(
+            "arity",
+            Kind::Count { min: 2, max: 16 },
+            Explained,
+            "4",
+            "Ports of each switch of a fat tree, an even number k: it has k^3/4 hosts (Al-Fares, Loukissas, Vahdat 2008).",
+        ),
+        key(
+            "fabric",
+            Kind::Table(&LINK),
+            Explained,
+            r#"{"rate": "40 Gbit/s", "delay": "2 us"}"#,
+            "Links between the switches of a fat tree; without it, like those of the hosts.",
+        ),
+        key(
+            "core",
+            Kind::Table(&LINK),
+            Explained,
+            r#"{"rate": "100 Mbit/s", "delay": "2 ms"}"#,
+            "LTE: the link from the server to the gateway.",
+        ),
+        key(
+            "backhaul",
+            Kind::Table(&LINK),
+            Explained,
+            r#"{"rate": "10 Mbit/s", "delay": "2 ms"}"#,
+            "LTE: the link from the gateway to each base station.",
+        ),
+        key(
+            "radio",
+            Kind::Table(&LINK),
+            Explained,
+            r#"{"rate": "1 Mbit/s", "delay": "2 ms"}"#,
+            "LTE: the link from each base station to its user device.",
+        ),
+        key(
+            "cells",
+            Kind::Count { min: 1, max: 1000 },
+            Explained,
+            "2",
+            "LTE: base stations, with a user device each; 2 unless written.",
         ),
     ]],
     switches: &[],
@@ -271,11 +321,56 @@ static LINK_KEYS: &[Key] = &[
     ),
 ];
 
-/// A link of a dumbbell.
-pub(super) static LINK: Section = Section { name: "a link", groups: &[LINK_KEYS], switches: &[] };
+/// What may be different in the other direction of a link.
+pub(super) static REVERSE: Section = Section {
+    name: "the other direction of a link",
+    groups: &[&[
+        key(
+            "rate",
+            Kind::Rate,
+            Explained,
+            r#""1 Mbit/s""#,
+            "Serialisation rate towards the sources; without it, the link's.",
+        ),
+        key(
+            "delay",
+            Kind::Duration,
+            Explained,
+            r#""40 ms""#,
+            "Propagation delay towards the sources; without it, the link's.",
+        ),
+        key(
+            "queue",
+            Kind::Table(&QUEUE),
+            Explained,
+            r#"{"limit": "20 packets"}"#,
+            "The queue towards the sources; without it, one like the link's, a limit in time or bdp reckoned with its own rate.",
+        ),
+        key(
+            "loss",
+            Kind::Table(&LOSS_ONE_WAY),
+            Explained,
+            r#"{"probability": 0.01}"#,
+            "Random loss towards the sources; without it, what the link's says.",
+        ),
+    ]],
+    switches: &[],
+};
 
-/// A link of a chain.
-pub(super) static CHAIN_LINK: Section = Section {
+static DUPLEX_KEYS: &[Key] = &[key(
+    "reverse",
+    Kind::Table(&REVERSE),
+    Explained,
+    r#"{"rate": "1 Mbit/s"}"#,
+    "What is different in the direction towards the sources; without it, nothing.",
+)];
+
+/// A link of a dumbbell.
+pub(super) static LINK: Section =
+    Section { name: "a link", groups: &[LINK_KEYS, DUPLEX_KEYS], switches: &[] };
+
+/// A link of a list.
+pub(super) static NAMED_LINK: Section = Section {
     name: "a link",
     groups: &[
         &[key(
@@ -283,9 +378,27 @@ pub(super) static CHAIN_LINK: Section = Section {
             Kind::Text,
             Explained,
             r#""first""#,
-            "Its name in results and in the paths of a sweep; without it, \"link#\" and its index.",
+            "Its name in results and in the paths of a sweep; without it, \"link#\" and its index in a chain, \"route\" and its index where routes are side by side, else the names of its nodes.",
         )],
         LINK_KEYS,
+        DUPLEX_KEYS,
+        &[
+            key(
+                "from",
+                Kind::Text,
+                Explained,
+                r#""a""#,
+                "Graph: the node at its beginning; nodes are there when a link names them.",
+            ),
+            key("to", Kind::Text, Explained, r#""b""#, "Graph: the node at its end."),
+            key(
+                "metric",
+                Kind::Count { min: 1, max: 65_535 },
+                Explained,
+                "10",
+                "Graph: what it adds to the length of a route, of which the shortest is taken; 1 unless written.",
+            ),
+        ],
     ],
     switches: &[],
 };
@@ -381,41 +494,49 @@ pub(super) static QUEUE: Section = Section {
     switches: &[],
 };
 
+static LOSS_KEYS: &[Key] = &[
+    key(
+        "kind",
+        Kind::Choice { thing: "loss", names: || vec!["bernoulli"] },
+        Default(r#""bernoulli""#),
+        r#""bernoulli""#,
+        "Bernoulli: every packet is lost independently.",
+    ),
+    key(
+        "probability",
+        Kind::Number { min: 0.0, max: 1.0 },
+        Required,
+        "0.001",
+        "Probability that a packet is lost.",
+    ),
+    key(
+        "unit",
+        Kind::Choice { thing: "loss unit", names: || vec!["packet"] },
+        Default(r#""packet""#),
+        r#""packet""#,
+        "What the probability is of.",
+    ),
+];
+
 /// Random loss on a link.
 pub(super) static LOSS: Section = Section {
     name: "a loss",
-    groups: &[&[
-        key(
-            "kind",
-            Kind::Choice { thing: "loss", names: || vec!["bernoulli"] },
-            Default(r#""bernoulli""#),
-            r#""bernoulli""#,
-            "Bernoulli: every packet is lost independently.",
-        ),
-        key(
-            "probability",
-            Kind::Number { min: 0.0, max: 1.0 },
-            Required,
-            "0.001",
-            "Probability that a packet is lost.",
-        ),
-        key(
-            "unit",
-            Kind::Choice { thing: "loss unit", names: || vec!["packet"] },
-            Default(r#""packet""#),
-            r#""packet""#,
-            "What the probability is of.",
-        ),
-        key(
+    groups: &[
+        LOSS_KEYS,
+        &[key(
             "direction",
             Kind::Choice { thing: "loss direction", names: || vec!["forward", "reverse", "both"] },
             Default(r#""forward""#),
             r#""both""#,
             "Forward: from sources to sinks.",
-        ),
-    ]],
+        )],
+    ],
     switches: &[],
 };
+
+/// Random loss in one direction of a link.
+pub(super) static LOSS_ONE_WAY: Section =
+    Section { name: "a loss", groups: &[LOSS_KEYS], switches: &[] };
 
 /// `[[flow]]`.
 pub(super) static FLOW: Section = Section {
@@ -525,9 +646,16 @@ pub(super) static FLOW: Section = Section {
                 Kind::Text,
                 Explained,
                 r#""s0""#,
-                "Name of its source host, with `to`. Flows between the same hosts share their access links; without names, each flow has hosts of its own.",
+                "Name of its source host, with `to`. In a dumbbell, flows with the same host share its access link; without names, each flow has hosts of its own. In a graph, the name of a node.",
             ),
             key("to", Kind::Text, Explained, r#""d0""#, "Name of its sink host, with `from`."),
+            key(
+                "direction",
+                Kind::Choice { thing: "direction", names: || vec!["forward", "reverse"] },
+                Explained,
+                r#""reverse""#,
+                "In a dumbbell or a chain, whether it goes from left to right, or back. Without it, forward, unless an earlier flow has its source on the right or its sink on the left.",
+            ),
             key(
                 "linux_socket",
                 Kind::SocketOptions,
@@ -603,6 +731,10 @@ pub(super) static LINUX: Section = Section {
 /// Kinds of traffic: TCP's, and those of datagrams.
 fn traffic_kinds() -> Vec<&'static str> {
     [&["bulk"][..], &datagrams::KINDS].concat()
+}
+
+fn multipath_names() -> Vec<&'static str> {
+    super::Multipath::ALL.iter().map(|(name, _)| *name).collect()
 }
 
 fn preset_names() -> Vec<&'static str> {

@@ -8,11 +8,15 @@
 mod datagrams;
 mod document;
 mod error;
+mod graph;
 mod keys;
+mod links;
 mod linux;
+mod places;
 mod plan;
 mod queues;
 mod reader;
+mod routes;
 mod schema;
 mod stack;
 mod sweep;
@@ -30,6 +34,7 @@ pub use error::{ExperimentError, ExperimentErrors};
 pub use fairway_net::Limit;
 pub use linux::{LinuxSettings, SOCKET_OPTIONS, SocketOption};
 pub use plan::{Plan, Point, plan, plan_with};
+pub use routes::{Router, Step};
 pub use schema::schema;
 pub use switch::switches;
 
@@ -90,9 +95,62 @@ pub enum Shape {
         /// The links in order.
         links: Vec<Link>,
     },
+    /// Nodes and the links between them.
+    Graph(Box<Graph>),
 }
 
-/// A link with equal properties in both directions (unless a loss has a direction).
+/// A network of nodes and links.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Graph {
+    /// Names of the nodes, all different.
+    pub nodes: Vec<String>,
+    /// The links, their ids different.
+    pub links: Vec<GraphLink>,
+    /// A link of its own for each end of each connection, or none: hosts are nodes.
+    pub access: Option<Link>,
+    /// Who goes which way where several are equally short.
+    pub multipath: Multipath,
+    /// Where flows begin and end that name no hosts, if they may.
+    pub ends: Option<[usize; 2]>,
+}
+
+/// A link between two nodes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GraphLink {
+    /// The node at its beginning, as it is written.
+    pub from: usize,
+    /// The node at its end.
+    pub to: usize,
+    /// What it adds to the length of a route.
+    pub metric: u32,
+    /// The link.
+    pub link: Link,
+}
+
+/// The choice among routes that are equally short.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Multipath {
+    /// Each direction of each connection keeps to one, drawn at random: as routers choose by a
+    /// hash of addresses and ports (RFC 2992).
+    Hash,
+    /// The connections between two nodes take one after the other.
+    InTurn,
+    /// Packets take one after the other.
+    Packet,
+}
+
+impl Multipath {
+    /// Every choice by its name.
+    pub const ALL: [(&'static str, Multipath); 3] =
+        [("hash", Multipath::Hash), ("in-turn", Multipath::InTurn), ("packet", Multipath::Packet)];
+
+    /// The choice of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, choice)| *choice)
+    }
+}
+
+/// A link, with equal properties in both directions unless `reverse` or a loss says otherwise.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Link {
     /// Its name in results.
@@ -105,6 +163,26 @@ pub struct Link {
     pub queue: Queue,
     /// Random loss on it.
     pub loss: Option<Loss>,
+    /// The other direction, if it is different; its own loss is one on its way.
+    pub reverse: Option<Box<Link>>,
+}
+
+impl Link {
+    /// What packets meet in this direction, towards the sinks or back.
+    pub fn direction(&self, forward: bool) -> &Link {
+        match &self.reverse {
+            Some(reverse) if !forward => reverse,
+            _ => self,
+        }
+    }
+
+    /// The loss in this direction, if there is any.
+    pub fn loss_of(&self, forward: bool) -> Option<Loss> {
+        match &self.reverse {
+            Some(reverse) if !forward && reverse.loss.is_some() => reverse.loss,
+            _ => self.loss.filter(|loss| if forward { loss.forward } else { loss.reverse }),
+        }
+    }
 }
 
 /// A queue discipline. Limits in time or in bandwidth-delay products have been turned into bytes.
@@ -152,8 +230,11 @@ pub struct Flow {
     pub start: Time,
     /// When its application stops writing, if before the end of the run.
     pub stop: Option<Time>,
-    /// Index of its host pair: flows with the same index share access links.
-    pub host: usize,
+    /// Its hosts. In a dumbbell, indices of a host on the left and of one on the right, which have
+    /// an access link each; in a graph, of the nodes at its source and at its sink.
+    pub hosts: [usize; 2],
+    /// Whether its source is on the right, and its sink on the left.
+    pub reversed: bool,
     /// What its application writes.
     pub source: Source,
     /// Whether the application at the sink writes the same, on the same connection.

@@ -2,18 +2,45 @@
 
 use fairway_units::{Bytes, Duration, Rate};
 
-use super::queues::{self, Path};
-use super::reader::{LimitText, Name, Table};
-use super::{Link, Loss, Shape, Topology};
+use super::graph;
+use super::links::LinkText;
+use super::queues::Path;
+use super::reader::{Name, Table};
+use super::{Shape, Topology};
 
 /// Links of a chain: every packet passes them all, and counts them in 8 bits.
 const MAX_LINKS: usize = 200;
 /// Largest frame overhead: as much as the largest packet.
 const MAX_OVERHEAD: u64 = 65_535;
+
+/// Every kind of topology, with the keys that are not for all of them.
+const KINDS: &[(&str, &[&str])] = &[
+    ("dumbbell", &["bottleneck", "access"]),
+    ("chain", &["link"]),
+    ("parallel", &["link", "access", "multipath"]),
+    ("parking-lot", &["link", "access"]),
+    ("star", &["access", "hosts"]),
+    ("fat-tree", &["access", "fabric", "arity", "multipath"]),
+    ("lte", &["core", "backhaul", "radio", "cells"]),
+    ("graph", &["link", "access", "multipath"]),
+];
+
+/// The names of all kinds.
+pub(super) fn kinds() -> Vec<&'static str> {
+    KINDS.iter().map(|(name, _)| *name).collect()
+}
+
+/// One kind that has this key.
+#[cfg(test)]
+pub(super) fn one_with(key: &str) -> Option<&'static str> {
+    KINDS.iter().find(|(_, keys)| keys.contains(&key)).map(|(name, _)| *name)
+}
+
 /// Reads `[topology]`. `packet` is the largest IP packet of any flow, in bytes.
 pub(super) fn read(table: &Table, packet: u64) -> Option<Topology> {
     let Name(kind) = table.require("kind")?;
     table.refuse_unknown_keys();
+    refuse_keys_of_others(table, kind)?;
     let overhead: Bytes = table.read("frame_overhead").unwrap_or_default();
     if overhead.get() > MAX_OVERHEAD {
         let message = format!("expected at most {MAX_OVERHEAD} bytes, got {overhead}");
@@ -22,16 +49,31 @@ pub(super) fn read(table: &Table, packet: u64) -> Option<Topology> {
     }
     let frame = packet + overhead.get();
     let shape = match kind {
+        "dumbbell" => read_dumbbell(table, frame)?,
         "chain" => read_chain(table, frame)?,
-        _ => read_dumbbell(table, frame)?,
+        _ => graph::read(kind, table, frame)?,
     };
     Some(Topology { shape, frame_overhead: overhead })
 }
 
-fn read_dumbbell(table: &Table, frame: u64) -> Option<Shape> {
-    if table.has("link") {
-        table.refuse("link", "belongs to kind = \"chain\"; a dumbbell has bottleneck and access");
+/// Refuses the keys of other kinds.
+fn refuse_keys_of_others(table: &Table, kind: &str) -> Option<()> {
+    let (_, own) = KINDS.iter().find(|(name, _)| *name == kind)?;
+    let mut foreign: Vec<_> = KINDS.iter().flat_map(|(_, keys)| *keys).collect();
+    foreign.retain(|key| table.has(key) && !own.contains(key));
+    foreign.sort_unstable();
+    foreign.dedup();
+    for key in &foreign {
+        let owners = KINDS.iter().filter(|(_, keys)| keys.contains(key));
+        let owners: Vec<_> = owners.map(|(name, _)| format!("\"{name}\"")).collect();
+        let message =
+            format!("belongs to kind = {}; \"{kind}\" has {}", owners.join(" or "), own.join(", "));
+        table.refuse(key, message);
     }
+    foreign.is_empty().then_some(())
+}
+
+fn read_dumbbell(table: &Table, frame: u64) -> Option<Shape> {
     if !table.has("bottleneck") {
         table.refuse(
             "bottleneck",
@@ -45,12 +87,12 @@ fn read_dumbbell(table: &Table, frame: u64) -> Option<Shape> {
         Some(access) => Some(access?),
         None => None,
     };
-    let access_rate = access.as_ref().map_or(Rate::UNLIMITED, |access| access.rate);
-    let access_delay = access.as_ref().map_or(Duration::ZERO, |access| access.delay);
+    let access_rate = access.as_ref().map_or(Rate::UNLIMITED, LinkText::slowest);
+    let access_time = access.as_ref().map_or(Duration::ZERO, LinkText::round_trip);
     // A packet passes the access links of both hosts.
-    let one_way = bottleneck.delay + access_delay * 2;
-    let path = Path { slowest: bottleneck.rate.min(access_rate), base_rtt: one_way * 2, frame };
-    let access_is_slowest = access_rate < bottleneck.rate;
+    let base_rtt = bottleneck.round_trip() + access_time * 2;
+    let path = Path { slowest: bottleneck.slowest().min(access_rate), base_rtt, frame };
+    let access_is_slowest = access_rate < bottleneck.slowest();
     let access = access.map(|access| access.finish(&path, access_is_slowest));
     let bottleneck = bottleneck.finish(&path, !access_is_slowest)?;
     let access = match access {
@@ -61,9 +103,6 @@ fn read_dumbbell(table: &Table, frame: u64) -> Option<Shape> {
 }
 
 fn read_chain(table: &Table, frame: u64) -> Option<Shape> {
-    for name in ["bottleneck", "access"].into_iter().filter(|name| table.has(name)) {
-        table.refuse(name, "belongs to kind = \"dumbbell\"; a chain has [[topology.link]]");
-    }
     let tables = table.tables("link");
     if tables.is_empty() || tables.len() > MAX_LINKS {
         let message = format!("expected 1 to {MAX_LINKS} links, got {}", tables.len());
@@ -73,6 +112,7 @@ fn read_chain(table: &Table, frame: u64) -> Option<Shape> {
     let mut links: Vec<LinkText> = Vec::new();
     let count = tables.len();
     for (index, link) in tables.into_iter().enumerate() {
+        graph::refuse_nodes(&link);
         let id = super::traffic::read_id(&link).unwrap_or_else(|| format!("link#{index}"));
         if links.iter().any(|link| link.id == id) {
             link.refuse("id", format!("\"{id}\" names another link too; name each differently"));
@@ -82,67 +122,14 @@ fn read_chain(table: &Table, frame: u64) -> Option<Shape> {
     if links.len() < count {
         return None;
     }
-    let one_way = links.iter().fold(Duration::ZERO, |sum, link| sum + link.delay);
-    let slowest = links.iter().map(|link| link.rate).min()?;
-    let path = Path { slowest, base_rtt: one_way * 2, frame };
-    let slowest_index = links.iter().position(|link| link.rate == slowest)?;
+    let base_rtt = links.iter().fold(Duration::ZERO, |sum, link| sum + link.round_trip());
+    let slowest = links.iter().map(LinkText::slowest).min()?;
+    let path = Path { slowest, base_rtt, frame };
+    let slowest_index = links.iter().position(|link| link.slowest() == slowest)?;
     let links: Vec<_> = links
         .into_iter()
         .enumerate()
         .map(|(index, link)| link.finish(&path, index == slowest_index))
         .collect();
     Some(Shape::Chain { links: links.into_iter().collect::<Option<_>>()? })
-}
-
-/// A link whose queue has not been sized yet.
-struct LinkText<'a> {
-    table: Table<'a>,
-    id: String,
-    rate: Rate,
-    delay: Duration,
-    loss: Option<Loss>,
-}
-
-impl<'a> LinkText<'a> {
-    fn read(table: Table<'a>, id: String) -> Option<Self> {
-        table.refuse_unknown_keys();
-        let rate = table.require("rate");
-        let delay = table.require("delay");
-        let loss = table.table("loss").map(|loss| read_loss(&loss));
-        let loss = match loss {
-            Some(loss) => Some(loss?),
-            None => None,
-        };
-        Some(LinkText { id, rate: rate?, delay: delay?, loss, table })
-    }
-
-    fn finish(self, path: &Path, slowest: bool) -> Option<Link> {
-        let LinkText { table, id, rate, delay, loss } = self;
-        let default = if slowest && rate != Rate::UNLIMITED {
-            queues::DEFAULT_LIMIT
-        } else {
-            LimitText::Unlimited
-        };
-        let queue = queues::read_of_link(&table, default, rate, path)?;
-        Some(Link { id, rate, delay, queue, loss })
-    }
-}
-
-fn read_loss(table: &Table) -> Option<Loss> {
-    if table.has("kind") {
-        table.read::<Name>("kind")?;
-    }
-    table.refuse_unknown_keys();
-    if table.has("unit") {
-        table.read::<Name>("unit")?;
-    }
-    let direction = match table.has("direction") {
-        true => table.read::<Name>("direction")?.0,
-        false => "forward",
-    };
-    Some(Loss {
-        probability: table.require("probability")?,
-        forward: direction != "reverse",
-        reverse: direction != "forward",
-    })
 }

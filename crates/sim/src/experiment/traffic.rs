@@ -8,10 +8,11 @@ use serde_json::Value;
 use super::datagrams::{self, DatagramFlow};
 use super::keys::MAX_CONNECTIONS;
 use super::linux::Options;
+use super::places::{Ends, Place, Places};
 use super::reader::{Name, Numbers, Table, excerpt};
 use super::stack::{HEADERS, StackText, TIMESTAMP_OPTION};
 use super::workload::{StripingText, read_striping};
-use super::{Application, Flow, Source, Workload};
+use super::{Application, Flow, Source, Topology, Workload};
 
 /// A SYN with every option: 20 bytes of them.
 const LARGEST_SYN: u64 = HEADERS + 20;
@@ -20,10 +21,9 @@ const MAX_TRANSFER: u64 = 1_000_000_000_000_000_000;
 
 /// One `[[flow]]` table: a flow and how often it is there.
 pub(super) struct FlowText {
-    /// The flow, its host not yet assigned.
+    /// The flow, its hosts not yet assigned.
     pub(super) traffic: Traffic,
-    /// Names of its hosts, if it has any.
-    pub(super) hosts: Option<(String, String)>,
+    pub(super) ends: Ends,
     /// When it and its copies are there.
     pub(super) timing: Timing,
 }
@@ -153,6 +153,16 @@ pub(super) fn read(
     flows
 }
 
+/// Refuses flows that have no place in the network.
+pub(super) fn refuse_places(experiment: &Table, flows: &[FlowText], topology: &Topology) {
+    let mut places = Places::new(&topology.shape);
+    for text in flows {
+        if let Err((path, message)) = places.assign(&text.ends) {
+            experiment.refuse(&path, message);
+        }
+    }
+}
+
 /// Every connection, application and datagram flow, in the order of the file.
 #[derive(Default)]
 pub(super) struct Expanded {
@@ -162,40 +172,35 @@ pub(super) struct Expanded {
 }
 
 /// Copies flows out.
-pub(super) fn expand(texts: Vec<FlowText>) -> Expanded {
+pub(super) fn expand(texts: Vec<FlowText>, topology: &Topology) -> Expanded {
     let mut all = Expanded::default();
-    // Hosts that have names, and the index of their pair.
-    let mut named: Vec<((String, String), usize)> = Vec::new();
-    let mut hosts = 0;
+    let mut places = Places::new(&topology.shape);
     for text in texts {
-        let shared = text.hosts.map(|pair| {
-            let known = named.iter().find(|(known, _)| *known == pair).map(|(_, host)| *host);
-            known.unwrap_or_else(|| {
-                named.push((pair, hosts));
-                hosts += 1;
-                hosts - 1
-            })
-        });
         let Timing { count, stagger, .. } = text.timing;
         for copy in 0..count.unwrap_or(1) {
-            let host = shared.unwrap_or_else(|| {
-                hosts += 1;
-                hosts - 1
-            });
+            // They have been found right.
+            let Ok(Place { hosts, reversed }) = places.assign(&text.ends) else { continue };
             let id = |id: String| if count.is_some() { format!("{id}/{copy}") } else { id };
             let later = stagger * copy;
             match text.traffic.clone() {
                 Traffic::Tcp(flow) => {
                     let start = flow.start + later;
-                    all.flows.push(Flow { host, start, id: id(flow.id.clone()), ..*flow });
+                    all.flows.push(Flow {
+                        hosts,
+                        reversed,
+                        start,
+                        id: id(flow.id.clone()),
+                        ..*flow
+                    });
                 }
                 Traffic::Striped(flow, striping) => {
                     let start = flow.start + later;
-                    let flow = Flow { host, start, id: id(flow.id.clone()), ..*flow };
+                    let flow = Flow { hosts, reversed, start, id: id(flow.id.clone()), ..*flow };
                     all.stripe(flow, striping);
                 }
                 Traffic::Datagrams(flow) => all.datagrams.push(DatagramFlow {
-                    host,
+                    hosts,
+                    reversed,
                     behind: all.flows.len(),
                     start: flow.start + later,
                     id: id(flow.id),
@@ -249,7 +254,7 @@ fn read_flow(
     let cc = read_cc(table, &stack, catalogue);
     let timing = Timing::read(table, run);
     let source = read_source(table);
-    let hosts = read_hosts(table);
+    let ends = Ends::read(table);
     let application = table.read("application");
     let options = table.read("linux_socket").map_or_else(Vec::new, |Options(options)| options);
     let cc = cc?;
@@ -260,7 +265,8 @@ fn read_flow(
         stack,
         start: timing.start_time(),
         stop: timing.stop_time(),
-        host: 0,
+        hosts: [0; 2],
+        reversed: false,
         source,
         both_ways: table.read("both_ways").unwrap_or(false),
         read_rate: table.read::<Rate>("read_rate").filter(|rate| *rate != Rate::UNLIMITED),
@@ -271,7 +277,7 @@ fn read_flow(
         Some(striping) => Traffic::Striped(flow, striping),
         None => Traffic::Tcp(flow),
     };
-    Some(FlowText { traffic, hosts: hosts?, timing })
+    Some(FlowText { traffic, ends: ends?, timing })
 }
 
 /// The name of an algorithm without that of the module it comes from: a name that paths can hold.
@@ -295,57 +301,12 @@ pub(super) fn read_id(table: &Table) -> Option<String> {
     Some(id)
 }
 
-/// Ids are unique, and hosts come in pairs.
+/// Ids are unique.
 fn refuse_conflicts(table: &Table, flow: &FlowText, earlier: &[FlowText]) {
     if earlier.iter().any(|other| other.id() == flow.id()) {
         let message = format!("\"{}\" names another flow too; name each differently", flow.id());
         table.refuse("id", message);
     }
-    let Some((from, to)) = &flow.hosts else { return };
-    for (other_from, other_to) in earlier.iter().filter_map(|other| other.hosts.as_ref()) {
-        if from == other_from && to != other_to {
-            let message = format!(
-                "sinks that share the source \"{from}\" are not in this version of Fairway; it \
-                 has pairs of hosts, and \"{from}\" is paired with \"{other_to}\""
-            );
-            return table.refuse("to", message);
-        }
-        if to == other_to && from != other_from {
-            let message = format!(
-                "sources that share the sink \"{to}\" are not in this version of Fairway; it \
-                 has pairs of hosts, and \"{to}\" is paired with \"{other_from}\""
-            );
-            return table.refuse("from", message);
-        }
-        if from == other_to || to == other_from {
-            let message = format!(
-                "hosts that both send and receive are not in this version of Fairway; it has \
-                 sources and sinks, and another flow goes from \"{other_from}\" to \"{other_to}\""
-            );
-            return table.refuse("from", message);
-        }
-    }
-}
-
-/// The names of both hosts, or of none; nothing if they are wrong.
-pub(super) fn read_hosts(table: &Table) -> Option<Option<(String, String)>> {
-    for (present, missing) in [("from", "to"), ("to", "from")] {
-        if table.has(present) && !table.has(missing) {
-            let message = format!("needs {missing}, the host at the other end; write both or none");
-            table.refuse(present, message);
-            return None;
-        }
-    }
-    if !table.has("from") {
-        return Some(None);
-    }
-    let (from, to) = (table.read("from"), table.read("to"));
-    let (from, to): (String, String) = (from?, to?);
-    if from == to {
-        table.refuse("to", format!("\"{to}\" is the source too; name another host"));
-        return None;
-    }
-    Some(Some((from, to)))
 }
 
 /// Size of the transfer.

@@ -1,5 +1,7 @@
 //! From a topology to link directions, and the way of each connection through them.
 
+use std::collections::BTreeMap;
+
 use fairway_net::{
     Link, LinkConfig, Port, PortConfig, Propagation, QueueConfig, Serialiser, Window, WireConfig,
 };
@@ -8,7 +10,9 @@ use fairway_units::Duration;
 
 use super::exits::{Exit, exits, express_links};
 use super::{Device, Network};
-use crate::experiment::{Experiment, Link as LinkSpec, Queue, Shape};
+use crate::experiment::{
+    Experiment, Graph, Link as LinkSpec, Multipath, Queue, Router, Shape, Step,
+};
 use crate::rows::Rows;
 use crate::ways::Ways;
 
@@ -16,65 +20,17 @@ impl Network {
     /// The network of an experiment, idle.
     pub(crate) fn new(experiment: &Experiment) -> Self {
         let measure = experiment.measure;
-        let mut builder = Builder {
+        let builder = Builder {
             experiment,
             window: Window { from: measure.from, to: measure.to },
             specs: Vec::new(),
         };
-        let of_connections = experiment.flows.iter().map(|flow| flow.host);
-        let of_datagrams = experiment.datagrams.iter().map(|flow| flow.host);
-        let hosts = of_connections.chain(of_datagrams).map(|host| host + 1).max().unwrap_or(0);
         match &experiment.topology.shape {
-            Shape::Dumbbell { bottleneck, access } => {
-                let shared = builder.both_ways(bottleneck, &bottleneck.id, true);
-                let access: Option<Vec<[[u32; 2]; 2]>> = access.as_ref().map(|link| {
-                    (0..hosts)
-                        .map(|host| {
-                            let source =
-                                builder.both_ways(link, &format!("{}/s{host}", link.id), false);
-                            let sink =
-                                builder.both_ways(link, &format!("{}/d{host}", link.id), false);
-                            [source, sink]
-                        })
-                        .collect()
-                });
-                let both_ways = |host: usize| match &access {
-                    None => [vec![shared[0]], vec![shared[1]]],
-                    Some(access) => {
-                        let [source, sink] = access[host];
-                        let forward = vec![source[0], shared[0], sink[0]];
-                        [forward, vec![sink[1], shared[1], source[1]]]
-                    }
-                };
-                let ways = all_ways(experiment, both_ways);
-                builder.finish(&ways, shared.to_vec())
-            }
-            Shape::Chain { links } => {
-                let pairs: Vec<[u32; 2]> =
-                    links.iter().map(|link| builder.both_ways(link, &link.id, true)).collect();
-                let forward: Vec<u32> = pairs.iter().map(|p| p[0]).collect();
-                let reverse: Vec<u32> = pairs.iter().rev().map(|p| p[1]).collect();
-                let ways = all_ways(experiment, |_| [forward.clone(), reverse.clone()]);
-                let slowest = (0..links.len()).min_by_key(|i| links[*i].rate).unwrap_or(0);
-                let mut reported = pairs[slowest].to_vec();
-                reported.extend(
-                    pairs.iter().enumerate().filter(|(i, _)| *i != slowest).flat_map(|(_, p)| p),
-                );
-                builder.finish(&ways, reported)
-            }
+            Shape::Dumbbell { bottleneck, access } => builder.dumbbell(bottleneck, access.as_ref()),
+            Shape::Chain { links } => builder.chain(links),
+            Shape::Graph(graph) => builder.graph(graph),
         }
     }
-}
-
-/// The ways of every connection, there and back, and then those of the datagram flows; `both_ways`
-/// gives those between a pair of hosts.
-fn all_ways(experiment: &Experiment, both_ways: impl Fn(usize) -> [Vec<u32>; 2]) -> Vec<Vec<u32>> {
-    let mut ways: Vec<_> = experiment.flows.iter().flat_map(|flow| both_ways(flow.host)).collect();
-    ways.extend(experiment.datagrams.iter().map(|flow| {
-        let [forward, _] = both_ways(flow.host);
-        forward
-    }));
-    ways
 }
 
 struct Builder<'a> {
@@ -127,7 +83,174 @@ impl Spec<'_> {
     }
 }
 
+/// A connection, whose packets go there and back, or a datagram flow, whose packets go there.
+#[derive(Clone, Copy)]
+struct Traveller {
+    hosts: [usize; 2],
+    reversed: bool,
+    returns: bool,
+}
+
+/// All connections, and then all datagram flows: the order of the ways.
+fn travellers(experiment: &Experiment) -> Vec<Traveller> {
+    let connections = experiment.flows.iter().map(|flow| Traveller {
+        hosts: flow.hosts,
+        reversed: flow.reversed,
+        returns: true,
+    });
+    let datagrams = experiment.datagrams.iter().map(|flow| Traveller {
+        hosts: flow.hosts,
+        reversed: flow.reversed,
+        returns: false,
+    });
+    connections.chain(datagrams).collect()
+}
+
+/// The routes of every way, and what results say of each traveller's.
+#[derive(Default)]
+struct Routes {
+    /// All, way by way.
+    routes: Vec<Vec<u32>>,
+    /// How many belong to each way.
+    counts: Vec<u32>,
+    /// For each traveller, the route to its sink, where it had a choice.
+    chosen: Vec<Option<String>>,
+}
+
+impl Routes {
+    /// Adds a traveller between left and right, given the links to the right and those to the left.
+    fn add(&mut self, traveller: Traveller, right: Vec<u32>, left: Vec<u32>) {
+        let ways = if traveller.reversed { [left, right] } else { [right, left] };
+        let count = if traveller.returns { 2 } else { 1 };
+        self.routes.extend(ways.into_iter().take(count));
+        self.counts.extend(std::iter::repeat_n(1, count));
+        self.chosen.push(None);
+    }
+
+    /// The routes of each way.
+    fn ways(&self) -> impl Iterator<Item = &[Vec<u32>]> {
+        let mut rest = &self.routes[..];
+        self.counts.iter().map(move |count| {
+            let (way, behind) = rest.split_at(*count as usize);
+            rest = behind;
+            way
+        })
+    }
+}
+
 impl<'a> Builder<'a> {
+    fn dumbbell(mut self, bottleneck: &'a LinkSpec, access: Option<&'a LinkSpec>) -> Network {
+        let shared = self.both_ways(bottleneck, &bottleneck.id, true);
+        let travellers = travellers(self.experiment);
+        // Links of the hosts on the left and on the right.
+        let mut hosts = [Vec::new(), Vec::new()];
+        if let Some(link) = access {
+            let last = |side: usize| travellers.iter().map(|one| one.hosts[side]).max();
+            let counts = [0, 1].map(|side| last(side).map_or(0, |last| last + 1));
+            for host in 0..counts[0].max(counts[1]) {
+                for (side, letter) in [(0, 's'), (1, 'd')] {
+                    if host < counts[side] {
+                        let name = format!("{}/{letter}{host}", link.id);
+                        hosts[side].push(self.both_ways(link, &name, false));
+                    }
+                }
+            }
+        }
+        let mut routes = Routes::default();
+        for traveller in travellers {
+            let links = [0, 1].map(|side| hosts[side].get(traveller.hosts[side]));
+            let (right, left) = match links {
+                [Some(left), Some(right)] => {
+                    (vec![left[0], shared[0], right[0]], vec![right[1], shared[1], left[1]])
+                }
+                _ => (vec![shared[0]], vec![shared[1]]),
+            };
+            routes.add(traveller, right, left);
+        }
+        self.finish(routes, shared.to_vec())
+    }
+
+    fn chain(mut self, links: &'a [LinkSpec]) -> Network {
+        let pairs: Vec<[u32; 2]> =
+            links.iter().map(|link| self.both_ways(link, &link.id, true)).collect();
+        let right: Vec<u32> = pairs.iter().map(|p| p[0]).collect();
+        let left: Vec<u32> = pairs.iter().rev().map(|p| p[1]).collect();
+        let mut routes = Routes::default();
+        for traveller in travellers(self.experiment) {
+            routes.add(traveller, right.clone(), left.clone());
+        }
+        let slowest = (0..links.len()).min_by_key(|i| links[*i].rate).unwrap_or(0);
+        let mut reported = pairs[slowest].to_vec();
+        reported
+            .extend(pairs.iter().enumerate().filter(|(i, _)| *i != slowest).flat_map(|(_, p)| p));
+        self.finish(routes, reported)
+    }
+
+    fn graph(mut self, graph: &'a Graph) -> Network {
+        let pairs: Vec<[u32; 2]> =
+            graph.links.iter().map(|l| self.both_ways(&l.link, &l.link.id, true)).collect();
+        let routes = self.routes(graph, &pairs);
+        let mut used = vec![false; self.specs.len()];
+        for link in routes.routes.iter().flatten() {
+            used[*link as usize] = true;
+        }
+        // The slowest link that any data cross comes first.
+        let connections = 2 * self.experiment.flows.len();
+        let is_data = |way: &usize| *way >= connections || way.is_multiple_of(2);
+        let of_data = routes.ways().enumerate().filter(|(way, _)| is_data(way));
+        let of_data = of_data.flat_map(|(_, routes)| routes.iter().flatten());
+        let rate = |link: &u32| self.specs[*link as usize].link.rate;
+        let slowest = of_data.min_by_key(|link| (rate(link), **link)).copied();
+        let others = pairs.iter().flatten().copied();
+        let others = others.filter(|link| used[*link as usize] && Some(*link) != slowest);
+        let reported = slowest.into_iter().chain(others).collect();
+        self.finish(routes, reported)
+    }
+
+    /// The ways of all travellers through a graph.
+    fn routes(&mut self, graph: &'a Graph, pairs: &[[u32; 2]]) -> Routes {
+        let mut router = Router::new(graph);
+        let mut turns: BTreeMap<[usize; 2], usize> = BTreeMap::new();
+        let mut routes = Routes::default();
+        for (index, traveller) in travellers(self.experiment).into_iter().enumerate() {
+            let turn = turns.entry(traveller.hosts).or_default();
+            let mut stream = Stream::new(self.experiment.seed, &format!("flow/{index}/route"));
+            let access = graph.access.as_ref().map(|link| {
+                ["s", "d"].map(|letter| {
+                    self.both_ways(link, &format!("{}/{letter}{index}", link.id), false)
+                })
+            });
+            for forward in [true, false].into_iter().take(if traveller.returns { 2 } else { 1 }) {
+                let [from, to] = traveller.hosts;
+                let (from, to) = if forward { (from, to) } else { (to, from) };
+                let all = router.routes(from, to);
+                let picked = match graph.multipath {
+                    Multipath::Hash => vec![stream.below(all.len() as u64) as usize],
+                    Multipath::InTurn => vec![*turn % all.len()],
+                    Multipath::Packet => (0..all.len()).collect(),
+                };
+                if forward {
+                    routes.chosen.push((all.len() > 1).then(|| name(graph, &all, &picked)));
+                }
+                for route in &picked {
+                    let links = all[*route].iter();
+                    let mut links: Vec<u32> =
+                        links.map(|step| pairs[step.link][usize::from(!step.forward)]).collect();
+                    if let Some([source, sink]) = access {
+                        let (first, last) =
+                            if forward { (source[0], sink[0]) } else { (sink[1], source[1]) };
+                        links.insert(0, first);
+                        links.push(last);
+                    }
+                    routes.routes.push(links);
+                }
+                routes.counts.push(picked.len() as u32);
+            }
+            *turn += 1;
+        }
+        routes
+    }
+
     /// Adds both directions of a link: towards the sinks and back.
     fn both_ways(&mut self, spec: &'a LinkSpec, name: &str, watched: bool) -> [u32; 2] {
         let forward = self.one_way(spec, name.to_owned(), true, watched);
@@ -135,17 +258,13 @@ impl<'a> Builder<'a> {
     }
 
     fn one_way(&mut self, spec: &'a LinkSpec, name: String, forward: bool, watched: bool) -> u32 {
-        let loss_probability = match spec.loss {
-            Some(loss) if (forward && loss.forward) || (!forward && loss.reverse) => {
-                loss.probability
-            }
-            _ => 0.0,
-        };
-        self.specs.push(Spec { link: spec, name, loss_probability, watched });
+        let loss_probability = spec.loss_of(forward).map_or(0.0, |loss| loss.probability);
+        self.specs.push(Spec { link: spec.direction(forward), name, loss_probability, watched });
         (self.specs.len() - 1) as u32
     }
 
-    fn finish(self, ways: &[Vec<u32>], reported: Vec<u32>) -> Network {
+    fn finish(self, routes: Routes, reported: Vec<u32>) -> Network {
+        let ways = &routes.routes;
         let mut express = express_links(ways, self.specs.len());
         // A link that is watched, or a port, has to see packets when they arrive, not before.
         for pair in ways.iter().flat_map(|way| way.windows(2)) {
@@ -169,9 +288,21 @@ impl<'a> Builder<'a> {
             rows: Rows::new(shared_rows + names.len()),
             names,
             reported,
-            ways: Ways::new(ways),
+            ways: Ways::new(routes.ways()),
+            routes: routes.chosen,
             shared_rows: shared_rows as u32,
             news: Vec::new(),
         }
+    }
+}
+
+/// The links of a route, or of how many one is taken after the other.
+fn name(graph: &Graph, all: &[Vec<Step>], picked: &[usize]) -> String {
+    match picked {
+        [one] => {
+            let links = all[*one].iter().map(|step| graph.links[step.link].link.id.as_str());
+            links.collect::<Vec<_>>().join(" > ")
+        }
+        _ => format!("{} routes in turn", picked.len()),
     }
 }

@@ -24,6 +24,8 @@ pub(crate) struct Network {
     /// Link directions that results report; the first is the bottleneck towards the sinks.
     pub(crate) reported: Vec<u32>,
     ways: Ways,
+    /// The route of each connection's data, where it had a choice.
+    pub(crate) routes: Vec<Option<String>>,
     /// Rows that links share: those come first, and behind them each link's own.
     shared_rows: u32,
     /// What has become of packets, where that is more than one thing at a time.
@@ -99,6 +101,12 @@ impl Network {
     /// The position at which packets enter a way.
     pub(crate) fn entrance_of(&self, way: u32) -> u32 {
         self.ways.entrance(way)
+    }
+
+    /// That of the next packet on a way, which is `entrance` unless the way has several routes.
+    #[inline(always)]
+    pub(crate) fn in_turn(&mut self, entrance: u32, way: u32) -> u32 {
+        if self.ways.have_turns() { self.ways.next_entrance(way) } else { entrance }
     }
 
     /// The link direction at a position.

@@ -31,7 +31,8 @@ fn every_key() {
         stop: Some(Time::from_nanos(2_000_000_000)),
         start_jitter: Duration::from_millis(5),
         precedence: 5,
-        host: 1,
+        hosts: [1, 1],
+        reversed: false,
     };
     assert_eq!(flow, expected);
 }
@@ -65,8 +66,8 @@ fn flows_keep_the_order_of_the_file() {
     let datagrams: Vec<_> = found.datagrams.iter().map(|f| (f.id.as_str(), f.behind)).collect();
     assert_eq!(datagrams, [("first/0", 1), ("first/1", 1), ("cbr#3", 2)]);
     assert_eq!(found.datagrams[1].start, Time::from_nanos(1_000_000_000));
-    let hosts: Vec<_> = found.datagrams.iter().map(|flow| flow.host).collect();
-    assert_eq!((hosts, found.flows[1].host), (vec![1, 2, 4], 3));
+    let hosts: Vec<_> = found.datagrams.iter().map(|flow| flow.hosts[0]).collect();
+    assert_eq!((hosts, found.flows[1].hosts[0]), (vec![1, 2, 4], 3));
 }
 
 #[test]

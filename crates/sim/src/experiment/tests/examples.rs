@@ -23,6 +23,7 @@ fn link(id: &str, mbps: u64, delay: Duration, limit: Limit) -> Link {
         delay,
         queue: Queue::DropTail { limit },
         loss: None,
+        reverse: None,
     }
 }
 
@@ -55,7 +56,7 @@ fn pair() {
     let bottleneck = link("bottleneck", 622, Duration::from_millis(48), Limit::Packets(1555));
     let access = Some(link("access", 1000, Duration::from_millis(1), Limit::Unlimited));
     assert_eq!(pair.topology.shape, Shape::Dumbbell { bottleneck, access });
-    let ids: Vec<_> = pair.flows.iter().map(|flow| (flow.id.as_str(), flow.host)).collect();
+    let ids: Vec<_> = pair.flows.iter().map(|flow| (flow.id.as_str(), flow.hosts[0])).collect();
     assert_eq!(ids, [("bic#0", 0), ("cubic#1", 1)]);
     let starts: Vec<_> = pair.flows.iter().map(|flow| flow.start.as_nanos()).collect();
     assert_eq!(starts, [100_000_000, 50_000_000_000]);
@@ -117,7 +118,7 @@ fn parallel_deals_its_data_to_ten_connections() {
     let (without_sweep, _) = PARALLEL.split_once("[sweep]").unwrap();
     let parallel = experiment(without_sweep);
     assert_eq!(parallel.flows.len(), 10);
-    let ids: Vec<_> = parallel.flows.iter().map(|flow| (flow.id.as_str(), flow.host)).collect();
+    let ids: Vec<_> = parallel.flows.iter().map(|flow| (flow.id.as_str(), flow.hosts[0])).collect();
     assert_eq!((ids[0], ids[9]), (("parallel/0", 0), ("parallel/9", 0)));
     let [application] = &parallel.applications[..] else { panic!("one application") };
     assert_eq!((application.id.as_str(), application.connections.clone()), ("parallel", 0..10));
@@ -132,7 +133,10 @@ fn poisson_traffic_of_parallel() {
     let (without_sweep, _) = PARALLEL.split_once("[sweep]").unwrap();
     let one = without_sweep.replace("connections = 10", "connections = 1 ");
     let [background] = &experiment(&one).datagrams[..] else { panic!("one datagram flow") };
-    assert_eq!((background.id.as_str(), background.behind, background.host), ("background", 1, 1));
+    assert_eq!(
+        (background.id.as_str(), background.behind, background.hosts[0]),
+        ("background", 1, 1)
+    );
     assert_eq!((background.pattern, background.bytes), (Pattern::Poisson, None));
     assert_eq!((background.rate, background.packet_bytes), (Rate::from_bps(1_000_000), 1000));
     assert_eq!((background.start_jitter, background.precedence), (Duration::ZERO, 0));
@@ -146,7 +150,7 @@ fn tcp_udp() {
     let largest = from_document(&plan.points[29].document).unwrap();
     assert_eq!((largest.flows.len(), largest.datagrams.len()), (1, 200));
     let last = &largest.datagrams[199];
-    assert_eq!((last.id.as_str(), last.behind, last.host), ("udp/199", 1, 200));
+    assert_eq!((last.id.as_str(), last.behind, last.hosts[0]), ("udp/199", 1, 200));
     assert_eq!((last.pattern, last.bytes), (Pattern::Constant, Some(Bytes::new(20_000_000))));
     assert_eq!((last.start, last.stop), (Time::from_nanos(3_000_000_000), None));
     // iperf's 1470 bytes and 28 of headers: 11760 bits at 100 Mbit/s are 117.6 us.
@@ -158,7 +162,9 @@ fn wlan_asks_for_a_topology() {
     let errors = refusal(WLAN);
     assert_eq!(
         errors[0],
-        "topology.kind: \"wlan\" topology is not in this version of Fairway; \
-         it has \"dumbbell\", \"chain\""
+        format!(
+            "topology.kind: \"wlan\" topology is not in this version of Fairway; it has \"{}\"",
+            super::super::topology::kinds().join("\", \"")
+        )
     );
 }

@@ -275,10 +275,11 @@ fn contradictions_between_tables() {
     );
     assert_refused(
         &with_end(
-            "from = \"s0\"\nto = \"d0\"\n[[flow]]\ncc = \"reno\"\nfrom = \"s0\"\nto = \"d1\"",
+            "from = \"s0\"\nto = \"d0\"\n[[flow]]\ncc = \"reno\"\nfrom = \"s1\"\nto = \"s0\"\n\
+             direction = \"forward\"",
         ),
-        "flow.1.to: sinks that share the source \"s0\" are not in this version of Fairway; it has \
-         pairs of hosts, and \"s0\" is paired with \"d0\"",
+        "flow.1.to: \"s0\" is at the other side of the network, as an earlier flow has it; name \
+         another host",
     );
     assert_refused(
         &with("\"42 packets\"", "\"42 packets\", gentle = true"),

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::datagrams::KEYS;
 use super::super::keys::{Absent, EXPERIMENT, Key, Kind, Section};
-use super::super::{from_document, queues, schema};
+use super::super::{from_document, queues, schema, topology};
 
 /// Calls `visit` with every key that may be written, and where.
 fn walk(
@@ -24,23 +24,49 @@ fn walk(
 
 /// A valid experiment in which the table at `path` exists.
 fn document(path: &[&str]) -> Value {
-    let link = json!({ "rate": "10 Mbit/s", "delay": "25 ms", "loss": { "probability": 0.1 } });
-    let mut document = json!({
+    let loss = json!({ "probability": 0.1 });
+    let queue = json!({ "limit": "50 packets" });
+    let reverse = json!({ "loss": loss, "queue": queue });
+    let mut link = json!({
+        "rate": "10 Mbit/s", "delay": "25 ms", "loss": loss, "queue": queue, "reverse": reverse,
+    });
+    let kind = match path {
+        ["topology", key, ..] => topology::one_with(key).unwrap_or("dumbbell"),
+        _ => "dumbbell",
+    };
+    let mut flow = json!({ "cc": "reno" });
+    let topology = match kind {
+        "chain" if matches!(path.last(), Some(&"from" | &"to" | &"metric")) => {
+            (link["from"], link["to"]) = (json!("a"), json!("b"));
+            (flow["from"], flow["to"]) = (json!("a"), json!("b"));
+            let back =
+                json!({ "rate": "10 Mbit/s", "delay": "10 ms", "from": "b", "to": "a", "id": "x" });
+            json!({ "kind": "graph", "link": [link, back] })
+        }
+        "chain" => json!({ "kind": "chain", "link": [link] }),
+        "parallel" => json!({ "kind": "parallel", "link": [link] }),
+        "star" => {
+            (flow["from"], flow["to"]) = (json!("h0"), json!("h1"));
+            json!({ "kind": "star", "access": link, "hosts": 3 })
+        }
+        "lte" => {
+            (flow["from"], flow["to"]) = (json!("server"), json!("ue0"));
+            json!({ "kind": "lte", "core": link, "backhaul": link, "radio": link })
+        }
+        "fat-tree" => {
+            (flow["from"], flow["to"]) = (json!("h0"), json!("h1"));
+            json!({ "kind": "fat-tree", "access": link, "arity": 4, "fabric": link })
+        }
+        _ => json!({ "kind": "dumbbell", "bottleneck": link, "access": link }),
+    };
+    json!({
         "duration": "100 s",
         "stack": {},
-        "topology": { "kind": "dumbbell", "bottleneck": link, "access": link },
-        "flow": [{ "cc": "reno" }],
+        "topology": topology,
+        "flow": [flow],
         "measure": {},
         "linux": {},
-    });
-    for link in ["bottleneck", "access"] {
-        document["topology"][link]["queue"] = json!({ "limit": "50 packets" });
-    }
-    if path.starts_with(&["topology", "link"]) {
-        let link = document["topology"]["bottleneck"].clone();
-        document["topology"] = json!({ "kind": "chain", "link": [link] });
-    }
-    document
+    })
 }
 
 /// The table at a path, the first of a list.
@@ -67,8 +93,8 @@ fn prepare(table: &mut Value, path: &[&str], key: &Key) {
         "max_ssthresh" => table["slow_start"] = json!("limited"),
         "chunk" | "striping" => table["connections"] = json!(2),
         "stagger" => table["count"] = json!(2),
-        "from" => table["to"] = json!("d0"),
-        "to" => table["from"] = json!("s0"),
+        "from" if path == ["flow"] => table["to"] = json!("d0"),
+        "to" if path == ["flow"] => table["from"] = json!("s0"),
         name if path.last() == Some(&"queue") => {
             if let Some(kind) = queues::one_with(name) {
                 table["kind"] = json!(kind);
@@ -83,11 +109,6 @@ fn prepare(table: &mut Value, path: &[&str], key: &Key) {
                 }
             }
         }
-        "link" => {
-            table["kind"] = json!("chain");
-            table.as_object_mut().unwrap().remove("bottleneck");
-            table.as_object_mut().unwrap().remove("access");
-        }
         _ => {}
     }
 }
@@ -99,7 +120,7 @@ fn every_example_is_accepted() {
         if matches!(key.kind, Kind::Sweep) {
             return;
         }
-        let mut document = document(path);
+        let mut document = document(&[path, &[key.name]].concat());
         let here = table(&mut document, path);
         prepare(here, path, key);
         here[key.name] = serde_json::from_str(key.example)

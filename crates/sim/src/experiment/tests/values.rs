@@ -15,7 +15,7 @@ fn stack(text: &str) -> Stack {
 fn bottleneck(text: &str) -> Link {
     match experiment(text).topology.shape {
         Shape::Dumbbell { bottleneck, .. } => bottleneck,
-        Shape::Chain { .. } => panic!("the base experiment is a dumbbell"),
+        Shape::Chain { .. } | Shape::Graph(_) => panic!("the base experiment is a dumbbell"),
     }
 }
 
@@ -238,7 +238,7 @@ fn copies_and_hosts() {
     );
     let flows = experiment(&text).flows;
     let found: Vec<_> =
-        flows.iter().map(|f| (f.id.as_str(), f.host, f.start.as_nanos() / 1_000_000)).collect();
+        flows.iter().map(|f| (f.id.as_str(), f.hosts[0], f.start.as_nanos() / 1_000_000)).collect();
     assert_eq!(
         found,
         [

@@ -1,0 +1,153 @@
+//! Where flows begin and end: the hosts on either side of a dumbbell or a chain, or nodes of a graph.
+
+use super::reader::{Name, Table, excerpt};
+use super::{Graph, Router, Shape};
+
+/// What a flow says of its hosts.
+#[derive(Clone, Debug)]
+pub(super) struct Ends {
+    /// The flow's place in the experiment, for errors: "flow.main".
+    path: String,
+    /// Names of source and sink, if there are any.
+    names: Option<(String, String)>,
+    /// Whether it goes back, if that is said.
+    reversed: Option<bool>,
+}
+
+/// Where a flow is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Place {
+    pub(super) hosts: [usize; 2],
+    pub(super) reversed: bool,
+}
+
+impl Ends {
+    /// What the table of a flow says; nothing if that is wrong.
+    pub(super) fn read(table: &Table) -> Option<Self> {
+        for (present, missing) in [("from", "to"), ("to", "from")] {
+            if table.has(present) && !table.has(missing) {
+                let message =
+                    format!("needs {missing}, the host at the other end; write both or none");
+                table.refuse(present, message);
+                return None;
+            }
+        }
+        let names = if table.has("from") {
+            let (from, to) = (table.read("from"), table.read("to"));
+            let (from, to): (String, String) = (from?, to?);
+            if from == to {
+                table.refuse("to", format!("\"{to}\" is the source too; name another host"));
+                return None;
+            }
+            Some((from, to))
+        } else {
+            None
+        };
+        let reversed = match table.has("direction") {
+            true => Some(table.read::<Name>("direction")?.0 == "reverse"),
+            false => None,
+        };
+        Some(Ends { path: table.path(""), names, reversed })
+    }
+}
+
+/// Gives flows their places, one after the other.
+pub(super) enum Places<'a> {
+    /// Hosts on two sides, by name where they have one.
+    Sides([Vec<Option<String>>; 2]),
+    /// Nodes.
+    Nodes(&'a Graph, Router<'a>),
+}
+
+impl<'a> Places<'a> {
+    pub(super) fn new(shape: &'a Shape) -> Self {
+        match shape {
+            Shape::Dumbbell { .. } | Shape::Chain { .. } => Places::Sides([Vec::new(), Vec::new()]),
+            Shape::Graph(graph) => Places::Nodes(graph, Router::new(graph)),
+        }
+    }
+
+    /// The place of the next flow.
+    ///
+    /// # Errors
+    /// The key that is wrong, and why.
+    pub(super) fn assign(&mut self, ends: &Ends) -> Result<Place, (String, String)> {
+        let found = match self {
+            Places::Sides(sides) => assign_sides(sides, ends),
+            Places::Nodes(graph, router) => assign_nodes(graph, router, ends),
+        };
+        found.map_err(|(key, message)| (format!("{}.{key}", ends.path), message))
+    }
+}
+
+type Refusal = (&'static str, String);
+
+fn assign_sides(sides: &mut [Vec<Option<String>>; 2], ends: &Ends) -> Result<Place, Refusal> {
+    let Some((from, to)) = &ends.names else {
+        let hosts = [0, 1].map(|side| add(&mut sides[side], None));
+        return Ok(Place { hosts, reversed: ends.reversed.unwrap_or(false) });
+    };
+    let known =
+        |side: usize, name: &str| sides[side].iter().position(|host| host.as_deref() == Some(name));
+    let goes_back = known(1, from).is_some() || known(0, to).is_some();
+    let reversed = ends.reversed.unwrap_or(goes_back);
+    let (left, right) = if reversed { (to, from) } else { (from, to) };
+    for (side, name, key) in [
+        (1, left, if reversed { "to" } else { "from" }),
+        (0, right, if reversed { "from" } else { "to" }),
+    ] {
+        if known(side, name).is_some() {
+            let message = format!(
+                "\"{name}\" is at the other side of the network, as an earlier flow has it; name \
+                 another host"
+            );
+            return Err((key, message));
+        }
+    }
+    let hosts = [(0, left), (1, right)].map(|(side, name)| (side, name, known(side, name)));
+    let hosts = hosts.map(|(side, name, known)| {
+        known.unwrap_or_else(|| add(&mut sides[side], Some(name.clone())))
+    });
+    Ok(Place { hosts, reversed })
+}
+
+fn add(hosts: &mut Vec<Option<String>>, name: Option<String>) -> usize {
+    hosts.push(name);
+    hosts.len() - 1
+}
+
+fn assign_nodes(graph: &Graph, router: &mut Router, ends: &Ends) -> Result<Place, Refusal> {
+    if ends.reversed.is_some() {
+        let message = "belongs to a dumbbell or a chain; here `from` and `to` say it";
+        return Err(("direction", message.to_owned()));
+    }
+    let hosts = match &ends.names {
+        None => graph.ends.ok_or_else(|| {
+            let message = format!("missing; write from and to, of {}", some(&graph.nodes));
+            ("from", message)
+        })?,
+        Some((from, to)) => {
+            let node = |key: &'static str, name: &String| {
+                graph.nodes.iter().position(|node| node == name).ok_or_else(|| {
+                    let nodes = some(&graph.nodes);
+                    (key, format!("there is no node \"{}\"; there is {nodes}", excerpt(name)))
+                })
+            };
+            [node("from", from)?, node("to", to)?]
+        }
+    };
+    if router.routes(hosts[0], hosts[1]).is_empty() {
+        let [from, to] = hosts.map(|node| &graph.nodes[node]);
+        let message = format!("no link leads from \"{from}\" to \"{to}\"; add one");
+        return Err(("to", message));
+    }
+    Ok(Place { hosts, reversed: false })
+}
+
+/// The first names of a list.
+fn some(names: &[String]) -> String {
+    const SHOWN: usize = 8;
+    let listed: Vec<_> = names.iter().take(SHOWN).map(|name| format!("\"{name}\"")).collect();
+    let more = if names.len() > SHOWN { " and others" } else { "" };
+    format!("{}{more}", listed.join(", "))
+}
