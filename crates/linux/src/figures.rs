@@ -65,6 +65,7 @@ pub(crate) fn summarise(
         flows,
         applications: Vec::new(),
         links,
+        wlan: None,
         metrics,
     })
 }

@@ -2,6 +2,7 @@
 
 use fairway_trace::{
     ApplicationSummary, FlowCounts, FlowSummary, LinkSummary, Metrics, Series, Summary,
+    WlanNodeSummary, WlanSummary,
 };
 use fairway_units::Duration;
 
@@ -55,7 +56,9 @@ pub(crate) fn summarise(
         network.reported.iter().filter_map(|l| link_summary(network, *l, measure)).collect();
     let compared = flows.iter().zip(traced).filter(|(_, row)| row.is_compared(experiment));
     let compared: Vec<&FlowSummary> = compared.map(|(flow, _)| flow).collect();
-    let metrics = Metrics::new(&compared, links.first().map_or(0.0, |l| l.utilisation));
+    let wlan = wlan_summary(network, measure);
+    let of_link = links.first().map_or(0.0, |link| link.utilisation);
+    let metrics = Metrics::new(&compared, wlan.as_ref().map_or(of_link, |wlan| wlan.busy));
     Summary {
         title: experiment.title.clone(),
         backend: "sim",
@@ -64,6 +67,7 @@ pub(crate) fn summarise(
         flows,
         applications: Vec::new(),
         links,
+        wlan,
         metrics,
     }
 }
@@ -98,5 +102,28 @@ fn link_summary(network: &Network, index: u32, measure: &Measure) -> Option<Link
         marks: Some(figures.marked),
         mean_backlog_packets: figures.waiting_nanos as f64 / nanos,
         p99_sojourn_s: figures.sojourn.quantile(0.99).map(Duration::as_secs_f64),
+    })
+}
+
+/// The cell, with the nodes that are reported.
+fn wlan_summary(network: &Network, measure: &Measure) -> Option<WlanSummary> {
+    let figures = network.cell_figures()?;
+    let window = measure.to.since(measure.from).as_secs_f64();
+    let nodes = network.reported.iter().filter_map(|device| {
+        let totals = figures.nodes.get(network.node_of(*device)?)?;
+        Some(WlanNodeSummary {
+            id: network.names[*device as usize].clone(),
+            delivered: totals.delivered,
+            accesses: totals.accesses,
+            collisions: totals.collisions,
+            errors: totals.errors,
+            given_up: totals.given_up,
+            duplicates: totals.duplicates,
+        })
+    });
+    Some(WlanSummary {
+        busy: figures.busy.as_secs_f64() / window,
+        collided: figures.collided.as_secs_f64() / window,
+        nodes: nodes.collect(),
     })
 }

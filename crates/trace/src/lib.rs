@@ -9,6 +9,6 @@ mod verify;
 pub use series::{QueueSeries, Series};
 pub use summary::{
     ApplicationSummary, DatagramSummary, FlowCounts, FlowSummary, LinkSummary, Metrics, Summary,
-    jain_index,
+    WlanNodeSummary, WlanSummary, jain_index,
 };
 pub use verify::{Allowance, FlowBooks, LinkBooks, StreamCheck, Violation};

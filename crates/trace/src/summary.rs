@@ -22,6 +22,9 @@ pub struct Summary {
     pub applications: Vec<ApplicationSummary>,
     /// One entry a link direction that is reported.
     pub links: Vec<LinkSummary>,
+    /// What happened in the WLAN, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wlan: Option<WlanSummary>,
     /// Figures over all flows.
     pub metrics: Metrics,
 }
@@ -227,6 +230,36 @@ pub struct LinkSummary {
     pub mean_backlog_packets: f64,
     /// 99th percentile over packets of the time in the queue before transmission.
     pub p99_sojourn_s: Option<f64>,
+}
+
+/// A WLAN cell over the measuring window.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WlanSummary {
+    /// Share of the window in which someone transmitted or an exchange was under way.
+    pub busy: f64,
+    /// The part of it in which transmissions collided.
+    pub collided: f64,
+    /// The access point, and then the stations that flows use.
+    pub nodes: Vec<WlanNodeSummary>,
+}
+
+/// The access point or a station over the measuring window.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WlanNodeSummary {
+    /// `ap`, or the name of the station.
+    pub id: String,
+    /// Frames of its own that were received, duplicates not counted.
+    pub delivered: u64,
+    /// Times that it began to transmit, alone or not.
+    pub accesses: u64,
+    /// Accesses in which others transmitted too.
+    pub collisions: u64,
+    /// Accesses that failed because a frame could not be read.
+    pub errors: u64,
+    /// Frames that it gave up after too many retries.
+    pub given_up: u64,
+    /// Frames of its own that were received once more.
+    pub duplicates: u64,
 }
 
 /// Figures over all flows.

@@ -145,7 +145,7 @@ pub(super) fn sink_namespace(hosts: &Hosts, topology: &Topology, group: usize) -
         Shape::Dumbbell { access: None, .. } => 1,
         Shape::Dumbbell { access: Some(_), .. } => 3,
         Shape::Chain { links } => links.len(),
-        Shape::Graph(_) => 0,
+        Shape::Graph(_) | Shape::Wlan(_) => 0,
     };
     column(2 * links + 1, group, hosts, 2 * links)
 }

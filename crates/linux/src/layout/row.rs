@@ -33,7 +33,7 @@ impl Row<'_> {
 /// Refuses networks that are no rows of links, alike in both directions, between pairs of hosts.
 pub(super) fn refuse_shape(experiment: &Experiment, refusals: &mut Refusals) {
     let links: Vec<&Link> = match &experiment.topology.shape {
-        Shape::Graph(_) => {
+        Shape::Graph(_) | Shape::Wlan(_) => {
             let message = "a kernel is set up with a dumbbell or a chain; write one of these or use \
                            --backend sim";
             refusals.refuse("topology.kind", message);
@@ -74,7 +74,7 @@ pub(super) fn row<'a>(topology: &'a Topology, refusals: &mut Refusals) -> Row<'a
             Row { stages, reported: vec![1] }
         }
         // Refused before.
-        Shape::Graph(_) => Row { stages: Vec::new(), reported: Vec::new() },
+        Shape::Graph(_) | Shape::Wlan(_) => Row { stages: Vec::new(), reported: Vec::new() },
         Shape::Chain { links } => {
             if links.len() > MAX_LINKS {
                 let message = format!(
@@ -113,7 +113,9 @@ pub(super) fn disciplines(
 /// Where the link stands in an experiment file.
 fn path(topology: &Topology, index: usize, link: &Link) -> String {
     match topology.shape {
-        Shape::Dumbbell { .. } | Shape::Graph(_) => format!("topology.{}", link.id),
+        Shape::Dumbbell { .. } | Shape::Graph(_) | Shape::Wlan(_) => {
+            format!("topology.{}", link.id)
+        }
         Shape::Chain { .. } if link.id == format!("link#{index}") => {
             format!("topology.link.{index}")
         }

@@ -131,6 +131,8 @@ fn series(flows: &[FlowText], topology: Option<&Topology>) -> u64 {
     let links = match topology.map(|topology| &topology.shape) {
         Some(Shape::Chain { links }) => links.len() as u64,
         Some(Shape::Graph(graph)) => graph.links.len() as u64,
+        // The access point, the wire to the server, and stations that send.
+        Some(Shape::Wlan(wlan)) => wlan.cell.stations.len() as u64 + 2,
         Some(Shape::Dumbbell { .. }) | None => 1,
     };
     flows.iter().map(FlowText::connections).fold(2 * links, u64::saturating_add)

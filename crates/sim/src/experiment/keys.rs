@@ -8,7 +8,7 @@ use fairway_tcp::PRESETS;
 use super::queues;
 use super::switch::Switch;
 use super::switches::{STACK_SWITCHES, SWITCHES};
-use super::{datagrams, topology, workload};
+use super::{datagrams, topology, wlan, workload};
 
 /// What may be written as the value of a key.
 #[derive(Clone, Copy)]
@@ -86,8 +86,8 @@ pub(super) struct Key {
 pub(super) struct Section {
     /// With its article: "a flow".
     pub(super) name: &'static str,
-    groups: &'static [&'static [Key]],
-    switches: &'static [&'static [Switch]],
+    pub(super) groups: &'static [&'static [Key]],
+    pub(super) switches: &'static [&'static [Switch]],
 }
 
 impl Section {
@@ -204,97 +204,96 @@ pub(super) static STACK: Section = Section {
 };
 
 /// `[topology]`.
-pub(super) static TOPOLOGY: Section = Section {
-    name: "the topology",
-    groups: &[&[
-        key(
-            "kind",
-            Kind::Choice { thing: "topology", names: topology::kinds },
-            Required,
-            r#""dumbbell""#,
-            "Its shape. Dumbbell: hosts on either side of one shared link. Chain: one row of links that all flows share. Parallel: links side by side between the routers \"left\" and \"right\". Parking lot: links in a row between the routers \"r0\", \"r1\" and so on. Star: hosts \"h0\", \"h1\" and so on around \"switch\". Fat tree: hosts \"h0\", \"h1\" and so on below edge, aggregation and core switches. LTE: \"server\", \"gateway\", base stations \"enb0\", … and a user device \"ue0\", … at each. Graph: nodes and links as they are written.",
-        ),
-        key(
-            "frame_overhead",
-            Kind::Size,
-            Default(r#""0 bytes""#),
-            r#""38 bytes""#,
-            "Bytes added to every packet on every link: 14 for an Ethernet header, 38 with check sequence, preamble and gap.",
-        ),
-        key(
-            "bottleneck",
-            Kind::Table(&LINK),
-            Explained,
-            r#"{"rate": "10 Mbit/s", "delay": "25 ms"}"#,
-            "The shared link of a dumbbell.",
-        ),
-        key(
-            "access",
-            Kind::Table(&LINK),
-            Explained,
-            r#"{"rate": "1 Gbit/s", "delay": "1 ms"}"#,
-            "Each host's own link in a dumbbell, a star or a fat tree; without it, in a dumbbell, hosts sit at the routers. In other kinds, a link for each end of each connection, in front of the node that it names.",
-        ),
-        key(
-            "link",
-            Kind::List(&NAMED_LINK),
-            Explained,
-            r#"[{"id": "first", "rate": "1 Gbit/s", "delay": "45 ms"}]"#,
-            "The links of a chain, from the sources to the sinks; the routes side by side; the hops of a parking lot; the links of a graph.",
-        ),
-        key(
-            "multipath",
-            Kind::Choice { thing: "choice of routes", names: multipath_names },
-            Explained,
-            r#""in-turn""#,
-            "Who goes which way where several are equally short. Hash: each direction of each connection keeps to one, drawn at random. In turn: the connections between two nodes take one after the other. Packet: packets take one after the other. Hash unless written.",
-        ),
-        key("hosts", Kind::Count { min: 2, max: 1000 }, Explained, "9", "Hosts of a star."),
-        key(
-            "arity",
-            Kind::Count { min: 2, max: 16 },
-            Explained,
-            "4",
-            "Ports of each switch of a fat tree, an even number k: it has k^3/4 hosts (Al-Fares, Loukissas, Vahdat 2008).",
-        ),
-        key(
-            "fabric",
-            Kind::Table(&LINK),
-            Explained,
-            r#"{"rate": "40 Gbit/s", "delay": "2 us"}"#,
-            "Links between the switches of a fat tree; without it, like those of the hosts.",
-        ),
-        key(
-            "core",
-            Kind::Table(&LINK),
-            Explained,
-            r#"{"rate": "100 Mbit/s", "delay": "2 ms"}"#,
-            "LTE: the link from the server to the gateway.",
-        ),
-        key(
-            "backhaul",
-            Kind::Table(&LINK),
-            Explained,
-            r#"{"rate": "10 Mbit/s", "delay": "2 ms"}"#,
-            "LTE: the link from the gateway to each base station.",
-        ),
-        key(
-            "radio",
-            Kind::Table(&LINK),
-            Explained,
-            r#"{"rate": "1 Mbit/s", "delay": "2 ms"}"#,
-            "LTE: the link from each base station to its user device.",
-        ),
-        key(
-            "cells",
-            Kind::Count { min: 1, max: 1000 },
-            Explained,
-            "2",
-            "LTE: base stations, with a user device each; 2 unless written.",
-        ),
-    ]],
-    switches: &[],
-};
+pub(super) static TOPOLOGY: Section =
+    Section { name: "the topology", groups: &[TOPOLOGY_KEYS, wlan::KEYS], switches: &[] };
+
+static TOPOLOGY_KEYS: &[Key] = &[
+    key(
+        "kind",
+        Kind::Choice { thing: "topology", names: topology::kinds },
+        Required,
+        r#""dumbbell""#,
+        "Its shape. Dumbbell: hosts on either side of one shared link. Chain: one row of links that all flows share. Parallel: links side by side between the routers \"left\" and \"right\". Parking lot: links in a row between the routers \"r0\", \"r1\" and so on. Star: hosts \"h0\", \"h1\" and so on around \"switch\". Fat tree: hosts \"h0\", \"h1\" and so on below edge, aggregation and core switches. LTE: \"server\", \"gateway\", base stations \"enb0\", … and a user device \"ue0\", … at each. Graph: nodes and links as they are written. WLAN: stations \"sta0\", \"sta1\" and so on around an access point, and \"server\" behind it.",
+    ),
+    key(
+        "frame_overhead",
+        Kind::Size,
+        Default(r#""0 bytes""#),
+        r#""38 bytes""#,
+        "Bytes added to every packet on every link: 14 for an Ethernet header, 38 with check sequence, preamble and gap.",
+    ),
+    key(
+        "bottleneck",
+        Kind::Table(&LINK),
+        Explained,
+        r#"{"rate": "10 Mbit/s", "delay": "25 ms"}"#,
+        "The shared link of a dumbbell.",
+    ),
+    key(
+        "access",
+        Kind::Table(&LINK),
+        Explained,
+        r#"{"rate": "1 Gbit/s", "delay": "1 ms"}"#,
+        "Each host's own link in a dumbbell, a star or a fat tree; without it, in a dumbbell, hosts sit at the routers. In other kinds, a link for each end of each connection, in front of the node that it names.",
+    ),
+    key(
+        "link",
+        Kind::List(&NAMED_LINK),
+        Explained,
+        r#"[{"id": "first", "rate": "1 Gbit/s", "delay": "45 ms"}]"#,
+        "The links of a chain, from the sources to the sinks; the routes side by side; the hops of a parking lot; the links of a graph.",
+    ),
+    key(
+        "multipath",
+        Kind::Choice { thing: "choice of routes", names: multipath_names },
+        Explained,
+        r#""in-turn""#,
+        "Who goes which way where several are equally short. Hash: each direction of each connection keeps to one, drawn at random. In turn: the connections between two nodes take one after the other. Packet: packets take one after the other. Hash unless written.",
+    ),
+    key("hosts", Kind::Count { min: 2, max: 1000 }, Explained, "9", "Hosts of a star."),
+    key(
+        "arity",
+        Kind::Count { min: 2, max: 16 },
+        Explained,
+        "4",
+        "Ports of each switch of a fat tree, an even number k: it has k^3/4 hosts (Al-Fares, Loukissas, Vahdat 2008).",
+    ),
+    key(
+        "fabric",
+        Kind::Table(&LINK),
+        Explained,
+        r#"{"rate": "40 Gbit/s", "delay": "2 us"}"#,
+        "Links between the switches of a fat tree; without it, like those of the hosts.",
+    ),
+    key(
+        "core",
+        Kind::Table(&LINK),
+        Explained,
+        r#"{"rate": "100 Mbit/s", "delay": "2 ms"}"#,
+        "LTE: the link from the server to the gateway.",
+    ),
+    key(
+        "backhaul",
+        Kind::Table(&LINK),
+        Explained,
+        r#"{"rate": "10 Mbit/s", "delay": "2 ms"}"#,
+        "LTE: the link from the gateway to each base station.",
+    ),
+    key(
+        "radio",
+        Kind::Table(&LINK),
+        Explained,
+        r#"{"rate": "1 Mbit/s", "delay": "2 ms"}"#,
+        "LTE: the link from each base station to its user device.",
+    ),
+    key(
+        "cells",
+        Kind::Count { min: 1, max: 1000 },
+        Explained,
+        "2",
+        "LTE: base stations, with a user device each; 2 unless written.",
+    ),
+];
 
 static LINK_KEYS: &[Key] = &[
     key(

@@ -26,6 +26,7 @@ mod switches;
 mod tests;
 mod topology;
 mod traffic;
+mod wlan;
 mod workload;
 
 pub use datagrams::{DatagramFlow, Pattern, Periods, UDP_HEADERS};
@@ -41,6 +42,7 @@ pub use switch::switches;
 use std::ops::Range;
 
 use fairway_cc::{Catalogue, Selection};
+use fairway_net::wlan::CellConfig;
 use fairway_net::{QdiscConfig, RedConfig};
 use fairway_tcp::Stack;
 use fairway_units::{Bytes, Duration, Rate, Time};
@@ -97,6 +99,21 @@ pub enum Shape {
     },
     /// Nodes and the links between them.
     Graph(Box<Graph>),
+    /// An access point, stations around it and a server behind it.
+    Wlan(Box<Wlan>),
+}
+
+/// A WLAN cell, and the wire to its server. As hosts, the server is 0, and the stations follow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wlan {
+    /// The medium, the access point and the stations.
+    pub cell: CellConfig,
+    /// The interface queue of the access point.
+    pub access_point_queue: Queue,
+    /// That of each station.
+    pub station_queue: Queue,
+    /// From the server to the access point.
+    pub server: Link,
 }
 
 /// A network of nodes and links.

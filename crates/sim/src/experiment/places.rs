@@ -1,7 +1,7 @@
 //! Where flows begin and end: the hosts on either side of a dumbbell or a chain, or nodes of a graph.
 
 use super::reader::{Name, Table, excerpt};
-use super::{Graph, Router, Shape};
+use super::{Graph, Router, Shape, wlan};
 
 /// What a flow says of its hosts.
 #[derive(Clone, Debug)]
@@ -57,6 +57,8 @@ pub(super) enum Places<'a> {
     Sides([Vec<Option<String>>; 2]),
     /// Nodes.
     Nodes(&'a Graph, Router<'a>),
+    /// The server and so many stations of a WLAN.
+    Cell(usize),
 }
 
 impl<'a> Places<'a> {
@@ -64,6 +66,7 @@ impl<'a> Places<'a> {
         match shape {
             Shape::Dumbbell { .. } | Shape::Chain { .. } => Places::Sides([Vec::new(), Vec::new()]),
             Shape::Graph(graph) => Places::Nodes(graph, Router::new(graph)),
+            Shape::Wlan(wlan) => Places::Cell(wlan.cell.stations.len()),
         }
     }
 
@@ -75,6 +78,7 @@ impl<'a> Places<'a> {
         let found = match self {
             Places::Sides(sides) => assign_sides(sides, ends),
             Places::Nodes(graph, router) => assign_nodes(graph, router, ends),
+            Places::Cell(stations) => assign_in_cell(*stations, ends),
         };
         found.map_err(|(key, message)| (format!("{}.{key}", ends.path), message))
     }
@@ -142,6 +146,23 @@ fn assign_nodes(graph: &Graph, router: &mut Router, ends: &Ends) -> Result<Place
         return Err(("to", message));
     }
     Ok(Place { hosts, reversed: false })
+}
+
+fn assign_in_cell(stations: usize, ends: &Ends) -> Result<Place, Refusal> {
+    if ends.reversed.is_some() {
+        let message = "belongs to a dumbbell or a chain; here `from` and `to` say it";
+        return Err(("direction", message.to_owned()));
+    }
+    let hosts = wlan::names(stations);
+    let Some((from, to)) = &ends.names else {
+        return Err(("from", format!("missing; write from and to, of {hosts}")));
+    };
+    let host = |key: &'static str, name: &String| {
+        wlan::host(name, stations).ok_or_else(|| {
+            (key, format!("there is no host \"{}\"; there is {hosts}", excerpt(name)))
+        })
+    };
+    Ok(Place { hosts: [host("from", from)?, host("to", to)?], reversed: false })
 }
 
 /// The first names of a list.

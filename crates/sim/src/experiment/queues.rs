@@ -88,12 +88,22 @@ pub(super) fn read_of_link(
     rate: Rate,
     path: &Path,
 ) -> Option<Queue> {
+    read_at(link, "queue", default, rate, path)
+}
+
+/// The queue at the key `name` of `table`, as [`read_of_link`].
+pub(super) fn read_at(
+    table: &Table,
+    name: &str,
+    default: LimitText,
+    rate: Rate,
+    path: &Path,
+) -> Option<Queue> {
     let sizing = Sizing { default, rate, path };
-    match link.table("queue") {
-        Some(queue) => read(&queue, &sizing),
-        None if link.has("queue") => None,
-        None => Some(Queue::DropTail { limit: size(link, "queue", None, &sizing)? }),
+    if !table.has(name) {
+        return Some(Queue::DropTail { limit: size(table, name, None, &sizing)? });
     }
+    read(&table.table(name)?, &sizing)
 }
 
 fn read(table: &Table, sizing: &Sizing) -> Option<Queue> {

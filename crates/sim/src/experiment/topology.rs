@@ -6,7 +6,7 @@ use super::graph;
 use super::links::LinkText;
 use super::queues::Path;
 use super::reader::{Name, Table};
-use super::{Shape, Topology};
+use super::{Shape, Topology, wlan};
 
 /// Links of a chain: every packet passes them all, and counts them in 8 bits.
 const MAX_LINKS: usize = 200;
@@ -23,6 +23,7 @@ const KINDS: &[(&str, &[&str])] = &[
     ("fat-tree", &["access", "fabric", "arity", "multipath"]),
     ("lte", &["core", "backhaul", "radio", "cells"]),
     ("graph", &["link", "access", "multipath"]),
+    ("wlan", wlan::KEY_NAMES),
 ];
 
 /// The names of all kinds.
@@ -51,6 +52,7 @@ pub(super) fn read(table: &Table, packet: u64) -> Option<Topology> {
     let shape = match kind {
         "dumbbell" => read_dumbbell(table, frame)?,
         "chain" => read_chain(table, frame)?,
+        "wlan" => wlan::read(table, packet, frame)?,
         _ => graph::read(kind, table, frame)?,
     };
     Some(Topology { shape, frame_overhead: overhead })

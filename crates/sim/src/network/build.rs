@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use fairway_net::wlan::NodeId;
 use fairway_net::{
     Link, LinkConfig, Port, PortConfig, Propagation, QueueConfig, Serialiser, Window, WireConfig,
 };
 use fairway_random::Stream;
-use fairway_units::Duration;
+use fairway_units::{Duration, Rate};
 
 use super::exits::{Exit, exits, express_links};
 use super::{Device, Network};
@@ -29,32 +30,54 @@ impl Network {
             Shape::Dumbbell { bottleneck, access } => builder.dumbbell(bottleneck, access.as_ref()),
             Shape::Chain { links } => builder.chain(links),
             Shape::Graph(graph) => builder.graph(graph),
+            Shape::Wlan(wlan) => builder.wlan(wlan),
         }
     }
 }
 
-struct Builder<'a> {
-    experiment: &'a Experiment,
-    window: Window,
+pub(super) struct Builder<'a> {
+    pub(super) experiment: &'a Experiment,
+    pub(super) window: Window,
     specs: Vec<Spec<'a>>,
 }
 
-/// One direction of a link.
+/// One direction of a link, or a node of a cell.
 struct Spec<'a> {
-    link: &'a LinkSpec,
+    what: What<'a>,
     name: String,
     loss_probability: f64,
     watched: bool,
 }
 
+#[derive(Clone, Copy)]
+enum What<'a> {
+    Link(&'a LinkSpec),
+    Node(NodeId),
+}
+
 impl Spec<'_> {
-    /// Whether it is a port: whether more than its arrivals decides when a packet leaves.
+    /// Whether it is a port or a node: whether more than its arrivals decides when a packet leaves.
     fn is_port(&self) -> bool {
-        matches!(self.link.queue, Queue::Discipline(_))
+        match self.what {
+            What::Link(link) => matches!(link.queue, Queue::Discipline(_)),
+            What::Node(_) => true,
+        }
+    }
+
+    /// Propagation delay.
+    fn delay(&self) -> Duration {
+        match self.what {
+            What::Link(link) => link.delay,
+            What::Node(_) => Duration::ZERO,
+        }
     }
 
     fn device(&self, frame_overhead: u32, exit: Exit, window: Window, seed: u64) -> Device {
-        let Spec { link, name, loss_probability, watched } = self;
+        let Spec { what, name, loss_probability, watched } = self;
+        let link = match what {
+            What::Link(link) => link,
+            What::Node(node) => return Device::Node(*node),
+        };
         let (loss_probability, watched) = (*loss_probability, *watched);
         let queue = match &link.queue {
             Queue::DropTail { limit } => QueueConfig::DropTail { limit: *limit },
@@ -85,14 +108,14 @@ impl Spec<'_> {
 
 /// A connection, whose packets go there and back, or a datagram flow, whose packets go there.
 #[derive(Clone, Copy)]
-struct Traveller {
-    hosts: [usize; 2],
+pub(super) struct Traveller {
+    pub(super) hosts: [usize; 2],
     reversed: bool,
-    returns: bool,
+    pub(super) returns: bool,
 }
 
 /// All connections, and then all datagram flows: the order of the ways.
-fn travellers(experiment: &Experiment) -> Vec<Traveller> {
+pub(super) fn travellers(experiment: &Experiment) -> Vec<Traveller> {
     let connections = experiment.flows.iter().map(|flow| Traveller {
         hosts: flow.hosts,
         reversed: flow.reversed,
@@ -108,7 +131,7 @@ fn travellers(experiment: &Experiment) -> Vec<Traveller> {
 
 /// The routes of every way, and what results say of each traveller's.
 #[derive(Default)]
-struct Routes {
+pub(super) struct Routes {
     /// All, way by way.
     routes: Vec<Vec<u32>>,
     /// How many belong to each way.
@@ -119,7 +142,7 @@ struct Routes {
 
 impl Routes {
     /// Adds a traveller between left and right, given the links to the right and those to the left.
-    fn add(&mut self, traveller: Traveller, right: Vec<u32>, left: Vec<u32>) {
+    pub(super) fn add(&mut self, traveller: Traveller, right: Vec<u32>, left: Vec<u32>) {
         let ways = if traveller.reversed { [left, right] } else { [right, left] };
         let count = if traveller.returns { 2 } else { 1 };
         self.routes.extend(ways.into_iter().take(count));
@@ -199,7 +222,10 @@ impl<'a> Builder<'a> {
         let is_data = |way: &usize| *way >= connections || way.is_multiple_of(2);
         let of_data = routes.ways().enumerate().filter(|(way, _)| is_data(way));
         let of_data = of_data.flat_map(|(_, routes)| routes.iter().flatten());
-        let rate = |link: &u32| self.specs[*link as usize].link.rate;
+        let rate = |link: &u32| match self.specs[*link as usize].what {
+            What::Link(link) => link.rate,
+            What::Node(_) => Rate::UNLIMITED,
+        };
         let slowest = of_data.min_by_key(|link| (rate(link), **link)).copied();
         let others = pairs.iter().flatten().copied();
         let others = others.filter(|link| used[*link as usize] && Some(*link) != slowest);
@@ -252,18 +278,26 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds both directions of a link: towards the sinks and back.
-    fn both_ways(&mut self, spec: &'a LinkSpec, name: &str, watched: bool) -> [u32; 2] {
+    pub(super) fn both_ways(&mut self, spec: &'a LinkSpec, name: &str, watched: bool) -> [u32; 2] {
         let forward = self.one_way(spec, name.to_owned(), true, watched);
         [forward, self.one_way(spec, format!("{name}/reverse"), false, watched)]
     }
 
     fn one_way(&mut self, spec: &'a LinkSpec, name: String, forward: bool, watched: bool) -> u32 {
         let loss_probability = spec.loss_of(forward).map_or(0.0, |loss| loss.probability);
-        self.specs.push(Spec { link: spec.direction(forward), name, loss_probability, watched });
+        let what = What::Link(spec.direction(forward));
+        self.specs.push(Spec { what, name, loss_probability, watched });
         (self.specs.len() - 1) as u32
     }
 
-    fn finish(self, routes: Routes, reported: Vec<u32>) -> Network {
+    /// Adds a node of a cell.
+    pub(super) fn node(&mut self, node: NodeId, name: String) -> u32 {
+        let what = What::Node(node);
+        self.specs.push(Spec { what, name, loss_probability: 0.0, watched: true });
+        (self.specs.len() - 1) as u32
+    }
+
+    pub(super) fn finish(self, routes: Routes, reported: Vec<u32>) -> Network {
         let ways = &routes.routes;
         let mut express = express_links(ways, self.specs.len());
         // A link that is watched, or a port, has to see packets when they arrive, not before.
@@ -274,7 +308,7 @@ impl<'a> Builder<'a> {
         for (express, spec) in express.iter_mut().zip(&self.specs) {
             *express &= !spec.is_port();
         }
-        let delays: Vec<Duration> = self.specs.iter().map(|spec| spec.link.delay).collect();
+        let delays: Vec<Duration> = self.specs.iter().map(Spec::delay).collect();
         let (exits, shared_rows) = exits(ways, &express, &delays);
         let overhead = self.experiment.topology.frame_overhead.get();
         let overhead = u32::try_from(overhead).unwrap_or(u32::MAX);
@@ -284,6 +318,7 @@ impl<'a> Builder<'a> {
         let names: Vec<String> = self.specs.into_iter().map(|spec| spec.name).collect();
         Network {
             devices,
+            medium: None,
             delivered: vec![0; names.len()],
             rows: Rows::new(shared_rows + names.len()),
             names,

@@ -1,8 +1,11 @@
 //! All link directions, and the packets on their way through them.
 
 mod build;
+mod cell;
 mod exits;
+mod wlan;
 
+use fairway_net::wlan::{CellFigures, NodeId};
 use fairway_net::{Arrival, Link, LinkFigures, LinkTotals, Offer, Port};
 use fairway_trace::{LinkBooks, Violation};
 use fairway_units::Time;
@@ -11,11 +14,14 @@ use crate::event::Component;
 use crate::parcel::Parcel;
 use crate::rows::Rows;
 use crate::ways::Ways;
+use cell::Medium;
 use exits::Exit;
 
 /// All link directions of a network and the ways through them.
 pub(crate) struct Network {
     devices: Vec<Device>,
+    /// The cell whose nodes some of them are.
+    medium: Option<Box<Medium>>,
     /// Packets that have come to the far end of each link direction.
     delivered: Vec<u64>,
     rows: Rows,
@@ -38,6 +44,8 @@ enum Device {
     Link(Link, Exit),
     /// It has events of its own.
     Port(Box<Port<Parcel>>),
+    /// A node of the cell, to whatever other node it sends.
+    Node(NodeId),
 }
 
 /// What became of a packet that was offered to a link.
@@ -80,6 +88,11 @@ impl Network {
             match &mut self.devices[*index as usize] {
                 Device::Link(link, _) => look(i, link.backlog(now), link.totals()),
                 Device::Port(port) => look(i, port.backlog(), port.totals()),
+                Device::Node(node) => {
+                    if let Some(medium) = &self.medium {
+                        look(i, medium.backlog(*node), medium.totals(*node));
+                    }
+                }
             }
         }
     }
@@ -90,7 +103,22 @@ impl Network {
         match &self.devices[index as usize] {
             Device::Link(link, _) => link.figures(),
             Device::Port(port) => port.figures(),
+            Device::Node(node) => self.medium.as_ref().map(|medium| medium.link_figures(*node)),
         }
+    }
+
+    /// Which node of the cell a device is, the access point the first.
+    pub(crate) fn node_of(&self, index: u32) -> Option<usize> {
+        match self.devices[index as usize] {
+            Device::Node(NodeId::AccessPoint) => Some(0),
+            Device::Node(NodeId::Station(station)) => Some(station as usize + 1),
+            Device::Link(..) | Device::Port(_) => None,
+        }
+    }
+
+    /// Figures of the cell over the measuring window, if there is one.
+    pub(crate) fn cell_figures(&self) -> Option<CellFigures> {
+        self.medium.as_ref().map(|medium| medium.figures())
     }
 
     /// The position at which one end of a connection sends packets off.
@@ -121,6 +149,10 @@ impl Network {
             let (link, exit) = match &mut self.devices[index as usize] {
                 Device::Link(link, exit) => (link, exit),
                 Device::Port(_) => return self.offer_to_port(index, parcel, at),
+                Device::Node(node) => {
+                    let node = *node;
+                    return self.offer_to_node(node, parcel, at);
+                }
             };
             match link.offer(&mut parcel, at) {
                 Offer::Arrives(arrives) => at = arrives,
@@ -157,8 +189,29 @@ impl Network {
         Passage::News
     }
 
-    /// What was due at a port happens.
+    /// Offer a packet to a node of the cell.
+    #[inline(never)]
+    fn offer_to_node(&mut self, node: NodeId, parcel: Parcel, now: Time) -> Passage {
+        if let Some(medium) = &mut self.medium {
+            medium.offer(node, parcel, now);
+            medium.tell(now, &mut self.rows, self.shared_rows, &mut self.news);
+        }
+        Passage::News
+    }
+
+    /// What was due in the cell happens.
+    fn wake_cell(&mut self, now: Time) {
+        if let Some(medium) = &mut self.medium {
+            medium.advance(now);
+            medium.tell(now, &mut self.rows, self.shared_rows, &mut self.news);
+        }
+    }
+
+    /// What was due at a port, or in the cell, happens.
     pub(crate) fn wake(&mut self, index: u32, now: Time) {
+        if matches!(self.devices[index as usize], Device::Node(_)) {
+            return self.wake_cell(now);
+        }
         let mut woken = false;
         // Packets that leave in no time, or with one opportunity, are due one after the other.
         while let Device::Port(port) = &mut self.devices[index as usize] {
@@ -252,6 +305,9 @@ impl Network {
                 parcels.extend(port.drain(now));
             }
         }
+        if let Some(medium) = &mut self.medium {
+            parcels.extend(medium.drain(now));
+        }
         let mut inside = vec![0; self.devices.len()];
         for parcel in &parcels {
             inside[self.ways.link(parcel.position) as usize] += 1;
@@ -260,6 +316,9 @@ impl Network {
             let totals = match device {
                 Device::Link(link, _) => link.totals(),
                 Device::Port(port) => port.totals(),
+                Device::Node(node) => {
+                    self.medium.as_ref().map_or(LinkTotals::default(), |m| m.totals(*node))
+                }
             };
             LinkBooks {
                 offered: totals.offered,

@@ -7,7 +7,7 @@ use fairway_units::{Bytes, Duration, Rate, Time};
 use super::super::{
     Dealing, Limit, Link, Pattern, Queue, Shape, Source, Striping, Workload, from_document,
 };
-use super::{experiment, planned, refusal};
+use super::{experiment, planned};
 
 const SINGLE: &str = include_str!("../../../../../examples/single.toml");
 const PAIR: &str = include_str!("../../../../../examples/pair.toml");
@@ -158,13 +158,14 @@ fn tcp_udp() {
 }
 
 #[test]
-fn wlan_asks_for_a_topology() {
-    let errors = refusal(WLAN);
-    assert_eq!(
-        errors[0],
-        format!(
-            "topology.kind: \"wlan\" topology is not in this version of Fairway; it has \"{}\"",
-            super::super::topology::kinds().join("\", \"")
-        )
-    );
+fn wlan() {
+    let wlan = experiment(WLAN);
+    let Shape::Wlan(cell) = &wlan.topology.shape else { panic!("a WLAN") };
+    assert_eq!(cell.cell.stations.len(), 5);
+    let [download, upload] = &wlan.flows[..] else { panic!("two flows") };
+    // Segments of 1448 bytes: 30 and 10.
+    assert_eq!((download.stack.receive_buffer, upload.stack.receive_buffer), (43_440, 14_480));
+    assert_eq!(download.stack.delayed_ack, DelayedAck::Off);
+    // The server is host 0, and stations follow.
+    assert_eq!((download.hosts, upload.hosts), ([0, 1], [2, 0]));
 }

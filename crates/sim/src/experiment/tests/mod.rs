@@ -8,6 +8,7 @@ mod schema;
 mod sweep;
 mod switches;
 mod values;
+mod wlan;
 
 use super::{Experiment, Plan, from_document, plan};
 

@@ -57,6 +57,20 @@ fn document(path: &[&str]) -> Value {
             (flow["from"], flow["to"]) = (json!("h0"), json!("h1"));
             json!({ "kind": "fat-tree", "access": link, "arity": 4, "fabric": link })
         }
+        "wlan" => {
+            // With the headers of its frames, a packet is less than that of other kinds.
+            flow["mss"] = json!("1000 bytes");
+            (flow["from"], flow["to"]) = (json!("server"), json!("sta0"));
+            let of_g = matches!(path.get(1), Some(&"slot" | &"protection"));
+            let mut wlan = json!({
+                "kind": "wlan", "standard": if of_g { "802.11g" } else { "802.11b" }, "stations": 2,
+                "server": link, "queue": queue, "ap_queue": queue,
+            });
+            if path.get(1) == Some(&"station") {
+                wlan["station"] = json!([{ "id": "sta0" }]);
+            }
+            wlan
+        }
         _ => json!({ "kind": "dumbbell", "bottleneck": link, "access": link }),
     };
     json!({
@@ -95,7 +109,7 @@ fn prepare(table: &mut Value, path: &[&str], key: &Key) {
         "stagger" => table["count"] = json!(2),
         "from" if path == ["flow"] => table["to"] = json!("d0"),
         "to" if path == ["flow"] => table["from"] = json!("s0"),
-        name if path.last() == Some(&"queue") => {
+        name if path.last().is_some_and(|last| last.ends_with("queue")) => {
             if let Some(kind) = queues::one_with(name) {
                 table["kind"] = json!(kind);
                 if kind == "token-bucket" {
