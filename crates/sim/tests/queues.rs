@@ -105,6 +105,19 @@ fn drop_head_fills_the_link() {
 }
 
 #[test]
+fn a_higher_precedence_does_not_wait_for_others() {
+    let call = "kind = \"cbr\", rate = \"64 kbit/s\", packet = \"188 bytes\", precedence = 5";
+    let delay = |queue: &str| {
+        let run = run(queue, &["cc = \"cubic\"", call]);
+        run.summary.flows[1].mean_one_way_delay_s.unwrap()
+    };
+    // 10 ms and its own 0.15 ms; and at most the packet of 1.2 ms that is in transmission.
+    assert_between(delay("kind = \"strict-priority\""), 0.010_15, 0.011_35);
+    // CUBIC keeps a hundred packets of 1.2 ms at least half full.
+    assert!(delay("limit = \"100 packets\"") > 0.05);
+}
+
+#[test]
 fn the_example_runs_under_each_discipline() {
     let plan = plan(include_str!("../../../examples/queues.toml"), "queues.toml").unwrap();
     let mut kinds: Vec<String> = Vec::new();

@@ -35,6 +35,17 @@ impl Default for StrictPriorityConfig {
     }
 }
 
+impl StrictPriorityConfig {
+    /// A band of this kind for each precedence, the highest first: RFC 2474 section 4.2.2.2 wants
+    /// a higher class served no worse than a lower one, which Linux's priorities are not.
+    pub fn by_class(band: &QdiscConfig) -> Self {
+        StrictPriorityConfig {
+            bands: vec![band.clone(); 8],
+            band_of_precedence: [7, 6, 5, 4, 3, 2, 1, 0],
+        }
+    }
+}
+
 /// A queue with bands of strict priority.
 #[derive(Debug)]
 pub struct StrictPriority<P> {
@@ -136,6 +147,15 @@ mod tests {
         let mut queue = StrictPriority::new(&config, Stream::new(1, "prio"));
         arrive(&mut queue, &[1, 2, 0, 4, 7, 6, 3, 5]);
         assert_eq!(leave(&mut queue), (vec![7, 6, 0, 4, 1, 2, 3, 5], None));
+    }
+
+    #[test]
+    fn by_class_the_highest_precedence_is_first() {
+        let band = QdiscConfig::DropTail(DropTailConfig::default());
+        let config = StrictPriorityConfig::by_class(&band);
+        let mut queue = StrictPriority::new(&config, Stream::new(1, "prio"));
+        arrive(&mut queue, &[1, 2, 0, 4, 7, 6, 3, 5, 7]);
+        assert_eq!(leave(&mut queue), (vec![7, 7, 6, 5, 4, 3, 2, 1, 0], None));
     }
 
     #[test]

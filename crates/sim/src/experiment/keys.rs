@@ -414,14 +414,14 @@ pub(super) static QUEUE: Section = Section {
                 Kind::Choice { thing: "queue discipline", names: queues::names },
                 Default(r#""droptail""#),
                 r#""red""#,
-                "Drop-tail; drop-head; random early detection (RED, Floyd and Jacobson 1993); RED with the parameters of a MikroTik router; controlled delay (CoDel, RFC 8289); stochastic fairness queueing (SFQ, McKenney 1990); deficit round robin of flows (DRR, Shreedhar and Varghese 1995); a token-bucket shaper; a policer in front of a drop-tail queue.",
+                "Drop-tail; drop-head; random early detection (RED, Floyd and Jacobson 1993); RED with the parameters of a MikroTik router; controlled delay (CoDel, RFC 8289); stochastic fairness queueing (SFQ, McKenney 1990); deficit round robin of flows (DRR, Shreedhar and Varghese 1995); strict priority of the higher precedence (RFC 2474 section 4.2.2.2); a token-bucket shaper; a policer in front of a drop-tail queue.",
             ),
             key(
                 "limit",
                 Kind::Limit,
                 Explained,
                 r#""42 packets""#,
-                "Packets, bytes, time at the link's rate, or bandwidth-delay products (rate of the slowest link times base round-trip time of the longest path) that may wait or be in transmission. Without it, \"1.0 bdp\" at the slowest link and \"unlimited\" at every other. CoDel: packets that wait, 1000 unless written, as in Linux. SFQ: the same, 127. DRR: the same for each flow, 1000. \"routeros-red\": packets of mean_packet, 60 unless written, as in RouterOS. Token bucket: a time is the longest wait for tokens.",
+                "Packets, bytes, time at the link's rate, or bandwidth-delay products (rate of the slowest link times base round-trip time of the longest path) that may wait or be in transmission. Without it, \"1.0 bdp\" at the slowest link and \"unlimited\" at every other. CoDel: packets that wait, 1000 unless written, as in Linux. SFQ: the same, 127. DRR: the same for each flow, 1000. Strict priority: the same for each precedence, 1000. \"routeros-red\": packets of mean_packet, 60 unless written, as in RouterOS. Token bucket: a time is the longest wait for tokens.",
             ),
             key(
                 "min_threshold",

@@ -34,6 +34,7 @@ static DISCIPLINES: &[Discipline] = &[
         read: scheduling::read_sfq,
     },
     Discipline { name: "drr", keys: &["quantum"], read: scheduling::read_drr },
+    Discipline { name: "strict-priority", keys: &[], read: scheduling::read_strict_priority },
     Discipline {
         name: "token-bucket",
         keys: &["rate", "burst", "peak_rate", "mtu"],

@@ -2,7 +2,7 @@
 
 use fairway_net::{
     DropHeadConfig, DropTailConfig, DrrConfig, Limit, PeakRate, PolicerConfig, QdiscConfig,
-    SfqConfig, ShaperQueue, TokenBucketConfig,
+    SfqConfig, ShaperQueue, StrictPriorityConfig, TokenBucketConfig,
 };
 use fairway_units::{Bytes, Duration, Rate};
 
@@ -15,6 +15,10 @@ use super::{Sizing, discipline, read_limit, read_packets, size};
 const MAX_QUANTUM: u64 = 1 << 20;
 /// Smallest (there too).
 const MIN_QUANTUM: u64 = 256;
+
+/// Packets that may wait in a band of strict priority: the queue length of an Ethernet device, which
+/// Linux's `prio` gives to each.
+const BAND_LIMIT_PACKETS: u64 = 1000;
 
 /// The keys that only these have.
 pub(in super::super) static KEYS: &[Key] = &[
@@ -146,6 +150,12 @@ pub(super) fn read_drr(table: &Table, _: &Sizing) -> Option<Queue> {
         quantum: quantum(table, linux.quantum)?,
         flow_limit_packets: read_packets(table, linux.flow_limit_packets)?,
     }))
+}
+
+/// A drop-tail queue for each precedence.
+pub(super) fn read_strict_priority(table: &Table, _: &Sizing) -> Option<Queue> {
+    let band = drop_tail(Limit::Packets(read_packets(table, BAND_LIMIT_PACKETS)?));
+    discipline(QdiscConfig::StrictPriority(StrictPriorityConfig::by_class(&band)))
 }
 
 /// What a shaper and a policer have in common.
