@@ -41,6 +41,8 @@ pub(crate) struct Connection {
     /// Whether the application was told to stop writing.
     stopped: bool,
     mss: u32,
+    /// Of its packets, 0 to 7.
+    pub(crate) precedence: u8,
 }
 
 /// An application that reads more slowly than data may arrive.
@@ -125,6 +127,7 @@ impl Connection {
             is_attended: flow.read_rate.is_some(),
             stopped: false,
             mss: stack.mss,
+            precedence: flow.precedence,
         })
     }
 

@@ -129,7 +129,7 @@ impl Parcels {
     }
 
     /// The segment that was written to a place sets out from `position` of the ways.
-    pub(crate) fn send(&mut self, place: u32, position: u32) -> Parcel {
+    pub(crate) fn send(&mut self, place: u32, position: u32, precedence: u8) -> Parcel {
         let segment = &self.segments[place as usize];
         let payload = if segment.payload_bytes > 0 { PAYLOAD } else { 0 };
         let ecn = match segment.ecn() {
@@ -141,7 +141,10 @@ impl Parcels {
         Parcel {
             place,
             way: segment.connection * 2 + u32::from(!segment.forward),
-            size_and_marks: segment.wire_bytes() | payload | ecn,
+            size_and_marks: segment.wire_bytes()
+                | payload
+                | ecn
+                | u32::from(precedence) << PRECEDENCE,
             position,
         }
     }
@@ -179,5 +182,28 @@ impl Parcels {
     /// A segment was delivered, dropped or lost.
     pub(crate) fn discard(&mut self, parcel: Parcel) {
         self.free.push(parcel.place);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parcel_keeps_size_precedence_and_marks_apart() {
+        let mut parcels = Parcels::default();
+        let place = parcels.place();
+        let segment = parcels.segment(place);
+        (segment.payload_bytes, segment.flags) = (65_495, Flags::ECT);
+        let mut parcel = parcels.send(place, 3, 5);
+        parcel.mark_congestion();
+        // 20 bytes of IP's header and 20 of TCP's.
+        assert_eq!((parcel.wire_bytes(), parcel.precedence(), parcel.ecn()), (65_535, 5, Ecn::Ce));
+        let datagram = parcels.send_datagram(place, 7, 3, 29, 7);
+        let marks = (datagram.precedence(), datagram.ecn(), datagram.has_payload());
+        assert_eq!(
+            (datagram.wire_bytes(), datagram.flow(), marks),
+            (29, 7, (7, Ecn::NotEct, true))
+        );
     }
 }

@@ -532,7 +532,8 @@ impl<'a> Simulation<'a> {
             }
             let entrance = self.network.in_turn(entrance, index * 2 + SIDE as u32);
             let at = self.departure::<SIDE>(entrance, index);
-            let parcel = self.parcels.send(place, entrance);
+            let precedence = self.connections[index as usize].precedence;
+            let parcel = self.parcels.send(place, entrance, precedence);
             self.offer(parcel, at);
             if transmit == Transmit::LastSegment {
                 break;

@@ -256,6 +256,20 @@ fn copies_share_a_link_that_is_too_slow() {
     );
 }
 
+#[test]
+fn datagrams_that_go_back() {
+    let keys =
+        "[[flow]]\nid = \"u\"\nkind = \"cbr\"\nrate = \"4.9 Mbit/s\"\ndirection = \"reverse\"";
+    let run = over_link("10 Mbit/s", "20 packets", keys);
+    let used: Vec<_> =
+        run.summary.links.iter().map(|link| (link.id.as_str(), link.utilisation)).collect();
+    assert_eq!(used[0], ("bottleneck", 0.0));
+    assert_eq!(used[1].0, "bottleneck/reverse");
+    // Of 1498 bytes, 1470 are payload.
+    assert_near("utilisation", used[1].1, 0.49 * 1498.0 / 1470.0, 0.001);
+    assert_near("goodput", flow(&run, "u").0.goodput_bps, 4.9e6, 1e4);
+}
+
 /// Random numbers of one flow do not depend on another.
 #[test]
 fn datagram_flows_draw_their_own_numbers() {

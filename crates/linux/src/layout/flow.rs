@@ -124,6 +124,13 @@ pub(super) fn flows(
                 "true: the applications of a kernel send one way; write false or use --backend sim";
             refusals.refuse_flow(index, "both_ways", message.to_owned());
         }
+        if flow.precedence != 0 {
+            let message = format!(
+                "{}: no queue that a kernel is given goes by it; leave it out or use --backend sim",
+                flow.precedence
+            );
+            refusals.refuse_flow(index, "precedence", message);
+        }
         let group = hosts.pairs[flow.hosts[0]].group;
         if let Some(rate) = flow.read_rate {
             let message = format!(

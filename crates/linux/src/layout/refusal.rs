@@ -42,8 +42,8 @@ impl Refusals {
     pub(super) fn finish(mut self) -> Result<(), ExperimentErrors> {
         for (key, message, flows) in self.of_flows {
             // What all flows have was written for all, but for the keys that only a flow has.
-            let is_of_flows =
-                key.starts_with("cc") || matches!(key, "from" | "both_ways" | "striping");
+            let is_of_flows = key.starts_with("cc")
+                || matches!(key, "from" | "both_ways" | "striping" | "precedence");
             if flows.len() == self.flows.len() && !is_of_flows {
                 let path = format!("stack.{key}");
                 self.errors.push(ExperimentError { path, message });

@@ -5,7 +5,7 @@ use fairway_units::{Bytes, Duration, NANOS_PER_SEC, Rate, Time};
 use super::keys::{Absent, Key, Kind, key};
 use super::places::Ends;
 use super::reader::{Name, Table};
-use super::traffic::{FlowText, Timing, Traffic, read_bytes, read_id};
+use super::traffic::{FlowText, Timing, Traffic, read_bytes, read_id, read_precedence};
 
 /// IPv4 header without options (RFC 791) and UDP header (RFC 768).
 pub const UDP_HEADERS: u32 = 20 + 8;
@@ -39,13 +39,6 @@ pub(super) static KEYS: &[Key] = &[
         Absent::Explained,
         r#""1000 bytes""#,
         "Of a datagram flow: size of its IP packets, 20 bytes of IP header and 8 of UDP's included; without it \"1498 bytes\", which are iperf's 1470 of payload.",
-    ),
-    key(
-        "precedence",
-        Kind::Count { min: 0, max: 7 },
-        Absent::Explained,
-        "5",
-        "Of a datagram flow: what a queue with strict priorities goes by, the upper three bits of the DS field (RFC 2474); without it, 0.",
     ),
     key(
         "start_jitter",
@@ -102,8 +95,19 @@ pub(super) static KEYS: &[Key] = &[
 pub(super) const KINDS: [&str; 4] = ["cbr", "vbr", "poisson", "onoff"];
 
 /// Keys of all flows that a datagram flow has too.
-const SHARED_KEYS: [&str; 9] =
-    ["id", "kind", "start", "stop", "bytes", "count", "stagger", "from", "to"];
+const SHARED_KEYS: [&str; 11] = [
+    "id",
+    "kind",
+    "start",
+    "stop",
+    "bytes",
+    "count",
+    "stagger",
+    "from",
+    "to",
+    "direction",
+    "precedence",
+];
 
 /// One datagram flow: UDP packets that no acknowledgement follows.
 #[derive(Clone, Debug, PartialEq)]
@@ -210,7 +214,6 @@ pub(super) fn read(
         table.refuse("start_jitter", message);
     }
     let of_copies = timing.count.map_or(Some(Duration::ZERO), |_| gap);
-    let precedence = table.read::<u64>("precedence").unwrap_or(0);
     let flow = DatagramFlow {
         id,
         behind: 0,
@@ -221,7 +224,7 @@ pub(super) fn read(
         start: timing.start_time(),
         stop: timing.stop_time(),
         start_jitter: jitter.or(of_copies)?,
-        precedence: u8::try_from(precedence).unwrap_or(0),
+        precedence: read_precedence(table),
         hosts: [0; 2],
         reversed: false,
     };

@@ -656,6 +656,13 @@ pub(super) static FLOW: Section = Section {
                 "In a dumbbell or a chain, whether it goes from left to right, or back. Without it, forward, unless an earlier flow has its source on the right or its sink on the left.",
             ),
             key(
+                "precedence",
+                Kind::Count { min: 0, max: 7 },
+                Default("0"),
+                "5",
+                "What a queue with strict priorities goes by, in every packet of the flow: the upper three bits of the DS field (RFC 2474).",
+            ),
+            key(
                 "linux_socket",
                 Kind::SocketOptions,
                 Explained,

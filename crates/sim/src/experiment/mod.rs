@@ -256,6 +256,8 @@ pub struct Flow {
     pub source: Source,
     /// Whether the application at the sink writes the same, on the same connection.
     pub both_ways: bool,
+    /// Precedence of its packets, both ways, 0 to 7.
+    pub precedence: u8,
     /// Rate at which the receiving application reads, if not everything at once.
     pub read_rate: Option<Rate>,
     /// Socket options by name, for a real Linux kernel.

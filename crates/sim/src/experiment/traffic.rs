@@ -269,6 +269,7 @@ fn read_flow(
         reversed: false,
         source,
         both_ways: table.read("both_ways").unwrap_or(false),
+        precedence: read_precedence(table),
         read_rate: table.read::<Rate>("read_rate").filter(|rate| *rate != Rate::UNLIMITED),
         linux_socket: options,
     };
@@ -307,6 +308,12 @@ fn refuse_conflicts(table: &Table, flow: &FlowText, earlier: &[FlowText]) {
         let message = format!("\"{}\" names another flow too; name each differently", flow.id());
         table.refuse("id", message);
     }
+}
+
+/// The precedence of a flow's packets.
+pub(super) fn read_precedence(table: &Table) -> u8 {
+    let precedence = table.read::<u64>("precedence").unwrap_or(0);
+    u8::try_from(precedence).unwrap_or(0)
 }
 
 /// Size of the transfer.

@@ -3,6 +3,15 @@
 use super::*;
 
 #[test]
+fn precedence() {
+    check(
+        &with_flow("cc = \"cubic\"\nprecedence = 5"),
+        &["flow.0.precedence: 5: no queue that a kernel is given goes by it; leave it out or use \
+           --backend sim"],
+    );
+}
+
+#[test]
 fn datagrams() {
     check(
         &with_flow(

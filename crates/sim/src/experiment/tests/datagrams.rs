@@ -71,6 +71,12 @@ fn flows_keep_the_order_of_the_file() {
 }
 
 #[test]
+fn datagrams_that_go_back() {
+    let flow = datagrams("kind = \"cbr\"\nrate = \"1 Mbit/s\"\ndirection = \"reverse\"");
+    assert!(flow.reversed, "{flow:?}");
+}
+
+#[test]
 fn what_is_tcps() {
     let refused = |keys: &str, message: &str| {
         let keys = format!("kind = \"cbr\"\nrate = \"1 Mbit/s\"\n{keys}");
