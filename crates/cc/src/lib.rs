@@ -257,6 +257,11 @@ pub trait CongestionControl: Send {
         None
     }
 
+    /// Windows that a send buffer has room for, if it grows with the window (Linux `sndbuf_expand`).
+    fn send_buffer_windows(&self) -> u64 {
+        2
+    }
+
     /// The handshake is over, before anything is sent: `flow` has the round-trip time that it measured,
     /// if it did (Linux `init`).
     fn on_established(&mut self, _flow: &Flow) {}

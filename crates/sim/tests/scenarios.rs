@@ -78,6 +78,7 @@ const OF_LINUX: &[&str] = &[
     "dsack",
     "receive_window_tuning",
     "send_buffer_tuning",
+    "write_queue",
     "paws",
     "adaptive_reordering",
     "tso_autosizing",

@@ -9,7 +9,7 @@ use crate::memory::MAX_TCP_HEADER;
 const PACING_SHIFT: u32 = 10;
 /// A buffer holds no more than this many bytes: 64 KiB less the room for headers
 /// (`include/linux/netdevice.h`, `GSO_LEGACY_MAX_SIZE`; `net/ipv4/tcp_output.c`, `tcp_tso_autosize`).
-const MAX_BUFFER_BYTES: u64 = 65_536 - 1 - MAX_TCP_HEADER;
+pub const MAX_BUFFER_BYTES: u64 = 65_536 - 1 - MAX_TCP_HEADER;
 /// On short paths a full buffer more, halved for every 512 us of the smallest round-trip time
 /// (`net.ipv4.tcp_tso_rtt_log`), as long as there is anything to halve.
 const RTT_SHIFT: u32 = 9;
@@ -48,8 +48,8 @@ pub struct Room {
     pub oldest_sent_at: Option<Time>,
     /// When the last segment left.
     pub last_sent_at: Time,
-    /// Whether losses are being repaired: then nothing waits.
-    pub repairing: bool,
+    /// Whether nothing waits, as while losses are being repaired.
+    pub waits_for_nothing: bool,
 }
 
 /// What bounds a burst.
@@ -120,7 +120,7 @@ pub fn next(room: &Room, buffer: u64, now: Time) -> Burst {
         Size::Paced { .. } => defers(room, cwnd_room, largest, buffer, now),
         Size::Device { .. } => defers_for_device(room, cwnd_room, largest, now),
     };
-    if buffer >= 2 && !room.repairing && puts_off() {
+    if buffer >= 2 && !room.waits_for_nothing && puts_off() {
         let by_cwnd = cwnd_room < room.window_room && cwnd_room <= buffer;
         return Burst::Wait { by_cwnd };
     }
@@ -184,7 +184,7 @@ mod tests {
             min_rtt: Some(Duration::from_millis(40)),
             oldest_sent_at: Some(at(0)),
             last_sent_at: at(40_900),
-            repairing: false,
+            waits_for_nothing: false,
         }
     }
 
@@ -216,7 +216,10 @@ mod tests {
         assert_eq!(next(&little, 45, at(41_901)), Burst::Send(2));
         let young = Room { oldest_sent_at: Some(at(5_000)), ..little };
         assert_eq!(next(&young, 45, at(41_000)), Burst::Send(2));
-        assert_eq!(next(&Room { repairing: true, ..little }, 45, at(41_000)), Burst::Send(2));
+        assert_eq!(
+            next(&Room { waits_for_nothing: true, ..little }, 45, at(41_000)),
+            Burst::Send(2)
+        );
         assert_eq!(next(&little, 1, at(41_000)), Burst::Send(1));
         // Room for a third of a small window is worth sending.
         let small = Room { cwnd: 6, in_flight: 4, ..little };
@@ -248,7 +251,7 @@ mod tests {
         assert_eq!(next(&room(2, Some(33_000)), 45, at(41_000)), Burst::Send(2));
         assert_eq!(next(&room(2, Some(33_001)), 45, at(41_000)), Burst::Wait { by_cwnd: true });
         assert_eq!(next(&Room { in_flight: 0, ..small }, 45, at(41_000)), Burst::Send(30));
-        let wrong = Room { repairing: true, ..room(2, None) };
+        let wrong = Room { waits_for_nothing: true, ..room(2, None) };
         assert_eq!(next(&wrong, 45, at(41_000)), Burst::Send(2));
     }
 }

@@ -32,6 +32,7 @@ mod timer;
 mod timer_wheel;
 mod undo;
 mod validation;
+mod write_queue;
 
 pub use ecn::EcnMode;
 pub use endpoint::{Config, Endpoint, Role, State, Transmit};

@@ -11,6 +11,7 @@ mod send_buffer;
 mod spurious;
 mod timers;
 mod transmit;
+mod written;
 
 use std::sync::Arc;
 
@@ -28,11 +29,13 @@ use crate::scoreboard::{News, Scoreboard};
 use crate::timer::Timer;
 use crate::undo::Undo;
 use crate::validation::Validation;
+use crate::write_queue::WriteQueue;
 use crate::{LossDetection, Recovery, RtoPolicy, Stack};
 pub use inspect::Outstanding;
 use persist::Persist;
 use probe::Probe;
 use sack1::Sack1;
+use written::Turn;
 
 /// First timeout for data after a repeated SYN (RFC 6298 rule 5.7; Linux `TCP_TIMEOUT_FALLBACK`).
 const RTO_AFTER_REPEATED_SYN: Duration = Duration::from_secs(3);
@@ -114,6 +117,10 @@ struct Pass {
     ended: bool,
     /// Segments that still belong to the burst under way.
     burst_left: u64,
+    /// Where it ends, if the application's data lie in buffers.
+    burst_end: u64,
+    /// Who is to act next, then.
+    turn: Turn,
     /// Whether the burst has more than one segment.
     pushes: bool,
     /// Whether the congestion window is what something waits for.
@@ -134,6 +141,8 @@ pub struct Sender {
     /// End of what the application has written.
     stream_end: u64,
     closed: bool,
+    /// The buffers that it lies in, if their ends matter.
+    queue: Option<Box<WriteQueue>>,
     /// Most that may be unacknowledged or unsent.
     send_buffer: u64,
     right_edge: u64,
@@ -221,6 +230,8 @@ impl Sender {
             segment_bytes: u64::from(stack.mss),
             send_buffer: stack.send_buffer,
             sack: stack.sack,
+            queue: (stack.tso && stack.write_queue)
+                .then(|| Box::new(WriteQueue::new(stack.header_room))),
             stack,
             snd_nxt: 0,
             stream_end: 0,
@@ -299,6 +310,9 @@ impl Sender {
     pub fn stop(&mut self) {
         self.stream_end = self.stream_end.min(self.snd_nxt);
         self.closed = true;
+        if let Some(queue) = &mut self.queue {
+            queue.cut(self.snd_nxt);
+        }
     }
 
     /// The handshake measured a round-trip time.
@@ -724,7 +738,7 @@ impl Sender {
     #[inline(never)]
     fn look_for_gap(&mut self) {
         let pipe = self.board.pipe();
-        let nothing_to_send = self.stream_end.saturating_sub(self.snd_nxt) < self.segment_bytes
+        let nothing_to_send = self.written().saturating_sub(self.snd_nxt) < self.segment_bytes
             && self.board.next_lost().is_none();
         if nothing_to_send
             && pipe < self.cwnd()

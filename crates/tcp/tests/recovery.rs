@@ -8,6 +8,7 @@
 mod script;
 
 use fairway_tcp::Stack;
+use script::witness::Asks;
 use script::{Script, preset, rfc};
 
 fn twenty_segments(stack: &Stack, lost: &[&str]) -> Script {
@@ -390,4 +391,30 @@ fn what_an_episode_takes_over_as_sent_again_is_no_reason_to_undo_it() {
          401 > 37000..42000 (5)",
     );
     assert_eq!((t.source.counters().reductions, t.window()), (2, (5, 5)));
+}
+
+#[test]
+fn an_acknowledgement_that_ends_one_recovery_and_begins_another_grows_nothing() {
+    // Linux 6.1: losses are looked for before the window grows (`tcp_ack`, `tcp_fastretrans_alert` and
+    // `tcp_cong_control`). Twenty segments, of which 2 is lost twice, and 20 to 32 after it. The second
+    // retransmission repairs everything up to 26, beyond what had left when 2 was found lost: the
+    // recovery is over. With 26 lost, too, the next begins at once, and is over with 41.
+    let grown = |lost: &[&str]| {
+        let stack = Stack { initial_window: 20, ..preset("linux-6.1") };
+        let (mut t, notes) = Script::asking(&stack, &Asks::default());
+        for segment in lost {
+            t.lose(segment);
+        }
+        t.open(200_000);
+        t.run(620);
+        let acks = notes.acks().into_iter();
+        let repaired = acks.filter(|(ack, flow)| flow.now.as_millis() > 400 && ack.acked > 0);
+        repaired.map(|(ack, flow)| (flow.snd_una, ack.may_grow)).take(2).collect::<Vec<_>>()
+    };
+    let twice = ["> 2000..3000", "> 2000..3000 again"];
+    assert_eq!(
+        grown(&[&twice[..], &["> 26000..27000"]].concat()),
+        [(26_000, false), (33_000, false)]
+    );
+    assert_eq!(grown(&twice)[0], (33_000, true));
 }

@@ -93,7 +93,7 @@ def read(directory: Path) -> Recording:
     for scenario, algorithm in sorted(files, key=lambda key: (rank.get(key[0], len(rank)), key)):
         paths = files[scenario, algorithm]
         path = known.get(scenario) or scenarios.by_name(scenario, str(paths[0]))
-        recorded.append(_one(path, algorithm, paths))
+        recorded.append(_one(path, algorithm, paths, is_own=bool(said)))
     return Recording(place, said.get("kernel"), tuple(recorded))
 
 
@@ -171,7 +171,7 @@ def _complete(
                 )
 
 
-def _one(path: Scenario, algorithm: str, files: list[Path]) -> Recorded:
+def _one(path: Scenario, algorithm: str, files: list[Path], *, is_own: bool) -> Recorded:
     frames = [frame for file in files for frame in _flows(file)]
     names = _congestion_controls(algorithm, files[0])
     if len(names) == 1:
@@ -189,6 +189,7 @@ def _one(path: Scenario, algorithm: str, files: list[Path]) -> Recorded:
     experiment = document(
         path.name, path.rate, path.delay, path.limit, path.duration or f"{math.ceil(end)} s",
         loss=path.loss, sample=f"{round(traces[0].step_s * 1000)} ms", flows=flows,
+        is_of_own_kernel=is_own,
     )  # fmt: skip
     return Recorded(path.name, algorithm, tuple(names), traces, experiment)
 

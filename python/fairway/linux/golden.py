@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 _KIND = "golden recording"
 #: The summary leaves out the first slow start: seconds.
 SETTLED_S = 10
+#: What the kernel that Fairway builds has room for in a buffer, without wireless links and tunnels
+#: (include/net/tcp.h, MAX_TCP_HEADER).
+HEADER_ROOM = "192 bytes"
 #: Column of a trace -> column of `Run.tcp_info` and the factor between them.
 TRACE_COLUMNS = {
     "t_s": ("t_s", 1),
@@ -178,6 +181,7 @@ def document(
     loss: float = 0.0,
     sample: str = "100 ms",
     flows: Sequence[Mapping[str, str]] = ({"cc": "cubic"},),
+    is_of_own_kernel: bool = True,
 ) -> dict[str, Any]:
     """The experiment of a scenario: one link between hosts whose buffers do not limit.
 
@@ -190,7 +194,9 @@ def document(
         loss: Probability that a packet of data is lost behind the queue.
         sample: Time between samples.
         flows: Each flow's `cc`, and `start` where it is not the beginning.
+        is_of_own_kernel: Whether it is of the kernel that Fairway builds, with less room for headers.
     """
+    room = {"header_room": HEADER_ROOM} if is_of_own_kernel else {}
     buffers = {"receive_buffer": "256 MiB", "send_buffer": "256 MiB"}
     queue = {"kind": "droptail", "limit": limit}
     random = {"loss": {"kind": "bernoulli", "probability": loss}} if loss else {}
@@ -198,7 +204,7 @@ def document(
         "title": name,
         "duration": duration,
         "seed": 1,
-        "stack": {"preset": "linux-6.1", "mtu": "1500 bytes", **buffers},
+        "stack": {"preset": "linux-6.1", "mtu": "1500 bytes", **buffers, **room},
         "topology": {
             "kind": "dumbbell",
             "frame_overhead": "14 bytes",

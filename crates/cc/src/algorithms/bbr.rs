@@ -326,6 +326,17 @@ impl CongestionControl for Bbr {
         false
     }
 
+    /// `bbr_sndbuf_expand`.
+    fn send_buffer_windows(&self) -> u64 {
+        3
+    }
+
+    /// `bbr_init`.
+    fn on_established(&mut self, flow: &Flow) {
+        self.model.begin(flow);
+        self.pacer.begin(self.window.cwnd, self.mss, flow);
+    }
+
     fn on_ack(&mut self, ack: &Ack, flow: &Flow) {
         self.observe(ack, flow);
         self.set_cwnd(segments(ack.lost, self.mss), flow);

@@ -35,6 +35,7 @@ const FIXED: &[(&str, &str)] = &[
     ("paws", "a kernel with timestamps always refuses what is outdated"),
     ("receive_window_tuning", "a kernel's windows open as data arrive"),
     ("send_buffer_tuning", "a kernel's send buffers grow with the window"),
+    ("write_queue", "a kernel keeps the application's data in buffers"),
     ("abe", "a kernel answers a mark like a loss"),
     ("adaptive_reordering", "a kernel always does"),
     ("limited_transmit", "a kernel always transmits so"),

@@ -98,13 +98,25 @@ pub(super) static SWITCHES: &[Switch] = &[
         send_buffer,
         Buffer,
         r#""4 MiB""#,
-        "Most data of the application that is unacknowledged or unsent."
+        "Most data of the application that is unacknowledged or unsent; with write_queue, the memory that they take."
     ),
     switch!(
         send_buffer_tuning,
         OnOff,
         "true",
         "Whether the send buffer grows with the congestion window (Linux tcp_sndbuf_expand), up to send_buffer, instead of being all of that at once."
+    ),
+    switch!(
+        write_queue,
+        OnOff,
+        "true",
+        "With tso, whether the application's data lie in buffers of 64 KiB at most, over whose ends no burst reaches, and whose memory, not their bytes alone, fills the send buffer (Linux struct sk_buff)."
+    ),
+    switch!(
+        header_room,
+        Buffer,
+        r#""192 bytes""#,
+        "Room for headers in each buffer of the kernel, which is 320 bytes in one with wireless links and tunnels, and 192 in one with neither, as fairway linux builds it (MAX_TCP_HEADER)."
     ),
     switch!(receive_buffer, Buffer, r#""30 segments""#, "Largest receive window offered."),
     switch!(sack, OnOff, "true", "Selective acknowledgements (RFC 2018)."),

@@ -31,6 +31,10 @@ pub(super) const FULL_TCP: Preset = preset!(
         "tcp/tcp-full.cc, advance_bytes: an application's data is not limited";
     send_buffer_tuning: false,
         "an agent has no buffer";
+    write_queue: false,
+        "an agent has no buffer";
+    header_room: 320,
+        "of no effect without write_queue and send_buffer_tuning";
     receive_buffer: 100_000,
         "Siddiqui 2012, table 1: window 100 Kbytes; Agent/TCP window_ has 20 segments";
     sack: false,

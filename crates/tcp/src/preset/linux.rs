@@ -23,6 +23,10 @@ pub(super) const LINUX_6_1: Preset = preset!(
         "net.ipv4.tcp_wmem[2] (net/ipv4/tcp.c, tcp_init)";
     send_buffer_tuning: true,
         "net/ipv4/tcp_input.c, tcp_init_buffer_space and tcp_new_space";
+    write_queue: true,
+        "net/ipv4/tcp.c, tcp_sendmsg_locked; tcp_output.c, tcp_write_xmit";
+    header_room: 320,
+        "include/net/tcp.h, MAX_TCP_HEADER, with wireless links and tunnels as in distributions";
     receive_buffer: 6 << 20,
         "net.ipv4.tcp_rmem[2] (net/ipv4/tcp.c, tcp_init)";
     sack: true,

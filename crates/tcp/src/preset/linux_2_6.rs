@@ -25,6 +25,10 @@ pub(super) const LINUX_2_6_27: Preset = preset!(
         "net.ipv4.tcp_wmem[2] (net/ipv4/tcp.c, tcp_init: 4 MiB, less with little memory)";
     send_buffer_tuning: false,
         "net/ipv4/tcp_input.c, tcp_new_space: not modelled, as it is no limit";
+    write_queue: false,
+        "net/ipv4/tcp.c, tcp_sendmsg: not modelled";
+    header_room: 320,
+        "of no effect without write_queue and send_buffer_tuning";
     receive_buffer: 6 << 20,
         "net.ipv4.tcp_rmem[2] 4 MiB, of which three quarters are offered (tcp_adv_win_scale 2): as much \
          as half of this";

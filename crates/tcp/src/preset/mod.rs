@@ -147,11 +147,18 @@ pub struct Stack {
     pub initial_ssthresh: Option<u32>,
     /// The same for particular algorithms, by name, where a preset makes exceptions.
     pub initial_ssthresh_of: &'static [(&'static str, u32)],
-    /// Send buffer in bytes: unacknowledged and unsent data of the application.
+    /// Send buffer in bytes: unacknowledged and unsent data of the application; with `write_queue`, the
+    /// memory that they take.
     pub send_buffer: u64,
     /// Whether the send buffer grows with the congestion window, up to `send_buffer`, instead of being all
     /// of that at once (Linux `tcp_sndbuf_expand`).
     pub send_buffer_tuning: bool,
+    /// With `tso`, whether the application's data lie in buffers of limited size, over whose ends no burst
+    /// reaches, and whose memory fills the send buffer (Linux `struct sk_buff`).
+    pub write_queue: bool,
+    /// Bytes that a buffer of the kernel has for headers, which depend on how it was built
+    /// (`MAX_TCP_HEADER`).
+    pub header_room: u64,
     /// Receive buffer in bytes, of which the largest window offered is a part.
     pub receive_buffer: u64,
     /// Selective acknowledgements (RFC 2018).

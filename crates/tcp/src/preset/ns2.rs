@@ -25,6 +25,10 @@ pub(super) const NS2_TCP_LINUX: Preset = preset!(
         "Gelle 2008: window_ 67000 packets";
     send_buffer_tuning: false,
         "an agent has no buffer";
+    write_queue: false,
+        "an agent has no buffer";
+    header_room: 320,
+        "of no effect without write_queue and send_buffer_tuning";
     receive_buffer: 67_000_000,
         "Gelle 2008: window_ 67000 packets";
     sack: true,
@@ -145,6 +149,10 @@ pub(super) const NS2_SACK1: Preset = preset!(
         "Gelle 2008: window_ 67000 packets (ns-2's default is 20)";
     send_buffer_tuning: false,
         "an agent has no buffer";
+    write_queue: false,
+        "an agent has no buffer";
+    header_room: 320,
+        "of no effect without write_queue and send_buffer_tuning";
     receive_buffer: 67_000_000,
         "Gelle 2008: window_ 67000 packets (ns-2's default is 20)";
     sack: true,

@@ -29,6 +29,10 @@ pub(super) const NS3_3_29: Preset = preset!(
         "Khader 2020's script: SndBufSize 1 << 21; tcp-socket.cc has 131072";
     send_buffer_tuning: false,
         "tcp-tx-buffer.cc: of one size";
+    write_queue: false,
+        "tcp-tx-buffer.cc: one stretch of bytes";
+    header_room: 320,
+        "of no effect without write_queue and send_buffer_tuning";
     receive_buffer: 2 << 20,
         "Khader 2020's script: RcvBufSize 1 << 21; tcp-socket.cc has 131072";
     sack: true,

@@ -20,6 +20,10 @@ pub(super) const RFC_5681: Preset = preset!("rfc5681", "The RFCs: 5681, 6675, 62
         "the RFCs have no limit: more than the windows of most paths";
     send_buffer_tuning: false,
         "left to the implementation (RFC 9293 section 3.9.1)";
+    write_queue: false,
+        "left to the implementation (RFC 9293 section 3.9.1)";
+    header_room: 320,
+        "of no effect without write_queue and send_buffer_tuning";
     receive_buffer: 256 << 20,
         "the RFCs have no limit: more than the windows of most paths";
     sack: true,
@@ -139,6 +143,10 @@ pub(super) const RFC_9438: Preset = preset!(
         "the RFCs have no limit: more than the windows of most paths";
     send_buffer_tuning: false,
         "left to the implementation (RFC 9293 section 3.9.1)";
+    write_queue: false,
+        "left to the implementation (RFC 9293 section 3.9.1)";
+    header_room: 320,
+        "of no effect without write_queue and send_buffer_tuning";
     receive_buffer: 256 << 20,
         "the RFCs have no limit: more than the windows of most paths";
     sack: true,

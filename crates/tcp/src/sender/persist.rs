@@ -84,7 +84,7 @@ impl Sender {
     }
 
     /// No small segment because the application is slow.
-    fn nagle_allows(&self) -> bool {
+    pub(super) fn nagle_allows(&self) -> bool {
         match self.stack.nagle {
             Nagle::Off => true,
             Nagle::Rfc => self.board.is_empty(),

@@ -58,7 +58,9 @@ impl Sender {
         let len = self.sendable_end().saturating_sub(self.snd_nxt).min(self.segment_bytes);
         let transmission = if len > 0 {
             self.probe.again = false;
-            self.send_new(len, false, now)
+            let probe = self.send_new(len, false, now);
+            self.note_sent();
+            probe
         } else {
             let range = self.board.last_segment()?;
             self.board.probed(self.snd_nxt, now);

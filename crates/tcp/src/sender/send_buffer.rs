@@ -2,14 +2,12 @@
 //! `net/ipv4/tcp_input.c`, `tcp_sndbuf_expand`, `tcp_should_expand_sndbuf`).
 
 use super::Sender;
-use crate::memory::{BUFFER_HEAD, BUFFER_TAIL, MAX_TCP_HEADER};
+use crate::memory;
 
 /// Before the connection (net.ipv4.tcp_wmem[1]).
 const FIRST: u64 = 16_384;
 /// Segments that it has room for at least (`TCP_INIT_CWND`).
 const LEAST_SEGMENTS: u64 = 10;
-/// Windows that it has room for (`sndbuf_expand` of all algorithms but BBR, whose 3 change nothing).
-const WINDOWS: u64 = 2;
 
 impl Sender {
     /// The connection is there.
@@ -20,6 +18,19 @@ impl Sender {
         } else {
             largest
         };
+        if let Some(queue) = &mut self.queue {
+            queue.grow(self.send_buffer);
+        }
+    }
+
+    /// The application waits for memory, and there is room in the window: it is no longer a third that has
+    /// to be free (`tcp_check_space`).
+    #[inline(never)]
+    pub(super) fn expand_for_writer(&mut self) {
+        let wanted = self.wanted_buffer().min(self.stack.send_buffer);
+        if let Some(queue) = &mut self.queue {
+            queue.grow(wanted);
+        }
     }
 
     /// Less than a segment may leave though more was written. Whether that was for the send buffer, and
@@ -41,8 +52,7 @@ impl Sender {
         let cwnd = self.cwnd() / u64::from(self.stack.mss);
         let reordering = u64::from(self.board.reordering());
         let segments = LEAST_SEGMENTS.max(cwnd).max(reordering + 1);
-        let bytes = self.segment_bytes + MAX_TCP_HEADER + BUFFER_TAIL;
-        let segment = bytes.next_power_of_two() + BUFFER_HEAD;
-        segments.saturating_mul(WINDOWS * segment)
+        let segment = memory::of_buffer(self.segment_bytes, self.stack.header_room);
+        segments.saturating_mul(self.cc.send_buffer_windows()).saturating_mul(segment)
     }
 }

@@ -26,7 +26,7 @@ impl Sender {
         if self.stack.recovery == Recovery::Sack1 && self.sends_one_as_sack1() {
             self.max_burst_left = self.max_burst_left.min(1);
         }
-        self.pass = Pass::default();
+        self.pass = Pass { turn: self.first_turn(), ..Pass::default() };
         if self.stack.recovery == Recovery::TcpLinux && self.conserved_flight > 0 {
             // At most one segment more in flight than there is now.
             self.conserved_flight = self.conserved_flight.min(self.flight_segments() + 1);
@@ -75,6 +75,7 @@ impl Sender {
         self.pass.is_forced = false;
         // What belongs to a burst that is under way does not wait.
         if self.max_burst_left == 0 || (self.pass.burst_left == 0 && !self.pacer.allows(now)) {
+            self.write_meanwhile();
             return None;
         }
         self.next_retransmission(now).or_else(|| self.next_new_data(now))
@@ -128,6 +129,9 @@ impl Sender {
     }
 
     fn next_new_data(&mut self, now: Time) -> Option<Transmission> {
+        if self.queue.is_some() {
+            return self.next_of_queue(now);
+        }
         let mss = self.segment_bytes;
         let written = self.stream_end.saturating_sub(self.snd_nxt);
         let mut available = self.sendable_end().saturating_sub(self.snd_nxt);
@@ -144,9 +148,7 @@ impl Sender {
         if len < mss && !self.may_send_small(len, written) {
             return None;
         }
-        let limited_transmit_off =
-            !self.stack.limited_transmit && self.phase == Phase::Open && self.board.has_holes();
-        if limited_transmit_off {
+        if self.holds_new_data() {
             return None;
         }
         if self.board.is_empty() {
@@ -161,10 +163,16 @@ impl Sender {
         Some(self.send_new(len, false, now))
     }
 
+    /// Whether nothing new leaves while something may be lost.
+    pub(super) fn holds_new_data(&self) -> bool {
+        !self.stack.limited_transmit && self.phase == Phase::Open && self.board.has_holes()
+    }
+
     /// The next segment of the burst under way, or of the next if one may begin.
     fn next_of_burst(&mut self, len: u64, available: u64, now: Time) -> Option<Transmission> {
         if self.pass.burst_left == 0 {
-            let room = self.room(available);
+            let window_end = self.board.una().saturating_add(self.send_buffer);
+            let room = self.room(available, window_end.min(self.right_edge));
             match burst::next(&room, BUFFER_SEGMENTS, now) {
                 Burst::Send(segments) => {
                     self.deferred_at = None;
@@ -184,9 +192,8 @@ impl Sender {
         Some(Transmission { push, ..self.send_new(len, false, now) })
     }
 
-    fn room(&mut self, available: u64) -> Room {
+    pub(super) fn room(&mut self, available: u64, window_end: u64) -> Room {
         let mss = self.segment_bytes;
-        let window_end = self.board.una().saturating_add(self.send_buffer).min(self.right_edge);
         Room {
             mss,
             in_flight: self.flight_segments(),
@@ -199,7 +206,7 @@ impl Sender {
             min_rtt: self.rtt.min_rtt(),
             oldest_sent_at: self.board.head_sent_at(),
             last_sent_at: self.last_sent,
-            repairing: self.is_too_busy_to_wait(),
+            waits_for_nothing: self.is_too_busy_to_wait(),
         }
     }
 
@@ -233,7 +240,7 @@ impl Sender {
         (most.saturating_mul(percent * 10_000)).checked_div(micros)
     }
 
-    fn next_fin(&mut self, now: Time) -> Option<Transmission> {
+    pub(super) fn next_fin(&mut self, now: Time) -> Option<Transmission> {
         // The FIN takes up sequence space: it waits for the peer's window like data. It takes no room
         // in the network: for the congestion window it does not wait (Linux 6.1 `tcp_cwnd_test`).
         let fin_due =
@@ -258,6 +265,9 @@ impl Sender {
 
     /// End of what application, send buffer and peer allow.
     pub(super) fn sendable_end(&self) -> u64 {
+        if let Some(queue) = &self.queue {
+            return queue.written().min(self.right_edge);
+        }
         self.stream_end.min(self.board.una().saturating_add(self.send_buffer)).min(self.right_edge)
     }
 
@@ -280,7 +290,7 @@ impl Sender {
 
     /// The application has written after a pause (Linux `tcp_slow_start_after_idle_check`): what waited
     /// for the peer's window is not meant.
-    fn restart_after_idle(&mut self, now: Time) {
+    pub(super) fn restart_after_idle(&mut self, now: Time) {
         if !std::mem::take(&mut self.wrote_when_idle) {
             return;
         }

@@ -1,0 +1,181 @@
+//! New data where the application's data lie in buffers: the kernel and the application take turns
+//! (Linux 6.1 `net/ipv4/tcp_output.c`, `tcp_write_xmit`; `net/ipv4/tcp.c`, `tcp_sendmsg_locked`).
+
+use fairway_units::Time;
+
+use super::{Sender, Transmission};
+use crate::burst::{self, Burst};
+use crate::write_queue::{Sizes, Written};
+
+/// Largest segment of a peer that says nothing (RFC 9293; Linux `TCP_MSS_DEFAULT`).
+const DEFAULT_MSS: u64 = 536;
+
+/// Who is to act next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum Turn {
+    /// The kernel: what lies in the buffers leaves, burst after burst.
+    #[default]
+    Queue,
+    /// The kernel, for one burst, which waits for no more.
+    One,
+    /// The application, if it has memory.
+    Writer,
+}
+
+impl Sender {
+    /// The application has just written, or else something has arrived and the kernel acts.
+    #[inline]
+    pub(super) fn first_turn(&self) -> Turn {
+        match &self.queue {
+            Some(queue) if !queue.waits() && queue.written() < self.stream_end => Turn::Writer,
+            _ => Turn::Queue,
+        }
+    }
+
+    /// End of what the application could write so far.
+    pub(super) fn written(&self) -> u64 {
+        self.queue.as_ref().map_or(self.stream_end, |queue| queue.written())
+    }
+
+    /// The next segment of the burst under way, or of the next if one may begin.
+    pub(super) fn next_of_queue(&mut self, now: Time) -> Option<Transmission> {
+        if self.pass.burst_left == 0 && !self.begins_burst(now) {
+            return self.next_fin(now);
+        }
+        self.pass.burst_left -= 1;
+        let len = self.segment_bytes.min(self.pass.burst_end - self.snd_nxt);
+        let transmission = self.send_new(len, false, now);
+        let is_last = self.pass.burst_left == 0;
+        if is_last {
+            self.note_sent();
+        }
+        Some(Transmission { push: is_last && self.pass.pushes, ..transmission })
+    }
+
+    /// Kernel and application take turns until a burst begins or neither has anything to do.
+    fn begins_burst(&mut self, now: Time) -> bool {
+        loop {
+            let turn = self.pass.turn;
+            if turn != Turn::Writer {
+                let at_once = turn == Turn::One;
+                let begins = self.sizes_burst(at_once, now);
+                if at_once || !begins {
+                    self.pass.turn = Turn::Writer;
+                }
+                if begins {
+                    return true;
+                }
+            }
+            self.pass.turn = match self.write_on() {
+                Written::Nothing => return false,
+                Written::Push => Turn::Queue,
+                Written::PushOne => Turn::One,
+            };
+        }
+    }
+
+    /// Nothing may leave now, but that is no reason to write nothing.
+    #[inline]
+    pub(super) fn write_meanwhile(&mut self) {
+        if self.queue.is_some() {
+            while self.write_on() != Written::Nothing {}
+        }
+    }
+
+    fn write_on(&mut self) -> Written {
+        self.expand_if_awaited(0);
+        let una = self.board.una();
+        let sizes = self.sizes();
+        let (end, next) = (self.stream_end, self.snd_nxt);
+        let Some(queue) = &mut self.queue else { return Written::Nothing };
+        if queue.written() >= end || !queue.wakes(una) {
+            return Written::Nothing;
+        }
+        queue.write(end, next, una, sizes)
+    }
+
+    /// Half of the largest window that the peer has offered bounds a buffer, in whole segments
+    /// (`tcp_bound_to_half_wnd`; a window that small is not halved).
+    fn sizes(&self) -> Sizes {
+        let window = self.max_window;
+        let half = if window > DEFAULT_MSS { window / 2 } else { window };
+        let mss = self.segment_bytes;
+        let most = half.min(burst::MAX_BUFFER_BYTES) / mss * mss;
+        Sizes { most: most.max(mss), unmarked: window / 2 }
+    }
+
+    /// Whether a burst may leave, and how large it is; `at_once`: whether it waits for no more.
+    fn sizes_burst(&mut self, at_once: bool, now: Time) -> bool {
+        let Some(queue) = &self.queue else { return false };
+        let mss = self.segment_bytes;
+        let (written, end_of_first) = (queue.written(), queue.end_of_first());
+        let unsent = written - self.snd_nxt;
+        let needed = end_of_first.min(self.right_edge).saturating_sub(self.snd_nxt);
+        // Nothing more comes into a buffer that another one follows (`tcp_nagle_test`).
+        let is_whole = end_of_first <= self.right_edge && end_of_first < written;
+        if needed == 0
+            || (needed < mss && !is_whole && !self.may_send_small(needed, unsent))
+            || self.holds_new_data()
+        {
+            return false;
+        }
+        if self.board.is_empty() {
+            self.restart_after_idle(now);
+        }
+        let mut room = self.room(unsent, self.right_edge);
+        room.waits_for_nothing |= at_once;
+        match burst::next(&room, (end_of_first - self.snd_nxt).div_ceil(mss), now) {
+            Burst::Send(segments) => {
+                self.deferred_at = None;
+                self.begin_sized(segments, needed, is_whole);
+                true
+            }
+            Burst::Wait { by_cwnd } => {
+                self.deferred_at = Some(now);
+                self.pass.waits_for_cwnd |= by_cwnd;
+                false
+            }
+            Burst::Full => false,
+        }
+    }
+
+    /// A burst of so many segments begins, of `needed` bytes at most: a small one at its end only if that
+    /// might leave alone, or ends the buffer (`tcp_mss_split_point`).
+    fn begin_sized(&mut self, segments: u64, needed: u64, is_whole: bool) {
+        let mss = self.segment_bytes;
+        let mut bytes = needed.min(segments.saturating_mul(mss));
+        let small = bytes % mss;
+        if small > 0 && bytes > mss && !is_whole && !self.closed && !self.nagle_allows() {
+            bytes -= small;
+        }
+        self.pass.burst_left = bytes.div_ceil(mss);
+        self.pass.burst_end = self.snd_nxt + bytes;
+        let marked = self.queue.as_ref().is_some_and(|queue| {
+            queue.marks_first() && queue.end_of_first() == self.pass.burst_end
+        });
+        self.pass.pushes = self.pass.burst_left > 1 || marked;
+        self.expand_if_awaited(self.pass.burst_left);
+    }
+
+    /// An application that waits for memory gets more if the window has room for more than `leaving`
+    /// segments, which leave now (`tcp_should_expand_sndbuf`).
+    #[inline]
+    fn expand_if_awaited(&mut self, leaving: u64) {
+        let waits = self.queue.as_ref().is_some_and(|queue| queue.waits());
+        if waits && self.stack.send_buffer_tuning {
+            let cwnd = self.cwnd() / u64::from(self.stack.mss);
+            if self.flight_segments() + leaving < cwnd {
+                self.expand_for_writer();
+            }
+        }
+    }
+
+    /// A burst has left.
+    #[inline]
+    pub(super) fn note_sent(&mut self) {
+        let una = self.board.una();
+        if let Some(queue) = &mut self.queue {
+            queue.sent(self.snd_nxt, una);
+        }
+    }
+}
