@@ -181,7 +181,7 @@ def document(
     loss: float = 0.0,
     sample: str = "100 ms",
     flows: Sequence[Mapping[str, str]] = ({"cc": "cubic"},),
-    is_of_own_kernel: bool = True,
+    is_of_own_kernel: bool = False,
 ) -> dict[str, Any]:
     """The experiment of a scenario: one link between hosts whose buffers do not limit.
 
