@@ -70,7 +70,7 @@ class Scenario:
 
 def scenarios() -> list[Scenario]:
     """The scenarios of golden.toml."""
-    return [Scenario(entry["name"], document(**entry)) for entry in _contents()["scenario"]]
+    return [Scenario(entry["name"], document(**entry, is_of_own_kernel=True)) for entry in _contents()["scenario"]]
 
 
 def algorithms() -> dict[str, str]:

@@ -109,7 +109,7 @@ impl Sender {
         let Some(queue) = &self.queue else { return false };
         let mss = self.segment_bytes;
         let (written, end_of_first) = (queue.written(), queue.end_of_first());
-        let unsent = written - self.snd_nxt;
+        let unsent = written.saturating_sub(self.snd_nxt);
         let needed = end_of_first.min(self.right_edge).saturating_sub(self.snd_nxt);
         // Nothing more comes into a buffer that another one follows (`tcp_nagle_test`).
         let is_whole = end_of_first <= self.right_edge && end_of_first < written;
