@@ -70,7 +70,8 @@ class Scenario:
 
 def scenarios() -> list[Scenario]:
     """The scenarios of golden.toml."""
-    return [Scenario(entry["name"], document(**entry, is_of_own_kernel=True)) for entry in _contents()["scenario"]]
+    entries = _contents()["scenario"]
+    return [Scenario(one["name"], document(**one, is_of_own_kernel=True)) for one in entries]
 
 
 def algorithms() -> dict[str, str]:
@@ -194,7 +195,7 @@ def document(
         loss: Probability that a packet of data is lost behind the queue.
         sample: Time between samples.
         flows: Each flow's `cc`, and `start` where it is not the beginning.
-        is_of_own_kernel: Whether it is of the kernel that Fairway builds, with less room for headers.
+        is_of_own_kernel: Whether it is of the kernel that Fairway builds, with less header room.
     """
     room = {"header_room": HEADER_ROOM} if is_of_own_kernel else {}
     buffers = {"receive_buffer": "256 MiB", "send_buffer": "256 MiB"}
