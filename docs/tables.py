@@ -29,6 +29,23 @@ PAGES = DOCS / "algorithms"
 SITE = DOCS.parent / "mkdocs.yml"
 #: Where algorithms' code is, from their pages.
 CODE = "../../crates/cc/src/algorithms/"
+#: Keys of `[topology]` that stand on the page of WLANs.
+WLAN = (
+    "standard",
+    "stations",
+    "server",
+    "rate",
+    "control_rate",
+    "preamble",
+    "slot",
+    "protection",
+    "rts_threshold",
+    "short_retry_limit",
+    "long_retry_limit",
+    "queue",
+    "ap_queue",
+    "station",
+)
 LISTED = re.compile(r"(      # algorithms\n).*?(      # end\n)", re.DOTALL)
 MARKED = re.compile(r"(<!-- table: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -285,7 +302,9 @@ def tables() -> dict[str, str]:
     return {
         "experiment": keys(experiment),
         "stack": keys(stack),
-        "topology": keys(topology),
+        "topology": keys(topology, skip=WLAN),
+        "wlan": keys(topology, skip=[name for name in topology["properties"] if name not in WLAN]),
+        "station": keys(topology["properties"]["station"]["items"]),
         "link": keys(topology["properties"]["link"]["items"]),
         "queue": keys(link["queue"]),
         "loss": keys(link["loss"]),

@@ -416,10 +416,17 @@ def doctor(as_json: Json = False) -> None:
 
 def _show_run(result: Run) -> None:
     from fairway.repeat import sentence
-    from fairway.report import application_tables, flow_tables, link_table, metric_table
+    from fairway.report import (
+        application_tables,
+        flow_tables,
+        link_table,
+        metric_table,
+        wlan_tables,
+    )
 
     typer.echo(f"{result.title}\n")
-    tables = (*flow_tables(result), *application_tables(result), link_table(result))
+    flows = (*flow_tables(result), *application_tables(result))
+    tables = (*flows, link_table(result), *wlan_tables(result))
     for table in (*tables, metric_table(result.metrics)):
         show_table(table)
     if "repeated" in result.summary:

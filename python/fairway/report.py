@@ -126,6 +126,7 @@ def run_report(run: Run) -> str:
                 *application_tables(run),
                 *flow_tables(run),
                 link_table(run),
+                *wlan_tables(run),
             ],
         ),
         Section("Over time", figures=charts),
@@ -278,7 +279,7 @@ def flow_table(flows: Sequence[Mapping[str, Any]]) -> Table:
     ]
     names = ["flow", "cc", "goodput", "retrans. segments", "mean cwnd", "mean srtt",
              "one-way delay", "fct"]  # fmt: skip
-    routes = [flow["route"] for flow in run.summary["flows"]]
+    routes = [flow["route"] for flow in flows]
     if any(routes):
         names.append("route")
         rows = [[*row, route or text.ABSENT] for row, route in zip(rows, routes, strict=True)]
@@ -367,6 +368,20 @@ def link_table(run: Run) -> Table:
         "p99 sojourn",
     ]
     return Table("Links", names, rows)
+
+
+def wlan_tables(run: Run) -> list[Table]:
+    """One line per node of the WLAN, if there is one."""
+    wlan = run.summary.get("wlan")
+    if not wlan:
+        return []
+    counts = ("delivered", "accesses", "collisions", "errors", "given_up", "duplicates")
+    rows = [
+        [str(node["id"]), *(text.number(node[name]) for name in counts)] for node in wlan["nodes"]
+    ]
+    busy, collided = text.number(wlan["busy"]), text.number(wlan["collided"])
+    caption = f"WLAN, busy {busy} of the time, collided {collided}"
+    return [Table(caption, ["node", *(_in_words(name) for name in counts)], rows)]
 
 
 #: Metrics that compare flows: the same for every run, they say that there was nothing to compare.

@@ -9,7 +9,8 @@
 mod common;
 
 use common::run_text;
-use fairway_sim::Run;
+use fairway_sim::experiment::{from_document, plan};
+use fairway_sim::{Control, Run, run};
 
 /// A cell with flows, each from, to and with a window of so many segments.
 fn cell(standard: &str, topology: &str, flows: &[(&str, &str, u32)]) -> String {
@@ -230,5 +231,23 @@ fn datagrams_go_through_a_cell_too() {
     }
     for flow in &run.summary.flows {
         assert!(flow.throughput_bps > 0.95e6, "{flow:?}");
+    }
+}
+
+#[test]
+fn the_examples_run() {
+    let anomaly = include_str!("../../../examples/wlan-anomaly.toml");
+    let protection = include_str!("../../../examples/wlan-protection.toml");
+    for (text, name) in [(anomaly, "wlan-anomaly.toml"), (protection, "wlan-protection.toml")] {
+        let points = plan(text, name).unwrap().points;
+        assert_eq!(points.len(), 4);
+        let total = |document| {
+            let run = run(&from_document(document).unwrap(), &Control::default()).unwrap();
+            run.summary.flows.iter().map(|flow| flow.goodput_bps).sum::<f64>()
+        };
+        let totals: Vec<f64> = points.iter().map(|point| total(&point.document)).collect();
+        // Each axis costs: a slow station and RTS; protection and long slots.
+        let [first, second, third, fourth] = totals[..] else { panic!() };
+        assert!(first > second && first > third && second > fourth, "{name}: {totals:?}");
     }
 }
