@@ -230,7 +230,15 @@ def estimates(table: pl.DataFrame, by: Sequence[str], metric: str) -> pl.DataFra
 
 def metric_table(metrics: Mapping[str, float | None]) -> Table:
     """The metrics of a run."""
-    return Table("Metrics", ["metric", "value"], [[k, text.number(v)] for k, v in metrics.items()])
+    rows = [[text.without_unit(name), _figure(name, value)] for name, value in metrics.items()]
+    return Table("Metrics", ["metric", "value"], rows)
+
+
+def _figure(name: str, value: float | None) -> str:
+    """A figure of a run, in the unit that its name ends with."""
+    if name.endswith("_bps") and value is not None:
+        return text.bit_rate(value)
+    return text.number(value)
 
 
 def flow_tables(run: Run) -> list[Table]:
@@ -262,6 +270,12 @@ def datagram_table(flows: Sequence[Mapping[str, Any]]) -> Table:
     return Table("Datagram flows", names, rows, labels=2)
 
 
+def _short_route(route: str | None) -> str:
+    """A route as a table has room for it: its first and its last link."""
+    links = (route or text.ABSENT).split(" > ")
+    return " > ".join(links) if len(links) < 3 else f"{links[0]} > … > {links[-1]}"
+
+
 def flow_table(flows: Sequence[Mapping[str, Any]]) -> Table:
     """One line per flow of TCP."""
     rows = [
@@ -282,7 +296,7 @@ def flow_table(flows: Sequence[Mapping[str, Any]]) -> Table:
     routes = [flow["route"] for flow in flows]
     if any(routes):
         names.append("route")
-        rows = [[*row, route or text.ABSENT] for row, route in zip(rows, routes, strict=True)]
+        rows = [[*row, _short_route(route)] for row, route in zip(rows, routes, strict=True)]
     return Table("Flows", names, rows, labels=2)
 
 
@@ -398,10 +412,11 @@ def sweep_table(sweep: Sweep) -> Table:
     axes = len(sweep.axes)
     rows = [
         [text.label(row[name]) for name in columns[:axes]]
-        + [text.number(row[name]) for name in columns[axes:]]
+        + [_figure(name, row[name]) for name in columns[axes:]]
         for row in table.iter_rows(named=True)
     ]
-    headings = [*text.short_paths(columns[:axes]), *columns[axes:]]
+    figures = [text.without_unit(name) for name in columns[axes:]]
+    headings = [*text.short_paths(columns[:axes]), *figures]
     return Table(text.count(len(sweep), "run"), headings, rows, labels=axes)
 
 

@@ -42,7 +42,7 @@ TCP_INFO_SCHEMA = {
         for field in json.loads(_core.tcp_info_fields())
     },
 }
-_TEXT_COLUMNS = ("id", "cc", "kind")
+_TEXT_COLUMNS = ("id", "cc", "kind", "route")
 _COUNT_COLUMNS = (
     "sent_segments",
     "retransmitted_segments",
@@ -54,6 +54,7 @@ _COUNT_COLUMNS = (
     "duplicated_packets",
     "drops",
     "losses",
+    "marks",
 )
 
 

@@ -325,7 +325,7 @@ impl Connection {
             self.source.handle_segment(segment, now);
             return Ok(());
         };
-        reverse.arrive(segment, wire_bytes, now)?;
+        reverse.arrive(segment, &self.source, wire_bytes, now)?;
         self.source.handle_segment(segment, now);
         reverse.check_delivery(&self.source, now)?;
         self.note_completion(now);
@@ -341,7 +341,7 @@ impl Connection {
         now: Time,
     ) -> Result<(), Violation> {
         self.books.delivered += 1;
-        self.forward.arrive(segment, wire_bytes, now)?;
+        self.forward.arrive(segment, &self.sink, wire_bytes, now)?;
         if let Some(reverse) = &mut self.reverse {
             reverse.observe_window(segment, &self.sink);
         }

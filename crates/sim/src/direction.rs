@@ -76,11 +76,12 @@ impl Direction {
         self.stream.send(start, end, from.sender().flight_size(), allowance, now)
     }
 
-    /// A segment reaches the receiver.
+    /// A segment reaches the receiver, which may refuse it as old.
     #[inline(always)]
     pub(crate) fn arrive(
         &mut self,
         segment: &Segment,
+        to: &Endpoint,
         wire_bytes: u32,
         now: Time,
     ) -> Result<(), Violation> {
@@ -93,7 +94,9 @@ impl Direction {
             let what = format!("sequence number {:?} stands for offset {start}", segment.seq);
             return Err(Violation::new(now, what));
         }
-        self.stream.arrive(start, end, now)?;
+        if !to.refuses_as_old(segment) {
+            self.stream.arrive(start, end, now)?;
+        }
         self.arrivals += 1;
         self.wire_bytes += u64::from(wire_bytes);
         self.delay_nanos += u128::from(now.since(segment.sent_at).as_nanos());

@@ -513,7 +513,7 @@ impl Endpoint {
             return;
         };
         let range = Range { start, end: start + carries };
-        if self.stack.paws && self.timestamps && self.is_outdated(segment) {
+        if self.refuses_as_old(segment) {
             self.receiver.refuse_old(range);
             return;
         }
@@ -535,10 +535,13 @@ impl Endpoint {
         self.receiver.receive(&Arrival { range, fin, push, echo }, now);
     }
 
-    /// Whether a segment is older than one that was acknowledged, by more than a tick, which is the
-    /// slack that Linux leaves (`TCP_PAWS_WINDOW`).
-    fn is_outdated(&self, segment: &Segment) -> bool {
-        self.ts_recent.wrapping_sub(segment.ts_value) as i32 > 1
+    /// Whether a segment would be taken for one of an earlier connection (RFC 7323 section 5): it is
+    /// older than one that was acknowledged, by more than a tick, which is the slack that Linux
+    /// leaves (`TCP_PAWS_WINDOW`). On a path that reorders, that happens to segments of this one.
+    #[inline(always)]
+    pub fn refuses_as_old(&self, segment: &Segment) -> bool {
+        let behind = self.ts_recent.wrapping_sub(segment.ts_value) as i32;
+        behind > 1 && self.stack.paws && self.timestamps
     }
 
     fn receive_marks(&mut self, flags: Flags) {

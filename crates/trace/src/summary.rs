@@ -59,7 +59,7 @@ pub struct FlowSummary {
     pub mean_one_way_delay_s: Option<f64>,
     /// From the flow's start to the delivery of its last byte; none for endless or unfinished flows.
     pub fct_s: Option<f64>,
-    /// The links of its way, where it had a choice among several ways.
+    /// The links of its way that are not in all ways, where it had a choice among several.
     pub route: Option<String>,
     /// What only the receiver of datagrams measures. Its fields stand among the others.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
@@ -265,6 +265,8 @@ pub struct WlanNodeSummary {
 /// Figures over all flows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Metrics {
+    /// Goodputs of all flows together, in bit/s.
+    pub goodput_bps: f64,
     /// Jain's fairness index of the goodputs; none if all are zero.
     pub jain_index: Option<f64>,
     /// (x₁ − x₂)/(x₁ + x₂) of the goodputs; none unless there are two flows.
@@ -284,6 +286,7 @@ impl Metrics {
         let sent: u64 = flows.iter().map(|f| f.sent_segments).sum();
         let lost: u64 = flows.iter().map(|f| f.lost_segments).sum();
         Metrics {
+            goodput_bps: goodput.iter().sum(),
             jain_index: jain_index(&goodput),
             asymmetry: asymmetry(&goodput),
             unfairness: unfairness(&goodput),

@@ -331,11 +331,14 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// The links of a route, or of how many one is taken after the other.
+/// The links of a route that not all have, or of how many routes one is taken after the other.
 fn name(graph: &Graph, all: &[Vec<Step>], picked: &[usize]) -> String {
     match picked {
         [one] => {
-            let links = all[*one].iter().map(|step| graph.links[step.link].link.id.as_str());
+            // What all have in common tells nothing.
+            let own = |step: &&Step| !all.iter().all(|route| route.contains(step));
+            let links = all[*one].iter().filter(own);
+            let links = links.map(|step| graph.links[step.link].link.id.as_str());
             links.collect::<Vec<_>>().join(" > ")
         }
         _ => format!("{} routes in turn", picked.len()),
