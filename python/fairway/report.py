@@ -234,13 +234,6 @@ def metric_table(metrics: Mapping[str, float | None]) -> Table:
     return Table("Metrics", ["metric", "value"], rows)
 
 
-def _figure(name: str, value: float | None) -> str:
-    """A figure of a run, in the unit that its name ends with."""
-    if name.endswith("_bps") and value is not None:
-        return text.bit_rate(value)
-    return text.number(value)
-
-
 def flow_tables(run: Run) -> list[Table]:
     """A table of the flows of TCP and one of the datagram flows, those that there are."""
     flows = run.summary["flows"]
