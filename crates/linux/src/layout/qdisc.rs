@@ -10,6 +10,7 @@
 //! at s(k), passes it at max(s(k), e(k-1)) + L(k)/R + D. If e(k-1) = s(k-1) + L(k-1)/R, then
 //! e(k-1) <= s(k), and e(k) = s(k) + L(k)/R: by induction the end of its transmission, exactly.
 
+use fairway_net::{RateConfig, WireConfig};
 use fairway_sim::experiment::{Limit, Link, Queue};
 use fairway_units::{Duration, Rate};
 
@@ -77,6 +78,7 @@ pub(super) fn disciplines(
     refusals: &mut Refusals,
 ) -> Disciplines {
     refuse_delay(link.delay, path, refusals);
+    refuse_extras(link, path, refusals);
     let wire = Wire { rate: link.rate, overhead, frame: u64::from(mtu) + u64::from(overhead) };
     let (queue, shaped) = match &link.queue {
         // Nothing waits in front of a link that takes no time.
@@ -108,6 +110,34 @@ pub(super) fn disciplines(
         wires,
         counted_overhead_bytes: if shaped { overhead } else { ETHERNET },
         holds_transmission: !shaped,
+    }
+}
+
+/// Refuses what netem does otherwise, or not at all.
+fn refuse_extras(link: &Link, path: &str, refusals: &mut Refusals) {
+    let Some(extras) = &link.extras else { return };
+    let wires = &extras.wires;
+    let any = |has: fn(&WireConfig) -> bool| wires.iter().any(has);
+    let written = [
+        ("loss", any(|wire| wire.loss.is_some())),
+        ("corruption", any(|wire| wire.corruption.is_some())),
+        ("duplication", any(|wire| wire.duplication > 0.0)),
+        ("reordering", any(|wire| wire.reordering.is_some())),
+        ("jitter", any(|wire| wire.jitter.is_some())),
+        ("change", !extras.schedule.changes.is_empty()),
+        ("on_off", matches!(extras.rate, RateConfig::OnOff(_))),
+        ("state", matches!(extras.rate, RateConfig::Markov(_))),
+        ("trace", matches!(extras.rate, RateConfig::Trace(_))),
+    ];
+    for (key, _) in written.iter().filter(|(_, written)| *written) {
+        let message = match *key {
+            "loss" => {
+                "a kernel is given losses of packets each by itself, and these only where nothing \
+                 else is on the wire; write kind = \"bernoulli\" alone, or use --backend sim"
+            }
+            _ => "is not given to a kernel; remove it, or use --backend sim",
+        };
+        refusals.refuse(format!("{path}.{key}"), message);
     }
 }
 

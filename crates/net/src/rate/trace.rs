@@ -35,6 +35,9 @@ pub struct DeliveryTrace {
     pub repeats: bool,
 }
 
+/// What a trace in one line begins with.
+const WORD: &str = "opportunities";
+
 impl DeliveryTrace {
     /// Read a trace file's text.
     ///
@@ -59,6 +62,63 @@ impl DeliveryTrace {
             }
             times.push(time);
         }
+        DeliveryTrace::of(times)
+    }
+
+    /// Read a trace written in one line: "opportunities", and then after how many milliseconds each
+    /// next one comes, `2x3` for three that come after 2 ms.
+    ///
+    /// # Errors
+    /// What was expected, what was found, what to do.
+    pub fn read(line: &str) -> Result<Self, String> {
+        let mut words = line.split_ascii_whitespace();
+        if words.next() != Some(WORD) {
+            return Err(format!(
+                "expected \"{WORD}\" and the times between them, got {:?}; write \"{WORD} 1\" for \
+                 one each millisecond",
+                excerpt(line)
+            ));
+        }
+        let mut times: Vec<u32> = Vec::new();
+        let mut time = 0u32;
+        for word in words {
+            let (gap, count) = word.split_once('x').unwrap_or((word, "1"));
+            let gap = parse_line(gap)?;
+            let count = parse_line(count)? as usize;
+            if count > MOST_OPPORTUNITIES - times.len() {
+                return Err(format!(
+                    "expected at most {MOST_OPPORTUNITIES} opportunities, got more; write a shorter \
+                     trace, which repeats"
+                ));
+            }
+            time = time.checked_add(gap).ok_or_else(|| {
+                format!("expected at most {} milliseconds, got more; write less", u32::MAX)
+            })?;
+            times.extend(std::iter::repeat_n(time, count));
+        }
+        DeliveryTrace::of(times)
+    }
+
+    /// Whether a text is a trace in one line, or tries to be.
+    pub fn is_written(text: &str) -> bool {
+        text.split_ascii_whitespace().next() == Some(WORD)
+    }
+
+    /// The trace in one line, as [`Self::read`] reads it.
+    pub fn written(&self) -> String {
+        let mut line = WORD.to_owned();
+        let mut before = 0;
+        for same in self.times.chunk_by(|a, b| a == b) {
+            line += &format!(" {}", same[0] - before);
+            if same.len() > 1 {
+                line += &format!("x{}", same.len());
+            }
+            before = same[0];
+        }
+        line
+    }
+
+    fn of(times: Vec<u32>) -> Result<Self, String> {
         match times.last() {
             None => Err("expected at least one line with a time in milliseconds, got none; write \
                          \"1\" for 1504 bytes each millisecond"
@@ -94,12 +154,17 @@ impl DeliveryTrace {
 /// A time in milliseconds.
 fn parse_line(line: &str) -> Result<u32, String> {
     let remedy = "write one time on each line, such as \"12\"";
-    let found: String = line.chars().take(40).collect();
+    let found = excerpt(line);
     if line.is_empty() || !line.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(format!("expected whole milliseconds, got {found:?}; {remedy}"));
     }
     line.parse()
         .map_err(|_| format!("expected at most {} milliseconds, got {found:?}; {remedy}", u32::MAX))
+}
+
+/// The beginning of a text.
+fn excerpt(text: &str) -> String {
+    text.chars().take(40).collect()
 }
 
 /// A line whose packets leave by a trace.
@@ -277,6 +342,17 @@ mod tests {
         let trace = trace("1\n3\n3\n8");
         assert_eq!((trace.period(), trace.opportunities()), (Duration::from_millis(8), 4));
         assert_eq!(trace.mean_rate(), Rate::from_bps(6_016_000));
+    }
+
+    #[test]
+    fn a_trace_in_one_line() {
+        let one = trace("0\n1\n3\n3\n8");
+        assert_eq!(one.written(), "opportunities 0 1 2x2 5");
+        assert_eq!(DeliveryTrace::read(&one.written()), Ok(one));
+        assert!(DeliveryTrace::read("cell.down").unwrap_err().contains("got \"cell.down\""));
+        assert!(DeliveryTrace::read("opportunities 1 2xy").unwrap_err().contains("got \"y\""));
+        assert!(DeliveryTrace::read("opportunities 1x10000001").unwrap_err().contains("at most"));
+        assert!(DeliveryTrace::read("opportunities").unwrap_err().contains("at least one"));
     }
 
     #[test]

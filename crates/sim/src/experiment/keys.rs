@@ -8,6 +8,7 @@ use fairway_tcp::PRESETS;
 use super::queues;
 use super::switch::Switch;
 use super::switches::{STACK_SWITCHES, SWITCHES};
+use super::wire_keys::{LINK_OVER_TIME, LINK_WIRE, REVERSE_WIRE};
 use super::{datagrams, topology, wlan, workload};
 
 /// What may be written as the value of a key.
@@ -17,6 +18,8 @@ pub(super) enum Kind {
     Duration,
     /// A rate above zero: "622 Mbit/s".
     Rate,
+    /// A rate above zero, or "down".
+    RateOrDown,
     /// A size: "64 KiB".
     Size,
     /// A size or a number of segments: "30 segments".
@@ -45,6 +48,10 @@ pub(super) enum Kind {
     Choice { thing: &'static str, names: fn() -> Vec<&'static str> },
     /// The name of a congestion-control algorithm, Fairway's own or one from elsewhere.
     Algorithm,
+    /// Whole numbers from 1: [1, 12, 13].
+    Counts,
+    /// Times: ["10 s", "20 s"].
+    Times,
     /// Start and end of a time window: ["250 s", "500 s"].
     Window,
     /// Names, each with a number.
@@ -91,6 +98,11 @@ pub(super) struct Section {
 }
 
 impl Section {
+    /// A table with these keys and no switches of the stack.
+    pub(super) const fn plain(name: &'static str, groups: &'static [&'static [Key]]) -> Self {
+        Section { name, groups, switches: &[] }
+    }
+
     /// Every key, in the order of the documentation.
     pub(super) fn keys(&self) -> impl Iterator<Item = &'static Key> {
         let groups = self.groups.iter().flat_map(|group| group.iter());
@@ -299,9 +311,9 @@ static LINK_KEYS: &[Key] = &[
     key(
         "rate",
         Kind::Rate,
-        Required,
+        Explained,
         r#""10 Mbit/s""#,
-        "Serialisation rate; \"unlimited\" for none.",
+        "Serialisation rate, \"unlimited\" for none. It has to be written, unless trace is.",
     ),
     key("delay", Kind::Duration, Required, r#""25 ms""#, "Propagation delay in one direction."),
     key(
@@ -311,48 +323,38 @@ static LINK_KEYS: &[Key] = &[
         r#"{"kind": "droptail", "limit": "42 packets"}"#,
         "The queue in front of the link, one in each direction; without it, drop-tail.",
     ),
-    key(
-        "loss",
-        Kind::Table(&LOSS),
-        Explained,
-        r#"{"kind": "bernoulli", "probability": 0.001}"#,
-        "Random loss on the link; without it, none.",
-    ),
 ];
 
 /// What may be different in the other direction of a link.
 pub(super) static REVERSE: Section = Section {
     name: "the other direction of a link",
-    groups: &[&[
-        key(
-            "rate",
-            Kind::Rate,
-            Explained,
-            r#""1 Mbit/s""#,
-            "Serialisation rate towards the sources; without it, the link's.",
-        ),
-        key(
-            "delay",
-            Kind::Duration,
-            Explained,
-            r#""40 ms""#,
-            "Propagation delay towards the sources; without it, the link's.",
-        ),
-        key(
-            "queue",
-            Kind::Table(&QUEUE),
-            Explained,
-            r#"{"limit": "20 packets"}"#,
-            "The queue towards the sources; without it, one like the link's, a limit in time or bdp reckoned with its own rate.",
-        ),
-        key(
-            "loss",
-            Kind::Table(&LOSS_ONE_WAY),
-            Explained,
-            r#"{"probability": 0.01}"#,
-            "Random loss towards the sources; without it, what the link's says.",
-        ),
-    ]],
+    groups: &[
+        &[
+            key(
+                "rate",
+                Kind::Rate,
+                Explained,
+                r#""1 Mbit/s""#,
+                "Serialisation rate towards the sources; without it, the link's.",
+            ),
+            key(
+                "delay",
+                Kind::Duration,
+                Explained,
+                r#""40 ms""#,
+                "Propagation delay towards the sources; without it, the link's.",
+            ),
+            key(
+                "queue",
+                Kind::Table(&QUEUE),
+                Explained,
+                r#"{"limit": "20 packets"}"#,
+                "The queue towards the sources; without it, one like the link's, a limit in time or bdp reckoned with its own rate.",
+            ),
+        ],
+        REVERSE_WIRE,
+        LINK_OVER_TIME,
+    ],
     switches: &[],
 };
 
@@ -365,8 +367,11 @@ static DUPLEX_KEYS: &[Key] = &[key(
 )];
 
 /// A link of a dumbbell.
-pub(super) static LINK: Section =
-    Section { name: "a link", groups: &[LINK_KEYS, DUPLEX_KEYS], switches: &[] };
+pub(super) static LINK: Section = Section {
+    name: "a link",
+    groups: &[LINK_KEYS, LINK_WIRE, LINK_OVER_TIME, DUPLEX_KEYS],
+    switches: &[],
+};
 
 /// A link of a list.
 pub(super) static NAMED_LINK: Section = Section {
@@ -380,6 +385,8 @@ pub(super) static NAMED_LINK: Section = Section {
             "Its name in results and in the paths of a sweep; without it, \"link#\" and its index in a chain, \"route\" and its index where routes are side by side, else the names of its nodes.",
         )],
         LINK_KEYS,
+        LINK_WIRE,
+        LINK_OVER_TIME,
         DUPLEX_KEYS,
         &[
             key(
@@ -492,50 +499,6 @@ pub(super) static QUEUE: Section = Section {
     ],
     switches: &[],
 };
-
-static LOSS_KEYS: &[Key] = &[
-    key(
-        "kind",
-        Kind::Choice { thing: "loss", names: || vec!["bernoulli"] },
-        Default(r#""bernoulli""#),
-        r#""bernoulli""#,
-        "Bernoulli: every packet is lost independently.",
-    ),
-    key(
-        "probability",
-        Kind::Number { min: 0.0, max: 1.0 },
-        Required,
-        "0.001",
-        "Probability that a packet is lost.",
-    ),
-    key(
-        "unit",
-        Kind::Choice { thing: "loss unit", names: || vec!["packet"] },
-        Default(r#""packet""#),
-        r#""packet""#,
-        "What the probability is of.",
-    ),
-];
-
-/// Random loss on a link.
-pub(super) static LOSS: Section = Section {
-    name: "a loss",
-    groups: &[
-        LOSS_KEYS,
-        &[key(
-            "direction",
-            Kind::Choice { thing: "loss direction", names: || vec!["forward", "reverse", "both"] },
-            Default(r#""forward""#),
-            r#""both""#,
-            "Forward: from sources to sinks.",
-        )],
-    ],
-    switches: &[],
-};
-
-/// Random loss in one direction of a link.
-pub(super) static LOSS_ONE_WAY: Section =
-    Section { name: "a loss", groups: &[LOSS_KEYS], switches: &[] };
 
 /// `[[flow]]`.
 pub(super) static FLOW: Section = Section {

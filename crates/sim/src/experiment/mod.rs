@@ -2,12 +2,14 @@
 //!
 //! [`plan`] turns the text of a file into one document for every point of its sweep;
 //! [`from_document`] turns a document into an [`Experiment`]. `keys` is the one list of what may
-//! be written, with `switches` for those of the stack; `reader` reads by it; `stack`, `topology`,
+//! be written, with `switches` for those of the stack and `wire_keys` for what links do besides;
+//! `reader` reads by it; `stack`, `topology`,
 //! `traffic`, `datagrams`, `linux` and `document` give it meaning.
 
 mod datagrams;
 mod document;
 mod error;
+mod extras;
 mod graph;
 mod keys;
 mod links;
@@ -25,7 +27,10 @@ mod switches;
 #[cfg(test)]
 mod tests;
 mod topology;
+mod traces;
 mod traffic;
+mod wire_keys;
+mod wires;
 mod wlan;
 mod workload;
 
@@ -43,7 +48,7 @@ use std::ops::Range;
 
 use fairway_cc::{Catalogue, Selection};
 use fairway_net::wlan::CellConfig;
-use fairway_net::{QdiscConfig, RedConfig};
+use fairway_net::{QdiscConfig, RateConfig, RedConfig, Schedule, WireConfig};
 use fairway_tcp::Stack;
 use fairway_units::{Bytes, Duration, Rate, Time};
 
@@ -178,10 +183,24 @@ pub struct Link {
     pub delay: Duration,
     /// The queue in front of it, one in each direction.
     pub queue: Queue,
-    /// Random loss on it.
+    /// Random loss on it, if nothing else happens there.
     pub loss: Option<Loss>,
+    /// What else does, losses included.
+    pub extras: Option<Box<Extras>>,
     /// The other direction, if it is different; its own loss is one on its way.
     pub reverse: Option<Box<Link>>,
+}
+
+/// What a link does that has more than a constant rate, a constant delay and losses of packets each
+/// by itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Extras {
+    /// What its wire does to packets: towards the sinks, and back.
+    pub wires: [WireConfig; 2],
+    /// Its rate over time.
+    pub rate: RateConfig,
+    /// Its delay over time.
+    pub schedule: Schedule,
 }
 
 impl Link {

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use super::document::resolve;
 use super::error::{ExperimentError, Report};
 use super::reader::show;
+use super::traces::Traces;
 use super::{ExperimentErrors, sweep};
 
 /// Largest experiment file in bytes.
@@ -62,8 +63,10 @@ fn read(text: &str, source: &str, catalogue: &Catalogue) -> Result<Plan, Vec<Exp
     document.entry("seed").or_insert_with(|| Value::from(1));
     let sweep = document.shift_remove("sweep");
     let title = document.get("title").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let document = Value::Object(document);
+    let mut traces = Traces::beside(source);
+    let mut document = Value::Object(document);
     let Some(sweep) = sweep else {
+        put_traces(&mut traces, &mut document)?;
         resolve(&document, catalogue).map_err(|errors| errors.errors)?;
         let points = vec![Point { axes: Vec::new(), repetition: 0, document }];
         return Ok(Plan { title, axes: Vec::new(), points });
@@ -72,9 +75,16 @@ fn read(text: &str, source: &str, catalogue: &Catalogue) -> Result<Plan, Vec<Exp
     let sweep = sweep::read(&sweep, &document, text.len(), &report);
     let sweep = report.finish(sweep)?;
     // What is wrong without the sweep is no fault of the point that it is first seen at.
-    let common = resolve(&document, catalogue).err().map_or_else(Vec::new, |errors| errors.errors);
+    let mut without = document.clone();
+    let common = match put_traces(&mut traces, &mut without) {
+        Ok(()) => resolve(&without, catalogue).map(|_| ()).map_err(|errors| errors.errors),
+        Err(errors) => Err(errors),
+    };
+    let common = common.err().unwrap_or_default();
     let mut points = Vec::new();
-    for (axes, document) in sweep.combinations(&document)? {
+    for (axes, mut document) in sweep.combinations(&document)? {
+        put_traces(&mut traces, &mut document)
+            .map_err(|errors| at_point(errors, &common, &axes))?;
         resolve(&document, catalogue).map_err(|errors| at_point(errors.errors, &common, &axes))?;
         for repetition in 0..sweep.repetitions {
             let mut document = document.clone();
@@ -85,6 +95,13 @@ fn read(text: &str, source: &str, catalogue: &Catalogue) -> Result<Plan, Vec<Exp
         }
     }
     Ok(Plan { title, axes: sweep.axes.into_iter().map(|axis| axis.path).collect(), points })
+}
+
+/// Puts the traces that a document names into it.
+fn put_traces(traces: &mut Traces, document: &mut Value) -> Result<(), Vec<ExperimentError>> {
+    let report = Report::default();
+    traces.put_into(document, &report);
+    report.finish(Some(()))
 }
 
 /// The errors of one point of a sweep; those that are not `common` to all say which point it is.

@@ -77,6 +77,11 @@ impl<'a> Table<'a> {
         self.section.keys().map(|key| key.name).filter(|name| self.has(name))
     }
 
+    /// Whether tables like this have such a key.
+    pub(super) fn has_key(&self, name: &str) -> bool {
+        self.section.key(name).is_some()
+    }
+
     /// The value of a key as it is written.
     pub(super) fn raw(&self, name: &str) -> Option<&'a Value> {
         self.map.get(name)
@@ -450,6 +455,55 @@ impl Readable for SwitchOrName {
             Value::String(text) if text == name => Ok(SwitchOrName::Name),
             other => Err(format!("expected true, false or \"{name}\", got {}", show(other))),
         }
+    }
+}
+
+/// A rate, zero for a link that is down.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct RateOrDown(pub(super) Rate);
+
+impl Readable for RateOrDown {
+    fn read(value: &Value, kind: &Kind) -> Result<Self, String> {
+        if value.as_str().map(str::trim) == Some("down") {
+            return Ok(RateOrDown(Rate::from_bps(0)));
+        }
+        Rate::read(value, kind).map(RateOrDown).map_err(|message| format!("{message} or \"down\""))
+    }
+}
+
+/// Elements that a list may have.
+const MAX_LIST: usize = 100_000;
+
+/// The elements of a list that has some. `example` is a correct one.
+fn elements<T>(
+    value: &Value,
+    example: &str,
+    read: impl Fn(&Value) -> Result<T, String>,
+) -> Result<Vec<T>, String> {
+    match value.as_array() {
+        Some(list) if (1..=MAX_LIST).contains(&list.len()) => list.iter().map(read).collect(),
+        _ => {
+            Err(format!("expected a list of 1 to {MAX_LIST}, got {}; write {example}", show(value)))
+        }
+    }
+}
+
+/// Whole numbers from 1.
+pub(super) struct Counts(pub(super) Vec<u64>);
+
+impl Readable for Counts {
+    fn read(value: &Value, _: &Kind) -> Result<Self, String> {
+        let count = Kind::Count { min: 1, max: u64::MAX };
+        elements(value, "[1, 12, 13]", |value| u64::read(value, &count)).map(Counts)
+    }
+}
+
+/// Times.
+pub(super) struct Times(pub(super) Vec<Duration>);
+
+impl Readable for Times {
+    fn read(value: &Value, kind: &Kind) -> Result<Self, String> {
+        elements(value, "[\"10 s\", \"20 s\"]", |value| Duration::read(value, kind)).map(Times)
     }
 }
 

@@ -124,6 +124,7 @@ mod tests {
                 delay: Duration::ZERO,
                 queue: Queue::DropTail { limit: Limit::Unlimited },
                 loss: None,
+                extras: None,
                 reverse: None,
             },
         };

@@ -55,12 +55,12 @@ fn of_kind(kind: &Kind) -> Map<String, Value> {
     let duration = quantity(&["ns", "us", "µs", "μs", "ms", "s", "min", "h"]);
     let size = ["bytes", "byte", "B", "kB", "MB", "GB", "KiB", "MiB", "GiB"];
     let segments = ["segments", "segment"];
+    let rates = ["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"];
     let text = |pattern: String| json!({ "type": "string", "pattern": pattern });
     let schema = match kind {
         Kind::Duration => text(duration),
-        Kind::Rate => {
-            text(or_unlimited(&quantity(&["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"])))
-        }
+        Kind::Rate => text(or_unlimited(&quantity(&rates))),
+        Kind::RateOrDown => text(format!(r"^\s*down\s*$|{}", or_unlimited(&quantity(&rates)))),
         Kind::Size => text(quantity(&size)),
         Kind::SizeOrSegments => text(quantity(&[&size[..], &segments[..]].concat())),
         Kind::Segments => text(quantity(&segments)),
@@ -85,6 +85,13 @@ fn of_kind(kind: &Kind) -> Map<String, Value> {
             json!({ "anyOf": [own, text(r"^python:.+\.[^.]+$".to_owned())] })
         }
         Kind::Choice { names, .. } => json!({ "enum": names() }),
+        Kind::Counts => {
+            json!({ "type": "array", "items": { "type": "integer", "minimum": 1 }, "minItems": 1 })
+        }
+        Kind::Times => {
+            let time = json!({ "type": "string", "pattern": duration });
+            json!({ "type": "array", "items": time, "minItems": 1 })
+        }
         Kind::Window => {
             let end = json!({ "type": "string", "pattern": duration });
             json!({ "type": "array", "items": end, "minItems": 2, "maxItems": 2 })

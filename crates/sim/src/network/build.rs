@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use fairway_net::wlan::NodeId;
 use fairway_net::{
-    Link, LinkConfig, Port, PortConfig, Propagation, QueueConfig, Serialiser, Window, WireConfig,
+    DropTailConfig, Link, LinkConfig, Port, PortConfig, Propagation, QdiscConfig, QueueConfig,
+    RateConfig, RedQueueConfig, Schedule, Window, WireConfig,
 };
 use fairway_random::Stream;
 use fairway_units::{Duration, Rate};
@@ -12,8 +13,9 @@ use fairway_units::{Duration, Rate};
 use super::exits::{Exit, exits, express_links};
 use super::{Device, Network};
 use crate::experiment::{
-    Experiment, Graph, Link as LinkSpec, Multipath, Queue, Router, Shape, Step,
+    Experiment, Extras, Graph, Link as LinkSpec, Multipath, Queue, Router, Shape, Step,
 };
+use crate::parcel::Parcel;
 use crate::rows::Rows;
 use crate::ways::Ways;
 
@@ -45,6 +47,8 @@ pub(super) struct Builder<'a> {
 struct Spec<'a> {
     what: What<'a>,
     name: String,
+    /// Towards the sinks.
+    forward: bool,
     loss_probability: f64,
     watched: bool,
 }
@@ -59,7 +63,7 @@ impl Spec<'_> {
     /// Whether it is a port or a node: whether more than its arrivals decides when a packet leaves.
     fn is_port(&self) -> bool {
         match self.what {
-            What::Link(link) => matches!(link.queue, Queue::Discipline(_)),
+            What::Link(link) => matches!(link.queue, Queue::Discipline(_)) || link.extras.is_some(),
             What::Node(_) => true,
         }
     }
@@ -73,26 +77,19 @@ impl Spec<'_> {
     }
 
     fn device(&self, frame_overhead: u32, exit: Exit, window: Window, seed: u64) -> Device {
-        let Spec { what, name, loss_probability, watched } = self;
+        let Spec { what, name, forward: _, loss_probability, watched } = self;
         let link = match what {
             What::Link(link) => link,
             What::Node(node) => return Device::Node(*node),
         };
         let (loss_probability, watched) = (*loss_probability, *watched);
         let queue = match &link.queue {
+            _ if self.is_port() => {
+                return Device::Port(Box::new(self.port(link, frame_overhead, window, seed)));
+            }
             Queue::DropTail { limit } => QueueConfig::DropTail { limit: *limit },
             Queue::Red { limit, red } => QueueConfig::Red { limit: *limit, red: (**red).clone() },
-            Queue::Discipline(config) => {
-                let qdisc = config.build(Stream::new(seed, &format!("{name}/queue")));
-                let rate = Box::new(Serialiser::new(link.rate));
-                let config = PortConfig {
-                    propagation: Propagation::Constant(link.delay),
-                    frame_overhead,
-                    wire: WireConfig::losing(loss_probability),
-                    watched,
-                };
-                return Device::Port(Box::new(Port::new(qdisc, rate, config, window, seed, name)));
-            }
+            Queue::Discipline(_) => unreachable!("a discipline makes a port"),
         };
         let config = LinkConfig {
             rate: link.rate,
@@ -103,6 +100,41 @@ impl Spec<'_> {
             watched,
         };
         Device::Link(Link::new(&config, window, seed, name), exit)
+    }
+
+    fn port(
+        &self,
+        link: &LinkSpec,
+        frame_overhead: u32,
+        window: Window,
+        seed: u64,
+    ) -> Port<Parcel> {
+        let Spec { name, forward, loss_probability, watched, .. } = self;
+        let discipline = match &link.queue {
+            Queue::DropTail { limit } => QdiscConfig::DropTail(DropTailConfig { limit: *limit }),
+            Queue::Red { limit, red } => {
+                QdiscConfig::Red(RedQueueConfig { limit: *limit, red: (**red).clone() })
+            }
+            Queue::Discipline(config) => (**config).clone(),
+        };
+        let constant = || Schedule::constant(link.rate, link.delay);
+        let (wire, rate, schedule) = match link.extras.as_deref() {
+            None => {
+                let wire = WireConfig::losing(*loss_probability);
+                (wire, RateConfig::Constant(link.rate), constant())
+            }
+            Some(Extras { wires, rate, schedule }) => {
+                (wires[usize::from(!forward)].clone(), rate.clone(), schedule.clone())
+            }
+        };
+        let config = PortConfig {
+            propagation: Propagation::new(&schedule),
+            frame_overhead,
+            wire,
+            watched: *watched,
+        };
+        let qdisc = discipline.build(Stream::new(seed, &format!("{name}/queue")));
+        Port::new(qdisc, rate.model(seed, name), config, window, seed, name)
     }
 }
 
@@ -286,14 +318,14 @@ impl<'a> Builder<'a> {
     fn one_way(&mut self, spec: &'a LinkSpec, name: String, forward: bool, watched: bool) -> u32 {
         let loss_probability = spec.loss_of(forward).map_or(0.0, |loss| loss.probability);
         let what = What::Link(spec.direction(forward));
-        self.specs.push(Spec { what, name, loss_probability, watched });
+        self.specs.push(Spec { what, name, forward, loss_probability, watched });
         (self.specs.len() - 1) as u32
     }
 
     /// Adds a node of a cell.
     pub(super) fn node(&mut self, node: NodeId, name: String) -> u32 {
         let what = What::Node(node);
-        self.specs.push(Spec { what, name, loss_probability: 0.0, watched: true });
+        self.specs.push(Spec { what, name, forward: true, loss_probability: 0.0, watched: true });
         (self.specs.len() - 1) as u32
     }
 

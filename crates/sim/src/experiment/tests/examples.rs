@@ -24,6 +24,7 @@ fn link(id: &str, mbps: u64, delay: Duration, limit: Limit) -> Link {
         queue: Queue::DropTail { limit },
         loss: None,
         reverse: None,
+        extras: None,
     }
 }
 

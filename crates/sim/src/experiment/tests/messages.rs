@@ -170,7 +170,10 @@ fn later_capabilities_are_named() {
     );
     assert_refused(
         &with("queue =", "loss = { kind = \"gilbert\", p = 1 }\nqueue ="),
-        &format!("topology.bottleneck.loss.kind: \"gilbert\" loss {version} \"bernoulli\""),
+        &format!(
+            "topology.bottleneck.loss.kind: \"gilbert\" loss {version} \"bernoulli\", \
+             \"gilbert-elliott\", \"four-state\", \"bursty\", \"list\", \"periodic\", \"burst\""
+        ),
     );
     let typo = refusal(&with("\"reno\"", "\"rno\""));
     assert!(typo[0].starts_with(&format!("flow.main.cc: \"rno\" congestion control {version}")));

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::datagrams::KEYS;
 use super::super::keys::{Absent, EXPERIMENT, Key, Kind, Section};
-use super::super::{from_document, queues, schema, topology};
+use super::super::{from_document, queues, schema, topology, wires};
 
 /// Calls `visit` with every key that may be written, and where.
 fn walk(
@@ -30,6 +30,12 @@ fn document(path: &[&str]) -> Value {
     let mut link = json!({
         "rate": "10 Mbit/s", "delay": "25 ms", "loss": loss, "queue": queue, "reverse": reverse,
     });
+    for name in path.iter().skip(2) {
+        if let Some(table) = of_link(name) {
+            link["reverse"][*name] = table.clone();
+            link[*name] = table;
+        }
+    }
     let kind = match path {
         ["topology", key, ..] => topology::one_with(key).unwrap_or("dumbbell"),
         _ => "dumbbell",
@@ -83,6 +89,22 @@ fn document(path: &[&str]) -> Value {
     })
 }
 
+/// A right table at a key of links.
+fn of_link(key: &str) -> Option<Value> {
+    Some(match key {
+        "corruption" | "duplication" => json!({ "probability": 0.1 }),
+        "reordering" => json!({ "probability": 0.1, "delay": "1 ms" }),
+        "jitter" => json!({ "mean": "2 ms", "deviation": "1 ms" }),
+        "change" => json!([{ "at": "1 s", "rate": "1 Mbit/s", "delay": "1 ms" }]),
+        "on_off" => json!({ "on": "1 s", "off": "1 s" }),
+        "state" => {
+            let next = json!({ "only": 1 });
+            json!([{ "id": "only", "rate": "1 Mbit/s", "holding": "1 s", "next": next }])
+        }
+        _ => return None,
+    })
+}
+
 /// The table at a path, the first of a list.
 fn table<'a>(document: &'a mut Value, path: &[&str]) -> &'a mut Value {
     path.iter().fold(document, |here, name| match &mut here[*name] {
@@ -122,6 +144,32 @@ fn prepare(table: &mut Value, path: &[&str], key: &Key) {
                     _ => {}
                 }
             }
+        }
+        "trace" => {
+            table.as_object_mut().unwrap().remove("rate");
+        }
+        "change_period" => table["change"] = json!([{ "at": "1 s", "rate": "1 Mbit/s" }]),
+        "gap" => table["kind"] = json!("early"),
+        name if path.last() == Some(&"loss") => {
+            let kind =
+                if name == "kind" { Some("gilbert-elliott") } else { wires::loss_with(name) };
+            let Some(kind) = kind else { return };
+            *table = match kind {
+                "bernoulli" => json!({ "probability": 0.1 }),
+                "gilbert-elliott" => json!({ "p": 0.1, "r": 0.5 }),
+                "four-state" => json!({ "p13": 0.1, "p31": 0.5 }),
+                "bursty" => json!({ "loss": 0.05, "burst": 20 }),
+                "list" => json!({ "packets": [7] }),
+                "periodic" => json!({ "every": 10 }),
+                _ if name == "at" => json!({ "length": 2 }),
+                _ => json!({ "length": 2, "probability": 0.01 }),
+            };
+            table["kind"] = json!(kind);
+        }
+        "link" => {
+            table["kind"] = json!("chain");
+            table.as_object_mut().unwrap().remove("bottleneck");
+            table.as_object_mut().unwrap().remove("access");
         }
         _ => {}
     }

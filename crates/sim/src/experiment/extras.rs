@@ -1,0 +1,235 @@
+//! How the rate and the delay of a link change, and what else is no matter of a constant rate, a
+//! constant delay and losses of packets each by itself.
+
+use fairway_net::rate::{DeliveryTrace, Holding, MarkovRate, OnOff, RateState};
+use fairway_net::{Change, InFlight, RateConfig, Schedule, WireConfig};
+use fairway_units::{Duration, Rate};
+
+use super::reader::{Name, Numbers, RateOrDown, Table, show};
+use super::{Extras, Loss, wires};
+
+/// The rate of a link, which stands for it where queues are sized, and its trace.
+struct Line {
+    rate: Rate,
+    trace: Option<DeliveryTrace>,
+}
+
+/// Reads `rate`, or `trace` in its place. `rate` of another direction holds if neither is written.
+fn read_line(link: &Table, other: Option<Rate>) -> Option<Line> {
+    if !link.has("trace") {
+        let rate = match other {
+            Some(rate) if !link.has("rate") => rate,
+            _ => link.require("rate")?,
+        };
+        return Some(Line { rate, trace: None });
+    }
+    for key in ["rate", "on_off", "state"].into_iter().filter(|key| link.has(key)) {
+        link.refuse(key, "a link has this or a trace; remove one of them");
+        return None;
+    }
+    let trace = match link.raw("trace").and_then(|value| value.as_str()) {
+        Some(text) => DeliveryTrace::read(text),
+        None => Err("expected the name of a file".to_owned()),
+    };
+    match trace {
+        Ok(trace) => Some(Line { rate: trace.mean_rate(), trace: Some(trace) }),
+        Err(error) => {
+            link.refuse("trace", error);
+            None
+        }
+    }
+}
+
+/// Everything of a link, or of one direction of it, besides its queue.
+pub(super) struct Beyond {
+    pub(super) rate: Rate,
+    pub(super) delay: Duration,
+    /// Losses of packets each by itself, if that is all.
+    pub(super) loss: Option<Loss>,
+    /// All that is more.
+    pub(super) extras: Option<Box<Extras>>,
+    /// What the wires do, whatever it is.
+    wires: [WireConfig; 2],
+}
+
+impl Beyond {
+    /// Reads a link.
+    pub(super) fn read(link: &Table) -> Option<Self> {
+        let line = read_line(link, None);
+        let delay = link.require("delay");
+        Self::with(link, &line?, delay?, None)
+    }
+
+    /// Reads the table of the other direction: what it does not write is as in this one, but for
+    /// changes over time.
+    pub(super) fn read_reverse(&self, reverse: &Table) -> Option<Self> {
+        let line = read_line(reverse, Some(self.rate))?;
+        let delay = if reverse.has("delay") { reverse.read("delay")? } else { self.delay };
+        Self::with(reverse, &line, delay, Some(&self.wires[1]))
+    }
+
+    fn with(
+        table: &Table,
+        line: &Line,
+        delay: Duration,
+        other: Option<&WireConfig>,
+    ) -> Option<Self> {
+        let wires = wires::read(table, other)?;
+        let schedule = read_schedule(table, line.rate, delay)?;
+        let rate = read_rate(table, line, &schedule)?;
+        let constant = matches!(rate, RateConfig::Constant(_)) && schedule.changes.is_empty();
+        let (loss, extras) = match wires::plain_loss(&wires) {
+            Some(loss) if constant => (loss, None),
+            _ => {
+                let extras = Extras { wires: wires.clone(), rate, schedule };
+                (None, Some(Box::new(extras)))
+            }
+        };
+        Some(Beyond { rate: line.rate, delay, loss, extras, wires })
+    }
+}
+
+fn read_rate(link: &Table, line: &Line, schedule: &Schedule) -> Option<RateConfig> {
+    let by_chance = if let Some(trace) = &line.trace {
+        Some(("trace", RateConfig::Trace(trace.clone())))
+    } else if link.has("on_off") {
+        Some(("on_off", RateConfig::OnOff(read_on_off(&link.table("on_off")?, line.rate)?)))
+    } else if link.has("state") {
+        Some(("state", RateConfig::Markov(read_states(link)?)))
+    } else {
+        None
+    };
+    if link.has("on_off") && link.has("state") {
+        link.refuse("state", "a link has this or on_off; remove one of them");
+        return None;
+    }
+    let Some((key, rate)) = by_chance else {
+        let changes = schedule
+            .changes
+            .iter()
+            .any(|change| change.rate.is_some() || change.in_flight == InFlight::Lose);
+        return Some(match changes {
+            true => RateConfig::Schedule(schedule.clone()),
+            false => RateConfig::Constant(line.rate),
+        });
+    };
+    if let Some(i) = schedule.changes.iter().position(|change| change.rate.is_some()) {
+        let message = format!("the rate is that of {key}; remove it");
+        link.refuse(&format!("change.{i}.rate"), message);
+        return None;
+    }
+    if let Err(error) = rate.check() {
+        wires::refuse(link, &error);
+        return None;
+    }
+    Some(rate)
+}
+
+fn read_schedule(link: &Table, rate: Rate, delay: Duration) -> Option<Schedule> {
+    let tables = link.tables("change");
+    let count = tables.len();
+    let changes: Vec<Change> = tables.iter().filter_map(read_change).collect();
+    if changes.len() < count || (link.has("change") && count == 0) {
+        return None;
+    }
+    let period = match link.has("change_period") {
+        true => Some(link.read("change_period")?),
+        false => None,
+    };
+    if period.is_some() && count == 0 {
+        link.refuse("change_period", "there is no change; write [[…change]] or remove it");
+        return None;
+    }
+    let keep_order = match link.has("change_keeps_order") {
+        true => link.read("change_keeps_order")?,
+        false => true,
+    };
+    let schedule = Schedule { rate, delay, changes, period, keep_order };
+    if let Err(error) = schedule.check() {
+        wires::refuse(link, &error);
+        return None;
+    }
+    Some(schedule)
+}
+
+fn read_change(table: &Table) -> Option<Change> {
+    table.refuse_unknown_keys();
+    let at = table.require("at");
+    let rate = match table.has("rate") {
+        true => Some(table.read::<RateOrDown>("rate")?.0),
+        false => None,
+    };
+    let delay = match table.has("delay") {
+        true => Some(table.read("delay")?),
+        false => None,
+    };
+    let over = if table.has("over") { table.read("over")? } else { Duration::ZERO };
+    let in_flight = read_in_flight(table)?;
+    Some(Change { at: at?, rate, delay, over, in_flight })
+}
+
+fn read_in_flight(table: &Table) -> Option<InFlight> {
+    if !table.has("in_flight") {
+        return Some(InFlight::Keep);
+    }
+    let name = table.read::<Name>("in_flight")?.0;
+    Some(if name == "lost" { InFlight::Lose } else { InFlight::Keep })
+}
+
+/// Whether times are exponentially distributed.
+fn read_exponential(table: &Table) -> Option<bool> {
+    if !table.has("distribution") {
+        return Some(true);
+    }
+    Some(table.read::<Name>("distribution")?.0 == "exponential")
+}
+
+fn holding(exponential: bool, mean: Duration) -> Holding {
+    if exponential { Holding::Exponential(mean) } else { Holding::Fixed(mean) }
+}
+
+fn read_on_off(table: &Table, rate: Rate) -> Option<OnOff> {
+    table.refuse_unknown_keys();
+    let (on, off) = (table.require("on"), table.require("off"));
+    let exponential = read_exponential(table)?;
+    let begins_on = match table.has("begins") {
+        true => table.read::<Name>("begins")?.0 == "on",
+        false => true,
+    };
+    let in_flight = read_in_flight(table)?;
+    let [on, off] = [on?, off?].map(|mean| holding(exponential, mean));
+    Some(OnOff { rate, on, off, begins_on, in_flight })
+}
+
+fn read_states(link: &Table) -> Option<MarkovRate> {
+    let tables = link.tables("state");
+    let mut ids: Vec<String> = Vec::new();
+    for table in &tables {
+        table.refuse_unknown_keys();
+        let id: String = table.require("id")?;
+        if ids.contains(&id) {
+            table.refuse("id", format!("\"{id}\" names another state too; name each differently"));
+            return None;
+        }
+        ids.push(id);
+    }
+    let states: Vec<_> = tables.iter().filter_map(|table| read_state(table, &ids)).collect();
+    (states.len() == ids.len() && !ids.is_empty()).then_some(MarkovRate { states })
+}
+
+fn read_state(table: &Table, ids: &[String]) -> Option<RateState> {
+    let RateOrDown(rate) = table.require("rate")?;
+    let mean = table.require("holding")?;
+    let Numbers(written) = table.require("next")?;
+    let mut next = vec![0.0; ids.len()];
+    for (id, probability) in written {
+        let Some(i) = ids.iter().position(|known| *known == id) else {
+            let known = show(&ids.join(", ").into());
+            table.refuse("next", format!("there is no state \"{id}\"; there are {known}"));
+            return None;
+        };
+        next[i] = probability;
+    }
+    let holding = holding(read_exponential(table)?, mean);
+    Some(RateState { rate, holding, next, in_flight: read_in_flight(table)? })
+}

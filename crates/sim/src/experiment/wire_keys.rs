@@ -1,0 +1,432 @@
+//! The keys of a link beyond its rate, delay and queue: what its wire does to packets, and how its
+//! rate and delay change.
+
+use super::keys::{Absent, Key, Kind, Section, key};
+use super::wires;
+
+use Absent::{Default, Explained, Required};
+
+const PROBABILITY: Kind = Kind::Number { min: 0.0, max: 1.0 };
+const COUNT: Kind = Kind::Count { min: 1, max: u64::MAX };
+
+static DIRECTION: &[Key] = &[key(
+    "direction",
+    Kind::Choice { thing: "direction", names: || vec!["forward", "reverse", "both"] },
+    Default(r#""forward""#),
+    r#""both""#,
+    "Forward: from sources to sinks.",
+)];
+
+const fn unit() -> Key {
+    key(
+        "unit",
+        Kind::Choice { thing: "unit", names: || vec!["packet", "byte", "bit"] },
+        Default(r#""packet""#),
+        r#""bit""#,
+        "What the probability is of: a packet, or each of its bytes or bits, framing included.",
+    )
+}
+
+const fn in_flight() -> Key {
+    key(
+        "in_flight",
+        Kind::Choice { thing: "fate", names: || vec!["kept", "lost"] },
+        Default(r#""kept""#),
+        r#""lost""#,
+        "What becomes of the packet in transmission, and with a change of those that propagate too; what waits in the queue stays.",
+    )
+}
+
+/// What the wire of a link does, given the sections for its impairments.
+const fn wire(
+    loss: &'static Section,
+    corruption: &'static Section,
+    duplication: &'static Section,
+    reordering: &'static Section,
+    jitter: &'static Section,
+) -> [Key; 5] {
+    [
+        key(
+            "loss",
+            Kind::Table(loss),
+            Explained,
+            r#"{"kind": "bernoulli", "probability": 0.001}"#,
+            "Loss on the link; without it, none.",
+        ),
+        key(
+            "corruption",
+            Kind::Table(corruption),
+            Explained,
+            r#"{"probability": 0.001}"#,
+            "Packets that are damaged: they cross all links, and their receiver's checksum finds them.",
+        ),
+        key(
+            "duplication",
+            Kind::Table(duplication),
+            Explained,
+            r#"{"probability": 0.001}"#,
+            "Packets that arrive twice.",
+        ),
+        key(
+            "reordering",
+            Kind::Table(reordering),
+            Explained,
+            r#"{"probability": 0.01, "delay": "10 ms"}"#,
+            "Packets that overtake others, or are overtaken.",
+        ),
+        key(
+            "jitter",
+            Kind::Table(jitter),
+            Explained,
+            r#"{"mean": "5 ms", "deviation": "2 ms"}"#,
+            "Delay on top of the propagation delay that varies from packet to packet.",
+        ),
+    ]
+}
+
+/// Those of a link.
+pub(super) static LINK_WIRE: &[Key] = &wire(&LOSS, &CORRUPTION, &DUPLICATION, &REORDERING, &JITTER);
+
+/// Those of the other direction of a link, each of which holds in place of the link's.
+pub(super) static REVERSE_WIRE: &[Key] = &wire(
+    &LOSS_ONE_WAY,
+    &CORRUPTION_ONE_WAY,
+    &DUPLICATION_ONE_WAY,
+    &REORDERING_ONE_WAY,
+    &JITTER_ONE_WAY,
+);
+
+/// How a link changes.
+pub(super) static LINK_OVER_TIME: &[Key] = &[
+    key(
+        "change",
+        Kind::List(&CHANGE),
+        Explained,
+        r#"[{"at": "10 s", "rate": "5 Mbit/s"}]"#,
+        "Changes of rate and delay at given times, in their order: steps, ramps, outages, handovers.",
+    ),
+    key(
+        "change_period",
+        Kind::Duration,
+        Explained,
+        r#""60 s""#,
+        "After how long the changes begin anew, with the link's first rate and delay; without it, never.",
+    ),
+    key(
+        "change_keeps_order",
+        Kind::Switch,
+        Default("true"),
+        "false",
+        "Whether a packet waits for those before it that had a longer delay, so that none overtakes when the delay shrinks.",
+    ),
+    key(
+        "on_off",
+        Kind::Table(&ON_OFF),
+        Explained,
+        r#"{"on": "2 s", "off": "500 ms"}"#,
+        "The link is up and down by turns.",
+    ),
+    key(
+        "state",
+        Kind::List(&STATE),
+        Explained,
+        r#"[{"id": "only", "rate": "1 Mbit/s", "holding": "1 s", "next": {"only": 1}}]"#,
+        "The rate follows a Markov chain with these states, which begins in the first; rate stands for it where queues are sized.",
+    ),
+    key(
+        "trace",
+        Kind::Text,
+        Explained,
+        r#""opportunities 1 2x3""#,
+        "Instead of a rate, a packet-delivery trace of Mahimahi: the name of its file, or \"opportunities\" and after how many milliseconds each next one comes, 2x3 for three that come after 2 ms. Each is for 1504 bytes; after the last the trace begins again.",
+    ),
+];
+
+static LOSS_KEYS: &[Key] = &[
+    key(
+        "kind",
+        Kind::Choice { thing: "loss", names: wires::loss_names },
+        Default(r#""bernoulli""#),
+        r#""gilbert-elliott""#,
+        "Bernoulli: every packet is lost independently. Gilbert-Elliott: in bursts, by two states. Four-state: in bursts, by NetEm's four states; bursty: the same by what is seen of it. List: packets by number. Periodic: every n-th. Burst: several in a row.",
+    ),
+    key(
+        "probability",
+        PROBABILITY,
+        Explained,
+        "0.001",
+        "Bernoulli: probability of a loss. Burst: probability that a packet outside bursts begins one.",
+    ),
+    unit(),
+    key(
+        "p",
+        PROBABILITY,
+        Explained,
+        "0.01",
+        "Gilbert-Elliott: probability to go from the good state to the bad one, at each packet.",
+    ),
+    key("r", PROBABILITY, Explained, "0.25", "Gilbert-Elliott: probability to go back."),
+    key(
+        "loss_in_bad",
+        PROBABILITY,
+        Explained,
+        "0.5",
+        "Gilbert-Elliott: probability 1 − h of a loss in the bad state; 1 unless written.",
+    ),
+    key(
+        "loss_in_good",
+        PROBABILITY,
+        Explained,
+        "0.001",
+        "Gilbert-Elliott: probability 1 − k of a loss in the good state; 0 unless written.",
+    ),
+    key(
+        "p13",
+        PROBABILITY,
+        Explained,
+        "0.01",
+        "Four-state: probability to go from received in a gap (1) to lost in a burst (3).",
+    ),
+    key(
+        "p31",
+        PROBABILITY,
+        Explained,
+        "0.1",
+        "Four-state: from lost in a burst to received in a gap; 1 − p13 unless written, as in tc.",
+    ),
+    key(
+        "p32",
+        PROBABILITY,
+        Explained,
+        "0.3",
+        "Four-state: from lost to received in a burst (2); 0 unless written.",
+    ),
+    key(
+        "p23",
+        PROBABILITY,
+        Explained,
+        "0.6",
+        "Four-state: from received to lost in a burst; 1 unless written.",
+    ),
+    key(
+        "p14",
+        PROBABILITY,
+        Explained,
+        "0.02",
+        "Four-state: from received in a gap to lost alone (4); 0 unless written.",
+    ),
+    key("loss", PROBABILITY, Explained, "0.02", "Bursty: share of packets lost in the long run."),
+    key(
+        "burst",
+        Kind::Number { min: 1.0, max: 1e9 },
+        Explained,
+        "10",
+        "Bursty: mean packets of a burst, from its first loss to its last.",
+    ),
+    key(
+        "density",
+        PROBABILITY,
+        Explained,
+        "0.7",
+        "Bursty: share of packets lost within bursts; 1 unless written.",
+    ),
+    key(
+        "isolated",
+        PROBABILITY,
+        Explained,
+        "0.005",
+        "Bursty: share of packets outside bursts that are lost alone; 0 unless written.",
+    ),
+    key(
+        "spared",
+        Kind::Number { min: 1.0, max: 1e9 },
+        Explained,
+        "2",
+        "Bursty: mean packets in a row that are received within a burst; 1 unless written.",
+    ),
+    key(
+        "packets",
+        Kind::Counts,
+        Explained,
+        "[1, 12, 13]",
+        "List: numbers of the packets that are lost, as they come to the link from 1, rising.",
+    ),
+    key("every", COUNT, Explained, "100", "Periodic: packets from one loss to the next."),
+    key(
+        "first",
+        COUNT,
+        Explained,
+        "10",
+        "Periodic: number of the first packet that is lost; as every unless written.",
+    ),
+    key("length", COUNT, Explained, "3", "Burst: packets in a row that are lost."),
+    key(
+        "at",
+        Kind::Times,
+        Explained,
+        r#"["10 s", "20 s"]"#,
+        "Burst: times from which bursts begin, instead of by probability, rising.",
+    ),
+    key(
+        "of",
+        Kind::Choice { thing: "count", names: || vec!["data", "all"] },
+        Explained,
+        r#""all""#,
+        "List, periodic, burst: what is counted and lost, packets that carry data or all; data unless written.",
+    ),
+];
+
+static LOSS: Section = Section::plain("a loss", &[LOSS_KEYS, DIRECTION]);
+
+static LOSS_ONE_WAY: Section = Section::plain("a loss", &[LOSS_KEYS]);
+
+static CORRUPTION_KEYS: &[Key] = &[
+    key("probability", PROBABILITY, Required, "0.001", "Probability that a packet is damaged."),
+    unit(),
+];
+
+static CORRUPTION: Section = Section::plain("corruption", &[CORRUPTION_KEYS, DIRECTION]);
+
+static CORRUPTION_ONE_WAY: Section = Section::plain("corruption", &[CORRUPTION_KEYS]);
+
+static DUPLICATION_KEYS: &[Key] =
+    &[key("probability", PROBABILITY, Required, "0.001", "Probability that a packet is doubled.")];
+
+static DUPLICATION: Section = Section::plain("duplication", &[DUPLICATION_KEYS, DIRECTION]);
+
+static DUPLICATION_ONE_WAY: Section = Section::plain("duplication", &[DUPLICATION_KEYS]);
+
+static REORDERING_KEYS: &[Key] = &[
+    key(
+        "kind",
+        Kind::Choice { thing: "reordering", names: || vec!["late", "early"] },
+        Default(r#""late""#),
+        r#""early""#,
+        "Late: some packets take longer by delay, and are overtaken. Early: all but some do, and those overtake, as NetEm has it.",
+    ),
+    key("probability", PROBABILITY, Required, "0.01", "Probability of those packets."),
+    key("delay", Kind::Duration, Required, r#""10 ms""#, "How much longer."),
+    key(
+        "gap",
+        Kind::Count { min: 1, max: u32::MAX as u64 },
+        Explained,
+        "5",
+        "Early: after one that overtakes, at least this many less one do not; 1 unless written.",
+    ),
+];
+
+static REORDERING: Section = Section::plain("reordering", &[REORDERING_KEYS, DIRECTION]);
+
+static REORDERING_ONE_WAY: Section = Section::plain("reordering", &[REORDERING_KEYS]);
+
+static JITTER_KEYS: &[Key] = &[
+    key("mean", Kind::Duration, Required, r#""5 ms""#, "Mean of the delay, on top of the link's."),
+    key(
+        "deviation",
+        Kind::Duration,
+        Required,
+        r#""2 ms""#,
+        "Its deviation; of the uniform distribution, half the width. What would be less than no delay is none.",
+    ),
+    key(
+        "distribution",
+        Kind::Choice {
+            thing: "distribution",
+            names: || vec!["uniform", "normal", "pareto", "paretonormal"],
+        },
+        Default(r#""uniform""#),
+        r#""normal""#,
+        "As NetEm's: the last three end at four deviations.",
+    ),
+    key(
+        "keep_order",
+        Kind::Switch,
+        Default("true"),
+        "false",
+        "Whether a packet waits for those before it, so that none overtakes.",
+    ),
+];
+
+static JITTER: Section = Section::plain("jitter", &[JITTER_KEYS, DIRECTION]);
+
+static JITTER_ONE_WAY: Section = Section::plain("jitter", &[JITTER_KEYS]);
+
+static CHANGE: Section = Section::plain(
+    "a change",
+    &[&[
+        key(
+            "at",
+            Kind::Duration,
+            Required,
+            r#""10 s""#,
+            "When it begins, from the start of the run or of the period.",
+        ),
+        key(
+            "rate",
+            Kind::RateOrDown,
+            Explained,
+            r#""down""#,
+            "The new rate, or \"down\"; without it, the old one.",
+        ),
+        key(
+            "delay",
+            Kind::Duration,
+            Explained,
+            r#""80 ms""#,
+            "The new propagation delay; without it, the old one.",
+        ),
+        key(
+            "over",
+            Kind::Duration,
+            Default(r#""0 s""#),
+            r#""2 s""#,
+            "How long it takes, in a straight line; at once without it.",
+        ),
+        in_flight(),
+    ]],
+);
+
+static ON_OFF: Section = Section::plain(
+    "on and off",
+    &[&[
+        key("on", Kind::Duration, Required, r#""2 s""#, "How long the link is up, on average."),
+        key("off", Kind::Duration, Required, r#""500 ms""#, "How long it is down, on average."),
+        holding(),
+        key(
+            "begins",
+            Kind::Choice { thing: "beginning", names: || vec!["on", "off"] },
+            Default(r#""on""#),
+            r#""off""#,
+            "Which comes first.",
+        ),
+        in_flight(),
+    ]],
+);
+
+static STATE: Section = Section::plain(
+    "a state",
+    &[&[
+        key("id", Kind::Text, Required, r#""only""#, "Its name, for next."),
+        key("rate", Kind::RateOrDown, Required, r#""1 Mbit/s""#, "The rate in it, or \"down\"."),
+        key("holding", Kind::Duration, Required, r#""1 s""#, "How long it lasts, on average."),
+        holding(),
+        key(
+            "next",
+            Kind::Numbers,
+            Required,
+            r#"{"only": 1}"#,
+            "The states that follow, each with its probability; they add to 1.",
+        ),
+        in_flight(),
+    ]],
+);
+
+const fn holding() -> Key {
+    key(
+        "distribution",
+        Kind::Choice { thing: "distribution", names: || vec!["exponential", "fixed"] },
+        Default(r#""exponential""#),
+        r#""fixed""#,
+        "How times are distributed, by which a state lasts.",
+    )
+}

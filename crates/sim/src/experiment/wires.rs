@@ -1,0 +1,301 @@
+//! What the wire of a link does to packets: losses and other impairments, each per direction.
+
+use fairway_net::WireConfig;
+use fairway_net::impairment::{
+    Chance, Counted, Distribution, FourState, GilbertElliott, Jitter, LossBurst, LossBursts,
+    LossConfig, LossList, LossPeriod, Reordering, Starts, Unit,
+};
+use fairway_units::{Duration, Time};
+
+use super::Loss;
+use super::reader::{Counts, Name, Table, Times};
+
+/// A loss model as it is written.
+struct LossKind {
+    name: &'static str,
+    /// Keys that it has besides `kind` and `direction`.
+    keys: &'static [&'static str],
+    read: fn(&Table) -> Option<LossConfig>,
+}
+
+/// All of them, in the order of the documentation.
+static LOSS_KINDS: &[LossKind] = &[
+    LossKind { name: "bernoulli", keys: &["probability", "unit"], read: read_bernoulli },
+    LossKind {
+        name: "gilbert-elliott",
+        keys: &["p", "r", "loss_in_bad", "loss_in_good"],
+        read: read_gilbert_elliott,
+    },
+    LossKind {
+        name: "four-state",
+        keys: &["p13", "p31", "p32", "p23", "p14"],
+        read: read_four_state,
+    },
+    LossKind {
+        name: "bursty",
+        keys: &["loss", "burst", "density", "isolated", "spared"],
+        read: read_bursty,
+    },
+    LossKind { name: "list", keys: &["packets", "of"], read: read_list },
+    LossKind { name: "periodic", keys: &["every", "first", "of"], read: read_periodic },
+    LossKind { name: "burst", keys: &["length", "probability", "at", "of"], read: read_burst },
+];
+
+/// The names of all loss models.
+pub(super) fn loss_names() -> Vec<&'static str> {
+    LOSS_KINDS.iter().map(|kind| kind.name).collect()
+}
+
+/// The first loss model that has this key of its own.
+#[cfg(test)]
+pub(super) fn loss_with(key: &str) -> Option<&'static str> {
+    LOSS_KINDS.iter().find(|kind| kind.keys.contains(&key)).map(|kind| kind.name)
+}
+
+/// What the wires of a link do, towards the sinks and back. In the table of one direction, what is
+/// not written is as in `other`, and both are that direction's.
+pub(super) fn read(link: &Table, other: Option<&WireConfig>) -> Option<[WireConfig; 2]> {
+    let mut wires = [WireConfig::default(), WireConfig::default()];
+    let loss = part(link, "loss", read_loss)?;
+    let corruption = part(link, "corruption", read_chance)?;
+    let duplication = part(link, "duplication", |table| table.require::<f64>("probability"))?;
+    let reordering = part(link, "reordering", read_reordering)?;
+    let jitter = part(link, "jitter", read_jitter)?;
+    let none = WireConfig::default();
+    let other = other.unwrap_or(&none);
+    for (i, wire) in wires.iter_mut().enumerate() {
+        *wire = WireConfig {
+            loss: of_direction(&loss, i).or_else(|| other.loss.clone()),
+            corruption: of_direction(&corruption, i).or(other.corruption),
+            duplication: of_direction(&duplication, i).unwrap_or(other.duplication),
+            reordering: of_direction(&reordering, i).or(other.reordering),
+            jitter: of_direction(&jitter, i).or(other.jitter),
+        };
+    }
+    let wrong = wires.iter().find_map(|wire| wire.check().err());
+    if let Some(error) = wrong {
+        refuse(link, &error);
+        return None;
+    }
+    Some(wires)
+}
+
+/// The losses of wires that lose packets each by itself and do nothing else: they need no port.
+/// Nothing if the wires do more.
+pub(super) fn plain_loss(wires: &[WireConfig; 2]) -> Option<Option<Loss>> {
+    let probability = |wire: &WireConfig| match &wire.loss {
+        Some(LossConfig::Bernoulli(Chance { probability, unit: Unit::Packet })) => {
+            Some(*probability)
+        }
+        _ => None,
+    };
+    let found = [0, 1].map(|i| probability(&wires[i]));
+    let plain = WireConfig::default();
+    let alone = |i: usize| {
+        let without = WireConfig { loss: None, ..wires[i].clone() };
+        without == plain && found[i].is_some() == wires[i].loss.is_some()
+    };
+    if !alone(0) || !alone(1) {
+        return None;
+    }
+    let loss = found[0].or(found[1]).map(|probability| Loss {
+        probability,
+        forward: found[0].is_some(),
+        reverse: found[1].is_some(),
+    });
+    Some(loss)
+}
+
+/// What a check says of a link begins with the key.
+pub(super) fn refuse(link: &Table, error: &str) {
+    let (key, message) = error.split_once(": ").unwrap_or(("", error));
+    link.refuse(key, message);
+}
+
+/// An impairment and the directions in which it is.
+type Directed<T> = Option<(T, [bool; 2])>;
+
+fn of_direction<T: Clone>(part: &Directed<T>, i: usize) -> Option<T> {
+    part.as_ref().filter(|(_, directions)| directions[i]).map(|(value, _)| value.clone())
+}
+
+/// The impairment at a key, if it is written; nothing if it is wrong.
+fn part<T>(
+    link: &Table,
+    name: &str,
+    read: impl FnOnce(&Table) -> Option<T>,
+) -> Option<Directed<T>> {
+    let Some(table) = link.table(name) else {
+        return (!link.has(name)).then_some(None);
+    };
+    // Keys of kinds that this version lacks are not unknown; the kind is.
+    if table.has_key("kind") && table.has("kind") {
+        table.read::<Name>("kind")?;
+    }
+    table.refuse_unknown_keys();
+    let value = read(&table)?;
+    let direction = match (table.has_key("direction"), table.has("direction")) {
+        // The table of one direction.
+        (false, _) => "both",
+        (true, true) => table.read::<Name>("direction")?.0,
+        (true, false) => "forward",
+    };
+    Some(Some((value, [direction != "reverse", direction != "forward"])))
+}
+
+fn kind(table: &Table, default: &'static str) -> Option<&'static str> {
+    if table.has("kind") { Some(table.read::<Name>("kind")?.0) } else { Some(default) }
+}
+
+fn read_loss(table: &Table) -> Option<LossConfig> {
+    let name = kind(table, "bernoulli")?;
+    let kind = LOSS_KINDS.iter().find(|kind| kind.name == name)?;
+    let mut right = true;
+    let all = LOSS_KINDS.iter().flat_map(|other| other.keys);
+    let mut foreign: Vec<_> =
+        all.filter(|key| table.has(key) && !kind.keys.contains(key)).collect();
+    foreign.sort_unstable();
+    foreign.dedup();
+    for key in foreign {
+        let owners: Vec<_> = LOSS_KINDS
+            .iter()
+            .filter(|other| other.keys.contains(key))
+            .map(|other| format!("\"{}\"", other.name))
+            .collect();
+        let message = format!("belongs to kind = {}; remove it", owners.join(" or "));
+        table.refuse(key, message);
+        right = false;
+    }
+    if right { (kind.read)(table) } else { None }
+}
+
+fn read_unit(table: &Table) -> Option<Unit> {
+    if !table.has("unit") {
+        return Some(Unit::Packet);
+    }
+    Some(match table.read::<Name>("unit")?.0 {
+        "byte" => Unit::Byte,
+        "bit" => Unit::Bit,
+        _ => Unit::Packet,
+    })
+}
+
+fn read_chance(table: &Table) -> Option<Chance> {
+    Some(Chance { probability: table.require("probability")?, unit: read_unit(table)? })
+}
+
+fn read_bernoulli(table: &Table) -> Option<LossConfig> {
+    read_chance(table).map(LossConfig::Bernoulli)
+}
+
+/// The number at a key, or what holds without it; nothing if it is wrong.
+fn number(table: &Table, name: &str, default: f64) -> Option<f64> {
+    if table.has(name) { table.read(name) } else { Some(default) }
+}
+
+fn read_gilbert_elliott(table: &Table) -> Option<LossConfig> {
+    Some(LossConfig::GilbertElliott(GilbertElliott {
+        p: table.require("p")?,
+        r: table.require("r")?,
+        loss_in_bad: number(table, "loss_in_bad", 1.0)?,
+        loss_in_good: number(table, "loss_in_good", 0.0)?,
+    }))
+}
+
+/// Defaults are those of `tc` (iproute2 tc/q_netem.c, `loss state`).
+fn read_four_state(table: &Table) -> Option<LossConfig> {
+    let p13 = table.require("p13")?;
+    Some(LossConfig::FourState(FourState {
+        p13,
+        p31: number(table, "p31", 1.0 - p13)?,
+        p32: number(table, "p32", 0.0)?,
+        p23: number(table, "p23", 1.0)?,
+        p14: number(table, "p14", 0.0)?,
+    }))
+}
+
+fn read_bursty(table: &Table) -> Option<LossConfig> {
+    let bursts = LossBursts {
+        loss: table.require("loss")?,
+        length: table.require("burst")?,
+        density: number(table, "density", 1.0)?,
+        isolated: number(table, "isolated", 0.0)?,
+        spared: number(table, "spared", 1.0)?,
+    };
+    match bursts.transitions("") {
+        Ok(model) => Some(LossConfig::FourState(model)),
+        Err(error) => {
+            let (key, message) = error.split_once(": ").unwrap_or(("", &error));
+            let key = key.trim_start_matches('.').replace("length", "burst");
+            table.refuse(&key, message);
+            None
+        }
+    }
+}
+
+fn read_counted(table: &Table) -> Option<Counted> {
+    if !table.has("of") {
+        return Some(Counted::Data);
+    }
+    Some(if table.read::<Name>("of")?.0 == "all" { Counted::All } else { Counted::Data })
+}
+
+fn read_list(table: &Table) -> Option<LossConfig> {
+    let Counts(packets) = table.require("packets")?;
+    Some(LossConfig::List(LossList { packets, of: read_counted(table)? }))
+}
+
+fn read_periodic(table: &Table) -> Option<LossConfig> {
+    let every = table.require("every")?;
+    let first = if table.has("first") { table.read("first")? } else { every };
+    Some(LossConfig::Period(LossPeriod { every, first, of: read_counted(table)? }))
+}
+
+fn read_burst(table: &Table) -> Option<LossConfig> {
+    let length = table.require("length")?;
+    let starts = match (table.has("probability"), table.has("at")) {
+        (true, false) => Starts::Chance(table.read("probability")?),
+        (false, true) => {
+            let Times(times) = table.read("at")?;
+            Starts::At(times.into_iter().map(|at| Time::ZERO + at).collect())
+        }
+        _ => {
+            let message = "expected probability or at, to say when bursts begin; write one of \
+                           them, such as probability = 0.001";
+            table.refuse("", message);
+            return None;
+        }
+    };
+    Some(LossConfig::Burst(LossBurst { length, starts, of: read_counted(table)? }))
+}
+
+fn read_reordering(table: &Table) -> Option<Reordering> {
+    let early = kind(table, "late")? == "early";
+    let (probability, delay) = (table.require("probability")?, table.require("delay")?);
+    if !early && table.has("gap") {
+        table.refuse("gap", "belongs to kind = \"early\"; remove it");
+        return None;
+    }
+    let gap: u64 = if table.has("gap") { table.read("gap")? } else { 1 };
+    Some(if early {
+        Reordering::Early { probability, gap: u32::try_from(gap).unwrap_or(u32::MAX), delay }
+    } else {
+        Reordering::Late { probability, delay }
+    })
+}
+
+fn read_jitter(table: &Table) -> Option<Jitter> {
+    let (mean, deviation): (Option<Duration>, _) =
+        (table.require("mean"), table.require("deviation"));
+    let distribution = match table.has("distribution") {
+        true => match table.read::<Name>("distribution")?.0 {
+            "normal" => Distribution::Normal,
+            "pareto" => Distribution::Pareto,
+            "paretonormal" => Distribution::ParetoNormal,
+            _ => Distribution::Uniform,
+        },
+        false => Distribution::Uniform,
+    };
+    let keep_order = if table.has("keep_order") { table.read("keep_order")? } else { true };
+    Some(Jitter { mean: mean?, deviation: deviation?, distribution, keep_order })
+}

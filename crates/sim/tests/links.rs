@@ -1,0 +1,224 @@
+//! What links do to packets, and how they change: through the experiment format, against arithmetic.
+
+mod common;
+
+use std::path::Path;
+
+use common::run_text;
+use fairway_sim::experiment::{from_document, plan};
+use fairway_sim::{Control, Run, run};
+use fairway_trace::{DatagramSummary, FlowSummary};
+
+/// 20 000 datagrams of 1000 bytes, one a millisecond, over one link of 80 Mbit/s (0.1 ms each) with
+/// 10 ms of propagation; measured until all have arrived.
+fn datagrams(link: &str) -> Run {
+    run_text(&format!(
+        r#"
+        duration = "25 s"
+        [topology]
+        kind = "dumbbell"
+        [topology.bottleneck]
+        rate = "80 Mbit/s"
+        delay = "10 ms"
+        queue = {{ limit = "10000 packets" }}
+        {link}
+        [[flow]]
+        kind = "cbr"
+        rate = "7.776 Mbit/s"
+        packet = "1000 bytes"
+        stop = "20 s"
+        "#
+    ))
+}
+
+fn of(run: &Run) -> (&FlowSummary, &DatagramSummary) {
+    let flow = &run.summary.flows[0];
+    (flow, flow.datagrams.as_ref().unwrap())
+}
+
+fn assert_near(what: &str, measured: f64, expected: f64, tolerance: f64) {
+    assert!(
+        (measured - expected).abs() <= tolerance,
+        "{what}: measured {measured}, expected {expected} ± {tolerance}"
+    );
+}
+
+#[test]
+fn gilbert_elliott_loses_its_share() {
+    // 0.02·0.8/(0.02 + 0.2) + 0.2·0.01/0.22 = 0.081818. Variance of the state's mean with λ = 0.78:
+    // √(0.0826/20000·8.09) = 0.0058, times 0.79; the draws' own 0.0014: 0.0048. Four of it.
+    let link = "loss = { kind = \"gilbert-elliott\", p = 0.02, r = 0.2, loss_in_bad = 0.8, \
+                loss_in_good = 0.01 }";
+    let run = datagrams(link);
+    let (_, received) = of(&run);
+    assert_near("loss", received.loss_ratio.unwrap(), 0.081_818, 0.0192);
+}
+
+#[test]
+fn losses_by_count_are_exact() {
+    // Of 20 000: two listed; every 400th from the 100th, 50; three from each of two times.
+    for (loss, lost) in [
+        ("kind = \"list\", packets = [1, 20000, 20001]", 2),
+        ("kind = \"periodic\", every = 400, first = 100", 50),
+        ("kind = \"burst\", length = 3, at = [\"5 s\", \"7 s\"]", 6),
+        ("kind = \"list\", packets = [1, 2, 3], direction = \"reverse\"", 0),
+    ] {
+        let run = datagrams(&format!("loss = {{ {loss} }}"));
+        let (flow, received) = of(&run);
+        assert_eq!((flow.sent_segments, flow.lost_segments), (20_000, lost), "{loss}");
+        assert_eq!(received.received_packets, 20_000 - lost, "{loss}");
+        assert_eq!(run.summary.links[0].losses, lost, "{loss}");
+    }
+}
+
+#[test]
+fn damaged_packets_cross_the_link_and_are_thrown_away() {
+    let run = datagrams("corruption = { probability = 0.1 }");
+    let (flow, received) = of(&run);
+    // 2000 ± 4·√(20000·0.09).
+    let damaged = 20_000 - received.received_packets;
+    assert_near("damaged", damaged as f64, 2000.0, 170.0);
+    assert_eq!((flow.lost_segments, run.summary.links[0].losses), (damaged, 0));
+}
+
+#[test]
+fn doubled_packets_arrive_twice() {
+    let run = datagrams("duplication = { probability = 0.1 }");
+    let (_, received) = of(&run);
+    assert_eq!(received.received_packets, 20_000);
+    assert_near("copies", received.duplicated_packets as f64, 2000.0, 170.0);
+}
+
+#[test]
+fn late_packets_are_overtaken_and_jitter_keeps_the_order_or_not() {
+    // Late by 5.5 ms, a packet is overtaken by those behind it.
+    let run = datagrams("reordering = { probability = 0.05, delay = \"5.5 ms\" }");
+    let reordered = of(&run).1.reordered_packets;
+    // 1000 ± 4·√950; the last ones of the run hardly matter, and no late one overtakes another.
+    assert_near("reordered", reordered as f64, 1000.0, 124.0);
+
+    let jitter = |keep_order: bool| {
+        let jitter = "mean = \"5 ms\", deviation = \"5 ms\"";
+        datagrams(&format!("jitter = {{ {jitter}, keep_order = {keep_order} }}"))
+    };
+    assert_eq!(of(&jitter(true)).1.reordered_packets, 0);
+    let free = jitter(false);
+    assert!(of(&free).1.reordered_packets > 5000);
+    // 10.1 ms and 5 ± 4·2.89/√20000.
+    assert_near("delay", of(&free).0.mean_one_way_delay_s.unwrap(), 0.0151, 0.000_082);
+}
+
+#[test]
+fn a_link_that_is_down_holds_packets_back_or_loses_them() {
+    // Down from 5.00005 s to 6 s: the packet of 5 s is half sent. 1000 wait, and leave within
+    // 1 s/(10 − 1) after.
+    let outage = |in_flight: &str| {
+        format!(
+            r#"
+            [[topology.bottleneck.change]]
+            at = "5000050 us"
+            rate = "down"
+            in_flight = "{in_flight}"
+            [[topology.bottleneck.change]]
+            at = "6 s"
+            rate = "80 Mbit/s"
+            "#
+        )
+    };
+    let kept = datagrams(&outage("kept"));
+    assert_eq!(of(&kept).1.received_packets, 20_000);
+    // Lost are the packet in transmission and those on the wire: who left from 4.99005 s on, which
+    // are the ten of 4.991 s to 5 s; that of 4.990 s leaves at 4.9901 s, and is one of them.
+    let lost = datagrams(&outage("lost"));
+    assert_eq!(of(&lost).1.received_packets, 20_000 - 11);
+    assert_eq!(run_losses(&lost), 11);
+}
+
+fn run_losses(run: &Run) -> u64 {
+    run.summary.links[0].losses
+}
+
+#[test]
+fn a_handover_changes_the_delay() {
+    // From 10 s on 30 ms: half the packets 10.1 ms, half 30.1 ms.
+    let run = datagrams("[[topology.bottleneck.change]]\nat = \"10 s\"\ndelay = \"30 ms\"");
+    assert_near("delay", of(&run).0.mean_one_way_delay_s.unwrap(), 0.0201, 1e-5);
+    // Back to 10 ms at 15 s: who leaves then overtakes those of the 20 ms before.
+    let back = "[[topology.bottleneck.change]]\nat = \"10 s\"\ndelay = \"30 ms\"\n\
+                [[topology.bottleneck.change]]\nat = \"15 s\"\ndelay = \"10 ms\"";
+    let free = datagrams(&format!("change_keeps_order = false\n{back}"));
+    assert!((19..=21).contains(&of(&free).1.reordered_packets));
+    assert_eq!(of(&datagrams(back)).1.reordered_packets, 0);
+}
+
+#[test]
+fn a_backlogged_link_carries_what_its_trace_offers() {
+    // 1500 bytes and four of Mahimahi's make an opportunity. Per period of 40 ms eight opportunities:
+    // 200 a second; 20 ms of propagation do not matter over 10 s to 30 s.
+    let run = run_text(
+        r#"
+        duration = "30 s"
+        [topology]
+        kind = "dumbbell"
+        frame_overhead = "4 bytes"
+        [topology.bottleneck]
+        trace = "opportunities 5 1x3 4 20x2 10"
+        delay = "20 ms"
+        queue = { limit = "50 packets" }
+        [[flow]]
+        kind = "cbr"
+        rate = "5 Mbit/s"
+        packet = "1500 bytes"
+        [measure]
+        window = ["10 s", "30 s"]
+        "#,
+    );
+    assert_eq!(of(&run).1.received_packets, 4000);
+    assert_near("rate", run.summary.flows[0].throughput_bps, 200.0 * 1500.0 * 8.0, 1.0);
+}
+
+#[test]
+fn tcp_survives_everything_and_the_books_balance() {
+    for file in ["impairments", "changes", "trace"] {
+        let path = format!("{}/../../examples/{file}.toml", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(&path).unwrap();
+        let planned = plan(&text, &path).unwrap_or_else(|error| panic!("{error}"));
+        let experiment = from_document(&planned.points[0].document).unwrap();
+        let run = run(&experiment, &Control::default()).unwrap_or_else(|error| panic!("{error}"));
+        assert!(run.summary.flows[0].goodput_bps > 500_000.0, "{file}: {:?}", run.summary.flows);
+    }
+}
+
+#[test]
+fn a_trace_file_is_read_when_an_experiment_is_planned() {
+    let text = |trace: &str| {
+        format!(
+            r#"
+            duration = "10 s"
+            [topology]
+            kind = "dumbbell"
+            [topology.bottleneck]
+            trace = "{trace}"
+            delay = "20 ms"
+            [[flow]]
+            cc = "reno"
+            "#
+        )
+    };
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("traces");
+    std::fs::create_dir_all(&directory).unwrap();
+    let source = directory.join("it.toml").display().to_string();
+    std::fs::write(directory.join("cell.down"), "1\n3\n3\n8\n").unwrap();
+    let planned = plan(&text("cell.down"), &source).unwrap();
+    let document = &planned.points[0].document;
+    assert_eq!(document["topology"]["bottleneck"]["trace"], "opportunities 1 2x2 5");
+
+    std::fs::write(directory.join("wrong"), "1\n3.5\n").unwrap();
+    let errors = plan(&text("wrong"), &source).unwrap_err().to_string();
+    assert!(errors.contains("topology.bottleneck.trace: \"wrong\": line 2: expected whole"));
+    let errors = plan(&text("none"), &source).unwrap_err().to_string();
+    assert!(
+        errors.contains("topology.bottleneck.trace: cannot read the trace \"none\""),
+        "{errors}"
+    );
+}
