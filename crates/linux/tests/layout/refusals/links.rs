@@ -79,3 +79,31 @@ fn delays() {
         &["topology.bottleneck.delay: 275 s is longer than the 274 s that tc takes; write less"],
     );
 }
+
+#[test]
+fn what_a_kernel_is_not_given() {
+    let with =
+        |more: &str| with_flow("cc = \"cubic\"").replace("delay = ", &format!("{more}\ndelay = "));
+    check(
+        &with("loss = { kind = \"gilbert-elliott\", p = 0.01, r = 0.2 }"),
+        &[
+            "topology.bottleneck.loss: a kernel is given losses of packets each by itself, and these \
+           only where nothing else is on the wire; write kind = \"bernoulli\" alone, or use \
+           --backend sim",
+        ],
+    );
+    check(
+        &with(
+            "jitter = { mean = \"2 ms\", deviation = \"1 ms\" }\nduplication = { probability = 0.1 }",
+        ),
+        &[
+            "topology.bottleneck.duplication: is not given to a kernel; remove it, or use --backend \
+             sim",
+            "topology.bottleneck.jitter: is not given to a kernel; remove it, or use --backend sim",
+        ],
+    );
+    check(
+        &with("on_off = { on = \"2 s\", off = \"1 s\" }"),
+        &["topology.bottleneck.on_off: is not given to a kernel; remove it, or use --backend sim"],
+    );
+}
