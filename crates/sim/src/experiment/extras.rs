@@ -23,7 +23,7 @@ fn read_line(link: &Table, other: Option<Rate>) -> Option<Line> {
         };
         return Some(Line { rate, trace: None });
     }
-    for key in ["rate", "on_off", "state"].into_iter().filter(|key| link.has(key)) {
+    if let Some(key) = ["rate", "on_off", "state"].into_iter().find(|key| link.has(key)) {
         link.refuse(key, "a link has this or a trace; remove one of them");
         return None;
     }
