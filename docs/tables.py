@@ -308,6 +308,13 @@ def tables() -> dict[str, str]:
         "link": keys(topology["properties"]["link"]["items"]),
         "queue": keys(link["queue"]),
         "loss": keys(link["loss"]),
+        "corruption": keys(link["corruption"]),
+        "duplication": keys(link["duplication"]),
+        "reordering": keys(link["reordering"]),
+        "jitter": keys(link["jitter"]),
+        "change": keys(link["change"]["items"]),
+        "on-off": keys(link["on_off"]),
+        "state": keys(link["state"]["items"]),
         # A flow has every switch of the stack too; its table would repeat them.
         "flow": keys(properties["flow"]["items"], skip=switches),
         "measure": keys(properties["measure"]),
