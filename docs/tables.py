@@ -317,6 +317,7 @@ def tables() -> dict[str, str]:
         "state": keys(link["state"]["items"]),
         # A flow has every switch of the stack too; its table would repeat them.
         "flow": keys(properties["flow"]["items"], skip=switches),
+        "sizes": keys(properties["flow"]["items"]["properties"]["size"]["anyOf"][1]),
         "measure": keys(properties["measure"]),
         "linux": keys(properties["linux"]),
         "preset-names": preset_names(),

@@ -418,6 +418,7 @@ def _show_run(result: Run) -> None:
     from fairway.repeat import sentence
     from fairway.report import (
         application_tables,
+        completion_table,
         flow_tables,
         link_table,
         metric_table,
@@ -425,7 +426,7 @@ def _show_run(result: Run) -> None:
     )
 
     typer.echo(f"{result.title}\n")
-    flows = (*flow_tables(result), *application_tables(result))
+    flows = (*flow_tables(result), *completion_table(result), *application_tables(result))
     tables = (*flows, link_table(result), *wlan_tables(result))
     for table in (*tables, metric_table(result.metrics)):
         show_table(table)

@@ -123,6 +123,7 @@ def run_report(run: Run) -> str:
             warnings=run.warnings,
             tables=[
                 metric_table(run.metrics),
+                *completion_table(run),
                 *application_tables(run),
                 *flow_tables(run),
                 link_table(run),
@@ -240,8 +241,43 @@ def flow_tables(run: Run) -> list[Table]:
     datagrams = [flow for flow in flows if flow["cc"] is None]
     tables = [datagram_table(datagrams)] if datagrams else []
     if len(datagrams) < len(flows):
-        tables.insert(0, flow_table([flow for flow in flows if flow["cc"] is not None]))
+        tables.insert(0, flow_table(folded([flow for flow in flows if flow["cc"] is not None])))
     return tables
+
+
+#: Connections of one flow that have a line each; of more, one line says what they did together.
+_LINES = 32
+
+
+def folded(flows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The flows, those of one origin in one line where they are many."""
+    origins: dict[tuple[str, bool], list[Mapping[str, Any]]] = {}
+    for flow in flows:
+        origin, _, rest = str(flow["id"]).partition("/")
+        origins.setdefault((origin, rest.endswith("reverse")), []).append(flow)
+    lines: list[Mapping[str, Any]] = []
+    for (origin, is_back), own in origins.items():
+        if len(own) <= _LINES:
+            lines += own
+            continue
+        name = f"{origin}/…" + ("/reverse" if is_back else "")
+        lines.append({"id": f"{name} ({len(own):,})", "cc": own[0]["cc"], **_together(own)})
+    return lines
+
+
+def _together(flows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
+    """Sums over flows, and means of what is no sum."""
+
+    def mean(name: str) -> float | None:
+        known = [flow[name] for flow in flows if flow[name] is not None]
+        return sum(known) / len(known) if known else None
+
+    sums = ("goodput_bps", "retransmitted_segments")
+    means = ("mean_cwnd_segments", "mean_srtt_s", "mean_one_way_delay_s", "fct_s")
+    return {
+        **{name: sum(flow[name] for flow in flows) for name in sums},
+        **{name: mean(name) for name in means},
+    }
 
 
 def datagram_table(flows: Sequence[Mapping[str, Any]]) -> Table:
@@ -286,7 +322,7 @@ def flow_table(flows: Sequence[Mapping[str, Any]]) -> Table:
     ]
     names = ["flow", "cc", "goodput", "retrans. segments", "mean cwnd", "mean srtt",
              "one-way delay", "fct"]  # fmt: skip
-    routes = [flow["route"] for flow in flows]
+    routes = [flow.get("route") for flow in flows]
     if any(routes):
         names.append("route")
         rows = [[*row, _short_route(route)] for row, route in zip(rows, routes, strict=True)]
@@ -349,6 +385,34 @@ def _figure(name: str, value: float | None) -> str:
     if name.endswith("_bps"):
         return text.bit_rate(value)
     return f"{text.number(value)} s" if name.endswith("_s") else text.number(value)
+
+
+def completion_table(run: Run) -> list[Table]:
+    """How long transfers took, by flow and size; none where no flow has several."""
+    entries = run.summary.get("completions", [])
+    is_any_unfinished = any(entry["unfinished"] for entry in entries)
+    rows = [
+        [
+            _size_class(entry),
+            text.number(entry["count"]),
+            *([text.number(entry["unfinished"])] if is_any_unfinished else []),
+            *(text.milliseconds(entry[f"{name}_s"]) for name in ("mean", "median", "p95", "p99")),
+            text.number(entry["mean_slowdown"]),
+            text.number(entry["p99_slowdown"]),
+        ]
+        for entry in entries
+    ]
+    names = ["flow", "count", *(["unfin."] if is_any_unfinished else []), "mean", "median",
+             "95 %", "99 %", "mean slowdown", "99 % slowdown"]  # fmt: skip
+    return [Table("Flow completion times", names, rows)] if rows else []
+
+
+def _size_class(entry: Mapping[str, Any]) -> str:
+    """A flow, or a class of its sizes in words."""
+    least = entry["from_bytes"]
+    if least is None:
+        return str(entry["flow"])
+    return f"  from {text.size(least)}" if least else f"  below {text.size(entry['below_bytes'])}"
 
 
 def link_table(run: Run) -> Table:

@@ -134,3 +134,15 @@ def interval(low: float | None, high: float | None, places: int = 3) -> str:
     if low is None or high is None:
         return ABSENT
     return f"[{decimal(low, places)}, {decimal(high, places)}]"
+
+
+def size(number_of_bytes: int) -> str:
+    """A number of bytes with the unit that makes it short.
+
+    >>> size(512), size(10_000), size(1_500_000)
+    ('512 bytes', '10 kB', '1.5 MB')
+    """
+    for factor, unit in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if number_of_bytes >= factor:
+            return f"{number_of_bytes / factor:.3g} {unit}"
+    return f"{number_of_bytes} bytes"

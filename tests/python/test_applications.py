@@ -1,11 +1,15 @@
 """Applications with several connections, as tables and metrics have them."""
 
+from pathlib import Path
+
 import pytest
 
 import fairway
 from fairway.errors import InputError
 from fairway.metrics import measure
-from fairway.report import application_tables
+from fairway.report import application_tables, completion_table, flow_tables
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 PARALLEL = """
 duration = "5 s"
@@ -45,3 +49,42 @@ def test_runs_without_applications_have_none():
     run = fairway.run(PARALLEL.replace("connections = 2", ""))
     assert "applications" not in run.summary
     assert application_tables(run) == []
+
+
+ARRIVALS = """
+duration = "5 s"
+[topology]
+kind = "dumbbell"
+bottleneck = { rate = "10 Mbit/s", delay = "20 ms" }
+[[flow]]
+id = "short"
+kind = "arrivals"
+cc = "reno"
+flow_rate = 20
+size = { distribution = "exponential", mean = "20 kB" }
+[[flow]]
+id = "long"
+cc = "reno"
+"""
+
+
+def test_many_flows_share_a_line_and_have_a_table_of_completion_times():
+    run = fairway.run(ARRIVALS)
+    arrived = len(run.summary["flows"]) - 1
+    assert 60 < arrived < 140
+    assert set(run.series["flow"]) == {"long"}
+    [table] = flow_tables(run)
+    assert [row[0] for row in table.rows] == [f"short/… ({arrived})", "long"]
+    [completions] = completion_table(run)
+    rows = [row[0] for row in completions.rows]
+    assert rows[:3] == ["short", "  below 10 kB", "  from 10 kB"]
+    counts = [entry["count"] + entry["unfinished"] for entry in run.summary["completions"]]
+    assert counts[0] == arrived == sum(counts[1:])
+
+
+def test_the_example_of_short_flows_is_right():
+    text = (EXAMPLES / "short-flows.toml").read_text("utf-8")
+    run = fairway.run(text.replace("= 10000", "= 300").replace('"20 s"', '"2 s"'))
+    [table] = completion_table(run)
+    assert list(table.rows[0])[:2] == ["search", "300"]
+    assert run.metrics["jain_index"] is not None

@@ -64,6 +64,7 @@ pub(crate) fn summarise(
         packets,
         flows,
         applications: Vec::new(),
+        completions: Vec::new(),
         links,
         wlan: None,
         metrics,

@@ -412,6 +412,19 @@ impl Connection {
         self.forward.arrivals + self.reverse.as_ref().map_or(0, |reverse| reverse.arrivals)
     }
 
+    /// Bytes of its transfer towards the sink, once it has begun, if they are known and an application
+    /// has them at once.
+    pub(crate) fn transfer(&self) -> Option<u64> {
+        let has_begun = !matches!(self.source.state(), State::Closed | State::Listen);
+        let at_once = matches!(self.app, Source::File { .. } | Source::Driven);
+        self.forward.transfer.filter(|_| has_begun && at_once)
+    }
+
+    /// When its application began.
+    pub(crate) fn started(&self) -> Time {
+        self.started
+    }
+
     /// From the flow's start to its last byte.
     pub(crate) fn completion_time(&self) -> Option<Duration> {
         self.finished.map(|at| at.since(self.started))

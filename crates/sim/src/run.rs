@@ -39,7 +39,7 @@ pub struct Run {
     pub summary: Summary,
     /// Time series of the flows.
     pub series: Series,
-    /// Names of the flows, in the order of their indices.
+    /// Names of the flows that have time series, in the order of their indices.
     pub flow_ids: Vec<String>,
     /// Time series of the reported link directions.
     pub queues: QueueSeries,
@@ -103,12 +103,14 @@ struct Simulation<'a> {
     datagrams: Datagrams,
     parcels: Parcels,
     /// Drivers of the applications.
-    drivers: Vec<Box<dyn Driver>>,
+    drivers: Vec<Option<Box<dyn Driver>>>,
     /// Connections that an application has acted on.
     touched: Vec<u32>,
     sampler: Sampler,
     /// What results have a row of, in their order.
     traced: Vec<Traced>,
+    /// What has time series.
+    sampled: Vec<Traced>,
     window: [Vec<FlowCounts>; 2],
     /// Latest departure onto each link, if any host delays its departures.
     departed: Vec<Time>,
@@ -125,7 +127,9 @@ impl<'a> Simulation<'a> {
         let end = Time::ZERO + experiment.duration;
         let delays = connections.iter().any(|connection| connection.jitter.is_some());
         let mut events = EventQueue::default();
-        for (i, application) in experiment.applications.iter().enumerate() {
+        let drivers: Vec<_> = experiment.applications.iter().map(application::driver).collect();
+        let driven = experiment.applications.iter().zip(&drivers).enumerate();
+        for (i, (application, _)) in driven.filter(|(_, (_, driver))| driver.is_some()) {
             events.push(application.start, Component::Begin(i as u32));
             for connection in &mut connections[application.connections.clone()] {
                 connection.attend(i as u32);
@@ -148,9 +152,12 @@ impl<'a> Simulation<'a> {
             events.push(at, Component::Datagram(i));
         }
         let traced = Traced::all(experiment, &connections);
+        let sampled = traced.iter().filter(|row| row.is_sampled(experiment));
+        let sampled: Vec<Traced> = sampled.copied().collect();
         Ok(Simulation {
-            sampler: Sampler::new(experiment, &traced, network.reported.len()),
+            sampler: Sampler::new(experiment, &sampled, network.reported.len()),
             traced,
+            sampled,
             departed: vec![Time::ZERO; if delays { network.names.len() } else { 0 }],
             window: [Vec::new(), Vec::new()],
             experiment,
@@ -159,7 +166,7 @@ impl<'a> Simulation<'a> {
             connections,
             datagrams,
             parcels: Parcels::default(),
-            drivers: experiment.applications.iter().map(application::driver).collect(),
+            drivers,
             touched: Vec::new(),
             end,
             now: Time::ZERO,
@@ -239,19 +246,19 @@ impl<'a> Simulation<'a> {
             Component::Begin(i) => self.drive(i, |driver, hands| driver.begin(hands)),
             Component::WindowBegins => {
                 self.window[0] = self.counts();
-                self.drivers.iter_mut().for_each(|driver| driver.window_begins(self.now));
+                self.drivers.iter_mut().flatten().for_each(|driver| driver.window_begins(self.now));
                 Ok(())
             }
             Component::WindowEnds => {
                 self.window[1] = self.counts();
                 self.datagrams.end_window();
-                self.drivers.iter_mut().for_each(|driver| driver.window_ends(self.now));
+                self.drivers.iter_mut().flatten().for_each(|driver| driver.window_ends(self.now));
                 Ok(())
             }
             Component::Sample => {
                 self.sampler.sample(
                     self.now,
-                    &self.traced,
+                    &self.sampled,
                     &self.connections,
                     &self.datagrams,
                     &mut self.network,
@@ -448,7 +455,9 @@ impl<'a> Simulation<'a> {
             connections: &mut self.connections,
             touched: &mut self.touched,
         };
-        act(self.drivers[application as usize].as_mut(), &mut hands);
+        if let Some(driver) = &mut self.drivers[application as usize] {
+            act(driver.as_mut(), &mut hands);
+        }
         while let Some(connection) = self.touched.pop() {
             self.pump_applications(connection)?;
         }
@@ -608,7 +617,7 @@ impl<'a> Simulation<'a> {
         Run {
             summary,
             series,
-            flow_ids: self.traced.iter().map(|row| row.name(self.experiment)).collect(),
+            flow_ids: self.sampled.iter().map(|row| row.name(self.experiment)).collect(),
             queues,
             link_ids: self
                 .network

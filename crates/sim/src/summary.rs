@@ -1,8 +1,8 @@
 //! From counters at both ends of the measuring window to the summary.
 
 use fairway_trace::{
-    ApplicationSummary, FlowCounts, FlowSummary, LinkSummary, Metrics, Series, Summary,
-    WlanNodeSummary, WlanSummary,
+    ApplicationSummary, CompletionSummary, FlowCounts, FlowSummary, LinkSummary, Metrics, Series,
+    Summary, Transfer, WlanNodeSummary, WlanSummary, completions,
 };
 use fairway_units::Duration;
 
@@ -26,12 +26,21 @@ pub(crate) fn summarise(
     let measure = &experiment.measure;
     let period = [measure.from, measure.to];
     let length = measure.to.since(measure.from);
+    // The places in the time series of rows that have some.
+    let mut sampled = 0;
+    let place_of = |row: &Traced| {
+        let place = row.is_sampled(experiment).then_some(sampled);
+        sampled += usize::from(place.is_some());
+        place
+    };
+    let places: Vec<Option<usize>> = traced.iter().map(place_of).collect();
     let flows: Vec<FlowSummary> = traced
         .iter()
         .enumerate()
         .map(|(place, row)| {
             let counts = window[1][place].since(&window[0][place]);
-            let mean = |column: &[f64]| series.mean(column, place, traced.len(), period);
+            let sampled_place = places[place];
+            let mean = |column: &[f64]| series.mean(column, sampled_place?, sampled, period);
             let name = row.name(experiment);
             match row {
                 Traced::Data(i, way) => FlowSummary {
@@ -66,10 +75,45 @@ pub(crate) fn summarise(
         packets: connections.iter().map(Connection::arrivals).sum::<u64>() + datagrams.arrivals(),
         flows,
         applications: Vec::new(),
+        completions: completions_of(experiment, connections, network),
         links,
         wlan,
         metrics,
     }
+}
+
+/// Completion times of every flow of the file that has several transfers.
+fn completions_of(
+    experiment: &Experiment,
+    connections: &[Connection],
+    network: &Network,
+) -> Vec<CompletionSummary> {
+    let mut dealt = vec![false; connections.len()];
+    for application in &experiment.applications {
+        if !application.workload.has_transfers() {
+            dealt[application.connections.clone()].fill(true);
+        }
+    }
+    let mut transfers: Vec<(u32, &str, Vec<Transfer>)> = Vec::new();
+    for (i, flow) in experiment.flows.iter().enumerate().filter(|(i, _)| !dealt[*i]) {
+        let started = connections[i].started();
+        let is_measured = (experiment.measure.from..experiment.measure.to).contains(&started);
+        let Some(bytes) = connections[i].transfer().filter(|_| is_measured) else { continue };
+        let transfer = Transfer {
+            bytes,
+            completion_s: connections[i].completion_time().map(Duration::as_secs_f64),
+            ideal_s: network.path(i as u32, experiment).ideal_s(bytes, &flow.stack),
+        };
+        match transfers.last_mut() {
+            Some((origin, _, of)) if *origin == flow.origin => of.push(transfer),
+            _ => {
+                let name = flow.id.split('/').next().unwrap_or_default();
+                transfers.push((flow.origin, name, vec![transfer]));
+            }
+        }
+    }
+    let several = transfers.iter().filter(|(_, _, of)| of.len() > 1);
+    several.flat_map(|(_, name, of)| completions(name, of)).collect()
 }
 
 /// What the applications say of themselves.
@@ -77,7 +121,7 @@ pub(crate) fn applications(
     experiment: &Experiment,
     traced: &[Traced],
     flows: &[FlowSummary],
-    drivers: &[Box<dyn Driver>],
+    drivers: &[Option<Box<dyn Driver>>],
 ) -> Vec<ApplicationSummary> {
     let length = experiment.measure.to.since(experiment.measure.from);
     let summary = |(application, report): (&Application, Report)| {
@@ -86,7 +130,8 @@ pub(crate) fn applications(
         let own: Vec<&FlowSummary> = own.map(|(flow, _)| flow).collect();
         application::summary(application, report, &own, length)
     };
-    let reports = drivers.iter().map(|driver| driver.report(length));
+    let report = |driver: &dyn Driver| driver.report(length);
+    let reports = drivers.iter().map(|d| d.as_deref().map_or_else(Report::default, report));
     experiment.applications.iter().zip(reports).map(summary).collect()
 }
 

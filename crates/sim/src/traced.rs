@@ -40,6 +40,14 @@ impl Traced {
         }
     }
 
+    /// Whether it has time series.
+    pub(crate) fn is_sampled(self, experiment: &Experiment) -> bool {
+        match self {
+            Traced::Data(i, _) => experiment.flows[i].is_sampled,
+            Traced::Datagrams(_) => true,
+        }
+    }
+
     /// Whether metrics compare it with others: the data of connections towards their sinks, or
     /// datagram flows where there are no connections.
     pub(crate) fn is_compared(self, experiment: &Experiment) -> bool {

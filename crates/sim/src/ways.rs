@@ -71,6 +71,12 @@ impl Ways {
         self.links[position as usize]
     }
 
+    /// The links of a way.
+    pub(crate) fn links(&self, way: u32) -> impl Iterator<Item = u32> {
+        let from = self.first[way as usize] as usize;
+        self.links[from..].iter().copied().take_while(|link| *link != END)
+    }
+
     /// Whether that is the last link of its way.
     pub(crate) fn is_last(&self, position: u32) -> bool {
         self.links[position as usize + 1] == END

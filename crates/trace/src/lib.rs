@@ -2,10 +2,12 @@
 //!
 //! One schema, whichever backend the run came from.
 
+mod completion;
 mod series;
 mod summary;
 mod verify;
 
+pub use completion::{CompletionSummary, Transfer, completions, ideal_s, quantile};
 pub use series::{QueueSeries, Series};
 pub use summary::{
     ApplicationSummary, DatagramSummary, FlowCounts, FlowSummary, LinkSummary, Metrics, Summary,

@@ -1,5 +1,6 @@
 //! The summary of a run over its measuring window: the JSON contract of `fairway run --json`.
 
+use crate::completion::CompletionSummary;
 use fairway_units::Duration;
 use serde::{Serialize, Serializer};
 
@@ -20,6 +21,9 @@ pub struct Summary {
     /// One entry an application that has several connections or more to do than to write.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub applications: Vec<ApplicationSummary>,
+    /// Completion times of flows with several transfers, all together and by size.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub completions: Vec<CompletionSummary>,
     /// One entry a link direction that is reported.
     pub links: Vec<LinkSummary>,
     /// What happened in the WLAN, if there is one.

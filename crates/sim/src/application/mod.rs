@@ -41,21 +41,23 @@ pub(crate) trait Driver {
 }
 
 /// What an application says of itself.
+#[derive(Default)]
 pub(crate) struct Report {
-    /// Bytes that were of use to it, in the measuring window.
-    pub(crate) goodput_bytes: u64,
+    /// Bytes that were of use to it, in the measuring window; all that was delivered, if it does not say.
+    pub(crate) goodput_bytes: Option<u64>,
     /// From its start to its end, if it has ended.
     pub(crate) completion: Option<Duration>,
     /// Figures of its kind, with their units in their names.
     pub(crate) figures: Vec<(&'static str, Option<f64>)>,
 }
 
-/// The driver of an application.
-pub(crate) fn driver(application: &Application) -> Box<dyn Driver> {
+/// The driver of an application, if its connections do not go by themselves.
+pub(crate) fn driver(application: &Application) -> Option<Box<dyn Driver>> {
     match &application.workload {
         Workload::Striped(striping) => {
-            Box::new(striping::Striped::new(application.connections.len(), striping))
+            Some(Box::new(striping::Striped::new(application.connections.len(), striping)))
         }
+        Workload::Arrivals => None,
     }
 }
 
@@ -71,7 +73,10 @@ pub(crate) fn summary(
         id: application.id.clone(),
         kind: application.workload.name(),
         connections: application.connections.len() as u64,
-        goodput_bps: report.goodput_bytes as f64 * 8.0 / window.as_secs_f64(),
+        goodput_bps: match report.goodput_bytes {
+            Some(bytes) => bytes as f64 * 8.0 / window.as_secs_f64(),
+            None => flows.iter().map(|flow| flow.goodput_bps).sum(),
+        },
         throughput_bps: flows.iter().map(|flow| flow.throughput_bps).sum(),
         sent_segments: sum(|flow| flow.sent_segments),
         retransmitted_segments: sum(|flow| flow.retransmitted_segments.unwrap_or(0)),

@@ -188,7 +188,7 @@ impl Driver for Striped {
         let Measured { in_order, buffer, counts } = self.measured;
         let ratio = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
         Report {
-            goodput_bytes: in_order,
+            goodput_bytes: Some(in_order),
             completion: self.finished.map(|at| at.since(self.started)),
             figures: vec![
                 ("peak_reassembly_bytes", Some(buffer.peak as f64)),
@@ -236,7 +236,7 @@ mod tests {
         of.window_ends(Time::ZERO + Duration::from_secs(10));
         let report = of.report(Duration::from_secs(10));
         let figure = |name| report.figures.iter().find(|(known, _)| *known == name).unwrap().1;
-        assert_eq!(report.goodput_bytes, 650);
+        assert_eq!(report.goodput_bytes, Some(650));
         assert_eq!(figure("peak_reassembly_bytes"), Some(300.0));
         assert_eq!(figure("mean_reassembly_bytes"), Some(65.0));
         // Complete in the order 1 4 2 0 3 6 5. Late: 2, one behind 4; 0, three behind 1; 3, three

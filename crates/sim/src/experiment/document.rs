@@ -50,7 +50,7 @@ pub fn from_document_with(
 ) -> Result<Experiment, ExperimentErrors> {
     let resolved = resolve(document, catalogue)?;
     let traffic::Expanded { flows, applications, datagrams } =
-        traffic::expand(resolved.flows, &resolved.topology);
+        traffic::expand(resolved.flows, &resolved.topology, resolved.seed);
     Ok(Experiment {
         title: resolved.title,
         duration: resolved.duration,
@@ -135,7 +135,7 @@ fn series(flows: &[FlowText], topology: Option<&Topology>) -> u64 {
         Some(Shape::Wlan(wlan)) => wlan.cell.stations.len() as u64 + 2,
         Some(Shape::Dumbbell { .. }) | None => 1,
     };
-    flows.iter().map(FlowText::connections).fold(2 * links, u64::saturating_add)
+    flows.iter().map(FlowText::sampled).fold(2 * links, u64::saturating_add)
 }
 
 fn read_measure(experiment: &Table, run: Duration, series: u64) -> Measure {

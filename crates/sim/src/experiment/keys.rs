@@ -64,6 +64,10 @@ pub(super) enum Kind {
     Table(&'static Section),
     /// A list of tables.
     List(&'static Section),
+    /// One size or time, or a table of a distribution, whose mean has the form of the one.
+    Distribution(&'static Section),
+    /// The name or the lines of a distribution function.
+    Cdf,
     /// The axes of a sweep.
     Sweep,
 }
@@ -101,6 +105,11 @@ impl Section {
     /// A table with these keys and no switches of the stack.
     pub(super) const fn plain(name: &'static str, groups: &'static [&'static [Key]]) -> Self {
         Section { name, groups, switches: &[] }
+    }
+
+    /// The form of the mean of a distribution, which is that of a single value in its place.
+    pub(super) fn single(&self) -> &'static Kind {
+        self.key("mean").map_or(&Kind::Size, |key| &key.kind)
     }
 
     /// Every key, in the order of the documentation.
@@ -699,7 +708,7 @@ pub(super) static LINUX: Section = Section {
 
 /// Kinds of traffic: TCP's, and those of datagrams.
 fn traffic_kinds() -> Vec<&'static str> {
-    [&["bulk"][..], &datagrams::KINDS].concat()
+    [&workload::KINDS[..], &datagrams::KINDS].concat()
 }
 
 fn multipath_names() -> Vec<&'static str> {

@@ -7,6 +7,7 @@
 //! `traffic`, `datagrams`, `linux` and `document` give it meaning.
 
 mod datagrams;
+mod distribution;
 mod document;
 mod error;
 mod extras;
@@ -35,6 +36,7 @@ mod wlan;
 mod workload;
 
 pub use datagrams::{DatagramFlow, Pattern, Periods, UDP_HEADERS};
+pub use distribution::Distribution;
 pub use document::{from_document, from_document_with};
 pub use error::{ExperimentError, ExperimentErrors};
 pub use fairway_net::Limit;
@@ -42,6 +44,7 @@ pub use linux::{LinuxSettings, SOCKET_OPTIONS, SocketOption};
 pub use plan::{Plan, Point, plan, plan_with};
 pub use routes::{Router, Step};
 pub use schema::schema;
+pub(crate) use stack::{HEADERS, TIMESTAMP_OPTION};
 pub use switch::switches;
 
 use std::ops::Range;
@@ -277,6 +280,10 @@ pub struct Flow {
     pub both_ways: bool,
     /// Precedence of its packets, both ways, 0 to 7.
     pub precedence: u8,
+    /// Which `[[flow]]` of the file it is from.
+    pub origin: u32,
+    /// Whether it has time series: flows that come in great numbers have none.
+    pub is_sampled: bool,
     /// Rate at which the receiving application reads, if not everything at once.
     pub read_rate: Option<Rate>,
     /// Socket options by name, for a real Linux kernel.
@@ -322,13 +329,21 @@ pub struct Application {
 pub enum Workload {
     /// Deals its data to its connections, and puts it in order behind them.
     Striped(Striping),
+    /// Its connections come of themselves, each with one transfer.
+    Arrivals,
 }
 
 impl Workload {
+    /// Whether each of its connections has a transfer of its own.
+    pub fn has_transfers(&self) -> bool {
+        matches!(self, Workload::Arrivals)
+    }
+
     /// Its kind in results.
     pub fn name(&self) -> &'static str {
         match self {
             Workload::Striped(_) => "striped",
+            Workload::Arrivals => "arrivals",
         }
     }
 }

@@ -99,6 +99,21 @@ impl<'a> Table<'a> {
         }
     }
 
+    /// The one value that is written where a distribution may stand.
+    pub(super) fn read_single<T: Readable>(&self, name: &str) -> Option<T> {
+        let kind = match &self.key(name).kind {
+            Kind::Distribution(section) => section.single(),
+            kind => kind,
+        };
+        match T::read(self.map.get(name)?, kind) {
+            Ok(value) => Some(value),
+            Err(message) => {
+                self.refuse(name, message);
+                None
+            }
+        }
+    }
+
     /// The value of a key that has to be written.
     pub(super) fn require<T: Readable>(&self, name: &str) -> Option<T> {
         if !self.has(name) {
@@ -115,7 +130,7 @@ impl<'a> Table<'a> {
     /// The table at a key, if it is written and one.
     pub(super) fn table(&self, name: &str) -> Option<Table<'a>> {
         let value = self.map.get(name)?;
-        let Kind::Table(section) = self.key(name).kind else {
+        let (Kind::Table(section) | Kind::Distribution(section)) = self.key(name).kind else {
             unreachable!("{name} is not a table in its section")
         };
         Table::open(self.path(name), value, section, self.report)

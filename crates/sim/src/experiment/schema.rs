@@ -115,6 +115,11 @@ fn of_kind(kind: &Kind) -> Map<String, Value> {
             let options: Map<_, _> = SOCKET_OPTIONS.iter().map(option).collect();
             json!({ "type": "object", "properties": options, "additionalProperties": false })
         }
+        Kind::Distribution(section) => {
+            let table = Value::Object(of_section(section));
+            json!({ "anyOf": [Value::Object(of_kind(section.single())), table] })
+        }
+        Kind::Cdf => json!({ "type": "string", "minLength": 1 }),
         Kind::Table(section) => Value::Object(of_section(section)),
         Kind::List(section) => {
             json!({ "type": "array", "items": of_section(section), "minItems": 1 })

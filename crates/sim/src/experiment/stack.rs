@@ -10,9 +10,9 @@ use super::switch::{Field, Switch};
 use super::switches::OWN_SLOW_START;
 
 /// IPv4 (RFC 791) and TCP (RFC 9293 section 3.1) headers without options.
-pub(super) const HEADERS: u64 = 20 + 20;
+pub(crate) const HEADERS: u64 = 20 + 20;
 /// The timestamp option with its padding (RFC 7323 appendix A).
-pub(super) const TIMESTAMP_OPTION: u64 = 12;
+pub(crate) const TIMESTAMP_OPTION: u64 = 12;
 /// Every host passes IP packets of 68 bytes on whole (RFC 791 section 3.2).
 const MIN_MTU: u64 = 68;
 /// Longest IPv4 packet: its length field has 16 bits.

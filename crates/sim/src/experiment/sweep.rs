@@ -160,6 +160,8 @@ fn find(path: &str, document: &Value) -> Result<Vec<Step>, String> {
         here = here.and_then(|here| here.get(name));
         match key.kind {
             Kind::Table(inner) => section = inner,
+            // A single value has nothing below it.
+            Kind::Distribution(inner) if here.is_some_and(Value::is_object) => section = inner,
             Kind::List(inner) => {
                 section = inner;
                 let Some(entry) = names.next() else { break };

@@ -1,6 +1,7 @@
 //! The traffic of an experiment: `[[flow]]` tables, their copies and their hosts.
 
 use fairway_cc::{Catalogue, CcError, Selection, Variant};
+use fairway_random::Stream;
 use fairway_tcp::Stack;
 use fairway_units::{Bytes, Duration, Rate, Time};
 use serde_json::Value;
@@ -11,7 +12,7 @@ use super::linux::Options;
 use super::places::{Ends, Place, Places};
 use super::reader::{Name, Numbers, Table, excerpt};
 use super::stack::{HEADERS, StackText, TIMESTAMP_OPTION};
-use super::workload::{StripingText, read_striping};
+use super::workload::{self, WorkText};
 use super::{Application, Flow, Source, Topology, Workload};
 
 /// A SYN with every option: 20 bytes of them.
@@ -33,8 +34,8 @@ pub(super) struct FlowText {
 pub(super) enum Traffic {
     /// A connection.
     Tcp(Box<Flow>),
-    /// Connections to which one application's data is dealt.
-    Striped(Box<Flow>, StripingText),
+    /// An application that does more than to write to one connection.
+    Application(Box<Flow>, WorkText),
     /// Datagrams.
     Datagrams(DatagramFlow),
 }
@@ -43,7 +44,7 @@ impl FlowText {
     /// Its name in results, without the number of a copy.
     fn id(&self) -> &str {
         match &self.traffic {
-            Traffic::Tcp(flow) | Traffic::Striped(flow, _) => &flow.id,
+            Traffic::Tcp(flow) | Traffic::Application(flow, _) => &flow.id,
             Traffic::Datagrams(flow) => &flow.id,
         }
     }
@@ -51,7 +52,7 @@ impl FlowText {
     /// Largest IP packet it sends, in bytes: a full segment, or a SYN with all its options.
     pub(super) fn packet(&self) -> u64 {
         let stack = match &self.traffic {
-            Traffic::Tcp(flow) | Traffic::Striped(flow, _) => &flow.stack,
+            Traffic::Tcp(flow) | Traffic::Application(flow, _) => &flow.stack,
             Traffic::Datagrams(flow) => return u64::from(flow.packet_bytes),
         };
         let options = if stack.timestamps { TIMESTAMP_OPTION } else { 0 };
@@ -60,8 +61,17 @@ impl FlowText {
 
     /// Connections or datagram flows it makes.
     pub(super) fn connections(&self) -> u64 {
+        self.copies_of(WorkText::connections)
+    }
+
+    /// Those of which there are time series.
+    pub(super) fn sampled(&self) -> u64 {
+        self.copies_of(WorkText::sampled)
+    }
+
+    fn copies_of(&self, count: fn(&WorkText) -> u64) -> u64 {
         let each = match &self.traffic {
-            Traffic::Striped(_, striping) => striping.connections,
+            Traffic::Application(_, work) => count(work),
             Traffic::Tcp(_) | Traffic::Datagrams(_) => 1,
         };
         self.timing.count.unwrap_or(1).saturating_mul(each)
@@ -172,7 +182,7 @@ pub(super) struct Expanded {
 }
 
 /// Copies flows out.
-pub(super) fn expand(texts: Vec<FlowText>, topology: &Topology) -> Expanded {
+pub(super) fn expand(texts: Vec<FlowText>, topology: &Topology, seed: u64) -> Expanded {
     let mut all = Expanded::default();
     let mut places = Places::new(&topology.shape);
     for text in texts {
@@ -193,10 +203,10 @@ pub(super) fn expand(texts: Vec<FlowText>, topology: &Topology) -> Expanded {
                         ..*flow
                     });
                 }
-                Traffic::Striped(flow, striping) => {
+                Traffic::Application(flow, work) => {
                     let start = flow.start + later;
                     let flow = Flow { hosts, reversed, start, id: id(flow.id.clone()), ..*flow };
-                    all.stripe(flow, striping);
+                    all.add(flow, &work, seed);
                 }
                 Traffic::Datagrams(flow) => all.datagrams.push(DatagramFlow {
                     hosts,
@@ -213,22 +223,40 @@ pub(super) fn expand(texts: Vec<FlowText>, topology: &Topology) -> Expanded {
 }
 
 impl Expanded {
-    /// Adds the connections to which the data of a flow is dealt.
-    fn stripe(&mut self, flow: Flow, text: StripingText) {
+    /// Adds an application and its connections.
+    fn add(&mut self, flow: Flow, work: &WorkText, seed: u64) {
         let first = self.flows.len();
-        for connection in 0..text.connections {
-            self.flows.push(Flow {
-                id: format!("{}/{connection}", flow.id),
-                source: text.part(flow.source, connection),
-                read_rate: flow.read_rate.map(|rate| text.rate(rate)),
-                ..flow.clone()
-            });
-        }
+        let named = |connection: u64| format!("{}/{connection}", flow.id);
+        let workload = match work {
+            WorkText::One => return self.flows.push(flow),
+            WorkText::Striped(text) => {
+                self.flows.extend((0..text.connections).map(|connection| Flow {
+                    id: named(connection),
+                    source: text.part(flow.source, connection),
+                    read_rate: flow.read_rate.map(|rate| text.rate(rate)),
+                    ..flow.clone()
+                }));
+                Workload::Striped(text.striping)
+            }
+            WorkText::Arrivals(text) => {
+                let mut stream = Stream::new(seed, &format!("flow/{first}/arrivals"));
+                let transfers = (0..).zip(text.draw(&mut stream));
+                self.flows.extend(transfers.map(|(connection, (after, bytes))| Flow {
+                    id: named(connection),
+                    source: Source::File { bytes },
+                    start: flow.start + after,
+                    stop: None,
+                    is_sampled: false,
+                    ..flow.clone()
+                }));
+                Workload::Arrivals
+            }
+        };
         self.applications.push(Application {
             id: flow.id,
             connections: first..self.flows.len(),
             start: flow.start,
-            workload: Workload::Striped(text.striping),
+            workload,
         });
     }
 }
@@ -241,13 +269,13 @@ fn read_flow(
     catalogue: &Catalogue,
     run: Duration,
 ) -> Option<FlowText> {
-    if table.has("kind") {
-        let Name(kind) = table.read("kind")?;
-        if datagrams::KINDS.contains(&kind) {
-            return datagrams::read(table, index, kind, run);
-        }
+    let kind = if table.has("kind") { table.read("kind")? } else { Name(workload::KINDS[0]) };
+    let Name(kind) = kind;
+    if datagrams::KINDS.contains(&kind) {
+        return datagrams::read(table, index, kind, run);
     }
     table.refuse_unknown_keys();
+    workload::refuse_keys_of_others(table, kind);
     datagrams::refuse_keys_of_datagrams(table);
     let id = read_id(table);
     let stack = text.build_for(table, stack);
@@ -268,15 +296,18 @@ fn read_flow(
         hosts: [0; 2],
         reversed: false,
         source,
+        origin: u32::try_from(index).unwrap_or(u32::MAX),
+        is_sampled: true,
         both_ways: table.read("both_ways").unwrap_or(false),
         precedence: read_precedence(table),
         read_rate: table.read::<Rate>("read_rate").filter(|rate| *rate != Rate::UNLIMITED),
         linux_socket: options,
     };
     let flow = Box::new(flow);
-    let traffic = match read_striping(table, flow.source) {
-        Some(striping) => Traffic::Striped(flow, striping),
-        None => Traffic::Tcp(flow),
+    let until = flow.stop.unwrap_or(Time::ZERO + run);
+    let traffic = match workload::read(table, kind, flow.source, [flow.start, until])? {
+        WorkText::One => Traffic::Tcp(flow),
+        work => Traffic::Application(flow, work),
     };
     Some(FlowText { traffic, ends: ends?, timing })
 }

@@ -1,13 +1,19 @@
-//! What a flow's application does, where it is more than to write to one connection.
+//! What a flow's application does, where it is more than to write to one connection: the kinds of
+//! traffic over TCP, and the keys that only some of them have.
 
-use fairway_units::{Bytes, Rate};
+use fairway_random::Stream;
+use fairway_units::{Bytes, Duration, NANOS_PER_SEC, Rate, Time};
 
+use super::distribution::{self, Distribution, SIZES};
 use super::keys::{Absent::Explained, Key, Kind, MAX_CONNECTIONS, key};
 use super::reader::{Name, Table};
 use super::{Dealing, Source, Striping};
 use crate::application::share;
 
-/// Keys of flows that have several connections.
+/// Kinds of traffic over TCP; the first is what a flow is without one.
+pub(super) const KINDS: [&str; 2] = ["bulk", "arrivals"];
+
+/// Keys of flows whose application does more than to write to one connection.
 pub(super) static KEYS: &[Key] = &[
     key(
         "connections",
@@ -30,7 +36,171 @@ pub(super) static KEYS: &[Key] = &[
         r#""dynamic""#,
         "With connections: static deals every chunk beforehand, to one connection after the other, round and round; dynamic gives the next chunk to a connection of whose data less than a chunk waits to be sent. Static unless written.",
     ),
+    key(
+        "size",
+        Kind::Distribution(&SIZES),
+        Explained,
+        r#""20 kB""#,
+        "Of kind \"arrivals\", which needs it: the size of each transfer, one for all or a distribution.",
+    ),
+    key(
+        "flow_rate",
+        Kind::Number { min: 0.0, max: 1e9 },
+        Explained,
+        "50",
+        "Of kind \"arrivals\": how many transfers begin in a second, on average. The times between them are exponential.",
+    ),
+    key(
+        "offered_load",
+        Kind::Rate,
+        Explained,
+        r#""8 Mbit/s""#,
+        "Of kind \"arrivals\", in place of flow_rate: payload that arrives on average; the mean size decides how many transfers begin in a second.",
+    ),
+    key(
+        "transfers",
+        Kind::Count { min: 1, max: MAX_CONNECTIONS },
+        Explained,
+        "1000",
+        "Of kind \"arrivals\": how many there are at the most; without it, as many as begin until stop or the end of the run.",
+    ),
 ];
+
+/// Keys of each kind that others have not.
+const KEYS_OF_KINDS: [(&str, &[&str]); 2] = [
+    ("bulk", &["connections", "chunk", "striping", "bytes", "app_rate", "both_ways", "read_rate"]),
+    ("arrivals", &["size", "flow_rate", "offered_load", "transfers", "read_rate"]),
+];
+
+/// Refuses, in a flow of one kind, what only others have.
+pub(super) fn refuse_keys_of_others(table: &Table, kind: &str) {
+    let of =
+        |kind: &str| KEYS_OF_KINDS.iter().find(|(name, _)| *name == kind).map(|(_, keys)| keys);
+    let Some(own) = of(kind) else { return };
+    let keys = KEYS_OF_KINDS.iter().flat_map(|(_, keys)| keys.iter());
+    let mut seen: Vec<&str> = Vec::new();
+    for name in keys.filter(|name| table.has(name) && !own.contains(name)) {
+        if seen.contains(name) {
+            continue;
+        }
+        seen.push(name);
+        let kinds = KEYS_OF_KINDS.iter().filter(|(_, keys)| keys.contains(name));
+        let kinds: Vec<_> = kinds.map(|(kind, _)| format!("\"{kind}\"")).collect();
+        let message = format!(
+            "is nothing of kind = \"{kind}\"; write kind = {} or remove it",
+            kinds.join(" or ")
+        );
+        table.refuse(name, message);
+    }
+}
+
+/// What the application of a flow does.
+#[derive(Clone, Debug)]
+pub(super) enum WorkText {
+    /// It writes to one connection.
+    One,
+    /// It deals its data to several.
+    Striped(StripingText),
+    /// Transfers come by themselves.
+    Arrivals(ArrivalsText),
+}
+
+impl WorkText {
+    /// Connections that it may make at the most.
+    pub(super) fn connections(&self) -> u64 {
+        match self {
+            WorkText::One => 1,
+            WorkText::Striped(text) => text.connections,
+            WorkText::Arrivals(text) => text.expected(),
+        }
+    }
+
+    /// Connections of which there are time series.
+    pub(super) fn sampled(&self) -> u64 {
+        match self {
+            WorkText::Arrivals(_) => 0,
+            _ => self.connections(),
+        }
+    }
+}
+
+/// Reads what the application does.
+pub(super) fn read(
+    table: &Table,
+    kind: &str,
+    source: Source,
+    [start, until]: [Time; 2],
+) -> Option<WorkText> {
+    match kind {
+        "arrivals" => read_arrivals(table, [start, until]).map(WorkText::Arrivals),
+        _ if has_striping(table) => read_striping(table, source).map(WorkText::Striped),
+        _ => Some(WorkText::One),
+    }
+}
+
+/// Transfers that begin at random.
+#[derive(Clone, Debug)]
+pub(super) struct ArrivalsText {
+    pub(super) size: Distribution,
+    /// Mean time between two, in nanoseconds.
+    mean_gap: f64,
+    most: Option<u64>,
+    /// How long they come.
+    length: Duration,
+}
+
+impl ArrivalsText {
+    /// How many come at the most, but for one case in a million.
+    fn expected(&self) -> u64 {
+        let mean = self.length.as_nanos() as f64 / self.mean_gap;
+        let bound = mean + 5.0 * libm::sqrt(mean) + 1.0;
+        self.most.unwrap_or(u64::MAX).min(bound as u64)
+    }
+
+    /// Each transfer: when it begins after the first may, and its size.
+    pub(super) fn draw(&self, stream: &mut Stream) -> Vec<(Duration, Bytes)> {
+        let mut transfers = Vec::new();
+        let mut at = 0.0;
+        let most = self.most.unwrap_or(u64::MAX).min(self.expected().max(1));
+        while (transfers.len() as u64) < most {
+            at += self.mean_gap * stream.exponential();
+            if at >= self.length.as_nanos() as f64 {
+                break;
+            }
+            let bytes = Bytes::new(self.size.draw_bytes(stream));
+            transfers.push((Duration::from_nanos(at as u64), bytes));
+        }
+        transfers
+    }
+}
+
+fn read_arrivals(table: &Table, [start, until]: [Time; 2]) -> Option<ArrivalsText> {
+    if !table.has("size") {
+        table.refuse_missing("size");
+    }
+    let size = distribution::read::<Bytes>(table, "size");
+    let flows: Option<f64> = table.read("flow_rate");
+    let load: Option<Rate> = table.read("offered_load");
+    match (table.has("flow_rate"), table.has("offered_load")) {
+        (true, true) => {
+            table.refuse("offered_load", "flow_rate is written too, and decides it; remove one");
+        }
+        (false, false) => table.refuse_missing("flow_rate"),
+        _ => {}
+    }
+    let size = size?;
+    let flows = flows.or_else(|| Some(load?.as_bps() as f64 / 8.0 / size.mean()))?;
+    if flows <= 0.0 || !flows.is_finite() {
+        table.refuse("flow_rate", format!("expected more than zero a second, got {flows}"));
+        return None;
+    }
+    Some(ArrivalsText {
+        size,
+        mean_gap: NANOS_PER_SEC as f64 / flows,
+        most: table.read("transfers"),
+        length: until.since(start),
+    })
+}
 
 /// Chunks in which data is dealt unless a size is written.
 const CHUNK: u64 = 64 << 10;
@@ -67,8 +237,13 @@ impl StripingText {
     }
 }
 
-/// Reads how the data of a flow is dealt to its connections, if it says that it has some.
-pub(super) fn read_striping(table: &Table, source: Source) -> Option<StripingText> {
+/// Whether a flow says how its data is dealt to connections.
+fn has_striping(table: &Table) -> bool {
+    ["connections", "chunk", "striping"].into_iter().any(|name| table.has(name))
+}
+
+/// Reads how the data of a flow is dealt to its connections.
+fn read_striping(table: &Table, source: Source) -> Option<StripingText> {
     let connections = table.read::<u64>("connections");
     let chunk = table.read::<Bytes>("chunk");
     let dealing = match table.read::<Name>("striping") {

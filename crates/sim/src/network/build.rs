@@ -76,6 +76,14 @@ impl Spec<'_> {
         }
     }
 
+    /// Rate, of what has one.
+    fn rate(&self) -> Rate {
+        match self.what {
+            What::Link(link) => link.rate,
+            What::Node(_) => Rate::UNLIMITED,
+        }
+    }
+
     fn device(&self, frame_overhead: u32, exit: Exit, window: Window, seed: u64) -> Device {
         let Spec { what, name, forward: _, loss_probability, watched } = self;
         let link = match what {
@@ -347,6 +355,7 @@ impl<'a> Builder<'a> {
         let seed = self.experiment.seed;
         let device = |(spec, exit): (&Spec, Exit)| spec.device(overhead, exit, self.window, seed);
         let devices = self.specs.iter().zip(exits).map(device).collect();
+        let paths = self.specs.iter().map(|spec| (spec.rate(), spec.delay())).collect();
         let names: Vec<String> = self.specs.into_iter().map(|spec| spec.name).collect();
         Network {
             devices,
@@ -354,6 +363,7 @@ impl<'a> Builder<'a> {
             delivered: vec![0; names.len()],
             rows: Rows::new(shared_rows + names.len()),
             names,
+            paths,
             reported,
             ways: Ways::new(routes.ways()),
             routes: routes.chosen,

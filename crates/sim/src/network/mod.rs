@@ -7,10 +7,12 @@ mod wlan;
 
 use fairway_net::wlan::{CellFigures, NodeId};
 use fairway_net::{Arrival, Link, LinkFigures, LinkTotals, Offer, Port};
-use fairway_trace::{LinkBooks, Violation};
-use fairway_units::Time;
+use fairway_tcp::Stack;
+use fairway_trace::{LinkBooks, Violation, ideal_s};
+use fairway_units::{Duration, Rate, Time};
 
 use crate::event::Component;
+use crate::experiment::{Experiment, HEADERS, TIMESTAMP_OPTION};
 use crate::parcel::Parcel;
 use crate::rows::Rows;
 use crate::ways::Ways;
@@ -27,6 +29,8 @@ pub(crate) struct Network {
     rows: Rows,
     /// Name of each link direction.
     pub(crate) names: Vec<String>,
+    /// Rate and delay of each link direction.
+    paths: Vec<(Rate, Duration)>,
     /// Link directions that results report; the first is the bottleneck towards the sinks.
     pub(crate) reported: Vec<u32>,
     ways: Ways,
@@ -76,7 +80,41 @@ pub(crate) enum News {
     Doubled(Parcel, u32, Arrival),
 }
 
+/// What a connection's packets meet on an idle network.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Path {
+    /// Rate of the slowest link towards the sink.
+    slowest: Rate,
+    /// Propagation to the sink and back.
+    there: Duration,
+    back: Duration,
+    frame_overhead: u64,
+}
+
+impl Path {
+    /// The shortest time in which a transfer may be complete.
+    pub(crate) fn ideal_s(&self, bytes: u64, stack: &Stack) -> f64 {
+        let headers = HEADERS + if stack.timestamps { TIMESTAMP_OPTION } else { 0 };
+        let packets = bytes.div_ceil(u64::from(stack.mss));
+        let wire = bytes + packets * (headers + self.frame_overhead);
+        let (there, back) = (self.there.as_secs_f64(), self.back.as_secs_f64());
+        ideal_s(wire, self.slowest.as_bps() as f64, there, back)
+    }
+}
+
 impl Network {
+    /// What the packets of a connection meet.
+    pub(crate) fn path(&self, connection: u32, experiment: &Experiment) -> Path {
+        let links = |way| self.ways.links(way).map(|link| self.paths[link as usize]);
+        let delay = |way| links(way).fold(Duration::ZERO, |sum, (_, delay)| sum + delay);
+        Path {
+            slowest: links(connection * 2).map(|(rate, _)| rate).min().unwrap_or(Rate::UNLIMITED),
+            there: delay(connection * 2),
+            back: delay(connection * 2 + 1),
+            frame_overhead: experiment.topology.frame_overhead.get(),
+        }
+    }
+
     /// Look at each link direction that results report, in their order: its backlog in packets and
     /// bytes, and its counters.
     pub(crate) fn reported_links(

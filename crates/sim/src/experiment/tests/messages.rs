@@ -181,6 +181,55 @@ fn later_capabilities_are_named() {
 }
 
 #[test]
+fn what_arrivals_cannot_be() {
+    let arrivals = |more: &str| with_end(&format!("kind = \"arrivals\"\n{more}"));
+    assert_eq!(
+        refusal(&arrivals("")),
+        [
+            "flow.main.size: missing; write size = \"20 kB\"",
+            "flow.main.flow_rate: missing; write flow_rate = 50",
+        ]
+    );
+    assert_refused(
+        &arrivals("size = \"20 kB\"\nflow_rate = 1\noffered_load = \"1 Mbit/s\""),
+        "flow.main.offered_load: flow_rate is written too, and decides it; remove one",
+    );
+    assert_refused(
+        &arrivals("size = \"20 kB\"\nflow_rate = 1\nconnections = 2"),
+        "flow.main.connections: is nothing of kind = \"arrivals\"; write kind = \"bulk\" or remove it",
+    );
+    assert_refused(
+        &with_end("size = \"20 kB\""),
+        "flow.main.size: is nothing of kind = \"bulk\"; write kind = \"arrivals\" or remove it",
+    );
+    // 100 s of 2000 a second, and five times the root of their number.
+    assert_refused(
+        &arrivals("size = \"20 kB\"\nflow_rate = 2000"),
+        "flow: 202237 connections are too many; lower the counts to 100000 in all",
+    );
+    let sizes = |size: &str| arrivals(&format!("flow_rate = 1\nsize = {size}"));
+    assert_refused(
+        &sizes("{ distribution = \"pareto\", mean = \"20 kB\", shape = 0.9 }"),
+        "flow.main.size.shape: has no mean with 0.9; write one above 1, or least and most instead of \
+         mean",
+    );
+    assert_refused(
+        &sizes("{ distribution = \"empirical\", cdf = \"100 0.5\\n50 1\" }"),
+        "flow.main.size.cdf: line 2: expected more than in the line before, and a probability up to 1; \
+         write lines such as \"10000 0.5\"",
+    );
+    assert_refused(
+        &sizes("{ distribution = \"exponential\", mean = \"20 kB\", shape = 2 }"),
+        "flow.main.size.shape: is nothing of \"exponential\", which has mean; remove it",
+    );
+    assert_refused(
+        &sizes("20"),
+        "flow.main.size: expected a size in bytes, kB, KiB, MB, MiB, GB or GiB, got 20; write \
+         \"20 bytes\"",
+    );
+}
+
+#[test]
 fn what_cannot_be_dealt_to_connections() {
     assert_refused(
         &with_end("striping = \"dynamic\""),

@@ -16,7 +16,9 @@ fn walk(
         visit(path, key);
         let below = [path, &[key.name]].concat();
         match key.kind {
-            Kind::Table(inner) | Kind::List(inner) => walk(inner, &below, visit),
+            Kind::Table(inner) | Kind::List(inner) | Kind::Distribution(inner) => {
+                walk(inner, &below, visit);
+            }
             _ => {}
         }
     }
@@ -41,6 +43,10 @@ fn document(path: &[&str]) -> Value {
         _ => "dumbbell",
     };
     let mut flow = json!({ "cc": "reno" });
+    if path.starts_with(&["flow", "size"]) {
+        let size = json!({ "distribution": "exponential", "mean": "30 kB" });
+        flow = json!({ "cc": "reno", "kind": "arrivals", "flow_rate": 10, "size": size });
+    }
     let topology = match kind {
         "chain" if matches!(path.last(), Some(&"from" | &"to" | &"metric")) => {
             (link["from"], link["to"]) = (json!("a"), json!("b"));
@@ -127,6 +133,27 @@ fn prepare(table: &mut Value, path: &[&str], key: &Key) {
         "rate_period" => table["rate_deviation"] = json!("500 kbit/s"),
         "pareto_shape" => table["periods"] = json!("pareto"),
         "max_ssthresh" => table["slow_start"] = json!("limited"),
+        "size" | "flow_rate" | "offered_load" | "transfers" => {
+            table["kind"] = json!("arrivals");
+            table["size"] = json!("20 kB");
+            if key.name != "offered_load" {
+                table["flow_rate"] = json!(10);
+            }
+        }
+        "shape" if path.starts_with(&["flow", "size"]) => table["distribution"] = json!("pareto"),
+        "least" | "most" if path.starts_with(&["flow", "size"]) => {
+            let other = if key.name == "least" { "most" } else { "least" };
+            let example = if key.name == "least" { "10 MB" } else { "1 kB" };
+            *table = json!({ "distribution": "pareto", "shape": 1.2 });
+            table[other] = json!(example);
+        }
+        "deviation" if path.starts_with(&["flow", "size"]) => {
+            table["distribution"] = json!("log-normal")
+        }
+        "cdf" if path.starts_with(&["flow", "size"]) => {
+            *table = json!({ "distribution": "empirical" })
+        }
+        "distribution" if path.starts_with(&["flow", "size"]) => table["mean"] = json!("30 kB"),
         "chunk" | "striping" => table["connections"] = json!(2),
         "stagger" => table["count"] = json!(2),
         "from" if path == ["flow"] => table["to"] = json!("d0"),
@@ -228,7 +255,7 @@ fn the_schema_has_every_key_with_its_meaning() {
     walk(&EXPERIMENT, &[], &mut |path, key| {
         let section = path.iter().fold(&schema, |here, name| {
             let here = &here["properties"][*name];
-            here.get("items").unwrap_or(here)
+            here.get("items").or_else(|| here.get("anyOf")?.get(1)).unwrap_or(here)
         });
         assert_eq!(section["additionalProperties"], false, "{path:?}");
         let entry = &section["properties"][key.name];

@@ -1,0 +1,153 @@
+//! How long transfers took: by the flow that they are of, and by their size.
+
+use serde::Serialize;
+
+/// Transfers of one flow and one class of sizes, of those that began in the measuring window.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CompletionSummary {
+    /// Name of the flow that they are copies or arrivals of.
+    pub flow: String,
+    /// Smallest size of the class in bytes; none for all sizes together.
+    pub from_bytes: Option<u64>,
+    /// Sizes of the class are below this, in bytes; none where it has no end.
+    pub below_bytes: Option<u64>,
+    /// Transfers that came to their end.
+    pub count: u64,
+    /// Transfers that did not, by the end of the run: the other figures are without them.
+    pub unfinished: u64,
+    /// Mean completion time.
+    pub mean_s: Option<f64>,
+    /// Median: half of them took no longer.
+    pub median_s: Option<f64>,
+    /// 95 of 100 took no longer.
+    pub p95_s: Option<f64>,
+    /// 99 of 100 took no longer.
+    pub p99_s: Option<f64>,
+    /// Mean of completion times over what the path alone makes necessary.
+    pub mean_slowdown: Option<f64>,
+    /// 99 of 100 were slowed down no more.
+    pub p99_slowdown: Option<f64>,
+}
+
+/// One transfer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Transfer {
+    /// Its size.
+    pub bytes: u64,
+    /// From its beginning to its last byte; none if it was not finished.
+    pub completion_s: Option<f64>,
+    /// What the path alone makes necessary: see [`ideal_s`].
+    pub ideal_s: f64,
+}
+
+/// Classes of sizes are decades, from this to that.
+const CLASSES: [u64; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
+
+/// The shortest completion time of a transfer on an idle path: the handshake's round trip, the way of
+/// the data, and the transmission of its packets at the slowest link.
+pub fn ideal_s(wire_bytes: u64, rate_bps: f64, there_s: f64, back_s: f64) -> f64 {
+    2.0 * there_s + back_s + wire_bytes as f64 * 8.0 / rate_bps
+}
+
+/// All transfers of a flow, and those of each class, where there are several classes.
+pub fn completions(flow: &str, transfers: &[Transfer]) -> Vec<CompletionSummary> {
+    let bounds = |class: usize| {
+        let from = class.checked_sub(1).map_or(0, |before| CLASSES[before]);
+        (from, CLASSES.get(class).copied())
+    };
+    let is_in = |bytes: u64, (from, below): (u64, Option<u64>)| {
+        bytes >= from && below.is_none_or(|below| bytes < below)
+    };
+    let mut all = vec![summary(flow, [None, None], transfers)];
+    for class in (0..=CLASSES.len()).map(bounds) {
+        let own: Vec<_> = transfers.iter().filter(|t| is_in(t.bytes, class)).copied().collect();
+        if own.len() == transfers.len() {
+            break;
+        }
+        if !own.is_empty() {
+            all.push(summary(flow, [Some(class.0), class.1], &own));
+        }
+    }
+    all
+}
+
+fn summary(flow: &str, [from, below]: [Option<u64>; 2], of: &[Transfer]) -> CompletionSummary {
+    let finished = || of.iter().filter_map(|t| Some((t.completion_s?, t.ideal_s)));
+    let mut times: Vec<f64> = finished().map(|(time, _)| time).collect();
+    let mut slowdowns: Vec<f64> = finished().map(|(time, ideal)| time / ideal).collect();
+    times.sort_unstable_by(f64::total_cmp);
+    slowdowns.sort_unstable_by(f64::total_cmp);
+    CompletionSummary {
+        flow: flow.to_owned(),
+        from_bytes: from,
+        below_bytes: below,
+        count: times.len() as u64,
+        unfinished: (of.len() - times.len()) as u64,
+        mean_s: mean(&times),
+        median_s: quantile(&times, 50),
+        p95_s: quantile(&times, 95),
+        p99_s: quantile(&times, 99),
+        mean_slowdown: mean(&slowdowns),
+        p99_slowdown: quantile(&slowdowns, 99),
+    }
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// The smallest of ascending values that so many of a hundred do not exceed.
+pub fn quantile(ascending: &[f64], percent: usize) -> Option<f64> {
+    let rank = (ascending.len() * percent).div_ceil(100).max(1);
+    ascending.get(rank - 1).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_by_hand() {
+        let values: Vec<f64> = (1..=200).map(f64::from).collect();
+        assert_eq!(quantile(&values, 50), Some(100.0));
+        assert_eq!(quantile(&values, 99), Some(198.0));
+        assert_eq!(quantile(&values[..1], 99), Some(1.0));
+        assert_eq!(quantile(&values[..3], 50), Some(2.0));
+        assert_eq!(quantile(&[], 50), None);
+    }
+
+    #[test]
+    fn an_ideal_by_hand() {
+        // 10 ms there and 20 ms back: SYN, its answer, and the data take 40 ms; 12 500 bytes at
+        // 1 Mbit/s 100 ms.
+        assert!((ideal_s(12_500, 1e6, 0.01, 0.02) - 0.14).abs() < 1e-12);
+    }
+
+    #[test]
+    fn classes_and_unfinished_transfers() {
+        let transfer = |bytes, completion_s| Transfer { bytes, completion_s, ideal_s: 0.5 };
+        let transfers = [
+            transfer(9_999, Some(1.0)),
+            transfer(10_000, Some(2.0)),
+            transfer(99_999, None),
+            transfer(10_000_000, Some(6.0)),
+        ];
+        let found = completions("short", &transfers);
+        let rows: Vec<_> = found
+            .iter()
+            .map(|row| (row.from_bytes, row.below_bytes, row.count, row.unfinished, row.mean_s))
+            .collect();
+        assert_eq!(
+            rows,
+            [
+                (None, None, 3, 1, Some(3.0)),
+                (Some(0), Some(10_000), 1, 0, Some(1.0)),
+                (Some(10_000), Some(100_000), 1, 1, Some(2.0)),
+                (Some(10_000_000), None, 1, 0, Some(6.0)),
+            ]
+        );
+        assert_eq!((found[0].mean_slowdown, found[0].p99_slowdown), (Some(6.0), Some(12.0)));
+        // Of one class there is no second line.
+        assert_eq!(completions("short", &transfers[..1]).len(), 1);
+    }
+}
