@@ -251,3 +251,30 @@ fn the_examples_run() {
         assert!(first > second && first > third && second > fourth, "{name}: {totals:?}");
     }
 }
+
+#[test]
+fn an_interface_queue_may_be_any_discipline() {
+    // A shaper of 1 Mbit/s in the access point: frames of 1536 bytes with 1460 of payload, 0.95 Mbit/s.
+    let shaper = "ap_queue = { kind = \"token-bucket\", rate = \"1 Mbit/s\", burst = \"5 kB\", \
+                  limit = \"50 packets\" }";
+    let run = run_text(&cell("802.11b", shaper, &[("server", "sta0", 20)]));
+    assert_near(mbit(&run)[0], 1460.0 / 1536.0, 0.01);
+    // CoDel keeps its target: behind the access point's queue a packet waits little longer.
+    let codel = "ap_queue = { kind = \"codel\", target = \"20 ms\" }";
+    let [plain, codel] = ["", codel].map(|queue| {
+        let run = run_text(&cell("802.11b", queue, &[("server", "sta0", 200)]));
+        run.summary.links[0].p99_sojourn_s.unwrap()
+    });
+    assert!(plain > 0.3 && codel < 0.15, "{plain} and {codel}");
+}
+
+#[test]
+fn many_stations_take_part() {
+    let stations: Vec<String> = (0..100).map(|i| format!("sta{i}")).collect();
+    let flows: Vec<_> = stations.iter().map(|sta| (sta.as_str(), "server", 4)).collect();
+    let text = cell("802.11g", "", &flows);
+    let run = run_text(&text.replace("stations = 10", "stations = 100").replace("65 s", "15 s"));
+    // By the same model hardly less than with ten.
+    assert_near(mbit(&run).iter().sum(), 21.09, 0.05);
+    assert_eq!(run.summary.wlan.unwrap().nodes.len(), 101);
+}
