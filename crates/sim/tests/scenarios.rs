@@ -109,6 +109,7 @@ struct Flow {
     read_rate_bps: Option<u64>,
     /// Connections, and how data is dealt to them.
     connections: Option<(u64, &'static str)>,
+    precedence: u64,
     /// Switches that differ from the preset, as lines of the file.
     switches: Vec<String>,
 }
@@ -295,7 +296,7 @@ fn draw(number: u64) -> Scenario {
     let flows = 1 + r.below(8);
     let preset = pick(r, PRESETS);
     let sack = (preset.stack)().sack;
-    Scenario {
+    let mut scenario = Scenario {
         seed: number,
         rate_bps,
         delay_us,
@@ -305,6 +306,93 @@ fn draw(number: u64) -> Scenario {
         preset: preset.name,
         flows: (0..flows).map(|_| draw_flow(r, rate_bps, sack)).collect(),
         datagrams: draw_datagrams(r),
+    };
+    let r = &mut Stream::new(number, "scenario/queue");
+    if chance(r, 0.6) {
+        let inside = draw_controlled_queue(r, packets);
+        scenario.queue = match r.below(4) {
+            0 => draw_nesting_queue(r, rate_bps, packets, &inside),
+            _ => inside,
+        };
+    }
+    if scenario.queue.contains("prio") {
+        for flow in &mut scenario.flows {
+            // What is in front of others must not keep their SYNs for as long as they try.
+            let small = flow.bytes.is_some_and(|bytes| bytes < 50_000) && !flow.both_ways;
+            flow.precedence = if small { r.below(8) } else { 0 };
+        }
+    }
+    scenario
+}
+
+/// A queue that decides when packets leave, too.
+fn draw_controlled_queue(r: &mut Stream, packets: u64) -> String {
+    let of_flows = |r: &mut Stream| {
+        let (flows, quantum) = (pick(r, &[1, 2, 1024]), 256 + r.below(3000));
+        format!(", flows = {flows}, quantum = \"{quantum} bytes\"")
+    };
+    let ecn = chance(r, 0.5);
+    let version = pick(r, &["linux", "rfc"]);
+    let shape = match r.below(10) {
+        0 => "kind = \"drophead\"".to_owned(),
+        1 => format!("kind = \"codel\", ecn = {ecn}, variant = \"{version}\""),
+        2 => format!(
+            "kind = \"fq_codel\", ecn = {ecn}, ce_threshold = \"1 ms\", drop_batch = 4{}",
+            of_flows(r)
+        ),
+        3 => format!("kind = \"cobalt\", ecn = {ecn}"),
+        4 => format!(
+            "kind = \"pie\", ecn = {ecn}, variant = \"{version}\", bytemode = {}, \
+             dq_rate_estimator = {}, tupdate = \"{} us\"",
+            chance(r, 0.5),
+            chance(r, 0.5),
+            100 + r.below(50_000)
+        ),
+        5 => format!("kind = \"fq_pie\", ecn = {ecn}, variant = \"{version}\"{}", of_flows(r)),
+        6 => format!(
+            "kind = \"dualpi2\", any_ect = {}, drop_enqueue = {}, drop_on_overload = {}{}",
+            chance(r, 0.5),
+            chance(r, 0.5),
+            chance(r, 0.5),
+            pick(
+                r,
+                &[
+                    "",
+                    ", ramp = \"400 us\"",
+                    ", time_shift = \"30 ms\"",
+                    ", step_thresh = \"3 packets\""
+                ]
+            ),
+        ),
+        7 => format!(
+            "kind = \"sfq\", depth = {}, divisor = {}, head_drop = {}, perturb = \"{} ms\"",
+            1 + r.below(127),
+            pick(r, &[1, 4, 1024]),
+            chance(r, 0.5),
+            1 + r.below(10_000)
+        ),
+        8 => "kind = \"drr\"".to_owned(),
+        _ => "kind = \"routeros-red\"".to_owned(),
+    };
+    let limit = if shape.contains("routeros") { packets.max(60) } else { packets };
+    format!("{{ {shape}, limit = \"{limit} packets\" }}")
+}
+
+/// A queue with another one inside. No packet is larger than 9000 bytes and headers.
+fn draw_nesting_queue(r: &mut Stream, rate_bps: u64, packets: u64, inside: &str) -> String {
+    let rate = rate_bps / (1 + r.below(4));
+    let burst = 10_000 + r.below(100_000);
+    let bucket = format!("rate = \"{rate} bit/s\", burst = \"{burst} bytes\"");
+    let limit = format!("limit = \"{packets} packets\"");
+    match r.below(5) {
+        0 => format!("{{ kind = \"tbf\", {bucket}, {limit} }}"),
+        1 => format!(
+            "{{ kind = \"tbf\", {bucket}, peak_rate = \"{} bit/s\", mtu = \"9100 bytes\", queue = {inside} }}",
+            rate * 2
+        ),
+        2 => format!("{{ kind = \"policer\", {bucket}, queue = {inside} }}"),
+        3 => format!("{{ kind = \"prio\", {limit} }}"),
+        _ => format!("{{ kind = \"prio\", band = [{{ {limit} }}, {inside}] }}"),
     }
 }
 
@@ -349,6 +437,7 @@ fn draw_flow(r: &mut Stream, rate_bps: u64, sack: bool) -> Flow {
         both_ways: chance(r, 0.25),
         read_rate_bps: None,
         connections: None,
+        precedence: 0,
         switches: draw_switches(r),
     };
     let is_switched = |line: &str| flow.switches.iter().any(|switch| switch == line);
@@ -502,6 +591,9 @@ impl Scenario {
             if let Some((connections, striping)) = flow.connections {
                 let _ = writeln!(text, "connections = {connections}\nstriping = \"{striping}\"");
             }
+            if flow.precedence > 0 {
+                let _ = writeln!(text, "precedence = {}", flow.precedence);
+            }
             for switch in &flow.switches {
                 let _ = writeln!(text, "{switch}");
             }
@@ -556,6 +648,9 @@ impl Scenario {
         changed(&|s| s.access = false);
         changed(&|s| s.loss = None);
         changed(&|s| s.loss = s.loss.map(|(p, _)| (p, "forward")));
+        if let Some((_, inside)) = self.queue.split_once(", queue = ") {
+            changed(&|s| s.queue = inside.trim_end_matches(" }").to_owned() + " }");
+        }
         changed(&|s| s.queue = r#"{ limit = "1000 packets" }"#.to_owned());
         all
     }

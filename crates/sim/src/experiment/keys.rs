@@ -5,7 +5,7 @@
 
 use fairway_tcp::PRESETS;
 
-use super::queues;
+use super::queues::QUEUE;
 use super::switch::Switch;
 use super::switches::{STACK_SWITCHES, SWITCHES};
 use super::wire_keys::{LINK_OVER_TIME, LINK_WIRE, REVERSE_WIRE};
@@ -68,6 +68,10 @@ pub(super) enum Kind {
     Distribution(&'static Section),
     /// The name or the lines of a distribution function.
     Cdf,
+    /// A duration, or a number of packets: "1 ms", "5 packets".
+    DurationOrPackets,
+    /// So many whole numbers from 0 up to this.
+    Bands { count: usize, max: u64 },
     /// The axes of a sweep.
     Sweep,
 }
@@ -414,97 +418,6 @@ pub(super) static NAMED_LINK: Section = Section {
                 "Graph: what it adds to the length of a route, of which the shortest is taken; 1 unless written.",
             ),
         ],
-    ],
-    switches: &[],
-};
-
-/// The queue of a link. The defaults of RED are those of S. Floyd, "RED: Discussions of Setting
-/// Parameters" (1997): min_th 5 packets, max_th three times that, max_p 0.1, w_q 0.002; and
-/// gentle, from her "Recommendation on using the gentle_ variant of RED" (2000).
-pub(super) static QUEUE: Section = Section {
-    name: "a queue",
-    groups: &[
-        &[
-            key(
-                "kind",
-                Kind::Choice { thing: "queue discipline", names: queues::names },
-                Default(r#""droptail""#),
-                r#""red""#,
-                "Drop-tail; drop-head; random early detection (RED, Floyd and Jacobson 1993); RED with the parameters of a MikroTik router; controlled delay (CoDel, RFC 8289); stochastic fairness queueing (SFQ, McKenney 1990); deficit round robin of flows (DRR, Shreedhar and Varghese 1995); strict priority of the higher precedence (RFC 2474 section 4.2.2.2); a token-bucket shaper; a policer in front of a drop-tail queue.",
-            ),
-            key(
-                "limit",
-                Kind::Limit,
-                Explained,
-                r#""42 packets""#,
-                "Packets, bytes, time at the link's rate, or bandwidth-delay products (rate of the slowest link times base round-trip time of the longest path) that may wait or be in transmission. Without it, \"1.0 bdp\" at the slowest link and \"unlimited\" at every other. CoDel: packets that wait, 1000 unless written, as in Linux. SFQ: the same, 127. DRR: the same for each flow, 1000. Strict priority: the same for each precedence, 1000. \"routeros-red\": packets of mean_packet, 60 unless written, as in RouterOS. Token bucket: a time is the longest wait for tokens.",
-            ),
-            key(
-                "min_threshold",
-                Kind::Packets,
-                Explained,
-                r#""5 packets""#,
-                "RED: average queue below which nothing is dropped; 5 packets unless written (Floyd 1997).",
-            ),
-            key(
-                "max_threshold",
-                Kind::Packets,
-                Explained,
-                r#""15 packets""#,
-                "RED: average queue at which the drop probability reaches max_probability; three times min_threshold unless written (Floyd 1997).",
-            ),
-            key(
-                "max_probability",
-                Kind::Number { min: 0.0, max: 1.0 },
-                Explained,
-                "0.1",
-                "RED: drop probability at max_threshold; 0.1 unless written (Floyd 1997).",
-            ),
-            key(
-                "weight",
-                Kind::Number { min: 0.0, max: 1.0 },
-                Explained,
-                "0.002",
-                "RED: weight of a new sample in the average; 0.002 unless written (Floyd 1997).",
-            ),
-            key(
-                "gentle",
-                Kind::Switch,
-                Explained,
-                "true",
-                "RED: whether the probability rises to 1 between one and two max_threshold rather than jumping; true unless written (Floyd 2000).",
-            ),
-            key(
-                "ecn",
-                Kind::Switch,
-                Explained,
-                "false",
-                "RED, CoDel: whether packets that allow it are marked instead of dropped; false unless written.",
-            ),
-            key(
-                "target",
-                Kind::Duration,
-                Explained,
-                r#""5 ms""#,
-                "CoDel: delay that the queue may have; 5 ms unless written (RFC 8289 section 4.3). Adaptive RED: the delay by which thresholds that are not written are chosen; 5 ms unless written, as in ns-2.",
-            ),
-            key(
-                "interval",
-                Kind::Duration,
-                Explained,
-                r#""100 ms""#,
-                "CoDel: time for which the delay may be above the target before packets are dropped; 100 ms unless written (RFC 8289 section 4.2).",
-            ),
-            key(
-                "ce_threshold",
-                Kind::Duration,
-                Explained,
-                r#""1 ms""#,
-                "CoDel: packets that have waited longer and allow it are marked, whatever the target says; without it, none.",
-            ),
-        ],
-        queues::red::KEYS,
-        queues::scheduling::KEYS,
     ],
     switches: &[],
 };

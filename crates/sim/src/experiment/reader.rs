@@ -72,6 +72,11 @@ impl<'a> Table<'a> {
         self.map.contains_key(name)
     }
 
+    /// Whether tables of this kind have the key.
+    pub(super) fn knows(&self, name: &str) -> bool {
+        self.section.key(name).is_some()
+    }
+
     /// The keys that are written and that the section has, in the order of the documentation.
     pub(super) fn written(&self) -> impl Iterator<Item = &'static str> {
         self.section.keys().map(|key| key.name).filter(|name| self.has(name))
@@ -423,6 +428,40 @@ impl Readable for LimitText {
             format!(
                 "expected packets, bytes, time or bdp, got {found}; write \"{example} packets\""
             )
+        })
+    }
+}
+
+/// A time, or a number of packets.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum DurationOrPackets {
+    /// So long.
+    Duration(Duration),
+    /// So many packets.
+    Packets(u64),
+}
+
+impl Readable for DurationOrPackets {
+    fn read(value: &Value, kind: &Kind) -> Result<Self, String> {
+        match LimitText::read(value, kind) {
+            Ok(LimitText::Time(time)) => Ok(DurationOrPackets::Duration(time)),
+            Ok(LimitText::Packets(packets)) => Ok(DurationOrPackets::Packets(packets)),
+            _ => Err(format!("expected a time or packets, got {}; write \"1 ms\"", show(value))),
+        }
+    }
+}
+
+/// Whole numbers.
+pub(super) struct Bands(pub(super) Vec<u64>);
+
+impl Readable for Bands {
+    fn read(value: &Value, kind: &Kind) -> Result<Self, String> {
+        let Kind::Bands { count, max } = *kind else { unreachable!("a key of another form") };
+        let found = value.as_array().filter(|list| list.len() == count);
+        let counts: Option<Vec<u64>> =
+            found.and_then(|list| list.iter().map(|n| n.as_u64().filter(|n| *n <= max)).collect());
+        counts.map(Bands).ok_or_else(|| {
+            format!("expected a list of {count} whole numbers from 0 to {max}, got {}", show(value))
         })
     }
 }

@@ -124,6 +124,14 @@ fn of_kind(kind: &Kind) -> Map<String, Value> {
         Kind::List(section) => {
             json!({ "type": "array", "items": of_section(section), "minItems": 1 })
         }
+        Kind::DurationOrPackets => {
+            let units = ["packets", "packet", "ns", "us", "µs", "μs", "ms", "s", "min", "h"];
+            text(quantity(&units))
+        }
+        Kind::Bands { count, max } => {
+            let number = json!({ "type": "integer", "minimum": 0, "maximum": max });
+            json!({ "type": "array", "items": number, "minItems": count, "maxItems": count })
+        }
         Kind::Sweep => json!({
             "type": "object",
             "properties": {

@@ -4,9 +4,9 @@ use fairway_net::wlan::{CellConfig, Coding, MacConfig, Phy, Preamble, Slot, Stat
 use fairway_units::{Bytes, Rate};
 
 use super::keys::Absent::{Default, Explained};
-use super::keys::{Key, Kind, LINK, QUEUE, Section, key};
+use super::keys::{Key, Kind, LINK, Section, key};
 use super::links::LinkText;
-use super::queues::{self, Path};
+use super::queues::{self, Path, QUEUE};
 use super::reader::{LimitText, Name, Table, excerpt};
 use super::{Limit, Link, Queue, Shape, Wlan};
 

@@ -9,7 +9,8 @@ use fairway_units::{Bytes, Duration, Rate};
 use super::super::Queue;
 use super::super::keys::{Absent, Key, Kind, key};
 use super::super::reader::{Name, Packets, Table};
-use super::{Sizing, read_limit, read_packets};
+use super::limits::{Sizing, read_limit, read_packets};
+use super::read_variant;
 
 /// RED's defaults: S. Floyd, "RED: Discussions of Setting Parameters" (1997).
 const MIN_THRESHOLD: f64 = 5.0;
@@ -48,7 +49,7 @@ pub(super) const ROUTEROS_NAMES: &[&str] =
     &["min_threshold", "max_threshold", "allowed_burst", "mean_packet"];
 
 /// The keys that only RED has, but for those in the table of all queues.
-pub(in super::super) static KEYS: &[Key] = &[
+pub(super) static KEYS: &[Key] = &[
     key(
         "ecn_beyond_max",
         Kind::Switch,
@@ -91,13 +92,6 @@ pub(in super::super) static KEYS: &[Key] = &[
         r#""20 packets""#,
         "RED: packets that an empty queue takes at once without an early drop, from which the weight follows (burst of tc-red(8), red-burst of RouterOS). For \"routeros-red\" 20 packets unless written.",
     ),
-    key(
-        "variant",
-        Kind::Choice { thing: "RED", names: || vec!["ns2", "linux"] },
-        Absent::Explained,
-        r#""linux""#,
-        "RED: where implementations differ (how drops are spread, how the average decays on an idle link), whose it is; ns-2's unless written.",
-    ),
 ];
 
 pub(super) fn read_red(table: &Table, sizing: &Sizing) -> Option<Queue> {
@@ -114,7 +108,7 @@ pub(super) fn read_red(table: &Table, sizing: &Sizing) -> Option<Queue> {
     }
     let min_threshold = table.read("min_threshold").map_or(default_min, |Packets(n)| n);
     let max_threshold = read_max_threshold(table, limit, min_threshold)?;
-    let variant = table.read("variant").map_or("ns2", |Name(name)| name);
+    let variant = read_variant(table, &["ns2", "linux"])?;
     let average = table.read("average").map_or("packets", |Name(name)| name);
     let red = RedConfig {
         min_threshold,

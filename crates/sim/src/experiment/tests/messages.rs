@@ -378,7 +378,7 @@ fn wrong_queues() {
             "\"drr\", quantum = \"1 bytes\"",
             "quantum: expected 256 to 1048576 bytes, got 1; write \"1514 bytes\"",
         ),
-        ("\"token-bucket\", burst = \"9 kB\"", "rate: missing; write rate = \"5 Mbit/s\""),
+        ("\"tbf\", burst = \"9 kB\"", "rate: missing; write rate = \"5 Mbit/s\""),
         (
             "\"policer\", rate = \"1 Mbit/s\", burst = \"999 bytes\"",
             "burst: 999 bytes are less than one packet of 1500 bytes, which would never pass; \
@@ -392,9 +392,104 @@ fn wrong_queues() {
             "\"policer\", rate = \"2 Mbit/s\", burst = \"9 kB\", peak_rate = \"1 Mbit/s\"",
             "peak_rate: 1 Mbit/s is not more than rate, 2 Mbit/s; raise it or remove it",
         ),
+        (
+            "\"codel\", variant = \"ns2\"",
+            "variant: \"ns2\" is not one of this discipline, which has linux and rfc",
+        ),
+        (
+            "\"codel\", limit = \"10 kB\"",
+            "limit: this discipline counts packets; write \"1000 packets\"",
+        ),
+        (
+            "\"codel\", interval = \"50 us\"",
+            "interval: expected at least 100 us, got 50 us; write \"100 ms\"",
+        ),
+        ("\"pie\", target = \"61 s\"", "target: expected at most 60 s, got 61 s; write less"),
+        (
+            "\"pie\", tupdate = \"99 us\"",
+            "tupdate: expected at least 100 us, got 99 us; write \"15 ms\"",
+        ),
+        (
+            "\"pie\", alpha = 0.5",
+            "alpha: expected a whole number of sixteenths per second, got 0.5; write 2",
+        ),
+        ("\"fq_pie\", ecn_prob = 20", "ecn_prob: belongs to ecn = true; write that or remove it"),
+        (
+            "\"fq_codel\", flows = 70000",
+            "flows: expected a whole number from 1 to 65536, got 70000",
+        ),
+        (
+            "\"fq_codel\", memory_limit = \"1 kB\"",
+            "memory_limit: 1000 bytes hold no packet; write \"32 MiB\"",
+        ),
+        (
+            "\"fq_codel\", ce_threshold_ect1 = true",
+            "ce_threshold_ect1: belongs to ce_threshold; write that too or remove it",
+        ),
+        ("\"sfq\", flows = 65500", "flows: expected at most 65408 for SFQ, got 65500; write 128"),
+        (
+            "\"dualpi2\", step_thresh = \"5 packets\", ramp = \"400 us\"",
+            "ramp: needs a step_thresh that is a time; write step_thresh = \"800 us\"",
+        ),
+        (
+            "\"dualpi2\", step_thresh = \"5 kB\"",
+            "step_thresh: expected a time or packets, got \"5 kB\"; write \"1 ms\"",
+        ),
+        (
+            "\"dualpi2\", classic_protection = 10, time_shift = \"30 ms\"",
+            "time_shift: is another way to serve the queues than classic_protection; write one",
+        ),
+        (
+            "\"pie\", perturb = \"10 s\"",
+            "perturb: belongs to kind = \"sfq\"; write that or remove it",
+        ),
+        (
+            "\"tbf\", rate = \"1 Mbit/s\", burst = \"9 kB\", limit = \"9 packets\", queue = { }",
+            "limit: the queue inside has a limit of its own; write it there",
+        ),
+        (
+            "\"tbf\", rate = \"1 Mbit/s\", burst = \"9 kB\", queue = { kind = \"prio\" }",
+            "queue.kind: \"prio\" queue discipline inside another one is not in this version of \
+             Fairway; it has \"droptail\", \"drophead\", \"red\", \"routeros-red\", \"codel\", \
+             \"fq_codel\", \"cobalt\", \"pie\", \"fq_pie\", \"dualpi2\", \"sfq\", \"drr\", \"tbf\", \
+             \"policer\"",
+        ),
+        (
+            "\"prio\", bands = 2, band = [{ }]",
+            "band: has 1 tables for 2 bands; write one for each, 8 at most",
+        ),
+        (
+            "\"prio\", band = [{ }], queue = { }",
+            "queue: is for bands that are alike, and `band` is written too; remove one of them",
+        ),
+        (
+            "\"prio\", bands = 2, priomap = [0, 1, 2, 0, 0, 0, 0, 0]",
+            "priomap: band 2 is not there, of 2 bands counted from 0; lower it",
+        ),
+        (
+            "\"prio\", priomap = [0, 1, 2]",
+            "priomap: expected a list of 8 whole numbers from 0 to 7, got a list of 3",
+        ),
+        (
+            "\"prio\", band = [{ kind = \"codel\", limit = \"9 kB\" }]",
+            "band.0.limit: this discipline counts packets; write \"1000 packets\"",
+        ),
     ] {
         assert_refused(&queue(text), &format!("topology.bottleneck.queue.{message}"));
     }
+}
+
+#[test]
+fn a_queue_inside_a_queue_holds_none() {
+    let queue = |text: &str| with("\"droptail\", limit = \"42 packets\"", text);
+    let inner = "kind = \"tbf\", rate = \"1 Mbit/s\", burst = \"9 kB\", queue = { }";
+    let text = format!("\"tbf\", rate = \"1 Mbit/s\", burst = \"9 kB\", queue = {{ {inner} }}");
+    let found = refusal(&queue(&text));
+    assert!(
+        found[0].starts_with("topology.bottleneck.queue.queue.queue: unknown key; a queue inside"),
+        "{found:?}"
+    );
+    assert_eq!(found.len(), 1, "{found:?}");
 }
 
 #[test]

@@ -27,7 +27,14 @@ fn walk(
 /// A valid experiment in which the table at `path` exists.
 fn document(path: &[&str]) -> Value {
     let loss = json!({ "probability": 0.1 });
-    let queue = json!({ "limit": "50 packets" });
+    let inside =
+        |name: &str| path.windows(2).any(|pair| pair[0].ends_with("queue") && pair[1] == name);
+    let mut queue = json!({ "limit": "50 packets" });
+    if inside("queue") {
+        queue = json!({ "kind": "tbf", "rate": "4 Mbit/s", "burst": "20 kB", "queue": queue });
+    } else if inside("band") {
+        queue = json!({ "kind": "prio", "band": [queue] });
+    }
     let reverse = json!({ "loss": loss, "queue": queue });
     let mut link = json!({
         "rate": "10 Mbit/s", "delay": "25 ms", "loss": loss, "queue": queue, "reverse": reverse,
@@ -158,16 +165,18 @@ fn prepare(table: &mut Value, path: &[&str], key: &Key) {
         "stagger" => table["count"] = json!(2),
         "from" if path == ["flow"] => table["to"] = json!("d0"),
         "to" if path == ["flow"] => table["from"] = json!("s0"),
-        name if path.last().is_some_and(|last| last.ends_with("queue")) => {
+        name if path.last().is_some_and(|last| last.ends_with("queue") || *last == "band") => {
             if let Some(kind) = queues::one_with(name) {
                 table["kind"] = json!(kind);
-                if kind == "token-bucket" {
+                if kind == "tbf" {
                     table["rate"] = json!("4 Mbit/s");
                     table["burst"] = json!("20 kB");
                 }
                 match name {
                     "mtu" => table["peak_rate"] = json!("9 Mbit/s"),
                     "target" => table["adaptive"] = json!(true),
+                    "ecn_prob" => table["ecn"] = json!(true),
+                    "ce_threshold_ect1" => table["ce_threshold"] = json!("1 ms"),
                     _ => {}
                 }
             }
