@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 
 use super::super::datagrams::KEYS;
+use crate::{Control, run};
+
 use super::super::keys::{Absent, EXPERIMENT, Key, Kind, Section};
 use super::super::{from_document, queues, schema, topology, wires};
 
@@ -212,7 +214,7 @@ fn prepare(table: &mut Value, path: &[&str], key: &Key) {
 }
 
 #[test]
-fn every_example_is_accepted() {
+fn every_example_is_accepted_and_runs() {
     let mut count = 0;
     walk(&EXPERIMENT, &[], &mut |path, key| {
         if matches!(key.kind, Kind::Sweep) {
@@ -223,9 +225,10 @@ fn every_example_is_accepted() {
         prepare(here, path, key);
         here[key.name] = serde_json::from_str(key.example)
             .unwrap_or_else(|error| panic!("example of {path:?} {}: {error}", key.name));
-        if let Err(errors) = from_document(&document) {
-            panic!("example of {path:?} {}: {errors}", key.name);
-        }
+        let experiment = from_document(&document)
+            .unwrap_or_else(|errors| panic!("example of {path:?} {}: {errors}", key.name));
+        run(&experiment, &Control::default())
+            .unwrap_or_else(|error| panic!("example of {path:?} {}: {error}", key.name));
         count += 1;
     });
     assert!(count > 80, "{count} examples");
