@@ -15,14 +15,22 @@ pub struct Histogram {
 
 impl Histogram {
     /// Count one duration.
+    #[inline(always)]
     pub fn record(&mut self, value: Duration) {
         let bin = bin(value.as_nanos());
-        if bin >= self.counts.len() {
-            // A power of two: it grows a few times at most, and is no longer than its values are.
-            self.counts.resize((bin + 1).next_power_of_two(), 0);
+        match self.counts.get_mut(bin) {
+            Some(count) => *count += 1,
+            None => self.grow(bin),
         }
-        self.counts[bin] += 1;
         self.total += 1;
+    }
+
+    /// Count the first in a bin beyond those there are.
+    #[inline(never)]
+    fn grow(&mut self, bin: usize) {
+        // A power of two: it grows a few times at most, and is no longer than its values are.
+        self.counts.resize((bin + 1).next_power_of_two(), 0);
+        self.counts[bin] += 1;
     }
 
     /// The value below which the fraction `quantile` (0 to 1) of all values lies, as the middle

@@ -172,6 +172,7 @@ impl Link {
 
     /// Offer `packet` at time `at`, which is never earlier than the offer before. The packet may
     /// get a congestion mark.
+    #[inline(always)]
     pub fn offer(&mut self, packet: &mut impl Packet, at: Time) -> Offer {
         self.offered += 1;
         let bytes = packet.wire_bytes() + self.frame_overhead;
@@ -223,6 +224,7 @@ impl Link {
 impl Entrance {
     /// Whether a packet of `bytes` that arrives `at` may join the queue; the link's last
     /// transmission ends at `free_at`.
+    #[inline(always)]
     fn admit<P: Packet>(&mut self, packet: &mut P, bytes: u32, free_at: Time, at: Time) -> bool {
         self.advance(at);
         let idle = free_at <= at;
@@ -242,21 +244,25 @@ impl Entrance {
                 }
                 return false;
             }
-            Admission::Mark => {
-                packet.mark_congestion();
-                self.marked += 1;
-                let in_window = self.window.contains(at);
-                if let Some(figures) = &mut self.figures {
-                    figures.marked += u64::from(in_window);
-                }
-            }
+            Admission::Mark => self.mark(packet, at),
             Admission::Enqueue => {}
         }
         true
     }
 
+    #[inline(never)]
+    fn mark<P: Packet>(&mut self, packet: &mut P, at: Time) {
+        packet.mark_congestion();
+        self.marked += 1;
+        let in_window = self.window.contains(at);
+        if let Some(figures) = &mut self.figures {
+            figures.marked += u64::from(in_window);
+        }
+    }
+
     /// An admitted packet of `bytes`, here `at`, is transmitted from `starts` to `ends`. Returns
     /// whether it will be lost.
+    #[inline(always)]
     fn pass(&mut self, bytes: u32, at: Time, starts: Time, ends: Time) -> bool {
         let lost = self.loss_probability > 0.0 && self.loss_stream.unit() < self.loss_probability;
         self.lost += u64::from(lost);
@@ -279,6 +285,7 @@ impl Entrance {
     }
 
     /// Move the packets whose transmission has begun by `now` out of the queue.
+    #[inline(always)]
     fn advance(&mut self, now: Time) {
         while let Some(next) = self.waiting.front().copied() {
             if next.starts > now {

@@ -13,8 +13,6 @@ pub enum Component {
     Row(u32),
     /// A port has something to do.
     Port(u32),
-    /// A packet arrives that is in no row.
-    Stray(u32),
     /// A timer of an endpoint is due: connection · 2, + 1 for the sink.
     Timer(u32),
     /// A connection opens.

@@ -6,74 +6,113 @@ use prefetch_index::prefetch_index;
 
 /// What a link needs to know of a segment, and where the segment is.
 ///
-/// Four words, so that it is written and read in the same pieces: a word that was just written
-/// byte by byte takes a dozen cycles to read.
+/// Two words of two halves each, because two words are handed from function to function in
+/// registers. Four small ones are handed over in memory, and a processor that has just written them
+/// one by one waits a dozen cycles until it can read them together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parcel {
-    place: u32,
-    /// Connection · 2, + 1 for what travels from the sink to the source; behind those of all
-    /// connections, one for each datagram flow.
-    pub(crate) way: u32,
-    /// Its size in bytes, and above it [`PAYLOAD`], [`ECN_CAPABLE`], [`MARKED`], [`SCALABLE`], the
-    /// precedence and [`CORRUPTED`].
-    size_and_marks: u32,
-    /// The link that it crosses, as a position in the network's ways.
-    pub(crate) position: u32,
+    /// The place of the segment, and above it the way.
+    place_and_way: u64,
+    /// The size in bytes; above it [`DATAGRAM`], [`PAYLOAD`], [`ECN_CAPABLE`], [`MARKED`],
+    /// [`SCALABLE`], the precedence and [`CORRUPTED`]; above them the position.
+    marks_and_position: u64,
 }
 
+/// Where the upper half of a word begins.
+const UPPER: u32 = 32;
 /// Bits of the size: IP packets have at most 16.
-const SIZE: u32 = 0xff_ffff;
+const SIZE: u64 = 0x7f_ffff;
+/// It is no segment of a connection.
+const DATAGRAM: u64 = 1 << 23;
 /// It carries data.
-const PAYLOAD: u32 = 1 << 24;
+const PAYLOAD: u64 = 1 << 24;
 /// It may be marked (RFC 3168 ECT(0)).
-const ECN_CAPABLE: u32 = 1 << 25;
+const ECN_CAPABLE: u64 = 1 << 25;
 /// It is marked (RFC 3168 CE).
-const MARKED: u32 = 1 << 26;
+const MARKED: u64 = 1 << 26;
 /// It may be marked, and its sender answers the share of marks (RFC 9331 ECT(1)).
-const SCALABLE: u32 = 1 << 27;
+const SCALABLE: u64 = 1 << 27;
 /// Where the three bits of the precedence begin.
 const PRECEDENCE: u32 = 28;
 /// A link has damaged it.
-const CORRUPTED: u32 = 1 << 31;
+const CORRUPTED: u64 = 1 << 31;
 
 impl Parcel {
+    fn new(place: u32, way: u32, marks: u64, position: u32) -> Self {
+        Parcel {
+            place_and_way: u64::from(place) | u64::from(way) << UPPER,
+            marks_and_position: marks | u64::from(position) << UPPER,
+        }
+    }
+
+    fn place(&self) -> usize {
+        self.place_and_way as u32 as usize
+    }
+
+    /// Connection · 2, + 1 for what travels from the sink to the source; behind those of all
+    /// connections, one for each datagram flow.
+    pub(crate) fn way(&self) -> u32 {
+        (self.place_and_way >> UPPER) as u32
+    }
+
+    /// The link that it crosses, as a position in the network's ways.
+    pub(crate) fn position(&self) -> u32 {
+        (self.marks_and_position >> UPPER) as u32
+    }
+
+    /// The same at another position.
+    pub(crate) fn at(self, position: u32) -> Self {
+        let marks = self.marks_and_position & u64::from(u32::MAX);
+        Parcel { marks_and_position: marks | u64::from(position) << UPPER, ..self }
+    }
+
+    /// The same at the next link of its way.
+    pub(crate) fn at_next(self) -> Self {
+        Parcel { marks_and_position: self.marks_and_position + (1 << UPPER), ..self }
+    }
+
     /// Which connection of the run, if it is a segment.
     pub(crate) fn connection(&self) -> usize {
-        (self.way / 2) as usize
+        (self.way() / 2) as usize
     }
 
     /// Whether it travels from the connection's opener to the other end.
     pub(crate) fn forward(&self) -> bool {
-        self.way.is_multiple_of(2)
+        self.way().is_multiple_of(2)
     }
 
     /// Whether it carries data.
     pub(crate) fn has_payload(&self) -> bool {
-        self.size_and_marks & PAYLOAD != 0
+        self.marks_and_position & PAYLOAD != 0
     }
 
     /// The same, damaged.
     pub(crate) fn corrupt(self) -> Self {
-        Parcel { size_and_marks: self.size_and_marks | CORRUPTED, ..self }
+        Parcel { marks_and_position: self.marks_and_position | CORRUPTED, ..self }
+    }
+
+    /// Whether it is a datagram, or damaged.
+    pub(crate) fn is_special(&self) -> bool {
+        self.marks_and_position & (DATAGRAM | CORRUPTED) != 0
     }
 
     /// Whether its receiver will throw it away.
     pub(crate) fn is_corrupted(&self) -> bool {
-        self.size_and_marks & CORRUPTED != 0
+        self.marks_and_position & CORRUPTED != 0
     }
 }
 
 impl Packet for Parcel {
     fn wire_bytes(&self) -> u32 {
-        self.size_and_marks & SIZE
+        (self.marks_and_position & SIZE) as u32
     }
 
     fn ecn(&self) -> Ecn {
-        if self.size_and_marks & MARKED != 0 {
+        if self.marks_and_position & MARKED != 0 {
             Ecn::Ce
-        } else if self.size_and_marks & SCALABLE != 0 {
+        } else if self.marks_and_position & SCALABLE != 0 {
             Ecn::Ect1
-        } else if self.size_and_marks & ECN_CAPABLE != 0 {
+        } else if self.marks_and_position & ECN_CAPABLE != 0 {
             Ecn::Ect0
         } else {
             Ecn::NotEct
@@ -81,11 +120,11 @@ impl Packet for Parcel {
     }
 
     fn flow(&self) -> u32 {
-        self.way
+        self.way()
     }
 
     fn precedence(&self) -> u8 {
-        (self.size_and_marks >> PRECEDENCE & 7) as u8
+        (self.marks_and_position >> PRECEDENCE & 7) as u8
     }
 
     fn carries_data(&self) -> bool {
@@ -93,7 +132,7 @@ impl Packet for Parcel {
     }
 
     fn mark_congestion(&mut self) {
-        self.size_and_marks |= MARKED;
+        self.marks_and_position |= MARKED;
     }
 }
 
@@ -120,7 +159,7 @@ impl Parcels {
 
     /// Ask for the memory of a segment that will soon arrive.
     pub(crate) fn prefetch(&self, parcel: Parcel) {
-        prefetch_index(&self.segments, parcel.place as usize);
+        prefetch_index(&self.segments, parcel.place());
     }
 
     /// The place is not needed after all.
@@ -138,15 +177,10 @@ impl Parcels {
             Ecn::Ect1 => SCALABLE,
             Ecn::Ce => MARKED,
         };
-        Parcel {
-            place,
-            way: segment.connection * 2 + u32::from(!segment.forward),
-            size_and_marks: segment.wire_bytes()
-                | payload
-                | ecn
-                | u32::from(precedence) << PRECEDENCE,
-            position,
-        }
+        let way = segment.connection * 2 + u32::from(!segment.forward);
+        let precedence = u64::from(precedence) << PRECEDENCE;
+        let marks = u64::from(segment.wire_bytes()) | payload | ecn | precedence;
+        Parcel::new(place, way, marks, position)
     }
 
     /// The datagram that was written to a place sets out on its way from `position` of the ways.
@@ -158,15 +192,16 @@ impl Parcels {
         wire_bytes: u32,
         precedence: u8,
     ) -> Parcel {
-        let precedence = u32::from(precedence & 7) << PRECEDENCE;
-        Parcel { place, way, size_and_marks: wire_bytes | PAYLOAD | precedence, position }
+        let precedence = u64::from(precedence & 7) << PRECEDENCE;
+        let marks = u64::from(wire_bytes) | DATAGRAM | PAYLOAD | precedence;
+        Parcel::new(place, way, marks, position)
     }
 
     /// The segment of a parcel that has arrived, with the mark it may have met. Its place is
     /// free again after [`Self::discard`].
     pub(crate) fn open(&mut self, parcel: Parcel) -> &Segment {
-        let segment = &mut self.segments[parcel.place as usize];
-        if parcel.size_and_marks & MARKED != 0 {
+        let segment = &mut self.segments[parcel.place()];
+        if parcel.marks_and_position & MARKED != 0 {
             segment.flags = segment.flags.with(Flags::CE);
         }
         segment
@@ -175,13 +210,14 @@ impl Parcels {
     /// Another packet with the same segment.
     pub(crate) fn copy(&mut self, parcel: Parcel) -> Parcel {
         let place = self.place();
-        self.segments[place as usize] = self.segments[parcel.place as usize];
-        Parcel { place, ..parcel }
+        self.segments[place as usize] = self.segments[parcel.place()];
+        let place_and_way = Parcel::new(place, parcel.way(), 0, 0).place_and_way;
+        Parcel { place_and_way, ..parcel }
     }
 
     /// A segment was delivered, dropped or lost.
     pub(crate) fn discard(&mut self, parcel: Parcel) {
-        self.free.push(parcel.place);
+        self.free.push(parcel.place() as u32);
     }
 }
 

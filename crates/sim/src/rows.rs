@@ -58,7 +58,10 @@ impl Rows {
 
     /// Take the packet whose arrival is due, and say when the next one arrives.
     pub(crate) fn take(&mut self, row: u32) -> Option<(Parcel, Option<Time>)> {
-        let row = &mut self.rows[row as usize];
+        let count = self.rows.len();
+        let Some(row) = self.rows.get_mut(row as usize) else {
+            return Some((self.take_stray(row as usize - count)?, None));
+        };
         let first = row.pop_front()?;
         Some((first.parcel, row.front().map(|next| next.arrives)))
     }
@@ -66,31 +69,27 @@ impl Rows {
     /// The packet `places` behind the first of a row. Asks for the memory of those further back,
     /// so that it is there when they are asked for.
     pub(crate) fn ahead(&self, row: u32, places: usize) -> Option<Parcel> {
-        let row = &self.rows[row as usize];
+        let row = self.rows.get(row as usize)?;
         if let Some(later) = row.get(places + LOOK_AHEAD) {
             prefetch_index(from_ref(later), 0);
         }
         row.get(places).map(|entry| entry.parcel)
     }
 
-    /// Keep a packet that fits into no row. Returns its slot.
-    pub(crate) fn stray(&mut self, parcel: Parcel) -> u32 {
-        match self.free_slots.pop() {
-            Some(slot) => {
-                self.strays[slot as usize] = Some(parcel);
-                slot
-            }
-            None => {
-                self.strays.push(Some(parcel));
-                (self.strays.len() - 1) as u32
-            }
-        }
+    /// A packet gets a row of its own, until it is taken. Returns which.
+    pub(crate) fn join_apart(&mut self, parcel: Parcel) -> u32 {
+        let slot = self.free_slots.pop().unwrap_or_else(|| {
+            self.strays.push(None);
+            (self.strays.len() - 1) as u32
+        });
+        self.strays[slot as usize] = Some(parcel);
+        self.rows.len() as u32 + slot
     }
 
-    /// Take the packet from its slot.
-    pub(crate) fn take_stray(&mut self, slot: u32) -> Option<Parcel> {
-        let parcel = self.strays.get_mut(slot as usize)?.take();
-        self.free_slots.push(slot);
+    #[inline(never)]
+    fn take_stray(&mut self, slot: usize) -> Option<Parcel> {
+        let parcel = self.strays.get_mut(slot)?.take();
+        self.free_slots.push(slot as u32);
         parcel
     }
 

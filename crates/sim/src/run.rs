@@ -217,12 +217,6 @@ impl<'a> Simulation<'a> {
                 self.take_news();
                 Ok(())
             }
-            Component::Stray(slot) => match self.network.take_stray(slot) {
-                Some(parcel) => self.pass_on(parcel, None),
-                None => {
-                    Err(Violation::new(self.now, "an event was for a packet that is not there"))
-                }
-            },
             Component::Open(i) => {
                 let again = self.connections[i as usize].open(self.now);
                 self.schedule_write(i, again);
@@ -300,23 +294,15 @@ impl<'a> Simulation<'a> {
     }
 
     fn packet_arrives(&mut self, row: u32) -> Result<(), Violation> {
-        let Some((parcel, next)) = self.network.take(row) else {
+        let Some((mut parcel, next)) = self.network.take(row) else {
             return Err(Violation::new(self.now, "a row had an event but no packet"));
         };
         match next {
             Some(at) => self.events.repeat(at),
             None => self.events.pop(),
         }
-        self.pass_on(parcel, Some(row))
-    }
-
-    /// A packet has crossed a link; more of its row may follow.
-    #[inline(always)]
-    fn pass_on(&mut self, mut parcel: Parcel, row: Option<u32>) -> Result<(), Violation> {
         if self.network.is_at_end(&parcel) {
-            if let Some(row) = row {
-                self.look_ahead(row);
-            }
+            self.look_ahead(row);
             self.deliver(parcel)
         } else {
             self.network.pass(&mut parcel);
@@ -330,9 +316,19 @@ impl<'a> Simulation<'a> {
         match self.network.offer(parcel, at) {
             Passage::Begins(arrival, row) => self.events.push(arrival, Component::Row(row)),
             Passage::Behind => {}
+            other => self.see_to(parcel, other),
+        }
+    }
+
+    /// What became of a packet that is not simply on its way. Apart, so that what nearly all packets
+    /// pass is two branches and no table of jumps.
+    #[inline(never)]
+    fn see_to(&mut self, parcel: Parcel, passage: Passage) {
+        match passage {
             Passage::Dropped => self.books_of_missing(parcel).dropped += 1,
             Passage::Lost => self.books_of_missing(parcel).lost += 1,
             Passage::News => self.take_news(),
+            Passage::Begins(..) | Passage::Behind => {}
         }
     }
 
@@ -376,12 +372,8 @@ impl<'a> Simulation<'a> {
     /// A packet is at the end of its way.
     fn deliver(&mut self, parcel: Parcel) -> Result<(), Violation> {
         self.network.end(&parcel);
-        if parcel.is_corrupted() {
-            self.books_of_missing(parcel).corrupted += 1;
-            return Ok(());
-        }
-        if self.datagrams.is_datagram(&parcel) {
-            return self.deliver_datagram(parcel);
+        if parcel.is_special() {
+            return self.deliver_special(parcel);
         }
         let segment = self.parcels.open(parcel);
         let connection = &mut self.connections[parcel.connection()];
@@ -408,17 +400,22 @@ impl<'a> Simulation<'a> {
     /// The next packet of a datagram flow leaves.
     fn send_datagram(&mut self, flow: u32) {
         let (mut parcel, next) = self.datagrams.send(flow, &mut self.parcels, self.now);
-        parcel.position = self.network.in_turn(parcel.position, parcel.way);
+        parcel = parcel.at(self.network.in_turn(parcel.position(), parcel.way()));
         match next {
             Some(at) => self.events.repeat(at),
             None => self.events.pop(),
         }
-        let at = self.behind_others(parcel.position, Duration::ZERO);
+        let at = self.behind_others(parcel.position(), Duration::ZERO);
         self.offer(parcel, at);
     }
 
+    /// A packet is at the end of its way that is a datagram, or damaged.
     #[inline(never)]
-    fn deliver_datagram(&mut self, parcel: Parcel) -> Result<(), Violation> {
+    fn deliver_special(&mut self, parcel: Parcel) -> Result<(), Violation> {
+        if parcel.is_corrupted() {
+            self.books_of_missing(parcel).corrupted += 1;
+            return Ok(());
+        }
         let datagram = self.parcels.open(parcel);
         self.datagrams.receive(&parcel, datagram, self.now)?;
         self.delivered += 1;
@@ -561,10 +558,15 @@ impl<'a> Simulation<'a> {
     }
 
     /// When a segment reaches its first link: order is kept whatever the delay.
+    #[inline(always)]
     fn departure<const SIDE: usize>(&mut self, entrance: u32, connection: u32) -> Time {
         if self.departed.is_empty() {
             return self.now;
         }
+        self.delayed_departure::<SIDE>(entrance, connection)
+    }
+
+    fn delayed_departure<const SIDE: usize>(&mut self, entrance: u32, connection: u32) -> Time {
         let connection = &mut self.connections[connection as usize];
         let sends = SIDE == SOURCE || connection.is_both_ways();
         let delay = match &mut connection.jitter {

@@ -142,7 +142,10 @@ impl Packet for Segment {
     }
 
     fn ecn(&self) -> Ecn {
-        if self.flags.has(Flags::CE) {
+        const FIELD: u16 = Flags::CE.0 | Flags::ECT1.0 | Flags::ECT.0;
+        if self.flags.0 & FIELD == 0 {
+            Ecn::NotEct
+        } else if self.flags.has(Flags::CE) {
             Ecn::Ce
         } else if self.flags.has(Flags::ECT1) {
             Ecn::Ect1

@@ -99,11 +99,11 @@ impl Datagrams {
     /// Whether a parcel is a datagram.
     #[inline(always)]
     pub(crate) fn is_datagram(&self, parcel: &Parcel) -> bool {
-        parcel.way >= self.first_way
+        parcel.way() >= self.first_way
     }
 
     fn flow(&mut self, parcel: &Parcel) -> &mut Ends {
-        &mut self.flows[(parcel.way - self.first_way) as usize]
+        &mut self.flows[(parcel.way() - self.first_way) as usize]
     }
 
     /// A packet leaves. Returns it, and when the next one leaves.
@@ -246,7 +246,7 @@ impl Datagrams {
     ) -> Result<(), Violation> {
         let mut inside = vec![0u64; self.flows.len()];
         for parcel in on_their_way.iter().filter(|parcel| self.is_datagram(parcel)) {
-            inside[(parcel.way - self.first_way) as usize] += 1;
+            inside[(parcel.way() - self.first_way) as usize] += 1;
         }
         for ((flow, spec), inside) in self.flows.iter().zip(specs).zip(inside) {
             flow.books.balance(&spec.id, inside, now)?;

@@ -32,7 +32,7 @@ impl Medium {
     pub(super) fn offer(&mut self, node: NodeId, parcel: Parcel, now: Time) {
         self.advance(now);
         let station = match node {
-            NodeId::AccessPoint => self.receivers[parcel.way as usize],
+            NodeId::AccessPoint => self.receivers[parcel.way() as usize],
             NodeId::Station(station) => station,
         };
         self.cell.enqueue(node, station, parcel, now, &mut self.outcome);

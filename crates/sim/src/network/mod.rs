@@ -183,14 +183,9 @@ impl Network {
     /// Offer a packet to the link that it is at, and to the next one if it is through at once.
     pub(crate) fn offer(&mut self, mut parcel: Parcel, mut at: Time) -> Passage {
         loop {
-            let index = self.ways.link(parcel.position);
-            let (link, exit) = match &mut self.devices[index as usize] {
-                Device::Link(link, exit) => (link, exit),
-                Device::Port(_) => return self.offer_to_port(index, parcel, at),
-                Device::Node(node) => {
-                    let node = *node;
-                    return self.offer_to_node(node, parcel, at);
-                }
+            let index = self.ways.link(parcel.position());
+            let Device::Link(link, exit) = &mut self.devices[index as usize] else {
+                return self.offer_elsewhere(index, parcel, at);
             };
             match link.offer(&mut parcel, at) {
                 Offer::Arrives(arrives) => at = arrives,
@@ -215,8 +210,15 @@ impl Network {
         }
     }
 
-    /// Offer a packet to a port, after what was due there.
     #[inline(never)]
+    fn offer_elsewhere(&mut self, index: u32, parcel: Parcel, now: Time) -> Passage {
+        match self.devices[index as usize] {
+            Device::Node(node) => self.offer_to_node(node, parcel, now),
+            _ => self.offer_to_port(index, parcel, now),
+        }
+    }
+
+    /// Offer a packet to a port, after what was due there.
     fn offer_to_port(&mut self, index: u32, parcel: Parcel, now: Time) -> Passage {
         self.wake(index, now);
         if let Device::Port(port) = &mut self.devices[index as usize] {
@@ -287,7 +289,7 @@ impl Network {
         let packet = if corrupted { packet.corrupt() } else { packet };
         let row = self.shared_rows + index;
         if !self.rows.is_in_order(row, at) {
-            return Some((at, Component::Stray(self.rows.stray(packet))));
+            return Some((at, Component::Row(self.rows.join_apart(packet))));
         }
         self.rows.join(row, at, packet).then_some((at, Component::Row(row)))
     }
@@ -303,11 +305,6 @@ impl Network {
         self.news = news;
     }
 
-    /// A packet that overtook others, or was overtaken, arrives.
-    pub(crate) fn take_stray(&mut self, slot: u32) -> Option<Parcel> {
-        self.rows.take_stray(slot)
-    }
-
     /// Take the packet whose arrival is due from a row, and say when the row's next one arrives.
     pub(crate) fn take(&mut self, row: u32) -> Option<(Parcel, Option<Time>)> {
         self.rows.take(row)
@@ -315,18 +312,18 @@ impl Network {
 
     /// Whether the link that a packet has crossed is the last of its way.
     pub(crate) fn is_at_end(&self, parcel: &Parcel) -> bool {
-        self.ways.is_last(parcel.position)
+        self.ways.is_last(parcel.position())
     }
 
     /// A packet has come to the end of its way.
     pub(crate) fn end(&mut self, parcel: &Parcel) {
-        self.delivered[self.ways.link(parcel.position) as usize] += 1;
+        self.delivered[self.ways.link(parcel.position()) as usize] += 1;
     }
 
     /// A packet has crossed a link that is not the last of its way: it is at the next.
     pub(crate) fn pass(&mut self, parcel: &mut Parcel) {
-        self.delivered[self.ways.link(parcel.position) as usize] += 1;
-        parcel.position += 1;
+        self.delivered[self.ways.link(parcel.position()) as usize] += 1;
+        *parcel = parcel.at_next();
     }
 
     /// The packet `places` behind the first of a row.
@@ -348,7 +345,7 @@ impl Network {
         }
         let mut inside = vec![0; self.devices.len()];
         for parcel in &parcels {
-            inside[self.ways.link(parcel.position) as usize] += 1;
+            inside[self.ways.link(parcel.position()) as usize] += 1;
         }
         for (i, device) in self.devices.iter().enumerate() {
             let totals = match device {
