@@ -4,7 +4,8 @@
 
 `examples/pair.toml` for 100 simulated seconds, each program in its own process and in turn
 (Fairway, ns-2, ns-2 bare, Fairway, …), so that whatever else the machine does falls on both. Then
-the time per packet as the same link is shared by more flows.
+the time per packet as the same link is shared by more flows, and that of ten thousand short flows
+(`examples/short-flows.toml`).
 
 A packet here is a data packet that was delivered (in ns-2: that left the bottleneck, 1 ms
 before). Two times are told apart:
@@ -45,6 +46,7 @@ else:
 
 HERE = Path(__file__).resolve().parent
 EXPERIMENT = HERE.parent / "examples" / "pair.toml"
+SHORT_FLOWS = HERE.parent / "examples" / "short-flows.toml"
 NS2_SCRIPT = HERE / "ns2" / "pair.tcl"
 
 PAIR_SECONDS = 100
@@ -158,6 +160,7 @@ def bench(rounds: int, seconds: int, scaling_seconds: int) -> dict[str, Any]:
     result["scaling"] = [
         bench_flows(flows, rounds, scaling_seconds, ns2_missing is None) for flows in SCALING_FLOWS
     ]
+    result["short_flows"] = bench_short_flows(rounds)
     result["ns2_skipped"] = ns2_missing
     return result
 
@@ -207,6 +210,22 @@ def bench_flows(flows: int, rounds: int, seconds: int, with_ns2: bool) -> dict[s
     return row
 
 
+def bench_short_flows(rounds: int) -> dict[str, Any]:
+    """Ten thousand connections, each of which opens, carries a little and closes."""
+    say("short flows")
+    command = [sys.executable, "-m", "fairway", "run", str(SHORT_FLOWS), "--json", "--quiet"]
+    own = []
+    for _ in range(rounds):
+        output, wall_s, cpu_s, peak_mb = measure(command)
+        summary = json.loads(output)
+        own.append(Cost(summary["packets"], wall_s, summary["wall_s"], cpu_s, peak_mb))
+    return {
+        "flows": len(summary["flows"]),
+        "fairway_ns_per_packet": spread([cost.ns_per_packet for cost in own]),
+        "fairway_peak_memory_mb": max(cost.peak_memory_mb for cost in own),
+    }
+
+
 def say(message: str) -> None:
     """Progress, on standard error."""
     print(message, file=sys.stderr, flush=True)  # noqa: T201
@@ -248,7 +267,7 @@ def table(result: dict[str, Any]) -> str:
     lines += ["", "Time per packet, simulation only:", ""]
     lines.append("  flows   Fairway (range)       times 2 flows   peak memory   ns-2")
     first = result["scaling"][0]["fairway_ns_per_packet"]["median"]
-    for row in result["scaling"]:
+    for row in [*result["scaling"], result["short_flows"]]:
         own = row["fairway_ns_per_packet"]
         other = f"{row['ns2_ns_per_packet']:.0f} ns" if "ns2_ns_per_packet" in row else "-"
         lines.append(

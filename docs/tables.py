@@ -318,6 +318,7 @@ def tables() -> dict[str, str]:
         # A flow has every switch of the stack too; its table would repeat them.
         "flow": keys(properties["flow"]["items"], skip=switches),
         "sizes": keys(properties["flow"]["items"]["properties"]["size"]["anyOf"][1]),
+        "times": keys(properties["flow"]["items"]["properties"]["think"]["anyOf"][1]),
         "measure": keys(properties["measure"]),
         "linux": keys(properties["linux"]),
         "preset-names": preset_names(),

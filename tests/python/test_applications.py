@@ -88,3 +88,21 @@ def test_the_example_of_short_flows_is_right():
     [table] = completion_table(run)
     assert list(table.rows[0])[:2] == ["search", "300"]
     assert run.metrics["jain_index"] is not None
+
+
+def test_the_example_of_workloads_is_right():
+    run = fairway.run(EXAMPLES / "workloads.toml")
+    kinds = [entry["kind"] for entry in run.summary["applications"]]
+    assert kinds == ["ftp", "telnet", "request", "web", "video", "bursts"]
+    assert measure(run.summary, "application.browser.pages") > 5
+    assert measure(run.summary, "application.film.stalls") == 0
+    captions = [table.caption for table in application_tables(run)]
+    assert captions == [f"Applications: {kind}" for kind in kinds]
+
+
+def test_the_example_of_incast_has_rounds():
+    text = (EXAMPLES / "incast.toml").read_text("utf-8").partition("[sweep]")[0]
+    run = fairway.run(text)
+    assert measure(run.summary, "application.client.rounds") == 50
+    # 32 answers of 32 KiB at 1 Gbit/s take 8.4 ms and more.
+    assert measure(run.summary, "application.client.median_round_time_s") > 0.0084

@@ -32,6 +32,8 @@ pub(crate) struct Connection {
     finished: Option<Time>,
     /// Whether the sink's application has closed, or will by itself.
     sink_closed: bool,
+    /// Whether the sink opens the connection.
+    sink_opens: bool,
     written: u64,
     app: Source,
     reader: Option<Reader>,
@@ -86,25 +88,28 @@ impl Connection {
         let mut clocks = random("timestamp clocks");
         let mut seeds = random("congestion control");
         let (source_isn, sink_isn) = (isns.bits32(), isns.bits32());
-        let mut endpoint = |role, isn, coupling| -> Result<Endpoint, CcError> {
+        let mut endpoint = |forward, isn, coupling| -> Result<Endpoint, CcError> {
+            let role = if forward != flow.sink_opens { Role::Active } else { Role::Passive };
             let init = Init { coupling, seed: seeds.bits64(), ..stack.init(&flow.cc.name) };
-            Ok(Endpoint::new(Config {
+            let mut endpoint = Endpoint::new(Config {
                 connection: index,
                 role,
                 stack: Arc::clone(stack),
                 cc: catalogue.create(&flow.cc, stack.cc_variant, &init)?,
                 isn,
                 timestamp_offset: clocks.bits32(),
-            }))
+            });
+            endpoint.send_forward(forward);
+            Ok(endpoint)
         };
         let transfer = match flow.source {
             Source::Bulk | Source::Driven => None,
             Source::File { bytes } => Some(bytes.get()),
             Source::Limited { bytes, .. } => bytes.map(Bytes::get),
         };
-        let source = endpoint(Role::Active, source_isn, coupling)?;
+        let source = endpoint(true, source_isn, coupling)?;
         // What it sends goes another way than the data of its application's other connections.
-        let mut sink = endpoint(Role::Passive, sink_isn, None)?;
+        let mut sink = endpoint(false, sink_isn, None)?;
         if flow.read_rate.is_some() {
             sink.keep_unread();
         }
@@ -120,6 +125,7 @@ impl Connection {
             started: flow.start,
             finished: None,
             sink_closed: flow.both_ways,
+            sink_opens: flow.sink_opens,
             written: 0,
             app: flow.source,
             reader: flow.read_rate.map(|rate| Reader { rate, is_waiting: false }),
@@ -139,7 +145,14 @@ impl Connection {
     /// Open the connection and write what the application has at once. Returns when it writes
     /// again, if it does.
     pub(crate) fn open(&mut self, now: Time) -> Option<Time> {
-        self.source.connect();
+        if self.stopped && self.app == Source::Driven {
+            return None;
+        }
+        if self.sink_opens {
+            self.sink.connect();
+        } else {
+            self.source.connect();
+        }
         match self.app {
             Source::Bulk => self.each_writes(ENDLESS),
             Source::File { bytes } => {
@@ -193,6 +206,11 @@ impl Connection {
         let sender = self.source.sender();
         let is_open = self.source.state() == State::Established && !self.stopped;
         is_open && sender.stream_end().saturating_sub(sender.snd_nxt()) < self.watch.filled
+    }
+
+    /// Whether no more may be written.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped
     }
 
     /// A driver writes what goes `way`, unless it was told to stop.
@@ -278,6 +296,11 @@ impl Connection {
     /// The application stops writing: what it has sent by now is the whole transfer.
     pub(crate) fn stop(&mut self, now: Time) {
         self.stopped = true;
+        let is_idle = |end: &Endpoint| matches!(end.state(), State::Closed | State::Listen);
+        if self.app == Source::Driven && is_idle(&self.source) && is_idle(&self.sink) {
+            // Its driver never opened it.
+            return;
+        }
         self.source.stop();
         self.forward.transfer = Some(self.source.sender().stream_end());
         if let Some(reverse) = &mut self.reverse {
@@ -432,7 +455,7 @@ impl Connection {
 }
 
 /// How long `bytes` take at a rate.
-fn time_of(bytes: u64, rate: Rate) -> Duration {
+pub(crate) fn time_of(bytes: u64, rate: Rate) -> Duration {
     let nanos = u128::from(bytes) * 8 * u128::from(NANOS_PER_SEC);
     let time = nanos.div_ceil(u128::from(rate.as_bps().max(1)));
     Duration::from_nanos(u64::try_from(time).unwrap_or(u64::MAX))

@@ -27,6 +27,8 @@ pub enum Component {
     Datagram(u32),
     /// An application begins.
     Begin(u32),
+    /// The time has come that an application asked for, with this token.
+    Wake(u32, u32),
     /// The time series take a sample.
     Sample,
     /// The measuring window begins.

@@ -127,7 +127,10 @@ impl<'a> Simulation<'a> {
         let end = Time::ZERO + experiment.duration;
         let delays = connections.iter().any(|connection| connection.jitter.is_some());
         let mut events = EventQueue::default();
-        let drivers: Vec<_> = experiment.applications.iter().map(application::driver).collect();
+        let drivers: Vec<_> = {
+            let driver = |of| application::driver(of, experiment.seed);
+            experiment.applications.iter().map(driver).collect()
+        };
         let driven = experiment.applications.iter().zip(&drivers).enumerate();
         for (i, (application, _)) in driven.filter(|(_, (_, driver))| driver.is_some()) {
             events.push(application.start, Component::Begin(i as u32));
@@ -238,6 +241,7 @@ impl<'a> Simulation<'a> {
                 self.pump_applications(i)
             }
             Component::Begin(i) => self.drive(i, |driver, hands| driver.begin(hands)),
+            Component::Wake(i, token) => self.drive(i, |driver, hands| driver.wake(hands, token)),
             Component::WindowBegins => {
                 self.window[0] = self.counts();
                 self.drivers.iter_mut().flatten().for_each(|driver| driver.window_begins(self.now));
@@ -448,6 +452,8 @@ impl<'a> Simulation<'a> {
     ) -> Result<(), Violation> {
         let mut hands = Hands {
             now: self.now,
+            application,
+            events: &mut self.events,
             own: self.experiment.applications[application as usize].connections.clone(),
             connections: &mut self.connections,
             touched: &mut self.touched,

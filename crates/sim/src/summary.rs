@@ -130,7 +130,8 @@ pub(crate) fn applications(
         let own: Vec<&FlowSummary> = own.map(|(flow, _)| flow).collect();
         application::summary(application, report, &own, length)
     };
-    let report = |driver: &dyn Driver| driver.report(length);
+    let window = [experiment.measure.from, experiment.measure.to];
+    let report = |driver: &dyn Driver| driver.report(window);
     let reports = drivers.iter().map(|d| d.as_deref().map_or_else(Report::default, report));
     experiment.applications.iter().zip(reports).map(summary).collect()
 }

@@ -110,6 +110,8 @@ struct Flow {
     /// Connections, and how data is dealt to them.
     connections: Option<(u64, &'static str)>,
     precedence: u64,
+    /// A workload in place of a transfer: lines of the file, and how many connections go forward.
+    workload: Option<(String, usize)>,
     /// Switches that differ from the preset, as lines of the file.
     switches: Vec<String>,
 }
@@ -134,8 +136,10 @@ fn laws_hold_and_every_transfer_completes() {
                         let scenario = draw(number);
                         match check(&scenario) {
                             Ok(failed_handshakes) => {
-                                connections
-                                    .fetch_add(scenario.flows.len() as u64, Ordering::Relaxed);
+                                let count =
+                                    |flow: &Flow| flow.workload.as_ref().map_or(1, |w| w.1 as u64);
+                                let count = scenario.flows.iter().map(count).sum::<u64>();
+                                connections.fetch_add(count, Ordering::Relaxed);
                                 given_up.fetch_add(failed_handshakes, Ordering::Relaxed);
                             }
                             Err(why) => {
@@ -183,6 +187,10 @@ fn check(scenario: &Scenario) -> Result<u64, String> {
     let mut given_up = 0;
     for (i, flow) in scenario.flows.iter().enumerate() {
         let name = format!("{}#{i}", flow.cc);
+        if flow.workload.is_some() {
+            given_up += check_workload(&name, &run)?;
+            continue;
+        }
         // Its connections, and those that carry data back.
         let rows: Vec<_> = run
             .summary
@@ -228,6 +236,20 @@ fn check(scenario: &Scenario) -> Result<u64, String> {
         }
     }
     Ok(given_up)
+}
+
+/// A workload has come to its end, unless one of its handshakes failed: gives how many did.
+fn check_workload(name: &str, run: &Run) -> Result<u64, String> {
+    let found = run.summary.applications.iter().find(|row| row.id == name);
+    let application = found.ok_or_else(|| format!("{name} is not in the results"))?;
+    if application.fct_s.is_some() {
+        return Ok(0);
+    }
+    // It waits for ever for one whose SYN was never answered.
+    let is_own = |id: &str| id == name || id.starts_with(&format!("{name}/"));
+    let rows = run.summary.flows.iter().filter(|row| is_own(&row.id));
+    let silent = rows.filter(|row| row.sent_segments == 0).count() as u64;
+    if silent > 0 { Ok(1) } else { Err(format!("{name} did not complete: {application:?}")) }
 }
 
 /// Every datagram has arrived or was lost, and what has arrived is a file if none was.
@@ -438,12 +460,18 @@ fn draw_flow(r: &mut Stream, rate_bps: u64, sack: bool) -> Flow {
         read_rate_bps: None,
         connections: None,
         precedence: 0,
+        workload: None,
         switches: draw_switches(r),
     };
     let is_switched = |line: &str| flow.switches.iter().any(|switch| switch == line);
     let sack = is_switched("sack = true") || (sack && !is_switched("sack = false"));
     if algorithm.family == Family::Model && !sack {
         flow.bytes = flow.bytes.map(|bytes| bytes.min(MAX_TRANSFER_WITHOUT_SACK));
+    }
+    if chance(r, 0.2) {
+        flow.workload = Some(draw_workload(r));
+        (flow.bytes, flow.both_ways) = (None, false);
+        return flow;
     }
     if chance(r, 0.2) {
         // From far below the link's rate to above it, and never longer than an hour.
@@ -468,6 +496,44 @@ fn draw_flow(r: &mut Stream, rate_bps: u64, sack: bool) -> Flow {
         }
     }
     flow
+}
+
+/// A workload that comes to an end, and its connections.
+fn draw_workload(r: &mut Stream) -> (String, usize) {
+    let size = match r.below(4) {
+        0 => format!("\"{} bytes\"", log_uniform(r, 1.0, 1e5) as u64),
+        1 => "{ distribution = \"exponential\", mean = \"20 kB\" }".to_owned(),
+        2 => "{ distribution = \"pareto\", least = \"100 bytes\", most = \"200 kB\", shape = 1.1 }"
+            .to_owned(),
+        _ => "{ distribution = \"empirical\", cdf = \"100 0.5\\n9000 0.9\\n90000 1\" }".to_owned(),
+    };
+    let think =
+        pick(r, &["\"1 ms\"", "\"2 s\"", "{ distribution = \"exponential\", mean = \"100 ms\" }"]);
+    let transfers = 1 + r.below(8);
+    let connections = 1 + r.below(5) as usize;
+    let (more, forward) = match r.below(6) {
+        0 => (format!("kind = \"ftp\"\nthink = {think}"), transfers as usize),
+        1 => (format!("kind = \"telnet\"\nthink = {think}"), 1),
+        2 => (format!("kind = \"request\"\nthink = {think}"), 1),
+        3 => {
+            let objects = 1 + r.below(12);
+            let more = format!(
+                "kind = \"web\"\nthink = {think}\nobjects = {objects}\nconnections = {connections}"
+            );
+            (more, connections)
+        }
+        4 => (format!("kind = \"incast\"\nthink = {think}\nservers = {connections}"), connections),
+        _ => {
+            let ladder = "[\"100 kbit/s\", \"400 kbit/s\"]";
+            return (
+                format!(
+                    "kind = \"video\"\nladder = {ladder}\nbuffer = \"30 s\"\ntransfers = {transfers}"
+                ),
+                1,
+            );
+        }
+    };
+    (format!("{more}\nsize = {size}\ntransfers = {transfers}"), forward)
 }
 
 fn draw_switches(r: &mut Stream) -> Vec<String> {
@@ -587,6 +653,9 @@ impl Scenario {
             }
             if let Some(rate) = flow.read_rate_bps {
                 let _ = writeln!(text, "read_rate  = \"{rate} bit/s\"");
+            }
+            if let Some((workload, _)) = &flow.workload {
+                let _ = writeln!(text, "{workload}");
             }
             if let Some((connections, striping)) = flow.connections {
                 let _ = writeln!(text, "connections = {connections}\nstriping = \"{striping}\"");

@@ -100,6 +100,8 @@ enum Urgent {
 pub struct Endpoint {
     connection: u32,
     role: Role,
+    /// Whether its segments are marked as going forward, which tells the two ways of a run apart.
+    forward: bool,
     stack: Arc<Stack>,
     state: State,
     sender: Sender,
@@ -140,6 +142,7 @@ impl Endpoint {
         Endpoint {
             connection,
             role,
+            forward: role == Role::Active,
             state: match role {
                 Role::Active => State::Closed,
                 Role::Passive => State::Listen,
@@ -172,6 +175,12 @@ impl Endpoint {
     /// Let the SYN offer to take segments of another size than this end sends.
     pub fn advertise_mss(&mut self, mss: u16) {
         self.advertised_mss = Some(mss);
+    }
+
+    /// Mark its segments as going forward or back; forward is what the end that opens sends, unless it
+    /// is said otherwise. Before the connection begins.
+    pub fn send_forward(&mut self, forward: bool) {
+        self.forward = forward;
     }
 
     /// Open the connection.
@@ -651,7 +660,7 @@ impl Endpoint {
         Segment {
             sent_at: now,
             connection: self.connection,
-            forward: !answer,
+            forward: self.forward,
             seq: SeqNr(self.isn),
             ack: if answer { SeqNr::of(self.peer_isn, 0) } else { SeqNr(0) },
             flags,
@@ -682,7 +691,7 @@ impl Endpoint {
         let rcv_nxt = self.receiver.rcv_nxt();
         segment.sent_at = now;
         segment.connection = self.connection;
-        segment.forward = self.role == Role::Active;
+        segment.forward = self.forward;
         segment.ack = SeqNr::of(self.peer_isn, rcv_nxt);
         segment.flags = segment.flags.with(Flags::ACK).with_if(self.timestamps, Flags::TIMESTAMP);
         segment.mss = 0;

@@ -119,7 +119,7 @@ pub(super) fn flows(
     refusals: &mut Refusals,
 ) -> Vec<FlowPlan> {
     let plan = |(index, flow): (usize, &Flow)| {
-        if flow.both_ways {
+        if flow.both_ways && flow.source != Source::Driven {
             let message =
                 "true: the applications of a kernel send one way; write false or use --backend sim";
             refusals.refuse_flow(index, "both_ways", message.to_owned());
@@ -144,9 +144,7 @@ pub(super) fn flows(
             Source::File { bytes } => (None, Some(bytes)),
             Source::Limited { rate, bytes } => (Some(rate), bytes),
             Source::Driven => {
-                let message = "\"dynamic\": the guest's applications deal nothing while they run; \
-                               write \"static\" or use --backend sim";
-                refusals.refuse_flow(index, "striping", message.to_owned());
+                refuse_driven(experiment, index, refusals);
                 (None, None)
             }
         };
@@ -166,6 +164,25 @@ pub(super) fn flows(
         }
     };
     experiment.flows.iter().enumerate().map(plan).collect()
+}
+
+/// Refuses an application that does more than to write what it has.
+fn refuse_driven(experiment: &Experiment, index: usize, refusals: &mut Refusals) {
+    let applications = &experiment.applications;
+    let of = applications.iter().find(|application| application.connections.contains(&index));
+    let kind = of.map_or("", |application| application.workload.name());
+    let (key, message) = if kind == "striped" {
+        let message = "\"dynamic\": the guest's applications deal nothing while they run; write \
+                       \"static\" or use --backend sim";
+        ("striping", message.to_owned())
+    } else {
+        let message = format!(
+            "\"{kind}\": the guest's applications write what they have, and do not answer; use \
+             --backend sim"
+        );
+        ("kind", message)
+    };
+    refusals.refuse_flow(index, key, message);
 }
 
 /// The size of segments where the devices' is another, and the user's options.

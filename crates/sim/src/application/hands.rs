@@ -6,10 +6,13 @@ use fairway_units::Time;
 
 use crate::connection::Connection;
 use crate::direction::Way;
+use crate::event::{Component, EventQueue};
 
 /// The connections of one application, and its clock.
 pub(crate) struct Hands<'a> {
     pub(crate) now: Time,
+    pub(crate) application: u32,
+    pub(crate) events: &'a mut EventQueue,
     /// Places of its connections in the run.
     pub(crate) own: Range<usize>,
     pub(crate) connections: &'a mut [Connection],
@@ -31,7 +34,12 @@ impl Hands<'_> {
         self.own.len()
     }
 
-    /// Open a connection.
+    /// Whether a connection was told to stop, or is closed.
+    pub(crate) fn is_stopped(&self, connection: usize) -> bool {
+        self.connections[self.own.start + connection].is_stopped()
+    }
+
+    /// Open a connection; nothing happens where it was told to stop.
     pub(crate) fn open(&mut self, connection: usize) {
         let now = self.now;
         self.own(connection).open(now);
@@ -62,5 +70,10 @@ impl Hands<'_> {
     /// What a connection has delivered of what goes `way` since it began.
     pub(crate) fn delivered(&self, connection: usize, way: Way) -> u64 {
         self.connections[self.own.start + connection].delivered(way)
+    }
+
+    /// Be told when it is `at`, with a token that says what for.
+    pub(crate) fn wake(&mut self, at: Time, token: u32) {
+        self.events.push(at, Component::Wake(self.application, token));
     }
 }

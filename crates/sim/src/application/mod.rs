@@ -3,12 +3,22 @@
 //! An application is a [`Driver`]: it is told when it begins, when a connection has delivered what it
 //! waits for, and when one has room for more; and it acts through [`Hands`]. Connections whose application only writes and closes need none.
 
+mod bursts;
 mod coupling;
 mod deal;
+mod exchange;
+mod files;
 mod hands;
+mod incast;
 mod reordering;
+mod requests;
 mod striping;
+mod times;
+mod video;
+mod web;
+mod writes;
 
+use fairway_random::Stream;
 use fairway_trace::{ApplicationSummary, FlowSummary};
 use fairway_units::{Duration, Time};
 
@@ -30,14 +40,17 @@ pub(crate) trait Driver {
     /// Less of what was written to a connection waits to be sent than it was asked to have.
     fn has_room(&mut self, _hands: &mut Hands<'_>, _connection: usize) {}
 
+    /// The time has come that it asked for, with this token.
+    fn wake(&mut self, _hands: &mut Hands<'_>, _token: u32) {}
+
     /// The measuring window begins.
-    fn window_begins(&mut self, now: Time);
+    fn window_begins(&mut self, _now: Time) {}
 
     /// The measuring window ends.
-    fn window_ends(&mut self, now: Time);
+    fn window_ends(&mut self, _now: Time) {}
 
-    /// What it got done in a measuring window of this length.
-    fn report(&self, window: Duration) -> Report;
+    /// What it got done in a measuring window from then to then.
+    fn report(&self, window: [Time; 2]) -> Report;
 }
 
 /// What an application says of itself.
@@ -52,13 +65,23 @@ pub(crate) struct Report {
 }
 
 /// The driver of an application, if its connections do not go by themselves.
-pub(crate) fn driver(application: &Application) -> Option<Box<dyn Driver>> {
-    match &application.workload {
-        Workload::Striped(striping) => {
-            Some(Box::new(striping::Striped::new(application.connections.len(), striping)))
+pub(crate) fn driver(application: &Application, seed: u64) -> Option<Box<dyn Driver>> {
+    let connections = application.connections.len();
+    let stream =
+        || Stream::new(seed, &format!("flow/{}/application", application.connections.start));
+    Some(match &application.workload {
+        Workload::Striped(striping) => Box::new(striping::Striped::new(connections, striping)),
+        Workload::Arrivals => return None,
+        Workload::Files(what) => Box::new(files::Files::new(what.clone(), stream())),
+        Workload::Writes(what) => Box::new(writes::Writes::new(what.clone(), stream())),
+        Workload::Requests(what) => Box::new(requests::Requests::new(what.clone(), stream())),
+        Workload::Web(what) => Box::new(web::Web::new(what.clone(), connections, stream())),
+        Workload::Incast(what) => {
+            Box::new(incast::Incast::new(what.clone(), connections, stream()))
         }
-        Workload::Arrivals => None,
-    }
+        Workload::Bursts(what) => Box::new(bursts::Bursts::new(what.clone(), stream())),
+        Workload::Video(film) => Box::new(video::Video::new(film.clone(), stream())),
+    })
 }
 
 /// The row of an application in the summary.

@@ -4,7 +4,7 @@
 //! 3.2: each connection carries its chunks by sequence numbers of its own, and the receiver gathers
 //! and orders what they deliver.
 
-use fairway_units::{Duration, Time};
+use fairway_units::Time;
 
 use super::deal::Deal;
 use super::reordering::{Counts, Reordering};
@@ -184,7 +184,7 @@ impl Driver for Striped {
         };
     }
 
-    fn report(&self, window: Duration) -> Report {
+    fn report(&self, [from, to]: [Time; 2]) -> Report {
         let Measured { in_order, buffer, counts } = self.measured;
         let ratio = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
         Report {
@@ -192,7 +192,10 @@ impl Driver for Striped {
             completion: self.finished.map(|at| at.since(self.started)),
             figures: vec![
                 ("peak_reassembly_bytes", Some(buffer.peak as f64)),
-                ("mean_reassembly_bytes", Some(buffer.integral as f64 / window.as_nanos() as f64)),
+                (
+                    "mean_reassembly_bytes",
+                    Some(buffer.integral as f64 / to.since(from).as_nanos() as f64),
+                ),
                 ("late_chunks_ratio", ratio(counts.late, counts.pieces)),
                 ("mean_reordering_extent_chunks", ratio(counts.extents, counts.late)),
                 ("largest_reordering_extent_chunks", Some(counts.largest_extent as f64)),
@@ -204,7 +207,7 @@ impl Driver for Striped {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fairway_units::Bytes;
+    use fairway_units::{Bytes, Duration};
 
     fn striped(dealing: Dealing, bytes: Option<u64>) -> Striped {
         let bytes = bytes.map(Bytes::new);
@@ -234,7 +237,7 @@ mod tests {
         assert_eq!(of.finished, Some(Time::ZERO + Duration::from_secs(6)));
         // 200 for a second, 300 for one, 100 and 50 for one each.
         of.window_ends(Time::ZERO + Duration::from_secs(10));
-        let report = of.report(Duration::from_secs(10));
+        let report = of.report([Time::ZERO, Time::ZERO + Duration::from_secs(10)]);
         let figure = |name| report.figures.iter().find(|(known, _)| *known == name).unwrap().1;
         assert_eq!(report.goodput_bytes, Some(650));
         assert_eq!(figure("peak_reassembly_bytes"), Some(300.0));

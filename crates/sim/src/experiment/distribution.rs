@@ -1,7 +1,7 @@
 //! Distributions of sizes and times: what an experiment may draw from, and how it is written.
 
 use fairway_random::Stream;
-use fairway_units::Bytes;
+use fairway_units::{Bytes, Duration};
 use serde_json::Value;
 
 use super::keys::{
@@ -112,6 +112,11 @@ impl Distribution {
         (libm::round(self.draw(stream)) as u64).max(1)
     }
 
+    /// A time.
+    pub(crate) fn draw_time(&self, stream: &mut Stream) -> Duration {
+        Duration::from_nanos(self.draw(stream) as u64)
+    }
+
     /// What its numbers are on average.
     pub fn mean(&self) -> f64 {
         match self {
@@ -197,6 +202,32 @@ pub(super) static SIZES: Section = Section::plain(
     ]],
 );
 
+/// Times that are not all the same.
+pub(super) static TIMES: Section = Section::plain(
+    "a distribution of times",
+    &[&[
+        distribution(),
+        key("mean", Kind::Duration, Explained, r#""2 s""#, "Mean of the times."),
+        shape(),
+        key("least", Kind::Duration, Explained, r#""10 ms""#, "Of \"pareto\": no time is less."),
+        key("most", Kind::Duration, Explained, r#""10 s""#, "Of \"pareto\": no time is more."),
+        key(
+            "deviation",
+            Kind::Duration,
+            Explained,
+            r#""1 s""#,
+            "Of \"log-normal\": standard deviation.",
+        ),
+        key(
+            "cdf",
+            Kind::Cdf,
+            Explained,
+            r#""0.1 0.5\n2 1""#,
+            "Of \"empirical\": lines of a time in seconds and the probability that none is longer, ascending, the last 1; straight lines are drawn between them.",
+        ),
+    ]],
+);
+
 /// Sizes or times, as numbers that may be drawn.
 pub(super) trait Scale: Readable {
     /// One in the unit of a line of a distribution, a byte or a second.
@@ -220,6 +251,13 @@ impl Scale for Bytes {
             "data-mining" => Some(DATA_MINING),
             _ => None,
         }
+    }
+}
+
+impl Scale for Duration {
+    const UNIT: f64 = 1e9;
+    fn number(self) -> f64 {
+        self.as_nanos() as f64
     }
 }
 

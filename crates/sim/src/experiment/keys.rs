@@ -72,6 +72,8 @@ pub(super) enum Kind {
     DurationOrPackets,
     /// So many whole numbers from 0 up to this.
     Bands { count: usize, max: u64 },
+    /// Rates in ascending order.
+    Rates,
     /// The axes of a sweep.
     Sweep,
 }
@@ -439,7 +441,7 @@ pub(super) static FLOW: Section = Section {
                 Kind::Choice { thing: "traffic", names: traffic_kinds },
                 Default(r#""bulk""#),
                 r#""bulk""#,
-                "Bulk: one application that writes to TCP as fast as it can, or as app_rate says. The others are UDP: packets at a constant rate, at a rate that varies, after exponential gaps, and at a constant rate in periods with pauses between them.",
+                "Bulk: one application that writes to TCP as fast as it can, or as app_rate says. Arrivals, ftp, telnet, request, web, bursts, video and incast are workloads over TCP. The others are UDP: packets at a constant rate, at a rate that varies, after exponential gaps, and at a constant rate in periods with pauses between them.",
             ),
             key(
                 "cc",

@@ -280,6 +280,8 @@ pub struct Flow {
     pub both_ways: bool,
     /// Precedence of its packets, both ways, 0 to 7.
     pub precedence: u8,
+    /// Whether the sink opens the connection, as a client that asks for data does.
+    pub sink_opens: bool,
     /// Which `[[flow]]` of the file it is from.
     pub origin: u32,
     /// Whether it has time series: flows that come in great numbers have none.
@@ -331,12 +333,32 @@ pub enum Workload {
     Striped(Striping),
     /// Its connections come of themselves, each with one transfer.
     Arrivals,
+    /// Files one after the other, each on a connection of its own.
+    Files(Exchanges),
+    /// Small writes with gaps between them.
+    Writes(Exchanges),
+    /// A client that asks, and thinks behind each answer.
+    Requests(Exchanges),
+    /// A client that loads pages of objects.
+    Web(Exchanges),
+    /// A client that asks many servers at once, and again when all have answered.
+    Incast(Exchanges),
+    /// Writes at a rate for a while, then not at all for a while.
+    Bursts(OnOff),
+    /// A client that plays a film.
+    Video(Film),
 }
 
 impl Workload {
     /// Whether each of its connections has a transfer of its own.
     pub fn has_transfers(&self) -> bool {
-        matches!(self, Workload::Arrivals)
+        matches!(self, Workload::Arrivals | Workload::Files(_))
+    }
+
+    /// Whether a client at the sink asks for the data that goes towards it.
+    pub fn is_asked_for(&self) -> bool {
+        use Workload::{Incast, Requests, Video, Web};
+        matches!(self, Requests(_) | Web(_) | Incast(_) | Video(_))
     }
 
     /// Its kind in results.
@@ -344,8 +366,71 @@ impl Workload {
         match self {
             Workload::Striped(_) => "striped",
             Workload::Arrivals => "arrivals",
+            Workload::Files(_) => "ftp",
+            Workload::Writes(_) => "telnet",
+            Workload::Requests(_) => "request",
+            Workload::Web(_) => "web",
+            Workload::Incast(_) => "incast",
+            Workload::Bursts(_) => "bursts",
+            Workload::Video(_) => "video",
         }
     }
+}
+
+/// What is asked for and sent, one after the other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Exchanges {
+    /// Bytes of a request.
+    pub request: Distribution,
+    /// Bytes of what is sent each time: a file, a write, an answer, an object.
+    pub size: Distribution,
+    /// Nanoseconds until the next.
+    pub think: Distribution,
+    /// Objects of a page.
+    pub objects: u64,
+    /// How many there are; endless without.
+    pub transfers: Option<u64>,
+}
+
+impl Exchanges {
+    /// Whether so many are all.
+    pub(crate) fn is_over(&self, done: u64) -> bool {
+        self.transfers.is_some_and(|transfers| done >= transfers)
+    }
+}
+
+/// Periods of writing and of silence.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OnOff {
+    /// Rate of writing.
+    pub rate: Rate,
+    /// Bytes of each write.
+    pub piece: u64,
+    /// Nanoseconds of a period with writes.
+    pub burst: Distribution,
+    /// Nanoseconds of one without.
+    pub pause: Distribution,
+}
+
+/// A film in segments.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Film {
+    /// Length of each segment.
+    pub segment: Duration,
+    /// Rates in which it is to be had, ascending.
+    pub ladder: Vec<Rate>,
+    /// Most that the client holds.
+    pub buffer: Duration,
+    /// With less than this, the lowest rate.
+    pub reservoir: Duration,
+    /// How much more there has to be for the highest rate.
+    pub cushion: Duration,
+    /// With this much the film begins, and goes on behind a stall.
+    pub start_up: Duration,
+    /// Bytes of a request.
+    pub request: Distribution,
+    /// Segments of the film; endless without.
+    pub transfers: Option<u64>,
 }
 
 /// How data is dealt to several connections.

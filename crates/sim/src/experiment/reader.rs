@@ -576,6 +576,34 @@ impl Readable for Window {
     }
 }
 
+/// Rates, each above the one before.
+pub(super) struct Rates(pub(super) Vec<Rate>);
+
+/// Rates that may be written.
+const MAX_RATES: usize = 100;
+
+impl Readable for Rates {
+    fn read(value: &Value, kind: &Kind) -> Result<Self, String> {
+        let list = match value.as_array() {
+            Some(list) if (1..=MAX_RATES).contains(&list.len()) => list,
+            _ => {
+                let found = show(value);
+                return Err(format!(
+                    "expected 1 to {MAX_RATES} rates, got {found}; write [\"1 Mbit/s\", \"3 Mbit/s\"]"
+                ));
+            }
+        };
+        let rates: Vec<Rate> =
+            list.iter().map(|rate| Rate::read(rate, kind)).collect::<Result<_, _>>()?;
+        match rates.windows(2).find(|pair| pair[0] >= pair[1]) {
+            Some(pair) => {
+                Err(format!("{} is not above {} before it; write them in order", pair[1], pair[0]))
+            }
+            None => Ok(Rates(rates)),
+        }
+    }
+}
+
 /// Names with numbers, in order.
 pub(super) struct Numbers(pub(super) Vec<(String, f64)>);
 

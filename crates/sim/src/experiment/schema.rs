@@ -120,6 +120,10 @@ fn of_kind(kind: &Kind) -> Map<String, Value> {
             json!({ "anyOf": [Value::Object(of_kind(section.single())), table] })
         }
         Kind::Cdf => json!({ "type": "string", "minLength": 1 }),
+        Kind::Rates => {
+            let rate = Value::Object(of_kind(&Kind::Rate));
+            json!({ "type": "array", "items": rate, "minItems": 1 })
+        }
         Kind::Table(section) => Value::Object(of_section(section)),
         Kind::List(section) => {
             json!({ "type": "array", "items": of_section(section), "minItems": 1 })

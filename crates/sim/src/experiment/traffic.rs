@@ -206,7 +206,7 @@ pub(super) fn expand(texts: Vec<FlowText>, topology: &Topology, seed: u64) -> Ex
                 Traffic::Application(flow, work) => {
                     let start = flow.start + later;
                     let flow = Flow { hosts, reversed, start, id: id(flow.id.clone()), ..*flow };
-                    all.add(flow, &work, seed);
+                    all.add(flow, &work, seed, || places.assign(&text.ends).ok());
                 }
                 Traffic::Datagrams(flow) => all.datagrams.push(DatagramFlow {
                     hosts,
@@ -224,7 +224,13 @@ pub(super) fn expand(texts: Vec<FlowText>, topology: &Topology, seed: u64) -> Ex
 
 impl Expanded {
     /// Adds an application and its connections.
-    fn add(&mut self, flow: Flow, work: &WorkText, seed: u64) {
+    fn add(
+        &mut self,
+        flow: Flow,
+        work: &WorkText,
+        seed: u64,
+        mut place: impl FnMut() -> Option<Place>,
+    ) {
         let first = self.flows.len();
         let named = |connection: u64| format!("{}/{connection}", flow.id);
         let workload = match work {
@@ -250,6 +256,25 @@ impl Expanded {
                     ..flow.clone()
                 }));
                 Workload::Arrivals
+            }
+            WorkText::Driven(workload, connections) => {
+                let is_asked_for = workload.is_asked_for();
+                let is_incast = matches!(workload, Workload::Incast(_));
+                let hosts = |connection: u64| match (connection, is_incast) {
+                    (1.., true) => place().map_or(flow.hosts, |place| place.hosts),
+                    _ => flow.hosts,
+                };
+                let places: Vec<[usize; 2]> = (0..*connections).map(hosts).collect();
+                self.flows.extend((0..*connections).zip(places).map(|(connection, hosts)| Flow {
+                    hosts,
+                    id: if *connections > 1 { named(connection) } else { flow.id.clone() },
+                    source: Source::Driven,
+                    both_ways: is_asked_for,
+                    sink_opens: is_asked_for,
+                    is_sampled: !matches!(workload, Workload::Files(_)),
+                    ..flow.clone()
+                }));
+                workload.clone()
             }
         };
         self.applications.push(Application {
@@ -297,6 +322,7 @@ fn read_flow(
         reversed: false,
         source,
         origin: u32::try_from(index).unwrap_or(u32::MAX),
+        sink_opens: false,
         is_sampled: true,
         both_ways: table.read("both_ways").unwrap_or(false),
         precedence: read_precedence(table),
@@ -305,10 +331,11 @@ fn read_flow(
     };
     let flow = Box::new(flow);
     let until = flow.stop.unwrap_or(Time::ZERO + run);
-    let traffic = match workload::read(table, kind, flow.source, [flow.start, until])? {
-        WorkText::One => Traffic::Tcp(flow),
-        work => Traffic::Application(flow, work),
-    };
+    let traffic =
+        match workload::read(table, kind, flow.source, flow.stack.mss, [flow.start, until])? {
+            WorkText::One => Traffic::Tcp(flow),
+            work => Traffic::Application(flow, work),
+        };
     Some(FlowText { traffic, ends: ends?, timing })
 }
 

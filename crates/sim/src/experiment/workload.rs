@@ -4,14 +4,15 @@
 use fairway_random::Stream;
 use fairway_units::{Bytes, Duration, NANOS_PER_SEC, Rate, Time};
 
-use super::distribution::{self, Distribution, SIZES};
+use super::distribution::{self, Distribution, SIZES, TIMES};
 use super::keys::{Absent::Explained, Key, Kind, MAX_CONNECTIONS, key};
-use super::reader::{Name, Table};
-use super::{Dealing, Source, Striping};
+use super::reader::{Name, Rates, Table};
+use super::{Dealing, Exchanges, Film, OnOff, Source, Striping, Workload};
 use crate::application::share;
 
 /// Kinds of traffic over TCP; the first is what a flow is without one.
-pub(super) const KINDS: [&str; 2] = ["bulk", "arrivals"];
+pub(super) const KINDS: [&str; 9] =
+    ["bulk", "arrivals", "ftp", "telnet", "request", "web", "bursts", "video", "incast"];
 
 /// Keys of flows whose application does more than to write to one connection.
 pub(super) static KEYS: &[Key] = &[
@@ -41,7 +42,7 @@ pub(super) static KEYS: &[Key] = &[
         Kind::Distribution(&SIZES),
         Explained,
         r#""20 kB""#,
-        "Of kind \"arrivals\", which needs it: the size of each transfer, one for all or a distribution.",
+        "One for all or a distribution. Of kind \"arrivals\", \"ftp\", \"request\", \"web\" and \"incast\", which need it: the size of a transfer, a file, an answer, an object, what each server sends. Of \"telnet\": of each write; without it, 1 byte.",
     ),
     key(
         "flow_rate",
@@ -61,15 +62,118 @@ pub(super) static KEYS: &[Key] = &[
         "transfers",
         Kind::Count { min: 1, max: MAX_CONNECTIONS },
         Explained,
-        "1000",
-        "Of kind \"arrivals\": how many there are at the most; without it, as many as begin until stop or the end of the run.",
+        "10",
+        "How many transfers, writes, requests, pages, rounds or segments there are at the most; without it, as many as begin until stop or the end of the run. Of kind \"ftp\", 10 files unless written.",
+    ),
+    key(
+        "request",
+        Kind::Distribution(&SIZES),
+        Explained,
+        r#""500 bytes""#,
+        "Of kind \"request\", \"web\", \"incast\" and \"video\": the size of each request of the client, which is at the sink; without it, 300 bytes.",
+    ),
+    key(
+        "think",
+        Kind::Distribution(&TIMES),
+        Explained,
+        r#""2 s""#,
+        "One time for all or a distribution: between the end of a file, an answer, a page or a round and the beginning of the next, nothing unless written; of kind \"telnet\", between writes, exponential with a mean of 1 s unless written.",
+    ),
+    key(
+        "objects",
+        Kind::Count { min: 1, max: 10_000 },
+        Explained,
+        "30",
+        "Of kind \"web\": objects of a page; the first is loaded before the others. Without it, 10.",
+    ),
+    key(
+        "servers",
+        Kind::Count { min: 1, max: MAX_CONNECTIONS },
+        Explained,
+        "32",
+        "Of kind \"incast\", which needs it: servers that answer at once, each on a connection of its own, and each at a host of its own unless from and to are written.",
+    ),
+    key(
+        "burst",
+        Kind::Distribution(&TIMES),
+        Explained,
+        r#""500 ms""#,
+        "Of kind \"bursts\": how long it writes; exponential with a mean of 500 ms unless written.",
+    ),
+    key(
+        "pause",
+        Kind::Distribution(&TIMES),
+        Explained,
+        r#""500 ms""#,
+        "Of kind \"bursts\": how long it writes nothing; exponential with a mean of 500 ms unless written.",
+    ),
+    key(
+        "ladder",
+        Kind::Rates,
+        Explained,
+        r#"["1 Mbit/s", "3 Mbit/s", "5 Mbit/s"]"#,
+        "Of kind \"video\", which needs it: the rates in which each segment is to be had, ascending.",
+    ),
+    key(
+        "segment",
+        Kind::Duration,
+        Explained,
+        r#""4 s""#,
+        "Of kind \"video\": length of a segment; without it, 4 s.",
+    ),
+    key(
+        "buffer",
+        Kind::Duration,
+        Explained,
+        r#""60 s""#,
+        "Of kind \"video\": most that the client holds; without it, 240 s (Huang et al. 2014).",
+    ),
+    key(
+        "reservoir",
+        Kind::Duration,
+        Explained,
+        r#""20 s""#,
+        "Of kind \"video\": with less than this in its buffer, the client asks for the lowest rate; without it, 90/240 of the buffer (Huang et al. 2014).",
+    ),
+    key(
+        "cushion",
+        Kind::Duration,
+        Explained,
+        r#""30 s""#,
+        "Of kind \"video\": how much more than the reservoir there has to be for the highest rate; without it, 126/240 of the buffer (Huang et al. 2014).",
+    ),
+    key(
+        "start_up",
+        Kind::Duration,
+        Explained,
+        r#""4 s""#,
+        "Of kind \"video\": with this much in its buffer the client begins to play, and plays on behind a stall; without it, one segment.",
     ),
 ];
 
 /// Keys of each kind that others have not.
-const KEYS_OF_KINDS: [(&str, &[&str]); 2] = [
+const KEYS_OF_KINDS: [(&str, &[&str]); 9] = [
     ("bulk", &["connections", "chunk", "striping", "bytes", "app_rate", "both_ways", "read_rate"]),
     ("arrivals", &["size", "flow_rate", "offered_load", "transfers", "read_rate"]),
+    ("ftp", &["size", "think", "transfers", "read_rate"]),
+    ("telnet", &["size", "think", "transfers"]),
+    ("request", &["request", "size", "think", "transfers"]),
+    ("web", &["request", "size", "think", "transfers", "objects", "connections"]),
+    ("bursts", &["app_rate", "burst", "pause"]),
+    (
+        "video",
+        &[
+            "ladder",
+            "segment",
+            "buffer",
+            "reservoir",
+            "cushion",
+            "start_up",
+            "request",
+            "transfers",
+        ],
+    ),
+    ("incast", &["request", "size", "think", "transfers", "servers"]),
 ];
 
 /// Refuses, in a flow of one kind, what only others have.
@@ -103,6 +207,8 @@ pub(super) enum WorkText {
     Striped(StripingText),
     /// Transfers come by themselves.
     Arrivals(ArrivalsText),
+    /// A driver has so many connections.
+    Driven(Workload, u64),
 }
 
 impl WorkText {
@@ -112,13 +218,16 @@ impl WorkText {
             WorkText::One => 1,
             WorkText::Striped(text) => text.connections,
             WorkText::Arrivals(text) => text.expected(),
+            WorkText::Driven(_, connections) => *connections,
         }
     }
 
     /// Connections of which there are time series.
     pub(super) fn sampled(&self) -> u64 {
         match self {
-            WorkText::Arrivals(_) => 0,
+            WorkText::Arrivals(_) | WorkText::Driven(Workload::Files(_), _) => 0,
+            // Data goes both ways.
+            WorkText::Driven(workload, connections) if workload.is_asked_for() => 2 * connections,
             _ => self.connections(),
         }
     }
@@ -129,13 +238,131 @@ pub(super) fn read(
     table: &Table,
     kind: &str,
     source: Source,
+    mss: u32,
     [start, until]: [Time; 2],
 ) -> Option<WorkText> {
     match kind {
         "arrivals" => read_arrivals(table, [start, until]).map(WorkText::Arrivals),
-        _ if has_striping(table) => read_striping(table, source).map(WorkText::Striped),
-        _ => Some(WorkText::One),
+        "bulk" if has_striping(table) => read_striping(table, source).map(WorkText::Striped),
+        "bulk" => Some(WorkText::One),
+        "bursts" => read_bursts(table, source, mss).map(|work| WorkText::Driven(work, 1)),
+        "video" => read_film(table).map(|film| WorkText::Driven(Workload::Video(film), 1)),
+        kind => read_exchanges(table, kind),
     }
+}
+
+/// Bytes of a request, unless they are written: this implementation's choice.
+const REQUEST: f64 = 300.0;
+/// Files of a kind that knows its connections beforehand, unless they are written.
+const FILES: u64 = 10;
+/// Objects of a page, and connections over which they are loaded: browsers open six to a host.
+const OBJECTS: u64 = 10;
+const BROWSER_CONNECTIONS: u64 = 6;
+/// Mean of the gaps of somebody who types (ns-2 `tcl/lib/ns-default.tcl`, Application/Telnet interval_).
+const TYPING: f64 = 1e9;
+/// Mean of periods of writing and of silence (ns-2, Application/Traffic/Exponential burst_time_ and
+/// idle_time_).
+const PERIOD: f64 = 500e6;
+/// A film: the buffer, reservoir and cushion of Huang et al. (2014), in seconds.
+const BUFFER: u64 = 240;
+const RESERVOIR: u64 = 90;
+const CUSHION: u64 = 126;
+
+/// Reads what is asked for and sent one after the other.
+fn read_exchanges(table: &Table, kind: &str) -> Option<WorkText> {
+    let is_typing = kind == "telnet";
+    if !table.has("size") && !is_typing {
+        table.refuse_missing("size");
+    }
+    let or = |read: Option<Distribution>, name: &str, otherwise: Distribution| {
+        if table.has(name) { read } else { Some(otherwise) }
+    };
+    let size = distribution::read::<Bytes>(table, "size");
+    let request = distribution::read::<Bytes>(table, "request");
+    let think = distribution::read::<Duration>(table, "think");
+    let typing = Distribution::Exponential { mean: TYPING };
+    let thinking = if is_typing { typing } else { Distribution::Constant(0.0) };
+    let transfers: Option<u64> = table.read("transfers");
+    let servers: Option<u64> = if kind == "incast" { table.require("servers") } else { Some(1) };
+    let connections: u64 = match kind {
+        "web" => table.read("connections").unwrap_or(BROWSER_CONNECTIONS),
+        "ftp" => transfers.unwrap_or(FILES),
+        _ => servers?,
+    };
+    let what = Exchanges {
+        request: or(request, "request", Distribution::Constant(REQUEST))?,
+        size: or(size, "size", Distribution::Constant(1.0))
+            .filter(|_| table.has("size") || is_typing)?,
+        think: or(think, "think", thinking)?,
+        objects: table.read("objects").unwrap_or(OBJECTS),
+        transfers,
+    };
+    if is_typing && what.think == Distribution::Constant(0.0) {
+        table.refuse("think", "expected more than zero between two writes; write \"1 s\"");
+        return None;
+    }
+    let workload = match kind {
+        "ftp" => Workload::Files(what),
+        "telnet" => Workload::Writes(what),
+        "request" => Workload::Requests(what),
+        "web" => Workload::Web(what),
+        _ => Workload::Incast(what),
+    };
+    Some(WorkText::Driven(workload, connections))
+}
+
+fn read_bursts(table: &Table, source: Source, mss: u32) -> Option<Workload> {
+    let Source::Limited { rate, .. } = source else {
+        table.refuse("app_rate", "missing; write the rate within a burst, app_rate = \"2 Mbit/s\"");
+        return None;
+    };
+    let period = |name: &str| match table.has(name) {
+        true => distribution::read::<Duration>(table, name),
+        false => Some(Distribution::Exponential { mean: PERIOD }),
+    };
+    let (burst, pause) = (period("burst"), period("pause"));
+    Some(Workload::Bursts(OnOff { rate, piece: u64::from(mss), burst: burst?, pause: pause? }))
+}
+
+fn read_film(table: &Table) -> Option<Film> {
+    let Rates(ladder) = table.require("ladder")?;
+    let time =
+        |name: &str, otherwise: Duration| -> Duration { table.read(name).unwrap_or(otherwise) };
+    let segment = time("segment", Duration::from_secs(4));
+    let buffer = time("buffer", Duration::from_secs(BUFFER));
+    let part = |of: u64| Duration::from_nanos(buffer.as_nanos() / BUFFER * of);
+    let film = Film {
+        segment,
+        ladder,
+        buffer,
+        reservoir: time("reservoir", part(RESERVOIR)),
+        cushion: time("cushion", part(CUSHION)),
+        start_up: time("start_up", segment),
+        request: match table.has("request") {
+            true => distribution::read::<Bytes>(table, "request")?,
+            false => Distribution::Constant(REQUEST),
+        },
+        transfers: table.read("transfers"),
+    };
+    if film.segment == Duration::ZERO {
+        table.refuse("segment", "expected more than zero, got 0 s; write \"4 s\"");
+        return None;
+    }
+    if film.ladder.contains(&Rate::UNLIMITED) {
+        table.refuse("ladder", "expected rates with an end; write \"5 Mbit/s\"");
+        return None;
+    }
+    let longest = (film.reservoir + film.cushion).max(film.start_up).max(film.segment);
+    if longest > film.buffer {
+        let message = format!(
+            "{} does not hold reservoir, cushion, start_up and a segment, each of which needs {longest} \
+             at the most; write more",
+            film.buffer
+        );
+        table.refuse("buffer", message);
+        return None;
+    }
+    Some(film)
 }
 
 /// Transfers that begin at random.

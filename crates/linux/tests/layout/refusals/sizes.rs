@@ -65,3 +65,22 @@ fn data_both_ways() {
            --backend sim"],
     );
 }
+
+#[test]
+fn applications_that_answer() {
+    check(
+        &with_flow("cc = \"cubic\"\nkind = \"web\"\nsize = \"10 kB\""),
+        &[
+            "flow.0.kind: \"web\": the guest's applications write what they have, and do not answer; \
+           use --backend sim",
+        ],
+    );
+    check(
+        &with_flow("cc = \"cubic\"\nconnections = 3\nstriping = \"dynamic\""),
+        &["flow.0.striping: \"dynamic\": the guest's applications deal nothing while they run; \
+           write \"static\" or use --backend sim"],
+    );
+    // What is dealt or drawn beforehand a kernel can have.
+    check(&with_flow("cc = \"cubic\"\nconnections = 3"), &[]);
+    check(&with_flow("cc = \"cubic\"\nkind = \"arrivals\"\nsize = \"10 kB\"\nflow_rate = 5"), &[]);
+}

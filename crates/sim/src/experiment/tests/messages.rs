@@ -196,11 +196,12 @@ fn what_arrivals_cannot_be() {
     );
     assert_refused(
         &arrivals("size = \"20 kB\"\nflow_rate = 1\nconnections = 2"),
-        "flow.main.connections: is nothing of kind = \"arrivals\"; write kind = \"bulk\" or remove it",
+        "flow.main.connections: is nothing of kind = \"arrivals\"; write kind = \"bulk\" or \"web\" or remove it",
     );
     assert_refused(
         &with_end("size = \"20 kB\""),
-        "flow.main.size: is nothing of kind = \"bulk\"; write kind = \"arrivals\" or remove it",
+        "flow.main.size: is nothing of kind = \"bulk\"; write kind = \"arrivals\" or \"ftp\" or \
+         \"telnet\" or \"request\" or \"web\" or \"incast\" or remove it",
     );
     // 100 s of 2000 a second, and five times the root of their number.
     assert_refused(
@@ -226,6 +227,43 @@ fn what_arrivals_cannot_be() {
         &sizes("20"),
         "flow.main.size: expected a size in bytes, kB, KiB, MB, MiB, GB or GiB, got 20; write \
          \"20 bytes\"",
+    );
+}
+
+#[test]
+fn what_workloads_cannot_be() {
+    let flow = |kind: &str, more: &str| with_end(&format!("kind = \"{kind}\"\n{more}"));
+    for kind in ["ftp", "request", "web"] {
+        assert_refused(&flow(kind, ""), "flow.main.size: missing; write size = \"20 kB\"");
+    }
+    assert_refused(
+        &flow("incast", "size = \"20 kB\""),
+        "flow.main.servers: missing; write servers = 32",
+    );
+    assert_refused(
+        &flow("bursts", ""),
+        "flow.main.app_rate: missing; write the rate within a burst, app_rate = \"2 Mbit/s\"",
+    );
+    assert_refused(
+        &flow("telnet", "think = \"0 s\""),
+        "flow.main.think: expected more than zero between two writes; write \"1 s\"",
+    );
+    assert_refused(
+        &flow("video", ""),
+        "flow.main.ladder: missing; write ladder = [\"1 Mbit/s\", \"3 Mbit/s\", \"5 Mbit/s\"]",
+    );
+    assert_refused(
+        &flow("video", "ladder = [\"3 Mbit/s\", \"1 Mbit/s\"]"),
+        "flow.main.ladder: 1 Mbit/s is not above 3 Mbit/s before it; write them in order",
+    );
+    assert_refused(
+        &flow("video", "ladder = [\"3 Mbit/s\"]\nbuffer = \"3 s\""),
+        "flow.main.buffer: 3 s does not hold reservoir, cushion, start_up and a segment, each of \
+         which needs 4 s at the most; write more",
+    );
+    assert_refused(
+        &flow("request", "size = \"20 kB\"\nboth_ways = true"),
+        "flow.main.both_ways: is nothing of kind = \"request\"; write kind = \"bulk\" or remove it",
     );
 }
 

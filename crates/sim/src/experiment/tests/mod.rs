@@ -43,7 +43,10 @@ cc = "reno"
 "#;
 
 /// Kinds of traffic.
-const TRAFFIC: [&str; 6] = ["bulk", "arrivals", "cbr", "vbr", "poisson", "onoff"];
+const TRAFFIC: [&str; 13] = [
+    "bulk", "arrivals", "ftp", "telnet", "request", "web", "bursts", "video", "incast", "cbr",
+    "vbr", "poisson", "onoff",
+];
 
 fn planned(text: &str) -> Plan {
     plan(text, "test.toml").unwrap_or_else(|errors| panic!("{errors}"))

@@ -52,9 +52,24 @@ fn document(path: &[&str]) -> Value {
         _ => "dumbbell",
     };
     let mut flow = json!({ "cc": "reno" });
-    if path.starts_with(&["flow", "size"]) {
-        let size = json!({ "distribution": "exponential", "mean": "30 kB" });
-        flow = json!({ "cc": "reno", "kind": "arrivals", "flow_rate": 10, "size": size });
+    let exponential = |mean: &str| json!({ "distribution": "exponential", "mean": mean });
+    match path {
+        ["flow", "size", ..] => {
+            let size = exponential("30 kB");
+            flow = json!({ "cc": "reno", "kind": "arrivals", "flow_rate": 10, "size": size });
+        }
+        ["flow", "request", ..] => {
+            flow = json!({ "cc": "reno", "kind": "request", "size": "30 kB" });
+            flow["request"] = exponential("300 bytes");
+        }
+        ["flow", "think", ..] => {
+            flow = json!({ "cc": "reno", "kind": "telnet", "think": exponential("1 s") });
+        }
+        ["flow", key @ ("burst" | "pause"), ..] => {
+            flow = json!({ "cc": "reno", "kind": "bursts", "app_rate": "1 Mbit/s" });
+            flow[key] = exponential("1 s");
+        }
+        _ => {}
     }
     let topology = match kind {
         "chain" if matches!(path.last(), Some(&"from" | &"to" | &"metric")) => {
@@ -142,6 +157,31 @@ fn prepare(table: &mut Value, path: &[&str], key: &Key) {
         "rate_period" => table["rate_deviation"] = json!("500 kbit/s"),
         "pareto_shape" => table["periods"] = json!("pareto"),
         "max_ssthresh" => table["slow_start"] = json!("limited"),
+        "request" | "think" if path == ["flow"] => {
+            table["kind"] = json!("request");
+            table["size"] = json!("20 kB");
+        }
+        "objects" if path == ["flow"] => {
+            table["kind"] = json!("web");
+            table["size"] = json!("20 kB");
+        }
+        "servers" if path == ["flow"] => {
+            table["kind"] = json!("incast");
+            table["size"] = json!("20 kB");
+        }
+        "burst" | "pause" if path == ["flow"] => {
+            table["kind"] = json!("bursts");
+            table["app_rate"] = json!("1 Mbit/s");
+        }
+        "ladder" | "segment" | "buffer" | "reservoir" | "cushion" | "start_up"
+            if path == ["flow"] =>
+        {
+            table["kind"] = json!("video");
+            table["ladder"] = json!(["1 Mbit/s"]);
+            if key.name == "buffer" {
+                table["start_up"] = json!("4 s");
+            }
+        }
         "size" | "flow_rate" | "offered_load" | "transfers" => {
             table["kind"] = json!("arrivals");
             table["size"] = json!("20 kB");
@@ -149,20 +189,25 @@ fn prepare(table: &mut Value, path: &[&str], key: &Key) {
                 table["flow_rate"] = json!(10);
             }
         }
-        "shape" if path.starts_with(&["flow", "size"]) => table["distribution"] = json!("pareto"),
-        "least" | "most" if path.starts_with(&["flow", "size"]) => {
+        "shape" if path.len() == 2 && path[0] == "flow" => table["distribution"] = json!("pareto"),
+        "least" | "most" if path.len() == 2 && path[0] == "flow" => {
             let other = if key.name == "least" { "most" } else { "least" };
-            let example = if key.name == "least" { "10 MB" } else { "1 kB" };
+            let is_size = matches!(path[1], "size" | "request");
+            let example = match (key.name, is_size) {
+                ("least", true) => "10 MB",
+                ("least", false) => "1 h",
+                (_, true) => "1 kB",
+                (_, false) => "1 ms",
+            };
             *table = json!({ "distribution": "pareto", "shape": 1.2 });
             table[other] = json!(example);
         }
-        "deviation" if path.starts_with(&["flow", "size"]) => {
+        "deviation" if path.len() == 2 && path[0] == "flow" => {
             table["distribution"] = json!("log-normal")
         }
-        "cdf" if path.starts_with(&["flow", "size"]) => {
+        "cdf" if path.len() == 2 && path[0] == "flow" => {
             *table = json!({ "distribution": "empirical" })
         }
-        "distribution" if path.starts_with(&["flow", "size"]) => table["mean"] = json!("30 kB"),
         "chunk" | "striping" => table["connections"] = json!(2),
         "stagger" => table["count"] = json!(2),
         "from" if path == ["flow"] => table["to"] = json!("d0"),

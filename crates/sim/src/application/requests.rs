@@ -1,0 +1,76 @@
+//! A client that asks, reads the whole answer, thinks, and asks again.
+
+use fairway_random::Stream;
+use fairway_units::Time;
+
+use super::exchange::Exchange;
+use super::times::Times;
+use super::{Driver, Hands, Report};
+use crate::direction::Way;
+use crate::experiment::Exchanges;
+
+/// Both ends.
+pub(super) struct Requests {
+    what: Exchanges,
+    stream: Stream,
+    exchange: Exchange,
+    asked_at: Time,
+    times: Times,
+    started: Time,
+    finished: Option<Time>,
+}
+
+impl Requests {
+    pub(super) fn new(what: Exchanges, stream: Stream) -> Self {
+        Requests {
+            what,
+            stream,
+            exchange: Exchange::default(),
+            asked_at: Time::ZERO,
+            times: Times::default(),
+            started: Time::ZERO,
+            finished: None,
+        }
+    }
+}
+
+impl Driver for Requests {
+    fn begin(&mut self, hands: &mut Hands<'_>) {
+        self.started = hands.now;
+        self.wake(hands, 0);
+    }
+
+    fn wake(&mut self, hands: &mut Hands<'_>, _: u32) {
+        self.asked_at = hands.now;
+        self.exchange.ask(hands, 0, self.what.request.draw_bytes(&mut self.stream));
+    }
+
+    fn delivered(&mut self, hands: &mut Hands<'_>, _: usize, way: Way) {
+        if way == Way::Reverse {
+            return self.exchange.answer(hands, 0, self.what.size.draw_bytes(&mut self.stream));
+        }
+        self.times.note(self.asked_at, hands.now);
+        if self.what.is_over(self.times.count()) {
+            self.finished = Some(hands.now);
+            return self.exchange.close(hands, 0);
+        }
+        hands.wake(hands.now + self.what.think.draw_time(&mut self.stream), 0);
+    }
+
+    fn report(&self, window: [Time; 2]) -> Report {
+        Report {
+            completion: self.finished.map(|at| at.since(self.started)),
+            figures: self.times.figures(
+                window,
+                [
+                    "responses",
+                    "mean_response_time_s",
+                    "median_response_time_s",
+                    "p95_response_time_s",
+                    "p99_response_time_s",
+                ],
+            ),
+            ..Report::default()
+        }
+    }
+}

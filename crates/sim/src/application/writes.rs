@@ -1,0 +1,92 @@
+//! Somebody at a keyboard: small writes with gaps between them, each of which is awaited at the other end.
+
+use std::collections::VecDeque;
+
+use fairway_random::Stream;
+use fairway_units::Time;
+
+use super::times::Times;
+use super::{Driver, Hands, Report};
+use crate::direction::Way;
+use crate::experiment::Exchanges;
+
+/// The one who writes.
+pub(super) struct Writes {
+    what: Exchanges,
+    stream: Stream,
+    written: u64,
+    count: u64,
+    /// What is on its way: where each write ends, and when it was.
+    pending: VecDeque<(u64, Time)>,
+    times: Times,
+    started: Time,
+    finished: Option<Time>,
+}
+
+impl Writes {
+    pub(super) fn new(what: Exchanges, stream: Stream) -> Self {
+        Writes {
+            what,
+            stream,
+            written: 0,
+            count: 0,
+            pending: VecDeque::new(),
+            times: Times::default(),
+            started: Time::ZERO,
+            finished: None,
+        }
+    }
+}
+
+impl Driver for Writes {
+    fn begin(&mut self, hands: &mut Hands<'_>) {
+        self.started = hands.now;
+        hands.open(0);
+        hands.wake(hands.now + self.what.think.draw_time(&mut self.stream), 0);
+    }
+
+    fn wake(&mut self, hands: &mut Hands<'_>, _: u32) {
+        if hands.is_stopped(0) {
+            return;
+        }
+        let bytes = self.what.size.draw_bytes(&mut self.stream);
+        self.written += bytes;
+        self.count += 1;
+        hands.write(0, Way::Forward, bytes);
+        self.pending.push_back((self.written, hands.now));
+        if self.pending.len() == 1 {
+            hands.await_delivery(0, Way::Forward, self.written);
+        }
+        if self.what.is_over(self.count) {
+            hands.close(0);
+        } else {
+            hands.wake(hands.now + self.what.think.draw_time(&mut self.stream), 0);
+        }
+    }
+
+    fn delivered(&mut self, hands: &mut Hands<'_>, _: usize, _: Way) {
+        let delivered = hands.delivered(0, Way::Forward);
+        while let Some((end, at)) = self.pending.front().copied()
+            && end <= delivered
+        {
+            self.pending.pop_front();
+            self.times.note(at, hands.now);
+        }
+        match self.pending.front() {
+            Some((end, _)) => hands.await_delivery(0, Way::Forward, *end),
+            None if self.what.is_over(self.count) => self.finished = Some(hands.now),
+            None => {}
+        }
+    }
+
+    fn report(&self, window: [Time; 2]) -> Report {
+        Report {
+            completion: self.finished.map(|at| at.since(self.started)),
+            figures: self.times.figures(
+                window,
+                ["writes", "mean_delay_s", "median_delay_s", "p95_delay_s", "p99_delay_s"],
+            ),
+            ..Report::default()
+        }
+    }
+}
