@@ -49,7 +49,8 @@ class CongestionControl(Protocol):
     them, for `pacing_rate()` (bit/s of payload, or None for as fast as the window allows),
     `wants_reduction()` (whether to reduce the window now) and `min_rto()` (a lower bound of the
     retransmission timeout, or None). Once, at the start, it is asked for `needs()`
-    (`{"rate_samples": True}` for delivery rates, `{"ecn": "accurate"}` for marks to the byte) and
+    (`{"rate_samples": True}` for delivery rates, `{"ecn": "accurate"}` for marks to the byte,
+    `"scalable"` for ECT(1) too) and
     `restarts_after_loss()` (whether a loss throws it back to slow start), if it has them.
     """
 

@@ -8,7 +8,7 @@
 use std::time::Instant;
 
 use fairway_cc::probe::{MSS, Probe, Start};
-use fairway_cc::{Ack, EcnFeedback, RateSample, Signal, Timestamps, Variant, algorithms};
+use fairway_cc::{Ack, RateSample, Signal, Timestamps, Variant, algorithms};
 use fairway_units::{Duration, Time};
 
 const ACKS: u32 = 200_000;
@@ -45,7 +45,7 @@ fn run(name: &str, variant: Variant) -> f64 {
         let ack = Ack {
             acked: u64::from(MSS),
             delivered: u64::from(MSS),
-            ce: if needs.ecn == EcnFeedback::Accurate && i % 7 == 0 { u64::from(MSS) } else { 0 },
+            ce: if needs.ecn.is_accurate() && i % 7 == 0 { u64::from(MSS) } else { 0 },
             rtt: Some(rtt + jitter),
             one_way_delay_ms: Some(25 + (i % 3)),
             timestamps: Some(Timestamps {

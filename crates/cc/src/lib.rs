@@ -192,6 +192,16 @@ pub enum EcnFeedback {
     /// Marks are on, and each acknowledgement echoes whether what it acknowledges was marked
     /// (RFC 8257 section 3.2).
     Accurate,
+    /// The same; and where both ends count marks (RFC 9768), packets say that their sender answers the
+    /// share of marks: they carry ECT(1), which queues of low latency go by (RFC 9331 section 4.1).
+    Scalable,
+}
+
+impl EcnFeedback {
+    /// Whether the algorithm asks for an echo of each mark.
+    pub fn is_accurate(self) -> bool {
+        self != EcnFeedback::Stack
+    }
 }
 
 /// Why the window has to be reduced.

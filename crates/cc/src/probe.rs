@@ -5,8 +5,8 @@
 use fairway_units::{Duration, Time};
 
 use crate::{
-    Ack, CongestionControl, EcnFeedback, Flow, Init, Member, Phase, RateSample, Selection, Signal,
-    SlowStart, Timestamps, Variant, create,
+    Ack, CongestionControl, Flow, Init, Member, Phase, RateSample, Selection, Signal, SlowStart,
+    Timestamps, Variant, create,
 };
 
 /// Segment size of a probe, bytes.
@@ -183,7 +183,7 @@ impl Probe {
         let wants_rate = self.cc.needs().rate_samples;
         let sent_ms = Time::from_nanos(self.now.as_nanos().saturating_sub(self.rtt.as_nanos()));
         let echo = sent_ms.as_millis() as u32;
-        let accurate = self.cc.needs().ecn == EcnFeedback::Accurate;
+        let accurate = self.cc.needs().ecn.is_accurate();
         let ack = Ack {
             acked,
             delivered: acked,

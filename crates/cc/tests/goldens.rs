@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use fairway_cc::probe::{MSS, Probe, Start};
-use fairway_cc::{EcnFeedback, Signal, Variant, algorithms};
+use fairway_cc::{Signal, Variant, algorithms};
 use fairway_units::Duration;
 
 /// The path holds a hundred segments; what is beyond waits in a queue.
@@ -73,7 +73,7 @@ fn walk(name: &str, variant: Variant) -> String {
     // The acknowledgement of what was outstanding ends it.
     walk.probe.recover();
     walk.then("the path is 100 ms long", |walk| walk.base_rtt = Duration::from_millis(100), 10);
-    let accurate = walk.probe.cc.needs().ecn == EcnFeedback::Accurate;
+    let accurate = walk.probe.cc.needs().ecn.is_accurate();
     let marks = |walk: &mut Walk| {
         walk.probe.congestion(Signal::Ecn);
         walk.probe.recover();

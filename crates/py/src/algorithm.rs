@@ -394,6 +394,10 @@ impl<'py> Asked<'_, 'py> {
                         needs.ecn = EcnFeedback::Accurate;
                         true
                     }
+                    Ok("scalable") => {
+                        needs.ecn = EcnFeedback::Scalable;
+                        true
+                    }
                     _ => false,
                 },
                 _ => false,

@@ -119,6 +119,21 @@ fn a_higher_precedence_does_not_wait_for_others() {
     assert!(delay("limit = \"100 packets\"") > 0.05);
 }
 
+#[test]
+fn low_latency_beside_a_classic_flow() {
+    // RFC 9332: what is marked from 1 ms on waits less than that, and the coupling gives both about the
+    // same; the classic queue is held at 15 ms.
+    let prague = "cc = \"prague\", ecn = \"accurate\"";
+    let run = run("kind = \"dualpi2\"", &[prague, "cc = \"cubic\", ecn = true"]);
+    let [l4s, classic] = &run.summary.flows[..] else { panic!("two flows") };
+    // 10 ms, and 1.2 ms for a packet.
+    let wait = |flow: &fairway_trace::FlowSummary| flow.mean_one_way_delay_s.unwrap() - 0.011_2;
+    assert_between(wait(l4s), 0.0, 0.001_2);
+    assert_between(wait(classic), 0.010, 0.020);
+    assert_between(l4s.goodput_bps / classic.goodput_bps, 0.5, 2.0);
+    assert_eq!(run.summary.links[0].drops, 0);
+}
+
 /// Runs every point of an example, shorter, and gives the kinds of its queues.
 fn run_example(text: &str) -> BTreeSet<String> {
     let mut kinds = BTreeSet::new();

@@ -31,6 +31,8 @@ pub struct Ecn {
     mode: EcnMode,
     /// The algorithm asked for an echo of each mark (RFC 8257).
     each_mark: bool,
+    /// And for ECT(1) where marks are counted.
+    scalable: bool,
     echo: bool,
     /// With accurate feedback, whether this end's packets may be marked.
     may_be_marked: bool,
@@ -57,10 +59,11 @@ pub enum EchoChange {
 impl Ecn {
     /// Offered if the stack's `switch` or the algorithm says so.
     pub fn new(switch: EcnMode, feedback: EcnFeedback) -> Self {
-        let each_mark = feedback == EcnFeedback::Accurate;
+        let each_mark = feedback.is_accurate();
+        let scalable = feedback == EcnFeedback::Scalable;
         let mode = if each_mark && switch == EcnMode::Off { EcnMode::Classic } else { switch };
         let marks = MarkCount::new(false);
-        Ecn { mode, each_mark, echo: false, may_be_marked: true, arrived_as: 0, marks }
+        Ecn { mode, each_mark, scalable, echo: false, may_be_marked: true, arrived_as: 0, marks }
     }
 
     /// What the other end's SYN asks for.
@@ -108,11 +111,17 @@ impl Ecn {
         (self.counts() && self.may_be_marked).then(|| ace::field(flags))
     }
 
+    /// What says that a packet may be marked. Without a count of marks a sender cannot answer their
+    /// share well enough to use ECT(1) (RFC 9331 section 4.2).
+    fn ect(&self) -> Flags {
+        if self.scalable && self.counts() { Flags::ECT1 } else { Flags::ECT }
+    }
+
     /// For every segment: the echo or count, and if the algorithm asks for each mark that it may be
     /// marked, which includes acknowledgements and retransmissions (Linux `tcp_ecn_send`).
     pub fn flags(&mut self) -> Flags {
         if self.counts() {
-            return self.marks.tell().with_if(self.each_mark && self.may_be_marked, Flags::ECT);
+            return self.marks.tell().with_if(self.each_mark && self.may_be_marked, self.ect());
         }
         Flags::default()
             .with_if(self.echo, Flags::ECE)
@@ -129,7 +138,7 @@ impl Ecn {
         let may_be_marked = self.mode != EcnMode::Off && self.may_be_marked;
         Flags::default()
             .with_if(cwr && self.echoes(), Flags::CWR)
-            .with_if(may_be_marked && !retransmission, Flags::ECT)
+            .with_if(may_be_marked && !retransmission, self.ect())
     }
 
     /// For a SYN, or the `answer` to one (RFC 3168 section 6.1.1, RFC 9768 section 3.1).

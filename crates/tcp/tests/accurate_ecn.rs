@@ -4,6 +4,7 @@
 mod script;
 
 use fairway_cc::{EcnFeedback, Needs, Signal};
+use fairway_net::{Ecn, Packet};
 use fairway_tcp::{DelayedAck, EcnMode, Flags, Segment, Stack};
 use fairway_units::{Duration, Time};
 use script::witness::{Asks, Notes};
@@ -207,4 +208,30 @@ fn with_an_algorithm_that_asks_for_it_acknowledgements_may_be_marked() {
     t.run(1_000);
     assert_eq!(t.source.counters().reductions, 0);
     assert!(marks(&notes).iter().all(|(_, marked)| *marked == 0));
+}
+
+#[test]
+fn a_scalable_sender_says_so_where_marks_are_counted() {
+    // RFC 9331 section 4.1: data and acknowledgements carry ECT(1); RFC 9768 section 3.1.5: no packet of
+    // the handshake does. With the echo of RFC 8257 it is ECT(0), in the handshake too.
+    let needs = Needs { ecn: EcnFeedback::Scalable, ..Needs::default() };
+    for (ecn, handshake, ect) in
+        [(EcnMode::Accurate, Ecn::NotEct, Ecn::Ect1), (EcnMode::Classic, Ecn::Ect0, Ecn::Ect0)]
+    {
+        let stack = Stack { ecn, ..rfc(10) };
+        let (mut t, _) = Script::asking(&stack, &Asks { needs, ..Asks::default() });
+        t.source.connect();
+        let syn = t.source.poll_transmit(Time::ZERO).expect("a SYN");
+        t.sink.handle_segment(&syn, Time::ZERO);
+        let answer = t.sink.poll_transmit(Time::ZERO).expect("its answer");
+        t.source.handle_segment(&answer, Time::ZERO);
+        let ack = t.source.poll_transmit(Time::ZERO).expect("an acknowledgement");
+        t.sink.handle_segment(&ack, Time::ZERO);
+        t.source.write(1_000);
+        let data = t.source.poll_transmit(Time::ZERO).expect("data");
+        t.sink.handle_segment(&data, Time::ZERO);
+        let ack = t.sink.poll_transmit(Time::ZERO).expect("its acknowledgement");
+        let seen = [&syn, &answer, &data, &ack].map(Packet::ecn);
+        assert_eq!(seen, [handshake, handshake, ect, ect], "{ecn:?}");
+    }
 }

@@ -40,6 +40,15 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             1.0,
         ),
         Param::new("alpha_on_init", "alpha before the first window of data", 1.0, 0.0, 1.0),
+        Param::new(
+            "ect1",
+            "1 for packets with ECT(1), which queues of low latency go by, where marks are counted \
+             (ecn = \"accurate\")",
+            0.0,
+            0.0,
+            1.0,
+        )
+        .whole(),
     ],
     vectors: &[
         Vector::new("alpha 1, a tenth marked: 15/16 + 0.1/16 = 0.94375", 0.94375, || {
@@ -72,8 +81,10 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
 fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {
     let slow_start = SlowStart::of(variant);
     let (g, alpha) = (params.get("g"), params.get("alpha_on_init"));
+    let ect1 = params.get("ect1") > 0.0;
     if variant == Variant::Linux6_1 {
         let rule = Linux {
+            ect1,
             // The range of g allows 0 to 10, as the module does.
             shift_g: (-libm::log2(g)).round().clamp(0.0, 10.0) as u32,
             alpha: params.scaled("alpha_on_init", MAX_ALPHA) as u32,
@@ -82,15 +93,20 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
         };
         Box::new(Windowed::new(rule, slow_start, init))
     } else {
-        let rule = Rfc { g, alpha, observed: ObservationWindow::default(), rest: 0.0 };
+        let rule = Rfc { ect1, g, alpha, observed: ObservationWindow::default(), rest: 0.0 };
         Box::new(Windowed::new(rule, slow_start, init))
     }
 }
 
-const NEEDS: Needs = Needs { rate_samples: false, ecn: EcnFeedback::Accurate };
+/// What it needs, with or without ECT(1).
+fn needs(ect1: bool) -> Needs {
+    let ecn = if ect1 { EcnFeedback::Scalable } else { EcnFeedback::Accurate };
+    Needs { rate_samples: false, ecn }
+}
 
 /// RFC 8257, in real numbers.
 struct Rfc {
+    ect1: bool,
     g: f64,
     alpha: f64,
     observed: ObservationWindow,
@@ -108,7 +124,7 @@ impl Rfc {
 
 impl Rule for Rfc {
     fn needs(&self) -> Needs {
-        NEEDS
+        needs(self.ect1)
     }
 
     fn on_sample(&mut self, _window: &mut Window, ack: &Ack, flow: &Flow) {
@@ -145,6 +161,7 @@ const MAX_ALPHA: u32 = 1024;
 
 /// The kernel's module; α in 1/1024.
 struct Linux {
+    ect1: bool,
     /// g is 1/2^shift_g.
     shift_g: u32,
     alpha: u32,
@@ -177,7 +194,7 @@ impl Linux {
 
 impl Rule for Linux {
     fn needs(&self) -> Needs {
-        NEEDS
+        needs(self.ect1)
     }
 
     fn on_sample(&mut self, window: &mut Window, ack: &Ack, flow: &Flow) {
@@ -208,12 +225,12 @@ impl Rule for Linux {
 }
 
 fn linux(alpha: u32) -> Linux {
-    Linux { shift_g: 4, alpha, observed: ObservationWindow::default(), phase: Phase::Open }
+    Linux { ect1: false, shift_g: 4, alpha, observed: ObservationWindow::default(), phase: Phase::Open }
 }
 
 /// α of the RFC after windows with these shares of marks.
 fn rfc_alpha(shares: &[f64]) -> f64 {
-    let mut rule = Rfc { g: 0.0625, alpha: 1.0, observed: ObservationWindow::default(), rest: 0.0 };
+    let mut rule = Rfc { ect1: false, g: 0.0625, alpha: 1.0, observed: ObservationWindow::default(), rest: 0.0 };
     shares.iter().for_each(|share| rule.observe(*share));
     rule.alpha
 }

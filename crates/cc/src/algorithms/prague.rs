@@ -19,8 +19,9 @@
 //! back to the initial one; later versions let it follow the window, and so does this one. The
 //! acknowledgement that brings a mark takes the first step down, which ends slow start. Left out are
 //! the fallback for classic ECN queues (off by default), the other two ways of scaling with the
-//! round trip, and the limit on bursts. Of ECN code points the network knows one only: what a queue
-//! does for ECT(1) alone, such as the low-latency queue of DualPI2, is not modelled.
+//! round trip, and the limit on bursts. With `ecn = "accurate"` at both ends, which the module requires,
+//! packets carry ECT(1), for queues such as the one for low latency of DualPI2; without it they carry
+//! ECT(0) with the echo of DCTCP, where the module would turn into Reno.
 
 use fairway_units::{Duration, Rate, Time};
 
@@ -287,7 +288,7 @@ impl CongestionControl for Prague {
     }
 
     fn needs(&self) -> Needs {
-        Needs { rate_samples: false, ecn: EcnFeedback::Accurate }
+        Needs { rate_samples: false, ecn: EcnFeedback::Scalable }
     }
 
     /// The window falls by a segment an acknowledgement, not at once.

@@ -28,12 +28,16 @@ pub fn flags(field: u8) -> Flags {
 }
 
 /// How the IP header of a SYN or of its answer arrived, to be told to its sender (RFC 9768 tables 2
-/// and 3). There is no ECT(1) here.
+/// and 3).
 pub fn arrived_as(ip: Flags) -> u8 {
-    match (ip.has(Flags::CE), ip.has(Flags::ECT)) {
-        (true, _) => 0b110,
-        (false, true) => 0b100,
-        (false, false) => 0b010,
+    if ip.has(Flags::CE) {
+        0b110
+    } else if ip.has(Flags::ECT) {
+        0b100
+    } else if ip.has(Flags::ECT1) {
+        0b011
+    } else {
+        0b010
     }
 }
 
