@@ -225,12 +225,24 @@ impl Rule for Linux {
 }
 
 fn linux(alpha: u32) -> Linux {
-    Linux { ect1: false, shift_g: 4, alpha, observed: ObservationWindow::default(), phase: Phase::Open }
+    Linux {
+        ect1: false,
+        shift_g: 4,
+        alpha,
+        observed: ObservationWindow::default(),
+        phase: Phase::Open,
+    }
 }
 
 /// α of the RFC after windows with these shares of marks.
 fn rfc_alpha(shares: &[f64]) -> f64 {
-    let mut rule = Rfc { ect1: false, g: 0.0625, alpha: 1.0, observed: ObservationWindow::default(), rest: 0.0 };
+    let mut rule = Rfc {
+        ect1: false,
+        g: 0.0625,
+        alpha: 1.0,
+        observed: ObservationWindow::default(),
+        rest: 0.0,
+    };
     shares.iter().for_each(|share| rule.observe(*share));
     rule.alpha
 }
