@@ -472,7 +472,7 @@ def sweep_table(sweep: Sweep) -> Table:
         + [_figure(name, row[name]) for name in columns[axes:]]
         for row in table.iter_rows(named=True)
     ]
-    figures = [text.without_unit(name) for name in columns[axes:]]
+    figures = [text.without_unit(name).replace("_", " ") for name in columns[axes:]]
     headings = [*text.short_paths(columns[:axes]), *figures]
     return Table(text.count(len(sweep), "run"), headings, rows, labels=axes)
 

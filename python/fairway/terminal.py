@@ -32,6 +32,10 @@ def columns() -> int:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else 80
 
 
+#: Characters of a label that is not broken.
+SHORT_LABEL = 12
+
+
 def show_table(table: Table, widths: Sequence[int] = ()) -> None:
     """Print a table that fits the terminal, or 80 columns where there is none.
 
@@ -48,22 +52,30 @@ def show_table(table: Table, widths: Sequence[int] = ()) -> None:
     if not table.rows:
         return
     console = Console(width=None if sys.stdout.isatty() else 80, highlight=False)
+    count = len(table.columns)
+    values = [max(map(len, column)) for column in zip(*table.rows, strict=True)]
+    # Numbers stay whole, so headings above them are broken between words; those of labels that are
+    # short are broken in two where there is no room, and columns move together.
+    longest = [max(v, *map(len, c.split())) for v, c in zip(values, table.columns, strict=True)]
+    gap = 2
+    if sum(longest) + gap * count > console.width:
+        gap = 1 if count > 7 else 2
+        for index in range(table.labels):
+            if values[index] <= SHORT_LABEL:
+                longest[index] = max(values[index], (longest[index] + 1) // 2)
     drawn = RichTable(
         box=box.SIMPLE_HEAD, title=Text(table.caption), title_justify="left", title_style="bold",
-        pad_edge=False,
-        show_edge=False, padding=(0, 1) if len(table.columns) < 7 else (0, 0, 0, 1),
+        pad_edge=False, show_edge=False, padding=(0, 1) if count < 7 else (0, 0, 0, gap - 1),
     )  # fmt: skip
     for index, column in enumerate(table.columns):
         is_label = index < table.labels
-        # Numbers stay whole, so headings above them are broken between words.
-        longest = max(map(len, [*(row[index] for row in table.rows), *column.split()]))
-        room = max(longest, widths[index] if widths else 0)
-        heading = column if is_label else "\n".join(textwrap.wrap(column, room))
+        room = max(longest[index], widths[index] if widths else 0)
+        folds = is_label and longest[index] > SHORT_LABEL
         drawn.add_column(
-            Text(heading),
+            Text(column if folds else "\n".join(textwrap.wrap(column, room))),
             justify="left" if is_label else "right",
             overflow="fold",
-            no_wrap=not is_label and longest < 20,
+            no_wrap=not folds and longest[index] < 20,
             width=widths[index] if widths else None,
         )
     for row in table.rows:
