@@ -56,7 +56,7 @@ def show_table(table: Table, widths: Sequence[int] = ()) -> None:
     values = [max(map(len, column)) for column in zip(*table.rows, strict=True)]
     # Numbers stay whole, so headings above them are broken between words; those of labels that are
     # short are broken in two where there is no room, and columns move together.
-    longest = [max(v, *map(len, c.split())) for v, c in zip(values, table.columns, strict=True)]
+    longest = [max([v, *map(len, c.split())]) for v, c in zip(values, table.columns, strict=True)]
     gap = 2
     if sum(longest) + gap * count > console.width:
         gap = 1 if count > 7 else 2
