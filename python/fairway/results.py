@@ -55,6 +55,7 @@ SUMMARY_SHAPE = {
             "losses": int,
             "marks": NUMBER_OR_NONE,
             "mean_backlog_packets": NUMBER_OR_NONE,
+            "mean_sojourn_s": NUMBER_OR_NONE,
             "p99_sojourn_s": NUMBER_OR_NONE,
         }
     ],

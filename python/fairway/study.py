@@ -8,7 +8,7 @@ import html
 import importlib.resources
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +25,14 @@ from fairway.sweep import Outcome, Sweep, run_plan
 
 STUDY_FILE = "study.toml"
 CLAIMS_FILE = "claims.toml"
+#: The axis of a study's scenarios.
+SCENARIO = "scenario"
 
 #: Table of `study.toml` -> keys it needs, keys it may have.
 _KEYS: dict[str, tuple[set[str], set[str]]] = {
     "": (
         {"title", "source", "experiment"},
-        {"summary", "repetitions", "axes", "names", "set", "quick"}
+        {"summary", "repetitions", "axes", "scenarios", "names", "set", "quick"}
         | {"compare", "reference", "figure"},
     ),
     "quick": ({"note"}, {"axes", "repetitions", "set"}),
@@ -43,6 +45,7 @@ _KEYS: dict[str, tuple[set[str], set[str]]] = {
         {"column", "column_axis", "columns", "scale"},
     ),
     "heat_map": ({"kind", "metric", "x", "y"}, {"limit", "panel"}),
+    "dots": ({"kind", "metric", "axis", "panel", "title"}, {"excess", "log"}),
     "over_axis": ({"kind", "metric", "axis"}, {"group"}),
     "response": ({"kind", "metric", "axis", "panel"}, set()),
     "small_multiples": ({"kind", "quantity", "title"}, set()),
@@ -113,7 +116,8 @@ class Study:
         summary: What was done, for the report.
         experiment: The experiment file.
         repetitions: Runs of each point.
-        axes: What varies: path in the experiment -> values.
+        axes: What varies: path in the experiment -> values; and `SCENARIO`, if there are several.
+        scenarios: Name -> what it sets in the experiment.
         names: What people call an axis.
         set: Values set in the experiment.
         quick: Its shortened form, if it has one.
@@ -131,6 +135,7 @@ class Study:
     experiment: Path
     repetitions: int
     axes: Mapping[str, list[Any]]
+    scenarios: Mapping[str, Mapping[str, Any]]
     names: Mapping[str, str]
     set: Mapping[str, Any]
     quick: Quick | None
@@ -161,8 +166,19 @@ class Study:
             axes.update(self.quick.axes)
             repetitions = self.quick.repetitions or repetitions
             changes.update(self.quick.set)
+        names = axes.pop(SCENARIO, None)
         sweep = {"repetitions": repetitions, **axes}
-        return plan(self.experiment, overrides={**changes, "sweep": sweep})
+        if names is None:
+            return plan(self.experiment, overrides={**changes, "sweep": sweep})
+        plans = []
+        for name in names:
+            overrides = {**changes, **self.scenarios[name], "sweep": sweep}
+            found = plan(self.experiment, overrides=overrides)
+            points = tuple(
+                replace(point, axes={SCENARIO: name, **point.axes}) for point in found.points
+            )
+            plans.append(replace(found, axes=(SCENARIO, *found.axes), points=points))
+        return replace(plans[0], points=tuple(point for found in plans for point in found.points))
 
 
 @dataclass(frozen=True)
@@ -295,10 +311,16 @@ def load_study(directory: Path) -> Study:
     for index, figure in enumerate(raw.get("figure", [])):
         where = f"{path}: figure.{index}"
         kind = figure.get("kind")
-        if kind not in ("heat_map", "over_axis", "response", "small_multiples"):
-            known = "heat_map, over_axis, response or small_multiples"
+        if kind not in ("dots", "heat_map", "over_axis", "response", "small_multiples"):
+            known = "dots, heat_map, over_axis, response or small_multiples"
             raise InputError(f"{where}.kind: {kind!r}; expected {known}")
         check_keys(figure, kind, where)
+    scenarios = raw.get("scenarios", {})
+    axes = {SCENARIO: list(scenarios)} if scenarios else {}
+    axes.update(raw.get("axes", {}))
+    for name in (quick or {}).get("axes", {}).get(SCENARIO, []):
+        if name not in scenarios:
+            raise InputError(f"{path}: quick.axes: no scenario {name}; {', '.join(scenarios)}")
     compared = tuple(_columns(raw, "compare", directory))
     names = [column.metric for column in compared]
     if len(set(names)) < len(names):
@@ -312,7 +334,8 @@ def load_study(directory: Path) -> Study:
         summary=raw.get("summary", ""),
         experiment=inside(directory, raw["experiment"], f"{path}: experiment"),
         repetitions=raw.get("repetitions", 1),
-        axes=raw.get("axes", {}),
+        axes=axes,
+        scenarios=scenarios,
         names=raw.get("names", {}),
         set=raw.get("set", {}),
         quick=None if quick is None else Quick(

@@ -7,7 +7,9 @@ from typing import Any
 
 import polars as pl
 
+from fairway import text
 from fairway.claims import Cell
+from fairway.dots import dots
 from fairway.figures import (
     QUANTITIES,
     AnyChart,
@@ -217,6 +219,66 @@ def _response(result: Reproduction, figure: Mapping[str, Any]) -> Section:
     )
 
 
+def _dots(result: Reproduction, figure: Mapping[str, Any]) -> Section:
+    """Metrics of every value of an axis, a chart for each value of another."""
+    study, axis, panel = result.study, figure["axis"], figure["panel"]
+    metrics = figure["metric"] if isinstance(figure["metric"], list) else [figure["metric"]]
+    excess, log = figure.get("excess", False), figure.get("log", False)
+    cells = [cell for cell in result.cells if cell.metric in metrics and cell.measured is not None]
+    frame = pl.DataFrame(
+        [
+            {
+                "panel": text.label(cell.point[panel]),
+                "y": text.label(cell.point[axis]),
+                "series": study.name(cell.metric),
+                **dot_values(cell, excess=excess),
+            }
+            for cell in cells
+        ],
+        schema_overrides=dict.fromkeys(("mean", "low", "high", "published"), pl.Float64),
+        infer_schema_length=None,
+    )
+    names = ", ".join(study.name(metric) for metric in metrics)
+    if frame.is_empty():
+        return Section(_sentence(names), "No cell has a value.")
+    numbers = pl.concat([frame[name] for name in ("mean", "low", "high", "published")]).drop_nulls()
+    if log:
+        numbers = numbers.filter(numbers > 0)
+    least, most = float(numbers.min()), float(numbers.max())  # type: ignore[arg-type]
+    room = (most - least) * 0.05
+    domain = (least / 1.3, most * 1.3) if log else (least - room, most + room)
+    charts = [
+        Figure(
+            str(name),
+            dots(
+                frame.filter(pl.col("panel") == name).drop("panel"),
+                order=list(dict.fromkeys(frame["y"])),
+                x_title=figure["title"],
+                title=f"{figure['title']} by {study.name(axis)}: {name}",
+                log=log,
+                domain=domain,
+                width=FILL,
+            ),
+        )
+        for name in dict.fromkeys(frame["panel"])
+    ]
+    compared = [column.title for column in study.compared if column.metric in metrics]
+    lead = "Dots are measurements"
+    if study.repetitions > 1:
+        lead += " with their 95 % intervals"
+    lead += f", less {compared[0]}" if excess else f", upright lines {compared[0]}"
+    lead += "; the same axis in every chart."
+    return Section(figure["title"], lead, figures=charts, grid=330)
+
+
+def dot_values(cell: Cell, *, excess: bool) -> dict[str, float | None]:
+    """What a dot shows: the measurement and what it is held against, or the one less the other."""
+    zero = (cell.published or 0.0) if excess else 0.0
+    values = {"mean": cell.measured, "low": cell.ci_low, "high": cell.ci_high}
+    shown = {name: None if value is None else value - zero for name, value in values.items()}
+    return {**shown, "published": None if excess else cell.published}
+
+
 def _small_multiples(result: Reproduction, figure: Mapping[str, Any]) -> Section:
     """One small chart per point, all with the same axes."""
     quantity = QUANTITIES[figure["quantity"]]
@@ -246,6 +308,7 @@ def _small_multiples(result: Reproduction, figure: Mapping[str, Any]) -> Section
 
 
 _DRAW = {
+    "dots": _dots,
     "heat_map": _heat_maps,
     "over_axis": _over_axis,
     "response": _response,

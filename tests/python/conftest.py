@@ -122,6 +122,7 @@ def summary_of(experiment: dict[str, Any], goodputs: list[float]) -> dict[str, A
         "losses": 0,
         "marks": 0,
         "mean_backlog_packets": 2.5,
+        "mean_sojourn_s": 0.002,
         "p99_sojourn_s": 0.004,
     }
     metrics = {

@@ -118,7 +118,8 @@ fn link_summary(
 ) -> Result<LinkSummary, &'static str> {
     let [a, b] = &found.window;
     let window_s = to.since(from).as_secs_f64();
-    let bytes = on_link(queue, since(a.packets, b.packets)?, since(a.bytes, b.bytes)?);
+    let packets = since(a.packets, b.packets)?;
+    let bytes = on_link(queue, packets, since(a.bytes, b.bytes)?);
     // A link without a rate takes no time to transmit. Packets are counted whole, so up to one of
     // them belongs to the time before the window.
     let utilisation =
@@ -130,6 +131,9 @@ fn link_summary(
         losses: since(a.losses, b.losses)?,
         marks: None,
         mean_backlog_packets: found.waiting_ns as f64 / (window_s * NANOS_PER_SEC as f64),
+        // Waiting time of those that left, and of some at the edges of the window.
+        mean_sojourn_s: (packets > 0)
+            .then(|| found.waiting_ns as f64 / NANOS_PER_SEC as f64 / packets as f64),
         p99_sojourn_s: found.p99_sojourn_ns.map(|nanos| nanos as f64 / NANOS_PER_SEC as f64),
     })
 }

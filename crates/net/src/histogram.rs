@@ -33,6 +33,15 @@ impl Histogram {
         self.counts[bin] += 1;
     }
 
+    /// The mean of all values, each taken as the middle of its bin; none without values.
+    pub fn mean(&self) -> Option<Duration> {
+        let weighed = self.counts.iter().enumerate();
+        let sum: u128 =
+            weighed.map(|(bin, count)| u128::from(middle(bin)) * u128::from(*count)).sum();
+        let mean = sum.checked_div(u128::from(self.total))?;
+        Some(Duration::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX)))
+    }
+
     /// The value below which the fraction `quantile` (0 to 1) of all values lies, as the middle
     /// of its bin; none without values.
     pub fn quantile(&self, quantile: f64) -> Option<Duration> {
@@ -82,6 +91,9 @@ mod tests {
         let p99 = h.quantile(0.99).unwrap().as_secs_f64();
         assert!((p99 - 0.990).abs() < 0.990 / 64.0);
         assert_eq!(Histogram::default().quantile(0.5), None);
+        let mean = h.mean().unwrap().as_secs_f64();
+        assert!((mean - 0.5005).abs() < 0.5005 / 64.0);
+        assert_eq!(Histogram::default().mean(), None);
     }
 
     #[test]

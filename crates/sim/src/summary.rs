@@ -147,6 +147,7 @@ fn link_summary(network: &Network, index: u32, measure: &Measure) -> Option<Link
         losses: figures.lost,
         marks: Some(figures.marked),
         mean_backlog_packets: figures.waiting_nanos as f64 / nanos,
+        mean_sojourn_s: figures.sojourn.mean().map(Duration::as_secs_f64),
         p99_sojourn_s: figures.sojourn.quantile(0.99).map(Duration::as_secs_f64),
     })
 }

@@ -232,7 +232,9 @@ pub struct LinkSummary {
     pub marks: Option<u64>,
     /// Time average of the packets waiting.
     pub mean_backlog_packets: f64,
-    /// 99th percentile over packets of the time in the queue before transmission.
+    /// Mean over packets of the time in the queue before transmission.
+    pub mean_sojourn_s: Option<f64>,
+    /// 99th percentile of it.
     pub p99_sojourn_s: Option<f64>,
 }
 

@@ -1,0 +1,68 @@
+"""Rows of dots: measured values with their intervals, and what they are held against."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, cast
+
+import altair as alt
+import polars as pl
+
+from fairway.figures import inline
+
+
+def dots(
+    rows: pl.DataFrame,
+    *,
+    order: Sequence[str],
+    x_title: str,
+    title: str,
+    log: bool,
+    domain: tuple[float, float],
+    width: int | Literal["container"] = 300,
+    row_height: int = 22,
+) -> alt.LayerChart:
+    """One row for each value of an axis; the same horizontal axis for all charts of a figure.
+
+    Args:
+        rows: Columns `y` (the row), `series`, `mean`, `low`, `high` and `published`; numbers may be
+            null.
+        order: The rows from top to bottom.
+        x_title: What is measured.
+        title: What the chart shows, for those who cannot see it.
+        log: Whether the horizontal axis is logarithmic.
+        domain: Ends of the horizontal axis.
+        width: In pixels, or as wide as its place on the page.
+        row_height: In pixels.
+    """
+    numbers = ("mean", "low", "high", "published")
+    data = rows.with_columns(pl.col(*numbers).round_sig_figs(5))
+    several = data["series"].n_unique() > 1
+    base = alt.Chart(inline(data, **dict.fromkeys(numbers, "number")), description=title)
+    x = alt.X(
+        "mean:Q",
+        title=x_title,
+        scale=alt.Scale(type="log" if log else "linear", domain=list(domain), nice=False),
+        axis=alt.Axis(tickCount=5, format="~g"),
+    )
+    y = alt.Y("y:N", title=None, sort=list(order), axis=alt.Axis(grid=True, labelLimit=200))
+    color = alt.Color(
+        "series:N",
+        title=None,
+        sort=list(dict.fromkeys(data["series"])),
+        legend=alt.Legend(orient="top") if several else None,
+    )
+    dot = base.mark_point(filled=True, size=60, opacity=1).encode(
+        x=x, y=y, color=color, tooltip=["y:N", "series:N", "mean:Q", "published:Q"]
+    )
+    layers: list[alt.Chart] = [dot]
+    if not data["low"].drop_nulls().is_empty():
+        layers.insert(
+            0, base.mark_rule(strokeWidth=2).encode(x="low:Q", x2="high:Q", y=y, color=color)
+        )
+    if not data["published"].drop_nulls().is_empty():
+        target = base.mark_tick(thickness=2, size=16, color="#666").encode(x="published:Q", y=y)
+        layers.insert(0, target)
+    height = row_height * len(order)
+    chart = alt.layer(*layers).properties(width=width, height=height, description=title)
+    return cast(alt.LayerChart, chart)
