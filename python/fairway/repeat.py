@@ -73,7 +73,7 @@ def figures(summary: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:
     for part in _PARTS:
         for entry in summary[part]:
             for name, value in entry.items():
-                if name != "cc" and (value is None or _is_number(value)):
+                if name not in ("cc", "route") and (value is None or _is_number(value)):
                     yield f"{part[:-1]} {entry['id']} {name}", value
     for name, value in summary["metrics"].items():
         yield f"metric {name}", value

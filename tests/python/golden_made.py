@@ -49,8 +49,9 @@ def simulated(flows: tuple[str, ...] = ("reno",), *, factor: float = 1, **path: 
 
 def recording_at(place: Path) -> Path:
     """A recording that is the simulator's own, but for htcp, whose windows are a tenth larger."""
-    write(place, f"{NAME}.reno.csv.gz", simulated().drop("flow"))
-    write(place, f"{NAME}.htcp.csv.gz", simulated(("htcp",), factor=1.1).drop("flow"))
+    write(place, f"{NAME}.reno.csv.gz", simulated(is_of_own_kernel=True).drop("flow"))
+    larger = simulated(("htcp",), factor=1.1, is_of_own_kernel=True)
+    write(place, f"{NAME}.htcp.csv.gz", larger.drop("flow"))
     entry = {"name": NAME, **PATH}
     said = {"kernel": "6.1.0", "scenarios": [entry], "algorithms": ["reno", "htcp"]}
     (place / "recorded.json").write_text(json.dumps(said))

@@ -83,7 +83,7 @@ def test_the_report_of_a_sweep(opened, tmp_path):
     fairway.run(SMALL, tmp_path / "s", overrides={"sweep": {"flow.0.cc": ["bic", "htcp"]}})
     page = opened()
     page.goto((tmp_path / "s" / "report.html").as_uri())
-    assert page.locator(".chart").count() == 5  # one for each metric
+    assert page.locator(".chart").count() == 6  # one for each metric
     for chart in page.locator(".chart").all():
         chart.scroll_into_view_if_needed()
         # Two points, one for each algorithm.
