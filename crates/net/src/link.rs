@@ -170,6 +170,18 @@ impl Link {
         }
     }
 
+    /// A link that takes no time and drops nothing.
+    pub fn plain() -> Self {
+        Link {
+            serialiser: Serialiser::new(Rate::UNLIMITED),
+            free_at: Time::ZERO,
+            delay: Duration::ZERO,
+            frame_overhead: 0,
+            offered: 0,
+            entrance: None,
+        }
+    }
+
     /// Offer `packet` at time `at`, which is never earlier than the offer before. The packet may
     /// get a congestion mark.
     #[inline(always)]

@@ -56,6 +56,8 @@ struct Spec<'a> {
 #[derive(Clone, Copy)]
 enum What<'a> {
     Link(&'a LinkSpec),
+    /// The way out of a host, which takes no time.
+    Host,
     Node(NodeId),
 }
 
@@ -64,6 +66,7 @@ impl Spec<'_> {
     fn is_port(&self) -> bool {
         match self.what {
             What::Link(link) => matches!(link.queue, Queue::Discipline(_)) || link.extras.is_some(),
+            What::Host => false,
             What::Node(_) => true,
         }
     }
@@ -72,7 +75,7 @@ impl Spec<'_> {
     fn delay(&self) -> Duration {
         match self.what {
             What::Link(link) => link.delay,
-            What::Node(_) => Duration::ZERO,
+            What::Host | What::Node(_) => Duration::ZERO,
         }
     }
 
@@ -80,7 +83,7 @@ impl Spec<'_> {
     fn rate(&self) -> Rate {
         match self.what {
             What::Link(link) => link.rate,
-            What::Node(_) => Rate::UNLIMITED,
+            What::Host | What::Node(_) => Rate::UNLIMITED,
         }
     }
 
@@ -88,6 +91,7 @@ impl Spec<'_> {
         let Spec { what, name, forward: _, loss_probability, watched } = self;
         let link = match what {
             What::Link(link) => link,
+            What::Host => return Device::Link(Link::plain(), exit),
             What::Node(node) => return Device::Node(*node),
         };
         let (loss_probability, watched) = (*loss_probability, *watched);
@@ -264,7 +268,7 @@ impl<'a> Builder<'a> {
         let of_data = of_data.flat_map(|(_, routes)| routes.iter().flatten());
         let rate = |link: &u32| match self.specs[*link as usize].what {
             What::Link(link) => link.rate,
-            What::Node(_) => Rate::UNLIMITED,
+            What::Host | What::Node(_) => Rate::UNLIMITED,
         };
         let slowest = of_data.min_by_key(|link| (rate(link), **link)).copied();
         let others = pairs.iter().flatten().copied();
@@ -337,7 +341,8 @@ impl<'a> Builder<'a> {
         (self.specs.len() - 1) as u32
     }
 
-    pub(super) fn finish(self, routes: Routes, reported: Vec<u32>) -> Network {
+    pub(super) fn finish(mut self, mut routes: Routes, reported: Vec<u32>) -> Network {
+        self.begin_at_hosts(&mut routes);
         let ways = &routes.routes;
         let mut express = express_links(ways, self.specs.len());
         // A link that is watched, or a port, has to see packets when they arrive, not before.
@@ -369,6 +374,34 @@ impl<'a> Builder<'a> {
             routes: routes.chosen,
             shared_rows: shared_rows as u32,
             news: Vec::new(),
+        }
+    }
+}
+
+impl Builder<'_> {
+    /// A host that takes its time to send offers packets for later, and a port takes only those that
+    /// are there: between them is a link on which they are until then.
+    fn begin_at_hosts(&mut self, routes: &mut Routes) {
+        let flows = &self.experiment.flows;
+        if flows.iter().all(|flow| flow.stack.send_jitter == Duration::ZERO) {
+            return;
+        }
+        let mut in_front: BTreeMap<u32, u32> = BTreeMap::new();
+        for route in &mut routes.routes {
+            let first = route[0];
+            if self.specs[first as usize].is_port() {
+                let host = *in_front.entry(first).or_insert_with(|| {
+                    self.specs.push(Spec {
+                        what: What::Host,
+                        name: format!("{}/host", self.specs[first as usize].name),
+                        forward: true,
+                        loss_probability: 0.0,
+                        watched: false,
+                    });
+                    (self.specs.len() - 1) as u32
+                });
+                route.insert(0, host);
+            }
         }
     }
 }
