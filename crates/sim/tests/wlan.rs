@@ -255,7 +255,7 @@ fn the_examples_run() {
 #[test]
 fn an_interface_queue_may_be_any_discipline() {
     // A shaper of 1 Mbit/s in the access point: frames of 1536 bytes with 1460 of payload, 0.95 Mbit/s.
-    let shaper = "ap_queue = { kind = \"token-bucket\", rate = \"1 Mbit/s\", burst = \"5 kB\", \
+    let shaper = "ap_queue = { kind = \"tbf\", rate = \"1 Mbit/s\", burst = \"5 kB\", \
                   limit = \"50 packets\" }";
     let run = run_text(&cell("802.11b", shaper, &[("server", "sta0", 20)]));
     assert_near(mbit(&run)[0], 1460.0 / 1536.0, 0.01);
