@@ -109,6 +109,8 @@ pub struct Queue {
     /// Whether the packet in transmission is still in the queue: it leaves at the end of its
     /// transmission (netem), or at its beginning (htb).
     pub holds_transmission: bool,
+    /// Whether packets leave in the order in which they came; otherwise only those of a flow do.
+    pub keeps_order: bool,
     /// Where the random losses of the wire are counted, as (index of namespace, device): dropped by
     /// the root queue discipline there.
     pub wires: Vec<(usize, String)>,

@@ -72,6 +72,7 @@ pub struct FlowWatch {
 pub struct QueueWatch {
     /// Whether packets leave at the end of their transmission rather than at its beginning.
     holds_transmission: bool,
+    keeps_order: bool,
     rate_bps: Option<u64>,
     overhead_bytes: u32,
     /// Waiting times of the packets that left in the measuring window, added up.
@@ -96,6 +97,7 @@ impl Watch {
         let watches = plan.flows.iter().map(|_| FlowWatch::default()).collect();
         let queues = plan.queues.iter().map(|queue| QueueWatch {
             holds_transmission: queue.holds_transmission,
+            keeps_order: queue.keeps_order,
             rate_bps: queue.rate_bps,
             overhead_bytes: queue.overhead_bytes,
             ..QueueWatch::default()
@@ -207,7 +209,12 @@ impl Place {
             let queue = own.iter().find(|(_, device)| *device == frame.device);
             match (queue, frame.outgoing) {
                 (Some((queue, _)), true) => {
-                    let came_ns = take(inside, identity(&packet), own.len() == 1);
+                    let order = match (own.len(), queues[*queue].keeps_order) {
+                        (1, true) => Order::Whole,
+                        (1, false) => Order::OfFlow,
+                        _ => Order::None,
+                    };
+                    let came_ns = take(inside, identity(&packet), order);
                     if let Some(came_ns) = came_ns
                         && (window_ns[0]..window_ns[1]).contains(&t_ns)
                     {
@@ -227,16 +234,38 @@ impl Place {
     }
 }
 
-/// Takes a packet out, and what stands before it if they keep their order; when it came.
-fn take(
-    packets: &mut VecDeque<(Identity, u64)>,
-    identity: Identity,
-    in_order: bool,
-) -> Option<u64> {
-    let place = packets.iter().position(|(known, _)| *known == identity)?;
-    if in_order {
-        packets.drain(..place);
-        return packets.pop_front().map(|(_, t_ns)| t_ns);
+/// Which packets leave in the order in which they came.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// All.
+    Whole,
+    /// Those with the same ports.
+    OfFlow,
+    /// None need to.
+    None,
+}
+
+/// Takes a packet out, and those before it that will not come as they keep their order; when it came.
+fn take(packets: &mut VecDeque<(Identity, u64)>, identity: Identity, order: Order) -> Option<u64> {
+    let mut place = packets.iter().position(|(known, _)| *known == identity)?;
+    match order {
+        Order::Whole => {
+            packets.drain(..place);
+            place = 0;
+        }
+        Order::OfFlow => {
+            let ports = identity.0;
+            let mut before = 0;
+            while before < place {
+                if packets[before].0.0 == ports {
+                    packets.remove(before);
+                    place -= 1;
+                } else {
+                    before += 1;
+                }
+            }
+        }
+        Order::None => {}
     }
     packets.remove(place).map(|(_, t_ns)| t_ns)
 }
@@ -273,7 +302,7 @@ impl FlowWatch {
     fn departure(&mut self, identity: Identity) -> Option<u64> {
         let Some(place) = self.outstanding.iter().position(|(known, _)| *known == identity) else {
             // It came late, or twice.
-            let left_ns = take(&mut self.overtaken, identity, false)?;
+            let left_ns = take(&mut self.overtaken, identity, Order::None)?;
             self.missing -= 1;
             return Some(left_ns);
         };
@@ -326,6 +355,17 @@ mod tests {
         assert_eq!(flow.missing, 1);
     }
 
+    #[test]
+    fn what_was_dropped_is_forgotten_as_far_as_order_says() {
+        let three = || VecDeque::from([((1, 0, 0), 10), ((2, 0, 0), 20), ((1, 1, 0), 30)]);
+        for (order, left) in [(Order::Whole, 0), (Order::OfFlow, 1), (Order::None, 2)] {
+            let mut packets = three();
+            assert_eq!(take(&mut packets, (1, 1, 0), order), Some(30));
+            assert_eq!(packets.len(), left);
+        }
+        assert_eq!(take(&mut three(), (3, 0, 0), Order::OfFlow), None);
+    }
+
     proptest! {
         /// Of packets that left, each has arrived, is missing, or may yet come, whatever arrives.
         #[test]
@@ -347,9 +387,9 @@ mod tests {
     #[test]
     fn what_stood_before_a_packet_in_a_fifo_was_dropped() {
         let mut inside: VecDeque<_> = (0..4).map(|n| (number(n), u64::from(n))).collect();
-        assert_eq!(take(&mut inside, number(2), true), Some(2));
+        assert_eq!(take(&mut inside, number(2), Order::Whole), Some(2));
         assert_eq!(inside, [(number(3), 3)]);
-        assert_eq!(take(&mut inside, number(9), true), None);
+        assert_eq!(take(&mut inside, number(9), Order::Whole), None);
         assert_eq!(inside.len(), 1);
     }
 

@@ -54,6 +54,7 @@ fn queue(id: &str) -> Queue {
         overhead_bytes: 0,
         counted_overhead_bytes: 14,
         holds_transmission: true,
+        keeps_order: true,
         wires: Vec::new(),
     }
 }

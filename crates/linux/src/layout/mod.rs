@@ -2,6 +2,7 @@
 //! sockets. What a kernel cannot do is refused here, by name, before anything starts.
 
 mod algorithm;
+mod controlled;
 mod flow;
 mod global;
 mod host;

@@ -312,6 +312,7 @@ fn queue(
         overhead_bytes,
         counted_overhead_bytes: disciplines.counted_overhead_bytes,
         holds_transmission: disciplines.holds_transmission,
+        keeps_order: disciplines.keeps_order,
         wires: wires.map(|end| (end.namespace, end.device.clone())).collect(),
     }
 }

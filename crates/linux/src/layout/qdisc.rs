@@ -14,8 +14,8 @@ use fairway_net::{RateConfig, WireConfig};
 use fairway_sim::experiment::{Limit, Link, Queue};
 use fairway_units::{Duration, Rate};
 
-use super::red;
 use super::refusal::Refusals;
+use super::{controlled, red};
 
 /// The Ethernet header, which Linux counts with every packet of a device.
 pub(super) const ETHERNET: u32 = 14;
@@ -42,6 +42,8 @@ pub(super) struct Disciplines {
     pub(super) counted_overhead_bytes: u32,
     /// As [`fairway_guest::plan::Queue`] has it.
     pub(super) holds_transmission: bool,
+    /// As [`fairway_guest::plan::Queue`] has it.
+    pub(super) keeps_order: bool,
 }
 
 impl Disciplines {
@@ -94,11 +96,9 @@ pub(super) fn disciplines(
             let leaf = red::red(red, limit, &wire, path, refusals);
             (htb(&wire, leaf, path, refusals), true)
         }
-        Queue::Discipline(_) => {
-            let message = "this discipline is not yet given to a kernel; write kind = \"droptail\" \
-                           or \"red\", or use --backend sim";
-            refusals.refuse(format!("{path}.queue.kind"), message);
-            (Vec::new(), true)
+        Queue::Discipline(config) => {
+            let leaf = leaf(controlled::discipline(config, path, refusals));
+            (htb(&wire, leaf, path, refusals), true)
         }
     };
     let wires = [false, true].map(|reverse| {
@@ -110,6 +110,10 @@ pub(super) fn disciplines(
         wires,
         counted_overhead_bytes: if shaped { overhead } else { ETHERNET },
         holds_transmission: !shaped,
+        keeps_order: match &link.queue {
+            Queue::Discipline(config) => controlled::keeps_order(config),
+            Queue::DropTail { .. } | Queue::Red { .. } => true,
+        },
     }
 }
 

@@ -236,3 +236,46 @@ fn a_link_that_does_nothing() {
     assert_eq!(found.queue, ["qdisc add root handle 1: pfifo limit 1000000"]);
     assert_eq!(found.wires, [None, None]);
 }
+
+#[test]
+fn queues_that_hold_a_delay_and_that_take_turns() {
+    let htb = [
+        "qdisc add root handle 1: stab overhead -14 linklayer ethernet htb default 1",
+        "class add parent 1: classid 1:1 htb rate 10mbit burst 1b cburst 1b quantum 1500",
+    ];
+    for (queue, leaf) in [
+        ("drophead\", limit = \"42 packets", "pfifo_head_drop limit 41"),
+        ("codel", "codel limit 1000 target 5000us interval 100000us noecn"),
+        (
+            "codel\", ecn = true, ce_threshold = \"1 ms",
+            "codel limit 1000 target 5000us interval 100000us ecn ce_threshold 1000us",
+        ),
+        (
+            "fq_codel",
+            "fq_codel limit 10240 target 5000us interval 100000us ecn flows 1024 quantum 1514 \
+             memory_limit 33554432 drop_batch 64",
+        ),
+        (
+            "pie",
+            "pie limit 1000 target 15000us tupdate 15000us alpha 2 beta 20 noecn nobytemode \
+             no_dq_rate_estimator",
+        ),
+        (
+            "fq_pie\", ecn = true, ecn_prob = 20, variant = \"linux",
+            "fq_pie limit 10240 target 15000us tupdate 15000us alpha 2 beta 20 ecn nobytemode \
+             no_dq_rate_estimator flows 1024 quantum 1514 ecn_prob 20",
+        ),
+        (
+            "sfq\", head_drop = true, perturb = \"10 s",
+            "sfq limit 127 depth 127 flows 128 divisor 1024 quantum 1514 perturb 10 headdrop",
+        ),
+    ] {
+        let leaf = format!("qdisc add parent 1:1 handle 10: {leaf}");
+        check_queue(
+            0,
+            &format!("{LINK}\nqueue = {{ kind = \"{queue}\" }}"),
+            &[htb[0], htb[1], &leaf],
+            "qdisc add root handle 1: netem delay 25ms rate 10mbit -14 limit 1000000",
+        );
+    }
+}

@@ -107,3 +107,41 @@ fn what_a_kernel_is_not_given() {
         &["topology.bottleneck.on_off: is not given to a kernel; remove it, or use --backend sim"],
     );
 }
+
+#[test]
+fn queues_that_a_kernel_has_not_alike() {
+    for (queue, message) in [
+        (
+            "kind = \"codel\", variant = \"rfc\"",
+            "variant: a kernel does as Linux does; write \"linux\" or use --backend sim",
+        ),
+        (
+            "kind = \"codel\", target = \"5000500 ns\"",
+            "target: tc counts it in microseconds, got 5.0005 ms; write \"5.001 ms\"",
+        ),
+        (
+            "kind = \"pie\", burst_allowance = \"1 ms\"",
+            "burst_allowance: a kernel's is always 150 ms; write that or use --backend sim",
+        ),
+        (
+            "kind = \"pie\", tupdate = \"500 us\"",
+            "tupdate: a kernel's timer counts milliseconds, got 500 us; write \"15 ms\"",
+        ),
+        (
+            "kind = \"sfq\", perturb = \"1500 ms\"",
+            "perturb: tc counts it in seconds, got 1.5 s; write \"10 s\"",
+        ),
+        (
+            "kind = \"drophead\", limit = \"50 kB\"",
+            "limit: a kernel's pfifo_head_drop counts packets; write \"50 packets\"",
+        ),
+        (
+            "kind = \"cobalt\"",
+            "kind: this discipline is not given to a kernel; write \"droptail\", \"drophead\", \"red\", \
+             \"codel\", \"fq_codel\", \"pie\", \"fq_pie\" or \"sfq\", or use --backend sim",
+        ),
+    ] {
+        let text = dumbbell("", queue, "cc = \"cubic\"");
+        check(&text, &[&format!("topology.bottleneck.queue.{message}")]);
+    }
+}
