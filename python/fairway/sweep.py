@@ -205,7 +205,7 @@ def _column(name: str, values: list[Any], is_axis: bool) -> pl.Series:
         return pl.Series(name, [float(value) for value in values])
     if len(kinds) == 1 and kinds <= {str, bool}:
         return pl.Series(name, values)
-    return pl.Series(name, [str(value) for value in values])
+    return pl.Series(name, [text.label(value) for value in values])
 
 
 def load_sweep(directory: str | Path) -> Sweep:

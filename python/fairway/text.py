@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 #: What stands for "there is no value".
 ABSENT = "–"
@@ -29,12 +30,19 @@ def number(value: float | int | str | None, digits: int = 4) -> str:
     return f"{value:.{digits - 1}g}"
 
 
-def label(value: float | int | str | None) -> str:
-    """A value that somebody chose, as it was written.
+def label(value: Any) -> str:
+    """A value that somebody chose, as it was written; a table by its kind and its other values.
 
     >>> label(0.0001), label(1e-07), label(10), label("cubic"), label(True)
     ('0.0001', '1e-07', '10', 'cubic', 'yes')
+    >>> label({"kind": "codel", "target": "1 ms", "ecn": True}), label(["1 s", "2 s"])
+    ('codel, target 1 ms, ecn yes', '1 s, 2 s')
     """
+    if isinstance(value, Mapping):
+        parts = (f"{name} {label(inner)}" for name, inner in value.items() if name != "kind")
+        return ", ".join([*([label(value["kind"])] if "kind" in value else []), *parts])
+    if isinstance(value, list | tuple):
+        return ", ".join(map(label, value))
     if isinstance(value, float) and math.isfinite(value):
         return f"{value:.12g}"
     return number(value)
