@@ -110,11 +110,6 @@ impl<P: Packet + Copy> Port<P> {
         self.wake_at
     }
 
-    /// Whether anyone asks for its figures.
-    pub fn is_watched(&self) -> bool {
-        self.watched
-    }
-
     /// Offer a packet. What is due by then has happened ([`Self::wake`]). Returns the time of the
     /// next event if it is a new one. Then ask for [`Self::take_drops`].
     pub fn offer(&mut self, packet: P, now: Time) -> Option<Time> {

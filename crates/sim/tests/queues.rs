@@ -204,25 +204,14 @@ fn the_examples_show_every_key() {
 
 #[test]
 fn hosts_that_take_their_time_do_not_idle_a_port() {
-    // With or without delays of up to 0.1 ms before each packet, a queue of the same size behind
-    // either kind of device keeps 10 Mbit/s busy, and packets meet the same queue.
-    let run = |queue: &str, jitter: &str| {
-        run_text(&format!(
-            "duration = \"60 s\"\n[stack]\npreset = \"ns2-tcp-linux\"\nsend_jitter = \"{jitter}\"\n\
-             [topology]\nkind = \"dumbbell\"\n[topology.bottleneck]\nrate = \"10 Mbit/s\"\n\
-             delay = \"10 ms\"\nqueue = {queue}\n[[flow]]\ncc = \"reno\"\n[[flow]]\ncc = \"reno\"\n\
-             direction = \"reverse\"\n[measure]\nwindow = [\"10 s\", \"60 s\"]\n"
-        ))
-    };
-    let link = "{ kind = \"droptail\", limit = \"50 packets\" }";
-    // A band that takes all: drop-tail in a port.
-    let port = "{ kind = \"drophead\", limit = \"50 packets\" }";
-    for jitter in ["0 s", "100 us"] {
-        let busy = |queue| {
-            let run = run(queue, jitter);
-            run.summary.links.iter().map(|link| link.utilisation).fold(1.0, f64::min)
-        };
-        let (link, port) = (busy(link), busy(port));
-        assert!((port - link).abs() < 0.08, "{jitter}: {port} {link}");
-    }
+    // Each packet leaves its host up to 1 ms late, about as long as its transmission takes. What waits
+    // in the port keeps it busy meanwhile.
+    let run = run_text(
+        "duration = \"40 s\"\n[stack]\npreset = \"ns2-tcp-linux\"\nsend_jitter = \"1 ms\"\n\
+         [topology]\nkind = \"dumbbell\"\n[topology.bottleneck]\nrate = \"10 Mbit/s\"\n\
+         delay = \"10 ms\"\nqueue = { kind = \"drophead\", limit = \"60 packets\" }\n\
+         [[flow]]\ncc = \"reno\"\n[measure]\nwindow = [\"10 s\", \"40 s\"]\n",
+    );
+    let utilisation = run.summary.links[0].utilisation;
+    assert!(utilisation > 0.99, "{utilisation}");
 }

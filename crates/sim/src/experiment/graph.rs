@@ -74,8 +74,8 @@ impl<'a> GraphText<'a> {
     }
 
     /// Sizes the queues. The bandwidth-delay product of a limit is the rate of the slowest link times
-    /// the round-trip time over all kinds of links that the graph has, each once in a row; where
-    /// that is not what is meant, a limit in packets, bytes or time is.
+    /// the propagation delays there and back between the two nodes that are farthest apart; where that
+    /// is not what is meant, a limit in packets, bytes or time is.
     fn finish(self, multipath: Multipath, frame: u64) -> Option<Graph> {
         let rates = self.links.iter().map(|drawn| drawn.text.slowest());
         let slowest = rates.chain(self.access.iter().map(LinkText::slowest)).min()?;
