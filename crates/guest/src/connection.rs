@@ -141,7 +141,7 @@ impl Ends {
         loop {
             let wanted =
                 self.flow.bytes.map_or(READ_BYTES, |bytes| READ_BYTES.min(bytes - received));
-            let got = sys::discard(sink.as_fd(), wanted as usize)? as u64;
+            let got = fairway_socket::discard(sink.as_fd(), wanted as usize)? as u64;
             received += got;
             if self.flow.bytes == Some(received) {
                 let _ = self.completed_ns.set(self.elapsed_ns()?);
@@ -159,7 +159,7 @@ impl Ends {
         self.source.connect(&to.into())?;
         let established = Established {
             at_ns: self.elapsed_ns()?,
-            retransmissions: sys::total_retransmissions(self.source.as_fd())?,
+            retransmissions: fairway_socket::total_retransmissions(self.source.as_fd())?,
         };
         let _ = self.established.set(established);
         match self.flow.rate_bps {
@@ -265,11 +265,10 @@ fn prepare_source(flow: &Flow) -> io::Result<Socket> {
 fn tcp_socket(flow: &Flow) -> io::Result<Socket> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
     for option in &flow.options {
-        sys::set_option(socket.as_fd(), option.level, option.option, option.value).map_err(
-            |error| {
+        fairway_socket::set_option(socket.as_fd(), option.level, option.option, option.value)
+            .map_err(|error| {
                 io::Error::new(error.kind(), format!("{} = {}: {error}", option.name, option.value))
-            },
-        )?;
+            })?;
     }
     Ok(socket)
 }

@@ -161,7 +161,7 @@ impl<'a> Run<'a> {
         for (index, connection) in self.connections.iter().enumerate() {
             let mut sample = FlowSample { t_ns, flow: index as u32, ..FlowSample::default() };
             if self.plan.flows[index].start_ns < t_ns {
-                let length = sys::tcp_info(connection.source(), &mut self.info)?;
+                let length = fairway_socket::tcp_info(connection.source(), &mut self.info)?;
                 sample.tcp_info.extend_from_slice(&self.info[..length]);
                 sample.delivered_bytes = delivered_bytes(connection)?;
             }
@@ -188,7 +188,7 @@ impl<'a> Run<'a> {
     /// Notes the counters at one end of the measuring window.
     fn mark(&mut self, end: usize) -> io::Result<()> {
         for (index, connection) in self.connections.iter().enumerate() {
-            let length = sys::tcp_info(connection.source(), &mut self.info)?;
+            let length = fairway_socket::tcp_info(connection.source(), &mut self.info)?;
             let info = &self.info[..length];
             // Of a connection that never was, the kernel may have forgotten what it had counted.
             let Some(established) = connection.established() else { continue };
@@ -198,9 +198,12 @@ impl<'a> Run<'a> {
                 self.states.as_ref().map_or((0, 0), |states| states.counts[index]);
             self.totals.flows[index].window[end] = FlowMark {
                 delivered_bytes: delivered_bytes(connection)?,
-                segments: u64::from(sys::u32_at(info, DATA_SEGS_OUT_AT)),
-                retransmissions: u64::from(sys::u32_at(info, sys::TOTAL_RETRANS_AT))
-                    .saturating_sub(handshake),
+                segments: u64::from(fairway_socket::u32_at(info, DATA_SEGS_OUT_AT)),
+                retransmissions: u64::from(fairway_socket::u32_at(
+                    info,
+                    fairway_socket::TOTAL_RETRANS_AT,
+                ))
+                .saturating_sub(handshake),
                 reductions: reductions.saturating_sub(handshake),
                 timeouts: timeouts.saturating_sub(handshake),
                 arrivals: watch.arrivals,
@@ -296,7 +299,7 @@ fn ask(places: &mut [QueuePlace], counters: &mut [(Counters, u64)]) -> io::Resul
 fn delivered_bytes(connection: &Connection) -> io::Result<u64> {
     let Some(sink) = connection.sink() else { return Ok(0) };
     let mut info = [0; BYTES_RECEIVED_AT + 8];
-    let length = sys::tcp_info(sink, &mut info)?;
+    let length = fairway_socket::tcp_info(sink, &mut info)?;
     Ok(match info[..length].get(BYTES_RECEIVED_AT..) {
         Some(&[a, b, c, d, e, f, g, h]) => u64::from_ne_bytes([a, b, c, d, e, f, g, h]),
         _ => 0,

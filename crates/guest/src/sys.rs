@@ -1,4 +1,4 @@
-//! Calls of the kernel that no crate has: socket options of TCP, offloads of devices, packet rings.
+//! Calls of the kernel that no crate has: clocks, offloads of devices, packet rings.
 
 #![allow(unsafe_code)]
 
@@ -7,6 +7,7 @@ use std::mem::{offset_of, size_of};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::ptr;
 
+use fairway_socket::set;
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -40,71 +41,6 @@ pub fn sleep_until(ns: u64) {
     let until = TimeSpec::new(seconds, (ns % 1_000_000_000) as libc::c_long);
     let absolute = ClockNanosleepFlags::TIMER_ABSTIME;
     while clock_nanosleep(ClockId::CLOCK_MONOTONIC, absolute, &until).is_err() {}
-}
-
-/// Fills `buffer` with `struct tcp_info` of a socket as far as it goes; how many bytes there are.
-pub fn tcp_info(socket: BorrowedFd, buffer: &mut [u8]) -> io::Result<usize> {
-    let mut length = libc::socklen_t::try_from(buffer.len()).unwrap_or(libc::socklen_t::MAX);
-    // SAFETY: the kernel writes at most `length` bytes into `buffer`, which has as many.
-    let result = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_INFO,
-            buffer.as_mut_ptr().cast(),
-            &raw mut length,
-        )
-    };
-    checked(result).map(|_| length as usize)
-}
-
-/// Where `struct tcp_info` has `tcpi_total_retrans` (`include/uapi/linux/tcp.h`).
-pub const TOTAL_RETRANS_AT: usize = 100;
-
-/// Segments that a connection has sent again, SYNs among them.
-pub fn total_retransmissions(socket: BorrowedFd) -> io::Result<u64> {
-    let mut info = [0; TOTAL_RETRANS_AT + 4];
-    let length = tcp_info(socket, &mut info)?;
-    Ok(u64::from(u32_at(&info[..length.min(info.len())], TOTAL_RETRANS_AT)))
-}
-
-/// The number at an offset; zero where an older kernel tells less.
-pub fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    match bytes.get(at..at + 4) {
-        Some(&[a, b, c, d]) => u32::from_ne_bytes([a, b, c, d]),
-        _ => 0,
-    }
-}
-
-/// Sets an integer socket option.
-pub fn set_option(socket: BorrowedFd, level: i32, option: i32, value: i32) -> io::Result<()> {
-    set(socket, level, option, &value)
-}
-
-/// Sets a socket option to a plain value.
-fn set<T: Copy>(socket: BorrowedFd, level: i32, option: i32, value: &T) -> io::Result<()> {
-    // SAFETY: the kernel reads as many bytes as the value has.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            level,
-            option,
-            ptr::from_ref(value).cast(),
-            size_of::<T>() as libc::socklen_t,
-        )
-    };
-    checked(result).map(|_| ())
-}
-
-/// Receives up to `bytes` bytes of a TCP stream and throws them away in the kernel, without
-/// copying: returns when all of them have come, or the stream has ended.
-pub fn discard(socket: BorrowedFd, bytes: usize) -> io::Result<usize> {
-    let flags = libc::MSG_TRUNC | libc::MSG_WAITALL;
-    // SAFETY: with MSG_TRUNC, TCP writes nothing (tcp(7)), so the buffer only has to look like one.
-    let result = unsafe {
-        libc::recv(socket.as_raw_fd(), ptr::without_provenance_mut(0x1000), bytes, flags)
-    };
-    usize::try_from(result).map_err(|_| io::Error::last_os_error())
 }
 
 /// Turns off what would make one packet of several segments, or several of one
@@ -281,8 +217,6 @@ const _: () = assert!(size_of::<libc::tpacket2_hdr>() <= ADDRESS_AT);
 
 #[cfg(test)]
 mod tests {
-    use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
-
     use proptest::collection::vec;
     use proptest::prelude::*;
 
@@ -297,11 +231,6 @@ mod tests {
             let at = frame.bytes.as_ptr().addr() - begin.addr();
             prop_assert!(at + frame.bytes.len() <= FRAME_BYTES as usize);
         }
-
-        #[test]
-        fn numbers_beyond_the_end_are_zero(bytes in vec(1..255u8, 0..16), at in 0..20usize) {
-            prop_assert_eq!(u32_at(&bytes, at) == 0, at + 4 > bytes.len());
-        }
     }
 
     #[test]
@@ -310,22 +239,6 @@ mod tests {
         assert!(device_index(socket.as_fd(), "lo").unwrap() > 0);
         assert!(device_index(socket.as_fd(), "sixteen-letters-").is_err());
         assert!(device_index(socket.as_fd(), "nowhere").is_err());
-    }
-
-    #[test]
-    fn a_socket_tells_of_itself_and_what_it_receives_is_discarded() {
-        let listener = TcpListener::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let mut source = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (sink, _) = listener.accept().unwrap();
-        io::Write::write_all(&mut source, &[1; 5000]).unwrap();
-        assert_eq!(discard(sink.as_fd(), 4000).unwrap(), 4000);
-        drop(source);
-        assert_eq!(discard(sink.as_fd(), 4000).unwrap(), 1000, "the stream has ended");
-        let mut info = [0; 1024];
-        let length = tcp_info(sink.as_fd(), &mut info).unwrap();
-        // `tcpi_bytes_received` of the 5000 bytes, or with the FIN's one (`tcp_fin`).
-        assert!(length > 136 && (5000..=5001).contains(&u32_at(&info, 128)));
-        assert_eq!(total_retransmissions(sink.as_fd()).unwrap(), 0);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 
 use crate::figures::summarise;
 use crate::samples;
-use crate::tcp_info::TcpInfo;
+use fairway_trace::tcp_info::TcpInfo;
 
 /// Largest plan and largest totals that are read: far more than any experiment needs.
 const MAX_JSON_BYTES: u64 = 64 << 20;

@@ -11,7 +11,7 @@ use fairway_trace::{FlowCounts, FlowSummary, LinkSummary, Metrics, QueueSeries, 
 use fairway_units::{NANOS_PER_SEC, Time};
 
 use crate::samples::on_link;
-use crate::tcp_info::{FIELDS, TcpInfo, Values, series as field};
+use fairway_trace::tcp_info::{FIELDS, TcpInfo, Values, series as field};
 
 /// A counter that is lower at the end of the window than at its beginning.
 const FALLEN: &str = "a counter falls over the measuring window";

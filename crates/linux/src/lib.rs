@@ -5,7 +5,6 @@ mod collect;
 mod figures;
 mod layout;
 mod samples;
-pub mod tcp_info;
 
 pub use collect::{Broken, CollectError, Collected, collect};
 pub use layout::{Layout, layout};

@@ -7,7 +7,7 @@ use fairway_trace::{QueueSeries, Series};
 use fairway_units::NANOS_PER_SEC;
 
 use crate::collect::{CollectError, Source};
-use crate::tcp_info::{TcpInfo, series as field};
+use fairway_trace::tcp_info::TcpInfo;
 
 /// Samples that a run may have beyond one for every period: at its very beginning and end.
 const SPARE_SAMPLES: u64 = 2;
@@ -33,26 +33,11 @@ pub(crate) fn flows(
         if !sample.tcp_info.is_empty() && !tcp_info.push(t_s, sample.flow, &sample.tcp_info) {
             return Err(damaged("tcp_info does not always have the same length".into()));
         }
-        push_flow(&mut series, &sample, t_s, bits_per_second(news as f64, elapsed_s));
+        let goodput_bps = bits_per_second(news as f64, elapsed_s);
+        series.push(t_s, sample.flow, &sample.tcp_info, goodput_bps);
     }
     order.finish().map_err(&damaged)?;
     Ok((series, tcp_info))
-}
-
-fn push_flow(series: &mut Series, sample: &FlowSample, t_s: f64, goodput_bps: f64) {
-    let record = sample.tcp_info.as_slice();
-    let segments = |field: &crate::tcp_info::Field| field.raw(record).unwrap_or(0) as f64;
-    let srtt_s = field::RTT.real(record);
-    // tcp_packets_in_flight of include/net/tcp.h.
-    let left = segments(field::SACKED) + segments(field::LOST);
-    let flight_size = segments(field::UNACKED) - left + segments(field::RETRANS);
-    series.t_s.push(t_s);
-    series.flow.push(sample.flow);
-    series.cwnd_segments.push(field::CWND.real(record));
-    series.ssthresh_segments.push(field::SSTHRESH.real(record));
-    series.srtt_s.push(if srtt_s > 0.0 { srtt_s } else { f64::NAN });
-    series.flight_size_segments.push(flight_size.max(0.0));
-    series.goodput_bps.push(goodput_bps);
 }
 
 /// Time series of the reported link directions.

@@ -7,9 +7,9 @@ use fairway_guest::plan::{Plan, Queue};
 use fairway_guest::record::{
     FlowMark, FlowSample, FlowTotals, GivenUp, QueueMark, QueueSample, QueueTotals, Totals,
 };
-use fairway_linux::tcp_info::{FIELDS, Values};
 use fairway_linux::{Broken, Collected, collect};
 use fairway_sim::experiment::{Experiment, from_document, plan};
+use fairway_trace::tcp_info::{FIELDS, Values};
 
 /// A length of `struct tcp_info`: that of Linux 6.1.
 const RECORD_BYTES: usize = 232;

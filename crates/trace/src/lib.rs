@@ -5,6 +5,7 @@
 mod completion;
 mod series;
 mod summary;
+pub mod tcp_info;
 mod verify;
 
 pub use completion::{CompletionSummary, Transfer, completions, ideal_s, quantile};

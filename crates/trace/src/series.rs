@@ -2,6 +2,8 @@
 
 use fairway_units::Time;
 
+use crate::tcp_info::{Field, series as field};
+
 /// One row per flow and sample.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
@@ -22,6 +24,22 @@ pub struct Series {
 }
 
 impl Series {
+    /// Adds a row: what a record of `struct tcp_info` says of a flow, and its goodput.
+    pub fn push(&mut self, t_s: f64, flow: u32, record: &[u8], goodput_bps: f64) {
+        let segments = |field: &Field| field.raw(record).unwrap_or(0) as f64;
+        let srtt_s = field::RTT.real(record);
+        // tcp_packets_in_flight of include/net/tcp.h.
+        let left = segments(field::SACKED) + segments(field::LOST);
+        let flight_size = segments(field::UNACKED) - left + segments(field::RETRANS);
+        self.t_s.push(t_s);
+        self.flow.push(flow);
+        self.cwnd_segments.push(field::CWND.real(record));
+        self.ssthresh_segments.push(field::SSTHRESH.real(record));
+        self.srtt_s.push(if srtt_s > 0.0 { srtt_s } else { f64::NAN });
+        self.flight_size_segments.push(flight_size.max(0.0));
+        self.goodput_bps.push(goodput_bps);
+    }
+
     /// Mean of one flow's samples of a column from `from` to `to`, those without a value left out;
     /// none without a sample. Samples stand in the order of time, those of all `flows` together.
     pub fn mean(

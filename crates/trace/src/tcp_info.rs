@@ -108,7 +108,7 @@ fn field(name: &str) -> &'static Field {
 }
 
 /// Fields that a flow's time series is made of.
-pub(crate) mod series {
+pub mod series {
     use super::{FIELDS, Field};
 
     const fn named(name: &str) -> &'static Field {
@@ -130,14 +130,22 @@ pub(crate) mod series {
         i == a.len() && i == b.len()
     }
 
-    pub(crate) const CWND: &Field = named("snd_cwnd_segments");
-    pub(crate) const SSTHRESH: &Field = named("snd_ssthresh_segments");
-    pub(crate) const RTT: &Field = named("rtt_s");
-    pub(crate) const UNACKED: &Field = named("unacked_segments");
-    pub(crate) const SACKED: &Field = named("sacked_segments");
-    pub(crate) const LOST: &Field = named("lost_segments");
-    pub(crate) const RETRANS: &Field = named("retrans_segments");
-    pub(crate) const DELIVERED: &Field = named("delivered_segments");
+    /// Congestion window.
+    pub const CWND: &Field = named("snd_cwnd_segments");
+    /// Slow-start threshold.
+    pub const SSTHRESH: &Field = named("snd_ssthresh_segments");
+    /// Smoothed round-trip time.
+    pub const RTT: &Field = named("rtt_s");
+    /// Segments sent and not acknowledged.
+    pub const UNACKED: &Field = named("unacked_segments");
+    /// Of them, acknowledged selectively.
+    pub const SACKED: &Field = named("sacked_segments");
+    /// Of them, marked lost.
+    pub const LOST: &Field = named("lost_segments");
+    /// Of them, retransmitted.
+    pub const RETRANS: &Field = named("retrans_segments");
+    /// Segments delivered since the start.
+    pub const DELIVERED: &Field = named("delivered_segments");
 }
 
 /// `TCP_INFINITE_SSTHRESH` of `include/net/tcp.h`.
@@ -236,7 +244,7 @@ pub struct TcpInfo {
 
 impl TcpInfo {
     /// No rows yet.
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         let empty = |field: &Field| match field.is_whole() {
             true => Values::Whole(Vec::new()),
             false => Values::Real(Vec::new()),
@@ -245,7 +253,7 @@ impl TcpInfo {
     }
 
     /// Adds a row; returns whether the record is as long as those before.
-    pub(crate) fn push(&mut self, t_s: f64, flow: u32, record: &[u8]) -> bool {
+    pub fn push(&mut self, t_s: f64, flow: u32, record: &[u8]) -> bool {
         if self.t_s.is_empty() {
             self.record_bytes = record.len();
         }

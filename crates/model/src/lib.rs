@@ -1,0 +1,1 @@
+//! Analytic models: an answer without a simulation.

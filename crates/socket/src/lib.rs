@@ -1,0 +1,146 @@
+//! What Fairway asks of the kernel's sockets and no crate has: `struct tcp_info`, numeric options,
+//! receiving without copying.
+
+#![allow(unsafe_code)]
+
+use std::io;
+use std::mem::size_of;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr;
+
+/// Fills `buffer` with `struct tcp_info` of a socket as far as it goes; how many bytes there are.
+pub fn tcp_info(socket: BorrowedFd, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut length = libc::socklen_t::try_from(buffer.len()).unwrap_or(libc::socklen_t::MAX);
+    // SAFETY: the kernel writes at most `length` bytes into `buffer`, which has as many.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            buffer.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    checked(result).map(|_| length as usize)
+}
+
+/// Where `struct tcp_info` has `tcpi_total_retrans` (`include/uapi/linux/tcp.h`).
+pub const TOTAL_RETRANS_AT: usize = 100;
+
+/// Segments that a connection has sent again, SYNs among them.
+pub fn total_retransmissions(socket: BorrowedFd) -> io::Result<u64> {
+    let mut info = [0; TOTAL_RETRANS_AT + 4];
+    let length = tcp_info(socket, &mut info)?;
+    Ok(u64::from(u32_at(&info[..length.min(info.len())], TOTAL_RETRANS_AT)))
+}
+
+/// The number at an offset; zero where an older kernel tells less.
+pub fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    match bytes.get(at..at + 4) {
+        Some(&[a, b, c, d]) => u32::from_ne_bytes([a, b, c, d]),
+        _ => 0,
+    }
+}
+
+/// Sets an integer socket option.
+pub fn set_option(socket: BorrowedFd, level: i32, option: i32, value: i32) -> io::Result<()> {
+    set(socket, level, option, &value)
+}
+
+/// Sets a socket option to a plain value.
+pub fn set<T: Plain>(socket: BorrowedFd, level: i32, option: i32, value: &T) -> io::Result<()> {
+    // SAFETY: the kernel reads as many bytes as the value has.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            ptr::from_ref(value).cast(),
+            size_of::<T>() as libc::socklen_t,
+        )
+    };
+    checked(result).map(|_| ())
+}
+
+/// Receives up to `bytes` bytes of a TCP stream and throws them away in the kernel, without
+/// copying: returns when all of them have come, or the stream has ended.
+pub fn discard(socket: BorrowedFd, bytes: usize) -> io::Result<usize> {
+    let flags = libc::MSG_TRUNC | libc::MSG_WAITALL;
+    // SAFETY: with MSG_TRUNC, TCP writes nothing (tcp(7)), so the buffer only has to look like one.
+    let result = unsafe {
+        libc::recv(socket.as_raw_fd(), ptr::without_provenance_mut(0x1000), bytes, flags)
+    };
+    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+}
+
+/// A value that is its bytes, all of them set: what may be given to the kernel.
+///
+/// # Safety
+/// The type has no padding and no pointers.
+pub unsafe trait Plain: Copy {}
+
+macro_rules! plain {
+    ($($name:ty),*) => { $(
+        // SAFETY: a number, or structs of the C library that are numbers without gaps.
+        unsafe impl Plain for $name {}
+    )* };
+}
+
+plain!(i32, u32, u64, libc::tpacket_req);
+
+/// Most bytes a second that a socket sends (`SO_MAX_PACING_RATE` of socket(7); a 64-bit value since
+/// Linux 5.0, `sk_setsockopt` of net/core/sock.c): TCP paces itself, other protocols need the `fq`
+/// queue discipline.
+pub fn limit_pacing(socket: BorrowedFd, bytes_per_s: u64) -> io::Result<()> {
+    set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &bytes_per_s)
+}
+
+fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
+    use std::os::fd::AsFd;
+
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn numbers_beyond_the_end_are_zero(bytes in vec(1..255u8, 0..16), at in 0..20usize) {
+            prop_assert_eq!(u32_at(&bytes, at) == 0, at + 4 > bytes.len());
+        }
+    }
+
+    #[test]
+    fn a_socket_tells_of_itself_and_what_it_receives_is_discarded() {
+        let listener = TcpListener::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let mut source = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (sink, _) = listener.accept().unwrap();
+        io::Write::write_all(&mut source, &[1; 5000]).unwrap();
+        assert_eq!(discard(sink.as_fd(), 4000).unwrap(), 4000);
+        drop(source);
+        assert_eq!(discard(sink.as_fd(), 4000).unwrap(), 1000, "the stream has ended");
+        let mut info = [0; 1024];
+        let length = tcp_info(sink.as_fd(), &mut info).unwrap();
+        // `tcpi_bytes_received` of the 5000 bytes, or with the FIN's one (`tcp_fin`).
+        assert!(length > 136 && (5000..=5001).contains(&u32_at(&info, 128)));
+        assert_eq!(total_retransmissions(sink.as_fd()).unwrap(), 0);
+    }
+
+    #[test]
+    fn a_limit_of_pacing_is_what_the_kernel_says_it_is() {
+        let listener = TcpListener::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let source = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        limit_pacing(source.as_fd(), 1_250_000).unwrap();
+        let mut info = [0; 256];
+        let length = tcp_info(source.as_fd(), &mut info).unwrap();
+        // `tcpi_max_pacing_rate`, at offset 112 of the struct.
+        assert!(length > 120);
+        assert_eq!(u32_at(&info, 112), 1_250_000);
+    }
+}

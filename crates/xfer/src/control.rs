@@ -1,0 +1,232 @@
+//! Following a transfer, and stopping it, from another thread.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::net::Shutdown;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use socket2::Socket;
+
+/// Events that wait to be fetched; the oldest go first when nobody fetches them.
+const MAX_EVENTS: usize = 10_000;
+
+/// What a user may want to be told.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum Event {
+    /// The receiver waits at this address.
+    Listening {
+        /// Address and port.
+        address: String,
+    },
+    /// What a sender needs to be let in.
+    Token {
+        /// As it is given to `--token`.
+        token: String,
+    },
+    /// Something worth a line, without a full stop.
+    Note {
+        /// The line.
+        text: String,
+    },
+    /// Something that has to be known before the result is trusted.
+    Warning {
+        /// The line.
+        text: String,
+    },
+}
+
+/// How far a transfer is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Progress {
+    /// Payload that has arrived.
+    pub done_bytes: u64,
+    /// Payload that there is, if that is known.
+    pub total_bytes: Option<u64>,
+    /// How long it should take altogether, if that is known.
+    pub duration_s: Option<f64>,
+    /// Time since data began to flow.
+    pub elapsed_s: f64,
+    /// Payload a second over the last interval, in bit/s.
+    pub goodput_bps: f64,
+    /// Every connection that is open.
+    pub streams: Vec<StreamProgress>,
+}
+
+/// How one connection is doing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct StreamProgress {
+    /// Its name in the record.
+    pub id: String,
+    /// Payload a second over the last interval, in bit/s.
+    pub goodput_bps: f64,
+    /// Smoothed round-trip time; none before the first sample.
+    pub srtt_s: Option<f64>,
+    /// Congestion window in segments.
+    pub cwnd_segments: Option<f64>,
+    /// Segments retransmitted so far.
+    pub retransmitted_segments: u64,
+}
+
+/// The handle by which one transfer is followed and stopped; clones are the same handle.
+#[derive(Clone, Debug, Default)]
+pub struct Control(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    cancelled: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    cancelled: bool,
+    events: VecDeque<Event>,
+    progress: Progress,
+    sockets: BTreeMap<u64, Socket>,
+    next_socket: u64,
+}
+
+/// A socket that a cancelled transfer shuts down, as long as this lives.
+#[derive(Debug)]
+pub struct Held {
+    control: Control,
+    number: u64,
+}
+
+impl Control {
+    /// A handle to a transfer that has not begun.
+    pub fn new() -> Self {
+        Control::default()
+    }
+
+    /// Ends the transfer as soon as possible: every held socket is shut down, so that no thread
+    /// waits for one any longer.
+    pub fn cancel(&self) {
+        let mut state = self.state();
+        state.cancelled = true;
+        for socket in state.sockets.values() {
+            // A listener and a connection that is gone cannot be shut down, and need not be.
+            let _ = socket.shutdown(Shutdown::Both);
+        }
+        drop(state);
+        self.0.cancelled.notify_all();
+    }
+
+    /// Whether it was asked to end.
+    pub fn is_cancelled(&self) -> bool {
+        self.state().cancelled
+    }
+
+    /// Sleeps for so long, or until it is asked to end; returns whether it was.
+    pub fn sleep(&self, time: Duration) -> bool {
+        let until = Instant::now() + time;
+        let mut state = self.state();
+        while !state.cancelled {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            let woken = self.0.cancelled.wait_timeout(state, left);
+            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        state.cancelled
+    }
+
+    /// Has [`Control::cancel`] shut the socket down, at once if it came before.
+    ///
+    /// # Errors
+    /// If the process has no file descriptor left for the second handle of the socket.
+    pub fn hold(&self, socket: &Socket) -> io::Result<Held> {
+        let socket = socket.try_clone()?;
+        let mut state = self.state();
+        if state.cancelled {
+            let _ = socket.shutdown(Shutdown::Both);
+        }
+        let number = state.next_socket;
+        state.next_socket += 1;
+        state.sockets.insert(number, socket);
+        Ok(Held { control: self.clone(), number })
+    }
+
+    /// Tells the user something.
+    pub fn say(&self, event: Event) {
+        let mut state = self.state();
+        if state.events.len() == MAX_EVENTS {
+            state.events.pop_front();
+        }
+        state.events.push_back(event);
+    }
+
+    /// [`Event::Note`].
+    pub fn note(&self, text: impl Into<String>) {
+        self.say(Event::Note { text: text.into() });
+    }
+
+    /// [`Event::Warning`].
+    pub fn warn(&self, text: impl Into<String>) {
+        self.say(Event::Warning { text: text.into() });
+    }
+
+    /// What was said since the last call.
+    pub fn take_events(&self) -> Vec<Event> {
+        self.state().events.drain(..).collect()
+    }
+
+    /// Notes how far the transfer is.
+    pub fn set_progress(&self, progress: Progress) {
+        self.state().progress = progress;
+    }
+
+    /// How far the transfer is.
+    pub fn progress(&self) -> Progress {
+        self.state().progress.clone()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.control.state().sockets.remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn who_waits_for_a_held_socket_is_woken_when_it_is_cancelled() {
+        let control = Control::new();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (_far, _) = listener.accept().unwrap();
+        let held = control.hold(&Socket::from(near.try_clone().unwrap())).unwrap();
+        let waiting = std::thread::spawn(move || near.read(&mut [0]).unwrap_or(0));
+        control.cancel();
+        assert_eq!(waiting.join().unwrap(), 0);
+        assert!(control.is_cancelled() && control.sleep(Duration::from_secs(3600)));
+        drop(held);
+        assert!(control.state().sockets.is_empty());
+    }
+
+    #[test]
+    fn events_come_in_their_order_and_are_bounded() {
+        let control = Control::new();
+        for number in 0..MAX_EVENTS + 2 {
+            control.note(number.to_string());
+        }
+        let events = control.take_events();
+        assert_eq!(events.len(), MAX_EVENTS);
+        assert_eq!(events[0], Event::Note { text: "2".into() });
+        assert!(control.take_events().is_empty());
+    }
+}

@@ -1,0 +1,1 @@
+//! The protocol of iperf3, as client and as server.

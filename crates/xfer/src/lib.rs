@@ -1,0 +1,22 @@
+//! Parallel TCP between real hosts.
+//!
+//! `send` and `recv` move files over several connections of one session, authorised by a token and
+//! encrypted; `load` makes and collects traffic; `iperf3` does so in the words of that program;
+//! `auto` chooses how many connections. Each is given a [`Control`], through which it is followed and
+//! stopped, and a `measure::Meter`, which watches its sockets and makes the record of the transfer.
+
+pub mod auth;
+pub mod auto;
+mod control;
+mod error;
+pub mod iperf3;
+pub mod load;
+pub mod measure;
+pub mod recv;
+pub mod send;
+pub mod socket;
+pub mod store;
+pub mod wire;
+
+pub use control::{Control, Event, Held, Progress, StreamProgress};
+pub use error::Error;

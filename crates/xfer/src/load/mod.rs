@@ -1,0 +1,1 @@
+//! Traffic without content: a generator and a collector.

@@ -1,0 +1,1 @@
+//! Watching the sockets of a transfer, and its record.

@@ -1,0 +1,1 @@
+//! Receiving files: sessions, their connections, their end.

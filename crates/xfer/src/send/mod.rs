@@ -1,0 +1,1 @@
+//! Sending files: the source, its blocks, the connections that carry them.

@@ -1,0 +1,189 @@
+//! Sockets as a user wants them: addresses, congestion control, pacing, buffers.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use fairway_units::Rate;
+use serde::{Deserialize, Serialize};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::{Control, Error, Held};
+
+/// Connections that may wait to be accepted; the kernel bounds it by `net.core.somaxconn`.
+const BACKLOG: i32 = 4096;
+
+/// What is wished of a TCP socket; nothing by default.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Wishes {
+    /// Congestion control by its name in the kernel (`TCP_CONGESTION`).
+    pub cc: Option<String>,
+    /// Most that it sends, in bit/s (`SO_MAX_PACING_RATE`).
+    pub pacing_bps: Option<u64>,
+    /// `SO_SNDBUF`: turns the kernel's own tuning of it off.
+    pub send_buffer_bytes: Option<usize>,
+    /// `SO_RCVBUF`: turns the kernel's own tuning of it off; it bounds the receive window.
+    pub receive_buffer_bytes: Option<usize>,
+    /// `TCP_MAXSEG`.
+    pub mss_bytes: Option<u32>,
+    /// Address to connect from.
+    pub from: Option<IpAddr>,
+}
+
+/// A connection that a cancelled transfer shuts down.
+#[derive(Debug)]
+pub struct Connection {
+    /// The socket.
+    pub socket: Socket,
+    /// Keeps it known to the transfer's [`Control`].
+    pub held: Held,
+}
+
+/// The addresses of `HOST[:PORT]`, `[IPv6]:PORT` or `IPv6`.
+///
+/// # Errors
+/// [`Error::Input`] if there is none.
+pub fn resolve(host: &str, default_port: u16) -> Result<Vec<SocketAddr>, Error> {
+    let unknown = |why: String| Error::Input(format!("{host}: {why}; give HOST or HOST:PORT"));
+    let found: io::Result<Vec<SocketAddr>> = match host.parse::<IpAddr>() {
+        Ok(address) => Ok(vec![(address, default_port).into()]),
+        Err(_) if host.parse::<SocketAddr>().is_ok() || host.contains(':') => {
+            host.to_socket_addrs().map(Iterator::collect)
+        }
+        Err(_) => (host, default_port).to_socket_addrs().map(Iterator::collect),
+    };
+    match found {
+        Ok(addresses) if addresses.is_empty() => Err(unknown("it has no address".into())),
+        Ok(addresses) => Ok(addresses),
+        Err(error) => Err(unknown(format!("no address found ({error})"))),
+    }
+}
+
+/// Connects to the first of `addresses` that answers within `timeout`.
+///
+/// # Errors
+/// [`Error::Input`] if a wish cannot be fulfilled, [`Error::Failed`] if none answers,
+/// [`Error::Cancelled`].
+pub fn connect(
+    addresses: &[SocketAddr],
+    wishes: &Wishes,
+    timeout: Duration,
+    control: &Control,
+) -> Result<Connection, Error> {
+    let mut failure = Error::Input("no address to connect to".into());
+    for address in addresses {
+        if wishes.from.is_some_and(|from| from.is_ipv4() != address.is_ipv4()) {
+            continue;
+        }
+        let what = || format!("connecting to {address}");
+        let socket = tcp(*address).map_err(|error| Error::failed(what(), error))?;
+        let held = control.hold(&socket).map_err(|error| Error::failed(what(), error))?;
+        wish(&socket, wishes)?;
+        if let Some(from) = wishes.from {
+            let bound = socket.bind(&SocketAddr::new(from, 0).into());
+            bound.map_err(|error| Error::Input(format!("binding to {from}: {error}")))?;
+        }
+        match socket.connect_timeout(&(*address).into(), timeout) {
+            Ok(()) => return Ok(Connection { socket, held }),
+            Err(_) if control.is_cancelled() => return Err(Error::Cancelled),
+            Err(error) => failure = Error::failed(what(), error),
+        }
+    }
+    Err(failure)
+}
+
+/// Listens at an address.
+///
+/// # Errors
+/// [`Error::Input`] if it is taken or not one of this host.
+pub fn listen(address: SocketAddr, wishes: &Wishes) -> Result<Socket, Error> {
+    let failed = |error: io::Error| Error::Input(format!("listening at {address}: {error}"));
+    let socket = tcp(address).map_err(failed)?;
+    socket.set_reuse_address(true).map_err(failed)?;
+    // What a connection inherits: the window scale is fixed before it is accepted.
+    wish(&socket, wishes)?;
+    socket.bind(&address.into()).map_err(failed)?;
+    socket.listen(BACKLOG).map_err(failed)?;
+    Ok(socket)
+}
+
+/// Asks the kernel for what is wished.
+///
+/// # Errors
+/// [`Error::Input`] if it refuses.
+pub fn wish(socket: &Socket, wishes: &Wishes) -> Result<(), Error> {
+    if let Some(name) = &wishes.cc {
+        socket
+            .set_tcp_congestion(name.as_bytes())
+            .map_err(|error| no_such_control(name, &error))?;
+    }
+    if let Some(rate_bps) = wishes.pacing_bps {
+        fairway_socket::limit_pacing(socket.as_fd(), rate_bps.div_ceil(8))
+            .map_err(|error| refused("pacing", Rate::from_bps(rate_bps), &error))?;
+    }
+    if let Some(bytes) = wishes.send_buffer_bytes {
+        socket.set_send_buffer_size(bytes).map_err(|e| refused("a send buffer", bytes, &e))?;
+    }
+    if let Some(bytes) = wishes.receive_buffer_bytes {
+        socket.set_recv_buffer_size(bytes).map_err(|e| refused("a receive buffer", bytes, &e))?;
+    }
+    if let Some(bytes) = wishes.mss_bytes {
+        socket.set_tcp_mss(bytes).map_err(|e| refused("a segment size", bytes, &e))?;
+    }
+    Ok(())
+}
+
+fn tcp(address: SocketAddr) -> io::Result<Socket> {
+    Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))
+}
+
+fn refused(what: &str, value: impl std::fmt::Display, error: &io::Error) -> Error {
+    Error::Input(format!("the kernel refuses {what} of {value}: {error}"))
+}
+
+fn no_such_control(name: &str, error: &io::Error) -> Error {
+    let available = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    let known = std::fs::read_to_string(available).unwrap_or_default();
+    let known = known.split_whitespace().collect::<Vec<_>>().join(", ");
+    Error::Input(match error.raw_os_error() {
+        // setsockopt(TCP_CONGESTION) of tcp(7): not among the allowed ones.
+        Some(libc::EPERM) => format!(
+            "congestion control {name}: this user may not choose it; root adds it to              net.ipv4.tcp_allowed_congestion_control"
+        ),
+        _ => format!(
+            "congestion control {name}: this kernel has {known}; root may load another with              `modprobe tcp_{name}`"
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_and_ports() {
+        let only = |host: &str| resolve(host, 5100).unwrap()[0].to_string();
+        assert_eq!(only("127.0.0.1"), "127.0.0.1:5100");
+        assert_eq!(only("127.0.0.1:80"), "127.0.0.1:80");
+        assert_eq!(only("::1"), "[::1]:5100");
+        assert_eq!(only("[::1]:80"), "[::1]:80");
+        assert!(only("localhost").ends_with(":5100") && only("localhost:9").ends_with(":9"));
+        assert!(matches!(resolve("localhost:", 1), Err(Error::Input(_))));
+    }
+
+    #[test]
+    fn wishes_are_fulfilled_or_refused_in_words() {
+        let listener = listen("127.0.0.1:0".parse().unwrap(), &Wishes::default()).unwrap();
+        let address = listener.local_addr().unwrap().as_socket().unwrap();
+        let open =
+            |wishes: &Wishes| connect(&[address], wishes, Duration::from_secs(5), &Control::new());
+        let wishes = Wishes { cc: Some("reno".into()), ..Wishes::default() };
+        let connection = open(&wishes).unwrap();
+        assert!(connection.socket.tcp_congestion().unwrap().starts_with(b"reno"));
+        let wishes = Wishes { cc: Some("no-such".into()), ..Wishes::default() };
+        let Err(Error::Input(said)) = open(&wishes) else { panic!("it was fulfilled") };
+        assert!(said.contains("this kernel has") && said.contains("reno"), "{said}");
+    }
+}

@@ -1,0 +1,1 @@
+//! What has been received, on disk: partial files, their sums, their final names.
