@@ -239,7 +239,7 @@ fn links_are_summed_up_over_the_window() {
     assert_eq!(run.link_ids, ["bottleneck", "bottleneck/reverse"]);
     // 1000 packets of 1514 bytes by the queue's count, 1500 on this link: 12 Mbit of 20 Mbit.
     assert_eq!(link.utilisation, 0.6);
-    assert_eq!(run.summary.metrics.utilisation, 0.6);
+    assert_eq!(run.summary.metrics.utilisation, Some(0.6));
     assert_eq!((link.drops, link.losses), (8, 2));
     // 15 s waited in 2 s.
     assert_eq!((link.mean_backlog_packets, link.p99_sojourn_s), (7.5, Some(0.024)));

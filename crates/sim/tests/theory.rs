@@ -122,7 +122,7 @@ fn a_buffer_of_one_bandwidth_delay_product_keeps_the_link_busy() {
                 window = ["20 s", "120 s"]
                 "#
             ));
-            let utilisation = run.summary.metrics.utilisation;
+            let utilisation = run.summary.metrics.utilisation.unwrap();
             assert!(utilisation >= 0.99, "{preset}, {rate}, {delay}, {limit}: {utilisation}");
             assert!(run.summary.links[0].drops > 0, "{preset}, {rate}, {limit}: no loss, no test");
         }

@@ -105,7 +105,7 @@ fn the_books_of_the_cell_balance() {
     assert!(ap.delivered.abs_diff(up.delivered + down.delivered) < 50);
     // The wire is fast, so the cell is the bottleneck. Stations of other names are not reported.
     assert!(wlan.busy > 0.75 && wlan.busy < 0.95 && wlan.collided < 0.1, "{wlan:?}");
-    assert_eq!(run.summary.metrics.utilisation, wlan.busy);
+    assert_eq!(run.summary.metrics.utilisation, Some(wlan.busy));
     assert_eq!(run.link_ids, ["ap", "sta0", "sta1", "server", "server/reverse"]);
     let busy: f64 = run.summary.links[..3].iter().map(|link| link.utilisation).sum();
     // Collisions are counted by each that takes part.

@@ -95,6 +95,14 @@ pub fn limit_pacing(socket: BorrowedFd, bytes_per_s: u64) -> io::Result<()> {
     set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &bytes_per_s)
 }
 
+/// Bytes written to a TCP socket that were not acknowledged yet (`SIOCOUTQ` of tcp(7)).
+pub fn unacknowledged(socket: BorrowedFd) -> io::Result<u64> {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the kernel writes one integer.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+    checked(result).map(|_| u64::try_from(bytes).unwrap_or(0))
+}
+
 fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
@@ -130,6 +138,20 @@ mod tests {
         // `tcpi_bytes_received` of the 5000 bytes, or with the FIN's one (`tcp_fin`).
         assert!(length > 136 && (5000..=5001).contains(&u32_at(&info, 128)));
         assert_eq!(total_retransmissions(sink.as_fd()).unwrap(), 0);
+    }
+
+    #[test]
+    fn what_the_peer_has_no_room_for_is_not_acknowledged() {
+        let listener = TcpListener::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let mut source = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (_sink, _) = listener.accept().unwrap();
+        source.set_nonblocking(true).unwrap();
+        let mut written = 0;
+        while let Ok(bytes) = io::Write::write(&mut source, &[0; 65536]) {
+            written += bytes as u64;
+        }
+        let waiting = unacknowledged(source.as_fd()).unwrap();
+        assert!(waiting > 0 && waiting < written, "{waiting} of {written}");
     }
 
     #[test]

@@ -40,6 +40,18 @@ impl Series {
         self.goodput_bps.push(goodput_bps);
     }
 
+    /// Adds a row of a flow that has no window here: the receiving end of a connection, or
+    /// datagrams.
+    pub fn push_goodput(&mut self, t_s: f64, flow: u32, goodput_bps: f64) {
+        self.t_s.push(t_s);
+        self.flow.push(flow);
+        self.cwnd_segments.push(f64::NAN);
+        self.ssthresh_segments.push(f64::NAN);
+        self.srtt_s.push(f64::NAN);
+        self.flight_size_segments.push(f64::NAN);
+        self.goodput_bps.push(goodput_bps);
+    }
+
     /// Mean of one flow's samples of a column from `from` to `to`, those without a value left out;
     /// none without a sample. Samples stand in the order of time, those of all `flows` together.
     pub fn mean(

@@ -279,15 +279,15 @@ pub struct Metrics {
     pub asymmetry: Option<f64>,
     /// (max − min)/min of the goodputs; none if the smallest is zero.
     pub unfairness: Option<f64>,
-    /// Utilisation of the bottleneck towards the sinks.
-    pub utilisation: f64,
+    /// Utilisation of the bottleneck towards the sinks; none where its rate is not known.
+    pub utilisation: Option<f64>,
     /// Data segments dropped or lost over data segments sent; none if none was sent.
     pub loss_ratio: Option<f64>,
 }
 
 impl Metrics {
     /// Computes the figures from the parts.
-    pub fn new(flows: &[&FlowSummary], bottleneck_utilisation: f64) -> Self {
+    pub fn new(flows: &[&FlowSummary], utilisation: impl Into<Option<f64>>) -> Self {
         let goodput: Vec<f64> = flows.iter().map(|f| f.goodput_bps).collect();
         let sent: u64 = flows.iter().map(|f| f.sent_segments).sum();
         let lost: u64 = flows.iter().map(|f| f.lost_segments).sum();
@@ -296,7 +296,7 @@ impl Metrics {
             jain_index: jain_index(&goodput),
             asymmetry: asymmetry(&goodput),
             unfairness: unfairness(&goodput),
-            utilisation: bottleneck_utilisation,
+            utilisation: utilisation.into(),
             loss_ratio: (sent > 0).then(|| lost as f64 / sent as f64),
         }
     }

@@ -107,7 +107,7 @@ fn field(name: &str) -> &'static Field {
     FIELDS.iter().find(|field| field.name == name).expect("a field of the table")
 }
 
-/// Fields that a flow's time series is made of.
+/// Fields that time series and summaries are made of.
 pub mod series {
     use super::{FIELDS, Field};
 
@@ -146,6 +146,40 @@ pub mod series {
     pub const RETRANS: &Field = named("retrans_segments");
     /// Segments delivered since the start.
     pub const DELIVERED: &Field = named("delivered_segments");
+    /// Options of the connection, as bits.
+    pub const OPTIONS: &Field = named("options");
+    /// Segment size that it sends.
+    pub const SND_MSS: &Field = named("snd_mss_bytes");
+    /// Path MTU.
+    pub const PMTU: &Field = named("pmtu_bytes");
+    /// Smallest round-trip time.
+    pub const MIN_RTT: &Field = named("min_rtt_s");
+    /// Bytes acknowledged since the start.
+    pub const BYTES_ACKED: &Field = named("bytes_acked");
+    /// Bytes received in order since the start.
+    pub const BYTES_RECEIVED: &Field = named("bytes_received");
+    /// Bytes sent since the start, retransmissions included.
+    pub const BYTES_SENT: &Field = named("bytes_sent");
+    /// Bytes retransmitted since the start.
+    pub const BYTES_RETRANS: &Field = named("bytes_retrans");
+    /// Segments with data sent since the start, retransmissions included.
+    pub const DATA_SEGS_OUT: &Field = named("data_segs_out");
+    /// Segments with data received since the start.
+    pub const DATA_SEGS_IN: &Field = named("data_segs_in");
+    /// Segments retransmitted since the start.
+    pub const TOTAL_RETRANS: &Field = named("total_retrans_segments");
+    /// Duplicates that the receiver has reported.
+    pub const DSACK_DUPS: &Field = named("dsack_dups_segments");
+    /// Timeouts since the start.
+    pub const TOTAL_RTO: &Field = named("total_rto");
+    /// Latest delivery rate.
+    pub const DELIVERY_RATE: &Field = named("delivery_rate_bps");
+    /// Time with data to send or to be acknowledged.
+    pub const BUSY: &Field = named("busy_time_s");
+    /// Of it, limited by the receive window.
+    pub const RWND_LIMITED: &Field = named("rwnd_limited_s");
+    /// Of it, limited by the send buffer.
+    pub const SNDBUF_LIMITED: &Field = named("sndbuf_limited_s");
 }
 
 /// `TCP_INFINITE_SSTHRESH` of `include/net/tcp.h`.

@@ -1,0 +1,117 @@
+//! What the kernel has counted of a connection.
+
+use std::ops::{Add, Sub};
+
+use fairway_trace::tcp_info::{Field, series as field};
+
+/// Header of IPv4 without options (RFC 791 section 3.1) and of IPv6 (RFC 8200 section 3).
+const IPV4_HEADER_BYTES: u64 = 20;
+const IPV6_HEADER_BYTES: u64 = 40;
+/// Header of TCP (RFC 9293 section 3.1), and its timestamps option with padding (RFC 7323
+/// appendix A).
+const TCP_HEADER_BYTES: u64 = 20;
+const TIMESTAMPS_BYTES: u64 = 12;
+/// `TCPI_OPT_TIMESTAMPS` of `include/uapi/linux/tcp.h`.
+const TIMESTAMPS: u64 = 1;
+
+/// Counters of one connection, or of several added up, since they were opened. An older kernel
+/// leaves those at zero that it does not have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Payload delivered.
+    pub payload_bytes: u64,
+    /// Bytes that reached the other end, or came from it, with headers of IP and TCP.
+    pub wire_bytes: u64,
+    /// Bytes sent, retransmissions included.
+    pub sent_bytes: u64,
+    /// Bytes retransmitted.
+    pub retransmitted_bytes: u64,
+    /// Data segments sent, retransmissions included.
+    pub sent_segments: u64,
+    /// Segments retransmitted.
+    pub retransmitted_segments: u64,
+    /// Of them, those that the receiver reported to have had already.
+    pub duplicate_segments: u64,
+    /// Data segments delivered, whichever end this is.
+    pub delivered_segments: u64,
+    /// Retransmission timeouts (Linux 6.7).
+    pub timeouts: u64,
+    /// Microseconds with data to send or to be acknowledged.
+    pub busy_us: u64,
+    /// Of them, limited by the receive window.
+    pub rwnd_limited_us: u64,
+    /// Of them, limited by the send buffer.
+    pub sndbuf_limited_us: u64,
+}
+
+impl Counts {
+    /// What a record of `struct tcp_info` counts at the sending or the receiving end of a
+    /// connection; its payload is left out.
+    pub(super) fn of(record: &[u8], is_sent: bool, is_ipv6: bool) -> Self {
+        let count = |field: &Field| field.raw(record).unwrap_or(0);
+        let (bytes, segments) = match is_sent {
+            true => (count(field::BYTES_ACKED), count(field::DELIVERED)),
+            false => (count(field::BYTES_RECEIVED), count(field::DATA_SEGS_IN)),
+        };
+        let timestamps = count(field::OPTIONS) & TIMESTAMPS != 0;
+        let headers = if is_ipv6 { IPV6_HEADER_BYTES } else { IPV4_HEADER_BYTES }
+            + TCP_HEADER_BYTES
+            + if timestamps { TIMESTAMPS_BYTES } else { 0 };
+        Counts {
+            payload_bytes: 0,
+            wire_bytes: bytes + segments * headers,
+            sent_bytes: count(field::BYTES_SENT),
+            retransmitted_bytes: count(field::BYTES_RETRANS),
+            sent_segments: count(field::DATA_SEGS_OUT),
+            retransmitted_segments: count(field::TOTAL_RETRANS),
+            duplicate_segments: count(field::DSACK_DUPS),
+            delivered_segments: segments,
+            timeouts: count(field::TOTAL_RTO),
+            busy_us: count(field::BUSY),
+            rwnd_limited_us: count(field::RWND_LIMITED),
+            sndbuf_limited_us: count(field::SNDBUF_LIMITED),
+        }
+    }
+
+    /// Segments that were lost: retransmitted, and not because of a mistake.
+    pub fn lost_segments(&self) -> u64 {
+        self.retransmitted_segments.saturating_sub(self.duplicate_segments)
+    }
+
+    fn with(self, other: Counts, apply: fn(u64, u64) -> u64) -> Counts {
+        Counts {
+            payload_bytes: apply(self.payload_bytes, other.payload_bytes),
+            wire_bytes: apply(self.wire_bytes, other.wire_bytes),
+            sent_bytes: apply(self.sent_bytes, other.sent_bytes),
+            retransmitted_bytes: apply(self.retransmitted_bytes, other.retransmitted_bytes),
+            sent_segments: apply(self.sent_segments, other.sent_segments),
+            retransmitted_segments: apply(
+                self.retransmitted_segments,
+                other.retransmitted_segments,
+            ),
+            duplicate_segments: apply(self.duplicate_segments, other.duplicate_segments),
+            delivered_segments: apply(self.delivered_segments, other.delivered_segments),
+            timeouts: apply(self.timeouts, other.timeouts),
+            busy_us: apply(self.busy_us, other.busy_us),
+            rwnd_limited_us: apply(self.rwnd_limited_us, other.rwnd_limited_us),
+            sndbuf_limited_us: apply(self.sndbuf_limited_us, other.sndbuf_limited_us),
+        }
+    }
+}
+
+impl Add for Counts {
+    type Output = Counts;
+
+    fn add(self, other: Counts) -> Counts {
+        self.with(other, u64::saturating_add)
+    }
+}
+
+/// What was counted after an earlier moment; a counter that fell has counted nothing.
+impl Sub for Counts {
+    type Output = Counts;
+
+    fn sub(self, earlier: Counts) -> Counts {
+        self.with(earlier, u64::saturating_sub)
+    }
+}

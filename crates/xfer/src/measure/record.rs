@@ -1,0 +1,339 @@
+//! From what was counted and sampled to the record of a transfer.
+
+use std::time::Duration as WallDuration;
+
+use fairway_trace::tcp_info::{TcpInfo, series as field};
+use fairway_trace::{
+    ApplicationSummary, DatagramSummary, FlowCounts, FlowSummary, Metrics, Series, Summary,
+};
+use fairway_units::Duration;
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
+use serde::Serialize;
+
+use super::observe::share;
+use super::rows::Row;
+use super::state::{Flow, State, Watch};
+use super::{Counts, DatagramCounts, Subject};
+
+/// What a transfer has measured, in the schema of every backend.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// Figures over the whole transfer.
+    pub summary: Summary,
+    /// Time series of the flows.
+    pub series: Series,
+    /// What the kernel says of their sockets.
+    pub tcp_info: TcpInfo,
+    /// Names of the flows, in the order of their indices.
+    pub flow_ids: Vec<String>,
+    /// What else there is to know.
+    pub taken: Taken,
+}
+
+/// How a record was taken, and what it saw of the path.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Taken {
+    /// What it is a record of, in one word.
+    pub kind: &'static str,
+    /// "sender", "receiver", or "both" where some flows go the other way.
+    pub end: &'static str,
+    /// From the first connection to the last sample.
+    pub duration_s: f64,
+    /// Time between samples, by the end.
+    pub interval_s: f64,
+    /// Payload delivered.
+    pub payload_bytes: u64,
+    /// Connections, those that took the place of broken ones included.
+    pub connections: u64,
+    /// Processor time of the whole process.
+    pub cpu: Cpu,
+    /// What was seen of the path.
+    pub path: PathSeen,
+    /// Payload, start and end of every flow.
+    pub flows: Vec<FlowTaken>,
+}
+
+/// One flow of a transfer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct FlowTaken {
+    /// Name of the flow.
+    pub id: String,
+    /// Whether its payload came here.
+    pub is_received: bool,
+    /// Payload delivered.
+    pub payload_bytes: u64,
+    /// Its connections, one after the other.
+    pub connections: u64,
+    /// When it was opened.
+    pub start_s: f64,
+    /// When it was closed for good.
+    pub end_s: f64,
+}
+
+/// What connections tell of their path.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct PathSeen {
+    /// Smallest round-trip time.
+    pub min_rtt_s: Option<f64>,
+    /// Most that all connections together had delivered in one interval, with headers, in bit/s.
+    pub most_throughput_bps: f64,
+    /// Most that the latest delivery rates of all connections summed up to, in bit/s.
+    pub most_delivery_rate_bps: f64,
+    /// Largest segment size that was sent.
+    pub mss_bytes: u64,
+    /// Largest path MTU.
+    pub mtu_bytes: u64,
+    /// Rate that was given for it.
+    pub rate_bps: Option<u64>,
+}
+
+/// Processor time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Cpu {
+    /// In user mode, in seconds.
+    pub user_s: f64,
+    /// In the kernel, in seconds.
+    pub system_s: f64,
+}
+
+impl Cpu {
+    /// What the process has used so far; nothing where the kernel does not say.
+    pub fn now() -> Self {
+        let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) else { return Cpu::default() };
+        let seconds = |time: nix::sys::time::TimeVal| time.num_microseconds() as f64 / 1e6;
+        Cpu { user_s: seconds(usage.user_time()), system_s: seconds(usage.system_time()) }
+    }
+
+    fn since(self, before: Cpu) -> Self {
+        let clamp = |value: f64| value.max(0.0);
+        Cpu {
+            user_s: clamp(self.user_s - before.user_s),
+            system_s: clamp(self.system_s - before.system_s),
+        }
+    }
+}
+
+impl State {
+    /// Everything, up to the latest sample.
+    pub(super) fn record(&self) -> Record {
+        let window = self.window().1;
+        // Rates of nothing at all are zero, and not undefined.
+        let window_ns = u64::try_from(window.as_nanos()).unwrap_or(u64::MAX).max(1);
+        let span = Duration::from_nanos(window_ns);
+        let flows: Vec<FlowSummary> = (0..self.flows.len())
+            .map(|index| self.flow_summary(index as u32, &self.flows[index], span))
+            .collect();
+        let taken = self.taken(window);
+        let counts = self.flows.iter().fold(Counts::default(), |sum, flow| sum + flow.counts());
+        let application = application(&self.subject, &flows, &counts, &taken);
+        let all: Vec<&FlowSummary> = flows.iter().collect();
+        let throughput_bps: f64 = flows.iter().map(|flow| flow.throughput_bps).sum();
+        let utilisation =
+            self.subject.path_rate_bps.map(|rate| throughput_bps / (rate.max(1)) as f64);
+        let metrics = Metrics::new(&all, utilisation);
+        let (series, tcp_info) = self.columns();
+        Record {
+            series,
+            tcp_info,
+            flow_ids: self.flows.iter().map(|flow| flow.id.clone()).collect(),
+            taken,
+            summary: Summary {
+                title: self.subject.title.clone(),
+                backend: "xfer",
+                seed: 0,
+                packets: counts.delivered_segments,
+                flows,
+                applications: vec![application],
+                completions: Vec::new(),
+                links: Vec::new(),
+                wlan: None,
+                metrics,
+            },
+        }
+    }
+
+    fn flow_summary(&self, index: u32, flow: &Flow, window: Duration) -> FlowSummary {
+        let counts = flow.counts();
+        let of_flow = FlowCounts {
+            delivered_bytes: counts.payload_bytes,
+            wire_bytes: counts.wire_bytes,
+            segments: counts.sent_segments,
+            retransmissions: counts.retransmitted_segments,
+            missing: counts.lost_segments(),
+            timeouts: counts.timeouts,
+            ..FlowCounts::default()
+        };
+        let cc = match &flow.watch {
+            Watch::Tcp { cc } => cc,
+            Watch::Datagrams { kind } => {
+                let of_flow = FlowCounts { missing: flow.datagrams.lost_packets, ..of_flow };
+                let found = datagram_summary(kind, &flow.datagrams);
+                return FlowSummary::of_datagrams(&flow.id, &of_flow, window, found);
+            }
+        };
+        let rows = || self.rows.all().iter().filter(|row| row.flow == index);
+        let took = self.window().0.zip(flow.closed_at);
+        FlowSummary {
+            // The kernel does not count them, and timeouts not before Linux 6.7.
+            window_reductions: None,
+            timeouts: field::TOTAL_RTO.raw(flow.latest()).map(|_| counts.timeouts),
+            mean_cwnd_segments: flow.is_sent.then(|| mean(rows(), field::CWND)).flatten(),
+            mean_srtt_s: mean(rows(), field::RTT),
+            fct_s: took.map(|(_, to)| to.saturating_duration_since(flow.opened).as_secs_f64()),
+            ..FlowSummary::new(&flow.id, cc, &of_flow, window)
+        }
+    }
+
+    fn columns(&self) -> (Series, TcpInfo) {
+        let (mut series, mut tcp_info) = (Series::default(), TcpInfo::new());
+        for row in self.rows.all() {
+            let t_s = row.to_ns as f64 / 1e9;
+            if !row.record.is_empty() {
+                tcp_info.push(t_s, row.flow, &row.record);
+            }
+            let has_window = !row.record.is_empty() && self.flows[row.flow as usize].is_sent;
+            match has_window {
+                true => series.push(t_s, row.flow, &row.record, row.goodput_bps()),
+                false => series.push_goodput(t_s, row.flow, row.goodput_bps()),
+            }
+        }
+        (series, tcp_info)
+    }
+
+    fn taken(&self, window: WallDuration) -> Taken {
+        let began = self.window().0;
+        let since = |at: std::time::Instant| {
+            began.map_or(0.0, |began| at.saturating_duration_since(began).as_secs_f64())
+        };
+        let flows = self.flows.iter().map(|flow| FlowTaken {
+            id: flow.id.clone(),
+            is_received: !flow.is_sent,
+            payload_bytes: flow.counts().payload_bytes,
+            connections: flow.connections,
+            start_s: since(flow.opened),
+            end_s: flow.closed_at.map_or(window.as_secs_f64(), since),
+        });
+        let sent = self.flows.iter().filter(|flow| flow.is_sent).count();
+        Taken {
+            kind: self.subject.kind,
+            end: match sent {
+                0 => "receiver",
+                some if some == self.flows.len() => "sender",
+                _ => "both",
+            },
+            duration_s: window.as_secs_f64(),
+            interval_s: self.interval().as_secs_f64(),
+            payload_bytes: self.delivered_bytes(),
+            connections: self.flows.iter().map(|flow| flow.connections).sum(),
+            cpu: Cpu::now().since(self.cpu_before),
+            path: self.path_seen(),
+            flows: flows.collect(),
+        }
+    }
+
+    fn path_seen(&self) -> PathSeen {
+        let rows = self.rows.all();
+        let largest = |of: &fairway_trace::tcp_info::Field| {
+            rows.iter().filter_map(|row| of.raw(&row.record)).max().unwrap_or(0)
+        };
+        let min_rtts = rows.iter().map(|row| field::MIN_RTT.real(&row.record));
+        PathSeen {
+            min_rtt_s: min_rtts.filter(|rtt| *rtt > 0.0).reduce(f64::min),
+            most_throughput_bps: self.most_throughput_bps(),
+            most_delivery_rate_bps: self.most_delivery_rate_bps(),
+            mss_bytes: largest(field::SND_MSS),
+            mtu_bytes: largest(field::PMTU),
+            rate_bps: self.subject.path_rate_bps,
+        }
+    }
+
+    /// The largest sum of goodputs of rows that end together, with their flows' share of headers.
+    fn most_throughput_bps(&self) -> f64 {
+        let (delivered, wire) =
+            self.flows.iter().map(Flow::counts).fold((0, 0), |sum, counts| {
+                (sum.0 + counts.payload_bytes, sum.1 + counts.wire_bytes)
+            });
+        if delivered == 0 {
+            return 0.0;
+        }
+        let with_headers = (wire as f64 / delivered as f64).max(1.0);
+        most_at_once(self.rows.all(), Row::goodput_bps) * with_headers
+    }
+
+    fn most_delivery_rate_bps(&self) -> f64 {
+        most_at_once(self.rows.all(), |row| field::DELIVERY_RATE.real(&row.record).max(0.0))
+    }
+}
+
+/// The largest sum of a value over rows that end at the same time.
+fn most_at_once(rows: &[Row], value: impl Fn(&Row) -> f64) -> f64 {
+    let together = rows.chunk_by(|a, b| a.to_ns == b.to_ns);
+    together.map(|rows| rows.iter().map(&value).sum()).fold(0.0, f64::max)
+}
+
+/// Mean of a positive field over rows, weighed with their intervals.
+fn mean<'a>(
+    rows: impl Iterator<Item = &'a Row>,
+    of: &fairway_trace::tcp_info::Field,
+) -> Option<f64> {
+    let (mut sum, mut seconds) = (0.0, 0.0);
+    for row in rows {
+        let value = of.real(&row.record);
+        if value > 0.0 {
+            sum += value * row.seconds();
+            seconds += row.seconds();
+        }
+    }
+    (seconds > 0.0).then(|| sum / seconds)
+}
+
+fn datagram_summary(kind: &'static str, counts: &DatagramCounts) -> DatagramSummary {
+    DatagramSummary {
+        kind,
+        received_packets: counts.received_packets,
+        reordered_packets: counts.reordered_packets,
+        duplicated_packets: counts.duplicated_packets,
+        loss_ratio: share(counts.lost_packets, counts.sent_packets),
+        jitter_s: counts.jitter_s,
+        // The clocks of the two ends are not the same.
+        p50_one_way_delay_s: None,
+        p95_one_way_delay_s: None,
+        p99_one_way_delay_s: None,
+    }
+}
+
+/// The whole transfer as one application.
+fn application(
+    subject: &Subject,
+    flows: &[FlowSummary],
+    counts: &Counts,
+    taken: &Taken,
+) -> ApplicationSummary {
+    let sum = |count: fn(&FlowSummary) -> u64| flows.iter().map(count).sum();
+    let seconds = taken.duration_s;
+    let is_sent = taken.end != "receiver";
+    let bytes = |count: u64| is_sent.then_some(count as f64);
+    ApplicationSummary {
+        id: subject.name.clone(),
+        kind: subject.kind,
+        connections: flows.len() as u64,
+        goodput_bps: flows.iter().map(|flow| flow.goodput_bps).sum(),
+        throughput_bps: flows.iter().map(|flow| flow.throughput_bps).sum(),
+        sent_segments: sum(|flow| flow.sent_segments),
+        retransmitted_segments: sum(|flow| flow.retransmitted_segments.unwrap_or(0)),
+        lost_segments: sum(|flow| flow.lost_segments),
+        mean_cwnd_segments: flows.iter().map(|flow| flow.mean_cwnd_segments).sum(),
+        fct_s: Some(seconds),
+        figures: vec![
+            ("payload_bytes", Some(counts.payload_bytes as f64)),
+            ("sent_bytes", bytes(counts.sent_bytes)),
+            ("retransmitted_bytes", bytes(counts.retransmitted_bytes)),
+            ("most_throughput_bps", Some(taken.path.most_throughput_bps)),
+            ("min_rtt_s", taken.path.min_rtt_s),
+            ("receive_window_limited", share(counts.rwnd_limited_us, counts.busy_us)),
+            ("send_buffer_limited", share(counts.sndbuf_limited_us, counts.busy_us)),
+            ("cpu_s", Some(taken.cpu.user_s + taken.cpu.system_s)),
+        ],
+    }
+}

@@ -1,0 +1,126 @@
+//! The samples of all flows: as many as are asked for, but bounded.
+
+/// Most rows that are kept: some 20 MB with their records, and columns made of them.
+const MAX_ROWS: usize = 1 << 15;
+
+/// What happened to a flow in one interval.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Row {
+    /// Index of the flow.
+    pub(super) flow: u32,
+    /// When the interval began, in nanoseconds since the first connection.
+    pub(super) from_ns: u64,
+    /// When it ended.
+    pub(super) to_ns: u64,
+    /// Payload delivered in it.
+    pub(super) payload_bytes: u64,
+    /// `struct tcp_info` at its end; empty for datagrams.
+    pub(super) record: Box<[u8]>,
+}
+
+impl Row {
+    pub(super) fn goodput_bps(&self) -> f64 {
+        let nanos = self.to_ns.saturating_sub(self.from_ns);
+        if nanos == 0 { 0.0 } else { self.payload_bytes as f64 * 8e9 / nanos as f64 }
+    }
+
+    pub(super) fn seconds(&self) -> f64 {
+        self.to_ns.saturating_sub(self.from_ns) as f64 / 1e9
+    }
+}
+
+/// Rows in the order of their ends.
+#[derive(Debug, Default)]
+pub(super) struct Rows {
+    rows: Vec<Row>,
+    /// Place of the latest row of every flow.
+    latest: Vec<Option<usize>>,
+    /// Rows at which they are halved; more where there are many flows.
+    many: usize,
+}
+
+impl Rows {
+    pub(super) fn push(&mut self, row: Row) {
+        let flow = row.flow as usize;
+        if self.latest.len() <= flow {
+            self.latest.resize(flow + 1, None);
+        }
+        self.latest[flow] = Some(self.rows.len());
+        self.rows.push(row);
+    }
+
+    pub(super) fn has_none_of(&self, flow: u32) -> bool {
+        self.latest.get(flow as usize).copied().flatten().is_none()
+    }
+
+    /// Gives the latest row of a flow a little more.
+    pub(super) fn lengthen(&mut self, flow: u32, to_ns: u64, payload_bytes: u64) {
+        if let Some(at) = self.latest.get(flow as usize).copied().flatten() {
+            let row = &mut self.rows[at];
+            row.to_ns = row.to_ns.max(to_ns);
+            row.payload_bytes += payload_bytes;
+        }
+    }
+
+    pub(super) fn are_many(&self) -> bool {
+        self.rows.len() >= MAX_ROWS.max(self.many)
+    }
+
+    /// Makes one row of every two that follow each other in a flow.
+    pub(super) fn halve(&mut self) {
+        let mut kept: Vec<Row> = Vec::with_capacity(self.rows.len() / 2 + self.latest.len());
+        let mut waiting: Vec<Option<Row>> = vec![None; self.latest.len()];
+        for mut row in self.rows.drain(..) {
+            let place = &mut waiting[row.flow as usize];
+            match place.take() {
+                None => *place = Some(row),
+                Some(before) => {
+                    row.from_ns = before.from_ns;
+                    row.payload_bytes += before.payload_bytes;
+                    kept.push(row);
+                }
+            }
+        }
+        kept.extend(waiting.into_iter().flatten());
+        kept.sort_by_key(|row| row.to_ns);
+        self.latest.fill(None);
+        for (at, row) in kept.iter().enumerate() {
+            self.latest[row.flow as usize] = Some(at);
+        }
+        // With so many flows that halving does not help, they are halved when they have doubled.
+        self.many = kept.len() * 2;
+        self.rows = kept;
+    }
+
+    pub(super) fn all(&self) -> &[Row] {
+        &self.rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(flow: u32, from_ns: u64, to_ns: u64, payload_bytes: u64) -> Row {
+        Row { flow, from_ns, to_ns, payload_bytes, record: Box::default() }
+    }
+
+    #[test]
+    fn two_intervals_become_one_with_the_payload_of_both() {
+        let mut rows = Rows::default();
+        for row in [row(0, 0, 1, 5), row(1, 0, 1, 9), row(0, 1, 2, 7), row(0, 2, 3, 1)] {
+            rows.push(row);
+        }
+        rows.halve();
+        assert_eq!(rows.all(), [row(1, 0, 1, 9), row(0, 0, 2, 12), row(0, 2, 3, 1)]);
+        rows.lengthen(0, 4, 10);
+        assert_eq!(rows.all()[2], row(0, 2, 4, 11));
+        assert!(rows.has_none_of(2) && !rows.has_none_of(1));
+    }
+
+    #[test]
+    fn a_rate_is_payload_over_its_interval() {
+        assert_eq!(row(0, 500_000_000, 2_500_000_000, 1000).goodput_bps(), 4000.0);
+        assert_eq!(row(0, 5, 5, 1000).goodput_bps(), 0.0);
+    }
+}
