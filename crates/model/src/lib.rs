@@ -1,1 +1,24 @@
 //! Analytic models: an answer without a simulation.
+//!
+//! Symbols and units are the same everywhere. Windows, buffers and capacities count packets of one
+//! size; times are in seconds. `p` is the probability that a packet is lost, `T` the round-trip time,
+//! `C` the capacity in packets a second, `P = C·T` the bandwidth-delay product, `B` the buffer, `W` the
+//! limit of a stream's window, `r` the share of its window that a stream keeps when it backs off.
+
+mod algorithm;
+mod error;
+mod fair;
+mod parallelism;
+pub mod pftk;
+pub mod published;
+mod red;
+pub mod response;
+mod sawtooth;
+mod search;
+
+pub use algorithm::Algorithm;
+pub use error::Error;
+pub use fair::{Others, fair_streams, others_from, share};
+pub use parallelism::{Limit, Path, Threshold};
+pub use red::{Red, RedPoint};
+pub use sawtooth::{Losers, full_streams, utilisation};

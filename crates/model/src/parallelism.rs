@@ -1,0 +1,255 @@
+//! The parallelism threshold: the fewest streams that use what a path can deliver.
+
+use crate::algorithm::Algorithm;
+use crate::error::{Error, inside, not_negative, positive, streams};
+use crate::pftk::{self, Conditions};
+use crate::sawtooth::{Losers, utilisation};
+
+/// Loss above which the square-root law no longer holds, so that timeouts are counted.
+const MUCH_LOSS: f64 = 0.01;
+/// Windows in packets below which losses end in timeouts more often than not (RFC 5681, section 3.2, wants
+/// three duplicate acknowledgements of each fast retransmit).
+const SMALL_WINDOW: f64 = 6.0;
+/// Most streams that are looked at. Without a buffer, which is the worst case, a share of 0.9999 of the
+/// capacity takes `9999·(1-r)/(1+r)` streams: fewer whatever the retention.
+const MOST_STREAMS: u32 = 10_000;
+/// Largest share of the capacity that may be asked for.
+const LARGEST_TARGET: f64 = 0.9999;
+
+/// A path as its streams see it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Path {
+    /// What the bottleneck passes on, in packets a second.
+    pub capacity_pps: f64,
+    /// Round-trip time without queues.
+    pub rtt_s: f64,
+    /// Buffer of the bottleneck in packets.
+    pub buffer_packets: f64,
+    /// Limit of a stream's window in packets: its receive window, or its send buffer.
+    pub window_packets: Option<f64>,
+    /// What the application gives a stream at most, in packets a second.
+    pub stream_pps: Option<f64>,
+    /// Probability that a packet is lost for another reason than a full buffer.
+    pub loss: f64,
+    /// First retransmission timeout.
+    pub rto_s: f64,
+}
+
+/// What makes one stream too few.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Nothing: one stream is enough.
+    Nothing,
+    /// The limit of its window.
+    Window,
+    /// The application.
+    Application,
+    /// Losses that come from no full buffer.
+    Loss,
+    /// The gap that it leaves after backing off.
+    Sawtooth,
+}
+
+/// The parallelism threshold, and what it comes from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Threshold {
+    /// The fewest streams that use the path; none if no number does, as where all back off together.
+    pub streams: Option<u32>,
+    /// The fewest by windows alone.
+    pub by_window: u32,
+    /// The fewest by what the application gives each.
+    pub by_application: u32,
+    /// The fewest by random losses alone.
+    pub by_loss: u32,
+    /// The fewest by what backing off leaves unused.
+    pub by_sawtooth: Option<u32>,
+    /// Whether the buffer overflows with as many as windows alone ask for; if not, nobody backs off.
+    pub overflows: bool,
+    /// What counts.
+    pub limit: Limit,
+}
+
+impl Path {
+    /// The parallelism threshold: the fewest streams whose goodput together is `target` of what the
+    /// bottleneck can deliver.
+    ///
+    /// # Errors
+    /// [`Error`] if the path makes no sense, or the target is not above 0 and at most 0.9999.
+    pub fn threshold(
+        &self,
+        algorithm: Algorithm,
+        target: f64,
+        losers: Losers,
+    ) -> Result<Threshold, Error> {
+        self.check()?;
+        inside("target", target)?;
+        if target > LARGEST_TARGET {
+            let expected = "a number above 0 and at most 0.9999";
+            return Err(Error { quantity: "target", expected, found: target });
+        }
+        let pipe = self.pipe_packets();
+        let by_window = self.window_packets.map_or(1, |window| fewest(target * pipe / window));
+        let by_application =
+            self.stream_pps.map_or(1, |rate| fewest(target * self.capacity_pps / rate));
+        let by_loss = fewest(target * self.capacity_pps / self.loss_limited_pps(algorithm)?);
+        let by_sawtooth = self.by_sawtooth(algorithm, target, losers)?;
+        let sums = self.window_packets.map(|window| f64::from(by_window) * window);
+        let overflows = sums.is_none_or(|sum| sum > pipe + self.buffer_packets);
+        let mut threshold = Threshold {
+            streams: Some(1),
+            by_window,
+            by_application,
+            by_loss,
+            by_sawtooth,
+            overflows,
+            limit: Limit::Nothing,
+        };
+        let sawtooth = if overflows { by_sawtooth } else { Some(1) };
+        for (limit, needed) in [
+            (Limit::Window, Some(by_window)),
+            (Limit::Application, Some(by_application)),
+            (Limit::Loss, Some(by_loss)),
+            (Limit::Sawtooth, sawtooth),
+        ] {
+            let is_more = match (needed, threshold.streams) {
+                (None, _) => true,
+                (Some(needed), Some(so_far)) => needed > so_far,
+                (Some(_), None) => false,
+            };
+            if is_more {
+                (threshold.streams, threshold.limit) = (needed, limit);
+            }
+        }
+        Ok(threshold)
+    }
+
+    /// Packets a second of one stream that only random losses, and its window, limit; infinite if they
+    /// do not.
+    ///
+    /// It is the response function of the algorithm at the round-trip time without queues. Where that is
+    /// Reno's, and losses are more than 1 % or windows smaller than 6 packets, timeouts count as well.
+    ///
+    /// # Errors
+    /// [`Error`] if the path makes no sense.
+    pub fn loss_limited_pps(&self, algorithm: Algorithm) -> Result<f64, Error> {
+        self.check()?;
+        if self.loss == 0.0 {
+            return Ok(f64::INFINITY);
+        }
+        let Some(window) = algorithm.window(self.loss, self.rtt_s) else {
+            return Ok(f64::INFINITY);
+        };
+        let times_out = self.loss > MUCH_LOSS || window < SMALL_WINDOW;
+        if !times_out || !algorithm.is_reno_at(self.loss, self.rtt_s) {
+            return Ok(window / self.rtt_s);
+        }
+        let conditions = Conditions {
+            loss: self.loss,
+            rtt_s: self.rtt_s,
+            rto_s: self.rto_s,
+            packets_per_ack: 1.0,
+            window_packets: self.window_packets.unwrap_or(f64::INFINITY),
+        };
+        Ok(pftk::rates(&conditions)?.throughput_pps)
+    }
+
+    /// The share of the capacity that `n` streams use which back off one after the other, without
+    /// regard to windows and random losses.
+    ///
+    /// # Errors
+    /// [`Error`] if the path makes no sense, or for no streams.
+    pub fn utilisation(&self, n: u32, algorithm: Algorithm, losers: Losers) -> Result<f64, Error> {
+        self.check()?;
+        let (n, pipe) = (streams(n)?, self.pipe_packets());
+        let window = (pipe + self.buffer_packets) / n;
+        match algorithm.retention(window, pipe, self.buffer_packets) {
+            None => Ok(1.0),
+            Some(kept) => utilisation(losers.independent(n), pipe, self.buffer_packets, kept),
+        }
+    }
+
+    /// The fewest streams that overflow a buffer that drops what does not fit, where windows are limited:
+    /// `floor((P+B)/W) + 1`. Between the threshold and this number more streams only make the queue
+    /// longer. For RED, put its lower threshold in place of the buffer.
+    ///
+    /// # Errors
+    /// [`Error`] if the path makes no sense.
+    pub fn onset_of_loss(&self) -> Result<u32, Error> {
+        self.check()?;
+        let full = self.pipe_packets() + self.buffer_packets;
+        // The cast saturates.
+        Ok(self.window_packets.map_or(1, |window| (full / window) as u32).saturating_add(1))
+    }
+
+    /// The queue that `n` streams keep whose windows are all at their limit: `(N·W - P)/C` in seconds,
+    /// no more than the buffer; none without such a limit.
+    ///
+    /// # Errors
+    /// [`Error`] if the path makes no sense, or for no streams.
+    pub fn window_limited_delay_s(&self, n: u32) -> Result<Option<f64>, Error> {
+        self.check()?;
+        let n = streams(n)?;
+        let queue = self.window_packets.map(|window| n * window - self.pipe_packets());
+        Ok(queue.map(|queue| queue.clamp(0.0, self.buffer_packets) / self.capacity_pps))
+    }
+
+    /// The loss that `n` streams make themselves when they keep the path and its buffer full: where the
+    /// window of each is `(P+B)/N`, at a round-trip time of `T + B/C`; none if no loss sets the window.
+    ///
+    /// # Errors
+    /// [`Error`] if the path makes no sense, or for no streams.
+    pub fn loss_when_full(&self, n: u32, algorithm: Algorithm) -> Result<Option<f64>, Error> {
+        self.check()?;
+        let window = (self.pipe_packets() + self.buffer_packets) / streams(n)?;
+        let rtt_s = self.rtt_s + self.buffer_packets / self.capacity_pps;
+        Ok(algorithm.loss_at(window, rtt_s))
+    }
+
+    /// The bandwidth-delay product in packets.
+    pub fn pipe_packets(&self) -> f64 {
+        self.capacity_pps * self.rtt_s
+    }
+
+    fn by_sawtooth(
+        &self,
+        algorithm: Algorithm,
+        target: f64,
+        losers: Losers,
+    ) -> Result<Option<u32>, Error> {
+        for n in 1..=MOST_STREAMS {
+            if self.utilisation(n, algorithm, losers)? >= target {
+                return Ok(Some(n));
+            }
+        }
+        Ok(None)
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        positive("capacity in packets a second", self.capacity_pps)?;
+        positive("round-trip time in seconds", self.rtt_s)?;
+        not_negative("buffer in packets", self.buffer_packets)?;
+        positive("retransmission timeout in seconds", self.rto_s)?;
+        if let Some(window) = self.window_packets
+            && !(window >= 1.0 && window.is_finite())
+        {
+            let quantity = "window limit in packets";
+            return Err(Error { quantity, expected: "one or more", found: window });
+        }
+        if let Some(rate) = self.stream_pps {
+            positive("packets a second of a stream's application", rate)?;
+        }
+        if self.loss != 0.0 {
+            inside("loss", self.loss)?;
+        }
+        Ok(())
+    }
+}
+
+/// The fewest whole streams that are at least `needed`.
+fn fewest(needed: f64) -> u32 {
+    // The cast saturates; what is a whole number but for rounding is that number.
+    libm::ceil(needed - 1e-9).max(1.0) as u32
+}
+
+#[cfg(test)]
+mod tests;
