@@ -16,7 +16,9 @@ pub mod recv;
 pub mod send;
 pub mod socket;
 pub mod store;
+mod task;
 pub mod wire;
 
 pub use control::{Control, Event, Held, Progress, StreamProgress};
 pub use error::Error;
+pub use task::{Session, Sessions, Task};

@@ -20,7 +20,8 @@ use socket2::Socket;
 pub use counts::Counts;
 pub use datagrams::{DatagramCounts, Datagrams};
 pub use observe::{Observation, Observer};
-pub use record::{Cpu, PathSeen, Record, Taken};
+pub use record::{Cpu, FlowTaken, PathSeen, Record, Taken};
+pub use rows::Samples;
 use state::{Open, State, Watch};
 
 use crate::{Control, Error};

@@ -2,9 +2,9 @@
 
 use std::time::Duration as WallDuration;
 
-use fairway_trace::tcp_info::{TcpInfo, series as field};
+use fairway_trace::tcp_info::{Field, series as field};
 use fairway_trace::{
-    ApplicationSummary, DatagramSummary, FlowCounts, FlowSummary, Metrics, Series, Summary,
+    ApplicationSummary, DatagramSummary, FlowCounts, FlowSummary, Metrics, Summary,
 };
 use fairway_units::Duration;
 use nix::sys::resource::{UsageWho, getrusage};
@@ -12,7 +12,7 @@ use nix::sys::time::TimeValLike;
 use serde::Serialize;
 
 use super::observe::share;
-use super::rows::Row;
+use super::rows::{Row, Samples};
 use super::state::{Flow, State, Watch};
 use super::{Counts, DatagramCounts, Subject};
 
@@ -21,12 +21,8 @@ use super::{Counts, DatagramCounts, Subject};
 pub struct Record {
     /// Figures over the whole transfer.
     pub summary: Summary,
-    /// Time series of the flows.
-    pub series: Series,
-    /// What the kernel says of their sockets.
-    pub tcp_info: TcpInfo,
-    /// Names of the flows, in the order of their indices.
-    pub flow_ids: Vec<String>,
+    /// The samples.
+    pub samples: Samples,
     /// What else there is to know.
     pub taken: Taken,
 }
@@ -132,11 +128,9 @@ impl State {
         let utilisation =
             self.subject.path_rate_bps.map(|rate| throughput_bps / (rate.max(1)) as f64);
         let metrics = Metrics::new(&all, utilisation);
-        let (series, tcp_info) = self.columns();
+        let flows_of = self.flows.iter().map(|flow| (flow.id.clone(), flow.has_window()));
         Record {
-            series,
-            tcp_info,
-            flow_ids: self.flows.iter().map(|flow| flow.id.clone()).collect(),
+            samples: Samples { flows: flows_of.collect(), rows: self.rows.all().to_vec() },
             taken,
             summary: Summary {
                 title: self.subject.title.clone(),
@@ -185,22 +179,6 @@ impl State {
         }
     }
 
-    fn columns(&self) -> (Series, TcpInfo) {
-        let (mut series, mut tcp_info) = (Series::default(), TcpInfo::new());
-        for row in self.rows.all() {
-            let t_s = row.to_ns as f64 / 1e9;
-            if !row.record.is_empty() {
-                tcp_info.push(t_s, row.flow, &row.record);
-            }
-            let has_window = !row.record.is_empty() && self.flows[row.flow as usize].is_sent;
-            match has_window {
-                true => series.push(t_s, row.flow, &row.record, row.goodput_bps()),
-                false => series.push_goodput(t_s, row.flow, row.goodput_bps()),
-            }
-        }
-        (series, tcp_info)
-    }
-
     fn taken(&self, window: WallDuration) -> Taken {
         let began = self.window().0;
         let since = |at: std::time::Instant| {
@@ -234,9 +212,8 @@ impl State {
 
     fn path_seen(&self) -> PathSeen {
         let rows = self.rows.all();
-        let largest = |of: &fairway_trace::tcp_info::Field| {
-            rows.iter().filter_map(|row| of.raw(&row.record)).max().unwrap_or(0)
-        };
+        let largest =
+            |of: &Field| rows.iter().filter_map(|row| of.raw(&row.record)).max().unwrap_or(0);
         let min_rtts = rows.iter().map(|row| field::MIN_RTT.real(&row.record));
         PathSeen {
             min_rtt_s: min_rtts.filter(|rtt| *rtt > 0.0).reduce(f64::min),
@@ -273,10 +250,7 @@ fn most_at_once(rows: &[Row], value: impl Fn(&Row) -> f64) -> f64 {
 }
 
 /// Mean of a positive field over rows, weighed with their intervals.
-fn mean<'a>(
-    rows: impl Iterator<Item = &'a Row>,
-    of: &fairway_trace::tcp_info::Field,
-) -> Option<f64> {
+fn mean<'a>(rows: impl Iterator<Item = &'a Row>, of: &Field) -> Option<f64> {
     let (mut sum, mut seconds) = (0.0, 0.0);
     for row in rows {
         let value = of.real(&row.record);

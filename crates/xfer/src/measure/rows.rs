@@ -1,10 +1,14 @@
 //! The samples of all flows: as many as are asked for, but bounded.
 
+use fairway_trace::Series;
+use fairway_trace::tcp_info::TcpInfo;
+use serde::{Deserialize, Serialize};
+
 /// Most rows that are kept: some 20 MB with their records, and columns made of them.
 const MAX_ROWS: usize = 1 << 15;
 
 /// What happened to a flow in one interval.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Row {
     /// Index of the flow.
     pub(super) flow: u32,
@@ -26,6 +30,45 @@ impl Row {
 
     pub(super) fn seconds(&self) -> f64 {
         self.to_ns.saturating_sub(self.from_ns) as f64 / 1e9
+    }
+}
+
+/// All samples of a transfer, as they were taken: half as large as the columns made of them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Samples {
+    /// Names of the flows, and whether their window is known here.
+    pub(super) flows: Vec<(String, bool)>,
+    pub(super) rows: Vec<Row>,
+}
+
+impl Samples {
+    /// Names of the flows, in the order of their indices.
+    pub fn flow_ids(&self) -> Vec<String> {
+        self.flows.iter().map(|(id, _)| id.clone()).collect()
+    }
+
+    /// Time series of the flows.
+    pub fn series(&self) -> Series {
+        let mut series = Series::default();
+        for row in &self.rows {
+            let (t_s, goodput_bps) = (row.to_ns as f64 / 1e9, row.goodput_bps());
+            match self.flows.get(row.flow as usize) {
+                Some((_, true)) => series.push(t_s, row.flow, &row.record, goodput_bps),
+                Some((_, false)) => series.push_goodput(t_s, row.flow, goodput_bps),
+                None => {}
+            }
+        }
+        series
+    }
+
+    /// What the kernel says of their sockets; nothing of datagrams.
+    pub fn tcp_info(&self) -> TcpInfo {
+        let mut tcp_info = TcpInfo::new();
+        let told = |row: &&Row| !row.record.is_empty() && self.flows.len() > row.flow as usize;
+        for row in self.rows.iter().filter(told) {
+            tcp_info.push(row.to_ns as f64 / 1e9, row.flow, &row.record);
+        }
+        tcp_info
     }
 }
 

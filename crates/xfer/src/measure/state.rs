@@ -153,6 +153,11 @@ impl Flow {
         self.open.is_some()
     }
 
+    /// Whether its congestion window is known: at the sending end of a connection.
+    pub(super) fn has_window(&self) -> bool {
+        self.is_sent && matches!(self.watch, Watch::Tcp { .. })
+    }
+
     pub(super) fn latest(&self) -> &[u8] {
         &self.latest
     }

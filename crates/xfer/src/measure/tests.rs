@@ -49,7 +49,7 @@ fn both_ends_say_what_was_delivered() {
     std::thread::sleep(SHORTEST_INTERVAL * 3);
     drop(watched);
     let record = meter.finish();
-    assert_eq!(record.flow_ids, ["up#0", "down#0"]);
+    assert_eq!(record.samples.flow_ids(), ["up#0", "down#0"]);
     let bytes: Vec<u64> = record.taken.flows.iter().map(|flow| flow.payload_bytes).collect();
     assert_eq!(bytes, [300_000, 100_000]);
     assert_eq!((record.taken.end, record.taken.connections), ("both", 2));
@@ -60,7 +60,7 @@ fn both_ends_say_what_was_delivered() {
     // 3 : 1 over the same window; (3+1)² / (2·(9+1)) = 0.8.
     assert!((up.goodput_bps / down.goodput_bps - 3.0).abs() < 1e-9);
     assert!((record.summary.metrics.jain_index.unwrap() - 0.8).abs() < 1e-9);
-    assert_eq!(record.series.t_s.len(), record.tcp_info.t_s.len());
+    assert_eq!(record.samples.series().t_s.len(), record.samples.tcp_info().t_s.len());
     assert_eq!(record.summary.applications[0].figures[0], ("payload_bytes", Some(400_000.0)));
 }
 
@@ -125,7 +125,7 @@ fn datagrams_have_their_own_figures() {
     assert_eq!((found.received_packets, found.loss_ratio), (3, Some(0.25)));
     assert_eq!((summary.cc.as_deref(), summary.lost_segments), (None, 1));
     assert!((summary.throughput_bps / summary.goodput_bps - 1.028).abs() < 1e-9);
-    assert!(record.series.cwnd_segments.iter().all(|cwnd| cwnd.is_nan()));
+    assert!(record.samples.series().cwnd_segments.iter().all(|cwnd| cwnd.is_nan()));
 }
 
 #[test]
