@@ -190,6 +190,13 @@ impl Control {
     }
 }
 
+impl Held {
+    /// Whether the transfer was asked to end.
+    pub fn is_cancelled(&self) -> bool {
+        self.control.is_cancelled()
+    }
+}
+
 impl Drop for Held {
     fn drop(&mut self) {
         self.control.state().sockets.remove(&self.number);

@@ -1,0 +1,91 @@
+//! The few bytes that are said before anything is proved.
+
+use serde::{Deserialize, Serialize};
+
+/// How a plain connection begins, in both directions: no TLS record begins with an `f`.
+pub(super) const PREAMBLE: [u8; 8] = *b"fairway1";
+/// How long a nonce is: as BLAKE3's keys, so that none ever comes twice.
+pub(super) const NONCE_BYTES: usize = 32;
+/// The record of a TLS handshake (RFC 8446, section 5.1).
+pub(super) const TLS_HANDSHAKE: u8 = 22;
+/// Most bytes of the two messages of the greeting.
+pub(super) const GREETING_BYTES: usize = 64;
+
+/// Behind the preamble: what the server has to say to a client that has not proved itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// Its nonce follows.
+    Nonce,
+    /// Its proof follows.
+    Welcome,
+    WrongToken,
+    /// It speaks TLS only.
+    Encrypted,
+    /// It does not speak TLS.
+    Plain,
+    /// It speaks another version of this.
+    OtherVersion,
+}
+
+impl Answer {
+    const LETTERS: [(Answer, u8); 6] = [
+        (Answer::Nonce, b'n'),
+        (Answer::Welcome, b'w'),
+        (Answer::WrongToken, b't'),
+        (Answer::Encrypted, b'e'),
+        (Answer::Plain, b'p'),
+        (Answer::OtherVersion, b'v'),
+    ];
+
+    pub(super) fn letter(self) -> u8 {
+        let found = Answer::LETTERS.iter().find(|(answer, _)| *answer == self);
+        found.map_or(0, |(_, letter)| *letter)
+    }
+
+    pub(super) fn of(letter: u8) -> Option<Answer> {
+        let found = Answer::LETTERS.iter().find(|(_, known)| *known == letter);
+        found.map(|(answer, _)| *answer)
+    }
+
+    /// As it is sent where there is no TLS.
+    pub(super) fn plainly(self) -> Vec<u8> {
+        let mut bytes = PREAMBLE.to_vec();
+        bytes.push(self.letter());
+        bytes
+    }
+}
+
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Purpose {
+    /// The one connection on which a session of files is managed.
+    Control,
+    /// One that carries the files of a session.
+    Data {
+        /// Which session.
+        session: u64,
+        /// Which of its connections.
+        stream: u32,
+    },
+    /// The one connection on which a session of generated traffic is managed.
+    Load,
+    /// One that carries generated traffic.
+    LoadData {
+        /// Which session.
+        session: u64,
+        /// Which of its connections.
+        stream: u32,
+    },
+}
+
+/// The first message of a client: its tag proves that it knows the secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Hello {
+    pub(super) purpose: Purpose,
+}
+
+/// The first message of a server, which proves the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Welcome {
+    Come,
+}

@@ -1,0 +1,358 @@
+//! A connection whose two ends have proved themselves to each other.
+
+use std::io::{self, IoSlice, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use socket2::Socket;
+
+use super::control::{ControlReceiver, ControlSender};
+use super::frame::{FrameError, LENGTH_BYTES, MAX_MESSAGE_BYTES, Opener, Sealer, decode};
+use super::inbox::Inbox;
+use super::link::{Link, PATIENCE};
+use super::tls::{Received, Tls};
+use crate::Error;
+
+/// What is read at once while messages come; what of it is payload is copied once more.
+const READ_AHEAD_BYTES: usize = 4 << 10;
+/// What is read at once while encrypted payload comes, doubled from the first to the second as
+/// reads fill it: few calls for who receives much, little memory for who does not.
+const CIPHERTEXT_BYTES: [usize; 2] = [16 << 10, 256 << 10];
+
+/// One connection of a session: messages, and payload beside them.
+///
+/// Messages are protected by tags, payload by TLS or, without it, not at all: its hash belongs into
+/// a message. For one thread at a time; [`Channel::into_control`] makes two ends of it.
+pub struct Channel {
+    shared: Arc<Shared>,
+    reader: Reader,
+    writer: Writer,
+}
+
+/// What a channel is made of: the result of a handshake.
+pub(crate) struct Parts {
+    pub(crate) link: Link,
+    pub(crate) tls: Option<Tls>,
+    pub(crate) sealer: Sealer,
+    pub(crate) opener: Opener,
+    /// Came with the last of the handshake.
+    pub(crate) plaintext: Inbox,
+    pub(crate) ciphertext: Inbox,
+}
+
+pub(super) struct Shared {
+    pub(super) link: Link,
+    pub(super) tls: Option<Mutex<Tls>>,
+}
+
+pub(super) struct Reader {
+    opener: Opener,
+    plaintext: Inbox,
+    ciphertext: Inbox,
+}
+
+pub(super) struct Writer {
+    pub(super) sealer: Sealer,
+    pub(super) queued: Vec<u8>,
+}
+
+impl Channel {
+    pub(crate) fn new(parts: Parts) -> Result<Self, Error> {
+        parts.link.set_patience(PATIENCE)?;
+        Ok(Channel {
+            shared: Arc::new(Shared { link: parts.link, tls: parts.tls.map(Mutex::new) }),
+            reader: Reader {
+                opener: parts.opener,
+                plaintext: parts.plaintext,
+                ciphertext: parts.ciphertext,
+            },
+            writer: Writer { sealer: parts.sealer, queued: Vec::new() },
+        })
+    }
+
+    /// Address and port of the other side.
+    pub fn peer(&self) -> &str {
+        self.shared.link.peer()
+    }
+
+    /// The socket, to be measured. What is written to it or read from it past the channel is lost
+    /// to the channel: see [`Channel::plain_socket`].
+    pub fn socket(&self) -> &Socket {
+        self.shared.link.socket()
+    }
+
+    /// Whether TLS protects it.
+    pub fn is_encrypted(&self) -> bool {
+        self.shared.tls.is_some()
+    }
+
+    /// How long the other side may say nothing, or take nothing.
+    ///
+    /// # Errors
+    /// If the socket is gone.
+    pub fn set_patience(&self, patience: Duration) -> Result<(), Error> {
+        self.shared.link.set_patience(patience)
+    }
+
+    /// Sends a message, and what was queued before it.
+    ///
+    /// # Errors
+    /// [`Error::Failed`], [`Error::Cancelled`].
+    pub fn write_frame(&mut self, message: &impl Serialize) -> Result<(), Error> {
+        self.queue_frame(message)?;
+        self.flush()
+    }
+
+    /// Puts a message into the queue, which the next write or [`Channel::flush`] empties.
+    ///
+    /// # Errors
+    /// If it is longer than [`MAX_MESSAGE_BYTES`].
+    pub fn queue_frame(&mut self, message: &impl Serialize) -> Result<(), Error> {
+        let sealed = self.writer.sealer.seal(message, &mut self.writer.queued);
+        sealed.map_err(|error| self.shared.link.broken("sending", error))
+    }
+
+    /// Puts payload into the queue: for what is short.
+    pub fn queue_payload(&mut self, payload: &[u8]) {
+        self.writer.queued.extend_from_slice(payload);
+    }
+
+    /// Sends payload, after what was queued before it.
+    ///
+    /// # Errors
+    /// [`Error::Failed`], [`Error::Cancelled`].
+    pub fn write_payload(&mut self, payload: &[u8]) -> Result<(), Error> {
+        let queued = std::mem::take(&mut self.writer.queued);
+        let written = match &self.shared.tls {
+            None => self.shared.link.send_both(&queued, payload),
+            Some(tls) => {
+                let link = &self.shared.link;
+                let tls = &mut lock(tls);
+                // The same thread would read: nobody waits for the lock meanwhile.
+                encrypt_to(link, tls, &queued).and_then(|()| encrypt_to(link, tls, payload))
+            }
+        };
+        self.writer.queued = emptied(queued);
+        written
+    }
+
+    /// Sends what was queued.
+    ///
+    /// # Errors
+    /// [`Error::Failed`], [`Error::Cancelled`].
+    pub fn flush(&mut self) -> Result<(), Error> {
+        self.write_payload(&[])
+    }
+
+    /// Bytes that are queued.
+    pub fn queued_bytes(&self) -> usize {
+        self.writer.queued.len()
+    }
+
+    /// The socket of a connection without TLS, for `sendfile` and its like: what was queued has
+    /// been sent, and payload written to it follows at once.
+    ///
+    /// # Errors
+    /// [`Error::Failed`], [`Error::Cancelled`].
+    pub fn plain_socket(&mut self) -> Result<Option<&Socket>, Error> {
+        if self.is_encrypted() {
+            return Ok(None);
+        }
+        let queued = std::mem::take(&mut self.writer.queued);
+        let sent = self.shared.link.send(&queued, true);
+        self.writer.queued = emptied(queued);
+        sent.map(|()| Some(self.shared.link.socket()))
+    }
+
+    /// Payload that has been read already, moved into `buffer` as far as there is any: what has to
+    /// be taken before one reads from [`Channel::plain_socket`].
+    pub fn take_read_ahead(&mut self, buffer: &mut [u8]) -> usize {
+        self.reader.plaintext.take(buffer)
+    }
+
+    /// What a call on the socket has failed with, in words.
+    pub fn failed(&self, doing: &str, error: &io::Error) -> Error {
+        self.shared.link.failed(doing, error)
+    }
+
+    /// The next message; none if the other side has finished.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] if there is none in time, or if it is not what the other side has sent;
+    /// [`Error::Cancelled`].
+    pub fn read_frame<M: DeserializeOwned>(&mut self) -> Result<Option<M>, Error> {
+        self.reader.message(&self.shared)
+    }
+
+    /// Fills `buffer` with payload.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] if the stream ends before it is full; [`Error::Cancelled`].
+    pub fn read_payload(&mut self, buffer: &mut [u8]) -> Result<(), Error> {
+        self.reader.exactly(&self.shared, buffer)
+    }
+
+    /// Tells the other side that nothing more will be sent; it can be read from as before.
+    ///
+    /// # Errors
+    /// [`Error::Failed`], [`Error::Cancelled`].
+    pub fn finish(&mut self) -> Result<(), Error> {
+        self.flush()?;
+        if let Some(tls) = &self.shared.tls {
+            lock(tls).close();
+            encrypt_to(&self.shared.link, &mut lock(tls), &[])?;
+        }
+        self.shared.link.finish()
+    }
+
+    #[cfg(test)]
+    pub(super) fn refresh_keys(&self) {
+        if let Some(tls) = &self.shared.tls {
+            lock(tls).refresh();
+        }
+    }
+
+    /// Two ends: one that any thread may send by, one by which one thread receives.
+    pub fn into_control(self) -> (ControlSender, ControlReceiver) {
+        let Channel { shared, reader, writer } = self;
+        (ControlSender::new(shared.clone(), writer), ControlReceiver::new(shared, reader))
+    }
+}
+
+impl Reader {
+    /// The next message that is more than a sign of life.
+    pub(super) fn message<M: DeserializeOwned>(
+        &mut self,
+        shared: &Shared,
+    ) -> Result<Option<M>, Error> {
+        let wrong = |error: FrameError| shared.link.broken("receiving", error);
+        loop {
+            if !self.gather(shared, LENGTH_BYTES)? {
+                return Ok(None);
+            }
+            let mut length = [0; LENGTH_BYTES];
+            self.plaintext.take(&mut length);
+            let rest = Opener::rest(length, MAX_MESSAGE_BYTES).map_err(wrong)?;
+            if !self.gather(shared, rest)? {
+                return Err(ended(shared));
+            }
+            let payload = self.opener.verify(&self.plaintext.data()[..rest]).map_err(wrong)?;
+            let message = (!payload.is_empty()).then(|| decode(payload)).transpose();
+            self.plaintext.consume(rest);
+            if let Some(message) = message.map_err(wrong)? {
+                return Ok(Some(message));
+            }
+        }
+    }
+
+    /// Waits until so many bytes are there; false if the stream has ended before the first.
+    fn gather(&mut self, shared: &Shared, count: usize) -> Result<bool, Error> {
+        while self.plaintext.len() < count {
+            let missing = count - self.plaintext.len();
+            let room = self.plaintext.room(missing.max(READ_AHEAD_BYTES));
+            let received = receive(shared, &mut self.ciphertext, room)?;
+            if received == 0 {
+                return if self.plaintext.len() == 0 { Ok(false) } else { Err(ended(shared)) };
+            }
+            self.plaintext.filled(received);
+        }
+        Ok(true)
+    }
+
+    fn exactly(&mut self, shared: &Shared, buffer: &mut [u8]) -> Result<(), Error> {
+        let mut filled = self.plaintext.take(buffer);
+        while filled < buffer.len() {
+            match receive(shared, &mut self.ciphertext, &mut buffer[filled..])? {
+                0 => return Err(ended(shared)),
+                count => filled += count,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Plaintext; zero bytes at the end of the stream.
+fn receive(shared: &Shared, ciphertext: &mut Inbox, into: &mut [u8]) -> Result<usize, Error> {
+    let Some(tls) = &shared.tls else { return shared.link.receive(into) };
+    loop {
+        let received = lock(tls).receive(ciphertext, into);
+        match received.map_err(|error| shared.link.broken("receiving", tls_failure(&error)))? {
+            Received::Plaintext(count) => return Ok(count),
+            Received::Closed => return Ok(0),
+            Received::Nothing => {}
+        }
+        let capacity = ciphertext.capacity().clamp(CIPHERTEXT_BYTES[0], CIPHERTEXT_BYTES[1]);
+        let count = shared.link.receive(ciphertext.room(capacity))?;
+        ciphertext.filled(count);
+        if count == 0 {
+            return Err(ended(shared));
+        }
+        if count == capacity && capacity < CIPHERTEXT_BYTES[1] {
+            ciphertext.room(2 * capacity);
+        }
+    }
+}
+
+/// A TLS connection that ends without close_notify was cut, and so was one amid a message.
+fn ended(shared: &Shared) -> Error {
+    shared.link.broken("receiving", "the connection ended before everything had come")
+}
+
+fn encrypt_to(link: &Link, tls: &mut Tls, mut plaintext: &[u8]) -> Result<(), Error> {
+    struct Socket<'a>(&'a Link, Option<Error>);
+
+    impl Write for Socket<'_> {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.write_vectored(&[IoSlice::new(bytes)])
+        }
+
+        fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+            let sent = self.0.send_pieces(pieces);
+            sent.map_err(|error| {
+                self.1 = Some(error);
+                io::ErrorKind::Other.into()
+            })
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let mut socket = Socket(link, None);
+    loop {
+        let encrypted = tls.encrypt(plaintext).and_then(|count| {
+            plaintext = &plaintext[count..];
+            tls.give(&mut socket)
+        });
+        if let Err(error) = encrypted {
+            return Err(socket.1.unwrap_or_else(|| link.failed("sending", &error)));
+        }
+        if plaintext.is_empty() {
+            return Ok(());
+        }
+    }
+}
+
+pub(super) fn lock(tls: &Mutex<Tls>) -> MutexGuard<'_, Tls> {
+    tls.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Keeps the memory of a queue, but not that of a long one.
+fn emptied(mut queue: Vec<u8>) -> Vec<u8> {
+    queue.clear();
+    queue.shrink_to(MAX_MESSAGE_BYTES);
+    queue
+}
+
+/// What TLS says of bytes that cannot be right.
+fn tls_failure(error: &rustls::Error) -> String {
+    match error {
+        rustls::Error::DecryptError | rustls::Error::InvalidMessage(_) => {
+            "the data were changed on the way".into()
+        }
+        error => format!("TLS: {error}"),
+    }
+}

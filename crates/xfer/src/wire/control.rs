@@ -1,0 +1,144 @@
+//! The two ends of a connection on which both sides talk at any time.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use socket2::Socket;
+
+use super::channel::{Reader, Shared, Writer, lock};
+use crate::Error;
+
+/// Sends messages, from any thread; clones are the same end.
+#[derive(Clone)]
+pub struct ControlSender {
+    shared: Arc<Shared>,
+    writing: Arc<Mutex<Writing>>,
+}
+
+struct Writing {
+    writer: Writer,
+    encrypted: Vec<u8>,
+    /// Half a message may be out: nothing can follow.
+    failed: Option<Error>,
+}
+
+/// Receives messages, in one thread.
+pub struct ControlReceiver {
+    shared: Arc<Shared>,
+    reader: Reader,
+}
+
+impl ControlSender {
+    pub(super) fn new(shared: Arc<Shared>, writer: Writer) -> Self {
+        let writing = Writing { writer, encrypted: Vec::new(), failed: None };
+        ControlSender { shared, writing: Arc::new(Mutex::new(writing)) }
+    }
+
+    /// Address and port of the other side.
+    pub fn peer(&self) -> &str {
+        self.shared.link.peer()
+    }
+
+    /// The socket, to be measured or shut down.
+    pub fn socket(&self) -> &Socket {
+        self.shared.link.socket()
+    }
+
+    /// Whether TLS protects it.
+    pub fn is_encrypted(&self) -> bool {
+        self.shared.tls.is_some()
+    }
+
+    /// Sends a message.
+    ///
+    /// # Errors
+    /// [`Error::Failed`], [`Error::Cancelled`]; then nothing more can be sent.
+    pub fn send(&self, message: &impl Serialize) -> Result<(), Error> {
+        self.write(|writer| writer.sealer.seal(message, &mut writer.queued))
+    }
+
+    /// Sends a sign of life, which [`ControlReceiver::receive`] does not return.
+    ///
+    /// # Errors
+    /// As [`ControlSender::send`].
+    pub fn keep_alive(&self) -> Result<(), Error> {
+        self.write(|writer| writer.sealer.seal_nothing(&mut writer.queued))
+    }
+
+    /// Tells the other side that nothing more will be sent.
+    ///
+    /// # Errors
+    /// As [`ControlSender::send`].
+    pub fn finish(&self) -> Result<(), Error> {
+        if let Some(tls) = &self.shared.tls {
+            lock(tls).close();
+        }
+        self.write(|_| Ok(()))?;
+        self.shared.link.finish()
+    }
+
+    fn write(
+        &self,
+        fill: impl FnOnce(&mut Writer) -> Result<(), super::frame::FrameError>,
+    ) -> Result<(), Error> {
+        // Held while it is sent: messages go out in the order of their sequence numbers.
+        let writing = &mut *self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(error) = &writing.failed {
+            return Err(error.clone());
+        }
+        // Too long: none of it is out.
+        fill(&mut writing.writer).map_err(|error| self.shared.link.broken("sending", error))?;
+        let sent = match &self.shared.tls {
+            None => self.shared.link.send(&writing.writer.queued, false),
+            Some(tls) => self.encrypt(tls, writing),
+        };
+        writing.writer.queued.clear();
+        writing.encrypted.clear();
+        writing.failed = sent.as_ref().err().cloned();
+        sent
+    }
+
+    fn encrypt(&self, tls: &Mutex<super::tls::Tls>, writing: &mut Writing) -> Result<(), Error> {
+        let mut rest = &writing.writer.queued[..];
+        // Not held while it is sent: who receives needs TLS, too, and the other side may send
+        // nothing more until something was received.
+        let mut held = lock(tls);
+        loop {
+            let encrypted = held.encrypt(rest).and_then(|count| {
+                rest = &rest[count..];
+                held.give(&mut writing.encrypted)
+            });
+            encrypted.map_err(|error| self.shared.link.failed("sending", &error))?;
+            if rest.is_empty() {
+                break;
+            }
+        }
+        drop(held);
+        self.shared.link.send(&writing.encrypted, false)
+    }
+}
+
+impl ControlReceiver {
+    pub(super) fn new(shared: Arc<Shared>, reader: Reader) -> Self {
+        ControlReceiver { shared, reader }
+    }
+
+    /// How long the other side may say nothing, or take nothing.
+    ///
+    /// # Errors
+    /// If the socket is gone.
+    pub fn set_patience(&self, patience: Duration) -> Result<(), Error> {
+        self.shared.link.set_patience(patience)
+    }
+
+    /// The next message; none if the other side has finished.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] if nothing has come in time, or not what the other side has sent;
+    /// [`Error::Cancelled`].
+    pub fn receive<M: DeserializeOwned>(&mut self) -> Result<Option<M>, Error> {
+        self.reader.message(&self.shared)
+    }
+}
