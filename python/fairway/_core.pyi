@@ -22,11 +22,15 @@ __all__ = [
     "ScriptError",
     "SimulationError",
     "Subflow",
+    "Transfer",
+    "TransferData",
+    "TransferError",
     "algorithms",
     "linux_collect",
     "linux_layout",
     "plan",
     "presets",
+    "quantity",
     "run",
     "run_script",
     "schema",
@@ -48,6 +52,12 @@ class CollectError(RuntimeError):
 
 class ScriptError(ValueError):
     """A script that cannot be run; names file, line, column and what to do."""
+
+class TransferError(RuntimeError):
+    """A transfer that failed.
+
+    Its arguments: what happened; and "cancelled", "input", "refused" or "failed".
+    """
 
 class Cancelled(Exception):  # noqa: N818
     """The run was cancelled through its `Control`."""
@@ -355,6 +365,56 @@ class Subflow:
     def loss_interval(self) -> int:
         """The larger of the bytes acknowledged between its last two losses and those since."""
 
+@final
+class Transfer:
+    """A transfer that runs in a thread of its own."""
+
+    def __new__(cls, job: str, samples: bool = True) -> Transfer: ...
+    def events(self) -> str:
+        """What was said since the last call, as JSON."""
+    def progress(self) -> str:
+        """How far it is, as JSON."""
+    def cancel(self) -> None:
+        """Ask it to stop."""
+    def wait(self, seconds: float) -> bool:
+        """Wait for its end, but no longer than so many seconds; returns whether it has ended."""
+    def sessions(self) -> list[TransferData]:
+        """Its sessions that have ended since the last call."""
+    def result(self) -> str | None:
+        """Its result as JSON; None before its end. Raises `TransferError` if it failed."""
+
+@final
+class TransferData:
+    """What one session of a transfer has measured."""
+
+    @staticmethod
+    def unpack(packed: bytes) -> TransferData:
+        """What `pack` has made."""
+    def pack(self) -> bytes:
+        """Everything as bytes, for another process of the same program."""
+    @property
+    def number(self) -> int:
+        """Its number, from 0."""
+    @property
+    def about(self) -> str:
+        """What the job says of it, as JSON."""
+    @property
+    def failure(self) -> str | None:
+        """Why it did not end well; None if it did."""
+    @property
+    def summary(self) -> str:
+        """Figures over all of it, as JSON."""
+    @property
+    def taken(self) -> str:
+        """How it was measured, as JSON."""
+    @property
+    def flow_ids(self) -> list[str]:
+        """Names of the flows."""
+    def series(self) -> dict[str, NDArray[Any]]:
+        """Columns of the flow time series; `flow` indexes `flow_ids`."""
+    def tcp_info(self) -> dict[str, NDArray[Any]]:
+        """Columns `t_s`, `flow` and the kernel's fields; empty for those its version lacks."""
+
 def version() -> str:
     """Version of the simulator."""
 
@@ -365,6 +425,9 @@ def run(
     experiment: str, control: Control | None = None, algorithms: _Algorithms | None = None
 ) -> RunData:
     """Simulate one experiment given as JSON; releases the GIL."""
+
+def quantity(text: str, kind: str) -> int:
+    """A quantity as people write it: a "rate" in bit/s, a "size" in bytes, a "duration" in ns."""
 
 def linux_layout(experiment: str, algorithms: _Algorithms | None = None) -> str:
     """What a Linux kernel's guest is told to run an experiment given as JSON, as JSON."""

@@ -4,6 +4,7 @@ mod algorithm;
 mod linux;
 mod script;
 mod views;
+mod xfer;
 
 use std::sync::Arc;
 
@@ -290,6 +291,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("Cancelled", py.get_type::<Cancelled>())?;
     module.add("CollectError", py.get_type::<linux::CollectError>())?;
     module.add("ScriptError", py.get_type::<script::ScriptError>())?;
+    module.add("TransferError", py.get_type::<xfer::TransferError>())?;
     module.add_class::<Control>()?;
     module.add_class::<RunData>()?;
     module.add_class::<linux::LinuxData>()?;
@@ -299,6 +301,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<views::Member>()?;
     module.add_class::<views::RateSample>()?;
     module.add_class::<views::Subflow>()?;
+    module.add_class::<xfer::Transfer>()?;
+    module.add_class::<xfer::TransferData>()?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(plan, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
@@ -307,6 +311,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(presets, module)?)?;
     module.add_function(wrap_pyfunction!(linux::linux_collect, module)?)?;
+    module.add_function(wrap_pyfunction!(xfer::quantity, module)?)?;
     module.add_function(wrap_pyfunction!(script::run_script, module)?)?;
     module.add_function(wrap_pyfunction!(linux::tcp_info_fields, module)?)
 }

@@ -120,7 +120,7 @@ fn collect_error(error: Error) -> PyErr {
     CollectError::new_err(error.to_string())
 }
 
-fn tcp_info_columns(py: Python<'_>, info: TcpInfo) -> PyResult<Bound<'_, PyDict>> {
+pub(crate) fn tcp_info_columns(py: Python<'_>, info: TcpInfo) -> PyResult<Bound<'_, PyDict>> {
     let columns = PyDict::new(py);
     columns.set_item("t_s", info.t_s.into_pyarray(py))?;
     columns.set_item("flow", info.flow.into_pyarray(py))?;

@@ -146,6 +146,10 @@ pub mod series {
     pub const RETRANS: &Field = named("retrans_segments");
     /// Segments delivered since the start.
     pub const DELIVERED: &Field = named("delivered_segments");
+    /// Window that the peer offers.
+    pub const SND_WND: &Field = named("snd_wnd_bytes");
+    /// Window that it offers itself.
+    pub const RCV_WND: &Field = named("rcv_wnd_bytes");
     /// Options of the connection, as bits.
     pub const OPTIONS: &Field = named("options");
     /// Segment size that it sends.

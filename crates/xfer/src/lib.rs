@@ -10,6 +10,7 @@ pub mod auto;
 mod control;
 mod error;
 pub mod iperf3;
+pub mod job;
 pub mod load;
 pub mod measure;
 pub mod recv;

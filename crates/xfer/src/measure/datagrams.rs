@@ -27,6 +27,23 @@ pub struct DatagramCounts {
     pub jitter_s: Option<f64>,
 }
 
+impl DatagramCounts {
+    /// What was counted after an earlier moment; the jitter is that of now.
+    pub(super) fn since(&self, earlier: &DatagramCounts) -> DatagramCounts {
+        let since = |of: fn(&DatagramCounts) -> u64| of(self).saturating_sub(of(earlier));
+        DatagramCounts {
+            sent_packets: since(|counts| counts.sent_packets),
+            received_packets: since(|counts| counts.received_packets),
+            payload_bytes: since(|counts| counts.payload_bytes),
+            wire_bytes: since(|counts| counts.wire_bytes),
+            lost_packets: since(|counts| counts.lost_packets),
+            reordered_packets: since(|counts| counts.reordered_packets),
+            duplicated_packets: since(|counts| counts.duplicated_packets),
+            jitter_s: self.jitter_s,
+        }
+    }
+}
+
 /// The receiving end's book of one flow: finds what is lost, late or a copy.
 #[derive(Clone, Debug)]
 pub struct Datagrams {

@@ -5,6 +5,7 @@
 
 mod counts;
 mod datagrams;
+mod flow;
 mod observe;
 mod record;
 mod rows;
@@ -19,10 +20,11 @@ use socket2::Socket;
 
 pub use counts::Counts;
 pub use datagrams::{DatagramCounts, Datagrams};
+use flow::{Open, Watch};
 pub use observe::{Observation, Observer};
 pub use record::{Cpu, FlowTaken, PathSeen, Record, Taken};
 pub use rows::Samples;
-use state::{Open, State, Watch};
+use state::State;
 
 use crate::{Control, Error};
 
@@ -176,6 +178,11 @@ impl Meter {
     /// Payload that all connections have delivered so far.
     pub fn delivered_bytes(&self) -> u64 {
         self.state().delivered_bytes()
+    }
+
+    /// Forgets what was measured so far: the measuring window begins now.
+    pub fn restart(&self) {
+        self.state().restart(Instant::now());
     }
 
     /// The record, up to now. Connections that are still open are sampled a last time.

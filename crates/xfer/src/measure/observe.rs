@@ -72,7 +72,7 @@ impl Observer {
         let now = Instant::now();
         let mut state = self.meter.state();
         state.sample(now, false);
-        let counts = state.flows.iter().fold(Counts::default(), |sum, flow| sum + flow.counts());
+        let counts = state.counts();
         let sent = || state.flows.iter().filter(|flow| flow.is_open() && flow.is_sent);
         let reals = |of: &'static Field| sent().map(move |flow| of.real(flow.latest()));
         let positive = |of| reals(of).filter(|value| *value > 0.0);

@@ -11,9 +11,10 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use serde::Serialize;
 
+use super::flow::{Flow, Watch};
 use super::observe::share;
 use super::rows::{Row, Samples};
-use super::state::{Flow, State, Watch};
+use super::state::State;
 use super::{Counts, DatagramCounts, Subject};
 
 /// What a transfer has measured, in the schema of every backend.
@@ -72,6 +73,12 @@ pub struct FlowTaken {
 pub struct PathSeen {
     /// Smallest round-trip time.
     pub min_rtt_s: Option<f64>,
+    /// Largest smoothed round-trip time.
+    pub most_srtt_s: Option<f64>,
+    /// Largest window that a receiver offered.
+    pub most_receive_window_bytes: u64,
+    /// Share of the time with data to send in which the receive window held it back.
+    pub receive_window_limited: Option<f64>,
     /// Most that all connections together had delivered in one interval, with headers, in bit/s.
     pub most_throughput_bps: f64,
     /// Most that the latest delivery rates of all connections summed up to, in bit/s.
@@ -121,7 +128,7 @@ impl State {
             .map(|index| self.flow_summary(index as u32, &self.flows[index], span))
             .collect();
         let taken = self.taken(window);
-        let counts = self.flows.iter().fold(Counts::default(), |sum, flow| sum + flow.counts());
+        let counts = self.counts();
         let application = application(&self.subject, &flows, &counts, &taken);
         let all: Vec<&FlowSummary> = flows.iter().collect();
         let throughput_bps: f64 = flows.iter().map(|flow| flow.throughput_bps).sum();
@@ -214,9 +221,20 @@ impl State {
         let rows = self.rows.all();
         let largest =
             |of: &Field| rows.iter().filter_map(|row| of.raw(&row.record)).max().unwrap_or(0);
-        let min_rtts = rows.iter().map(|row| field::MIN_RTT.real(&row.record));
+        let reals = |of: &'static Field| {
+            rows.iter().map(move |row| of.real(&row.record)).filter(|value| *value > 0.0)
+        };
+        let window = if self.flows.iter().any(|flow| flow.is_sent) {
+            field::SND_WND
+        } else {
+            field::RCV_WND
+        };
+        let counts = self.counts();
         PathSeen {
-            min_rtt_s: min_rtts.filter(|rtt| *rtt > 0.0).reduce(f64::min),
+            min_rtt_s: reals(field::MIN_RTT).reduce(f64::min),
+            most_srtt_s: reals(field::RTT).reduce(f64::max),
+            most_receive_window_bytes: largest(window),
+            receive_window_limited: share(counts.rwnd_limited_us, counts.busy_us),
             most_throughput_bps: self.most_throughput_bps(),
             most_delivery_rate_bps: self.most_delivery_rate_bps(),
             mss_bytes: largest(field::SND_MSS),

@@ -40,8 +40,8 @@ fn both_ends_say_what_was_delivered() {
     let [(mut a, mut b), (mut c, mut d)] = [pair(), pair()];
     let written = Arc::<AtomicU64>::default();
     let watched = [
-        meter.add("up#0", "cubic", &handle(&a), Payload::Written(Arc::clone(&written))).unwrap(),
-        meter.add("down#0", "cubic", &handle(&d), Payload::Received).unwrap(),
+        meter.add("up/0", "cubic", &handle(&a), Payload::Written(Arc::clone(&written))).unwrap(),
+        meter.add("down/0", "cubic", &handle(&d), Payload::Received).unwrap(),
     ];
     move_bytes(&mut a, &mut b, 300_000);
     written.fetch_add(300_000, Ordering::Relaxed);
@@ -49,7 +49,7 @@ fn both_ends_say_what_was_delivered() {
     std::thread::sleep(SHORTEST_INTERVAL * 3);
     drop(watched);
     let record = meter.finish();
-    assert_eq!(record.samples.flow_ids(), ["up#0", "down#0"]);
+    assert_eq!(record.samples.flow_ids(), ["up/0", "down/0"]);
     let bytes: Vec<u64> = record.taken.flows.iter().map(|flow| flow.payload_bytes).collect();
     assert_eq!(bytes, [300_000, 100_000]);
     assert_eq!((record.taken.end, record.taken.connections), ("both", 2));
@@ -69,9 +69,9 @@ fn a_connection_in_the_place_of_another_goes_on_as_the_same_flow() {
     let (meter, _) = meter();
     let (mut a, mut b) = pair();
     let (mut c, mut d) = pair();
-    let first = meter.add("transfer#0", "reno", &handle(&a), Payload::Acknowledged).unwrap();
+    let first = meter.add("transfer/0", "reno", &handle(&a), Payload::Acknowledged).unwrap();
     move_bytes(&mut a, &mut b, 50_000);
-    let second = meter.add("transfer#0", "reno", &handle(&c), Payload::Acknowledged).unwrap();
+    let second = meter.add("transfer/0", "reno", &handle(&c), Payload::Acknowledged).unwrap();
     move_bytes(&mut c, &mut d, 20_000);
     drop(first);
     assert_eq!(meter.state().flows[0].connections, 2);
@@ -86,7 +86,7 @@ fn a_connection_in_the_place_of_another_goes_on_as_the_same_flow() {
 fn the_peer_sees_the_end_of_the_stream_once_nobody_watches() {
     let (meter, _) = meter();
     let (a, mut b) = pair();
-    let watched = meter.add("transfer#0", "reno", &handle(&a), Payload::Acknowledged).unwrap();
+    let watched = meter.add("transfer/0", "reno", &handle(&a), Payload::Acknowledged).unwrap();
     drop(a);
     drop(watched);
     assert_eq!(b.read(&mut [0]).unwrap(), 0);
@@ -97,7 +97,7 @@ fn an_observer_sees_what_happened_since_it_looked_last() {
     let (meter, _) = meter();
     let (mut a, mut b) = pair();
     let mut observer = meter.observer();
-    let watched = meter.add("transfer#0", "reno", &handle(&a), Payload::Acknowledged).unwrap();
+    let watched = meter.add("transfer/0", "reno", &handle(&a), Payload::Acknowledged).unwrap();
     move_bytes(&mut a, &mut b, 10_000);
     let seen = observer.take();
     assert_eq!((seen.streams, seen.counts.payload_bytes), (1, 10_000));
@@ -111,7 +111,7 @@ fn an_observer_sees_what_happened_since_it_looked_last() {
 fn datagrams_have_their_own_figures() {
     let (meter, _) = meter();
     let counts = Arc::<Mutex<DatagramCounts>>::default();
-    let watched = meter.add_datagrams("udp#0", "cbr", Arc::clone(&counts));
+    let watched = meter.add_datagrams("udp/0", "cbr", Arc::clone(&counts));
     let mut flow = Datagrams::default();
     for number in [0, 1, 3] {
         flow.receive(number, 0.0, 1000, 28);
@@ -133,4 +133,25 @@ fn a_meter_without_anything_to_watch_has_a_record_too() {
     let record = meter().0.finish();
     assert_eq!((record.summary.flows.len(), record.taken.duration_s), (0, 0.0));
     assert_eq!(record.summary.metrics.goodput_bps, 0.0);
+}
+
+#[test]
+fn what_was_before_the_window_is_not_of_the_record() {
+    let (meter, _) = meter();
+    let (mut a, mut b) = pair();
+    let counts = Arc::<Mutex<DatagramCounts>>::default();
+    let watched = [
+        meter.add("transfer/0", "reno", &handle(&a), Payload::Acknowledged).unwrap(),
+        meter.add_datagrams("udp/0", "cbr", Arc::clone(&counts)),
+    ];
+    move_bytes(&mut a, &mut b, 10_000);
+    counts.lock().unwrap().payload_bytes = 500;
+    meter.restart();
+    move_bytes(&mut a, &mut b, 3_000);
+    counts.lock().unwrap().payload_bytes += 700;
+    drop(watched);
+    let record = meter.finish();
+    let bytes: Vec<u64> = record.taken.flows.iter().map(|flow| flow.payload_bytes).collect();
+    assert_eq!(bytes, [3_000, 700]);
+    assert!(record.taken.flows.iter().all(|flow| flow.start_s == 0.0));
 }

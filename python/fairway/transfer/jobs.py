@@ -1,0 +1,110 @@
+"""Starting a transfer and following it to its end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from fairway import _core
+from fairway.errors import FairwayError, InputError, Interrupted, RunFailed
+
+if TYPE_CHECKING:
+    from fairway._core import TransferData
+
+#: Seconds between looks at a transfer: often enough for a bar that moves and for Ctrl-C.
+_LOOK_S = 0.25
+#: Seconds that a stopped transfer has to say good-bye.
+_GOODBYE_S = 10.0
+
+
+class Listener(Protocol):
+    """Who is told how a transfer goes."""
+
+    def event(self, event: Mapping[str, Any]) -> None:
+        """Something to be told once: `event` is "listening", "token", "note" or "warning"."""
+
+    def progress(self, progress: Mapping[str, Any]) -> None:
+        """How far it is, as the compiled module says it."""
+
+    def session(self, session: TransferData) -> None:
+        """A session has ended."""
+
+
+def follow(job: Mapping[str, Any], listener: Listener, *, samples: bool = False) -> Any:
+    """Do a job and tell `listener` of it until it has ended; return its result.
+
+    Args:
+        job: What to do: `job` names it, the rest are its options.
+        listener: Is told of events, progress and sessions.
+        samples: Whether sessions shall have time series, for a record.
+
+    Raises:
+        InputError: If something given cannot be used.
+        RunFailed: If the transfer failed or was refused.
+        Interrupted: If it was stopped from outside.
+    """
+    try:
+        transfer = _core.Transfer(json.dumps(job), samples)
+        try:
+            while not transfer.wait(_LOOK_S):
+                _tell(transfer, listener)
+                listener.progress(json.loads(transfer.progress()))
+        except BaseException:
+            # Ctrl-C, or a listener that failed: what was measured until now is told all the same.
+            transfer.cancel()
+            transfer.wait(_GOODBYE_S)
+            _tell(transfer, listener)
+            raise
+        listener.progress(json.loads(transfer.progress()))
+        _tell(transfer, listener)
+        result = transfer.result()
+    except _core.TransferError as error:
+        raise _as_ours(error) from None
+    return None if result is None else json.loads(result)
+
+
+def _tell(transfer: _core.Transfer, listener: Listener) -> None:
+    for event in json.loads(transfer.events()):
+        listener.event(event)
+    for session in transfer.sessions():
+        listener.session(session)
+
+
+def _as_ours(error: _core.TransferError) -> FairwayError:
+    message, kind = error.args
+    kinds: dict[str, Callable[[str], FairwayError]] = {
+        "input": InputError,
+        "cancelled": Interrupted,
+    }
+    return kinds.get(kind, RunFailed)(message)
+
+
+def rate_bps(text: str | None, option: str) -> int | None:
+    """A rate as users write it ("10 Mbit/s"), in bit/s."""
+    return _quantity(text, "rate", option)
+
+
+def size_bytes(text: str | None, option: str) -> int | None:
+    """A size as users write it ("8 MiB"), in bytes."""
+    return _quantity(text, "size", option)
+
+
+def seconds(text: str | None, option: str) -> float | None:
+    """A duration as users write it ("100 ms"), in seconds."""
+    nanos = _quantity(text, "duration", option)
+    return None if nanos is None else nanos / 1e9
+
+
+def _quantity(text: str | None, kind: str, option: str) -> int | None:
+    if text is None:
+        return None
+    try:
+        return _core.quantity(text, kind)
+    except ValueError as error:
+        raise InputError(f"{option}: {error}") from None
+
+
+def given(**options: Any) -> dict[str, Any]:
+    """The options that were given; the others are as the compiled module has them."""
+    return {name: value for name, value in options.items() if value is not None}
