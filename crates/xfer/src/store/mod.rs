@@ -1,1 +1,336 @@
-//! What has been received, on disk: partial files, their sums, their final names.
+//! Where received files go, and how they stay whole.
+//!
+//! A file is cut into [`Blocks`], each of which is summed once while it is in the cache ([`tree`]).
+//! While it is incomplete it is below `DIR/.fairway-partial/`, with a journal of the blocks that are
+//! there ([`Incoming`]); it has its final name when all of it is there, summed, and on disk. So a
+//! process that is killed at any moment leaves either no file or the whole one, and what had arrived
+//! is found by the next transfer of the same name and size, hashed again, and not sent again.
+//!
+//! Names come from the network: [`Name`] refuses those that lead elsewhere, and nothing below the
+//! directory is reached through a link ([`place`]).
+//!
+//! ```text
+//! Store::open(DIR) -> store.delivery() -> delivery.begin(entry) -> incoming
+//!   incoming.held(..)                      what need not be sent
+//!   incoming.write(block) -> .receive(socket) -> .done(sum)   from many threads at once
+//!   incoming.finish()                      -> digest
+//! delivery.settle()                        all on disk, under final names
+//! ```
+
+mod incoming;
+mod journal;
+mod name;
+mod partial;
+mod place;
+mod settling;
+mod source;
+mod tree;
+mod writing;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+pub use incoming::Incoming;
+pub use name::{Name, PARTIAL_DIRECTORY};
+pub use source::{PIECE_BYTES, Source, scratch};
+pub use tree::{BlockHasher, Blocks, FileTree, Sum, TransferDigest};
+pub use writing::{Stopped, Writing};
+
+use crate::Error;
+use place::{Found, Place};
+use settling::Settling;
+
+/// How long an incomplete file is kept when nobody goes on with it.
+pub const KEEP_DAYS: u32 = 14;
+const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
+
+/// What one transfer may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of all its files.
+    pub bytes: u64,
+    /// Files and directories.
+    pub files: u64,
+    /// Bytes that stay free on the disk.
+    pub spare_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        // As many names as take some hundreds of megabytes on disk; a file system wants some room.
+        Limits { bytes: u64::MAX, files: 1_000_000, spare_bytes: 64 << 20 }
+    }
+}
+
+/// How files are received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// What one transfer may take.
+    pub limits: Limits,
+    /// Replace files of the same name that differ.
+    pub overwrite: bool,
+    /// Have everything on disk before it has its final name.
+    pub sync: bool,
+    /// Days that an incomplete file is kept.
+    pub keep_days: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { limits: Limits::default(), overwrite: false, sync: true, keep_days: KEEP_DAYS }
+    }
+}
+
+/// When a file was modified.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Modified {
+    /// Seconds since 1970.
+    pub seconds: i64,
+    /// And nanoseconds.
+    pub nanos: u32,
+}
+
+/// A file that is offered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Below the directory.
+    pub name: Name,
+    /// Its size; none for a stream whose end is not known.
+    pub bytes: Option<u64>,
+    /// Its permissions; other bits of a mode are left out.
+    pub mode: u32,
+    /// When it was modified; none leaves it at the time when it arrived.
+    pub modified: Option<Modified>,
+}
+
+/// A directory that is received into, by any number of transfers at once; clones are the same.
+#[derive(Clone, Debug)]
+pub struct Store(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    place: Place,
+    options: Options,
+    /// Files that are being received.
+    busy: Mutex<BTreeSet<Name>>,
+    /// Bytes of files that have begun and are not on disk yet.
+    promised: AtomicU64,
+}
+
+impl Store {
+    /// Opens a directory, making it if there is none, and removes old incomplete files from it.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if nothing can be received there.
+    pub fn open(directory: &Path, options: Options) -> Result<Self, Error> {
+        let place = Place::open(directory)?;
+        let keep = Duration::from_secs(u64::from(options.keep_days) * SECONDS_PER_DAY);
+        partial::sweep(&place, keep)?;
+        let (busy, promised) = (Mutex::default(), AtomicU64::new(0));
+        Ok(Store(Arc::new(Inner { place, options, busy, promised })))
+    }
+
+    /// What one transfer delivers.
+    pub fn delivery(&self) -> Delivery {
+        let Options { sync, overwrite, .. } = self.0.options;
+        Delivery(Arc::new(Transfer {
+            store: Arc::clone(&self.0),
+            settling: Settling::new(sync, overwrite),
+            taken: Mutex::default(),
+        }))
+    }
+}
+
+impl Inner {
+    fn busy(&self) -> MutexGuard<'_, BTreeSet<Name>> {
+        self.busy.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets bytes aside, of those that the disk has.
+    fn promise(self: &Arc<Self>, name: &Name, bytes: u64) -> Result<Promise, Error> {
+        let what = || format!("receiving {}", self.place.shown(name));
+        let free = self.place.free_bytes().map_err(|error| Error::failed(what(), error))?;
+        let before = self.promised.fetch_add(bytes, Ordering::Relaxed);
+        let promise = Promise { store: Arc::clone(self), bytes: AtomicU64::new(bytes) };
+        let needed = before.saturating_add(bytes).saturating_add(self.options.limits.spare_bytes);
+        if bytes > 0 && needed > free {
+            return Err(Error::failed(what(), no_room(self.place.path(), needed - free)));
+        }
+        Ok(promise)
+    }
+}
+
+/// What is said when a disk is full.
+fn no_room(directory: &Path, missing_bytes: u64) -> String {
+    let shown = directory.display();
+    let missing_mb = missing_bytes.div_ceil(1_000_000);
+    format!(
+        "the disk of {shown} is full: {missing_mb} MB more are needed; make room and send again, what \
+         has arrived is kept"
+    )
+}
+
+/// Bytes of the disk that are spoken for, until they are written.
+#[derive(Debug)]
+struct Promise {
+    store: Arc<Inner>,
+    bytes: AtomicU64,
+}
+
+impl Promise {
+    /// So many are written, and the disk counts them itself.
+    fn kept(&self, bytes: u64) {
+        let less = |left: u64| Some(left.saturating_sub(bytes));
+        let before = self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        let kept = before.unwrap_or(0).min(bytes);
+        self.store.promised.fetch_sub(kept, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Promise {
+    fn drop(&mut self) {
+        self.kept(u64::MAX);
+    }
+}
+
+/// A name that nobody else receives meanwhile.
+#[derive(Debug)]
+pub struct Claim {
+    store: Arc<Inner>,
+    name: Name,
+}
+
+impl Claim {
+    fn of(store: &Arc<Inner>, name: &Name) -> Result<Self, Error> {
+        if !store.busy().insert(name.clone()) {
+            let shown = store.place.shown(name);
+            let said = format!("{shown} is being received already, by this or another transfer");
+            return Err(Error::Refused(said));
+        }
+        Ok(Claim { store: Arc::clone(store), name: name.clone() })
+    }
+
+    fn name(&self) -> &Name {
+        &self.name
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.store.busy().remove(&self.name);
+    }
+}
+
+/// What one transfer delivers into a store; clones are the same.
+#[derive(Clone, Debug)]
+pub struct Delivery(Arc<Transfer>);
+
+#[derive(Debug)]
+struct Transfer {
+    store: Arc<Inner>,
+    settling: Settling,
+    taken: Mutex<Taken>,
+}
+
+/// What was taken of the limits.
+#[derive(Debug, Default)]
+struct Taken {
+    bytes: u64,
+    files: u64,
+}
+
+impl Delivery {
+    /// Begins to receive a file. Nothing is written, and no descriptor held, before its first block.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if it may not be received: a limit, another transfer, something that is there
+    /// already. [`Error::Failed`] if the disk has not the room.
+    pub fn begin(&self, entry: Entry) -> Result<Incoming, Error> {
+        let store = &self.0.store;
+        self.0.take(&entry.name, entry.bytes.unwrap_or(0))?;
+        let claim = Claim::of(store, &entry.name)?;
+        let shown = || store.place.shown(&entry.name);
+        let there = match store.place.look(&entry.name)? {
+            Found::Nothing => false,
+            Found::File { bytes } if entry.bytes == Some(bytes) => true,
+            Found::File { .. } if store.options.overwrite => false,
+            Found::File { bytes } => {
+                let said = "is there already with another size";
+                return Err(Error::Refused(format!(
+                    "{} {said} ({bytes} bytes); recv --overwrite replaces it",
+                    shown()
+                )));
+            }
+            Found::Directory => {
+                return Err(Error::Refused(format!("{} is a directory here", shown())));
+            }
+            Found::Other => {
+                let said = "is a link or a device here, which is left alone";
+                return Err(Error::Refused(format!("{} {said}", shown())));
+            }
+        };
+        Incoming::new(Arc::clone(&self.0), claim, entry, there)
+    }
+
+    /// Makes a directory; if it was not there, it has this mode and time in the end.
+    ///
+    /// # Errors
+    /// If something else has its name.
+    pub fn directory(&self, name: &Name, mode: u32, modified: Modified) -> Result<(), Error> {
+        self.0.take(name, 0)?;
+        if self.0.store.place.make_directory(name)? {
+            self.0.settling.made(name.clone(), mode, modified);
+        }
+        Ok(())
+    }
+
+    /// Puts all that is finished on disk, under its final name; to be called when every
+    /// [`Incoming::finish`] has returned, before the transfer is confirmed.
+    ///
+    /// # Errors
+    /// If a file cannot be synced or named.
+    pub fn settle(&self) -> Result<(), Error> {
+        self.0.settling.settle(&self.0.store.place)?;
+        self.0.store.place.tidy();
+        Ok(())
+    }
+}
+
+impl Transfer {
+    /// Takes a file of so many bytes of what the limits leave.
+    fn take(&self, name: &Name, bytes: u64) -> Result<(), Error> {
+        let limits = self.store.options.limits;
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let (files, total) = (taken.files + 1, taken.bytes.saturating_add(bytes));
+        let refused = |limit: String| {
+            Err(Error::Refused(format!(
+                "{}: the receiver takes {limit}",
+                self.store.place.shown(name)
+            )))
+        };
+        if files > limits.files {
+            return refused(format!("at most {} files of one transfer", limits.files));
+        }
+        if total > limits.bytes {
+            let most = fairway_units::Bytes::new(limits.bytes);
+            return refused(format!("at most {most} of one transfer"));
+        }
+        (taken.files, taken.bytes) = (files, total);
+        Ok(())
+    }
+
+    /// Takes more bytes of a stream.
+    fn take_more(&self, name: &Name, bytes: u64) -> Result<(), Error> {
+        self.take(name, bytes)?;
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner).files -= 1;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

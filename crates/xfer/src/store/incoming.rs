@@ -1,0 +1,466 @@
+//! One file while it is received.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::ops::Range;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use nix::errno::Errno;
+
+use super::journal::Done;
+use super::partial::{self, Id, Partial};
+use super::settling::{Complete, dress, errno};
+use super::source::{scratch, sum_block};
+use super::tree::{Blocks, FileTree, Sum};
+use super::writing::Writing;
+use super::{Claim, Entry, Promise, Transfer, no_room};
+use crate::Error;
+
+/// A file while it is received. Its blocks may be written from many threads at once. When it is
+/// dropped before it is finished, what has arrived stays for a later transfer.
+#[derive(Debug)]
+pub struct Incoming {
+    transfer: Arc<Transfer>,
+    entry: Entry,
+    id: Id,
+    promise: Promise,
+    state: Mutex<State>,
+    /// A block that was being written is not any longer.
+    freed: Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    blocks: Blocks,
+    /// None when the file is finished.
+    claim: Option<Claim>,
+    /// A file of the same name and size is there already.
+    there: bool,
+    /// Its sums, when it was read.
+    sums_there: FileTree,
+    partial: Option<Arc<Partial>>,
+    done: Done,
+    /// The sum of the first block, the digest if there is no other.
+    first: Option<Sum>,
+    /// The block of a stream that was shorter than the others, which must be the last.
+    short: Option<(u64, u64)>,
+    writing: BTreeSet<u64>,
+}
+
+impl Incoming {
+    pub(super) fn new(
+        transfer: Arc<Transfer>,
+        claim: Claim,
+        entry: Entry,
+        there: bool,
+    ) -> Result<Self, Error> {
+        let blocks = entry.bytes.map_or_else(Blocks::of_stream, Blocks::of);
+        let id = Id::of(&entry.name, entry.bytes);
+        // What is there already needs no room, what will be written does.
+        let needed = if there { 0 } else { entry.bytes.unwrap_or(0) };
+        let promise = transfer.store.promise(&entry.name, needed)?;
+        let state = State {
+            blocks,
+            claim: Some(claim),
+            there,
+            sums_there: FileTree::new(),
+            partial: None,
+            done: Done::default(),
+            first: None,
+            short: None,
+            writing: BTreeSet::new(),
+        };
+        Ok(Incoming {
+            transfer,
+            entry,
+            id,
+            promise,
+            state: Mutex::new(state),
+            freed: Condvar::new(),
+        })
+    }
+
+    /// What was offered.
+    pub fn entry(&self) -> &Entry {
+        &self.entry
+    }
+
+    /// How it is cut.
+    pub fn blocks(&self) -> Blocks {
+        self.state().blocks
+    }
+
+    /// Finds what is there already, from a transfer that was interrupted or as a complete file, reads
+    /// it and tells the sum of each whole block. They count as done.
+    ///
+    /// # Errors
+    /// If what is there cannot be read, or `each` fails.
+    pub fn held(&self, mut each: impl FnMut(u64, Sum) -> Result<(), Error>) -> Result<(), Error> {
+        let blocks = self.blocks();
+        let Some(count) = blocks.count() else { return Ok(()) };
+        if self.state().there {
+            return self.held_whole(blocks, count, each);
+        }
+        let Some(partial) = self.open(count, false)? else { return Ok(()) };
+        let mut buffer = scratch();
+        let mut tell = |index: u64, noted: Option<Sum>| {
+            let found = match sum_block(partial.data(), blocks, index, &mut buffer) {
+                Ok(found) if noted.is_none_or(|noted| noted == found) => found,
+                _ => return Ok(()),
+            };
+            self.promise.kept(blocks.bytes(index));
+            let mut state = self.state();
+            state.done.set(index, true);
+            if index == 0 {
+                state.first = Some(found);
+            }
+            drop(state);
+            each(index, found)
+        };
+        match partial.journal() {
+            Some(journal) => journal
+                .read(count, |index, noted| tell(index, Some(noted)).map_err(Told::Stopped))
+                .map_err(|error| match error {
+                    Told::Stopped(error) => error,
+                    Told::Io(error) => self.failed("reading the journal of", error),
+                })?,
+            None if count == 1 => tell(0, None)?,
+            None => {}
+        }
+        // What is held must stay as it is, under the lock; nothing is not worth a descriptor.
+        let mut state = self.state();
+        if state.done.count() > 0 {
+            state.partial = Some(Arc::new(partial));
+        }
+        Ok(())
+    }
+
+    fn held_whole(
+        &self,
+        blocks: Blocks,
+        count: u64,
+        mut each: impl FnMut(u64, Sum) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let (file, mut buffer) = (self.transfer.store.place.read(&self.entry.name)?, scratch());
+        for index in 0..count {
+            let sum = sum_block(&file, blocks, index, &mut buffer);
+            let sum = sum.map_err(|error| self.failed("reading", error))?;
+            let mut state = self.state();
+            state.sums_there.insert(index, sum);
+            state.done.set(index, true);
+            drop(state);
+            each(index, sum)?;
+        }
+        Ok(())
+    }
+
+    /// A block that was held is not as the sender has it.
+    pub fn forget(&self, index: u64) {
+        self.state().done.set(index, false);
+    }
+
+    /// The blocks that are missing, as runs, the first `most` of them; of a stream before its end, none.
+    pub fn missing(&self, most: usize) -> Vec<Range<u64>> {
+        let state = self.state();
+        state.done.missing(state.blocks.count().unwrap_or(0), most)
+    }
+
+    /// Bytes that are there.
+    pub fn done_bytes(&self) -> u64 {
+        let state = self.state();
+        let full = state.done.count() * state.blocks.block_bytes();
+        let last = state.blocks.count().and_then(|count| count.checked_sub(1));
+        match last.filter(|last| state.done.has(*last)) {
+            Some(last) => full - state.blocks.block_bytes() + state.blocks.bytes(last),
+            None => full,
+        }
+    }
+
+    /// Begins to write a block; waits if another thread writes the same one.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if there is no such block, or a different file must not be replaced.
+    /// [`Error::Failed`] if the file cannot be made.
+    pub fn write(&self, index: u64) -> Result<Writing<'_>, Error> {
+        let mut state = self.state();
+        if !state.blocks.has(index) {
+            let count = state.blocks.count().unwrap_or(0);
+            let said = format!("{} has {count} blocks; there is no block {index}", self.shown());
+            return Err(Error::Refused(said));
+        }
+        while state.writing.contains(&index) {
+            state = self.freed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        let partial = self.partial(&mut state)?;
+        // From here on its bytes may be any; the journal is not believed without reading them.
+        state.done.set(index, false);
+        state.writing.insert(index);
+        let blocks = state.blocks;
+        drop(state);
+        Ok(Writing::new(self, partial, blocks, index))
+    }
+
+    /// A stream has ended after so many bytes.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if that does not agree with the blocks that came.
+    pub fn end(&self, bytes: u64) -> Result<(), Error> {
+        let mut state = self.state();
+        let ended = state.blocks.ended(bytes);
+        let last = ended.count().and_then(|count| count.checked_sub(1));
+        let short = last.map(|last| (last, ended.bytes(last)));
+        let fits = state.blocks.file_bytes().is_none()
+            && last.is_none_or(|last| ended.has(last) && state.blocks.has(last))
+            && state.short.is_none_or(|told| Some(told) == short);
+        if !fits {
+            let said = format!("the end of {} at {bytes} does not fit its blocks", self.shown());
+            return Err(Error::Refused(said));
+        }
+        state.blocks = ended;
+        if ended.count() == Some(1) && state.done.has(0) {
+            let partial = self.partial(&mut state)?;
+            let sum = sum_block(partial.data(), ended, 0, &mut scratch());
+            state.first = Some(sum.map_err(|error| self.failed("reading", error))?);
+        }
+        Ok(())
+    }
+
+    /// All has come: checks that, and gives the file its name, or has it ready for
+    /// [`Delivery::settle`](super::Delivery::settle); returns its digest.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] if blocks are missing, or the disk fails.
+    pub fn finish(&self) -> Result<Sum, Error> {
+        let mut state = self.state();
+        let count = state.blocks.count().unwrap_or(u64::MAX);
+        if state.done.count() != count || !state.writing.is_empty() {
+            let missing = count.saturating_sub(state.done.count());
+            return Err(self.failed("finishing", format!("{missing} of its blocks are missing")));
+        }
+        let incomplete = || self.failed("finishing", "not all of its blocks are noted");
+        if state.there {
+            let digest = state.sums_there.digest(count).ok_or_else(incomplete)?;
+            state.claim = None;
+            return Ok(digest);
+        }
+        let partial = self.partial(&mut state)?;
+        let digest = match (partial.journal(), count) {
+            (_, 0) => FileTree::new().digest(0),
+            (_, 1) => state.first,
+            (Some(journal), _) => {
+                journal.digest(count).map_err(|error| self.failed("finishing", error))?
+            }
+            (None, _) => None,
+        };
+        let digest = digest.ok_or_else(incomplete)?;
+        let Some(claim) = state.claim.take() else {
+            return Err(self.failed("finishing", "it is finished already"));
+        };
+        state.partial = None;
+        let bytes = state.blocks.file_bytes().unwrap_or(0);
+        drop(state);
+        self.complete(&partial, bytes, claim, count <= 1)?;
+        Ok(digest)
+    }
+
+    fn complete(
+        &self,
+        partial: &Arc<Partial>,
+        bytes: u64,
+        claim: Claim,
+        small: bool,
+    ) -> Result<(), Error> {
+        let data = partial.data();
+        let dressed = || {
+            if data.metadata().map_err(errno)?.len() != bytes {
+                data.set_len(bytes).map_err(errno)?;
+            }
+            dress(data, self.entry.mode, self.entry.modified)?;
+            let settling = &self.transfer.settling;
+            if settling.syncs() && !small { data.sync_all().map_err(errno) } else { Ok(()) }
+        };
+        dressed().map_err(|error| self.unwritable(error, 0))?;
+        let place = &self.transfer.store.place;
+        let file = Complete { id: self.id.clone(), partial: Arc::clone(partial), claim };
+        self.transfer.settling.complete(place, file, !small)?;
+        if partial.journal().is_some() {
+            partial::remove_journal(place.partial_directory()?.as_fd(), &self.id);
+        }
+        Ok(())
+    }
+
+    /// The partial file; the first time it is made.
+    fn partial(&self, state: &mut State) -> Result<Arc<Partial>, Error> {
+        if let Some(partial) = &state.partial {
+            return Ok(Arc::clone(partial));
+        }
+        if state.claim.is_none() {
+            return Err(self.failed("writing", "it is finished already"));
+        }
+        if state.there && !self.transfer.store.options.overwrite {
+            let said = "is there already with another content; recv --overwrite replaces it";
+            return Err(Error::Refused(format!("{} {said}", self.shown())));
+        }
+        let count = state.blocks.count();
+        let Some(partial) = self.open(count.unwrap_or(u64::MAX), true)? else {
+            return Err(self.failed("writing", "its partial file is gone"));
+        };
+        if let (Some(bytes), Some(_)) = (self.entry.bytes, partial.journal()) {
+            partial.allocate(bytes).map_err(|error| self.unwritable(error, bytes))?;
+            self.promise.kept(u64::MAX);
+        }
+        if state.there {
+            self.copy_held(state, &partial)?;
+            state.there = false;
+        }
+        let partial = Arc::new(partial);
+        state.partial = Some(Arc::clone(&partial));
+        Ok(partial)
+    }
+
+    /// Takes over the blocks of a file that is to be replaced, where the sender has the same.
+    fn copy_held(&self, state: &mut State, partial: &Partial) -> Result<(), Error> {
+        let (file, mut buffer) = (self.transfer.store.place.read(&self.entry.name)?, scratch());
+        for index in 0..state.blocks.count().unwrap_or(0) {
+            if !state.done.has(index) {
+                continue;
+            }
+            let (blocks, mut hasher) = (state.blocks, state.blocks.hasher(index));
+            let (mut at, end) = (blocks.offset(index), blocks.offset(index) + blocks.bytes(index));
+            while at < end {
+                let piece = &mut buffer[..];
+                let bytes = piece.len().min(usize::try_from(end - at).unwrap_or(usize::MAX));
+                let piece = &mut piece[..bytes];
+                file.read_exact_at(piece, at).map_err(|error| self.failed("reading", error))?;
+                hasher.update(piece);
+                let written = partial.data().write_all_at(piece, at);
+                written.map_err(|error| self.unwritable(errno(error), end - at))?;
+                at += bytes as u64;
+            }
+            self.note(partial, state, index, &hasher.sum())?;
+        }
+        Ok(())
+    }
+
+    /// Whether a block of so many bytes may be written.
+    pub(super) fn expect(&self, index: u64, bytes: u64) -> Result<(), Error> {
+        let state = self.state();
+        let most = state.blocks.bytes(index);
+        let stream = state.blocks.file_bytes().is_none();
+        if bytes != most && !(stream && bytes > 0 && bytes < most) {
+            let shown = self.shown();
+            let said = format!("block {index} of {shown} has {most} bytes, not {bytes}");
+            return Err(Error::Refused(said));
+        }
+        if stream {
+            if bytes < most && state.short.is_some_and(|(told, _)| told != index) {
+                let said = format!("the stream {} has two last blocks", self.shown());
+                return Err(Error::Refused(said));
+            }
+            self.transfer.take_more(&self.entry.name, bytes)?;
+        }
+        Ok(())
+    }
+
+    /// A block of so many bytes is whole.
+    pub(super) fn written(
+        &self,
+        partial: &Partial,
+        index: u64,
+        bytes: u64,
+        sum: &Sum,
+    ) -> Result<(), Error> {
+        self.promise.kept(bytes);
+        let mut state = self.state();
+        if bytes < state.blocks.bytes(index) {
+            state.short = Some((index, bytes));
+        }
+        self.note(partial, &mut state, index, sum)
+    }
+
+    /// A block is not being written any longer.
+    pub(super) fn free(&self, index: u64) {
+        self.state().writing.remove(&index);
+        self.freed.notify_all();
+    }
+
+    fn note(
+        &self,
+        partial: &Partial,
+        state: &mut State,
+        index: u64,
+        sum: &Sum,
+    ) -> Result<(), Error> {
+        if let Some(journal) = partial.journal() {
+            let noted = journal.note(index, sum);
+            noted.map_err(|error| self.unwritable(errno(error), 0))?;
+        }
+        if index == 0 {
+            state.first = Some(*sum);
+        }
+        state.done.set(index, true);
+        Ok(())
+    }
+
+    fn open(&self, count: u64, make: bool) -> Result<Option<Partial>, Error> {
+        Partial::open(&self.transfer.store.place, &self.id, &self.entry.name, count > 1, make)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn shown(&self) -> String {
+        self.transfer.store.place.shown(&self.entry.name)
+    }
+
+    fn failed(&self, what: &str, why: impl std::fmt::Display) -> Error {
+        Error::failed(format!("{what} {}", self.shown()), why)
+    }
+
+    /// What is said when a write fails that has so many bytes yet to come.
+    pub(super) fn unwritable(&self, error: Errno, bytes: u64) -> Error {
+        let place = &self.transfer.store.place;
+        let why = match error {
+            Errno::ENOSPC => {
+                no_room(place.path(), bytes.saturating_sub(place.free_bytes().unwrap_or(0)))
+            }
+            Errno::EDQUOT => {
+                "the disk quota of this user is used up; make room and send again".into()
+            }
+            Errno::EFBIG => {
+                "the file is larger than this file system or this process may write".into()
+            }
+            other => other.desc().to_string(),
+        };
+        self.failed("writing", why)
+    }
+}
+
+impl Drop for Incoming {
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        // A stream is not taken up again.
+        let begun = state.claim.is_some() && state.partial.take().is_some();
+        if self.entry.bytes.is_none()
+            && begun
+            && let Ok(directory) = self.transfer.store.place.partial_directory()
+        {
+            partial::remove(directory.as_fd(), &self.id);
+        }
+    }
+}
+
+/// Why a journal was not read to its end.
+enum Told {
+    Io(io::Error),
+    Stopped(Error),
+}
+
+impl From<io::Error> for Told {
+    fn from(error: io::Error) -> Self {
+        Told::Io(error)
+    }
+}

@@ -1,0 +1,109 @@
+//! One block while it is written.
+
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use super::incoming::Incoming;
+use super::partial::Partial;
+use super::settling::errno;
+use super::tree::{Blocks, Sum};
+use crate::Error;
+
+/// Why a block was not received.
+#[derive(Debug)]
+pub enum Stopped {
+    /// Its connection failed: it may come again by another.
+    Connection(io::Error),
+    /// It cannot be kept.
+    Store(Error),
+}
+
+impl From<Error> for Stopped {
+    fn from(error: Error) -> Self {
+        Stopped::Store(error)
+    }
+}
+
+/// A block that is being written; when it is dropped without [`Writing::done`], it is missing.
+#[derive(Debug)]
+pub struct Writing<'a> {
+    incoming: &'a Incoming,
+    partial: Arc<Partial>,
+    blocks: Blocks,
+    index: u64,
+    bytes: Option<u64>,
+}
+
+impl<'a> Writing<'a> {
+    pub(super) fn new(
+        incoming: &'a Incoming,
+        partial: Arc<Partial>,
+        blocks: Blocks,
+        index: u64,
+    ) -> Self {
+        Writing { incoming, partial, blocks, index, bytes: None }
+    }
+
+    /// Receives the block, `bytes` long, into the file, through a buffer, and sums it on the way.
+    ///
+    /// # Errors
+    /// [`Stopped`].
+    pub fn receive(
+        &mut self,
+        from: &mut impl Read,
+        bytes: u64,
+        buffer: &mut [u8],
+    ) -> Result<Sum, Stopped> {
+        self.expect(bytes)?;
+        let mut hasher = self.blocks.hasher(self.index);
+        let mut at = 0;
+        while at < bytes {
+            let piece = buffer.len().min(usize::try_from(bytes - at).unwrap_or(usize::MAX));
+            from.read_exact(&mut buffer[..piece]).map_err(Stopped::Connection)?;
+            hasher.update(&buffer[..piece]);
+            self.put(at, &buffer[..piece])?;
+            at += piece as u64;
+        }
+        Ok(hasher.sum())
+    }
+
+    /// Writes the whole block, and sums it.
+    ///
+    /// # Errors
+    /// [`Error`] if it has not the right length, or cannot be written.
+    pub fn write(&mut self, data: &[u8]) -> Result<Sum, Error> {
+        self.expect(data.len() as u64)?;
+        self.put(0, data)?;
+        Ok(self.blocks.sum(self.index, data))
+    }
+
+    /// The block is whole: its sum is the one that the sender has.
+    ///
+    /// # Errors
+    /// If the journal cannot be written, or nothing was received.
+    pub fn done(self, sum: &Sum) -> Result<(), Error> {
+        let Some(bytes) = self.bytes else {
+            let said = format!("block {} is done, but never came", self.index);
+            return Err(Error::Refused(said));
+        };
+        self.incoming.written(&self.partial, self.index, bytes, sum)
+    }
+
+    fn expect(&mut self, bytes: u64) -> Result<(), Error> {
+        self.incoming.expect(self.index, bytes)?;
+        self.bytes = Some(bytes);
+        Ok(())
+    }
+
+    fn put(&self, at: u64, data: &[u8]) -> Result<(), Error> {
+        let written = self.partial.data().write_all_at(data, self.blocks.offset(self.index) + at);
+        written.map_err(|error| self.incoming.unwritable(errno(error), data.len() as u64))
+    }
+}
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        self.incoming.free(self.index);
+    }
+}
