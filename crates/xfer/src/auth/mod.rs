@@ -1,9 +1,69 @@
 //! Who may send: tokens, the proof of knowing one, and TLS pinned by it.
+//!
+//! # What is proved, and how
+//!
+//! A receiver's [`Identity`] is a self-signed certificate with its key and a secret of 128 random
+//! bits; its [`Token`] is the certificate's fingerprint (BLAKE3, cut to 128 bits: another
+//! certificate with the same one cannot be found) and the secret. Whoever has the token may send,
+//! and nobody else: it goes from the receiver's user to the sender's by a way that they trust.
+//!
+//! Encrypted, which is what happens unless it is turned off:
+//!
+//! 1. TLS 1.3 and nothing older, from the first byte; nothing is resumed or sent early. The client
+//!    takes the certificate for the receiver's if its fingerprint is the token's, and the handshake's
+//!    signature proves that the other end has the key to it. No name and no authority is asked.
+//! 2. Both ends derive two keys, one a direction, from the secret and from what only the two ends of
+//!    this TLS connection know (its exporter, RFC 8446 section 7.5). The client's [`Purpose`] comes
+//!    in a frame under the first, the server's welcome in one under the second (see
+//!    [`wire`](crate::wire)). The tag of such a frame can only be made by who knows the secret, and
+//!    holds for this connection alone, so it is the proof; the secret itself is never sent.
+//!
+//! Nobody on the way learns or changes anything but lengths and times, and what was recorded stays
+//! secret when token and key become known later.
+//!
+//! Plain, for benchmarks on a network that is trusted: client and server each send 256 random bits,
+//! which take the place of the exporter, and then the same two frames. So each still proves that it
+//! knows the secret, for this connection only; nothing of it can be replayed, sent back or carried
+//! to another one; and messages cannot be changed, nor payload, whose hash is in a message. But
+//! everybody on the way reads everything, may cut the connection, and may invent the words by which a
+//! receiver refuses a client, which are not protected. That is why a client that is told to give
+//! `--plain` stops and leaves it to its user.
+//!
+//! Guessing: 2^128 secrets, one guess a connection. A client that has not proved itself is told that
+//! its token is wrong, which it knows then anyhow, or how the receiver runs, which anyone could find
+//! out by trying.
+//!
+//! # What a stranger can take
+//!
+//! At the [`Door`], a place among those that wait, until its deadline or until someone else needs it;
+//! about 8 KB of memory, and what TLS needs once a whole first message is there; the time of one
+//! handshake of TLS. No thread, and no file beyond those places.
+//!
+//! # The bytes
+//!
+//! ```text
+//! plain      client  "fairway1" nonce[32]
+//!            server  "fairway1" 'n' nonce[32]          or "fairway1" and why not
+//!                    binding = client's nonce, server's nonce
+//! encrypted          TLS 1.3, ALPN "fairway-transfer/1"; all that follows is within it
+//!                    binding = exporter("EXPERIMENTAL fairway transfer 1", no context, 32 bytes)
+//! both               keys = BLAKE3 derive_key("fairway transfer 1 frames from ...", secret binding)
+//!            client  frame(Hello { purpose })
+//!            server  'w' frame(Welcome)                or 't': the token is wrong
+//! ```
+//!
+//! A receiver of the other kind answers `"fairway1" 'e'` ("I encrypt") or `'p'` ("I do not"); `'v'`
+//! is another version. No record of TLS begins with an `f`, so that either is recognised by its
+//! first byte.
 
 mod admission;
+mod door;
+#[cfg(test)]
+mod door_tests;
 mod greet;
 mod hello;
 mod identity;
+mod room;
 #[cfg(test)]
 pub(crate) mod tests;
 mod token;
@@ -13,6 +73,7 @@ use std::sync::Arc;
 use rustls::crypto::{CryptoProvider, ring};
 
 pub use admission::admit;
+pub use door::{Door, raise_open_files};
 pub use greet::greet;
 pub use hello::Purpose;
 pub use identity::Identity;
