@@ -124,11 +124,9 @@ impl Hall<'_> {
                 Err(_) if self.control.is_cancelled() => break,
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM) => {
-                        // A place is made, or waited for: it is not the listener that has failed.
-                        if !self.silent.turn_out() && !self.talking.turn_out() {
-                            self.control.sleep(LOOK);
-                            break;
-                        }
+                        // It is not the listener that has failed.
+                        self.make_place();
+                        break;
                     }
                     Some(libc::EBADF | libc::EINVAL | libc::ENOTSOCK | libc::EFAULT) => {
                         return Err(error);
@@ -139,6 +137,13 @@ impl Hall<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Closes one that waits, or waits until something else is closed.
+    fn make_place(&mut self) {
+        if !self.silent.turn_out() && !self.talking.turn_out() {
+            self.control.sleep(LOOK);
+        }
     }
 
     fn seat(&mut self, socket: Socket, from: IpAddr) -> io::Result<()> {
