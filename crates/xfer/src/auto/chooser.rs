@@ -258,7 +258,7 @@ impl Chooser {
             return stay();
         };
         let ratio = point.goodput_bps / before.goodput_bps.max(1.0);
-        let is_off = ratio > 1.0 + CHANGED || ratio < 1.0 / (1.0 + CHANGED);
+        let is_off = !(1.0 / (1.0 + CHANGED)..=1.0 + CHANGED).contains(&ratio);
         let off = if is_off { off + 1 } else { 0 };
         let rested = self.now_s - self.settled_at_s >= self.rest_s;
         if off < CHANGED_IN_A_ROW || !rested {
