@@ -1,12 +1,16 @@
 //! What Fairway asks of the kernel's sockets and no crate has: `struct tcp_info`, numeric options,
-//! receiving without copying.
+//! receiving without copying, datagrams by the dozen.
 
 #![allow(unsafe_code)]
+
+mod datagrams;
 
 use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
+
+pub use datagrams::{Batch, Datagram, stamp_arrivals};
 
 /// Fills `buffer` with `struct tcp_info` of a socket as far as it goes; how many bytes there are.
 pub fn tcp_info(socket: BorrowedFd, buffer: &mut [u8]) -> io::Result<usize> {
@@ -73,6 +77,16 @@ pub fn discard(socket: BorrowedFd, bytes: usize) -> io::Result<usize> {
     usize::try_from(result).map_err(|_| io::Error::last_os_error())
 }
 
+/// Receives and throws away as [`discard`] does, but only what has come already.
+pub fn discard_ready(socket: BorrowedFd, bytes: usize) -> io::Result<usize> {
+    let flags = libc::MSG_TRUNC | libc::MSG_DONTWAIT;
+    // SAFETY: as in `discard`.
+    let result = unsafe {
+        libc::recv(socket.as_raw_fd(), ptr::without_provenance_mut(0x1000), bytes, flags)
+    };
+    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+}
+
 /// A value that is its bytes, all of them set: what may be given to the kernel.
 ///
 /// # Safety
@@ -131,8 +145,9 @@ mod tests {
         let (sink, _) = listener.accept().unwrap();
         io::Write::write_all(&mut source, &[1; 5000]).unwrap();
         assert_eq!(discard(sink.as_fd(), 4000).unwrap(), 4000);
+        assert_eq!(discard_ready(sink.as_fd(), 300).unwrap(), 300);
         drop(source);
-        assert_eq!(discard(sink.as_fd(), 4000).unwrap(), 1000, "the stream has ended");
+        assert_eq!(discard(sink.as_fd(), 4000).unwrap(), 700, "the stream has ended");
         let mut info = [0; 1024];
         let length = tcp_info(sink.as_fd(), &mut info).unwrap();
         // `tcpi_bytes_received` of the 5000 bytes, or with the FIN's one (`tcp_fin`).

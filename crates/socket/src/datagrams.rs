@@ -1,0 +1,225 @@
+//! Many datagrams with one system call: `sendmmsg(2)` and `recvmmsg(2)` on a connected socket.
+
+use std::io;
+use std::mem::{size_of, zeroed};
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr;
+use std::time::Duration;
+
+use crate::checked;
+
+/// Room for one control message with a `struct timespec` (cmsg(3)): its header of two words and
+/// the time, with the alignment of a word.
+const CONTROL_WORDS: usize = 8;
+
+/// Room for datagrams of one size that are sent or received together.
+#[derive(Debug)]
+pub struct Batch {
+    bytes: Vec<u8>,
+    size: usize,
+    control: Vec<[u64; CONTROL_WORDS]>,
+    arrived: Vec<Arrived>,
+    // Filled anew by every call: no pointer in them outlives it.
+    parts: Vec<libc::iovec>,
+    headers: Vec<libc::mmsghdr>,
+}
+
+/// What is known of a received datagram besides its bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Arrived {
+    length: usize,
+    at: Option<Duration>,
+}
+
+/// A datagram of a [`Batch`].
+#[derive(Clone, Copy, Debug)]
+pub struct Datagram<'a> {
+    /// As much of it as there was room for.
+    pub bytes: &'a [u8],
+    /// How long it was when it came.
+    pub length: usize,
+    /// When the kernel had it, since 1970; none unless [`stamp_arrivals`] was asked for.
+    pub at: Option<Duration>,
+}
+
+impl Batch {
+    /// Room for `count` datagrams of `size` bytes.
+    pub fn new(count: usize, size: usize) -> Self {
+        Batch {
+            bytes: vec![0; count * size],
+            size,
+            control: vec![[0; CONTROL_WORDS]; count],
+            arrived: vec![Arrived::default(); count],
+            parts: Vec::with_capacity(2 * count),
+            headers: Vec::with_capacity(count),
+        }
+    }
+
+    /// How many datagrams there is room for.
+    pub fn count(&self) -> usize {
+        self.control.len()
+    }
+
+    /// The bytes of a datagram to be sent.
+    pub fn bytes_mut(&mut self, number: usize) -> &mut [u8] {
+        &mut self.bytes[number * self.size..(number + 1) * self.size]
+    }
+
+    /// A datagram that was received by the last call.
+    pub fn datagram(&self, number: usize) -> Datagram<'_> {
+        let Arrived { length, at } = self.arrived[number];
+        let start = number * self.size;
+        Datagram { bytes: &self.bytes[start..start + length.min(self.size)], length, at }
+    }
+
+    /// Sends the first `count` datagrams, every one with `tail` behind its own bytes, without
+    /// waiting; how many went.
+    pub fn send(&mut self, socket: BorrowedFd, count: usize, tail: &[u8]) -> io::Result<usize> {
+        let count = count.min(self.count());
+        self.prepare(count, tail);
+        let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+        // SAFETY: the headers point to `count` times two parts, and those to bytes of `self` and
+        // `tail`, which the kernel only reads, until this call returns.
+        let sent = unsafe {
+            libc::sendmmsg(
+                socket.as_raw_fd(),
+                self.headers.as_mut_ptr(),
+                count as libc::c_uint,
+                flags,
+            )
+        };
+        checked(sent).map(|sent| sent as usize)
+    }
+
+    /// Receives what has come, up to as many as there is room for, without waiting; how many.
+    /// Of a longer datagram than there is room for the rest is lost, but its length is told.
+    pub fn receive(&mut self, socket: BorrowedFd) -> io::Result<usize> {
+        let count = self.count();
+        self.prepare(count, &[]);
+        for (header, control) in self.headers.iter_mut().zip(&mut self.control) {
+            header.msg_hdr.msg_control = control.as_mut_ptr().cast();
+            header.msg_hdr.msg_controllen = size_of::<[u64; CONTROL_WORDS]>() as _;
+        }
+        let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
+        // SAFETY: the headers point to `count` parts and control buffers of `self` that are as long
+        // as they say, and nothing else refers to them until this call returns.
+        let received = unsafe {
+            libc::recvmmsg(
+                socket.as_raw_fd(),
+                self.headers.as_mut_ptr(),
+                count as libc::c_uint,
+                flags,
+                ptr::null_mut(),
+            )
+        };
+        let received = checked(received)? as usize;
+        for (header, arrived) in self.headers[..received].iter().zip(&mut self.arrived) {
+            *arrived = Arrived { length: header.msg_len as usize, at: arrival(&header.msg_hdr) };
+        }
+        Ok(received)
+    }
+
+    /// Points the headers at the first `count` datagrams and at `tail`, if there is one.
+    fn prepare(&mut self, count: usize, tail: &[u8]) {
+        let parts_each = if tail.is_empty() { 1 } else { 2 };
+        self.parts.clear();
+        for own in self.bytes.chunks_exact_mut(self.size.max(1)).take(count) {
+            self.parts.push(part(own.as_mut_ptr(), own.len()));
+            if parts_each == 2 {
+                self.parts.push(part(tail.as_ptr().cast_mut(), tail.len()));
+            }
+        }
+        self.headers.clear();
+        for parts in self.parts.chunks_exact_mut(parts_each) {
+            // SAFETY: a `struct mmsghdr` of zeros is one without address, parts and control.
+            let mut header: libc::mmsghdr = unsafe { zeroed() };
+            header.msg_hdr.msg_iov = parts.as_mut_ptr();
+            header.msg_hdr.msg_iovlen = parts.len() as _;
+            self.headers.push(header);
+        }
+    }
+}
+
+/// Has the kernel note when each datagram arrives (`SO_TIMESTAMPNS` of socket(7)).
+pub fn stamp_arrivals(socket: BorrowedFd) -> io::Result<()> {
+    crate::set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
+}
+
+fn part(at: *mut u8, length: usize) -> libc::iovec {
+    libc::iovec { iov_base: at.cast(), iov_len: length }
+}
+
+/// The time of arrival among a message's control messages.
+fn arrival(header: &libc::msghdr) -> Option<Duration> {
+    // SAFETY: the kernel has filled the control buffer that the header points to, which is aligned
+    // and still there, and has set its length.
+    let mut next = unsafe { libc::CMSG_FIRSTHDR(header) };
+    while !next.is_null() {
+        // SAFETY: CMSG_FIRSTHDR and CMSG_NXTHDR give only headers that lie in the buffer.
+        let message = unsafe { &*next };
+        let length = size_of::<libc::timespec>() as libc::c_uint;
+        // SAFETY: computes a length.
+        let whole = unsafe { libc::CMSG_LEN(length) } as usize;
+        let is_time = (message.cmsg_level, message.cmsg_type)
+            == (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS)
+            && message.cmsg_len as usize >= whole;
+        if is_time {
+            // SAFETY: the message is as long as a header and a `struct timespec`.
+            let at: libc::timespec =
+                unsafe { ptr::read_unaligned(libc::CMSG_DATA(next).cast::<libc::timespec>()) };
+            let seconds = u64::try_from(at.tv_sec).ok()?;
+            return Some(Duration::new(seconds, u32::try_from(at.tv_nsec).ok()?));
+        }
+        // SAFETY: as above.
+        next = unsafe { libc::CMSG_NXTHDR(header, next) };
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::UdpSocket;
+    use std::os::fd::AsFd;
+    use std::time::SystemTime;
+
+    use super::*;
+
+    fn pair() -> (UdpSocket, UdpSocket) {
+        let far = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let near = UdpSocket::bind("127.0.0.1:0").unwrap();
+        near.connect(far.local_addr().unwrap()).unwrap();
+        (near, far)
+    }
+
+    #[test]
+    fn datagrams_go_and_come_together_with_their_lengths_and_times() {
+        let (near, far) = pair();
+        stamp_arrivals(far.as_fd()).unwrap();
+        let mut batch = Batch::new(3, 2);
+        for number in 0..3 {
+            batch.bytes_mut(number).copy_from_slice(&[number as u8, 7]);
+        }
+        assert_eq!(batch.send(near.as_fd(), 3, b"tail").unwrap(), 3);
+        assert_eq!(batch.send(near.as_fd(), 1, &[]).unwrap(), 1);
+        let mut came = Batch::new(8, 4);
+        assert_eq!(came.receive(far.as_fd()).unwrap(), 4);
+        for number in 0..3 {
+            let datagram = came.datagram(number);
+            assert_eq!((datagram.bytes, datagram.length), (&[number as u8, 7, b't', b'a'][..], 6));
+            let ago = SystemTime::UNIX_EPOCH.elapsed().unwrap().abs_diff(datagram.at.unwrap());
+            assert!(ago < Duration::from_secs(3600), "{ago:?}");
+        }
+        assert_eq!(came.datagram(3).bytes, [0, 7]);
+        let nothing = came.receive(far.as_fd()).unwrap_err();
+        assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock);
+    }
+
+    #[test]
+    fn without_being_asked_for_there_is_no_time() {
+        let (near, far) = pair();
+        near.send(b"x").unwrap();
+        let mut came = Batch::new(1, 4);
+        assert_eq!(came.receive(far.as_fd()).unwrap(), 1);
+        assert_eq!(came.datagram(0).at, None);
+    }
+}
