@@ -24,6 +24,10 @@ pub struct Batch {
     headers: Vec<libc::mmsghdr>,
 }
 
+// SAFETY: the pointers in `parts` and `headers` are filled anew by every call before the kernel
+// sees them, and nothing else reads them.
+unsafe impl Send for Batch {}
+
 /// What is known of a received datagram besides its bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Arrived {

@@ -1,1 +1,15 @@
-//! Traffic without content: a generator and a collector.
+//! Traffic between two hosts: a generator writes it, a collector takes it, both measure.
+
+mod engine;
+mod gaps;
+mod header;
+mod options;
+mod pattern;
+mod plan;
+
+pub use gaps::Gaps;
+pub use options::{CollectOptions, FlowOptions, GenerateOptions, Timing, Ways};
+pub use plan::{Direction, Flow, Group, Plan, Sockets, Transport};
+
+/// Where a collector listens if nothing else is said: next to the receiver of files.
+pub const DEFAULT_PORT: u16 = 5312;

@@ -1,0 +1,142 @@
+//! What is counted of a flow at one end, for others to look at while it runs.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use crate::measure::DatagramCounts;
+
+/// Counters of one flow at one end, since it was opened.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// Payload written to the socket, or read from it; of datagrams without the copies.
+    pub bytes: Arc<AtomicU64>,
+    /// Messages written as a whole.
+    pub messages: AtomicU64,
+    /// Pieces that were not as their position makes them.
+    pub corrupt: AtomicU64,
+    /// Datagrams that were of another session or of none.
+    pub foreign: AtomicU64,
+    /// Datagrams one by one, at the end that receives them.
+    pub datagrams: Arc<Mutex<DatagramCounts>>,
+    /// How long datagrams were under way, if the clocks are one.
+    pub delays: Mutex<Delays>,
+    ended: AtomicBool,
+    failure: Mutex<Option<String>>,
+}
+
+impl Counts {
+    /// Payload so far.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Counts payload.
+    pub fn add_bytes(&self, bytes: u64) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// The flow has nothing left to do at this end.
+    pub fn end(&self) {
+        self.ended.store(true, Ordering::Release);
+    }
+
+    /// Whether it has nothing left to do.
+    pub fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+
+    /// The flow broke.
+    pub fn fail(&self, why: impl ToString) {
+        locked(&self.failure).get_or_insert(why.to_string());
+        self.end();
+    }
+
+    /// Why it broke, if it did.
+    pub fn failure(&self) -> Option<String> {
+        locked(&self.failure).clone()
+    }
+}
+
+/// The value behind a mutex, whatever became of the thread that held it.
+pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Buckets that a doubling of the delay is divided into: each is 2^(1/16) = 4.4 % wide.
+const BUCKETS_PER_DOUBLING: u32 = 16;
+/// Octaves of nanoseconds: up to 2^40 ns, some 18 minutes.
+const DOUBLINGS: u32 = 40;
+
+/// One-way delays of datagrams, in so many buckets that quantiles are within 5 %.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delays {
+    count: u64,
+    sum_nanos: u64,
+    buckets: Vec<u64>,
+}
+
+impl Delays {
+    /// Counts one.
+    pub fn add(&mut self, nanos: u64) {
+        if self.buckets.is_empty() {
+            self.buckets = vec![0; (BUCKETS_PER_DOUBLING * DOUBLINGS) as usize];
+        }
+        self.count += 1;
+        self.sum_nanos = self.sum_nanos.saturating_add(nanos);
+        let bucket = bucket(nanos).min(self.buckets.len() - 1);
+        self.buckets[bucket] += 1;
+    }
+
+    /// Mean in seconds; none without any.
+    pub fn mean_s(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum_nanos as f64 / self.count as f64 / 1e9)
+    }
+
+    /// The delay that so large a share of them does not exceed, in seconds.
+    pub fn quantile_s(&self, share: f64) -> Option<f64> {
+        let rank = (share * self.count as f64).ceil().max(1.0) as u64;
+        let mut below = 0;
+        let at = self.buckets.iter().position(|count| {
+            below += count;
+            below >= rank
+        })?;
+        // The middle of the bucket on the scale that they are equal on.
+        let doublings = (at as f64 + 0.5) / f64::from(BUCKETS_PER_DOUBLING);
+        Some(libm::exp2(doublings) / 1e9)
+    }
+}
+
+fn bucket(nanos: u64) -> usize {
+    (libm::log2(nanos.max(1) as f64) * f64::from(BUCKETS_PER_DOUBLING)) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn delays_have_their_mean_and_quantiles() {
+        let mut delays = Delays::default();
+        assert_eq!((delays.mean_s(), delays.quantile_s(0.5)), (None, None));
+        // 1 to 100 ms: median 50 ms, 95th percentile 95 ms, mean 50.5 ms.
+        (1..=100).for_each(|ms| delays.add(ms * 1_000_000));
+        assert!((delays.mean_s().unwrap() - 0.0505).abs() < 1e-9);
+        let near = |share, expected: f64| {
+            (delays.quantile_s(share).unwrap() / expected - 1.0).abs() < 0.05
+        };
+        assert!(near(0.5, 0.050) && near(0.95, 0.095) && near(1.0, 0.100));
+    }
+
+    proptest! {
+        #[test]
+        fn any_delay_is_counted(nanos: Vec<u64>) {
+            let mut delays = Delays::default();
+            nanos.iter().for_each(|nanos| delays.add(*nanos));
+            prop_assert_eq!(delays.quantile_s(0.5).is_some(), !nanos.is_empty());
+        }
+    }
+}
