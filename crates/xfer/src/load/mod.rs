@@ -1,10 +1,10 @@
 //! Traffic between two hosts: a generator writes it, a collector takes it, both measure.
 
-mod engine;
-mod gaps;
-mod header;
+pub mod engine;
+pub mod gaps;
+pub mod header;
 mod options;
-mod pattern;
+pub mod pattern;
 mod plan;
 
 pub use gaps::Gaps;
