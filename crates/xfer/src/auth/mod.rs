@@ -60,6 +60,8 @@ mod admission;
 mod door;
 #[cfg(test)]
 mod door_tests;
+#[cfg(test)]
+mod fuzz_tests;
 mod greet;
 mod hello;
 mod identity;

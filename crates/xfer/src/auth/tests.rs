@@ -14,7 +14,7 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 
 type Admitted = Result<(Channel, Purpose), Error>;
 
-fn held(socket: Socket) -> Connection {
+pub(super) fn held(socket: Socket) -> Connection {
     let held = Control::new().hold(&socket).unwrap();
     Connection { socket, held }
 }

@@ -143,3 +143,133 @@ fn tag(key: &[u8; blake3::KEY_LEN], sequence: u64, payload: &[u8]) -> [u8; TAG_B
     tag.copy_from_slice(&hasher.finalize().as_bytes()[..TAG_BYTES]);
     tag
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use serde::Deserialize;
+
+    use super::*;
+
+    type Message = (u64, Vec<u8>, Option<String>);
+
+    /// Something of every kind that messages are made of.
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    enum Any {
+        Nothing,
+        Names(Vec<Vec<u8>>),
+        Digests { first: u64, values: Vec<[u8; 32]> },
+        Text(Option<String>, f64, bool, i64),
+    }
+
+    const KEY: [u8; 32] = [3; 32];
+
+    fn sealed(message: &impl Serialize) -> Vec<u8> {
+        let mut frame = Vec::new();
+        Sealer::new(KEY).seal(message, &mut frame).unwrap();
+        frame
+    }
+
+    /// As a channel does it, with all of a stream at hand.
+    fn open<M: DeserializeOwned>(opener: &mut Opener, stream: &[u8]) -> Result<M, FrameError> {
+        let (length, behind) = stream.split_first_chunk().ok_or(FrameError::Malformed)?;
+        let rest = Opener::rest(*length, MAX_MESSAGE_BYTES)?;
+        decode(opener.verify(behind.get(..rest).ok_or(FrameError::Malformed)?)?)
+    }
+
+    #[test]
+    fn a_frame_is_length_message_and_tag() {
+        let frame = sealed(&(1_u8, "ab"));
+        // One byte, the length of a text, two letters.
+        assert_eq!(frame[..8], [4, 0, 0, 0, 1, 2, b'a', b'b']);
+        let mut hasher = blake3::Hasher::new_keyed(&KEY);
+        hasher.update(&[0, 0, 0, 0, 0, 0, 0, 0, 1, 2, b'a', b'b']);
+        assert_eq!(frame[8..], hasher.finalize().as_bytes()[..16]);
+    }
+
+    #[test]
+    fn every_flipped_bit_and_every_missing_byte_is_noticed() {
+        let message: Message = (7, vec![1, 2, 3], Some("name".into()));
+        let frame = sealed(&message);
+        assert_eq!(open::<Message>(&mut Opener::new(KEY), &frame).unwrap(), message);
+        for bit in 0..8 * frame.len() {
+            let mut flipped = frame.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            // What a longer frame would go on with.
+            flipped.resize(frame.len() + 300, 0);
+            assert!(open::<Message>(&mut Opener::new(KEY), &flipped).is_err(), "bit {bit}");
+        }
+        for length in 0..frame.len() {
+            assert!(open::<Message>(&mut Opener::new(KEY), &frame[..length]).is_err());
+        }
+    }
+
+    #[test]
+    fn frames_are_noticed_that_come_twice_or_too_early_or_from_elsewhere() {
+        let mut sealer = Sealer::new(KEY);
+        let [mut first, mut second] = [Vec::new(), Vec::new()];
+        sealer.seal(&1_u8, &mut first).unwrap();
+        sealer.seal(&1_u8, &mut second).unwrap();
+        let mut opener = Opener::new(KEY);
+        assert_eq!(open::<u8>(&mut opener, &second), Err(FrameError::Forged));
+        assert_eq!(open::<u8>(&mut opener, &first), Ok(1));
+        assert_eq!(open::<u8>(&mut opener, &first), Err(FrameError::Forged));
+        assert_eq!(open::<u8>(&mut opener, &second), Ok(1));
+
+        let keys = Keys::derive(b"secret", b"connection");
+        let other = Keys::derive(b"secret", b"another");
+        let mut frame = Vec::new();
+        Sealer::new(keys.client).seal(&1_u8, &mut frame).unwrap();
+        for key in [keys.server, other.client, other.server] {
+            assert_eq!(open::<u8>(&mut Opener::new(key), &frame), Err(FrameError::Forged));
+        }
+    }
+
+    #[test]
+    fn the_longest_message_and_one_that_is_longer() {
+        let mut frame = Vec::new();
+        // Two bytes and one that tell the length of these.
+        let mut sealer = Sealer::new(KEY);
+        sealer.seal(&vec![9_u8; MAX_MESSAGE_BYTES - 3], &mut frame).unwrap();
+        let length = frame.len();
+        assert_eq!(length, MAX_MESSAGE_BYTES + LENGTH_BYTES + TAG_BYTES);
+        let too_long = sealer.seal(&vec![9_u8; MAX_MESSAGE_BYTES - 2], &mut frame);
+        assert_eq!(too_long, Err(FrameError::TooLong(256 * 1024 + 1)));
+        assert_eq!(frame.len(), length, "nothing of it is left");
+        assert!(open::<Vec<u8>>(&mut Opener::new(KEY), &frame).is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn lengths_beyond_the_bound_are_refused(length: u32, bound in 0..300_000_usize) {
+            let rest = Opener::rest(length.to_le_bytes(), bound);
+            prop_assert_eq!(rest.is_ok(), length as usize <= bound);
+        }
+
+        #[test]
+        fn noise_is_refused_without_a_panic(stream in vec(any::<u8>(), 0..400)) {
+            prop_assert!(open::<Any>(&mut Opener::new(KEY), &stream).is_err());
+            let mut short = stream.clone();
+            short.splice(0..0, u32::try_from(stream.len() / 2).unwrap().to_le_bytes());
+            prop_assert!(open::<Any>(&mut Opener::new(KEY), &short).is_err());
+        }
+
+        /// What someone could send who knows the token.
+        #[test]
+        fn noise_under_a_right_tag_is_decoded_or_refused(payload in vec(any::<u8>(), 0..400)) {
+            let frame = {
+                let mut frame = Vec::new();
+                Sealer::new(KEY).frame(&mut frame, |out| {
+                    out.extend_from_slice(&payload);
+                    true
+                }).unwrap();
+                frame
+            };
+            if let Ok(decoded) = open::<Any>(&mut Opener::new(KEY), &frame) {
+                let again = open::<Any>(&mut Opener::new(KEY), &sealed(&decoded)).unwrap();
+                prop_assert_eq!(format!("{decoded:?}"), format!("{again:?}"));
+            }
+        }
+    }
+}
