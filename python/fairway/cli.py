@@ -16,6 +16,7 @@ import typer
 
 from fairway import cli_linux
 from fairway.cli_agree import agree
+from fairway.cli_doctor import doctor
 from fairway.cli_fidelity import fidelity
 from fairway.cli_script import script
 from fairway.errors import FairwayError, InputError, Interrupted
@@ -391,27 +392,7 @@ def schema() -> None:
     print_json(api.schema())
 
 
-@app.command()
-def doctor(as_json: Json = False) -> None:
-    """Show what is installed, what is missing and how to get it.
-
-    \b
-    Examples:
-      fairway doctor
-      fairway doctor --json
-    """
-    from fairway import doctor as checks
-
-    found = checks.examine()
-    if as_json:
-        print_json(checks.to_json(found))
-    else:
-        for check in found:
-            typer.echo(f"{check.status:9} {check.name:18} {check.found}")
-            if check.remedy:
-                typer.echo(f"{'':28} {check.remedy}")
-    if any(check.status == "missing" for check in found):
-        raise typer.Exit(1)
+app.command()(doctor)
 
 
 def _show_run(result: Run) -> None:
