@@ -401,14 +401,14 @@ def _show_run(result: Run) -> None:
         application_tables,
         completion_table,
         flow_tables,
-        link_table,
+        link_tables,
         metric_table,
         wlan_tables,
     )
 
     typer.echo(f"{result.title}\n")
     flows = (*flow_tables(result), *completion_table(result), *application_tables(result))
-    tables = (*flows, link_table(result), *wlan_tables(result))
+    tables = (*flows, *link_tables(result), *wlan_tables(result))
     for table in (*tables, metric_table(result.metrics)):
         show_table(table)
     if "repeated" in result.summary:
