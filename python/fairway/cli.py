@@ -19,6 +19,7 @@ from fairway.cli_agree import agree
 from fairway.cli_doctor import doctor
 from fairway.cli_fidelity import fidelity
 from fairway.cli_script import script
+from fairway.cli_xfer import recv, send
 from fairway.errors import FairwayError, InputError, Interrupted
 from fairway.terminal import (
     Json,
@@ -229,6 +230,8 @@ def compare(
 app.command()(agree)
 app.command()(fidelity)
 app.command()(script)
+app.command()(send)
+app.command()(recv)
 
 
 @app.command()

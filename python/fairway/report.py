@@ -132,7 +132,7 @@ def run_report(run: Run) -> str:
                 metric_table(run.metrics),
                 *own_tables,
                 *completion_table(run),
-                *application_tables(run),
+                *([] if own_tables else application_tables(run)),
                 *flow_tables(run),
                 *link_tables(run),
                 *wlan_tables(run),
@@ -144,7 +144,7 @@ def run_report(run: Run) -> str:
         experiment_section(run.experiment),
     ]
     packets = run.summary.get("packets")
-    lead = f"Backend {run.backend}, seed {run.seed}"
+    lead = f"Backend {run.backend}" + ("" if own_tables else f", seed {run.seed}")
     return render(run.title, lead + (f", {packets:,} packets." if packets else "."), sections)
 
 

@@ -21,9 +21,7 @@ _LEAST_QUEUE_PACKETS = 16
 _LIMITED = 0.1
 
 
-def experiment_of(
-    summary: Mapping[str, Any], taken: Mapping[str, Any], about: Mapping[str, Any]
-) -> dict[str, Any]:
+def experiment_of(summary: Mapping[str, Any], taken: Mapping[str, Any]) -> dict[str, Any]:
     """A dumbbell with the rate, the delay and the connections that were measured.
 
     What a transfer cannot see is assumed: the queue holds one bandwidth-delay product, or what was
@@ -31,8 +29,7 @@ def experiment_of(
 
     Args:
         summary: Figures over the transfer.
-        taken: How it was measured (`fairway._core.TransferData.taken`).
-        about: What the transfer says of itself.
+        taken: How it was measured, and what it says of itself: `transfer` of its summary.
     """
     seen = taken["path"]
     mss_bytes = min(seen["mss_bytes"] or _MSS_BYTES, _MOST_MSS_BYTES)
@@ -58,7 +55,7 @@ def experiment_of(
                 },
             },
         },
-        "flow": _flows(summary, taken, about),
+        "flow": _flows(summary, taken),
         "measure": {"sample": f"{min(taken['interval_s'], duration_s):.6g} s"},
     }
 
@@ -76,9 +73,7 @@ def _queue_packets(seen: Mapping[str, Any], rate_bps: float, mss_bytes: int) -> 
     return max(round(max(base_s, queued_s) * rate_bps / 8 / mss_bytes), _LEAST_QUEUE_PACKETS)
 
 
-def _flows(
-    summary: Mapping[str, Any], taken: Mapping[str, Any], about: Mapping[str, Any]
-) -> list[dict[str, Any]]:
+def _flows(summary: Mapping[str, Any], taken: Mapping[str, Any]) -> list[dict[str, Any]]:
     """One entry for the connections of one name, algorithm and direction."""
     groups: dict[tuple[str, str | None, bool], list[tuple[Any, Any]]] = {}
     for flow, of in zip(summary["flows"], taken["flows"], strict=True):
@@ -88,7 +83,7 @@ def _flows(
     found: list[dict[str, Any]] = []
     for (origin, cc, is_back), members in groups.items():
         name = f"{origin}-back" if is_back else origin
-        entry = _datagrams(name, members) if cc is None else _connections(name, cc, members, about)
+        entry = _datagrams(name, members) if cc is None else _connections(name, cc, members, taken)
         start_s = min(of["start_s"] for _, of in members)
         if start_s >= _LEAST_DURATION_S:
             entry["start"] = f"{start_s:.4g} s"
@@ -99,16 +94,17 @@ def _flows(
 
 
 def _connections(
-    name: str, cc: str, members: Sequence[tuple[Any, Any]], about: Mapping[str, Any]
+    name: str, cc: str, members: Sequence[tuple[Any, Any]], taken: Mapping[str, Any]
 ) -> dict[str, Any]:
     entry: dict[str, Any] = {"id": name, "cc": _algorithm(cc), "connections": len(members)}
-    if about.get("is_bounded", True):
-        entry["bytes"] = f"{max(sum(of['payload_bytes'] for _, of in members), 1)} bytes"
-    for key in ("striping",):
-        if about.get(key):
-            entry[key] = about[key]
-    if about.get("chunk_bytes"):
-        entry["chunk"] = f"{about['chunk_bytes']} bytes"
+    payload_bytes = max(sum(of["payload_bytes"] for _, of in members), len(members))
+    if taken.get("is_bounded", True):
+        entry["bytes"] = f"{payload_bytes} bytes"
+    if taken.get("striping"):
+        entry["striping"] = taken["striping"]
+    if taken.get("chunk_bytes"):
+        # An experiment has a chunk for every connection.
+        entry["chunk"] = f"{min(taken['chunk_bytes'], payload_bytes // len(members))} bytes"
     return entry
 
 

@@ -12,6 +12,7 @@ from fairway.backends.sim import completed
 from fairway.experiment import plan
 from fairway.results import Run
 from fairway.transfer.path import experiment_of
+from fairway.transfer.tables import natural
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,9 +28,13 @@ def summary_of(data: TransferData, settings: Mapping[str, Any] | None = None) ->
         settings: Of the host, as `fairway.host.Settings.to_json` gives them.
     """
     taken, about = json.loads(data.taken), json.loads(data.about)
+    measured = json.loads(data.summary)
+    # In the order of their numbers, and not in that in which they were opened.
+    for flows in (measured["flows"], taken["flows"]):
+        flows.sort(key=lambda flow: natural(flow["id"]))
     said = {**(about if isinstance(about, dict) else {}), **taken}
     return {
-        **completed(json.loads(data.summary), taken["duration_s"], {}),
+        **completed(measured, taken["duration_s"], {}),
         "transfer": {
             **said,
             "failure": data.failure,
@@ -42,7 +47,7 @@ def summary_of(data: TransferData, settings: Mapping[str, Any] | None = None) ->
 def run_of(data: TransferData, settings: Mapping[str, Any] | None = None) -> Run:
     """The run that a session was, with an experiment that stands for its path."""
     summary = summary_of(data, settings)
-    experiment = experiment_of(summary, json.loads(data.taken), summary["transfer"])
+    experiment = experiment_of(summary, summary["transfer"])
     try:
         experiment = plan(experiment).points[0].experiment
     except _core.ExperimentError as error:
@@ -61,13 +66,22 @@ def run_of(data: TransferData, settings: Mapping[str, Any] | None = None) -> Run
 def _series(data: TransferData) -> pl.DataFrame:
     from fairway.tables import series_frame
 
-    return series_frame(data.series(), data.flow_ids)
+    return _in_order(series_frame(data.series(), data.flow_ids))
 
 
 def _tcp_info(data: TransferData) -> pl.DataFrame:
     from fairway.tables import tcp_info_frame
 
-    return tcp_info_frame(data.tcp_info(), data.flow_ids)
+    return _in_order(tcp_info_frame(data.tcp_info(), data.flow_ids))
+
+
+def _in_order(frame: pl.DataFrame) -> pl.DataFrame:
+    """Flows that were sampled together in the order of their numbers, as legends have them."""
+    import polars as pl
+
+    names = sorted(frame["flow"].unique(), key=natural)
+    number = pl.col("flow").replace_strict(names, range(len(names)), return_dtype=pl.UInt32)
+    return frame.sort("t_s", number, maintain_order=True)
 
 
 def _queues() -> pl.DataFrame:

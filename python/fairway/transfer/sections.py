@@ -35,6 +35,7 @@ def transfer_table(run: Run) -> Table:
     rows += [[words, _said(key, said[key])] for key, words in _SAID.items() if said.get(key)]
     rows += [
         ["payload", text.size(said["payload_bytes"])],
+        *_of_segments(run),
         ["time", f"{text.number(seconds)} s"],
         ["streams", text.number(len(said["flows"]))],
         ["connections", text.number(said["connections"])],
@@ -46,6 +47,16 @@ def transfer_table(run: Run) -> Table:
         ["time between samples", f"{text.number(said['interval_s'])} s"],
     ]  # fmt: skip
     return Table("Transfer", ["", "value"], rows)
+
+
+def _of_segments(run: Run) -> list[list[str]]:
+    """What was sent again, where this end sends."""
+    sums = run.summary["applications"][0] if run.summary.get("applications") else {}
+    again = sums.get("figures", {}).get("retransmitted_bytes")
+    if again is None:
+        return []
+    segments = text.number(sums["retransmitted_segments"])
+    return [["retransmitted", f"{text.size(round(again))}, {segments} segments"]]
 
 
 def transfer_figures(run: Run) -> list[Figure]:
@@ -135,7 +146,10 @@ def _has_room(run: Run) -> bool:
 def _said(key: str, value: Any) -> str:
     if key.endswith("_bps"):
         return text.bit_rate(value)
-    return text.size(value) if key.endswith("_bytes") else text.label(value)
+    if key.endswith("_bytes"):
+        mebibytes, rest = divmod(value, 1 << 20)
+        return text.size(value) if rest else f"{mebibytes} MiB"
+    return text.label(value)
 
 
 def _cpu(cpu: Mapping[str, float], seconds: float) -> str:
