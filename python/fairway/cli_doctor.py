@@ -127,7 +127,7 @@ def _judged(
     said_rtt = quantities.seconds(rtt, "--rtt") if rtt is not None else None
     said_loss = quantities.share(loss, "--loss") if loss is not None else None
     said_mss = quantities.size_bytes(mss, "--mss") if mss is not None else None
-    # RFC 879 and RFC 9293: 88 bytes are the least that Linux takes, 65,535 the largest packet.
+    # Linux, include/net/tcp.h: TCP_MIN_MSS; a packet has 65,535 bytes at the most (RFC 791).
     if said_mss is not None and not 88 <= said_mss <= 65_535:
         raise InputError(f"--mss: expected 88 to 65,535 bytes, got {said_mss}")
     measured = None
