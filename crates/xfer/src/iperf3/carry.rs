@@ -13,11 +13,10 @@ use nix::sys::sendfile::sendfile;
 use socket2::SockRef;
 
 use super::channel::{is_soft, wait_for};
-use super::datagram::{HEADER_BYTES, Header, answer};
+use super::datagram::{Header, answer};
 use super::stream::Stream;
 use super::{Parameters, Protocol};
 use crate::Error;
-use crate::measure::Datagrams;
 
 /// How often a thread that waits for its socket looks whether the test is over.
 const TICK: Duration = Duration::from_millis(100);
@@ -53,49 +52,27 @@ pub(super) struct Load {
     fault: Mutex<Option<String>>,
 }
 
-/// How much is left to do, if there is an end to it.
+/// Payload that is left to do, if there is an end to it.
 #[derive(Debug)]
 struct Amount {
     limit: Option<u64>,
     left: AtomicU64,
-    /// Whether blocks are counted and not bytes.
-    in_blocks: bool,
 }
 
 impl Amount {
-    fn new(parameters: &Parameters, is_mine: bool) -> Amount {
-        let (limit, in_blocks) = match (parameters.bytes, parameters.blocks) {
-            (0, 0) => (None, false),
-            (0, blocks) => (Some(blocks), true),
-            (bytes, _) => (Some(bytes), false),
-        };
-        let limit = limit.filter(|_| is_mine);
-        Amount { limit, left: AtomicU64::new(limit.unwrap_or(0)), in_blocks }
+    fn new(limit: Option<u64>) -> Amount {
+        Amount { limit, left: AtomicU64::new(limit.unwrap_or(0)) }
     }
 
-    /// Takes a block of it; how many bytes it has, none if nothing is left.
-    fn take(&self, block_bytes: usize) -> Option<usize> {
+    /// Takes up to so many bytes of it; none if nothing is left.
+    fn take(&self, bytes: usize) -> Option<usize> {
         if self.limit.is_none() {
-            return Some(block_bytes);
+            return Some(bytes);
         }
-        let unit = if self.in_blocks { 1 } else { block_bytes as u64 };
-        let order = Ordering::Relaxed;
-        let before = self.left.fetch_update(order, order, |left| {
-            (left > 0).then(|| left.saturating_sub(unit))
+        let before = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+            (left > 0).then(|| left.saturating_sub(bytes as u64))
         });
-        let before = before.ok()?;
-        Some(if self.in_blocks { block_bytes } else { block_bytes.min(before as usize) })
-    }
-
-    /// Takes what has come.
-    fn took(&self, bytes: usize, block_bytes: usize) {
-        if self.limit.is_some() {
-            // Blocks of a stream are not to be seen in what is read: they are counted in bytes.
-            let unit = if self.in_blocks { block_bytes as u64 } else { 1 };
-            let _ = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
-                Some(left.saturating_sub((bytes as u64).div_ceil(unit)))
-            });
-        }
+        Some(bytes.min(usize::try_from(before.ok()?).unwrap_or(bytes)))
     }
 
     fn is_done(&self) -> bool {
@@ -104,6 +81,15 @@ impl Amount {
 
     fn begin_again(&self) {
         self.left.store(self.limit.unwrap_or(0), Ordering::Relaxed);
+    }
+}
+
+/// Payload after which a test ends, if that ends it.
+fn limit_bytes(parameters: &Parameters) -> Option<u64> {
+    match (parameters.bytes, parameters.blocks) {
+        (0, 0) => None,
+        (0, blocks) => Some(blocks.saturating_mul(u64::from(parameters.block_bytes))),
+        (bytes, _) => Some(bytes),
     }
 }
 
@@ -135,9 +121,9 @@ impl Load {
             skip_copy: parameters.skip_copy,
             file,
             buffer_bytes,
-            sending: Amount::new(parameters, decides),
-            receiving: Amount::new(parameters, decides),
-            drains: parameters.bytes > 0 || parameters.blocks > 0,
+            sending: Amount::new(limit_bytes(parameters).filter(|_| decides)),
+            receiving: Amount::new(limit_bytes(parameters).filter(|_| decides)),
+            drains: limit_bytes(parameters).is_some(),
             is_over: AtomicBool::new(false),
             fault: Mutex::new(None),
         })
@@ -244,7 +230,7 @@ impl Load {
                 Ok(0) => return Ok(()),
                 Ok(read) if !self.is_over() => {
                     stream.bytes.fetch_add(read as u64, Ordering::Relaxed);
-                    self.receiving.took(read, self.block_bytes);
+                    self.receiving.take(read);
                 }
                 Ok(_) => {}
                 Err(error) if is_soft(&error) => {}
@@ -270,7 +256,7 @@ impl Load {
                 Ok(0) | Err(_) => break,
                 Ok(read) => {
                     stream.bytes.fetch_add(read as u64, Ordering::Relaxed);
-                    self.receiving.took(read, self.block_bytes);
+                    self.receiving.take(read);
                 }
             }
         }
@@ -280,7 +266,6 @@ impl Load {
     fn send_datagrams(&self, stream: &Stream) -> io::Result<()> {
         stream.socket.set_write_timeout(Some(TICK))?;
         let mut datagram = self.block.to_vec();
-        let wire_bytes = datagram.len() as u64 + stream.header_bytes();
         let mut pace = Pace::new(self);
         let mut number = 1;
         while self.next_block(&mut pace).is_some() {
@@ -298,12 +283,7 @@ impl Load {
                 }
             }
             number += 1;
-            stream.bytes.fetch_add(datagram.len() as u64, Ordering::Relaxed);
-            let mut counts = stream.datagrams();
-            counts.sent_packets += 1;
-            counts.payload_bytes += datagram.len() as u64;
-            counts.wire_bytes += wire_bytes;
-            drop(counts);
+            stream.sent_datagram(datagram.len() as u64);
             pace.sent(self.block_bytes);
         }
         Ok(())
@@ -311,9 +291,7 @@ impl Load {
 
     fn receive_datagrams(&self, stream: &Stream) -> io::Result<()> {
         stream.socket.set_read_timeout(Some(TICK))?;
-        let header_bytes = stream.header_bytes();
         let mut buffer = vec![0; self.buffer_bytes];
-        let mut book = Datagrams::default();
         while !self.is_over() && !self.receiving.is_done() {
             let read = match (&stream.socket).read(&mut buffer) {
                 Ok(read) => read,
@@ -328,14 +306,13 @@ impl Load {
                 }
                 continue;
             };
-            if self.is_over() || header.number == 0 {
-                continue;
+            if self.is_over() {
+                break;
             }
-            let transit_s = arrived_us as f64 / 1e6 - header.sent_us as f64 / 1e6;
-            book.receive(header.number - 1, transit_s, read as u64, header_bytes);
-            stream.bytes.fetch_add(read as u64, Ordering::Relaxed);
-            stream.datagrams().clone_from(&book.counts);
-            self.receiving.took(read, self.block_bytes);
+            // The clocks of the two ends differ by more than doubles of seconds tell apart.
+            let transit_us = arrived_us as i128 - header.sent_us as i128;
+            stream.received_datagram(header.number, transit_us as f64 / 1e6, read as u64);
+            self.receiving.take(read);
         }
         Ok(())
     }
@@ -377,7 +354,7 @@ impl Pace {
     /// How long to wait for the next block; none if it is due.
     fn wait(&self) -> Option<Duration> {
         let bandwidth_bps = self.bandwidth_bps? as f64;
-        if self.blocks % self.burst.max(1) != 0 {
+        if !self.blocks.is_multiple_of(self.burst.max(1)) {
             return None;
         }
         let due_s = self.bytes as f64 * 8.0 / bandwidth_bps;
@@ -410,37 +387,19 @@ fn in_memory(block: &[u8]) -> Result<OwnedFd, Error> {
 mod tests {
     use super::*;
 
-    fn amount(bytes: u64, blocks: u64) -> Amount {
-        Amount::new(&Parameters { bytes, blocks, ..Parameters::default() }, true)
-    }
-
     #[test]
-    fn amounts_end_with_their_last_byte_or_block() {
-        let bytes = amount(250, 0);
-        let taken: Vec<Option<usize>> = (0..4).map(|_| bytes.take(100)).collect();
+    fn an_amount_ends_with_its_last_byte() {
+        let parameters = Parameters { bytes: 250, ..Parameters::default() };
+        let amount = Amount::new(limit_bytes(&parameters));
+        let taken: Vec<Option<usize>> = (0..4).map(|_| amount.take(100)).collect();
         assert_eq!(taken, [Some(100), Some(100), Some(50), None]);
-        assert!(bytes.is_done());
-        bytes.begin_again();
-        assert!(!bytes.is_done());
-        let blocks = amount(0, 2);
-        let taken: Vec<Option<usize>> = (0..3).map(|_| blocks.take(100)).collect();
-        assert_eq!(taken, [Some(100), Some(100), None]);
-        let endless = amount(0, 0);
+        assert!(amount.is_done());
+        amount.begin_again();
+        assert!(!amount.is_done());
+        let endless = Amount::new(limit_bytes(&Parameters::default()));
         assert!(endless.take(100) == Some(100) && !endless.is_done());
-    }
-
-    #[test]
-    fn what_has_come_is_counted_in_bytes_or_blocks_begun() {
-        let bytes = amount(250, 0);
-        bytes.took(249, 100);
-        assert!(!bytes.is_done());
-        bytes.took(100, 100);
-        assert!(bytes.is_done());
-        let blocks = amount(0, 3);
-        blocks.took(150, 100);
-        assert!(!blocks.is_done());
-        blocks.took(100, 100);
-        assert!(blocks.is_done());
+        let parameters = Parameters { blocks: 3, block_bytes: 100, ..Parameters::default() };
+        assert_eq!(limit_bytes(&parameters), Some(300));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::Value;
-use socket2::Socket;
+use socket2::{Socket, TcpKeepalive};
 
 use super::{State, code};
 use crate::{Control, Error};
@@ -20,6 +20,10 @@ pub(super) type Cookie = [u8; COOKIE_BYTES];
 
 /// How often someone who waits looks whether it was asked to stop.
 const TICK: Duration = Duration::from_millis(100);
+/// A peer that is gone without a word is found out in this many times as long, also while only
+/// datagrams flow.
+const KEEPALIVE: Duration = Duration::from_secs(10);
+const KEEPALIVE_RETRIES: u32 = 3;
 /// JSON is read in pieces of this size, so that a length alone allocates nothing.
 const PIECE_BYTES: usize = 64 << 10;
 
@@ -75,14 +79,18 @@ impl Channel {
         peer: String,
         patience: Duration,
     ) -> Result<Channel, Error> {
-        let ready = socket.set_nonblocking(true).and_then(|()| socket.set_tcp_nodelay(true));
+        let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE);
+        let ready = socket
+            .set_nonblocking(true)
+            .and_then(|()| socket.set_tcp_nodelay(true))
+            .and_then(|()| socket.set_tcp_keepalive(&keepalive.with_retries(KEEPALIVE_RETRIES)));
         ready.map_err(|error| Error::failed(format!("talking to {peer}"), error))?;
         Ok(Channel { socket, control: control.clone(), peer, patience })
     }
 
-    /// The socket, to be looked at.
-    pub(super) fn socket(&self) -> &Socket {
-        &self.socket
+    /// Time that the other side has.
+    pub(super) fn patience(&self) -> Duration {
+        self.patience
     }
 
     /// Sends a state.
@@ -151,12 +159,15 @@ impl Channel {
     pub(super) fn unexpected(&self, state: State, expected: &[State]) -> Error {
         let peer = &self.peer;
         match state {
-            State::AccessDenied => Error::Refused(format!(
-                "{peer} runs another test; try again when that is over"
-            )),
+            State::AccessDenied => {
+                Error::Refused(format!("{peer} runs another test; try again when that is over"))
+            }
             State::ServerError => self.server_error(),
             State::ServerTerminate => self.fails("it was stopped"),
             State::ClientTerminate => self.fails("the client was stopped"),
+            _ if expected.is_empty() => {
+                self.fails(format!("it said {} in the middle of the test", state.name()))
+            }
             _ => self.fails(format!("it said {}, not {}", state.name(), names(expected))),
         }
     }
@@ -251,7 +262,7 @@ impl Channel {
 }
 
 /// Waits so long until a socket is ready; returns whether it is.
-pub(super) fn wait_for(socket: &Socket, ready: PollFlags, time: Duration) -> io::Result<bool> {
+pub(super) fn wait_for(socket: &impl AsFd, ready: PollFlags, time: Duration) -> io::Result<bool> {
     // Rounded up: a wait of less than a millisecond must not become a busy loop.
     let milliseconds = u16::try_from(time.as_micros().div_ceil(1000)).unwrap_or(u16::MAX);
     let mut polled = [PollFd::new(socket.as_fd(), ready)];

@@ -21,7 +21,6 @@ pub(super) const CONGESTION: i32 = 134;
 pub(super) const SILENCE: i32 = 144;
 pub(super) const EXPIRED: i32 = 160;
 pub(super) const STREAM_CONNECTION: i32 = 203;
-pub(super) const STREAM: i32 = 206;
 
 /// What a number means, in words that follow "the server refuses: ".
 pub(super) fn words(code: i32) -> String {

@@ -30,16 +30,32 @@
 //! Nothing that the other side says is trusted: lengths and values are bounded, states have to come
 //! in their order and in time.
 
+mod book;
+mod carry;
 mod channel;
+mod client;
 mod code;
+mod complete;
 pub mod datagram;
+mod hosted;
 mod json;
+mod open;
+mod options;
 mod parameters;
+mod report;
 mod results;
+mod run;
+mod server;
 mod state;
+mod stream;
+#[cfg(test)]
+mod tests;
 
+pub use client::client;
+pub use options::{ClientOptions, Family, ServerOptions};
 pub use parameters::{Direction, Parameters, Protocol};
 pub use results::{CpuPercent, Results, ServerOutput, StreamResult};
+pub use server::serve;
 pub use state::State;
 
 /// Port of iperf3, TCP and UDP.
@@ -53,11 +69,7 @@ pub fn stream_id(place: usize) -> u32 {
     if place == 0 { 1 } else { place + 2 }
 }
 
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn streams_are_numbered_without_a_second() {
-        let numbers: Vec<u32> = (0..5).map(super::stream_id).collect();
-        assert_eq!(numbers, [1, 3, 4, 5, 6]);
-    }
+/// What this program calls itself.
+fn version() -> String {
+    concat!("fairway ", env!("CARGO_PKG_VERSION")).to_owned()
 }

@@ -315,12 +315,8 @@ mod tests {
 
     #[test]
     fn old_and_sparse_clients_get_defaults() {
-        let expected = Parameters {
-            time_s: 10,
-            streams: 1,
-            block_bytes: 131_072,
-            ..Parameters::default()
-        };
+        let expected =
+            Parameters { time_s: 10, streams: 1, block_bytes: 131_072, ..Parameters::default() };
         assert_eq!(read(json!({"tcp": true})), Ok(expected));
         assert_eq!(read(json!({"udp": true, "len": 0})).unwrap().block_bytes, 1460);
     }

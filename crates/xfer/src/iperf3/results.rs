@@ -89,7 +89,7 @@ impl Results {
                 object.insert("server_output_json".into(), json.clone());
             }
         }
-        let streams = self.streams.iter().map(StreamResult::to_json).collect();
+        let streams = self.streams.iter().map(|stream| stream.to_json()).collect();
         object.insert("streams".into(), Value::Array(streams));
         Value::Object(object)
     }
@@ -110,7 +110,8 @@ impl Results {
         if listed.len() != ids.len() {
             return Err(format!("results of {} streams, not of {}", listed.len(), ids.len()));
         }
-        let mut streams = listed.iter().map(StreamResult::from_json).collect::<Result<Vec<_>, _>>()?;
+        let mut streams =
+            listed.iter().map(StreamResult::from_json).collect::<Result<Vec<_>, _>>()?;
         // Numbers grow with the order of opening, so the order of numbers is that of the streams.
         streams.sort_by_key(|stream| stream.id);
         if let Some((stream, _)) = streams.iter().zip(ids).find(|(stream, id)| stream.id != **id) {
@@ -129,7 +130,7 @@ impl Results {
 }
 
 impl StreamResult {
-    fn to_json(&self) -> Value {
+    fn to_json(self) -> Value {
         let [start_s, end_s] = self.time_s.unwrap_or_default();
         json!({
             "id": self.id,
@@ -146,7 +147,8 @@ impl StreamResult {
     }
 
     fn from_json(object: &Value) -> Result<StreamResult, String> {
-        let need = |key: &str| whole(object, key).ok_or_else(|| format!("{key} of a stream is no count"));
+        let need =
+            |key: &str| whole(object, key).ok_or_else(|| format!("{key} of a stream is no count"));
         let there = |key: &str| {
             number(object, key).ok_or_else(|| format!("a stream without a number as {key}"))
         };
@@ -202,7 +204,10 @@ mod tests {
         assert_eq!((results.cpu.total, results.has_retransmits), (82.5, None));
         assert_eq!(results.congestion_used.as_deref(), Some("bbr"));
         let [first, second] = results.streams[..] else { panic!("{:?}", results.streams) };
-        assert_eq!((first.bytes, first.retransmits, first.seconds()), (5_028_000_000, None, Some(2.5)));
+        assert_eq!(
+            (first.bytes, first.retransmits, first.seconds()),
+            (5_028_000_000, None, Some(2.5))
+        );
         assert_eq!((first.omitted_errors, second.omitted_errors), (None, Some(1)));
         assert_eq!((second.jitter_s, second.errors, second.packets), (0.001, 2, 9));
     }
