@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairway.host import windows
 from fairway.host.advice.statement import Change, Statement
 from fairway.host.path import Path
 from fairway.host.settings import Settings
@@ -26,7 +25,7 @@ def judge(host: Settings, path: Path, roles: Sequence[str]) -> tuple[list[Statem
     """What is to be said of bursts and pacing; they are the sender's."""
     if "send" not in roles:
         return [], []
-    statements = [*_bursts(host, path), *_pacing(host, path), *_memory_of_the_last(host)]
+    statements = [*_bursts(host, path), *_pacing(host, path), *_between_connections(host)]
     return statements, []
 
 
@@ -84,7 +83,8 @@ def _pacing(host: Settings, path: Path) -> list[Statement]:
     return [Statement("pacing", "hint", text)]
 
 
-def _memory_of_the_last(host: Settings) -> list[Statement]:
+def _between_connections(host: Settings) -> list[Statement]:
+    """What one connection leaves to the next, and one pause to what follows."""
     sysctls = host.sysctls
     found = []
     if sysctls.tcp_no_metrics_save == 0:
@@ -94,8 +94,7 @@ def _memory_of_the_last(host: Settings) -> list[Statement]:
             "sysctl -w net.ipv4.tcp_no_metrics_save=1, and once ip tcp_metrics flush"
         )
         found.append(Statement("measuring", "hint", text))
-    release = windows.version(host.kernel)
-    if sysctls.tcp_slow_start_after_idle and release is not None:
+    if sysctls.tcp_slow_start_after_idle:
         text = (
             "tcp_slow_start_after_idle is 1: cwnd shrinks when a stream pauses for longer than its "
             "retransmission timeout (RFC 2861), as with writes at intervals."
