@@ -18,6 +18,7 @@ from fairway import cli_linux
 from fairway.cli_agree import agree
 from fairway.cli_doctor import doctor
 from fairway.cli_fidelity import fidelity
+from fairway.cli_load import collect, generate
 from fairway.cli_script import script
 from fairway.cli_xfer import recv, send
 from fairway.errors import FairwayError, InputError, Interrupted
@@ -232,6 +233,8 @@ app.command()(fidelity)
 app.command()(script)
 app.command()(send)
 app.command()(recv)
+app.command()(generate)
+app.command()(collect)
 
 
 @app.command()
