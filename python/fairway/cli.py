@@ -16,11 +16,8 @@ import typer
 
 from fairway import cli_linux
 from fairway.cli_agree import agree
-from fairway.cli_doctor import doctor
 from fairway.cli_fidelity import fidelity
-from fairway.cli_load import collect, generate
 from fairway.cli_script import script
-from fairway.cli_xfer import recv, send
 from fairway.errors import FairwayError, InputError, Interrupted
 from fairway.terminal import (
     Json,
@@ -231,10 +228,6 @@ def compare(
 app.command()(agree)
 app.command()(fidelity)
 app.command()(script)
-app.command()(send)
-app.command()(recv)
-app.command()(generate)
-app.command()(collect)
 
 
 @app.command()
@@ -398,7 +391,27 @@ def schema() -> None:
     print_json(api.schema())
 
 
-app.command()(doctor)
+@app.command()
+def doctor(as_json: Json = False) -> None:
+    """Show what is installed, what is missing and how to get it.
+
+    \b
+    Examples:
+      fairway doctor
+      fairway doctor --json
+    """
+    from fairway import doctor as checks
+
+    found = checks.examine()
+    if as_json:
+        print_json(checks.to_json(found))
+    else:
+        for check in found:
+            typer.echo(f"{check.status:9} {check.name:18} {check.found}")
+            if check.remedy:
+                typer.echo(f"{'':28} {check.remedy}")
+    if any(check.status == "missing" for check in found):
+        raise typer.Exit(1)
 
 
 def _show_run(result: Run) -> None:
@@ -407,14 +420,14 @@ def _show_run(result: Run) -> None:
         application_tables,
         completion_table,
         flow_tables,
-        link_tables,
+        link_table,
         metric_table,
         wlan_tables,
     )
 
     typer.echo(f"{result.title}\n")
     flows = (*flow_tables(result), *completion_table(result), *application_tables(result))
-    tables = (*flows, *link_tables(result), *wlan_tables(result))
+    tables = (*flows, link_table(result), *wlan_tables(result))
     for table in (*tables, metric_table(result.metrics)):
         show_table(table)
     if "repeated" in result.summary:

@@ -1,1 +1,97 @@
 //! Receiving files: sessions, their connections, their end.
+//!
+//! As in chapter 3.2.1 of Alrshah's thesis (2009): the main thread ([`receive`]) listens and has every
+//! connection prove that it is let in; the [`manager`] starts a thread for each; the monitor
+//! ([`manager::Manager::monitor`]) knows which sessions have lost their connections; and the thread
+//! that gathers what has arrived into its final form is the collector of each session ([`talk`]).
+//! Unlike there, blocks are at their place in the file as they arrive ([`stream`]).
+
+mod manager;
+mod session;
+mod settings;
+mod stream;
+mod talk;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+
+pub use session::Received;
+pub use settings::{DEFAULT_PORT, Limits, ReceiveOptions};
+
+use manager::Manager;
+
+use crate::auth::{Door, Identity};
+use crate::measure::Meter;
+use crate::send::spawn;
+use crate::socket::{listen, resolve};
+use crate::store::Store;
+use crate::{Control, Error, Event};
+
+/// How long a connection may take to prove itself.
+const GREETING: Duration = Duration::from_secs(10);
+
+/// What a receiver has received.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Outcome {
+    /// The transfers that are complete, the last thousand of them.
+    pub transfers: Vec<Received>,
+}
+
+/// Receives transfers until one is complete, if that is asked for, or until it is stopped.
+///
+/// # Errors
+/// [`Error::Input`] if it cannot receive as asked for; [`Error::Cancelled`] if it was to receive once,
+/// and was stopped before.
+pub fn receive(
+    options: &ReceiveOptions,
+    control: &Control,
+    meter: &Meter,
+) -> Result<Outcome, Error> {
+    let settings = options.check()?;
+    let store = Store::open(&options.out, options.store())?;
+    let identity = match &options.keep_token {
+        Some(path) => Identity::keep(path)?,
+        None => Identity::new()?,
+    };
+    let listener = listen_at(options)?;
+    let address = listener.local_addr().ok().and_then(|address| address.as_socket());
+    let address = address.map(|address| address.to_string()).unwrap_or_default();
+    control.say(Event::Listening { address });
+    control.say(Event::Token { token: identity.token().to_string() });
+
+    let (security, once) = (settings.security, settings.once);
+    let manager = Arc::new(Manager::new(settings, control.clone(), meter.clone(), store));
+    let monitor = {
+        let manager = Arc::clone(&manager);
+        spawn("monitor", move || manager.monitor())?
+    };
+    let door = Door { identity: &identity, security, deadline: GREETING };
+    let open = || manager.is_open();
+    let kept =
+        door.keep(&listener, control, open, |channel, purpose| manager.admit(channel, purpose));
+    drop(listener);
+    let transfers = manager.close();
+    let _ = monitor.join();
+    kept?;
+    if once && transfers.is_empty() && control.is_cancelled() {
+        return Err(Error::Cancelled);
+    }
+    Ok(Outcome { transfers })
+}
+
+fn listen_at(options: &ReceiveOptions) -> Result<socket2::Socket, Error> {
+    let Some(bind) = &options.bind else {
+        // All addresses; where there is no IPv6, those of IPv4.
+        let any = |address: &str| resolve(address, DEFAULT_PORT).map(|all| all[0]);
+        return listen(any("::")?, &options.wishes)
+            .or_else(|_| listen(any("0.0.0.0")?, &options.wishes));
+    };
+    // ":PORT" is all addresses.
+    let bind = match bind.strip_prefix(':') {
+        Some(port) if !port.contains(':') => format!("[::]:{port}"),
+        _ => bind.clone(),
+    };
+    listen(resolve(&bind, DEFAULT_PORT)?[0], &options.wishes)
+}

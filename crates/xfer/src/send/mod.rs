@@ -1,1 +1,133 @@
 //! Sending files: the source, its blocks, the connections that carry them.
+//!
+//! As in chapter 3.2.2 of Alrshah's thesis (2009), the main thread divides the data into chunks and a
+//! communication thread starts a thread for each connection; what each carries has its numbers, so
+//! that it may arrive in any order. Here the main thread ([`send`]) keeps one control connection at a
+//! time ([`talk`]), whose threads offer files and hear what has arrived; the chunks are dealt out by
+//! [`plan`], and each connection thread ([`stream`]) carries what it is dealt ([`pour`]). Connections
+//! that break are replaced, and so is the control connection.
+
+mod feed;
+mod limiter;
+mod plan;
+mod pour;
+mod session;
+mod settings;
+mod state;
+mod stream;
+mod talk;
+mod walk;
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+pub use plan::Striping;
+pub use settings::{Auto, CHUNK_BYTES, PATIENCE, SendOptions, Streams, TIMEOUT};
+pub use state::Counts;
+
+pub(crate) use settings::time;
+pub(crate) use talk::spawn;
+
+use session::Session;
+use state::End;
+use walk::{Count, Walk};
+
+use crate::measure::{Goal, Meter};
+use crate::recv::DEFAULT_PORT;
+use crate::socket::resolve;
+use crate::{Control, Error};
+
+/// How long is waited before the control connection is made anew: doubled from the first to the last.
+const BACK_OFF: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(3)];
+
+/// A transfer that has ended well.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Outcome {
+    /// What was sent.
+    pub counts: Counts,
+    /// How long it took, with looking at what there is.
+    pub duration_s: f64,
+}
+
+/// Sends a file, a directory or standard input; returns when the receiver has confirmed that all of it
+/// is on its disk.
+///
+/// # Errors
+/// [`Error::Input`] if it cannot be sent as asked for, [`Error::Refused`] if the receiver does not
+/// take it, [`Error::Failed`] if it did not arrive, [`Error::Cancelled`].
+pub fn send(options: &SendOptions, control: &Control, meter: &Meter) -> Result<Outcome, Error> {
+    let input = match options.path.as_os_str() == "-" {
+        true => {
+            let input = std::io::stdin().as_fd().try_clone_to_owned();
+            Some(input.map_err(|error| Error::failed("reading standard input", error))?)
+        }
+        false => None,
+    };
+    send_from(options, input, control, meter)
+}
+
+/// As [`send`], with another stream in the place of standard input.
+///
+/// # Errors
+/// As [`send`].
+pub fn send_from(
+    options: &SendOptions,
+    input: Option<OwnedFd>,
+    control: &Control,
+    meter: &Meter,
+) -> Result<Outcome, Error> {
+    let from = Instant::now();
+    let settings = options.check()?;
+    let addresses = resolve(&settings.host, DEFAULT_PORT)?;
+    let count = match &settings.path {
+        Some(path) => Walk::new(path, &settings.name, control.clone(), false).count()?,
+        None => Count { entries: 1, ..Count::default() },
+    };
+    let session = Arc::new(Session::new(settings, input, control.clone(), meter.clone()));
+    meter.aim(Goal {
+        total_bytes: session.settings.path.is_some().then_some(count.bytes),
+        done_bytes: Some(Arc::clone(&session.done_bytes)),
+        ..Goal::default()
+    });
+    let sent = try_until_confirmed(&session, &addresses, count);
+    session.give_up();
+    sent?;
+    let counts = session.state().counts;
+    Ok(Outcome { counts, duration_s: from.elapsed().as_secs_f64() })
+}
+
+/// One control connection after the other, as long as that helps.
+fn try_until_confirmed(
+    session: &Arc<Session>,
+    addresses: &[std::net::SocketAddr],
+    count: Count,
+) -> Result<(), Error> {
+    let mut back_off = BACK_OFF[0];
+    let mut latest = Instant::now();
+    for number in 0.. {
+        let before = session.done_bytes.load(Ordering::Relaxed);
+        let failure = match talk::attempt(session, addresses, count, number) {
+            End::Confirmed => return Ok(()),
+            End::Fatal(error) => return Err(error),
+            End::Broken(error) => error,
+        };
+        let is_first = number == 0 && !session.was_welcome();
+        if is_first || latest.elapsed() > session.settings.patience {
+            return Err(failure);
+        }
+        if session.done_bytes.load(Ordering::Relaxed) != before {
+            (latest, back_off) = (Instant::now(), BACK_OFF[0]);
+        }
+        session.control.warn(format!("{failure}; trying to go on"));
+        session.state().counts.replaced_sessions += 1;
+        if session.control.sleep(back_off) {
+            return Err(Error::Cancelled);
+        }
+        back_off = (2 * back_off).min(BACK_OFF[1]);
+    }
+    Err(Error::Cancelled)
+}

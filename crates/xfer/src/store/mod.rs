@@ -135,6 +135,11 @@ impl Store {
         Ok(Store(Arc::new(Inner { place, options, busy, promised })))
     }
 
+    /// Whether a file of that name is being received, so that it cannot be begun.
+    pub fn is_busy(&self, name: &Name) -> bool {
+        self.0.busy().contains(name)
+    }
+
     /// What one transfer delivers.
     pub fn delivery(&self) -> Delivery {
         let Options { sync, overwrite, .. } = self.0.options;

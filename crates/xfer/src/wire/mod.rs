@@ -29,6 +29,7 @@ mod control;
 mod frame;
 mod inbox;
 mod link;
+pub mod messages;
 mod tls;
 
 pub use channel::Channel;

@@ -1,0 +1,257 @@
+//! The sessions of a receiver, and the threads of their connections.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::session::{Ended, Received, Session};
+use super::settings::Settings;
+use super::{stream, talk};
+use crate::auth::Purpose;
+use crate::measure::{Goal, Meter};
+use crate::send::spawn;
+use crate::store::Store;
+use crate::wire::Channel;
+use crate::wire::messages::{Begin, ToSender};
+use crate::{Control, Error};
+
+/// Transfers that are remembered for the outcome.
+const REMEMBERED: usize = 1000;
+
+/// Starts a thread for every connection, and knows which sessions there are.
+pub struct Manager {
+    /// As the receiver was asked for.
+    pub settings: Arc<Settings>,
+    /// Its handle.
+    pub control: Control,
+    meter: Meter,
+    store: Store,
+    done_bytes: Arc<AtomicU64>,
+    table: Mutex<Table>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Table {
+    sessions: BTreeMap<u64, Arc<Session>>,
+    next: u64,
+    announced_bytes: u64,
+    threads: Vec<JoinHandle<()>>,
+    received: Vec<Received>,
+    is_over: bool,
+}
+
+impl Manager {
+    /// Of no sessions.
+    pub fn new(settings: Settings, control: Control, meter: Meter, store: Store) -> Self {
+        Manager {
+            settings: Arc::new(settings),
+            control,
+            meter,
+            store,
+            done_bytes: Arc::default(),
+            table: Mutex::default(),
+            changed: Condvar::new(),
+        }
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts the thread of a connection that has proved itself.
+    pub fn admit(self: &Arc<Self>, channel: Channel, purpose: Purpose) {
+        let manager = Arc::clone(self);
+        let from = channel.peer().to_owned();
+        let started = match purpose {
+            Purpose::Control => spawn("control", move || talk::run(&manager, channel)),
+            Purpose::Data { session, stream } => {
+                let found = self.table().sessions.get(&session).map(Arc::clone);
+                let Some(session) = found else { return };
+                spawn("data", move || stream::run(&session, stream, channel))
+            }
+            Purpose::Load | Purpose::LoadData { .. } => {
+                let said = "it wants to generate traffic, and this receives files; \
+                            run `fairway collect` for that";
+                return self.control.note(format!("{from}: {said}"));
+            }
+        };
+        match started {
+            Ok(thread) => {
+                let mut table = self.table();
+                table.threads.retain(|thread| !thread.is_finished());
+                table.threads.push(thread);
+            }
+            Err(error) => self.control.warn(format!("{from}: {error}")),
+        }
+    }
+
+    /// The session that a sender begins or goes on with, and whether it goes on.
+    ///
+    /// # Errors
+    /// What the sender is told if there is none for it.
+    pub fn session(&self, begin: &Begin, from: &str) -> Result<(Arc<Session>, bool), ToSender> {
+        let known = {
+            let table = self.table();
+            let same = |session: &&Arc<Session>| session.transfer == begin.transfer;
+            table.sessions.values().find(same).map(Arc::clone)
+        };
+        if let Some(session) = known {
+            if session.state().ended.is_none() {
+                self.control.note(format!("{from} goes on with its transfer"));
+                return Ok((session, true));
+            }
+            self.remove(&session);
+        }
+        let most = if self.settings.once { 1 } else { self.settings.limits.sessions };
+        if self.table().sessions.len() >= most {
+            self.forget_gone(|_| true);
+        }
+        let mut table = self.table();
+        if table.is_over || table.sessions.len() >= most {
+            let why = format!("it takes {most} transfers at a time");
+            return Err(ToSender::Busy { why });
+        }
+        let number = table.next;
+        table.next += 1;
+        let taken: Vec<usize> = table.sessions.values().map(|session| session.place).collect();
+        let place = (0..).find(|place| !taken.contains(place)).unwrap_or(0);
+        let session = Arc::new(Session::new(
+            number,
+            begin.transfer,
+            place,
+            Arc::clone(&self.settings),
+            self.meter.clone(),
+            self.store.clone(),
+            Arc::clone(&self.done_bytes),
+        ));
+        session.state().received.from = from.to_owned();
+        table.sessions.insert(number, Arc::clone(&session));
+        table.announced_bytes = table.announced_bytes.saturating_add(begin.bytes);
+        self.meter.aim(Goal {
+            total_bytes: (table.announced_bytes > 0).then_some(table.announced_bytes),
+            done_bytes: Some(Arc::clone(&self.done_bytes)),
+            ..Goal::default()
+        });
+        drop(table);
+        let (entries, bytes) = (begin.entries, fairway_units::Bytes::new(begin.bytes));
+        self.control.note(format!("{from} sends {entries} files and directories, {bytes}"));
+        Ok((session, false))
+    }
+
+    /// A control connection of a session has ended.
+    pub fn left(&self, session: &Arc<Session>) {
+        if session.state().ended.is_some() {
+            self.remove(session);
+        }
+        // The monitor waits for it to come again from now on.
+        self.changed.notify_all();
+    }
+
+    /// Ends sessions whose sender is gone, for one that is there.
+    pub fn make_way(&self, wants: &Arc<Session>) {
+        self.forget_gone(|session| session.number != wants.number);
+    }
+
+    /// The monitor: knows which sessions are gone and have not come again in time.
+    pub fn monitor(&self) {
+        let mut table = self.table();
+        while !table.is_over {
+            let linger = self.settings.linger;
+            let gone = |session: &Arc<Session>| session.state().gone;
+            let next = table.sessions.values().filter_map(gone).min();
+            let wait = next.map(|gone| linger.saturating_sub(gone.elapsed()));
+            table = match wait {
+                Some(Duration::ZERO) => {
+                    drop(table);
+                    self.forget_gone(|session| {
+                        session.state().gone.is_some_and(|gone| gone.elapsed() >= linger)
+                    });
+                    self.table()
+                }
+                Some(wait) => {
+                    let woken = self.changed.wait_timeout(table, wait);
+                    woken.unwrap_or_else(PoisonError::into_inner).0
+                }
+                None => self.changed.wait(table).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+    }
+
+    /// Whether the receiver still takes transfers.
+    pub fn is_open(&self) -> bool {
+        !self.table().is_over
+    }
+
+    /// Ends everything; what was received.
+    pub fn close(&self) -> Vec<Received> {
+        let sessions: Vec<_> = {
+            let mut table = self.table();
+            table.is_over = true;
+            table.sessions.values().map(Arc::clone).collect()
+        };
+        self.changed.notify_all();
+        for session in &sessions {
+            self.remove(session);
+        }
+        let threads = std::mem::take(&mut self.table().threads);
+        for thread in threads {
+            let _ = thread.join();
+        }
+        std::mem::take(&mut self.table().received)
+    }
+
+    fn forget_gone(&self, which: impl Fn(&Arc<Session>) -> bool) {
+        let gone: Vec<_> = {
+            let table = self.table();
+            let is_gone = |session: &&Arc<Session>| session.state().gone.is_some();
+            table.sessions.values().filter(is_gone).map(Arc::clone).collect()
+        };
+        for session in gone.iter().filter(|session| which(session)) {
+            self.remove(session);
+        }
+    }
+
+    /// Ends a session and tells how it has ended.
+    fn remove(&self, session: &Arc<Session>) {
+        if self.table().sessions.remove(&session.number).is_none() {
+            return;
+        }
+        session.close();
+        let (ended, confirmed, received) = {
+            let state = session.state();
+            (state.ended.clone(), state.confirmed, state.received.clone())
+        };
+        let from = &received.from;
+        let mut is_complete = confirmed;
+        match ended {
+            _ if confirmed => self.control.note(format!(
+                "{from}: {} files and {} directories are complete, {}",
+                received.files,
+                received.directories,
+                fairway_units::Bytes::new(received.bytes)
+            )),
+            Some(Ended::Refused(Error::Cancelled)) => {}
+            Some(Ended::Refused(error)) => self.control.warn(format!("{from}: {error}")),
+            Some(Ended::GivenUp(why)) => {
+                self.control.warn(format!("{from} has given up: {why}"));
+            }
+            Some(Ended::Well) => is_complete = false,
+            None => self.control.warn(format!(
+                "{from} is gone before its end; what has arrived is kept, and is not sent again"
+            )),
+        }
+        let mut table = self.table();
+        if is_complete {
+            if table.received.len() == REMEMBERED {
+                table.received.remove(0);
+            }
+            table.received.push(received);
+            table.is_over |= self.settings.once;
+        }
+        drop(table);
+        self.changed.notify_all();
+    }
+}

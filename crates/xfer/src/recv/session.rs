@@ -1,0 +1,478 @@
+//! One transfer: what it has offered, what of it has arrived, who is connected.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::Shutdown;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use socket2::Socket;
+
+use super::settings::Settings;
+use crate::Error;
+use crate::measure::Meter;
+use crate::store::{Delivery, Incoming, Store, Sum, TransferDigest};
+use crate::wire::messages::{Run, ToReceiver, ToSender};
+
+/// Messages that may wait to be sent before who makes more waits, too: 32 MB of claims.
+const MOST_WORDS: usize = 1024;
+
+/// What a transfer has brought.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Received {
+    /// Address of the sender.
+    pub from: String,
+    /// Files.
+    pub files: u64,
+    /// Directories.
+    pub directories: u64,
+    /// Content of the files.
+    pub bytes: u64,
+    /// Content that came over the network.
+    pub arrived_bytes: u64,
+    /// Blocks that were not what their sums said.
+    pub damaged_blocks: u64,
+    /// From the first word to the confirmation.
+    pub duration_s: f64,
+}
+
+/// A file that is being received.
+#[derive(Clone, Debug)]
+pub struct Receiving {
+    /// Where it goes.
+    pub incoming: Arc<Incoming>,
+    arrived: BTreeMap<u32, u32>,
+}
+
+/// How a transfer ends.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ended {
+    /// Confirmed, and the sender has read it.
+    Well,
+    /// The receiver ends it.
+    Refused(Error),
+    /// The sender has given up.
+    GivenUp(String),
+}
+
+/// What a thread of a data connection is to do with a block.
+pub enum Due {
+    /// To write it.
+    Write(Arc<Incoming>),
+    /// To throw it away: it is there.
+    Skip,
+}
+
+/// One transfer.
+pub struct Session {
+    /// Its number, which data connections name.
+    pub number: u64,
+    /// What the sender calls it.
+    pub transfer: [u8; 16],
+    /// Its place among the sessions: the smallest that was free.
+    pub place: usize,
+    /// As the receiver was asked for.
+    pub settings: Arc<Settings>,
+    /// Watches its connections.
+    pub meter: Meter,
+    /// Where it goes.
+    pub store: Store,
+    /// What it delivers.
+    pub delivery: Delivery,
+    /// What has arrived at the receiver, of all transfers.
+    pub done_bytes: Arc<AtomicU64>,
+    began: Instant,
+    state: Mutex<State>,
+    /// There is something to say, or room to say more.
+    words: Condvar,
+    /// There is something to finish.
+    tasks: Condvar,
+    /// A thread has ended, or a block is not written any longer.
+    calm: Condvar,
+}
+
+/// What changes of a transfer.
+pub struct State {
+    /// Files that are not finished.
+    pub files: BTreeMap<u32, Receiving>,
+    /// The number of the next entry.
+    pub next_entry: u32,
+    /// Which entries were directories.
+    pub directories: std::collections::BTreeSet<u32>,
+    /// Over what is stored.
+    pub digest: TransferDigest,
+    /// What it has brought.
+    pub received: Received,
+    /// Set when all is on disk.
+    pub confirmed: bool,
+    /// How it has ended.
+    pub ended: Option<Ended>,
+    /// Why the control connection is gone, and since when.
+    pub gone: Option<Instant>,
+    /// Data connections by number.
+    pub connections: BTreeMap<u32, Socket>,
+    outbox: VecDeque<ToSender>,
+    arrived: Vec<Run>,
+    tasks: VecDeque<ToReceiver>,
+    writing: BTreeMap<(u32, u32), u32>,
+    is_busy: bool,
+    control_socket: Option<Socket>,
+    /// Counts control connections.
+    epoch: u64,
+    threads: usize,
+}
+
+impl Session {
+    /// Of a transfer that has just begun.
+    #[allow(clippy::too_many_arguments)]
+    pub fn new(
+        number: u64,
+        transfer: [u8; 16],
+        place: usize,
+        settings: Arc<Settings>,
+        meter: Meter,
+        store: Store,
+        done_bytes: Arc<AtomicU64>,
+    ) -> Self {
+        let state = State {
+            files: BTreeMap::new(),
+            next_entry: 0,
+            directories: std::collections::BTreeSet::new(),
+            digest: TransferDigest::new(),
+            received: Received::default(),
+            confirmed: false,
+            ended: None,
+            gone: None,
+            connections: BTreeMap::new(),
+            outbox: VecDeque::new(),
+            arrived: Vec::new(),
+            tasks: VecDeque::new(),
+            writing: BTreeMap::new(),
+            is_busy: false,
+            control_socket: None,
+            epoch: 0,
+            threads: 0,
+        };
+        Session {
+            number,
+            transfer,
+            place,
+            settings,
+            meter,
+            delivery: store.delivery(),
+            store,
+            done_bytes,
+            began: Instant::now(),
+            state: Mutex::new(state),
+            words: Condvar::new(),
+            tasks: Condvar::new(),
+            calm: Condvar::new(),
+        }
+    }
+
+    /// The state, locked.
+    pub fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A new control connection takes over: all connections of the one before are shut down, and their
+    /// threads have ended when this returns. Its epoch.
+    pub fn take_over(&self, socket: Socket) -> u64 {
+        let mut state = self.state();
+        state.epoch += 1;
+        let epoch = state.epoch;
+        state.shut_down();
+        drop(state);
+        self.wake();
+        let mut state = self.state();
+        while state.threads > 0 && state.epoch == epoch {
+            state = self.calm.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        if state.epoch == epoch {
+            state.outbox.clear();
+            state.arrived.clear();
+            state.tasks.clear();
+            state.is_busy = false;
+            state.gone = None;
+            state.control_socket = Some(socket);
+        } else {
+            let _ = socket.shutdown(Shutdown::Both);
+        }
+        epoch
+    }
+
+    /// Counts a thread of the session; false if the control connection is not the one of `epoch`.
+    pub fn enter(&self, epoch: u64) -> bool {
+        let mut state = self.state();
+        let is_current = state.epoch == epoch && state.ended.is_none();
+        state.threads += usize::from(is_current);
+        is_current
+    }
+
+    /// A thread of the session ends.
+    pub fn exit(&self) {
+        self.state().threads -= 1;
+        self.calm.notify_all();
+    }
+
+    /// The control connection of an epoch is gone: the data connections go, too.
+    pub fn is_gone(&self, epoch: u64) {
+        let mut state = self.state();
+        if state.epoch == epoch {
+            state.gone = Some(Instant::now());
+            state.epoch += 1;
+            state.shut_down();
+        }
+        drop(state);
+        self.wake();
+    }
+
+    /// Whether a control connection is the present one.
+    pub fn is_current(&self, epoch: u64) -> bool {
+        self.state().epoch == epoch
+    }
+
+    /// Ends the transfer, unless it has ended.
+    pub fn end(&self, ended: Ended) {
+        let mut state = self.state();
+        if state.ended.is_none() {
+            if let Ended::Refused(error) = &ended {
+                state.outbox.push_back(ToSender::Refused { why: error.to_string() });
+            }
+            state.ended = Some(ended);
+        }
+        drop(state);
+        self.wake();
+    }
+
+    /// Shuts all its connections down and waits until their threads have ended.
+    pub fn close(&self) {
+        let mut state = self.state();
+        state.epoch += 1;
+        state.shut_down();
+        drop(state);
+        self.wake();
+        let mut state = self.state();
+        while state.threads > 0 {
+            state = self.calm.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        // Names are free for others, streams that are not complete are removed.
+        state.files.clear();
+    }
+
+    /// Notes a data connection, if it may be; the epoch that it belongs to.
+    pub fn connect(&self, number: u32, socket: Socket) -> Option<u64> {
+        let mut state = self.state();
+        let has_room = state.connections.len() < self.settings.limits.streams as usize;
+        if !has_room || state.ended.is_some() || state.control_socket.is_none() {
+            return None;
+        }
+        state.threads += 1;
+        state.connections.insert(number, socket);
+        Some(state.epoch)
+    }
+
+    /// A data connection is gone; why, if that was before its end.
+    pub fn disconnect(&self, number: u32, epoch: u64, failure: Option<Error>) {
+        let mut state = self.state();
+        state.connections.remove(&number);
+        state.writing.retain(|_, by| *by != number);
+        if let (Some(error), true) = (failure, state.epoch == epoch) {
+            let why = error.to_string();
+            state.outbox.push_back(ToSender::Lost { connection: number, why });
+        }
+        state.threads -= 1;
+        drop(state);
+        self.wake();
+    }
+
+    /// What is to be done with a block that comes over a connection. If another one brings it already,
+    /// that is stalled, or the sender would not have sent it again: it is shut down.
+    pub fn claim(&self, file: u32, block: u32, connection: u32, epoch: u64) -> Option<Due> {
+        let mut state = self.state();
+        loop {
+            if state.epoch != epoch {
+                return None;
+            }
+            let Some(receiving) = state.files.get(&file) else { return Some(Due::Skip) };
+            if receiving.has(block) {
+                return Some(Due::Skip);
+            }
+            let Some(other) = state.writing.get(&(file, block)) else { break };
+            if let Some(socket) = state.connections.get(other) {
+                let _ = socket.shutdown(Shutdown::Both);
+            }
+            state = self.calm.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        let incoming = Arc::clone(&state.files[&file].incoming);
+        state.writing.insert((file, block), connection);
+        Some(Due::Write(incoming))
+    }
+
+    /// A block is there, or was already.
+    pub fn arrived(&self, file: u32, block: u32, bytes: u64) {
+        self.done_bytes.fetch_add(bytes, Ordering::Relaxed);
+        let mut state = self.state();
+        state.writing.remove(&(file, block));
+        state.received.arrived_bytes += bytes;
+        if let Some(receiving) = state.files.get_mut(&file) {
+            receiving.insert(block);
+        }
+        let run = Run { file, first: block, count: 1 };
+        match state.arrived.last_mut() {
+            Some(last) if last.file == file && last.first + last.count == block => last.count += 1,
+            _ => state.arrived.push(run),
+        }
+        drop(state);
+        self.words.notify_all();
+    }
+
+    /// A block is not what its sum says.
+    pub fn damaged(&self, file: u32, block: u32) {
+        let mut state = self.state();
+        state.writing.remove(&(file, block));
+        state.received.damaged_blocks += 1;
+        state.outbox.push_back(ToSender::Bad { file, block });
+        drop(state);
+        self.wake();
+    }
+
+    /// Says something to the sender; waits while much is to be said already. False if the control
+    /// connection is not the one of `epoch` any longer.
+    pub fn say(&self, message: ToSender, epoch: u64) -> bool {
+        let mut state = self.state();
+        while state.outbox.len() >= MOST_WORDS && state.epoch == epoch && state.ended.is_none() {
+            state = self.words.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        let is_current = state.epoch == epoch;
+        if is_current {
+            state.outbox.push_back(message);
+        }
+        drop(state);
+        self.words.notify_all();
+        is_current
+    }
+
+    /// Has the sender come again later.
+    pub fn busy(&self, why: String, epoch: u64) {
+        self.state().is_busy = true;
+        self.say(ToSender::Busy { why }, epoch);
+    }
+
+    /// Whether the sender was told to come again later.
+    pub fn is_busy(&self) -> bool {
+        self.state().is_busy
+    }
+
+    /// What is to be said: nothing if there is nothing for so long; none if the control connection is
+    /// not the one of `epoch`, or all was said and the transfer has ended.
+    pub fn words(&self, epoch: u64, time: Duration) -> Option<Vec<ToSender>> {
+        let until = Instant::now() + time;
+        let mut state = self.state();
+        loop {
+            if state.epoch != epoch {
+                return None;
+            }
+            if !state.arrived.is_empty() || !state.outbox.is_empty() {
+                let mut words = Vec::new();
+                // What has arrived first: an answer may mean that.
+                while !state.arrived.is_empty() {
+                    let page = state.arrived.len().min(MOST_WORDS);
+                    let rest = state.arrived.split_off(page);
+                    words.push(ToSender::Arrived(std::mem::replace(&mut state.arrived, rest)));
+                }
+                words.extend(state.outbox.drain(..));
+                drop(state);
+                self.words.notify_all();
+                return Some(words);
+            }
+            if state.ended.is_some() {
+                return None;
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Some(Vec::new());
+            }
+            state = self.words.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Has the collecting thread do something.
+    pub fn ask(&self, task: ToReceiver) {
+        self.state().tasks.push_back(task);
+        self.tasks.notify_all();
+    }
+
+    /// What the collecting thread is to do next; none if the control connection is gone.
+    pub fn task(&self, epoch: u64) -> Option<ToReceiver> {
+        let mut state = self.state();
+        loop {
+            if state.epoch != epoch || state.ended.is_some() {
+                return None;
+            }
+            if let Some(task) = state.tasks.pop_front() {
+                return Some(task);
+            }
+            state = self.tasks.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// All of it is on disk.
+    pub fn confirm(&self, digest: Sum, epoch: u64) {
+        let mut state = self.state();
+        state.confirmed = true;
+        state.received.duration_s = self.began.elapsed().as_secs_f64();
+        drop(state);
+        self.say(ToSender::Confirmed { digest }, epoch);
+    }
+
+    fn wake(&self) {
+        for waiting in [&self.words, &self.tasks, &self.calm] {
+            waiting.notify_all();
+        }
+    }
+}
+
+impl State {
+    fn shut_down(&mut self) {
+        let sockets = self.connections.values().chain(&self.control_socket);
+        for socket in sockets {
+            let _ = socket.shutdown(Shutdown::Both);
+        }
+        self.control_socket = None;
+    }
+}
+
+impl Receiving {
+    /// A file of which nothing has arrived in this session.
+    pub fn new(incoming: Incoming) -> Self {
+        Receiving { incoming: Arc::new(incoming), arrived: BTreeMap::new() }
+    }
+
+    fn has(&self, block: u32) -> bool {
+        let before = self.arrived.range(..=block).next_back();
+        before.is_some_and(|(first, count)| block - first < *count)
+    }
+
+    /// Runs of blocks by their first: most files come roughly in order.
+    fn insert(&mut self, block: u32) {
+        if self.has(block) {
+            return;
+        }
+        let mut run = (block, 1);
+        if let Some(count) = self.arrived.remove(&(block + 1)) {
+            run.1 += count;
+        }
+        let before = self.arrived.range(..block).next_back();
+        if let Some((&first, &count)) = before.filter(|(first, count)| *first + *count == block) {
+            run = (first, count + run.1);
+        }
+        self.arrived.insert(run.0, run.1);
+    }
+
+    /// What has arrived in this session.
+    pub fn runs(&self, file: u32) -> Vec<Run> {
+        self.arrived.iter().map(|(&first, &count)| Run { file, first, count }).collect()
+    }
+}

@@ -1,0 +1,154 @@
+//! What a receiver is asked for.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::auth::Security;
+use crate::send::time;
+use crate::socket::Wishes;
+use crate::store;
+
+/// Where a receiver listens unless it is told otherwise.
+pub const DEFAULT_PORT: u16 = 5311;
+/// How long a session whose control connection is gone is kept for its sender to come again.
+const LINGER: Duration = Duration::from_secs(90);
+
+/// What a receiver is asked for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReceiveOptions {
+    /// The directory that it writes into, and nowhere else.
+    pub out: PathBuf,
+    /// `ADDRESS[:PORT]` to listen at; all addresses if there is none.
+    #[serde(default)]
+    pub bind: Option<String>,
+    /// Ends when one transfer is complete.
+    #[serde(default)]
+    pub once: bool,
+    /// Without encryption.
+    #[serde(default)]
+    pub plain: bool,
+    /// A file that keeps the token, so that it is the same after a restart.
+    #[serde(default)]
+    pub keep_token: Option<PathBuf>,
+    /// Replaces files of the same name that differ.
+    #[serde(default)]
+    pub overwrite: bool,
+    /// Has everything on disk before it is confirmed.
+    #[serde(default = "yes")]
+    pub sync: bool,
+    /// What is wished of the sockets.
+    #[serde(default)]
+    pub wishes: Wishes,
+    /// What it takes.
+    #[serde(default)]
+    pub limits: Limits,
+    /// How long the other side may be silent, in seconds.
+    #[serde(default)]
+    pub timeout_s: Option<f64>,
+    /// How long a sender that is gone may take to come again, in seconds.
+    #[serde(default)]
+    pub linger_s: Option<f64>,
+}
+
+/// What a receiver takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Transfers at once.
+    pub sessions: usize,
+    /// Data connections of one transfer.
+    pub streams: u32,
+    /// Content of one transfer, in bytes.
+    pub bytes: Option<u64>,
+    /// Files and directories of one transfer.
+    pub files: u64,
+    /// Bytes that stay free on the disk.
+    pub spare_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let store = store::Limits::default();
+        Limits {
+            sessions: 64,
+            // Each has a thread and a buffer.
+            streams: 256,
+            bytes: None,
+            files: store.files,
+            spare_bytes: store.spare_bytes,
+        }
+    }
+}
+
+/// The same, checked.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Ends when one transfer is complete.
+    pub once: bool,
+    /// Whether it is encrypted.
+    pub security: Security,
+    /// What it takes.
+    pub limits: Limits,
+    /// How long the other side may be silent.
+    pub timeout: Duration,
+    /// How long a sender that is gone may take to come again.
+    pub linger: Duration,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl ReceiveOptions {
+    /// Into a directory, as it is usual.
+    pub fn new(out: impl Into<PathBuf>) -> Self {
+        ReceiveOptions {
+            out: out.into(),
+            bind: None,
+            once: false,
+            plain: false,
+            keep_token: None,
+            overwrite: false,
+            sync: true,
+            wishes: Wishes::default(),
+            limits: Limits::default(),
+            timeout_s: None,
+            linger_s: None,
+        }
+    }
+
+    /// Checks what was asked for.
+    ///
+    /// # Errors
+    /// [`Error::Input`] in words that say what to do.
+    pub fn check(&self) -> Result<Settings, Error> {
+        if self.limits.sessions == 0 || self.limits.streams == 0 || self.limits.files == 0 {
+            return Err(Error::Input("limits of 0 let nobody in; give 1 or more".into()));
+        }
+        Ok(Settings {
+            once: self.once,
+            security: if self.plain { Security::Plain } else { Security::Encrypted },
+            limits: self.limits,
+            timeout: time("timeout", self.timeout_s, crate::send::TIMEOUT)?,
+            linger: time("linger", self.linger_s, LINGER)?,
+        })
+    }
+
+    /// How files are received.
+    pub fn store(&self) -> store::Options {
+        store::Options {
+            limits: store::Limits {
+                bytes: self.limits.bytes.unwrap_or(u64::MAX),
+                files: self.limits.files,
+                spare_bytes: self.limits.spare_bytes,
+            },
+            overwrite: self.overwrite,
+            sync: self.sync,
+            ..store::Options::default()
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! The control connection of a transfer: offers, answers, and the end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::manager::Manager;
+use super::session::{Ended, Receiving, Session};
+use crate::Error;
+use crate::send::spawn;
+use crate::store::{Entry, Name};
+use crate::wire::messages::{Begin, Kind, Offered, Run, SUMS_PER_PAGE, ToReceiver, ToSender};
+use crate::wire::{Channel, ControlReceiver, ControlSender};
+
+/// Manages one control connection, from its first message to its end.
+pub fn run(manager: &Arc<Manager>, channel: Channel) {
+    let from = channel.peer().to_owned();
+    if let Err(error) = manage(manager, channel) {
+        manager.control.note(format!("{from}: {error}"));
+    }
+}
+
+fn manage(manager: &Arc<Manager>, mut channel: Channel) -> Result<(), Error> {
+    let timeout = manager.settings.timeout;
+    channel.set_patience(timeout)?;
+    let Some(ToReceiver::Begin(begin)) = channel.read_frame()? else {
+        return Err(Error::failed("beginning a transfer", "it did not begin with one"));
+    };
+    let (session, resumed) = match manager.session(&begin, channel.peer()) {
+        Ok(found) => found,
+        Err(busy) => {
+            channel.write_frame(&busy)?;
+            return channel.finish();
+        }
+    };
+    let socket = channel.socket().try_clone();
+    let socket = socket.map_err(|error| Error::failed("preparing a connection", error))?;
+    let epoch = session.take_over(socket);
+    if !session.enter(epoch) {
+        return Err(Error::failed("beginning a transfer", "another connection has taken over"));
+    }
+    let talked = talk(manager, &session, epoch, &begin, channel, resumed);
+    session.exit();
+    session.is_gone(epoch);
+    manager.left(&session);
+    talked
+}
+
+fn talk(
+    manager: &Arc<Manager>,
+    session: &Arc<Session>,
+    epoch: u64,
+    begin: &Begin,
+    mut channel: Channel,
+    resumed: bool,
+) -> Result<(), Error> {
+    let timeout = session.settings.timeout;
+    channel.write_frame(&ToSender::Welcome {
+        session: session.number,
+        streams: begin.streams.min(session.settings.limits.streams),
+        resumed,
+        patience_ms: u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX),
+    })?;
+    let theirs = Duration::from_millis(u64::from(begin.patience_ms));
+    let idle = (timeout.min(theirs) / 4).max(Duration::from_millis(10));
+    let (sender, receiver) = channel.into_control();
+    let of = Arc::clone(session);
+    let reporter = spawn("report", move || report(&of, epoch, &sender, idle))?;
+    let of = Arc::clone(session);
+    let collector = spawn("collect", move || collect(&of, epoch));
+    let listened = match &collector {
+        Ok(_) => listen(manager, session, epoch, receiver),
+        Err(error) => Err(error.clone()),
+    };
+    // What is still to be said goes out first, if the connection is there.
+    if listened.is_err() || session.state().ended.is_none() {
+        session.is_gone(epoch);
+    }
+    let _ = reporter.join();
+    session.is_gone(epoch);
+    if let Ok(collector) = collector {
+        let _ = collector.join();
+    }
+    listened
+}
+
+/// Says what there is to say, and that the receiver is still there.
+fn report(session: &Session, epoch: u64, sender: &ControlSender, idle: Duration) {
+    while let Some(words) = session.words(epoch, idle) {
+        let said = match words.is_empty() {
+            true => sender.keep_alive(),
+            false => words.iter().try_for_each(|word| sender.send(word)),
+        };
+        if said.is_err() {
+            return session.is_gone(epoch);
+        }
+    }
+    // Ended: the sender reads the last word and closes, or it is not waited for.
+    let _ = sender.finish();
+}
+
+/// Hears what the sender says.
+fn listen(
+    manager: &Arc<Manager>,
+    session: &Arc<Session>,
+    epoch: u64,
+    mut receiver: ControlReceiver,
+) -> Result<(), Error> {
+    while session.is_current(epoch) {
+        let Some(message) = receiver.receive()? else {
+            return Err(Error::failed("receiving", "the sender has closed the connection"));
+        };
+        match message {
+            ToReceiver::Begin(_) => {
+                return Err(Error::failed("receiving", "the sender has begun twice"));
+            }
+            ToReceiver::Offer { first, entries } => {
+                for (number, offered) in (first..).zip(entries) {
+                    match offer(manager, session, epoch, number, offered) {
+                        Ok(true) => {}
+                        Ok(false) => break,
+                        Err(error) => {
+                            session.end(Ended::Refused(error));
+                            break;
+                        }
+                    }
+                }
+            }
+            ToReceiver::Length { file, bytes } => {
+                let incoming = session.state().files.get(&file).map(|it| Arc::clone(&it.incoming));
+                let ended = incoming.filter(|it| it.blocks().file_bytes().is_none());
+                if let Some(Err(error)) = ended.map(|incoming| incoming.end(bytes)) {
+                    session.end(Ended::Refused(error));
+                }
+            }
+            ToReceiver::Abandon { file } => {
+                session.state().files.remove(&file);
+            }
+            task @ (ToReceiver::Finish { .. } | ToReceiver::End { .. }) => session.ask(task),
+            ToReceiver::Bye => {
+                session.end(Ended::Well);
+                return Ok(());
+            }
+            ToReceiver::GiveUp { why } => {
+                session.end(Ended::GivenUp(why));
+                return Ok(());
+            }
+        }
+        // The refusal goes out; the sender ends the connection when it has read it.
+    }
+    Ok(())
+}
+
+/// Answers the offer of a file or a directory; false if no more is answered by this connection.
+fn offer(
+    manager: &Arc<Manager>,
+    session: &Arc<Session>,
+    epoch: u64,
+    number: u32,
+    offered: Offered,
+) -> Result<bool, Error> {
+    if session.is_busy() {
+        return Ok(false);
+    }
+    let next = session.state().next_entry;
+    if number < next {
+        return offer_again(session, epoch, number, &offered).map(|()| true);
+    }
+    if number > next {
+        return Err(Error::Refused(format!("entry {number} was offered before entry {next}")));
+    }
+    let name = Name::new(offered.name)?;
+    match offered.kind {
+        Kind::Directory => {
+            let modified = offered.modified.unwrap_or_default();
+            session.delivery.directory(&name, offered.mode, modified)?;
+            let mut state = session.state();
+            state.digest.directory(u64::from(number), name.as_bytes());
+            state.directories.insert(number);
+            state.received.directories += 1;
+        }
+        Kind::File { bytes } => {
+            if session.store.is_busy(&name) {
+                manager.make_way(session);
+            }
+            if session.store.is_busy(&name) {
+                let why = format!("{name} is being received already; trying again later");
+                session.busy(why, epoch);
+                return Ok(false);
+            }
+            let (mode, modified) = (offered.mode, offered.modified);
+            let incoming = session.delivery.begin(Entry { name, bytes, mode, modified })?;
+            claim(session, epoch, number, &incoming)?;
+            session.state().files.insert(number, Receiving::new(incoming));
+        }
+    }
+    session.state().next_entry = number + 1;
+    session.say(ToSender::Ready { file: number }, epoch);
+    Ok(true)
+}
+
+/// Says which blocks of a file are there.
+fn claim(
+    session: &Session,
+    epoch: u64,
+    file: u32,
+    incoming: &crate::store::Incoming,
+) -> Result<(), Error> {
+    let mut sums = Vec::new();
+    let gone = || Error::failed("answering", "the connection is gone");
+    incoming.held(|index, sum| {
+        let Ok(index) = u32::try_from(index) else { return Ok(()) };
+        sums.push((index, sum));
+        if sums.len() == SUMS_PER_PAGE {
+            let sums = std::mem::take(&mut sums);
+            if !session.say(ToSender::Claims { file, sums }, epoch) {
+                return Err(gone());
+            }
+        }
+        Ok(())
+    })?;
+    if !sums.is_empty() && !session.say(ToSender::Claims { file, sums }, epoch) {
+        return Err(gone());
+    }
+    Ok(())
+}
+
+/// After the control connection was replaced: what is known of an entry.
+fn offer_again(session: &Session, epoch: u64, number: u32, offered: &Offered) -> Result<(), Error> {
+    let state = session.state();
+    let is_directory = state.directories.contains(&number);
+    let runs: Option<Vec<Run>> = state.files.get(&number).map(|receiving| receiving.runs(number));
+    drop(state);
+    if is_directory != (offered.kind == Kind::Directory) {
+        return Err(Error::Refused(format!("entry {number} was offered as something else")));
+    }
+    match runs {
+        Some(runs) => {
+            session.say(ToSender::Ready { file: number }, epoch);
+            for page in runs.chunks(SUMS_PER_PAGE) {
+                session.say(ToSender::Arrived(page.to_vec()), epoch);
+            }
+        }
+        None if is_directory => drop(session.say(ToSender::Ready { file: number }, epoch)),
+        None => drop(session.say(ToSender::Stored { file: number }, epoch)),
+    }
+    Ok(())
+}
+
+/// Gathers what has arrived into its final form: the part of the thesis' monitor thread.
+fn collect(session: &Session, epoch: u64) {
+    while let Some(task) = session.task(epoch) {
+        let done = match task {
+            ToReceiver::Finish { file, digest } => finish(session, epoch, file, &digest),
+            ToReceiver::End { entries, digest } => settle(session, epoch, entries, &digest),
+            _ => Ok(()),
+        };
+        if let Err(error) = done {
+            session.end(Ended::Refused(error));
+        }
+    }
+}
+
+fn finish(
+    session: &Session,
+    epoch: u64,
+    file: u32,
+    digest: &crate::store::Sum,
+) -> Result<(), Error> {
+    let incoming = session.state().files.get(&file).map(|it| Arc::clone(&it.incoming));
+    if let Some(incoming) = incoming {
+        let ours = incoming.finish()?;
+        if ours != *digest {
+            let name = &incoming.entry().name;
+            let why = "its content is not what the sender has; it was changed while it was sent";
+            return Err(Error::failed(format!("receiving {name}"), why));
+        }
+        let bytes = incoming.blocks().file_bytes().unwrap_or(0);
+        let mut state = session.state();
+        let name = incoming.entry().name.as_bytes();
+        state.digest.file(u64::from(file), name, bytes, &ours);
+        state.received.files += 1;
+        state.received.bytes += bytes;
+        state.files.remove(&file);
+    }
+    session.say(ToSender::Stored { file }, epoch);
+    Ok(())
+}
+
+fn settle(
+    session: &Session,
+    epoch: u64,
+    entries: u32,
+    digest: &crate::store::Sum,
+) -> Result<(), Error> {
+    let ours = {
+        let state = session.state();
+        let is_all = state.next_entry == entries && state.files.is_empty();
+        is_all.then(|| state.digest.digest(u64::from(entries))).flatten()
+    };
+    match ours {
+        Some(ours) if ours == *digest => {
+            session.delivery.settle()?;
+            session.confirm(ours, epoch);
+            Ok(())
+        }
+        _ => {
+            let why = "not everything is here that the sender says it has sent; send it again";
+            Err(Error::failed("ending a transfer", why))
+        }
+    }
+}

@@ -1,0 +1,413 @@
+//! The state of a sender with its lock, and who waits for what.
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use socket2::Socket;
+
+use super::feed;
+use super::limiter::Limiter;
+use super::plan::Block;
+use super::settings::Settings;
+use super::state::{End, Lane, Origin, State, Task, Todo};
+use super::stream::{self, Towards};
+use super::talk::spawn;
+use super::walk::{Stat, Walk};
+use crate::measure::Meter;
+use crate::store::Sum;
+use crate::wire::messages::{ToSender, connection_number};
+use crate::{Control, Error};
+
+/// What the threads of a sender share.
+pub struct Session {
+    /// As it was asked for.
+    pub settings: Settings,
+    /// The transfer's handle.
+    pub control: Control,
+    /// Watches the connections.
+    pub meter: Meter,
+    /// The rate of all connections together, if there is one.
+    pub limiter: Option<Limiter>,
+    /// Payload that has arrived or was there already.
+    pub done_bytes: Arc<AtomicU64>,
+    state: Mutex<State>,
+    /// There may be blocks to carry.
+    work: Condvar,
+    /// There may be something to say or to offer.
+    words: Condvar,
+    /// A block of standard input has arrived.
+    room: Condvar,
+    /// The control connection has ended.
+    over: Condvar,
+    walk: Mutex<Option<Walk>>,
+    /// Standard input, until it is read.
+    input: Mutex<Option<OwnedFd>>,
+    streams: Mutex<Streams>,
+}
+
+/// The threads of the streams, and where they connect to.
+#[derive(Default)]
+struct Streams {
+    towards: Option<Towards>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Session {
+    /// Of a transfer that has not begun.
+    pub fn new(settings: Settings, input: Option<OwnedFd>, control: Control, meter: Meter) -> Self {
+        let state = State::new(settings.plan());
+        Session {
+            limiter: settings.limit_bps.map(Limiter::new),
+            settings,
+            control,
+            meter,
+            done_bytes: Arc::default(),
+            state: Mutex::new(state),
+            work: Condvar::new(),
+            words: Condvar::new(),
+            room: Condvar::new(),
+            over: Condvar::new(),
+            walk: Mutex::new(None),
+            input: Mutex::new(input),
+            streams: Mutex::default(),
+        }
+    }
+
+    /// The state, locked.
+    pub fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets what was offered: the receiver knows nothing of it.
+    pub fn restart(&self) {
+        let mut state = self.state();
+        let anew = State::new(self.settings.plan());
+        let before = std::mem::replace(&mut *state, anew);
+        state.counts = before.counts;
+        (state.counts.files, state.counts.directories, state.counts.bytes) = (0, 0, 0);
+        // Standard input is not read twice: what of it is here goes again.
+        (state.window, state.read_blocks) = (before.window, before.read_blocks);
+        (state.stream_bytes, state.connections) = (before.stream_bytes, before.connections);
+        state.is_known = true;
+        self.done_bytes.store(0, Ordering::Relaxed);
+        *self.walk() = None;
+    }
+
+    /// What there is to send, gone through from its beginning unless that has begun.
+    pub fn walk(&self) -> MutexGuard<'_, Option<Walk>> {
+        self.walk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the control connection, unless it has ended: everybody is woken.
+    pub fn end(&self, end: End) {
+        self.state().end(end);
+        self.wake();
+    }
+
+    fn wake(&self) {
+        for waiting in [&self.work, &self.words, &self.room, &self.over] {
+            waiting.notify_all();
+        }
+    }
+
+    /// Whether the control connection has ended.
+    pub fn is_over(&self) -> bool {
+        self.state().ended.is_some()
+    }
+
+    /// Waits for its end.
+    pub fn wait_for_end(&self) -> End {
+        let mut state = self.state();
+        loop {
+            if let Some(end) = &state.ended {
+                return end.clone();
+            }
+            state = self.over.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Whether the receiver has ever welcomed this transfer.
+    pub fn was_welcome(&self) -> bool {
+        self.state().is_known
+    }
+
+    /// The transfer is over: standard input is not read any longer.
+    pub fn give_up(&self) {
+        self.state().is_given_up = true;
+        self.wake();
+    }
+
+    /// Does what a message of the receiver asks for; the file of standard input, if it may be read
+    /// now.
+    pub fn hear(&self, message: ToSender) -> Option<u32> {
+        let todo = self.state().hear(message);
+        self.follow(&todo);
+        todo.stream
+    }
+
+    /// What a connection is to do next; it waits for that at most so long.
+    pub fn take(&self, lane: u32, connection: u32, wait: Duration) -> Task {
+        let until = Instant::now() + wait;
+        let mut state = self.state();
+        loop {
+            match state.take(lane, connection) {
+                Task::Wait => {}
+                task => return task,
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Task::Wait;
+            }
+            state = self.work.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// What the receiver claims a block to be.
+    pub fn claim(&self, block: Block) -> Option<Sum> {
+        self.state().plan.claim(block)
+    }
+
+    /// A block was hashed while it was sent.
+    pub fn hashed(&self, block: Block, sum: Sum) {
+        self.state().plan.hashed(block, sum);
+    }
+
+    /// The receiver has a block already.
+    pub fn held(&self, block: Block, sum: Sum) {
+        let mut todo = Todo::default();
+        let mut state = self.state();
+        state.plan.hashed(block, sum);
+        state.arrived(block, &mut todo);
+        state.counts.held_bytes += todo.arrived_bytes;
+        drop(state);
+        self.follow(&todo);
+    }
+
+    /// The source of a file has changed.
+    pub fn abandon(&self, file: u32) {
+        self.state().abandon(file);
+        self.words.notify_all();
+        self.work.notify_all();
+    }
+
+    /// A number for the next connection of a lane, that no other has.
+    pub fn number_connection(&self, lane: u32) -> u32 {
+        let mut state = self.state();
+        state.connections = state.connections.wrapping_add(1);
+        connection_number(lane, state.connections)
+    }
+
+    /// A connection is there, or has replaced another.
+    pub fn connected(&self, lane: u32, connection: u32, socket: Socket) {
+        let mut state = self.state();
+        if state.ended.is_some() {
+            let _ = socket.shutdown(std::net::Shutdown::Both);
+        }
+        state.lanes.entry(lane).or_default().open = Some((connection, socket));
+    }
+
+    /// A connection is gone; what it had out goes again unless it has ended as it should.
+    pub fn disconnected(&self, lane: u32, connection: u32, is_broken: bool) {
+        let mut state = self.state();
+        if is_broken && state.ended.is_none() {
+            state.counts.replaced_connections += 1;
+            state.counts.resent_blocks += state.plan.broken(connection) as u64;
+        }
+        if let Some(lane) = state.lanes.get_mut(&lane) {
+            lane.open = None;
+        }
+        drop(state);
+        self.work.notify_all();
+    }
+
+    /// A stream is given up or was to end: what is its own is for the others. How many are left.
+    pub fn vacate(&self, lane: u32) -> usize {
+        let mut state = self.state();
+        state.plan.vacate(lane);
+        state.lanes.remove(&lane);
+        let left = state.lanes.len();
+        drop(state);
+        self.work.notify_all();
+        left
+    }
+
+    /// Where streams connect to from now on.
+    pub fn set_towards(&self, towards: Towards) {
+        self.streams().towards = Some(towards);
+    }
+
+    /// One stream more, in the first place that is free.
+    ///
+    /// # Errors
+    /// If there can be no further thread.
+    pub fn add_stream(self: &Arc<Self>) -> Result<(), Error> {
+        let mut streams = self.streams();
+        let Some(towards) = streams.towards.clone() else { return Ok(()) };
+        let lane = {
+            let mut state = self.state();
+            let free = (0..).find(|lane| !state.lanes.contains_key(lane)).unwrap_or(0);
+            state.lanes.insert(free, Lane::default());
+            state.plan.occupy(free);
+            free
+        };
+        let session = Arc::clone(self);
+        let thread = spawn("stream", move || stream::run(&session, lane, &towards))?;
+        streams.threads.retain(|thread| !thread.is_finished());
+        streams.threads.push(thread);
+        Ok(())
+    }
+
+    /// Shuts all connections down, so that their threads end.
+    pub fn shut_streams(&self) {
+        for lane in self.state().lanes.values() {
+            if let Some((_, socket)) = &lane.open {
+                let _ = socket.shutdown(std::net::Shutdown::Both);
+            }
+        }
+        self.wake();
+    }
+
+    /// Waits until the threads of the streams have ended.
+    pub fn join_streams(&self) {
+        let threads = std::mem::take(&mut self.streams().threads);
+        for thread in threads {
+            let _ = thread.join();
+        }
+    }
+
+    /// Wakes the streams: there is nothing more to wait for.
+    pub fn wake_streams(&self) {
+        self.work.notify_all();
+    }
+
+    fn streams(&self) -> MutexGuard<'_, Streams> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads standard input from now on, as a file; what was read before is there.
+    pub fn read_input(self: &Arc<Self>, file: u32) {
+        {
+            let mut state = self.state();
+            for _ in 0..state.read_blocks {
+                state.plan.grow(file);
+            }
+            if let Some(bytes) = state.stream_bytes {
+                state.stream_ended(file, bytes);
+            }
+        }
+        self.work.notify_all();
+        let input = self.input.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(input) = input else { return };
+        let session = Arc::clone(self);
+        // Nobody waits for it: it may be waiting for a terminal.
+        if let Err(error) = spawn("input", move || feed::read(&session, file, input)) {
+            self.end(End::Fatal(error));
+        }
+    }
+
+    /// A block of standard input was read.
+    pub fn fed(&self, file: u32, index: u32, data: Arc<[u8]>) {
+        let mut state = self.state();
+        state.window.insert(index, data);
+        state.read_blocks += 1;
+        state.plan.grow(file);
+        drop(state);
+        self.work.notify_one();
+    }
+
+    /// Standard input has ended.
+    pub fn drained(&self, file: u32, bytes: u64) {
+        let mut state = self.state();
+        state.stream_bytes = Some(bytes);
+        let is_whole = state.stream_ended(file, bytes);
+        drop(state);
+        self.follow(&Todo { whole: if is_whole { vec![file] } else { vec![] }, ..Todo::default() });
+    }
+
+    /// A lock on the state for whoever has something to say: waits at most so long until `ready`.
+    pub fn wait_for_words<T>(
+        &self,
+        time: Duration,
+        mut ready: impl FnMut(&mut State) -> Option<T>,
+    ) -> Option<T> {
+        let until = Instant::now() + time;
+        let mut state = self.state();
+        loop {
+            if let Some(found) = ready(&mut state) {
+                return Some(found);
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return None;
+            }
+            state = self.words.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// A lock on the state for who reads standard input: waits until `ready`, which also looks for the
+    /// end.
+    pub fn wait_for_room<T>(&self, mut ready: impl FnMut(&mut State) -> Option<T>) -> T {
+        let mut state = self.state();
+        loop {
+            if let Some(found) = ready(&mut state) {
+                return found;
+            }
+            state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Does what is to be done outside of the lock, and wakes who waits for it.
+    pub fn follow(&self, todo: &Todo) {
+        self.done_bytes.fetch_add(todo.arrived_bytes, Ordering::Relaxed);
+        for file in &todo.whole {
+            self.finish(*file);
+        }
+        if todo.is_new_work {
+            self.work.notify_all();
+        }
+        if todo.arrived_bytes > 0 {
+            self.room.notify_all();
+        }
+        let state = self.state();
+        let is_over = state.ended.is_some();
+        let has_words =
+            !state.outbox.is_empty() || state.entries.is_empty() || !state.is_all_offered;
+        let is_done = state.plan.is_done() && state.entries.is_empty();
+        drop(state);
+        if is_over {
+            self.wake();
+        }
+        if has_words {
+            self.words.notify_all();
+        }
+        if is_done {
+            self.work.notify_all();
+        }
+    }
+
+    /// All of a file has arrived: it gets its name if its source is as it was.
+    fn finish(&self, file: u32) {
+        let origin = self.state().entries.get(&file).map(|sending| Arc::clone(&sending.origin));
+        match origin.as_deref() {
+            Some(Origin::Disk { path, stat, .. }) if !is_unchanged(path, stat) => {
+                self.abandon(file)
+            }
+            Some(_) => self.state().finish(file),
+            None => {}
+        }
+    }
+}
+
+/// Whether a file still is what it was. A link to it may be what the user named.
+fn is_unchanged(path: &Path, stat: &Stat) -> bool {
+    std::fs::metadata(path).is_ok_and(|now| Stat::of(&now) == *stat)
+}
+
+/// What is said when the transfer was asked to stop.
+pub fn cancelled(control: &Control, otherwise: Error) -> Error {
+    if control.is_cancelled() { Error::Cancelled } else { otherwise }
+}

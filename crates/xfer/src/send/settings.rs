@@ -1,0 +1,241 @@
+//! What a sender is asked for.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::plan::{Plan, Striping};
+use crate::Error;
+use crate::auth::{Security, Token};
+use crate::socket::Wishes;
+use crate::wire::messages::MAX_LANES;
+
+/// A chunk is eight blocks: long enough that taking one costs nothing, short enough that the last
+/// connection does not keep the others waiting.
+pub const CHUNK_BYTES: u64 = 8 << 20;
+/// How long the other side may be silent.
+pub const TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a transfer goes on trying while nothing arrives: so long that a peer that is gone is
+/// noticed by the other side, and a receiver may be started again.
+pub const PATIENCE: Duration = Duration::from_secs(90);
+/// The longest time that is waited for anything: one year.
+const LONGEST: f64 = 365.0 * 86_400.0;
+
+/// How many connections carry the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Streams {
+    /// So many.
+    Fixed(u32),
+    /// As many as gain something.
+    Auto(Auto),
+}
+
+/// The word "auto".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Auto {
+    /// As many as gain something.
+    Auto,
+}
+
+impl Default for Streams {
+    /// One: what other tools use if they are not told.
+    fn default() -> Self {
+        Streams::Fixed(1)
+    }
+}
+
+/// What a sender is asked for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SendOptions {
+    /// A file, a directory, or "-" for standard input.
+    pub path: PathBuf,
+    /// `HOST[:PORT]` of the receiver.
+    pub host: String,
+    /// As the receiver has printed it.
+    pub token: String,
+    /// How many connections carry the data.
+    #[serde(default)]
+    pub streams: Streams,
+    /// What is wished of their sockets.
+    #[serde(default)]
+    pub wishes: Wishes,
+    /// How much a connection takes at once.
+    #[serde(default)]
+    pub chunk_bytes: Option<u64>,
+    /// How blocks are shared among connections.
+    #[serde(default)]
+    pub striping: Striping,
+    /// Most that all connections send together, in bit/s.
+    #[serde(default)]
+    pub limit_bps: Option<u64>,
+    /// Without encryption.
+    #[serde(default)]
+    pub plain: bool,
+    /// The name that it gets at the receiver; its own if there is none.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// How long the other side may be silent, in seconds.
+    #[serde(default)]
+    pub timeout_s: Option<f64>,
+    /// How long it goes on trying while nothing arrives, in seconds.
+    #[serde(default)]
+    pub patience_s: Option<f64>,
+}
+
+/// The same, checked.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// A file or a directory; none for standard input.
+    pub path: Option<PathBuf>,
+    /// Its name at the receiver.
+    pub name: Vec<u8>,
+    /// `HOST[:PORT]`.
+    pub host: String,
+    /// What it lets in.
+    pub token: Token,
+    /// How many connections.
+    pub streams: Streams,
+    /// What is wished of their sockets.
+    pub wishes: Wishes,
+    /// How much a connection takes at once.
+    pub chunk_bytes: u64,
+    /// How blocks are shared.
+    pub striping: Striping,
+    /// Most that is sent, in bit/s.
+    pub limit_bps: Option<u64>,
+    /// Whether it is encrypted.
+    pub security: Security,
+    /// How long the other side may be silent.
+    pub timeout: Duration,
+    /// How long it goes on trying.
+    pub patience: Duration,
+    /// The same for all its control connections, and for no other transfer.
+    pub transfer: [u8; 16],
+}
+
+impl SendOptions {
+    /// Of a path to a host, as it is usual.
+    pub fn new(
+        path: impl Into<PathBuf>,
+        host: impl Into<String>,
+        token: impl Into<String>,
+    ) -> Self {
+        SendOptions {
+            path: path.into(),
+            host: host.into(),
+            token: token.into(),
+            streams: Streams::default(),
+            wishes: Wishes::default(),
+            chunk_bytes: None,
+            striping: Striping::default(),
+            limit_bps: None,
+            plain: false,
+            name: None,
+            timeout_s: None,
+            patience_s: None,
+        }
+    }
+
+    /// Checks what was asked for.
+    ///
+    /// # Errors
+    /// [`Error::Input`] in words that say what to do.
+    pub fn check(&self) -> Result<Settings, Error> {
+        let input = |why: &str| Err(Error::Input(why.into()));
+        let is_stream = self.path.as_os_str() == "-";
+        match self.streams {
+            Streams::Fixed(0) => return input("0 streams carry nothing; give 1 or more"),
+            Streams::Fixed(count) if count > MAX_LANES => {
+                return Err(Error::Input(format!("{count} streams: {MAX_LANES} are the most")));
+            }
+            Streams::Auto(_) if self.striping == Striping::Static => {
+                return input("static striping needs a number of streams; give --streams N");
+            }
+            _ => {}
+        }
+        if is_stream && self.striping == Striping::Static {
+            return input("standard input has no known length to cut; leave out static striping");
+        }
+        if self.chunk_bytes == Some(0) || self.limit_bps == Some(0) {
+            return input("a chunk and a limit must be more than 0");
+        }
+        let mut transfer = [0; 16];
+        getrandom::fill(&mut transfer)
+            .map_err(|error| Error::failed("drawing a random number", error))?;
+        Ok(Settings {
+            path: (!is_stream).then(|| self.path.clone()),
+            name: self.top_name(is_stream)?,
+            host: self.host.clone(),
+            token: self.token.parse()?,
+            streams: self.streams,
+            wishes: self.wishes.clone(),
+            chunk_bytes: self.chunk_bytes.unwrap_or(CHUNK_BYTES),
+            striping: self.striping,
+            limit_bps: self.limit_bps,
+            security: if self.plain { Security::Plain } else { Security::Encrypted },
+            timeout: time("timeout", self.timeout_s, TIMEOUT)?,
+            patience: time("patience", self.patience_s, PATIENCE)?,
+            transfer,
+        })
+    }
+
+    fn top_name(&self, is_stream: bool) -> Result<Vec<u8>, Error> {
+        use std::os::unix::ffi::OsStrExt;
+        if let Some(name) = &self.name {
+            return Ok(name.clone().into_bytes());
+        }
+        if is_stream {
+            return Ok(b"stdin".to_vec());
+        }
+        let shown = self.path.display();
+        let at = match self.path.file_name() {
+            Some(name) => return Ok(name.as_bytes().to_vec()),
+            // "." and what ends in "..": its name is where it is.
+            None => std::fs::canonicalize(&self.path)
+                .map_err(|error| Error::Input(format!("{shown}: {error}")))?,
+        };
+        at.file_name()
+            .map(|name| name.as_bytes().to_vec())
+            .ok_or_else(|| Error::Input(format!("{shown} has no name; give --name")))
+    }
+}
+
+impl Settings {
+    /// Connections at first.
+    pub fn first_streams(&self) -> u32 {
+        match self.streams {
+            Streams::Fixed(count) => count,
+            Streams::Auto(_) => 1,
+        }
+    }
+
+    /// Connections at most.
+    pub fn most_streams(&self) -> u32 {
+        match self.streams {
+            Streams::Fixed(count) => count,
+            Streams::Auto(_) => MAX_LANES,
+        }
+    }
+
+    /// A plan of nothing yet.
+    pub fn plan(&self) -> Plan {
+        Plan::new(self.striping, self.chunk_bytes, self.first_streams())
+    }
+}
+
+/// A time that was asked for, or the usual one.
+pub(crate) fn time(what: &str, given_s: Option<f64>, usual: Duration) -> Result<Duration, Error> {
+    match given_s {
+        None => Ok(usual),
+        Some(seconds) if seconds > 0.0 && seconds <= LONGEST => {
+            Ok(Duration::from_secs_f64(seconds))
+        }
+        Some(seconds) => {
+            Err(Error::Input(format!("{what}: {seconds} s; give more than 0 and at most a year")))
+        }
+    }
+}

@@ -1,0 +1,486 @@
+//! What the threads of a sender share: what is offered, what is out, what has arrived.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde::Serialize;
+use socket2::Socket;
+
+use super::plan::{Arrival, Block, Plan, Take};
+use super::walk::Stat;
+use crate::Error;
+use crate::store::{Blocks, Sum, TransferDigest};
+use crate::wire::messages::{Kind, Offered, Run, ToReceiver, ToSender};
+
+/// A block that did not arrive as it was so often is not sent again: chance does that to one block in
+/// 65536 with TCP's checksum alone, and not five times to the same.
+const MOST_BAD: u32 = 5;
+/// Sources that are named when they have changed; the rest is counted.
+const NAMED: usize = 5;
+
+/// Where a file comes from.
+#[derive(Debug)]
+pub enum Origin {
+    /// From the disk.
+    Disk {
+        /// Where it is.
+        path: PathBuf,
+        /// What it was when it was offered.
+        stat: Stat,
+        /// How it is cut.
+        blocks: Blocks,
+    },
+    /// From standard input.
+    Stream,
+}
+
+/// What was offered and is not stored.
+#[derive(Debug)]
+pub struct Sending {
+    /// As it was offered.
+    pub offered: Offered,
+    /// Where it comes from.
+    pub origin: Arc<Origin>,
+    claims: BTreeMap<u32, Sum>,
+    is_ready: bool,
+    digest: Option<Sum>,
+}
+
+/// What a connection is to do next.
+#[derive(Debug)]
+pub enum Task {
+    /// To carry blocks of a file.
+    Carry(Run, Arc<Origin>),
+    /// To wait for more.
+    Wait,
+    /// To end: everything has arrived, or one connection less is wanted.
+    End,
+    /// The control connection is gone, or the transfer is over.
+    Over,
+}
+
+/// How a control connection has ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum End {
+    /// The receiver has confirmed the whole.
+    Confirmed,
+    /// It failed, and trying again does not help.
+    Fatal(Error),
+    /// It may be tried again.
+    Broken(Error),
+}
+
+/// One connection's place among the streams.
+#[derive(Debug, Default)]
+pub struct Lane {
+    /// What it is connected by.
+    pub open: Option<(u32, Socket)>,
+    /// It is to end when it has carried what it has.
+    pub is_leaving: bool,
+}
+
+/// What was sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Files.
+    pub files: u64,
+    /// Directories.
+    pub directories: u64,
+    /// Content of the files.
+    pub bytes: u64,
+    /// Content that the receiver held already.
+    pub held_bytes: u64,
+    /// Blocks that went again, because their connection broke or they were damaged.
+    pub resent_blocks: u64,
+    /// Blocks that were damaged on the way.
+    pub damaged_blocks: u64,
+    /// Data connections that were replaced.
+    pub replaced_connections: u64,
+    /// Control connections that were replaced.
+    pub replaced_sessions: u64,
+}
+
+/// All of it; whoever changes it holds the lock.
+#[derive(Debug)]
+pub struct State {
+    /// Which blocks go, and have gone.
+    pub plan: Plan,
+    /// What was offered and is not stored.
+    pub entries: BTreeMap<u32, Sending>,
+    /// The number of the next entry.
+    pub next_entry: u32,
+    /// Whether nothing more is offered.
+    pub is_all_offered: bool,
+    /// Messages that wait to be sent.
+    pub outbox: VecDeque<ToReceiver>,
+    /// The streams.
+    pub lanes: BTreeMap<u32, Lane>,
+    /// Blocks of standard input that have not arrived.
+    pub window: BTreeMap<u32, Arc<[u8]>>,
+    /// The first block of standard input as if there were no other.
+    pub stream_digest: Option<Sum>,
+    /// Blocks of standard input that have arrived: they cannot be had again.
+    pub gone_blocks: u32,
+    /// Blocks of standard input that were read.
+    pub read_blocks: u32,
+    /// How long standard input was, when it has ended.
+    pub stream_bytes: Option<u64>,
+    /// How the control connection has ended.
+    pub ended: Option<End>,
+    /// Nothing is tried any more.
+    pub is_given_up: bool,
+    /// The receiver knows the transfer.
+    pub is_known: bool,
+    /// Data connections that were made.
+    pub connections: u32,
+    /// What was sent.
+    pub counts: Counts,
+    /// When a block arrived last, or the control connection came.
+    pub latest_arrival: Instant,
+    /// Blocks of entries that are not stored.
+    pub open_blocks: u64,
+    digest: TransferDigest,
+    is_end_said: bool,
+    damaged: BTreeMap<Block, u32>,
+    changed: Vec<String>,
+    changed_count: u64,
+}
+
+/// What has to be done outside of the lock.
+#[derive(Debug, Default, PartialEq)]
+pub struct Todo {
+    /// All blocks of these files have arrived: look at their sources.
+    pub whole: Vec<u32>,
+    /// Bytes that have arrived.
+    pub arrived_bytes: u64,
+    /// There are blocks to carry that nobody has.
+    pub is_new_work: bool,
+    /// A file of standard input may be read now.
+    pub stream: Option<u32>,
+}
+
+impl State {
+    /// Of a transfer of which nothing is known yet.
+    pub fn new(plan: Plan) -> Self {
+        State {
+            plan,
+            entries: BTreeMap::new(),
+            next_entry: 0,
+            is_all_offered: false,
+            outbox: VecDeque::new(),
+            lanes: BTreeMap::new(),
+            window: BTreeMap::new(),
+            stream_digest: None,
+            gone_blocks: 0,
+            read_blocks: 0,
+            stream_bytes: None,
+            ended: None,
+            is_given_up: false,
+            is_known: false,
+            connections: 0,
+            counts: Counts::default(),
+            latest_arrival: Instant::now(),
+            open_blocks: 0,
+            digest: TransferDigest::new(),
+            is_end_said: false,
+            damaged: BTreeMap::new(),
+            changed: Vec::new(),
+            changed_count: 0,
+        }
+    }
+
+    /// Notes what is offered next; its number.
+    pub fn offer(&mut self, offered: Offered, origin: Origin) -> u32 {
+        let entry = self.next_entry;
+        self.next_entry += 1;
+        self.open_blocks += blocks_of(&origin);
+        let claims = BTreeMap::new();
+        let sending =
+            Sending { offered, origin: origin.into(), claims, is_ready: false, digest: None };
+        self.entries.insert(entry, sending);
+        entry
+    }
+
+    /// A new control connection: what was out is not any longer, what was said may be unheard.
+    pub fn reconnected(&mut self) {
+        self.ended = None;
+        self.latest_arrival = Instant::now();
+        self.outbox.clear();
+        self.is_end_said = false;
+        self.damaged.clear();
+        for (_, lane) in std::mem::take(&mut self.lanes) {
+            if let Some((connection, _)) = lane.open {
+                self.counts.resent_blocks += self.plan.broken(connection) as u64;
+            }
+        }
+    }
+
+    /// What the receiver says.
+    pub fn hear(&mut self, message: ToSender) -> Todo {
+        let mut todo = Todo::default();
+        match message {
+            ToSender::Claims { file, sums } => {
+                if let Some(sending) = self.entries.get_mut(&file).filter(|entry| !entry.is_ready) {
+                    let most = blocks_of(&sending.origin);
+                    let known = sums.into_iter().filter(|(block, _)| u64::from(*block) < most);
+                    sending.claims.extend(known);
+                }
+            }
+            ToSender::Ready { file } => self.ready(file, &mut todo),
+            ToSender::Arrived(runs) => {
+                for run in runs {
+                    // What it says is bounded by what was sent.
+                    let end = run.first.saturating_add(run.count);
+                    for index in run.first..end {
+                        if !self.arrived(Block { file: run.file, index }, &mut todo) {
+                            break;
+                        }
+                    }
+                }
+            }
+            ToSender::Bad { file, block } => self.damaged(Block { file, index: block }, &mut todo),
+            ToSender::Lost { connection, .. } => {
+                self.lost(connection);
+                todo.is_new_work = true;
+            }
+            ToSender::Stored { file } => self.stored(file),
+            ToSender::Confirmed { digest } => {
+                let ours = self.digest.digest(u64::from(self.next_entry));
+                let is_right = self.is_end_said && ours == Some(digest);
+                self.end(if is_right {
+                    End::Confirmed
+                } else {
+                    let why = "it confirms another content than was sent; send it again";
+                    End::Fatal(Error::failed("the receiver's confirmation", why))
+                });
+            }
+            ToSender::Refused { why } => self.end(End::Fatal(Error::Refused(why))),
+            ToSender::Busy { why } => {
+                self.end(End::Broken(Error::failed("the receiver is busy", why)));
+            }
+            ToSender::Welcome { .. } => {
+                let why = "it welcomes twice; use the same version of Fairway at both ends";
+                self.end(End::Fatal(Error::failed("talking with the receiver", why)));
+            }
+        }
+        todo
+    }
+
+    /// Ends the control connection, unless it has ended.
+    pub fn end(&mut self, end: End) {
+        self.ended.get_or_insert(end);
+    }
+
+    fn ready(&mut self, file: u32, todo: &mut Todo) {
+        let Some(sending) = self.entries.get_mut(&file) else { return };
+        if sending.offered.kind == Kind::Directory {
+            let sending = self.entries.remove(&file).expect("just found");
+            self.digest.directory(u64::from(file), &sending.offered.name);
+            self.counts.directories += 1;
+            return;
+        }
+        if sending.is_ready {
+            // After the control connection was replaced: the receiver may not have heard the end.
+            if self.plan.is_whole(file) {
+                todo.whole.push(file);
+            }
+            return;
+        }
+        sending.is_ready = true;
+        let claims = std::mem::take(&mut sending.claims);
+        match &*sending.origin {
+            Origin::Disk { blocks, .. } => {
+                let count = u32::try_from(blocks.count().unwrap_or(0)).unwrap_or(u32::MAX);
+                self.plan.add(file, count, blocks.block_bytes(), claims);
+                todo.is_new_work = true;
+                if count == 0 {
+                    todo.whole.push(file);
+                }
+            }
+            Origin::Stream => {
+                self.plan.add_growing(file, Blocks::of_stream().block_bytes(), claims);
+                todo.stream = Some(file);
+            }
+        }
+    }
+
+    /// A block has arrived, or is there already; false if the file is none of ours.
+    pub fn arrived(&mut self, block: Block, todo: &mut Todo) -> bool {
+        let Some(sending) = self.entries.get(&block.file) else { return false };
+        let arrival = self.plan.arrived(block);
+        if arrival == Arrival::Old {
+            return block.index <= self.plan.blocks(block.file);
+        }
+        self.latest_arrival = Instant::now();
+        todo.arrived_bytes += match &*sending.origin {
+            Origin::Disk { blocks, .. } => blocks.bytes(u64::from(block.index)),
+            Origin::Stream => {
+                self.gone_blocks += 1;
+                self.window.remove(&block.index).map_or(0, |data| data.len() as u64)
+            }
+        };
+        if arrival == Arrival::Whole {
+            todo.whole.push(block.file);
+        }
+        true
+    }
+
+    fn damaged(&mut self, block: Block, todo: &mut Todo) {
+        if !self.plan.bad(block) {
+            return;
+        }
+        todo.is_new_work = true;
+        self.counts.damaged_blocks += 1;
+        self.counts.resent_blocks += 1;
+        let times = self.damaged.entry(block).or_default();
+        *times += 1;
+        if *times >= MOST_BAD {
+            let name = self.shown(block.file);
+            let why = format!(
+                "block {} arrived damaged {MOST_BAD} times: something on the path changes the data, or \
+                 the file is being written; leave out --plain, or send it when nobody writes it",
+                block.index
+            );
+            self.end(End::Fatal(Error::failed(format!("sending {name}"), why)));
+        }
+    }
+
+    /// A data connection is gone before its end: what it had out goes again.
+    pub fn lost(&mut self, connection: u32) {
+        self.counts.resent_blocks += self.plan.broken(connection) as u64;
+        let open = self.lanes.values_mut().filter_map(|lane| lane.open.as_mut());
+        for (_, socket) in open.filter(|(number, _)| *number == connection) {
+            // Its thread may wait for it; if it is gone already, all the better.
+            let _ = socket.shutdown(std::net::Shutdown::Both);
+        }
+    }
+
+    fn stored(&mut self, file: u32) {
+        // What was not finished here is not stored there, whatever is said.
+        if self.entries.get(&file).is_none_or(|sending| sending.digest.is_none()) {
+            return;
+        }
+        let sending = self.remove(file).expect("just found");
+        let digest = sending.digest.expect("just found");
+        let bytes = match &*sending.origin {
+            Origin::Disk { stat, .. } => stat.bytes(),
+            Origin::Stream => sending.told_bytes(),
+        };
+        self.digest.file(u64::from(file), &sending.offered.name, bytes, &digest);
+        self.counts.files += 1;
+        self.counts.bytes += bytes;
+    }
+
+    /// The source of a file is as it was, and all of it has arrived: it may get its name.
+    pub fn finish(&mut self, file: u32) {
+        let Some(mut digest) = self.plan.digest(file) else {
+            let why = "not all of its blocks were summed; send it again";
+            self.end(End::Fatal(Error::failed(format!("sending {}", self.shown(file)), why)));
+            return;
+        };
+        let blocks = self.plan.blocks(file);
+        let Some(sending) = self.entries.get_mut(&file) else { return };
+        if let (Origin::Stream, Kind::File { bytes: Some(bytes) }) =
+            (&*sending.origin, sending.offered.kind)
+        {
+            if blocks == 1 {
+                digest = self.stream_digest.unwrap_or(digest);
+            }
+            // Not before: the sum of an only block is another one.
+            self.outbox.push_back(ToReceiver::Length { file, bytes });
+        }
+        sending.digest = Some(digest);
+        self.outbox.push_back(ToReceiver::Finish { file, digest });
+    }
+
+    /// A stream has ended; whether all of it has arrived.
+    pub fn stream_ended(&mut self, file: u32, bytes: u64) -> bool {
+        if let Some(sending) = self.entries.get_mut(&file) {
+            sending.offered.kind = Kind::File { bytes: Some(bytes) };
+        }
+        self.plan.close(file)
+    }
+
+    /// The source of a file has changed.
+    pub fn abandon(&mut self, file: u32) {
+        if !self.entries.contains_key(&file) {
+            return;
+        }
+        self.changed_count += 1;
+        if self.changed.len() < NAMED {
+            self.changed.push(self.shown(file));
+        }
+        self.outbox.push_back(ToReceiver::Abandon { file });
+        self.remove(file);
+    }
+
+    fn remove(&mut self, file: u32) -> Option<Sending> {
+        self.plan.remove(file);
+        let sending = self.entries.remove(&file)?;
+        self.open_blocks -= blocks_of(&sending.origin);
+        Some(sending)
+    }
+
+    /// What is to be said when nothing is left to offer or to carry.
+    pub fn conclusion(&mut self) -> Option<ToReceiver> {
+        if !self.is_all_offered || !self.entries.is_empty() || self.is_end_said {
+            return None;
+        }
+        if self.changed_count > 0 {
+            let more = self.changed_count - self.changed.len() as u64;
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let what = format!("sending {}{more}", self.changed.join(", "));
+            let why = "changed while being sent; everything else has arrived; send again";
+            self.end(End::Fatal(Error::failed(what, why)));
+            return None;
+        }
+        let digest = self.digest.digest(u64::from(self.next_entry))?;
+        self.is_end_said = true;
+        Some(ToReceiver::End { entries: self.next_entry, digest })
+    }
+
+    /// What a connection is to do next.
+    pub fn take(&mut self, lane: u32, connection: u32) -> Task {
+        if self.ended.is_some() {
+            return Task::Over;
+        }
+        if self.lanes.get(&lane).is_none_or(|lane| lane.is_leaving) {
+            return Task::End;
+        }
+        match self.plan.take(connection, lane) {
+            Take::Run(run) => match self.entries.get(&run.file) {
+                Some(sending) => Task::Carry(run, Arc::clone(&sending.origin)),
+                None => Task::Wait,
+            },
+            // The plan does not know of files that the receiver has not answered.
+            Take::End if self.entries.is_empty() => Task::End,
+            Take::Wait | Take::End => Task::Wait,
+        }
+    }
+
+    fn shown(&self, file: u32) -> String {
+        match self.entries.get(&file).map(|sending| &*sending.origin) {
+            Some(Origin::Disk { path, .. }) => path.display().to_string(),
+            Some(Origin::Stream) => "standard input".into(),
+            None => "a file".into(),
+        }
+    }
+}
+
+impl Sending {
+    fn told_bytes(&self) -> u64 {
+        match self.offered.kind {
+            Kind::File { bytes } => bytes.unwrap_or(0),
+            Kind::Directory => 0,
+        }
+    }
+}
+
+fn blocks_of(origin: &Origin) -> u64 {
+    match origin {
+        Origin::Disk { blocks, .. } => blocks.count().unwrap_or(0),
+        Origin::Stream => 0,
+    }
+}

@@ -1,0 +1,146 @@
+//! One data connection after the other, in one place among the streams.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::{Duration, Instant};
+
+use super::pour::{Pour, Trouble};
+use super::session::Session;
+use super::state::{End, Task};
+use crate::Error;
+use crate::auth::{Purpose, greet};
+use crate::measure::Payload;
+use crate::socket::connect;
+use crate::wire::Channel;
+use crate::wire::messages::DataHead;
+
+/// How long a broken connection waits until it is replaced: doubled from the first to the last, so
+/// that a receiver that has just gone is not hammered.
+const BACK_OFF: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(3)];
+
+/// Where a stream connects to.
+#[derive(Clone, Debug)]
+pub struct Towards {
+    /// The receiver's address.
+    pub address: std::net::SocketAddr,
+    /// The session there.
+    pub session: u64,
+    /// How often something has to be said that the receiver does not give up.
+    pub idle: Duration,
+}
+
+/// Carries blocks until there are no more, over one connection and those that replace it.
+pub fn run(session: &Session, lane: u32, towards: &Towards) {
+    let mut back_off = BACK_OFF[0];
+    loop {
+        let connection = session.number_connection(lane);
+        let began = Instant::now();
+        let failure = match live(session, lane, connection, towards) {
+            Ok(()) => break,
+            Err(failure) => failure,
+        };
+        if session.is_over() {
+            return;
+        }
+        let latest = session.state().latest_arrival;
+        match failure {
+            Error::Input(_) | Error::Refused(_) | Error::Cancelled => {
+                return session.end(End::Fatal(failure));
+            }
+            Error::Failed { .. } if latest.elapsed() > session.settings.patience => {
+                let waited = session.settings.patience.as_secs();
+                let why =
+                    format!("nothing has arrived for {waited} s; the last failure: {failure}");
+                return session.end(End::Fatal(Error::failed("sending", why)));
+            }
+            Error::Failed { .. } => {
+                session.control.note(format!("stream {lane} is replaced: {failure}"));
+            }
+        }
+        back_off = if latest > began { BACK_OFF[0] } else { (2 * back_off).min(BACK_OFF[1]) };
+        if session.control.sleep(back_off) {
+            return session.end(End::Fatal(Error::Cancelled));
+        }
+    }
+    session.vacate(lane);
+}
+
+/// One connection, from its beginning to its end.
+fn live(session: &Session, lane: u32, connection: u32, towards: &Towards) -> Result<(), Error> {
+    let mut channel = open(session, connection, towards)?;
+    let failed = |error| Error::failed("preparing a data connection", error);
+    let socket = channel.socket().try_clone().map_err(failed)?;
+    let cc = channel.socket().tcp_congestion().unwrap_or_default();
+    let cc = String::from_utf8_lossy(&cc).trim_end_matches('\0').to_owned();
+    let written = Arc::new(AtomicU64::new(0));
+    let id = format!("transfer#{lane}");
+    let payload = Payload::Written(Arc::clone(&written));
+    let watched = session.meter.add(&id, &cc, channel.socket(), payload).map_err(failed)?;
+    session.connected(lane, connection, socket);
+    let carried = carry(session, lane, connection, &mut channel, towards.idle, &written);
+    drop(watched);
+    let ended = match carried {
+        Ok(true) => leave(&mut channel),
+        Ok(false) => Ok(()),
+        Err(error) => Err(error),
+    };
+    session.disconnected(lane, connection, ended.is_err());
+    ended
+}
+
+fn open(session: &Session, connection: u32, towards: &Towards) -> Result<Channel, Error> {
+    let settings = &session.settings;
+    let timeout = settings.timeout;
+    let socket = connect(&[towards.address], &settings.wishes, timeout, &session.control)?;
+    let purpose = Purpose::Data { session: towards.session, stream: connection };
+    let channel = greet(socket, &settings.token, settings.security, &purpose, timeout)?;
+    channel.set_patience(timeout)?;
+    Ok(channel)
+}
+
+/// Carries blocks; true if the connection is to end as it should, false if all is over.
+fn carry(
+    session: &Session,
+    lane: u32,
+    connection: u32,
+    channel: &mut Channel,
+    idle: Duration,
+    written: &AtomicU64,
+) -> Result<bool, Error> {
+    let mut pour = Pour::new(written);
+    loop {
+        let task = match session.take(lane, connection, Duration::ZERO) {
+            Task::Wait => {
+                // What was queued must not wait for what may not come.
+                channel.flush()?;
+                session.take(lane, connection, idle)
+            }
+            task => task,
+        };
+        match task {
+            Task::Carry(run, origin) => match pour.run(session, channel, run, &origin) {
+                Ok(()) => {}
+                Err(Trouble::Connection(error)) => return Err(error),
+                Err(Trouble::Source(error)) => {
+                    session.control.warn(error.to_string());
+                    session.abandon(run.file);
+                    // Half a block may be out, that nothing can follow.
+                    return Err(error);
+                }
+            },
+            Task::Wait => channel.write_frame(&DataHead::Idle)?,
+            Task::End => {
+                channel.write_frame(&DataHead::End)?;
+                return Ok(true);
+            }
+            Task::Over => return Ok(false),
+        }
+    }
+}
+
+/// Waits until the receiver has read everything.
+fn leave(channel: &mut Channel) -> Result<(), Error> {
+    channel.finish()?;
+    while channel.read_frame::<DataHead>()?.is_some() {}
+    Ok(())
+}

@@ -1,0 +1,212 @@
+//! What the two ends of a transfer of files say to each other.
+//!
+//! The sender offers files in pages; of each the receiver says what it has already (claims: the sums
+//! of blocks, hashed anew from its disk). Blocks go over the data connections and are acknowledged
+//! here, and a file gets its final name when the sender, who has looked at its source once more,
+//! says so. Files and directories are numbered from zero in the order in which they are offered.
+//!
+//! After a control connection has broken, a sender that names the same transfer goes on with it: it
+//! offers again what is not stored, and either side may hear what it knows already.
+
+use serde::{Deserialize, Serialize};
+
+use crate::store::{Modified, Sum};
+
+/// Entries of one [`ToReceiver::Offer`] at most.
+pub const ENTRIES_PER_PAGE: usize = 256;
+/// Bytes of their names at most, that a page stays below the bound of a message.
+pub const NAME_BYTES_PER_PAGE: usize = 64 << 10;
+/// Sums of one [`ToSender::Claims`] at most: 32 KiB.
+pub const SUMS_PER_PAGE: usize = 1024;
+/// Connections of one transfer that have a number: the lower half of [`connection_number`].
+pub const MAX_LANES: u32 = 1 << 16;
+
+/// The number of a data connection: its place among the streams, and how often it was replaced.
+pub fn connection_number(lane: u32, replaced: u32) -> u32 {
+    lane % MAX_LANES + (replaced << 16)
+}
+
+/// The place of a data connection among the streams.
+pub fn lane_of(connection: u32) -> u32 {
+    connection % MAX_LANES
+}
+
+/// What the sender says on the control connection.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ToReceiver {
+    /// The first message.
+    Begin(Begin),
+    /// Files and directories, the latter before what is in them.
+    Offer {
+        /// The number of the first of them.
+        first: u32,
+        /// They follow each other.
+        entries: Vec<Offered>,
+    },
+    /// How long a stream has turned out to be.
+    Length {
+        /// Which file.
+        file: u32,
+        /// Bytes.
+        bytes: u64,
+    },
+    /// Every block of the file has arrived and the source is as it was: give it its name.
+    Finish {
+        /// Which.
+        file: u32,
+        /// BLAKE3 of its content.
+        digest: Sum,
+    },
+    /// The source has changed: the file is not to get its name.
+    Abandon {
+        /// Which.
+        file: u32,
+    },
+    /// Everything was offered and stored.
+    End {
+        /// Files and directories.
+        entries: u32,
+        /// Over all of them.
+        digest: Sum,
+    },
+    /// It has read the confirmation, and leaves.
+    Bye,
+    /// It gives up.
+    GiveUp {
+        /// Why, for the receiver's log.
+        why: String,
+    },
+}
+
+/// How a transfer begins.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Begin {
+    /// Names the transfer, also after its control connection was replaced.
+    pub transfer: [u8; 16],
+    /// Data connections that it may use.
+    pub streams: u32,
+    /// Files and directories, as far as they were counted.
+    pub entries: u64,
+    /// Their content, as far as it is known.
+    pub bytes: u64,
+    /// How long the sender waits for a sign of life, in ms.
+    pub patience_ms: u32,
+}
+
+/// A file or a directory that is offered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Offered {
+    /// Relative, components parted by `/`, any bytes otherwise.
+    pub name: Vec<u8>,
+    /// What it is.
+    pub kind: Kind,
+    /// Permissions, the lower twelve bits of `st_mode`.
+    pub mode: u32,
+    /// When it was modified.
+    pub modified: Option<Modified>,
+}
+
+/// What an entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Kind {
+    /// A directory.
+    Directory,
+    /// A file, and how long it is if that is known.
+    File {
+        /// Bytes.
+        bytes: Option<u64>,
+    },
+}
+
+/// What the receiver says on the control connection.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ToSender {
+    /// Go on.
+    Welcome {
+        /// The session that data connections name.
+        session: u64,
+        /// Data connections that it may have.
+        streams: u32,
+        /// Whether the transfer is known, and goes on where it was.
+        resumed: bool,
+        /// How long the receiver waits for a sign of life, in ms.
+        patience_ms: u32,
+    },
+    /// Blocks that are held already; before the file's [`ToSender::Ready`].
+    Claims {
+        /// Which file.
+        file: u32,
+        /// Number and sum of each block.
+        sums: Vec<(u32, Sum)>,
+    },
+    /// A file may be sent; a directory is made.
+    Ready {
+        /// Which.
+        file: u32,
+    },
+    /// Blocks that have arrived and are as the sender said.
+    Arrived(Vec<Run>),
+    /// A block is not what its sum says.
+    Bad {
+        /// Which file.
+        file: u32,
+        /// Which block of it.
+        block: u32,
+    },
+    /// A data connection has ended before its end.
+    Lost {
+        /// Its number.
+        connection: u32,
+        /// Why.
+        why: String,
+    },
+    /// The file is whole, and on disk under its final name when all is confirmed.
+    Stored {
+        /// Which.
+        file: u32,
+    },
+    /// Everything is on disk.
+    Confirmed {
+        /// Over all entries, as the receiver has computed it.
+        digest: Sum,
+    },
+    /// The transfer ends, and coming again does not help.
+    Refused {
+        /// Why.
+        why: String,
+    },
+    /// The transfer ends; it may be tried again.
+    Busy {
+        /// Why.
+        why: String,
+    },
+}
+
+/// Blocks of a file that follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Run {
+    /// Which file.
+    pub file: u32,
+    /// The first of them.
+    pub first: u32,
+    /// How many.
+    pub count: u32,
+}
+
+/// What stands before everything on a data connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DataHead {
+    /// A block follows, and after it its [`Sum`].
+    Block {
+        /// Which file.
+        file: u32,
+        /// Which block of it.
+        block: u32,
+        /// Its bytes.
+        bytes: u32,
+    },
+    /// Nothing now, but the connection is used.
+    Idle,
+    /// Nothing more.
+    End,
+}

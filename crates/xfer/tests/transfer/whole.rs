@@ -1,0 +1,139 @@
+//! Nothing fails.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+use fairway_xfer::send::{SendOptions, Streams, Striping};
+
+use crate::bench::{BLOCK, Receiver, Room, Sender, noise, receiving, send, tree};
+
+fn files_of_all_sizes(streams: u32, plain: bool, striping: Striping) {
+    let room = Room::new();
+    let mut options = receiving(&room);
+    options.plain = plain;
+    let receiver = Receiver::start(options);
+    for bytes in [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 20 * BLOCK + 77] {
+        let path = room.file(&format!("in/file-{bytes}"), bytes);
+        let options = SendOptions {
+            streams: Streams::Fixed(streams),
+            plain,
+            striping,
+            chunk_bytes: Some(2 * BLOCK as u64),
+            ..SendOptions::new(&path, &receiver.address, &receiver.token)
+        };
+        let outcome = send(options).unwrap();
+        assert_eq!((outcome.counts.files, outcome.counts.bytes), (1, bytes as u64));
+    }
+    let outcome = receiver.stop().unwrap();
+    assert_eq!(outcome.transfers.len(), 6);
+    assert_eq!(tree(&room.at("out")), tree(&room.at("in")));
+}
+
+#[test]
+fn files_of_all_sizes_over_one_plain_stream() {
+    files_of_all_sizes(1, true, Striping::Dynamic);
+}
+
+#[test]
+fn files_of_all_sizes_over_four_encrypted_streams() {
+    files_of_all_sizes(4, false, Striping::Dynamic);
+}
+
+#[test]
+fn files_of_all_sizes_over_sixteen_plain_streams() {
+    files_of_all_sizes(16, true, Striping::Dynamic);
+}
+
+#[test]
+fn files_of_all_sizes_in_static_stripes() {
+    files_of_all_sizes(4, true, Striping::Static);
+}
+
+#[test]
+fn a_directory_with_everything_in_it() {
+    let room = Room::new();
+    for (name, bytes) in [("a", 0), ("b/c", 1), ("b/d", 3 * BLOCK), ("b/e/f", 70_000)] {
+        room.file(&format!("in/top/{name}"), bytes);
+    }
+    fs::create_dir_all(room.at("in/top/empty/very")).unwrap();
+    fs::set_permissions(room.at("in/top/a"), fs::Permissions::from_mode(0o750)).unwrap();
+    for number in 0..700 {
+        room.file(&format!("in/top/many/{number}"), number % 13 * 100);
+    }
+    for plain in [true, false] {
+        let mut options = receiving(&room);
+        (options.plain, options.once) = (plain, true);
+        options.sync = true;
+        options.out = room.at(if plain { "plain" } else { "encrypted" });
+        let out = options.out.clone();
+        let receiver = Receiver::start(options);
+        let options = SendOptions {
+            plain,
+            streams: Streams::Fixed(4),
+            ..SendOptions::new(room.at("in/top"), &receiver.address, &receiver.token)
+        };
+        let outcome = send(options).unwrap();
+        assert_eq!((outcome.counts.files, outcome.counts.directories), (704, 6));
+        assert_eq!(receiver.join().unwrap().transfers.len(), 1);
+        assert_eq!(tree(&out), tree(&room.at("in")));
+        let (there, here) = (out.join("top/a"), room.at("in/top/a"));
+        let [there, here] = [there, here].map(|path| fs::metadata(path).unwrap());
+        assert_eq!((there.mode(), there.mtime_nsec()), (here.mode(), here.mtime_nsec()));
+    }
+}
+
+fn standard_input(bytes: usize, plain: bool) {
+    let room = Room::new();
+    let mut options = receiving(&room);
+    (options.plain, options.once) = (plain, true);
+    let receiver = Receiver::start(options);
+    let (read, write) = nix::unistd::pipe().unwrap();
+    let options = SendOptions {
+        plain,
+        streams: Streams::Fixed(3),
+        name: Some("stream".into()),
+        ..SendOptions::new("-", &receiver.address, &receiver.token)
+    };
+    let sender = Sender::start(options, Some(read));
+    let data = noise("stream", bytes);
+    let mut write = fs::File::from(write);
+    write.write_all(&data).unwrap();
+    drop(write);
+    sender.join().unwrap();
+    receiver.join().unwrap();
+    assert!(fs::read(room.at("out/stream")).unwrap() == data);
+}
+
+#[test]
+fn standard_input_of_all_lengths() {
+    for bytes in [0, 1, BLOCK, BLOCK + 1] {
+        standard_input(bytes, true);
+    }
+}
+
+#[test]
+fn standard_input_longer_than_the_window() {
+    standard_input(70 * BLOCK + 3, false);
+}
+
+#[test]
+fn several_senders_at_once() {
+    let room = Room::new();
+    let receiver = Receiver::start(receiving(&room));
+    let senders: Vec<_> = (0..5)
+        .map(|number| {
+            let path = room.file(&format!("in/{number}"), 5 * BLOCK + number);
+            let options = SendOptions {
+                streams: Streams::Fixed(2),
+                ..SendOptions::new(path, &receiver.address, &receiver.token)
+            };
+            Sender::start(options, None)
+        })
+        .collect();
+    for sender in senders {
+        sender.join().unwrap();
+    }
+    assert_eq!(receiver.stop().unwrap().transfers.len(), 5);
+    assert_eq!(tree(&room.at("out")), tree(&room.at("in")));
+}
