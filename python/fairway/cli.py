@@ -16,8 +16,11 @@ import typer
 
 from fairway import cli_linux
 from fairway.cli_agree import agree
+from fairway.cli_doctor import doctor
 from fairway.cli_fidelity import fidelity
+from fairway.cli_load import collect, generate
 from fairway.cli_script import script
+from fairway.cli_xfer import recv, send
 from fairway.errors import FairwayError, InputError, Interrupted
 from fairway.terminal import (
     Json,
@@ -228,6 +231,10 @@ def compare(
 app.command()(agree)
 app.command()(fidelity)
 app.command()(script)
+app.command()(send)
+app.command()(recv)
+app.command()(generate)
+app.command()(collect)
 
 
 @app.command()
@@ -391,27 +398,7 @@ def schema() -> None:
     print_json(api.schema())
 
 
-@app.command()
-def doctor(as_json: Json = False) -> None:
-    """Show what is installed, what is missing and how to get it.
-
-    \b
-    Examples:
-      fairway doctor
-      fairway doctor --json
-    """
-    from fairway import doctor as checks
-
-    found = checks.examine()
-    if as_json:
-        print_json(checks.to_json(found))
-    else:
-        for check in found:
-            typer.echo(f"{check.status:9} {check.name:18} {check.found}")
-            if check.remedy:
-                typer.echo(f"{'':28} {check.remedy}")
-    if any(check.status == "missing" for check in found):
-        raise typer.Exit(1)
+app.command()(doctor)
 
 
 def _show_run(result: Run) -> None:
@@ -420,14 +407,14 @@ def _show_run(result: Run) -> None:
         application_tables,
         completion_table,
         flow_tables,
-        link_table,
+        link_tables,
         metric_table,
         wlan_tables,
     )
 
     typer.echo(f"{result.title}\n")
     flows = (*flow_tables(result), *completion_table(result), *application_tables(result))
-    tables = (*flows, link_table(result), *wlan_tables(result))
+    tables = (*flows, *link_tables(result), *wlan_tables(result))
     for table in (*tables, metric_table(result.metrics)):
         show_table(table)
     if "repeated" in result.summary:

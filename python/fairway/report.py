@@ -110,7 +110,14 @@ def run_report(run: Run) -> str:
     """The report of one run."""
     from fairway.figures import QUANTITIES
 
-    charts = []
+    own_tables: list[Table] = []
+    own_sections: list[Section] = []
+    charts: list[Figure] = []
+    if "transfer" in run.summary:
+        from fairway.transfer import sections as transfer
+
+        own_tables, own_sections = [transfer.transfer_table(run)], transfer.settings_section(run)
+        charts += transfer.transfer_figures(run)
     for name, quantity in QUANTITIES.items():
         frame = getattr(run, quantity.table)
         if frame.is_empty() or frame[quantity.column].drop_nulls().is_empty():
@@ -123,19 +130,21 @@ def run_report(run: Run) -> str:
             warnings=run.warnings,
             tables=[
                 metric_table(run.metrics),
+                *own_tables,
                 *completion_table(run),
-                *application_tables(run),
+                *([] if own_tables else application_tables(run)),
                 *flow_tables(run),
-                link_table(run),
+                *link_tables(run),
                 *wlan_tables(run),
             ],
         ),
         Section("Over time", figures=charts),
+        *own_sections,
         *repeated_runs(run),
         experiment_section(run.experiment),
     ]
     packets = run.summary.get("packets")
-    lead = f"Backend {run.backend}, seed {run.seed}"
+    lead = f"Backend {run.backend}" + ("" if own_tables else f", seed {run.seed}")
     return render(run.title, lead + (f", {packets:,} packets." if packets else "."), sections)
 
 
@@ -439,6 +448,11 @@ def link_table(run: Run) -> Table:
         "p99 sojourn",
     ]
     return Table("Links", names, rows)
+
+
+def link_tables(run: Run) -> list[Table]:
+    """`link_table`, where a link was looked at."""
+    return [link_table(run)] if run.summary["links"] else []
 
 
 def wlan_tables(run: Run) -> list[Table]:

@@ -64,6 +64,23 @@ SUMMARY_SHAPE = {
 #: What only runs on a kernel have.
 _TCP_INFO = "tcp_info.parquet"
 _CAPTURES = "pcap"
+#: What a real transfer's summary has besides.
+TRANSFER_SHAPE = {
+    "transfer": {
+        "end": str,
+        "duration_s": NUMBER,
+        "interval_s": NUMBER,
+        "payload_bytes": int,
+        "connections": int,
+        "cpu": {"user_s": NUMBER, "system_s": NUMBER},
+        "path": {
+            "min_rtt_s": NUMBER_OR_NONE,
+            "most_throughput_bps": NUMBER,
+            "receive_window_limited": NUMBER_OR_NONE,
+        },
+        "flows": [{"id": str, "start_s": NUMBER, "payload_bytes": int}],
+    }
+}
 MANIFEST_SHAPE = {"experiment": dict, "version": str}
 
 
@@ -230,6 +247,11 @@ class Run:
         }
         (target / store.MANIFEST).write_text(store.to_json(manifest), "utf-8")
         (target / "summary.json").write_text(store.to_json(self.summary), "utf-8")
+        if self.backend == "xfer":
+            # Nobody has written this one: it is what the path looked like, for other backends.
+            import tomli_w
+
+            (target / "experiment.toml").write_text(tomli_w.dumps(self.experiment), "utf-8")
         write_parquet(self.flows, target / "flows.parquet")
         write_parquet(self.series, target / "series.parquet")
         write_parquet(self.queues, target / "queues.parquet")
@@ -247,9 +269,9 @@ class Run:
         return f"<Run {self.title!r}, seed {self.seed}, {flows}: {metrics}>"
 
     def _repr_html_(self) -> str:
-        from fairway.report import flow_tables, link_table, metric_table, plain_html
+        from fairway.report import flow_tables, link_tables, metric_table, plain_html
 
-        tables = (metric_table(self.metrics), *flow_tables(self), link_table(self))
+        tables = (metric_table(self.metrics), *flow_tables(self), *link_tables(self))
         return f"<h3>{html.escape(self.title)}</h3>" + "".join(plain_html(t) for t in tables)
 
 
@@ -270,9 +292,11 @@ def load(directory: str | Path) -> Run:
         raise InputError(f"{path}: not a result of Fairway: it has no {store.MANIFEST}")
     manifest = store.read_json(path / store.MANIFEST, "manifest", MANIFEST_SHAPE)
     tcp_info, captures = path / _TCP_INFO, path / _CAPTURES
+    is_transfer = manifest.get("backend") == "xfer"
+    shape = {**SUMMARY_SHAPE, **(TRANSFER_SHAPE if is_transfer else {})}
     return Run(
         experiment=manifest["experiment"],
-        summary=store.read_json(path / "summary.json", "summary", SUMMARY_SHAPE),
+        summary=store.read_json(path / "summary.json", "summary", shape),
         series=read_parquet(path / "series.parquet", SERIES_SCHEMA),
         queues=read_parquet(path / "queues.parquet", QUEUE_SCHEMA),
         version=manifest["version"],

@@ -1,29 +1,76 @@
 //! Jobs as data: what the command line and Python ask for.
 
+use std::time::Duration;
+
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{Control, Error, Sessions};
+use crate::measure::{INTERVAL, SHORTEST_INTERVAL};
+use crate::{Control, Error, Sessions, iperf3};
 
-/// Does a job: an object whose `job` says which, the rest being its options. Returns its result.
+/// Longest time between samples: a day.
+const LONGEST_INTERVAL_S: f64 = 86_400.0;
+
+/// Which job, and how it is measured.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Job {
+    job: String,
+    #[serde(default)]
+    options: Value,
+    #[serde(default)]
+    measure: Measure,
+}
+
+/// How a job is measured.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Measure {
+    /// Title of the record.
+    title: Option<String>,
+    /// Time between samples, in seconds.
+    interval_s: Option<f64>,
+    /// Rate of the path in bit/s.
+    path_rate_bps: Option<u64>,
+}
+
+impl Measure {
+    fn interval(&self) -> Result<Duration, Error> {
+        let least_s = SHORTEST_INTERVAL.as_secs_f64();
+        match self.interval_s {
+            None => Ok(INTERVAL),
+            Some(seconds) if (least_s..=LONGEST_INTERVAL_S).contains(&seconds) => {
+                Ok(Duration::from_secs_f64(seconds))
+            }
+            Some(seconds) => Err(Error::Input(format!(
+                "interval: {seconds} s; give {least_s} s to {LONGEST_INTERVAL_S} s"
+            ))),
+        }
+    }
+}
+
+/// Does a job: an object with `job`, its `options` and how to `measure` it. Returns its result.
 ///
 /// # Errors
 /// [`Error::Input`] for another job or other options; those of the job.
 pub fn run(job: Value, control: &Control, sessions: &Sessions) -> Result<Value, Error> {
-    let (name, options) = parts(job)?;
-    let _ = (control, sessions, options);
-    Err(Error::Input(format!("{name}: no such job")))
-}
-
-fn parts(mut job: Value) -> Result<(String, Value), Error> {
-    let name = job.as_object_mut().and_then(|object| object.remove("job"));
-    match name {
-        Some(Value::String(name)) => Ok((name, job)),
-        _ => Err(Error::Input("a job is an object with a `job`".into())),
+    let Job { job, options, measure } = read("job", job)?;
+    match job.as_str() {
+        "iperf3-client" => {
+            let mut options: iperf3::ClientOptions = read(&job, options)?;
+            options.interval_s = measure.interval()?.as_secs_f64();
+            iperf3::client(&options, control, sessions)
+        }
+        "iperf3-server" => {
+            let mut options: iperf3::ServerOptions = read(&job, options)?;
+            options.interval_s = measure.interval()?.as_secs_f64();
+            iperf3::serve(&options, control, sessions)
+        }
+        _ => Err(Error::Input(format!("{job}: no such job"))),
     }
 }
 
-#[allow(dead_code)]
-fn options<T: DeserializeOwned>(name: &str, options: Value) -> Result<T, Error> {
-    serde_json::from_value(options).map_err(|error| Error::Input(format!("{name}: {error}")))
+fn read<T: DeserializeOwned>(what: &str, value: Value) -> Result<T, Error> {
+    serde_json::from_value(value).map_err(|error| Error::Input(format!("{what}: {error}")))
 }

@@ -6,17 +6,22 @@
 
 from __future__ import annotations
 
+from fairway.host.advice import Advice, advise
 from fairway.host.interface import Interface
 from fairway.host.network import Route, route_to
+from fairway.host.path import Path
 from fairway.host.settings import FileSystem, Settings, settings
 from fairway.host.sysctls import Sysctls
 
 __all__ = [
+    "Advice",
     "FileSystem",
     "Interface",
+    "Path",
     "Route",
     "Settings",
     "Sysctls",
+    "advise",
     "route_to",
     "settings",
 ]

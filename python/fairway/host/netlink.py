@@ -97,7 +97,7 @@ def _route(data: bytes) -> dict[str, int | str]:
     found: dict[str, int | str] = {}
     for kind, value in attributes(data):
         if kind == _RTA_OIF and len(value) == 4:
-            found["index"] = int.from_bytes(value, "little" if _LITTLE else "big")
+            found["index"] = int(struct.unpack("=I", value)[0])
         elif kind in {_RTA_GATEWAY, _RTA_PREFSRC} and len(value) in {4, 16}:
             name = "gateway" if kind == _RTA_GATEWAY else "source"
             found[name] = str(ipaddress.ip_address(value))
@@ -106,9 +106,6 @@ def _route(data: bytes) -> dict[str, int | str]:
                 if metric in _METRICS and len(number) == 4:
                     found[_METRICS[metric]] = struct.unpack("=I", number)[0]
     return found
-
-
-_LITTLE = struct.pack("=H", 1) == b"\1\0"
 
 
 def _ask(kind: int, flags: int, body: bytes) -> Iterator[tuple[int, bytes]]:

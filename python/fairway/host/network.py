@@ -73,6 +73,14 @@ def route_to(address: str) -> Route:
     )
 
 
+def default_interface() -> str | None:
+    """The interface that packets to most of the Internet leave by, if there is one."""
+    # An address that stands for any other in documentation (RFC 5737); nothing is sent to it.
+    found = netlink.route(ipaddress.ip_address("203.0.113.1")) or {}
+    index = found.get("index")
+    return _name(index) if isinstance(index, int) else None
+
+
 def _connected(address: str) -> tuple[str | None, int | None]:
     """Own address and path MTU of a UDP socket that is connected there; no packet is sent."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET

@@ -130,8 +130,10 @@ impl State {
         let taken = self.taken(window);
         let counts = self.counts();
         let application = application(&self.subject, &flows, &counts, &taken);
-        let all: Vec<&FlowSummary> = flows.iter().collect();
-        let throughput_bps: f64 = flows.iter().map(|flow| flow.throughput_bps).sum();
+        // As everywhere in the schema: what goes back beside others is not compared with them.
+        let all: Vec<&FlowSummary> =
+            flows.iter().filter(|flow| !flow.id.ends_with("/reverse")).collect();
+        let throughput_bps: f64 = all.iter().map(|flow| flow.throughput_bps).sum();
         let utilisation =
             self.subject.path_rate_bps.map(|rate| throughput_bps / (rate.max(1)) as f64);
         let metrics = Metrics::new(&all, utilisation);

@@ -115,13 +115,13 @@ impl Place {
     pub fn make_directory(&self, name: &Name) -> Result<bool, Error> {
         let failed = |error: Errno| self.failed("making the directory", name, error);
         let (parent, last) = name.split();
-        let parent = self.directory(parent, true).map_err(failed)?;
-        let made = match mkdirat(parent.as_fd(), last, Mode::from_bits_truncate(0o777)) {
+        let mode = Mode::from_bits_truncate(0o777);
+        let made = match self.within(parent, |parent| mkdirat(parent, last, mode)) {
             Ok(()) => true,
             Err(Errno::EEXIST) => false,
             Err(error) => return Err(failed(error)),
         };
-        step(parent.as_fd(), last).map_err(failed)?;
+        self.within(parent, |parent| step(parent, last)).map_err(failed)?;
         Ok(made)
     }
 
@@ -138,18 +138,17 @@ impl Place {
     ) -> Result<(), Error> {
         let failed = |error: Errno| self.failed("naming", name, error);
         let (parent, last) = name.split();
-        let parent = self.directory(parent, true).map_err(failed)?;
         let flags = if overwrite { RenameFlags::empty() } else { RenameFlags::RENAME_NOREPLACE };
-        match renameat2(from, partial, parent.as_fd(), last, flags) {
-            Ok(()) => Ok(()),
+        let renamed = self.within(parent, |parent| renameat2(from, partial, parent, last, flags));
+        let renamed = match renamed {
             // A file system that cannot promise it (NFS): a second name is refused by all of them.
-            Err(Errno::EINVAL) if !overwrite => {
-                linkat(from, partial, parent.as_fd(), last, LinkatFlags::empty())
-                    .map_err(failed)?;
-                unlinkat(from, partial, UnlinkatFlags::NoRemoveDir).map_err(failed)
-            }
-            Err(error) => Err(failed(error)),
-        }
+            Err(Errno::EINVAL) if !overwrite => self.within(parent, |parent| {
+                linkat(from, partial, parent, last, LinkatFlags::empty())?;
+                unlinkat(from, partial, UnlinkatFlags::NoRemoveDir)
+            }),
+            renamed => renamed,
+        };
+        renamed.map_err(failed)
     }
 
     /// Where incomplete files are.
@@ -209,6 +208,22 @@ impl Place {
         let directory = Arc::new(at);
         *last = Some((name.to_vec(), Arc::clone(&directory)));
         Ok(directory)
+    }
+
+    /// Does something in a directory, which is made if it is not there.
+    fn within<T>(
+        &self,
+        name: &[u8],
+        act: impl Fn(BorrowedFd) -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        match act(self.directory(name, true)?.as_fd()) {
+            // The one of the last file may have been removed by somebody meanwhile.
+            Err(Errno::ENOENT) => {
+                *self.last.lock().unwrap_or_else(PoisonError::into_inner) = None;
+                act(self.directory(name, true)?.as_fd())
+            }
+            done => done,
+        }
     }
 
     fn failed(&self, what: &str, name: &Name, error: Errno) -> Error {

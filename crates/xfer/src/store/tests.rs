@@ -459,6 +459,75 @@ fn old_partial_files_are_swept_and_nothing_else() {
     assert_eq!(ground.partials().len(), 2 + 4);
 }
 
+#[test]
+fn a_directory_that_is_removed_meanwhile_is_made_again() {
+    let ground = Ground::new();
+    let delivery = ground.open(Options { sync: false, ..Options::default() }).delivery();
+    receive(&delivery, "a/b/c", b"x").unwrap();
+    std::fs::remove_dir_all(ground.path().join("a")).unwrap();
+    receive(&delivery, "a/b/d", b"x").unwrap();
+    assert_eq!(std::fs::read(ground.path().join("a/b/d")).unwrap(), b"x");
+}
+
+/// A small disk of its own, unmounted in the end.
+struct Disk(PathBuf);
+
+impl Disk {
+    fn mount(at: PathBuf, size: &str) -> Option<Self> {
+        std::fs::create_dir(&at).unwrap();
+        let command = |name: &str| std::process::Command::new(name);
+        let mut mount = command("mount");
+        mount.args(["-t", "tmpfs", "-o", size, "tmpfs"]).arg(&at);
+        let mounted = mount.output().is_ok_and(|output| output.status.success());
+        mounted.then_some(Disk(at))
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_full_disk_is_told_and_leaves_no_file() {
+    let ground = Ground::new();
+    let Some(disk) = Disk::mount(ground.path(), "size=8m") else {
+        println!("skipped: only root can mount a small disk");
+        return;
+    };
+    let told = |result: Result<(), Error>| {
+        let said = result.unwrap_err().to_string();
+        assert!(said.contains("is full") && said.contains("MB more"), "{said}");
+    };
+    let delivery = ground.store().delivery();
+    told(delivery.begin(entry("a", 9 * MIB)).map(drop));
+    // Two that have room alone.
+    let data = content(5 * MIB, 3);
+    let first = delivery.begin(entry("a", data.len())).unwrap();
+    told(delivery.begin(entry("b", data.len())).map(drop));
+    put(&first, &data, 0).unwrap();
+    // Or somebody else takes the room.
+    let second = delivery.begin(entry("b", 2 * MIB)).unwrap();
+    std::fs::write(disk.0.join("other"), content(2 * MIB, 0)).unwrap();
+    told(put(&second, &data, 0));
+    let stream = delivery.begin(Entry { bytes: None, ..entry("c", 0) }).unwrap();
+    told((0..8).try_for_each(|index| put(&stream, &vec![1; 9 * MIB], index)));
+    drop((second, stream));
+    for index in 1..5 {
+        put(&first, &data, index).unwrap();
+    }
+    first.finish().unwrap();
+    delivery.settle().unwrap();
+    assert_eq!(std::fs::read(disk.0.join("a")).unwrap(), data);
+    assert!(!disk.0.join("b").exists() && !disk.0.join("c").exists());
+
+    // With room again it goes on.
+    std::fs::remove_file(disk.0.join("a")).unwrap();
+    receive(&delivery, "b", &data[..2 * MIB]).unwrap();
+    delivery.settle().unwrap();
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 

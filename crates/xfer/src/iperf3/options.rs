@@ -1,0 +1,332 @@
+//! What a user asks of a client and of a server.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::parameters::{DATAGRAM_BYTES, MOST_BLOCK_BYTES, TCP_BLOCK_BYTES, UDP_BLOCK_BYTES};
+use super::{Direction, Parameters, Protocol};
+use crate::Error;
+use crate::socket::Wishes;
+
+/// `DURATION` and `UDP_RATE` of iperf3.
+const DURATION_S: f64 = 10.0;
+const UDP_BANDWIDTH_BPS: u64 = 1 << 20;
+/// Time that the other side has to answer.
+const TIMEOUT_S: f64 = 30.0;
+/// Longest duration (`MAX_TIME`) and omitted time (60 s in older servers).
+const MOST_TIME_S: f64 = 86_400.0;
+const MOST_OMIT_S: f64 = 60.0;
+/// Intervals (`MIN_INTERVAL` and `MAX_INTERVAL`).
+const INTERVAL_S: std::ops::RangeInclusive<f64> = 0.1..=60.0;
+/// Silence after which a server gives up (`DEFAULT_NO_MSG_RCVD_TIMEOUT`).
+const SILENCE_S: f64 = 120.0;
+
+/// Which addresses of the server are tried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Family {
+    /// All.
+    #[default]
+    Any,
+    /// IPv4.
+    Ipv4,
+    /// IPv6.
+    Ipv6,
+}
+
+/// A test that a client asks a server for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ClientOptions {
+    /// The server: `HOST[:PORT]`; port 5201 if none is given.
+    pub host: String,
+    /// Which of its addresses.
+    pub family: Family,
+    /// TCP or UDP.
+    pub protocol: Protocol,
+    /// Seconds that count; 10 if no amount is given either.
+    pub duration_s: Option<f64>,
+    /// Payload after which the test ends.
+    pub bytes: Option<u64>,
+    /// Blocks after which the test ends.
+    pub blocks: Option<u64>,
+    /// Seconds before those that count.
+    pub omit_s: f64,
+    /// Parallel streams in each direction.
+    pub streams: u32,
+    /// Where the data goes.
+    pub direction: Direction,
+    /// Bytes of a block or datagram; 128 KiB, or what fits into a packet.
+    pub block_bytes: Option<u32>,
+    /// Rate of each stream in bit/s; 0 is as fast as it goes. 1 Mibit/s of datagrams if none is given.
+    pub bandwidth_bps: Option<u64>,
+    /// Blocks in a row before the rate is looked at.
+    pub burst: Option<u32>,
+    /// Socket buffers, which bound the window.
+    pub window_bytes: Option<u32>,
+    /// Congestion control, pacing, segment size and own address.
+    pub wishes: Wishes,
+    /// `TCP_NODELAY`.
+    pub no_delay: bool,
+    /// Type of service or traffic class.
+    pub tos: Option<u8>,
+    /// Seconds between reports.
+    pub interval_s: f64,
+    /// Whether the server's own report is wanted.
+    pub server_output: bool,
+    /// Whether datagrams have numbers of 64 bits.
+    pub wide_numbers: bool,
+    /// Whether the sender uses `sendfile`.
+    pub zero_copy: bool,
+    /// Whether receivers leave the data in the kernel.
+    pub skip_copy: bool,
+    /// Whether datagrams must not be fragmented.
+    pub dont_fragment: bool,
+    /// A name for the test.
+    pub title: Option<String>,
+    /// Text that goes with it.
+    pub extra_data: Option<String>,
+    /// Seconds that the server has to answer.
+    pub timeout_s: f64,
+}
+
+impl Default for ClientOptions {
+    fn default() -> Self {
+        ClientOptions {
+            host: String::new(),
+            family: Family::Any,
+            protocol: Protocol::Tcp,
+            duration_s: None,
+            bytes: None,
+            blocks: None,
+            omit_s: 0.0,
+            streams: 1,
+            direction: Direction::Forward,
+            block_bytes: None,
+            bandwidth_bps: None,
+            burst: None,
+            window_bytes: None,
+            wishes: Wishes::default(),
+            no_delay: false,
+            tos: None,
+            interval_s: 1.0,
+            server_output: false,
+            wide_numbers: false,
+            zero_copy: false,
+            skip_copy: false,
+            dont_fragment: false,
+            title: None,
+            extra_data: None,
+            timeout_s: TIMEOUT_S,
+        }
+    }
+}
+
+/// A server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ServerOptions {
+    /// Address to listen at, `ADDR[:PORT]`; all of IPv4 and IPv6 at port 5201 if none is given.
+    pub bind: Option<String>,
+    /// Whether it ends after the first test.
+    pub once: bool,
+    /// Tests at the same time; a further client is turned away, as by iperf3, which has one.
+    pub tests: u32,
+    /// Most parallel streams of a test, in each direction; as many as there are file descriptors
+    /// for if none is given.
+    pub most_streams: Option<u32>,
+    /// Longest test in seconds, the omitted time included.
+    pub most_duration_s: Option<f64>,
+    /// Seconds between reports.
+    pub interval_s: f64,
+    /// Whether a client that asks for the server's report gets JSON and not lines.
+    pub json_output: bool,
+    /// Seconds that a client has for every message.
+    pub timeout_s: f64,
+    /// Seconds without data after which a test is given up.
+    pub silence_s: f64,
+}
+
+impl Default for ServerOptions {
+    fn default() -> Self {
+        ServerOptions {
+            bind: None,
+            once: false,
+            tests: 1,
+            most_streams: None,
+            most_duration_s: None,
+            interval_s: 1.0,
+            json_output: false,
+            timeout_s: TIMEOUT_S,
+            silence_s: SILENCE_S,
+        }
+    }
+}
+
+impl ClientOptions {
+    /// What the server is told; `segment_bytes` is the segment size of the control connection, from
+    /// which iperf3 takes the size of datagrams.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if something is out of its range or contradicts something else.
+    pub fn parameters(&self, segment_bytes: Option<u32>) -> Result<Parameters, Error> {
+        if self.host.is_empty() {
+            return Err(input("no server is given; write HOST or HOST:PORT"));
+        }
+        if self.streams == 0 {
+            return Err(input("streams: expected at least 1, got 0"));
+        }
+        let ends = [self.duration_s.is_some(), self.bytes.is_some(), self.blocks.is_some()];
+        if ends.iter().filter(|is_given| **is_given).count() > 1 {
+            return Err(input("a test ends by duration, bytes or blocks: give one of them"));
+        }
+        if self.bytes == Some(0) || self.blocks == Some(0) {
+            return Err(input(
+                "a test of no payload measures nothing; give an amount or a duration",
+            ));
+        }
+        between("the omitted time", self.omit_s, &(0.0..=MOST_OMIT_S))?;
+        between("the interval", self.interval_s, &INTERVAL_S)?;
+        seconds("the timeout", self.timeout_s)?;
+        let is_udp = self.protocol == Protocol::Udp;
+        let bandwidth_bps = match self.bandwidth_bps {
+            None if is_udp => Some(UDP_BANDWIDTH_BPS),
+            given => given.filter(|bps| *bps > 0),
+        };
+        Ok(Parameters {
+            protocol: self.protocol,
+            omit_s: self.omit_s.ceil() as u32,
+            // The client ends the test; the server only has to wait long enough.
+            time_s: self.time()?.map_or(0, |time| time.as_secs_f64().ceil() as u32),
+            bytes: self.bytes.unwrap_or(0),
+            blocks: self.blocks.unwrap_or(0),
+            mss_bytes: self.wishes.mss_bytes,
+            no_delay: self.no_delay,
+            streams: self.streams,
+            direction: self.direction,
+            window_bytes: self.window_bytes,
+            block_bytes: self.block_bytes(segment_bytes)?,
+            bandwidth_bps,
+            pacing_bps: self.wishes.pacing_bps,
+            burst: self.burst,
+            tos: self.tos,
+            flow_label: None,
+            title: self.title.clone(),
+            extra_data: self.extra_data.clone(),
+            congestion: self.wishes.cc.clone(),
+            server_output: self.server_output,
+            wide_numbers: self.wide_numbers,
+            repeating_payload: false,
+            zero_copy: self.zero_copy,
+            dont_fragment: self.dont_fragment,
+            skip_copy: self.skip_copy,
+            client_version: Some(super::version()),
+        })
+    }
+
+    /// How long the time that counts is; none if an amount ends the test.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if it is out of range.
+    pub fn time(&self) -> Result<Option<Duration>, Error> {
+        if self.bytes.is_some() || self.blocks.is_some() {
+            return Ok(None);
+        }
+        let duration_s = self.duration_s.unwrap_or(DURATION_S);
+        between("the duration", duration_s, &(INTERVAL_S.start().to_owned()..=MOST_TIME_S))?;
+        seconds("the duration", duration_s).map(Some)
+    }
+
+    fn block_bytes(&self, segment_bytes: Option<u32>) -> Result<u32, Error> {
+        let (range, default) = match self.protocol {
+            Protocol::Tcp => (1..=MOST_BLOCK_BYTES, TCP_BLOCK_BYTES),
+            Protocol::Udp => (DATAGRAM_BYTES, segment_bytes.unwrap_or(UDP_BLOCK_BYTES)),
+        };
+        let (least, most) = range.into_inner();
+        match self.block_bytes {
+            Some(bytes) if (least..=most).contains(&u64::from(bytes)) => Ok(bytes),
+            Some(bytes) => Err(input(&format!(
+                "the block size: expected {least} to {most} bytes, got {bytes}"
+            ))),
+            None => Ok(default.clamp(least as u32, most as u32)),
+        }
+    }
+}
+
+/// A time from a user.
+pub(super) fn seconds(what: &str, seconds: f64) -> Result<Duration, Error> {
+    match Duration::try_from_secs_f64(seconds) {
+        // A year: what is longer cannot be added to the clock for sure.
+        Ok(time) if !time.is_zero() && seconds < 3.2e7 => Ok(time),
+        _ => Err(input(&format!("{what}: expected seconds above 0, got {seconds}"))),
+    }
+}
+
+/// The interval between reports.
+pub(super) fn interval(interval_s: f64) -> Result<Duration, Error> {
+    between("the interval", interval_s, &INTERVAL_S)?;
+    seconds("the interval", interval_s)
+}
+
+fn between(what: &str, value: f64, range: &std::ops::RangeInclusive<f64>) -> Result<(), Error> {
+    let (least, most) = (range.start(), range.end());
+    match range.contains(&value) {
+        true => Ok(()),
+        false => Err(input(&format!("{what}: expected {least} to {most} s, got {value}"))),
+    }
+}
+
+fn input(text: &str) -> Error {
+    Error::Input(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(json: &str) -> ClientOptions {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn defaults_are_those_of_iperf3() {
+        let told = options(r#"{"host": "x"}"#).parameters(None).unwrap();
+        assert_eq!((told.time_s, told.streams, told.block_bytes), (10, 1, 131_072));
+        assert_eq!(told.bandwidth_bps, None);
+        let told = options(r#"{"host": "x", "protocol": "udp"}"#).parameters(Some(1448)).unwrap();
+        assert_eq!((told.block_bytes, told.bandwidth_bps), (1448, Some(1_048_576)));
+        let told = options(r#"{"host": "x", "protocol": "udp", "bandwidth_bps": 0}"#);
+        assert_eq!(told.parameters(None).unwrap().bandwidth_bps, None);
+    }
+
+    #[test]
+    fn an_amount_ends_a_test_instead_of_time() {
+        let told = options(r#"{"host": "x", "bytes": 5000}"#).parameters(None).unwrap();
+        assert_eq!((told.time_s, told.bytes), (0, 5000));
+        let told = options(r#"{"host": "x", "duration_s": 2.5}"#).parameters(None).unwrap();
+        assert_eq!(told.time_s, 3);
+    }
+
+    #[test]
+    fn what_cannot_be_is_said() {
+        for (json, said) in [
+            ("{}", "no server"),
+            (r#"{"host": "x", "streams": 0}"#, "streams"),
+            (r#"{"host": "x", "bytes": 0}"#, "no payload"),
+            (r#"{"host": "x", "bytes": 1, "duration_s": 1}"#, "give one of them"),
+            (r#"{"host": "x", "duration_s": -1}"#, "duration"),
+            (r#"{"host": "x", "duration_s": 1e9}"#, "duration"),
+            (r#"{"host": "x", "omit_s": 61}"#, "omitted"),
+            (r#"{"host": "x", "interval_s": 0}"#, "interval"),
+            (r#"{"host": "x", "block_bytes": 2000000}"#, "1048576"),
+            (r#"{"host": "x", "protocol": "udp", "block_bytes": 15}"#, "16 to 65507"),
+            (r#"{"host": "x", "timeout_s": 0}"#, "timeout"),
+        ] {
+            let Err(Error::Input(error)) = options(json).parameters(None) else {
+                panic!("{json} was taken")
+            };
+            assert!(error.contains(said), "{json}: {error}");
+        }
+    }
+}

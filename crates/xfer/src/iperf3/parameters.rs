@@ -1,0 +1,398 @@
+//! What a client tells the server of the test that it wants.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::code;
+use super::json::{self, LARGEST, flag, number, text, whole};
+
+/// Bounds of iperf3 (`iperf.h`): `MAX_TIME`, `MAX_OMIT_TIME`, `MAX_MSS`, `MAX_BURST`,
+/// `MAX_TCP_BUFFER`, `MAX_BLOCKSIZE`.
+const MOST_TIME_S: u64 = 86_400;
+const MOST_OMIT_S: u64 = 600;
+const MOST_MSS_BYTES: u64 = 32 * 1024 - 1;
+const MOST_BURST: u64 = 1000;
+const MOST_BUFFER_BYTES: u64 = 512 << 20;
+/// Largest block of a stream.
+pub(super) const MOST_BLOCK_BYTES: u64 = 1 << 20;
+/// Datagrams: the longest header, and what an IPv4 packet carries (`MAX_UDP_BLOCKSIZE`).
+pub(super) const DATAGRAM_BYTES: std::ops::RangeInclusive<u64> = 16..=65_507;
+/// `DEFAULT_TCP_BLKSIZE` and `DEFAULT_UDP_BLKSIZE`.
+pub(super) const TCP_BLOCK_BYTES: u32 = 128 << 10;
+pub(super) const UDP_BLOCK_BYTES: u32 = 1460;
+/// Flow labels have 20 bits (RFC 8200 section 3).
+const MOST_FLOW_LABEL: u64 = 0xf_ffff;
+/// Characters of a text that are kept; `TCP_CA_NAME_MAX` is 16.
+const TITLE_CHARACTERS: usize = 1000;
+const NAME_CHARACTERS: usize = 16;
+
+/// What the data goes over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// A connection for each stream.
+    #[default]
+    Tcp,
+    /// Datagrams at a rate.
+    Udp,
+}
+
+/// Where the data goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// From the client to the server.
+    #[default]
+    Forward,
+    /// From the server to the client.
+    Reverse,
+    /// Both ways at once, over as many streams each way.
+    Both,
+}
+
+/// The test that a client wants. What is zero or none is not sent, and the server has its own way.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Parameters {
+    /// TCP or UDP.
+    pub protocol: Protocol,
+    /// Time before the time that counts, in seconds.
+    pub omit_s: u32,
+    /// Time that counts, in seconds; zero if an amount ends the test, or nothing.
+    pub time_s: u32,
+    /// Payload after which the test ends; zero if it is not what ends it.
+    pub bytes: u64,
+    /// Blocks after which the test ends; zero if they do not end it.
+    pub blocks: u64,
+    /// `TCP_MAXSEG`.
+    pub mss_bytes: Option<u32>,
+    /// `TCP_NODELAY`.
+    pub no_delay: bool,
+    /// Streams in each direction.
+    pub streams: u32,
+    /// Where the data goes.
+    pub direction: Direction,
+    /// `SO_SNDBUF` and `SO_RCVBUF`.
+    pub window_bytes: Option<u32>,
+    /// Bytes that are written, read or sent at once.
+    pub block_bytes: u32,
+    /// Rate of every stream, in bit/s; none is as fast as it goes.
+    pub bandwidth_bps: Option<u64>,
+    /// `SO_MAX_PACING_RATE`, in bit/s.
+    pub pacing_bps: Option<u64>,
+    /// Blocks that are sent in a row before the rate is looked at.
+    pub burst: Option<u32>,
+    /// Type of service, or traffic class.
+    pub tos: Option<u8>,
+    /// IPv6 flow label.
+    pub flow_label: Option<u32>,
+    /// A name for the test.
+    pub title: Option<String>,
+    /// Text that goes with the test.
+    pub extra_data: Option<String>,
+    /// Congestion control.
+    pub congestion: Option<String>,
+    /// Whether the server shall send its own report too.
+    pub server_output: bool,
+    /// Whether datagrams have numbers of 64 bits.
+    pub wide_numbers: bool,
+    /// Whether payload repeats a pattern instead of being random; here it always does.
+    pub repeating_payload: bool,
+    /// Whether data is sent by `sendfile`.
+    pub zero_copy: bool,
+    /// Whether datagrams must not be fragmented.
+    pub dont_fragment: bool,
+    /// Whether the receiver leaves the data in the kernel (`MSG_TRUNC`).
+    pub skip_copy: bool,
+    /// What the client is.
+    pub client_version: Option<String>,
+}
+
+/// Why parameters are refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Fault {
+    /// iperf3's number for it.
+    pub(super) code: i32,
+    /// In words.
+    pub(super) why: String,
+}
+
+impl Parameters {
+    /// As a client sends them.
+    pub fn to_json(&self) -> Value {
+        let mut object = Map::new();
+        let mut put = |key: &str, value: Value| {
+            object.insert(key.to_owned(), value);
+        };
+        match self.protocol {
+            Protocol::Tcp => put("tcp", true.into()),
+            Protocol::Udp => put("udp", true.into()),
+        }
+        put("omit", self.omit_s.into());
+        put("time", self.time_s.into());
+        put("num", self.bytes.into());
+        put("blockcount", self.blocks.into());
+        put("parallel", self.streams.into());
+        put("len", self.block_bytes.into());
+        match self.direction {
+            Direction::Forward => {}
+            Direction::Reverse => put("reverse", true.into()),
+            Direction::Both => put("bidirectional", true.into()),
+        }
+        if self.no_delay {
+            put("nodelay", true.into());
+        }
+        let numbers = [
+            ("MSS", self.mss_bytes.map(u64::from)),
+            ("window", self.window_bytes.map(u64::from)),
+            ("bandwidth", self.bandwidth_bps),
+            ("fqrate", self.pacing_bps),
+            ("burst", self.burst.map(u64::from)),
+            ("TOS", self.tos.map(u64::from)),
+            ("flowlabel", self.flow_label.map(u64::from)),
+            ("get_server_output", self.server_output.then_some(1)),
+            ("udp_counters_64bit", self.wide_numbers.then_some(1)),
+            ("repeating_payload", self.repeating_payload.then_some(1)),
+            ("zerocopy", self.zero_copy.then_some(1)),
+            ("dont_fragment", self.dont_fragment.then_some(1)),
+            ("skip_rx_copy", self.skip_copy.then_some(1)),
+        ];
+        for (key, number) in numbers {
+            if let Some(number) = number {
+                put(key, number.into());
+            }
+        }
+        let texts = [
+            ("title", &self.title),
+            ("extra_data", &self.extra_data),
+            ("congestion", &self.congestion),
+            ("client_version", &self.client_version),
+        ];
+        for (key, text) in texts {
+            if let Some(text) = text {
+                put(key, text.as_str().into());
+            }
+        }
+        Value::Object(object)
+    }
+
+    /// As a server reads them, if it can do what they ask for.
+    pub(super) fn from_json(object: &Value, most_streams: u32) -> Result<Parameters, Fault> {
+        if !object.is_object() {
+            return Err(fault(code::PARAMETERS, "they are not a JSON object"));
+        }
+        if flag(object, "sctp") {
+            return Err(fault(code::PROTOCOL, "it wants SCTP"));
+        }
+        let protocol = if flag(object, "udp") { Protocol::Udp } else { Protocol::Tcp };
+        let streams = bounded(object, "parallel", 1, u64::from(most_streams), code::STREAMS)?;
+        let parameters = Parameters {
+            protocol,
+            omit_s: bounded(object, "omit", 0, MOST_OMIT_S, code::OMIT)?.unwrap_or(0),
+            time_s: bounded(object, "time", 0, MOST_TIME_S, code::DURATION)?.unwrap_or(10),
+            bytes: amount(object, "num")?.unwrap_or(0),
+            blocks: amount(object, "blockcount")?.unwrap_or(0),
+            mss_bytes: bounded(object, "MSS", 0, MOST_MSS_BYTES, code::SEGMENT_SIZE)?,
+            no_delay: flag(object, "nodelay"),
+            streams: streams.unwrap_or(1),
+            direction: match (flag(object, "bidirectional"), flag(object, "reverse")) {
+                (true, _) => Direction::Both,
+                (false, true) => Direction::Reverse,
+                (false, false) => Direction::Forward,
+            },
+            window_bytes: bounded(object, "window", 0, MOST_BUFFER_BYTES, code::BUFFER_SIZE)?,
+            block_bytes: block_bytes(object, protocol)?,
+            bandwidth_bps: amount(object, "bandwidth")?,
+            pacing_bps: amount(object, "fqrate")?,
+            burst: bounded(object, "burst", 1, MOST_BURST, code::BURST)?,
+            tos: bounded(object, "TOS", 0, 255, code::TOS)?.map(|tos| tos as u8),
+            flow_label: bounded(object, "flowlabel", 1, MOST_FLOW_LABEL, code::FLOW_LABEL)?,
+            title: text(object, "title", TITLE_CHARACTERS),
+            extra_data: text(object, "extra_data", TITLE_CHARACTERS),
+            congestion: text(object, "congestion", NAME_CHARACTERS),
+            // It is there only if it is wished, whatever its number.
+            server_output: number(object, "get_server_output").is_some(),
+            wide_numbers: number(object, "udp_counters_64bit").is_some(),
+            repeating_payload: number(object, "repeating_payload").is_some(),
+            zero_copy: flag(object, "zerocopy"),
+            dont_fragment: flag(object, "dont_fragment"),
+            skip_copy: flag(object, "skip_rx_copy"),
+            client_version: text(object, "client_version", NAME_CHARACTERS),
+        };
+        Ok(Parameters {
+            mss_bytes: parameters.mss_bytes.filter(|bytes| *bytes > 0),
+            window_bytes: parameters.window_bytes.filter(|bytes| *bytes > 0),
+            bandwidth_bps: parameters.bandwidth_bps.filter(|bps| *bps > 0),
+            pacing_bps: parameters.pacing_bps.filter(|bps| *bps > 0),
+            ..parameters
+        })
+    }
+
+    /// Whether the client sends.
+    pub fn client_sends(&self) -> bool {
+        self.direction != Direction::Reverse
+    }
+
+    /// Whether the server sends.
+    pub fn server_sends(&self) -> bool {
+        self.direction != Direction::Forward
+    }
+
+    /// Streams in both directions together.
+    pub fn all_streams(&self) -> usize {
+        self.streams as usize * if self.direction == Direction::Both { 2 } else { 1 }
+    }
+}
+
+fn block_bytes(object: &Value, protocol: Protocol) -> Result<u32, Fault> {
+    match protocol {
+        Protocol::Tcp => bounded(object, "len", 1, MOST_BLOCK_BYTES, code::BLOCK_SIZE)
+            .map(|bytes| bytes.unwrap_or(TCP_BLOCK_BYTES)),
+        Protocol::Udp if whole(object, "len") == Some(0) => Ok(UDP_BLOCK_BYTES),
+        Protocol::Udp => {
+            let (least, most) = (*DATAGRAM_BYTES.start(), *DATAGRAM_BYTES.end());
+            bounded(object, "len", least, most, code::DATAGRAM_SIZE)
+                .map(|bytes| bytes.unwrap_or(UDP_BLOCK_BYTES))
+        }
+    }
+}
+
+/// A number in its bounds, if there is one.
+fn bounded(
+    object: &Value,
+    key: &str,
+    least: u64,
+    most: u64,
+    code: i32,
+) -> Result<Option<u32>, Fault> {
+    let Some(found) = number(object, key) else { return Ok(None) };
+    match json::whole(object, key).filter(|whole| (least..=most).contains(whole)) {
+        Some(whole) => Ok(u32::try_from(whole).ok()),
+        None => Err(fault(code, &format!("{key} is {found}; it goes from {least} to {most}"))),
+    }
+}
+
+/// A number of bytes, blocks or bit/s, if there is one.
+fn amount(object: &Value, key: &str) -> Result<Option<u64>, Fault> {
+    let Some(found) = number(object, key) else { return Ok(None) };
+    let most = LARGEST;
+    let none = || fault(code::PARAMETERS, &format!("{key} is {found}; it goes from 0 to {most}"));
+    whole(object, key).map(Some).ok_or_else(none)
+}
+
+fn fault(code: i32, why: &str) -> Fault {
+    Fault { code, why: why.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(object: Value) -> Result<Parameters, Fault> {
+        Parameters::from_json(&object, 128)
+    }
+
+    #[test]
+    fn what_iperf3_sends_is_read() {
+        // As iperf3 3.12 shows it with `--debug`.
+        let sent = json!({
+            "tcp": true, "omit": 1, "time": 2, "num": 0, "blockcount": 0, "parallel": 2,
+            "reverse": true, "len": 131072, "pacing_timer": 1000, "client_version": "3.12"
+        });
+        let expected = Parameters {
+            omit_s: 1,
+            time_s: 2,
+            streams: 2,
+            direction: Direction::Reverse,
+            block_bytes: 131_072,
+            client_version: Some("3.12".into()),
+            ..Parameters::default()
+        };
+        assert_eq!(read(sent), Ok(expected));
+    }
+
+    #[test]
+    fn old_and_sparse_clients_get_defaults() {
+        let expected =
+            Parameters { time_s: 10, streams: 1, block_bytes: 131_072, ..Parameters::default() };
+        assert_eq!(read(json!({"tcp": true})), Ok(expected));
+        assert_eq!(read(json!({"udp": true, "len": 0})).unwrap().block_bytes, 1460);
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_refused_by_number() {
+        for (sent, code) in [
+            (json!({"parallel": 129}), 6),
+            (json!({"parallel": 0}), 6),
+            (json!({"time": 86_401}), 5),
+            (json!({"time": -1}), 5),
+            (json!({"omit": 601}), 12),
+            (json!({"len": 0}), 7),
+            (json!({"len": 1_048_577}), 7),
+            (json!({"udp": true, "len": 15}), 20),
+            (json!({"udp": true, "len": 65_508}), 20),
+            (json!({"MSS": 40_000}), 10),
+            (json!({"window": 1e12}), 8),
+            (json!({"TOS": 256}), 21),
+            (json!({"burst": 0}), 15),
+            (json!({"flowlabel": 0}), 127),
+            (json!({"num": -5}), 114),
+            (json!({"bandwidth": 1e300}), 114),
+            (json!({"sctp": true}), 131),
+            (json!([]), 114),
+        ] {
+            assert_eq!(read(sent.clone()).unwrap_err().code, code, "{sent}");
+        }
+    }
+
+    #[test]
+    fn what_is_sent_is_read_again() {
+        let all = Parameters {
+            protocol: Protocol::Udp,
+            omit_s: 1,
+            time_s: 3,
+            bytes: 1 << 40,
+            blocks: 7,
+            mss_bytes: Some(1000),
+            no_delay: true,
+            streams: 4,
+            direction: Direction::Both,
+            window_bytes: Some(1 << 20),
+            block_bytes: 1200,
+            bandwidth_bps: Some(10_000_000_000),
+            pacing_bps: Some(1 << 33),
+            burst: Some(10),
+            tos: Some(0xb8),
+            flow_label: Some(9),
+            title: Some("a title".into()),
+            extra_data: Some("more".into()),
+            congestion: Some("cubic".into()),
+            server_output: true,
+            wide_numbers: true,
+            repeating_payload: true,
+            zero_copy: true,
+            dont_fragment: true,
+            skip_copy: true,
+            client_version: Some("x".into()),
+        };
+        assert_eq!(read(all.to_json()), Ok(all));
+    }
+
+    proptest! {
+        #[test]
+        fn any_numbers_are_endured(
+            key in prop::sample::select(vec![
+                "parallel", "time", "num", "len", "bandwidth", "TOS", "window", "omit", "burst",
+            ]),
+            number in any::<f64>(),
+            udp: bool,
+        ) {
+            if let Ok(parameters) = read(json!({"udp": udp, key: number})) {
+                prop_assert!((1..=128).contains(&parameters.streams));
+                prop_assert!((1..=1 << 20).contains(&parameters.block_bytes));
+            }
+        }
+    }
+}

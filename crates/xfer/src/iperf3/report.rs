@@ -1,0 +1,580 @@
+//! A test as iperf3 reports it in JSON, so that what reads its reports reads these.
+//!
+//! The shape is that of iperf3 3.12 and later: `start`, `intervals` and `end`. Where the other
+//! side's results are known, both ends report them; a server of iperf3 leaves them at zero.
+
+use std::net::SocketAddr;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::{Map, Value, json};
+
+use super::book::{Interval, Row, Total};
+use super::results::{CpuPercent, Results, ServerOutput, StreamResult};
+use super::run::{Flowed, Role, Test};
+use super::stream::Stream;
+use super::{Direction, Protocol, version};
+use crate::Error;
+
+/// What there is to know of the host, and when the test began.
+#[derive(Clone, Debug)]
+pub(super) struct System {
+    text: String,
+    epoch_s: u64,
+}
+
+impl System {
+    pub(super) fn now() -> System {
+        let file = |name: &str| {
+            let text = std::fs::read_to_string(format!("/proc/sys/kernel/{name}"));
+            text.unwrap_or_default().trim().to_owned()
+        };
+        let text = ["ostype", "hostname", "osrelease", "version"].map(file).join(" ");
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        System { text: format!("{text} {}", std::env::consts::ARCH), epoch_s: since.as_secs() }
+    }
+}
+
+/// Everything that a report is made of.
+pub(super) struct Report<'a> {
+    pub(super) test: &'a Test,
+    pub(super) flowed: &'a Flowed,
+    /// What the other side has measured, if it came.
+    pub(super) theirs: Option<&'a Results>,
+    pub(super) system: &'a System,
+    pub(super) cookie: String,
+    pub(super) peer: SocketAddr,
+    /// The server as the user has called it; empty at a server.
+    pub(super) host: &'a str,
+    /// Segment size of the control connection.
+    pub(super) segment_bytes: Option<u32>,
+    pub(super) failure: Option<&'a Error>,
+}
+
+/// Streams of one direction.
+struct Way<'a> {
+    /// What its sums are called besides "sum".
+    suffix: &'static str,
+    sends: bool,
+    /// Places of its streams.
+    places: Vec<usize>,
+    report: &'a Report<'a>,
+}
+
+/// A stream as both ends have seen it.
+struct Ends {
+    sent_bytes: u64,
+    received_bytes: u64,
+    sent_s: f64,
+    received_s: f64,
+    retransmits: Option<u64>,
+    packets: u64,
+    lost: u64,
+    jitter_s: f64,
+    reordered: u64,
+}
+
+impl Report<'_> {
+    /// The report.
+    pub(super) fn json(&self) -> Value {
+        let intervals = self.flowed.measured.intervals.iter();
+        let intervals: Vec<Value> = intervals.map(|interval| self.interval(interval)).collect();
+        let mut report = Map::new();
+        report.insert("start".into(), self.start());
+        report.insert("intervals".into(), intervals.into());
+        report.insert("end".into(), self.end());
+        match self.theirs.and_then(|results| results.server_output.as_ref()) {
+            Some(ServerOutput::Json(json)) => {
+                report.insert("server_output_json".into(), json.clone());
+            }
+            Some(ServerOutput::Text(text)) => {
+                report.insert("server_output_text".into(), text.as_str().into());
+            }
+            None => {}
+        }
+        if let Some(failure) = self.failure {
+            report.insert("error".into(), failure.to_string().into());
+        }
+        Value::Object(report)
+    }
+
+    fn start(&self) -> Value {
+        let parameters = &self.test.parameters;
+        let connected: Vec<Value> =
+            self.test.streams.iter().map(|stream| connected(stream)).collect();
+        let peer =
+            json!({"host": self.peer.ip().to_canonical().to_string(), "port": self.peer.port()});
+        let mut start = Map::new();
+        let mut put = |key: &str, value: Value| {
+            start.insert(key.to_owned(), value);
+        };
+        put("connected", connected.into());
+        put("version", version().into());
+        put("system_info", self.system.text.as_str().into());
+        let time = http_date(self.system.epoch_s);
+        put("timestamp", json!({"time": time, "timesecs": self.system.epoch_s}));
+        match self.test.role {
+            Role::Client => {
+                put("connecting_to", json!({"host": self.host, "port": self.peer.port()}));
+            }
+            Role::Server => put("accepted_connection", peer),
+        }
+        put("cookie", self.cookie.as_str().into());
+        if parameters.protocol == Protocol::Tcp {
+            match (parameters.mss_bytes, self.segment_bytes) {
+                (Some(bytes), _) => put("tcp_mss", bytes.into()),
+                (None, bytes) => put("tcp_mss_default", bytes.unwrap_or(0).into()),
+            }
+        }
+        put("target_bitrate", parameters.bandwidth_bps.unwrap_or(0).into());
+        put("fq_rate", parameters.pacing_bps.unwrap_or(0).into());
+        put("sock_bufsize", parameters.window_bytes.unwrap_or(0).into());
+        if let Some(stream) = self.test.streams.first() {
+            put("sndbuf_actual", stream.socket.send_buffer_size().unwrap_or(0).into());
+            put("rcvbuf_actual", stream.socket.recv_buffer_size().unwrap_or(0).into());
+        }
+        if let Some(title) = &parameters.title {
+            put("title", title.as_str().into());
+        }
+        if let Some(text) = &parameters.extra_data {
+            put("extra_data", text.as_str().into());
+        }
+        put("test_start", self.test_start());
+        Value::Object(start)
+    }
+
+    fn test_start(&self) -> Value {
+        let parameters = &self.test.parameters;
+        json!({
+            "protocol": match parameters.protocol { Protocol::Tcp => "TCP", Protocol::Udp => "UDP" },
+            "num_streams": parameters.streams,
+            "blksize": parameters.block_bytes,
+            "omit": parameters.omit_s,
+            "duration": parameters.time_s,
+            "bytes": parameters.bytes,
+            "blocks": parameters.blocks,
+            "reverse": u8::from(parameters.direction == Direction::Reverse),
+            "tos": parameters.tos.unwrap_or(0),
+            "target_bitrate": parameters.bandwidth_bps.unwrap_or(0),
+            "bidir": u8::from(parameters.direction == Direction::Both),
+            "fqrate": parameters.pacing_bps.unwrap_or(0),
+            "interval": self.test.interval.as_secs_f64(),
+        })
+    }
+
+    /// The directions: of two, that from the client comes first.
+    fn ways(&self) -> Vec<Way<'_>> {
+        let sends = |place: &usize| self.test.streams[*place].sends;
+        let places = 0..self.test.streams.len();
+        let is_client = self.test.role == Role::Client;
+        let way = |suffix, sends_here: bool| Way {
+            suffix,
+            sends: sends_here,
+            places: places.clone().filter(|place| sends(place) == sends_here).collect(),
+            report: self,
+        };
+        match self.test.parameters.direction {
+            Direction::Forward => vec![way("", is_client)],
+            Direction::Reverse => vec![way("", !is_client)],
+            Direction::Both => vec![way("", is_client), way("_bidir_reverse", !is_client)],
+        }
+    }
+
+    fn interval(&self, interval: &Interval) -> Value {
+        let rows = interval.rows.iter().zip(&self.test.streams);
+        let streams: Vec<Value> = rows
+            .map(|(row, stream)| interval_row(interval, row, Some(stream), stream.sends))
+            .collect();
+        let mut all = Map::new();
+        all.insert("streams".into(), streams.into());
+        for way in self.ways() {
+            let mut sum = Row::default();
+            for place in &way.places {
+                let Some(row) = interval.rows.get(*place) else { continue };
+                sum.bytes += row.bytes;
+                sum.packets = sum.packets.saturating_add(row.packets);
+                sum.lost = sum.lost.saturating_add(row.lost);
+                sum.retransmits += row.retransmits;
+                sum.jitter_s += row.jitter_s / way.places.len() as f64;
+                // Only whether there are retransmissions to tell of.
+                sum.tcp = sum.tcp.or(row.tcp);
+            }
+            let row = self.sum_row(interval, &sum, way.sends);
+            all.insert(format!("sum{}", way.suffix), row);
+        }
+        Value::Object(all)
+    }
+
+    fn sum_row(&self, interval: &Interval, sum: &Row, sends: bool) -> Value {
+        let row = interval_row(interval, sum, None, sends);
+        match self.test.parameters.protocol {
+            Protocol::Tcp => row,
+            Protocol::Udp => with_datagrams(row, sum, sends),
+        }
+    }
+
+    fn end(&self) -> Value {
+        let ways = self.ways();
+        let places = 0..self.test.streams.len();
+        let streams: Vec<Value> = places.map(|place| self.stream(place)).collect();
+        let mut end = Map::new();
+        end.insert("streams".into(), streams.into());
+        for way in &ways {
+            way.sums(&mut end);
+        }
+        let mine = self.flowed.cpu;
+        let theirs = self.theirs.map(|results| results.cpu).unwrap_or_default();
+        end.insert("cpu_utilization_percent".into(), cpu(mine, theirs));
+        self.congestion(&mut end);
+        Value::Object(end)
+    }
+
+    fn congestion(&self, end: &mut Map<String, Value>) {
+        let mine = self.test.congestion_used();
+        let theirs = self.theirs.and_then(|results| results.congestion_used.clone());
+        let sends = self.test.streams.first().is_some_and(|stream| stream.sends);
+        let [sender, receiver] = if sends { [mine, theirs] } else { [theirs, mine] };
+        for (key, name) in
+            [("sender_tcp_congestion", sender), ("receiver_tcp_congestion", receiver)]
+        {
+            if let Some(name) = name {
+                end.insert(key.into(), name.into());
+            }
+        }
+    }
+
+    fn ends(&self, place: usize) -> Ends {
+        let stream = &self.test.streams[place];
+        let none = Total::default();
+        let total = self.flowed.measured.streams.get(place).unwrap_or(&none);
+        let seconds = self.flowed.measured.seconds;
+        let theirs = self.theirs.and_then(|results| results.streams.get(place));
+        let of_theirs = |of: fn(&StreamResult) -> u64| theirs.map_or(0, of);
+        let counted = |result: &StreamResult| {
+            result.packets.saturating_sub(result.omitted_packets.unwrap_or(0))
+        };
+        let lost = |result: &StreamResult| {
+            result.errors.saturating_sub(result.omitted_errors.unwrap_or(0))
+        };
+        let their_s = theirs.and_then(StreamResult::seconds).unwrap_or(seconds);
+        let their_bytes = of_theirs(|result| result.bytes);
+        let seen = &total.seen;
+        match stream.sends {
+            true => Ends {
+                sent_bytes: total.bytes,
+                received_bytes: their_bytes,
+                sent_s: seconds,
+                received_s: their_s,
+                retransmits: total.retransmits,
+                packets: theirs.map_or(seen.packets, counted),
+                lost: theirs.map_or(0, lost),
+                jitter_s: theirs.map_or(0.0, |result| result.jitter_s),
+                reordered: 0,
+            },
+            false => Ends {
+                sent_bytes: their_bytes,
+                received_bytes: total.bytes,
+                sent_s: their_s,
+                received_s: seconds,
+                retransmits: theirs.and_then(|result| result.retransmits),
+                packets: seen.packets,
+                lost: seen.lost,
+                jitter_s: seen.jitter_s,
+                reordered: seen.reordered,
+            },
+        }
+    }
+
+    fn stream(&self, place: usize) -> Value {
+        let (stream, ends) = (&self.test.streams[place], self.ends(place));
+        let id = socket_number(stream);
+        if self.test.parameters.protocol == Protocol::Udp {
+            let mut row = span(ends.sent_s, ends.sent_bytes.max(ends.received_bytes));
+            row.insert("socket".into(), id.into());
+            ends.datagrams(&mut row);
+            row.insert("out_of_order".into(), ends.reordered.into());
+            row.insert("sender".into(), stream.sends.into());
+            return json!({"udp": row});
+        }
+        let mut sender = span(ends.sent_s, ends.sent_bytes);
+        sender.insert("socket".into(), id.into());
+        if let Some(count) = ends.retransmits {
+            sender.insert("retransmits".into(), count.into());
+        }
+        if let Some(total) = self.flowed.measured.streams.get(place).filter(|_| stream.sends) {
+            for (key, value) in [
+                ("max_snd_cwnd", total.most.cwnd_bytes),
+                ("max_snd_wnd", total.most.window_bytes),
+                ("max_rtt", total.most.rtt_us),
+                ("min_rtt", total.min_rtt_us),
+                ("mean_rtt", total.mean_rtt_us),
+            ] {
+                sender.insert(key.into(), value.into());
+            }
+        }
+        sender.insert("sender".into(), stream.sends.into());
+        let mut receiver = span(ends.received_s, ends.received_bytes);
+        receiver.insert("socket".into(), id.into());
+        receiver.insert("sender".into(), stream.sends.into());
+        json!({"sender": sender, "receiver": receiver})
+    }
+}
+
+impl Way<'_> {
+    fn sums(&self, end: &mut Map<String, Value>) {
+        let all: Vec<Ends> = self.places.iter().map(|place| self.report.ends(*place)).collect();
+        let sum = |of: fn(&Ends) -> u64| all.iter().map(of).fold(0, u64::saturating_add);
+        let longest = |of: fn(&Ends) -> f64| all.iter().map(of).fold(0.0, f64::max);
+        let mut sent = span(longest(|ends| ends.sent_s), sum(|ends| ends.sent_bytes));
+        let mut received = span(longest(|ends| ends.received_s), sum(|ends| ends.received_bytes));
+        if self.report.test.parameters.protocol == Protocol::Udp {
+            let together = Ends {
+                packets: sum(|ends| ends.packets),
+                lost: sum(|ends| ends.lost),
+                jitter_s: all.iter().map(|ends| ends.jitter_s).sum::<f64>()
+                    / all.len().max(1) as f64,
+                ..Ends::none()
+            };
+            let mut both = sent.clone();
+            together.datagrams(&mut both);
+            both.insert("sender".into(), self.sends.into());
+            together.datagrams(&mut received);
+            let sent_only = Ends { lost: 0, jitter_s: 0.0, ..together };
+            sent_only.datagrams(&mut sent);
+            sent.insert("sender".into(), true.into());
+            received.insert("sender".into(), false.into());
+            end.insert(format!("sum{}", self.suffix), both.into());
+        } else {
+            let counts: Vec<u64> = all.iter().filter_map(|ends| ends.retransmits).collect();
+            if !counts.is_empty() {
+                let count = counts.into_iter().fold(0, u64::saturating_add);
+                sent.insert("retransmits".into(), count.into());
+            }
+            sent.insert("sender".into(), self.sends.into());
+            received.insert("sender".into(), self.sends.into());
+        }
+        end.insert(format!("sum_sent{}", self.suffix), sent.into());
+        end.insert(format!("sum_received{}", self.suffix), received.into());
+    }
+}
+
+impl Ends {
+    fn none() -> Ends {
+        Ends {
+            sent_bytes: 0,
+            received_bytes: 0,
+            sent_s: 0.0,
+            received_s: 0.0,
+            retransmits: None,
+            packets: 0,
+            lost: 0,
+            jitter_s: 0.0,
+            reordered: 0,
+        }
+    }
+
+    fn datagrams(&self, row: &mut Map<String, Value>) {
+        row.insert("jitter_ms".into(), (self.jitter_s * 1e3).into());
+        row.insert("lost_packets".into(), self.lost.into());
+        row.insert("packets".into(), self.packets.into());
+        row.insert("lost_percent".into(), percent(self.lost, self.packets).into());
+    }
+}
+
+/// One row of an interval.
+fn interval_row(interval: &Interval, row: &Row, stream: Option<&Stream>, sends: bool) -> Value {
+    let mut object = Map::new();
+    let mut put = |key: &str, value: Value| {
+        object.insert(key.to_owned(), value);
+    };
+    if let Some(stream) = stream {
+        put("socket", socket_number(stream).into());
+    }
+    put("start", interval.start_s.into());
+    put("end", interval.end_s.into());
+    put("seconds", interval.seconds().into());
+    put("bytes", row.bytes.into());
+    put("bits_per_second", rate_bps(row.bytes, interval.seconds()).into());
+    if let Some(tcp) = row.tcp {
+        put("retransmits", row.retransmits.into());
+        if stream.is_some() {
+            put("snd_cwnd", tcp.cwnd_bytes.into());
+            put("snd_wnd", tcp.window_bytes.into());
+            put("rtt", tcp.rtt_us.into());
+            put("rttvar", tcp.rttvar_us.into());
+            put("pmtu", tcp.mtu_bytes.into());
+            put("reorder", tcp.reordering.into());
+        }
+    }
+    put("omitted", interval.omitted.into());
+    put("sender", sends.into());
+    let object = Value::Object(object);
+    match stream.map(|stream| stream.protocol) {
+        Some(Protocol::Udp) => with_datagrams(object, row, sends),
+        _ => object,
+    }
+}
+
+fn with_datagrams(mut object: Value, row: &Row, sends: bool) -> Value {
+    if !sends {
+        object["jitter_ms"] = (row.jitter_s * 1e3).into();
+        object["lost_packets"] = row.lost.into();
+        object["lost_percent"] = percent(row.lost, row.packets).into();
+    }
+    object["packets"] = row.packets.into();
+    object
+}
+
+fn span(seconds: f64, bytes: u64) -> Map<String, Value> {
+    let mut object = Map::new();
+    object.insert("start".into(), 0.into());
+    object.insert("end".into(), seconds.into());
+    object.insert("seconds".into(), seconds.into());
+    object.insert("bytes".into(), bytes.into());
+    object.insert("bits_per_second".into(), rate_bps(bytes, seconds).into());
+    object
+}
+
+fn connected(stream: &Stream) -> Value {
+    json!({
+        "socket": socket_number(stream),
+        "local_host": stream.local.ip().to_canonical().to_string(),
+        "local_port": stream.local.port(),
+        "remote_host": stream.remote.ip().to_canonical().to_string(),
+        "remote_port": stream.remote.port(),
+    })
+}
+
+/// What iperf3 tells streams apart by is the number of their file descriptor; here it is that of
+/// the stream.
+fn socket_number(stream: &Stream) -> u32 {
+    stream.id
+}
+
+fn cpu(mine: CpuPercent, theirs: CpuPercent) -> Value {
+    json!({
+        "host_total": mine.total,
+        "host_user": mine.user,
+        "host_system": mine.system,
+        "remote_total": theirs.total,
+        "remote_user": theirs.user,
+        "remote_system": theirs.system,
+    })
+}
+
+fn rate_bps(bytes: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 }
+}
+
+fn percent(part: u64, whole: u64) -> f64 {
+    if whole > 0 { 100.0 * part as f64 / whole as f64 } else { 0.0 }
+}
+
+/// A date as RFC 9110 section 5.6.7 writes it.
+fn http_date(epoch_s: u64) -> String {
+    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+    const MONTHS: [(&str, u64); 12] = [
+        ("Jan", 31),
+        ("Feb", 28),
+        ("Mar", 31),
+        ("Apr", 30),
+        ("May", 31),
+        ("Jun", 30),
+        ("Jul", 31),
+        ("Aug", 31),
+        ("Sep", 30),
+        ("Oct", 31),
+        ("Nov", 30),
+        ("Dec", 31),
+    ];
+    let (day_of_epoch, second) = (epoch_s / 86_400, epoch_s % 86_400);
+    let weekday = DAYS[(day_of_epoch % 7) as usize];
+    let is_leap = |year: u64| {
+        (year.is_multiple_of(4) && !year.is_multiple_of(100)) || year.is_multiple_of(400)
+    };
+    let (mut year, mut day) = (1970, day_of_epoch);
+    // Until a year that no clock shows; 136 steps at most for a clock of 32 bits.
+    while year < 10_000 && day >= 365 + u64::from(is_leap(year)) {
+        day -= 365 + u64::from(is_leap(year));
+        year += 1;
+    }
+    let mut name = "Dec";
+    for (at, (month, days)) in MONTHS.iter().enumerate() {
+        let days = days + u64::from(at == 1 && is_leap(year));
+        name = month;
+        if day < days {
+            break;
+        }
+        day -= days;
+    }
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{weekday}, {:02} {name} {year} {hour:02}:{minute:02}:{second:02} GMT", day + 1)
+}
+
+/// The same report in lines, for a client that asked for it.
+pub(super) fn lines(report: &Value) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, row: &Value| {
+        let number = |key: &str| row[key].as_f64().unwrap_or(0.0);
+        let mut said = format!(
+            "{name:<10} {:6.2}-{:<6.2} s  {:>16} bytes  {:>12.3} Mbit/s",
+            number("start"),
+            number("end"),
+            number("bytes"),
+            number("bits_per_second") / 1e6,
+        );
+        if let Some(count) = row["retransmits"].as_u64() {
+            said += &format!("  {count} retransmitted");
+        }
+        if let Some(lost) = row["lost_packets"].as_u64() {
+            let of = row["packets"].as_u64().unwrap_or(0);
+            said += &format!("  {lost}/{of} lost, jitter {:.3} ms", number("jitter_ms"));
+        }
+        text += &said;
+        text.push('\n');
+    };
+    for interval in report["intervals"].as_array().into_iter().flatten() {
+        line("all", &interval["sum"]);
+        if !interval["sum_bidir_reverse"].is_null() {
+            line("all back", &interval["sum_bidir_reverse"]);
+        }
+    }
+    for (name, key) in [
+        ("sent", "sum_sent"),
+        ("received", "sum_received"),
+        ("sent back", "sum_sent_bidir_reverse"),
+        ("got back", "sum_received_bidir_reverse"),
+    ] {
+        if !report["end"][key].is_null() {
+            line(name, &report["end"][key]);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        // Of RFC 9110 section 5.6.7, and of `date -u -d @…`.
+        assert_eq!(http_date(784_111_777), "Sun, 06 Nov 1994 08:49:37 GMT");
+        assert_eq!(http_date(951_782_400), "Tue, 29 Feb 2000 00:00:00 GMT");
+        assert_eq!(http_date(1_735_689_599), "Tue, 31 Dec 2024 23:59:59 GMT");
+        assert_eq!(http_date(0), "Thu, 01 Jan 1970 00:00:00 GMT");
+        http_date(u64::MAX);
+    }
+
+    #[test]
+    fn lines_have_what_matters() {
+        let report = json!({
+            "intervals": [{"sum": {"start": 0, "end": 1, "bytes": 125_000, "bits_per_second": 1e6,
+                                   "packets": 10, "lost_packets": 2, "jitter_ms": 0.5}}],
+            "end": {"sum_sent": {"start": 0, "end": 1, "bytes": 7, "bits_per_second": 56,
+                                 "retransmits": 3}},
+        });
+        let lines = lines(&report);
+        assert!(lines.contains("1.000 Mbit/s  2/10 lost, jitter 0.500 ms"), "{lines}");
+        assert!(lines.contains("3 retransmitted"), "{lines}");
+    }
+}

@@ -1,0 +1,235 @@
+//! One stream of a test: what carries its data, and what is counted of it.
+
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use fairway_trace::tcp_info::FIELDS;
+use socket2::{SockRef, Socket};
+
+use super::Protocol;
+use crate::measure::{DatagramCounts, Datagrams};
+use crate::{Control, Error, Held};
+
+/// Room for `struct tcp_info` of any kernel: 280 bytes in Linux 6.18, and it grows.
+const TCP_INFO_BYTES: usize = 512;
+
+/// One stream. It goes one way, over a socket of its own.
+#[derive(Debug)]
+pub(super) struct Stream {
+    /// Its number, the same at both ends.
+    pub(super) id: u32,
+    /// Whether this end sends.
+    pub(super) sends: bool,
+    pub(super) protocol: Protocol,
+    pub(super) socket: Socket,
+    pub(super) local: SocketAddr,
+    pub(super) remote: SocketAddr,
+    /// Congestion control of the socket; empty of datagrams.
+    pub(super) congestion: String,
+    /// Payload that was sent or received.
+    pub(super) bytes: Arc<AtomicU64>,
+    book: Mutex<Book>,
+    /// What the book says, for someone who looks on.
+    datagrams: Arc<Mutex<DatagramCounts>>,
+    _held: Held,
+}
+
+/// What is counted of datagrams.
+#[derive(Debug, Default)]
+struct Book {
+    /// Of the time that counts, or of the omitted time as long as that lasts.
+    datagrams: Datagrams,
+    /// Datagrams before that time, and those of them that were lost.
+    omitted_packets: u64,
+    omitted_lost: u64,
+}
+
+/// What is known of a stream at a moment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Seen {
+    pub(super) bytes: u64,
+    /// Datagrams sent, or that should have come by the highest number.
+    pub(super) packets: u64,
+    pub(super) lost: u64,
+    /// Those before the time that counts.
+    pub(super) omitted_packets: u64,
+    pub(super) omitted_lost: u64,
+    pub(super) reordered: u64,
+    pub(super) jitter_s: f64,
+    /// None if it receives, or has datagrams.
+    pub(super) tcp: Option<TcpSeen>,
+}
+
+/// What the kernel says of a connection that sends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct TcpSeen {
+    pub(super) retransmits: u64,
+    pub(super) cwnd_bytes: u64,
+    pub(super) window_bytes: u64,
+    pub(super) rtt_us: u64,
+    pub(super) rttvar_us: u64,
+    pub(super) mtu_bytes: u64,
+    pub(super) reordering: u64,
+    /// Segments sent and not acknowledged, and bytes not sent.
+    pub(super) waiting: u64,
+}
+
+impl Stream {
+    /// A stream over a socket that is connected.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] if the socket cannot be held, or says nothing of itself.
+    pub(super) fn new(
+        id: u32,
+        sends: bool,
+        protocol: Protocol,
+        socket: Socket,
+        control: &Control,
+    ) -> Result<Stream, Error> {
+        let failed = |error| Error::failed(format!("opening stream {id}"), error);
+        let no_address = || std::io::Error::other("it has no address");
+        let local = socket.local_addr().map_err(failed)?.as_socket();
+        let remote = socket.peer_addr().map_err(failed)?.as_socket();
+        let congestion = match protocol {
+            Protocol::Tcp => congestion(&socket),
+            Protocol::Udp => String::new(),
+        };
+        Ok(Stream {
+            id,
+            sends,
+            protocol,
+            local: local.ok_or_else(no_address).map_err(failed)?,
+            remote: remote.ok_or_else(no_address).map_err(failed)?,
+            congestion,
+            bytes: Arc::default(),
+            book: Mutex::default(),
+            datagrams: Arc::default(),
+            _held: control.hold(&socket).map_err(failed)?,
+            socket,
+        })
+    }
+
+    /// What is counted of its datagrams, for someone who looks on.
+    pub(super) fn shared_datagrams(&self) -> Arc<Mutex<DatagramCounts>> {
+        Arc::clone(&self.datagrams)
+    }
+
+    /// A datagram was sent.
+    pub(super) fn sent_datagram(&self, payload_bytes: u64) {
+        self.bytes.fetch_add(payload_bytes, Ordering::Relaxed);
+        let mut book = self.book();
+        let counts = &mut book.datagrams.counts;
+        counts.sent_packets += 1;
+        counts.payload_bytes += payload_bytes;
+        counts.wire_bytes += payload_bytes + self.header_bytes();
+        self.show(counts);
+    }
+
+    /// A datagram has come; numbers count from 1.
+    pub(super) fn received_datagram(&self, number: u64, transit_s: f64, payload_bytes: u64) {
+        let mut book = self.book();
+        // One of the omitted time that is late is not one of the time that counts.
+        let Some(number) = number.checked_sub(1 + book.omitted_packets) else { return };
+        self.bytes.fetch_add(payload_bytes, Ordering::Relaxed);
+        book.datagrams.receive(number, transit_s, payload_bytes, self.header_bytes());
+        self.show(&book.datagrams.counts);
+    }
+
+    /// The omitted time is over.
+    pub(super) fn begin_again(&self) {
+        let mut book = self.book();
+        let counts = &book.datagrams.counts;
+        let packets = self.packets(counts);
+        *book = Book {
+            omitted_packets: packets,
+            omitted_lost: counts.lost_packets,
+            datagrams: Datagrams::default(),
+        };
+        self.show(&book.datagrams.counts);
+    }
+
+    fn packets(&self, counts: &DatagramCounts) -> u64 {
+        match self.sends {
+            true => counts.sent_packets,
+            false => counts.received_packets + counts.lost_packets,
+        }
+    }
+
+    fn show(&self, counts: &DatagramCounts) {
+        lock(&self.datagrams).clone_from(counts);
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        lock(&self.book)
+    }
+
+    /// Headers of IP and UDP in front of a datagram (RFC 791, RFC 8200, RFC 768).
+    fn header_bytes(&self) -> u64 {
+        let mapped =
+            matches!(self.remote, SocketAddr::V6(v6) if v6.ip().to_ipv4_mapped().is_some());
+        if self.remote.is_ipv4() || mapped { 20 + 8 } else { 40 + 8 }
+    }
+
+    /// Its payload so far.
+    pub(super) fn see_bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Looks at it.
+    pub(super) fn see(&self) -> Seen {
+        let bytes = self.see_bytes();
+        match self.protocol {
+            Protocol::Tcp => {
+                let tcp = if self.sends { tcp_seen(&self.socket) } else { None };
+                Seen { bytes, tcp, ..Seen::default() }
+            }
+            Protocol::Udp => {
+                let book = self.book();
+                let counts = &book.datagrams.counts;
+                Seen {
+                    bytes,
+                    packets: self.packets(counts),
+                    lost: counts.lost_packets,
+                    omitted_packets: book.omitted_packets,
+                    omitted_lost: book.omitted_lost,
+                    reordered: counts.reordered_packets,
+                    jitter_s: counts.jitter_s.unwrap_or(0.0),
+                    tcp: None,
+                }
+            }
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Name of a socket's congestion control; "unknown", as iperf3 says, if it does not tell.
+fn congestion(socket: &Socket) -> String {
+    let Ok(name) = socket.tcp_congestion() else { return "unknown".into() };
+    let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
+    String::from_utf8_lossy(&name[..end]).into_owned()
+}
+
+fn tcp_seen(socket: &Socket) -> Option<TcpSeen> {
+    let mut record = [0; TCP_INFO_BYTES];
+    let length = fairway_socket::tcp_info(SockRef::from(socket).as_fd(), &mut record).ok()?;
+    let record = record.get(..length)?;
+    let field = |name: &str| {
+        let field = FIELDS.iter().find(|field| field.name == name);
+        field.and_then(|field| field.raw(record)).unwrap_or(0)
+    };
+    Some(TcpSeen {
+        retransmits: field("total_retrans_segments"),
+        cwnd_bytes: field("snd_cwnd_segments") * field("snd_mss_bytes"),
+        window_bytes: field("snd_wnd_bytes"),
+        rtt_us: field("rtt_s"),
+        rttvar_us: field("rttvar_s"),
+        mtu_bytes: field("pmtu_bytes"),
+        reordering: field("reord_seen"),
+        waiting: field("unacked_segments") + field("notsent_bytes"),
+    })
+}

@@ -1,0 +1,93 @@
+"""From what a session of a transfer has measured to a `Run`, in the schema of every backend."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from fairway import _core
+from fairway.backends.sim import completed
+from fairway.experiment import plan
+from fairway.results import Run
+from fairway.transfer.path import experiment_of
+from fairway.transfer.tables import natural
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from fairway._core import TransferData
+
+
+def summary_of(data: TransferData, settings: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The summary of a session: that of every backend, with `transfer` and `warnings` beside it.
+
+    Args:
+        data: What was measured.
+        settings: Of the host, as `fairway.host.Settings.to_json` gives them.
+    """
+    taken, about = json.loads(data.taken), json.loads(data.about)
+    measured = json.loads(data.summary)
+    # In the order of their numbers, and not in that in which they were opened.
+    for flows in (measured["flows"], taken["flows"]):
+        flows.sort(key=lambda flow: natural(flow["id"]))
+    said = {**(about if isinstance(about, dict) else {}), **taken}
+    return {
+        **completed(measured, taken["duration_s"], {}),
+        "transfer": {
+            **said,
+            "failure": data.failure,
+            **({"settings": dict(settings)} if settings else {}),
+        },
+        "warnings": [f"the transfer did not end well: {data.failure}"] if data.failure else [],
+    }
+
+
+def run_of(data: TransferData, settings: Mapping[str, Any] | None = None) -> Run:
+    """The run that a session was, with an experiment that stands for its path."""
+    summary = summary_of(data, settings)
+    experiment = experiment_of(summary, summary["transfer"])
+    try:
+        experiment = plan(experiment).points[0].experiment
+    except _core.ExperimentError as error:
+        remark = " ".join(str(error).split())
+        summary["warnings"].append(f"the measured path cannot be simulated as it is: {remark}")
+    return Run(
+        experiment=experiment,
+        summary=summary,
+        series=functools.partial(_series, data),
+        queues=_queues,
+        version=_core.version(),
+        tcp_info=functools.partial(_tcp_info, data),
+    )
+
+
+def _series(data: TransferData) -> pl.DataFrame:
+    from fairway.tables import series_frame
+
+    return _in_order(series_frame(data.series(), data.flow_ids))
+
+
+def _tcp_info(data: TransferData) -> pl.DataFrame:
+    from fairway.tables import tcp_info_frame
+
+    return _in_order(tcp_info_frame(data.tcp_info(), data.flow_ids))
+
+
+def _in_order(frame: pl.DataFrame) -> pl.DataFrame:
+    """Flows that were sampled together in the order of their numbers, as legends have them."""
+    import polars as pl
+
+    names = sorted(frame["flow"].unique(), key=natural)
+    number = pl.col("flow").replace_strict(names, range(len(names)), return_dtype=pl.UInt32)
+    return frame.sort("t_s", number, maintain_order=True)
+
+
+def _queues() -> pl.DataFrame:
+    """No queue of a real path can be looked into."""
+    import polars as pl
+
+    from fairway.tables import QUEUE_SCHEMA
+
+    return pl.DataFrame(schema=QUEUE_SCHEMA)
