@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from fairway.host.rtt import RoundTrip
 
 
+#: Largest rate in bit/s and longest round-trip time in seconds that are judged; more is a mistake.
+FASTEST_BPS, LONGEST_S = 10**15, 3600.0
+
+
 class Role(str, Enum):
     """What this host does."""
 
@@ -51,8 +55,9 @@ def doctor(
         str | None, typer.Option(metavar="NAME", help="Congestion control of the sender.")
     ] = None,
     mss: Annotated[
-        str | None,
-        typer.Option(metavar="SIZE", help="Payload of a packet.  [default: by the MTU]"),
+        int | None,
+        # Linux, include/net/tcp.h: TCP_MIN_MSS; a packet has 65,535 bytes at the most (RFC 791).
+        typer.Option(min=88, max=65535, help="Payload of a packet.  [default: by the MTU]"),
     ] = None,
     role: Annotated[Role, typer.Option(help="What this host does.")] = Role.BOTH,
     as_json: Json = False,
@@ -114,7 +119,7 @@ def _refuse_without_path(**given: Any) -> None:
 
 
 def _judged(
-    host: str | None, rate: str | None, rtt: str | None, loss: str | None, mss: str | None
+    host: str | None, rate: str | None, rtt: str | None, loss: str | None, mss: int | None
 ) -> tuple[Settings, Path, RoundTrip | None]:
     """What is to be judged; only what the user did not say is measured."""
     from fairway.host import Path, quantities, settings
@@ -122,14 +127,15 @@ def _judged(
     from fairway.host.network import default_interface
     from fairway.host.path import USUAL_MSS
     from fairway.host.rtt import measure, split
+    from fairway.transfer import jobs
 
-    said_rate = quantities.rate_bps(rate, "--rate") if rate is not None else None
-    said_rtt = quantities.seconds(rtt, "--rtt") if rtt is not None else None
+    said_rate = jobs.rate_bps(rate, "--rate")
+    if said_rate is not None and not 0 < said_rate <= FASTEST_BPS:
+        raise InputError(f'--rate: expected more than 0 and at most 1000 Tbit/s, got "{rate}"')
+    said_rtt = jobs.seconds(rtt, "--rtt")
+    if said_rtt is not None and not 0 < said_rtt <= LONGEST_S:
+        raise InputError(f'--rtt: expected more than 0 and at most 1 h, got "{rtt}"')
     said_loss = quantities.share(loss, "--loss") if loss is not None else None
-    said_mss = quantities.size_bytes(mss, "--mss") if mss is not None else None
-    # Linux, include/net/tcp.h: TCP_MIN_MSS; a packet has 65,535 bytes at the most (RFC 791).
-    if said_mss is not None and not 88 <= said_mss <= 65_535:
-        raise InputError(f"--mss: expected 88 to 65,535 bytes, got {said_mss}")
     measured = None
     name, port = split(host) if host is not None else (None, None)
     found = settings(name, interface=None if name else default_interface())
@@ -139,7 +145,7 @@ def _judged(
         said_rtt = measured.least_s
     mtu = found.route.mtu_bytes if found.route else None
     by_mtu = mtu - HEADERS if mtu is not None and mtu > 2 * HEADERS else USUAL_MSS
-    path = Path(said_rtt, said_rate, said_loss, mss_bytes=said_mss or by_mtu)
+    path = Path(said_rtt, said_rate, said_loss, mss_bytes=mss or by_mtu)
     return found, path, measured
 
 
