@@ -1,5 +1,6 @@
 //! The part of a test in which data flows, at either end.
 
+use std::net::Shutdown;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -302,7 +303,14 @@ impl Flow<'_> {
         let record = metering.finish();
         let seconds = ended.saturating_duration_since(self.counting_from).as_secs_f64();
         let cpu = cpu_percent(self.cpu_before, seconds);
-        Ok(Flowed { measured: self.book.finish(ended), cpu, record, failure })
+        let measured = self.book.finish(ended);
+        if self.test.role == Role::Server {
+            // As iperf3 does: its client reads until the end of the stream, or of a whole block.
+            for stream in &self.test.streams {
+                let _ = stream.socket.shutdown(Shutdown::Both);
+            }
+        }
+        Ok(Flowed { measured, cpu, record, failure })
     }
 }
 
