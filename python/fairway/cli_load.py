@@ -37,7 +37,22 @@ class Ways(str, Enum):
     BOTH = "both"
 
 
+class Family(str, Enum):
+    """Which addresses of a server are tried."""
+
+    ANY = "any"
+    IPV4 = "ipv4"
+    IPV6 = "ipv6"
+
+
+#: Where the help shows options that only matter with `--iperf3`.
+_PANEL = "With --iperf3"
+
 Iperf3 = Annotated[bool, typer.Option("--iperf3", help="The other end is iperf3: no token.")]
+Iperf3Json = Annotated[
+    bool,
+    typer.Option("--iperf3-json", rich_help_panel=_PANEL, help="Print the report of `iperf3 -J`."),
+]
 
 
 def generate(
@@ -116,6 +131,43 @@ def generate(
     per_stream: PerStream = False,
     as_json: Json = False,
     quiet: Quiet = False,
+    iperf3_json: Iperf3Json = False,
+    blocks: Annotated[
+        int | None,
+        typer.Option(min=1, rich_help_panel=_PANEL, help="Messages, instead of a time."),
+    ] = None,
+    burst: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=1000, rich_help_panel=_PANEL, help="Messages in a row between pauses."
+        ),
+    ] = None,
+    tos: Annotated[
+        int | None,
+        typer.Option(min=0, max=255, rich_help_panel=_PANEL, help="Type of service."),
+    ] = None,
+    family: Annotated[
+        Family, typer.Option(rich_help_panel=_PANEL, help="Addresses that are tried.")
+    ] = Family.ANY,
+    server_output: Annotated[
+        bool,
+        typer.Option("--server-output", rich_help_panel=_PANEL, help="Show the server's report."),
+    ] = False,
+    wide_numbers: Annotated[
+        bool,
+        typer.Option(
+            "--wide-numbers", rich_help_panel=_PANEL, help="Numbers of 64 bits in datagrams."
+        ),
+    ] = False,
+    zero_copy: Annotated[
+        bool, typer.Option("--zero-copy", rich_help_panel=_PANEL, help="Send with sendfile.")
+    ] = False,
+    skip_copy: Annotated[
+        bool,
+        typer.Option(
+            "--skip-copy", rich_help_panel=_PANEL, help="Receivers leave data in the kernel."
+        ),
+    ] = False,
 ) -> None:
     """Make traffic to a collector, and measure the path with it.
 
@@ -125,6 +177,7 @@ def generate(
       fairway generate server --token-file t --udp --rate "2 Mbit/s" --message "1000 bytes"
       fairway generate server --token-file t -n 200 --between "1 ms" "5 ms" --message "4 kB"
       fairway generate server --iperf3 -n 4 --ways reverse
+      fairway generate server --iperf3 --udp --rate "50 Mbit/s" --iperf3-json
     """
     from fairway.transfer import jobs
 
@@ -139,7 +192,16 @@ def generate(
     common = jobs.given(bytes=jobs.size_bytes(amount, "--bytes"), wishes=wishes, no_delay=no_delay)
     message_bytes = jobs.size_bytes(message, "--message")
     duration_s = jobs.seconds(duration, "--duration")
-    interval_s = jobs.seconds(interval, "--interval")
+    of_iperf3 = {
+        "blocks": blocks,
+        "burst": burst,
+        "tos": tos,
+        "family": None if family is Family.ANY else family.value,
+        "server_output": server_output or None,
+        "wide_numbers": wide_numbers or None,
+        "zero_copy": zero_copy or None,
+        "skip_copy": skip_copy or None,
+    }
     timing = _timing(rate=rate, poisson=poisson, every=every, between=between, mean=mean)
     if iperf3:
         _refuse(
@@ -158,11 +220,12 @@ def generate(
             block_bytes=message_bytes,
             bandwidth_bps=jobs.rate_bps(rate, "--rate"),
             window_bytes=_window(wishes),
-            interval_s=interval_s,
             timeout_s=jobs.seconds(timeout, "--timeout"),
+            **of_iperf3,
             **common,
         )
     else:
+        _need_iperf3(iperf3_json=iperf3_json, **of_iperf3)
         job = "generate"
         flow = jobs.given(
             connections=connections,
@@ -188,7 +251,9 @@ def generate(
         )
     measure = command.measure(f"traffic to {host}", interval, path_rate)
     settings = command.settings_of(record, host, None)
-    ended = command.Ended(record, once=True, as_json=as_json, settings=settings)
+    ended = command.Ended(
+        record, once=True, as_json=as_json, as_iperf3=iperf3_json, settings=settings
+    )
     command.follow(job, options, measure, ended, label=host, quiet=quiet, per_stream=per_stream)
 
 
@@ -215,6 +280,11 @@ def collect(
     per_stream: PerStream = False,
     as_json: Json = False,
     quiet: Quiet = False,
+    iperf3_json: Iperf3Json = False,
+    max_duration: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", rich_help_panel=_PANEL, help="Longest test that is let in."),
+    ] = None,
 ) -> None:
     """Take the traffic that others make with `fairway generate`, or with iperf3.
 
@@ -236,10 +306,12 @@ def collect(
         options = jobs.given(
             tests=max_sessions,
             most_streams=max_connections,
-            interval_s=jobs.seconds(interval, "--interval"),
+            most_duration_s=jobs.seconds(max_duration, "--max-duration"),
+            json_output=iperf3_json,
             **common,
         )
     else:
+        _need_iperf3(iperf3_json=iperf3_json, max_duration=max_duration)
         job = "collect"
         options = jobs.given(
             plain=plain,
@@ -250,7 +322,9 @@ def collect(
         )
     measure = command.measure("traffic collected", interval, path_rate)
     settings = command.settings_of(record, None, None)
-    ended = command.Ended(record, once=once, as_lines=as_json, settings=settings)
+    ended = command.Ended(
+        record, once=once, as_lines=as_json, as_iperf3=iperf3_json, settings=settings
+    )
     command.follow(job, options, measure, ended, label="collect", quiet=quiet,
                    per_stream=per_stream)  # fmt: skip
 
@@ -289,6 +363,14 @@ def _refuse(**options: object) -> None:
         if value:
             option = "--" + name.replace("_", "-")
             raise InputError(f"{option}: iperf3 does not know it; leave out one of the two")
+
+
+def _need_iperf3(**options: object) -> None:
+    """Refuse options that mean something to iperf3 only."""
+    for name, value in options.items():
+        if value:
+            option = "--" + name.replace("_", "-")
+            raise InputError(f"{option}: only with --iperf3")
 
 
 def _window(wishes: dict[str, Any]) -> int | None:

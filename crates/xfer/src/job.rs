@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::measure::{INTERVAL, SHORTEST_INTERVAL};
+use crate::measure::{INTERVAL, SHORTEST_INTERVAL, Subject};
 use crate::{Control, Error, Sessions, iperf3};
 
 /// Longest time between samples: a day.
@@ -36,6 +36,12 @@ struct Measure {
 }
 
 impl Measure {
+    fn subject(&self, name: &str, kind: &'static str) -> Result<Subject, Error> {
+        let title = self.title.clone().unwrap_or_else(|| name.to_owned());
+        let subject = Subject::new(title, name, kind);
+        Ok(Subject { interval: self.interval()?, path_rate_bps: self.path_rate_bps, ..subject })
+    }
+
     fn interval(&self) -> Result<Duration, Error> {
         let least_s = SHORTEST_INTERVAL.as_secs_f64();
         match self.interval_s {
@@ -58,14 +64,14 @@ pub fn run(job: Value, control: &Control, sessions: &Sessions) -> Result<Value, 
     let Job { job, options, measure } = read("job", job)?;
     match job.as_str() {
         "iperf3-client" => {
-            let mut options: iperf3::ClientOptions = read(&job, options)?;
-            options.interval_s = measure.interval()?.as_secs_f64();
-            iperf3::client(&options, control, sessions)
+            let options: iperf3::ClientOptions = read(&job, options)?;
+            let subject = measure.subject("iperf3", "generator")?;
+            iperf3::client(&options, subject, control, sessions)
         }
         "iperf3-server" => {
-            let mut options: iperf3::ServerOptions = read(&job, options)?;
-            options.interval_s = measure.interval()?.as_secs_f64();
-            iperf3::serve(&options, control, sessions)
+            let options: iperf3::ServerOptions = read(&job, options)?;
+            let subject = measure.subject("iperf3", "collector")?;
+            iperf3::serve(&options, subject, control, sessions)
         }
         _ => Err(Error::Input(format!("{job}: no such job"))),
     }

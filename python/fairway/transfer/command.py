@@ -78,6 +78,7 @@ class Ended:
         settings: Mapping[str, Any] | None,
         as_json: bool = False,
         as_lines: bool = False,
+        as_iperf3: bool = False,
     ) -> None:
         """Start without any.
 
@@ -87,11 +88,13 @@ class Ended:
             settings: Of the host.
             as_json: Print the summary as JSON, and nothing else.
             as_lines: Print everything as lines of JSON, and nothing else.
+            as_iperf3: Print the report of `iperf3 -J`, and nothing else.
         """
         self.record = record
         self.as_lines = as_lines
         self._once = once
         self._as_json = as_json
+        self._as_iperf3 = as_iperf3
         self._settings = settings
 
     def __call__(self, data: TransferData) -> None:
@@ -100,7 +103,10 @@ class Ended:
         from fairway.transfer.saving import save
 
         summary = summary_of(data, self._settings)
-        self._show(summary)
+        if self._as_iperf3:
+            print_json(json.loads(data.about)["report"])
+        else:
+            self._show(summary)
         if self.record is not None and summary["flows"]:
             directory = self.record if self._once else self.record / f"{data.number:04d}"
             save(data, directory, self._settings)

@@ -10,13 +10,14 @@ use socket2::Socket;
 
 use super::channel::{Channel, Cookie, cookie_text, new_cookie};
 use super::open::{connect_tcp, connect_udp};
-use super::options::{Family, interval, seconds};
+use super::options::{Family, seconds};
 use super::report::{Report, System};
 use super::results::{Results, ServerOutput};
 use super::run::{Flowed, Role, Test};
 use super::stream::Stream;
 use super::{ClientOptions, Direction, MOST_STREAMS_OF_IPERF3, PORT, Parameters, Protocol, State};
 use super::{complete, stream_id};
+use crate::measure::Subject;
 use crate::socket::{self, Wishes};
 use crate::{Control, Error, Sessions};
 
@@ -34,13 +35,14 @@ struct About {
     report: Value,
 }
 
-/// Measures with a server. Returns the report in iperf3's JSON; the record goes to `sessions`.
+/// Measures with a server; `subject` says how. Returns the report in iperf3's JSON; the record goes to `sessions`.
 ///
 /// # Errors
 /// [`Error::Input`] for options that cannot be, [`Error::Refused`] if the server does not want,
 /// [`Error::Failed`] if one of the two breaks down, [`Error::Cancelled`].
 pub fn client(
     options: &ClientOptions,
+    subject: Subject,
     control: &Control,
     sessions: &Sessions,
 ) -> Result<Value, Error> {
@@ -49,7 +51,7 @@ pub fn client(
     let server = resolve(options)?;
     let from = Wishes { from: options.wishes.from, ..Wishes::default() };
     let socket = socket::connect(&server, &from, patience, control)?.socket;
-    let client = Client::new(options, socket, patience, control)?;
+    let client = Client::new(options, subject, socket, patience, control)?;
     client.run(sessions).inspect_err(|_| {
         // Whatever it was: a server that is still there need not wait.
         let _ = client.channel.send(State::ClientTerminate);
@@ -72,6 +74,7 @@ fn resolve(options: &ClientOptions) -> Result<Vec<SocketAddr>, Error> {
 
 struct Client<'a> {
     options: &'a ClientOptions,
+    subject: Subject,
     control: &'a Control,
     channel: Channel,
     server: SocketAddr,
@@ -84,6 +87,7 @@ struct Client<'a> {
 impl<'a> Client<'a> {
     fn new(
         options: &'a ClientOptions,
+        subject: Subject,
         socket: Socket,
         patience: Duration,
         control: &'a Control,
@@ -95,6 +99,7 @@ impl<'a> Client<'a> {
         let peer = format!("the iperf3 server {server}");
         Ok(Client {
             options,
+            subject,
             control,
             channel: Channel::new(socket, control, peer, patience)?,
             server,
@@ -173,7 +178,7 @@ impl<'a> Client<'a> {
             time: self.options.time()?,
             // The server rounds up, and so both omit the same.
             omit: Duration::from_secs(omit.as_secs_f64().ceil() as u64),
-            interval: interval(self.options.interval_s)?,
+            subject: self.subject.clone(),
             silence: self.patience,
             streams,
         })

@@ -160,7 +160,7 @@ impl<'a> Hosted<'a> {
             role: Role::Server,
             time: Some(parameters.time_s).filter(|time_s| *time_s > 0).map(seconds),
             omit: seconds(parameters.omit_s),
-            interval: self.house.interval,
+            subject: self.house.subject.clone(),
             silence: self.house.silence,
             parameters,
             streams,

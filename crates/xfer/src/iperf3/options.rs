@@ -17,8 +17,8 @@ const TIMEOUT_S: f64 = 30.0;
 /// Longest duration (`MAX_TIME`) and omitted time (60 s in older servers).
 const MOST_TIME_S: f64 = 86_400.0;
 const MOST_OMIT_S: f64 = 60.0;
-/// Intervals (`MIN_INTERVAL` and `MAX_INTERVAL`).
-const INTERVAL_S: std::ops::RangeInclusive<f64> = 0.1..=60.0;
+/// Shortest duration: less is chance.
+const LEAST_TIME_S: f64 = 0.1;
 /// Silence after which a server gives up (`DEFAULT_NO_MSG_RCVD_TIMEOUT`).
 const SILENCE_S: f64 = 120.0;
 
@@ -71,8 +71,6 @@ pub struct ClientOptions {
     pub no_delay: bool,
     /// Type of service or traffic class.
     pub tos: Option<u8>,
-    /// Seconds between reports.
-    pub interval_s: f64,
     /// Whether the server's own report is wanted.
     pub server_output: bool,
     /// Whether datagrams have numbers of 64 bits.
@@ -110,7 +108,6 @@ impl Default for ClientOptions {
             wishes: Wishes::default(),
             no_delay: false,
             tos: None,
-            interval_s: 1.0,
             server_output: false,
             wide_numbers: false,
             zero_copy: false,
@@ -138,8 +135,6 @@ pub struct ServerOptions {
     pub most_streams: Option<u32>,
     /// Longest test in seconds, the omitted time included.
     pub most_duration_s: Option<f64>,
-    /// Seconds between reports.
-    pub interval_s: f64,
     /// Whether a client that asks for the server's report gets JSON and not lines.
     pub json_output: bool,
     /// Seconds that a client has for every message.
@@ -156,7 +151,6 @@ impl Default for ServerOptions {
             tests: 1,
             most_streams: None,
             most_duration_s: None,
-            interval_s: 1.0,
             json_output: false,
             timeout_s: TIMEOUT_S,
             silence_s: SILENCE_S,
@@ -187,7 +181,6 @@ impl ClientOptions {
             ));
         }
         between("the omitted time", self.omit_s, &(0.0..=MOST_OMIT_S))?;
-        between("the interval", self.interval_s, &INTERVAL_S)?;
         seconds("the timeout", self.timeout_s)?;
         let is_udp = self.protocol == Protocol::Udp;
         let bandwidth_bps = match self.bandwidth_bps {
@@ -234,7 +227,7 @@ impl ClientOptions {
             return Ok(None);
         }
         let duration_s = self.duration_s.unwrap_or(DURATION_S);
-        between("the duration", duration_s, &(INTERVAL_S.start().to_owned()..=MOST_TIME_S))?;
+        between("the duration", duration_s, &(LEAST_TIME_S..=MOST_TIME_S))?;
         seconds("the duration", duration_s).map(Some)
     }
 
@@ -261,12 +254,6 @@ pub(super) fn seconds(what: &str, seconds: f64) -> Result<Duration, Error> {
         Ok(time) if !time.is_zero() && seconds < 3.2e7 => Ok(time),
         _ => Err(input(&format!("{what}: expected seconds above 0, got {seconds}"))),
     }
-}
-
-/// The interval between reports.
-pub(super) fn interval(interval_s: f64) -> Result<Duration, Error> {
-    between("the interval", interval_s, &INTERVAL_S)?;
-    seconds("the interval", interval_s)
 }
 
 fn between(what: &str, value: f64, range: &std::ops::RangeInclusive<f64>) -> Result<(), Error> {
@@ -318,7 +305,6 @@ mod tests {
             (r#"{"host": "x", "duration_s": -1}"#, "duration"),
             (r#"{"host": "x", "duration_s": 1e9}"#, "duration"),
             (r#"{"host": "x", "omit_s": 61}"#, "omitted"),
-            (r#"{"host": "x", "interval_s": 0}"#, "interval"),
             (r#"{"host": "x", "block_bytes": 2000000}"#, "1048576"),
             (r#"{"host": "x", "protocol": "udp", "block_bytes": 15}"#, "16 to 65507"),
             (r#"{"host": "x", "timeout_s": 0}"#, "timeout"),

@@ -157,7 +157,7 @@ impl Report<'_> {
             "target_bitrate": parameters.bandwidth_bps.unwrap_or(0),
             "bidir": u8::from(parameters.direction == Direction::Both),
             "fqrate": parameters.pacing_bps.unwrap_or(0),
-            "interval": self.test.interval.as_secs_f64(),
+            "interval": self.test.subject.interval.as_secs_f64(),
         })
     }
 

@@ -41,7 +41,8 @@ pub(super) struct Test {
     pub(super) time: Option<Duration>,
     /// How long it flows before that.
     pub(super) omit: Duration,
-    pub(super) interval: Duration,
+    /// What the record is called, and how often samples are taken.
+    pub(super) subject: Subject,
     /// How long a server waits for data.
     pub(super) silence: Duration,
     pub(super) streams: Vec<Arc<Stream>>,
@@ -66,7 +67,7 @@ impl Test {
             test: self,
             channel,
             control,
-            book: Book::new(&self.streams, self.interval, !self.omit.is_zero(), began),
+            book: Book::new(&self.streams, self.subject.interval, !self.omit.is_zero(), began),
             began,
             counting_from: began,
             is_omitting: !self.omit.is_zero(),
@@ -100,13 +101,7 @@ impl Test {
     }
 
     fn meter(&self, control: &Control) -> Result<Metering, Error> {
-        let title = self.parameters.title.clone().unwrap_or_else(|| "iperf3".into());
-        let kind = match self.role {
-            Role::Client => "generator",
-            Role::Server => "collector",
-        };
-        let subject = Subject { interval: self.interval, ..Subject::new(title, "iperf3", kind) };
-        let meter = Meter::start(subject, control)?;
+        let meter = Meter::start(self.subject.clone(), control)?;
         let total_bytes = (self.parameters.bytes > 0).then_some(self.parameters.bytes);
         meter.aim(Goal { total_bytes, duration: self.time, done_bytes: None });
         let mut watched = Vec::new();

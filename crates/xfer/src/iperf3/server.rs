@@ -17,8 +17,9 @@ use socket2::Socket;
 
 use super::channel::{COOKIE_BYTES, Cookie, is_soft};
 use super::hosted::Hosted;
-use super::options::{interval, seconds};
+use super::options::seconds;
 use super::{PORT, ServerOptions, State};
+use crate::measure::Subject;
 use crate::socket::{self, Wishes};
 use crate::{Control, Error, Event, Sessions};
 
@@ -46,7 +47,8 @@ pub(super) struct House {
     pub(super) options: ServerOptions,
     pub(super) patience: Duration,
     pub(super) silence: Duration,
-    pub(super) interval: Duration,
+    /// How tests are measured.
+    pub(super) subject: Subject,
     pub(super) most_streams: u32,
     /// Nothing in a datagram says which test it belongs to: one test at a time opens such streams.
     pub(super) datagrams: Mutex<()>,
@@ -77,13 +79,15 @@ struct Waiting {
     since: Instant,
 }
 
-/// Serves clients until it is stopped, or one if it is to serve one. Reports and records go to
+/// Serves clients until it is stopped, or one if it is to serve one; `subject` says how tests are
+/// measured. Reports and records go to
 /// `sessions`. Returns the report of the only test, or how many there were.
 ///
 /// # Errors
 /// [`Error::Input`] if it cannot listen; the failure of the only test.
 pub fn serve(
     options: &ServerOptions,
+    subject: Subject,
     control: &Control,
     sessions: &Sessions,
 ) -> Result<Value, Error> {
@@ -93,7 +97,7 @@ pub fn serve(
         options: options.clone(),
         patience: seconds("the timeout", options.timeout_s)?,
         silence: seconds("the time without data", options.silence_s)?,
-        interval: interval(options.interval_s)?,
+        subject,
         most_streams: options.most_streams.unwrap_or_else(streams_by_files),
         datagrams: Mutex::new(()),
     };

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::channel::COOKIE_BYTES;
 use super::*;
+use crate::measure::Subject;
 use crate::{Control, Error, Event, Sessions, Task};
 
 /// For everything that must happen, on a machine that is busy with something else.
@@ -19,7 +20,7 @@ const LONG: Duration = Duration::from_secs(120);
 fn server(options: ServerOptions) -> (Task, SocketAddr) {
     let options = ServerOptions { bind: Some("127.0.0.1:0".into()), ..options };
     let task = Task::start(Sessions::default(), move |control, sessions| {
-        serve(&options, control, sessions)
+        serve(&options, subject("collector"), control, sessions)
     })
     .unwrap();
     let until = Instant::now() + LONG;
@@ -34,21 +35,21 @@ fn server(options: ServerOptions) -> (Task, SocketAddr) {
     panic!("it does not listen");
 }
 
+fn subject(kind: &'static str) -> Subject {
+    let interval = Duration::from_millis(100);
+    Subject { interval, ..Subject::new("a test", "iperf3", kind) }
+}
+
 fn once() -> ServerOptions {
     ServerOptions { once: true, ..ServerOptions::default() }
 }
 
 fn options(address: SocketAddr) -> ClientOptions {
-    ClientOptions {
-        host: address.to_string(),
-        duration_s: Some(0.3),
-        interval_s: 0.1,
-        ..ClientOptions::default()
-    }
+    ClientOptions { host: address.to_string(), duration_s: Some(0.3), ..ClientOptions::default() }
 }
 
 fn run(options: &ClientOptions) -> Result<Value, Error> {
-    client(options, &Control::new(), &Sessions::default())
+    client(options, subject("generator"), &Control::new(), &Sessions::default())
 }
 
 /// Reports of both ends of one test.
@@ -193,7 +194,7 @@ fn records_are_in_the_schema_of_every_backend() {
     let (task, address) = server(once());
     let sessions = Sessions::default();
     let asked = ClientOptions { streams: 2, direction: Direction::Both, ..options(address) };
-    client(&asked, &Control::new(), &sessions).unwrap();
+    client(&asked, subject("generator"), &Control::new(), &sessions).unwrap();
     assert!(task.wait(LONG));
     for (session, end) in
         sessions.take().into_iter().chain(task.sessions.take()).zip(["client", "server"])
@@ -260,7 +261,7 @@ fn a_stopped_client_and_a_stopped_server_end_the_test_of_the_other() {
     let asked = ClientOptions { duration_s: Some(1000.0), ..options(address) };
     let client = Task::start(Sessions::default(), {
         let asked = asked.clone();
-        move |control, sessions| super::client(&asked, control, sessions)
+        move |control, sessions| super::client(&asked, subject("generator"), control, sessions)
     })
     .unwrap();
     let flows = |task: &Task| {
@@ -280,7 +281,7 @@ fn a_stopped_client_and_a_stopped_server_end_the_test_of_the_other() {
     let (task, address) = server(once());
     let asked = ClientOptions { host: address.to_string(), ..asked };
     let client = Task::start(Sessions::default(), move |control, sessions| {
-        super::client(&asked, control, sessions)
+        super::client(&asked, subject("generator"), control, sessions)
     })
     .unwrap();
     flows(&client);
