@@ -55,6 +55,22 @@ pub struct Progress {
     pub streams: Vec<StreamProgress>,
 }
 
+impl Progress {
+    /// Two parts together.
+    fn and(mut self, other: Progress) -> Progress {
+        let later = |a: f64, b: f64| a.max(b);
+        self.streams.extend(other.streams);
+        Progress {
+            done_bytes: self.done_bytes.saturating_add(other.done_bytes),
+            total_bytes: self.total_bytes.zip(other.total_bytes).map(|(a, b)| a.saturating_add(b)),
+            duration_s: self.duration_s.zip(other.duration_s).map(|(a, b)| later(a, b)),
+            elapsed_s: later(self.elapsed_s, other.elapsed_s),
+            goodput_bps: self.goodput_bps + other.goodput_bps,
+            streams: self.streams,
+        }
+    }
+}
+
 /// How one connection is doing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct StreamProgress {
@@ -84,7 +100,9 @@ struct Shared {
 struct State {
     cancelled: bool,
     events: VecDeque<Event>,
-    progress: Progress,
+    /// Of every part that is under way.
+    progress: BTreeMap<u64, Progress>,
+    next_part: u64,
     sockets: BTreeMap<u64, Socket>,
     next_socket: u64,
 }
@@ -175,14 +193,37 @@ impl Control {
         self.state().events.drain(..).collect()
     }
 
-    /// Notes how far the transfer is.
-    pub fn set_progress(&self, progress: Progress) {
-        self.state().progress = progress;
+    /// A number for a part of the transfer that tells its progress by itself, as a session of many.
+    pub fn new_part(&self) -> u64 {
+        let mut state = self.state();
+        state.next_part += 1;
+        state.next_part
     }
 
-    /// How far the transfer is.
+    /// Notes how far a part is; with none, that it is under way no longer. The last part stays.
+    pub fn set_progress_of(&self, part: u64, progress: Option<Progress>) {
+        let mut state = self.state();
+        match progress {
+            Some(progress) => {
+                state.progress.insert(part, progress);
+            }
+            None if state.progress.len() > 1 => {
+                state.progress.remove(&part);
+            }
+            None => {}
+        }
+    }
+
+    /// Notes how far the transfer is.
+    pub fn set_progress(&self, progress: Progress) {
+        self.set_progress_of(0, Some(progress));
+    }
+
+    /// How far the transfer is: all its parts together.
     pub fn progress(&self) -> Progress {
-        self.state().progress.clone()
+        let state = self.state();
+        let parts = state.progress.values().cloned();
+        parts.reduce(Progress::and).unwrap_or_default()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -223,6 +264,22 @@ mod tests {
         assert!(control.is_cancelled() && control.sleep(Duration::from_secs(3600)));
         drop(held);
         assert!(control.state().sockets.is_empty());
+    }
+
+    #[test]
+    fn the_progress_of_parts_is_told_together() {
+        let control = Control::new();
+        let [first, second] = [control.new_part(), control.new_part()];
+        let of = |done_bytes, total_bytes| {
+            Some(Progress { done_bytes, total_bytes, goodput_bps: 2.0, ..Progress::default() })
+        };
+        control.set_progress_of(first, of(3, Some(10)));
+        control.set_progress_of(second, of(4, Some(20)));
+        let both = control.progress();
+        assert_eq!((both.done_bytes, both.total_bytes, both.goodput_bps), (7, Some(30), 4.0));
+        control.set_progress_of(first, None);
+        control.set_progress_of(second, None);
+        assert_eq!(control.progress().done_bytes, 4, "the last one stays");
     }
 
     #[test]

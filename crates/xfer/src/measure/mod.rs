@@ -99,6 +99,8 @@ pub struct Meter(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     control: Control,
+    /// Its number among what tells `control` of progress.
+    part: u64,
     state: Mutex<State>,
     signal: Arc<Signal>,
 }
@@ -129,7 +131,8 @@ impl Meter {
         let signal = Arc::<Signal>::default();
         let state = Mutex::new(State::new(subject));
         let control = control.clone();
-        let shared = Arc::new(Shared { control, state, signal: Arc::clone(&signal) });
+        let part = control.new_part();
+        let shared = Arc::new(Shared { control, part, state, signal: Arc::clone(&signal) });
         let watched = Arc::downgrade(&shared);
         std::thread::Builder::new()
             .name("meter".into())
@@ -190,7 +193,8 @@ impl Meter {
         self.0.signal.end();
         let mut state = self.state();
         state.sample(Instant::now(), true);
-        self.0.control.set_progress(state.progress(Instant::now()));
+        let progress = state.progress(Instant::now());
+        self.0.control.set_progress_of(self.0.part, Some(progress));
         state.record()
     }
 
@@ -205,7 +209,7 @@ impl Meter {
         state.sample(now, false);
         let progress = state.progress(now);
         drop(state);
-        self.0.control.set_progress(progress);
+        self.0.control.set_progress_of(self.0.part, Some(progress));
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -222,6 +226,7 @@ impl Drop for Watched {
 impl Drop for Shared {
     fn drop(&mut self) {
         self.signal.end();
+        self.control.set_progress_of(self.part, None);
     }
 }
 
