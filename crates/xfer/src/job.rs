@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
-use crate::measure::{INTERVAL, SHORTEST_INTERVAL, Subject};
-use crate::{Control, Error, Sessions, iperf3};
+use crate::measure::{INTERVAL, Meter, SHORTEST_INTERVAL, Subject};
+use crate::recv::{ReceiveOptions, receive_each};
+use crate::send::{CHUNK_BYTES, SendOptions};
+use crate::{Control, Error, Sessions, iperf3, send};
 
 /// Longest time between samples: a day.
 const LONGEST_INTERVAL_S: f64 = 86_400.0;
@@ -63,6 +65,12 @@ impl Measure {
 pub fn run(job: Value, control: &Control, sessions: &Sessions) -> Result<Value, Error> {
     let Job { job, options, measure } = read("job", job)?;
     match job.as_str() {
+        "send" => send(&read(&job, options)?, &measure, control, sessions),
+        "recv" => {
+            let options: ReceiveOptions = read(&job, options)?;
+            let subject = measure.subject("transfer", "transfer")?;
+            to_value(&receive_each(&options, control, &subject, sessions)?)
+        }
         "iperf3-client" => {
             let options: iperf3::ClientOptions = read(&job, options)?;
             let subject = measure.subject("iperf3", "generator")?;
@@ -75,6 +83,34 @@ pub fn run(job: Value, control: &Control, sessions: &Sessions) -> Result<Value, 
         }
         _ => Err(Error::Input(format!("{job}: no such job"))),
     }
+}
+
+fn send(
+    options: &SendOptions,
+    measure: &Measure,
+    control: &Control,
+    sessions: &Sessions,
+) -> Result<Value, Error> {
+    let meter = Meter::start(measure.subject("transfer", "transfer")?, control)?;
+    let sent = send::send(options, control, &meter);
+    let counts = sent.as_ref().ok().map(|sent| sent.counts);
+    let about = json!({
+        "peer": options.host,
+        "security": if options.plain { "plain" } else { "TLS 1.3" },
+        "striping": options.striping,
+        "chunk_bytes": options.chunk_bytes.unwrap_or(CHUNK_BYTES),
+        "streams_asked": options.streams,
+        "pacing_bps": options.wishes.pacing_bps,
+        "limit_bps": options.limit_bps,
+        "files": counts.map(|counts| counts.files),
+        "counts": counts,
+    });
+    sessions.ended(&about, meter.finish(), sent.as_ref().err());
+    to_value(&sent?)
+}
+
+fn to_value(result: &impl Serialize) -> Result<Value, Error> {
+    serde_json::to_value(result).map_err(|error| Error::failed("telling the result", error))
 }
 
 fn read<T: DeserializeOwned>(what: &str, value: Value) -> Result<T, Error> {

@@ -6,19 +6,29 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use serde::Serialize;
+
 use super::session::{Ended, Received, Session};
 use super::settings::Settings;
 use super::{stream, talk};
-use crate::auth::Purpose;
-use crate::measure::{Goal, Meter};
+use crate::auth::{Purpose, Security};
+use crate::measure::{Goal, Meter, Subject};
 use crate::send::spawn;
 use crate::store::Store;
 use crate::wire::Channel;
 use crate::wire::messages::{Begin, ToSender};
-use crate::{Control, Error};
+use crate::{Control, Error, Sessions};
 
 /// Transfers that are remembered for the outcome.
 const REMEMBERED: usize = 1000;
+
+/// What measures transfers.
+pub enum Meters {
+    /// One for all of them.
+    All(Meter),
+    /// One for each, and where its record goes.
+    Each(Subject, Sessions),
+}
 
 /// Starts a thread for every connection, and knows which sessions there are.
 pub struct Manager {
@@ -26,7 +36,7 @@ pub struct Manager {
     pub settings: Arc<Settings>,
     /// Its handle.
     pub control: Control,
-    meter: Meter,
+    meters: Meters,
     store: Store,
     done_bytes: Arc<AtomicU64>,
     table: Mutex<Table>,
@@ -45,11 +55,11 @@ struct Table {
 
 impl Manager {
     /// Of no sessions.
-    pub fn new(settings: Settings, control: Control, meter: Meter, store: Store) -> Self {
+    pub fn new(settings: Settings, control: Control, meters: Meters, store: Store) -> Self {
         Manager {
             settings: Arc::new(settings),
             control,
-            meter,
+            meters,
             store,
             done_bytes: Arc::default(),
             table: Mutex::default(),
@@ -117,28 +127,42 @@ impl Manager {
         let number = table.next;
         table.next += 1;
         let taken: Vec<usize> = table.sessions.values().map(|session| session.place).collect();
-        let place = (0..).find(|place| !taken.contains(place)).unwrap_or(0);
+        let (meter, place) = match &self.meters {
+            Meters::All(meter) => {
+                (meter.clone(), (0..).find(|place| !taken.contains(place)).unwrap_or(0))
+            }
+            Meters::Each(subject, _) => {
+                let meter = Meter::start(subject.clone(), &self.control);
+                (meter.map_err(|error| ToSender::Busy { why: error.to_string() })?, 0)
+            }
+        };
         let session = Arc::new(Session::new(
             number,
             begin.transfer,
             place,
             Arc::clone(&self.settings),
-            self.meter.clone(),
+            meter,
             self.store.clone(),
             Arc::clone(&self.done_bytes),
         ));
         session.state().received.from = from.to_owned();
         table.sessions.insert(number, Arc::clone(&session));
-        table.announced_bytes = table.announced_bytes.saturating_add(begin.bytes);
-        self.meter.aim(Goal {
-            total_bytes: (table.announced_bytes > 0).then_some(table.announced_bytes),
-            done_bytes: Some(Arc::clone(&self.done_bytes)),
-            ..Goal::default()
-        });
+        self.aim(&session, &mut table, begin.bytes);
         drop(table);
         let (entries, bytes) = (begin.entries, fairway_units::Bytes::new(begin.bytes));
         self.control.note(format!("{from} sends {entries} files and directories, {bytes}"));
         Ok((session, false))
+    }
+
+    /// Tells the session's meter how much there is.
+    fn aim(&self, session: &Session, table: &mut Table, bytes: u64) {
+        table.announced_bytes = table.announced_bytes.saturating_add(bytes);
+        let (total_bytes, done_bytes) = match &self.meters {
+            Meters::All(_) => (table.announced_bytes, Some(Arc::clone(&self.done_bytes))),
+            Meters::Each(..) => (bytes, None),
+        };
+        let total_bytes = (total_bytes > 0).then_some(total_bytes);
+        session.meter.aim(Goal { total_bytes, done_bytes, ..Goal::default() });
     }
 
     /// A control connection of a session has ended.
@@ -224,6 +248,14 @@ impl Manager {
             let state = session.state();
             (state.ended.clone(), state.confirmed, state.received.clone())
         };
+        if let Meters::Each(_, sessions) = &self.meters {
+            let failure = failure(ended.as_ref(), confirmed);
+            sessions.ended(
+                &About::of(&received, &session.settings),
+                session.meter.finish(),
+                failure.as_ref(),
+            );
+        }
         let from = &received.from;
         let mut is_complete = confirmed;
         match ended {
@@ -253,5 +285,35 @@ impl Manager {
         }
         drop(table);
         self.changed.notify_all();
+    }
+}
+
+/// What a record says of a transfer.
+#[derive(Serialize)]
+struct About<'a> {
+    peer: &'a str,
+    security: &'static str,
+    #[serde(flatten)]
+    received: &'a Received,
+}
+
+impl<'a> About<'a> {
+    fn of(received: &'a Received, settings: &Settings) -> Self {
+        let security = match settings.security {
+            Security::Encrypted => "TLS 1.3",
+            Security::Plain => "plain",
+        };
+        About { peer: &received.from, security, received }
+    }
+}
+
+/// Why a transfer did not end well, if it did not.
+fn failure(ended: Option<&Ended>, is_confirmed: bool) -> Option<Error> {
+    match ended {
+        _ if is_confirmed => None,
+        Some(Ended::Well) => None,
+        Some(Ended::Refused(error)) => Some(error.clone()),
+        Some(Ended::GivenUp(why)) => Some(Error::failed("the sender has given up", why)),
+        None => Some(Error::failed("receiving", "the sender is gone before its end")),
     }
 }

@@ -20,14 +20,14 @@ use serde::Serialize;
 pub use session::Received;
 pub use settings::{DEFAULT_PORT, Limits, ReceiveOptions};
 
-use manager::Manager;
+use manager::{Manager, Meters};
 
 use crate::auth::{Door, Identity};
-use crate::measure::Meter;
+use crate::measure::{Meter, Subject};
 use crate::send::spawn;
 use crate::socket::{listen, resolve};
 use crate::store::Store;
-use crate::{Control, Error, Event};
+use crate::{Control, Error, Event, Sessions};
 
 /// How long a connection may take to prove itself.
 const GREETING: Duration = Duration::from_secs(10);
@@ -39,7 +39,8 @@ pub struct Outcome {
     pub transfers: Vec<Received>,
 }
 
-/// Receives transfers until one is complete, if that is asked for, or until it is stopped.
+/// Receives transfers until one is complete, if that is asked for, or until it is stopped. One meter
+/// watches all of them.
 ///
 /// # Errors
 /// [`Error::Input`] if it cannot receive as asked for; [`Error::Cancelled`] if it was to receive once,
@@ -48,6 +49,27 @@ pub fn receive(
     options: &ReceiveOptions,
     control: &Control,
     meter: &Meter,
+) -> Result<Outcome, Error> {
+    receive_with(options, control, Meters::All(meter.clone()))
+}
+
+/// As [`receive`], with a meter for each transfer, whose record goes to `sessions`.
+///
+/// # Errors
+/// As [`receive`].
+pub fn receive_each(
+    options: &ReceiveOptions,
+    control: &Control,
+    subject: &Subject,
+    sessions: &Sessions,
+) -> Result<Outcome, Error> {
+    receive_with(options, control, Meters::Each(subject.clone(), sessions.clone()))
+}
+
+fn receive_with(
+    options: &ReceiveOptions,
+    control: &Control,
+    meters: Meters,
 ) -> Result<Outcome, Error> {
     let settings = options.check()?;
     let store = Store::open(&options.out, options.store())?;
@@ -62,7 +84,7 @@ pub fn receive(
     control.say(Event::Token { token: identity.token().to_string() });
 
     let (security, once) = (settings.security, settings.once);
-    let manager = Arc::new(Manager::new(settings, control.clone(), meter.clone(), store));
+    let manager = Arc::new(Manager::new(settings, control.clone(), meters, store));
     let monitor = {
         let manager = Arc::clone(&manager);
         spawn("monitor", move || manager.monitor())?

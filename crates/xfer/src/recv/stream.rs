@@ -28,7 +28,7 @@ fn receive(session: &Session, number: u32, epoch: u64, channel: &mut Channel) ->
         0 => "transfer".to_string(),
         place => format!("transfer-{}", place + 1),
     };
-    let id = format!("{transfer}#{}", lane_of(number));
+    let id = format!("{transfer}/{}", lane_of(number));
     let payload = Payload::Read(Arc::clone(&read));
     let watched = session.meter.add(&id, &cc, channel.socket(), payload);
     let watched = watched.map_err(|error| Error::failed("watching a connection", error))?;

@@ -73,7 +73,7 @@ fn live(session: &Session, lane: u32, connection: u32, towards: &Towards) -> Res
     let cc = channel.socket().tcp_congestion().unwrap_or_default();
     let cc = String::from_utf8_lossy(&cc).trim_end_matches('\0').to_owned();
     let written = Arc::new(AtomicU64::new(0));
-    let id = format!("transfer#{lane}");
+    let id = format!("transfer/{lane}");
     let payload = Payload::Written(Arc::clone(&written));
     let watched = session.meter.add(&id, &cc, channel.socket(), payload).map_err(failed)?;
     session.connected(lane, connection, socket);
