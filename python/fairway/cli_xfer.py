@@ -65,6 +65,12 @@ def send(
     mss: Mss = None,
     plain: Plain = False,
     timeout: Silence = "30 s",
+    patience: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="How long to go on trying when nothing arrives.  [default: 90 s]"
+        ),
+    ] = None,
     record: Annotated[
         Path | None,
         typer.Option(
@@ -109,6 +115,7 @@ def send(
         plain=plain,
         name=name,
         timeout_s=jobs.seconds(timeout, "--timeout"),
+        patience_s=jobs.seconds(patience, "--patience"),
     )
     shown = Path(path).name or path
     measure = command.measure(f"{shown} to {host}", interval, path_rate)

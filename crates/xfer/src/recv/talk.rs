@@ -114,7 +114,7 @@ fn listen(
                 return Err(Error::failed("receiving", "the sender has begun twice"));
             }
             ToReceiver::Offer { first, entries } => {
-                for (number, offered) in (first..).zip(entries) {
+                for (number, offered) in (first..=u32::MAX).zip(entries) {
                     match offer(manager, session, epoch, number, offered) {
                         Ok(true) => {}
                         Ok(false) => break,
