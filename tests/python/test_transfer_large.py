@@ -1,0 +1,135 @@
+"""Much data: a large file and many small ones arrive identical, in little memory."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+MIB = 1 << 20
+#: Most memory that either end may ever have had resident.
+MEMORY_BYTES = 100_000_000
+SECONDS = 300
+
+
+@dataclass
+class Peaks:
+    """Largest resident sizes that were seen, in bytes, by process."""
+
+    sender: int = 0
+    receiver: int = 0
+
+
+def fairway(*words: str) -> list[str]:
+    return [sys.executable, "-m", "fairway", *words]
+
+
+def peak_bytes(pid: int) -> int:
+    """`VmHWM` of proc(5): the largest resident size that a process has had; 0 once it is gone."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text("utf-8")
+    except OSError:
+        return 0
+    found = re.search(r"^VmHWM:\s+(\d+) kB$", status, re.MULTILINE)
+    return int(found[1]) * 1024 if found else 0
+
+
+def move(source: Path, there: Path, *words: str, receiver_words: tuple[str, ...] = ()) -> Peaks:
+    """Send `source` over the loopback interface; both processes must end well."""
+    peaks = Peaks()
+    receive = fairway("recv", "--bind", "127.0.0.1:0", "--out", str(there), "--once")
+    with subprocess.Popen(
+        [*receive, *receiver_words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as receiver:
+        assert receiver.stdout is not None
+        token = address = ""
+        said = []
+        while not (token and address) and (line := receiver.stdout.readline()):
+            said.append(line)
+            if found := re.search(r"token: (\S+)", line):
+                token = found[1]
+            if found := re.search(r"(127\.0\.0\.1:\d+)", line):
+                address = found[1]
+        assert token and address, "".join(said)
+        rest = threading.Thread(target=lambda: said.extend(receiver.stdout or ()))
+        rest.start()
+        with subprocess.Popen(
+            fairway("send", str(source), address, "--token", token, *words),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ) as sender:
+            watching = threading.Event()
+
+            def watch() -> None:
+                while not watching.wait(0.02):
+                    peaks.sender = max(peaks.sender, peak_bytes(sender.pid))
+                    peaks.receiver = max(peaks.receiver, peak_bytes(receiver.pid))
+
+            watcher = threading.Thread(target=watch)
+            watcher.start()
+            try:
+                told, _ = sender.communicate(timeout=SECONDS)
+                receiver.wait(SECONDS)
+            finally:
+                watching.set()
+                watcher.join()
+                sender.kill()
+                receiver.kill()
+        rest.join()
+    assert sender.returncode == 0, told
+    assert receiver.returncode == 0, "".join(said)
+    return peaks
+
+
+def digest(path: Path) -> str:
+    with path.open("rb") as file:
+        sha256 = hashlib.sha256()
+        while piece := file.read(MIB):
+            sha256.update(piece)
+    return sha256.hexdigest()
+
+
+@pytest.mark.parametrize("words", [("--streams", "4"), ("--streams", "4", "--plain")])
+def test_a_file_of_a_gigabyte_arrives_identical_in_little_memory(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    source, there = tmp_path / "large", tmp_path / "there"
+    draw = random.Random(1)
+    with source.open("wb") as file:
+        for _ in range(63):
+            file.write(draw.randbytes(16 * MIB))
+        file.write(draw.randbytes(1_000_000_007 % MIB))
+    there.mkdir()
+    receiver_words = ("--plain",) if "--plain" in words else ()
+    peaks = move(source, there, *words, receiver_words=receiver_words)
+    assert digest(there / "large") == digest(source)
+    assert 0 < peaks.sender < MEMORY_BYTES and 0 < peaks.receiver < MEMORY_BYTES, peaks
+    source.unlink()
+
+
+def test_ten_thousand_small_files_arrive_identical_in_little_memory(tmp_path: Path) -> None:
+    source, there = tmp_path / "many", tmp_path / "there"
+    draw = random.Random(2)
+    for directory in range(100):
+        below = source / f"{directory:02}" / "below"
+        below.mkdir(parents=True)
+        for number in range(100):
+            below.joinpath(f"{number:02}").write_bytes(draw.randbytes(draw.randrange(20_000)))
+    (source / "empty").mkdir()
+    there.mkdir()
+    peaks = move(source, there, "--streams", "4")
+    expected = {path.relative_to(source) for path in source.rglob("*")}
+    found = {path.relative_to(there / "many") for path in (there / "many").rglob("*")}
+    assert found == expected and len(found) == 10_000 + 200 + 1
+    for path in expected:
+        if (source / path).is_file():
+            assert (there / "many" / path).read_bytes() == (source / path).read_bytes(), path
+    assert 0 < peaks.sender < MEMORY_BYTES and 0 < peaks.receiver < MEMORY_BYTES, peaks
