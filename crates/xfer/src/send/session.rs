@@ -22,6 +22,9 @@ use crate::store::Sum;
 use crate::wire::messages::{ToSender, connection_number};
 use crate::{Control, Error};
 
+/// Refusals of a token that was taken before, which may be bytes that were changed on the way.
+const FORGIVEN: u32 = 3;
+
 /// What the threads of a sender share.
 pub struct Session {
     /// As it was asked for.
@@ -92,7 +95,7 @@ impl Session {
         // Standard input is not read twice: what of it is here goes again.
         (state.window, state.read_blocks) = (before.window, before.read_blocks);
         (state.stream_bytes, state.connections) = (before.stream_bytes, before.connections);
-        state.is_known = true;
+        (state.is_known, state.refusals) = (true, before.refusals);
         self.done_bytes.store(0, Ordering::Relaxed);
         *self.walk() = None;
     }
@@ -108,7 +111,8 @@ impl Session {
         self.wake();
     }
 
-    fn wake(&self) {
+    /// Wakes everybody who waits for anything.
+    pub fn wake(&self) {
         for waiting in [&self.work, &self.words, &self.room, &self.over] {
             waiting.notify_all();
         }
@@ -133,6 +137,19 @@ impl Session {
     /// Whether the receiver has ever welcomed this transfer.
     pub fn was_welcome(&self) -> bool {
         self.state().is_known
+    }
+
+    /// A receiver that has taken the token before and refuses it now may not have said so: the first
+    /// few times it is a failure of the connection.
+    pub fn forgive(&self, error: Error) -> Error {
+        let mut state = self.state();
+        match error {
+            Error::Refused(why) if state.is_known && state.refusals < FORGIVEN => {
+                state.refusals += 1;
+                Error::failed("greeting the receiver", why)
+            }
+            error => error,
+        }
     }
 
     /// The transfer is over: standard input is not read any longer.

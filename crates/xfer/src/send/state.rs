@@ -133,6 +133,8 @@ pub struct State {
     pub is_given_up: bool,
     /// The receiver knows the transfer.
     pub is_known: bool,
+    /// How often a token that was taken before was refused.
+    pub refusals: u32,
     /// Data connections that were made.
     pub connections: u32,
     /// What was sent.
@@ -179,6 +181,7 @@ impl State {
             ended: None,
             is_given_up: false,
             is_known: false,
+            refusals: 0,
             connections: 0,
             counts: Counts::default(),
             latest_arrival: Instant::now(),
@@ -210,11 +213,8 @@ impl State {
         self.outbox.clear();
         self.is_end_said = false;
         self.damaged.clear();
-        for (_, lane) in std::mem::take(&mut self.lanes) {
-            if let Some((connection, _)) = lane.open {
-                self.counts.resent_blocks += self.plan.broken(connection) as u64;
-            }
-        }
+        self.lanes.clear();
+        self.counts.resent_blocks += self.plan.all_broken() as u64;
     }
 
     /// What the receiver says.

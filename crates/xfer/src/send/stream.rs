@@ -44,16 +44,15 @@ pub fn run(session: &Session, lane: u32, towards: &Towards) {
         }
         let latest = session.state().latest_arrival;
         match failure {
-            Error::Input(_) | Error::Refused(_) | Error::Cancelled => {
-                return session.end(End::Fatal(failure));
-            }
-            Error::Failed { .. } if latest.elapsed() > session.settings.patience => {
+            Error::Input(_) | Error::Cancelled => return session.end(End::Fatal(failure)),
+            _ if latest.elapsed() > session.settings.patience => {
                 let waited = session.settings.patience.as_secs();
                 let why =
                     format!("nothing has arrived for {waited} s; the last failure: {failure}");
                 return session.end(End::Fatal(Error::failed("sending", why)));
             }
-            Error::Failed { .. } => {
+            // The receiver has taken the token before: what refuses it was changed on the way.
+            Error::Failed { .. } | Error::Refused(_) => {
                 session.control.note(format!("stream {lane} is replaced: {failure}"));
             }
         }

@@ -79,8 +79,8 @@ fn begin(
     let wishes = Wishes { from: settings.wishes.from, ..Wishes::default() };
     let socket = connect(addresses, &wishes, settings.timeout, &session.control)?;
     let purpose = Purpose::Control;
-    let mut channel =
-        greet(socket, &settings.token, settings.security, &purpose, settings.timeout)?;
+    let greeted = greet(socket, &settings.token, settings.security, &purpose, settings.timeout);
+    let mut channel = greeted.map_err(|error| session.forgive(error))?;
     channel.set_patience(settings.timeout)?;
     channel.write_frame(&ToReceiver::Begin(Begin {
         transfer: settings.transfer,
@@ -208,10 +208,14 @@ fn talk_until_over(session: &Session, sender: &ControlSender, idle: Duration) ->
             if !state.is_all_offered && has_room {
                 return Some(Next::Offer);
             }
-            state.conclusion().map(|end| Next::Say(vec![end]))
+            let end = state.conclusion().map(|end| Next::Say(vec![end]));
+            end.or_else(|| state.ended.is_some().then_some(Next::Over))
         });
         match next {
-            Some(Next::Over) => return Ok(()),
+            Some(Next::Over) => {
+                session.wake();
+                return Ok(());
+            }
             Some(Next::Say(messages)) => messages.iter().try_for_each(|it| sender.send(it))?,
             Some(Next::Offer) => offer(session, sender)?,
             None => sender.keep_alive()?,

@@ -133,6 +133,15 @@ pub fn wait<T>(thread: JoinHandle<T>) -> T {
     thread.join().unwrap()
 }
 
+/// Waits for what another thread does.
+pub fn until(mut is_so: impl FnMut() -> bool) {
+    let until = Instant::now() + LONG;
+    while !is_so() {
+        assert!(Instant::now() < until, "it does not come to that");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
 /// Into a directory of the room, on any port of this host.
 pub fn receiving(room: &Room) -> ReceiveOptions {
     ReceiveOptions {
