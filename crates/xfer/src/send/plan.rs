@@ -248,8 +248,17 @@ impl Plan {
 
     /// A connection is gone: what it had out goes back to the front; how many blocks those are.
     pub fn broken(&mut self, connection: u32) -> usize {
+        self.lose(|by| by == connection)
+    }
+
+    /// All connections are gone.
+    pub fn all_broken(&mut self) -> usize {
+        self.lose(|_| true)
+    }
+
+    fn lose(&mut self, which: impl Fn(u32) -> bool) -> usize {
         let lost: Vec<Block> =
-            self.out.iter().filter(|&(_, &by)| by == connection).map(|(&block, _)| block).collect();
+            self.out.iter().filter(|&(_, &by)| which(by)).map(|(&block, _)| block).collect();
         for &block in lost.iter().rev() {
             self.out.remove(&block);
             self.requeue(block);
@@ -383,6 +392,7 @@ mod tests {
         ArriveAgain(usize),
         Bad(usize),
         Break(u32),
+        BreakAll,
         Vacate(u32),
         Grow,
     }
@@ -394,6 +404,7 @@ mod tests {
             1 => any::<usize>().prop_map(Step::ArriveAgain),
             1 => any::<usize>().prop_map(Step::Bad),
             1 => (0..4u32).prop_map(Step::Break),
+            1 => Just(Step::BreakAll),
             1 => (0..4u32).prop_map(Step::Vacate),
             2 => Just(Step::Grow),
         ];
@@ -458,6 +469,7 @@ mod tests {
                 Step::Break(connection) => {
                     self.plan.broken(connection);
                 }
+                Step::BreakAll => drop(self.plan.all_broken()),
                 Step::Vacate(lane) => self.plan.vacate(lane),
                 Step::Grow => {
                     self.plan.grow(9);
