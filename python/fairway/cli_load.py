@@ -45,13 +45,10 @@ class Family(str, Enum):
     IPV6 = "ipv6"
 
 
-#: Where the help shows options that only matter with `--iperf3`.
-_PANEL = "With --iperf3"
-
 Iperf3 = Annotated[bool, typer.Option("--iperf3", help="The other end is iperf3: no token.")]
 Iperf3Json = Annotated[
     bool,
-    typer.Option("--iperf3-json", rich_help_panel=_PANEL, help="Print the report of `iperf3 -J`."),
+    typer.Option("--iperf3-json", help="With --iperf3: print the report of `iperf3 -J`."),
 ]
 
 
@@ -134,39 +131,31 @@ def generate(
     iperf3_json: Iperf3Json = False,
     blocks: Annotated[
         int | None,
-        typer.Option(min=1, rich_help_panel=_PANEL, help="Messages, instead of a time."),
+        typer.Option(min=1, help="With --iperf3: messages, instead of a time."),
     ] = None,
     burst: Annotated[
         int | None,
-        typer.Option(
-            min=1, max=1000, rich_help_panel=_PANEL, help="Messages in a row between pauses."
-        ),
+        typer.Option(min=1, max=1000, help="With --iperf3: messages in a row."),
     ] = None,
     tos: Annotated[
         int | None,
-        typer.Option(min=0, max=255, rich_help_panel=_PANEL, help="Type of service."),
+        typer.Option(min=0, max=255, help="With --iperf3: type of service."),
     ] = None,
-    family: Annotated[
-        Family, typer.Option(rich_help_panel=_PANEL, help="Addresses that are tried.")
-    ] = Family.ANY,
+    family: Annotated[Family, typer.Option(help="With --iperf3: addresses to try.")] = Family.ANY,
     server_output: Annotated[
         bool,
-        typer.Option("--server-output", rich_help_panel=_PANEL, help="Show the server's report."),
+        typer.Option("--server-output", help="With --iperf3: show the server's report."),
     ] = False,
     wide_numbers: Annotated[
         bool,
-        typer.Option(
-            "--wide-numbers", rich_help_panel=_PANEL, help="Numbers of 64 bits in datagrams."
-        ),
+        typer.Option("--wide-numbers", help="With --iperf3: 64-bit numbers in datagrams."),
     ] = False,
     zero_copy: Annotated[
-        bool, typer.Option("--zero-copy", rich_help_panel=_PANEL, help="Send with sendfile.")
+        bool, typer.Option("--zero-copy", help="With --iperf3: send with sendfile.")
     ] = False,
     skip_copy: Annotated[
         bool,
-        typer.Option(
-            "--skip-copy", rich_help_panel=_PANEL, help="Receivers leave data in the kernel."
-        ),
+        typer.Option("--skip-copy", help="With --iperf3: leave data in the kernel."),
     ] = False,
 ) -> None:
     """Make traffic to a collector, and measure the path with it.
@@ -283,7 +272,7 @@ def collect(
     iperf3_json: Iperf3Json = False,
     max_duration: Annotated[
         str | None,
-        typer.Option(metavar="TIME", rich_help_panel=_PANEL, help="Longest test that is let in."),
+        typer.Option(metavar="TIME", help="With --iperf3: longest test."),
     ] = None,
 ) -> None:
     """Take the traffic that others make with `fairway generate`, or with iperf3.

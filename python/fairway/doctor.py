@@ -54,6 +54,7 @@ def examine() -> list[Check]:
         _linux_kernel(),
         _iproute2(),
         _ns2(),
+        _iperf3(),
     ]
 
 
@@ -142,3 +143,11 @@ def _ns2() -> Check:
         remedy = "apt-get install ns2 (only to compare speed and results with ns-2)"
         return Check("ns-2", "optional", "not installed", remedy)
     return Check("ns-2", "ok", found)
+
+
+def _iperf3() -> Check:
+    found = shutil.which("iperf3")
+    if found is None:
+        remedy = "apt-get install iperf3 (only to measure with a stock iperf3 at one end)"
+        return Check("iperf3", "optional", "not installed", remedy)
+    return Check("iperf3", "ok", found)

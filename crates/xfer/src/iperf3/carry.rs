@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -14,6 +14,7 @@ use socket2::SockRef;
 
 use super::channel::{is_soft, wait_for};
 use super::datagram::{Header, answer};
+use super::pace::{Amount, Pace, limit_bytes};
 use super::stream::Stream;
 use super::{Parameters, Protocol};
 use crate::Error;
@@ -50,47 +51,6 @@ pub(super) struct Load {
     drains: bool,
     is_over: AtomicBool,
     fault: Mutex<Option<String>>,
-}
-
-/// Payload that is left to do, if there is an end to it.
-#[derive(Debug)]
-struct Amount {
-    limit: Option<u64>,
-    left: AtomicU64,
-}
-
-impl Amount {
-    fn new(limit: Option<u64>) -> Amount {
-        Amount { limit, left: AtomicU64::new(limit.unwrap_or(0)) }
-    }
-
-    /// Takes up to so many bytes of it; none if nothing is left.
-    fn take(&self, bytes: usize) -> Option<usize> {
-        if self.limit.is_none() {
-            return Some(bytes);
-        }
-        let before = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
-            (left > 0).then(|| left.saturating_sub(bytes as u64))
-        });
-        Some(bytes.min(usize::try_from(before.ok()?).unwrap_or(bytes)))
-    }
-
-    fn is_done(&self) -> bool {
-        self.limit.is_some() && self.left.load(Ordering::Relaxed) == 0
-    }
-
-    fn begin_again(&self) {
-        self.left.store(self.limit.unwrap_or(0), Ordering::Relaxed);
-    }
-}
-
-/// Payload after which a test ends, if that ends it.
-fn limit_bytes(parameters: &Parameters) -> Option<u64> {
-    match (parameters.bytes, parameters.blocks) {
-        (0, 0) => None,
-        (0, blocks) => Some(blocks.saturating_mul(u64::from(parameters.block_bytes))),
-        (bytes, _) => Some(bytes),
-    }
 }
 
 impl Load {
@@ -185,7 +145,7 @@ impl Load {
 
     fn send(&self, stream: &Stream) -> io::Result<()> {
         stream.socket.set_nonblocking(true)?;
-        let mut pace = Pace::new(self);
+        let mut pace = Pace::new(self.bandwidth_bps, self.burst);
         while let Some(bytes) = self.next_block(&mut pace) {
             let mut at = self.block_bytes - bytes;
             while at < self.block_bytes {
@@ -266,7 +226,7 @@ impl Load {
     fn send_datagrams(&self, stream: &Stream) -> io::Result<()> {
         stream.socket.set_write_timeout(Some(TICK))?;
         let mut datagram = self.block.to_vec();
-        let mut pace = Pace::new(self);
+        let mut pace = Pace::new(self.bandwidth_bps, self.burst);
         let mut number = 1;
         while self.next_block(&mut pace).is_some() {
             loop {
@@ -331,38 +291,6 @@ impl Load {
     }
 }
 
-/// Keeps a stream to its mean rate since its start, as iperf3 does.
-struct Pace {
-    bandwidth_bps: Option<u64>,
-    burst: u64,
-    start: Instant,
-    bytes: u64,
-    blocks: u64,
-}
-
-impl Pace {
-    fn new(load: &Load) -> Pace {
-        let (bandwidth_bps, burst) = (load.bandwidth_bps, load.burst);
-        Pace { bandwidth_bps, burst, start: Instant::now(), bytes: 0, blocks: 0 }
-    }
-
-    fn sent(&mut self, bytes: usize) {
-        self.bytes += bytes as u64;
-        self.blocks += 1;
-    }
-
-    /// How long to wait for the next block; none if it is due.
-    fn wait(&self) -> Option<Duration> {
-        let bandwidth_bps = self.bandwidth_bps? as f64;
-        if !self.blocks.is_multiple_of(self.burst.max(1)) {
-            return None;
-        }
-        let due_s = self.bytes as f64 * 8.0 / bandwidth_bps;
-        let wait_s = due_s - self.start.elapsed().as_secs_f64();
-        (wait_s > 0.0).then(|| Duration::try_from_secs_f64(wait_s).unwrap_or(TICK))
-    }
-}
-
 /// Errors of datagrams that go by: no memory for it now, or an ICMP message about an earlier one.
 fn is_passing(error: &io::Error) -> bool {
     let passing = [libc::ENOBUFS, libc::ECONNREFUSED, libc::EHOSTUNREACH, libc::ENETUNREACH];
@@ -381,36 +309,4 @@ fn in_memory(block: &[u8]) -> Result<OwnedFd, Error> {
     let mut file = std::fs::File::from(file.map_err(|error| failed(error.into()))?);
     file.write_all(block).map_err(failed)?;
     Ok(file.into())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_amount_ends_with_its_last_byte() {
-        let parameters = Parameters { bytes: 250, ..Parameters::default() };
-        let amount = Amount::new(limit_bytes(&parameters));
-        let taken: Vec<Option<usize>> = (0..4).map(|_| amount.take(100)).collect();
-        assert_eq!(taken, [Some(100), Some(100), Some(50), None]);
-        assert!(amount.is_done());
-        amount.begin_again();
-        assert!(!amount.is_done());
-        let endless = Amount::new(limit_bytes(&Parameters::default()));
-        assert!(endless.take(100) == Some(100) && !endless.is_done());
-        let parameters = Parameters { blocks: 3, block_bytes: 100, ..Parameters::default() };
-        assert_eq!(limit_bytes(&parameters), Some(300));
-    }
-
-    #[test]
-    fn a_rate_is_kept_between_bursts() {
-        let start = Instant::now();
-        let mut pace = Pace { bandwidth_bps: Some(8), burst: 2, start, bytes: 0, blocks: 0 };
-        assert_eq!(pace.wait(), None);
-        pace.sent(100);
-        assert_eq!(pace.wait(), None, "a burst of two");
-        pace.sent(100);
-        // 200 bytes at one byte a second.
-        assert!(pace.wait().unwrap() > Duration::from_secs(100));
-    }
 }

@@ -16,7 +16,7 @@ use super::results::{Results, ServerOutput};
 use super::run::{Flowed, Role, Test};
 use super::stream::Stream;
 use super::{ClientOptions, Direction, MOST_STREAMS_OF_IPERF3, PORT, Parameters, Protocol, State};
-use super::{complete, stream_id};
+use super::{complete, files, stream_id};
 use crate::measure::Subject;
 use crate::socket::{self, Wishes};
 use crate::{Control, Error, Sessions};
@@ -46,7 +46,15 @@ pub fn client(
     control: &Control,
     sessions: &Sessions,
 ) -> Result<Value, Error> {
-    options.parameters(None)?;
+    let asked = options.parameters(None)?;
+    files::check(asked.all_streams())?;
+    if asked.streams > MOST_STREAMS_OF_IPERF3 {
+        control.warn(format!(
+            "{} streams: a stock iperf3 is made for {MOST_STREAMS_OF_IPERF3}; it may refuse more, \
+             or fail",
+            asked.streams
+        ));
+    }
     let patience = seconds("the timeout", options.timeout_s)?;
     let server = resolve(options)?;
     let from = Wishes { from: options.wishes.from, ..Wishes::default() };

@@ -11,8 +11,9 @@ use serde_json::Value;
 use socket2::Socket;
 
 use super::channel::{Channel, Cookie, cookie_text};
+use super::lines::lines;
 use super::open::{Door, adopt_tcp};
-use super::report::{Report, System, lines};
+use super::report::{Report, System};
 use super::results::{Results, ServerOutput};
 use super::run::{Flowed, Role, Test};
 use super::server::{Arrivals, House};

@@ -84,8 +84,11 @@ impl Test {
         load.end();
         let ended = Instant::now();
         let failure = failure.or_else(|| self.announce_end(channel).err());
+        // What a stream still counts belongs to an amount, and not to a time that is over.
+        let ends_by_time = self.parameters.bytes == 0 && self.parameters.blocks == 0;
+        let record = if ends_by_time { Some(flow.record()?) } else { None };
         drop(workers);
-        flow.end(ended, failure)
+        flow.end(ended, record, failure)
     }
 
     /// Length of everything; none if time does not end it.
@@ -290,12 +293,26 @@ impl Flow<'_> {
         Ok(())
     }
 
-    fn end(mut self, ended: Instant, failure: Option<Error>) -> Result<Flowed, Error> {
+    /// The record, up to now.
+    fn record(&mut self) -> Result<Record, Error> {
         let metering = match self.metering.take() {
             Some(metering) => metering,
+            // It ended before anything counted.
             None => self.test.meter(self.control)?,
         };
-        let record = metering.finish();
+        Ok(metering.finish())
+    }
+
+    fn end(
+        mut self,
+        ended: Instant,
+        record: Option<Record>,
+        failure: Option<Error>,
+    ) -> Result<Flowed, Error> {
+        let record = match record {
+            Some(record) => record,
+            None => self.record()?,
+        };
         let seconds = ended.saturating_duration_since(self.counting_from).as_secs_f64();
         let cpu = cpu_percent(self.cpu_before, seconds);
         let measured = self.book.finish(ended);

@@ -11,11 +11,11 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::resource::{Resource, getrlimit};
 use serde_json::{Value, json};
 use socket2::Socket;
 
 use super::channel::{COOKIE_BYTES, Cookie, is_soft};
+use super::files::most_streams;
 use super::hosted::Hosted;
 use super::options::seconds;
 use super::{PORT, ServerOptions, State};
@@ -32,10 +32,6 @@ const WAITING: Duration = Duration::from_secs(10);
 const ACCEPTED_AT_ONCE: usize = 64;
 /// How long it waits after a failure to accept, when there is no file descriptor left.
 const NO_ROOM: Duration = Duration::from_millis(100);
-/// File descriptors that are left to everything else in the process.
-const SPARE_FILES: u64 = 64;
-/// File descriptors of a stream: its own, and one each for those that hold and watch it.
-const FILES_OF_STREAM: u64 = 3;
 /// Stack of the thread of a test.
 const STACK_BYTES: usize = 512 << 10;
 
@@ -98,7 +94,7 @@ pub fn serve(
         patience: seconds("the timeout", options.timeout_s)?,
         silence: seconds("the time without data", options.silence_s)?,
         subject,
-        most_streams: options.most_streams.unwrap_or_else(streams_by_files),
+        most_streams: options.most_streams.unwrap_or_else(most_streams),
         datagrams: Mutex::new(()),
     };
     if options.tests == 0 {
@@ -132,13 +128,6 @@ fn listen(options: &ServerOptions) -> Result<Socket, Error> {
     let addresses = socket::resolve(bind, PORT)?;
     let first = addresses.first().ok_or_else(|| Error::Input(format!("{bind}: no address")))?;
     socket::listen(*first, &Wishes::default())
-}
-
-/// Streams for which there are file descriptors.
-fn streams_by_files() -> u32 {
-    let (files, _) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((1024, 1024));
-    let streams = files.saturating_sub(SPARE_FILES) / FILES_OF_STREAM;
-    u32::try_from(streams).unwrap_or(u32::MAX).clamp(1, 1 << 16)
 }
 
 struct Server {
