@@ -106,11 +106,13 @@ fn a_server_endures_random_clients() {
 #[test]
 fn a_client_that_stops_half_way_does_not_hold_the_server() {
     let (task, address) = server(ServerOptions { timeout_s: 0.3, ..ServerOptions::default() });
-    for told in [json!({"tcp": true, "parallel": 2}), json!({"udp": true, "parallel": 2})] {
+    let tcp = (b'x', json!({"tcp": true, "parallel": 2}));
+    let udp = (b'y', json!({"udp": true, "parallel": 2}));
+    for (letter, told) in [tcp, udp] {
         let until = Instant::now() + LONG;
         let mut socket = loop {
             let mut socket = TcpStream::connect(address).unwrap();
-            socket.write_all(&[b'x'; COOKIE_BYTES]).unwrap();
+            socket.write_all(&[letter; COOKIE_BYTES]).unwrap();
             let mut state = [0];
             socket.read_exact(&mut state).unwrap();
             if state == [9] {
