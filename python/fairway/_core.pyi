@@ -133,6 +133,9 @@ class LinuxData:
     @property
     def broken(self) -> str:
         """Connections that never came to be or were given up, as JSON."""
+    @property
+    def transfers(self) -> str:
+        """Transfers by a program, and what it said, as JSON."""
 
 class _Algorithms(Protocol):
     """Name in an experiment to class, as a mapping has it."""

@@ -28,6 +28,9 @@ pub struct Plan {
     pub devices: Vec<(usize, String)>,
     /// The connections.
     pub flows: Vec<Flow>,
+    /// Transfers by Fairway's own sender and receiver.
+    #[serde(default)]
+    pub transfers: Vec<Transfer>,
     /// The link directions that are reported.
     pub queues: Vec<Queue>,
     /// Whether every packet of every device is written to `pcap/<namespace>.<device>.pcap`.
@@ -75,6 +78,39 @@ pub struct Flow {
     pub mss: u32,
     /// Integer socket options of both ends, set before the connection opens.
     pub options: Vec<SocketOption>,
+}
+
+/// A transfer by Fairway's own sender and receiver.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Transfer {
+    /// Its name in results.
+    pub id: String,
+    /// Index of the namespace it sends from.
+    pub source: usize,
+    /// Index of the namespace it sends to.
+    pub sink: usize,
+    /// Address of the receiver.
+    pub address: Ipv4Addr,
+    /// Port of the receiver; no flow and no other transfer has it.
+    pub port: u16,
+    /// `TCP_CONGESTION` of its data connections.
+    pub cc: String,
+    /// Its data connections; none if the sender is to choose their number.
+    pub streams: Option<u32>,
+    /// Size of the file.
+    pub bytes: u64,
+    /// What a connection takes at a time, if not the usual.
+    pub chunk_bytes: Option<u64>,
+    /// Whether everything is dealt to the connections beforehand.
+    pub is_static: bool,
+    /// Whether it is encrypted.
+    pub is_encrypted: bool,
+    /// `TCP_MAXSEG`, if it is set.
+    pub mss: Option<u32>,
+    /// When the sender begins.
+    pub start_ns: u64,
+    /// When it is cut off, if before the end.
+    pub stop_ns: Option<u64>,
 }
 
 /// An integer socket option.

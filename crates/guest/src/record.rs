@@ -3,6 +3,8 @@
 //! The files, all little-endian, in the directory that the guest was given:
 //!
 //! - `flows.bin`: one [`FlowSample`] for each flow and sample, in the order of time and flow.
+//! - `transfer-<index>.bin`: of each transfer, a [`FlowSample`] for each of its connections and samples,
+//!   in the order of time; one without `tcp_info` says when the next one's interval begins.
 //! - `queues.bin`: one [`QueueSample`] for each reported queue and sample.
 //! - `totals.json`: [`Totals`], written last: without it the run was not completed.
 //! - `progress`: virtual nanoseconds done, as text, written again and again.
@@ -135,6 +137,9 @@ pub struct Totals {
     pub flows: Vec<FlowTotals>,
     /// One entry a reported queue.
     pub queues: Vec<QueueTotals>,
+    /// One entry a transfer.
+    #[serde(default)]
+    pub transfers: Vec<TransferTotals>,
     /// Packets that the watch missed because the guest could not follow: then `watched` figures
     /// are too low.
     pub unseen_packets: u64,
@@ -166,6 +171,26 @@ pub struct GivenUp {
     pub end: String,
     /// What it was told, as errno(3) names it: "ETIMEDOUT".
     pub errno: String,
+}
+
+/// One transfer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TransferTotals {
+    /// When the receiver had confirmed the whole, from the beginning of the run.
+    pub confirmed_ns: Option<u64>,
+    /// Payload that arrived over the whole run.
+    pub payload_bytes: u64,
+    /// Names of its connections, in the order of their indices.
+    pub connections: Vec<String>,
+    /// What sender and receiver said, and when.
+    pub log: Vec<(u64, String)>,
+    /// Why it failed, if it did.
+    pub error: Option<String>,
+}
+
+/// The file of a transfer's samples.
+pub fn transfer_file(index: usize) -> String {
+    format!("transfer-{index}.bin")
 }
 
 /// Counters of one flow at one moment, from the end of its handshake.

@@ -104,6 +104,7 @@ impl<'a> Run<'a> {
                 states_told: states.is_some(),
                 flows: vec![FlowTotals::default(); plan.flows.len()],
                 queues: vec![QueueTotals::default(); plan.queues.len()],
+                transfers: Vec::new(),
                 unseen_packets: 0,
             },
             states,

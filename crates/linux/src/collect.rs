@@ -5,15 +5,17 @@ use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use fairway_guest::plan::Plan;
-use fairway_guest::record::{FlowTotals, Totals};
-use fairway_sim::experiment::Experiment;
-use fairway_trace::{QueueSeries, Series, Summary};
+use fairway_guest::record::{FlowTotals, Totals, transfer_file};
+use fairway_sim::experiment::{Experiment, Flow};
+use fairway_trace::{FlowSummary, Metrics, QueueSeries, Series, Summary};
 use fairway_units::NANOS_PER_SEC;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::figures::summarise;
+use crate::programs::by_guest;
 use crate::samples;
+use crate::transfers::{self, Transfer};
 use fairway_trace::tcp_info::TcpInfo;
 
 /// Largest plan and largest totals that are read: far more than any experiment needs.
@@ -44,6 +46,8 @@ pub struct Collected {
     pub states_told: bool,
     /// Connections that never came to be, or that the kernel gave up.
     pub broken: Vec<Broken>,
+    /// Transfers by a program.
+    pub transfers: Vec<Transfer>,
 }
 
 /// A connection that was not there from its flow's start to the end: a result as any other.
@@ -99,24 +103,39 @@ pub fn collect(experiment: &Experiment, directory: &Path) -> Result<Collected, C
     let source = Source::open(directory, "totals.json")?;
     let damaged = source.damage();
     let totals: Totals = source.json()?;
-    if (totals.flows.len(), totals.queues.len()) != (experiment.flows.len(), plan.queues.len()) {
+    let flows: Vec<&Flow> = by_guest(experiment).into_iter().map(|(_, flow)| flow).collect();
+    let found = [totals.flows.len(), totals.queues.len(), totals.transfers.len()];
+    if found != [flows.len(), plan.queues.len(), plan.transfers.len()] {
         return Err(damaged("it is of another number of flows or queues than the plan".into()));
     }
-    for (flow, found) in experiment.flows.iter().zip(&totals.flows) {
-        if let Some(error) = &found.error {
-            let (flow, error) = (flow.id.clone(), error.clone());
-            return Err(CollectError::Connection { flow, error });
-        }
-    }
-    let (series, tcp_info) = samples::flows(experiment, Source::open(directory, "flows.bin")?)?;
+    refuse_failures(&flows, &plan, &totals)?;
+    let source = Source::open(directory, "flows.bin")?;
+    let (mut series, mut tcp_info) = samples::flows(experiment, flows.len(), source)?;
     let queues = samples::queues(experiment, &plan, Source::open(directory, "queues.bin")?)?;
-    let summary = summarise(experiment, &plan, &totals, &series, &tcp_info, &queues)
+    let mut summary = summarise(experiment, &flows, &plan, &totals, &series, &tcp_info, &queues)
         .map_err(|what| damaged(what.to_string()))?;
-    let broken = broken(experiment, &totals);
+    let broken = broken(experiment, &flows, &totals);
+    let mut flow_ids: Vec<String> = flows.iter().map(|flow| flow.id.clone()).collect();
+    let mut transfers = Vec::new();
+    for (index, pair) in plan.transfers.iter().zip(&totals.transfers).enumerate() {
+        let source = Source::open(directory, &transfer_file(index))?;
+        let damaged = source.damage();
+        let measured = transfers::read(experiment, &plan, pair, source)?;
+        let first = u32::try_from(flow_ids.len()).unwrap_or(u32::MAX);
+        if !measured.append(first, &mut series, &mut tcp_info) {
+            return Err(damaged("tcp_info does not always have the same length".into()));
+        }
+        flow_ids.extend(measured.connections);
+        summary.flows.extend(measured.flows);
+        summary.applications.push(measured.application);
+        transfers.push(measured.transfer);
+    }
+    let all: Vec<&FlowSummary> = summary.flows.iter().collect();
+    summary.metrics = Metrics::new(&all, summary.metrics.utilisation);
     Ok(Collected {
         summary,
         series,
-        flow_ids: experiment.flows.iter().map(|flow| flow.id.clone()).collect(),
+        flow_ids,
         queues,
         link_ids: plan.queues.into_iter().map(|queue| queue.id).collect(),
         tcp_info,
@@ -125,13 +144,27 @@ pub fn collect(experiment: &Experiment, directory: &Path) -> Result<Collected, C
         unseen_packets: totals.unseen_packets,
         states_told: totals.states_told,
         broken,
+        transfers,
     })
 }
 
+/// Refuses records of connections and transfers that the guest could not work.
+fn refuse_failures(flows: &[&Flow], plan: &Plan, totals: &Totals) -> Result<(), CollectError> {
+    let flows = flows.iter().map(|flow| &flow.id).zip(totals.flows.iter().map(|flow| &flow.error));
+    let transfers = plan.transfers.iter().map(|transfer| &transfer.id);
+    let transfers = transfers.zip(totals.transfers.iter().map(|transfer| &transfer.error));
+    for (flow, error) in flows.chain(transfers) {
+        if let Some(error) = error {
+            let (flow, error) = (flow.clone(), error.clone());
+            return Err(CollectError::Connection { flow, error });
+        }
+    }
+    Ok(())
+}
+
 /// The connections that failed.
-fn broken(experiment: &Experiment, totals: &Totals) -> Vec<Broken> {
-    let begun = experiment
-        .flows
+fn broken(experiment: &Experiment, flows: &[&Flow], totals: &Totals) -> Vec<Broken> {
+    let begun = flows
         .iter()
         .zip(&totals.flows)
         .filter(|(flow, _)| flow.start.as_nanos() < experiment.duration.as_nanos());

@@ -22,16 +22,17 @@ const FALLEN: &str = "a counter falls over the measuring window";
 /// What is wrong with `totals`.
 pub(crate) fn summarise(
     experiment: &Experiment,
+    guests: &[&Flow],
     plan: &Plan,
     totals: &Totals,
     series: &Series,
     tcp_info: &TcpInfo,
     queues: &QueueSeries,
 ) -> Result<Summary, &'static str> {
-    let count = experiment.flows.len();
+    let count = guests.len();
     let window = [experiment.measure.from, experiment.measure.to];
     let mut flows = Vec::with_capacity(count);
-    for (i, (flow, found)) in experiment.flows.iter().zip(&totals.flows).enumerate() {
+    for (i, (flow, found)) in guests.iter().zip(&totals.flows).enumerate() {
         let mut counts = counts(found)?;
         if !totals.watched {
             estimate(&mut counts, flow);

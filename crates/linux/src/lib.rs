@@ -4,7 +4,10 @@
 mod collect;
 mod figures;
 mod layout;
+mod programs;
 mod samples;
+mod transfers;
 
 pub use collect::{Broken, CollectError, Collected, collect};
 pub use layout::{Layout, layout};
+pub use transfers::{Said, Transfer};

@@ -12,14 +12,15 @@ use fairway_trace::tcp_info::TcpInfo;
 /// Samples that a run may have beyond one for every period: at its very beginning and end.
 const SPARE_SAMPLES: u64 = 2;
 
-/// Time series of the flows, and all that the kernel says about them.
+/// Time series of so many flows, and all that the kernel says about them.
 pub(crate) fn flows(
     experiment: &Experiment,
+    count: usize,
     mut source: Source,
 ) -> Result<(Series, TcpInfo), CollectError> {
     let damaged = source.damage();
-    let mut order = Order::new(experiment, experiment.flows.len());
-    let mut delivered_bytes = vec![0; experiment.flows.len()];
+    let mut order = Order::new(experiment, count);
+    let mut delivered_bytes = vec![0; count];
     let (mut series, mut tcp_info) = (Series::default(), TcpInfo::new());
     let mut sample = FlowSample::default();
     while sample.read(&mut source).map_err(|error| source.failure(error))? {
@@ -128,7 +129,7 @@ impl Order {
         if self.rows > self.most_rows {
             return Err(format!("more than {} records", self.most_rows));
         }
-        self.next = (index + 1) % self.things;
+        self.next = (index + 1) % self.things.max(1);
         let last_ns = &mut self.last_ns[index as usize];
         let elapsed_ns = t_ns
             .checked_sub(*last_ns)

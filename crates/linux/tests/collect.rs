@@ -70,6 +70,7 @@ fn the_plan() -> Plan {
         links: Vec::new(),
         devices: Vec::new(),
         flows: Vec::new(),
+        transfers: Vec::new(),
         queues: vec![queue("bottleneck"), queue("bottleneck/reverse")],
         capture: false,
     }
@@ -115,6 +116,7 @@ fn totals() -> Totals {
         states_told: true,
         flows: vec![first, second],
         queues: vec![forward, QueueTotals::default()],
+        transfers: Vec::new(),
         unseen_packets: 0,
     }
 }

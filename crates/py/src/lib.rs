@@ -124,6 +124,7 @@ fn run(
     let control = control.map_or_else(Arc::default, |control| Arc::clone(&control.0));
     let result = with_algorithms(py, algorithms, &control, |catalogue| {
         let experiment = read_experiment(experiment, catalogue)?;
+        experiment.check_for_simulator().map_err(experiment_error)?;
         simulate(&experiment, &control).map_err(run_error)
     })?;
     let summary = serde_json::to_string(&result.summary)

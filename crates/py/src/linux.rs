@@ -47,6 +47,8 @@ pub(crate) struct LinuxData {
     states_told: bool,
     #[pyo3(get)]
     broken: String,
+    #[pyo3(get)]
+    transfers: String,
 }
 
 /// What a Linux kernel's guest is told to run an experiment given as JSON, as JSON.
@@ -76,13 +78,14 @@ pub(crate) fn linux_collect(
     experiment: &str,
     directory: PathBuf,
 ) -> PyResult<LinuxData> {
-    let (found, summary, broken) = py.detach(|| {
+    let (found, summary, broken, transfers) = py.detach(|| {
         let experiment = read_experiment(experiment, &Catalogue::default())?;
         let found = collect(&experiment, &directory).map_err(collect_error)?;
         let failed = |error: serde_json::Error| CollectError::new_err(error.to_string());
         let summary = serde_json::to_string(&found.summary).map_err(failed)?;
         let broken = serde_json::to_string(&found.broken).map_err(failed)?;
-        PyResult::Ok((found, summary, broken))
+        let transfers = serde_json::to_string(&found.transfers).map_err(failed)?;
+        PyResult::Ok((found, summary, broken, transfers))
     })?;
     Ok(LinuxData {
         summary,
@@ -96,6 +99,7 @@ pub(crate) fn linux_collect(
         unseen_packets: found.unseen_packets,
         states_told: found.states_told,
         broken,
+        transfers,
     })
 }
 

@@ -11,10 +11,11 @@ use super::host::{self, HEADERS, Hosts, TIMESTAMP_OPTION};
 use super::network::{sink_address, sink_namespace};
 use super::refusal::Refusals;
 use super::row::Row;
+use crate::programs::by_guest;
 
 /// The port of the first flow's sink. With [`MAX_FLOWS`] behind it, all are below those that the
 /// kernel gives to sources, from 32768 on.
-const FIRST_PORT: u16 = 10_000;
+pub(super) const FIRST_PORT: u16 = 10_000;
 /// Connections of one kernel, each two threads of the guest. Starting so many takes it half a minute,
 /// and that grows with their square; threads are numbered up to 32768 (`pid_max`).
 const MAX_FLOWS: usize = 5_000;
@@ -119,26 +120,8 @@ pub(super) fn flows(
     refusals: &mut Refusals,
 ) -> Vec<FlowPlan> {
     let plan = |(index, flow): (usize, &Flow)| {
-        if flow.both_ways && flow.source != Source::Driven {
-            let message =
-                "true: the applications of a kernel send one way; write false or use --backend sim";
-            refusals.refuse_flow(index, "both_ways", message.to_owned());
-        }
-        if flow.precedence != 0 {
-            let message = format!(
-                "{}: no queue that a kernel is given goes by it; leave it out or use --backend sim",
-                flow.precedence
-            );
-            refusals.refuse_flow(index, "precedence", message);
-        }
+        refuse_application(index, flow, refusals);
         let group = hosts.pairs[flow.hosts[0]].group;
-        if let Some(rate) = flow.read_rate {
-            let message = format!(
-                "{rate}: the guest's applications read everything at once; leave it out or use \
-                 --backend sim"
-            );
-            refusals.refuse_flow(index, "read_rate", message);
-        }
         let (rate, bytes) = match flow.source {
             Source::Bulk => (None, None),
             Source::File { bytes } => (None, Some(bytes)),
@@ -163,7 +146,30 @@ pub(super) fn flows(
             options: options(index, flow, mtu, refusals),
         }
     };
-    experiment.flows.iter().enumerate().map(plan).collect()
+    by_guest(experiment).into_iter().map(plan).collect()
+}
+
+/// Refuses what no application of a kernel does.
+pub(super) fn refuse_application(index: usize, flow: &Flow, refusals: &mut Refusals) {
+    if flow.both_ways && flow.source != Source::Driven {
+        let message =
+            "true: the applications of a kernel send one way; write false or use --backend sim";
+        refusals.refuse_flow(index, "both_ways", message.to_owned());
+    }
+    if flow.precedence != 0 {
+        let message = format!(
+            "{}: no queue that a kernel is given goes by it; leave it out or use --backend sim",
+            flow.precedence
+        );
+        refusals.refuse_flow(index, "precedence", message);
+    }
+    if let Some(rate) = flow.read_rate {
+        let message = format!(
+            "{rate}: the guest's applications read everything at once; leave it out or use \
+             --backend sim"
+        );
+        refusals.refuse_flow(index, "read_rate", message);
+    }
 }
 
 /// Refuses an application that does more than to write what it has.
@@ -173,7 +179,7 @@ fn refuse_driven(experiment: &Experiment, index: usize, refusals: &mut Refusals)
     let kind = of.map_or("", |application| application.workload.name());
     let (key, message) = if kind == "striped" {
         let message = "\"dynamic\": the guest's applications deal nothing while they run; write \
-                       \"static\" or use --backend sim";
+                       \"static\", or program = \"fairway\", or use --backend sim";
         ("striping", message.to_owned())
     } else {
         let message = format!(

@@ -11,6 +11,7 @@ mod qdisc;
 mod red;
 mod refusal;
 mod row;
+mod transfer;
 
 use fairway_guest::plan::Plan;
 use fairway_sim::experiment::{Experiment, ExperimentErrors};
@@ -49,6 +50,7 @@ pub fn layout(experiment: &Experiment) -> Result<Layout, ExperimentErrors> {
     flow::refuse_memory(experiment, &row, &hosts, &mut refusals);
     let mtu = host::mtu(&experiment.flows);
     let flows = flow::flows(experiment, &hosts, mtu, &mut refusals);
+    let transfers = transfer::transfers(experiment, &hosts, &row, mtu, &mut refusals);
     let disciplines = row::disciplines(&row, &experiment.topology, mtu, &mut refusals);
     refusals.finish()?;
     let overhead = u32::try_from(experiment.topology.frame_overhead.get()).unwrap_or(u32::MAX);
@@ -69,6 +71,7 @@ pub fn layout(experiment: &Experiment) -> Result<Layout, ExperimentErrors> {
         links: network.links,
         devices: network.devices,
         flows,
+        transfers,
         queues: network.queues,
         capture: experiment.linux.capture,
     };

@@ -9,7 +9,7 @@ use super::queues::QUEUE;
 use super::switch::Switch;
 use super::switches::{STACK_SWITCHES, SWITCHES};
 use super::wire_keys::{LINK_OVER_TIME, LINK_WIRE, REVERSE_WIRE};
-use super::{datagrams, topology, wlan, workload};
+use super::{datagrams, program, topology, wlan, workload};
 
 /// What may be written as the value of a key.
 #[derive(Clone, Copy)]
@@ -42,6 +42,8 @@ pub(super) enum Kind {
     Number { min: f64, max: f64 },
     /// A whole number within bounds.
     Count { min: u64, max: u64 },
+    /// A whole number within bounds, or "auto".
+    CountOrAuto { min: u64, max: u64 },
     /// Any text.
     Text,
     /// One of a list of names of a thing ("traffic", "queue discipline").
@@ -558,6 +560,7 @@ pub(super) static FLOW: Section = Section {
             ),
         ],
         workload::KEYS,
+        program::KEYS,
         datagrams::KEYS,
     ],
     switches: &[SWITCHES],

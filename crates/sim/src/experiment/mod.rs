@@ -17,6 +17,7 @@ mod links;
 mod linux;
 mod places;
 mod plan;
+mod program;
 mod queues;
 mod reader;
 mod routes;
@@ -42,6 +43,7 @@ pub use error::{ExperimentError, ExperimentErrors};
 pub use fairway_net::Limit;
 pub use linux::{LinuxSettings, SOCKET_OPTIONS, SocketOption};
 pub use plan::{Plan, Point, plan, plan_with};
+pub use program::Program;
 pub use routes::{Router, Step};
 pub use schema::schema;
 pub(crate) use stack::{HEADERS, TIMESTAMP_OPTION};
@@ -442,6 +444,8 @@ pub struct Striping {
     pub dealing: Dealing,
     /// Size of the transfer, if it has an end.
     pub bytes: Option<Bytes>,
+    /// The program that makes the transfer on a real kernel, if not a mere application.
+    pub program: Option<Program>,
 }
 
 /// Which connection gets the next chunk.

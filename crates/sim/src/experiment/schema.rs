@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::keys::{Absent, EXPERIMENT, Key, Kind, MAX_POINTS, Section, algorithm_names};
 use super::linux::{SOCKET_OPTIONS, SocketOption};
+use super::program::AUTO;
 use super::reader::LINUX;
 
 /// A number as [`fairway_units::Decimal`] reads it, after optional spaces.
@@ -79,6 +80,10 @@ fn of_kind(kind: &Kind) -> Map<String, Value> {
         Kind::SwitchOr(name) => json!({ "enum": [true, false, name] }),
         Kind::Number { min, max } => json!({ "type": "number", "minimum": min, "maximum": max }),
         Kind::Count { min, max } => json!({ "type": "integer", "minimum": min, "maximum": max }),
+        Kind::CountOrAuto { min, max } => {
+            let count = json!({ "type": "integer", "minimum": min, "maximum": max });
+            json!({ "anyOf": [count, { "const": AUTO }] })
+        }
         Kind::Text => json!({ "type": "string", "minLength": 1 }),
         Kind::Algorithm => {
             let own = json!({ "enum": algorithm_names() });

@@ -6,6 +6,7 @@ use fairway_units::{Bytes, Duration, NANOS_PER_SEC, Rate, Time};
 
 use super::distribution::{self, Distribution, SIZES, TIMES};
 use super::keys::{Absent::Explained, Key, Kind, MAX_CONNECTIONS, key};
+use super::program;
 use super::reader::{Name, Rates, Table};
 use super::{Dealing, Exchanges, Film, OnOff, Source, Striping, Workload};
 use crate::application::share;
@@ -18,10 +19,10 @@ pub(super) const KINDS: [&str; 9] =
 pub(super) static KEYS: &[Key] = &[
     key(
         "connections",
-        Kind::Count { min: 1, max: MAX_CONNECTIONS },
+        Kind::CountOrAuto { min: 1, max: MAX_CONNECTIONS },
         Explained,
         "10",
-        "Connections to which the application deals its data in chunks, and behind which it puts them in order: connections id/0, id/1 and so on, and the application itself among the results' applications. app_rate and read_rate are divided among them. Without it, one connection, and nothing is dealt.",
+        "Connections to which the application deals its data in chunks, and behind which it puts them in order: connections id/0, id/1 and so on, and the application itself among the results' applications. app_rate and read_rate are divided among them. Without it, one connection, and nothing is dealt. \"auto\" leaves the number to the program.",
     ),
     key(
         "chunk",
@@ -35,7 +36,7 @@ pub(super) static KEYS: &[Key] = &[
         Kind::Choice { thing: "striping", names: || vec!["static", "dynamic"] },
         Explained,
         r#""dynamic""#,
-        "With connections: static deals every chunk beforehand, to one connection after the other, round and round; dynamic gives the next chunk to a connection of whose data less than a chunk waits to be sent. Static unless written.",
+        "With connections: static deals every chunk beforehand, to one connection after the other, round and round; dynamic gives the next chunk to a connection of whose data less than a chunk waits to be sent. Static unless written, or unless a program makes the transfer.",
     ),
     key(
         "size",
@@ -153,7 +154,19 @@ pub(super) static KEYS: &[Key] = &[
 
 /// Keys of each kind that others have not.
 const KEYS_OF_KINDS: [(&str, &[&str]); 9] = [
-    ("bulk", &["connections", "chunk", "striping", "bytes", "app_rate", "both_ways", "read_rate"]),
+    (
+        "bulk",
+        &[
+            "connections",
+            "program",
+            "chunk",
+            "striping",
+            "bytes",
+            "app_rate",
+            "both_ways",
+            "read_rate",
+        ],
+    ),
     ("arrivals", &["size", "flow_rate", "offered_load", "transfers", "read_rate"]),
     ("ftp", &["size", "think", "transfers", "read_rate"]),
     ("telnet", &["size", "think", "transfers"]),
@@ -285,7 +298,7 @@ fn read_exchanges(table: &Table, kind: &str) -> Option<WorkText> {
     let transfers: Option<u64> = table.read("transfers");
     let servers: Option<u64> = if kind == "incast" { table.require("servers") } else { Some(1) };
     let connections: u64 = match kind {
-        "web" => table.read("connections").unwrap_or(BROWSER_CONNECTIONS),
+        "web" => program::read_count(table).unwrap_or(BROWSER_CONNECTIONS),
         "ftp" => transfers.unwrap_or(FILES),
         _ => servers?,
     };
@@ -466,23 +479,25 @@ impl StripingText {
 
 /// Whether a flow says how its data is dealt to connections.
 fn has_striping(table: &Table) -> bool {
-    ["connections", "chunk", "striping"].into_iter().any(|name| table.has(name))
+    ["connections", "program", "chunk", "striping"].into_iter().any(|name| table.has(name))
 }
 
 /// Reads how the data of a flow is dealt to its connections.
 fn read_striping(table: &Table, source: Source) -> Option<StripingText> {
-    let connections = table.read::<u64>("connections");
+    let connections = program::read(table);
+    let program = connections.and_then(|(_, program)| program);
     let chunk = table.read::<Bytes>("chunk");
     let dealing = match table.read::<Name>("striping") {
         Some(Name("dynamic")) => Dealing::Dynamic,
-        _ => Dealing::Static,
+        Some(_) => Dealing::Static,
+        None => program::usual_dealing(program),
     };
     if !table.has("connections") {
         for name in ["chunk", "striping"].into_iter().filter(|name| table.has(name)) {
             table.refuse(name, "needs connections, the number of connections; write both or none");
         }
     }
-    let connections = connections?;
+    let (connections, _) = connections?;
     for name in ["both_ways"].into_iter().filter(|name| table.read(name) == Some(true)) {
         table.refuse(name, "data is dealt to connections one way; remove it or connections");
     }
@@ -515,6 +530,6 @@ fn read_striping(table: &Table, source: Source) -> Option<StripingText> {
         );
         table.refuse("chunk", message);
     }
-    let striping = Striping { chunk: Bytes::new(chunk), dealing, bytes };
+    let striping = Striping { chunk: Bytes::new(chunk), dealing, bytes, program };
     Some(StripingText { connections, striping })
 }

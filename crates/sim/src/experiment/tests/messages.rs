@@ -292,6 +292,24 @@ fn what_cannot_be_dealt_to_connections() {
         "flow.main.app_rate: with striping = \"dynamic\", connections take what there is when they \
          can send; remove it or write striping = \"static\"",
     );
+    assert_refused(
+        &with_end("program = \"fairway\""),
+        "flow.main.program: needs connections; write connections = \"auto\", or how many there are",
+    );
+    assert_refused(
+        &with_end("connections = \"auto\""),
+        "flow.main.connections: \"auto\": a program decides it while it runs; write program = \
+         \"fairway\" and use --backend linux, or write a number",
+    );
+    assert_refused(
+        &with_end("connections = \"many\""),
+        "flow.main.connections: expected a whole number from 1 to 100000, or \"auto\", got \"many\"",
+    );
+    assert_refused(
+        &with_end("connections = \"auto\"\nprogram = \"fairway\"\nstriping = \"static\""),
+        "flow.main.striping: \"static\" needs a number of connections; write \"dynamic\", or a \
+         number in place of \"auto\"",
+    );
     let errors = refusal(&with_end("count = 1000\nconnections = 101"));
     let message = "flow: 101000 connections are too many; lower the counts to 100000 in all";
     assert_eq!(errors[0], message);

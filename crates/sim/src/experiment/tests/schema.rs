@@ -208,7 +208,7 @@ fn prepare(table: &mut Value, path: &[&str], key: &Key) {
         "cdf" if path.len() == 2 && path[0] == "flow" => {
             *table = json!({ "distribution": "empirical" })
         }
-        "chunk" | "striping" => table["connections"] = json!(2),
+        "chunk" | "striping" | "program" => table["connections"] = json!(2),
         "stagger" => table["count"] = json!(2),
         "from" if path == ["flow"] => table["to"] = json!("d0"),
         "to" if path == ["flow"] => table["from"] = json!("s0"),

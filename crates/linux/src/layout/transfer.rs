@@ -1,0 +1,99 @@
+//! Transfers by Fairway's own sender and receiver.
+
+use fairway_guest::plan::Transfer;
+use fairway_sim::experiment::{Dealing, Experiment, Flow, Source};
+use fairway_units::{Bytes, Rate};
+
+use super::algorithm;
+use super::flow::{FIRST_PORT, refuse_application};
+use super::host::{self, HEADERS, Hosts};
+use super::network::{sink_address, sink_namespace};
+use super::refusal::Refusals;
+use super::row::Row;
+use crate::programs::{ByProgram, by_program};
+
+/// What an endless transfer's file has more than the path can carry to the end of the run.
+const SPARE: f64 = 1.1;
+/// Largest file, on the host's disk when it has arrived: more than any run here carries.
+const MAX_BYTES: u64 = 64 << 30;
+/// Connections of a program: as many as its receiver takes.
+const MAX_STREAMS: u64 = 256;
+
+/// The transfers as the guest starts them.
+pub(super) fn transfers(
+    experiment: &Experiment,
+    hosts: &Hosts,
+    row: &Row,
+    mtu: u32,
+    refusals: &mut Refusals,
+) -> Vec<Transfer> {
+    let plan = |transfer: ByProgram| {
+        let index = transfer.connections().start;
+        let flow = &experiment.flows[index];
+        refuse_application(index, flow, refusals);
+        refuse_options(index, flow, refusals);
+        if matches!(flow.source, Source::Limited { .. }) {
+            let message = "a program sends as fast as it can; remove it, or program".to_owned();
+            refusals.refuse_flow(index, "app_rate", message);
+        }
+        let streams = transfer.connections().len() as u64;
+        if streams > MAX_STREAMS {
+            let message = format!(
+                "{streams} are more than the {MAX_STREAMS} of one transfer; write fewer"
+            );
+            refusals.refuse_flow(index, "connections", message);
+        }
+        let group = hosts.pairs[flow.hosts[0]].group;
+        Transfer {
+            id: transfer.application.id.clone(),
+            source: group,
+            sink: sink_namespace(hosts, &experiment.topology, group),
+            address: sink_address(flow.hosts[0]),
+            port: FIRST_PORT.saturating_add(u16::try_from(index).unwrap_or(u16::MAX)),
+            cc: algorithm::name(index, flow, refusals).to_owned(),
+            streams: (!transfer.program.auto).then_some(u32::try_from(streams).unwrap_or(u32::MAX)),
+            bytes: bytes(experiment, &transfer, index, row, refusals),
+            chunk_bytes: transfer.program.chunk.map(Bytes::get),
+            is_static: transfer.striping.dealing == Dealing::Static,
+            is_encrypted: transfer.program.encrypted,
+            mss: (host::packet(&flow.stack) != mtu).then(|| host::packet(&flow.stack) - HEADERS),
+            start_ns: flow.start.as_nanos(),
+            stop_ns: flow.stop.map(|stop| stop.as_nanos()),
+        }
+    };
+    by_program(experiment).map(plan).collect()
+}
+
+/// The size of the file: as written, or more than the path can carry.
+fn bytes(
+    experiment: &Experiment,
+    transfer: &ByProgram,
+    index: usize,
+    row: &Row,
+    refusals: &mut Refusals,
+) -> u64 {
+    let slowest = row.stages.iter().map(|stage| stage.link.rate.as_bps()).min();
+    let slowest = slowest.filter(|bps| *bps != Rate::UNLIMITED.as_bps());
+    let length_s = experiment.duration.as_secs_f64();
+    let written = transfer.striping.bytes.map(Bytes::get);
+    let carried = slowest.map(|bps| (bps as f64 / 8.0 * length_s * SPARE) as u64);
+    let found = written.or(carried);
+    if found.is_none_or(|bytes| bytes > MAX_BYTES) {
+        let message = format!(
+            "the file of a program's transfer is on the host's disk, and may have \"{} GiB\"; write as \
+             much or less",
+            MAX_BYTES >> 30
+        );
+        refusals.refuse_flow(index, "bytes", message);
+    }
+    found.unwrap_or(0)
+}
+
+/// Socket options that nobody sets on a program's connections.
+fn refuse_options(index: usize, flow: &Flow, refusals: &mut Refusals) {
+    if let Some((name, _)) = flow.linux_socket.first() {
+        let message =
+            format!("{name}: a program sets the options of its connections itself; remove it");
+        refusals.refuse_flow(index, "linux_socket", message);
+    }
+}

@@ -1,0 +1,229 @@
+//! What transfers by a program have measured: their connections, beside the guest's own flows.
+
+use fairway_guest::plan::{Plan, Transfer as TransferPlan};
+use fairway_guest::record::{FlowSample, TransferTotals};
+use fairway_sim::experiment::Experiment;
+use fairway_trace::tcp_info::{Field, TcpInfo, series as field};
+use fairway_trace::{ApplicationSummary, FlowCounts, FlowSummary, Series};
+use fairway_units::NANOS_PER_SEC;
+use serde::Serialize;
+
+use crate::collect::{CollectError, Source};
+
+/// Connections and samples of one transfer that are read: more than any has.
+const MAX_CONNECTIONS: usize = 10_000;
+const MAX_ROWS: usize = 10_000_000;
+
+/// A transfer by a program, and what it said.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Transfer {
+    /// Its name.
+    pub id: String,
+    /// When the receiver had confirmed the whole; none if it was cut off.
+    pub confirmed_s: Option<f64>,
+    /// Payload that arrived over the whole run.
+    pub payload_bytes: u64,
+    /// Connections that carried data at the end of the measuring window.
+    pub streams: u64,
+    /// What sender and receiver said.
+    pub log: Vec<Said>,
+}
+
+/// Something that was said.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Said {
+    /// When.
+    pub t_s: f64,
+    /// What.
+    pub text: String,
+}
+
+/// Everything that was measured of one transfer.
+pub(crate) struct Measured {
+    pub(crate) transfer: Transfer,
+    pub(crate) connections: Vec<String>,
+    pub(crate) flows: Vec<FlowSummary>,
+    pub(crate) application: ApplicationSummary,
+    rows: Vec<Row>,
+}
+
+/// One connection over one interval.
+struct Row {
+    from_s: f64,
+    to_s: f64,
+    flow: u32,
+    bytes: u64,
+    record: Vec<u8>,
+}
+
+/// Reads what one transfer has left.
+pub(crate) fn read(
+    experiment: &Experiment,
+    plan: &Plan,
+    (transfer, totals): (&TransferPlan, &TransferTotals),
+    source: Source,
+) -> Result<Measured, CollectError> {
+    let damaged = source.damage();
+    if totals.connections.len() > MAX_CONNECTIONS {
+        return Err(damaged(format!("more than {MAX_CONNECTIONS} connections")));
+    }
+    let rows = rows(totals.connections.len(), source)?;
+    let window = [experiment.measure.from, experiment.measure.to];
+    let window_s = window.map(|end| end.as_secs_f64());
+    let span = window[1].since(window[0]);
+    let mut flows = Vec::new();
+    for (index, id) in totals.connections.iter().enumerate() {
+        let own = || rows.iter().filter(move |row| row.flow as usize == index);
+        let counts = counts(own(), window_s);
+        let inside = || own().filter(|row| row.to_s >= window_s[0] && row.to_s <= window_s[1]);
+        flows.push(FlowSummary {
+            window_reductions: None,
+            timeouts: None,
+            mean_cwnd_segments: mean(inside().map(|row| field::CWND.real(&row.record))),
+            mean_srtt_s: mean(
+                inside().map(|row| field::RTT.real(&row.record)).filter(|rtt| *rtt > 0.0),
+            ),
+            ..FlowSummary::new(id, &transfer.cc, &counts, span)
+        });
+    }
+    let seconds = |nanos: u64| nanos as f64 / NANOS_PER_SEC as f64;
+    let confirmed_s = totals.confirmed_ns.map(seconds);
+    let last_s = window_s[1] - 2.0 * seconds(plan.sample_ns);
+    let at_end = |index: usize| {
+        rows.iter().any(|row| row.flow as usize == index && row.to_s > last_s && row.bytes > 0)
+    };
+    let streams = (0..flows.len()).filter(|index| at_end(*index)).count() as u64;
+    let fct_s = confirmed_s.map(|confirmed_s| confirmed_s - seconds(transfer.start_ns));
+    let application = application(&transfer.id, &flows, streams, totals, fct_s);
+    let said = |(t_ns, text): &(u64, String)| Said { t_s: seconds(*t_ns), text: text.clone() };
+    Ok(Measured {
+        transfer: Transfer {
+            id: transfer.id.clone(),
+            confirmed_s,
+            payload_bytes: totals.payload_bytes,
+            streams,
+            log: totals.log.iter().map(said).collect(),
+        },
+        connections: totals.connections.clone(),
+        flows,
+        application,
+        rows,
+    })
+}
+
+impl Measured {
+    /// Puts its samples behind those that there are, its connections numbered from `first` on.
+    pub(crate) fn append(&self, first: u32, series: &mut Series, tcp_info: &mut TcpInfo) -> bool {
+        self.rows.iter().all(|row| {
+            let goodput_bps = row.bytes as f64 * 8.0 / (row.to_s - row.from_s);
+            series.push(row.to_s, first + row.flow, &row.record, goodput_bps);
+            tcp_info.push(row.to_s, first + row.flow, &row.record)
+        })
+    }
+}
+
+fn rows(connections: usize, mut source: Source) -> Result<Vec<Row>, CollectError> {
+    let damaged = source.damage();
+    let mut before: Vec<(f64, u64)> = vec![(0.0, 0); connections];
+    let mut rows = Vec::new();
+    let mut sample = FlowSample::default();
+    while sample.read(&mut source).map_err(|error| source.failure(error))? {
+        let to_s = sample.t_ns as f64 / NANOS_PER_SEC as f64;
+        let Some((from_s, from_bytes)) = before.get_mut(sample.flow as usize) else {
+            return Err(damaged(format!("there is no connection {}", sample.flow)));
+        };
+        let news = sample.delivered_bytes.checked_sub(*from_bytes);
+        let (Some(bytes), true) = (news, to_s >= *from_s && rows.len() < MAX_ROWS) else {
+            return Err(damaged(format!("connection {} goes back", sample.flow)));
+        };
+        if !sample.tcp_info.is_empty() && to_s > *from_s {
+            let record = std::mem::take(&mut sample.tcp_info);
+            rows.push(Row { from_s: *from_s, to_s, flow: sample.flow, bytes, record });
+        }
+        (*from_s, *from_bytes) = (to_s, sample.delivered_bytes);
+    }
+    Ok(rows)
+}
+
+/// What one connection has counted within the window: of an interval that is partly in it, as large a
+/// part of what it brought.
+fn counts<'a>(rows: impl Iterator<Item = &'a Row>, [from_s, to_s]: [f64; 2]) -> FlowCounts {
+    let (mut delivered, mut segments, mut retransmitted) = (0.0, 0.0, 0.0);
+    let (mut segments_before, mut retransmitted_before) = (0, 0);
+    for row in rows {
+        let inside_s = row.to_s.min(to_s) - row.from_s.max(from_s);
+        let share = (inside_s / (row.to_s - row.from_s)).max(0.0);
+        let news = |of: &Field, before: &mut u64| {
+            let now = of.raw(&row.record).unwrap_or(0);
+            // A connection that has replaced another counts from zero.
+            let news = if now >= *before { now - *before } else { now };
+            *before = now;
+            news as f64 * share
+        };
+        delivered += row.bytes as f64 * share;
+        segments += news(field::DATA_SEGS_OUT, &mut segments_before);
+        retransmitted += news(field::TOTAL_RETRANS, &mut retransmitted_before);
+    }
+    let whole = |value: f64| libm::round(value) as u64;
+    FlowCounts {
+        delivered_bytes: whole(delivered),
+        // As many as were sent for the first time arrived with their headers.
+        wire_bytes: whole(delivered + (segments - retransmitted).max(0.0) * HEADERS),
+        segments: whole(segments),
+        retransmissions: whole(retransmitted),
+        missing: whole(retransmitted),
+        ..FlowCounts::default()
+    }
+}
+
+/// IPv4 and TCP headers with timestamps, in bytes.
+const HEADERS: f64 = 52.0;
+
+fn application(
+    id: &str,
+    flows: &[FlowSummary],
+    streams: u64,
+    totals: &TransferTotals,
+    fct_s: Option<f64>,
+) -> ApplicationSummary {
+    let sum = |count: fn(&FlowSummary) -> u64| flows.iter().map(count).sum();
+    ApplicationSummary {
+        id: id.to_owned(),
+        kind: "transfer",
+        connections: flows.len() as u64,
+        goodput_bps: flows.iter().map(|flow| flow.goodput_bps).sum(),
+        throughput_bps: flows.iter().map(|flow| flow.throughput_bps).sum(),
+        sent_segments: sum(|flow| flow.sent_segments),
+        retransmitted_segments: sum(|flow| flow.retransmitted_segments.unwrap_or(0)),
+        lost_segments: sum(|flow| flow.lost_segments),
+        mean_cwnd_segments: flows.iter().map(|flow| flow.mean_cwnd_segments).sum(),
+        fct_s,
+        figures: vec![
+            ("payload_bytes", Some(totals.payload_bytes as f64)),
+            ("streams_at_end", Some(streams as f64)),
+        ],
+    }
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (sum, count) = values.fold((0.0, 0u32), |(sum, count), value| (sum + value, count + 1));
+    (count > 0).then(|| sum / f64::from(count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A record with 100 packets of cwnd would be long; the counters alone do here.
+    fn row(from_s: f64, to_s: f64, bytes: u64) -> Row {
+        Row { from_s, to_s, flow: 0, bytes, record: Vec::new() }
+    }
+
+    #[test]
+    fn an_interval_counts_as_far_as_it_is_in_the_window() {
+        let rows = [row(0.0, 1.0, 1000), row(1.0, 3.0, 4000), row(3.0, 4.0, 100)];
+        // Half of the second, none of the first and the third.
+        assert_eq!(counts(rows.iter(), [2.0, 3.0]).delivered_bytes, 2000);
+        assert_eq!(counts(rows.iter(), [0.5, 3.5]).delivered_bytes, 500 + 4000 + 50);
+    }
+}
