@@ -15,6 +15,7 @@ mod states;
 mod supervise;
 mod sys;
 mod threads;
+mod transfer;
 mod watch;
 
 use std::fmt::Display;

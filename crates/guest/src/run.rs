@@ -19,6 +19,7 @@ use crate::setup::{Namespaces, RUN_DIRECTORY, any_socket};
 use crate::states::States;
 use crate::sys;
 use crate::threads::Stacks;
+use crate::transfer::{self, Transfer};
 use crate::watch::Watch;
 
 /// Between the end of the preparations and the beginning of the run.
@@ -48,6 +49,7 @@ pub fn run(plan: &Plan, namespaces: &Namespaces) -> Result<(), Error> {
 struct Run<'a> {
     plan: &'a Plan,
     connections: Vec<Connection>,
+    transfers: Vec<Transfer>,
     watch: Watch,
     states: Option<States>,
     places: Vec<QueuePlace>,
@@ -86,12 +88,14 @@ impl<'a> Run<'a> {
             *ranks += 1;
         }
         namespaces.leave()?;
+        let transfers = transfer::start(plan, namespaces, begin_ns)?;
         let kernel = fs::read_to_string("/proc/sys/kernel/osrelease")
             .map_err(|error| Error::new("asking for the kernel's release", error))?;
         let states = States::open(plan).ok();
         Ok(Run {
             plan,
             connections,
+            transfers,
             watch,
             places,
             flows: BufWriter::new(create("flows.bin")?),
@@ -228,6 +232,9 @@ impl<'a> Run<'a> {
 
     /// Writes the totals, last of all.
     fn finish(mut self) -> Result<(), Error> {
+        for transfer in self.transfers {
+            self.totals.transfers.push(transfer.finish()?);
+        }
         let failed = |error| Error::new("writing the results", error);
         for (index, (flow, connection)) in
             self.totals.flows.iter_mut().zip(&self.connections).enumerate()

@@ -21,9 +21,9 @@ impl ByProgram<'_> {
 /// The transfers that programs make, in their order.
 pub(crate) fn by_program(experiment: &Experiment) -> impl Iterator<Item = ByProgram<'_>> {
     experiment.applications.iter().filter_map(|application| match &application.workload {
-        Workload::Striped(striping) => striping
-            .program
-            .map(|program| ByProgram { application, striping: *striping, program }),
+        Workload::Striped(striping) => {
+            striping.program.map(|program| ByProgram { application, striping: *striping, program })
+        }
         _ => None,
     })
 }

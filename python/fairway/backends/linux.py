@@ -112,6 +112,7 @@ class Linux:
             experiment=experiment,
             summary={
                 **completed(json.loads(data.summary), wall_s, {}),
+                **_transfers(data),
                 "kernel": self._said(data),
                 "warnings": cautions.of_run(self._kernel, data),
             },
@@ -168,6 +169,12 @@ class Linux:
             "unseen_packets": data.unseen_packets,
             "broken_connections": json.loads(data.broken),
         }
+
+
+def _transfers(data: _core.LinuxData) -> dict[str, Any]:
+    """What programs have transferred, and what they said of it."""
+    transfers: list[dict[str, Any]] = json.loads(data.transfers)
+    return {"transfers": transfers} if transfers else {}
 
 
 def _check_room(plan: dict[str, Any], directory: Path) -> None:

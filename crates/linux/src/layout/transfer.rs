@@ -12,10 +12,15 @@ use super::refusal::Refusals;
 use super::row::Row;
 use crate::programs::{ByProgram, by_program};
 
-/// What an endless transfer's file has more than the path can carry to the end of the run.
+/// What an endless transfer's file has more than the path can carry to the end of the run: a tenth, and
+/// two chunks for each connection, so that none is without one before.
 const SPARE: f64 = 1.1;
+const CHUNKS: u64 = 2;
 /// Largest file, on the host's disk when it has arrived: more than any run here carries.
 const MAX_BYTES: u64 = 64 << 30;
+/// What the program's connections take at a time unless it is written, and where their number changes.
+const CHUNK_BYTES: u64 = 8 << 20;
+const AUTO_CHUNK_BYTES: u64 = 1 << 20;
 /// Connections of a program: as many as its receiver takes.
 const MAX_STREAMS: u64 = 256;
 
@@ -38,9 +43,8 @@ pub(super) fn transfers(
         }
         let streams = transfer.connections().len() as u64;
         if streams > MAX_STREAMS {
-            let message = format!(
-                "{streams} are more than the {MAX_STREAMS} of one transfer; write fewer"
-            );
+            let message =
+                format!("{streams} are more than the {MAX_STREAMS} of one transfer; write fewer");
             refusals.refuse_flow(index, "connections", message);
         }
         let group = hosts.pairs[flow.hosts[0]].group;
@@ -76,7 +80,13 @@ fn bytes(
     let slowest = slowest.filter(|bps| *bps != Rate::UNLIMITED.as_bps());
     let length_s = experiment.duration.as_secs_f64();
     let written = transfer.striping.bytes.map(Bytes::get);
+    let [streams, chunk] = match transfer.program.auto {
+        true => [MAX_STREAMS, AUTO_CHUNK_BYTES],
+        false => [transfer.connections().len() as u64, CHUNK_BYTES],
+    };
+    let chunk = transfer.program.chunk.map_or(chunk, Bytes::get);
     let carried = slowest.map(|bps| (bps as f64 / 8.0 * length_s * SPARE) as u64);
+    let carried = carried.map(|bytes| bytes.saturating_add(CHUNKS * chunk * streams));
     let found = written.or(carried);
     if found.is_none_or(|bytes| bytes > MAX_BYTES) {
         let message = format!(

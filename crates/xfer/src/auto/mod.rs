@@ -21,9 +21,11 @@
 mod chooser;
 mod point;
 mod search;
+mod watch;
 mod words;
 
 pub use chooser::{Answer, Change, Chooser, Settings};
+pub use watch::Watcher;
 
 /// What an interval of a transfer was like, over all of its streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

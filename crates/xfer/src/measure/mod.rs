@@ -23,7 +23,7 @@ pub use datagrams::{DatagramCounts, Datagrams};
 use flow::{Open, Watch};
 pub use observe::{Observation, Observer};
 pub use record::{Cpu, FlowTaken, PathSeen, Record, Taken};
-pub use rows::Samples;
+pub use rows::{FlowInterval, Samples};
 use state::State;
 
 use crate::{Control, Error};
@@ -186,6 +186,11 @@ impl Meter {
     /// Forgets what was measured so far: the measuring window begins now.
     pub fn restart(&self) {
         self.state().restart(Instant::now());
+    }
+
+    /// When the first connection was watched; samples count from there.
+    pub fn began(&self) -> Option<Instant> {
+        self.state().window().0
     }
 
     /// The record, up to now. Connections that are still open are sampled a last time.

@@ -33,6 +33,21 @@ impl Row {
     }
 }
 
+/// A flow in one interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowInterval<'a> {
+    /// Index of the flow.
+    pub flow: u32,
+    /// When the interval began, in nanoseconds since the first connection.
+    pub from_ns: u64,
+    /// When it ended.
+    pub to_ns: u64,
+    /// Payload delivered in it.
+    pub payload_bytes: u64,
+    /// `struct tcp_info` at its end; empty for datagrams.
+    pub record: &'a [u8],
+}
+
 /// All samples of a transfer, as they were taken: half as large as the columns made of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Samples {
@@ -45,6 +60,17 @@ impl Samples {
     /// Names of the flows, in the order of their indices.
     pub fn flow_ids(&self) -> Vec<String> {
         self.flows.iter().map(|(id, _)| id.clone()).collect()
+    }
+
+    /// What happened to every flow in every interval, in the order of their ends.
+    pub fn intervals(&self) -> impl Iterator<Item = FlowInterval<'_>> {
+        self.rows.iter().map(|row| FlowInterval {
+            flow: row.flow,
+            from_ns: row.from_ns,
+            to_ns: row.to_ns,
+            payload_bytes: row.payload_bytes,
+            record: &row.record,
+        })
     }
 
     /// Time series of the flows.
