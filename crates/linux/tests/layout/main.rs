@@ -5,6 +5,7 @@ mod disciplines;
 mod plans;
 mod refusals;
 mod text;
+mod transfers;
 
 use fairway_linux::{Layout, layout};
 use fairway_sim::experiment::{Experiment, from_document, plan};

@@ -194,6 +194,10 @@ impl Chooser {
 
     /// On to more, if there can be.
     fn climb(&mut self, point: Point, why: String) -> Answer {
+        if point.queues() && !point.window_limited {
+            let why = format!("{why}: the path is full, and others would lose what more gain");
+            return self.settle(point.streams, Some(point), why);
+        }
         match search::more(&point, self.algorithm, self.most) {
             Some(next) => {
                 let why = format!("{why}: trying {next}");
@@ -298,7 +302,9 @@ impl Chooser {
             Change::Add(_) => "on to",
             Change::Stay | Change::Settled => "staying with",
         };
-        self.aim = Aim::Watch { settled: point, off: 0 };
+        // Another number has to be seen again before a change of it can be told.
+        let settled = point.filter(|_| streams == now);
+        self.aim = Aim::Watch { settled, off: 0 };
         self.measurement = Measurement::new(streams);
         self.settled_at_s = self.now_s;
         Answer { change, why: Some(format!("{why}; {way} {streams}")) }

@@ -2,20 +2,51 @@
 
 use super::Interval;
 
-/// Round trips that streams are given after a change, in which slow start ends, and for which they are
-/// then measured: with samples of fewer, one loss decides.
-const SETTLING_ROUND_TRIPS: f64 = 8.0;
-const MEASURED_ROUND_TRIPS: f64 = 20.0;
-/// The same in seconds at least: what other things happen on a host takes some tenths of them.
-const SETTLING_S: f64 = 0.5;
-const MEASURED_S: f64 = 1.0;
-/// Intervals at least, for their spread to mean something.
-const FEWEST_INTERVALS: usize = 4;
+/// How long streams are left alone after a change, and measured then: in round trips, and in seconds at
+/// least, as other things that happen on a host take some tenths of one.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    settling_round_trips: f64,
+    settling_s: f64,
+    measured_round_trips: f64,
+    measured_s: f64,
+}
+
+/// Where windows hold streams back: they carry the same from the end of slow start on.
+const QUICK: Pace = Pace {
+    settling_round_trips: 8.0,
+    settling_s: 0.5,
+    measured_round_trips: 20.0,
+    measured_s: 1.0,
+};
+/// Elsewhere: slow start leaves windows far from where losses will hold them, for some losses long, and what
+/// fewer of them carry in a second is chance.
+const CALM: Pace = Pace {
+    settling_round_trips: 20.0,
+    settling_s: 2.0,
+    measured_round_trips: 40.0,
+    measured_s: 5.0,
+};
+
+impl Pace {
+    fn settling_s(&self, rtt_s: f64) -> f64 {
+        f64::max(self.settling_round_trips * rtt_s, self.settling_s)
+    }
+
+    fn measured_s(&self, rtt_s: f64) -> f64 {
+        f64::max(self.measured_round_trips * rtt_s, self.measured_s)
+    }
+}
+
 /// A measurement is made this much longer at most while it cannot tell, or while goodput still rises.
 const MOST_EXTENSION: f64 = 4.0;
 /// How much more the second half of a measurement carries if streams are still opening their windows.
 const RISING: f64 = 1.15;
-/// What neighbouring intervals have in common makes their spread look smaller than the noise is.
+/// Batches that a measurement is cut into to see how much goodput differs, at most, and round trips of each at
+/// least: within fewer, data comes in bursts.
+const BATCHES: f64 = 10.0;
+const BATCH_ROUND_TRIPS: f64 = 2.5;
+/// What neighbouring batches have in common makes their spread look smaller than the noise is.
 const SPREAD_TO_NOISE: f64 = 1.5;
 /// Standing delay above the least round-trip time from which a path counts as full: a share of it, and
 /// in seconds, below which hosts themselves may be the cause.
@@ -76,10 +107,9 @@ pub(super) enum Measured {
 #[derive(Clone, Debug)]
 pub(super) struct Measurement {
     streams: u32,
-    /// Since streams and wish are the same number, and until when they settle.
+    /// When streams and wish became the same number.
     since_s: Option<f64>,
     intervals: Vec<Interval>,
-    measured_s: f64,
     idle_s: f64,
     /// How many times as long as usual it may take.
     extension: f64,
@@ -87,14 +117,7 @@ pub(super) struct Measurement {
 
 impl Measurement {
     pub(super) fn new(streams: u32) -> Self {
-        Measurement {
-            streams,
-            since_s: None,
-            intervals: Vec::new(),
-            measured_s: 0.0,
-            idle_s: 0.0,
-            extension: 1.0,
-        }
+        Measurement { streams, since_s: None, intervals: Vec::new(), idle_s: 0.0, extension: 1.0 }
     }
 
     pub(super) fn streams(&self) -> u32 {
@@ -106,34 +129,33 @@ impl Measurement {
         if interval.streams != self.streams {
             self.since_s = None;
             self.intervals.clear();
-            self.measured_s = 0.0;
             return Measured::NotYet;
         }
+        let begin_s = interval.end_s - interval.length_s;
+        let since_s = *self.since_s.get_or_insert(begin_s);
         let rtt_s = interval.srtt_s.max(interval.min_rtt_s);
-        let since_s = *self.since_s.get_or_insert(interval.end_s - interval.length_s);
-        let settling_s = f64::max(SETTLING_ROUND_TRIPS * rtt_s, SETTLING_S);
-        if interval.end_s - interval.length_s < since_s + settling_s - 1e-9 {
-            return Measured::NotYet;
-        }
-        let wanted_s = f64::max(MEASURED_ROUND_TRIPS * rtt_s, MEASURED_S) * self.extension;
         if interval.application_limited > MOSTLY {
             self.idle_s += interval.length_s;
-            let idle = self.idle_s >= wanted_s;
-            return if idle { Measured::NothingToSend } else { Measured::NotYet };
+            let is_idle = self.idle_s >= CALM.measured_s(rtt_s);
+            return if is_idle { Measured::NothingToSend } else { Measured::NotYet };
         }
         self.intervals.push(*interval);
-        self.measured_s += interval.length_s;
-        if self.measured_s < wanted_s - 1e-9 || self.intervals.len() < FEWEST_INTERVALS {
+        if let Some(point) = self.quickly(since_s, interval.end_s, rtt_s) {
+            return Measured::Done(point);
+        }
+        let from_s = since_s + CALM.settling_s(rtt_s);
+        if interval.end_s + 1e-9 < from_s + CALM.measured_s(rtt_s) * self.extension {
             return Measured::NotYet;
         }
-        if self.is_rising() && self.extension < MOST_EXTENSION {
+        let measured = after(&self.intervals, from_s);
+        if is_rising(measured) && self.extension < MOST_EXTENSION {
             // Only what comes after the rise counts.
-            self.extension += 1.0;
-            let half = self.intervals.len() / 2;
+            let half = self.intervals.len() - measured.len() / 2;
             self.intervals.drain(..half);
+            self.extend();
             return Measured::NotYet;
         }
-        Measured::Done(self.point())
+        Measured::Done(self.point(measured, rtt_s))
     }
 
     /// Goes on for as long again, if it has not been made longer too often; whether it does.
@@ -145,26 +167,24 @@ impl Measurement {
         goes_on
     }
 
-    fn is_rising(&self) -> bool {
-        let (first, second) = self.intervals.split_at(self.intervals.len() / 2);
-        mean(second, |interval| interval.goodput_bps)
-            > RISING * mean(first, |interval| interval.goodput_bps)
+    /// The point, if windows hold the streams back and so little tells it.
+    fn quickly(&self, since_s: f64, now_s: f64, rtt_s: f64) -> Option<Point> {
+        let from_s = since_s + QUICK.settling_s(rtt_s);
+        if self.extension > 1.0 || now_s + 1e-9 < from_s + QUICK.measured_s(rtt_s) {
+            return None;
+        }
+        let measured = after(&self.intervals, from_s);
+        let point = self.point(measured, rtt_s);
+        (point.window_limited && !point.queues() && !is_rising(measured)).then_some(point)
     }
 
-    fn point(&self) -> Point {
-        let intervals = &self.intervals;
-        let goodput_bps = mean(intervals, |interval| interval.goodput_bps);
-        let count = intervals.len() as f64;
-        let squares = mean(intervals, |interval| {
-            let off = interval.goodput_bps - goodput_bps;
-            off * off
-        });
+    fn point(&self, intervals: &[Interval], rtt_s: f64) -> Point {
         let largest = |of: fn(&Interval) -> f64| intervals.iter().map(of).fold(0.0, f64::max);
         let held_back = mean(intervals, |interval| interval.rwnd_limited + interval.sndbuf_limited);
         Point {
             streams: self.streams,
-            goodput_bps,
-            noise_bps: SPREAD_TO_NOISE * libm::sqrt(squares / (count - 1.0).max(1.0)),
+            goodput_bps: mean(intervals, |interval| interval.goodput_bps),
+            noise_bps: noise_bps(intervals, rtt_s),
             segments: intervals.iter().map(|interval| interval.segments).sum(),
             retransmitted: intervals.iter().map(|interval| interval.retransmitted_segments).sum(),
             srtt_s: mean(intervals, |interval| interval.srtt_s),
@@ -175,6 +195,43 @@ impl Measurement {
             peak_bps: largest(|interval| interval.delivery_bps.max(interval.goodput_bps)),
         }
     }
+}
+
+/// Those that begin at a time or later; at least the last.
+fn after(intervals: &[Interval], from_s: f64) -> &[Interval] {
+    let begins = |interval: &Interval| interval.end_s - interval.length_s + 1e-9 >= from_s;
+    let first = intervals.iter().position(begins);
+    &intervals[first.unwrap_or(intervals.len().saturating_sub(1))..]
+}
+
+fn is_rising(intervals: &[Interval]) -> bool {
+    let (first, second) = intervals.split_at(intervals.len() / 2);
+    let goodput = |half| mean(half, |interval: &Interval| interval.goodput_bps);
+    goodput(second) > RISING * goodput(first)
+}
+
+/// The standard error of the mean goodput, by batches.
+fn noise_bps(intervals: &[Interval], rtt_s: f64) -> f64 {
+    let length_s: f64 = intervals.iter().map(|interval| interval.length_s).sum();
+    let batch_s = f64::max(length_s / BATCHES, BATCH_ROUND_TRIPS * rtt_s);
+    let mut goodputs = Vec::new();
+    let (mut batch, mut so_far_s) = (0, 0.0);
+    for end in 1..=intervals.len() {
+        so_far_s += intervals[end - 1].length_s;
+        if so_far_s + 1e-9 >= batch_s {
+            goodputs.push(mean(&intervals[batch..end], |interval| interval.goodput_bps));
+            (batch, so_far_s) = (end, 0.0);
+        }
+    }
+    let count = goodputs.len() as f64;
+    let average = goodputs.iter().sum::<f64>() / count.max(1.0);
+    if goodputs.len() < 2 {
+        // Nothing is known: as if it could be anything.
+        return average.max(mean(intervals, |interval| interval.goodput_bps));
+    }
+    let squares: f64 =
+        goodputs.iter().map(|goodput| (goodput - average) * (goodput - average)).sum();
+    SPREAD_TO_NOISE * libm::sqrt(squares / (count - 1.0) / count)
 }
 
 /// Mean over intervals, each with its length as weight.

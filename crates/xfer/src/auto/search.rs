@@ -24,7 +24,7 @@ const LOSS_DEVIATIONS: f64 = 3.0;
 const ALLOWED_LOSS: f64 = 0.03;
 /// Share of the capacity that the model is asked for. Less than the 0.99 of theory: of two numbers that
 /// carry nearly the same, the smaller one does less harm.
-const TARGET: f64 = 0.95;
+const TARGET: f64 = 0.97;
 /// Growth of the number in one step, at least and at most.
 const LEAST_GROWTH: u32 = 2;
 const MOST_GROWTH: u32 = 4;
@@ -77,13 +77,19 @@ fn loses_more(from: &Point, to: &Point) -> bool {
 }
 
 /// The others of whom the gain was taken, if the path was full before.
+///
+/// It was full with the streams of a point if packets waited with them, or if they lost a larger share than
+/// still fewer: who fills a path that nobody else uses gains nothing after that.
 pub(super) fn others(points: &[Point], to: &Point) -> Option<Others> {
-    let fewer = |point: &&Point| point.streams < to.streams;
-    let full = |from: &&Point| {
-        let queue = from.queues() && to.queues();
-        !from.window_limited && (queue || loses_more(from, to))
+    let fewer = |point: &&Point| point.streams < to.streams && !point.window_limited;
+    let lost_more = |from: &Point| {
+        points.iter().any(|less| less.streams < from.streams && loses_more(less, from))
     };
-    let from = points.iter().filter(fewer).filter(full).min_by_key(|point| point.streams)?;
+    let was_full = |from: &&Point| {
+        let by_queue = from.queues() && to.queues();
+        by_queue || (lost_more(from) && loses_more(from, to))
+    };
+    let from = points.iter().filter(fewer).filter(was_full).min_by_key(|point| point.streams)?;
     if to.goodput_bps < (1.0 + SUSPICIOUS) * from.goodput_bps {
         return None;
     }

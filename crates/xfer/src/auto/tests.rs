@@ -119,7 +119,7 @@ fn settles(path: Fake, cc: &str) -> Vec<u32> {
     let best = (1..=128).map(|n| path.goodput_bps(n)).fold(0.0, f64::max);
     let settle = |seed| {
         let mut transfer = Transfer::new(cc, seed);
-        let number = transfer.run(&path, 60.0);
+        let number = transfer.run(&path, 200.0);
         assert!(transfer.chooser.is_settled(), "{:#?}", transfer.log);
         assert!(path.goodput_bps(number) >= 0.9 * best, "{number}: {:#?}", transfer.log);
         number
@@ -141,7 +141,8 @@ fn windows_of_64_kib_on_a_long_path() {
     assert!(settles(path, "cubic").iter().all(|number| *number == 4));
     // 10 of 1.05 Mbit/s: doubling goes 8, 16, and the model from 16 to 10.
     let narrow = Fake { stream_bps: 1.05e6, ..path };
-    assert!(settles(narrow, "cubic").iter().all(|number| (9..=10).contains(number)));
+    let found = settles(narrow, "cubic");
+    assert!(found.iter().all(|number| (9..=10).contains(number)), "{found:?}");
 }
 
 #[test]
@@ -165,9 +166,10 @@ fn a_full_path_is_shared_fairly() {
         let path = Fake { others, ..PATH };
         for seed in 0..20 {
             let mut transfer = Transfer::new("cubic", seed);
-            let number = transfer.run(&path, 60.0);
+            let number = transfer.run(&path, 200.0);
             assert_eq!(number, 1, "{others} others: {:#?}", transfer.log);
-            assert!(transfer.chooser.is_settled() && transfer.most_used <= 4);
+            assert!(transfer.chooser.is_settled());
+            assert_eq!(transfer.most_used, 1, "the queue tells it at once");
         }
     }
 }
@@ -177,7 +179,7 @@ fn a_full_path_without_a_visible_queue_is_shared_fairly() {
     // So shallow a buffer that no delay tells of it: losses that rise with the streams do.
     let path = Fake { others: 4.0, buffer_s: 0.001, capacity_bps: 50e6, rtt_s: 0.03, ..PATH };
     let mut transfer = Transfer::new("cubic", 1);
-    assert_eq!(transfer.run(&path, 60.0), 1, "{:#?}", transfer.log);
+    assert_eq!(transfer.run(&path, 200.0), 1, "{:#?}", transfer.log);
 }
 
 #[test]
@@ -191,7 +193,7 @@ fn a_path_that_changes_is_looked_at_again() {
         ..PATH
     };
     let mut transfer = Transfer::new("cubic", 3);
-    assert_eq!(transfer.run(&long, 60.0), 4);
+    assert_eq!(transfer.run(&long, 200.0), 4);
     let decisions = transfer.log.len();
     assert_eq!(transfer.run(&long, 60.0), 4);
     assert_eq!(transfer.log.len(), decisions, "nothing has changed: {:#?}", transfer.log);
@@ -201,13 +203,13 @@ fn a_path_that_changes_is_looked_at_again() {
     // A short way: one stream of 64 KiB carries 26.2 Mbit/s in 20 ms, and so all of it.
     let short =
         Fake { rtt_s: 0.02, buffer_s: 0.05, stream_bps: 26.2e6, capacity_bps: 20e6, ..long };
-    assert_eq!(transfer.run(&short, 120.0), 1, "{:#?}", transfer.log);
+    assert_eq!(transfer.run(&short, 300.0), 1, "{:#?}", transfer.log);
 }
 
 #[test]
 fn nothing_is_tried_where_there_is_nothing_to_send() {
     let mut transfer = Transfer::new("cubic", 1);
-    for step in 1..200 {
+    for step in 1..400 {
         let idle = Interval {
             application_limited: 1.0,
             ..PATH.interval(1, f64::from(step) * 0.25, 0.25, &mut transfer.random)
@@ -233,7 +235,7 @@ fn there_are_never_more_than_allowed() {
     let settings = Settings { cc: "cubic".into(), first: 1, most: 5 };
     let path = Fake { stream_bps: 1e6, window_limited: true, ..PATH };
     let mut transfer = Transfer::of(settings, 1);
-    assert_eq!(transfer.run(&path, 60.0), 5, "{:#?}", transfer.log);
+    assert_eq!(transfer.run(&path, 200.0), 5, "{:#?}", transfer.log);
     assert_eq!(transfer.most_used, 5);
     assert!(transfer.log.last().is_some_and(|line| line.contains("there may be no more than 5")));
     // The other end takes two.
@@ -254,7 +256,7 @@ fn reasons_are_words() {
         ..PATH
     };
     let mut transfer = Transfer::new("cubic", 1);
-    transfer.run(&path, 60.0);
+    transfer.run(&path, 200.0);
     assert_eq!(
         transfer.log,
         [

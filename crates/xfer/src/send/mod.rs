@@ -7,6 +7,7 @@
 //! [`plan`], and each connection thread ([`stream`]) carries what it is dealt ([`pour`]). Connections
 //! that break are replaced, and so is the control connection.
 
+mod choose;
 mod feed;
 mod limiter;
 mod plan;

@@ -134,6 +134,14 @@ impl Session {
         }
     }
 
+    /// Waits for its end, but no longer than `time`; whether it has ended.
+    pub fn wait_for_end_within(&self, time: Duration) -> bool {
+        let state = self.state();
+        let ended = |state: &mut State| state.ended.is_none();
+        let waited = self.over.wait_timeout_while(state, time, ended);
+        waited.unwrap_or_else(PoisonError::into_inner).0.ended.is_some()
+    }
+
     /// Whether the receiver has ever welcomed this transfer.
     pub fn was_welcome(&self) -> bool {
         self.state().is_known
@@ -343,6 +351,23 @@ impl Session {
         let is_whole = state.stream_ended(file, bytes);
         drop(state);
         self.follow(&Todo { whole: if is_whole { vec![file] } else { vec![] }, ..Todo::default() });
+    }
+
+    /// Streams that are not to end.
+    pub fn staying(&self) -> u32 {
+        let staying = self.state().lanes.values().filter(|lane| !lane.is_leaving).count();
+        u32::try_from(staying).unwrap_or(u32::MAX)
+    }
+
+    /// So many streams less: each ends when it has carried what it has.
+    pub fn leave(&self, count: u32) {
+        let mut state = self.state();
+        let staying = state.lanes.values_mut().filter(|lane| !lane.is_leaving);
+        for lane in staying.rev().take(count as usize) {
+            lane.is_leaving = true;
+        }
+        drop(state);
+        self.work.notify_all();
     }
 
     /// A lock on the state for whoever has something to say: waits at most so long until `ready`.

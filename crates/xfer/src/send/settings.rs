@@ -14,6 +14,8 @@ use crate::wire::messages::MAX_LANES;
 /// A chunk is eight blocks: long enough that taking one costs nothing, short enough that the last
 /// connection does not keep the others waiting.
 pub const CHUNK_BYTES: u64 = 8 << 20;
+/// Where streams come and go, a chunk is one block: a stream ends when it has carried its chunk.
+pub const AUTO_CHUNK_BYTES: u64 = 1 << 20;
 /// How long the other side may be silent.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a transfer goes on trying while nothing arrives: so long that a peer that is gone is
@@ -173,7 +175,10 @@ impl SendOptions {
             token: self.token.parse()?,
             streams: self.streams,
             wishes: self.wishes.clone(),
-            chunk_bytes: self.chunk_bytes.unwrap_or(CHUNK_BYTES),
+            chunk_bytes: self.chunk_bytes.unwrap_or(match self.streams {
+                Streams::Fixed(_) => CHUNK_BYTES,
+                Streams::Auto(_) => AUTO_CHUNK_BYTES,
+            }),
             striping: self.striping,
             limit_bps: self.limit_bps,
             security: if self.plain { Security::Plain } else { Security::Encrypted },

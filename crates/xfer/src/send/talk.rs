@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use super::choose;
 use super::session::{Session, cancelled};
+use super::settings::Streams;
 use super::state::{End, Origin, Sending, State};
 use super::stream::Towards;
 use super::walk::{Count, Found, Walk};
@@ -139,6 +141,10 @@ fn start(
     session.set_towards(towards);
     for _ in 0..wanted.min(agreed.streams).max(1) {
         session.add_stream()?;
+    }
+    if matches!(session.settings.streams, Streams::Auto(_)) {
+        let (of, first, most) = (Arc::clone(session), wanted, agreed.streams.max(1));
+        threads.push(spawn("choose", move || choose::run(&of, first, most))?);
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ mod lists;
 mod red;
 mod sizes;
 mod stacks;
+mod transfers;
 
 use fairway_linux::layout;
 

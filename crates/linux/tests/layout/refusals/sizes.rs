@@ -78,7 +78,7 @@ fn applications_that_answer() {
     check(
         &with_flow("cc = \"cubic\"\nconnections = 3\nstriping = \"dynamic\""),
         &["flow.0.striping: \"dynamic\": the guest's applications deal nothing while they run; \
-           write \"static\" or use --backend sim"],
+           write \"static\", or program = \"fairway\", or use --backend sim"],
     );
     // What is dealt or drawn beforehand a kernel can have.
     check(&with_flow("cc = \"cubic\"\nconnections = 3"), &[]);
