@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -18,15 +19,16 @@ PATIENCE_S = 60.0
 class Waiting:
     """`fairway recv` or `fairway collect` at a free port of 127.0.0.1."""
 
-    def __init__(self, *arguments: str | Path, python: str = "-m fairway") -> None:
+    def __init__(self, *arguments: str | Path, listening: str = "listening at ") -> None:
         self._process = subprocess.Popen(
-            [sys.executable, *python.split(), *map(str, arguments), "--bind", "127.0.0.1:0"],
+            [sys.executable, "-m", "fairway", *map(str, arguments), "--bind", "127.0.0.1:0"],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
         self.printed: dict[str, list[str]] = {"stdout": [], "stderr": []}
         self._lines: queue.Queue[str] = queue.Queue()
+        self._untold: list[str] = []
         streams = {"stdout": self._process.stdout, "stderr": self._process.stderr}
         self._readers = [
             threading.Thread(target=self._read, args=(name, stream), daemon=True)
@@ -34,7 +36,7 @@ class Waiting:
         ]
         for reader in self._readers:
             reader.start()
-        self.address = self.told("listening at ")
+        self.address = self.told(listening).partition('"')[0]
 
     def _read(self, name: str, stream: IO[str]) -> None:
         for line in stream:
@@ -42,14 +44,17 @@ class Waiting:
             self._lines.put(line.rstrip("\n"))
 
     def told(self, start: str) -> str:
-        """The rest of the next line that starts so."""
+        """The rest of the first line that starts so, on either stream; it is told once."""
+        until = time.monotonic() + PATIENCE_S
         while True:
+            for line in self._untold:
+                if line.startswith(start):
+                    self._untold.remove(line)
+                    return line.removeprefix(start)
             try:
-                line = self._lines.get(timeout=PATIENCE_S)
+                self._untold.append(self._lines.get(timeout=max(until - time.monotonic(), 0.01)))
             except queue.Empty:
                 raise AssertionError(f"no {start!r} in {self.printed}") from None
-            if line.startswith(start):
-                return line.removeprefix(start)
 
     def token(self) -> str:
         return self.told("token: ")

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 #: Names that later versions will answer to.
 PLANNED = {
     "model": "analytic models",
-    "xfer": "real transfers",
 }
 
 
@@ -79,6 +78,11 @@ def backend(name: str) -> Backend:
         from fairway.backends.linux import Linux
 
         return Linux()
+    if name == "xfer":
+        raise InputError(
+            "--backend xfer: a real transfer needs two ends; `fairway send` and `fairway recv` make "
+            "one, `fairway generate` and `fairway collect` make traffic"
+        )
     if name in PLANNED:
         raise InputError(
             f"--backend {name} ({PLANNED[name]}) is not in this version of Fairway; "

@@ -50,11 +50,13 @@ def follow(job: Mapping[str, Any], listener: Listener, *, samples: bool = False)
             while not transfer.wait(_LOOK_S):
                 _tell(transfer, listener)
                 listener.progress(json.loads(transfer.progress()))
-        except BaseException:
+        except BaseException as error:
             # Ctrl-C, or a listener that failed: what was measured until now is told all the same.
             transfer.cancel()
             transfer.wait(_GOODBYE_S)
             _tell(transfer, listener)
+            if isinstance(error, KeyboardInterrupt):
+                raise Interrupted("stopped") from None
             raise
         listener.progress(json.loads(transfer.progress()))
         _tell(transfer, listener)

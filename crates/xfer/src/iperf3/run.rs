@@ -114,12 +114,12 @@ impl Test {
         Ok(Metering { meter, watched })
     }
 
-    /// Names of the flows: `iperf3#0`, …; those that go back beside others have a name of their own.
+    /// Names of the flows: `iperf3/0`, …; those that go back beside others end in `/reverse`.
     fn flow_ids(&self) -> Vec<String> {
         let streams = self.parameters.streams as usize;
         let name = |place: usize| match self.parameters.direction {
-            Direction::Both if place >= streams => format!("iperf3/reverse#{}", place - streams),
-            _ => format!("iperf3#{place}"),
+            Direction::Both if place >= streams => format!("iperf3/{}/reverse", place - streams),
+            _ => format!("iperf3/{place}"),
         };
         (0..self.streams.len()).map(name).collect()
     }

@@ -203,7 +203,7 @@ fn records_are_in_the_schema_of_every_backend() {
         let summary: Value = serde_json::from_str(&session.summary).unwrap();
         let flows = summary["flows"].as_array().unwrap();
         let ids: Vec<&str> = flows.iter().filter_map(|flow| flow["id"].as_str()).collect();
-        assert_eq!(ids, ["iperf3#0", "iperf3#1", "iperf3/reverse#0", "iperf3/reverse#1"]);
+        assert_eq!(ids, ["iperf3/0", "iperf3/1", "iperf3/0/reverse", "iperf3/1/reverse"]);
         assert!(flows.iter().all(|flow| flow["goodput_bps"].as_f64().unwrap() > 0.0));
         assert_eq!((about["role"].as_str(), session.failure), (Some(end), None));
     }

@@ -54,6 +54,7 @@ pub(super) enum Open {
 pub(super) struct Connection {
     socket: Socket,
     is_ipv6: bool,
+    is_sent: bool,
     payload: Payload,
     before: Counts,
     seen: Counts,
@@ -65,21 +66,29 @@ impl Open {
             address.as_socket_ipv6().is_some_and(|v6| v6.ip().to_ipv4_mapped().is_none())
         });
         let (before, seen) = Default::default();
-        let mut connection = Connection { socket, is_ipv6, payload, before, seen };
+        let is_sent = payload.is_sent();
+        let mut connection = Connection { socket, is_ipv6, is_sent, payload, before, seen };
         let record = tcp_info(&connection.socket);
         connection.before = Counts {
             payload_bytes: connection.payload_bytes(&record),
-            ..Counts::of(&record, connection.payload.is_sent(), is_ipv6)
+            ..Counts::of(&record, is_sent, is_ipv6)
         };
         Open::Tcp(Box::new(connection))
     }
 
     pub(super) fn is_sent(&self) -> bool {
-        matches!(self, Open::Tcp(connection) if connection.payload.is_sent())
+        matches!(self, Open::Tcp(connection) if connection.is_sent)
     }
 }
 
 impl Connection {
+    /// What was written is payload that was delivered, whatever the kernel holds.
+    pub(super) fn deliver_all(&mut self) {
+        if let Payload::Written(count) = &self.payload {
+            self.payload = Payload::Read(Arc::clone(count));
+        }
+    }
+
     fn payload_bytes(&self, record: &[u8]) -> u64 {
         match &self.payload {
             Payload::Read(count) => load(count),
@@ -102,7 +111,7 @@ impl Connection {
         }
         let counts = Counts {
             payload_bytes: self.payload_bytes(&record),
-            ..Counts::of(&record, self.payload.is_sent(), self.is_ipv6)
+            ..Counts::of(&record, self.is_sent, self.is_ipv6)
         };
         let news = counts - self.before;
         // What was delivered stays so, whatever is told of a connection that broke.

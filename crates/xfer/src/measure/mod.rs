@@ -222,6 +222,14 @@ impl Meter {
     }
 }
 
+impl Watched {
+    /// Ends the watch of a connection that has delivered all that was counted, as the other end has
+    /// said: what the kernel still holds is no payload.
+    pub fn has_delivered_all(self) {
+        self.meter.state().deliver_all(self.flow, self.number);
+    }
+}
+
 impl Drop for Watched {
     fn drop(&mut self) {
         self.meter.state().close(self.flow, self.number, Instant::now());

@@ -96,6 +96,14 @@ impl State {
         }
     }
 
+    /// Everything that was counted of that number has been delivered.
+    pub(super) fn deliver_all(&mut self, flow: usize, number: u64) {
+        match &mut self.flows[flow].open {
+            Some((open, Open::Tcp(connection))) if *open == number => connection.deliver_all(),
+            _ => {}
+        }
+    }
+
     fn end(&mut self, flow: usize, now: Instant) {
         if !self.flows[flow].is_open() {
             return;

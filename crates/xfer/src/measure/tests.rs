@@ -155,3 +155,20 @@ fn what_was_before_the_window_is_not_of_the_record() {
     assert_eq!(bytes, [3_000, 700]);
     assert!(record.taken.flows.iter().all(|flow| flow.start_s == 0.0));
 }
+
+#[test]
+fn what_the_kernel_holds_at_the_end_is_no_payload_if_all_of_it_has_arrived() {
+    let (meter, _) = meter();
+    let (mut a, _b) = pair();
+    a.set_nonblocking(true).unwrap();
+    let written = Arc::<AtomicU64>::default();
+    let payload = Payload::Written(Arc::clone(&written));
+    let watched = meter.add("transfer/0", "reno", &handle(&a), payload).unwrap();
+    while let Ok(bytes) = a.write(&[0; 65536]) {
+        written.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+    meter.tick();
+    assert!(meter.delivered_bytes() < written.load(Ordering::Relaxed), "nobody reads it");
+    watched.has_delivered_all();
+    assert_eq!(meter.delivered_bytes(), written.load(Ordering::Relaxed));
+}

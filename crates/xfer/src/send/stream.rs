@@ -77,7 +77,10 @@ fn live(session: &Session, lane: u32, connection: u32, towards: &Towards) -> Res
     let watched = session.meter.add(&id, &cc, channel.socket(), payload).map_err(failed)?;
     session.connected(lane, connection, socket);
     let carried = carry(session, lane, connection, &mut channel, towards.idle, &written);
-    drop(watched);
+    match carried {
+        Ok(true) => watched.has_delivered_all(),
+        _ => drop(watched),
+    }
     let ended = match carried {
         Ok(true) => leave(&mut channel),
         Ok(false) => Ok(()),
