@@ -29,7 +29,7 @@ help:
 	@echo "make soak     random experiments under the laws of the simulator, SCENARIOS=10000 of them"
 	@echo "make format   format the sources"
 	@echo "make lint     formatting, lints, types, and the stub of the compiled module"
-	@echo "make bench    speed and memory, against ns-2 where it is installed; cost of an acknowledgement"
+	@echo "make bench    speed and memory, against ns-2 and iperf3 where they are installed"
 	@echo "make goldens  accept the windows of the algorithms as they are now"
 	@echo "make docs     the documentation as a web site, in site/"
 	@echo "make docs-figures  the documentation's figures and numbers again, from new runs"
@@ -80,6 +80,7 @@ lint: $(BUILT)
 bench: $(BUILT)
 	$(BIN)/python benches/run.py
 	$(BIN)/python benches/linux.py
+	$(BIN)/python benches/xfer.py
 	cargo bench --quiet --locked --package fairway-cc --bench ack
 
 # Accept the windows that the algorithms have now; `git diff` shows what changed.
