@@ -19,6 +19,7 @@ pub mod socket;
 pub mod store;
 mod task;
 pub mod wire;
+mod words;
 
 pub use control::{Control, Event, Held, Progress, StreamProgress};
 pub use error::Error;

@@ -88,7 +88,7 @@ pub fn connect(
         match socket.connect_timeout(&(*address).into(), timeout) {
             Ok(()) => return Ok(Connection { socket, held }),
             Err(_) if control.is_cancelled() => return Err(Error::Cancelled),
-            Err(error) => failure = Error::failed(what(), error),
+            Err(error) => failure = Error::failed(what(), no_connection(&error)),
         }
     }
     Err(failure)
@@ -99,7 +99,8 @@ pub fn connect(
 /// # Errors
 /// [`Error::Input`] if it is taken or not one of this host.
 pub fn listen(address: SocketAddr, wishes: &Wishes) -> Result<Socket, Error> {
-    let failed = |error: io::Error| Error::Input(format!("listening at {address}: {error}"));
+    let failed =
+        |error: io::Error| Error::Input(format!("listening at {address}: {}", no_place(&error)));
     let socket = tcp(address).map_err(failed)?;
     socket.set_reuse_address(true).map_err(failed)?;
     // What a connection inherits: the window scale is fixed before it is accepted.
@@ -139,6 +140,38 @@ fn tcp(address: SocketAddr) -> io::Result<Socket> {
     Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))
 }
 
+/// Why nothing was connected to, and what to do.
+fn no_connection(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => "nothing listens at this port; start the other end \
+             first, and give the port that it says: HOST:PORT"
+            .into(),
+        io::ErrorKind::TimedOut => "no answer; is the address right, is the host up, and does a \
+             firewall between let this port through?"
+            .into(),
+        io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => {
+            format!("there is no way there ({error}); is the address right, and the network up?")
+        }
+        _ => error.to_string(),
+    }
+}
+
+/// Why an address cannot be listened at, and what to do.
+fn no_place(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            "another program listens there; end it, or give another port: --bind ADDR:PORT".into()
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            "it is not an address of this host; `ip addr` shows which are".into()
+        }
+        io::ErrorKind::PermissionDenied => {
+            "this user may not; give a port from 1024 on: --bind ADDR:PORT".into()
+        }
+        _ => error.to_string(),
+    }
+}
+
 fn refused(what: &str, value: impl std::fmt::Display, error: &io::Error) -> Error {
     Error::Input(format!("the kernel refuses {what} of {value}: {error}"))
 }
@@ -150,10 +183,12 @@ fn no_such_control(name: &str, error: &io::Error) -> Error {
     Error::Input(match error.raw_os_error() {
         // setsockopt(TCP_CONGESTION) of tcp(7): not among the allowed ones.
         Some(libc::EPERM) => format!(
-            "congestion control {name}: this user may not choose it; root adds it to              net.ipv4.tcp_allowed_congestion_control"
+            "congestion control {name}: this user may not choose it; root adds it to \
+             net.ipv4.tcp_allowed_congestion_control"
         ),
         _ => format!(
-            "congestion control {name}: this kernel has {known}; root may load another with              `modprobe tcp_{name}`"
+            "congestion control {name}: this kernel has {known}; root may load another with \
+             `modprobe tcp_{name}`"
         ),
     })
 }
@@ -185,5 +220,23 @@ mod tests {
         let wishes = Wishes { cc: Some("no-such".into()), ..Wishes::default() };
         let Err(Error::Input(said)) = open(&wishes) else { panic!("it was fulfilled") };
         assert!(said.contains("this kernel has") && said.contains("reno"), "{said}");
+        assert!(!said.contains("  "), "{said}");
+    }
+
+    #[test]
+    fn what_is_in_the_way_is_said_with_what_to_do() {
+        let taken = listen("127.0.0.1:0".parse().unwrap(), &Wishes::default()).unwrap();
+        let address = taken.local_addr().unwrap().as_socket().unwrap();
+        let Err(Error::Input(said)) = listen(address, &Wishes::default()) else { panic!("twice") };
+        assert!(said.contains(&format!("{address}: another program listens there")), "{said}");
+        // An address for documentation (RFC 5737), of no host.
+        let strange = listen("192.0.2.77:0".parse().unwrap(), &Wishes::default());
+        assert!(strange.is_err_and(|error| error.to_string().contains("of this host")));
+        drop(taken);
+        let second = Duration::from_secs(5);
+        let Err(error) = connect(&[address], &Wishes::default(), second, &Control::new()) else {
+            panic!("nobody listens")
+        };
+        assert!(error.to_string().contains("nothing listens at this port"), "{error}");
     }
 }

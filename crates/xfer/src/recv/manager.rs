@@ -17,7 +17,7 @@ use crate::send::spawn;
 use crate::store::Store;
 use crate::wire::Channel;
 use crate::wire::messages::{Begin, ToSender};
-use crate::{Control, Error, Sessions};
+use crate::{Control, Error, Sessions, words};
 
 /// Transfers that are remembered for the outcome.
 const REMEMBERED: usize = 1000;
@@ -149,8 +149,12 @@ impl Manager {
         table.sessions.insert(number, Arc::clone(&session));
         self.aim(&session, &mut table, begin.bytes);
         drop(table);
-        let (entries, bytes) = (begin.entries, fairway_units::Bytes::new(begin.bytes));
-        self.control.note(format!("{from} sends {entries} files and directories, {bytes}"));
+        let what = match begin.entries {
+            1 => "1 file".to_owned(),
+            entries => format!("{entries} files and directories"),
+        };
+        let bytes = words::size(begin.bytes);
+        self.control.note(format!("{from} sends {what}, {bytes}"));
         Ok((session, false))
     }
 
@@ -260,10 +264,9 @@ impl Manager {
         let mut is_complete = confirmed;
         match ended {
             _ if confirmed => self.control.note(format!(
-                "{from}: {} files and {} directories are complete, {}",
-                received.files,
-                received.directories,
-                fairway_units::Bytes::new(received.bytes)
+                "{from}: {}, {}: complete",
+                words::files_and_directories(received.files, received.directories),
+                words::size(received.bytes)
             )),
             Some(Ended::Refused(Error::Cancelled)) => {}
             Some(Ended::Refused(error)) => self.control.warn(format!("{from}: {error}")),

@@ -270,8 +270,8 @@ fn next_of(session: &Session) -> Option<Result<(Offered, Origin), Error>> {
         let offered = Offered {
             name: settings.name.clone(),
             kind: Kind::File { bytes: None },
-            // What the receiver's user lets through of it.
-            mode: 0o666,
+            // It has none of its own, and a receiver keeps to what it is told: as files are usually.
+            mode: 0o644,
             modified: None,
         };
         return (session.state().next_entry == 0).then_some(Ok((offered, Origin::Stream)));

@@ -55,7 +55,10 @@ impl Place {
     pub fn open(path: &Path) -> Result<Self, Error> {
         let shown = path.display();
         let refused = |why: String| Error::Input(format!("receiving into {shown}: {why}"));
-        std::fs::create_dir_all(path).map_err(|error| refused(error.to_string()))?;
+        std::fs::create_dir_all(path).map_err(|error| {
+            let is_other = error.kind() == std::io::ErrorKind::AlreadyExists;
+            refused(if is_other { "it is not a directory".into() } else { error.to_string() })
+        })?;
         let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         let directory = nix::fcntl::open(path, flags, Mode::empty())
             .map_err(|error| refused(error.desc().into()))?;
