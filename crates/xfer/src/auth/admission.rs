@@ -249,7 +249,12 @@ impl Admission {
         let mut sealer = Sealer::new(keys.server);
         let mut plain = Vec::new();
         let hello = opener.verify(frame).and_then(decode::<Hello>);
+        let has_to_encrypt = self.security == Security::PlainLoad && tls.is_none();
         let why = match &hello {
+            Ok(hello) if has_to_encrypt && !hello.purpose.is_generated_traffic() => {
+                plain.push(Answer::Encrypted.letter());
+                Some("it runs with --plain, and this receiver encrypts")
+            }
             Ok(_) => {
                 plain.push(Answer::Welcome.letter());
                 sealer.seal(&Welcome::Come, &mut plain).err().map(|_| "no answer can be made")

@@ -43,7 +43,8 @@ pub fn greet(
         tls: None,
     };
     match security {
-        Security::Encrypted => greeting.encrypted(token, purpose),
+        Security::PlainLoad if purpose.is_generated_traffic() => greeting.plain(token, purpose),
+        Security::Encrypted | Security::PlainLoad => greeting.encrypted(token, purpose),
         Security::Plain => greeting.plain(token, purpose),
     }
 }

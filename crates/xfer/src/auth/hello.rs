@@ -78,6 +78,13 @@ pub enum Purpose {
     },
 }
 
+impl Purpose {
+    /// Whether what the connection carries says nothing to anybody.
+    pub(super) fn is_generated_traffic(self) -> bool {
+        matches!(self, Purpose::LoadData { .. })
+    }
+}
+
 /// The first message of a client: its tag proves that it knows the secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Hello {

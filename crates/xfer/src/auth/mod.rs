@@ -89,6 +89,9 @@ const ALPN: &[u8] = b"fairway-transfer/1";
 pub enum Security {
     /// TLS 1.3.
     Encrypted,
+    /// TLS 1.3, but for connections that carry generated traffic: what those carry says nothing, and
+    /// who opens one proves itself as without TLS.
+    PlainLoad,
     /// Both ends prove that they know the secret and protect their messages; everybody on the way
     /// can read everything.
     Plain,

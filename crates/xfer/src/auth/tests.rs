@@ -26,6 +26,16 @@ fn meeting(
     token: &Token,
     client: Security,
 ) -> (Admitted, Result<Channel, Error>) {
+    meeting_for(identity, server, token, client, Purpose::Data { session: 7, stream: 3 })
+}
+
+fn meeting_for(
+    identity: Identity,
+    server: Security,
+    token: &Token,
+    client: Security,
+    purpose: Purpose,
+) -> (Admitted, Result<Channel, Error>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let serving = std::thread::spawn(move || {
@@ -33,7 +43,6 @@ fn meeting(
         admit(held(socket.into()), &identity, server, TIMEOUT)
     });
     let connection = connect(&[address], &Wishes::default(), TIMEOUT, &Control::new()).unwrap();
-    let purpose = Purpose::Data { session: 7, stream: 3 };
     let greeted = greet(connection, token, client, &purpose, TIMEOUT);
     (serving.join().unwrap(), greeted)
 }
@@ -111,4 +120,33 @@ fn who_encrypts_and_who_does_not_are_told_of_each_other() {
     assert!(admitted.err().unwrap().to_string().contains("it runs with --plain"));
     let Err(Error::Refused(said)) = greeted else { panic!("it was let in") };
     assert!(said.contains("leave out --plain"), "{said}");
+}
+
+#[test]
+fn generated_traffic_goes_plain_where_only_that_may() {
+    let stream = Purpose::LoadData { session: 7, stream: 3 };
+    for (purpose, client, comes_in) in [
+        (stream, Security::PlainLoad, true),
+        (stream, Security::Plain, true),
+        (stream, Security::Encrypted, true),
+        (Purpose::Load, Security::PlainLoad, true),
+        (Purpose::Load, Security::Encrypted, true),
+        (Purpose::Load, Security::Plain, false),
+        (Purpose::Control, Security::Plain, false),
+    ] {
+        let identity = Identity::new().unwrap();
+        let token = identity.token().clone();
+        let (admitted, greeted) =
+            meeting_for(identity, Security::PlainLoad, &token, client, purpose);
+        assert_eq!(greeted.is_ok(), comes_in, "{purpose:?} {client:?}");
+        match admitted {
+            Ok((channel, said)) => {
+                assert!(comes_in && said == purpose);
+                let is_plain =
+                    client == Security::Plain || client == Security::PlainLoad && purpose == stream;
+                assert_eq!(channel.is_encrypted(), !is_plain);
+            }
+            Err(_) => assert!(!comes_in),
+        }
+    }
 }

@@ -1,15 +1,49 @@
 //! Traffic between two hosts: a generator writes it, a collector takes it, both measure.
+//!
+//! The control channel ([`crate::wire`]) is encrypted; what the flows carry is not, as it says
+//! nothing. A session goes so:
+//!
+//! ```text
+//! generator  Propose { plan, clock }       what each flow sends, when, and which way
+//! collector  Accept { session, clock }     or Refuse
+//! generator  opens a connection for each flow of TCP (Purpose::LoadData { session, flow }),
+//!            sends a Hello datagram for each flow of UDP until
+//! collector  Ready                         all are there
+//! generator  Begin                         at both ends the clock starts
+//! both       payload; Sent and AllSent when all that an end sends is written, Received when all
+//!            that comes to it has come
+//! collector  Seen, Samples, End            what it has counted and measured
+//! generator  End
+//! ```
+//!
+//! Both ends make the flows and their random gaps from the plan and its seed. A flow of TCP ends with
+//! its stream; one of datagrams when all that were sent have come, or none more comes for a second.
+//! A collector sends datagrams only to where a Hello with the session's number came from, and only
+//! if that is the address of the generator's own control connection.
 
-pub mod engine;
-pub mod gaps;
-pub mod header;
+mod collect;
+mod engine;
+mod gaps;
+mod generate;
+mod header;
+mod messages;
 mod options;
-pub mod pattern;
+mod pattern;
 mod plan;
+mod report;
+mod seen;
+mod session;
+mod sockets;
+mod talk;
+#[cfg(test)]
+mod tests;
 
+pub use collect::{Collected, collect};
 pub use gaps::Gaps;
+pub use generate::{Generated, generate};
 pub use options::{CollectOptions, FlowOptions, GenerateOptions, Timing, Ways};
 pub use plan::{Direction, Flow, Group, Plan, Sockets, Transport};
+pub use report::{DatagramReport, FlowReport, Interval, Report, Total};
 
 /// Where a collector listens if nothing else is said: next to the receiver of files.
 pub const DEFAULT_PORT: u16 = 5312;

@@ -1,5 +1,7 @@
 //! The samples of all flows: as many as are asked for, but bounded.
 
+use std::collections::BTreeSet;
+
 use fairway_trace::Series;
 use fairway_trace::tcp_info::TcpInfo;
 use serde::{Deserialize, Serialize};
@@ -85,6 +87,31 @@ impl Samples {
             }
         }
         series
+    }
+
+    /// Replaces the rows of these flows by those of the other end, whose window began when this one
+    /// did: it may know more of them.
+    pub fn take_over(&mut self, other: Samples, ids: &BTreeSet<String>) {
+        let place = |id: &String| self.flows.iter().position(|(known, _)| known == id);
+        let places: Vec<Option<usize>> = other
+            .flows
+            .iter()
+            .map(|(id, _)| if ids.contains(id) { place(id) } else { None })
+            .collect();
+        let mut is_replaced = vec![false; self.flows.len()];
+        for (place, (_, has_window)) in places.iter().zip(&other.flows) {
+            if let Some(place) = place {
+                is_replaced[*place] = true;
+                self.flows[*place].1 = *has_window;
+            }
+        }
+        self.rows.retain(|row| !is_replaced.get(row.flow as usize).copied().unwrap_or(true));
+        for row in other.rows {
+            if let Some(place) = places.get(row.flow as usize).copied().flatten() {
+                self.rows.push(Row { flow: place as u32, ..row });
+            }
+        }
+        self.rows.sort_by_key(|row| row.to_ns);
     }
 
     /// What the kernel says of their sockets; nothing of datagrams.
@@ -185,6 +212,20 @@ mod tests {
         rows.lengthen(0, 4, 10);
         assert_eq!(rows.all()[2], row(0, 2, 4, 11));
         assert!(rows.has_none_of(2) && !rows.has_none_of(1));
+    }
+
+    #[test]
+    fn rows_of_the_other_end_take_the_place_of_these() {
+        let samples = |flows: [(&str, bool); 2], rows| Samples {
+            flows: flows.map(|(id, has_window)| (id.to_owned(), has_window)).into(),
+            rows,
+        };
+        let mut here = samples([("a", true), ("b", false)], vec![row(0, 0, 2, 5), row(1, 0, 2, 6)]);
+        let there = vec![row(0, 0, 1, 1), row(0, 1, 3, 2), row(1, 0, 1, 9), row(7, 0, 1, 9)];
+        let ids = BTreeSet::from(["b".to_owned(), "c".to_owned()]);
+        here.take_over(samples([("b", true), ("a", false)], there), &ids);
+        let expected = vec![row(1, 0, 1, 1), row(0, 0, 2, 5), row(1, 1, 3, 2)];
+        assert_eq!(here, samples([("a", true), ("b", true)], expected));
     }
 
     #[test]

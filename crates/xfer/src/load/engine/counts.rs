@@ -1,10 +1,14 @@
 //! What is counted of a flow at one end, for others to look at while it runs.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Error;
+use crate::load::messages::Said;
 use crate::measure::DatagramCounts;
 
 /// Counters of one flow at one end, since it was opened.
@@ -23,10 +27,35 @@ pub struct Counts {
     /// How long datagrams were under way, if the clocks are one.
     pub delays: Mutex<Delays>,
     ended: AtomicBool,
+    /// When it has started, and when it has ended.
+    times: Mutex<(Option<Instant>, Option<Instant>)>,
     failure: Mutex<Option<String>>,
+    /// Is told of the end.
+    listener: Mutex<Option<(Sender<Wake>, u32)>>,
+}
+
+/// What wakes the one who waits for the flows of a session.
+#[derive(Debug)]
+pub enum Wake {
+    /// The flow of this number has ended at this end.
+    Ended(u32),
+    /// The other end has said something.
+    Said(Said),
+    /// Or has not.
+    Lost(Error),
 }
 
 impl Counts {
+    /// Nothing yet of the flow of this number; `listener` is told of its end.
+    pub fn new(listener: Sender<Wake>, flow: u32) -> Self {
+        Counts { listener: Mutex::new(Some((listener, flow))), ..Counts::default() }
+    }
+
+    /// Its first message is due at this time.
+    pub fn start_at(&self, at: Instant) {
+        locked(&self.times).0 = Some(at);
+    }
+
     /// Payload so far.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
@@ -39,7 +68,33 @@ impl Counts {
 
     /// The flow has nothing left to do at this end.
     pub fn end(&self) {
+        locked(&self.times).1.get_or_insert_with(Instant::now);
         self.ended.store(true, Ordering::Release);
+        if let Some((listener, flow)) = locked(&self.listener).take() {
+            // Nobody listens any longer if the session is over.
+            let _ = listener.send(Wake::Ended(flow));
+        }
+    }
+
+    /// From its start to its end, in seconds; none before the end.
+    pub fn took_s(&self) -> Option<f64> {
+        let (start, end) = *locked(&self.times);
+        Some(end?.saturating_duration_since(start?).as_secs_f64())
+    }
+
+    /// Messages written as a whole, or datagrams sent.
+    pub fn messages(&self) -> u64 {
+        self.messages.load(Ordering::Relaxed)
+    }
+
+    /// Pieces whose content was not as it was made.
+    pub fn corrupt(&self) -> u64 {
+        self.corrupt.load(Ordering::Relaxed)
+    }
+
+    /// Datagrams of others.
+    pub fn foreign(&self) -> u64 {
+        self.foreign.load(Ordering::Relaxed)
     }
 
     /// Whether it has nothing left to do.

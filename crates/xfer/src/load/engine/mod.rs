@@ -17,7 +17,7 @@ use std::thread::{self, JoinHandle};
 
 use socket2::Socket;
 
-pub use counts::{Counts, Delays, locked};
+pub use counts::{Counts, Delays, Wake, locked};
 pub use tcp::{Schedule, TcpSink, TcpSource};
 pub use udp::{UdpSink, UdpSource, clock};
 pub use worker::Lane;

@@ -204,7 +204,7 @@ impl TcpSink {
                 Ok(bytes) => {
                     moved += bytes;
                     self.counts.add_bytes(bytes as u64);
-                    // Less than asked for: nothing is left (epoll(7), question 9).
+                    // Less than asked for: nothing is left but perhaps the end (epoll(7), question 9).
                     if bytes < asked {
                         return Step::Wait(None);
                     }

@@ -252,6 +252,9 @@ impl UdpSink {
             }
         }
         self.counts.bytes.store(self.book.counts.payload_bytes, Ordering::Relaxed);
-        locked(&self.counts.datagrams).clone_from(&self.book.counts);
+        // How many were sent the other end may have said already.
+        let mut shared = locked(&self.counts.datagrams);
+        self.book.sent(shared.sent_packets);
+        shared.clone_from(&self.book.counts);
     }
 }

@@ -130,6 +130,8 @@ struct Place {
     lane: Lane,
     is_open: bool,
     is_ready: bool,
+    /// The other end has finished: what is left to be read ends with that, and no event follows.
+    is_closing: bool,
     /// Its entry in `later` that counts.
     at: Option<Instant>,
 }
@@ -156,7 +158,13 @@ impl Worker {
         Ok(Worker {
             lanes: lanes
                 .into_iter()
-                .map(|lane| Place { lane, is_open: true, is_ready: true, at: None })
+                .map(|lane| Place {
+                    lane,
+                    is_open: true,
+                    is_ready: true,
+                    is_closing: false,
+                    at: None,
+                })
                 .collect(),
             open,
             ready: (0..open).collect(),
@@ -188,7 +196,11 @@ impl Worker {
     fn give_turn(&mut self, number: usize, scratch: &mut Scratch) -> io::Result<()> {
         let place = &mut self.lanes[number];
         place.is_ready = false;
-        match place.lane.work(scratch) {
+        let step = match place.lane.work(scratch) {
+            Step::Wait(_) if place.is_closing => Step::Again,
+            step => step,
+        };
+        match step {
             Step::Again => {
                 place.is_ready = true;
                 self.ready.push_back(number);
@@ -226,7 +238,10 @@ impl Worker {
             match event.data() {
                 STOP => return Ok(true),
                 TIMER => self.set_to = None,
-                number => self.wake(number as usize),
+                number => {
+                    let ends = EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLHUP | EpollFlags::EPOLLERR;
+                    self.wake(number as usize, event.events().intersects(ends));
+                }
             }
         }
         Ok(false)
@@ -255,13 +270,14 @@ impl Worker {
             self.later.pop();
             if !is_outdated {
                 self.lanes[number].at = None;
-                self.wake(number);
+                self.wake(number, false);
             }
         }
     }
 
-    fn wake(&mut self, number: usize) {
+    fn wake(&mut self, number: usize, is_closing: bool) {
         let Some(place) = self.lanes.get_mut(number) else { return };
+        place.is_closing |= is_closing && matches!(place.lane, Lane::TcpSink(_));
         if place.is_open && !place.is_ready {
             place.is_ready = true;
             self.ready.push_back(number);

@@ -1,0 +1,107 @@
+//! The collector: lets generators in, and takes or sends what they ask for.
+
+mod gather;
+mod serve;
+
+use std::net::{SocketAddr, UdpSocket};
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use serde::Serialize;
+use socket2::Socket;
+
+use super::options::{CollectOptions, seconds};
+use super::sockets::{datagrams, make_room, most_flows};
+use crate::auth::{Door, Identity, Purpose, Security};
+use crate::socket::{Wishes, listen, resolve};
+use crate::{Control, Error, Event, Sessions};
+use gather::Gatherings;
+use serve::Server;
+
+/// How long who has connected may take to prove itself.
+const ADMISSION: Duration = Duration::from_secs(10);
+
+/// What a collector did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Collected {
+    /// Sessions that ended well.
+    pub sessions: u64,
+    /// Sessions that did not.
+    pub failed: u64,
+    /// Datagrams that belonged to no session.
+    pub foreign_datagrams: u64,
+}
+
+/// Serves generators until it is stopped, or has served one.
+///
+/// # Errors
+/// [`Error::Input`] if it cannot listen. To be stopped is no error.
+pub fn collect(
+    options: &CollectOptions,
+    control: &Control,
+    sessions: &Sessions,
+) -> Result<Collected, Error> {
+    let timeout = seconds("timeout", options.timeout_s)?;
+    let identity = match &options.keep_token {
+        Some(path) => Identity::keep(Path::new(path))?,
+        None => Identity::new()?,
+    };
+    make_room(0)?;
+    let (listener, address) = listen_at(&options.bind)?;
+    let failed = |error| Error::Input(format!("listening for datagrams at {address}: {error}"));
+    let hellos = datagrams(address, None).map_err(failed)?;
+    control.say(Event::Listening { address: address.to_string() });
+    control.say(Event::Token { token: identity.token().to_string() });
+
+    let server = Arc::new(Server {
+        is_once: options.once,
+        most_flows: options.max_connections.min(most_flows()),
+        most_sessions: options.max_sessions,
+        timeout,
+        control: control.clone(),
+        sessions: sessions.clone(),
+        gatherings: Arc::new(Gatherings::default()),
+        tally: serve::Tally::default(),
+    });
+    let gatherings = Arc::clone(&server.gatherings);
+    let watcher = thread::Builder::new().name("load-hellos".into()).spawn({
+        let hellos = UdpSocket::from(hellos);
+        move || gatherings.watch(&hellos)
+    });
+    let watcher = watcher.map_err(|error| Error::failed("starting a thread", error))?;
+
+    let security = if options.plain { Security::Plain } else { Security::PlainLoad };
+    let door = Door { identity: &identity, security, deadline: ADMISSION };
+    let kept = door.keep(
+        &listener,
+        control,
+        || server.is_open(),
+        |channel, purpose| match purpose {
+            Purpose::Load => Server::serve(&server, channel),
+            Purpose::LoadData { session, stream } => {
+                server.gatherings.take_in(session, stream, &channel);
+            }
+            // Files are received elsewhere: who brings some sees the connection end.
+            Purpose::Control | Purpose::Data { .. } => {}
+        },
+    );
+    drop(listener);
+    server.wait();
+    server.gatherings.close();
+    let foreign_datagrams = watcher.join().unwrap_or_default();
+    kept?;
+    let (sessions, failed) = server.tally.ended();
+    Ok(Collected { sessions, failed, foreign_datagrams })
+}
+
+/// A listener at the first address of `bind`, and where it is.
+fn listen_at(bind: &str) -> Result<(Socket, SocketAddr), Error> {
+    let addresses = resolve(bind, super::DEFAULT_PORT)?;
+    let address = addresses.first().copied();
+    let address = address.ok_or_else(|| Error::Input(format!("{bind}: no address")))?;
+    let listener = listen(address, &Wishes::default())?;
+    let at = listener.local_addr().ok().and_then(|at| at.as_socket()).unwrap_or(address);
+    Ok((listener, at))
+}

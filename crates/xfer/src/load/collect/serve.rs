@@ -1,0 +1,287 @@
+//! One session of a collector, from its proposal to its report.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::gather::Gatherings;
+use crate::load::engine::locked;
+use crate::load::messages::{FLOWS_PER_PAGE, SAMPLES_PER_PAGE, Said, is_one_clock, name_of_clock};
+use crate::load::plan::{Flow, Plan};
+use crate::load::seen::Seen;
+use crate::load::session::{End, Outcome, Session};
+use crate::load::talk::{Talk, unexpected};
+use crate::wire::Channel;
+use crate::{Control, Error, Sessions};
+use serde::Serialize;
+
+/// Stack of the thread of a session.
+const STACK_BYTES: usize = 1 << 20;
+
+/// What all sessions of a collector share.
+pub struct Server {
+    pub is_once: bool,
+    /// Flows of all sessions together.
+    pub most_flows: u32,
+    pub most_sessions: u32,
+    /// How long a generator may be silent before there is a plan that says so.
+    pub timeout: Duration,
+    pub control: Control,
+    pub sessions: Sessions,
+    pub gatherings: Arc<Gatherings>,
+    pub tally: Tally,
+}
+
+/// How many sessions there are and were.
+#[derive(Debug, Default)]
+pub struct Tally {
+    counts: Mutex<Counts>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    /// Threads that serve someone.
+    threads: u32,
+    flows: u64,
+    well: u64,
+    failed: u64,
+    /// Sessions that have begun: of a collector that serves one, no other may.
+    begun: u64,
+}
+
+/// What a collector says of a session.
+#[derive(Clone, Debug, Serialize)]
+struct About<'a> {
+    peer: &'a str,
+    plan: &'a Plan,
+    /// Flows as this end saw them.
+    flows: Vec<SeenHere<'a>>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct SeenHere<'a> {
+    id: &'a str,
+    #[serde(flatten)]
+    seen: &'a Seen,
+}
+
+impl Tally {
+    /// Sessions that ended well, and those that did not.
+    pub fn ended(&self) -> (u64, u64) {
+        let counts = locked(&self.counts);
+        (counts.well, counts.failed)
+    }
+}
+
+/// Takes back from the tally what was counted, whatever happens.
+struct Counted<'a> {
+    tally: &'a Tally,
+    give_back: fn(&mut Counts, u64),
+    amount: u64,
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        (self.give_back)(&mut locked(&self.tally.counts), self.amount);
+        self.tally.changed.notify_all();
+    }
+}
+
+impl Server {
+    /// Whether more generators may come.
+    pub fn is_open(&self) -> bool {
+        let counts = locked(&self.tally.counts);
+        !(self.is_once && counts.well + counts.failed > 0)
+    }
+
+    /// Waits until all sessions have ended.
+    pub fn wait(&self) {
+        let mut counts = locked(&self.tally.counts);
+        while counts.threads > 0 {
+            let woken = self.tally.changed.wait(counts);
+            counts = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Serves a generator in a thread of its own.
+    pub fn serve(server: &Arc<Self>, channel: Channel) {
+        let peer = channel.peer().to_owned();
+        locked(&server.tally.counts).threads += 1;
+        let this = Arc::clone(server);
+        let work = move || {
+            let give_back = |counts: &mut Counts, one| counts.threads -= one as u32;
+            let _counted = Counted { tally: &this.tally, give_back, amount: 1 };
+            if let Err(error) = this.talk(channel) {
+                this.control.warn(format!("{peer}: {error}"));
+            }
+        };
+        let thread = thread::Builder::new().name("load-session".into()).stack_size(STACK_BYTES);
+        if let Err(error) = thread.spawn(work) {
+            locked(&server.tally.counts).threads -= 1;
+            server.control.warn(format!("a generator was sent away: {error}"));
+        }
+    }
+
+    fn talk(&self, channel: Channel) -> Result<(), Error> {
+        let here = channel.socket().local_addr().ok().and_then(|here| here.as_socket());
+        let from = channel.socket().peer_addr().ok().and_then(|peer| peer.as_socket());
+        let mut talk = Talk::new(channel, self.timeout)?;
+        let gone = || Error::failed("serving a generator", "the connection is gone");
+        let (here, from) = (here.ok_or_else(gone)?, from.ok_or_else(gone)?);
+        let (plan, clock) = match talk.hear()? {
+            Said::Propose { plan, clock } => (plan, clock),
+            _ => return Err(unexpected(talk.peer())),
+        };
+        let result = self.accept(&plan, &clock, here, from, &mut talk);
+        if let Err(error) = &result {
+            // The generator may be gone, and that may be the reason.
+            let _ = talk.say(&Said::Refuse(error.to_string()));
+        }
+        result
+    }
+
+    /// Carries out a plan that may be carried out.
+    fn accept(
+        &self,
+        plan: &Plan,
+        clock: &str,
+        here: SocketAddr,
+        from: SocketAddr,
+        talk: &mut Talk,
+    ) -> Result<(), Error> {
+        plan.check(self.most_flows)?;
+        let _reserved = self.reserve(plan.flow_count())?;
+        let number = random()?;
+        let peer = from.ip().to_canonical();
+        let gathering = self.gatherings.open(number, plan, peer, here);
+        let own = name_of_clock();
+        let gathered = talk
+            .say(&Said::Accept { session: number, clock: own.clone() })
+            .and_then(|()| gathering.wait(Instant::now() + plan.timeout, &self.control));
+        self.gatherings.forget(number);
+        let sockets = gathered?;
+        talk.say(&Said::Ready)?;
+        match talk.hear()? {
+            Said::Begin => {}
+            _ => return Err(unexpected(talk.peer())),
+        }
+        self.begin()?;
+        let flows = plan.flows();
+        self.control.note(format!("{}: {}", talk.peer(), described(plan)));
+        let session = Session {
+            end: End::Collector,
+            plan,
+            flows: &flows,
+            sockets,
+            number,
+            has_one_clock: is_one_clock(clock, &own),
+            title: format!("load from {}", talk.peer()),
+        };
+        // One of many sessions is not the progress of the collector.
+        let ran = session.run(talk, &self.control, &Control::new());
+        self.end(plan, &flows, ran, talk)
+    }
+
+    /// Tells both sides what has become of the session.
+    fn end(
+        &self,
+        plan: &Plan,
+        flows: &[Flow],
+        ran: Result<Outcome, Error>,
+        talk: &mut Talk,
+    ) -> Result<(), Error> {
+        let told = ran.and_then(|outcome| {
+            let Outcome { seen, mut record, failure } = outcome;
+            record.summary.seed = plan.seed;
+            let told = match &failure {
+                // Flows that broke are in what was seen: the generator has them told.
+                Some(error) if seen.iter().all(|seen| seen.failure.is_none()) => Err(error.clone()),
+                _ => tell(&seen, &record.samples, talk),
+            };
+            let failure = failure.or_else(|| told.as_ref().err().cloned());
+            let name = |seen| SeenHere { id: &flows[(seen as &Seen).flow as usize].id, seen };
+            let about = About { peer: talk.peer(), plan, flows: seen.iter().map(name).collect() };
+            self.control.note(summed_up(talk.peer(), &record.taken));
+            self.sessions.ended(&about, record, failure.as_ref());
+            failure.map_or(Ok(()), Err)
+        });
+        let mut counts = locked(&self.tally.counts);
+        match told {
+            Ok(()) => counts.well += 1,
+            Err(_) => counts.failed += 1,
+        }
+        told
+    }
+
+    /// Makes place for a session and its flows, as long as what is returned lives.
+    fn reserve(&self, flows: u64) -> Result<Counted<'_>, Error> {
+        let mut counts = locked(&self.tally.counts);
+        if counts.threads > self.most_sessions {
+            let most = self.most_sessions;
+            let why = format!("the collector serves {most} sessions already, and may not more");
+            return Err(Error::Refused(why));
+        }
+        let left = u64::from(self.most_flows).saturating_sub(counts.flows);
+        if flows > left {
+            let why = format!(
+                "{flows} connections are more than the {left} that are left of {}",
+                self.most_flows
+            );
+            return Err(Error::Refused(why));
+        }
+        counts.flows += flows;
+        let give_back = |counts: &mut Counts, flows| counts.flows -= flows;
+        Ok(Counted { tally: &self.tally, give_back, amount: flows })
+    }
+
+    fn begin(&self) -> Result<(), Error> {
+        let mut counts = locked(&self.tally.counts);
+        if self.is_once && counts.begun > 0 {
+            return Err(Error::Refused(
+                "the collector serves one session, and that is under way".into(),
+            ));
+        }
+        counts.begun += 1;
+        Ok(())
+    }
+}
+
+/// Tells the generator what this end has seen.
+fn tell(seen: &[Seen], samples: &crate::measure::Samples, talk: &mut Talk) -> Result<(), Error> {
+    for page in seen.chunks(FLOWS_PER_PAGE) {
+        talk.say(&Said::Seen(page.to_vec()))?;
+    }
+    let samples = postcard::to_allocvec(samples)
+        .map_err(|error| Error::failed("packing the samples", error))?;
+    for page in samples.chunks(SAMPLES_PER_PAGE) {
+        talk.say(&Said::Samples(page.to_vec()))?;
+    }
+    talk.say(&Said::End)?;
+    match talk.hear()? {
+        Said::End => Ok(()),
+        _ => Err(unexpected(talk.peer())),
+    }
+}
+
+fn described(plan: &Plan) -> String {
+    let flows = plan.flow_count();
+    let s = if flows == 1 { "" } else { "s" };
+    match plan.end() {
+        Some(end) => format!("{flows} flow{s} for {} s", end.as_secs_f64()),
+        None => format!("{flows} flow{s}"),
+    }
+}
+
+fn summed_up(peer: &str, taken: &crate::measure::Taken) -> String {
+    let (bytes, seconds) = (taken.payload_bytes, taken.duration_s);
+    let rate = fairway_units::Rate::from_bps((bytes as f64 * 8.0 / seconds.max(1e-9)) as u64);
+    format!("{peer}: {bytes} bytes in {seconds:.1} s, {rate}")
+}
+
+fn random() -> Result<u64, Error> {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes).map_err(|error| Error::failed("drawing a random number", error))?;
+    Ok(u64::from_ne_bytes(bytes))
+}

@@ -1,0 +1,129 @@
+//! The sockets of flows.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+
+use super::plan::{Group, Sockets, Transport};
+use crate::Error;
+use crate::socket::{Wishes, wish};
+
+/// File descriptors that a process needs besides those of flows.
+const OTHER_FILES: u64 = 64;
+/// Those of a flow: its socket, the meter's handle of it, and a third while it is being opened.
+const FILES_PER_FLOW: u64 = 3;
+/// Buffer of a socket that receives datagrams: some thousand of them, for the time in which its
+/// thread does something else. The kernel gives what `net.core.rmem_max` allows.
+const DATAGRAM_BUFFER_BYTES: usize = 4 << 20;
+
+/// Lets the process open as many files as its hard limit allows; refuses flows for which even they
+/// do not suffice.
+///
+/// # Errors
+/// [`Error::Input`] that names the limit.
+pub fn make_room(flows: u64) -> Result<(), Error> {
+    let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return Ok(()) };
+    if soft < hard {
+        // If the kernel refuses, the limit stays what it is.
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+    }
+    let needed = flows * FILES_PER_FLOW + OTHER_FILES;
+    match needed > hard {
+        true => Err(Error::Input(format!(
+            "{flows} connections need {needed} open files, and this process may have {hard}: raise \
+             the limit (ulimit -n, LimitNOFILE of systemd) or take fewer"
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// Flows for which the process may open files.
+pub fn most_flows() -> u32 {
+    let hard = getrlimit(Resource::RLIMIT_NOFILE).map_or(1024, |(_, hard)| hard);
+    u32::try_from(hard.saturating_sub(OTHER_FILES) / FILES_PER_FLOW).unwrap_or(u32::MAX)
+}
+
+/// What a group wishes of a socket at the end that sends, or at the one that receives.
+pub fn wishes(sockets: &Sockets, is_source: bool, from: Option<IpAddr>) -> Wishes {
+    let buffer = |bytes: Option<u32>| bytes.map(|bytes| bytes as usize);
+    let common = Wishes { mss_bytes: sockets.mss_bytes, from, ..Wishes::default() };
+    match is_source {
+        true => Wishes {
+            cc: sockets.cc.clone(),
+            pacing_bps: sockets.pacing_bps,
+            send_buffer_bytes: buffer(sockets.send_buffer_bytes),
+            ..common
+        },
+        false => Wishes { receive_buffer_bytes: buffer(sockets.receive_buffer_bytes), ..common },
+    }
+}
+
+/// Makes a socket ready to carry a flow of the group.
+///
+/// # Errors
+/// [`Error::Input`] if a wish cannot be fulfilled, [`Error::Failed`].
+pub fn prepare(
+    socket: &Socket,
+    group: &Group,
+    is_source: bool,
+    timeout: Duration,
+) -> Result<(), Error> {
+    let failed = |error: io::Error| Error::failed("preparing a socket", error);
+    socket.set_nonblocking(true).map_err(failed)?;
+    match group.transport {
+        Transport::Tcp => {
+            socket.set_tcp_nodelay(is_source && group.sockets.no_delay).map_err(failed)?;
+            socket.set_tcp_user_timeout(Some(timeout)).map_err(failed)
+        }
+        Transport::Udp => {
+            if !is_source && group.sockets.receive_buffer_bytes.is_none() {
+                socket.set_recv_buffer_size(DATAGRAM_BUFFER_BYTES).map_err(failed)?;
+            }
+            fairway_socket::stamp_arrivals(socket.as_fd()).map_err(failed)
+        }
+    }
+}
+
+/// A socket of datagrams at `at` that others of this user may share, for those of one peer if there
+/// is one.
+///
+/// # Errors
+/// Those of the system.
+pub fn datagrams(at: SocketAddr, peer: Option<SocketAddr>) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(at), Type::DGRAM, Some(Protocol::UDP))?;
+    if at.port() != 0 {
+        socket.set_reuse_port(true)?;
+    }
+    socket.bind(&SockAddr::from(at))?;
+    if let Some(peer) = peer {
+        socket.connect(&SockAddr::from(peer))?;
+    }
+    Ok(socket)
+}
+
+/// A generator's socket of datagrams towards the collector.
+///
+/// # Errors
+/// [`Error::Input`] if a wish cannot be fulfilled or the address is not this host's.
+pub fn towards(
+    peer: SocketAddr,
+    group: &Group,
+    is_source: bool,
+    from: Option<IpAddr>,
+) -> Result<Arc<Socket>, Error> {
+    let any: IpAddr = match peer {
+        SocketAddr::V4(_) => std::net::Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => std::net::Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let at = SocketAddr::new(from.unwrap_or(any), 0);
+    let socket = datagrams(at, Some(peer)).map_err(|error| {
+        Error::Input(format!("a socket of datagrams from {at} to {peer}: {error}"))
+    })?;
+    wish(&socket, &wishes(&group.sockets, is_source, None))?;
+    Ok(Arc::new(socket))
+}

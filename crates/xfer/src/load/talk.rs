@@ -1,0 +1,141 @@
+//! The control channel as a session uses it: it sends at any time, and is woken by what comes.
+
+use std::net::Shutdown;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use super::engine::Wake;
+use super::messages::Said;
+use crate::Error;
+use crate::wire::{Channel, ControlSender};
+
+/// Messages of the other end before this one has said anything more about a session: a peer that
+/// only talks is cut off.
+const MOST_MESSAGES: u32 = 1 << 20;
+/// Stack of the thread that receives: it decodes messages.
+const STACK_BYTES: usize = 512 << 10;
+
+/// Both ends of the control channel, and everything else that a session waits for.
+pub struct Talk {
+    sender: ControlSender,
+    wakes: Receiver<Wake>,
+    waker: Sender<Wake>,
+    thread: Option<JoinHandle<()>>,
+    /// How long the other end may be silent.
+    patience: Duration,
+    /// When this end has to say something.
+    quiet_until: Instant,
+}
+
+impl Talk {
+    /// Talks on a channel; the other end may be silent for so long.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] if there can be no further thread.
+    pub fn new(channel: Channel, patience: Duration) -> Result<Self, Error> {
+        channel.set_patience(patience)?;
+        let (sender, mut receiver) = channel.into_control();
+        let (waker, wakes) = mpsc::channel();
+        let tell = waker.clone();
+        let listen = move || {
+            for _ in 0..MOST_MESSAGES {
+                let wake = match receiver.receive() {
+                    Ok(Some(said)) => Wake::Said(said),
+                    Ok(None) => Wake::Lost(closed()),
+                    Err(error) => Wake::Lost(error),
+                };
+                let is_over = matches!(wake, Wake::Lost(_));
+                if tell.send(wake).is_err() || is_over {
+                    return;
+                }
+            }
+        };
+        let thread = thread::Builder::new().name("load-control".into()).stack_size(STACK_BYTES);
+        let thread = thread
+            .spawn(listen)
+            .map_err(|error| Error::failed("starting the thread of the control channel", error))?;
+        let quiet_until = Instant::now() + patience / 4;
+        Ok(Talk { sender, wakes, waker, thread: Some(thread), patience, quiet_until })
+    }
+
+    /// Address and port of the other end.
+    pub fn peer(&self) -> &str {
+        self.sender.peer()
+    }
+
+    /// By which flows tell that they have ended.
+    pub fn waker(&self) -> Sender<Wake> {
+        self.waker.clone()
+    }
+
+    /// Says something.
+    ///
+    /// # Errors
+    /// As of [`ControlSender::send`].
+    pub fn say(&mut self, said: &Said) -> Result<(), Error> {
+        self.quiet_until = Instant::now() + self.patience / 4;
+        self.sender.send(said)
+    }
+
+    /// What happens next, but no later than `until`; meanwhile the other end is kept from thinking
+    /// that this one is gone.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] if the other end is gone or says what it may not; [`Error::Cancelled`].
+    pub fn next(&mut self, until: Instant) -> Result<Option<Wake>, Error> {
+        loop {
+            let now = Instant::now();
+            if now >= self.quiet_until {
+                self.sender.keep_alive()?;
+                self.quiet_until = now + self.patience / 4;
+            }
+            let wait = until.min(self.quiet_until).saturating_duration_since(now);
+            match self.wakes.recv_timeout(wait) {
+                Ok(Wake::Lost(error)) => return Err(error),
+                Ok(wake) => return Ok(Some(wake)),
+                Err(RecvTimeoutError::Timeout) if Instant::now() >= until => return Ok(None),
+                Err(RecvTimeoutError::Timeout) => {}
+                // Cannot be: this end holds a waker.
+                Err(RecvTimeoutError::Disconnected) => return Err(closed()),
+            }
+        }
+    }
+
+    /// The next message of the other end, within its patience.
+    ///
+    /// # Errors
+    /// As of [`Talk::next`], and if nothing comes.
+    pub fn hear(&mut self) -> Result<Said, Error> {
+        let until = Instant::now() + self.patience;
+        loop {
+            match self.next(until)? {
+                Some(Wake::Said(said)) => return Ok(said),
+                Some(_) => {}
+                None => {
+                    let why = format!("it has not answered for {} s", self.patience.as_secs_f64());
+                    return Err(Error::failed(format!("waiting for {}", self.peer()), why));
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Talk {
+    fn drop(&mut self) {
+        let _ = self.sender.socket().shutdown(Shutdown::Both);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A message that may not come now.
+pub fn unexpected(peer: &str) -> Error {
+    let why = "it does not keep to the protocol; use the same version of Fairway at both ends";
+    Error::failed(format!("talking with {peer}"), why)
+}
+
+fn closed() -> Error {
+    Error::failed("talking on the control connection", "the other end has closed it")
+}
