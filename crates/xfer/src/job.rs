@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::load::{self, GenerateOptions};
 use crate::measure::{INTERVAL, Meter, SHORTEST_INTERVAL, Subject};
 use crate::recv::{ReceiveOptions, receive_each};
 use crate::send::{CHUNK_BYTES, SendOptions};
@@ -71,6 +72,11 @@ pub fn run(job: Value, control: &Control, sessions: &Sessions) -> Result<Value, 
             let subject = measure.subject("transfer", "transfer")?;
             to_value(&receive_each(&options, control, &subject, sessions)?)
         }
+        "generate" => generate(&read(&job, options)?, &measure, control, sessions),
+        "collect" => {
+            let subject = measure.subject("load", "collector")?;
+            to_value(&load::collect(&read(&job, options)?, &subject, control, sessions)?)
+        }
         "iperf3-client" => {
             let options: iperf3::ClientOptions = read(&job, options)?;
             let subject = measure.subject("iperf3", "generator")?;
@@ -107,6 +113,24 @@ fn send(
     });
     sessions.ended(&about, meter.finish(), sent.as_ref().err());
     to_value(&sent?)
+}
+
+fn generate(
+    options: &GenerateOptions,
+    measure: &Measure,
+    control: &Control,
+    sessions: &Sessions,
+) -> Result<Value, Error> {
+    let subject = measure.subject("load", "generator")?;
+    let load::Generated { report, record, failure } = load::generate(options, subject, control)?;
+    let about = json!({
+        "peer": options.to,
+        "security": if options.plain { "plain" } else { "TLS 1.3 for control" },
+        "is_bounded": options.flows.iter().all(|flow| flow.bytes.is_some()),
+        "report": report,
+    });
+    sessions.ended(&about, record, failure.as_ref());
+    failure.map_or_else(|| to_value(&report), Err)
 }
 
 fn to_value(result: &impl Serialize) -> Result<Value, Error> {

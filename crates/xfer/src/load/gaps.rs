@@ -79,10 +79,10 @@ mod tests {
     #[test]
     fn the_same_seed_and_name_give_the_same_gaps() {
         let gaps = Gaps::Exponential(Duration::from_millis(10));
-        let first = drawn(gaps, 1, "load#0", 100);
-        assert_eq!(first, drawn(gaps, 1, "load#0", 100));
-        assert_ne!(first, drawn(gaps, 2, "load#0", 100));
-        assert_ne!(first, drawn(gaps, 1, "load#1", 100));
+        let first = drawn(gaps, 1, "load/0", 100);
+        assert_eq!(first, drawn(gaps, 1, "load/0", 100));
+        assert_ne!(first, drawn(gaps, 2, "load/0", 100));
+        assert_ne!(first, drawn(gaps, 1, "load/1", 100));
     }
 
     #[test]

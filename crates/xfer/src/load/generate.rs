@@ -19,7 +19,7 @@ use super::session::{End, Outcome, Session};
 use super::sockets::{make_room, prepare, towards, wishes};
 use super::talk::{Talk, unexpected};
 use crate::auth::{Purpose, Security, Token, greet};
-use crate::measure::{Record, Samples};
+use crate::measure::{Record, Samples, Subject};
 use crate::socket::{Wishes, connect, resolve};
 use crate::{Control, Error};
 
@@ -42,13 +42,17 @@ pub struct Generated {
     pub failure: Option<Error>,
 }
 
-/// Sends and receives what the options say.
+/// Sends and receives what the options say; the record is of `subject`.
 ///
 /// # Errors
 /// [`Error::Input`], [`Error::Refused`], [`Error::Failed`] or [`Error::Cancelled`] if it could not
 /// begin. What failed later is in the result.
-pub fn generate(options: &GenerateOptions, control: &Control) -> Result<Generated, Error> {
-    let plan = options.plan()?;
+pub fn generate(
+    options: &GenerateOptions,
+    subject: Subject,
+    control: &Control,
+) -> Result<Generated, Error> {
+    let plan = options.plan(subject.interval)?;
     let flows = plan.flows();
     make_room(plan.flow_count())?;
     let token: Token = options.token.parse()?;
@@ -66,7 +70,6 @@ pub fn generate(options: &GenerateOptions, control: &Control) -> Result<Generate
     show(&plan, &flows, &sockets, number, &mut talk)?;
     talk.say(&Said::Begin)?;
 
-    let title = options.title.clone();
     let session = Session {
         end: End::Generator,
         plan: &plan,
@@ -74,7 +77,7 @@ pub fn generate(options: &GenerateOptions, control: &Control) -> Result<Generate
         sockets,
         number,
         has_one_clock,
-        title,
+        subject,
     };
     let Outcome { seen, mut record, failure } = session.run(&mut talk, control, control)?;
     record.summary.seed = plan.seed;

@@ -135,14 +135,10 @@ pub struct GenerateOptions {
     pub token: String,
     /// Whether the control channel goes without TLS. The payload always does.
     pub plain: bool,
-    /// Title of the record.
-    pub title: String,
     /// What is sent.
     pub flows: Vec<FlowOptions>,
     /// Of all random gaps.
     pub seed: u64,
-    /// Between samples, in seconds.
-    pub interval_s: f64,
     /// What is left out of the measurement at the beginning, in seconds.
     pub omit_s: f64,
     /// Whether senders wait for their time without sleeping: precise, and a core each.
@@ -157,10 +153,8 @@ impl Default for GenerateOptions {
             to: String::new(),
             token: String::new(),
             plain: false,
-            title: "load".into(),
             flows: vec![FlowOptions::default()],
             seed: 1,
-            interval_s: 1.0,
             omit_s: 0.0,
             busy: false,
             timeout_s: 30.0,
@@ -169,18 +163,18 @@ impl Default for GenerateOptions {
 }
 
 impl GenerateOptions {
-    /// The options as both ends agree on them.
+    /// The options as both ends agree on them, with a sample every `interval`.
     ///
     /// # Errors
     /// [`Error::Input`] that names what cannot be used.
-    pub fn plan(&self) -> Result<Plan, Error> {
+    pub fn plan(&self, interval: Duration) -> Result<Plan, Error> {
         let mut groups = Vec::new();
         for flow in &self.flows {
             groups.extend(flow.groups()?);
         }
         let plan = Plan {
             seed: self.seed,
-            interval: seconds("interval", self.interval_s)?,
+            interval,
             omit: seconds("omit", self.omit_s)?,
             timeout: seconds("timeout", self.timeout_s)?,
             is_busy: self.busy,
@@ -202,6 +196,7 @@ impl FlowOptions {
         let stop_s = self.stop_s.or(self.bytes.is_none().then_some(self.start_s + DURATION_S));
         let group = Group {
             id: self.id.clone(),
+            is_back: false,
             count: self.connections,
             transport,
             direction: Direction::Forward,
@@ -219,8 +214,7 @@ impl FlowOptions {
         Ok(match self.ways {
             Ways::Forward => vec![group],
             Ways::Reverse => vec![reverse],
-            // What the schema of results calls the flow from the sink.
-            Ways::Both => vec![group, Group { id: format!("{}/reverse", self.id), ..reverse }],
+            Ways::Both => vec![group, Group { is_back: true, ..reverse }],
         })
     }
 
@@ -324,9 +318,10 @@ const _: () = assert!(MESSAGE_BYTES <= LARGEST_MESSAGE);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::INTERVAL;
 
     fn plan_of(flow: FlowOptions) -> Result<Plan, Error> {
-        GenerateOptions { flows: vec![flow], ..GenerateOptions::default() }.plan()
+        GenerateOptions { flows: vec![flow], ..GenerateOptions::default() }.plan(INTERVAL)
     }
 
     #[test]
@@ -334,7 +329,7 @@ mod tests {
         let text = r#"{"to": "h", "token": "t", "flows": [{"connections": 4,
             "timing": {"kind": "uniform", "min_s": 0.1, "max_s": 0.5}, "message_bytes": 1000}]}"#;
         let options: GenerateOptions = serde_json::from_str(text).unwrap();
-        let plan = options.plan().unwrap();
+        let plan = options.plan(INTERVAL).unwrap();
         let ms = Duration::from_millis;
         assert_eq!(plan.groups[0].gaps, Gaps::Uniform(ms(100), ms(500)));
         assert_eq!((plan.groups[0].count, plan.groups[0].stop), (4, Some(ms(10_000))));

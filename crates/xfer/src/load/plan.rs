@@ -67,6 +67,8 @@ pub struct Sockets {
 pub struct Group {
     /// What its flows are called; those of a group of several also have their number.
     pub id: String,
+    /// Whether they go against others of that name: the schema of results calls them so.
+    pub is_back: bool,
     /// How many.
     pub count: u32,
     /// What carries them.
@@ -131,11 +133,9 @@ impl Plan {
         let mut flows = Vec::new();
         for (at, group) in self.groups.iter().enumerate() {
             for copy in 0..group.count {
-                let id = if group.count == 1 {
-                    group.id.clone()
-                } else {
-                    format!("{}#{copy}", group.id)
-                };
+                let number = if group.count == 1 { String::new() } else { format!("/{copy}") };
+                let back = if group.is_back { "/reverse" } else { "" };
+                let id = format!("{}{number}{back}", group.id);
                 flows.push(Flow {
                     number: flows.len() as u32,
                     id,
@@ -151,6 +151,11 @@ impl Plan {
     /// How many flows there are.
     pub fn flow_count(&self) -> u64 {
         self.groups.iter().map(|group| u64::from(group.count)).sum()
+    }
+
+    /// Whether payload ends all flows, and not time.
+    pub fn is_bounded(&self) -> bool {
+        self.groups.iter().all(|group| group.bytes.is_some())
     }
 
     /// When the last flow ends, if time ends them all.
@@ -254,6 +259,7 @@ pub(super) mod tests {
     pub fn group(id: &str, count: u32, bytes: u64) -> Group {
         Group {
             id: id.into(),
+            is_back: false,
             count,
             transport: Transport::Tcp,
             direction: Direction::Forward,
@@ -289,9 +295,9 @@ pub(super) mod tests {
             flows.iter().map(|f| (f.number, f.id.as_str(), f.start.as_secs(), f.bytes)).collect();
         let expected = [
             (0, "one", 0, Some(5)),
-            (1, "many#0", 0, Some(4)),
-            (2, "many#1", 2, Some(3)),
-            (3, "many#2", 4, Some(3)),
+            (1, "many/0", 0, Some(4)),
+            (2, "many/1", 2, Some(3)),
+            (3, "many/2", 4, Some(3)),
         ];
         assert_eq!(told, expected);
     }

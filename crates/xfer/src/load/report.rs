@@ -244,7 +244,7 @@ fn tell_datagrams(summary: &mut FlowSummary, report: &DatagramReport, is_whole: 
 fn tell_all(record: &mut Record) {
     let summary = &mut record.summary;
     let forward: Vec<&FlowSummary> =
-        summary.flows.iter().filter(|flow| !flow.id.contains("/reverse")).collect();
+        summary.flows.iter().filter(|flow| !flow.id.ends_with("/reverse")).collect();
     summary.metrics = Metrics::new(&forward, summary.metrics.utilisation);
     let Some(application) = summary.applications.first_mut() else { return };
     let sum = |of: fn(&FlowSummary) -> u64| summary.flows.iter().map(of).sum::<u64>();

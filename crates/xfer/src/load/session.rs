@@ -52,8 +52,8 @@ pub struct Session<'a> {
     pub number: u64,
     /// Whether both ends have one clock.
     pub has_one_clock: bool,
-    /// Title of the record.
-    pub title: String,
+    /// What the record is of.
+    pub subject: Subject,
 }
 
 /// What has become of it at this end.
@@ -94,8 +94,7 @@ impl Session<'_> {
             .iter()
             .map(|flow| Arc::new(Counts::new(talk.waker(), flow.number)))
             .collect();
-        let subject = Subject { interval: self.plan.interval, ..self.subject() };
-        let meter = Meter::start(subject, progress)?;
+        let meter = Meter::start(self.subject.clone(), progress)?;
         meter.aim(self.goal());
         let mut locals = self.watch(&meter, &counts)?;
         let lanes = self.lanes(&counts, start);
@@ -124,14 +123,6 @@ impl Session<'_> {
         };
         let seen = self.seen(&counts, &record);
         Ok(Outcome { failure: failure.or_else(|| self.broken(&seen)), seen, record })
-    }
-
-    fn subject(&self) -> Subject {
-        let (name, kind) = match self.end {
-            End::Generator => ("load", "generator"),
-            End::Collector => ("load", "collector"),
-        };
-        Subject::new(&self.title, name, kind)
     }
 
     fn goal(&self) -> Goal {

@@ -6,6 +6,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::measure::Subject;
 use crate::socket::Wishes;
 use crate::{Control, Error, Event, Sessions};
 
@@ -26,7 +27,7 @@ impl House {
         let sessions = Sessions::default();
         let options = CollectOptions { bind: "127.0.0.1:0".into(), ..options };
         let (own, of) = (control.clone(), sessions.clone());
-        let thread = thread::spawn(move || collect(&options, &own, &of));
+        let thread = thread::spawn(move || collect(&options, &subject(), &own, &of));
         let (mut address, mut token) = Default::default();
         let until = Instant::now() + LONG;
         while String::is_empty(&token) && Instant::now() < until {
@@ -45,7 +46,7 @@ impl House {
 
     fn ask(&self, options: GenerateOptions) -> Result<Generated, Error> {
         let (to, token) = (self.address.clone(), self.token.clone());
-        generate(&GenerateOptions { to, token, ..options }, &Control::new())
+        generate(&GenerateOptions { to, token, ..options }, subject(), &Control::new())
     }
 
     fn run(&self, flow: FlowOptions) -> Generated {
@@ -58,8 +59,13 @@ impl House {
     }
 }
 
+fn subject() -> Subject {
+    let subject = Subject::new("a test", "load", "generator");
+    Subject { interval: Duration::from_millis(50), ..subject }
+}
+
 fn options(flows: Vec<FlowOptions>) -> GenerateOptions {
-    GenerateOptions { flows, interval_s: 0.05, ..GenerateOptions::default() }
+    GenerateOptions { flows, ..GenerateOptions::default() }
 }
 
 fn flow(bytes: u64) -> FlowOptions {
@@ -99,7 +105,7 @@ fn every_byte_that_is_sent_is_received_and_both_ends_say_so() {
     assert_eq!(sessions.len(), 3);
     let about: serde_json::Value = serde_json::from_str(&sessions[0].about).unwrap();
     let bytes = |flow: &serde_json::Value| flow["bytes"].as_u64().unwrap();
-    let sum: u64 = about["flows"].as_array().unwrap().iter().map(bytes).sum();
+    let sum: u64 = about["report"].as_array().unwrap().iter().map(bytes).sum();
     assert_eq!((sum, sessions[0].failure.clone()), (10_000_001, None));
 }
 
@@ -201,7 +207,7 @@ fn several_groups_make_one_session() {
     assert_eq!(cc[2], None, "datagrams have no congestion control");
     let ids = generated.record.samples.flow_ids();
     let report = report(generated);
-    assert_eq!(ids, ["bulk#0", "bulk#1", "voice", "back"]);
+    assert_eq!(ids, ["bulk/0", "bulk/1", "voice", "back"]);
     assert_eq!((report.forward.flows, report.reverse.received_bytes), (3, 500_000));
     house.end();
 }
@@ -226,7 +232,7 @@ fn who_may_not_is_told_why() {
         token: other.token.clone(),
         ..options(vec![flow(1)])
     };
-    assert!(why(generate(&wrong, &Control::new())).contains("token"));
+    assert!(why(generate(&wrong, subject(), &Control::new())).contains("token"));
     report(house.run(flow(1000)));
     house.end();
     other.end();
@@ -252,7 +258,7 @@ fn either_end_can_be_stopped() {
     let own = control.clone();
     let both = FlowOptions { ways: Ways::Both, ..endless() };
     let asked = GenerateOptions { to, token, ..options(vec![both]) };
-    let asking = thread::spawn(move || generate(&asked, &own));
+    let asking = thread::spawn(move || generate(&asked, subject(), &own));
     let until = Instant::now() + LONG;
     while control.progress().done_bytes == 0 && Instant::now() < until {
         thread::sleep(Duration::from_millis(10));

@@ -303,7 +303,7 @@ struct About<'a> {
 impl<'a> About<'a> {
     fn of(received: &'a Received, settings: &Settings) -> Self {
         let security = match settings.security {
-            Security::Encrypted => "TLS 1.3",
+            Security::Encrypted | Security::PlainLoad => "TLS 1.3",
             Security::Plain => "plain",
         };
         About { peer: &received.from, security, received }

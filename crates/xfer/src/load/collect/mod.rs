@@ -15,6 +15,7 @@ use socket2::Socket;
 use super::options::{CollectOptions, seconds};
 use super::sockets::{datagrams, make_room, most_flows};
 use crate::auth::{Door, Identity, Purpose, Security};
+use crate::measure::Subject;
 use crate::socket::{Wishes, listen, resolve};
 use crate::{Control, Error, Event, Sessions};
 use gather::Gatherings;
@@ -34,12 +35,13 @@ pub struct Collected {
     pub foreign_datagrams: u64,
 }
 
-/// Serves generators until it is stopped, or has served one.
+/// Serves generators until it is stopped, or has served one; records are of `subject`.
 ///
 /// # Errors
 /// [`Error::Input`] if it cannot listen. To be stopped is no error.
 pub fn collect(
     options: &CollectOptions,
+    subject: &Subject,
     control: &Control,
     sessions: &Sessions,
 ) -> Result<Collected, Error> {
@@ -60,6 +62,7 @@ pub fn collect(
         most_flows: options.max_connections.min(most_flows()),
         most_sessions: options.max_sessions,
         timeout,
+        subject: subject.clone(),
         control: control.clone(),
         sessions: sessions.clone(),
         gatherings: Arc::new(Gatherings::default()),

@@ -12,6 +12,7 @@ use crate::load::plan::{Flow, Plan};
 use crate::load::seen::Seen;
 use crate::load::session::{End, Outcome, Session};
 use crate::load::talk::{Talk, unexpected};
+use crate::measure::Subject;
 use crate::wire::Channel;
 use crate::{Control, Error, Sessions};
 use serde::Serialize;
@@ -27,6 +28,8 @@ pub struct Server {
     pub most_sessions: u32,
     /// How long a generator may be silent before there is a plan that says so.
     pub timeout: Duration,
+    /// What records are of; generators say how often samples are taken.
+    pub subject: Subject,
     pub control: Control,
     pub sessions: Sessions,
     pub gatherings: Arc<Gatherings>,
@@ -55,9 +58,11 @@ struct Counts {
 #[derive(Clone, Debug, Serialize)]
 struct About<'a> {
     peer: &'a str,
+    /// Whether the amount of payload was given, and not a time.
+    is_bounded: bool,
     plan: &'a Plan,
     /// Flows as this end saw them.
-    flows: Vec<SeenHere<'a>>,
+    report: Vec<SeenHere<'a>>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -177,7 +182,7 @@ impl Server {
             sockets,
             number,
             has_one_clock: is_one_clock(clock, &own),
-            title: format!("load from {}", talk.peer()),
+            subject: Subject { interval: plan.interval, ..self.subject.clone() },
         };
         // One of many sessions is not the progress of the collector.
         let ran = session.run(talk, &self.control, &Control::new());
@@ -202,7 +207,12 @@ impl Server {
             };
             let failure = failure.or_else(|| told.as_ref().err().cloned());
             let name = |seen| SeenHere { id: &flows[(seen as &Seen).flow as usize].id, seen };
-            let about = About { peer: talk.peer(), plan, flows: seen.iter().map(name).collect() };
+            let about = About {
+                peer: talk.peer(),
+                is_bounded: plan.is_bounded(),
+                plan,
+                report: seen.iter().map(name).collect(),
+            };
             self.control.note(summed_up(talk.peer(), &record.taken));
             self.sessions.ended(&about, record, failure.as_ref());
             failure.map_or(Ok(()), Err)
