@@ -209,12 +209,16 @@ fn storm(address: &str, token: &Token, noise: &mut Noise) -> Result<(), Error> {
 fn pour(address: &str, token: &Token, session: u64, noise: &mut Noise) -> Result<(), Error> {
     let stream = connection_number(noise.number(), noise.below(3) as u32);
     let mut channel = enter(address, token, Purpose::Data { session, stream })?;
-    for _ in 0..noise.below(6) {
+    let (file, mut block) = (noise.number(), noise.number());
+    for _ in 0..noise.below(8) {
+        if noise.below(3) == 0 {
+            block = noise.number();
+        }
         let bytes = noise.size().min(u64::from(u32::MAX)) as u32;
         let head = match noise.below(10) {
             0 => DataHead::Idle,
             1 => DataHead::End,
-            _ => DataHead::Block { file: noise.number(), block: noise.number(), bytes },
+            _ => DataHead::Block { file, block, bytes },
         };
         channel.write_frame(&head)?;
         if matches!(head, DataHead::Block { .. }) {

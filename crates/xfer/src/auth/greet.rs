@@ -17,6 +17,7 @@ use crate::Error;
 use crate::socket::Connection;
 use crate::wire::{
     Channel, Inbox, Keys, LENGTH_BYTES, Link, Opener, Parts, Received, Sealer, Tls, decode,
+    tls_failure,
 };
 
 /// What is read at once; all of the server's part of the handshake.
@@ -252,24 +253,26 @@ impl Greeting {
             }
             rustls::Error::AlertReceived(rustls::AlertDescription::NoApplicationProtocol)
             | rustls::Error::NoApplicationProtocol => self.refusal(Answer::OtherVersion),
-            error => self.link.broken("agreeing on TLS in the connection", error),
+            error => self.failed(tls_failure(error)),
         }
     }
 
     fn not_a_receiver(&self) -> Error {
-        self.link.broken(
-            "greeting the receiver at the end of the connection",
-            "what answers there does not know the token, or is no Fairway receiver: look at the \
+        self.failed(
+            "what answers there does not know the token, or is no Fairway receiver; look at the \
              port",
         )
     }
 
     fn closed(&self) -> Error {
-        self.link.broken(
-            "greeting the receiver at the end of the connection",
+        self.failed(
             "it has closed the connection without an answer: it may have too many, or may not be a \
              Fairway receiver; look at the port and try again",
         )
+    }
+
+    fn failed(&self, why: impl std::fmt::Display) -> Error {
+        self.link.broken("greeting the receiver", why)
     }
 }
 

@@ -313,7 +313,7 @@ impl Session {
     /// A block is there, or was already.
     pub fn arrived(&self, file: u32, block: u32, bytes: u64) {
         self.done_bytes.fetch_add(bytes, Ordering::Relaxed);
-        let mut state = self.state();
+        let mut state = self.state_with_room(|state| state.arrived.len());
         state.writing.remove(&(file, block));
         state.received.arrived_bytes += bytes;
         if let Some(receiving) = state.files.get_mut(&file) {
@@ -321,16 +321,31 @@ impl Session {
         }
         let run = Run { file, first: block, count: 1 };
         match state.arrived.last_mut() {
-            Some(last) if last.file == file && last.first + last.count == block => last.count += 1,
+            Some(last)
+                if last.file == file && block.checked_sub(last.first) == Some(last.count) =>
+            {
+                last.count += 1;
+            }
             _ => state.arrived.push(run),
         }
         drop(state);
         self.words.notify_all();
     }
 
+    /// The state, when there is room for more words: a sender that does not hear them has to wait,
+    /// until it has been silent for too long.
+    fn state_with_room(&self, words: impl Fn(&State) -> usize) -> MutexGuard<'_, State> {
+        let mut state = self.state();
+        while words(&state) >= MOST_WORDS && state.control_socket.is_some() && state.ended.is_none()
+        {
+            state = self.words.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state
+    }
+
     /// A block is not what its sum says.
     pub fn damaged(&self, file: u32, block: u32) {
-        let mut state = self.state();
+        let mut state = self.state_with_room(|state| state.outbox.len());
         state.writing.remove(&(file, block));
         state.received.damaged_blocks += 1;
         state.outbox.push_back(ToSender::Bad { file, block });
@@ -399,8 +414,15 @@ impl Session {
     }
 
     /// Has the collecting thread do something.
-    pub fn ask(&self, task: ToReceiver) {
-        self.state().tasks.push_back(task);
+    pub fn ask(&self, task: ToReceiver, epoch: u64) {
+        let mut state = self.state();
+        while state.tasks.len() >= MOST_WORDS && state.epoch == epoch && state.ended.is_none() {
+            state = self.tasks.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        if state.epoch == epoch {
+            state.tasks.push_back(task);
+        }
+        drop(state);
         self.tasks.notify_all();
     }
 
@@ -412,6 +434,8 @@ impl Session {
                 return None;
             }
             if let Some(task) = state.tasks.pop_front() {
+                drop(state);
+                self.tasks.notify_all();
                 return Some(task);
             }
             state = self.tasks.wait(state).unwrap_or_else(PoisonError::into_inner);

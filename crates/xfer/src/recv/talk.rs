@@ -135,7 +135,7 @@ fn listen(
             ToReceiver::Abandon { file } => {
                 session.state().files.remove(&file);
             }
-            task @ (ToReceiver::Finish { .. } | ToReceiver::End { .. }) => session.ask(task),
+            task @ (ToReceiver::Finish { .. } | ToReceiver::End { .. }) => session.ask(task, epoch),
             ToReceiver::Bye => {
                 session.end(Ended::Well);
                 return Ok(());

@@ -12,7 +12,7 @@ use super::control::{ControlReceiver, ControlSender};
 use super::frame::{FrameError, LENGTH_BYTES, MAX_MESSAGE_BYTES, Opener, Sealer, decode};
 use super::inbox::Inbox;
 use super::link::{Link, PATIENCE};
-use super::tls::{Received, Tls};
+use super::tls::{Received, Tls, tls_failure};
 use crate::Error;
 
 /// What is read at once while messages come; what of it is payload is copied once more.
@@ -345,14 +345,4 @@ fn emptied(mut queue: Vec<u8>) -> Vec<u8> {
     queue.clear();
     queue.shrink_to(MAX_MESSAGE_BYTES);
     queue
-}
-
-/// What TLS says of bytes that cannot be right.
-fn tls_failure(error: &rustls::Error) -> String {
-    match error {
-        rustls::Error::DecryptError | rustls::Error::InvalidMessage(_) => {
-            "the data were changed on the way".into()
-        }
-        error => format!("TLS: {error}"),
-    }
 }

@@ -26,7 +26,7 @@ impl Link {
         let link = Link { connection, peer };
         // A frame is written at once: there is nothing to gather it with.
         let set = link.socket().set_tcp_nodelay(true);
-        set.map_err(|error| link.failed("preparing the connection", &error))?;
+        set.map_err(|error| link.failed("preparing a connection", &error))?;
         Ok(link)
     }
 
@@ -45,7 +45,7 @@ impl Link {
         let socket = self.socket();
         let set = socket.set_read_timeout(Some(patience));
         let set = set.and_then(|()| socket.set_write_timeout(Some(patience)));
-        set.map_err(|error| self.failed("preparing the connection", &error))
+        set.map_err(|error| self.failed("preparing a connection", &error))
     }
 
     /// As [`Link::set_patience`], until a point in time.
@@ -104,7 +104,7 @@ impl Link {
     pub(crate) fn finish(&self) -> Result<(), Error> {
         match self.socket().shutdown(Shutdown::Write) {
             Err(error) if error.kind() != ErrorKind::NotConnected => {
-                Err(self.failed("closing the connection", &error))
+                Err(self.failed("closing a connection", &error))
             }
             _ => Ok(()),
         }
@@ -142,8 +142,12 @@ impl Link {
         if self.connection.held.is_cancelled() {
             return Error::Cancelled;
         }
-        let towards = if doing == "sending" { "to" } else { "from" };
-        let towards = if doing.contains("connection") { "with" } else { towards };
+        let towards = match doing {
+            "sending" => "to",
+            "receiving" => "from",
+            "greeting the receiver" => "at",
+            _ => "with",
+        };
         Error::failed(format!("{doing} {towards} {}", self.peer), why)
     }
 }

@@ -41,7 +41,7 @@ pub(crate) use channel::Parts;
 pub(crate) use frame::{FrameError, Keys, LENGTH_BYTES, Opener, Sealer, decode};
 pub(crate) use inbox::Inbox;
 pub(crate) use link::Link;
-pub(crate) use tls::{Received, Tls};
+pub(crate) use tls::{Received, Tls, tls_failure};
 
 #[cfg(test)]
 mod tests;

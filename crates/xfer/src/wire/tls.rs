@@ -105,3 +105,13 @@ impl Tls {
         self.0.refresh_traffic_keys().unwrap();
     }
 }
+
+/// What TLS says of bytes that cannot be right.
+pub(crate) fn tls_failure(error: &rustls::Error) -> String {
+    match error {
+        rustls::Error::DecryptError | rustls::Error::InvalidMessage(_) => {
+            "the data were changed on the way".into()
+        }
+        error => format!("TLS: {error}"),
+    }
+}
