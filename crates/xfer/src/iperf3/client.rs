@@ -25,6 +25,8 @@ use crate::{Control, Error, Sessions};
 const RESULTS_BYTES: usize = 64 << 10;
 const RESULT_BYTES: usize = 1 << 10;
 const OUTPUT_BYTES: usize = 32 << 20;
+/// Lines of its own report that are shown.
+const MOST_LINES: usize = 5000;
 
 /// What a session of a client says of itself.
 #[derive(Clone, Debug, Serialize)]
@@ -220,8 +222,9 @@ impl<'a> Client<'a> {
         self.channel.expect(&[State::DisplayResults])?;
         self.channel.send(State::IperfDone)?;
         if let Some(ServerOutput::Text(text)) = &theirs.server_output {
-            for line in text.lines() {
-                self.control.note(line);
+            for line in text.lines().take(MOST_LINES) {
+                // It goes to a terminal, which obeys control characters.
+                self.control.note(line.replace(|c: char| c.is_control(), " "));
             }
         }
         Ok(theirs)
