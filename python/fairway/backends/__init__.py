@@ -80,8 +80,8 @@ def backend(name: str) -> Backend:
         return Linux()
     if name == "xfer":
         raise InputError(
-            "--backend xfer: a real transfer needs two ends; `fairway send` and `fairway recv` make "
-            "one, `fairway generate` and `fairway collect` make traffic"
+            "--backend xfer: a real transfer needs two ends; `fairway send` and `fairway recv` "
+            "make one, `fairway generate` and `fairway collect` make traffic"
         )
     if name in PLANNED:
         raise InputError(
