@@ -190,7 +190,11 @@ impl Plan {
         let Some(mut run) = from_own.or_else(|| self.common.pop_front()) else {
             return if self.is_done() { Take::End } else { Take::Wait };
         };
-        let most = self.blocks_per_chunk(run.file);
+        let mut most = self.blocks_per_chunk(run.file);
+        if from_own.is_none() {
+            // Less near the end, that all connections end about together.
+            most = most.min((run.count / (2 * self.lanes)).max(1));
+        }
         if run.count > most {
             let rest = Run { first: run.first + most, count: run.count - most, ..run };
             match from_own {
@@ -244,6 +248,21 @@ impl Plan {
             self.common.push_front(Run { file: block.file, first: block.index, count: 1 });
         }
         was_out
+    }
+
+    /// A connection does not carry the rest of what it has taken.
+    pub fn give_back(&mut self, rest: Run) {
+        for block in blocks(rest) {
+            self.out.remove(&block);
+        }
+        if rest.count > 0 {
+            self.common.push_front(rest);
+        }
+    }
+
+    /// How many connections there are.
+    pub fn set_lanes(&mut self, lanes: u32) {
+        self.lanes = lanes.max(1);
     }
 
     /// A connection is gone: what it had out goes back to the front; how many blocks those are.
@@ -546,11 +565,14 @@ mod tests {
     #[test]
     fn what_was_lost_goes_first_and_in_order() {
         let mut plan = Plan::new(Striping::Dynamic, 3 * MIB, 2);
-        plan.add(0, 10, MIB, BTreeMap::new());
-        assert_eq!(plan.take(7, 0), Take::Run(Run { file: 0, first: 0, count: 3 }));
-        assert_eq!(plan.take(8, 1), Take::Run(Run { file: 0, first: 3, count: 3 }));
-        assert_eq!(plan.broken(7), 3);
-        assert_eq!(plan.take(8, 1), Take::Run(Run { file: 0, first: 0, count: 3 }));
+        plan.add(0, 8, MIB, BTreeMap::new());
+        // A quarter of what is left, rounded down, but one at least and three at most.
+        assert_eq!(plan.take(7, 0), Take::Run(Run { file: 0, first: 0, count: 2 }));
+        assert_eq!(plan.take(8, 1), Take::Run(Run { file: 0, first: 2, count: 1 }));
+        assert_eq!(plan.broken(7), 2);
+        assert_eq!(plan.take(8, 1), Take::Run(Run { file: 0, first: 0, count: 1 }));
+        plan.give_back(Run { file: 0, first: 2, count: 1 });
+        assert_eq!(plan.take(7, 0), Take::Run(Run { file: 0, first: 2, count: 1 }));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::walk::Stat;
 use crate::Error;
 use crate::store::{Blocks, Source, Sum, scratch};
 use crate::wire::Channel;
-use crate::wire::messages::{DataHead, Run};
+use crate::wire::messages::DataHead;
 
 /// Why a block was not sent.
 #[derive(Debug)]
@@ -45,32 +45,29 @@ impl<'a> Pour<'a> {
         Pour { written, buffer: scratch(), latest: None }
     }
 
-    /// Sends the blocks of a run that the receiver does not have.
-    pub fn run(
+    /// Sends a block, unless the receiver has it.
+    pub fn block(
         &mut self,
         session: &Session,
         channel: &mut Channel,
-        run: Run,
+        block: Block,
         origin: &Origin,
     ) -> Result<(), Trouble> {
-        for index in run.first..run.first + run.count {
-            if session.control.is_cancelled() {
-                return Err(Error::Cancelled.into());
-            }
-            let block = Block { file: run.file, index };
-            match origin {
-                Origin::Disk { path, stat, blocks } => {
-                    self.open(run.file, path, stat).map_err(Trouble::Source)?;
-                    self.send_from_disk(session, channel, block, *blocks)?;
+        if session.control.is_cancelled() {
+            return Err(Error::Cancelled.into());
+        }
+        match origin {
+            Origin::Disk { path, stat, blocks } => {
+                self.open(block.file, path, stat).map_err(Trouble::Source)?;
+                self.send_from_disk(session, channel, block, *blocks)?;
+                if blocks.count() <= Some(1) {
+                    // Many small files must not keep descriptors.
+                    self.latest = None;
                 }
-                Origin::Stream => self.send_from_stream(session, channel, block)?,
+                Ok(())
             }
+            Origin::Stream => self.send_from_stream(session, channel, block),
         }
-        if matches!(origin, Origin::Disk { blocks, .. } if blocks.count() <= Some(1)) {
-            // Many small files must not keep descriptors.
-            self.latest = None;
-        }
-        Ok(())
     }
 
     fn open(&mut self, file: u32, path: &std::path::Path, stat: &Stat) -> Result<(), Error> {

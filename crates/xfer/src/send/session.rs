@@ -19,7 +19,7 @@ use super::talk::spawn;
 use super::walk::{Stat, Walk};
 use crate::measure::Meter;
 use crate::store::Sum;
-use crate::wire::messages::{ToSender, connection_number};
+use crate::wire::messages::{Run, ToSender, connection_number};
 use crate::{Control, Error};
 
 /// Refusals of a token that was taken before, which may be bytes that were changed on the way.
@@ -260,6 +260,19 @@ impl Session {
         left
     }
 
+    /// Whether a stream is to end: then the rest of what it has is for the others.
+    pub fn gives_back(&self, lane: u32, rest: Run) -> bool {
+        let mut state = self.state();
+        let stays = state.lanes.get(&lane).is_some_and(|lane| !lane.is_leaving);
+        if stays && state.ended.is_none() {
+            return false;
+        }
+        state.plan.give_back(rest);
+        drop(state);
+        self.work.notify_all();
+        true
+    }
+
     /// Where streams connect to from now on.
     pub fn set_towards(&self, towards: Towards) {
         self.streams().towards = Some(towards);
@@ -277,6 +290,8 @@ impl Session {
             let free = (0..).find(|lane| !state.lanes.contains_key(lane)).unwrap_or(0);
             state.lanes.insert(free, Lane::default());
             state.plan.occupy(free);
+            let lanes = state.lanes.len();
+            state.plan.set_lanes(u32::try_from(lanes).unwrap_or(u32::MAX));
             free
         };
         let session = Arc::clone(self);

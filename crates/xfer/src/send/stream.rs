@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
+use super::plan::Block;
 use super::pour::{Pour, Trouble};
 use super::session::Session;
 use super::state::{End, Task};
@@ -12,7 +13,7 @@ use crate::auth::{Purpose, greet};
 use crate::measure::Payload;
 use crate::socket::connect;
 use crate::wire::Channel;
-use crate::wire::messages::DataHead;
+use crate::wire::messages::{DataHead, Run};
 
 /// How long a broken connection waits until it is replaced: doubled from the first to the last, so
 /// that a receiver that has just gone is not hammered.
@@ -120,16 +121,26 @@ fn carry(
             task => task,
         };
         match task {
-            Task::Carry(run, origin) => match pour.run(session, channel, run, &origin) {
-                Ok(()) => {}
-                Err(Trouble::Connection(error)) => return Err(error),
-                Err(Trouble::Source(error)) => {
-                    session.control.warn(error.to_string());
-                    session.abandon(run.file);
-                    // Half a block may be out, that nothing can follow.
-                    return Err(error);
+            Task::Carry(run, origin) => {
+                for index in run.first..run.first + run.count {
+                    let done = index - run.first;
+                    let rest = Run { first: index, count: run.count - done, ..run };
+                    if done > 0 && session.gives_back(lane, rest) {
+                        break;
+                    }
+                    let block = Block { file: run.file, index };
+                    match pour.block(session, channel, block, &origin) {
+                        Ok(()) => {}
+                        Err(Trouble::Connection(error)) => return Err(error),
+                        Err(Trouble::Source(error)) => {
+                            session.control.warn(error.to_string());
+                            session.abandon(run.file);
+                            // Half a block may be out, that nothing can follow.
+                            return Err(error);
+                        }
+                    }
                 }
-            },
+            }
             Task::Wait => channel.write_frame(&DataHead::Idle)?,
             Task::End => {
                 channel.write_frame(&DataHead::End)?;

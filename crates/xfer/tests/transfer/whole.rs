@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
-use fairway_xfer::send::{SendOptions, Streams, Striping};
+use fairway_xfer::send::{Auto, SendOptions, Streams, Striping};
 
 use crate::bench::{BLOCK, Receiver, Room, Sender, noise, receiving, send, tree};
 
@@ -115,6 +115,22 @@ fn standard_input_of_all_lengths() {
 #[test]
 fn standard_input_longer_than_the_window() {
     standard_input(70 * BLOCK + 3, false);
+}
+
+#[test]
+fn as_many_streams_as_gain_something() {
+    let room = Room::new();
+    let receiver = Receiver::start(receiving(&room));
+    let path = room.file("in/data", 60 * BLOCK + 9);
+    let options = SendOptions {
+        streams: Streams::Auto(Auto::Auto),
+        // For the choice to be asked for a few times.
+        limit_bps: Some(160_000_000),
+        ..SendOptions::new(path, &receiver.address, &receiver.token)
+    };
+    send(options).unwrap();
+    receiver.stop().unwrap();
+    assert_eq!(tree(&room.at("out")), tree(&room.at("in")));
 }
 
 #[test]
