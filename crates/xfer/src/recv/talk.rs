@@ -268,12 +268,14 @@ fn finish(
 ) -> Result<(), Error> {
     let incoming = session.state().files.get(&file).map(|it| Arc::clone(&it.incoming));
     if let Some(incoming) = incoming {
-        let ours = incoming.finish()?;
+        // Before it has its name: what is put together of two states of a source is no file.
+        let ours = incoming.digest()?;
         if ours != *digest {
             let name = &incoming.entry().name;
             let why = "its content is not what the sender has; it was changed while it was sent";
             return Err(Error::failed(format!("receiving {name}"), why));
         }
+        incoming.finish()?;
         let bytes = incoming.blocks().file_bytes().unwrap_or(0);
         let mut state = session.state();
         let name = incoming.entry().name.as_bytes();

@@ -227,6 +227,14 @@ impl Incoming {
         Ok(())
     }
 
+    /// The digest of what has come, if that is all.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] if blocks are missing.
+    pub fn digest(&self) -> Result<Sum, Error> {
+        self.digest_of(&mut self.state())
+    }
+
     /// All has come: checks that, and gives the file its name, or has it ready for
     /// [`Delivery::settle`](super::Delivery::settle); returns its digest.
     ///
@@ -234,35 +242,41 @@ impl Incoming {
     /// [`Error::Failed`] if blocks are missing, or the disk fails.
     pub fn finish(&self) -> Result<Sum, Error> {
         let mut state = self.state();
+        let digest = self.digest_of(&mut state)?;
+        let Some(claim) = state.claim.take() else {
+            return Err(self.failed("finishing", "it is finished already"));
+        };
+        if state.there {
+            return Ok(digest);
+        }
+        let partial = self.partial(&mut state)?;
+        state.partial = None;
+        let blocks = state.blocks;
+        drop(state);
+        let is_small = blocks.count().is_none_or(|count| count <= 1);
+        self.complete(&partial, blocks.file_bytes().unwrap_or(0), claim, is_small)?;
+        Ok(digest)
+    }
+
+    fn digest_of(&self, state: &mut State) -> Result<Sum, Error> {
         let count = state.blocks.count().unwrap_or(u64::MAX);
         if state.done.count() != count || !state.writing.is_empty() {
             let missing = count.saturating_sub(state.done.count());
             return Err(self.failed("finishing", format!("{missing} of its blocks are missing")));
         }
-        let incomplete = || self.failed("finishing", "not all of its blocks are noted");
-        if state.there {
-            let digest = state.sums_there.digest(count).ok_or_else(incomplete)?;
-            state.claim = None;
-            return Ok(digest);
-        }
-        let partial = self.partial(&mut state)?;
-        let digest = match (partial.journal(), count) {
-            (_, 0) => FileTree::new().digest(0),
-            (_, 1) => state.first,
-            (Some(journal), _) => {
-                journal.digest(count).map_err(|error| self.failed("finishing", error))?
+        let digest = if state.there {
+            state.sums_there.digest(count)
+        } else {
+            match (self.partial(state)?.journal(), count) {
+                (_, 0) => FileTree::new().digest(0),
+                (_, 1) => state.first,
+                (Some(journal), _) => {
+                    journal.digest(count).map_err(|error| self.failed("finishing", error))?
+                }
+                (None, _) => None,
             }
-            (None, _) => None,
         };
-        let digest = digest.ok_or_else(incomplete)?;
-        let Some(claim) = state.claim.take() else {
-            return Err(self.failed("finishing", "it is finished already"));
-        };
-        state.partial = None;
-        let bytes = state.blocks.file_bytes().unwrap_or(0);
-        drop(state);
-        self.complete(&partial, bytes, claim, count <= 1)?;
-        Ok(digest)
+        digest.ok_or_else(|| self.failed("finishing", "not all of its blocks are noted"))
     }
 
     fn complete(

@@ -13,7 +13,8 @@
 //! Store::open(DIR) -> store.delivery() -> delivery.begin(entry) -> incoming
 //!   incoming.held(..)                      what need not be sent
 //!   incoming.write(block) -> .receive(socket) -> .done(sum)   from many threads at once
-//!   incoming.finish()                      -> digest
+//!   incoming.digest()                      is it what the sender has?
+//!   incoming.finish()                      under its final name
 //! delivery.settle()                        all on disk, under final names
 //! ```
 

@@ -252,6 +252,23 @@ fn nobody_else_receives_the_same_file_meanwhile() {
 }
 
 #[test]
+fn a_digest_can_be_looked_at_before_there_is_a_file() {
+    let ground = Ground::new();
+    let delivery = ground.store().delivery();
+    for (name, bytes) in [("none", 0), ("one", 100), ("many", 2 * MIB)] {
+        let (incoming, data) = (delivery.begin(entry(name, bytes)).unwrap(), content(bytes, 1));
+        for index in 0..incoming.blocks().count().unwrap() {
+            assert!(incoming.digest().is_err(), "{name} has not come");
+            put(&incoming, &data, index).unwrap();
+        }
+        assert_eq!(incoming.digest().unwrap(), *blake3::hash(&data).as_bytes());
+        drop(incoming);
+        delivery.settle().unwrap();
+        assert!(!ground.path().join(name).exists());
+    }
+}
+
+#[test]
 fn a_file_that_appears_meanwhile_is_not_replaced() {
     let ground = Ground::new();
     let delivery = ground.store().delivery();
