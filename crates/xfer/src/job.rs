@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::load::{self, GenerateOptions};
 use crate::measure::{INTERVAL, Meter, SHORTEST_INTERVAL, Subject};
 use crate::recv::{ReceiveOptions, receive_each};
-use crate::send::{CHUNK_BYTES, SendOptions};
+use crate::send::SendOptions;
 use crate::{Control, Error, Sessions, iperf3, send};
 
 /// Longest time between samples: a day.
@@ -104,7 +104,7 @@ fn send(
         "peer": options.host,
         "security": if options.plain { "plain" } else { "TLS 1.3" },
         "striping": options.striping,
-        "chunk_bytes": options.chunk_bytes.unwrap_or(CHUNK_BYTES),
+        "chunk_bytes": options.check().map(|settings| settings.chunk_bytes).ok(),
         "streams_asked": options.streams,
         "pacing_bps": options.wishes.pacing_bps,
         "limit_bps": options.limit_bps,
