@@ -25,6 +25,12 @@ PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
 #: Points along one line of a report's chart: about one per pixel.
 MAX_POINTS = 800
 
+#: Names in a legend: with more, colours come again so often that it tells nothing.
+MAX_LEGEND = 32
+#: Width of a legend above a chart, of a character in it, and of a line's sample with its gaps, in
+#: pixels.
+_LEGEND_WIDTH, _CHARACTER_WIDTH, _SAMPLE_WIDTH = 880, 6, 28
+
 AnyChart = alt.Chart | alt.LayerChart | alt.ConcatChart | alt.HConcatChart | alt.VConcatChart
 Keep = Literal["extremes", "mean"]
 
@@ -151,6 +157,7 @@ def over_time(
     )
     end = float(frame["t_s"].max() or 0.0)  # type: ignore[arg-type]
     y_scale = alt.Scale(zero=quantity.from_zero) if y_max is None else alt.Scale(domain=[0, y_max])
+    legend = legend and len(names) <= MAX_LEGEND
     lit = alt.selection_point(fields=["id"], bind="legend" if legend else alt.Undefined)
     chart = (
         alt.Chart(inline(data, t="number", v="number"), description=quantity.alt)
@@ -177,7 +184,7 @@ def over_time(
                     title=None,
                     symbolType="stroke",
                     labelLimit=240,
-                    columns=alt.Undefined if titles else 1,
+                    columns=_legend_columns(names) if titles else 1,
                     values=[n for n in names if n not in without] if without else alt.Undefined,
                     rowPadding=alt.Undefined if titles else 0,
                 )
@@ -197,6 +204,13 @@ def over_time(
         chart = chart.encode(opacity=alt.condition(lit, alt.value(1), alt.value(0.12)))
         chart = chart.add_params(lit)
     return cast(alt.Chart, chart)
+
+
+def _legend_columns(names: Sequence[str]) -> Any:
+    """Columns of a legend whose names do not fit into one line."""
+    column = _SAMPLE_WIDTH + _CHARACTER_WIDTH * max(map(len, names), default=0)
+    room = max(_LEGEND_WIDTH // column, 1)
+    return alt.Undefined if len(names) <= room else room
 
 
 def _without(frame: pl.DataFrame, quantity: Quantity) -> set[str]:

@@ -174,3 +174,24 @@ def test_the_last_table_has_a_line_for_each_stream_and_one_for_all():
     [table] = tables.stream_tables(summary)
     assert [row[0] for row in table.rows] == [*names, "all"]
     assert table.rows[2][2:6] == ["20 MB", "8 Mbit/s", "4", "20"]
+
+
+def test_many_streams_share_a_line():
+    flow = {"cc": "cubic", "goodput_bps": 1e6, "retransmitted_segments": 1, "fct_s": 1.0,
+            "mean_cwnd_segments": 9.0, "mean_srtt_s": 0.2, "mean_one_way_delay_s": None}  # fmt: skip
+    names = [f"load/{number}" for number in range(40)]
+    names += [f"{name}/reverse" for name in names]
+    summary = {
+        "flows": [{"id": name, **flow} for name in names],
+        "applications": [{"mean_cwnd_segments": 800.0}],
+        "transfer": {"flows": [
+            {"id": name, "payload_bytes": 2000 if name.endswith("/reverse") else 1000}
+            for name in names
+        ]},
+    }  # fmt: skip
+    [table] = tables.stream_tables(summary)
+    assert [row[:4] for row in table.rows] == [
+        ["load/… (40)", "cubic", "40 kB", "40 Mbit/s"],
+        ["load/…/reverse (40)", "cubic", "80 kB", "40 Mbit/s"],
+        ["all", "", "120 kB", "80 Mbit/s"],
+    ]

@@ -74,7 +74,7 @@ def transfer_figures(run: Run) -> list[Figure]:
     if not again.is_empty() and float(again["segments"].max() or 0) > 0:  # type: ignore[arg-type]
         quantity = Quantity("retransmissions", "series", "segments", "Segments retransmitted", 1,
                             "extremes", "Segments retransmitted by each stream")  # fmt: skip
-        chart = over_time(again, quantity, width=FILL, legend=_has_room(run))
+        chart = over_time(again, quantity, width=FILL)
         figures.append(Figure("Segments retransmitted by each stream in an interval", chart))
     return figures
 
@@ -136,11 +136,6 @@ def retransmissions(run: Run) -> pl.DataFrame:
         .alias("segments"),
         pl.lit(1.0).alias("cwnd_segments"),
     )
-
-
-def _has_room(run: Run) -> bool:
-    """Whether a legend of all streams leaves room for the chart."""
-    return len(run.summary["flows"]) <= 32
 
 
 def _said(key: str, value: Any) -> str:

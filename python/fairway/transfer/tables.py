@@ -22,8 +22,10 @@ def stream_tables(summary: Mapping[str, Any]) -> list[Table]:
     tables = [datagram_table(own)] if (own := [f for f in flows if f["cc"] is None]) else []
     if not connections:
         return tables
-    rows = [_row(flow, payload.get(flow["id"])) for flow in folded(connections)]
-    if len(connections) > 1:
+    whole_bytes = sum(payload[flow["id"]] for flow in connections)
+    lines = folded(connections)
+    rows = [_row(flow, _payload_of(flow["id"], payload)) for flow in lines]
+    if len(lines) > 1:
         whole = summary["applications"][0]
         total = {
             "id": "all",
@@ -33,16 +35,28 @@ def stream_tables(summary: Mapping[str, Any]) -> list[Table]:
             "mean_cwnd_segments": whole["mean_cwnd_segments"],
             "mean_srtt_s": None,
         }
-        rows.append(_row(total, sum(payload[flow["id"]] for flow in connections)))
+        rows.append(_row(total, whole_bytes))
     names = ["stream", "cc", "payload", "goodput", "retrans. segments", "mean cwnd", "mean srtt"]
     return [Table("Streams", names, rows, labels=2), *tables]
 
 
-def _row(flow: Mapping[str, Any], payload_bytes: int | None) -> list[str]:
+def _payload_of(name: str, payload: Mapping[str, int]) -> int:
+    """Payload of a flow, or of those that share a line (`fairway.report.folded`)."""
+    if name in payload:
+        return payload[name]
+    origin, is_back = name.partition("/")[0], "/reverse" in name
+    return sum(
+        count
+        for flow, count in payload.items()
+        if flow.partition("/")[0] == origin and flow.endswith("/reverse") == is_back
+    )
+
+
+def _row(flow: Mapping[str, Any], payload_bytes: int) -> list[str]:
     return [
         str(flow["id"]),
         str(flow["cc"]),
-        text.ABSENT if payload_bytes is None else text.size(payload_bytes),
+        text.size(payload_bytes),
         text.bit_rate(flow["goodput_bps"]),
         text.number(flow["retransmitted_segments"]),
         text.number(flow["mean_cwnd_segments"]),
