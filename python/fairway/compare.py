@@ -12,6 +12,9 @@ from fairway.errors import InputError
 from fairway.report import FILL, Figure, Section, Table, render
 from fairway.results import Run, load
 
+#: Smallest width of a chart beside others, and the room that its legend has, in pixels.
+_CHART_WIDTH, _LEGEND_WIDTH = 420, 360
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -74,12 +77,20 @@ class Comparison:
         sections = [Section("Summary", tables=self.tables())]
         for quantity in QUANTITIES.values():
             charts = [
-                Figure(name, over_time(getattr(run, quantity.table), quantity, width=FILL))
+                Figure(
+                    name,
+                    over_time(
+                        getattr(run, quantity.table),
+                        quantity,
+                        width=FILL,
+                        legend_width=_LEGEND_WIDTH,
+                    ),
+                )
                 for name, run in zip(self.names, self.runs, strict=True)
                 if not getattr(run, quantity.table)[quantity.column].drop_nulls().is_empty()
             ]
             if charts:
-                sections.append(Section(quantity.title, figures=charts, grid=420))
+                sections.append(Section(quantity.title, figures=charts, grid=_CHART_WIDTH))
         return render("Comparison", " · ".join(self.names), sections)
 
     def _table(self, caption: str, rows: Mapping[str, Sequence[str]]) -> Table:

@@ -27,9 +27,10 @@ MAX_POINTS = 800
 
 #: Names in a legend: with more, colours come again so often that it tells nothing.
 MAX_LEGEND = 32
-#: Width of a legend above a chart, of a character in it, and of a line's sample with its gaps, in
-#: pixels.
-_LEGEND_WIDTH, _CHARACTER_WIDTH, _SAMPLE_WIDTH = 880, 6, 28
+#: Width of a legend above a chart that fills a page, in pixels.
+LEGEND_WIDTH = 880
+#: Width of a character in a legend, and of a line's sample with its gaps.
+_CHARACTER_WIDTH, _SAMPLE_WIDTH = 6, 28
 
 AnyChart = alt.Chart | alt.LayerChart | alt.ConcatChart | alt.HConcatChart | alt.VConcatChart
 Keep = Literal["extremes", "mean"]
@@ -133,6 +134,7 @@ def over_time(
     legend: bool = True,
     y_max: float | None = None,
     titles: bool = True,
+    legend_width: int = LEGEND_WIDTH,
 ) -> alt.Chart:
     """One line per flow or link over time.
 
@@ -146,6 +148,7 @@ def over_time(
         legend: Whether to show one. A click on an entry singles that line out.
         y_max: Upper end of the vertical axis, in the units of its title.
         titles: Whether the axes have titles.
+        legend_width: Room of the legend in pixels, where the chart is as wide as its place.
     """
     key = quantity.key
     names = list(domain or frame[key].unique(maintain_order=True))
@@ -184,7 +187,7 @@ def over_time(
                     title=None,
                     symbolType="stroke",
                     labelLimit=240,
-                    columns=_legend_columns(names) if titles else 1,
+                    columns=_legend_columns(names, legend_width) if titles else 1,
                     values=[n for n in names if n not in without] if without else alt.Undefined,
                     rowPadding=alt.Undefined if titles else 0,
                 )
@@ -206,10 +209,10 @@ def over_time(
     return cast(alt.Chart, chart)
 
 
-def _legend_columns(names: Sequence[str]) -> Any:
+def _legend_columns(names: Sequence[str], width: int) -> Any:
     """Columns of a legend whose names do not fit into one line."""
     column = _SAMPLE_WIDTH + _CHARACTER_WIDTH * max(map(len, names), default=0)
-    room = max(_LEGEND_WIDTH // column, 1)
+    room = max(width // column, 1)
     return alt.Undefined if len(names) <= room else room
 
 

@@ -177,8 +177,13 @@ def test_the_last_table_has_a_line_for_each_stream_and_one_for_all():
 
 
 def test_many_streams_share_a_line():
-    flow = {"cc": "cubic", "goodput_bps": 1e6, "retransmitted_segments": 1, "fct_s": 1.0,
-            "mean_cwnd_segments": 9.0, "mean_srtt_s": 0.2, "mean_one_way_delay_s": None}  # fmt: skip
+    absent = ("mean_cwnd_segments", "mean_srtt_s", "mean_one_way_delay_s", "fct_s")
+    flow = {
+        "cc": "cubic",
+        "goodput_bps": 1e6,
+        "retransmitted_segments": 1,
+        **dict.fromkeys(absent),
+    }
     names = [f"load/{number}" for number in range(40)]
     names += [f"{name}/reverse" for name in names]
     summary = {
