@@ -68,14 +68,15 @@ def closing_line(summary: Mapping[str, Any]) -> str:
     """What went over in how long, in one sentence.
 
     >>> closing_line({"transfer": {"payload_bytes": 10_000_000, "duration_s": 8.0,
-    ...     "flows": [1, 2], "failure": None}, "metrics": {"goodput_bps": 1e7}})
+    ...     "flows": [1, 2]}})
     '10 MB in 8 s over 2 streams: 10 Mbit/s'
     """
     said = summary["transfer"]
-    payload, seconds = text.size(said["payload_bytes"]), text.number(said["duration_s"])
-    rate = text.bit_rate(summary["metrics"]["goodput_bps"])
+    seconds = said["duration_s"]
+    payload, time = text.size(said["payload_bytes"]), text.number(seconds)
+    rate = text.bit_rate(said["payload_bytes"] * 8 / seconds if seconds else None)
     streams = text.count(len(said["flows"]), "stream")
-    return f"{payload} in {seconds} s over {streams}: {rate}"
+    return f"{payload} in {time} s over {streams}: {rate}"
 
 
 def natural(name: str) -> list[tuple[int, str]]:
