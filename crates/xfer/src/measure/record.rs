@@ -245,17 +245,23 @@ impl State {
         }
     }
 
-    /// The largest sum of goodputs of rows that end together, with their flows' share of headers.
+    /// The largest sum of goodputs of rows that end together, with their flows' share of headers; of
+    /// the busier direction, where there are two.
     fn most_throughput_bps(&self) -> f64 {
-        let (delivered, wire) =
-            self.flows.iter().map(Flow::counts).fold((0, 0), |sum, counts| {
-                (sum.0 + counts.payload_bytes, sum.1 + counts.wire_bytes)
-            });
-        if delivered == 0 {
-            return 0.0;
-        }
-        let with_headers = (wire as f64 / delivered as f64).max(1.0);
-        most_at_once(self.rows.all(), Row::goodput_bps) * with_headers
+        let towards = |is_sent: bool| {
+            let flows = self.flows.iter().filter(|flow| flow.is_sent == is_sent);
+            let counts = flows.map(Flow::counts).fold(Counts::default(), |sum, of| sum + of);
+            if counts.payload_bytes == 0 {
+                return 0.0;
+            }
+            let with_headers = counts.wire_bytes as f64 / counts.payload_bytes as f64;
+            let goodput_bps = |row: &Row| match self.flows[row.flow as usize].is_sent == is_sent {
+                true => row.goodput_bps(),
+                false => 0.0,
+            };
+            most_at_once(self.rows.all(), goodput_bps) * with_headers.max(1.0)
+        };
+        towards(true).max(towards(false))
     }
 
     fn most_delivery_rate_bps(&self) -> f64 {

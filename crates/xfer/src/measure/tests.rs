@@ -60,6 +60,8 @@ fn both_ends_say_what_was_delivered() {
     // 3 : 1 over the same window; (3+1)² / (2·(9+1)) = 0.8.
     assert!((up.goodput_bps / down.goodput_bps - 3.0).abs() < 1e-9);
     assert!((record.summary.metrics.jain_index.unwrap() - 0.8).abs() < 1e-9);
+    let most_bps = record.taken.path.most_throughput_bps;
+    assert!(most_bps > 0.0 && most_bps >= up.throughput_bps, "of one direction");
     assert_eq!(record.samples.series().t_s.len(), record.samples.tcp_info().t_s.len());
     assert_eq!(record.summary.applications[0].figures[0], ("payload_bytes", Some(400_000.0)));
 }
