@@ -152,7 +152,11 @@ impl Transfer {
         let state = self.shared.state();
         Ok(TransferTotals {
             confirmed_ns: state.confirmed_ns,
-            payload_bytes: record.taken.payload_bytes,
+            // By the sockets, frames that are still on their way may stand for payload.
+            payload_bytes: match state.confirmed_ns {
+                Some(_) => self.plan.bytes,
+                None => record.taken.payload_bytes,
+            },
             connections: numbers.iter().map(name).collect(),
             log: state.log.clone(),
             error: state.error.clone(),
@@ -305,7 +309,10 @@ fn send_options(plan: &TransferPlan, source: &std::path::Path, token: String) ->
 /// The numbers in the names of a transfer's connections in their order, and the place there of each name:
 /// a meter has connections in the order in which they came to be.
 fn in_order(names: &[String]) -> (Vec<u32>, Vec<u32>) {
-    let number = |name: &String| name.rsplit('#').next().and_then(|text| text.parse().ok());
+    let number = |name: &String| {
+        let digits = name.rsplit(|letter: char| !letter.is_ascii_digit()).next();
+        digits.and_then(|digits| digits.parse().ok())
+    };
     let numbers: Vec<u32> = names.iter().map(|name| number(name).unwrap_or(u32::MAX)).collect();
     let mut sorted = numbers.clone();
     sorted.sort_unstable();
@@ -352,7 +359,7 @@ mod tests {
 
     #[test]
     fn connections_are_named_in_their_order() {
-        let names = ["transfer#2", "transfer#10", "transfer#0"].map(str::to_owned);
+        let names = ["transfer/2", "transfer/10", "transfer/0"].map(str::to_owned);
         assert_eq!(in_order(&names), (vec![0, 2, 10], vec![1, 2, 0]));
     }
 }

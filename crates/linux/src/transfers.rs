@@ -14,6 +14,10 @@ use crate::collect::{CollectError, Source};
 const MAX_CONNECTIONS: usize = 10_000;
 const MAX_ROWS: usize = 10_000_000;
 
+/// Payload of a full record of TLS 1.3, 2¹⁴ bytes, as a share of it with its header, content type and tag: 5, 1
+/// and 16 bytes (RFC 8446, sections 5.1 and 5.2). What frames the blocks is less than a ten-thousandth.
+const PAYLOAD_OF_RECORDS: f64 = 16_384.0 / 16_406.0;
+
 /// A transfer by a program, and what it said.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Transfer {
@@ -52,7 +56,9 @@ struct Row {
     from_s: f64,
     to_s: f64,
     flow: u32,
-    bytes: u64,
+    /// Payload that arrived, by what the kernel says was acknowledged: what was written is known only for
+    /// each write.
+    bytes: f64,
     record: Vec<u8>,
 }
 
@@ -67,7 +73,8 @@ pub(crate) fn read(
     if totals.connections.len() > MAX_CONNECTIONS {
         return Err(damaged(format!("more than {MAX_CONNECTIONS} connections")));
     }
-    let rows = rows(totals.connections.len(), source)?;
+    let payload_share = if transfer.is_encrypted { PAYLOAD_OF_RECORDS } else { 1.0 };
+    let rows = rows(totals.connections.len(), payload_share, source)?;
     let window = [experiment.measure.from, experiment.measure.to];
     let window_s = window.map(|end| end.as_secs_f64());
     let span = window[1].since(window[0]);
@@ -90,7 +97,7 @@ pub(crate) fn read(
     let confirmed_s = totals.confirmed_ns.map(seconds);
     let last_s = window_s[1] - 2.0 * seconds(plan.sample_ns);
     let at_end = |index: usize| {
-        rows.iter().any(|row| row.flow as usize == index && row.to_s > last_s && row.bytes > 0)
+        rows.iter().any(|row| row.flow as usize == index && row.to_s > last_s && row.bytes > 0.0)
     };
     let streams = (0..flows.len()).filter(|index| at_end(*index)).count() as u64;
     let fct_s = confirmed_s.map(|confirmed_s| confirmed_s - seconds(transfer.start_ns));
@@ -115,32 +122,49 @@ impl Measured {
     /// Puts its samples behind those that there are, its connections numbered from `first` on.
     pub(crate) fn append(&self, first: u32, series: &mut Series, tcp_info: &mut TcpInfo) -> bool {
         self.rows.iter().all(|row| {
-            let goodput_bps = row.bytes as f64 * 8.0 / (row.to_s - row.from_s);
+            let goodput_bps = row.bytes * 8.0 / (row.to_s - row.from_s);
             series.push(row.to_s, first + row.flow, &row.record, goodput_bps);
             tcp_info.push(row.to_s, first + row.flow, &row.record)
         })
     }
 }
 
-fn rows(connections: usize, mut source: Source) -> Result<Vec<Row>, CollectError> {
+/// How far a connection is.
+#[derive(Clone, Copy, Default)]
+struct Reached {
+    at_s: f64,
+    payload: u64,
+    acknowledged: u64,
+}
+
+fn rows(
+    connections: usize,
+    payload_share: f64,
+    mut source: Source,
+) -> Result<Vec<Row>, CollectError> {
     let damaged = source.damage();
-    let mut before: Vec<(f64, u64)> = vec![(0.0, 0); connections];
+    let mut all = vec![Reached::default(); connections];
     let mut rows = Vec::new();
     let mut sample = FlowSample::default();
     while sample.read(&mut source).map_err(|error| source.failure(error))? {
         let to_s = sample.t_ns as f64 / NANOS_PER_SEC as f64;
-        let Some((from_s, from_bytes)) = before.get_mut(sample.flow as usize) else {
+        let Some(reached) = all.get_mut(sample.flow as usize) else {
             return Err(damaged(format!("there is no connection {}", sample.flow)));
         };
-        let news = sample.delivered_bytes.checked_sub(*from_bytes);
-        let (Some(bytes), true) = (news, to_s >= *from_s && rows.len() < MAX_ROWS) else {
+        if sample.delivered_bytes < reached.payload || to_s < reached.at_s || rows.len() > MAX_ROWS
+        {
             return Err(damaged(format!("connection {} goes back", sample.flow)));
-        };
-        if !sample.tcp_info.is_empty() && to_s > *from_s {
-            let record = std::mem::take(&mut sample.tcp_info);
-            rows.push(Row { from_s: *from_s, to_s, flow: sample.flow, bytes, record });
         }
-        (*from_s, *from_bytes) = (to_s, sample.delivered_bytes);
+        if !sample.tcp_info.is_empty() && to_s > reached.at_s {
+            let record = std::mem::take(&mut sample.tcp_info);
+            let now = field::BYTES_ACKED.raw(&record).unwrap_or(0);
+            // A connection that has replaced another counts from zero.
+            let news = now.checked_sub(reached.acknowledged).unwrap_or(now);
+            reached.acknowledged = now;
+            let (from_s, flow) = (reached.at_s, sample.flow);
+            rows.push(Row { from_s, to_s, flow, bytes: news as f64 * payload_share, record });
+        }
+        (reached.at_s, reached.payload) = (to_s, sample.delivered_bytes);
     }
     Ok(rows)
 }
@@ -160,7 +184,7 @@ fn counts<'a>(rows: impl Iterator<Item = &'a Row>, [from_s, to_s]: [f64; 2]) -> 
             *before = now;
             news as f64 * share
         };
-        delivered += row.bytes as f64 * share;
+        delivered += row.bytes * share;
         segments += news(field::DATA_SEGS_OUT, &mut segments_before);
         retransmitted += news(field::TOTAL_RETRANS, &mut retransmitted_before);
     }
@@ -215,13 +239,13 @@ mod tests {
     use super::*;
 
     /// A record with 100 packets of cwnd would be long; the counters alone do here.
-    fn row(from_s: f64, to_s: f64, bytes: u64) -> Row {
+    fn row(from_s: f64, to_s: f64, bytes: f64) -> Row {
         Row { from_s, to_s, flow: 0, bytes, record: Vec::new() }
     }
 
     #[test]
     fn an_interval_counts_as_far_as_it_is_in_the_window() {
-        let rows = [row(0.0, 1.0, 1000), row(1.0, 3.0, 4000), row(3.0, 4.0, 100)];
+        let rows = [row(0.0, 1.0, 1000.0), row(1.0, 3.0, 4000.0), row(3.0, 4.0, 100.0)];
         // Half of the second, none of the first and the third.
         assert_eq!(counts(rows.iter(), [2.0, 3.0]).delivered_bytes, 2000);
         assert_eq!(counts(rows.iter(), [0.5, 3.5]).delivered_bytes, 500 + 4000 + 50);

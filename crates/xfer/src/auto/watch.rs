@@ -31,6 +31,16 @@ impl Watcher {
     }
 }
 
+/// What the kernel says was delivered, which it knows to the segment: what was written is known only for
+/// each write, and of the time between two of them it would say little.
+fn delivered_bps(observed: &Observation) -> f64 {
+    if observed.seconds <= 0.0 {
+        return 0.0;
+    }
+    let segments = observed.counts.delivered_segments as f64;
+    segments * observed.mss_bytes * 8.0 / observed.seconds
+}
+
 /// An interval as a chooser wants it.
 fn interval(observed: &Observation, streams: u32, end_s: f64) -> Interval {
     // Connections that are being opened or ended make it an interval of no number at all.
@@ -44,7 +54,7 @@ fn interval(observed: &Observation, streams: u32, end_s: f64) -> Interval {
         end_s,
         length_s: observed.seconds,
         streams: if is_steady { streams } else { 0 },
-        goodput_bps: observed.goodput_bps,
+        goodput_bps: delivered_bps(observed),
         segments,
         retransmitted_segments: observed.counts.retransmitted_segments,
         srtt_s: observed.srtt_s.unwrap_or(0.0),
