@@ -23,6 +23,7 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -261,6 +262,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="runs of each kind")
     parser.add_argument("--quick", action="store_true", help="short runs, of 200 MB")
     options = parser.parse_args()
+    # So that namespaces and files are removed, whatever ends it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     if shutil.which("iperf3") is None:
         sys.stderr.write("iperf3 is not installed: transfers have nothing to stand beside\n")
         return

@@ -108,6 +108,7 @@ impl<'a> Pour<'a> {
         if let Some(limiter) = &session.limiter {
             piece_bytes = piece_bytes.min(limiter.piece_bytes());
         }
+        let copies = channel.is_encrypted() || is_same_host(channel);
         while at < end {
             let length = usize::try_from(end - at).unwrap_or(usize::MAX).min(piece_bytes);
             if session.limiter.as_ref().is_some_and(|limit| limit.wait(length, &session.control)) {
@@ -115,7 +116,7 @@ impl<'a> Pour<'a> {
             }
             let piece = &mut self.buffer[..length];
             let offset = blocks.offset(index) + at;
-            if channel.is_encrypted() {
+            if copies {
                 source.read(index, at, piece, &mut hasher).map_err(Trouble::Source)?;
                 channel.write_payload(piece)?;
             } else {
@@ -169,6 +170,15 @@ impl<'a> Pour<'a> {
 fn head(block: Block, bytes: u64) -> DataHead {
     let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
     DataHead::Block { file: block.file, block: block.index, bytes }
+}
+
+/// Whether the other end is on this host, where no device takes pages as they are: the receiver would
+/// collect them one by one, which costs more than the copy that is spared
+/// (`docs/performance.md`).
+fn is_same_host(channel: &Channel) -> bool {
+    let address = |found: std::io::Result<socket2::SockAddr>| Some(found.ok()?.as_socket()?.ip());
+    let (near, far) = (channel.socket().local_addr(), channel.socket().peer_addr());
+    address(near).is_some_and(|near| Some(near) == address(far))
 }
 
 /// Has the kernel send a part of a file, without it being copied to this process.

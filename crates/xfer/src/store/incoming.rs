@@ -322,8 +322,10 @@ impl Incoming {
             return Err(self.failed("writing", "its partial file is gone"));
         };
         if let (Some(bytes), Some(_)) = (self.entry.bytes, partial.journal()) {
-            partial.allocate(bytes).map_err(|error| self.unwritable(error, bytes))?;
-            self.promise.kept(u64::MAX);
+            let allocated = partial.allocate(bytes);
+            if allocated.map_err(|error| self.unwritable(error, bytes))? {
+                self.promise.kept(u64::MAX);
+            }
         }
         if state.there {
             self.copy_held(state, &partial)?;

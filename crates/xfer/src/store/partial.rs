@@ -11,11 +11,14 @@ use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, FallocateFlags, Flock, FlockArg, OFlag, fallocate, openat};
 use nix::sys::stat::{Mode, fstatat};
+use nix::sys::statfs::{TMPFS_MAGIC, fstatfs};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
 use super::journal::Journal;
 use super::name::Name;
+use super::no_room;
 use super::place::{Place, in_words};
+use super::settling::errno;
 use crate::Error;
 
 /// How the content of an incomplete file is named.
@@ -73,14 +76,18 @@ impl Partial {
         make: bool,
     ) -> Result<Option<Self>, Error> {
         let what = || format!("opening the partial file of {}", place.shown(name));
-        let failed = |error: Errno| Error::failed(what(), in_words(error));
+        let failed = |error: Errno| match error {
+            Errno::ENOSPC => Error::failed(what(), no_room(place.path(), 1)),
+            other => Error::failed(what(), in_words(other)),
+        };
+        let unusable = |error: io::Error| failed(errno(error));
         let directory = place.partial_directory()?;
         loop {
             let data = match file(directory.as_fd(), &id.data(), make) {
                 Err(Errno::ENOENT) if !make => return Ok(None),
                 opened => opened.map_err(failed)?,
             };
-            if !data.metadata().map_err(|error| Error::failed(what(), error))?.is_file() {
+            if !data.metadata().map_err(unusable)?.is_file() {
                 return Err(Error::failed(what(), "it is not a regular file; remove it"));
             }
             let data = match Flock::lock(data, FlockArg::LockExclusiveNonblock) {
@@ -100,9 +107,9 @@ impl Partial {
                 let journal = file(directory.as_fd(), &id.blocks(), true).map_err(failed)?;
                 if data.metadata().is_ok_and(|found| found.len() == 0) {
                     // Of a file that was finished when the process was killed.
-                    journal.set_len(0).map_err(|error| Error::failed(what(), error))?;
+                    journal.set_len(0).map_err(unusable)?;
                 }
-                Some(Journal::open(journal).map_err(|error| Error::failed(what(), error))?)
+                Some(Journal::open(journal).map_err(unusable)?)
             } else {
                 None
             };
@@ -120,12 +127,20 @@ impl Partial {
         self.journal.as_ref()
     }
 
-    /// Has the file system set the space aside, where it can.
-    pub fn allocate(&self, bytes: u64) -> Result<(), Errno> {
+    /// Has the file system set the space aside, where it can and that gains something: in memory it
+    /// only means that every page is looked for twice. Whether it has.
+    pub fn allocate(&self, bytes: u64) -> Result<bool, Errno> {
         let length = i64::try_from(bytes).map_err(|_| Errno::EFBIG)?;
-        match fallocate(&*self.data, FallocateFlags::empty(), 0, length) {
-            Err(Errno::EOPNOTSUPP | Errno::ENOSYS) => nix::unistd::ftruncate(&*self.data, length),
-            done => done,
+        let is_memory = fstatfs(&*self.data)?.filesystem_type() == TMPFS_MAGIC;
+        let allocated = match is_memory {
+            true => Err(Errno::EOPNOTSUPP),
+            false => fallocate(&*self.data, FallocateFlags::empty(), 0, length),
+        };
+        match allocated {
+            Err(Errno::EOPNOTSUPP | Errno::ENOSYS) => {
+                nix::unistd::ftruncate(&*self.data, length).map(|()| false)
+            }
+            done => done.map(|()| true),
         }
     }
 }

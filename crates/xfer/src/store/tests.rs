@@ -526,11 +526,12 @@ fn a_full_disk_is_told_and_leaves_no_file() {
     put(&first, &data, 0).unwrap();
     // Or somebody else takes the room.
     let second = delivery.begin(entry("b", 2 * MIB)).unwrap();
-    std::fs::write(disk.0.join("other"), content(2 * MIB, 0)).unwrap();
+    std::fs::write(disk.0.join("other"), content(6 * MIB + MIB / 2, 0)).unwrap();
     told(put(&second, &data, 0));
     let stream = delivery.begin(Entry { bytes: None, ..entry("c", 0) }).unwrap();
     told((0..8).try_for_each(|index| put(&stream, &vec![1; 9 * MIB], index)));
     drop((second, stream));
+    std::fs::remove_file(disk.0.join("other")).unwrap();
     for index in 1..5 {
         put(&first, &data, index).unwrap();
     }
