@@ -109,9 +109,11 @@ def agree(client: dict[str, Any], server: dict[str, Any], ways: str, *, stock: b
             here, there = client["end"][key], server["end"][key]
             assert here["bytes"] > 0, key
             if not stock or is_told:
-                for figure in ("bytes", "bits_per_second"):
-                    close = pytest.approx(there[figure], rel=0.01, abs=4000)
-                    assert here[figure] == close, (key, figure)
+                assert here["bytes"] == pytest.approx(there["bytes"], rel=0.01, abs=4000), key
+            # Each end divides by its own time, which a busy machine tells them differently.
+            for end in (here, there):
+                bits_per_second = pytest.approx(8 * end["bytes"] / end["seconds"], rel=0.01)
+                assert end["bits_per_second"] == bits_per_second, key
         assert client["end"][received]["bytes"] <= 1.01 * client["end"][sent]["bytes"] + 4000
 
 
