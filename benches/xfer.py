@@ -5,7 +5,8 @@
 iperf3 moves the same memory again and again and looks at none of it; `fairway send` reads a file,
 `fairway recv` writes another, and both sum every byte. So this tells what a whole transfer costs
 beside what the network alone does, and not which program is better. With `-F`, iperf3 reads and
-writes files too, but sums nothing.
+writes files too, but sums nothing. The last rows are of the veth pair behind a token bucket: a path
+that has a rate.
 
 The runs alternate (plain, iperf3, encrypted, iperf3, ...), so that whatever else the machine does
 falls on all of them; a ratio is that of two neighbours. Files are in /dev/shm where there is one,
@@ -28,7 +29,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,8 @@ STREAMS = (1, 4, 16)
 PORT = 5391
 #: A subnet of RFC 2544's block for benchmarks, which no network uses.
 NEAR, FAR = "198.18.77.1", "198.18.77.2"
+#: What the shaped pair carries.
+SHAPED_GBPS = 5
 #: What any run is waited for, and the end of a listening program after it.
 RUN_S, END_S = 300, 10
 
@@ -55,12 +58,21 @@ class Way:
         address: Of the receiving end.
         sender: What a command of the sending end begins with.
         receiver: What one of the receiving end begins with.
+        device: The device that it sends through, if it is one of its own.
     """
 
     name: str
     address: str
     sender: tuple[str, ...] = ()
     receiver: tuple[str, ...] = ()
+    device: str = ""
+
+    def shaped(self) -> Way | None:
+        """The same path with a rate from now on; none if it cannot be given one."""
+        shape = f"tc qdisc replace dev {self.device} root tbf rate {SHAPED_GBPS}gbit"
+        command = [*self.sender, *shape.split(), "burst", "2mb", "latency", "20ms"]
+        done = subprocess.run(command, capture_output=True, check=False)
+        return replace(self, name=f"{SHAPED_GBPS} Gbit/s") if done.returncode == 0 else None
 
 
 @dataclass(frozen=True)
@@ -106,7 +118,7 @@ def namespaces() -> Iterator[Way | None]:
             subprocess.run(step, capture_output=True, check=False).returncode == 0 for step in steps
         )
         within = [("ip", "netns", "exec", name) for name in names]
-        yield Way("veth", FAR, within[0], within[1]) if made else None
+        yield Way("veth", FAR, within[0], within[1], devices[0]) if made else None
     finally:
         if shutil.which("ip"):
             for name in names:
@@ -125,7 +137,13 @@ def bench(rounds: int, seconds: int, megabytes: int, say: Callable[[str], None])
                 file.write(os.urandom(10**6))
         if veth is None:
             say("no network namespaces: only root may make them; veth is left out")
-        for way in filter(None, (Way("loopback", "127.0.0.1"), veth)):
+        for prepare in (
+            lambda: Way("loopback", "127.0.0.1"),
+            lambda: veth,
+            lambda: veth and veth.shaped(),
+        ):
+            if (way := prepare()) is None:
+                continue
             for streams in STREAMS:
                 for row in compare(way, streams, source, rounds, seconds):
                     rows.append(row)
