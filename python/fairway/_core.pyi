@@ -36,6 +36,7 @@ __all__ = [
     "schema",
     "tcp_info_fields",
     "version",
+    "xfer_layout",
 ]
 
 class ExperimentError(ValueError):
@@ -434,6 +435,12 @@ def quantity(text: str, kind: str) -> int:
 
 def linux_layout(experiment: str, algorithms: _Algorithms | None = None) -> str:
     """What a Linux kernel's guest is told to run an experiment given as JSON, as JSON."""
+
+def xfer_layout(experiment: str, algorithms: _Algorithms | None = None) -> str:
+    """What a generator does to carry out an experiment, both as JSON.
+
+    `options` of its job, but for where the collector is, and `interval_s` between samples.
+    """
 
 def schema() -> str:
     """JSON Schema of experiment files."""

@@ -34,7 +34,7 @@ def run(
     seed: int | None = None,
     overrides: Mapping[str, Any] | None = None,
     algorithms: Mapping[str, Maker] | None = None,
-    backend: str = "sim",
+    backend: str | Backend = "sim",
     threads: int | None = None,
     repeat: int = 0,
     figures: Sequence[str] = (),
@@ -50,7 +50,8 @@ def run(
         overrides: Values to set first: path -> value, such as `{"flow.0.cc": "cubic"}`.
         algorithms: Congestion controls of your own: name -> class, so that `cc = "mine"` is
             `{"mine": MyCC}`. Classes in modules need no name here: `cc = "python:module.MyCC"`.
-        backend: What answers: "sim", or "linux" for a real kernel in virtual time.
+        backend: What answers: "sim", "linux" for a real kernel in virtual time, or
+            `fairway.backends.xfer.Xfer(peer, token)` for a real path.
         threads: Runs of a sweep at the same time; as many as there are cores if not given.
         repeat: How many more times to run it with the same seed; the summary's `repeated` then
             says how far the figures differ. Not for sweeps.

@@ -64,6 +64,17 @@ class Backend(str, Enum):
     XFER = "xfer"
 
 
+def _answers(backend: Backend, peer: str | None, token: str | None, *, plain: bool) -> Any:
+    """The backend as `fairway.api` has it."""
+    if backend is Backend.XFER:
+        from fairway.backends.xfer import Xfer
+
+        return Xfer(peer, token, plain=plain)
+    if peer is not None or token is not None or plain:
+        raise InputError("--peer, --token and --plain: only with --backend xfer")
+    return backend.value
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         from fairway import _core
@@ -108,6 +119,16 @@ def run(
         typer.Option("--set", metavar="PATH=VALUE", help="Set a value first; may be repeated."),
     ] = None,
     backend: Annotated[Backend, typer.Option(help="What answers.")] = Backend.SIM,
+    peer: Annotated[
+        str | None,
+        typer.Option(metavar="HOST[:PORT]", help="Of --backend xfer: where `collect` waits."),
+    ] = None,
+    token: Annotated[
+        str | None, typer.Option(metavar="TOKEN", help="Of --backend xfer: as it printed it.")
+    ] = None,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Of --backend xfer: it runs with --plain.")
+    ] = False,
     threads: Threads = None,
     repeat: Annotated[
         int,
@@ -127,6 +148,7 @@ def run(
       fairway run pair.toml --out runs/pair --figures pdf,png
       fairway run pair.toml --set "duration=100 s" --set 'flow.1.cc="htcp"'
       fairway run pair.toml --backend linux --repeat 1
+      fairway run pair.toml --backend xfer --peer server --token ABCD…
       fairway run sweep.toml --out runs/sweep   (again: goes on where it stopped)
 
     A sweep without --out is kept in runs/<name of the file>.
@@ -135,6 +157,7 @@ def run(
     from fairway.experiment import parse_override, plan
     from fairway.results import Run
 
+    answers = _answers(backend, peer, token, plain=plain)
     formats = [name.strip() for name in figures.split(",") if name.strip()]
     if formats and out is None:
         raise InputError("--figures: needs --out DIR, where the figures shall go")
@@ -147,7 +170,7 @@ def run(
         file,
         out,
         overrides=changes,
-        backend=backend.value,
+        backend=answers,
         threads=threads,
         repeat=repeat,
         figures=formats,

@@ -248,7 +248,7 @@ class Run:
         (target / store.MANIFEST).write_text(store.to_json(manifest), "utf-8")
         (target / "summary.json").write_text(store.to_json(self.summary), "utf-8")
         if self.backend == "xfer":
-            # Nobody has written this one: it is what the path looked like, for other backends.
+            # Often nobody has written it: it is what the path looked like, for other backends.
             import tomli_w
 
             (target / "experiment.toml").write_text(tomli_w.dumps(self.experiment), "utf-8")

@@ -313,6 +313,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(presets, module)?)?;
     module.add_function(wrap_pyfunction!(linux::linux_collect, module)?)?;
     module.add_function(wrap_pyfunction!(xfer::quantity, module)?)?;
+    module.add_function(wrap_pyfunction!(xfer::xfer_layout, module)?)?;
     module.add_function(wrap_pyfunction!(script::run_script, module)?)?;
     module.add_function(wrap_pyfunction!(linux::tcp_info_fields, module)?)
 }

@@ -1,8 +1,10 @@
 //! Real transfers, converted.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use fairway_units::{Bytes, Duration as Time, Rate};
+use fairway_xfer::load::carry;
 use fairway_xfer::{Error, Session, Sessions, Task, job};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -12,7 +14,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::linux::tcp_info_columns;
-use crate::series_columns;
+use crate::{experiment_error, read_experiment, series_columns, with_algorithms};
 
 create_exception!(
     _core,
@@ -150,6 +152,22 @@ impl TransferData {
         let tcp_info = py.detach(|| self.0.samples.tcp_info());
         tcp_info_columns(py, tcp_info)
     }
+}
+
+/// What a generator does to carry out an experiment given as JSON, as JSON: `options` of its job, but
+/// for where the collector is, and `interval_s` between samples.
+#[pyfunction]
+#[pyo3(signature = (experiment, algorithms = None))]
+pub(crate) fn xfer_layout(
+    py: Python<'_>,
+    experiment: &str,
+    algorithms: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    with_algorithms(py, algorithms, &Arc::default(), |catalogue| {
+        let experiment = read_experiment(experiment, catalogue)?;
+        let found = carry(&experiment).map_err(experiment_error)?;
+        json(&serde_json::json!({"options": found.options, "interval_s": found.interval_s}))
+    })
 }
 
 /// A quantity as people write it: a "rate" in bit/s, a "size" in bytes or a "duration" in ns.

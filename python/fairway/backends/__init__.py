@@ -64,12 +64,14 @@ class Backend(Protocol):
         """
 
 
-def backend(name: str) -> Backend:
-    """The backend of that name.
+def backend(name: str | Backend) -> Backend:
+    """The backend of that name; one that is given is itself.
 
     Raises:
         InputError: If there is none.
     """
+    if not isinstance(name, str):
+        return name
     if name == "sim":
         from fairway.backends.sim import Simulator
 
@@ -79,13 +81,12 @@ def backend(name: str) -> Backend:
 
         return Linux()
     if name == "xfer":
-        raise InputError(
-            "--backend xfer: a real transfer needs two ends; `fairway send` and `fairway recv` "
-            "make one, `fairway generate` and `fairway collect` make traffic"
-        )
+        from fairway.backends.xfer import Xfer
+
+        return Xfer()
     if name in PLANNED:
         raise InputError(
             f"--backend {name} ({PLANNED[name]}) is not in this version of Fairway; "
-            'it has "sim" and "linux"'
+            'it has "sim", "linux" and "xfer"'
         )
-    raise InputError(f'--backend {name}: no such backend; there are "sim" and "linux"')
+    raise InputError(f'--backend {name}: no such backend; there are "sim", "linux" and "xfer"')

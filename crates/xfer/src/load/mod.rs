@@ -23,6 +23,7 @@
 
 mod collect;
 mod engine;
+mod experiment;
 mod gaps;
 mod generate;
 mod header;
@@ -39,6 +40,7 @@ mod talk;
 mod tests;
 
 pub use collect::{Collected, collect};
+pub use experiment::{Carried, carry};
 pub use gaps::Gaps;
 pub use generate::{Generated, generate};
 pub use options::{CollectOptions, FlowOptions, GenerateOptions, Timing, Ways};

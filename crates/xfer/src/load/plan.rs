@@ -191,12 +191,16 @@ impl Plan {
         if self.timeout < 100 * milli || self.timeout > LONGEST {
             return Err(Error::Input("timeout: expected 100 ms to 7 days".into()));
         }
-        self.groups.iter().try_for_each(|group| group.check(self.omit))
+        self.groups.iter().try_for_each(Group::check)?;
+        if self.end().is_some_and(|end| end <= self.omit) {
+            return Err(Error::Input("omit: all flows end before what is omitted is over".into()));
+        }
+        Ok(())
     }
 }
 
 impl Group {
-    fn check(&self, omit: Duration) -> Result<(), Error> {
+    fn check(&self) -> Result<(), Error> {
         let refuse = |key: &str, why: String| Err(Error::Input(format!("{key}: {why}")));
         if self.id.is_empty() || self.id.len() > LONGEST_ID {
             return refuse("id", format!("expected a name of 1 to {LONGEST_ID} bytes"));
@@ -223,13 +227,10 @@ impl Group {
             return refuse("duration", "longer than 7 days".into());
         }
         if let (Some(last), Some(stop)) = (last, self.stop)
-            && stop <= last.max(omit)
+            && stop <= last
         {
             let found = stop.as_secs_f64();
-            return refuse(
-                "duration",
-                format!("{found} s end before the last flow starts or what is omitted is over"),
-            );
+            return refuse("duration", format!("{found} s end before the last flow starts"));
         }
         match self.gaps {
             Gaps::Uniform(min, max) if min > max => {

@@ -155,15 +155,19 @@ impl Ends<'_> {
             if let Some(summary) = record.summary.flows.iter_mut().find(|f| f.id == flow.id) {
                 teller.figures.put(summary);
                 summary.goodput_bps = report.goodput_bps;
-                summary.fct_s = report.fct_s.filter(|_| flow.bytes.is_some());
+                let is_complete = flow.bytes.is_some_and(|bytes| report.received_bytes >= bytes);
+                summary.fct_s = report.fct_s.filter(|_| is_complete);
                 if let Some(datagrams) = &report.datagrams {
                     tell_datagrams(summary, datagrams, self.plan.omit.is_zero());
                 }
             }
+            if let Some(taken) = record.taken.flows.get_mut(flow.number as usize) {
+                taken.is_received = group.direction == Direction::Reverse;
+                taken.payload_bytes = receiver.window_bytes;
+            }
             flows.push(report);
         }
         record.samples.take_over(self.samples, &of_collector);
-        tell_all(record);
         let total = |direction| {
             let samples = match direction {
                 Direction::Forward => &receiver_samples.1,
@@ -171,14 +175,16 @@ impl Ends<'_> {
             };
             total(&flows, direction, samples)
         };
+        let (forward, reverse) = (total(Direction::Forward), total(Direction::Reverse));
+        tell_all(record, [&forward, &reverse]);
         Report {
             peer: self.peer,
             seed: self.plan.seed,
             omit_s: self.plan.omit.as_secs_f64(),
             window_s,
             has_one_clock: self.has_one_clock,
-            forward: total(Direction::Forward),
-            reverse: total(Direction::Reverse),
+            forward,
+            reverse,
             flows,
         }
     }
@@ -241,13 +247,30 @@ fn tell_datagrams(summary: &mut FlowSummary, report: &DatagramReport, is_whole: 
 }
 
 /// Figures over all flows, from those of the flows.
-fn tell_all(record: &mut Record) {
+fn tell_all(record: &mut Record, totals: [&Total; 2]) {
+    let taken = &mut record.taken;
+    taken.payload_bytes = taken.flows.iter().map(|flow| flow.payload_bytes).sum();
+    taken.end = match totals.map(|total| total.flows) {
+        [_, 0] => "sender",
+        [0, _] => "receiver",
+        _ => "both",
+    };
+    // What went one way in an interval went through the path.
+    let intervals = totals.into_iter().flat_map(|total| &total.intervals);
+    let most_bps = intervals.map(|interval| interval.goodput_bps).fold(0.0, f64::max);
+    taken.path.most_throughput_bps = taken.path.most_throughput_bps.max(most_bps);
+    let payload_bytes = taken.payload_bytes as f64;
     let summary = &mut record.summary;
     let forward: Vec<&FlowSummary> =
         summary.flows.iter().filter(|flow| !flow.id.ends_with("/reverse")).collect();
     summary.metrics = Metrics::new(&forward, summary.metrics.utilisation);
     let Some(application) = summary.applications.first_mut() else { return };
     let sum = |of: fn(&FlowSummary) -> u64| summary.flows.iter().map(of).sum::<u64>();
+    for (name, value) in &mut application.figures {
+        if *name == "payload_bytes" {
+            *value = Some(payload_bytes);
+        }
+    }
     application.goodput_bps = summary.flows.iter().map(|flow| flow.goodput_bps).sum();
     application.throughput_bps = summary.flows.iter().map(|flow| flow.throughput_bps).sum();
     application.sent_segments = sum(|flow| flow.sent_segments);

@@ -12,6 +12,8 @@ pub struct Seen {
     pub flow: u32,
     /// Payload written or read; of datagrams without copies.
     pub bytes: u64,
+    /// The part of it that was delivered in the measuring window.
+    pub window_bytes: u64,
     /// Messages written as a whole, or datagrams sent.
     pub messages: u64,
     /// Pieces or datagrams whose content was not as it was made.
@@ -46,6 +48,7 @@ pub struct Arrivals {
 /// A flow's figures in the measuring window, as far as the schema of results has them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
+    cc: Option<String>,
     /// Payload delivered, in bit/s.
     pub goodput_bps: f64,
     throughput_bps: f64,
@@ -78,6 +81,7 @@ impl Figures {
             jitter_s: datagrams.jitter_s,
         };
         Figures {
+            cc: flow.cc.clone(),
             goodput_bps: flow.goodput_bps,
             throughput_bps: flow.throughput_bps,
             sent_segments: flow.sent_segments,
@@ -90,8 +94,9 @@ impl Figures {
         }
     }
 
-    /// Makes a summary say what these do, all but its name and its kind.
+    /// Makes a summary say what these do, all but its name.
     pub fn put(&self, flow: &mut FlowSummary) {
+        flow.cc.clone_from(&self.cc);
         flow.goodput_bps = self.goodput_bps;
         flow.throughput_bps = self.throughput_bps;
         flow.sent_segments = self.sent_segments;
@@ -112,7 +117,12 @@ impl Figures {
 
 impl Seen {
     /// What the counters of a flow say; its figures are those of the end's record.
-    pub fn new(flow: u32, counts: &Counts, figures: Figures, is_arriving_datagrams: bool) -> Self {
+    pub fn new(
+        flow: u32,
+        counts: &Counts,
+        (figures, window_bytes): (Figures, u64),
+        is_arriving_datagrams: bool,
+    ) -> Self {
         let arrivals = || {
             let datagrams = locked(&counts.datagrams).clone();
             Arrivals {
@@ -126,6 +136,7 @@ impl Seen {
         Seen {
             flow,
             bytes: counts.bytes(),
+            window_bytes,
             messages: counts.messages(),
             corrupt: counts.corrupt(),
             foreign: counts.foreign(),

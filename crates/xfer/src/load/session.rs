@@ -206,13 +206,15 @@ impl Session<'_> {
     }
 
     fn seen(&self, counts: &[Arc<Counts>], record: &Record) -> Vec<Seen> {
-        let see = |((flow, counts), summary): ((&Flow, &Arc<Counts>), _)| {
+        let figures = record.summary.flows.iter().map(Figures::of);
+        let figures = figures.zip(record.taken.flows.iter().map(|flow| flow.payload_bytes));
+        let see = |((flow, counts), figures): ((&Flow, &Arc<Counts>), _)| {
             let group = &self.plan.groups[flow.group];
             let is_arriving = group.transport == Transport::Udp && !self.end.sends(group.direction);
-            Seen::new(flow.number, counts, Figures::of(summary), is_arriving)
+            Seen::new(flow.number, counts, figures, is_arriving)
         };
         // The meter has watched the flows in their order.
-        self.flows.iter().zip(counts).zip(&record.summary.flows).map(see).collect()
+        self.flows.iter().zip(counts).zip(figures).map(see).collect()
     }
 
     /// The first flow that broke.

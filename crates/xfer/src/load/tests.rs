@@ -85,7 +85,10 @@ fn every_byte_that_is_sent_is_received_and_both_ends_say_so() {
         let generated =
             house.run(FlowOptions { ways, connections, verify: true, ..flow(10_000_001) });
         let summary = generated.record.summary.clone();
+        let taken = generated.record.taken.clone();
         let report = report(generated);
+        let ends = [("sender", 10_000_001), ("receiver", 10_000_001), ("both", 20_000_002)];
+        assert_eq!((taken.end, taken.payload_bytes), ends[ways as usize]);
         let expected = |of: bool| if of { (3, 10_000_001, 10_000_001) } else { (0, 0, 0) };
         let told = |total: &Total| (total.flows, total.sent_bytes, total.received_bytes);
         assert_eq!(told(&report.forward), expected(ways != Ways::Reverse));
@@ -197,13 +200,17 @@ fn several_groups_make_one_session() {
     let reno = Wishes { cc: Some("reno".into()), ..Wishes::default() };
     let udp = FlowOptions { udp: true, timing: Timing::Rate { rate_bps: 1e6 }, ..flow(20_000) };
     let flows = vec![
-        named("bulk", FlowOptions { connections: 2, wishes: reno, ..flow(1_000_000) }),
+        named("bulk", FlowOptions { connections: 2, wishes: reno.clone(), ..flow(1_000_000) }),
         named("voice", udp),
-        named("back", FlowOptions { ways: Ways::Reverse, start_s: 0.1, ..flow(500_000) }),
+        named(
+            "back",
+            FlowOptions { ways: Ways::Reverse, start_s: 0.1, wishes: reno, ..flow(500_000) },
+        ),
     ];
     let generated = house.ask(options(flows)).unwrap();
     let cc: Vec<_> = generated.record.summary.flows.iter().map(|flow| flow.cc.clone()).collect();
     assert_eq!(cc[0].as_deref(), Some("reno"));
+    assert_eq!(cc[3].as_deref(), Some("reno"), "as its sending end says");
     assert_eq!(cc[2], None, "datagrams have no congestion control");
     let ids = generated.record.samples.flow_ids();
     let report = report(generated);
