@@ -27,6 +27,8 @@ mod experiment;
 mod gaps;
 mod generate;
 mod header;
+#[cfg(test)]
+mod hostile_tests;
 mod messages;
 mod options;
 mod pattern;

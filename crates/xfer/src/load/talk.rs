@@ -10,9 +10,8 @@ use super::messages::Said;
 use crate::Error;
 use crate::wire::{Channel, ControlSender};
 
-/// Messages of the other end before this one has said anything more about a session: a peer that
-/// only talks is cut off.
-const MOST_MESSAGES: u32 = 1 << 20;
+/// Messages that may wait to be heard: a peer that talks faster has to wait.
+const MOST_WAITING: usize = 8;
 /// Stack of the thread that receives: it decodes messages.
 const STACK_BYTES: usize = 512 << 10;
 
@@ -21,6 +20,8 @@ pub struct Talk {
     sender: ControlSender,
     wakes: Receiver<Wake>,
     waker: Sender<Wake>,
+    /// One for each message that waits.
+    waiting: Option<Receiver<()>>,
     thread: Option<JoinHandle<()>>,
     /// How long the other end may be silent.
     patience: Duration,
@@ -37,9 +38,10 @@ impl Talk {
         channel.set_patience(patience)?;
         let (sender, mut receiver) = channel.into_control();
         let (waker, wakes) = mpsc::channel();
+        let (places, waiting) = mpsc::sync_channel(MOST_WAITING);
         let tell = waker.clone();
         let listen = move || {
-            for _ in 0..MOST_MESSAGES {
+            while places.send(()).is_ok() {
                 let wake = match receiver.receive() {
                     Ok(Some(said)) => Wake::Said(said),
                     Ok(None) => Wake::Lost(closed()),
@@ -56,7 +58,8 @@ impl Talk {
             .spawn(listen)
             .map_err(|error| Error::failed("starting the thread of the control channel", error))?;
         let quiet_until = Instant::now() + patience / 4;
-        Ok(Talk { sender, wakes, waker, thread: Some(thread), patience, quiet_until })
+        let (waiting, thread) = (Some(waiting), Some(thread));
+        Ok(Talk { sender, wakes, waker, waiting, thread, patience, quiet_until })
     }
 
     /// Address and port of the other end.
@@ -93,7 +96,13 @@ impl Talk {
             let wait = until.min(self.quiet_until).saturating_duration_since(now);
             match self.wakes.recv_timeout(wait) {
                 Ok(Wake::Lost(error)) => return Err(error),
-                Ok(wake) => return Ok(Some(wake)),
+                Ok(wake) => {
+                    if let (Wake::Said(_), Some(waiting)) = (&wake, &self.waiting) {
+                        // It has made this place before it was sent.
+                        let _ = waiting.try_recv();
+                    }
+                    return Ok(Some(wake));
+                }
                 Err(RecvTimeoutError::Timeout) if Instant::now() >= until => return Ok(None),
                 Err(RecvTimeoutError::Timeout) => {}
                 // Cannot be: this end holds a waker.
@@ -124,6 +133,7 @@ impl Talk {
 impl Drop for Talk {
     fn drop(&mut self) {
         let _ = self.sender.socket().shutdown(Shutdown::Both);
+        self.waiting = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }

@@ -13,16 +13,16 @@ use crate::{Control, Error, Event, Sessions};
 /// Longer than any of these takes.
 const LONG: Duration = Duration::from_secs(120);
 
-struct House {
+pub(super) struct House {
     control: Control,
     sessions: Sessions,
-    address: String,
-    token: String,
+    pub(super) address: String,
+    pub(super) token: String,
     thread: Option<JoinHandle<Result<Collected, Error>>>,
 }
 
 impl House {
-    fn new(options: CollectOptions) -> Self {
+    pub(super) fn new(options: CollectOptions) -> Self {
         let control = Control::new();
         let sessions = Sessions::default();
         let options = CollectOptions { bind: "127.0.0.1:0".into(), ..options };
@@ -49,11 +49,11 @@ impl House {
         generate(&GenerateOptions { to, token, ..options }, subject(), &Control::new())
     }
 
-    fn run(&self, flow: FlowOptions) -> Generated {
+    pub(super) fn run(&self, flow: FlowOptions) -> Generated {
         self.ask(options(vec![flow])).unwrap()
     }
 
-    fn end(mut self) -> Collected {
+    pub(super) fn end(mut self) -> Collected {
         self.control.cancel();
         self.thread.take().unwrap().join().unwrap().unwrap()
     }
@@ -68,11 +68,11 @@ fn options(flows: Vec<FlowOptions>) -> GenerateOptions {
     GenerateOptions { flows, ..GenerateOptions::default() }
 }
 
-fn flow(bytes: u64) -> FlowOptions {
+pub(super) fn flow(bytes: u64) -> FlowOptions {
     FlowOptions { bytes: Some(bytes), ..FlowOptions::default() }
 }
 
-fn report(generated: Generated) -> Report {
+pub(super) fn report(generated: Generated) -> Report {
     assert_eq!(generated.failure, None);
     generated.report.unwrap()
 }

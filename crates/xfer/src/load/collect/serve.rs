@@ -162,9 +162,10 @@ impl Server {
         let peer = from.ip().to_canonical();
         let gathering = self.gatherings.open(number, plan, peer, here);
         let own = name_of_clock();
-        let gathered = talk
-            .say(&Said::Accept { session: number, clock: own.clone() })
-            .and_then(|()| gathering.wait(Instant::now() + plan.timeout, &self.control));
+        let gathered =
+            talk.say(&Said::Accept { session: number, clock: own.clone() }).and_then(|()| {
+                gathering.wait(Instant::now() + plan.timeout.min(self.timeout), &self.control)
+            });
         self.gatherings.forget(number);
         let sockets = gathered?;
         talk.say(&Said::Ready)?;
