@@ -210,8 +210,8 @@ def test_a_full_disk_ends_in_words_and_leaves_no_file(tmp_path, small_disk, mode
         sent = send(tmp_path / "large", *where, *mode)
         assert not sent.well and "is full" in sent.said, sent.said + receiver.output
         assert visible(small_disk) == []
-        # Others take the room of a file that has begun: in memory none is set aside. With room again
-        # the rest goes.
+        # Others take the room of a file that has begun: in memory none is set aside. With room
+        # again the rest goes.
         process = sending(tmp_path / "medium", *where, *slowly)
         _fill(small_disk, process)
         sent = Sent(process)
