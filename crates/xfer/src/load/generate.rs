@@ -202,7 +202,7 @@ impl Caller<'_> {
                 Arc::new(socket.map_err(|error| Error::failed("opening a connection", error))?)
             }
         };
-        prepare(&socket, group, is_source, self.plan.timeout)?;
+        prepare(&socket, group, is_source)?;
         Ok(socket)
     }
 }

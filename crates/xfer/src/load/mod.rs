@@ -34,6 +34,7 @@ mod options;
 mod pattern;
 mod plan;
 mod report;
+mod running;
 mod seen;
 mod session;
 mod sockets;

@@ -4,7 +4,6 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::time::Duration;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
@@ -67,18 +66,14 @@ pub fn wishes(sockets: &Sockets, is_source: bool, from: Option<IpAddr>) -> Wishe
 ///
 /// # Errors
 /// [`Error::Input`] if a wish cannot be fulfilled, [`Error::Failed`].
-pub fn prepare(
-    socket: &Socket,
-    group: &Group,
-    is_source: bool,
-    timeout: Duration,
-) -> Result<(), Error> {
+pub fn prepare(socket: &Socket, group: &Group, is_source: bool) -> Result<(), Error> {
     let failed = |error: io::Error| Error::failed("preparing a socket", error);
     socket.set_nonblocking(true).map_err(failed)?;
     match group.transport {
         Transport::Tcp => {
-            socket.set_tcp_nodelay(is_source && group.sockets.no_delay).map_err(failed)?;
-            socket.set_tcp_user_timeout(Some(timeout)).map_err(failed)
+            // No TCP_USER_TIMEOUT: with it the kernel ends connections at once whose segments a
+            // full queue of this host refuses. A path that is gone ends the control channel.
+            socket.set_tcp_nodelay(is_source && group.sockets.no_delay).map_err(failed)
         }
         Transport::Udp => {
             if !is_source && group.sockets.receive_buffer_bytes.is_none() {

@@ -144,7 +144,7 @@ impl Gathering {
             .map_err(|error| Error::failed(format!("opening {}", planned.id), error))
             .and_then(|socket| {
                 wish(&socket, &wishes(&group.sockets, is_source, None))?;
-                prepare(&socket, group, is_source, self.plan.timeout)?;
+                prepare(&socket, group, is_source)?;
                 Ok(socket)
             });
         match opened {
