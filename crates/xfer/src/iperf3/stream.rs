@@ -118,8 +118,8 @@ impl Stream {
 
     /// A datagram was sent.
     pub(super) fn sent_datagram(&self, payload_bytes: u64) {
-        self.bytes.fetch_add(payload_bytes, Ordering::Relaxed);
         let mut book = self.book();
+        self.bytes.fetch_add(payload_bytes, Ordering::Relaxed);
         let counts = &mut book.datagrams.counts;
         counts.sent_packets += 1;
         counts.payload_bytes += payload_bytes;
@@ -179,17 +179,18 @@ impl Stream {
 
     /// Looks at it.
     pub(super) fn see(&self) -> Seen {
-        let bytes = self.see_bytes();
         match self.protocol {
             Protocol::Tcp => {
+                let bytes = self.see_bytes();
                 let tcp = if self.sends { tcp_seen(&self.socket) } else { None };
                 Seen { bytes, tcp, ..Seen::default() }
             }
             Protocol::Udp => {
+                // While the book is held no datagram is counted, so that bytes and packets agree.
                 let book = self.book();
                 let counts = &book.datagrams.counts;
                 Seen {
-                    bytes,
+                    bytes: self.see_bytes(),
                     packets: self.packets(counts),
                     lost: counts.lost_packets,
                     omitted_packets: book.omitted_packets,
