@@ -1,0 +1,9 @@
+//! What captured packets mean together: connections, losses, windows, and what explains them.
+//!
+//! Packets come one by one from `fairway-capture`. Each finds its connection and its direction,
+//! which follows the sequence space and tells observers what was [sent](event::Sent) and what was
+//! [acknowledged](event::Acked). Observers hold what is known of a direction: counts, round trips,
+//! the window, causes of retransmissions, limits. Memory grows with the number of connections and
+//! with what is in flight, not with the capture.
+
+pub mod event;
