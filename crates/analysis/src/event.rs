@@ -30,6 +30,11 @@ pub struct Sent {
     pub flight_bytes: u64,
     /// The same when what has to be lost is taken away (RFC 6675 `pipe`).
     pub pipe_bytes: u64,
+    /// Bytes above it that are selectively acknowledged: the evidence that it was lost.
+    pub sacked_above_bytes: u64,
+    /// Timestamp value and echo reply, if it has them (RFC 7323): the newest acknowledgement that
+    /// its sender had seen is one that carried the echo as its value.
+    pub timestamps: Option<(u32, u32)>,
     /// Whether a window update, the end of the stream or a PSH says that the application has no
     /// more just now.
     pub pushes: bool,
@@ -69,8 +74,14 @@ pub struct Acked {
     /// Of those, bytes that were not selectively acknowledged before, and bytes that it
     /// selectively acknowledges for the first time: what has been delivered by news of it.
     pub delivered_bytes: u64,
+    /// Of what has been delivered, bytes that were seen more than once.
+    pub delivered_again_bytes: u64,
     /// Bytes above `offset` that are selectively acknowledged after it.
     pub sacked_bytes: u64,
+    /// End of the highest selective acknowledgement so far, exclusive; `offset` if none is higher.
+    pub highest_sacked_offset: i64,
+    /// Timestamp value and echo reply, if it has them (RFC 7323).
+    pub timestamps: Option<(u32, u32)>,
     /// Whether it repeats the last one: no data, same window, nothing acknowledged, data in flight
     /// (RFC 5681 section 2).
     pub is_duplicate: bool,
@@ -111,6 +122,12 @@ pub struct Flow {
     pub srtt: Option<Duration>,
     /// Its mean deviation.
     pub rttvar: Option<Duration>,
+    /// Round trip between the capture and the sender of the data, and between the capture and its
+    /// receiver, by the handshake: what lies between SYN and SYN/ACK belongs to the server, and
+    /// what lies between that and the first ACK to the client.
+    pub sender_rtt: Option<Duration>,
+    /// The receiver's.
+    pub receiver_rtt: Option<Duration>,
     /// Whether the connection has negotiated selective acknowledgements, and timestamps.
     pub has_sack: bool,
     /// Whether it has negotiated timestamps.
