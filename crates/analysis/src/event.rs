@@ -4,6 +4,7 @@
 //! Positions are stream offsets: 0 is the first byte of data, or the first byte that was seen if
 //! the capture has no SYN; retransmissions of what was sent before the capture began lie below 0.
 
+use fairway_capture::packet::MAX_SACK_BLOCKS;
 use fairway_units::{Duration, Time};
 
 /// A segment with data, or a FIN, goes by in the direction.
@@ -87,6 +88,11 @@ pub struct Acked {
     pub is_duplicate: bool,
     /// A segment that arrived twice, from a duplicate's SACK (RFC 2883): from and to.
     pub dsack: Option<(i64, i64)>,
+    /// Selective acknowledgements that it carries, a duplicate's left out: from and to. See
+    /// [`Acked::sack_blocks`].
+    pub sack: [(i64, i64); MAX_SACK_BLOCKS],
+    /// How many of them are used.
+    pub sack_count: u8,
     /// Round trip of the newest segment that it acknowledges, by sequence numbers and by Karn's
     /// rule (RFC 6298 section 3): none if that was retransmitted.
     pub rtt: Option<Duration>,
@@ -102,6 +108,13 @@ pub struct Acked {
     pub pipe_bytes: u64,
     /// Whether it echoes congestion (RFC 3168 ECE).
     pub has_ece: bool,
+}
+
+impl Acked {
+    /// The selective acknowledgements, in the order of the header.
+    pub fn sack_blocks(&self) -> &[(i64, i64)] {
+        &self.sack[..usize::from(self.sack_count).min(MAX_SACK_BLOCKS)]
+    }
 }
 
 /// What is known of a direction when something happens in it.
