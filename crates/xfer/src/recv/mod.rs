@@ -11,6 +11,8 @@ mod session;
 mod settings;
 mod stream;
 mod talk;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::time::Duration;

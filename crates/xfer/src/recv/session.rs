@@ -92,6 +92,32 @@ pub struct Session {
     calm: Condvar,
 }
 
+/// A data connection as long as its thread lives. However that ends, the session then knows: nobody
+/// waits for a thread that is gone, or for a block that it had.
+pub struct Connected<'a> {
+    session: &'a Session,
+    number: u32,
+    /// The control connection that it belongs to.
+    pub epoch: u64,
+    /// Why it is gone, if that is before its end.
+    pub failure: Option<Error>,
+}
+
+impl<'a> Connected<'a> {
+    fn new(session: &'a Session, number: u32, epoch: u64) -> Self {
+        // What is said if nobody comes to say why.
+        let why = "its thread has panicked, which is a fault of this program";
+        let failure = Some(Error::failed("receiving", why));
+        Connected { session, number, epoch, failure }
+    }
+}
+
+impl Drop for Connected<'_> {
+    fn drop(&mut self) {
+        self.session.disconnect(self.number, self.epoch, self.failure.take());
+    }
+}
+
 /// What changes of a transfer.
 pub struct State {
     /// Files that are not finished.
@@ -261,20 +287,21 @@ impl Session {
         state.files.clear();
     }
 
-    /// Notes a data connection, if it may be; the epoch that it belongs to.
-    pub fn connect(&self, number: u32, socket: Socket) -> Option<u64> {
+    /// Notes a data connection, if it may be.
+    pub fn connect(&self, number: u32, socket: Socket) -> Option<Connected<'_>> {
         let mut state = self.state();
         let has_room = state.connections.len() < self.settings.limits.streams as usize;
-        if !has_room || state.ended.is_some() || state.control_socket.is_none() {
+        // Another one of the same number could not be shut down, and would not be counted.
+        let is_new = !state.connections.contains_key(&number);
+        if !has_room || !is_new || state.ended.is_some() || state.control_socket.is_none() {
             return None;
         }
         state.threads += 1;
         state.connections.insert(number, socket);
-        Some(state.epoch)
+        Some(Connected::new(self, number, state.epoch))
     }
 
-    /// A data connection is gone; why, if that was before its end.
-    pub fn disconnect(&self, number: u32, epoch: u64, failure: Option<Error>) {
+    fn disconnect(&self, number: u32, epoch: u64, failure: Option<Error>) {
         let mut state = self.state();
         state.connections.remove(&number);
         state.writing.retain(|_, by| *by != number);
@@ -330,6 +357,7 @@ impl Session {
         }
         drop(state);
         self.words.notify_all();
+        self.calm.notify_all();
     }
 
     /// The state, when there is room for more words: a sender that does not hear them has to wait,

@@ -14,9 +14,8 @@ use crate::wire::messages::{DataHead, lane_of};
 /// Receives what comes over a connection, until its end.
 pub fn run(session: &Session, number: u32, mut channel: Channel) {
     let Ok(socket) = channel.socket().try_clone() else { return };
-    let Some(epoch) = session.connect(number, socket) else { return };
-    let received = receive(session, number, epoch, &mut channel);
-    session.disconnect(number, epoch, received.err());
+    let Some(mut connected) = session.connect(number, socket) else { return };
+    connected.failure = receive(session, number, connected.epoch, &mut channel).err();
 }
 
 fn receive(session: &Session, number: u32, epoch: u64, channel: &mut Channel) -> Result<(), Error> {

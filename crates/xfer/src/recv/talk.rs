@@ -35,14 +35,34 @@ fn manage(manager: &Arc<Manager>, mut channel: Channel) -> Result<(), Error> {
     let socket = channel.socket().try_clone();
     let socket = socket.map_err(|error| Error::failed("preparing a connection", error))?;
     let epoch = session.take_over(socket);
-    if !session.enter(epoch) {
+    let Some(_talking) = Talking::begin(manager, &session, epoch) else {
+        // What it had under way may have ended it: then nobody comes who would remove it.
+        manager.left(&session);
         return Err(Error::failed("beginning a transfer", "another connection has taken over"));
+    };
+    talk(manager, &session, epoch, &begin, channel, resumed)
+}
+
+/// A control connection as long as its thread lives, however that ends.
+struct Talking<'a> {
+    manager: &'a Manager,
+    session: &'a Arc<Session>,
+    epoch: u64,
+}
+
+impl<'a> Talking<'a> {
+    /// None if it is not the session's any longer.
+    fn begin(manager: &'a Manager, session: &'a Arc<Session>, epoch: u64) -> Option<Self> {
+        session.enter(epoch).then_some(Talking { manager, session, epoch })
     }
-    let talked = talk(manager, &session, epoch, &begin, channel, resumed);
-    session.exit();
-    session.is_gone(epoch);
-    manager.left(&session);
-    talked
+}
+
+impl Drop for Talking<'_> {
+    fn drop(&mut self) {
+        self.session.exit();
+        self.session.is_gone(self.epoch);
+        self.manager.left(self.session);
+    }
 }
 
 fn talk(
