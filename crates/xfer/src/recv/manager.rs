@@ -174,7 +174,9 @@ impl Manager {
         if session.state().ended.is_some() {
             self.remove(session);
         }
-        // The monitor waits for it to come again from now on.
+        // The monitor waits for it to come again from now on. Under the lock: it may have looked at
+        // the sessions just before, and not wait yet.
+        let _table = self.table();
         self.changed.notify_all();
     }
 
