@@ -295,7 +295,11 @@ impl Session {
             free
         };
         let session = Arc::clone(self);
-        let thread = spawn("stream", move || stream::run(&session, lane, &towards))?;
+        let thread = spawn("stream", move || stream::run(&session, lane, &towards));
+        // Nobody would carry what is set aside for it.
+        let thread = thread.inspect_err(|_| {
+            self.vacate(lane);
+        })?;
         streams.threads.retain(|thread| !thread.is_finished());
         streams.threads.push(thread);
         Ok(())

@@ -198,7 +198,9 @@ enum Next {
 }
 
 fn talk_until_over(session: &Session, sender: &ControlSender, idle: Duration) -> Result<(), Error> {
-    for (first, entries) in offered_before(&session.state()) {
+    // The lock is not held while they go out: who hears the answers needs it.
+    let before = offered_before(&session.state());
+    for (first, entries) in before {
         sender.send(&ToReceiver::Offer { first, entries })?;
     }
     loop {
