@@ -210,22 +210,13 @@ fn application(
     totals: &TransferTotals,
     fct_s: Option<f64>,
 ) -> ApplicationSummary {
-    let sum = |count: fn(&FlowSummary) -> u64| flows.iter().map(count).sum();
     ApplicationSummary {
-        id: id.to_owned(),
-        kind: "transfer",
-        connections: flows.len() as u64,
-        goodput_bps: flows.iter().map(|flow| flow.goodput_bps).sum(),
-        throughput_bps: flows.iter().map(|flow| flow.throughput_bps).sum(),
-        sent_segments: sum(|flow| flow.sent_segments),
-        retransmitted_segments: sum(|flow| flow.retransmitted_segments.unwrap_or(0)),
-        lost_segments: sum(|flow| flow.lost_segments),
-        mean_cwnd_segments: flows.iter().map(|flow| flow.mean_cwnd_segments).sum(),
         fct_s,
         figures: vec![
             ("payload_bytes", Some(totals.payload_bytes as f64)),
             ("streams_at_end", Some(streams as f64)),
         ],
+        ..ApplicationSummary::of_flows(id, "transfer", &flows.iter().collect::<Vec<_>>())
     }
 }
 

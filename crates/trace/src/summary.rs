@@ -122,6 +122,26 @@ pub struct ApplicationSummary {
     pub figures: Vec<(&'static str, Option<f64>)>,
 }
 
+impl ApplicationSummary {
+    /// What the flows of its connections sum up to; what they do not say is left empty.
+    pub fn of_flows(id: &str, kind: &'static str, flows: &[&FlowSummary]) -> Self {
+        let count = |of: fn(&FlowSummary) -> u64| flows.iter().map(|flow| of(flow)).sum();
+        ApplicationSummary {
+            id: id.to_owned(),
+            kind,
+            connections: flows.len() as u64,
+            goodput_bps: flows.iter().map(|flow| flow.goodput_bps).sum(),
+            throughput_bps: flows.iter().map(|flow| flow.throughput_bps).sum(),
+            sent_segments: count(|flow| flow.sent_segments),
+            retransmitted_segments: count(|flow| flow.retransmitted_segments.unwrap_or(0)),
+            lost_segments: count(|flow| flow.lost_segments),
+            mean_cwnd_segments: flows.iter().map(|flow| flow.mean_cwnd_segments).sum(),
+            fct_s: None,
+            figures: Vec::new(),
+        }
+    }
+}
+
 fn as_map<S: Serializer>(
     figures: &[(&'static str, Option<f64>)],
     serializer: S,

@@ -91,21 +91,14 @@ pub(crate) fn summary(
     flows: &[&FlowSummary],
     window: Duration,
 ) -> ApplicationSummary {
-    let sum = |count: fn(&FlowSummary) -> u64| flows.iter().map(|flow| count(flow)).sum();
+    let of_flows =
+        ApplicationSummary::of_flows(&application.id, application.workload.name(), flows);
+    let goodput_bps = |bytes: u64| bytes as f64 * 8.0 / window.as_secs_f64();
     ApplicationSummary {
-        id: application.id.clone(),
-        kind: application.workload.name(),
         connections: application.connections.len() as u64,
-        goodput_bps: match report.goodput_bytes {
-            Some(bytes) => bytes as f64 * 8.0 / window.as_secs_f64(),
-            None => flows.iter().map(|flow| flow.goodput_bps).sum(),
-        },
-        throughput_bps: flows.iter().map(|flow| flow.throughput_bps).sum(),
-        sent_segments: sum(|flow| flow.sent_segments),
-        retransmitted_segments: sum(|flow| flow.retransmitted_segments.unwrap_or(0)),
-        lost_segments: sum(|flow| flow.lost_segments),
-        mean_cwnd_segments: flows.iter().map(|flow| flow.mean_cwnd_segments).sum(),
+        goodput_bps: report.goodput_bytes.map_or(of_flows.goodput_bps, goodput_bps),
         fct_s: report.completion.map(Duration::as_secs_f64),
         figures: report.figures,
+        ..of_flows
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fairway_trace::{FlowSummary, Metrics};
+use fairway_trace::{ApplicationSummary, FlowSummary, Metrics};
 use serde::Serialize;
 
 use super::plan::{Direction, Flow, Plan, Transport};
@@ -265,19 +265,16 @@ fn tell_all(record: &mut Record, totals: [&Total; 2]) {
         summary.flows.iter().filter(|flow| !flow.id.ends_with("/reverse")).collect();
     summary.metrics = Metrics::new(&forward, summary.metrics.utilisation);
     let Some(application) = summary.applications.first_mut() else { return };
-    let sum = |of: fn(&FlowSummary) -> u64| summary.flows.iter().map(of).sum::<u64>();
-    for (name, value) in &mut application.figures {
+    let mut figures = std::mem::take(&mut application.figures);
+    for (name, value) in &mut figures {
         if *name == "payload_bytes" {
             *value = Some(payload_bytes);
         }
     }
-    application.goodput_bps = summary.flows.iter().map(|flow| flow.goodput_bps).sum();
-    application.throughput_bps = summary.flows.iter().map(|flow| flow.throughput_bps).sum();
-    application.sent_segments = sum(|flow| flow.sent_segments);
-    application.retransmitted_segments = sum(|flow| flow.retransmitted_segments.unwrap_or(0));
-    application.lost_segments = sum(|flow| flow.lost_segments);
-    application.mean_cwnd_segments =
-        summary.flows.iter().map(|flow| flow.mean_cwnd_segments).sum::<Option<f64>>();
+    let flows: Vec<&FlowSummary> = summary.flows.iter().collect();
+    let fct_s = application.fct_s;
+    let of_flows = ApplicationSummary::of_flows(&application.id, application.kind, &flows);
+    *application = ApplicationSummary { fct_s, figures, ..of_flows };
 }
 
 fn total(flows: &[FlowReport], direction: Direction, received: &Samples) -> Total {

@@ -310,21 +310,10 @@ fn application(
     counts: &Counts,
     taken: &Taken,
 ) -> ApplicationSummary {
-    let sum = |count: fn(&FlowSummary) -> u64| flows.iter().map(count).sum();
-    let seconds = taken.duration_s;
     let is_sent = taken.end != "receiver";
     let bytes = |count: u64| is_sent.then_some(count as f64);
     ApplicationSummary {
-        id: subject.name.clone(),
-        kind: subject.kind,
-        connections: flows.len() as u64,
-        goodput_bps: flows.iter().map(|flow| flow.goodput_bps).sum(),
-        throughput_bps: flows.iter().map(|flow| flow.throughput_bps).sum(),
-        sent_segments: sum(|flow| flow.sent_segments),
-        retransmitted_segments: sum(|flow| flow.retransmitted_segments.unwrap_or(0)),
-        lost_segments: sum(|flow| flow.lost_segments),
-        mean_cwnd_segments: flows.iter().map(|flow| flow.mean_cwnd_segments).sum(),
-        fct_s: Some(seconds),
+        fct_s: Some(taken.duration_s),
         figures: vec![
             ("payload_bytes", Some(counts.payload_bytes as f64)),
             ("sent_bytes", bytes(counts.sent_bytes)),
@@ -335,5 +324,10 @@ fn application(
             ("send_buffer_limited", share(counts.sndbuf_limited_us, counts.busy_us)),
             ("cpu_s", Some(taken.cpu.user_s + taken.cpu.system_s)),
         ],
+        ..ApplicationSummary::of_flows(
+            &subject.name,
+            subject.kind,
+            &flows.iter().collect::<Vec<_>>(),
+        )
     }
 }
