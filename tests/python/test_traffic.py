@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,10 +10,11 @@ from typing import Any
 import pytest
 
 import fairway
+from conftest import command
+from fairway import _core
 from fairway.backends.xfer import Xfer
-
-#: For everything that must happen, on a machine that is busy with something else.
-LONG = 120
+from fairway.experiment import plan
+from transfer_ends import Waiting
 
 EXPERIMENT = """
 title = "two flows and a call"
@@ -47,13 +45,6 @@ direction = "reverse"
 """
 
 
-def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "fairway", *arguments],
-        capture_output=True, text=True, check=False, timeout=LONG,
-    )  # fmt: skip
-
-
 def summary(*arguments: str) -> dict[str, Any]:
     done = command("generate", *arguments, "--json", "--quiet")
     assert done.returncode == 0, done.stderr
@@ -63,18 +54,8 @@ def summary(*arguments: str) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def collector() -> Iterator[tuple[str, str]]:
     """Address and token of a collector."""
-    arguments = [sys.executable, "-m", "fairway", "collect", "--bind", "127.0.0.1:0"]
-    with subprocess.Popen(
-        arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as process:
-        try:
-            assert process.stdout is not None
-            said = process.stdout.readline() + process.stdout.readline()
-            found = re.search(r"listening at (\S+)", said), re.search(r"token: (\S+)", said)
-            assert found[0] and found[1], said
-            yield found[0][1], found[1][1]
-        finally:
-            process.kill()
+    with Waiting("collect") as waiting:
+        yield waiting.address, waiting.token()
 
 
 def test_both_ends_agree_to_the_byte(collector: tuple[str, str]) -> None:
@@ -134,6 +115,20 @@ def test_an_experiment_is_carried_out_on_the_path(
     compared = command("compare", *map(str, directories), "--json")
     assert compared.returncode == 0, compared.stderr
     assert json.loads(compared.stdout)["differences"] == {}
+
+
+def test_a_run_on_a_path_is_stopped_and_the_next_one_goes(collector: tuple[str, str]) -> None:
+    backend = Xfer(*collector)
+    experiment = plan(EXPERIMENT.replace('"2 s"', '"600 s"')).points[0].experiment
+    control = backend.control()
+    control.cancel()
+    with pytest.raises(_core.Cancelled):
+        backend.run(experiment, control)
+    assert control.fraction < 0.5
+    short = plan(EXPERIMENT).points[0].experiment
+    control = backend.control()
+    run = backend.run(short, control)
+    assert len(run.summary["flows"]) == 3 and control.fraction > 0.5
 
 
 def test_what_a_path_cannot_do_is_refused_by_name(collector: tuple[str, str]) -> None:

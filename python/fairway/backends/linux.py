@@ -7,13 +7,13 @@ import hashlib
 import json
 import shutil
 import tempfile
-import threading
 import time
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairway import _core
+from fairway.backends.control import Control
 from fairway.backends.sim import completed
 from fairway.errors import InputError, RunFailed, writing
 from fairway.linux import cache, cautions, modules, packaged
@@ -30,31 +30,6 @@ if TYPE_CHECKING:
 #: the `struct tcp_info` of Linux 6.1).
 _FLOW_SAMPLE_BYTES = 24 + 232
 _QUEUE_SAMPLE_BYTES = 56
-
-
-class Control:
-    """Follows one run on a kernel, and stops it."""
-
-    def __init__(self) -> None:
-        self._cancelled = threading.Event()
-        self._fraction = 0.0
-
-    @property
-    def fraction(self) -> float:
-        """Virtual time passed, from 0 to 1 of the experiment's duration."""
-        return self._fraction
-
-    def cancel(self) -> None:
-        """Ask for the end; `Linux.run` then raises `Cancelled`."""
-        self._cancelled.set()
-
-    def is_cancelled(self) -> bool:
-        """Whether it was asked for."""
-        return self._cancelled.is_set()
-
-    def reached(self, fraction: float) -> None:
-        """Note how far the run is."""
-        self._fraction = min(max(fraction, 0.0), 1.0)
 
 
 class Linux:

@@ -12,63 +12,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairway import _core
+from fairway.backends.control import Control
 from fairway.backends.sim import completed
-from fairway.errors import FairwayError, InputError, RunFailed
+from fairway.errors import InputError, RunFailed
 from fairway.results import Run
+from fairway.transfer import jobs, record
+from fairway.transfer.token import TOKEN_VARIABLE, bare
 
 if TYPE_CHECKING:
-    import polars as pl
+    from collections.abc import Mapping
 
     from fairway.algorithm import Algorithms
 
-#: Where the collector and its token come from if nothing else says.
+#: Where the collector is if nothing else says.
 PEER_VARIABLE = "FAIRWAY_PEER"
-TOKEN_VARIABLE = "FAIRWAY_TOKEN"
 #: What of an experiment the path and its hosts have of their own.
 _OF_THE_PATH = ("topology", "stack", "linux")
-#: Seconds between looks at a run: often enough for a bar that moves and for Ctrl-C.
-_LOOK_S = 0.25
-#: Seconds that a stopped run has to say good-bye.
-_GOODBYE_S = 10.0
 #: Runs take turns: two at once would share the path.
 _TURN = threading.Lock()
-
-
-class Control:
-    """Follows one run on a real path, and stops it."""
-
-    def __init__(self) -> None:
-        self._cancelled = threading.Event()
-        self._fraction = 0.0
-
-    @property
-    def fraction(self) -> float:
-        """Time passed, from 0 to 1 of the experiment's duration."""
-        return self._fraction
-
-    def cancel(self) -> None:
-        """Ask for the end; `Xfer.run` then raises `Cancelled`."""
-        self._cancelled.set()
-
-    def is_cancelled(self) -> bool:
-        """Whether it was asked for."""
-        return self._cancelled.is_set()
-
-    def follow(self, transfer: _core.Transfer) -> None:
-        """Wait for the end of a transfer; ends it when that is asked for."""
-        try:
-            while not transfer.wait(_LOOK_S):
-                progress = json.loads(transfer.progress())
-                whole_s = progress["duration_s"] or 0.0
-                if whole_s > 0.0:
-                    self._fraction = min(progress["elapsed_s"] / whole_s, 1.0)
-                if self.is_cancelled():
-                    transfer.cancel()
-                    transfer.wait(_GOODBYE_S)
-                    raise _core.Cancelled("stopped")
-        except BaseException:
-            transfer.cancel()
-            raise
 
 
 class Xfer:
@@ -90,8 +51,7 @@ class Xfer:
             InputError: If one of the two is not known.
         """
         self._peer = peer or os.environ.get(PEER_VARIABLE, "")
-        found = token or os.environ.get(TOKEN_VARIABLE, "")
-        self._token = found.strip().removeprefix("token:").strip()
+        self._token = bare(token)
         self._plain = plain
         for value, option, variable in (
             (self._peer, "--peer HOST[:PORT]", PEER_VARIABLE),
@@ -144,66 +104,55 @@ class Xfer:
         measure = {"title": experiment.get("title"), "interval_s": layout["interval_s"]}
         job = {"job": "generate", "options": options, "measure": measure}
         started = time.perf_counter()
+        followed = _Followed(control or Control())
         with _TURN:
-            data = _carried_out(job, control or Control())
-        return _run(experiment, data, time.perf_counter() - started)
+            jobs.follow(job, followed, samples=True)
+        return followed.run(experiment, time.perf_counter() - started)
 
 
-def _carried_out(job: dict[str, Any], control: Control) -> _core.TransferData:
-    try:
-        transfer = _core.Transfer(json.dumps(job), True)
-        control.follow(transfer)
-        transfer.result()
-    except _core.TransferError as error:
-        message, kind = error.args
-        kinds: dict[str, type[FairwayError]] = {"input": InputError}
-        raise kinds.get(kind, RunFailed)(message) from None
-    sessions = transfer.sessions()
-    if not sessions:
-        raise RunFailed("the generator has measured nothing")
-    return sessions[-1]
+class _Followed:
+    """Hears how the flows go (`jobs.Listener`), and makes a run of it."""
 
+    def __init__(self, control: Control) -> None:
+        self._control = control
+        self._warnings: list[str] = []
+        self._data: _core.TransferData | None = None
 
-def _run(experiment: dict[str, Any], data: _core.TransferData, wall_s: float) -> Run:
-    taken, about = json.loads(data.taken), json.loads(data.about)
-    # The applications of the file are not known to a generator, but as flows.
-    measured = {**json.loads(data.summary), "applications": []}
-    own = [key for key in _OF_THE_PATH if experiment.get(key)]
-    remark = (
-        f"{' and '.join(own)} of the file: a real path and its hosts have their own"
-        if own
-        else "the network is that of a real path"
-    )
-    return Run(
-        experiment=experiment,
-        summary={
-            **completed(measured, wall_s, {}),
-            "transfer": {**about, **taken, "failure": data.failure},
-            "warnings": [remark],
-        },
-        series=functools.partial(_series, data),
-        queues=_queues,
-        version=_core.version(),
-        tcp_info=functools.partial(_tcp_info, data),
-    )
+    def event(self, event: Mapping[str, Any]) -> None:
+        if event["event"] == "warning":
+            self._warnings.append(event["text"])
 
+    def progress(self, progress: Mapping[str, Any]) -> None:
+        if progress["duration_s"]:
+            self._control.reached(progress["elapsed_s"] / progress["duration_s"])
+        if self._control.is_cancelled():
+            raise _core.Cancelled("stopped")
 
-def _series(data: _core.TransferData) -> pl.DataFrame:
-    from fairway.tables import series_frame
+    def session(self, session: _core.TransferData) -> None:
+        self._data = session
 
-    return series_frame(data.series(), data.flow_ids)
-
-
-def _tcp_info(data: _core.TransferData) -> pl.DataFrame:
-    from fairway.tables import tcp_info_frame
-
-    return tcp_info_frame(data.tcp_info(), data.flow_ids)
-
-
-def _queues() -> pl.DataFrame:
-    """No queue of a real path can be looked into."""
-    import polars as pl
-
-    from fairway.tables import QUEUE_SCHEMA
-
-    return pl.DataFrame(schema=QUEUE_SCHEMA)
+    def run(self, experiment: dict[str, Any], wall_s: float) -> Run:
+        """The answer to an experiment whose flows have ended."""
+        data = self._data
+        if data is None:
+            raise RunFailed("the generator has measured nothing")
+        # The applications of the file are not known to a generator, but as flows.
+        measured = {**json.loads(data.summary), "applications": []}
+        own = [key for key in _OF_THE_PATH if experiment.get(key)]
+        remark = (
+            f"{' and '.join(own)} of the file: a real path and its hosts have their own"
+            if own
+            else "the network is that of a real path"
+        )
+        return Run(
+            experiment=experiment,
+            summary={
+                **completed(measured, wall_s, {}),
+                "transfer": record.told(data),
+                "warnings": [remark, *self._warnings],
+            },
+            series=functools.partial(record.series, data),
+            queues=record.no_queues,
+            version=_core.version(),
+            tcp_info=functools.partial(record.tcp_info, data),
+        )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,14 +11,13 @@ import typer
 
 from fairway.errors import InputError, read_text
 from fairway.terminal import note, print_json, show_table, warn
+from fairway.transfer.token import TOKEN_VARIABLE, bare
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fairway._core import TransferData
 
-#: Where a token comes from if the command line does not say.
-TOKEN_VARIABLE = "FAIRWAY_TOKEN"
 #: Largest file that holds a token: a line.
 _TOKEN_BYTES = 4096
 
@@ -161,7 +159,7 @@ def token(token: str | None, file: Path | None) -> str:
     """The token, from wherever it is."""
     if file is not None:
         token = read_text(file, "token file", _TOKEN_BYTES)
-    found = (token or os.environ.get(TOKEN_VARIABLE, "")).strip().removeprefix("token:").strip()
+    found = bare(token)
     if not found:
         raise InputError(
             f"no token: give --token, --token-file or {TOKEN_VARIABLE}, as the other end printed it"
@@ -216,21 +214,11 @@ def settings_of(record: Path | None, host: str | None, place: Path | None) -> di
     if record is None:
         return None
     from fairway.host import settings
+    from fairway.host.rtt import split
 
     try:
-        return settings(host and _name_of(host), directory=place).to_json()
+        return settings(host and split(host)[0], directory=place).to_json()
     except InputError as error:
-        # An unknown host: that is said when it is connected to.
+        # An unknown host: what that means is said when it is connected to.
         warn(str(error))
         return settings(directory=place).to_json()
-
-
-def _name_of(host: str) -> str:
-    """The host of `HOST[:PORT]`, `[IPv6]:PORT` or `IPv6`.
-
-    >>> [_name_of(host) for host in ("a", "a:80", "[::1]:80", "::1")]
-    ['a', 'a', '::1', '::1']
-    """
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.partition(":")[0] if host.count(":") == 1 else host

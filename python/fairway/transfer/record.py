@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -27,21 +26,20 @@ def summary_of(data: TransferData, settings: Mapping[str, Any] | None = None) ->
         data: What was measured.
         settings: Of the host, as `fairway.host.Settings.to_json` gives them.
     """
-    taken, about = json.loads(data.taken), json.loads(data.about)
-    measured = json.loads(data.summary)
+    measured, said = json.loads(data.summary), told(data)
     # In the order of their numbers, and not in that in which they were opened.
-    for flows in (measured["flows"], taken["flows"]):
+    for flows in (measured["flows"], said["flows"]):
         flows.sort(key=lambda flow: natural(flow["id"]))
-    said = {**(about if isinstance(about, dict) else {}), **taken}
     return {
-        **completed(measured, taken["duration_s"], {}),
-        "transfer": {
-            **said,
-            "failure": data.failure,
-            **({"settings": dict(settings)} if settings else {}),
-        },
+        **completed(measured, said["duration_s"], {}),
+        "transfer": {**said, **({"settings": dict(settings)} if settings else {})},
         "warnings": [f"the transfer did not end well: {data.failure}"] if data.failure else [],
     }
+
+
+def told(data: TransferData) -> dict[str, Any]:
+    """What a job says of a session, and how it was measured: `transfer` of a summary."""
+    return {**json.loads(data.about), **json.loads(data.taken), "failure": data.failure}
 
 
 def run_of(data: TransferData, settings: Mapping[str, Any] | None = None) -> Run:
@@ -56,23 +54,34 @@ def run_of(data: TransferData, settings: Mapping[str, Any] | None = None) -> Run
     return Run(
         experiment=experiment,
         summary=summary,
-        series=functools.partial(_series, data),
-        queues=_queues,
+        series=lambda: _in_order(series(data)),
+        queues=no_queues,
         version=_core.version(),
-        tcp_info=functools.partial(_tcp_info, data),
+        tcp_info=lambda: _in_order(tcp_info(data)),
     )
 
 
-def _series(data: TransferData) -> pl.DataFrame:
+def series(data: TransferData) -> pl.DataFrame:
+    """The time series of its flows, as they were sampled."""
     from fairway.tables import series_frame
 
-    return _in_order(series_frame(data.series(), data.flow_ids))
+    return series_frame(data.series(), data.flow_ids)
 
 
-def _tcp_info(data: TransferData) -> pl.DataFrame:
+def tcp_info(data: TransferData) -> pl.DataFrame:
+    """What the kernel said of its flows, as they were sampled."""
     from fairway.tables import tcp_info_frame
 
-    return _in_order(tcp_info_frame(data.tcp_info(), data.flow_ids))
+    return tcp_info_frame(data.tcp_info(), data.flow_ids)
+
+
+def no_queues() -> pl.DataFrame:
+    """No queue of a real path can be looked into."""
+    import polars as pl
+
+    from fairway.tables import QUEUE_SCHEMA
+
+    return pl.DataFrame(schema=QUEUE_SCHEMA)
 
 
 def _in_order(frame: pl.DataFrame) -> pl.DataFrame:
@@ -82,12 +91,3 @@ def _in_order(frame: pl.DataFrame) -> pl.DataFrame:
     names = sorted(frame["flow"].unique(), key=natural)
     number = pl.col("flow").replace_strict(names, range(len(names)), return_dtype=pl.UInt32)
     return frame.sort("t_s", number, maintain_order=True)
-
-
-def _queues() -> pl.DataFrame:
-    """No queue of a real path can be looked into."""
-    import polars as pl
-
-    from fairway.tables import QUEUE_SCHEMA
-
-    return pl.DataFrame(schema=QUEUE_SCHEMA)
