@@ -4,7 +4,7 @@
 //! Positions are stream offsets: 0 is the first byte of data, or the first byte that was seen if
 //! the capture has no SYN; retransmissions of what was sent before the capture began lie below 0.
 
-use fairway_capture::packet::MAX_SACK_BLOCKS;
+use fairway_capture::packet::{Fate, MAX_SACK_BLOCKS};
 use fairway_units::{Duration, Time};
 
 /// A segment with data, or a FIN, goes by in the direction.
@@ -43,6 +43,8 @@ pub struct Sent {
     pub is_marked: bool,
     /// Whether its sender says that it has reduced its window (RFC 3168 CWR).
     pub has_cwr: bool,
+    /// What the capture says became of it.
+    pub fate: Fate,
 }
 
 /// What a segment with data is.
