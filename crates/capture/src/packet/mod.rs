@@ -1,8 +1,15 @@
 //! What one captured packet says: addresses, ports and the header of TCP or UDP.
 
-use std::net::SocketAddr;
+mod checksum;
+pub(crate) mod decode;
+mod link;
+mod options;
+
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
 use fairway_units::Time;
+
+pub(crate) use link::Link;
 
 /// Selective acknowledgements that fit in a header (RFC 2018 section 3).
 pub const MAX_SACK_BLOCKS: usize = 4;
@@ -34,6 +41,24 @@ pub struct Packet {
     pub transport: Transport,
     /// What the capture says became of it, if it says so.
     pub fate: Fate,
+}
+
+impl Packet {
+    /// A packet of which nothing is known yet.
+    pub(crate) const BLANK: Packet = Packet {
+        number: 0,
+        at: Time::ZERO,
+        interface: 0,
+        source: SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0)),
+        destination: SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0)),
+        frame_bytes: 0,
+        ip_bytes: 0,
+        ip_id: 0,
+        ttl: 0,
+        traffic_class: 0,
+        transport: Transport::Other(0),
+        fate: Fate::Unknown,
+    };
 }
 
 /// What an IP packet carries.

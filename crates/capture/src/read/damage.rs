@@ -1,0 +1,57 @@
+//! What of a capture could not be read, and where.
+
+/// A place of a capture that could not be read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Damage {
+    /// Where in the capture: of a compressed one, in what it holds.
+    pub offset_bytes: u64,
+    /// Number of the packet that is there, or would be next.
+    pub packet: u64,
+    /// What was found, and what was done about it.
+    pub what: String,
+}
+
+/// Damages that are kept; more are only counted.
+const MOST_KEPT: usize = 100;
+
+/// The damages of a capture.
+#[derive(Default)]
+pub struct Log {
+    kept: Vec<Damage>,
+    count: u64,
+}
+
+impl Log {
+    /// Notes a damage.
+    #[cold]
+    pub fn note(&mut self, offset_bytes: u64, packet: u64, what: impl FnOnce() -> String) {
+        self.count += 1;
+        if self.kept.len() < MOST_KEPT {
+            self.kept.push(Damage { offset_bytes, packet, what: what() });
+        }
+    }
+
+    /// Those that are kept: the first.
+    pub fn kept(&self) -> &[Damage] {
+        &self.kept
+    }
+
+    /// How many there were.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_capture_that_is_damaged_all_over_takes_no_more_memory() {
+        let mut log = Log::default();
+        for offset in 0..1000 {
+            log.note(offset, 1, || "nothing fits".into());
+        }
+        assert_eq!((log.kept().len(), log.count()), (100, 1000));
+    }
+}
