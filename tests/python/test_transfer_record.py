@@ -113,9 +113,9 @@ def test_datagrams_have_a_record_too(tmp_path):
     run = fairway.load(record)
     [flow] = run.summary["flows"]
     assert (flow["cc"], flow["kind"]) == (None, "cbr")
-    # 1 Mbit/s in datagrams of 1000 bytes.
+    # 1 Mbit/s in datagrams of 1000 bytes, which are packets of 20 + 8 more.
     assert run.experiment["flow"][0]["kind"] == "cbr"
-    assert run.experiment["flow"][0]["packet"] == "1000 bytes"
+    assert run.experiment["flow"][0]["packet"] == "1028 bytes"
 
 
 # What a path looked like, by hand: 10 Mbit/s, 200 ms, one stream held back by its window.

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fairway.host.path import USUAL_MSS
+
 #: What the kernel calls algorithms that have another name here.
 _NAMES = {"westwood": "westwood+", "lp": "tcp-lp"}
-#: Segments of an Ethernet path, for records that do not say (1500 bytes less headers and the
-#: timestamps option).
-_MSS_BYTES = 1448
 #: Largest segment of an experiment: loopback has larger ones.
 _MOST_MSS_BYTES = 32_000
+#: Headers of IPv4 and UDP (RFC 791, RFC 768): an experiment's packets have them, messages not.
+_DATAGRAM_HEADERS = 20 + 8
 #: Slowest and shortest that an experiment is made of, for transfers of next to nothing.
 _LEAST_RATE_BPS = 1_000.0
 _LEAST_DURATION_S = 0.001
@@ -32,7 +33,7 @@ def experiment_of(summary: Mapping[str, Any], taken: Mapping[str, Any]) -> dict[
         taken: How it was measured, and what it says of itself: `transfer` of its summary.
     """
     seen = taken["path"]
-    mss_bytes = min(seen["mss_bytes"] or _MSS_BYTES, _MOST_MSS_BYTES)
+    mss_bytes = min(seen["mss_bytes"] or USUAL_MSS, _MOST_MSS_BYTES)
     rate_bps = max(path_rate_bps(seen), _LEAST_RATE_BPS)
     duration_s = max(taken["duration_s"], _LEAST_DURATION_S)
     stack: dict[str, Any] = {"preset": "linux-6.1", "mss": f"{mss_bytes} bytes"}
@@ -116,13 +117,13 @@ def _datagrams(name: str, members: Sequence[tuple[Any, Any]]) -> dict[str, Any]:
     rate_bps = sum(flow["goodput_bps"] for flow, _ in members)
     if received:
         rate_bps *= sent / received
-    packet = max(round(payload / packets), 1) if packets else _MSS_BYTES
+    message_bytes = max(round(payload / packets), 1) if packets else USUAL_MSS
     return {
         "id": name,
         "kind": "cbr",
         "count": len(members),
         "rate": rate(max(rate_bps / len(members), _LEAST_RATE_BPS)),
-        "packet": f"{packet} bytes",
+        "packet": f"{message_bytes + _DATAGRAM_HEADERS} bytes",
     }
 
 
