@@ -155,6 +155,7 @@ def memory(
     host: Settings, path: Path, roles: Sequence[str]
 ) -> tuple[list[Statement], list[Change]]:
     """Whether all streams' buffers together fit what the kernel gives to TCP."""
+    del roles
     pages, need = host.sysctls.tcp_mem, path.need
     if pages is None or need is None:
         return [], []
@@ -172,7 +173,6 @@ def memory(
     # The kernel's own are as 3 : 4 : 6 (Linux, net/ipv4/tcp.c, tcp_init_mem).
     value = f"{max(pages[0], wanted * 3 // 4)} {wanted} {max(pages[2], wanted * 3 // 2)}"
     why = f"{binary(together)} in pages of 4 KiB second, the others in the kernel's ratio to it"
-    del roles
     return [Statement("memory", "hint", text)], [Change("net.ipv4.tcp_mem", value, why)]
 
 

@@ -26,7 +26,7 @@ JUMBO_BYTES = 9000
 def judge(host: Settings, path: Path, roles: Sequence[str]) -> tuple[list[Statement], list[Change]]:
     """What is to be said of the interface and of packet sizes."""
     card = host.interface
-    statements = [*_path_mtu(host, path), *_route(host, path)]
+    statements = [*_path_mtu(host), *_route(host, path)]
     if card is not None:
         statements += [*_speed(card, path), *_packets(card, path), *_offloads(card, path, roles)]
         statements += _rings(card, path, roles)
@@ -65,7 +65,7 @@ def _packets(card: Interface, path: Path) -> list[Statement]:
     return [Statement("packets", "hint" if path.rate_bps >= FAST_BPS else "fine", text)]
 
 
-def _path_mtu(host: Settings, path: Path) -> list[Statement]:
+def _path_mtu(host: Settings) -> list[Statement]:
     found = []
     if host.sysctls.tcp_mtu_probing == 0:
         text = (
@@ -82,7 +82,6 @@ def _path_mtu(host: Settings, path: Path) -> list[Statement]:
             f"{card.mtu_bytes} of {card.name}."
         )
         found.append(Statement("packets", "hint", text))
-    del path
     return found
 
 

@@ -17,7 +17,7 @@ BESIDES = 64
 def judge(host: Settings, path: Path, roles: Sequence[str]) -> tuple[list[Statement], list[Change]]:
     """What is to be said of the processor and of the process's limits."""
     del roles
-    return [*_files(host, path), *_processor(host, path), *_sack(host, path)], []
+    return [*_files(host, path), *_processor(host, path), *_sack(host)], []
 
 
 def _files(host: Settings, path: Path) -> list[Statement]:
@@ -48,9 +48,8 @@ def _processor(host: Settings, path: Path) -> list[Statement]:
     return found
 
 
-def _sack(host: Settings, path: Path) -> list[Statement]:
+def _sack(host: Settings) -> list[Statement]:
     """Options without which large windows do badly."""
-    del path
     sysctls = host.sysctls
     found = []
     if sysctls.tcp_sack == 0:
