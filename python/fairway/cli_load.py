@@ -10,23 +10,6 @@ import typer
 from fairway.errors import InputError
 from fairway.terminal import Json, Quiet
 from fairway.transfer import command
-from fairway.transfer.command import (
-    Cc,
-    From,
-    Interval,
-    KeepToken,
-    Mss,
-    Pacing,
-    PathRate,
-    PerStream,
-    Plain,
-    ReceiveBuffer,
-    Record,
-    SendBuffer,
-    Silence,
-    Token,
-    TokenFile,
-)
 
 
 class Ways(str, Enum):
@@ -54,8 +37,8 @@ Iperf3Json = Annotated[
 
 def generate(
     host: Annotated[str, typer.Argument(metavar="HOST[:PORT]", help="Where `collect` waits.")],
-    token: Token = None,
-    token_file: TokenFile = None,
+    token: command.Token = None,
+    token_file: command.TokenFile = None,
     connections: Annotated[
         int, typer.Option("--connections", "-n", min=1, help="Parallel connections, or flows.")
     ] = 1,
@@ -105,12 +88,12 @@ def generate(
     omit: Annotated[
         str | None, typer.Option(metavar="TIME", help="What is not measured of the beginning.")
     ] = None,
-    cc: Cc = None,
-    pacing: Pacing = None,
-    bind: From = None,
-    send_buffer: SendBuffer = None,
-    receive_buffer: ReceiveBuffer = None,
-    mss: Mss = None,
+    cc: command.Cc = None,
+    pacing: command.Pacing = None,
+    bind: command.From = None,
+    send_buffer: command.SendBuffer = None,
+    receive_buffer: command.ReceiveBuffer = None,
+    mss: command.Mss = None,
     no_delay: Annotated[
         bool, typer.Option("--no-delay", help="Small messages do not wait (TCP_NODELAY).")
     ] = False,
@@ -120,12 +103,12 @@ def generate(
     ] = False,
     seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, help="Of random times.")] = 1,
     iperf3: Iperf3 = False,
-    plain: Plain = False,
-    timeout: Silence = "30 s",
-    record: Record = None,
-    interval: Interval = "1 s",
-    path_rate: PathRate = None,
-    per_stream: PerStream = False,
+    plain: command.Plain = False,
+    timeout: command.Silence = "30 s",
+    record: command.Record = None,
+    interval: command.Interval = "1 s",
+    path_rate: command.PathRate = None,
+    per_stream: command.PerStream = False,
     as_json: Json = False,
     quiet: Quiet = False,
     iperf3_json: Iperf3Json = False,
@@ -255,18 +238,18 @@ def collect(
         ),
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="End after one session.")] = False,
-    plain: Plain = False,
-    keep_token: KeepToken = None,
+    plain: command.Plain = False,
+    keep_token: command.KeepToken = None,
     max_connections: Annotated[
         int | None, typer.Option(min=1, help="Connections and flows at once.")
     ] = None,
     max_sessions: Annotated[int | None, typer.Option(min=1, help="Sessions at once.")] = None,
     iperf3: Iperf3 = False,
-    timeout: Silence = "30 s",
-    record: Record = None,
-    interval: Interval = "1 s",
-    path_rate: PathRate = None,
-    per_stream: PerStream = False,
+    timeout: command.Silence = "30 s",
+    record: command.Record = None,
+    interval: command.Interval = "1 s",
+    path_rate: command.PathRate = None,
+    per_stream: command.PerStream = False,
     as_json: Json = False,
     quiet: Quiet = False,
     iperf3_json: Iperf3Json = False,

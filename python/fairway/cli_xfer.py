@@ -10,23 +10,6 @@ import typer
 
 from fairway.terminal import Json, Quiet
 from fairway.transfer import command
-from fairway.transfer.command import (
-    Cc,
-    From,
-    Interval,
-    KeepToken,
-    Mss,
-    Pacing,
-    PathRate,
-    PerStream,
-    Plain,
-    ReceiveBuffer,
-    Record,
-    SendBuffer,
-    Silence,
-    Token,
-    TokenFile,
-)
 
 
 class Striping(str, Enum):
@@ -39,13 +22,13 @@ class Striping(str, Enum):
 def send(
     path: Annotated[str, typer.Argument(help="File or directory; - for standard input.")],
     host: Annotated[str, typer.Argument(metavar="HOST[:PORT]", help="Where `recv` waits.")],
-    token: Token = None,
-    token_file: TokenFile = None,
+    token: command.Token = None,
+    token_file: command.TokenFile = None,
     streams: Annotated[
         str, typer.Option("--streams", "-n", metavar="N|auto", help="Connections for the data.")
     ] = "1",
-    cc: Cc = None,
-    pacing: Pacing = None,
+    cc: command.Cc = None,
+    pacing: command.Pacing = None,
     limit: Annotated[
         str | None, typer.Option(metavar="RATE", help="Most that all streams send together.")
     ] = None,
@@ -59,12 +42,12 @@ def send(
     name: Annotated[
         str | None, typer.Option(metavar="NAME", help="Its name there, if another than here.")
     ] = None,
-    bind: From = None,
-    send_buffer: SendBuffer = None,
-    receive_buffer: ReceiveBuffer = None,
-    mss: Mss = None,
-    plain: Plain = False,
-    timeout: Silence = "30 s",
+    bind: command.From = None,
+    send_buffer: command.SendBuffer = None,
+    receive_buffer: command.ReceiveBuffer = None,
+    mss: command.Mss = None,
+    plain: command.Plain = False,
+    timeout: command.Silence = "30 s",
     patience: Annotated[
         str | None,
         typer.Option(
@@ -77,9 +60,9 @@ def send(
             "--record", "--out", "-o", metavar="DIR", help="Directory for what is measured."
         ),
     ] = None,
-    interval: Interval = "1 s",
-    path_rate: PathRate = None,
-    per_stream: PerStream = False,
+    interval: command.Interval = "1 s",
+    path_rate: command.PathRate = None,
+    per_stream: command.PerStream = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -137,8 +120,8 @@ def recv(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace files that are there and differ.")
     ] = False,
-    plain: Plain = False,
-    keep_token: KeepToken = None,
+    plain: command.Plain = False,
+    keep_token: command.KeepToken = None,
     sync: Annotated[
         bool, typer.Option("--sync/--no-sync", help="Confirm only what the disk has for sure.")
     ] = True,
@@ -153,16 +136,16 @@ def recv(
     spare: Annotated[
         str | None, typer.Option(metavar="SIZE", help="What stays free on the disk.")
     ] = None,
-    receive_buffer: ReceiveBuffer = None,
-    timeout: Silence = "30 s",
+    receive_buffer: command.ReceiveBuffer = None,
+    timeout: command.Silence = "30 s",
     linger: Annotated[
         str | None,
         typer.Option(metavar="TIME", help="How long a sender that is gone may take to come back."),
     ] = None,
-    record: Record = None,
-    interval: Interval = "1 s",
-    path_rate: PathRate = None,
-    per_stream: PerStream = False,
+    record: command.Record = None,
+    interval: command.Interval = "1 s",
+    path_rate: command.PathRate = None,
+    per_stream: command.PerStream = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
