@@ -154,7 +154,7 @@ def recv(
     \b
     Examples:
       fairway recv --out incoming --once
-      fairway recv --bind 192.0.2.7:5311 --out incoming --keep-token token
+      fairway recv --bind 192.0.2.7:5311 --out incoming --keep-token receiver.json
 
     It prints a token, without which nothing is taken: give it to the senders. Files have their
     names only when they are complete; what is not is kept in .fairway-partial, for a sender that

@@ -109,6 +109,9 @@ def test_a_token_comes_from_wherever_it_is(monkeypatch, tmp_path):
     assert shared.token("given", None) == "given"
     (tmp_path / "token").write_text("token: from-file\n")
     assert shared.token(None, tmp_path / "token") == "from-file"
+    (tmp_path / "kept").write_text('{\n  "token": "abc",\n  "key": "secret"\n}\n')
+    with pytest.raises(InputError, match="kept: this is what a receiver keeps"):
+        shared.token(None, tmp_path / "kept")
 
 
 PROGRESS = {

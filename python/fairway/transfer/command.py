@@ -159,6 +159,11 @@ def token(token: str | None, file: Path | None) -> str:
     """The token, from wherever it is."""
     if file is not None:
         token = read_text(file, "token file", _TOKEN_BYTES)
+        if token.lstrip().startswith("{"):
+            raise InputError(
+                f"{file}: this is what a receiver keeps with --keep-token, and holds its key: "
+                "leave it there, and put the line that it prints, token: …, into a file of its own"
+            )
     found = bare(token)
     if not found:
         raise InputError(
