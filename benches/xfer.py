@@ -180,10 +180,10 @@ def compare(way: Way, streams: int, source: Path, rounds: int, seconds: int) -> 
 def iperf3(way: Way, streams: int, seconds: int, source: Path | None = None) -> Moved:
     """Let iperf3 send for so long, or a file, to one."""
     port = ["-p", str(PORT)]
-    received = [] if source is None else ["-F", str(source.with_name("iperf3"))]
+    into = [] if source is None else ["-F", str(source.with_name("iperf3"))]
     amount = ["-t", str(seconds)] if source is None else ["-F", str(source), "-t", "60"]
     server = subprocess.Popen(
-        [*way.receiver, "iperf3", "-s", "-1", "--forceflush", *port, *received],
+        [*way.receiver, "iperf3", "-s", "-1", "--forceflush", *port, *into],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

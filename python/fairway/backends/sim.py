@@ -34,7 +34,7 @@ class Simulator:
         return _engine_digest(getattr(_core, "__file__", None))
 
     def check(self, experiment: dict[str, Any], algorithms: Algorithms | None = None) -> None:
-        """Nothing: the simulator does all that an experiment file can ask for."""
+        """Refuse nothing beforehand: `run` refuses `connections = "auto"`, and the rest is done."""
 
     def run(
         self,
