@@ -8,7 +8,7 @@ use fairway_capture::packet::{Fate, MAX_SACK_BLOCKS};
 use fairway_units::{Duration, Time};
 
 /// A segment with data, or a FIN, goes by in the direction.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Sent {
     /// Number of the packet in the capture.
     pub number: u64,
@@ -48,9 +48,10 @@ pub struct Sent {
 }
 
 /// What a segment with data is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SentKind {
     /// It holds bytes beyond all that were seen.
+    #[default]
     New,
     /// It holds bytes that were seen before.
     Retransmission,
@@ -64,7 +65,7 @@ pub enum SentKind {
 }
 
 /// An acknowledgement for the direction goes by the other way.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Acked {
     /// Number of the packet in the capture.
     pub number: u64,

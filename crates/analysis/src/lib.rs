@@ -6,4 +6,6 @@
 //! the window, causes of retransmissions, limits. Memory grows with the number of connections and
 //! with what is in flight, not with the capture.
 
+pub mod detail;
 pub mod event;
+pub mod series;
