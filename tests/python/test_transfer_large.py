@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from transfer_ends import Waiting
+
 MIB = 1 << 20
 #: Most memory that either end may ever have had resident.
 MEMORY_BYTES = 100_000_000
@@ -25,10 +27,6 @@ class Peaks:
 
     sender: int = 0
     receiver: int = 0
-
-
-def fairway(*words: str) -> list[str]:
-    return [sys.executable, "-m", "fairway", *words]
 
 
 def peak_bytes(pid: int) -> int:
@@ -44,24 +42,10 @@ def peak_bytes(pid: int) -> int:
 def move(source: Path, there: Path, *words: str, receiver_words: tuple[str, ...] = ()) -> Peaks:
     """Send `source` over the loopback interface; both processes must end well."""
     peaks = Peaks()
-    receive = fairway("recv", "--bind", "127.0.0.1:0", "--out", str(there), "--once")
-    with subprocess.Popen(
-        [*receive, *receiver_words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as receiver:
-        assert receiver.stdout is not None
-        token = address = ""
-        said = []
-        while not (token and address) and (line := receiver.stdout.readline()):
-            said.append(line)
-            if found := re.search(r"token: (\S+)", line):
-                token = found[1]
-            if found := re.search(r"(127\.0\.0\.1:\d+)", line):
-                address = found[1]
-        assert token and address, "".join(said)
-        rest = threading.Thread(target=lambda: said.extend(receiver.stdout or ()))
-        rest.start()
+    with Waiting("recv", "--out", there, "--once", *receiver_words) as receiver:
+        command = ("send", str(source), receiver.address, "--token", receiver.token(), *words)
         with subprocess.Popen(
-            fairway("send", str(source), address, "--token", token, *words),
+            [sys.executable, "-m", "fairway", *command],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -77,15 +61,12 @@ def move(source: Path, there: Path, *words: str, receiver_words: tuple[str, ...]
             watcher.start()
             try:
                 told, _ = sender.communicate(timeout=SECONDS)
-                receiver.wait(SECONDS)
+                assert sender.returncode == 0, told
+                assert receiver.ended() == 0, receiver.printed
             finally:
                 watching.set()
                 watcher.join()
                 sender.kill()
-                receiver.kill()
-        rest.join()
-    assert sender.returncode == 0, told
-    assert receiver.returncode == 0, "".join(said)
     return peaks
 
 

@@ -56,6 +56,10 @@ class Waiting:
             except queue.Empty:
                 raise AssertionError(f"no {start!r} in {self.printed}") from None
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def token(self) -> str:
         return self.told("token: ")
 
