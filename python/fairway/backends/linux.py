@@ -68,7 +68,7 @@ class Linux:
 
         Raises:
             fairway.ExperimentError: If the experiment is not valid, or a kernel cannot do it.
-            fairway.Cancelled: If `control` was cancelled.
+            fairway._core.Cancelled: If `control` was cancelled.
             InputError: If there is no kernel, or no room for it.
             RunFailed: If the kernel failed; with the last lines of its console.
         """

@@ -47,7 +47,7 @@ class Simulator:
         Raises:
             fairway.ExperimentError: If the experiment is not valid.
             fairway.SimulationError: If the verifier finds a violation.
-            fairway.Cancelled: If `control` was cancelled.
+            fairway._core.Cancelled: If `control` was cancelled.
             fairway.AlgorithmError: If one of `algorithms` does not answer as it has to; what it
                 raises itself comes as it is.
         """

@@ -90,7 +90,7 @@ class Xfer:
 
         Raises:
             fairway.ExperimentError: If the experiment is not valid, or a path cannot do it.
-            fairway.Cancelled: If `control` was cancelled.
+            fairway._core.Cancelled: If `control` was cancelled.
             InputError: If a kernel on the way has not what a flow asks for.
             RunFailed: If the collector cannot be reached, or the flows broke.
         """
