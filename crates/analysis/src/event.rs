@@ -25,6 +25,12 @@ pub struct Sent {
     /// When the same bytes were seen last, if it holds bytes that were seen before and are not
     /// acknowledged.
     pub previous: Option<Time>,
+    /// How often the first of its bytes were sent, this time included: 1 for new ones.
+    pub transmissions: u16,
+    /// Whether it is the same IP packet as before once more: a network has duplicated it.
+    pub is_same_packet: bool,
+    /// Whether it ends the stream (FIN).
+    pub has_fin: bool,
     /// Bytes in flight before it: seen, and neither acknowledged nor selectively acknowledged.
     pub flight_before_bytes: u64,
     /// Bytes in flight with it.
@@ -36,8 +42,7 @@ pub struct Sent {
     /// Timestamp value and echo reply, if it has them (RFC 7323): the newest acknowledgement that
     /// its sender had seen is one that carried the echo as its value.
     pub timestamps: Option<(u32, u32)>,
-    /// Whether a window update, the end of the stream or a PSH says that the application has no
-    /// more just now.
+    /// Whether PSH or the end of the stream says that the application has no more just now.
     pub pushes: bool,
     /// Whether the packet has met congestion (RFC 3168 CE).
     pub is_marked: bool,
@@ -103,7 +108,9 @@ pub struct Acked {
     pub timestamp_rtt: Option<Duration>,
     /// The receive window that it announces, scaled, in bytes.
     pub window_bytes: u64,
-    /// Bytes in flight before and after it.
+    /// Whether it comes without data of its own.
+    pub is_pure: bool,
+    /// Bytes in flight before it.
     pub flight_before_bytes: u64,
     /// Bytes in flight after it.
     pub flight_bytes: u64,
@@ -144,7 +151,9 @@ pub struct Flow {
     pub sender_rtt: Option<Duration>,
     /// The receiver's.
     pub receiver_rtt: Option<Duration>,
-    /// Whether the connection has negotiated selective acknowledgements, and timestamps.
+    /// Whether the first segment was seen: if not, the capture begins in the middle.
+    pub has_syn: bool,
+    /// Whether the connection has negotiated selective acknowledgements.
     pub has_sack: bool,
     /// Whether it has negotiated timestamps.
     pub has_timestamps: bool,

@@ -6,6 +6,15 @@
 //! the window, causes of retransmissions, limits. Memory grows with the number of connections and
 //! with what is in flight, not with the capture.
 
+mod analyser;
+mod connection;
+mod datagrams;
 pub mod detail;
+mod direction;
 pub mod event;
+pub mod histogram;
+pub mod report;
 pub mod series;
+
+pub use analyser::{Analyser, Options};
+pub use report::Report;

@@ -1,0 +1,19 @@
+//! Prints what a capture holds as JSON: `cargo run -p fairway-analysis --example analyze FILE`.
+
+use std::error::Error;
+use std::path::Path;
+
+use fairway_analysis::{Analyser, Options};
+use fairway_capture::read::Capture;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let file = std::env::args().nth(1).ok_or("usage: analyze FILE")?;
+    let mut capture = Capture::open(Path::new(&file))?;
+    let mut analyser = Analyser::new(Options::default());
+    while let Some(packet) = capture.next() {
+        analyser.packet(packet);
+    }
+    serde_json::to_writer_pretty(std::io::stdout().lock(), &analyser.finish())?;
+    println!();
+    Ok(())
+}

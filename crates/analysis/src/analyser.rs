@@ -1,0 +1,137 @@
+//! Packets in, connections out.
+
+use fairway_capture::{Packet, Transport};
+
+use crate::connection::Connection;
+use crate::connection::key::Key;
+use crate::connection::table::Table;
+use crate::datagrams::DatagramFlow;
+use crate::report::Report;
+
+/// Protocol numbers of IP (IANA).
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+
+/// What is wanted of an analysis.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Take all interfaces of a capture for one point of view. Otherwise a connection that was
+    /// seen on two of them is two connections: the same packet seen twice is no retransmission.
+    pub merge_interfaces: bool,
+}
+
+/// Finds the connection of every packet and follows it.
+pub struct Analyser {
+    options: Options,
+    tcp: Flows<Connection>,
+    udp: Flows<DatagramFlow>,
+    packets: u64,
+    other_packets: u64,
+}
+
+impl Analyser {
+    /// An analyser that has seen nothing.
+    pub fn new(options: Options) -> Analyser {
+        let (tcp, udp) = (Flows::new(), Flows::new());
+        Analyser { options, tcp, udp, packets: 0, other_packets: 0 }
+    }
+
+    /// Takes the next packet of a capture.
+    #[inline]
+    pub fn packet(&mut self, packet: &Packet) {
+        self.packets += 1;
+        let interface = if self.options.merge_interfaces { 0 } else { packet.interface };
+        let key = |protocol| Key::of(packet.source, packet.destination, protocol, interface);
+        match &packet.transport {
+            Transport::Tcp(tcp) => {
+                let (key, upwards) = key(TCP);
+                let found = self.tcp.find(&key);
+                let is_known =
+                    found.is_some_and(|index| !self.tcp.list[index].is_succeeded_by(upwards, tcp));
+                let index = match found {
+                    Some(index) if is_known => index,
+                    _ => self.tcp.add(&key, Connection::new(key, upwards, packet)),
+                };
+                self.tcp.list[index].packet(upwards, packet, tcp);
+            }
+            Transport::Udp(udp) => {
+                let (key, upwards) = key(UDP);
+                let index = match self.udp.find(&key) {
+                    Some(index) => index,
+                    None => self.udp.add(&key, DatagramFlow::new(key, upwards, packet)),
+                };
+                self.udp.list[index].packet(upwards, packet, udp);
+            }
+            Transport::Other(_) => self.other_packets += 1,
+        }
+    }
+
+    /// TCP connections so far.
+    pub fn connections(&self) -> usize {
+        self.tcp.list.len()
+    }
+
+    /// What was found, connections in the order of their first packets.
+    pub fn finish(self) -> Report {
+        Report::new(self.tcp.into_iter(), self.udp.into_iter(), self.packets, self.other_packets)
+    }
+}
+
+/// Something that a key finds.
+pub(crate) trait Keyed {
+    fn key(&self) -> Key;
+}
+
+impl Keyed for Connection {
+    fn key(&self) -> Key {
+        self.key
+    }
+}
+
+impl Keyed for DatagramFlow {
+    fn key(&self) -> Key {
+        self.key
+    }
+}
+
+/// Connections or flows in the order of their first packets, and where to find them.
+struct Flows<T> {
+    /// Boxed, so that a longer list is not all of them copied.
+    list: Vec<Box<T>>,
+    table: Table,
+    /// The one of the last packet: the next packet is often of the same.
+    last: Option<(Key, usize)>,
+}
+
+impl<T: Keyed> Flows<T> {
+    fn new() -> Flows<T> {
+        Flows { list: Vec::new(), table: Table::new(), last: None }
+    }
+
+    fn into_iter(self) -> impl Iterator<Item = T> {
+        self.list.into_iter().map(|flow| *flow)
+    }
+
+    #[inline]
+    fn find(&mut self, key: &Key) -> Option<usize> {
+        if let Some((last, index)) = self.last
+            && last == *key
+        {
+            return Some(index);
+        }
+        let list = &self.list;
+        let index = self.table.find(key, |index| list[index as usize].key())? as usize;
+        self.last = Some((*key, index));
+        Some(index)
+    }
+
+    /// Adds a flow, which takes the place of one with the same key.
+    fn add(&mut self, key: &Key, flow: T) -> usize {
+        let index = self.list.len();
+        self.list.push(Box::new(flow));
+        let list = &self.list;
+        self.table.set(key, index as u32, |index| list[index as usize].key());
+        self.last = Some((*key, index));
+        index
+    }
+}

@@ -1,0 +1,477 @@
+//! Results of an analysis, as they are written.
+
+use std::net::SocketAddr;
+
+use fairway_units::{Duration, Time};
+use serde::Serialize;
+
+use crate::connection::Connection;
+use crate::datagrams::{DatagramFlow, Datagrams};
+use crate::direction::round_trips::Distribution;
+use crate::direction::{Direction, Offer};
+use crate::histogram::Moments;
+
+/// What a capture holds.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Report {
+    /// Packets that were analysed: of IP, whatever they carry.
+    pub packets: u64,
+    /// Packets that are neither TCP nor UDP.
+    pub other_packets: u64,
+    /// TCP connections in the order of their first packets.
+    pub connections: Vec<ConnectionReport>,
+    /// Flows of UDP datagrams in the order of their first packets.
+    pub datagram_flows: Vec<DatagramReport>,
+    /// What could not be read of the capture. Whoever reads it puts it here.
+    pub damaged: Vec<Damaged>,
+}
+
+/// A part of a capture that could not be read.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Damaged {
+    /// Where in the file, uncompressed.
+    pub offset_bytes: u64,
+    /// Number of the packet there, if it is inside of one.
+    pub packet: Option<u64>,
+    /// What is wrong.
+    pub what: String,
+}
+
+/// How a connection ended in the capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Both SYNs and both FINs were seen.
+    Complete,
+    /// One end has reset it.
+    Reset,
+    /// Both ends have closed it; how it was opened was not seen.
+    Closed,
+    /// It goes on after the capture, or was left.
+    Open,
+}
+
+/// A TCP connection.
+#[derive(Clone, Debug, Serialize)]
+pub struct ConnectionReport {
+    /// Its number in the capture, from 1.
+    pub id: u64,
+    /// The interface of the capture, from 0.
+    pub interface: u32,
+    /// Number of its first packet.
+    pub first_packet: u64,
+    /// Time of its first packet, in seconds as the capture counts them.
+    pub first_s: f64,
+    /// From its first packet to its last.
+    pub duration_s: f64,
+    /// How it ended.
+    pub state: State,
+    /// Who has opened it, where a SYN was seen.
+    pub opened_by: Option<SocketAddr>,
+    /// Whether both ends use selective acknowledgements; none if a SYN is missing.
+    pub uses_sack: Option<bool>,
+    /// Whether both ends use timestamps.
+    pub uses_timestamps: Option<bool>,
+    /// Whether both ends use scaled windows.
+    pub uses_window_scale: Option<bool>,
+    /// Whether both ends have agreed on ECN (RFC 3168 section 6.1.1).
+    pub uses_ecn: Option<bool>,
+    /// The direction of its first packet, and the other.
+    pub directions: Vec<DirectionReport>,
+}
+
+/// One direction of a connection. Bytes are bytes of payload unless they say otherwise.
+#[derive(Clone, Debug, Serialize)]
+pub struct DirectionReport {
+    /// Its sender.
+    pub from: SocketAddr,
+    /// Its receiver.
+    pub to: SocketAddr,
+
+    /// All packets of its sender.
+    pub packets: u64,
+    /// Bytes of their frames.
+    pub wire_bytes: u64,
+    /// Segments with data.
+    pub data_segments: u64,
+    /// All bytes of data, each as often as it was seen: tcptrace's actual data bytes.
+    pub data_bytes: u64,
+    /// Bytes of data, each once; those of window probes not at all: tcptrace's unique bytes.
+    pub unique_bytes: u64,
+    /// Bytes that the receiver has acknowledged.
+    pub acked_bytes: u64,
+    /// Length of the stream by SYN and FIN.
+    pub stream_bytes: Option<u64>,
+    /// Bytes of the stream that were not seen.
+    pub missed_bytes: Option<u64>,
+    /// Bytes that were acknowledged before they were seen, or were never seen.
+    pub acked_unseen_bytes: u64,
+    /// Segments with data that was seen before.
+    pub retransmitted_segments: u64,
+    /// Bytes of data that were seen before.
+    pub retransmitted_bytes: u64,
+    /// SYNs that were seen before.
+    pub retransmitted_syns: u64,
+    /// FINs that were seen before.
+    pub retransmitted_fins: u64,
+    /// IP packets that were seen twice: a network has duplicated them.
+    pub duplicated_packets: u64,
+    /// Segments that fill a hole: reordered or lost before the capture.
+    pub out_of_order_segments: u64,
+    /// Probes of a closed window that carry data.
+    pub window_probes: u64,
+    /// Bytes of such probes.
+    pub window_probe_bytes: u64,
+    /// Keep-alives.
+    pub keep_alives: u64,
+    /// Most transmissions of one segment after the first.
+    pub max_retransmissions: u64,
+    /// From one transmission of a segment to the next.
+    pub retransmission_ms: Option<Spread>,
+
+    /// Packets with an acknowledgement, and those with nothing else.
+    pub acks: u64,
+    /// Acknowledgements without data, SYN, FIN or RST.
+    pub pure_acks: u64,
+    /// Acknowledgements with selective ones.
+    pub sack_packets: u64,
+    /// Acknowledgements that tell of a duplicate (RFC 2883).
+    pub dsack_packets: u64,
+    /// Most blocks of one of them.
+    pub max_sack_blocks: u8,
+    /// SYNs.
+    pub syns: u64,
+    /// FINs.
+    pub fins: u64,
+    /// RSTs.
+    pub resets: u64,
+    /// Segments with data and PSH.
+    pub pushed_segments: u64,
+    /// Segments with data and URG.
+    pub urgent_segments: u64,
+    /// Packets that have met congestion (RFC 3168 CE).
+    pub marked_packets: u64,
+    /// Packets that echo congestion (RFC 3168 ECE).
+    pub echo_packets: u64,
+    /// Packets with a wrong checksum.
+    pub wrong_checksums: u64,
+
+    /// What its SYN has offered.
+    pub offered: Option<Offered>,
+    /// Largest, smallest and mean segment with data.
+    pub segment_bytes: Option<Spread>,
+    /// Receive windows that its sender has announced; the smallest that was not closed.
+    pub advertised_window_bytes: Option<Spread>,
+    /// Acknowledgements with a closed window.
+    pub zero_windows: u64,
+    /// Segments that were sent before the first acknowledgement of data.
+    pub initial_window_segments: u64,
+    /// Their bytes.
+    pub initial_window_bytes: u64,
+
+    /// From the first segment with data to the last.
+    pub data_s: f64,
+    /// Longest time without a packet of its sender.
+    pub longest_idle_s: f64,
+    /// Unique bytes over the time of the connection, in bit/s; none for a single packet.
+    pub goodput_bps: Option<f64>,
+    /// Bytes on the wire over the time of the connection, in bit/s.
+    pub throughput_bps: Option<f64>,
+
+    /// Round trip of the handshake: from the SYN to its acknowledgement.
+    pub handshake_rtt_ms: Option<f64>,
+    /// Round trips by sequence numbers and Karn's rule.
+    pub rtt_ms: Option<Quantiles>,
+    /// Round trips by timestamps.
+    pub timestamp_rtt_ms: Option<Quantiles>,
+    /// Round trips of segments as long as the longest.
+    pub full_size_rtt_ms: Option<Spread>,
+    /// Since the last transmission, of segments that were sent more than once.
+    pub ambiguous_rtt_ms: Option<Spread>,
+    /// Acknowledgements that have waited for a retransmission of something else.
+    pub post_loss_acks: u64,
+    /// Acknowledgements of segments that were sent more than once.
+    pub ambiguous_acks: u64,
+    /// Segments that were acknowledged together with a later one.
+    pub cumulatively_acked_segments: u64,
+    /// Acknowledgements that repeat the one before (RFC 5681 section 2).
+    pub duplicate_acks: u64,
+    /// Three of them in a row.
+    pub triple_duplicate_acks: u64,
+    /// Times that its receiver has thrown away what it had selectively acknowledged.
+    pub sack_renegings: u64,
+}
+
+/// What a SYN offers.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Offered {
+    /// Its sequence number.
+    pub sequence: u32,
+    /// Maximum segment size.
+    pub mss_bytes: Option<u16>,
+    /// Shift of windows.
+    pub window_scale: Option<u8>,
+    /// Selective acknowledgements.
+    pub sack: bool,
+    /// Timestamps.
+    pub timestamps: bool,
+}
+
+/// A few numbers about many.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Spread {
+    /// How many there are.
+    pub count: u64,
+    /// The least.
+    pub min: f64,
+    /// The mean.
+    pub mean: f64,
+    /// The greatest.
+    pub max: f64,
+    /// Standard deviation of a sample; none of a single one.
+    pub stdev: Option<f64>,
+}
+
+/// More numbers about many; quantiles are good to 0.5 %, and exact for few.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Quantiles {
+    /// How many there are.
+    pub count: u64,
+    /// The least.
+    pub min: f64,
+    /// The mean.
+    pub mean: f64,
+    /// The greatest.
+    pub max: f64,
+    /// Standard deviation of a sample; none of a single one.
+    pub stdev: Option<f64>,
+    /// Median.
+    pub p50: f64,
+    /// 90 % are at or below it.
+    pub p90: f64,
+    /// 95 % are at or below it.
+    pub p95: f64,
+    /// 99 % are at or below it.
+    pub p99: f64,
+}
+
+/// Datagrams between two ports.
+#[derive(Clone, Debug, Serialize)]
+pub struct DatagramReport {
+    /// Its number among such flows, from 1.
+    pub id: u64,
+    /// The interface of the capture, from 0.
+    pub interface: u32,
+    /// Number of its first packet.
+    pub first_packet: u64,
+    /// The direction of its first packet, and the other.
+    pub directions: Vec<DatagramDirectionReport>,
+}
+
+/// Datagrams that go one way.
+#[derive(Clone, Debug, Serialize)]
+pub struct DatagramDirectionReport {
+    /// Their sender.
+    pub from: SocketAddr,
+    /// Their receiver.
+    pub to: SocketAddr,
+    /// How many.
+    pub packets: u64,
+    /// Bytes of payload.
+    pub data_bytes: u64,
+    /// Bytes of frames.
+    pub wire_bytes: u64,
+    /// Packets that have met congestion (RFC 3168 CE).
+    pub marked_packets: u64,
+    /// From the first to the last.
+    pub duration_s: f64,
+    /// Bytes of frames over that time, in bit/s; none for a single packet.
+    pub throughput_bps: Option<f64>,
+}
+
+impl Report {
+    pub(crate) fn new(
+        connections: impl Iterator<Item = Connection>,
+        flows: impl Iterator<Item = DatagramFlow>,
+        packets: u64,
+        other_packets: u64,
+    ) -> Report {
+        let connections = (1..).zip(connections);
+        let flows = (1..).zip(flows);
+        Report {
+            packets,
+            other_packets,
+            connections: connections.map(|(id, connection)| report(id, &connection)).collect(),
+            datagram_flows: flows.map(|(id, flow)| report_datagrams(id, &flow)).collect(),
+            damaged: Vec::new(),
+        }
+    }
+}
+
+fn report(id: u64, connection: &Connection) -> ConnectionReport {
+    let [first, second] = &connection.directions;
+    let [a, b] = connection.ends;
+    let duration = connection.last_at.since(connection.first_at);
+    let offers = first.offer.zip(second.offer);
+    let both = |has: fn(&Offer) -> bool| offers.map(|(one, other)| has(&one) && has(&other));
+    ConnectionReport {
+        id,
+        interface: connection.interface,
+        first_packet: connection.first_number,
+        first_s: connection.first_at.as_secs_f64(),
+        duration_s: duration.as_secs_f64(),
+        state: state(connection),
+        opened_by: connection.opener.map(|end| connection.ends[end]),
+        uses_sack: both(|offer| offer.options.sack_permitted),
+        uses_timestamps: both(|offer| offer.options.timestamps.is_some()),
+        uses_window_scale: both(|offer| offer.options.window_scale.is_some()),
+        uses_ecn: offers.map(|(one, other)| one.agrees_on_ecn(&other)),
+        directions: vec![
+            report_direction(a, b, first, duration),
+            report_direction(b, a, second, duration),
+        ],
+    }
+}
+
+fn state(connection: &Connection) -> State {
+    let both = |has: fn(&Direction) -> u64| connection.directions.iter().all(|one| has(one) > 0);
+    match (both(|one| one.counts.syns), both(|one| one.counts.fins)) {
+        _ if connection.is_reset => State::Reset,
+        (true, true) => State::Complete,
+        (false, true) => State::Closed,
+        _ => State::Open,
+    }
+}
+
+fn report_direction(
+    from: SocketAddr,
+    to: SocketAddr,
+    direction: &Direction,
+    duration: Duration,
+) -> DirectionReport {
+    let counts = &direction.counts;
+    let trips = &direction.trips;
+    let stream_bytes = direction.offer.and(direction.end).map(|end| end.max(0) as u64);
+    let data_s = match counts.first_data_at {
+        Some(first) => counts.last_data_at.since(first).as_secs_f64(),
+        None => 0.0,
+    };
+    DirectionReport {
+        from,
+        to,
+        packets: counts.packets,
+        wire_bytes: counts.wire_bytes,
+        data_segments: counts.data_segments,
+        data_bytes: counts.data_bytes,
+        unique_bytes: counts.unique_bytes,
+        acked_bytes: direction.acked_bytes,
+        stream_bytes,
+        missed_bytes: stream_bytes.map(|bytes| bytes.saturating_sub(counts.unique_bytes)),
+        acked_unseen_bytes: counts.acked_unseen,
+        retransmitted_segments: counts.retransmitted_segments,
+        retransmitted_bytes: counts.retransmitted_bytes,
+        retransmitted_syns: counts.retransmitted_syns,
+        retransmitted_fins: counts.retransmitted_fins,
+        duplicated_packets: counts.duplicated_packets,
+        out_of_order_segments: counts.out_of_order,
+        window_probes: counts.probes,
+        window_probe_bytes: counts.probe_bytes,
+        keep_alives: counts.keep_alives,
+        max_retransmissions: u64::from(counts.most_transmissions.saturating_sub(1)),
+        retransmission_ms: spread(&counts.retransmission_ns, NANOS_IN_MS),
+        acks: counts.acks,
+        pure_acks: counts.pure_acks,
+        sack_packets: counts.sack_packets,
+        dsack_packets: counts.dsack_packets,
+        max_sack_blocks: counts.most_sack_blocks,
+        syns: counts.syns,
+        fins: counts.fins,
+        resets: counts.resets,
+        pushed_segments: counts.pushed,
+        urgent_segments: counts.urgent,
+        marked_packets: counts.marked,
+        echo_packets: counts.echoes,
+        wrong_checksums: counts.wrong_checksums,
+        offered: direction.offer.map(|offer| Offered {
+            sequence: offer.sequence,
+            mss_bytes: offer.options.mss,
+            window_scale: offer.options.window_scale,
+            sack: offer.options.sack_permitted,
+            timestamps: offer.options.timestamps.is_some(),
+        }),
+        segment_bytes: spread(&counts.segment_bytes, 1.0),
+        advertised_window_bytes: spread(&direction.windows.bytes, 1.0)
+            .map(|all| Spread { min: direction.windows.min_open_bytes as f64, ..all }),
+        zero_windows: direction.windows.zero,
+        initial_window_segments: counts.initial_window_segments,
+        initial_window_bytes: counts.initial_window_bytes,
+        data_s,
+        longest_idle_s: counts.longest_idle.as_secs_f64(),
+        goodput_bps: rate_bps(counts.unique_bytes, duration),
+        throughput_bps: rate_bps(counts.wire_bytes, duration),
+        handshake_rtt_ms: direction.handshake_rtt.map(milliseconds),
+        rtt_ms: quantiles(&trips.by_sequence),
+        timestamp_rtt_ms: quantiles(&trips.by_timestamp),
+        full_size_rtt_ms: spread(&trips.full_size, NANOS_IN_MS),
+        ambiguous_rtt_ms: spread(&trips.ambiguous, NANOS_IN_MS),
+        post_loss_acks: trips.after_loss,
+        ambiguous_acks: trips.ambiguous.count,
+        cumulatively_acked_segments: trips.cumulative,
+        duplicate_acks: counts.duplicate_acks,
+        triple_duplicate_acks: counts.triple_duplicate_acks,
+        sack_renegings: counts.renegings,
+    }
+}
+
+const NANOS_IN_MS: f64 = 1e6;
+
+fn milliseconds(span: Duration) -> f64 {
+    span.as_nanos() as f64 / NANOS_IN_MS
+}
+
+fn spread(moments: &Moments, unit: f64) -> Option<Spread> {
+    Some(Spread {
+        count: moments.count,
+        min: moments.min as f64 / unit,
+        mean: moments.mean()? / unit,
+        max: moments.max as f64 / unit,
+        stdev: moments.deviation().map(|deviation| deviation / unit),
+    })
+}
+
+fn quantiles(distribution: &Distribution) -> Option<Quantiles> {
+    let Spread { count, min, mean, max, stdev } = spread(&distribution.moments, NANOS_IN_MS)?;
+    let histogram = &distribution.histogram;
+    // A bucket's middle may lie beyond the least and the greatest.
+    let at = |part| Some((histogram.quantile(part)? / NANOS_IN_MS).clamp(min, max));
+    let (p50, p90, p95, p99) = (at(0.5)?, at(0.9)?, at(0.95)?, at(0.99)?);
+    Some(Quantiles { count, min, mean, max, stdev, p50, p90, p95, p99 })
+}
+
+fn rate_bps(bytes: u64, span: Duration) -> Option<f64> {
+    (span > Duration::ZERO).then(|| bytes as f64 * 8.0 / span.as_secs_f64())
+}
+
+fn report_datagrams(id: u64, flow: &DatagramFlow) -> DatagramReport {
+    let [a, b] = flow.ends;
+    let one_way = |from, to, datagrams: &Datagrams| {
+        let first_at = datagrams.first_at.unwrap_or(Time::ZERO);
+        let span = datagrams.last_at.since(first_at);
+        DatagramDirectionReport {
+            from,
+            to,
+            packets: datagrams.packets,
+            data_bytes: datagrams.data_bytes,
+            wire_bytes: datagrams.wire_bytes,
+            marked_packets: datagrams.marked,
+            duration_s: span.as_secs_f64(),
+            throughput_bps: rate_bps(datagrams.wire_bytes, span),
+        }
+    };
+    DatagramReport {
+        id,
+        interface: flow.interface,
+        first_packet: flow.first_number,
+        directions: vec![one_way(a, b, &flow.directions[0]), one_way(b, a, &flow.directions[1])],
+    }
+}
