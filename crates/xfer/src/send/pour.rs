@@ -11,9 +11,8 @@ use nix::sys::sendfile::sendfile64;
 use super::plan::Block;
 use super::session::Session;
 use super::state::Origin;
-use super::walk::Stat;
 use crate::Error;
-use crate::store::{Blocks, Source, Sum, scratch};
+use crate::store::{Blocks, Source, Stat, Sum, scratch};
 use crate::wire::Channel;
 use crate::wire::messages::DataHead;
 
@@ -75,10 +74,9 @@ impl<'a> Pour<'a> {
             return Ok(());
         }
         let source = Source::open(path)?;
-        let what = || format!("reading {}", path.display());
-        let now = source.file().metadata().map_err(|error| Error::failed(what(), error))?;
-        if Stat::of(&now) != *stat {
-            return Err(Error::failed(what(), "it has changed since it was looked at; send again"));
+        if source.stat() != stat {
+            let why = "it has changed since it was looked at; send again";
+            return Err(Error::failed(format!("reading {}", path.display()), why));
         }
         self.latest = Some((file, source));
         Ok(())

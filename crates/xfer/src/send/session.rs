@@ -1,7 +1,6 @@
 //! The state of a sender with its lock, and who waits for what.
 
 use std::os::fd::OwnedFd;
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -16,7 +15,7 @@ use super::settings::Settings;
 use super::state::{End, Lane, Origin, State, Task, Todo};
 use super::stream::{self, Towards};
 use super::talk::spawn;
-use super::walk::{Stat, Walk};
+use super::walk::Walk;
 use crate::measure::Meter;
 use crate::store::Sum;
 use crate::wire::messages::{Run, ToSender, connection_number};
@@ -454,18 +453,11 @@ impl Session {
     fn finish(&self, file: u32) {
         let origin = self.state().entries.get(&file).map(|sending| Arc::clone(&sending.origin));
         match origin.as_deref() {
-            Some(Origin::Disk { path, stat, .. }) if !is_unchanged(path, stat) => {
-                self.abandon(file)
-            }
+            Some(Origin::Disk { path, stat, .. }) if !stat.is_at(path) => self.abandon(file),
             Some(_) => self.state().finish(file),
             None => {}
         }
     }
-}
-
-/// Whether a file still is what it was. A link to it may be what the user named.
-fn is_unchanged(path: &Path, stat: &Stat) -> bool {
-    std::fs::metadata(path).is_ok_and(|now| Stat::of(&now) == *stat)
 }
 
 /// What is said when the transfer was asked to stop.

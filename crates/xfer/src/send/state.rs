@@ -9,9 +9,8 @@ use serde::Serialize;
 use socket2::Socket;
 
 use super::plan::{Arrival, Block, Plan, Take};
-use super::walk::Stat;
 use crate::Error;
-use crate::store::{Blocks, Sum, TransferDigest};
+use crate::store::{Blocks, Stat, Sum, TransferDigest};
 use crate::wire::messages::{Kind, Offered, Run, ToReceiver, ToSender};
 
 /// A block that did not arrive as it was so often is not sent again: chance does that to one block in

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use crate::store::{Modified, Name};
+use crate::store::{Modified, Name, Stat};
 use crate::wire::messages::{Kind, Offered};
 use crate::{Control, Error};
 
@@ -13,34 +13,6 @@ use crate::{Control, Error};
 const TOLD: u64 = 10;
 /// `st_mode` without the type of the file (inode(7)).
 const PERMISSIONS: u32 = 0o7777;
-
-/// What a file was when it was found; it is another one when this differs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stat {
-    device: u64,
-    inode: u64,
-    bytes: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
-impl Stat {
-    /// Of what was looked at.
-    pub fn of(metadata: &Metadata) -> Self {
-        Stat {
-            device: metadata.dev(),
-            inode: metadata.ino(),
-            bytes: metadata.size(),
-            modified: (metadata.mtime(), metadata.mtime_nsec()),
-            changed: (metadata.ctime(), metadata.ctime_nsec()),
-        }
-    }
-
-    /// How long the file is.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
-    }
-}
 
 /// Something to send.
 #[derive(Clone, Debug)]

@@ -38,7 +38,7 @@ use serde::{Deserialize, Serialize};
 
 pub use incoming::Incoming;
 pub use name::{Name, PARTIAL_DIRECTORY};
-pub use source::{PIECE_BYTES, Source, scratch};
+pub use source::{PIECE_BYTES, Source, Stat, scratch};
 pub use tree::{BlockHasher, Blocks, FileTree, Sum, TransferDigest};
 pub use writing::{Stopped, Writing};
 

@@ -1,6 +1,6 @@
 //! A file that is sent, read block by block.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -17,9 +17,9 @@ pub fn scratch() -> Vec<u8> {
     vec![0; PIECE_BYTES]
 }
 
-/// What a file was when it was opened; it is another one when this differs.
+/// What a file was when it was looked at; it is another one when this differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Identity {
+pub struct Stat {
     device: u64,
     inode: u64,
     bytes: u64,
@@ -27,12 +27,35 @@ struct Identity {
     changed: (i64, i64),
 }
 
+impl Stat {
+    /// Of what was looked at.
+    pub fn of(metadata: &Metadata) -> Self {
+        Stat {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            bytes: metadata.size(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
+
+    /// How long the file is.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Whether what is at a path still is the same. A link to it may be what the user named.
+    pub fn is_at(&self, path: &Path) -> bool {
+        std::fs::metadata(path).is_ok_and(|now| Stat::of(&now) == *self)
+    }
+}
+
 /// A regular file to send.
 #[derive(Debug)]
 pub struct Source {
     path: PathBuf,
     file: File,
-    identity: Identity,
+    stat: Stat,
     blocks: Blocks,
 }
 
@@ -50,35 +73,19 @@ impl Source {
         if !found.is_file() {
             return Err(refused("it is not a regular file".into()));
         }
-        let identity = identity(&found);
-        let blocks = Blocks::of(identity.bytes);
-        Ok(Source { path: path.to_owned(), file, identity, blocks })
+        let stat = Stat::of(&found);
+        let blocks = Blocks::of(stat.bytes);
+        Ok(Source { path: path.to_owned(), file, stat, blocks })
     }
 
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.path
+    /// What it was when it was opened.
+    pub fn stat(&self) -> &Stat {
+        &self.stat
     }
 
     /// For `sendfile`.
     pub fn file(&self) -> &File {
         &self.file
-    }
-
-    /// How it is cut.
-    pub fn blocks(&self) -> Blocks {
-        self.blocks
-    }
-
-    /// Its size when it was opened.
-    pub fn bytes(&self) -> u64 {
-        self.identity.bytes
-    }
-
-    /// When it was last modified: seconds since 1970, nanoseconds.
-    pub fn modified(&self) -> (i64, u32) {
-        let (seconds, nanos) = self.identity.modified;
-        (seconds, u32::try_from(nanos).unwrap_or(0))
     }
 
     /// Reads a block and sums it.
@@ -106,36 +113,12 @@ impl Source {
         Ok(())
     }
 
-    /// Whether it still is what it was when it was opened.
-    ///
-    /// # Errors
-    /// [`Error::Failed`] in words if it is not.
-    pub fn is_unchanged(&self) -> Result<(), Error> {
-        let what = || format!("reading {}", self.path.display());
-        let now = std::fs::metadata(&self.path)
-            .map_err(|error| Error::failed(what(), format!("it is gone meanwhile: {error}")))?;
-        if identity(&now) == self.identity {
-            return Ok(());
-        }
-        Err(Error::failed(what(), "it was changed while it was sent; send it again"))
-    }
-
     fn failed(&self, error: &io::Error) -> Error {
         let why = match error.kind() {
             io::ErrorKind::UnexpectedEof => "it became shorter while it was sent".into(),
             _ => error.to_string(),
         };
         Error::failed(format!("reading {}", self.path.display()), why)
-    }
-}
-
-fn identity(of: &std::fs::Metadata) -> Identity {
-    Identity {
-        device: of.dev(),
-        inode: of.ino(),
-        bytes: of.size(),
-        modified: (of.mtime(), of.mtime_nsec()),
-        changed: (of.ctime(), of.ctime_nsec()),
     }
 }
 
@@ -165,18 +148,18 @@ mod tests {
         let path = directory.path().join("a");
         std::fs::write(&path, vec![7; (1 << 20) + 3]).unwrap();
         let source = Source::open(&path).unwrap();
-        assert_eq!((source.bytes(), source.blocks().count()), ((1 << 20) + 3, Some(2)));
-        source.is_unchanged().unwrap();
-        let mut hasher = source.blocks().hasher(1);
+        let stat = *source.stat();
+        assert!(stat.bytes() == (1 << 20) + 3 && stat.is_at(&path));
+        let mut hasher = Blocks::of(stat.bytes()).hasher(1);
         let mut three = [0; 3];
         source.read(1, 0, &mut three, &mut hasher).unwrap();
         assert_eq!((three, hasher.sum()), ([7; 3], source.sum(1, &mut scratch()).unwrap()));
         File::options().append(true).open(&path).unwrap().set_len(1 << 20).unwrap();
-        assert!(source.is_unchanged().unwrap_err().to_string().contains("changed"));
+        assert!(!stat.is_at(&path));
         let shorter = source.sum(1, &mut scratch()).unwrap_err();
         assert!(shorter.to_string().contains("shorter"), "{shorter}");
         std::fs::remove_file(&path).unwrap();
-        assert!(source.is_unchanged().is_err());
+        assert!(!stat.is_at(&path));
     }
 
     #[test]
