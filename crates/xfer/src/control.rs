@@ -214,11 +214,6 @@ impl Control {
         }
     }
 
-    /// Notes how far the transfer is.
-    pub fn set_progress(&self, progress: Progress) {
-        self.set_progress_of(0, Some(progress));
-    }
-
     /// How far the transfer is: all its parts together.
     pub fn progress(&self) -> Progress {
         let state = self.state();

@@ -227,16 +227,6 @@ impl Parameters {
         })
     }
 
-    /// Whether the client sends.
-    pub fn client_sends(&self) -> bool {
-        self.direction != Direction::Reverse
-    }
-
-    /// Whether the server sends.
-    pub fn server_sends(&self) -> bool {
-        self.direction != Direction::Forward
-    }
-
     /// Streams in both directions together.
     pub fn all_streams(&self) -> usize {
         self.streams as usize * if self.direction == Direction::Both { 2 } else { 1 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::ops::Range;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -154,28 +153,6 @@ impl Incoming {
             each(index, sum)?;
         }
         Ok(())
-    }
-
-    /// A block that was held is not as the sender has it.
-    pub fn forget(&self, index: u64) {
-        self.state().done.set(index, false);
-    }
-
-    /// The blocks that are missing, as runs, the first `most` of them; of a stream before its end, none.
-    pub fn missing(&self, most: usize) -> Vec<Range<u64>> {
-        let state = self.state();
-        state.done.missing(state.blocks.count().unwrap_or(0), most)
-    }
-
-    /// Bytes that are there.
-    pub fn done_bytes(&self) -> u64 {
-        let state = self.state();
-        let full = state.done.count() * state.blocks.block_bytes();
-        let last = state.blocks.count().and_then(|count| count.checked_sub(1));
-        match last.filter(|last| state.done.has(*last)) {
-            Some(last) => full - state.blocks.block_bytes() + state.blocks.bytes(last),
-            None => full,
-        }
     }
 
     /// Begins to write a block; waits if another thread writes the same one.

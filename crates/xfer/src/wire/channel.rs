@@ -114,11 +114,6 @@ impl Channel {
         sealed.map_err(|error| self.shared.link.broken("sending", error))
     }
 
-    /// Puts payload into the queue: for what is short.
-    pub fn queue_payload(&mut self, payload: &[u8]) {
-        self.writer.queued.extend_from_slice(payload);
-    }
-
     /// Sends payload, after what was queued before it.
     ///
     /// # Errors
@@ -146,11 +141,6 @@ impl Channel {
         self.write_payload(&[])
     }
 
-    /// Bytes that are queued.
-    pub fn queued_bytes(&self) -> usize {
-        self.writer.queued.len()
-    }
-
     /// The socket of a connection without TLS, for `sendfile` and its like: what was queued has
     /// been sent, and payload written to it follows at once.
     ///
@@ -164,12 +154,6 @@ impl Channel {
         let sent = self.shared.link.send(&queued, true);
         self.writer.queued = emptied(queued);
         sent.map(|()| Some(self.shared.link.socket()))
-    }
-
-    /// Payload that has been read already, moved into `buffer` as far as there is any: what has to
-    /// be taken before one reads from [`Channel::plain_socket`].
-    pub fn take_read_ahead(&mut self, buffer: &mut [u8]) -> usize {
-        self.reader.plaintext.take(buffer)
     }
 
     /// What a call on the socket has failed with, in words.

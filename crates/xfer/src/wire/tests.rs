@@ -85,7 +85,7 @@ fn silence_ends_in_words() {
 #[test]
 fn an_end_amid_a_message_or_payload_is_no_orderly_one() {
     let (mut server, mut client) = pair(Security::Plain);
-    client.queue_payload(&[5, 0, 0, 0, 1]);
+    client.write_payload(&[5, 0, 0, 0, 1]).unwrap();
     client.finish().unwrap();
     assert!(server.read_frame::<u8>().unwrap_err().to_string().contains("before everything"));
 
