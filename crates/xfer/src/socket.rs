@@ -136,6 +136,28 @@ pub fn wish(socket: &Socket, wishes: &Wishes) -> Result<(), Error> {
     Ok(())
 }
 
+/// Name of a socket's congestion control; none if it does not tell.
+pub fn congestion_control(socket: &Socket) -> Option<String> {
+    let name = socket.tcp_congestion().ok()?;
+    // The kernel fills its buffer up with zeros.
+    let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
+    Some(String::from_utf8_lossy(&name[..end]).into_owned())
+}
+
+/// Whether an error of sending or receiving a datagram says something about the way and not about the
+/// socket: a queue of this host is full, or an earlier datagram was answered by ICMP (icmp(7)).
+pub fn is_of_the_way(error: &io::Error) -> bool {
+    let of_the_way = [
+        libc::ENOBUFS,
+        libc::ECONNREFUSED,
+        libc::EHOSTUNREACH,
+        libc::ENETUNREACH,
+        libc::EHOSTDOWN,
+        libc::ENETDOWN,
+    ];
+    error.raw_os_error().is_some_and(|code| of_the_way.contains(&code))
+}
+
 fn tcp(address: SocketAddr) -> io::Result<Socket> {
     Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))
 }
@@ -216,7 +238,7 @@ mod tests {
             |wishes: &Wishes| connect(&[address], wishes, Duration::from_secs(5), &Control::new());
         let wishes = Wishes { cc: Some("reno".into()), ..Wishes::default() };
         let connection = open(&wishes).unwrap();
-        assert!(connection.socket.tcp_congestion().unwrap().starts_with(b"reno"));
+        assert_eq!(congestion_control(&connection.socket).as_deref(), Some("reno"));
         let wishes = Wishes { cc: Some("no-such".into()), ..Wishes::default() };
         let Err(Error::Input(said)) = open(&wishes) else { panic!("it was fulfilled") };
         assert!(said.contains("this kernel has") && said.contains("reno"), "{said}");

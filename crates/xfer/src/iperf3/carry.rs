@@ -18,6 +18,7 @@ use super::pace::{Amount, Pace, limit_bytes};
 use super::stream::Stream;
 use super::{Parameters, Protocol};
 use crate::Error;
+use crate::socket::is_of_the_way;
 
 /// How often a thread that waits for its socket looks whether the test is over.
 const TICK: Duration = Duration::from_millis(100);
@@ -237,8 +238,7 @@ impl Load {
                 match stream.socket.send(&datagram) {
                     Ok(_) => break,
                     Err(error) if is_soft(&error) => {}
-                    // No room in the device, or the other side was not there for an earlier one.
-                    Err(error) if is_passing(&error) => thread::sleep(NO_ROOM),
+                    Err(error) if is_of_the_way(&error) => thread::sleep(NO_ROOM),
                     Err(error) => return Err(error),
                 }
             }
@@ -255,7 +255,7 @@ impl Load {
         while !self.is_over() && !self.receiving.is_done() {
             let read = match (&stream.socket).read(&mut buffer) {
                 Ok(read) => read,
-                Err(error) if is_soft(&error) || is_passing(&error) => continue,
+                Err(error) if is_soft(&error) || is_of_the_way(&error) => continue,
                 Err(error) => return Err(error),
             };
             let arrived_us = now_us();
@@ -289,12 +289,6 @@ impl Load {
             }
         }
     }
-}
-
-/// Errors of datagrams that go by: no memory for it now, or an ICMP message about an earlier one.
-fn is_passing(error: &io::Error) -> bool {
-    let passing = [libc::ENOBUFS, libc::ECONNREFUSED, libc::EHOSTUNREACH, libc::ENETUNREACH];
-    error.raw_os_error().is_some_and(|number| passing.contains(&number))
 }
 
 /// Microseconds of a clock that both headers and arrivals are told by.

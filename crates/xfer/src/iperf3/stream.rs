@@ -10,6 +10,7 @@ use socket2::{SockRef, Socket};
 
 use super::Protocol;
 use crate::measure::{DatagramCounts, Datagrams};
+use crate::socket::congestion_control;
 use crate::{Control, Error, Held};
 
 /// Room for `struct tcp_info` of any kernel: 280 bytes in Linux 6.18, and it grows.
@@ -93,7 +94,7 @@ impl Stream {
         let local = socket.local_addr().map_err(failed)?.as_socket();
         let remote = socket.peer_addr().map_err(failed)?.as_socket();
         let congestion = match protocol {
-            Protocol::Tcp => congestion(&socket),
+            Protocol::Tcp => congestion_control(&socket).unwrap_or_else(|| "unknown".into()),
             Protocol::Udp => String::new(),
         };
         Ok(Stream {
@@ -206,13 +207,6 @@ impl Stream {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Name of a socket's congestion control; "unknown", as iperf3 says, if it does not tell.
-fn congestion(socket: &Socket) -> String {
-    let Ok(name) = socket.tcp_congestion() else { return "unknown".into() };
-    let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
-    String::from_utf8_lossy(&name[..end]).into_owned()
 }
 
 fn tcp_seen(socket: &Socket) -> Option<TcpSeen> {

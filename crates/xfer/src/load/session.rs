@@ -13,6 +13,7 @@ use super::running::{Local, Running};
 use super::seen::{Figures, Seen};
 use super::talk::Talk;
 use crate::measure::{Goal, Meter, Payload, Record, Subject};
+use crate::socket::congestion_control;
 use crate::{Control, Error};
 
 /// Which end this is.
@@ -127,8 +128,7 @@ impl Session<'_> {
                         true => Payload::Acknowledged,
                         false => Payload::Read(Arc::clone(&counts.bytes)),
                     };
-                    let name = socket.tcp_congestion().unwrap_or_default();
-                    let cc = String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned();
+                    let cc = congestion_control(socket).unwrap_or_default();
                     let added = meter.add(&flow.id, &cc, socket, payload);
                     added.map_err(|error| Error::failed(format!("measuring {}", flow.id), error))?
                 }

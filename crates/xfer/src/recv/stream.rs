@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::session::{Due, Ended, Session};
 use crate::Error;
 use crate::measure::Payload;
+use crate::socket::congestion_control;
 use crate::store::{Stopped, Sum, scratch};
 use crate::wire::Channel;
 use crate::wire::messages::{DataHead, lane_of};
@@ -21,8 +22,7 @@ pub fn run(session: &Session, number: u32, mut channel: Channel) {
 fn receive(session: &Session, number: u32, epoch: u64, channel: &mut Channel) -> Result<(), Error> {
     channel.set_patience(session.settings.timeout)?;
     let read = Arc::new(AtomicU64::new(0));
-    let cc = channel.socket().tcp_congestion().unwrap_or_default();
-    let cc = String::from_utf8_lossy(&cc).trim_end_matches('\0').to_owned();
+    let cc = congestion_control(channel.socket()).unwrap_or_default();
     let transfer = match session.place {
         0 => "transfer".to_string(),
         place => format!("transfer-{}", place + 1),

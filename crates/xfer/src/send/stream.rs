@@ -11,7 +11,7 @@ use super::state::{End, Task};
 use crate::Error;
 use crate::auth::{Purpose, greet};
 use crate::measure::Payload;
-use crate::socket::connect;
+use crate::socket::{congestion_control, connect};
 use crate::wire::Channel;
 use crate::wire::messages::{DataHead, Run};
 
@@ -70,8 +70,7 @@ fn live(session: &Session, lane: u32, connection: u32, towards: &Towards) -> Res
     let mut channel = open(session, connection, towards)?;
     let failed = |error| Error::failed("preparing a data connection", error);
     let socket = channel.socket().try_clone().map_err(failed)?;
-    let cc = channel.socket().tcp_congestion().unwrap_or_default();
-    let cc = String::from_utf8_lossy(&cc).trim_end_matches('\0').to_owned();
+    let cc = congestion_control(channel.socket()).unwrap_or_default();
     let written = Arc::new(AtomicU64::new(0));
     let id = format!("transfer/{lane}");
     let payload = Payload::Written(Arc::clone(&written));

@@ -16,6 +16,7 @@ use super::worker::{Scratch, Step};
 use crate::load::header::{self, Header, Kind};
 use crate::load::pattern;
 use crate::measure::Datagrams;
+use crate::socket::is_of_the_way;
 
 /// Datagrams that are sent with one call if so many are due.
 const BATCH: usize = 32;
@@ -88,8 +89,7 @@ impl UdpSource {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     return Step::Wait(self.schedule.next(true));
                 }
-                // A queue of this host is full, or an earlier datagram was answered by ICMP: what
-                // was not sent is lost, as it would be behind it.
+                // What was not sent is lost, as it would be behind a queue.
                 Err(error) if is_of_the_way(&error) => self.count(1),
                 Err(error) => {
                     self.counts.fail(error);
@@ -135,19 +135,6 @@ impl UdpSource {
 /// Where the content of a datagram is in the pattern of its flow.
 fn position(number: u64, message_bytes: usize) -> u64 {
     number.wrapping_mul((message_bytes - header::BYTES) as u64)
-}
-
-/// Whether an error of sending says something about the way and not about this socket.
-fn is_of_the_way(error: &std::io::Error) -> bool {
-    let of_the_way = [
-        libc::ENOBUFS,
-        libc::ECONNREFUSED,
-        libc::EHOSTUNREACH,
-        libc::ENETUNREACH,
-        libc::EHOSTDOWN,
-        libc::ENETDOWN,
-    ];
-    error.raw_os_error().is_some_and(|code| of_the_way.contains(&code))
 }
 
 /// The end that receives.
