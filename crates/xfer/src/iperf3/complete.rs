@@ -1,7 +1,5 @@
 //! What the other side has measured of datagrams, added to the record of the side that sent them.
 
-use fairway_trace::{FlowSummary, Metrics};
-
 use super::Protocol;
 use super::results::Results;
 use super::run::{Flowed, Test};
@@ -25,12 +23,5 @@ pub(super) fn complete(flowed: &mut Flowed, test: &Test, theirs: &Results) {
         datagrams.loss_ratio = (flow.sent_segments > 0).then_some(share);
         datagrams.jitter_s = Some(result.jitter_s);
     }
-    let summary = &mut flowed.record.summary;
-    let flows: Vec<&FlowSummary> = summary.flows.iter().collect();
-    summary.metrics = Metrics::new(&flows, summary.metrics.utilisation);
-    for application in &mut summary.applications {
-        application.goodput_bps = flows.iter().map(|flow| flow.goodput_bps).sum();
-        application.throughput_bps = flows.iter().map(|flow| flow.throughput_bps).sum();
-        application.lost_segments = flows.iter().map(|flow| flow.lost_segments).sum();
-    }
+    flowed.record.sum_up();
 }

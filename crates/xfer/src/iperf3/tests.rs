@@ -196,21 +196,33 @@ fn the_servers_report_comes_along_if_it_is_wanted() {
 
 #[test]
 fn records_are_in_the_schema_of_every_backend() {
-    let (task, address) = server(once());
-    let sessions = Sessions::default();
-    let asked = ClientOptions { streams: 2, direction: Direction::Both, ..options(address) };
-    client(&asked, subject("generator"), &Control::new(), &sessions).unwrap();
-    assert!(task.wait(LONG));
-    for (session, end) in
-        sessions.take().into_iter().chain(task.sessions.take()).zip(["client", "server"])
-    {
-        let about: Value = serde_json::from_str(&session.about).unwrap();
-        let summary: Value = serde_json::from_str(&session.summary).unwrap();
-        let flows = summary["flows"].as_array().unwrap();
-        let ids: Vec<&str> = flows.iter().filter_map(|flow| flow["id"].as_str()).collect();
-        assert_eq!(ids, ["iperf3/0", "iperf3/1", "iperf3/0/reverse", "iperf3/1/reverse"]);
-        assert!(flows.iter().all(|flow| flow["goodput_bps"].as_f64().unwrap() > 0.0));
-        assert_eq!((about["role"].as_str(), session.failure), (Some(end), None));
+    for protocol in [Protocol::Tcp, Protocol::Udp] {
+        let (task, address) = server(once());
+        let sessions = Sessions::default();
+        let (direction, bandwidth_bps) = (Direction::Both, Some(2_000_000));
+        let asked = options(address);
+        let asked = ClientOptions { protocol, streams: 2, direction, bandwidth_bps, ..asked };
+        client(&asked, subject("generator"), &Control::new(), &sessions).unwrap();
+        assert!(task.wait(LONG));
+        for (session, end) in
+            sessions.take().into_iter().chain(task.sessions.take()).zip(["client", "server"])
+        {
+            let about: Value = serde_json::from_str(&session.about).unwrap();
+            let summary: Value = serde_json::from_str(&session.summary).unwrap();
+            let flows = summary["flows"].as_array().unwrap();
+            let ids: Vec<&str> = flows.iter().filter_map(|flow| flow["id"].as_str()).collect();
+            assert_eq!(ids, ["iperf3/0", "iperf3/1", "iperf3/0/reverse", "iperf3/1/reverse"]);
+            let goodput_bps = |of: &Value| of["goodput_bps"].as_f64().unwrap();
+            assert!(flows.iter().all(|flow| goodput_bps(flow) > 0.0));
+            // What goes back beside others is in the application and not in the metrics.
+            let close = |of: &Value, flows: &[Value]| {
+                let sum: f64 = flows.iter().map(goodput_bps).sum();
+                assert!((goodput_bps(of) / sum - 1.0).abs() < 1e-9, "{protocol:?} {end}");
+            };
+            close(&summary["metrics"], &flows[..2]);
+            close(&summary["applications"][0], flows);
+            assert_eq!((about["role"].as_str(), session.failure), (Some(end), None));
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fairway_trace::{ApplicationSummary, FlowSummary, Metrics};
+use fairway_trace::FlowSummary;
 use serde::Serialize;
 
 use super::plan::{Direction, Flow, Plan, Transport};
@@ -260,21 +260,14 @@ fn tell_all(record: &mut Record, totals: [&Total; 2]) {
     let most_bps = intervals.map(|interval| interval.goodput_bps).fold(0.0, f64::max);
     taken.path.most_throughput_bps = taken.path.most_throughput_bps.max(most_bps);
     let payload_bytes = taken.payload_bytes as f64;
-    let summary = &mut record.summary;
-    let forward: Vec<&FlowSummary> =
-        summary.flows.iter().filter(|flow| !flow.id.ends_with("/reverse")).collect();
-    summary.metrics = Metrics::new(&forward, summary.metrics.utilisation);
-    let Some(application) = summary.applications.first_mut() else { return };
-    let mut figures = std::mem::take(&mut application.figures);
-    for (name, value) in &mut figures {
-        if *name == "payload_bytes" {
-            *value = Some(payload_bytes);
+    for application in &mut record.summary.applications {
+        for (name, value) in &mut application.figures {
+            if *name == "payload_bytes" {
+                *value = Some(payload_bytes);
+            }
         }
     }
-    let flows: Vec<&FlowSummary> = summary.flows.iter().collect();
-    let fct_s = application.fct_s;
-    let of_flows = ApplicationSummary::of_flows(&application.id, application.kind, &flows);
-    *application = ApplicationSummary { fct_s, figures, ..of_flows };
+    record.sum_up();
 }
 
 fn total(flows: &[FlowReport], direction: Direction, received: &Samples) -> Total {

@@ -100,6 +100,21 @@ pub struct Cpu {
     pub system_s: f64,
 }
 
+impl Record {
+    /// Makes the figures over all flows say what the flows say by now: the other end may have told
+    /// what this one does not see.
+    pub fn sum_up(&mut self) {
+        let summary = &mut self.summary;
+        summary.metrics = metrics(&summary.flows, self.taken.path.rate_bps);
+        let flows: Vec<&FlowSummary> = summary.flows.iter().collect();
+        for application in &mut summary.applications {
+            let of_flows = ApplicationSummary::of_flows(&application.id, application.kind, &flows);
+            let figures = std::mem::take(&mut application.figures);
+            *application = ApplicationSummary { fct_s: application.fct_s, figures, ..of_flows };
+        }
+    }
+}
+
 impl Cpu {
     /// What the process has used so far; nothing where the kernel does not say.
     pub fn now() -> Self {
@@ -130,13 +145,7 @@ impl State {
         let taken = self.taken(window);
         let counts = self.counts();
         let application = application(&self.subject, &flows, &counts, &taken);
-        // As everywhere in the schema: what goes back beside others is not compared with them.
-        let all: Vec<&FlowSummary> =
-            flows.iter().filter(|flow| !flow.id.ends_with("/reverse")).collect();
-        let throughput_bps: f64 = all.iter().map(|flow| flow.throughput_bps).sum();
-        let utilisation =
-            self.subject.path_rate_bps.map(|rate| throughput_bps / (rate.max(1)) as f64);
-        let metrics = Metrics::new(&all, utilisation);
+        let metrics = metrics(&flows, taken.path.rate_bps);
         let flows_of = self.flows.iter().map(|flow| (flow.id.clone(), flow.has_window()));
         Record {
             samples: Samples { flows: flows_of.collect(), rows: self.rows.all().to_vec() },
@@ -286,6 +295,15 @@ fn mean<'a>(rows: impl Iterator<Item = &'a Row>, of: &Field) -> Option<f64> {
         }
     }
     (seconds > 0.0).then(|| sum / seconds)
+}
+
+/// Figures over all flows. As everywhere in the schema, what goes back beside others is not compared
+/// with them.
+fn metrics(flows: &[FlowSummary], path_rate_bps: Option<u64>) -> Metrics {
+    let forward: Vec<&FlowSummary> =
+        flows.iter().filter(|flow| !flow.id.ends_with("/reverse")).collect();
+    let throughput_bps: f64 = forward.iter().map(|flow| flow.throughput_bps).sum();
+    Metrics::new(&forward, path_rate_bps.map(|rate_bps| throughput_bps / rate_bps.max(1) as f64))
 }
 
 fn datagram_summary(kind: &'static str, counts: &DatagramCounts) -> DatagramSummary {
