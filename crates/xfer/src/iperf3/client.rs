@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
 use serde_json::Value;
 use socket2::Socket;
 
@@ -21,21 +20,10 @@ use crate::measure::Subject;
 use crate::socket::{self, Wishes};
 use crate::{Control, Error, Sessions};
 
-/// Most JSON of a server: results of each stream, and its own report where that is wanted.
-const RESULTS_BYTES: usize = 64 << 10;
-const RESULT_BYTES: usize = 1 << 10;
+/// Most JSON of a server's own report, where that is wanted.
 const OUTPUT_BYTES: usize = 32 << 20;
 /// Lines of its own report that are shown.
 const MOST_LINES: usize = 5000;
-
-/// What a session of a client says of itself.
-#[derive(Clone, Debug, Serialize)]
-struct About {
-    protocol: &'static str,
-    role: &'static str,
-    peer: String,
-    report: Value,
-}
 
 /// Measures with a server; `subject` says how. Returns the report in iperf3's JSON; the record goes to `sessions`.
 ///
@@ -130,17 +118,8 @@ impl<'a> Client<'a> {
         let system = System::now();
         self.channel.expect(&[State::TestRunning])?;
         let mut flowed = test.run(&self.channel, self.control)?;
-        let results = match flowed.failure.take() {
-            None => self.exchange(&test, &flowed),
-            Some(failure) => Err(failure),
-        };
-        if let Ok(results) = &results {
-            complete::complete(&mut flowed, &test, results);
-        }
-        let (theirs, failure) = match results {
-            Ok(results) => (Some(results), None),
-            Err(error) => (None, Some(error)),
-        };
+        let (theirs, failure) =
+            complete::settle(&mut flowed, &test, |flowed| self.exchange(&test, flowed));
         let report = Report {
             test: &test,
             flowed: &flowed,
@@ -153,17 +132,7 @@ impl<'a> Client<'a> {
             failure: failure.as_ref(),
         };
         let report = report.json();
-        let about = About {
-            protocol: "iperf3",
-            role: "client",
-            peer: self.server.to_string(),
-            report: report.clone(),
-        };
-        sessions.ended(&about, flowed.record, failure.as_ref());
-        match failure {
-            None => Ok(report),
-            Some(failure) => Err(failure),
-        }
+        complete::close(sessions, (Role::Client, self.server), flowed, report, failure)
     }
 
     /// Opens the streams: those that the client sends on first, as the server expects them.
@@ -215,7 +184,7 @@ impl<'a> Client<'a> {
         self.channel.expect(&[State::ExchangeResults])?;
         self.channel.send_json(&test.results(flowed).to_json())?;
         let output = if self.parameters.server_output { OUTPUT_BYTES } else { 0 };
-        let most_bytes = RESULTS_BYTES + RESULT_BYTES * test.streams.len() + output;
+        let most_bytes = complete::most_bytes_of_results(test) + output;
         let theirs = self.channel.receive_json(most_bytes)?;
         let theirs = Results::from_json(&theirs, &test.ids())
             .map_err(|why| self.channel.fails(format!("its results cannot be read: {why}")))?;

@@ -1,11 +1,76 @@
-//! What the other side has measured of datagrams, added to the record of the side that sent them.
+//! The end of a test, the same at both ends: what the other side has measured, and the session.
+
+use std::net::SocketAddr;
+
+use serde::Serialize;
+use serde_json::Value;
 
 use super::Protocol;
 use super::results::Results;
-use super::run::{Flowed, Test};
+use super::run::{Flowed, Role, Test};
+use crate::{Error, Sessions};
+
+/// JSON of results: without streams, and for each of them.
+const RESULTS_BYTES: usize = 64 << 10;
+const RESULT_BYTES: usize = 1 << 10;
+
+/// What a session says of itself.
+#[derive(Serialize)]
+struct About<'a> {
+    protocol: &'static str,
+    role: &'static str,
+    peer: String,
+    report: &'a Value,
+}
+
+/// Most JSON that the other side may send as results.
+pub(super) fn most_bytes_of_results(test: &Test) -> usize {
+    RESULTS_BYTES + RESULT_BYTES * test.streams.len()
+}
+
+/// Has the two sides tell each other their results, unless something failed before; the other's, or
+/// why there are none.
+pub(super) fn settle(
+    flowed: &mut Flowed,
+    test: &Test,
+    exchange: impl FnOnce(&Flowed) -> Result<Results, Error>,
+) -> (Option<Results>, Option<Error>) {
+    let results = match flowed.failure.take() {
+        None => exchange(flowed),
+        Some(failure) => Err(failure),
+    };
+    match results {
+        Ok(results) => {
+            complete(flowed, test, &results);
+            (Some(results), None)
+        }
+        Err(failure) => (None, Some(failure)),
+    }
+}
+
+/// Puts the session where sessions go; the report, or why the test failed.
+pub(super) fn close(
+    sessions: &Sessions,
+    (role, peer): (Role, SocketAddr),
+    flowed: Flowed,
+    report: Value,
+    failure: Option<Error>,
+) -> Result<Value, Error> {
+    let about = About {
+        protocol: "iperf3",
+        role: match role {
+            Role::Client => "client",
+            Role::Server => "server",
+        },
+        peer: SocketAddr::new(peer.ip().to_canonical(), peer.port()).to_string(),
+        report: &report,
+    };
+    sessions.ended(&about, flowed.record, failure.as_ref());
+    failure.map_or(Ok(report), Err)
+}
 
 /// Completes the record: a sender does not know by itself what has arrived.
-pub(super) fn complete(flowed: &mut Flowed, test: &Test, theirs: &Results) {
+fn complete(flowed: &mut Flowed, test: &Test, theirs: &Results) {
     if test.parameters.protocol != Protocol::Udp {
         return;
     }

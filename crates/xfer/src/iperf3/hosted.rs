@@ -6,7 +6,6 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
 use serde_json::Value;
 use socket2::Socket;
 
@@ -24,20 +23,8 @@ use crate::Error;
 /// Most JSON that a client sends as parameters: iperf3 reads 8 KiB (`MAX_PARAMS_JSON_STRING`), a
 /// title may be long.
 const PARAMETERS_BYTES: usize = 64 << 10;
-/// Most JSON that it sends as results, and for each stream of them.
-const RESULTS_BYTES: usize = 64 << 10;
-const RESULT_BYTES: usize = 1 << 10;
 /// How often it looks whether it was asked to stop.
 const TICK: Duration = Duration::from_millis(100);
-
-/// What a session of a server says of itself.
-#[derive(Clone, Debug, Serialize)]
-struct About {
-    protocol: &'static str,
-    role: &'static str,
-    peer: String,
-    report: Value,
-}
 
 /// A test whose client has come.
 pub(super) struct Hosted<'a> {
@@ -85,29 +72,10 @@ impl<'a> Hosted<'a> {
         let system = System::now();
         self.channel.send(State::TestRunning)?;
         let mut flowed = test.run(&self.channel, &self.house.control)?;
-        let results = match flowed.failure.take() {
-            None => self.exchange(&test, &flowed, &system),
-            Some(failure) => Err(failure),
-        };
-        if let Ok(results) = &results {
-            complete::complete(&mut flowed, &test, results);
-        }
-        let (theirs, failure) = match results {
-            Ok(results) => (Some(results), None),
-            Err(error) => (None, Some(error)),
-        };
+        let exchange = |flowed: &Flowed| self.exchange(&test, flowed, &system);
+        let (theirs, failure) = complete::settle(&mut flowed, &test, exchange);
         let report = self.report(&test, &flowed, &system, theirs.as_ref(), failure.as_ref());
-        let about = About {
-            protocol: "iperf3",
-            role: "server",
-            peer: self.client.to_string(),
-            report: report.clone(),
-        };
-        self.house.sessions.ended(&about, flowed.record, failure.as_ref());
-        match failure {
-            None => Ok(report),
-            Some(failure) => Err(failure),
-        }
+        complete::close(&self.house.sessions, (Role::Server, self.client), flowed, report, failure)
     }
 
     fn parameters(&self) -> Result<Parameters, Error> {
@@ -227,8 +195,7 @@ impl<'a> Hosted<'a> {
 
     fn exchange(&self, test: &Test, flowed: &Flowed, system: &System) -> Result<Results, Error> {
         self.channel.send(State::ExchangeResults)?;
-        let most_bytes = RESULTS_BYTES + RESULT_BYTES * test.streams.len();
-        let theirs = self.channel.receive_json(most_bytes)?;
+        let theirs = self.channel.receive_json(complete::most_bytes_of_results(test))?;
         let theirs = Results::from_json(&theirs, &test.ids()).map_err(|why| {
             self.channel.send_error(code::RESULTS);
             self.channel.fails(format!("its results cannot be read: {why}"))
