@@ -79,28 +79,23 @@ pub fn generate(
         has_one_clock,
         subject,
     };
-    let Outcome { seen, mut record, failure } = session.run(&mut talk, control, control)?;
+    let Outcome { seen, mut record, failure, broken } = session.run(&mut talk, control, control)?;
     record.summary.seed = plan.seed;
-    if failure.as_ref().is_some_and(|error| !is_of_flows(error)) {
+    if failure.is_some() {
         return Ok(Generated { report: None, record, failure });
     }
     match listen(&mut talk, flows.len()) {
-        Err(error) => Ok(Generated { report: None, record, failure: failure.or(Some(error)) }),
+        Err(error) => Ok(Generated { report: None, record, failure: broken.or(Some(error)) }),
         Ok((there, samples)) => {
             let peer = talk.peer().to_owned();
             let (plan, flows) = (&plan, &flows[..]);
             let ends =
                 Ends { plan, flows, here: &seen, there: &there, samples, peer, has_one_clock };
             let report = ends.join(&mut record);
-            let failure = failure.or_else(|| failed(&report));
+            let failure = broken.or_else(|| failed(&report));
             Ok(Generated { report: Some(report), record, failure })
         }
     }
-}
-
-/// Whether flows broke, and not the session.
-fn is_of_flows(error: &Error) -> bool {
-    matches!(error, Error::Failed { what, .. } if what.starts_with("carrying ") && !what.contains(" with "))
 }
 
 /// What the other end saw break, or what is not as it was sent.

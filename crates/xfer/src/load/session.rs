@@ -56,8 +56,10 @@ pub struct Outcome {
     pub seen: Vec<Seen>,
     /// As it was measured.
     pub record: Record,
-    /// Why it did not end well.
+    /// Why it could not go on to its end, so that there is nothing to tell each other.
     pub failure: Option<Error>,
+    /// Of flows that broke, the first.
+    pub broken: Option<Error>,
 }
 
 impl Session<'_> {
@@ -106,7 +108,7 @@ impl Session<'_> {
             failure => failure.or(stopped.err()),
         };
         let seen = self.seen(&counts, &record);
-        Ok(Outcome { failure: failure.or_else(|| self.broken(&seen)), seen, record })
+        Ok(Outcome { broken: self.broken(&seen), failure, seen, record })
     }
 
     fn goal(&self) -> Goal {

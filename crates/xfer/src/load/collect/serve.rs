@@ -199,14 +199,13 @@ impl Server {
         talk: &mut Talk,
     ) -> Result<(), Error> {
         let told = ran.and_then(|outcome| {
-            let Outcome { seen, mut record, failure } = outcome;
+            let Outcome { seen, mut record, failure, broken } = outcome;
             record.summary.seed = plan.seed;
-            let told = match &failure {
+            let failure = failure.or_else(|| {
                 // Flows that broke are in what was seen: the generator has them told.
-                Some(error) if seen.iter().all(|seen| seen.failure.is_none()) => Err(error.clone()),
-                _ => tell(&seen, &record.samples, talk),
-            };
-            let failure = failure.or_else(|| told.as_ref().err().cloned());
+                let told = tell(&seen, &record.samples, talk);
+                broken.or(told.err())
+            });
             let name = |seen| SeenHere { id: &flows[(seen as &Seen).flow as usize].id, seen };
             let about = About {
                 peer: talk.peer(),
