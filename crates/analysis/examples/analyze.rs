@@ -9,7 +9,7 @@ use fairway_capture::read::Capture;
 fn main() -> Result<(), Box<dyn Error>> {
     let file = std::env::args().nth(1).ok_or("usage: analyze FILE")?;
     let mut capture = Capture::open(Path::new(&file))?;
-    let mut analyser = Analyser::new(Options::default());
+    let mut analyser = Analyser::new(Options { series: true, ..Options::default() });
     while let Some(packet) = capture.next() {
         analyser.packet(packet);
     }

@@ -1,12 +1,15 @@
 //! Packets in, connections out.
 
 use fairway_capture::{Packet, Transport};
+use fairway_units::Time;
 
 use crate::connection::Connection;
 use crate::connection::key::Key;
 use crate::connection::table::Table;
 use crate::datagrams::DatagramFlow;
+use crate::direction::observers::Watch;
 use crate::report::Report;
+use crate::series::MAX_INTERVALS;
 
 /// Protocol numbers of IP (IANA).
 const TCP: u8 = 6;
@@ -18,6 +21,42 @@ pub struct Options {
     /// Take all interfaces of a capture for one point of view. Otherwise a connection that was
     /// seen on two of them is two connections: the same packet seen twice is no retransmission.
     pub merge_interfaces: bool,
+    /// Keep how each direction went over time.
+    pub series: bool,
+    /// Keep single packets of one connection.
+    pub detail: Option<DetailOptions>,
+}
+
+/// Which single packets are wanted.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct DetailOptions {
+    /// Number of the connection, from 1.
+    pub connection: u64,
+    /// First time, as the capture counts.
+    pub from: Time,
+    /// Last time.
+    pub until: Time,
+    /// Rows of each direction; what is more is counted only.
+    pub most_rows: usize,
+}
+
+/// Intervals that all series have together in proportion: the first hundred connections have as
+/// many as a diagram shows, and those of a million still a few.
+const SERIES_BUDGET: usize = 1 << 18;
+
+/// Intervals of a connection that is one of very many.
+const FEWEST_INTERVALS: usize = 8;
+
+impl Options {
+    /// What is kept of the connection of an index.
+    fn watch(&self, index: usize) -> Watch {
+        let detail = self.detail.filter(|detail| detail.connection == index as u64 + 1);
+        let intervals = (SERIES_BUDGET / (index + 1)).clamp(FEWEST_INTERVALS, MAX_INTERVALS);
+        Watch {
+            intervals: if self.series { intervals } else { 0 },
+            detail: detail.map(|detail| (detail.from, detail.until, detail.most_rows)),
+        }
+    }
 }
 
 /// Finds the connection of every packet and follows it.
@@ -50,7 +89,10 @@ impl Analyser {
                     found.is_some_and(|index| !self.tcp.list[index].is_succeeded_by(upwards, tcp));
                 let index = match found {
                     Some(index) if is_known => index,
-                    _ => self.tcp.add(&key, Connection::new(key, upwards, packet)),
+                    _ => {
+                        let watch = self.options.watch(self.tcp.list.len());
+                        self.tcp.add(&key, Connection::new(key, upwards, packet, watch))
+                    }
                 };
                 self.tcp.list[index].packet(upwards, packet, tcp);
             }

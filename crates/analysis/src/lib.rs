@@ -16,5 +16,5 @@ pub mod histogram;
 pub mod report;
 pub mod series;
 
-pub use analyser::{Analyser, Options};
+pub use analyser::{Analyser, DetailOptions, Options};
 pub use report::Report;

@@ -7,9 +7,12 @@ use serde::Serialize;
 
 use crate::connection::Connection;
 use crate::datagrams::{DatagramFlow, Datagrams};
+use crate::detail::Detail;
+use crate::direction::observers::Observers;
 use crate::direction::round_trips::Distribution;
 use crate::direction::{Direction, Offer};
 use crate::histogram::Moments;
+use crate::series::Series;
 
 /// What a capture holds.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -200,6 +203,13 @@ pub struct DirectionReport {
     pub triple_duplicate_acks: u64,
     /// Times that its receiver has thrown away what it had selectively acknowledged.
     pub sack_renegings: u64,
+
+    /// How it went over time, if that was wanted and it has carried data.
+    #[serde(skip)]
+    pub series: Option<Box<Series>>,
+    /// Single packets, if those of this connection were wanted.
+    #[serde(skip)]
+    pub detail: Option<Box<Detail>>,
 }
 
 /// What a SYN offers.
@@ -301,15 +311,16 @@ impl Report {
         Report {
             packets,
             other_packets,
-            connections: connections.map(|(id, connection)| report(id, &connection)).collect(),
+            connections: connections.map(|(id, connection)| report(id, connection)).collect(),
             datagram_flows: flows.map(|(id, flow)| report_datagrams(id, &flow)).collect(),
             damaged: Vec::new(),
         }
     }
 }
 
-fn report(id: u64, connection: &Connection) -> ConnectionReport {
-    let [first, second] = &connection.directions;
+fn report(id: u64, connection: Connection) -> ConnectionReport {
+    let state = state(&connection);
+    let [first, second] = connection.directions;
     let [a, b] = connection.ends;
     let duration = connection.last_at.since(connection.first_at);
     let offers = first.offer.zip(second.offer);
@@ -320,7 +331,7 @@ fn report(id: u64, connection: &Connection) -> ConnectionReport {
         first_packet: connection.first_number,
         first_s: connection.first_at.as_secs_f64(),
         duration_s: duration.as_secs_f64(),
-        state: state(connection),
+        state,
         opened_by: connection.opener.map(|end| connection.ends[end]),
         uses_sack: both(|offer| offer.options.sack_permitted),
         uses_timestamps: both(|offer| offer.options.timestamps.is_some()),
@@ -346,9 +357,13 @@ fn state(connection: &Connection) -> State {
 fn report_direction(
     from: SocketAddr,
     to: SocketAddr,
-    direction: &Direction,
+    direction: Direction,
     duration: Duration,
 ) -> DirectionReport {
+    let (series, detail) = match direction.observers {
+        Some(Observers { series, detail }) => (series, detail),
+        None => (None, None),
+    };
     let counts = &direction.counts;
     let trips = &direction.trips;
     let stream_bytes = direction.offer.and(direction.end).map(|end| end.max(0) as u64);
@@ -420,6 +435,8 @@ fn report_direction(
         duplicate_acks: counts.duplicate_acks,
         triple_duplicate_acks: counts.triple_duplicate_acks,
         sack_renegings: counts.renegings,
+        series,
+        detail,
     }
 }
 

@@ -56,6 +56,7 @@ fn least<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
 /// Intervals of one direction, of equal length. It doubles when there would be too many.
 #[derive(Clone, Debug)]
 pub struct Series {
+    most_intervals: usize,
     length: Duration,
     /// Number of the first interval, counted from time zero.
     first: Option<u64>,
@@ -64,11 +65,17 @@ pub struct Series {
 
 impl Default for Series {
     fn default() -> Series {
-        Series { length: SHORTEST, first: None, intervals: Vec::new() }
+        Series::new(MAX_INTERVALS)
     }
 }
 
 impl Series {
+    /// A series of no more intervals than this; of two at least.
+    pub fn new(most_intervals: usize) -> Series {
+        let most_intervals = most_intervals.clamp(2, MAX_INTERVALS);
+        Series { most_intervals, length: SHORTEST, first: None, intervals: Vec::new() }
+    }
+
     /// Length of an interval.
     pub fn length(&self) -> Duration {
         self.length
@@ -87,7 +94,7 @@ impl Series {
     /// The interval of a time; one before the first counts as the first.
     fn at(&mut self, at: Time) -> &mut Interval {
         let mut place = self.place(at);
-        while place >= MAX_INTERVALS {
+        while place >= self.most_intervals {
             self.halve();
             place = self.place(at);
         }
@@ -106,7 +113,7 @@ impl Series {
     /// Two intervals become one.
     fn halve(&mut self) {
         let first = self.first.unwrap_or(0);
-        let mut halved = Vec::with_capacity(MAX_INTERVALS / 2 + 1);
+        let mut halved = Vec::with_capacity(self.most_intervals / 2 + 1);
         // Numbers stay multiples of the length: an odd first one is the second of its pair.
         let odd = usize::from(first % 2 == 1).min(self.intervals.len());
         let (alone, pairs) = self.intervals.split_at(odd);

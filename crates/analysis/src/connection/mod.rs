@@ -11,6 +11,7 @@ use fairway_units::Time;
 
 use self::key::Key;
 use crate::direction::Direction;
+use crate::direction::observers::Watch;
 
 /// The largest shift of a window (RFC 7323 section 2.3).
 const MAX_WINDOW_SHIFT: u8 = 14;
@@ -39,7 +40,7 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// Begins with its first packet.
-    pub(crate) fn new(key: Key, first_is_low: bool, packet: &Packet) -> Connection {
+    pub(crate) fn new(key: Key, first_is_low: bool, packet: &Packet, watch: Watch) -> Connection {
         Connection {
             key,
             ends: [packet.source, packet.destination],
@@ -48,7 +49,7 @@ impl Connection {
             first_number: packet.number,
             first_at: packet.at,
             last_at: packet.at,
-            directions: Default::default(),
+            directions: [Direction::new(watch), Direction::new(watch)],
             opener: None,
             is_reset: false,
             is_agreed: false,

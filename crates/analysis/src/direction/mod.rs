@@ -13,7 +13,7 @@ use fairway_capture::{Options, Packet, Tcp};
 use fairway_units::{Duration, Time};
 
 use self::counts::{Counts, Windows};
-use self::observers::Observers;
+use self::observers::{Observers, Watch};
 use self::outstanding::{Earlier, News, Outstanding, Segment};
 use self::ranges::Seen;
 use self::round_trips::{RoundTrips, smooth};
@@ -46,7 +46,9 @@ pub(crate) struct Direction {
     pub(crate) windows: Windows,
     pub(crate) trips: RoundTrips,
     pub(crate) flow: Flow,
-    pub(crate) observers: Observers,
+    /// None before the first data.
+    pub(crate) observers: Option<Observers>,
+    watch: Watch,
     /// The sender's SYN.
     pub(crate) offer: Option<Offer>,
     /// Where the stream ends, by the sender's FIN.
@@ -79,6 +81,10 @@ impl Offer {
 }
 
 impl Direction {
+    pub(crate) fn new(watch: Watch) -> Direction {
+        Direction { watch, ..Direction::default() }
+    }
+
     /// A packet of the sender of this direction: counts it and follows its data.
     #[inline]
     pub(crate) fn sends(&mut self, packet: &Packet, tcp: &Tcp) {
@@ -412,12 +418,18 @@ impl Direction {
             self.flow.mss_bytes = self.flow.mss_bytes.max(sent.bytes);
         }
         self.counts.sent(sent, !self.has_acked_data);
-        self.observers.sent(sent, &self.flow);
+        if sent.bytes > 0 || self.observers.is_some() {
+            let watch = &self.watch;
+            let observers = self.observers.get_or_insert_with(|| Observers::new(watch));
+            observers.sent(sent, &self.flow);
+        }
     }
 
     /// Tells everybody who looks on.
     fn tell_acked(&mut self, acked: &Acked) {
-        self.observers.acked(acked, &self.flow);
+        if let Some(observers) = &mut self.observers {
+            observers.acked(acked, &self.flow);
+        }
     }
 
     /// Both ends have told what they can: what segments hold, and what may be used.

@@ -1,17 +1,59 @@
 //! Who looks on while a direction is followed.
 
-use crate::event::{Acked, Flow, Observer, Sent};
+use fairway_units::Time;
 
-/// Everybody who looks on. A new observer is a field here and a line in both functions; one that
-/// needs more than a few hundred bytes is boxed, and made when it is first told something: most
-/// directions of most captures carry no data.
-#[derive(Default)]
-pub(crate) struct Observers {}
+use crate::detail::Detail;
+use crate::event::{Acked, Flow, Observer, Sent};
+use crate::series::Series;
+
+/// What is to be kept of a connection besides its numbers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Watch {
+    /// Intervals of a series; 0 for no series.
+    pub(crate) intervals: usize,
+    /// Rows of single packets between two times.
+    pub(crate) detail: Option<(Time, Time, usize)>,
+}
+
+/// Everybody who looks on, made when the direction first carries data: most directions of most
+/// captures never do. A new observer is a field here, a line in `new` and one in both functions of
+/// [`Observer`]; one that needs more than a few hundred bytes is boxed.
+pub(crate) struct Observers {
+    pub(crate) series: Option<Box<Series>>,
+    pub(crate) detail: Option<Box<Detail>>,
+}
+
+impl Observers {
+    pub(crate) fn new(watch: &Watch) -> Observers {
+        let intervals = Some(watch.intervals).filter(|&intervals| intervals > 0);
+        Observers {
+            series: intervals.map(|intervals| Box::new(Series::new(intervals))),
+            detail: watch.detail.map(|(from, until, rows)| {
+                let detail = Detail::new(from, until, rows);
+                Box::new(detail)
+            }),
+        }
+    }
+}
 
 impl Observer for Observers {
     #[inline]
-    fn sent(&mut self, _sent: &Sent, _flow: &Flow) {}
+    fn sent(&mut self, sent: &Sent, flow: &Flow) {
+        if let Some(series) = &mut self.series {
+            series.sent(sent, flow);
+        }
+        if let Some(detail) = &mut self.detail {
+            detail.sent(sent, flow);
+        }
+    }
 
     #[inline]
-    fn acked(&mut self, _acked: &Acked, _flow: &Flow) {}
+    fn acked(&mut self, acked: &Acked, flow: &Flow) {
+        if let Some(series) = &mut self.series {
+            series.acked(acked, flow);
+        }
+        if let Some(detail) = &mut self.detail {
+            detail.acked(acked, flow);
+        }
+    }
 }
