@@ -15,6 +15,7 @@ pub mod event;
 pub mod histogram;
 pub mod report;
 pub mod series;
+pub mod window;
 
 pub use analyser::{Analyser, DetailOptions, Options};
 pub use report::Report;

@@ -1,0 +1,307 @@
+//! The window of a direction: what was in flight, what the congestion window may have been, why
+//! segments were sent again, and what held the sender back.
+
+mod causes;
+mod estimate;
+mod limits;
+mod losses;
+mod series;
+mod spurious;
+#[cfg(test)]
+mod tests;
+mod vantage;
+mod view;
+mod words;
+mod zero;
+
+use fairway_units::{Duration, Time};
+use serde::Serialize;
+
+use crate::event::{Acked, Flow, Observer, Sent};
+use causes::Context;
+use estimate::{Estimate, Phases, Stop};
+use limits::{Limit, Limits, Wait};
+use losses::Losses;
+use series::{Point, Series};
+use view::{Heard, Known, Mode, View};
+use zero::Zero;
+
+pub use causes::Cause;
+pub use estimate::{Phase, PhaseShares, SlowStart, SlowStartEnd};
+pub use limits::{Limit as LimitedBy, LimitShares};
+pub use losses::{
+    CauseCounts, Episode, EpisodeKind, LossReport, MAX_LISTED, Retransmission, SpuriousCounts,
+};
+pub use series::WindowSeries;
+pub use spurious::Evidence;
+pub use vantage::{Position, Vantage};
+pub use zero::ReceiveWindow;
+
+/// Part of the usual time between acknowledgements within which a segment is an answer to one.
+const ANSWER: u64 = 8;
+/// The same part of a round trip, at the most.
+const ANSWER_ROUND_TRIP: u64 = 16;
+/// An answer is never later than this: a busy host takes no longer to wake up.
+const ANSWER_MOST: Duration = Duration::from_millis(2);
+/// And what comes within this is one: what a host takes from its card to the capture and back.
+const ANSWER_LEAST: Duration = Duration::from_micros(50);
+/// Part of a round trip that is allowed where the capture stands elsewhere, and the way between
+/// varies.
+const ANSWER_AFAR: u64 = 4;
+
+/// What is known of a direction's window.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct WindowReport {
+    /// Where the capture stands.
+    pub vantage: Vantage,
+    /// What limited the direction, in words.
+    pub limited_by: String,
+    /// The class of that.
+    pub limit: Option<Limit>,
+    /// Shares of the time by what the sender waited for.
+    pub limits: LimitShares,
+    /// Shares of the time in each phase.
+    pub phases: PhaseShares,
+    /// Most bytes in flight.
+    pub max_flight_bytes: u64,
+    /// Mean over time of the bytes in flight.
+    pub mean_flight_bytes: Option<f64>,
+    /// Largest estimate of the congestion window.
+    pub max_cwnd_bytes: Option<u64>,
+    /// Bytes that were sent before the first acknowledgement of data.
+    pub initial_window_bytes: Option<u64>,
+    /// The first slow start, if it ended.
+    pub slow_start: Option<SlowStart>,
+    /// The receive window.
+    pub receive_window: ReceiveWindow,
+    /// Retransmissions.
+    pub losses: LossReport,
+    /// Windows over time.
+    pub series: WindowSeries,
+}
+
+/// Follows the window of a direction.
+#[derive(Clone, Debug, Default)]
+pub struct Window {
+    view: View,
+    known: Known,
+    losses: Losses,
+    estimate: Estimate,
+    limits: Limits,
+    phases: Phases,
+    series: Series,
+    zero: Zero,
+    flow: Flow,
+    last_at: Option<Time>,
+    /// Whether the segments of this burst answer an acknowledgement.
+    is_clocked: bool,
+    /// Smoothed time between acknowledgements.
+    ack_gap: Option<Duration>,
+    max_flight: u64,
+    max_cwnd: Option<u64>,
+    flight_nanos: u128,
+    nanos: u64,
+    was_small: bool,
+    /// What has to be acknowledged for the window after an episode to be known.
+    settled_at: Option<i64>,
+}
+
+impl Observer for Window {
+    fn sent(&mut self, sent: &Sent, flow: &Flow) {
+        self.flow = *flow;
+        let is_first_echo = self.view.sent(sent);
+        while let Some(heard) = self.view.next(sent.at, Some(sent), flow) {
+            self.heard(&heard);
+        }
+        self.pass(sent.at);
+        let is_afar = self.view.delay(flow).is_some();
+        self.is_clocked =
+            self.answers(sent.at) || (is_afar && is_first_echo && self.known.has_heard);
+        self.zero.sent(sent);
+
+        let before = self.known;
+        let mut mode = before.mode;
+        let round_trip = self.round_trip();
+        let context = Context { flow, known: &before, is_clocked: self.is_clocked, round_trip };
+        let repair = self.losses.sent(sent, &context, self.estimate.cwnd(), &mut mode);
+        self.limits.sent(&Wait {
+            sent,
+            known: &before,
+            cause: repair.map(|repair| repair.cause),
+            is_clocked: self.is_clocked,
+            burst: self.answer_time(),
+            cwnd: self.estimate.cwnd(),
+            mss: self.mss(),
+        });
+        if repair.is_some_and(|repair| repair.begins) {
+            let is_timeout = matches!(mode, Mode::Loss { .. });
+            self.estimate.fell(sent.at, is_timeout);
+            self.known.mode = mode;
+            self.settled_at = None;
+            if is_timeout {
+                self.known.resent = 0;
+            }
+        }
+        self.known.sent(sent);
+        self.was_small = u64::from(sent.bytes) < self.mss();
+        self.note(sent.at);
+    }
+
+    fn acked(&mut self, acked: &Acked, flow: &Flow) {
+        self.flow = *flow;
+        self.zero.acked(acked);
+        self.view.acked(acked, flow);
+        if self.view.delay(flow).is_none() {
+            while let Some(heard) = self.view.next(acked.at, None, flow) {
+                self.heard(&heard);
+            }
+        }
+    }
+}
+
+impl Window {
+    /// What is known now, at the end of the capture.
+    pub fn report(&self) -> WindowReport {
+        let mut last = self.clone();
+        while let Some(heard) = last.view.rest() {
+            last.heard(&heard);
+        }
+        last.finished()
+    }
+
+    fn finished(&self) -> WindowReport {
+        let limits = self.limits.shares(self.last_at);
+        let vantage = self.view.vantage(&self.flow);
+        let mean = self.flight_nanos as f64 / self.nanos as f64;
+        let mut report = WindowReport {
+            vantage,
+            limited_by: String::new(),
+            limit: limits.largest().map(|(limit, _)| limit),
+            limits,
+            phases: self.phases.shares(),
+            max_flight_bytes: self.max_flight,
+            mean_flight_bytes: (self.nanos > 0).then_some(mean),
+            max_cwnd_bytes: self.max_cwnd,
+            initial_window_bytes: self.estimate.initial_window,
+            slow_start: self.estimate.slow_start,
+            receive_window: self.zero.report(self.last_at),
+            losses: self.losses.report(),
+            series: self.series.report(),
+        };
+        report.limited_by = words::limited_by(&report, self.mss());
+        report
+    }
+
+    /// Takes in what the sender hears.
+    fn heard(&mut self, heard: &Heard) {
+        self.pass(heard.at);
+        let (before, mss) = (self.known, self.mss());
+        if !before.has_heard && before.last_sent.is_some() {
+            let stop = self.stop(&before);
+            self.estimate.stopped(&before, stop, heard.at, mss);
+            self.max_cwnd = self.max_cwnd.max(self.estimate.cwnd());
+        }
+        if let Some(last) = before.last_heard {
+            self.note_gap(heard.at.since(last));
+        }
+        self.known.heard(heard, &self.flow);
+        self.estimate.heard(heard, &self.known, mss);
+        self.losses.heard(heard, &before, &self.known, &self.flow);
+        if self.losses.is_settling() {
+            let acked = self.known.acked;
+            match self.settled_at {
+                None => self.settled_at = Some(self.known.highest),
+                Some(point) if acked >= point => {
+                    self.losses.settled(self.estimate.cwnd().unwrap_or(0));
+                    self.settled_at = None;
+                }
+                Some(_) => {}
+            }
+        }
+        self.note(heard.at);
+    }
+
+    /// Why the sender has stopped.
+    fn stop(&self, known: &Known) -> Stop {
+        if known.room() < self.mss() {
+            Stop::Receiver
+        } else if self.was_small {
+            Stop::Small
+        } else {
+            Stop::Window
+        }
+    }
+
+    /// Lets time pass.
+    fn pass(&mut self, at: Time) {
+        let is_limited =
+            matches!(self.limits.last, Some(Limit::Application | Limit::ReceiveWindow));
+        let phase = estimate::phase(&self.known, &self.estimate, is_limited, at, &self.flow);
+        self.phases.until(at, phase);
+        let span = self.last_at.map_or(0, |last| at.since(last).as_nanos());
+        self.nanos = self.nanos.saturating_add(span);
+        let area = u128::from(span) * u128::from(self.known.flight());
+        self.flight_nanos = self.flight_nanos.saturating_add(area);
+        self.last_at = Some(self.last_at.map_or(at, |last| last.max(at)));
+    }
+
+    fn note(&mut self, at: Time) {
+        let flight = self.known.flight();
+        self.max_flight = self.max_flight.max(flight);
+        let is_limited =
+            matches!(self.limits.last, Some(Limit::Application | Limit::ReceiveWindow));
+        let point = Point {
+            flight,
+            cwnd: self.estimate.cwnd(),
+            window: self.known.has_window.then_some(self.known.window),
+            phase: estimate::phase(&self.known, &self.estimate, is_limited, at, &self.flow),
+        };
+        self.series.push(at, point);
+    }
+
+    /// Whether a segment that leaves at `at` is the answer to an acknowledgement.
+    fn answers(&self, at: Time) -> bool {
+        let within =
+            |last: Option<Time>| last.is_some_and(|last| at.since(last) <= self.answer_time());
+        if self.known.has_heard {
+            within(self.known.last_heard)
+        } else {
+            self.is_clocked && within(self.known.last_sent)
+        }
+    }
+
+    /// How soon a segment follows if it answers.
+    fn answer_time(&self) -> Duration {
+        let round_trip = self.round_trip();
+        if self.view.delay(&self.flow).is_some() {
+            let part = round_trip.map(|span| span.as_nanos() / ANSWER_AFAR);
+            return part.map_or(ANSWER_MOST, Duration::from_nanos);
+        }
+        let part = |span: Option<Duration>, part| span.map(|span| span.as_nanos() / part);
+        let least = [part(self.ack_gap, ANSWER), part(round_trip, ANSWER_ROUND_TRIP)];
+        let least = least.into_iter().flatten().min().map_or(ANSWER_MOST, Duration::from_nanos);
+        least.clamp(ANSWER_LEAST, ANSWER_MOST)
+    }
+
+    /// The sender's smoothed round trip.
+    fn round_trip(&self) -> Option<Duration> {
+        let delay = self.view.delay(&self.flow).unwrap_or(Duration::ZERO);
+        self.flow.srtt.map(|srtt| srtt + delay)
+    }
+
+    fn note_gap(&mut self, gap: Duration) {
+        // Gaps within a round trip: others are no rhythm of acknowledgements.
+        if gap > self.round_trip().unwrap_or(Duration::ZERO) {
+            return;
+        }
+        let smoothed = self.ack_gap.map_or(gap.as_nanos(), |smoothed| {
+            smoothed.as_nanos() - smoothed.as_nanos() / 8 + gap.as_nanos() / 8
+        });
+        self.ack_gap = Some(Duration::from_nanos(smoothed));
+    }
+
+    /// Payload of a full segment.
+    fn mss(&self) -> u64 {
+        u64::from(self.flow.mss_bytes.max(1))
+    }
+}

@@ -1,0 +1,97 @@
+//! A time series of bounded length: intervals double in length when there are too many.
+
+use fairway_units::Time;
+use serde::Serialize;
+
+use crate::window::estimate::Phase;
+
+/// Points at the most: twice what a figure can show side by side.
+const MAX_POINTS: usize = 2048;
+/// The first interval: a millisecond, shorter than the round trips of interest.
+const FIRST_NANOS: u64 = 1_000_000;
+
+/// Windows over time, column by column; intervals without a packet are left out.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct WindowSeries {
+    /// Length of the intervals, in seconds.
+    pub interval_s: f64,
+    /// Begin of each, in seconds on the capture's clock.
+    pub t_s: Vec<f64>,
+    /// Most bytes in flight in it: sent, and neither acknowledged nor selectively acknowledged.
+    pub flight_bytes: Vec<u64>,
+    /// Estimate of the congestion window at its end; null before the first.
+    pub cwnd_bytes: Vec<Option<u64>>,
+    /// The receive window at its end, as the sender knew it; null before the first.
+    pub receive_window_bytes: Vec<Option<u64>>,
+    /// The phase at its end.
+    pub phase: Vec<Phase>,
+}
+
+/// One interval.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Point {
+    pub flight: u64,
+    pub cwnd: Option<u64>,
+    pub window: Option<u64>,
+    pub phase: Phase,
+}
+
+/// Collects points.
+#[derive(Clone, Debug)]
+pub(super) struct Series {
+    start: Option<Time>,
+    interval_nanos: u64,
+    points: Vec<(u64, Point)>,
+}
+
+impl Default for Series {
+    fn default() -> Self {
+        Series { start: None, interval_nanos: FIRST_NANOS, points: Vec::new() }
+    }
+}
+
+impl Series {
+    /// Takes in how things stand at a time.
+    pub(super) fn push(&mut self, at: Time, point: Point) {
+        let start = *self.start.get_or_insert(at);
+        let index = at.since(start).as_nanos() / self.interval_nanos;
+        match self.points.last_mut() {
+            // A capture's clock may go back: what is late belongs to the last interval.
+            Some((last, merged)) if index <= *last => {
+                let flight = merged.flight.max(point.flight);
+                *merged = Point { flight, ..point };
+            }
+            _ => self.points.push((index, point)),
+        }
+        while self.points.len() > MAX_POINTS {
+            self.double();
+        }
+    }
+
+    fn double(&mut self) {
+        self.interval_nanos = self.interval_nanos.saturating_mul(2);
+        let mut merged: Vec<(u64, Point)> = Vec::with_capacity(MAX_POINTS);
+        for (index, point) in self.points.drain(..) {
+            match merged.last_mut() {
+                Some((last, before)) if *last == index / 2 => {
+                    *before = Point { flight: before.flight.max(point.flight), ..point };
+                }
+                _ => merged.push((index / 2, point)),
+            }
+        }
+        self.points = merged;
+    }
+
+    pub(super) fn report(&self) -> WindowSeries {
+        let start_s = self.start.unwrap_or_default().as_secs_f64();
+        let interval_s = self.interval_nanos as f64 * 1e-9;
+        WindowSeries {
+            interval_s,
+            t_s: self.points.iter().map(|(i, _)| start_s + *i as f64 * interval_s).collect(),
+            flight_bytes: self.points.iter().map(|(_, point)| point.flight).collect(),
+            cwnd_bytes: self.points.iter().map(|(_, point)| point.cwnd).collect(),
+            receive_window_bytes: self.points.iter().map(|(_, point)| point.window).collect(),
+            phase: self.points.iter().map(|(_, point)| point.phase).collect(),
+        }
+    }
+}
