@@ -13,6 +13,7 @@ use crate::direction::round_trips::Distribution;
 use crate::direction::{Direction, Offer};
 use crate::histogram::Moments;
 use crate::series::Series;
+use crate::window::WindowReport;
 
 /// What a capture holds.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -210,6 +211,9 @@ pub struct DirectionReport {
     /// Single packets, if those of this connection were wanted.
     #[serde(skip)]
     pub detail: Option<Box<Detail>>,
+    /// The window, why segments were sent again, and what limited the direction; none without
+    /// data.
+    pub window: Option<WindowReport>,
 }
 
 /// What a SYN offers.
@@ -360,9 +364,9 @@ fn report_direction(
     direction: Direction,
     duration: Duration,
 ) -> DirectionReport {
-    let (series, detail) = match direction.observers {
-        Some(Observers { series, detail }) => (series, detail),
-        None => (None, None),
+    let (series, detail, window) = match direction.observers {
+        Some(Observers { series, detail, window }) => (series, detail, Some(window.report())),
+        None => (None, None, None),
     };
     let counts = &direction.counts;
     let trips = &direction.trips;
@@ -437,6 +441,8 @@ fn report_direction(
         sack_renegings: counts.renegings,
         series,
         detail,
+
+        window,
     }
 }
 

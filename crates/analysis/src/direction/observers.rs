@@ -5,6 +5,7 @@ use fairway_units::Time;
 use crate::detail::Detail;
 use crate::event::{Acked, Flow, Observer, Sent};
 use crate::series::Series;
+use crate::window::Window;
 
 /// What is to be kept of a connection besides its numbers.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,6 +22,8 @@ pub(crate) struct Watch {
 pub(crate) struct Observers {
     pub(crate) series: Option<Box<Series>>,
     pub(crate) detail: Option<Box<Detail>>,
+    /// The window, causes of retransmissions, and limits.
+    pub(crate) window: Box<Window>,
 }
 
 impl Observers {
@@ -32,6 +35,7 @@ impl Observers {
                 let detail = Detail::new(from, until, rows);
                 Box::new(detail)
             }),
+            window: Box::default(),
         }
     }
 }
@@ -45,6 +49,7 @@ impl Observer for Observers {
         if let Some(detail) = &mut self.detail {
             detail.sent(sent, flow);
         }
+        self.window.sent(sent, flow);
     }
 
     #[inline]
@@ -55,5 +60,6 @@ impl Observer for Observers {
         if let Some(detail) = &mut self.detail {
             detail.acked(acked, flow);
         }
+        self.window.acked(acked, flow);
     }
 }

@@ -129,6 +129,8 @@ pub(super) struct Wait<'a> {
     pub cwnd: Option<u64>,
     /// Payload of a full segment.
     pub mss: u64,
+    /// Whether the segment has less than that at its end.
+    pub is_small: bool,
 }
 
 impl Limits {
@@ -216,9 +218,7 @@ impl Limits {
         };
         self.last_sent = Some(self.last_sent.map_or(wait.sent.at, |last| last.max(wait.sent.at)));
         self.had_room = after.room() >= wait.mss;
-        self.was_small = u64::from(wait.sent.bytes) < wait.mss
-            && wait.sent.kind == SentKind::New
-            && self.had_room;
+        self.was_small = wait.is_small && self.had_room;
         self.pipe = after.pipe();
         self.burst = self.burst.saturating_add(u64::from(wait.sent.bytes));
         self.round_largest = self.round_largest.max(self.pipe);

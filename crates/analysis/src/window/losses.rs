@@ -193,6 +193,10 @@ impl Losses {
         cwnd: Option<u64>,
         mode: &mut Mode,
     ) -> Option<Repair> {
+        // A FIN alone is no data, and a copy that the network has made no retransmission.
+        if sent.bytes == 0 || sent.is_same_packet {
+            return None;
+        }
         let verdict = match self.causes.sent(sent, context)? {
             Again::Retransmission(verdict) => verdict,
             Again::Reordered => {

@@ -5,6 +5,7 @@ mod causes;
 mod estimate;
 mod limits;
 mod losses;
+mod payload;
 mod series;
 mod spurious;
 #[cfg(test)]
@@ -17,11 +18,12 @@ mod zero;
 use fairway_units::{Duration, Time};
 use serde::Serialize;
 
-use crate::event::{Acked, Flow, Observer, Sent};
+use crate::event::{Acked, Flow, Observer, Sent, SentKind};
 use causes::Context;
 use estimate::{Estimate, Phases, Stop};
 use limits::{Limit, Limits, Wait};
 use losses::Losses;
+use payload::Payload;
 use series::{Point, Series};
 use view::{Heard, Known, Mode, View};
 use zero::Zero;
@@ -102,6 +104,7 @@ pub struct Window {
     flight_nanos: u128,
     nanos: u64,
     was_small: bool,
+    payload: Payload,
     /// What has to be acknowledged for the window after an episode to be known.
     settled_at: Option<i64>,
 }
@@ -115,6 +118,8 @@ impl Observer for Window {
         }
         self.pass(sent.at);
         let is_afar = self.view.delay(flow).is_some();
+        self.begin(sent);
+        self.payload.sent(sent, self.answer_time());
         self.is_clocked =
             self.answers(sent.at) || (is_afar && is_first_echo && self.known.has_heard);
         self.zero.sent(sent);
@@ -132,6 +137,7 @@ impl Observer for Window {
             burst: self.answer_time(),
             cwnd: self.estimate.cwnd(),
             mss: self.mss(),
+            is_small: self.is_small(sent),
         });
         if repair.is_some_and(|repair| repair.begins) {
             let is_timeout = matches!(mode, Mode::Loss { .. });
@@ -143,7 +149,7 @@ impl Observer for Window {
             }
         }
         self.known.sent(sent);
-        self.was_small = u64::from(sent.bytes) < self.mss();
+        self.was_small = self.is_small(sent);
         self.note(sent.at);
     }
 
@@ -190,6 +196,15 @@ impl Window {
         };
         report.limited_by = words::limited_by(&report, self.mss());
         report
+    }
+
+    /// Takes from the handshake what the sender knows before its first segment.
+    fn begin(&mut self, sent: &Sent) {
+        if self.known.last_sent.is_none() && self.flow.window_bytes > 0 {
+            self.known.window = self.flow.window_bytes;
+            self.known.has_window = true;
+            self.known.acked = self.flow.acked_offset.min(sent.offset);
+        }
     }
 
     /// Takes in what the sender hears.
@@ -300,8 +315,13 @@ impl Window {
         self.ack_gap = Some(Duration::from_nanos(smoothed));
     }
 
+    /// Whether a segment has less than it could: a host's card may cut it into several.
+    fn is_small(&self, sent: &Sent) -> bool {
+        sent.kind == SentKind::New && u64::from(sent.bytes) % self.mss() != 0
+    }
+
     /// Payload of a full segment.
     fn mss(&self) -> u64 {
-        u64::from(self.flow.mss_bytes.max(1))
+        self.payload.full(self.flow.mss_bytes)
     }
 }

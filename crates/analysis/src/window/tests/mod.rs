@@ -81,14 +81,9 @@ impl Play {
             new_bytes: if previous.is_none() { bytes } else { 0 },
             kind: if previous.is_none() { SentKind::New } else { SentKind::Retransmission },
             previous,
-            flight_before_bytes: 0,
-            flight_bytes: 0,
-            pipe_bytes: 0,
             sacked_above_bytes: above as u64 * u64::from(MSS),
             timestamps,
-            pushes: false,
-            is_marked: false,
-            has_cwr: false,
+            ..Sent::default()
         };
         self.window.sent(&sent, &self.flow);
     }
@@ -144,13 +139,8 @@ impl Play {
                 let from = segment as i64 * i64::from(MSS);
                 (from, from + i64::from(MSS))
             }),
-            rtt: None,
-            timestamp_rtt: None,
             window_bytes: self.flow.window_bytes,
-            flight_before_bytes: 0,
-            flight_bytes: 0,
-            pipe_bytes: 0,
-            has_ece: false,
+            ..Acked::default()
         };
         self.window.acked(&acked, &self.flow);
     }

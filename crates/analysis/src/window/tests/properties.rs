@@ -44,7 +44,7 @@ fn timestamps() -> impl Strategy<Value = Option<(u32, u32)>> {
 }
 
 fn sent() -> impl Strategy<Value = Sent> {
-    (time(), offset(), 0u32..70_000, kind(), prop::option::of(time()), bytes(), timestamps())
+    (time(), offset(), 1u32..70_000, kind(), prop::option::of(time()), bytes(), timestamps())
         .prop_map(|(at, offset, bytes, kind, previous, sacked_above_bytes, timestamps)| Sent {
             number: 1,
             at,
@@ -53,14 +53,9 @@ fn sent() -> impl Strategy<Value = Sent> {
             new_bytes: bytes,
             kind,
             previous,
-            flight_before_bytes: 0,
-            flight_bytes: 0,
-            pipe_bytes: 0,
             sacked_above_bytes,
             timestamps,
-            pushes: false,
-            is_marked: false,
-            has_cwr: false,
+            ..Sent::default()
         })
 }
 
@@ -89,13 +84,8 @@ fn acked() -> impl Strategy<Value = Acked> {
                 timestamps,
                 is_duplicate,
                 dsack,
-                rtt: None,
-                timestamp_rtt: None,
                 window_bytes: window,
-                flight_before_bytes: 0,
-                flight_bytes: 0,
-                pipe_bytes: 0,
-                has_ece: false,
+                ..Acked::default()
             }
         },
     )
