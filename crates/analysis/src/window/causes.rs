@@ -75,6 +75,7 @@ struct Hole {
 }
 
 /// What is known when a segment leaves.
+#[derive(Clone, Copy)]
 pub(super) struct Context<'a> {
     /// What the capture tells of the direction.
     pub flow: &'a Flow,
@@ -162,7 +163,7 @@ impl Causes {
     fn verdict(&mut self, sent: &Sent, context: &Context<'_>, previous: Option<Time>) -> Verdict {
         let Context { flow, known, .. } = *context;
         let plain = |cause| Verdict { cause, timer: None, backoffs: 0, corrects_probe: false };
-        if is_by_timer(sent, context)
+        if (is_by_timer(sent, context) || is_again(sent, context, previous))
             && let Some(verdict) = self.by_timer(sent, context, previous)
         {
             return verdict;
@@ -228,6 +229,19 @@ fn is_by_timer(sent: &Sent, context: &Context<'_>) -> bool {
     let last = context.known.last_heard.max(context.known.last_sent);
     let silence = last.map_or(Duration::ZERO, |last| sent.at.since(last));
     !context.is_clocked && silence >= context.round_trip.unwrap_or(SILENCE_UNKNOWN)
+}
+
+/// Whether the oldest segment is sent once more though nothing new was acknowledged since it was
+/// sent last, which acknowledgements alone make no sender do that has no SACK, and none before
+/// news of what was sent later is back.
+fn is_again(sent: &Sent, context: &Context<'_>, previous: Option<Time>) -> bool {
+    let Context { flow, known, is_clocked, round_trip } = *context;
+    let Some(previous) = previous else { return false };
+    let is_in_repair = known.mode != Mode::Open && sent.offset <= known.acked;
+    is_in_repair
+        && known.last_advance < Some(previous)
+        && (!flow.has_sack || !is_clocked)
+        && sent.at.since(previous) >= round_trip.unwrap_or(SILENCE_UNKNOWN)
 }
 
 /// Whether a segment was sent before those that have passed it: by its timestamp, or because no

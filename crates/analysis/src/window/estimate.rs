@@ -108,6 +108,11 @@ impl Estimate {
             self.initial_window = Some(pipe);
             self.is_undisturbed = true;
         }
+        if let Mode::Recovery { .. } = known.mode {
+            // The window follows what is in the network down to its new size (RFC 6937).
+            self.cwnd = Some(pipe);
+            return;
+        }
         self.largest[0] = self.largest[0].max(pipe);
         match stop {
             Stop::Window => self.cwnd = Some(self.largest[0].max(self.largest[1])),
@@ -121,6 +126,20 @@ impl Estimate {
         if known.mode == Mode::Open {
             self.judge_growth(at, mss);
         }
+    }
+
+    /// Takes in that the window allows `pipe` bytes in the network, as they are.
+    pub(super) fn allows(&mut self, pipe: u64) {
+        if let Some(cwnd) = &mut self.cwnd {
+            *cwnd = pipe.max(*cwnd);
+        }
+        self.largest[0] = self.largest[0].max(pipe);
+    }
+
+    /// Takes in that losses are repaired.
+    pub(super) fn repaired(&mut self) {
+        self.largest = [0, 0];
+        self.delivered = 0;
     }
 
     /// Takes in what was delivered.

@@ -107,6 +107,8 @@ pub(super) struct Limits {
     constant_nanos: u64,
     constant_rounds: u32,
     constant_window: u64,
+    /// The window of the longest such time, and how long that was.
+    longest_constant: (u64, u64),
     /// Largest window in this round, and where the round ends.
     round_largest: u64,
     round_end: i64,
@@ -245,14 +247,19 @@ impl Limits {
     fn end_constant(&mut self) {
         let is_constant = self.constant_rounds >= CONSTANT_ROUNDS;
         let limit = if is_constant { Limit::ConstantWindow } else { Limit::CongestionWindow };
+        let span = std::mem::take(&mut self.constant_nanos);
+        if is_constant {
+            self.longest_constant = self.longest_constant.max((span, self.constant_window));
+        }
         let nanos = &mut self.nanos[limit as usize];
-        *nanos = nanos.saturating_add(std::mem::take(&mut self.constant_nanos));
+        *nanos = nanos.saturating_add(span);
         self.constant_rounds = 0;
     }
 
     /// Shares up to `end`, when the last thing happened: after its last segment the sender had
     /// nothing more to send, unless there was no room for it.
-    pub(super) fn shares(&self, end: Option<Time>) -> LimitShares {
+    /// With them comes the window that was constant for longest, in bytes.
+    pub(super) fn shares(&self, end: Option<Time>) -> (LimitShares, Option<u64>) {
         let mut last = self.clone();
         last.judge_unclocked();
         if let (Some(end), Some(last_sent)) = (end, last.last_sent) {
@@ -265,14 +272,16 @@ impl Limits {
             0 => 0.0,
             _ => last.nanos[limit as usize] as f64 / total as f64,
         };
-        LimitShares {
+        let (span, constant) = last.longest_constant;
+        let shares = LimitShares {
             receive_window: share(Limit::ReceiveWindow),
             congestion_window: share(Limit::CongestionWindow),
             constant_window: share(Limit::ConstantWindow),
             application: share(Limit::Application),
             pacing: share(Limit::Pacing),
             timeout: share(Limit::Timeout),
-        }
+        };
+        (shares, (span > 0).then_some(constant))
     }
 }
 

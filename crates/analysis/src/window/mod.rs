@@ -62,6 +62,8 @@ pub struct WindowReport {
     pub limit: Option<Limit>,
     /// Shares of the time by what the sender waited for.
     pub limits: LimitShares,
+    /// What was in flight while a window did not change, if it did not for long.
+    pub constant_window_bytes: Option<u64>,
     /// Shares of the time in each phase.
     pub phases: PhaseShares,
     /// Most bytes in flight.
@@ -149,6 +151,12 @@ impl Observer for Window {
             }
         }
         self.known.sent(sent);
+        let is_probe = matches!(sent.kind, SentKind::WindowProbe | SentKind::KeepAlive)
+            || repair.is_some_and(|repair| repair.cause == Cause::TailLossProbe);
+        if !is_probe {
+            self.estimate.allows(self.known.pipe());
+            self.max_cwnd = self.max_cwnd.max(self.estimate.cwnd());
+        }
         self.was_small = self.is_small(sent);
         self.note(sent.at);
     }
@@ -176,7 +184,7 @@ impl Window {
     }
 
     fn finished(&self) -> WindowReport {
-        let limits = self.limits.shares(self.last_at);
+        let (limits, constant_window_bytes) = self.limits.shares(self.last_at);
         let vantage = self.view.vantage(&self.flow);
         let mean = self.flight_nanos as f64 / self.nanos as f64;
         let mut report = WindowReport {
@@ -184,6 +192,7 @@ impl Window {
             limited_by: String::new(),
             limit: limits.largest().map(|(limit, _)| limit),
             limits,
+            constant_window_bytes,
             phases: self.phases.shares(),
             max_flight_bytes: self.max_flight,
             mean_flight_bytes: (self.nanos > 0).then_some(mean),
@@ -211,7 +220,8 @@ impl Window {
     fn heard(&mut self, heard: &Heard) {
         self.pass(heard.at);
         let (before, mss) = (self.known, self.mss());
-        if !before.has_heard && before.last_sent.is_some() {
+        let is_recovering = matches!(before.mode, Mode::Recovery { .. });
+        if (!before.has_heard || is_recovering) && before.last_sent.is_some() {
             let stop = self.stop(&before);
             self.estimate.stopped(&before, stop, heard.at, mss);
             self.max_cwnd = self.max_cwnd.max(self.estimate.cwnd());
@@ -222,6 +232,9 @@ impl Window {
         self.known.heard(heard, &self.flow);
         self.estimate.heard(heard, &self.known, mss);
         self.losses.heard(heard, &before, &self.known, &self.flow);
+        if before.mode != Mode::Open && self.known.mode == Mode::Open {
+            self.estimate.repaired();
+        }
         if self.losses.is_settling() {
             let acked = self.known.acked;
             match self.settled_at {

@@ -54,7 +54,7 @@ fn main(limit: Limit, report: &WindowReport, mss: u64) -> String {
         }
         Limit::ConstantWindow => format!(
             "a window that stays at {}: the send buffer, a clamp, or a congestion control at rest",
-            segments(report.max_flight_bytes)
+            segments(report.constant_window_bytes.unwrap_or(0))
         ),
         Limit::Application => "the application, which had nothing to send".to_owned(),
         Limit::Pacing => "the sender's own clock: segments leave at an even pace and not with \
