@@ -21,7 +21,7 @@ QUEUES = {
     # Marks whatever has waited for a millisecond, as switches in front of DCTCP do (RFC 8257
     # section 4.1, with a time for their packets).
     "codel-step": 'kind = "codel", limit = "{limit} packets", ecn = {ecn}, ce_threshold = "1 ms"',
-    "red": 'kind = "red", variant = "linux", limit = "{limit} packets", ecn = {ecn}, '
+    "red": 'kind = "red", variant = "linux", limit = "{limit} packets", ecn = {ecn}, gentle = false, '
     'min_threshold = "{low} packets", max_threshold = "{high} packets"',
 }
 

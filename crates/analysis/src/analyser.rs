@@ -7,7 +7,9 @@ use crate::connection::Connection;
 use crate::connection::key::Key;
 use crate::connection::table::Table;
 use crate::datagrams::DatagramFlow;
+use crate::direction::Direction;
 use crate::direction::observers::Watch;
+use crate::identify::Slots;
 use crate::report::Report;
 use crate::series::MAX_INTERVALS;
 
@@ -25,6 +27,8 @@ pub struct Options {
     pub series: bool,
     /// Keep single packets of one connection.
     pub detail: Option<DetailOptions>,
+    /// Ask which congestion control senders have, which takes longer than all else.
+    pub identify: bool,
 }
 
 /// Which single packets are wanted.
@@ -49,12 +53,13 @@ const FEWEST_INTERVALS: usize = 8;
 
 impl Options {
     /// What is kept of the connection of an index.
-    fn watch(&self, index: usize) -> Watch {
+    fn watch(&self, index: usize, slots: &Slots) -> Watch {
         let detail = self.detail.filter(|detail| detail.connection == index as u64 + 1);
         let intervals = (SERIES_BUDGET / (index + 1)).clamp(FEWEST_INTERVALS, MAX_INTERVALS);
         Watch {
             intervals: if self.series { intervals } else { 0 },
             detail: detail.map(|detail| (detail.from, detail.until, detail.most_rows)),
+            identify: self.identify.then(|| slots.clone()),
         }
     }
 }
@@ -62,6 +67,7 @@ impl Options {
 /// Finds the connection of every packet and follows it.
 pub struct Analyser {
     options: Options,
+    slots: Slots,
     tcp: Flows<Connection>,
     udp: Flows<DatagramFlow>,
     packets: u64,
@@ -72,7 +78,8 @@ impl Analyser {
     /// An analyser that has seen nothing.
     pub fn new(options: Options) -> Analyser {
         let (tcp, udp) = (Flows::new(), Flows::new());
-        Analyser { options, tcp, udp, packets: 0, other_packets: 0 }
+        let slots = Slots::default();
+        Analyser { options, slots, tcp, udp, packets: 0, other_packets: 0 }
     }
 
     /// Takes the next packet of a capture.
@@ -90,7 +97,7 @@ impl Analyser {
                 let index = match found {
                     Some(index) if is_known => index,
                     _ => {
-                        let watch = self.options.watch(self.tcp.list.len());
+                        let watch = self.options.watch(self.tcp.list.len(), &self.slots);
                         self.tcp.add(&key, Connection::new(key, upwards, packet, watch))
                     }
                 };
@@ -114,7 +121,9 @@ impl Analyser {
     }
 
     /// What was found, connections in the order of their first packets.
-    pub fn finish(self) -> Report {
+    pub fn finish(mut self) -> Report {
+        let connections = self.tcp.list.iter_mut();
+        connections.flat_map(|one| &mut one.directions).for_each(Direction::conclude);
         Report::new(self.tcp.into_iter(), self.udp.into_iter(), self.packets, self.other_packets)
     }
 }

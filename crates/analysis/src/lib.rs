@@ -13,6 +13,7 @@ pub mod detail;
 mod direction;
 pub mod event;
 pub mod histogram;
+pub mod identify;
 pub mod report;
 pub mod series;
 pub mod window;

@@ -12,6 +12,7 @@ use crate::direction::observers::Observers;
 use crate::direction::round_trips::Distribution;
 use crate::direction::{Direction, Offer};
 use crate::histogram::Moments;
+use crate::identify::{Identification, Identify};
 use crate::series::Series;
 use crate::window::WindowReport;
 
@@ -205,6 +206,9 @@ pub struct DirectionReport {
     /// Times that its receiver has thrown away what it had selectively acknowledged.
     pub sack_renegings: u64,
 
+    /// Which congestion control its sender has; none if that was not asked for, or it sent no data.
+    pub congestion_control: Option<Identification>,
+
     /// How it went over time, if that was wanted and it has carried data.
     #[serde(skip)]
     pub series: Option<Box<Series>>,
@@ -364,9 +368,11 @@ fn report_direction(
     direction: Direction,
     duration: Duration,
 ) -> DirectionReport {
-    let (series, detail, window) = match direction.observers {
-        Some(Observers { series, detail, window }) => (series, detail, Some(window.report())),
-        None => (None, None, None),
+    let (series, detail, window, identify) = match direction.observers {
+        Some(Observers { series, detail, window, identify }) => {
+            (series, detail, Some(window.report()), identify)
+        }
+        None => (None, None, None, None),
     };
     let counts = &direction.counts;
     let trips = &direction.trips;
@@ -439,6 +445,7 @@ fn report_direction(
         duplicate_acks: counts.duplicate_acks,
         triple_duplicate_acks: counts.triple_duplicate_acks,
         sack_renegings: counts.renegings,
+        congestion_control: identify.and_then(Identify::into_found),
         series,
         detail,
 

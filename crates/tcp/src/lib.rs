@@ -34,6 +34,7 @@ mod undo;
 mod validation;
 mod write_queue;
 
+pub use delivery_rate::DeliveryRate;
 pub use ecn::EcnMode;
 pub use endpoint::{Config, Endpoint, Role, State, Transmit};
 pub use preset::{DelayedAck, LossDetection, Nagle, PRESETS, Preset, Recovery, RtoPolicy, Stack};

@@ -49,7 +49,7 @@ impl Connection {
             first_number: packet.number,
             first_at: packet.at,
             last_at: packet.at,
-            directions: [Direction::new(watch), Direction::new(watch)],
+            directions: [Direction::new(watch.clone()), Direction::new(watch)],
             opener: None,
             is_reset: false,
             is_agreed: false,

@@ -4,16 +4,19 @@ use fairway_units::Time;
 
 use crate::detail::Detail;
 use crate::event::{Acked, Flow, Observer, Sent};
+use crate::identify::{Identify, Slots};
 use crate::series::Series;
 use crate::window::Window;
 
 /// What is to be kept of a connection besides its numbers.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Watch {
     /// Intervals of a series; 0 for no series.
     pub(crate) intervals: usize,
     /// Rows of single packets between two times.
     pub(crate) detail: Option<(Time, Time, usize)>,
+    /// Which congestion control its senders have.
+    pub(crate) identify: Option<Slots>,
 }
 
 /// Everybody who looks on, made when the direction first carries data: most directions of most
@@ -24,6 +27,7 @@ pub(crate) struct Observers {
     pub(crate) detail: Option<Box<Detail>>,
     /// The window, causes of retransmissions, and limits.
     pub(crate) window: Box<Window>,
+    pub(crate) identify: Option<Identify>,
 }
 
 impl Observers {
@@ -36,6 +40,7 @@ impl Observers {
                 Box::new(detail)
             }),
             window: Box::default(),
+            identify: watch.identify.as_ref().map(Identify::new),
         }
     }
 }
@@ -50,6 +55,9 @@ impl Observer for Observers {
             detail.sent(sent, flow);
         }
         self.window.sent(sent, flow);
+        if let Some(identify) = &mut self.identify {
+            identify.sent(sent, flow);
+        }
     }
 
     #[inline]
@@ -61,5 +69,8 @@ impl Observer for Observers {
             detail.acked(acked, flow);
         }
         self.window.acked(acked, flow);
+        if let Some(identify) = &mut self.identify {
+            identify.acked(acked, flow);
+        }
     }
 }
