@@ -12,6 +12,7 @@ mod datagrams;
 pub mod detail;
 mod direction;
 pub mod event;
+pub mod group;
 pub mod histogram;
 pub mod identify;
 pub mod report;

@@ -11,6 +11,7 @@ use crate::detail::Detail;
 use crate::direction::observers::Observers;
 use crate::direction::round_trips::Distribution;
 use crate::direction::{Direction, Offer};
+use crate::group::GroupReport;
 use crate::histogram::Moments;
 use crate::identify::{Identification, Identify};
 use crate::series::Series;
@@ -25,6 +26,8 @@ pub struct Report {
     pub other_packets: u64,
     /// TCP connections in the order of their first packets.
     pub connections: Vec<ConnectionReport>,
+    /// Those connections side by side; none unless two of them carry data.
+    pub group: Option<GroupReport>,
     /// Flows of UDP datagrams in the order of their first packets.
     pub datagram_flows: Vec<DatagramReport>,
     /// What could not be read of the capture. Whoever reads it puts it here.
@@ -316,10 +319,13 @@ impl Report {
     ) -> Report {
         let connections = (1..).zip(connections);
         let flows = (1..).zip(flows);
+        let connections: Vec<ConnectionReport> =
+            connections.map(|(id, connection)| report(id, connection)).collect();
         Report {
             packets,
             other_packets,
-            connections: connections.map(|(id, connection)| report(id, connection)).collect(),
+            group: GroupReport::new(&connections),
+            connections,
             datagram_flows: flows.map(|(id, flow)| report_datagrams(id, &flow)).collect(),
             damaged: Vec::new(),
         }

@@ -12,6 +12,6 @@ pub use completion::{CompletionSummary, Transfer, completions, ideal_s, quantile
 pub use series::{QueueSeries, Series};
 pub use summary::{
     ApplicationSummary, DatagramSummary, FlowCounts, FlowSummary, LinkSummary, Metrics, Summary,
-    WlanNodeSummary, WlanSummary, jain_index,
+    WlanNodeSummary, WlanSummary, asymmetry, jain_index, unfairness,
 };
 pub use verify::{Allowance, FlowBooks, LinkBooks, StreamCheck, Violation};

@@ -330,16 +330,17 @@ pub fn jain_index(x: &[f64]) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (x.len() as f64 * squares))
 }
 
-/// Signed asymmetry of two flows (Gelle 2008, section 3).
-fn asymmetry(x: &[f64]) -> Option<f64> {
+/// Signed asymmetry of two flows (Gelle 2008, section 3); none unless there are two that carry
+/// anything.
+pub fn asymmetry(x: &[f64]) -> Option<f64> {
     match x {
         [a, b] if a + b > 0.0 => Some((a - b) / (a + b)),
         _ => None,
     }
 }
 
-/// Unfairness (max − min)/min (Prukpaiboon 2012).
-fn unfairness(x: &[f64]) -> Option<f64> {
+/// Unfairness (max − min)/min (Prukpaiboon 2012); none if the smallest is zero.
+pub fn unfairness(x: &[f64]) -> Option<f64> {
     let max = x.iter().copied().fold(f64::NAN, f64::max);
     let min = x.iter().copied().fold(f64::NAN, f64::min);
     (min > 0.0).then(|| (max - min) / min)

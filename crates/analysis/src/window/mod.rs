@@ -158,7 +158,7 @@ impl Observer for Window {
             self.max_cwnd = self.max_cwnd.max(self.estimate.cwnd());
         }
         self.was_small = self.is_small(sent);
-        self.note(sent.at);
+        self.note(sent.at, 0);
     }
 
     fn acked(&mut self, acked: &Acked, flow: &Flow) {
@@ -246,7 +246,7 @@ impl Window {
                 Some(_) => {}
             }
         }
-        self.note(heard.at);
+        self.note(heard.at, heard.acked.delivered_bytes);
     }
 
     /// Why the sender has stopped.
@@ -273,13 +273,14 @@ impl Window {
         self.last_at = Some(self.last_at.map_or(at, |last| last.max(at)));
     }
 
-    fn note(&mut self, at: Time) {
+    fn note(&mut self, at: Time, delivered: u64) {
         let flight = self.known.flight();
         self.max_flight = self.max_flight.max(flight);
         let is_limited =
             matches!(self.limits.last, Some(Limit::Application | Limit::ReceiveWindow));
         let point = Point {
             flight,
+            delivered,
             cwnd: self.estimate.cwnd(),
             window: self.known.has_window.then_some(self.known.window),
             phase: estimate::phase(&self.known, &self.estimate, is_limited, at, &self.flow),

@@ -19,6 +19,8 @@ pub struct WindowSeries {
     pub t_s: Vec<f64>,
     /// Most bytes in flight in it: sent, and neither acknowledged nor selectively acknowledged.
     pub flight_bytes: Vec<u64>,
+    /// Bytes that were acknowledged in it, selectively or not, for the first time.
+    pub delivered_bytes: Vec<u64>,
     /// Estimate of the congestion window at its end; null before the first.
     pub cwnd_bytes: Vec<Option<u64>>,
     /// The receive window at its end, as the sender knew it; null before the first.
@@ -31,9 +33,21 @@ pub struct WindowSeries {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Point {
     pub flight: u64,
+    pub delivered: u64,
     pub cwnd: Option<u64>,
     pub window: Option<u64>,
     pub phase: Phase,
+}
+
+impl Point {
+    /// Both, of one interval.
+    fn and(self, next: Point) -> Point {
+        Point {
+            flight: self.flight.max(next.flight),
+            delivered: self.delivered.saturating_add(next.delivered),
+            ..next
+        }
+    }
 }
 
 /// Collects points.
@@ -58,8 +72,7 @@ impl Series {
         match self.points.last_mut() {
             // A capture's clock may go back: what is late belongs to the last interval.
             Some((last, merged)) if index <= *last => {
-                let flight = merged.flight.max(point.flight);
-                *merged = Point { flight, ..point };
+                *merged = merged.and(point);
             }
             _ => self.points.push((index, point)),
         }
@@ -74,7 +87,7 @@ impl Series {
         for (index, point) in self.points.drain(..) {
             match merged.last_mut() {
                 Some((last, before)) if *last == index / 2 => {
-                    *before = Point { flight: before.flight.max(point.flight), ..point };
+                    *before = before.and(point);
                 }
                 _ => merged.push((index / 2, point)),
             }
@@ -89,6 +102,7 @@ impl Series {
             interval_s,
             t_s: self.points.iter().map(|(i, _)| start_s + *i as f64 * interval_s).collect(),
             flight_bytes: self.points.iter().map(|(_, point)| point.flight).collect(),
+            delivered_bytes: self.points.iter().map(|(_, point)| point.delivered).collect(),
             cwnd_bytes: self.points.iter().map(|(_, point)| point.cwnd).collect(),
             receive_window_bytes: self.points.iter().map(|(_, point)| point.window).collect(),
             phase: self.points.iter().map(|(_, point)| point.phase).collect(),
