@@ -221,9 +221,10 @@ fn column(track: &Track<'_>, first: f64, interval_s: f64, count: usize) -> Colum
         told[at] = true;
     }
     let middle = series.interval_s / 2.0;
-    for i in index(track.first_s + middle)..=index(track.last_s - middle) {
+    let (first, last) = (index(track.first_s + middle), index(track.last_s - middle));
+    for (i, told) in told.iter().enumerate().take(last + 1).skip(first) {
         column.is_there[i] = true;
-        if i > 0 && !told[i] {
+        if i > 0 && !told {
             column.cwnd[i] = column.cwnd[i - 1];
         }
     }
