@@ -3,6 +3,7 @@
 use fairway_guest::plan::{Plan, Transfer as TransferPlan};
 use fairway_guest::record::{FlowSample, TransferTotals};
 use fairway_sim::experiment::Experiment;
+use fairway_tcp::{IP_HEADER_BYTES, TCP_HEADER_BYTES, TIMESTAMP_OPTION_BYTES};
 use fairway_trace::tcp_info::{Field, TcpInfo, series as field};
 use fairway_trace::{ApplicationSummary, FlowCounts, FlowSummary, Series};
 use fairway_units::NANOS_PER_SEC;
@@ -151,8 +152,10 @@ fn rows(
         let Some(reached) = all.get_mut(sample.flow as usize) else {
             return Err(damaged(format!("there is no connection {}", sample.flow)));
         };
-        if sample.delivered_bytes < reached.payload || to_s < reached.at_s || rows.len() > MAX_ROWS
-        {
+        if rows.len() == MAX_ROWS {
+            return Err(damaged(format!("more than {MAX_ROWS} samples")));
+        }
+        if sample.delivered_bytes < reached.payload || to_s < reached.at_s {
             return Err(damaged(format!("connection {} goes back", sample.flow)));
         }
         if !sample.tcp_info.is_empty() && to_s > reached.at_s {
@@ -192,7 +195,9 @@ fn counts<'a>(rows: impl Iterator<Item = &'a Row>, [from_s, to_s]: [f64; 2]) -> 
     FlowCounts {
         delivered_bytes: whole(delivered),
         // As many as were sent for the first time arrived with their headers.
-        wire_bytes: whole(delivered + (segments - retransmitted).max(0.0) * HEADERS),
+        wire_bytes: whole(
+            delivered + (segments - retransmitted).max(0.0) * f64::from(HEADER_BYTES),
+        ),
         segments: whole(segments),
         retransmissions: whole(retransmitted),
         missing: whole(retransmitted),
@@ -200,8 +205,8 @@ fn counts<'a>(rows: impl Iterator<Item = &'a Row>, [from_s, to_s]: [f64; 2]) -> 
     }
 }
 
-/// IPv4 and TCP headers with timestamps, in bytes.
-const HEADERS: f64 = 52.0;
+/// IPv4 and TCP headers with timestamps.
+const HEADER_BYTES: u32 = IP_HEADER_BYTES + TCP_HEADER_BYTES + TIMESTAMP_OPTION_BYTES;
 
 fn application(
     id: &str,

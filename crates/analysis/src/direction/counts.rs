@@ -4,6 +4,7 @@ use fairway_capture::Tcp;
 use fairway_capture::packet::flags::{ACK, ECE, FIN, PSH, RST, SYN, URG};
 use fairway_units::{Duration, Time};
 
+use super::outstanding::Earlier;
 use crate::event::{Sent, SentKind};
 use crate::histogram::Moments;
 
@@ -123,9 +124,14 @@ impl Counts {
         if sent.is_same_packet {
             self.duplicated_packets += 1;
         }
-        if let Some(previous) = sent.previous {
-            self.most_transmissions = self.most_transmissions.max(sent.transmissions);
-            self.retransmission_ns.add(sent.at.since(previous).as_nanos());
+    }
+
+    /// A transmission of something that was perhaps sent before, SYN and FIN included.
+    #[inline]
+    pub(super) fn transmitted(&mut self, earlier: &Earlier, at: Time) {
+        if let Some(last_at) = earlier.last_at {
+            self.most_transmissions = self.most_transmissions.max(earlier.transmissions);
+            self.retransmission_ns.add(at.since(last_at).as_nanos());
         }
     }
 }

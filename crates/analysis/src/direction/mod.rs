@@ -70,13 +70,17 @@ pub(crate) struct Direction {
 }
 
 impl Offer {
-    /// Whether a SYN asks for ECN and the other agrees to it (RFC 3168 section 6.1.1, and RFC 9768
-    /// section 3.1.1 for an answer that has met congestion or is accurate).
+    /// Whether a SYN asks for ECN and the other agrees to it (RFC 3168 section 6.1.1), or to
+    /// accurate ECN, where the answer says how the SYN has arrived (RFC 9768 section 3.1.1).
     pub(crate) fn agrees_on_ecn(&self, other: &Offer) -> bool {
         let (syn, answer) = if self.flags & ACK == 0 { (self, other) } else { (other, self) };
-        let asks = syn.flags & (ECE | CWR) == ECE | CWR;
         let bits = answer.flags & (AE | CWR | ECE);
-        asks && answer.flags & ACK != 0 && bits != 0 && bits != AE | CWR | ECE
+        let agrees = match syn.flags & (AE | CWR | ECE) {
+            asked if asked == CWR | ECE => bits & (CWR | ECE) == ECE,
+            asked if asked == AE | CWR | ECE => bits != 0 && bits != asked,
+            _ => false,
+        };
+        answer.flags & ACK != 0 && agrees
     }
 }
 
@@ -145,6 +149,7 @@ impl Direction {
             self.notice_timeout(start, packet.at, highest);
             let end = data_end + i64::from(has_fin);
             earlier = self.put_out(start, end, tcp, packet);
+            self.counts.transmitted(&earlier, packet.at);
             self.sequence.advance(end);
         }
         if let (Some((value, _)), false) = (tcp.options.timestamps, is_probe) {
@@ -363,11 +368,12 @@ impl Direction {
         }
         self.flow.acked_offset = offset;
         self.sequence.advance(offset);
-        // FIN has a number and no byte.
+        // SYN and FIN have numbers and no bytes.
+        let before = if self.flow.has_syn { before.max(0) } else { before };
         let end = self.end.unwrap_or(i64::MAX);
         let unseen = offset.min(end) - self.seen.highest().unwrap_or(0).max(before);
         self.counts.acked_unseen += unseen.max(0) as u64;
-        (offset.min(end) - before.min(end)) as u64
+        (offset.min(end) - before.min(end)).max(0) as u64
     }
 
     /// Takes the selective acknowledgements.

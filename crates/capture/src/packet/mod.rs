@@ -59,6 +59,15 @@ impl Packet {
         transport: Transport::Other(0),
         fate: Fate::Unknown,
     };
+
+    /// What the headers of one frame say, of which `captured` are the bytes that there are. Nothing
+    /// if it is no IP, a fragment, or of a link type that is not read.
+    pub fn of_frame(link_type: u16, captured: &[u8], wire_bytes: u32) -> Option<Packet> {
+        let link = Link::by_number(link_type)?;
+        let frame = decode::Frame { link, bytes: captured, wire_bytes, verifies: true };
+        let mut packet = Packet::BLANK;
+        (decode::decode(&frame, &mut packet) == decode::Decoded::Whole).then_some(packet)
+    }
 }
 
 /// What an IP packet carries.

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,6 +11,7 @@ use super::damage::{Damage, Log};
 use super::fragments::Fragments;
 use super::pcap::{self, Pcap};
 use super::pcapng::Pcapng;
+use super::text::{Line, Text};
 use super::window::Window;
 use super::{Found, Interface, Progress, ReadError, source};
 use crate::packet::Packet;
@@ -57,6 +59,7 @@ pub struct Capture {
 enum Format {
     Pcap(Pcap),
     Pcapng(Pcapng),
+    Text(Text),
 }
 
 impl Capture {
@@ -114,12 +117,24 @@ impl Capture {
     #[expect(clippy::should_implement_trait, reason = "an iterator cannot lend what it owns")]
     #[inline]
     pub fn next(&mut self) -> Option<&Packet> {
+        if let Format::Text(_) = self.format {
+            return self.next_of_text();
+        }
         while let Some(found) = self.find() {
             if self.decode(&found) {
                 return Some(&self.packet);
             }
         }
         None
+    }
+
+    /// The name of a host that a text names without an address; its packets have one that was
+    /// made up for it.
+    pub fn host_name(&self, address: IpAddr) -> Option<&str> {
+        match &self.format {
+            Format::Text(text) => text.names().host(address),
+            Format::Pcap(_) | Format::Pcapng(_) => None,
+        }
     }
 
     /// What could not be read, in order; the first hundred. [`Counts::damages`] counts all.
@@ -142,6 +157,27 @@ impl Capture {
         Progress { bytes: self.read_bytes.load(Ordering::Relaxed), of_bytes: self.of_bytes }
     }
 
+    fn next_of_text(&mut self) -> Option<&Packet> {
+        let Format::Text(text) = &mut self.format else { return None };
+        loop {
+            let number = self.counts.frames + 1;
+            match text.next(&mut self.window, number, &mut self.packet, &mut self.log) {
+                Some(Line::Packet) => {
+                    self.counts.frames = number;
+                    return Some(&self.packet);
+                }
+                Some(Line::NotIp) => {
+                    self.counts.frames = number;
+                    self.counts.not_ip += 1;
+                }
+                None => {
+                    self.note_failure(number);
+                    return None;
+                }
+            }
+        }
+    }
+
     #[inline]
     fn find(&mut self) -> Option<Found> {
         self.window.pass(std::mem::take(&mut self.pass_bytes));
@@ -151,6 +187,7 @@ impl Capture {
             Format::Pcapng(pcapng) => {
                 pcapng.next(&mut self.window, &mut self.interfaces, number, &mut self.log)
             }
+            Format::Text(_) => None,
         };
         if found.is_none() {
             self.note_failure(number);
@@ -239,6 +276,10 @@ fn recognise(
     }
     if let Some(pcapng) = Pcapng::recognise(window.bytes()) {
         return Ok(Format::Pcapng(pcapng));
+    }
+    if let Some((text, interface)) = Text::recognise(window) {
+        interfaces.push(interface);
+        return Ok(Format::Text(text));
     }
     let head = window.bytes();
     let name = name.to_owned();

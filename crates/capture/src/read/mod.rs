@@ -22,6 +22,7 @@ mod interface;
 mod pcap;
 mod pcapng;
 mod source;
+mod text;
 mod window;
 
 use fairway_units::Time;
@@ -34,8 +35,8 @@ pub use interface::Interface;
 pub use source::Progress;
 
 /// The longest packet that is read: what libpcap takes a longer one for an error at
-/// (MAXIMUM_SNAPLEN), and more than IP has but for jumbograms.
-const MAX_FRAME_BYTES: u32 = 256 << 10;
+/// (MAXIMUM_SNAPLEN), and more than IP has but for jumbograms. A fuzzer has less patience.
+const MAX_FRAME_BYTES: u32 = if cfg!(fuzzing) { 2 << 10 } else { 256 << 10 };
 
 /// A packet that a format's reader has found in the window.
 struct Found {

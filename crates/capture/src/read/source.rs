@@ -1,6 +1,6 @@
 //! Where the bytes come from: a file or a pipe, packed or not, and how far they are.
 
-use std::io::{self, BufReader, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -42,6 +42,20 @@ impl Read for Counting {
     }
 }
 
+/// Unpacked bytes that are asked for at once. Where the packed ones are damaged, the decoder keeps
+/// back what it had unpacked for the same question, so that questions are small.
+const PIECE_BYTES: usize = 512;
+
+/// Unpacks in small pieces.
+struct Unpacking<R>(MultiGzDecoder<R>);
+
+impl<R: BufRead> Read for Unpacking<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let piece = buffer.len().min(PIECE_BYTES);
+        self.0.read(&mut buffer[..piece])
+    }
+}
+
 /// A stream unpacked, and a count of what has been read of it as it was packed.
 pub struct Source {
     pub stream: Box<dyn Read + Send>,
@@ -68,7 +82,7 @@ pub fn unpack(inner: Box<dyn Read + Send>, name: &str) -> Result<Source, ReadErr
     let whole = Cursor::new(head).chain(counting);
     let stream: Box<dyn Read + Send> = if is_packed {
         let packed = BufReader::with_capacity(PACKED_BUFFER_BYTES, whole);
-        Box::new(MultiGzDecoder::new(packed))
+        Box::new(Unpacking(MultiGzDecoder::new(packed)))
     } else {
         Box::new(whole)
     };

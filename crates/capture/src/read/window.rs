@@ -1,17 +1,20 @@
-//! A view of the next bytes of a stream, in one buffer that never grows.
+//! A view of the next bytes of a stream, in one buffer that grows to a limit.
 
 use std::io::{self, Read};
 
-/// The longest stretch that can be looked at together. Twice a megabyte holds four of the longest
-/// packets, so that a reader which has lost its way can look for several in a row.
-pub const CAPACITY_BYTES: usize = 2 << 20;
-/// Read at once: what a second-level cache holds while it is decoded.
-const READ_BYTES: usize = 256 << 10;
+use super::MAX_FRAME_BYTES;
+
+/// The longest stretch that can be looked at together: eight of the longest packets, so that a
+/// reader which has lost its way can look for several in a row.
+pub const CAPACITY_BYTES: usize = 8 * MAX_FRAME_BYTES as usize;
+/// Read at once: what a second-level cache holds while it is decoded. A fuzzer's captures are
+/// small, and it is to meet the ends of the buffer.
+const READ_BYTES: usize = if cfg!(fuzzing) { 256 } else { 256 << 10 };
 
 /// The next bytes of a stream.
 pub struct Window {
     source: Box<dyn Read + Send>,
-    buffer: Box<[u8]>,
+    buffer: Vec<u8>,
     start: usize,
     end: usize,
     /// Where in the stream `start` is.
@@ -25,7 +28,7 @@ impl Window {
     pub fn new(source: Box<dyn Read + Send>) -> Self {
         Window {
             source,
-            buffer: vec![0; CAPACITY_BYTES].into_boxed_slice(),
+            buffer: vec![0; READ_BYTES],
             start: 0,
             end: 0,
             offset_bytes: 0,
@@ -68,7 +71,7 @@ impl Window {
 
     #[cold]
     fn read(&mut self, wanted: usize) -> bool {
-        if wanted > self.buffer.len() || self.is_at_end {
+        if wanted > CAPACITY_BYTES || self.is_at_end {
             return false;
         }
         if self.start > 0 {
@@ -78,7 +81,10 @@ impl Window {
         }
         // More than was wanted, so that a reader who asks for one byte more each time does not
         // read byte by byte.
-        let until = (wanted + READ_BYTES).min(self.buffer.len());
+        let until = (wanted + READ_BYTES).min(CAPACITY_BYTES);
+        if until > self.buffer.len() {
+            self.buffer.resize(until.next_power_of_two().min(CAPACITY_BYTES), 0);
+        }
         while self.end < wanted {
             match self.source.read(&mut self.buffer[self.end..until]) {
                 Ok(0) => self.is_at_end = true,

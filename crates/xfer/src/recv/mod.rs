@@ -6,7 +6,9 @@
 //! that gathers what has arrived into its final form is the collector of each session ([`talk`]).
 //! Unlike there, blocks are at their place in the file as they arrive ([`stream`]).
 
+mod mail;
 mod manager;
+mod receiving;
 mod session;
 mod settings;
 mod stream;

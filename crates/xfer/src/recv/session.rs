@@ -4,19 +4,17 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::Shutdown;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde::Serialize;
 use socket2::Socket;
 
+use super::receiving::Receiving;
 use super::settings::Settings;
 use crate::Error;
 use crate::measure::Meter;
-use crate::store::{Delivery, Incoming, Store, Sum, TransferDigest};
+use crate::store::{Delivery, Incoming, Store, TransferDigest};
 use crate::wire::messages::{Run, ToReceiver, ToSender};
-
-/// Messages that may wait to be sent before who makes more waits, too: 32 MB of claims.
-const MOST_WORDS: usize = 1024;
 
 /// What a transfer has brought.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -35,14 +33,6 @@ pub struct Received {
     pub damaged_blocks: u64,
     /// From the first word to the confirmation.
     pub duration_s: f64,
-}
-
-/// A file that is being received.
-#[derive(Clone, Debug)]
-pub struct Receiving {
-    /// Where it goes.
-    pub incoming: Arc<Incoming>,
-    arrived: BTreeMap<u32, u32>,
 }
 
 /// How a transfer ends.
@@ -82,12 +72,12 @@ pub struct Session {
     pub delivery: Delivery,
     /// What has arrived at the receiver, of all transfers.
     pub done_bytes: Arc<AtomicU64>,
-    began: Instant,
+    pub(super) began: Instant,
     state: Mutex<State>,
     /// There is something to say, or room to say more.
-    words: Condvar,
+    pub(super) words: Condvar,
     /// There is something to finish.
-    tasks: Condvar,
+    pub(super) tasks: Condvar,
     /// A thread has ended, or a block is not written any longer.
     calm: Condvar,
 }
@@ -138,14 +128,14 @@ pub struct State {
     pub gone: Option<Instant>,
     /// Data connections by number.
     pub connections: BTreeMap<u32, Socket>,
-    outbox: VecDeque<ToSender>,
-    arrived: Vec<Run>,
-    tasks: VecDeque<ToReceiver>,
+    pub(super) outbox: VecDeque<ToSender>,
+    pub(super) arrived: Vec<Run>,
+    pub(super) tasks: VecDeque<ToReceiver>,
     writing: BTreeMap<(u32, u32), u32>,
-    is_busy: bool,
-    control_socket: Option<Socket>,
+    pub(super) is_busy: bool,
+    pub(super) control_socket: Option<Socket>,
     /// Counts control connections.
-    epoch: u64,
+    pub(super) epoch: u64,
     threads: usize,
 }
 
@@ -323,7 +313,7 @@ impl Session {
                 return None;
             }
             let Some(receiving) = state.files.get(&file) else { return Some(Due::Skip) };
-            if receiving.has(block) {
+            if receiving.arrived.has(block) {
                 return Some(Due::Skip);
             }
             let Some(other) = state.writing.get(&(file, block)) else { break };
@@ -344,7 +334,7 @@ impl Session {
         state.writing.remove(&(file, block));
         state.received.arrived_bytes += bytes;
         if let Some(receiving) = state.files.get_mut(&file) {
-            receiving.insert(block);
+            receiving.arrived.insert(block);
         }
         let run = Run { file, first: block, count: 1 };
         match state.arrived.last_mut() {
@@ -360,17 +350,6 @@ impl Session {
         self.calm.notify_all();
     }
 
-    /// The state, when there is room for more words: a sender that does not hear them has to wait,
-    /// until it has been silent for too long.
-    fn state_with_room(&self, words: impl Fn(&State) -> usize) -> MutexGuard<'_, State> {
-        let mut state = self.state();
-        while words(&state) >= MOST_WORDS && state.control_socket.is_some() && state.ended.is_none()
-        {
-            state = self.words.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-        state
-    }
-
     /// A block is not what its sum says.
     pub fn damaged(&self, file: u32, block: u32) {
         let mut state = self.state_with_room(|state| state.outbox.len());
@@ -379,104 +358,6 @@ impl Session {
         state.outbox.push_back(ToSender::Bad { file, block });
         drop(state);
         self.wake();
-    }
-
-    /// Says something to the sender; waits while much is to be said already. False if the control
-    /// connection is not the one of `epoch` any longer.
-    pub fn say(&self, message: ToSender, epoch: u64) -> bool {
-        let mut state = self.state();
-        while state.outbox.len() >= MOST_WORDS && state.epoch == epoch && state.ended.is_none() {
-            state = self.words.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-        let is_current = state.epoch == epoch;
-        if is_current {
-            state.outbox.push_back(message);
-        }
-        drop(state);
-        self.words.notify_all();
-        is_current
-    }
-
-    /// Has the sender come again later.
-    pub fn busy(&self, why: String, epoch: u64) {
-        self.state().is_busy = true;
-        self.say(ToSender::Busy { why }, epoch);
-    }
-
-    /// Whether the sender was told to come again later.
-    pub fn is_busy(&self) -> bool {
-        self.state().is_busy
-    }
-
-    /// What is to be said: nothing if there is nothing for so long; none if the control connection is
-    /// not the one of `epoch`, or all was said and the transfer has ended.
-    pub fn words(&self, epoch: u64, time: Duration) -> Option<Vec<ToSender>> {
-        let until = Instant::now() + time;
-        let mut state = self.state();
-        loop {
-            if state.epoch != epoch {
-                return None;
-            }
-            if !state.arrived.is_empty() || !state.outbox.is_empty() {
-                let mut words = Vec::new();
-                // What has arrived first: an answer may mean that.
-                while !state.arrived.is_empty() {
-                    let page = state.arrived.len().min(MOST_WORDS);
-                    let rest = state.arrived.split_off(page);
-                    words.push(ToSender::Arrived(std::mem::replace(&mut state.arrived, rest)));
-                }
-                words.extend(state.outbox.drain(..));
-                drop(state);
-                self.words.notify_all();
-                return Some(words);
-            }
-            if state.ended.is_some() {
-                return None;
-            }
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Some(Vec::new());
-            }
-            state = self.words.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
-        }
-    }
-
-    /// Has the collecting thread do something.
-    pub fn ask(&self, task: ToReceiver, epoch: u64) {
-        let mut state = self.state();
-        while state.tasks.len() >= MOST_WORDS && state.epoch == epoch && state.ended.is_none() {
-            state = self.tasks.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-        if state.epoch == epoch {
-            state.tasks.push_back(task);
-        }
-        drop(state);
-        self.tasks.notify_all();
-    }
-
-    /// What the collecting thread is to do next; none if the control connection is gone.
-    pub fn task(&self, epoch: u64) -> Option<ToReceiver> {
-        let mut state = self.state();
-        loop {
-            if state.epoch != epoch || state.ended.is_some() {
-                return None;
-            }
-            if let Some(task) = state.tasks.pop_front() {
-                drop(state);
-                self.tasks.notify_all();
-                return Some(task);
-            }
-            state = self.tasks.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    /// All of it is on disk.
-    pub fn confirm(&self, digest: Sum, epoch: u64) {
-        let mut state = self.state();
-        state.confirmed = true;
-        state.received.duration_s = self.began.elapsed().as_secs_f64();
-        drop(state);
-        self.say(ToSender::Confirmed { digest }, epoch);
     }
 
     fn wake(&self) {
@@ -493,38 +374,5 @@ impl State {
             let _ = socket.shutdown(Shutdown::Both);
         }
         self.control_socket = None;
-    }
-}
-
-impl Receiving {
-    /// A file of which nothing has arrived in this session.
-    pub fn new(incoming: Incoming) -> Self {
-        Receiving { incoming: Arc::new(incoming), arrived: BTreeMap::new() }
-    }
-
-    fn has(&self, block: u32) -> bool {
-        let before = self.arrived.range(..=block).next_back();
-        before.is_some_and(|(first, count)| block - first < *count)
-    }
-
-    /// Runs of blocks by their first: most files come roughly in order.
-    fn insert(&mut self, block: u32) {
-        if self.has(block) {
-            return;
-        }
-        let mut run = (block, 1);
-        if let Some(count) = self.arrived.remove(&(block + 1)) {
-            run.1 += count;
-        }
-        let before = self.arrived.range(..block).next_back();
-        if let Some((&first, &count)) = before.filter(|(first, count)| *first + *count == block) {
-            run = (first, count + run.1);
-        }
-        self.arrived.insert(run.0, run.1);
-    }
-
-    /// What has arrived in this session.
-    pub fn runs(&self, file: u32) -> Vec<Run> {
-        self.arrived.iter().map(|(&first, &count)| Run { file, first, count }).collect()
     }
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::manager::Manager;
-use super::session::{Ended, Receiving, Session};
+use super::receiving::Receiving;
+use super::session::{Ended, Session};
 use crate::Error;
 use crate::send::spawn;
 use crate::store::{Entry, Name};
@@ -248,7 +249,8 @@ fn claim(
 fn offer_again(session: &Session, epoch: u64, number: u32, offered: &Offered) -> Result<(), Error> {
     let state = session.state();
     let is_directory = state.directories.contains(&number);
-    let runs: Option<Vec<Run>> = state.files.get(&number).map(|receiving| receiving.runs(number));
+    let runs: Option<Vec<Run>> =
+        state.files.get(&number).map(|receiving| receiving.arrived.runs(number));
     drop(state);
     if is_directory != (offered.kind == Kind::Directory) {
         return Err(Error::Refused(format!("entry {number} was offered as something else")));

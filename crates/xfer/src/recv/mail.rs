@@ -1,0 +1,122 @@
+//! What a session has to say to its sender, and what that has asked for.
+
+use std::sync::{MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::session::{Session, State};
+use crate::store::Sum;
+use crate::wire::messages::{ToReceiver, ToSender};
+
+/// Messages that may wait to be sent before who makes more waits, too: 32 MB of claims.
+const MOST_WORDS: usize = 1024;
+
+impl Session {
+    /// The state, when there is room for more words: a sender that does not hear them has to wait,
+    /// until it has been silent for too long.
+    pub(super) fn state_with_room(&self, words: impl Fn(&State) -> usize) -> MutexGuard<'_, State> {
+        let mut state = self.state();
+        while words(&state) >= MOST_WORDS && state.control_socket.is_some() && state.ended.is_none()
+        {
+            state = self.words.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state
+    }
+
+    /// Says something to the sender; waits while much is to be said already. False if the control
+    /// connection is not the one of `epoch` any longer.
+    pub fn say(&self, message: ToSender, epoch: u64) -> bool {
+        let mut state = self.state();
+        while state.outbox.len() >= MOST_WORDS && state.epoch == epoch && state.ended.is_none() {
+            state = self.words.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        let is_current = state.epoch == epoch;
+        if is_current {
+            state.outbox.push_back(message);
+        }
+        drop(state);
+        self.words.notify_all();
+        is_current
+    }
+
+    /// Has the sender come again later.
+    pub fn busy(&self, why: String, epoch: u64) {
+        self.state().is_busy = true;
+        self.say(ToSender::Busy { why }, epoch);
+    }
+
+    /// Whether the sender was told to come again later.
+    pub fn is_busy(&self) -> bool {
+        self.state().is_busy
+    }
+
+    /// What is to be said: nothing if there is nothing for so long; none if the control connection is
+    /// not the one of `epoch`, or all was said and the transfer has ended.
+    pub fn words(&self, epoch: u64, time: Duration) -> Option<Vec<ToSender>> {
+        let until = Instant::now() + time;
+        let mut state = self.state();
+        loop {
+            if state.epoch != epoch {
+                return None;
+            }
+            if !state.arrived.is_empty() || !state.outbox.is_empty() {
+                let mut words = Vec::new();
+                // What has arrived first: an answer may mean that.
+                while !state.arrived.is_empty() {
+                    let page = state.arrived.len().min(MOST_WORDS);
+                    let rest = state.arrived.split_off(page);
+                    words.push(ToSender::Arrived(std::mem::replace(&mut state.arrived, rest)));
+                }
+                words.extend(state.outbox.drain(..));
+                drop(state);
+                self.words.notify_all();
+                return Some(words);
+            }
+            if state.ended.is_some() {
+                return None;
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Some(Vec::new());
+            }
+            state = self.words.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Has the collecting thread do something.
+    pub fn ask(&self, task: ToReceiver, epoch: u64) {
+        let mut state = self.state();
+        while state.tasks.len() >= MOST_WORDS && state.epoch == epoch && state.ended.is_none() {
+            state = self.tasks.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        if state.epoch == epoch {
+            state.tasks.push_back(task);
+        }
+        drop(state);
+        self.tasks.notify_all();
+    }
+
+    /// What the collecting thread is to do next; none if the control connection is gone.
+    pub fn task(&self, epoch: u64) -> Option<ToReceiver> {
+        let mut state = self.state();
+        loop {
+            if state.epoch != epoch || state.ended.is_some() {
+                return None;
+            }
+            if let Some(task) = state.tasks.pop_front() {
+                drop(state);
+                self.tasks.notify_all();
+                return Some(task);
+            }
+            state = self.tasks.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// All of it is on disk.
+    pub fn confirm(&self, digest: Sum, epoch: u64) {
+        let mut state = self.state();
+        state.confirmed = true;
+        state.received.duration_s = self.began.elapsed().as_secs_f64();
+        drop(state);
+        self.say(ToSender::Confirmed { digest }, epoch);
+    }
+}
