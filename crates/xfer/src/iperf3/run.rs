@@ -196,8 +196,11 @@ impl Flow<'_> {
             if let Some(fault) = self.load.fault() {
                 return self.explain(&fault);
             }
-            if self.test.role == Role::Server {
-                self.check_patience(now)?;
+            match self.test.role {
+                Role::Server => self.check_patience(now)?,
+                // A server that sent the whole amount while it was omitted sends no more.
+                Role::Client if self.test.time.is_none() => self.check_silence(now)?,
+                Role::Client => {}
             }
             match self.channel.hear(self.next_look(now))? {
                 Heard::Nothing => {}
@@ -281,12 +284,16 @@ impl Flow<'_> {
             self.channel.send_error(code::EXPIRED);
             return Err(self.channel.fails("the client did not end the test in time"));
         }
+        self.check_silence(now).inspect_err(|_| self.channel.send_error(code::SILENCE))
+    }
+
+    /// Nobody waits for ever for data.
+    fn check_silence(&mut self, now: Instant) -> Result<(), Error> {
         let bytes = self.book.all_bytes();
         if bytes != self.heard_data.1 {
             self.heard_data = (now, bytes);
         }
         if now >= self.heard_data.0 + self.test.silence {
-            self.channel.send_error(code::SILENCE);
             let seconds = self.test.silence.as_secs_f64();
             return Err(self.channel.fails(format!("no data flowed for {seconds} s")));
         }
