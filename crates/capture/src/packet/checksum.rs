@@ -1,5 +1,8 @@
 //! The Internet checksum (RFC 1071) of a TCP segment, and what a network card was yet to write.
 
+/// 32 bytes at a time.
+const LANES: usize = 8;
+
 /// What the addresses, the protocol and the length add to a checksum.
 #[derive(Clone, Copy)]
 pub struct PseudoHeader<'a> {
@@ -37,16 +40,27 @@ pub fn is_wrong(segment: &[u8], at: usize, pseudo: &PseudoHeader) -> bool {
 
 /// The sum of 16-bit words in the machine's own order: ones' complement sums do not care, so long
 /// as all parts have it (RFC 1071 section 2B).
+///
+/// Lanes of which the compiler makes vectors; each counts 16-bit words in 32 bits, which do not
+/// overflow below 1 MiB.
 fn sum(bytes: &[u8]) -> u64 {
-    let mut total = 0_u64;
-    let mut chunks = bytes.chunks_exact(4);
+    let mut lanes = [0_u32; LANES];
+    let mut chunks = bytes.chunks_exact(4 * LANES);
     for chunk in &mut chunks {
-        total += u64::from(u32::from_ne_bytes([chunk[0], chunk[1], chunk[2], chunk[3]]));
+        for (lane, word) in lanes.iter_mut().zip(chunk.chunks_exact(4)) {
+            let word = u32::from_ne_bytes([word[0], word[1], word[2], word[3]]);
+            *lane += (word & 0xffff) + (word >> 16);
+        }
     }
-    let rest = chunks.remainder();
-    let mut last = [0; 4];
-    last[..rest.len()].copy_from_slice(rest);
-    total + u64::from(u32::from_ne_bytes(last))
+    let mut total = lanes.iter().map(|&lane| u64::from(lane)).sum();
+    let mut words = chunks.remainder().chunks_exact(2);
+    for word in &mut words {
+        total += u64::from(u16::from_ne_bytes([word[0], word[1]]));
+    }
+    if let [last] = words.remainder() {
+        total += u64::from(u16::from_ne_bytes([*last, 0]));
+    }
+    total
 }
 
 fn add_u32(value: u32) -> u64 {

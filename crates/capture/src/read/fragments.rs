@@ -111,7 +111,7 @@ impl Fragments {
 }
 
 impl Pending {
-    /// The whole packet, with number, time and interface of its last fragment.
+    /// The whole packet, with number, time and frame of its last fragment.
     fn complete(self, packet: &mut Packet) -> bool {
         let (Some(mut whole), Some(end)) = (self.first, self.end) else { return false };
         let more_bytes = end.saturating_sub(self.first_bytes);
@@ -119,6 +119,7 @@ impl Pending {
         whole.at = packet.at;
         whole.interface = packet.interface;
         whole.fate = packet.fate;
+        whole.frame_bytes = packet.frame_bytes;
         whole.ip_bytes += more_bytes;
         match &mut whole.transport {
             Transport::Tcp(tcp) => tcp.payload_bytes += more_bytes,
