@@ -320,6 +320,7 @@ def tables() -> dict[str, str]:
         "sizes": keys(properties["flow"]["items"]["properties"]["size"]["anyOf"][1]),
         "times": keys(properties["flow"]["items"]["properties"]["think"]["anyOf"][1]),
         "measure": keys(properties["measure"]),
+        "capture": keys(properties["capture"]),
         "linux": keys(properties["linux"]),
         "preset-names": preset_names(),
         "presets": presets(),

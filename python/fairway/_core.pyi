@@ -26,6 +26,7 @@ __all__ = [
     "TransferData",
     "TransferError",
     "algorithms",
+    "check_captures",
     "linux_collect",
     "linux_layout",
     "plan",
@@ -96,6 +97,9 @@ class RunData:
     @property
     def link_ids(self) -> list[str]:
         """Names of the links."""
+    @property
+    def remarks(self) -> list[str]:
+        """What has to be known of its captures, in sentences without a full stop."""
 
 @final
 class LinuxData:
@@ -426,9 +430,22 @@ def plan(text: str, source: str, algorithms: _Algorithms | None = None) -> str:
     """Validate an experiment file and list its points, as JSON."""
 
 def run(
-    experiment: str, control: Control | None = None, algorithms: _Algorithms | None = None
+    experiment: str,
+    control: Control | None = None,
+    algorithms: _Algorithms | None = None,
+    captures: str | PathLike[str] | None = None,
 ) -> RunData:
-    """Simulate one experiment given as JSON; releases the GIL."""
+    """Simulate one experiment given as JSON; releases the GIL.
+
+    What it asks to capture is written into the directory `captures`, if that is given.
+    """
+
+def check_captures(experiment: str, algorithms: _Algorithms | None = None) -> None:
+    """Refuse an experiment, given as JSON, that captures where the simulator cannot.
+
+    Raises:
+        ExperimentError: With the key.
+    """
 
 def quantity(text: str, kind: str) -> int:
     """A quantity as people write it: a "rate" in bit/s, a "size" in bytes, a "duration" in ns."""

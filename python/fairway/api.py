@@ -38,6 +38,7 @@ def run(
     threads: int | None = None,
     repeat: int = 0,
     figures: Sequence[str] = (),
+    capture: str | Sequence[str] | None = None,
     quiet: bool = True,
 ) -> Run | Sweep:
     """Run an experiment.
@@ -56,6 +57,8 @@ def run(
         repeat: How many more times to run it with the same seed; the summary's `repeated` then
             says how far the figures differ. Not for sweeps.
         figures: Formats of figures to write beside the tables: "pdf", "png", "svg".
+        capture: Where to capture packets, instead of the experiment's own `capture.at`: "hosts",
+            "links", "everything", or names of places.
         quiet: Whether to show no progress on standard error.
 
     Returns:
@@ -72,6 +75,8 @@ def run(
     changes = dict(overrides or {})
     if seed is not None:
         changes["seed"] = seed
+    if capture is not None:
+        changes["capture.at"] = capture if isinstance(capture, str) else list(capture)
     chosen = find_backend(backend)
     planned = plan(experiment, overrides=changes, algorithms=algorithms)
     directory = None if out is None else Path(out)

@@ -137,6 +137,13 @@ def run(
     figures: Annotated[
         str, typer.Option(metavar="FORMATS", help="Also write figures: pdf,png,svg. Needs --out.")
     ] = "",
+    capture: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PLACES",
+            help="Capture packets: hosts, links, everything, or names. Needs --out.",
+        ),
+    ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -147,13 +154,14 @@ def run(
       fairway run pair.toml
       fairway run pair.toml --out runs/pair --figures pdf,png
       fairway run pair.toml --set "duration=100 s" --set 'flow.1.cc="htcp"'
+      fairway run pair.toml --out runs/pair --capture hosts
       fairway run pair.toml --backend linux --repeat 1
       fairway run pair.toml --backend xfer --peer server --token ABCD…
       fairway run sweep.toml --out runs/sweep   (again: goes on where it stopped)
 
     A sweep without --out is kept in runs/<name of the file>.
     """
-    from fairway import api
+    from fairway import api, captures
     from fairway.experiment import parse_override, plan
     from fairway.results import Run
 
@@ -161,11 +169,14 @@ def run(
     formats = [name.strip() for name in figures.split(",") if name.strip()]
     if formats and out is None:
         raise InputError("--figures: needs --out DIR, where the figures shall go")
+    at = None if capture is None else captures.places(capture)
     changes = dict(parse_override(assignment) for assignment in assignments or [])
     if seed is not None:
         changes["seed"] = seed
     if out is None and plan(file, overrides=changes).is_sweep:
         out = Path("runs") / file.stem
+    if at is not None and out is None:
+        raise InputError("--capture: needs --out DIR, where the captures shall go")
     result = api.run(
         file,
         out,
@@ -174,6 +185,7 @@ def run(
         threads=threads,
         repeat=repeat,
         figures=formats,
+        capture=at,
         quiet=quiet,
     )
     if as_json:

@@ -151,11 +151,15 @@ def parse_override(assignment: str) -> tuple[str, Any]:
         return path, value
 
 
+#: What an experiment may do without, and has as soon as a key of it is set.
+_OPTIONAL_TABLES = ("stack", "measure", "capture", "linux")
+
+
 def set_path(document: Document, path: str, value: Any) -> None:
     """Set one value, addressed as a sweep axis is: through tables, by index or by `id`.
 
-    The last part may name a new key; every other part must exist. Setting a path that the
-    experiment sweeps replaces the whole axis.
+    The last part may name a new key; every other part must exist, but for the tables that an
+    experiment may do without. Setting a path that the experiment sweeps replaces the whole axis.
     """
     sweep = document.get("sweep")
     if isinstance(sweep, dict) and path in sweep:
@@ -163,6 +167,8 @@ def set_path(document: Document, path: str, value: Any) -> None:
         return
     *parents, last = path.split(".")
     node: Any = document
+    if parents and parents[0] in _OPTIONAL_TABLES:
+        document.setdefault(parents[0], {})
     for depth, part in enumerate(parents):
         node = _child(node, part, ".".join(parents[: depth + 1]))
     if isinstance(node, dict):

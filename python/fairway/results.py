@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairway import store, text
+from fairway.captures import copy as copy_captures
 from fairway.errors import InputError
 from fairway.shape import COUNT_OR_NONE, NUMBER, NUMBER_OR_NONE, TEXT_OR_NONE, Each
 
@@ -63,7 +64,7 @@ SUMMARY_SHAPE = {
 }
 #: What only runs on a kernel have.
 _TCP_INFO = "tcp_info.parquet"
-_CAPTURES = "pcap"
+_CAPTURES = "captures"
 #: What a real transfer's summary has besides.
 TRANSFER_SHAPE = {
     "transfer": {
@@ -258,7 +259,7 @@ class Run:
         if self.tcp_info is not None:
             write_parquet(self.tcp_info, target / _TCP_INFO)
         if self.captures is not None:
-            shutil.copytree(self.captures, target / _CAPTURES)
+            copy_captures(self.captures, target / _CAPTURES)
 
     def __repr__(self) -> str:
         metrics = ", ".join(

@@ -6,17 +6,18 @@ mod script;
 mod views;
 mod xfer;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use algorithm::{AlgorithmError, Algorithms};
 use fairway_cc::{Algorithm, Catalogue, algorithms as cc_algorithms};
 use fairway_sim::experiment::{self, ExperimentErrors};
-use fairway_sim::{RunError, run as simulate};
+use fairway_sim::{RunError, run as simulate, run_captured};
 use fairway_tcp::{PRESETS, Preset};
 use fairway_trace::{QueueSeries, Series};
 use numpy::IntoPyArray;
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyException, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Map, Value, json};
@@ -78,6 +79,8 @@ struct RunData {
     queues: Py<PyDict>,
     #[pyo3(get)]
     link_ids: Vec<String>,
+    #[pyo3(get)]
+    remarks: Vec<String>,
 }
 
 /// Version of the simulator.
@@ -114,18 +117,24 @@ fn plan(
 
 /// Simulate one experiment given as JSON; releases the GIL.
 #[pyfunction]
-#[pyo3(signature = (experiment, control = None, algorithms = None))]
+#[pyo3(signature = (experiment, control = None, algorithms = None, captures = None))]
 fn run(
     py: Python<'_>,
     experiment: &str,
     control: Option<&Control>,
     algorithms: Option<Py<PyAny>>,
+    captures: Option<PathBuf>,
 ) -> PyResult<RunData> {
     let control = control.map_or_else(Arc::default, |control| Arc::clone(&control.0));
     let result = with_algorithms(py, algorithms, &control, |catalogue| {
         let experiment = read_experiment(experiment, catalogue)?;
         experiment.check_for_simulator().map_err(experiment_error)?;
-        simulate(&experiment, &control).map_err(run_error)
+        experiment.check_captures().map_err(experiment_error)?;
+        match captures {
+            Some(directory) => run_captured(&experiment, &control, &directory),
+            None => simulate(&experiment, &control),
+        }
+        .map_err(run_error)
     })?;
     let summary = serde_json::to_string(&result.summary)
         .map_err(|error| SimulationError::new_err(error.to_string()))?;
@@ -135,6 +144,17 @@ fn run(
         flow_ids: result.flow_ids,
         queues: queue_columns(py, result.queues)?.unbind(),
         link_ids: result.link_ids,
+        remarks: result.remarks,
+    })
+}
+
+/// Refuse an experiment, given as JSON, that captures where the simulator cannot.
+#[pyfunction]
+#[pyo3(signature = (experiment, algorithms = None))]
+fn check_captures(py: Python<'_>, experiment: &str, algorithms: Option<Py<PyAny>>) -> PyResult<()> {
+    with_algorithms(py, algorithms, &Arc::default(), |catalogue| {
+        let experiment = read_experiment(experiment, catalogue)?;
+        experiment.check_captures().map_err(experiment_error)
     })
 }
 
@@ -255,6 +275,7 @@ fn run_error(error: RunError) -> PyErr {
         RunError::Violation(_) | RunError::CongestionControl(_) => {
             SimulationError::new_err(error.to_string())
         }
+        RunError::Capture(error) => PyOSError::new_err(error.to_string()),
     }
 }
 
@@ -307,6 +328,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(plan, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(check_captures, module)?)?;
     module.add_function(wrap_pyfunction!(linux::linux_layout, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;

@@ -4,6 +4,7 @@
 //! stream a component. The same experiment and seed give the same bytes on every machine.
 
 mod application;
+mod capture;
 mod connection;
 mod control;
 mod datagrams;
@@ -20,4 +21,4 @@ mod traced;
 mod ways;
 
 pub use control::Control;
-pub use run::{Run, RunError, run};
+pub use run::{Run, RunError, run, run_captured};

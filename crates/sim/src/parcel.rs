@@ -45,7 +45,8 @@ impl Parcel {
         }
     }
 
-    fn place(&self) -> usize {
+    /// The place of what it carries.
+    pub(crate) fn place(&self) -> usize {
         self.place_and_way as u32 as usize
     }
 

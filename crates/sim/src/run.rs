@@ -1,5 +1,7 @@
 //! One run: events in order, until the experiment's time is over.
 
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use fairway_cc::CcError;
@@ -9,12 +11,13 @@ use fairway_trace::{FlowBooks, FlowCounts, QueueSeries, Series, Summary, Violati
 use fairway_units::{Duration, Time};
 
 use crate::application::{self, Driver, Hands};
+use crate::capture::{self, NoTap, Recorder, Tap};
 use crate::connection::Connection;
 use crate::control::Control;
 use crate::datagrams::Datagrams;
 use crate::direction::Way;
 use crate::event::{Component, EventQueue};
-use crate::experiment::{Experiment, Source};
+use crate::experiment::{Experiment, ExperimentErrors, Source};
 use crate::network::{Network, News, Passage};
 use crate::parcel::{Parcel, Parcels};
 use crate::sampler::Sampler;
@@ -45,6 +48,8 @@ pub struct Run {
     pub queues: QueueSeries,
     /// Names of the reported link directions, in the order of their indices.
     pub link_ids: Vec<String>,
+    /// What has to be known of its captures.
+    pub remarks: Vec<String>,
 }
 
 /// Why a run gave nothing.
@@ -59,17 +64,53 @@ pub enum RunError {
     /// An algorithm could not be made; a validated experiment never has this.
     #[error(transparent)]
     CongestionControl(#[from] CcError),
+    /// A capture could not be written.
+    #[error(transparent)]
+    Capture(io::Error),
 }
 
-/// Simulate `experiment`.
+/// Simulate `experiment`, without captures.
 ///
 /// # Errors
 /// [`RunError`] if it was cancelled through `control`, or if the verifier found a fault.
 pub fn run(experiment: &Experiment, control: &Control) -> Result<Run, RunError> {
-    let mut simulation = Simulation::new(experiment)?;
+    let mut simulation = Simulation::new(experiment, NoTap)?;
     simulation.run(control)?;
     simulation.close_books()?;
-    Ok(simulation.into_run())
+    Ok(simulation.into_run().0)
+}
+
+/// Simulate `experiment` and write its captures, if it asks for any, into a directory.
+///
+/// # Errors
+/// As [`run`], and [`RunError::Capture`].
+pub fn run_captured(
+    experiment: &Experiment,
+    control: &Control,
+    directory: &Path,
+) -> Result<Run, RunError> {
+    if !experiment.capture.is_on() {
+        return run(experiment, control);
+    }
+    let network = Network::new(experiment);
+    let recorder = Recorder::create(experiment, &network, directory);
+    let mut simulation = Simulation::new(experiment, recorder.map_err(RunError::Capture)?)?;
+    simulation.run(control)?;
+    simulation.close_books()?;
+    let end = simulation.end;
+    let (run, recorder) = simulation.into_run();
+    let remarks = recorder.finish(end).map_err(RunError::Capture)?;
+    Ok(Run { remarks, ..run })
+}
+
+impl Experiment {
+    /// Finds out whether the simulator can capture where the experiment wants it to.
+    ///
+    /// # Errors
+    /// The key, what was found and what to write instead.
+    pub fn check_captures(&self) -> Result<(), ExperimentErrors> {
+        capture::check(self)
+    }
 }
 
 /// The connections; neighbours with equal stacks share one.
@@ -95,7 +136,7 @@ fn connections(experiment: &Experiment) -> Result<Vec<Connection>, CcError> {
     Ok(connections)
 }
 
-struct Simulation<'a> {
+struct Simulation<'a, T> {
     experiment: &'a Experiment,
     events: EventQueue,
     network: Network,
@@ -118,10 +159,11 @@ struct Simulation<'a> {
     now: Time,
     /// Data packets that have reached a sink.
     delivered: u64,
+    tap: T,
 }
 
-impl<'a> Simulation<'a> {
-    fn new(experiment: &'a Experiment) -> Result<Self, RunError> {
+impl<'a, T: Tap> Simulation<'a, T> {
+    fn new(experiment: &'a Experiment, tap: T) -> Result<Self, RunError> {
         let network = Network::new(experiment);
         let mut connections = connections(experiment)?;
         let end = Time::ZERO + experiment.duration;
@@ -174,6 +216,7 @@ impl<'a> Simulation<'a> {
             end,
             now: Time::ZERO,
             delivered: 0,
+            tap,
         })
     }
 
@@ -193,13 +236,15 @@ impl<'a> Simulation<'a> {
             }
             until_control -= 1;
             self.now = at;
+            self.tap.advance(at);
             self.handle(component)?;
         }
         self.now = self.end;
         self.consult(control)
     }
 
-    fn consult(&self, control: &Control) -> Result<(), RunError> {
+    fn consult(&mut self, control: &Control) -> Result<(), RunError> {
+        self.tap.check().map_err(RunError::Capture)?;
         control.report(self.now, self.end, self.delivered);
         if control.is_cancelled() { Err(RunError::Cancelled) } else { Ok(()) }
     }
@@ -216,7 +261,7 @@ impl<'a> Simulation<'a> {
         }
         match component {
             Component::Port(index) => {
-                self.network.wake(index, self.now);
+                self.network.wake(index, self.now, &mut self.tap);
                 self.take_news();
                 Ok(())
             }
@@ -305,6 +350,9 @@ impl<'a> Simulation<'a> {
             Some(at) => self.events.repeat(at),
             None => self.events.pop(),
         }
+        if T::IS_ACTIVE {
+            self.tap.leaves(&parcel, self.network.link_at(parcel.position()), self.now);
+        }
         if self.network.is_at_end(&parcel) {
             self.look_ahead(row);
             self.deliver(parcel)
@@ -317,7 +365,7 @@ impl<'a> Simulation<'a> {
 
     /// Give a packet to the link that it is at.
     fn offer(&mut self, parcel: Parcel, at: Time) {
-        match self.network.offer(parcel, at) {
+        match self.network.offer(parcel, at, &mut self.tap) {
             Passage::Begins(arrival, row) => self.events.push(arrival, Component::Row(row)),
             Passage::Behind => {}
             other => self.see_to(parcel, other),
@@ -342,8 +390,14 @@ impl<'a> Simulation<'a> {
         for news in &news {
             match *news {
                 News::Event(at, component) => self.events.push(at, component),
-                News::Dropped(parcel) => self.books_of_missing(parcel).dropped += 1,
-                News::Lost(parcel) => self.books_of_missing(parcel).lost += 1,
+                News::Dropped(parcel) => {
+                    self.tap.is_dropped(&parcel, self.network.link_at(parcel.position()));
+                    self.books_of_missing(parcel).dropped += 1;
+                }
+                News::Lost(parcel) => {
+                    self.tap.is_lost(&parcel, self.network.link_at(parcel.position()));
+                    self.books_of_missing(parcel).lost += 1;
+                }
                 News::Doubled(parcel, port, arrival) => {
                     if self.datagrams.is_datagram(&parcel) {
                         self.datagrams.note_copy(&parcel);
@@ -351,7 +405,9 @@ impl<'a> Simulation<'a> {
                         self.connections[parcel.connection()].books.copied += 1;
                     }
                     let copy = self.parcels.copy(parcel);
-                    if let Some((at, component)) = self.network.propagate(port, copy, arrival) {
+                    self.tap.is_copied(&parcel, &copy);
+                    let event = self.network.propagate(port, copy, arrival, &mut self.tap);
+                    if let Some((at, component)) = event {
                         self.events.push(at, component);
                     }
                 }
@@ -376,6 +432,7 @@ impl<'a> Simulation<'a> {
     /// A packet is at the end of its way.
     fn deliver(&mut self, parcel: Parcel) -> Result<(), Violation> {
         self.network.end(&parcel);
+        self.tap.is_delivered(&parcel, self.now);
         if parcel.is_special() {
             return self.deliver_special(parcel);
         }
@@ -410,6 +467,9 @@ impl<'a> Simulation<'a> {
             None => self.events.pop(),
         }
         let at = self.behind_others(parcel.position(), Duration::ZERO);
+        if T::IS_ACTIVE {
+            self.tap.sets_out(&parcel, self.parcels.segment(parcel.place() as u32), at);
+        }
         self.offer(parcel, at);
     }
 
@@ -546,6 +606,9 @@ impl<'a> Simulation<'a> {
             let at = self.departure::<SIDE>(entrance, index);
             let precedence = self.connections[index as usize].precedence;
             let parcel = self.parcels.send(place, entrance, precedence);
+            if T::IS_ACTIVE {
+                self.tap.sets_out(&parcel, self.parcels.segment(place), at);
+            }
             self.offer(parcel, at);
             if transmit == Transmit::LastSegment {
                 break;
@@ -609,7 +672,7 @@ impl<'a> Simulation<'a> {
         Ok(())
     }
 
-    fn into_run(self) -> Run {
+    fn into_run(self) -> (Run, T) {
         let (series, queues) = self.sampler.finish();
         let mut summary = summarise(
             self.experiment,
@@ -622,7 +685,7 @@ impl<'a> Simulation<'a> {
         );
         summary.applications =
             applications(self.experiment, &self.traced, &summary.flows, &self.drivers);
-        Run {
+        let run = Run {
             summary,
             series,
             flow_ids: self.sampled.iter().map(|row| row.name(self.experiment)).collect(),
@@ -633,6 +696,8 @@ impl<'a> Simulation<'a> {
                 .iter()
                 .map(|l| self.network.names[*l as usize].clone())
                 .collect(),
-        }
+            remarks: Vec::new(),
+        };
+        (run, self.tap)
     }
 }

@@ -77,6 +77,20 @@ impl Ways {
         self.links[from..].iter().copied().take_while(|link| *link != END)
     }
 
+    /// What is counted before each position on its way, where `counts` says which links do.
+    pub(crate) fn counted_before(&self, counts: impl Fn(u32) -> bool) -> Vec<u8> {
+        let mut before = 0u8;
+        let step = |link: &u32| {
+            let here = before;
+            before = match *link {
+                END => 0,
+                link => before.saturating_add(u8::from(counts(link))),
+            };
+            here
+        };
+        self.links.iter().map(step).collect()
+    }
+
     /// Whether that is the last link of its way.
     pub(crate) fn is_last(&self, position: u32) -> bool {
         self.links[position as usize + 1] == END

@@ -6,7 +6,6 @@ import functools
 import hashlib
 import json
 import shutil
-import tempfile
 import time
 import warnings
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from fairway import _core
 from fairway.backends.control import Control
 from fairway.backends.sim import completed
+from fairway.captures import new_directory
 from fairway.errors import InputError, RunFailed, writing
 from fairway.linux import cache, cautions, modules, packaged
 from fairway.linux.machine import AGENT, Machine, run_directory
@@ -168,8 +168,8 @@ def _kept(captures: Path) -> Path | None:
     """Move the captures, if there are any, out of the run directory."""
     if not captures.is_dir():
         return None
-    with writing(captures.parent.parent):
-        place = Path(tempfile.mkdtemp(prefix="fairway-pcap-"))
+    place = new_directory()
+    with writing(place):
         for capture in captures.iterdir():
             shutil.move(capture, place / capture.name)
     return place

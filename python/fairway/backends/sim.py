@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
+import shutil
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairway import _core
+from fairway.captures import ELSEWHERE, are_wanted, new_directory
+from fairway.errors import InputError
 from fairway.results import Run
 
 if TYPE_CHECKING:
@@ -34,7 +38,13 @@ class Simulator:
         return _engine_digest(getattr(_core, "__file__", None))
 
     def check(self, experiment: dict[str, Any], algorithms: Algorithms | None = None) -> None:
-        """Refuse nothing beforehand: `run` refuses `connections = "auto"`, and the rest is done."""
+        """Refuse captures at places that there are not; `connections = "auto"` is refused by `run`.
+
+        Raises:
+            fairway.ExperimentError: With the key.
+        """
+        if are_wanted(experiment):
+            _core.check_captures(json.dumps(experiment), algorithms)
 
     def run(
         self,
@@ -47,20 +57,34 @@ class Simulator:
         Raises:
             fairway.ExperimentError: If the experiment is not valid.
             fairway.SimulationError: If the verifier finds a violation.
+            InputError: If a capture cannot be written.
             fairway._core.Cancelled: If `control` was cancelled.
             fairway.AlgorithmError: If one of `algorithms` does not answer as it has to; what it
                 raises itself comes as it is.
         """
         started = time.perf_counter()
-        data = _core.run(json.dumps(experiment), control, algorithms)
+        with contextlib.ExitStack() as on_failure:
+            captures = new_directory() if are_wanted(experiment) else None
+            if captures is not None:
+                on_failure.callback(shutil.rmtree, captures, ignore_errors=True)
+            try:
+                data = _core.run(json.dumps(experiment), control, algorithms, captures)
+            except OSError as error:
+                raise InputError(f"{error}; {ELSEWHERE}") from None
+            on_failure.pop_all()
         wall_s = time.perf_counter() - started
         own = {} if algorithms is None else algorithms.used(experiment)
         return Run(
             experiment=experiment,
-            summary=completed(json.loads(data.summary), wall_s, own),
+            summary={
+                **completed(json.loads(data.summary), wall_s, own),
+                **({"warnings": data.remarks} if data.remarks else {}),
+            },
             series=lambda: _series(data),
             queues=lambda: _queues(data),
             version=_core.version(),
+            captures=captures,
+            owns_captures=True,
         )
 
 

@@ -73,7 +73,7 @@ pub fn layout(experiment: &Experiment) -> Result<Layout, ExperimentErrors> {
         flows,
         transfers,
         queues: network.queues,
-        capture: experiment.linux.capture,
+        capture: experiment.linux.capture || experiment.capture.is_on(),
     };
     Ok(Layout { plan, memory_bytes: experiment.linux.memory.get(), boot_arguments })
 }

@@ -10,7 +10,8 @@ use super::reader::{Table, Window};
 use super::stack::{HEADERS, StackText};
 use super::traffic::{self, FlowText};
 use super::{
-    Experiment, ExperimentErrors, LinuxSettings, Measure, Shape, Topology, linux, topology,
+    CaptureSettings, Experiment, ExperimentErrors, LinuxSettings, Measure, Shape, Topology,
+    capture, linux, topology,
 };
 
 /// Longest run: far beyond any experiment, far below what 64-bit nanoseconds hold.
@@ -28,6 +29,7 @@ pub(super) struct Resolved {
     topology: Topology,
     flows: Vec<FlowText>,
     measure: Measure,
+    capture: CaptureSettings,
     linux: LinuxSettings,
 }
 
@@ -60,6 +62,7 @@ pub fn from_document_with(
         applications,
         datagrams,
         measure: resolved.measure,
+        capture: resolved.capture,
         linux: resolved.linux,
         catalogue: catalogue.clone(),
     })
@@ -119,11 +122,13 @@ fn read(document: &Value, catalogue: &Catalogue, report: &Report) -> Option<Reso
     }
     let series = series(&flows, topology.as_ref());
     let measure = read_measure(&table, run, series);
+    let capture = capture::read(&table);
     let linux = linux::read(&table);
     if !report.is_empty() {
         return None;
     }
-    Some(Resolved { title, duration: duration?, seed, topology: topology?, flows, measure, linux })
+    let (duration, topology) = (duration?, topology?);
+    Some(Resolved { title, duration, seed, topology, flows, measure, capture, linux })
 }
 
 /// Time series that a run takes: one a connection, and one a link direction that is reported.

@@ -9,7 +9,7 @@ use super::queues::QUEUE;
 use super::switch::Switch;
 use super::switches::{STACK_SWITCHES, SWITCHES};
 use super::wire_keys::{LINK_OVER_TIME, LINK_WIRE, REVERSE_WIRE};
-use super::{datagrams, program, topology, wlan, workload};
+use super::{capture, datagrams, program, topology, wlan, workload};
 
 /// What may be written as the value of a key.
 #[derive(Clone, Copy)]
@@ -22,6 +22,8 @@ pub(super) enum Kind {
     RateOrDown,
     /// A size: "64 KiB".
     Size,
+    /// A size, or this name.
+    SizeOr(&'static str),
     /// A size or a number of segments: "30 segments".
     SizeOrSegments,
     /// A whole number of segments: "10 segments".
@@ -76,6 +78,8 @@ pub(super) enum Kind {
     Bands { count: usize, max: u64 },
     /// Rates in ascending order.
     Rates,
+    /// Where packets are captured: a name for many places, or a list of names.
+    Places,
     /// The axes of a sweep.
     Sweep,
 }
@@ -150,7 +154,7 @@ pub(super) const fn key(
 use Absent::{Default, Explained, Required};
 
 /// Connections of one experiment: what a run can hold in memory.
-pub(super) const MAX_CONNECTIONS: u64 = 100_000;
+pub(crate) const MAX_CONNECTIONS: u64 = 100_000;
 /// Points of one sweep.
 pub(super) const MAX_POINTS: u64 = 100_000;
 
@@ -200,6 +204,13 @@ pub(super) static EXPERIMENT: Section = Section {
             Explained,
             r#"{"window": ["10 s", "50 s"]}"#,
             "What is measured.",
+        ),
+        key(
+            "capture",
+            Kind::Table(&capture::CAPTURE),
+            Explained,
+            r#"{"at": "hosts"}"#,
+            "Which packets are written to files that Wireshark reads; without it, none.",
         ),
         key(
             "linux",

@@ -4,8 +4,9 @@
 //! [`from_document`] turns a document into an [`Experiment`]. `keys` is the one list of what may
 //! be written, with `switches` for those of the stack and `wire_keys` for what links do besides;
 //! `reader` reads by it; `stack`, `topology`,
-//! `traffic`, `datagrams`, `linux` and `document` give it meaning.
+//! `traffic`, `datagrams`, `capture`, `linux` and `document` give it meaning.
 
+mod capture;
 mod datagrams;
 mod distribution;
 mod document;
@@ -36,11 +37,14 @@ mod wires;
 mod wlan;
 mod workload;
 
+pub use capture::{AT, CaptureSettings, PlaceKind, Places};
 pub use datagrams::{DatagramFlow, Pattern, Periods, UDP_HEADERS};
 pub use distribution::Distribution;
 pub use document::{from_document, from_document_with};
 pub use error::{ExperimentError, ExperimentErrors};
 pub use fairway_net::Limit;
+#[cfg(test)]
+pub(crate) use keys::MAX_CONNECTIONS;
 pub use linux::{LinuxSettings, SOCKET_OPTIONS, SocketOption};
 pub use plan::{Plan, Point, plan, plan_with};
 pub use program::Program;
@@ -76,6 +80,8 @@ pub struct Experiment {
     pub applications: Vec<Application>,
     /// What is measured.
     pub measure: Measure,
+    /// Which packets are captured.
+    pub capture: CaptureSettings,
     /// What a real Linux kernel is told besides.
     pub linux: LinuxSettings,
     /// The algorithms that the flows name.

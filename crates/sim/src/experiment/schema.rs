@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::capture::PLACES;
 use super::keys::{Absent, EXPERIMENT, Key, Kind, MAX_POINTS, Section, algorithm_names};
 use super::linux::{SOCKET_OPTIONS, SocketOption};
 use super::program::AUTO;
@@ -63,6 +64,7 @@ fn of_kind(kind: &Kind) -> Map<String, Value> {
         Kind::Rate => text(or_unlimited(&quantity(&rates))),
         Kind::RateOrDown => text(format!(r"^\s*down\s*$|{}", or_unlimited(&quantity(&rates)))),
         Kind::Size => text(quantity(&size)),
+        Kind::SizeOr(name) => text(format!(r"^\s*{name}\s*$|{}", quantity(&size))),
         Kind::SizeOrSegments => text(quantity(&[&size[..], &segments[..]].concat())),
         Kind::Segments => text(quantity(&segments)),
         Kind::SegmentsOrUnlimited => text(or_unlimited(&quantity(&segments))),
@@ -140,6 +142,11 @@ fn of_kind(kind: &Kind) -> Map<String, Value> {
         Kind::Bands { count, max } => {
             let number = json!({ "type": "integer", "minimum": 0, "maximum": max });
             json!({ "type": "array", "items": number, "minItems": count, "maxItems": count })
+        }
+        Kind::Places => {
+            let name = json!({ "type": "string", "minLength": 1 });
+            let names = json!({ "type": "array", "items": name, "minItems": 1 });
+            json!({ "anyOf": [{ "enum": PLACES }, names] })
         }
         Kind::Sweep => json!({
             "type": "object",

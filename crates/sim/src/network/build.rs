@@ -11,13 +11,17 @@ use fairway_random::Stream;
 use fairway_units::{Duration, Rate};
 
 use super::exits::{Exit, exits, express_links};
+use super::node::Node;
 use super::{Device, Network};
 use crate::experiment::{
-    Experiment, Extras, Graph, Link as LinkSpec, Multipath, Queue, Router, Shape, Step,
+    Experiment, Extras, Graph, GraphLink, Link as LinkSpec, Multipath, Queue, Router, Shape, Step,
 };
 use crate::parcel::Parcel;
 use crate::rows::Rows;
 use crate::ways::Ways;
+
+/// What the name of a link has behind it where packets go towards the sources.
+pub(super) const REVERSE: &str = "/reverse";
 
 impl Network {
     /// The network of an experiment, idle.
@@ -47,6 +51,8 @@ pub(super) struct Builder<'a> {
 struct Spec<'a> {
     what: What<'a>,
     name: String,
+    /// Where it begins and ends.
+    ends: [Node; 2],
     /// Towards the sinks.
     forward: bool,
     loss_probability: f64,
@@ -88,7 +94,7 @@ impl Spec<'_> {
     }
 
     fn device(&self, frame_overhead: u32, exit: Exit, window: Window, seed: u64) -> Device {
-        let Spec { what, name, forward: _, loss_probability, watched } = self;
+        let Spec { what, name, ends: _, forward: _, loss_probability, watched } = self;
         let link = match what {
             What::Link(link) => link,
             What::Host => return Device::Link(Link::plain(), exit),
@@ -207,7 +213,8 @@ impl Routes {
 
 impl<'a> Builder<'a> {
     fn dumbbell(mut self, bottleneck: &'a LinkSpec, access: Option<&'a LinkSpec>) -> Network {
-        let shared = self.both_ways(bottleneck, &bottleneck.id, true);
+        let sides = [Node::Left, Node::Right];
+        let shared = self.both_ways(bottleneck, &bottleneck.id, sides, true);
         let travellers = travellers(self.experiment);
         // Links of the hosts on the left and on the right.
         let mut hosts = [Vec::new(), Vec::new()];
@@ -215,10 +222,11 @@ impl<'a> Builder<'a> {
             let last = |side: usize| travellers.iter().map(|one| one.hosts[side]).max();
             let counts = [0, 1].map(|side| last(side).map_or(0, |last| last + 1));
             for host in 0..counts[0].max(counts[1]) {
-                for (side, letter) in [(0, 's'), (1, 'd')] {
+                let (source, sink) = (Node::Source(host as u32), Node::Sink(host as u32));
+                for (side, ends) in [[source, Node::Left], [Node::Right, sink]].iter().enumerate() {
                     if host < counts[side] {
-                        let name = format!("{}/{letter}{host}", link.id);
-                        hosts[side].push(self.both_ways(link, &name, false));
+                        let name = format!("{}/{}", link.id, [source, sink][side]);
+                        hosts[side].push(self.both_ways(link, &name, *ends, false));
                     }
                 }
             }
@@ -238,8 +246,9 @@ impl<'a> Builder<'a> {
     }
 
     fn chain(mut self, links: &'a [LinkSpec]) -> Network {
+        let sides = [Node::Left, Node::Right];
         let pairs: Vec<[u32; 2]> =
-            links.iter().map(|link| self.both_ways(link, &link.id, true)).collect();
+            links.iter().map(|link| self.both_ways(link, &link.id, sides, true)).collect();
         let right: Vec<u32> = pairs.iter().map(|p| p[0]).collect();
         let left: Vec<u32> = pairs.iter().rev().map(|p| p[1]).collect();
         let mut routes = Routes::default();
@@ -254,8 +263,11 @@ impl<'a> Builder<'a> {
     }
 
     fn graph(mut self, graph: &'a Graph) -> Network {
-        let pairs: Vec<[u32; 2]> =
-            graph.links.iter().map(|l| self.both_ways(&l.link, &l.link.id, true)).collect();
+        let add = |l: &'a GraphLink| {
+            let ends = [l.from, l.to].map(|node| Node::Named(node as u32));
+            self.both_ways(&l.link, &l.link.id, ends, true)
+        };
+        let pairs: Vec<[u32; 2]> = graph.links.iter().map(add).collect();
         let routes = self.routes(graph, &pairs);
         let mut used = vec![false; self.specs.len()];
         for link in routes.routes.iter().flatten() {
@@ -285,9 +297,11 @@ impl<'a> Builder<'a> {
         for (index, traveller) in travellers(self.experiment).into_iter().enumerate() {
             let turn = turns.entry(traveller.hosts).or_default();
             let mut stream = Stream::new(self.experiment.seed, &format!("flow/{index}/route"));
+            let [from, to] = traveller.hosts.map(|node| Node::Named(node as u32));
+            let (source, sink) = (Node::Source(index as u32), Node::Sink(index as u32));
             let access = graph.access.as_ref().map(|link| {
-                ["s", "d"].map(|letter| {
-                    self.both_ways(link, &format!("{}/{letter}{index}", link.id), false)
+                [(source, [source, from]), (sink, [to, sink])].map(|(host, ends)| {
+                    self.both_ways(link, &format!("{}/{host}", link.id), ends, false)
                 })
             });
             for forward in [true, false].into_iter().take(if traveller.returns { 2 } else { 1 }) {
@@ -322,22 +336,38 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds both directions of a link: towards the sinks and back.
-    pub(super) fn both_ways(&mut self, spec: &'a LinkSpec, name: &str, watched: bool) -> [u32; 2] {
-        let forward = self.one_way(spec, name.to_owned(), true, watched);
-        [forward, self.one_way(spec, format!("{name}/reverse"), false, watched)]
+    pub(super) fn both_ways(
+        &mut self,
+        spec: &'a LinkSpec,
+        name: &str,
+        ends: [Node; 2],
+        watched: bool,
+    ) -> [u32; 2] {
+        let forward = self.one_way(spec, name.to_owned(), ends, true, watched);
+        let back = [ends[1], ends[0]];
+        [forward, self.one_way(spec, format!("{name}{REVERSE}"), back, false, watched)]
     }
 
-    fn one_way(&mut self, spec: &'a LinkSpec, name: String, forward: bool, watched: bool) -> u32 {
+    fn one_way(
+        &mut self,
+        spec: &'a LinkSpec,
+        name: String,
+        ends: [Node; 2],
+        forward: bool,
+        watched: bool,
+    ) -> u32 {
         let loss_probability = spec.loss_of(forward).map_or(0.0, |loss| loss.probability);
         let what = What::Link(spec.direction(forward));
-        self.specs.push(Spec { what, name, forward, loss_probability, watched });
+        self.specs.push(Spec { what, name, ends, forward, loss_probability, watched });
         (self.specs.len() - 1) as u32
     }
 
     /// Adds a node of a cell.
     pub(super) fn node(&mut self, node: NodeId, name: String) -> u32 {
         let what = What::Node(node);
-        self.specs.push(Spec { what, name, forward: true, loss_probability: 0.0, watched: true });
+        let (forward, loss_probability, watched) = (true, 0.0, true);
+        let ends = [Node::Air(node), Node::Air(node)];
+        self.specs.push(Spec { what, name, ends, forward, loss_probability, watched });
         (self.specs.len() - 1) as u32
     }
 
@@ -361,6 +391,7 @@ impl<'a> Builder<'a> {
         let device = |(spec, exit): (&Spec, Exit)| spec.device(overhead, exit, self.window, seed);
         let devices = self.specs.iter().zip(exits).map(device).collect();
         let paths = self.specs.iter().map(|spec| (spec.rate(), spec.delay())).collect();
+        let ends = self.specs.iter().map(|spec| spec.ends).collect();
         let names: Vec<String> = self.specs.into_iter().map(|spec| spec.name).collect();
         Network {
             devices,
@@ -368,6 +399,7 @@ impl<'a> Builder<'a> {
             delivered: vec![0; names.len()],
             rows: Rows::new(shared_rows + names.len()),
             names,
+            ends,
             paths,
             reported,
             ways: Ways::new(routes.ways()),
@@ -394,6 +426,7 @@ impl Builder<'_> {
                     self.specs.push(Spec {
                         what: What::Host,
                         name: format!("{}/host", self.specs[first as usize].name),
+                        ends: [Node::Inside; 2],
                         forward: true,
                         loss_probability: 0.0,
                         watched: false,

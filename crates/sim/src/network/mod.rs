@@ -3,6 +3,7 @@
 mod build;
 mod cell;
 mod exits;
+mod node;
 mod wlan;
 
 use fairway_net::wlan::{CellFigures, NodeId};
@@ -11,6 +12,7 @@ use fairway_tcp::Stack;
 use fairway_trace::{LinkBooks, Violation, ideal_s};
 use fairway_units::{Duration, Rate, Time};
 
+use crate::capture::Tap;
 use crate::event::Component;
 use crate::experiment::{Experiment, HEADERS, TIMESTAMP_OPTION};
 use crate::parcel::Parcel;
@@ -18,6 +20,8 @@ use crate::rows::Rows;
 use crate::ways::Ways;
 use cell::Medium;
 use exits::Exit;
+
+pub(crate) use node::Node;
 
 /// All link directions of a network and the ways through them.
 pub(crate) struct Network {
@@ -29,6 +33,8 @@ pub(crate) struct Network {
     rows: Rows,
     /// Name of each link direction.
     pub(crate) names: Vec<String>,
+    /// Where each link direction begins and ends.
+    ends: Vec<[Node; 2]>,
     /// Rate and delay of each link direction.
     paths: Vec<(Rate, Duration)>,
     /// Link directions that results report; the first is the bottleneck towards the sinks.
@@ -180,21 +186,48 @@ impl Network {
         self.ways.link(position)
     }
 
+    /// Each link direction: the name of the link, where it begins and ends, and its rate.
+    pub(crate) fn directions(&self) -> impl Iterator<Item = (&str, [Node; 2], Rate)> {
+        let links = self.names.iter().zip(&self.ends).zip(&self.paths);
+        links.map(|((name, ends), (rate, _))| {
+            (name.strip_suffix(build::REVERSE).unwrap_or(name), *ends, *rate)
+        })
+    }
+
+    /// How many routers packets have passed when they are offered to the link at each position.
+    pub(crate) fn routers_before(&self) -> Vec<u8> {
+        self.ways.counted_before(|link| self.ends[link as usize] != [Node::Inside; 2])
+    }
+
     /// Offer a packet to the link that it is at, and to the next one if it is through at once.
-    pub(crate) fn offer(&mut self, mut parcel: Parcel, mut at: Time) -> Passage {
+    pub(crate) fn offer(
+        &mut self,
+        mut parcel: Parcel,
+        mut at: Time,
+        tap: &mut impl Tap,
+    ) -> Passage {
         loop {
             let index = self.ways.link(parcel.position());
+            tap.enters(&parcel, index, at);
             let Device::Link(link, exit) = &mut self.devices[index as usize] else {
-                return self.offer_elsewhere(index, parcel, at);
+                return self.offer_elsewhere(index, parcel, at, tap);
             };
             match link.offer(&mut parcel, at) {
                 Offer::Arrives(arrives) => at = arrives,
-                Offer::Dropped => return Passage::Dropped,
-                Offer::Lost => return Passage::Lost,
+                Offer::Dropped => {
+                    tap.is_dropped(&parcel, index);
+                    return Passage::Dropped;
+                }
+                Offer::Lost => {
+                    tap.is_lost(&parcel, index);
+                    return Passage::Lost;
+                }
             }
+            tap.passes(&parcel);
             let own_row = self.shared_rows + index;
             let row = match *exit {
                 Exit::Express => {
+                    tap.leaves(&parcel, index, at);
                     self.pass(&mut parcel);
                     continue;
                 }
@@ -211,16 +244,28 @@ impl Network {
     }
 
     #[inline(never)]
-    fn offer_elsewhere(&mut self, index: u32, parcel: Parcel, now: Time) -> Passage {
+    fn offer_elsewhere(
+        &mut self,
+        index: u32,
+        parcel: Parcel,
+        now: Time,
+        tap: &mut impl Tap,
+    ) -> Passage {
         match self.devices[index as usize] {
             Device::Node(node) => self.offer_to_node(node, parcel, now),
-            _ => self.offer_to_port(index, parcel, now),
+            _ => self.offer_to_port(index, parcel, now, tap),
         }
     }
 
     /// Offer a packet to a port, after what was due there.
-    fn offer_to_port(&mut self, index: u32, parcel: Parcel, now: Time) -> Passage {
-        self.wake(index, now);
+    fn offer_to_port(
+        &mut self,
+        index: u32,
+        parcel: Parcel,
+        now: Time,
+        tap: &mut impl Tap,
+    ) -> Passage {
+        self.wake(index, now, tap);
         if let Device::Port(port) = &mut self.devices[index as usize] {
             let wakes = port.offer(parcel, now);
             self.news.extend(wakes.map(|at| News::Event(at, Component::Port(index))));
@@ -248,7 +293,7 @@ impl Network {
     }
 
     /// What was due at a port, or in the cell, happens.
-    pub(crate) fn wake(&mut self, index: u32, now: Time) {
+    pub(crate) fn wake(&mut self, index: u32, now: Time, tap: &mut impl Tap) {
         if matches!(self.devices[index as usize], Device::Node(_)) {
             return self.wake_cell(now);
         }
@@ -270,7 +315,7 @@ impl Network {
             match sent.arrival {
                 None => self.news.push(News::Lost(sent.packet)),
                 Some(arrival) => {
-                    let event = self.propagate(index, sent.packet, arrival);
+                    let event = self.propagate(index, sent.packet, arrival, tap);
                     self.news.extend(event.map(|(at, component)| News::Event(at, component)));
                 }
             }
@@ -284,9 +329,14 @@ impl Network {
         index: u32,
         packet: Parcel,
         arrival: Arrival,
+        tap: &mut impl Tap,
     ) -> Option<(Time, Component)> {
         let Arrival { at, corrupted } = arrival;
         let packet = if corrupted { packet.corrupt() } else { packet };
+        tap.passes(&packet);
+        if corrupted {
+            tap.is_damaged(&packet, index);
+        }
         let row = self.shared_rows + index;
         if !self.rows.is_in_order(row, at) {
             return Some((at, Component::Row(self.rows.join_apart(packet))));

@@ -7,6 +7,7 @@ use fairway_random::Stream;
 use super::Network;
 use super::build::{Builder, Routes, travellers};
 use super::cell::Medium;
+use super::node::Node;
 use crate::experiment::{Queue, Wlan};
 
 /// Name of the access point in results; a station's is that of its host.
@@ -15,7 +16,8 @@ const ACCESS_POINT: &str = "ap";
 impl<'a> Builder<'a> {
     /// The server's wire, the access point and the stations, in this order.
     pub(super) fn wlan(mut self, wlan: &'a Wlan) -> Network {
-        let server = self.both_ways(&wlan.server, &wlan.server.id, true);
+        let ends = [Node::Server, Node::Air(NodeId::AccessPoint)];
+        let server = self.both_ways(&wlan.server, &wlan.server.id, ends, true);
         let access_point = self.node(NodeId::AccessPoint, ACCESS_POINT.to_owned());
         let count = wlan.cell.stations.len() as u64;
         let stations: Vec<u32> = (0..count as u32)

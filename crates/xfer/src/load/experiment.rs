@@ -37,6 +37,10 @@ pub fn carry(experiment: &Experiment) -> Result<Carried, ExperimentErrors> {
         let message = "a generator measures until its flows end; leave it out, or shorten duration";
         refusals.errors.push(error("measure.to", message));
     }
+    if experiment.capture.is_on() {
+        let message = "this backend captures no packets; leave it out, and run tcpdump beside it";
+        refusals.errors.push(error("capture", message));
+    }
     let mut flows: Vec<FlowOptions> = Vec::new();
     for (number, flow) in experiment.flows.iter().enumerate() {
         let before = experiment.datagrams.iter().filter(|datagrams| datagrams.behind == number);

@@ -48,7 +48,7 @@ fn unknown_keys() {
     assert_refused(
         &with("duration", "bandwidth = 1\nduration"),
         "bandwidth: unknown key; an experiment has title, duration, seed, stack, topology, flow, \
-         measure, linux, sweep",
+         measure, capture, linux, sweep",
     );
     assert_refused(
         &with_end("byts = \"1 MB\""),

@@ -1,0 +1,61 @@
+"""Where captures of a run lie, until they are saved with it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairway.errors import InputError, writing
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: What to do where there is no room for them.
+ELSEWHERE = "captures are written to a temporary directory first: set TMPDIR to one with room"
+
+#: What `capture.at` is where nothing is captured, and where packets are captured at many places.
+NOTHING = "nothing"
+_MANY = (NOTHING, "hosts", "links", "everything")
+
+
+def are_wanted(experiment: Mapping[str, Any]) -> bool:
+    """Whether an experiment's document asks for captures."""
+    return experiment.get("capture", {}).get("at", NOTHING) != NOTHING
+
+
+def new_directory() -> Path:
+    """A temporary directory for captures.
+
+    Raises:
+        InputError: If none can be made.
+    """
+    with writing(Path(tempfile.gettempdir())):
+        return Path(tempfile.mkdtemp(prefix="fairway-captures-"))
+
+
+def copy(captures: Path, target: Path) -> None:
+    """Copy a directory of captures, which takes no time and no room on the same file system."""
+    shutil.copytree(captures, target, copy_function=_link_or_copy)
+
+
+def _link_or_copy(source: str, target: str) -> str:
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
+    return target
+
+
+def places(text: str) -> str | list[str]:
+    """`capture.at`, as the command line has it: "hosts" or the like, or names with commas between.
+
+    Raises:
+        InputError: If there is none.
+    """
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise InputError('--capture: expected a place, such as "hosts" or "bottleneck,s0"')
+    return names[0] if names[0] in _MANY and len(names) == 1 else names
