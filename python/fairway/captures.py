@@ -23,7 +23,7 @@ _MANY = (NOTHING, "hosts", "links", "everything")
 
 def are_wanted(experiment: Mapping[str, Any]) -> bool:
     """Whether an experiment's document asks for captures."""
-    return experiment.get("capture", {}).get("at", NOTHING) != NOTHING
+    return bool(experiment.get("capture", {}).get("at", NOTHING) != NOTHING)
 
 
 def new_directory() -> Path:

@@ -100,8 +100,8 @@ def test_a_run_is_kept_with_tcp_info_and_captures(recorded, tmp_path, temporary)
     assert (again.captures / "r1.r2.pcap").read_bytes() == b"packets"
     assert again.summary == run.summary
     again.save(tmp_path / "copy", report=False)
-    assert (tmp_path / "copy" / "pcap" / "r1.r2.pcap").is_file()
-    assert run.captures == tmp_path / "out" / "pcap"
+    assert (tmp_path / "copy" / "captures" / "r1.r2.pcap").is_file()
+    assert run.captures == tmp_path / "out" / "captures"
     assert_nothing_left(temporary)
 
 
