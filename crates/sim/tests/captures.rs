@@ -110,7 +110,7 @@ fn comments_are_what_the_run_counts() {
     let run = captured("at = \"links\"", place.path());
     let files = contents(place.path());
     let mut found: BTreeMap<String, u64> = BTreeMap::new();
-    for (_, file) in &files {
+    for file in files.values() {
         for (comment, count) in look(file).0 {
             *found.entry(comment).or_default() += count;
         }
