@@ -21,8 +21,8 @@ QUEUES = {
     # Marks whatever has waited for a millisecond, as switches in front of DCTCP do (RFC 8257
     # section 4.1, with a time for their packets).
     "codel-step": 'kind = "codel", limit = "{limit} packets", ecn = {ecn}, ce_threshold = "1 ms"',
-    "red": 'kind = "red", variant = "linux", limit = "{limit} packets", ecn = {ecn}, gentle = false, '
-    'min_threshold = "{low} packets", max_threshold = "{high} packets"',
+    "red": 'kind = "red", variant = "linux", limit = "{limit} packets", ecn = {ecn}, '
+    'gentle = false, min_threshold = "{low} packets", max_threshold = "{high} packets"',
 }
 
 
@@ -102,7 +102,7 @@ def make(row: dict[str, str], out: Path) -> Path:
 
 def read(list_file: str, only: list[str]) -> list[dict[str, str]]:
     """The rows of a list."""
-    with open(list_file, newline="") as source:
+    with Path(list_file).open(newline="") as source:
         return [row for row in csv.DictReader(source) if not only or row["name"] in only]
 
 
@@ -114,4 +114,5 @@ if __name__ == "__main__":
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     for row in read(given.list, given.only):
-        print(make(row, given.out), flush=True)
+        sys.stdout.write(f"{make(row, given.out)}\n")
+        sys.stdout.flush()
