@@ -18,12 +18,22 @@ pub struct Candidate {
     pub params: &'static [(&'static str, f64)],
     /// Whether it reduces its window by itself, at random.
     pub backs_off_at_random: bool,
+    /// Whether it says itself what window an episode ends with (Linux `CA_EVENT_COMPLETE_CWR`).
+    pub ends_by_itself: bool,
     /// Whether it takes marks to show.
     pub needs_marks: bool,
 }
 
 const fn of(name: &'static str, prior: f64) -> Candidate {
-    Candidate { name, seeds: 1, prior, params: &[], backs_off_at_random: false, needs_marks: false }
+    Candidate {
+        name,
+        seeds: 1,
+        prior,
+        params: &[],
+        backs_off_at_random: false,
+        ends_by_itself: false,
+        needs_marks: false,
+    }
 }
 
 /// Those that the kernel has, in the order in which ties are broken: by what hosts run.
@@ -34,7 +44,7 @@ pub const CANDIDATES: &[Candidate] = &[
     Candidate { needs_marks: true, ..of("dctcp", -0.2) },
     of("htcp", -0.2),
     of("bic", -0.2),
-    of("westwood+", -0.2),
+    Candidate { ends_by_itself: true, ..of("westwood+", -0.2) },
     of("vegas", -0.2),
     of("illinois", -0.2),
     of("yeah", -0.2),
@@ -60,6 +70,7 @@ impl Candidate {
                 create(&selection, Variant::Linux6_1, &init).ok()
             })
             .map(|cc| Hypothesis::new(cc, init.mss, now))
+            .map(|one| if self.ends_by_itself { one.ending_by_itself() } else { one })
             .map(|hypothesis| match self.sampler(init) {
                 Some(sampler) => hypothesis.with_random_backoff(sampler),
                 None => hypothesis,

@@ -28,6 +28,10 @@ pub struct Hypothesis {
     noted_cwnd: u64,
     was_off: bool,
     random: Option<RandomBackoff>,
+    /// Whether the algorithm itself says what window an episode ends with, so that it cannot be set.
+    ends_by_itself: bool,
+    /// What its window is short of the one that was seen, then, bytes.
+    correction: f64,
     /// What speaks for it.
     pub evidence: Evidence,
 }
@@ -60,6 +64,8 @@ impl Hypothesis {
             noted_cwnd: 0,
             was_off: false,
             random: None,
+            ends_by_itself: false,
+            correction: 0.0,
             evidence: Evidence::default(),
         }
     }
@@ -67,6 +73,11 @@ impl Hypothesis {
     /// Falls of the window without a loss may be its own.
     pub fn with_random_backoff(self, sampler: Box<dyn CongestionControl>) -> Self {
         Hypothesis { random: Some(RandomBackoff::new(sampler)), ..self }
+    }
+
+    /// It says itself what window an episode ends with.
+    pub fn ending_by_itself(self) -> Self {
+        Hypothesis { ends_by_itself: true, ..self }
     }
 
     /// The handshake is over.
@@ -117,7 +128,8 @@ impl Hypothesis {
 
     /// An episode begins, with `most` bytes in flight at the most of late; 0 if that is not known.
     pub fn congested(&mut self, signal: Signal, most: u64, flow: &Flow) {
-        if most > 0 && self.cc.pacing_rate().is_none() {
+        self.correction = 0.0;
+        if most > 0 && self.cc.pacing_rate().is_none() && !self.ends_by_itself {
             let off = libm::log(self.cc.cwnd() as f64 / most as f64);
             if off.abs() > OFF_BEFORE_EPISODE + 2.0 * f64::from(self.mss) / most as f64 {
                 self.cc.on_recovered(most, flow);
@@ -129,6 +141,7 @@ impl Hypothesis {
     /// The retransmission timer has expired.
     pub fn timed_out(&mut self, first: bool, flow: &Flow) {
         self.pace(flow.now);
+        self.correction = 0.0;
         self.cc.on_rto(first, flow);
     }
 
@@ -165,7 +178,7 @@ impl Hypothesis {
             let sent = round.first_bytes as f64 + self.paced_bytes - round.delivered_bytes as f64;
             (round.last_bytes as f64, sent.min(self.cc.cwnd() as f64))
         } else {
-            (round.most_bytes as f64, self.noted_cwnd as f64)
+            (round.most_bytes as f64, self.noted_cwnd as f64 + self.correction)
         };
         let (seen, expected) = ((seen / mss).max(0.5), (expected / mss).max(0.5));
         let off = libm::log(seen / expected);
@@ -211,6 +224,10 @@ impl Hypothesis {
     /// Sets the window to the one that was seen. Where it is below the threshold and falls, slow start
     /// has ended.
     fn align(&mut self, seen: u64, flow: &Flow) {
+        if self.ends_by_itself {
+            self.correction = seen as f64 - self.noted_cwnd as f64;
+            return;
+        }
         let is_below = self.cc.ssthresh() != u64::MAX && seen < self.cc.ssthresh();
         if is_below && seen < self.cc.cwnd() {
             self.cc.on_congestion(Signal::Loss, flow);

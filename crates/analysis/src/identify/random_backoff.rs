@@ -18,6 +18,8 @@ pub struct RandomBackoff {
     seen: u32,
     /// The window before a fall that has just begun, segments.
     falls_from: Option<f64>,
+    /// Whether it has fallen since the last loss: its shadow window is then above the window.
+    has_shadow: bool,
 }
 
 /// What to make of a round.
@@ -35,7 +37,7 @@ pub enum Fall {
 impl RandomBackoff {
     /// With the algorithm as it is.
     pub fn new(sampler: Box<dyn CongestionControl>) -> Self {
-        RandomBackoff { sampler, drawn: 0, seen: 0, falls_from: None }
+        RandomBackoff { sampler, drawn: 0, seen: 0, falls_from: None, has_shadow: false }
     }
 
     /// The handshake is over.
@@ -58,11 +60,13 @@ impl RandomBackoff {
         let off = libm::log(seen / expected);
         if is_after_episode {
             self.falls_from = None;
-            let is_shadow = off > 0.0 && off < MOST_AFTER_LOSS;
+            let has_shadow = std::mem::take(&mut self.has_shadow);
+            let is_shadow = has_shadow && off > 0.0 && off < MOST_AFTER_LOSS;
             return if is_shadow { Fall::Shadow } else { Fall::None };
         }
         if let Some(from_segments) = self.falls_from.take() {
             self.seen += 1;
+            self.has_shadow = true;
             return Fall::Ends { from_segments, off: libm::log(seen / (KEPT * from_segments)) };
         }
         if off < -FALL - 1.0 / seen {
@@ -114,8 +118,11 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_may_leave_more_than_half() {
+    fn a_loss_may_leave_more_than_half_after_a_fall() {
         let mut random = random();
+        assert!(matches!(random.judge(70.0, 50.0, true), Fall::None));
+        random.judge(85.0, 100.0, false);
+        random.judge(70.7, 100.0, false);
         assert!(matches!(random.judge(70.0, 50.0, true), Fall::Shadow));
         assert!(matches!(random.judge(50.0, 50.0, true), Fall::None));
         assert!(matches!(random.judge(120.0, 50.0, true), Fall::None));
