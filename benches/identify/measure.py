@@ -1,5 +1,7 @@
-"""How often identification is right: makes the traces of a list that are not there yet on the Linux
-backend, identifies the first flow of each, and prints shares and confusion.
+"""How often identification is right.
+
+Makes the traces of a list that are not there yet on the Linux backend, identifies the first flow of
+each, and prints shares and confusion.
 
     cargo build --release -p fairway-analysis --example identify
     python benches/identify/measure.py held-out --out DIR
@@ -14,6 +16,7 @@ import json
 import math
 import os
 import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -21,6 +24,12 @@ from traces import make, read
 
 HERE = Path(__file__).parent
 FIRST_TARGET, THREE_TARGET = 0.60, 0.85
+
+
+def say(text: str) -> None:
+    """A line, at once."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
 def binary() -> Path:
@@ -56,8 +65,7 @@ def confusion(rows: list[tuple[str, dict]]) -> str:
 
 
 def calibration(rows: list[tuple[str, dict]]) -> str:
-    """Mean confidence of the first against how often it is right, and the mean log of what was given
-    to the right one."""
+    """How sure the first is on average, how often it is right, and the loss of confidences."""
     firsts = [(found["ranked"][0], cc) for cc, found in rows if found["ranked"]]
     mean = sum(first["confidence"] for first, _ in firsts) / len(firsts)
     right = sum(first["algorithm"] == cc for first, cc in firsts) / len(firsts)
@@ -80,13 +88,13 @@ def main() -> None:
         found = identify(make(row, given.out))
         rows.append((row["cc"], found))
         if given.each:
-            print(f"{row['name']:16} {place(found, row['cc']):2}  {found['words']}")
+            say(f"{row['name']:16} {place(found, row['cc']):2}  {found['words']}")
     places = [place(found, cc) for cc, found in rows]
     first = sum(at == 1 for at in places) / len(places)
     three = sum(at <= 3 for at in places) / len(places)
-    print(confusion(rows))
-    print(f"\n{len(rows)} traces: first {first:.1%}, among the first three {three:.1%}")
-    print(calibration(rows))
+    say(confusion(rows))
+    say(f"\n{len(rows)} traces: first {first:.1%}, among the first three {three:.1%}")
+    say(calibration(rows))
     if first < FIRST_TARGET or three < THREE_TARGET:
         raise SystemExit(f"below {FIRST_TARGET:.0%} and {THREE_TARGET:.0%}")
 
