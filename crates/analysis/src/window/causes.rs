@@ -8,11 +8,16 @@ use crate::window::view::{Known, Mode};
 
 /// Duplicate acknowledgements that tell of a loss (RFC 5681 section 3.2).
 const DUPLICATES: u32 = 3;
-/// The smallest silence that a timer ends where no round trip is known: Linux's smallest timeout
-/// (`TCP_RTO_MIN`). Where one is known it is the smoothed round trip: a probe of the tail waits for
+/// The smallest silence that a timer ends where no round trip is known. Where one is known it is the smoothed round trip: a probe of the tail waits for
 /// two of them, a timeout for one and a margin (RFC 8985 section 7.2, RFC 6298 section 2), while
 /// the timer of RACK waits for a quarter of the smallest (RFC 8985 section 6.2).
-const SILENCE_UNKNOWN: Duration = Duration::from_millis(200);
+const SILENCE_UNKNOWN: Duration = SHORTEST_TIMEOUT;
+/// Round trips after which no acknowledgement has a segment sent once more: what was sent after it
+/// is acknowledged one round trip later, and RACK waits for a quarter of one more (RFC 8985 section
+/// 6.2).
+const LATE_FOR_ACKS: (u64, u64) = (3, 2);
+/// The shortest timeout of stacks in use: Linux's (`TCP_RTO_MIN`); RFC 6298 has a second.
+const SHORTEST_TIMEOUT: Duration = Duration::from_millis(200);
 /// A second timeout comes after twice the first (RFC 6298 rule 5.5), the first after a probe after
 /// about as long as that: half way between on a scale of ratios, 1.4.
 const DOUBLED: (u64, u64) = (7, 5);
@@ -103,6 +108,8 @@ struct Timer {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Causes {
     holes: Vec<Hole>,
+    /// Whether the sender was seen to let a timer expire where one that probes would have probed.
+    never_probes: bool,
     timer: Option<Timer>,
 }
 
@@ -173,6 +180,10 @@ impl Causes {
             Mode::Loss { .. } => Cause::AfterTimeout,
             Mode::Open if known.duplicates >= DUPLICATES && is_head => Cause::Fast,
             _ if sent.sacked_above_bytes > 0 => Cause::Sack,
+            // What was sent again after it has been delivered, and it has not (RFC 8985).
+            _ if flow.has_sack && known.has_delivered_again && known.last_resent > previous => {
+                Cause::Sack
+            }
             Mode::Recovery { .. } if flow.has_sack => Cause::Sack,
             Mode::Recovery { .. } if is_head => Cause::PartialAck,
             _ => Cause::Unknown,
@@ -200,7 +211,11 @@ impl Causes {
         let waited = since.map_or(Duration::ZERO, |since| sent.at.since(since));
         let before = self.timer.filter(|timer| timer.offset >= known.acked);
         let may_probe = flow.has_sack && known.mode == Mode::Open && before.is_none();
-        let is_probe = is_tail && may_probe;
+        // Where the only segment that is outstanding could be either, what was sent again before
+        // is not probed.
+        let is_timed = self.never_probes || sent.transmissions > 2;
+        let is_probe = is_tail && may_probe && !(is_head && is_timed);
+        self.never_probes |= may_probe && !is_tail;
         let doubled = |timer: &Timer| {
             waited.saturating_mul(DOUBLED.1) >= timer.waited.saturating_mul(DOUBLED.0)
         };
@@ -231,17 +246,22 @@ fn is_by_timer(sent: &Sent, context: &Context<'_>) -> bool {
     !context.is_clocked && silence >= context.round_trip.unwrap_or(SILENCE_UNKNOWN)
 }
 
-/// Whether the oldest segment is sent once more though nothing new was acknowledged since it was
-/// sent last, which acknowledgements alone make no sender do that has no SACK, and none before
-/// news of what was sent later is back.
+/// Whether the oldest segment is sent in repair though nothing new was acknowledged for so long
+/// that a timer has sent it: without SACK, acknowledgements alone make no sender do that, and with
+/// it they do when news of what was sent later is back.
 fn is_again(sent: &Sent, context: &Context<'_>, previous: Option<Time>) -> bool {
     let Context { flow, known, is_clocked, round_trip } = *context;
     let Some(previous) = previous else { return false };
     let is_in_repair = known.mode != Mode::Open && sent.offset <= known.acked;
+    // Any timer has begun again since.
+    let since = known.last_advance.map_or(previous, |advance| advance.max(previous));
+    let waited = sent.at.since(since);
+    let round_trip = round_trip.unwrap_or(Duration::ZERO);
+    let is_too_late_for_acks =
+        waited.saturating_mul(LATE_FOR_ACKS.1) >= round_trip.saturating_mul(LATE_FOR_ACKS.0);
     is_in_repair
-        && known.last_advance < Some(previous)
-        && (!flow.has_sack || !is_clocked)
-        && sent.at.since(previous) >= round_trip.unwrap_or(SILENCE_UNKNOWN)
+        && (!flow.has_sack || !is_clocked || is_too_late_for_acks)
+        && waited >= round_trip.max(SHORTEST_TIMEOUT)
 }
 
 /// Whether a segment was sent before those that have passed it: by its timestamp, or because no

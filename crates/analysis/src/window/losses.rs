@@ -242,7 +242,10 @@ impl Losses {
         let point = known.highest;
         let kind = match (verdict.cause, *mode) {
             (Cause::TailLossProbe, _) => return false,
-            (Cause::Timeout, Mode::Loss { .. }) => return false,
+            (Cause::Timeout, Mode::Loss { .. }) => {
+                *mode = Mode::Loss { point };
+                return false;
+            }
             (Cause::Timeout, _) => EpisodeKind::Timeout,
             (_, Mode::Open) => EpisodeKind::Recovery,
             _ => return false,

@@ -119,11 +119,9 @@ impl Observer for Window {
             self.heard(&heard);
         }
         self.pass(sent.at);
-        let is_afar = self.view.delay(flow).is_some();
         self.begin(sent);
         self.payload.sent(sent, self.answer_time());
-        self.is_clocked =
-            self.answers(sent.at) || (is_afar && is_first_echo && self.known.has_heard);
+        self.is_clocked = self.answers(sent.at) || (is_first_echo && self.echoes(sent.at));
         self.zero.sent(sent);
 
         let before = self.known;
@@ -141,10 +139,10 @@ impl Observer for Window {
             mss: self.mss(),
             is_small: self.is_small(sent),
         });
+        self.known.mode = mode;
         if repair.is_some_and(|repair| repair.begins) {
             let is_timeout = matches!(mode, Mode::Loss { .. });
             self.estimate.fell(sent.at, is_timeout);
-            self.known.mode = mode;
             self.settled_at = None;
             if is_timeout {
                 self.known.resent = 0;
@@ -297,6 +295,14 @@ impl Window {
         } else {
             self.is_clocked && within(self.known.last_sent)
         }
+    }
+
+    /// Whether a segment that is the first to echo an acknowledgement's timestamp may answer it,
+    /// where the capture stands elsewhere and the way between varies.
+    fn echoes(&self, at: Time) -> bool {
+        let is_afar = self.view.delay(&self.flow).is_some();
+        let last = self.known.last_heard.filter(|_| is_afar && self.known.has_heard);
+        last.zip(self.round_trip()).is_some_and(|(last, round_trip)| at.since(last) <= round_trip)
     }
 
     /// How soon a segment follows if it answers.

@@ -130,6 +130,10 @@ pub(super) struct Known {
     pub last_advance: Option<Time>,
     /// When it sent last.
     pub last_sent: Option<Time>,
+    /// When it sent anything again last, and whether what it heard last is of something like that.
+    pub last_resent: Option<Time>,
+    /// The latter.
+    pub has_delivered_again: bool,
     /// Whether it has heard since it sent.
     pub has_heard: bool,
 }
@@ -181,6 +185,7 @@ impl Known {
         let end = sent.offset.saturating_add(i64::from(sent.bytes));
         if sent.kind == SentKind::Retransmission || sent.kind == SentKind::FillsHole {
             self.resent = self.resent.saturating_add(u64::from(sent.bytes)).min(self.unacked());
+            self.last_resent = Some(sent.at);
         }
         self.highest = self.highest.max(end);
         self.last_sent = Some(sent.at);
@@ -217,6 +222,7 @@ impl Known {
         } else {
             u64::from(self.duplicates) * u64::from(flow.mss_bytes)
         };
+        self.has_delivered_again = acked.delivered_again_bytes > 0;
         self.last_heard = Some(heard.at);
         self.has_heard = true;
         let (Mode::Recovery { point } | Mode::Loss { point }) = self.mode else { return };
