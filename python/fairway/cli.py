@@ -16,6 +16,7 @@ import typer
 
 from fairway import cli_linux
 from fairway.cli_agree import agree
+from fairway.cli_analyze import analyze
 from fairway.cli_doctor import doctor
 from fairway.cli_fidelity import fidelity
 from fairway.cli_load import collect, generate
@@ -264,6 +265,7 @@ def compare(
 
 
 app.command()(agree)
+app.command()(analyze)
 app.command()(fidelity)
 app.command()(script)
 app.command()(send)

@@ -116,7 +116,13 @@ class Figures:
 
     def save(self, directory: str | Path, formats: Sequence[str] = ("pdf", "png")) -> list[Path]:
         """Write every figure in every format and return the files."""
-        charts = {name: self.draw(name, width=640, height=260) for name in QUANTITIES}
+        charts: dict[str, AnyChart] = {
+            name: self.draw(name, width=640, height=260) for name in QUANTITIES
+        }
+        if "capture" in self._run.summary:
+            from fairway.analysis.sections import figure_charts
+
+            charts |= figure_charts(self._run)
         return save_charts(charts, Path(directory), formats)
 
     def __repr__(self) -> str:

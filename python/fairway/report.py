@@ -118,6 +118,10 @@ def run_report(run: Run) -> str:
 
         own_tables, own_sections = [transfer.transfer_table(run)], transfer.settings_section(run)
         charts += transfer.transfer_figures(run)
+    if "capture" in run.summary:
+        from fairway.analysis import sections as capture
+
+        own_tables, own_sections = capture.capture_tables(run), capture.capture_sections(run)
     for name, quantity in QUANTITIES.items():
         frame = getattr(run, quantity.table)
         if frame.is_empty() or frame[quantity.column].drop_nulls().is_empty():
@@ -138,12 +142,14 @@ def run_report(run: Run) -> str:
                 *wlan_tables(run),
             ],
         ),
-        Section("Over time", figures=charts),
+        *([Section("Over time", figures=charts)] if charts else []),
         *own_sections,
         *repeated_runs(run),
         experiment_section(run.experiment),
     ]
     packets = run.summary.get("packets")
+    if "capture" in run.summary:
+        return render(run.title, capture.capture_lead(run), sections)
     lead = f"Backend {run.backend}" + ("" if own_tables else f", seed {run.seed}")
     return render(run.title, lead + (f", {packets:,} packets." if packets else "."), sections)
 

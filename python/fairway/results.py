@@ -65,6 +65,8 @@ SUMMARY_SHAPE = {
 #: What only runs on a kernel have.
 _TCP_INFO = "tcp_info.parquet"
 _CAPTURES = "captures"
+#: What only runs that were captured have.
+_PACKETS, _CAPTURE_SERIES = "packets.parquet", "capture.parquet"
 #: What a real transfer's summary has besides.
 TRANSFER_SHAPE = {
     "transfer": {
@@ -106,12 +108,16 @@ class Run:
         tcp_info: Source | None = None,
         captures: Path | None = None,
         owns_captures: bool = False,
+        packets: Source | None = None,
+        capture_series: Source | None = None,
     ) -> None:
         self.experiment = experiment
         self.summary = summary
         self._series = series
         self._queues = queues
         self._tcp_info = tcp_info
+        self._packets = packets
+        self._capture_series = capture_series
         self.version = version
         self.captures = captures
         # Those that lie in no results go with this object.
@@ -166,6 +172,22 @@ class Run:
         Columns as `fairway.tables.TCP_INFO_SCHEMA`.
         """
         return self._tcp_info() if callable(self._tcp_info) else self._tcp_info
+
+    @functools.cached_property
+    def packets(self) -> pl.DataFrame | None:
+        """What a capture shows packet by packet; None elsewhere.
+
+        Columns as `fairway.analysis.packets.PACKET_SCHEMA`.
+        """
+        return self._packets() if callable(self._packets) else self._packets
+
+    @functools.cached_property
+    def capture_series(self) -> pl.DataFrame | None:
+        """What a capture shows of each flow over time; None elsewhere.
+
+        Columns as `fairway.analysis.series.CAPTURE_SERIES_SCHEMA`.
+        """
+        return self._capture_series() if callable(self._capture_series) else self._capture_series
 
     @functools.cached_property
     def flows(self) -> pl.DataFrame:
@@ -258,6 +280,10 @@ class Run:
         write_parquet(self.queues, target / "queues.parquet")
         if self.tcp_info is not None:
             write_parquet(self.tcp_info, target / _TCP_INFO)
+        if self.packets is not None:
+            write_parquet(self.packets, target / _PACKETS)
+        if self.capture_series is not None:
+            write_parquet(self.capture_series, target / _CAPTURE_SERIES)
         if self.captures is not None:
             copy_captures(self.captures, target / _CAPTURES)
 
@@ -293,8 +319,19 @@ def load(directory: str | Path) -> Run:
         raise InputError(f"{path}: not a result of Fairway: it has no {store.MANIFEST}")
     manifest = store.read_json(path / store.MANIFEST, "manifest", MANIFEST_SHAPE)
     tcp_info, captures = path / _TCP_INFO, path / _CAPTURES
-    is_transfer = manifest.get("backend") == "xfer"
-    shape = {**SUMMARY_SHAPE, **(TRANSFER_SHAPE if is_transfer else {})}
+    backend = manifest.get("backend")
+    shape = {**SUMMARY_SHAPE, **(TRANSFER_SHAPE if backend == "xfer" else {})}
+    captured: dict[str, Source] = {}
+    if backend == "capture":
+        from fairway.analysis.packets import PACKET_SCHEMA
+        from fairway.analysis.run import CAPTURE_SHAPE
+        from fairway.analysis.series import CAPTURE_SERIES_SCHEMA
+
+        shape = {**shape, **CAPTURE_SHAPE}
+        captured = {
+            "packets": lambda: read_parquet(path / _PACKETS, PACKET_SCHEMA),
+            "capture_series": lambda: read_parquet(path / _CAPTURE_SERIES, CAPTURE_SERIES_SCHEMA),
+        }
     return Run(
         experiment=manifest["experiment"],
         summary=store.read_json(path / "summary.json", "summary", shape),
@@ -303,4 +340,5 @@ def load(directory: str | Path) -> Run:
         version=manifest["version"],
         tcp_info=(lambda: read_parquet(tcp_info, TCP_INFO_SCHEMA)) if tcp_info.is_file() else None,
         captures=captures if captures.is_dir() else None,
+        **captured,
     )

@@ -1,0 +1,1 @@
+"""Captures explained: tables, diagrams and files of what `fairway.analyze` has found."""

@@ -1,0 +1,125 @@
+"""The command `fairway analyze`."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fairway.errors import InputError
+from fairway.terminal import Json, Out, Quiet, columns, note, print_json, show_table, warn
+
+if TYPE_CHECKING:
+    from fairway.analysis.result import Analysis
+
+
+def analyze(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE [FILE2]",
+            help="A capture: pcap, pcapng or tcpdump's text, plain or gzip; - is standard input.",
+            show_default=False,
+        ),
+    ],
+    connection: Annotated[
+        int | None, typer.Option("--connection", "-c", min=1, metavar="ID", help="One, in full.")
+    ] = None,
+    top: Annotated[
+        int, typer.Option(min=1, max=1000, help="So many connections, those with most data.")
+    ] = 20,
+    out: Out = None,
+    figures: Annotated[
+        str, typer.Option(metavar="FORMATS", help="Also write figures: pdf,png,svg. Needs --out.")
+    ] = "",
+    xplot: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Also write files for xplot.org.")
+    ] = None,
+    start: Annotated[
+        str | None,
+        typer.Option("--from", metavar="TIME", help="Single packets from then on, as 1.5 s."),
+    ] = None,
+    end: Annotated[
+        str | None, typer.Option("--to", metavar="TIME", help="Single packets until then.")
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Explain a capture: connections, retransmissions, round trips, windows.
+
+    \b
+    Examples:
+      fairway analyze transfer.pcap
+      fairway analyze transfer.pcap --connection 1
+      fairway analyze transfer.pcapng.gz --json
+      fairway analyze transfer.pcap --out runs/seen --figures png
+      fairway analyze transfer.pcap --out runs/near --from "2 s" --to "2.5 s"
+      fairway analyze transfer.pcap --xplot plots
+      tcpdump -w - tcp | fairway analyze -
+
+    With --out: tables, HTML report and diagrams in a directory that `fairway report` and
+    `fairway compare` take like any run. Times count from the capture's first packet.
+    """
+    from fairway import api, store
+    from fairway.formats import check_formats
+
+    if len(files) > 1:
+        raise InputError("name one capture; two of them at a time are not in this version")
+    formats = [name.strip() for name in figures.split(",") if name.strip()]
+    check_formats(formats)
+    if formats and out is None:
+        raise InputError("--figures: needs --out DIR, where the figures shall go")
+    if out is not None:
+        store.check_writable(out, "run")
+    found = api.analyze(
+        files[0],
+        connection=connection,
+        top=top,
+        detail=out is not None or xplot is not None,
+        start=start,
+        end=end,
+        quiet=quiet,
+    )
+    if as_json:
+        print_json(found.to_json(connection))
+    elif connection is None:
+        _show(found, top)
+    else:
+        _show_connection(found, connection)
+    for warning in found.warnings():
+        warn(warning)
+    if xplot is not None:
+        found.save_xplot(xplot)
+        note(f"For xplot.org: {xplot}")
+    if out is not None:
+        found.save(out, figures=formats)
+        if not quiet:
+            note(f"Report: {out / 'report.html'}")
+
+
+def _show(found: Analysis, top: int) -> None:
+    from fairway.analysis.story import overview
+
+    typer.echo(_wrapped(overview(found.report, found.name)) + "\n")
+    for table in found.tables(top):
+        show_table(table)
+
+
+def _show_connection(found: Analysis, number: int) -> None:
+    from fairway.analysis.result import flows
+    from fairway.analysis.sections import connection_tables
+    from fairway.analysis.story import story
+
+    connection = found.connection(number)
+    started_s = found.report["capture"]["started_s"] or 0.0
+    for paragraph in story(connection, started_s):
+        typer.echo(_wrapped(paragraph) + "\n")
+    for flow in flows([connection]):
+        for table in connection_tables(flow, started_s):
+            show_table(table)
+
+
+def _wrapped(paragraph: str) -> str:
+    return textwrap.fill(paragraph, columns())
