@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fairway._core import AlgorithmError, ExperimentError, SimulationError
     from fairway.agreement.result import Agreement
+    from fairway.analysis.result import Analysis
     from fairway.api import (
         agree,
         algorithms,
+        analyze,
         fidelity,
         gallery,
         load,
@@ -36,10 +38,12 @@ if TYPE_CHECKING:
 _HOME = {
     "AlgorithmError": "fairway._core",
     "Agreement": "fairway.agreement.result",
+    "Analysis": "fairway.analysis.result",
     "ExperimentError": "fairway._core",
     "SimulationError": "fairway._core",
     "agree": "fairway.api",
     "algorithms": "fairway.api",
+    "analyze": "fairway.api",
     "fidelity": "fairway.api",
     "gallery": "fairway.api",
     "load": "fairway.api",
@@ -61,6 +65,7 @@ _HOME = {
 __all__ = [
     "Agreement",
     "AlgorithmError",
+    "Analysis",
     "ExperimentError",
     "FairwayError",
     "Fidelity",
@@ -74,6 +79,7 @@ __all__ = [
     "__version__",
     "agree",
     "algorithms",
+    "analyze",
     "fidelity",
     "gallery",
     "load",

@@ -9,7 +9,10 @@ from numpy.typing import NDArray
 __all__ = [
     "Ack",
     "AlgorithmError",
+    "AnalysisControl",
+    "AnalysisData",
     "Cancelled",
+    "CaptureError",
     "CollectError",
     "Control",
     "ExperimentError",
@@ -26,9 +29,12 @@ __all__ = [
     "TransferData",
     "TransferError",
     "algorithms",
+    "analyse",
     "check_captures",
     "linux_collect",
     "linux_layout",
+    "packet_fates",
+    "packet_kinds",
     "plan",
     "presets",
     "quantity",
@@ -60,6 +66,9 @@ class TransferError(RuntimeError):
 
     Its arguments: what happened; and "cancelled", "input", "refused" or "failed".
     """
+
+class CaptureError(ValueError):
+    """A capture of which nothing can be read; names it, and says what was found."""
 
 class Cancelled(Exception):  # noqa: N818
     """The run was cancelled through its `Control`."""
@@ -100,6 +109,37 @@ class RunData:
     @property
     def remarks(self) -> list[str]:
         """What has to be known of its captures, in sentences without a full stop."""
+
+@final
+class AnalysisControl:
+    """Progress and cancellation of one analysis; safe to use from any thread."""
+
+    def __new__(cls) -> AnalysisControl: ...
+    def cancel(self) -> None:
+        """Ask the analysis to stop; `analyse` then raises `Cancelled`."""
+    @property
+    def fraction(self) -> float:
+        """Share of the file that has been read, from 0 to 1; 0 for a pipe."""
+    @property
+    def packets(self) -> int:
+        """Packets so far."""
+
+@final
+class AnalysisData:
+    """What was found in a capture."""
+
+    @property
+    def report(self) -> str:
+        """Capture, connections, flows of datagrams and damages, as JSON."""
+    @property
+    def directions(self) -> list[tuple[int, int]]:
+        """Directions that were followed: number of the connection, and index in it."""
+    @property
+    def series(self) -> dict[str, NDArray[Any]]:
+        """Columns of their intervals; `flow` indexes `directions`, -1 and NaN are "none"."""
+    @property
+    def packets(self) -> dict[str, NDArray[Any]]:
+        """Columns of their packets, with `packet_kinds` as `what` and `packet_fates` as `fate`."""
 
 @final
 class LinuxData:
@@ -449,6 +489,26 @@ def check_captures(experiment: str, algorithms: _Algorithms | None = None) -> No
 
 def quantity(text: str, kind: str) -> int:
     """A quantity as people write it: a "rate" in bit/s, a "size" in bytes, a "duration" in ns."""
+
+def analyse(
+    path: str | PathLike[str], options: str, control: AnalysisControl | None = None
+) -> AnalysisData:
+    """Analyse a capture, or standard input if its path is `-`. Releases the GIL.
+
+    Options are JSON: `name` of the capture, `merge_interfaces`, and to `follow` connections by
+    their numbers, with `most_rows` of single packets between `from_s` and `until_s`, in seconds
+    since the first packet.
+
+    Raises:
+        CaptureError: If nothing of it can be read.
+        Cancelled: If `control` was cancelled.
+    """
+
+def packet_kinds() -> list[str]:
+    """Names of the kinds of rows of single packets, by number."""
+
+def packet_fates() -> list[str]:
+    """Names of what became of packets, by number."""
 
 def linux_layout(experiment: str, algorithms: _Algorithms | None = None) -> str:
     """What a Linux kernel's guest is told to run an experiment given as JSON, as JSON."""

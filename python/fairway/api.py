@@ -20,6 +20,7 @@ from fairway.sweep import Sweep, load_sweep, run_plan
 
 if TYPE_CHECKING:
     from fairway.agreement.result import Agreement
+    from fairway.analysis.result import Analysis
     from fairway.algorithm import Maker
     from fairway.backends import Backend
     from fairway.golden.result import Fidelity
@@ -277,6 +278,57 @@ def gallery(
     chosen = select(known, names) if names else known
     directory = None if out is None else Path(out)
     return hang(chosen, directory, formats=figures, threads=threads, quiet=quiet)
+
+
+def analyze(
+    capture: str | Path,
+    *,
+    connection: int | None = None,
+    top: int = 20,
+    detail: bool = True,
+    start: float | str | None = None,
+    end: float | str | None = None,
+    quiet: bool = True,
+) -> Analysis:
+    """Explain a capture of packets.
+
+    Args:
+        capture: A file: pcap, pcapng or tcpdump's text, plain or gzip; "-" is standard input.
+        connection: Follow this one packet by packet; else those with most data.
+        top: How many.
+        detail: Whether to follow any: without, the file is read once, and `series` and `packets`
+            are empty.
+        start: Single packets from then on, in seconds since the first packet or as "1.5 s".
+        end: Single packets until then.
+        quiet: Whether to show no progress on standard error.
+
+    Raises:
+        fairway.InputError: If nothing of it can be read, or there is no such connection.
+        fairway.Interrupted: On Ctrl-C.
+    """
+    from fairway.analysis.command import explain
+
+    return explain(
+        capture,
+        connection=connection,
+        top=top,
+        detail=detail,
+        start_s=_seconds(start),
+        end_s=_seconds(end),
+        quiet=quiet,
+    )
+
+
+def _seconds(time: float | str | None) -> float | None:
+    """A time in seconds, given as such or with its unit."""
+    if not isinstance(time, str):
+        return time
+    from fairway import _core
+
+    try:
+        return _core.quantity(time, "duration") / 1e9
+    except ValueError as error:
+        raise InputError(f"{time}: {error}") from None
 
 
 def schema() -> dict[str, Any]:

@@ -72,7 +72,7 @@ class Comparison:
 
     def report(self) -> str:
         """The comparison as HTML, every chart once per run."""
-        from fairway.figures import QUANTITIES, over_time
+        from fairway.figures import QUANTITIES, is_measured, over_time
 
         sections = [Section("Summary", tables=self.tables())]
         for quantity in QUANTITIES.values():
@@ -87,7 +87,7 @@ class Comparison:
                     ),
                 )
                 for name, run in zip(self.names, self.runs, strict=True)
-                if not getattr(run, quantity.table)[quantity.column].drop_nulls().is_empty()
+                if is_measured(run, quantity)
             ]
             if charts:
                 sections.append(Section(quantity.title, figures=charts, grid=_CHART_WIDTH))

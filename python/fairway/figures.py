@@ -117,7 +117,9 @@ class Figures:
     def save(self, directory: str | Path, formats: Sequence[str] = ("pdf", "png")) -> list[Path]:
         """Write every figure in every format and return the files."""
         charts: dict[str, AnyChart] = {
-            name: self.draw(name, width=640, height=260) for name in QUANTITIES
+            name: self.draw(name, width=640, height=260)
+            for name, quantity in QUANTITIES.items()
+            if is_measured(self._run, quantity)
         }
         if "capture" in self._run.summary:
             from fairway.analysis.sections import figure_charts
@@ -127,6 +129,12 @@ class Figures:
 
     def __repr__(self) -> str:
         return f"<Figures of {self._run.title!r}: {', '.join(QUANTITIES)}>"
+
+
+def is_measured(run: Run, quantity: Quantity) -> bool:
+    """Whether a run has any value of a quantity."""
+    frame: pl.DataFrame = getattr(run, quantity.table)
+    return not frame[quantity.column].drop_nulls().is_empty()
 
 
 def over_time(

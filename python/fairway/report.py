@@ -108,7 +108,7 @@ def chart_library() -> str:
 
 def run_report(run: Run) -> str:
     """The report of one run."""
-    from fairway.figures import QUANTITIES
+    from fairway.figures import QUANTITIES, is_measured
 
     own_tables: list[Table] = []
     own_sections: list[Section] = []
@@ -123,10 +123,9 @@ def run_report(run: Run) -> str:
 
         own_tables, own_sections = capture.capture_tables(run), capture.capture_sections(run)
     for name, quantity in QUANTITIES.items():
-        frame = getattr(run, quantity.table)
-        if frame.is_empty() or frame[quantity.column].drop_nulls().is_empty():
-            continue
-        charts.append(Figure(quantity.alt.partition(",")[0], run.figures.draw(name, width=FILL)))
+        if is_measured(run, quantity):
+            title = quantity.alt.partition(",")[0]
+            charts.append(Figure(title, run.figures.draw(name, width=FILL)))
     sections = [
         Section(
             "Summary",

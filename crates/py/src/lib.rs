@@ -1,6 +1,7 @@
 //! Python bindings: converts, never computes.
 
 mod algorithm;
+mod capture;
 mod linux;
 mod script;
 mod views;
@@ -311,11 +312,14 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ExperimentError", py.get_type::<ExperimentError>())?;
     module.add("SimulationError", py.get_type::<SimulationError>())?;
     module.add("Cancelled", py.get_type::<Cancelled>())?;
+    module.add("CaptureError", py.get_type::<capture::CaptureError>())?;
     module.add("CollectError", py.get_type::<linux::CollectError>())?;
     module.add("ScriptError", py.get_type::<script::ScriptError>())?;
     module.add("TransferError", py.get_type::<xfer::TransferError>())?;
     module.add_class::<Control>()?;
     module.add_class::<RunData>()?;
+    module.add_class::<capture::AnalysisControl>()?;
+    module.add_class::<capture::AnalysisData>()?;
     module.add_class::<linux::LinuxData>()?;
     module.add_class::<views::Ack>()?;
     module.add_class::<views::Flow>()?;
@@ -328,6 +332,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(plan, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(capture::analyse, module)?)?;
+    module.add_function(wrap_pyfunction!(capture::packet_kinds, module)?)?;
+    module.add_function(wrap_pyfunction!(capture::packet_fates, module)?)?;
     module.add_function(wrap_pyfunction!(check_captures, module)?)?;
     module.add_function(wrap_pyfunction!(linux::linux_layout, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;

@@ -139,9 +139,7 @@ def round_trips(series: pl.DataFrame, *, width: Width = 640, height: int = 200) 
         x=x, y=alt.Y("s:Q", scale=scale)
     )
     layered = alt.layer(band, line).add_params(_zoom())
-    return cast(
-        alt.LayerChart, layered.properties(width=width, height=height, description=what)
-    )
+    return cast(alt.LayerChart, layered.properties(width=width, height=height, description=what))
 
 
 def _long(series: pl.DataFrame, named: dict[str, str], scale: float) -> pl.DataFrame:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MOST_ROWS = 2_000_000
 
 
-def analyze(
+def explain(
     path: str | Path,
     *,
     connection: int | None = None,
@@ -57,9 +57,7 @@ def analyze(
         return _with_detail(name, _once(again, options, f"{name}, closer", quiet))
 
 
-def _once(
-    path: str, options: Mapping[str, Any], label: str, quiet: bool
-) -> _core.AnalysisData:
+def _once(path: str, options: Mapping[str, Any], label: str, quiet: bool) -> _core.AnalysisData:
     with reporter(label, quiet=quiet, single=True) as progress:
         return read(path, options, progress)
 

@@ -68,9 +68,10 @@ def twice(path: str) -> Iterator[str]:
     if path != STANDARD_INPUT:
         yield path
         return
-    with writing(Path(tempfile.gettempdir())), tempfile.NamedTemporaryFile(
-        prefix="fairway-capture-"
-    ) as copy:
+    with (
+        writing(Path(tempfile.gettempdir())),
+        tempfile.NamedTemporaryFile(prefix="fairway-capture-") as copy,
+    ):
         shutil.copyfileobj(sys.stdin.buffer, copy, 1 << 20)
         copy.flush()
         yield copy.name

@@ -156,7 +156,7 @@ class Analysis:
                 Path(directory),
                 flow.id.replace("/", "-"),
                 title=f"{of['from']}_==>_{of['to']}",
-                started_s=self.report["capture"]["started_s"] or 0.0,
+                started_ns=self.report["capture"]["started_ns"] or 0,
                 first_sequence=offer["sequence"] + 1 if offer else 0,
             )
         return files

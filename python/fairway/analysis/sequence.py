@@ -279,7 +279,9 @@ def _steps(line: pl.DataFrame, most: int) -> pl.DataFrame:
     moved = pl.concat([moved, line.tail(1)]).unique(maintain_order=True)
     if moved.height <= most:
         return moved
-    return moved.group_by(_places(moved["t_s"], most).alias("p"), maintain_order=True).last().drop("p")
+    return (
+        moved.group_by(_places(moved["t_s"], most).alias("p"), maintain_order=True).last().drop("p")
+    )
 
 
 def _places(times: pl.Series, most: int) -> pl.Expr:

@@ -69,7 +69,9 @@ def _handshake(connection: Mapping[str, Any]) -> str:
     if all(offers):
         agreed = [words for words, key in used.items() if connection[key]]
         missing = [words for words, key in used.items() if not connection[key]]
-        sentences.append(f"In use: {_listed(agreed) or 'nothing'}; not: {_listed(missing) or 'nothing'}")
+        sentences.append(
+            f"In use: {_listed(agreed) or 'nothing'}; not: {_listed(missing) or 'nothing'}"
+        )
     return ". ".join(one[:1].upper() + one[1:] for one in sentences) + "."
 
 
@@ -79,7 +81,9 @@ def _offered(offer: Mapping[str, Any]) -> str:
         parts.append(f"an MSS of {text.number(offer['mss_bytes'])} bytes")
     if offer["window_scale"] is not None:
         parts.append(f"a window scale of {offer['window_scale']}")
-    parts += [words for words, key in (("SACK", "sack"), ("timestamps", "timestamps")) if offer[key]]
+    parts += [
+        words for words, key in (("SACK", "sack"), ("timestamps", "timestamps")) if offer[key]
+    ]
     return _listed(parts) or "no options"
 
 
@@ -169,9 +173,9 @@ def warnings(report: Mapping[str, Any]) -> list[str]:
         if one["missed_packets"]:
             missed = text.count(one["missed_packets"], "packet")
             said.append(f"{missed} of interface {one['name'] or '?'} were not captured in time")
-    if capture.get("packets_left_out"):
+    if capture["rows_left_out"]:
         said.append(
-            f"{capture['packets_left_out']:,} rows of single packets found no room; name a time "
+            f"{capture['rows_left_out']:,} rows of single packets found no room; name a time "
             "with --from and --to"
         )
     return said

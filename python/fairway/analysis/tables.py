@@ -203,6 +203,16 @@ def episode_table(flow: Flow, started_s: float) -> list[Table]:
         for one in episodes[:_EPISODES]
     ]
     count = len(episodes) + (flow.window.get("losses") or {}).get("episodes_not_listed", 0)
-    caption = "Times of repair" + (f", the first {_EPISODES} of {count:,}" if count > len(rows) else "")
-    names = ["at (s)", "by", "sent again", "flight before (bytes)", "cwnd before", "cwnd after", "ratio"]
+    caption = "Times of repair" + (
+        f", the first {_EPISODES} of {count:,}" if count > len(rows) else ""
+    )
+    names = [
+        "at (s)",
+        "by",
+        "sent again",
+        "flight before (bytes)",
+        "cwnd before",
+        "cwnd after",
+        "ratio",
+    ]
     return [Table(caption, names, rows, labels=2)] if rows else []

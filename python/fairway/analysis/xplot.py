@@ -26,7 +26,7 @@ def save_xplot(
     name: str,
     *,
     title: str,
-    started_s: float,
+    started_ns: int,
     first_sequence: int = 0,
 ) -> list[Path]:
     """Write the four files of one direction.
@@ -36,7 +36,7 @@ def save_xplot(
         directory: Where; it is made if there is none.
         name: What the files' names begin with: "1" becomes `1_tsg.xpl`.
         title: What stands over the diagrams: "10.0.0.1:5201_==>_10.0.0.2:40000".
-        started_s: When the capture began, in seconds since 1970.
+        started_ns: When the capture began, in nanoseconds since 1970.
         first_sequence: Sequence number of the first byte of data, which is added to all positions.
 
     Returns:
@@ -46,7 +46,7 @@ def save_xplot(
         InputError: If one cannot be written.
     """
     rows = packets.sort("packet", maintain_order=True).with_columns(
-        _time(started_s).alias("t"),
+        _time(started_ns).alias("t"),
         (pl.col("from_byte") + first_sequence).alias("low"),
         (pl.col("to_byte") + first_sequence).alias("high"),
         (pl.col("window_end_byte") + first_sequence).alias("edge"),
@@ -73,12 +73,12 @@ def save_xplot(
     return written
 
 
-def _time(started_s: float) -> pl.Expr:
+def _time(started_ns: int) -> pl.Expr:
     """Times as text: since 1970 in microseconds, which is what xplot.org's axis holds."""
-    whole = int(started_s)
-    micros = ((pl.col("t_s") + (started_s - whole)) * 1e6).round().cast(pl.Int64)
-    seconds = (micros // 1_000_000 + whole).cast(pl.String)
-    return pl.concat_str(seconds, (micros % 1_000_000).cast(pl.String).str.zfill(6), separator=".")
+    nanos = (pl.col("t_s") * 1e9).round().cast(pl.Int64) + started_ns
+    micros = nanos // 1000
+    fraction = (micros % 1_000_000).cast(pl.String).str.zfill(6)
+    return pl.concat_str((micros // 1_000_000).cast(pl.String), fraction, separator=".")
 
 
 def _time_sequence(rows: pl.DataFrame) -> list[str]:
@@ -185,9 +185,10 @@ def _line(points: pl.DataFrame, colour: str, label: str) -> list[str]:
         pl.when(pl.col("last_t").is_null())
         .then(pl.format("dot {} {}", "t", "v"))
         .otherwise(
-            pl.format(
-                "dot {} {}\nline {} {} {} {}", *("t", "v", "t", "v", "last_t", "last_v")
-            )
+            pl.format("dot {} {}\nline {} {} {} {}", *("t", "v", "t", "v", "last_t", "last_v"))
         )
     )
-    return [f"ltext {first[0]} {first[1]} {colour}\n{label}\n{colour}", *lines.to_series().to_list()]
+    return [
+        f"ltext {first[0]} {first[1]} {colour}\n{label}\n{colour}",
+        *lines.to_series().to_list(),
+    ]
