@@ -496,8 +496,8 @@ def analyse(
     """Analyse a capture, or standard input if its path is `-`. Releases the GIL.
 
     Options are JSON: `name` of the capture, `merge_interfaces`, and to `follow` connections by
-    their numbers, with `most_rows` of single packets between `from_s` and `until_s`, in seconds
-    since the first packet.
+    their numbers, with `most_rows` of single packets between `from_ns` and `until_ns`, in
+    nanoseconds as the capture counts them.
 
     Raises:
         CaptureError: If nothing of it can be read.

@@ -20,8 +20,8 @@ from fairway.sweep import Sweep, load_sweep, run_plan
 
 if TYPE_CHECKING:
     from fairway.agreement.result import Agreement
-    from fairway.analysis.result import Analysis
     from fairway.algorithm import Maker
+    from fairway.analysis.result import Analysis
     from fairway.backends import Backend
     from fairway.golden.result import Fidelity
     from fairway.shows import Gallery, Portrait

@@ -166,7 +166,7 @@ def over_time(
     """
     key = quantity.key
     names = list(domain or frame[key].unique(maintain_order=True))
-    without = _without(frame, quantity)
+    drawn_names = [name for name in names if name not in _without(frame, quantity)]
     data = thin(frame, key, quantity.column, points, quantity.keep).select(
         pl.col("t_s").round(3).alias("t"),
         pl.col(key).alias("id"),
@@ -202,7 +202,7 @@ def over_time(
                     symbolType="stroke",
                     labelLimit=240,
                     columns=_legend_columns(names, legend_width) if titles else 1,
-                    values=[n for n in names if n not in without] if without else alt.Undefined,
+                    values=drawn_names if 0 < len(drawn_names) < len(names) else alt.Undefined,
                     rowPadding=alt.Undefined if titles else 0,
                 )
                 if legend and len(names) > 1

@@ -321,17 +321,18 @@ def load(directory: str | Path) -> Run:
     tcp_info, captures = path / _TCP_INFO, path / _CAPTURES
     backend = manifest.get("backend")
     shape = {**SUMMARY_SHAPE, **(TRANSFER_SHAPE if backend == "xfer" else {})}
-    captured: dict[str, Source] = {}
+    packets: Source | None = None
+    capture_series: Source | None = None
     if backend == "capture":
         from fairway.analysis.packets import PACKET_SCHEMA
         from fairway.analysis.run import CAPTURE_SHAPE
         from fairway.analysis.series import CAPTURE_SERIES_SCHEMA
 
         shape = {**shape, **CAPTURE_SHAPE}
-        captured = {
-            "packets": lambda: read_parquet(path / _PACKETS, PACKET_SCHEMA),
-            "capture_series": lambda: read_parquet(path / _CAPTURE_SERIES, CAPTURE_SERIES_SCHEMA),
-        }
+        packets = functools.partial(read_parquet, path / _PACKETS, PACKET_SCHEMA)
+        capture_series = functools.partial(
+            read_parquet, path / _CAPTURE_SERIES, CAPTURE_SERIES_SCHEMA
+        )
     return Run(
         experiment=manifest["experiment"],
         summary=store.read_json(path / "summary.json", "summary", shape),
@@ -340,5 +341,6 @@ def load(directory: str | Path) -> Run:
         version=manifest["version"],
         tcp_info=(lambda: read_parquet(tcp_info, TCP_INFO_SCHEMA)) if tcp_info.is_file() else None,
         captures=captures if captures.is_dir() else None,
-        **captured,
+        packets=packets,
+        capture_series=capture_series,
     )

@@ -7,6 +7,7 @@ use crate::connection::Connection;
 use crate::connection::key::Key;
 use crate::connection::table::Table;
 use crate::datagrams::DatagramFlow;
+use crate::detail::Room;
 use crate::direction::Direction;
 use crate::direction::observers::Watch;
 use crate::identify::Slots;
@@ -25,22 +26,22 @@ pub struct Options {
     pub merge_interfaces: bool,
     /// Keep how each direction went over time.
     pub series: bool,
-    /// Keep single packets of one connection.
+    /// Keep single packets of some connections.
     pub detail: Option<DetailOptions>,
     /// Ask which congestion control senders have, which takes longer than all else.
     pub identify: bool,
 }
 
 /// Which single packets are wanted.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DetailOptions {
-    /// Number of the connection, from 1.
-    pub connection: u64,
+    /// Numbers of the connections, from 1, in ascending order.
+    pub connections: Vec<u64>,
     /// First time, as the capture counts.
     pub from: Time,
     /// Last time.
     pub until: Time,
-    /// Rows of each direction; what is more is counted only.
+    /// Rows of all of them together; what is more is counted only.
     pub most_rows: usize,
 }
 
@@ -52,13 +53,18 @@ const SERIES_BUDGET: usize = 1 << 18;
 const FEWEST_INTERVALS: usize = 8;
 
 impl Options {
-    /// What is kept of the connection of an index.
-    fn watch(&self, index: usize, slots: &Slots) -> Watch {
-        let detail = self.detail.filter(|detail| detail.connection == index as u64 + 1);
-        let intervals = (SERIES_BUDGET / (index + 1)).clamp(FEWEST_INTERVALS, MAX_INTERVALS);
+    /// What is kept of the connection of an index; `room` is what there is for single packets.
+    fn watch(&self, index: usize, slots: &Slots, room: &Room) -> Watch {
+        let number = index as u64 + 1;
+        let is_wanted = |detail: &&DetailOptions| detail.connections.binary_search(&number).is_ok();
+        let detail = self.detail.as_ref().filter(is_wanted);
+        let intervals = match detail {
+            Some(_) => MAX_INTERVALS,
+            None => (SERIES_BUDGET / (index + 1)).clamp(FEWEST_INTERVALS, MAX_INTERVALS),
+        };
         Watch {
             intervals: if self.series { intervals } else { 0 },
-            detail: detail.map(|detail| (detail.from, detail.until, detail.most_rows)),
+            detail: detail.map(|detail| (detail.from, detail.until, room.clone())),
             identify: self.identify.then(|| slots.clone()),
         }
     }
@@ -68,6 +74,7 @@ impl Options {
 pub struct Analyser {
     options: Options,
     slots: Slots,
+    room: Room,
     tcp: Flows<Connection>,
     udp: Flows<DatagramFlow>,
     packets: u64,
@@ -79,7 +86,8 @@ impl Analyser {
     pub fn new(options: Options) -> Analyser {
         let (tcp, udp) = (Flows::new(), Flows::new());
         let slots = Slots::default();
-        Analyser { options, slots, tcp, udp, packets: 0, other_packets: 0 }
+        let room = Room::new(options.detail.as_ref().map_or(0, |detail| detail.most_rows));
+        Analyser { options, slots, room, tcp, udp, packets: 0, other_packets: 0 }
     }
 
     /// Takes the next packet of a capture.
@@ -97,7 +105,8 @@ impl Analyser {
                 let index = match found {
                     Some(index) if is_known => index,
                     _ => {
-                        let watch = self.options.watch(self.tcp.list.len(), &self.slots);
+                        let watch =
+                            self.options.watch(self.tcp.list.len(), &self.slots, &self.room);
                         self.tcp.add(&key, Connection::new(key, upwards, packet, watch))
                     }
                 };

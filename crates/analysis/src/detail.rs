@@ -1,6 +1,9 @@
 //! Single packets of a direction, as diagrams show them: a row for each segment, each
 //! acknowledgement and each block of a selective acknowledgement.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use fairway_capture::packet::Fate;
 use fairway_units::{Duration, Time};
 
@@ -48,12 +51,30 @@ impl Row {
 /// What became of packets, by number: [`Fate`] without `Unknown`.
 pub const FATES: [&str; 3] = ["dropped", "lost", "corrupted"];
 
+/// Rows that there is room for, in everything that shares it.
+#[derive(Clone, Debug, Default)]
+pub struct Room(Arc<AtomicUsize>);
+
+impl Room {
+    /// Room for so many rows.
+    pub fn new(rows: usize) -> Room {
+        Room(Arc::new(AtomicUsize::new(rows)))
+    }
+
+    /// Takes room for a row, if there is some.
+    fn take(&self) -> bool {
+        let left = self.0.load(Ordering::Relaxed);
+        self.0.store(left.saturating_sub(1), Ordering::Relaxed);
+        left > 0
+    }
+}
+
 /// Rows of one direction between two times, in columns; those beyond a limit are counted only.
 #[derive(Clone, Debug)]
 pub struct Detail {
     from: Time,
     until: Time,
-    most_rows: usize,
+    room: Room,
     /// Rows that found no room.
     pub left_out: u64,
     /// When, as the capture counts.
@@ -79,11 +100,11 @@ pub struct Detail {
 
 impl Detail {
     /// Nothing yet. Both ends of the time are included.
-    pub fn new(from: Time, until: Time, most_rows: usize) -> Detail {
+    pub fn new(from: Time, until: Time, room: Room) -> Detail {
         Detail {
             from,
             until,
-            most_rows,
+            room,
             left_out: 0,
             at_ns: Vec::new(),
             packet: Vec::new(),
@@ -103,7 +124,7 @@ impl Detail {
     }
 
     fn add(&mut self, number: u64, at: Time, row: Row, bytes: (i64, i64), rest: Rest) {
-        if self.at_ns.len() >= self.most_rows {
+        if !self.room.take() {
             self.left_out += 1;
             return;
         }
@@ -184,7 +205,7 @@ mod tests {
     }
 
     fn all() -> Detail {
-        Detail::new(Time::from_nanos(0), Time::from_nanos(u64::MAX), 100)
+        Detail::new(Time::from_nanos(0), Time::from_nanos(u64::MAX), Room::new(100))
     }
 
     #[test]
@@ -218,7 +239,7 @@ mod tests {
 
     #[test]
     fn only_what_is_asked_for_and_no_more_than_there_is_room_for() {
-        let mut detail = Detail::new(at_s(2), at_s(5), 3);
+        let mut detail = Detail::new(at_s(2), at_s(5), Room::new(3));
         for second in 0..10 {
             detail.sent(&Sent { at: at_s(second), ..Sent::default() }, &Flow::default());
         }

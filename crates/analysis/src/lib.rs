@@ -17,6 +17,7 @@ pub mod histogram;
 pub mod identify;
 pub mod report;
 pub mod series;
+pub mod whole;
 pub mod window;
 
 pub use analyser::{Analyser, DetailOptions, Options};

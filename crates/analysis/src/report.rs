@@ -161,6 +161,8 @@ pub struct DirectionReport {
     pub marked_packets: u64,
     /// Packets that echo congestion (RFC 3168 ECE).
     pub echo_packets: u64,
+    /// Packets that were dropped, lost or damaged, as the capture says.
+    pub lost_packets: u64,
     /// Packets with a wrong checksum.
     pub wrong_checksums: u64,
 
@@ -422,6 +424,7 @@ fn report_direction(
         urgent_segments: counts.urgent,
         marked_packets: counts.marked,
         echo_packets: counts.echoes,
+        lost_packets: counts.lost,
         wrong_checksums: counts.wrong_checksums,
         offered: direction.offer.map(|offer| Offered {
             sequence: offer.sequence,

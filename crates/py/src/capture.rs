@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fairway_analysis::detail::{Detail, FATES, Row};
 use fairway_analysis::series::Series;
 use fairway_analysis::whole::{self, AnalyseError};
-use fairway_analysis::{Follow, Options};
+use fairway_analysis::{DetailOptions, Options};
 use fairway_units::{Duration, Time};
 use numpy::IntoPyArray;
 use pyo3::create_exception;
@@ -73,32 +73,26 @@ pub(crate) struct AnalysisData {
 struct Wanted {
     name: Option<String>,
     merge_interfaces: bool,
+    identify: bool,
     follow: Vec<u64>,
-    from_s: Option<f64>,
-    until_s: Option<f64>,
+    from_ns: u64,
+    until_ns: Option<u64>,
     most_rows: usize,
 }
 
 impl Wanted {
-    fn options(mut self) -> PyResult<Options> {
+    fn options(mut self) -> Options {
         self.follow.sort_unstable();
-        let follow = Follow {
+        let detail = DetailOptions {
             connections: self.follow,
-            from: self.from_s.map(span).transpose()?,
-            until: self.until_s.map(span).transpose()?,
+            from: Time::from_nanos(self.from_ns),
+            until: Time::from_nanos(self.until_ns.unwrap_or(u64::MAX)),
             most_rows: self.most_rows,
         };
-        let follow = (!follow.connections.is_empty()).then_some(follow);
-        Ok(Options { merge_interfaces: self.merge_interfaces, follow })
+        let detail = Some(detail).filter(|detail| !detail.connections.is_empty());
+        let series = detail.is_some();
+        Options { merge_interfaces: self.merge_interfaces, series, detail, identify: self.identify }
     }
-}
-
-fn span(seconds: f64) -> PyResult<Duration> {
-    let span = std::time::Duration::try_from_secs_f64(seconds).ok();
-    let nanos = span.and_then(|span| u64::try_from(span.as_nanos()).ok());
-    nanos
-        .map(Duration::from_nanos)
-        .ok_or_else(|| PyValueError::new_err(format!("{seconds} s: no time of a capture")))
 }
 
 /// Analyse a capture; `options` are JSON. Releases the GIL.
@@ -113,7 +107,7 @@ pub(crate) fn analyse(
     let wanted: Wanted = serde_json::from_str(options)
         .map_err(|error| PyValueError::new_err(format!("not options: {error}")))?;
     let name = wanted.name.clone().unwrap_or_else(|| path.display().to_string());
-    let options = wanted.options()?;
+    let options = wanted.options();
     let control = control.map_or_else(Arc::default, |control| Arc::clone(&control.0));
     let (report, rows) = py.detach(|| {
         let mut found = whole::analyse(&path, &name, options, &control).map_err(failure)?;
@@ -164,11 +158,14 @@ impl Rows {
         let mut rows = Rows::default();
         for connection in &mut found.report.connections {
             for (index, direction) in connection.directions.iter_mut().enumerate() {
-                let Some(followed) = direction.followed.take() else { continue };
+                let series = direction.series.take();
+                let (Some(series), Some(detail)) = (series, direction.detail.take()) else {
+                    continue;
+                };
                 let number = rows.directions.len() as u32;
                 rows.directions.push((connection.id, index));
-                rows.intervals.add(number, &followed.series, start);
-                rows.packets.add(number, followed.packets, start);
+                rows.intervals.add(number, &series, start);
+                rows.packets.add(number, *detail, start);
             }
         }
         rows

@@ -114,7 +114,7 @@ def coarser(series: pl.DataFrame, points: int) -> pl.DataFrame:
 
 
 def round_trips(series: pl.DataFrame, *, width: Width = 640, height: int = 200) -> alt.LayerChart:
-    """The smallest and largest round trip of each interval as a band, the smoothed one as a line."""
+    """The range of round trips of each interval as a band, the smoothed one as a line."""
     data = series.drop_nulls("least_rtt_s").select(
         pl.col("t_s").round(6).alias("t"),
         (pl.col("least_rtt_s") * 1e3).round_sig_figs(5).alias("a"),

@@ -47,11 +47,12 @@ def explain(
             chosen = [first.connection(connection)["id"]]
         if not chosen:
             return first
+        began_ns = first.report["capture"]["started_ns"] or 0
         options = {
             "name": name,
             "follow": sorted(chosen),
-            "from_s": start_s,
-            "until_s": end_s,
+            "from_ns": 0 if start_s is None else began_ns + round(start_s * 1e9),
+            "until_ns": None if end_s is None else began_ns + round(end_s * 1e9),
             "most_rows": most_rows,
         }
         return _with_detail(name, _once(again, options, f"{name}, closer", quiet))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from fairway import _core, metrics
-from fairway.analysis.result import Flow, flows, largest
+from fairway.analysis.result import Flow, largest
 from fairway.results import Run
 from fairway.shape import NUMBER, NUMBER_OR_NONE
 

@@ -112,7 +112,7 @@ def flow_charts(run: Run, flow: Flow, **size: Any) -> list[tuple[str, AnyChart, 
 
 
 def first_repair(packets: pl.DataFrame, flow: Flow) -> tuple[float, float] | None:
-    """The time around the first retransmission of data, if the diagram of all shows it too small."""
+    """The time around the first retransmission, where the diagram of all shows it too small."""
     again = packets.filter(pl.col("what") == "retransmission")
     if again.is_empty():
         return None

@@ -255,7 +255,7 @@ def _merged(rows: pl.DataFrame, most: int) -> pl.DataFrame:
     place = _places(ordered["t_s"], most)
     follows = pl.col("from_byte") == pl.col("to_byte").shift(1)
     run = ((place != place.shift(1)) | ~follows).fill_null(True).cum_sum()
-    if int(ordered.select(run.alias("r"))["r"].max() or 0) > 4 * most:  # type: ignore[call-overload]
+    if ordered.select(run.alias("r"))["r"].n_unique() > 4 * most:
         run = place
     return (
         ordered.group_by(run.alias("r"), maintain_order=True)

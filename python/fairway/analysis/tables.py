@@ -76,8 +76,7 @@ def _line(flow: Flow) -> list[str]:
 def datagram_table(report: Mapping[str, Any], top: int) -> list[Table]:
     """One line for each flow of datagrams, if there are any."""
     found = report.get("datagram_flows", [])
-    size = lambda one: sum(way["data_bytes"] for way in one["directions"])  # noqa: E731
-    chosen = sorted(found, key=lambda one: (-size(one), one["id"]))[:top]
+    chosen = largest(found, top)
     rows = []
     for one in chosen:
         way = max(one["directions"], key=lambda way: way["data_bytes"])

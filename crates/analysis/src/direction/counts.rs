@@ -30,6 +30,7 @@ pub(crate) struct Counts {
     pub(crate) urgent: u64,
     pub(crate) echoes: u64,
     pub(crate) marked: u64,
+    pub(crate) lost: u64,
     pub(crate) wrong_checksums: u64,
 
     pub(crate) data_segments: u64,

@@ -7,8 +7,8 @@ mod ranges;
 pub(crate) mod round_trips;
 mod sequence;
 
-use fairway_capture::packet::MAX_SACK_BLOCKS;
 use fairway_capture::packet::flags::{ACK, AE, CWR, ECE, FIN, PSH, RST, SYN};
+use fairway_capture::packet::{Fate, MAX_SACK_BLOCKS};
 use fairway_capture::{Options, Packet, Tcp};
 use fairway_units::{Duration, Time};
 
@@ -95,6 +95,7 @@ impl Direction {
         self.counts.packet(tcp, packet.at, packet.frame_bytes, packet.ip_bytes);
         let is_marked = packet.traffic_class & 3 == CONGESTION_EXPERIENCED;
         self.counts.marked += u64::from(is_marked);
+        self.counts.lost += u64::from(packet.fate != Fate::Unknown);
         let has_syn = tcp.has(SYN);
         if has_syn {
             self.synchronise(tcp);

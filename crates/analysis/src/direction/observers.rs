@@ -2,7 +2,7 @@
 
 use fairway_units::Time;
 
-use crate::detail::Detail;
+use crate::detail::{Detail, Room};
 use crate::event::{Acked, Flow, Observer, Sent};
 use crate::identify::{Identify, Slots};
 use crate::series::Series;
@@ -13,8 +13,8 @@ use crate::window::Window;
 pub(crate) struct Watch {
     /// Intervals of a series; 0 for no series.
     pub(crate) intervals: usize,
-    /// Rows of single packets between two times.
-    pub(crate) detail: Option<(Time, Time, usize)>,
+    /// Single packets between two times, as far as there is room.
+    pub(crate) detail: Option<(Time, Time, Room)>,
     /// Which congestion control its senders have.
     pub(crate) identify: Option<Slots>,
 }
@@ -35,8 +35,8 @@ impl Observers {
         let intervals = Some(watch.intervals).filter(|&intervals| intervals > 0);
         Observers {
             series: intervals.map(|intervals| Box::new(Series::new(intervals))),
-            detail: watch.detail.map(|(from, until, rows)| {
-                let detail = Detail::new(from, until, rows);
+            detail: watch.detail.as_ref().map(|(from, until, room)| {
+                let detail = Detail::new(*from, *until, room.clone());
                 Box::new(detail)
             }),
             window: Box::default(),
