@@ -286,6 +286,7 @@ def analyze(
     connection: int | None = None,
     top: int = 20,
     detail: bool = True,
+    identify: bool = False,
     start: float | str | None = None,
     end: float | str | None = None,
     quiet: bool = True,
@@ -298,6 +299,7 @@ def analyze(
         top: How many.
         detail: Whether to follow any: without, the file is read once, and `series` and `packets`
             are empty.
+        identify: Ask which congestion control the senders have, which takes longer than the rest.
         start: Single packets from then on, in seconds since the first packet or as "1.5 s".
         end: Single packets until then.
         quiet: Whether to show no progress on standard error.
@@ -313,6 +315,7 @@ def analyze(
         connection=connection,
         top=top,
         detail=detail,
+        identify=identify,
         start_s=_seconds(start),
         end_s=_seconds(end),
         quiet=quiet,

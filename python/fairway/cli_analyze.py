@@ -30,6 +30,9 @@ def analyze(
     top: Annotated[
         int, typer.Option(min=1, max=1000, help="So many connections, those with most data.")
     ] = 20,
+    identify: Annotated[
+        bool, typer.Option("--identify", help="Ask which congestion control the senders have.")
+    ] = False,
     out: Out = None,
     figures: Annotated[
         str, typer.Option(metavar="FORMATS", help="Also write figures: pdf,png,svg. Needs --out.")
@@ -52,7 +55,7 @@ def analyze(
     \b
     Examples:
       fairway analyze transfer.pcap
-      fairway analyze transfer.pcap --connection 1
+      fairway analyze transfer.pcap --connection 1 --identify
       fairway analyze transfer.pcapng.gz --json
       fairway analyze transfer.pcap --out runs/seen --figures png
       fairway analyze transfer.pcap --out runs/near --from "2 s" --to "2.5 s"
@@ -78,6 +81,7 @@ def analyze(
         connection=connection,
         top=top,
         detail=out is not None or xplot is not None,
+        identify=identify,
         start=start,
         end=end,
         quiet=quiet,

@@ -7,6 +7,7 @@ from typing import Any, Literal, cast
 import altair as alt
 import polars as pl
 
+from fairway.analysis.series import coarser
 from fairway.figures import inline
 
 Width = int | Literal["container"]
@@ -101,16 +102,6 @@ def rates(series: pl.DataFrame, *, width: Width = 640, height: int = 200) -> alt
     layers = [chart, ticks] if again.height else [chart]
     layered = alt.layer(*layers).add_params(_zoom())
     return cast(alt.LayerChart, layered.properties(width=width, height=height))
-
-
-def coarser(series: pl.DataFrame, points: int) -> pl.DataFrame:
-    """Rates of one flow over at most `points` equal times."""
-    if series.height <= points:
-        return series
-    group = pl.int_range(pl.len()) // -(-series.height // points)
-    return series.sort("t_s").group_by(group.alias("g"), maintain_order=True).agg(
-        pl.col("t_s").last(), pl.col("throughput_bps", "goodput_bps").mean()
-    )  # fmt: skip
 
 
 def round_trips(series: pl.DataFrame, *, width: Width = 640, height: int = 200) -> alt.LayerChart:

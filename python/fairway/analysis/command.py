@@ -25,6 +25,7 @@ def explain(
     connection: int | None = None,
     top: int = 20,
     detail: bool = True,
+    identify: bool = False,
     start_s: float | None = None,
     end_s: float | None = None,
     most_rows: int = MOST_ROWS,
@@ -37,7 +38,7 @@ def explain(
     is_pipe = source == STANDARD_INPUT
     name = "standard input" if is_pipe else Path(source).name
     if not detail:
-        return _without_detail(name, _once(source, {}, name, quiet))
+        return _without_detail(name, _once(source, {"name": name, "identify": identify}, name, quiet))
     with twice(source) as again:
         data = _once(again, {"name": name}, name, quiet)
         first = _without_detail(name, data)
@@ -51,6 +52,7 @@ def explain(
         options = {
             "name": name,
             "follow": sorted(chosen),
+            "identify": identify,
             "from_ns": 0 if start_s is None else began_ns + round(start_s * 1e9),
             "until_ns": None if end_s is None else began_ns + round(end_s * 1e9),
             "most_rows": most_rows,

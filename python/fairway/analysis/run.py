@@ -108,7 +108,7 @@ def _flow(flow: Flow, series: pl.DataFrame) -> dict[str, Any]:
     is_whole = flow.connection["state"] == "complete"
     return {
         "id": flow.id,
-        "cc": of.get("congestion_control") or _UNKNOWN_CC,
+        "cc": _congestion_control(of),
         "goodput_bps": of["goodput_bps"] or 0.0,
         "throughput_bps": of["throughput_bps"] or 0.0,
         "sent_segments": of["data_segments"],
@@ -122,6 +122,12 @@ def _flow(flow: Flow, series: pl.DataFrame) -> dict[str, Any]:
         "route": None,
         "fct_s": flow.connection["duration_s"] if is_whole else None,
     }
+
+
+def _congestion_control(direction: Mapping[str, Any]) -> str:
+    """The name of the one that explains the window, if that was asked and one does."""
+    found = direction.get("identification") or {}
+    return str(found["ranked"][0]["algorithm"]) if found.get("is_explained") else _UNKNOWN_CC
 
 
 def _metrics(found: list[dict[str, Any]]) -> dict[str, float | None]:

@@ -16,6 +16,7 @@ from fairway.analysis.tables import (
     datagram_table,
     direction_table,
     episode_table,
+    identification_table,
     retransmission_table,
     round_trip_table,
     share_tables,
@@ -75,6 +76,7 @@ def connection_tables(flow: Flow, started_s: float) -> list[Table]:
         *retransmission_table(flow),
         *episode_table(flow, started_s),
         *share_tables(flow),
+        *identification_table(flow),
     ]
 
 

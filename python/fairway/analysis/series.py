@@ -9,6 +9,8 @@ import polars as pl
 
 from fairway.tables import SERIES_SCHEMA
 
+#: Samples of a flow in the series that every run has.
+_SAMPLES = 200
 #: Columns of `capture.parquet`: one row for each interval of a flow, `t_s` its end in seconds since
 #: the capture's first packet. Rates are of payload: `throughput_bps` of all that was sent,
 #: `goodput_bps` of what the receiver has acknowledged for the first time, selectively or not.
@@ -80,6 +82,31 @@ def window_frame(window: Mapping[str, Any], started_s: float) -> pl.DataFrame:
     ).sort("t_s")
 
 
+def coarser(series: pl.DataFrame, points: int) -> pl.DataFrame:
+    """The same with at most `points` intervals of each flow.
+
+    Between two acknowledgements nothing is delivered: by the millisecond, rates are a comb.
+    """
+    number = pl.int_range(pl.len()).over("flow")
+    group = number // (-(-pl.len().over("flow") // points))
+    return (
+        series.sort("flow", "t_s")
+        .group_by("flow", group.alias("g"), maintain_order=True)
+        .agg(
+            pl.col("t_s").last(),
+            pl.col("throughput_bps", "goodput_bps").mean(),
+            pl.col("retransmitted_segments").sum(),
+            pl.col("flight_bytes").max(),
+            pl.col("receive_window_bytes").min(),
+            pl.col("cwnd_bytes", "phase").drop_nulls().last(),
+            pl.col("least_rtt_s").min(),
+            pl.col("most_rtt_s").max(),
+            pl.col("srtt_s").drop_nulls().last(),
+        )
+        .select(CAPTURE_SERIES_SCHEMA)
+    )
+
+
 def as_run(series: pl.DataFrame, mss_bytes: Mapping[str, float]) -> pl.DataFrame:
     """The same in the schema of every run's series, windows in segments of each flow's size."""
     if series.is_empty():
@@ -87,7 +114,7 @@ def as_run(series: pl.DataFrame, mss_bytes: Mapping[str, float]) -> pl.DataFrame
     mss = pl.col("flow").replace_strict(
         {flow: max(size, 1.0) for flow, size in mss_bytes.items()}, return_dtype=pl.Float64
     )
-    return series.select(
+    return coarser(series, _SAMPLES).select(
         "t_s",
         "flow",
         (pl.col("cwnd_bytes") / mss).alias("cwnd_segments"),

@@ -109,8 +109,8 @@ def _way(flow: Flow) -> str:
         )
     if limit := flow.window.get("limited_by"):
         sentences.append(f"What limited it: {limit}")
-    if named := flow.direction.get("congestion_control"):
-        sentences.append(f"Its congestion control looks like {named}")
+    if named := (of.get("identification") or {}).get("words"):
+        sentences.append(f"Its congestion control: {named}")
     return ". ".join(sentences) + "."
 
 

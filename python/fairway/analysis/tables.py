@@ -42,6 +42,8 @@ PHASES = {
     "limited": "limited otherwise",
     "idle": "idle",
 }
+#: Algorithms that are shown.
+_RANKED = 5
 #: Episodes of repair that are shown.
 _EPISODES = 12
 
@@ -166,6 +168,21 @@ def retransmission_table(flow: Flow) -> list[Table]:
         shown = [words for key, words in EVIDENCE.items() if spurious.get(key)]
         rows.append([f"needless, by {', '.join(shown)}", text.number(spurious["segments"])])
     return [Table("Sent again because of", ["", "segments"], rows)]
+
+
+def identification_table(flow: Flow) -> list[Table]:
+    """The congestion controls that explain the window best, if that was asked."""
+    found = flow.direction.get("identification") or {}
+    rows = [
+        [
+            one["algorithm"],
+            text.percent(one["confidence"], signed=False),
+            text.percent(one["matched"], signed=False),
+        ]
+        for one in found.get("ranked", [])[:_RANKED]
+    ]
+    names = ["algorithm", "confidence", "round trips that it explains"]
+    return [Table("Which congestion control is it", names, rows)] if rows else []
 
 
 def share_tables(flow: Flow) -> list[Table]:
