@@ -126,7 +126,7 @@ def _flow(flow: Flow, series: pl.DataFrame) -> dict[str, Any]:
 
 def _congestion_control(direction: Mapping[str, Any]) -> str:
     """The name of the one that explains the window, if that was asked and one does."""
-    found = direction.get("identification") or {}
+    found = direction.get("congestion_control") or {}
     return str(found["ranked"][0]["algorithm"]) if found.get("is_explained") else _UNKNOWN_CC
 
 

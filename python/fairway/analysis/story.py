@@ -109,7 +109,7 @@ def _way(flow: Flow) -> str:
         )
     if limit := flow.window.get("limited_by"):
         sentences.append(f"What limited it: {limit}")
-    if named := (of.get("identification") or {}).get("words"):
+    if named := (of.get("congestion_control") or {}).get("words"):
         sentences.append(f"Its congestion control: {named}")
     return ". ".join(sentences) + "."
 

@@ -172,7 +172,7 @@ def retransmission_table(flow: Flow) -> list[Table]:
 
 def identification_table(flow: Flow) -> list[Table]:
     """The congestion controls that explain the window best, if that was asked."""
-    found = flow.direction.get("identification") or {}
+    found = flow.direction.get("congestion_control") or {}
     rows = [
         [
             one["algorithm"],
