@@ -49,7 +49,8 @@ def pcap(packets: list[tuple[int, bytes]]) -> bytes:
     """A classic file of raw IP with microseconds (link type 101)."""
     header = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101)
     records = []
-    for at_us, packet in packets:
+    for number, (at_us, whole) in enumerate(packets, start=1):
+        packet = numbered(whole, number)
         seconds, micros = divmod(BEGIN_US + at_us, 1_000_000)
         records.append(struct.pack("<IIII", seconds, micros, len(packet), len(packet)) + packet)
     return header + b"".join(records)
@@ -76,8 +77,13 @@ def segment(
     addresses = b"".join(bytes(map(int, end[0].split("."))) for end in (source, destination))
     pseudo = addresses + struct.pack(">BBH", 0, 6, len(body))
     body = body[:16] + struct.pack(">H", checksum(pseudo + body)) + body[18:]
-    ip = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(body), 1, 0, 64, 6, 0) + addresses
-    return ip[:10] + struct.pack(">H", checksum(ip)) + ip[12:] + body
+    return struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(body), 0, 0, 64, 6, 0) + addresses + body
+
+
+def numbered(packet: bytes, number: int) -> bytes:
+    """The packet with an identification, which tells a retransmission from a copy."""
+    header = packet[:4] + struct.pack(">H", number) + packet[6:20]
+    return header[:10] + struct.pack(">H", checksum(header)) + header[12:] + packet[20:]
 
 
 def syn_options() -> bytes:

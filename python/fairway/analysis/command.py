@@ -38,7 +38,8 @@ def explain(
     is_pipe = source == STANDARD_INPUT
     name = "standard input" if is_pipe else Path(source).name
     if not detail:
-        return _without_detail(name, _once(source, {"name": name, "identify": identify}, name, quiet))
+        options = {"name": name, "identify": identify}
+        return _without_detail(name, _once(source, options, name, quiet))
     with twice(source) as again:
         data = _once(again, {"name": name}, name, quiet)
         first = _without_detail(name, data)

@@ -80,4 +80,4 @@ def with_causes(
     )
     return joined.with_columns(
         pl.when(is_sent).then(pl.col(name)).alias(name) for name in ("cause", "is_spurious")
-    ).select(PACKET_SCHEMA)
+    ).select(*PACKET_SCHEMA)

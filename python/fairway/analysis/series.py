@@ -88,7 +88,7 @@ def coarser(series: pl.DataFrame, points: int) -> pl.DataFrame:
     Between two acknowledgements nothing is delivered: by the millisecond, rates are a comb.
     """
     number = pl.int_range(pl.len()).over("flow")
-    group = number // (-(-pl.len().over("flow") // points))
+    group = number * points // pl.len().over("flow")
     return (
         series.sort("flow", "t_s")
         .group_by("flow", group.alias("g"), maintain_order=True)
@@ -103,7 +103,7 @@ def coarser(series: pl.DataFrame, points: int) -> pl.DataFrame:
             pl.col("most_rtt_s").max(),
             pl.col("srtt_s").drop_nulls().last(),
         )
-        .select(CAPTURE_SERIES_SCHEMA)
+        .select(*CAPTURE_SERIES_SCHEMA)
     )
 
 

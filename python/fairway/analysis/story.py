@@ -91,16 +91,16 @@ def _way(flow: Flow) -> str:
     of = flow.direction
     sentences = [_data(of)]
     if of["retransmitted_segments"]:
-        share = of["retransmitted_segments"] / max(of["data_segments"], 1)
-        sentences.append(
-            f"{text.count(of['retransmitted_segments'], 'segment')} "
-            f"({text.percent(share, signed=False)}) were sent again"
-        )
+        again = of["retransmitted_segments"]
+        share = text.percent(again / max(of["data_segments"], 1), signed=False)
+        sentences.append(f"{text.count(again, 'segment')} ({share}) {_were(again)} sent again")
     if of["missed_bytes"]:
         sentences.append(f"{text.size(of['missed_bytes'])} of the stream are not in the capture")
     lost = of.get("lost_packets")
     if lost:
-        sentences.append(f"The capture says that {text.count(lost, 'packet')} were dropped or lost")
+        sentences.append(
+            f"By the capture, {text.count(lost, 'packet')} {_were(lost)} dropped or lost"
+        )
     rtt = of["rtt_ms"] or of.get("timestamp_rtt_ms")
     if rtt is not None:
         sentences.append(
@@ -124,6 +124,10 @@ def _data(of: Mapping[str, Any]) -> str:
         f"{text.count(of['data_segments'], 'segment')}{longest}, at "
         f"{text.bit_rate(of['goodput_bps'])}"
     )
+
+
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"
 
 
 def _listed(parts: Sequence[str]) -> str:

@@ -176,13 +176,22 @@ def identification_table(flow: Flow) -> list[Table]:
     rows = [
         [
             one["algorithm"],
-            text.percent(one["confidence"], signed=False),
-            text.percent(one["matched"], signed=False),
+            share(one["confidence"]),
+            share(one["matched"]),
         ]
         for one in found.get("ranked", [])[:_RANKED]
     ]
-    names = ["algorithm", "confidence", "round trips that it explains"]
+    names = ["algorithm", "confidence", "explains"]
     return [Table("Which congestion control is it", names, rows)] if rows else []
+
+
+def share(part: float) -> str:
+    """A share in per cent.
+
+    >>> share(0.9986), share(0.074), share(1.0), share(0.0001)
+    ('99.9 %', '7.4 %', '100 %', '< 0.1 %')
+    """
+    return "< 0.1 %" if 0 < part < 0.0005 else f"{100 * part:.3g} %"
 
 
 def share_tables(flow: Flow) -> list[Table]:
@@ -193,13 +202,9 @@ def share_tables(flow: Flow) -> list[Table]:
         ("phases", "Phases of the window", PHASES),
     ):
         shares = flow.window.get(key) or {}
-        rows = [
-            [words, text.percent(shares[name], signed=False)]
-            for name, words in named.items()
-            if shares.get(name)
-        ]
+        rows = [[words, share(shares[name])] for name, words in named.items() if shares.get(name)]
         if rows:
-            tables.append(Table(caption, ["", "share of the time"], rows))
+            tables.append(Table(caption, ["", "time"], rows))
     return tables
 
 
