@@ -91,7 +91,7 @@ pub struct Detail {
     pub window_end_byte: Vec<i64>,
     /// Bytes in flight with it, of segments and acknowledgements; else [`NONE`].
     pub flight_bytes: Vec<i64>,
-    /// Round trip, of acknowledgements that give one; else NaN.
+    /// Round trip by sequence numbers, of acknowledgements that give one; else NaN.
     pub rtt_s: Vec<f64>,
     /// Index in [`FATES`], or -1.
     pub fate: Vec<i8>,
@@ -183,7 +183,7 @@ impl Observer for Detail {
         let rest = Rest {
             window_end: Some(acked.offset.saturating_add(window)),
             flight_bytes: Some(acked.flight_bytes),
-            rtt: acked.rtt.or(acked.timestamp_rtt),
+            rtt: acked.rtt,
             ..NOTHING
         };
         self.add(acked.number, acked.at, Row::Ack, (before, acked.offset), rest);

@@ -226,9 +226,10 @@ def _news(sacks: pl.DataFrame) -> pl.DataFrame:
     first = sacks.filter((pl.col("packet") != pl.col("packet").shift(1)).fill_null(True))
     low, high = pl.col("from_byte"), pl.col("to_byte")
     before_low, before_high = low.shift(1), high.shift(1)
+    is_old = ((low >= before_low) & (high <= before_high)).fill_null(False)
     has_grown_up = (low == before_low) & (high > before_high)
     has_grown_down = (high == before_high) & (low < before_low)
-    return first.with_columns(
+    return first.filter(~is_old).with_columns(
         pl.when(has_grown_up).then(before_high).otherwise(low).alias("from_byte"),
         pl.when(has_grown_down).then(before_low).otherwise(high).alias("to_byte"),
     )
