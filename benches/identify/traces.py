@@ -91,7 +91,7 @@ def make(row: dict[str, str], out: Path) -> Path:
         )
         if done.returncode != 0:
             raise SystemExit(f"{row['name']}: {' '.join(command)} failed:\n{done.stderr}")
-        found = sorted(Path(scratch).glob("run/**/pcap/s*.r1.pcap"))
+        found = sorted(Path(scratch).glob("run/**/s*.r1.pcap"))
         if not found:
             raise SystemExit(f"{row['name']}: no capture of the sender's device in {scratch}/run")
         shutil.move(found[0], capture)
