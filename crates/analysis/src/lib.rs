@@ -15,6 +15,7 @@ pub mod event;
 pub mod group;
 pub mod histogram;
 pub mod identify;
+pub mod pair;
 pub mod report;
 pub mod series;
 pub mod whole;

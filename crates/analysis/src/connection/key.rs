@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 /// Both ends of a connection, the same for both directions.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Key {
     low: u128,
     high: u128,

@@ -3,7 +3,7 @@
 pub(crate) mod counts;
 pub(crate) mod observers;
 mod outstanding;
-mod ranges;
+pub(crate) mod ranges;
 pub(crate) mod round_trips;
 mod sequence;
 

@@ -5,11 +5,11 @@
 const MAX_HOLES: usize = 4096;
 
 /// From here to there, the end excluded.
-pub(super) type Range = (i64, i64);
+pub(crate) type Range = (i64, i64);
 
 /// The part of a stream that was seen: from the lowest to the highest offset, less its holes.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Seen {
+pub(crate) struct Seen {
     span: Option<Range>,
     /// In order, apart from each other.
     holes: Vec<Range>,
@@ -30,7 +30,7 @@ impl Seen {
 
     /// Adds a range; says how much of it is new.
     #[inline]
-    pub(super) fn add(&mut self, (start, end): Range) -> u64 {
+    pub(crate) fn add(&mut self, (start, end): Range) -> u64 {
         match &mut self.span {
             Some((_, high)) if *high == start => {
                 *high = end;
@@ -38,6 +38,13 @@ impl Seen {
             }
             _ => self.add_apart((start, end)),
         }
+    }
+
+    /// Whether all of a range was seen.
+    pub(crate) fn has(&self, (start, end): Range) -> bool {
+        let is_inside = self.span.is_some_and(|(low, high)| low <= start && end <= high);
+        let next = self.holes.partition_point(|hole| hole.1 <= start);
+        is_inside && self.holes.get(next).is_none_or(|hole| hole.0 >= end)
     }
 
     fn add_apart(&mut self, (start, end): Range) -> u64 {
