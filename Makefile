@@ -19,7 +19,7 @@ BUILT := $(VENV)/.fairway-built
 # What runs inside of a Linux kernel; packed into the package.
 AGENT := python/fairway/bin/fairway-guest
 
-.PHONY: help build demo linux test test-rust test-python soak format lint bench goldens docs clean
+.PHONY: help build demo linux test test-rust test-python soak fuzz fuzz-corpus format lint bench goldens docs clean
 
 help:
 	@echo "make demo     set up, then reproduce a published study: table and HTML report"
@@ -27,6 +27,7 @@ help:
 	@echo "make linux    build the Linux kernel for --backend linux, if it is not there (minutes)"
 	@echo "make test     every test, Rust and Python"
 	@echo "make soak     random experiments under the laws of the simulator, SCENARIOS=10000 of them"
+	@echo "make fuzz     the readers of captures under a fuzzer, SECONDS=60 for each of TARGETS"
 	@echo "make format   format the sources"
 	@echo "make lint     formatting, lints, types, and the stub of the compiled module"
 	@echo "make bench    speed and memory, against ns-2 and iperf3 where they are installed"
@@ -57,6 +58,32 @@ SCENARIOS ?= 10000
 soak: $(TOOLS)
 	FAIRWAY_SCENARIOS=$(SCENARIOS) cargo test --quiet --locked --package fairway-sim --test scenarios
 
+# The fuzzer needs a nightly compiler and cargo-fuzz, and installs what is missing. No sanitizer:
+# there is no unsafe code. What it finds to be new stays in fuzz/found, what breaks a target in
+# fuzz/artifacts; `make fuzz-corpus` keeps as little of it in fuzz/corpus as runs the same code.
+SECONDS ?= 60
+TARGETS ?= capture text packet gzip
+FUZZER := cargo +nightly fuzz
+
+fuzz:
+	@command -v rustup >/dev/null || { echo "rustup not found: it is needed to install a nightly compiler, see https://rustup.rs" >&2; exit 1; }
+	@rustup run nightly rustc --version 2>/dev/null || rustup toolchain install nightly --profile minimal
+	@cargo fuzz --version 2>/dev/null || cargo install cargo-fuzz --locked --version 0.13.2
+	for target in $(TARGETS); do \
+		mkdir -p fuzz/found/$$target; \
+		$(FUZZER) run --sanitizer none $$target fuzz/found/$$target fuzz/corpus/$$target tests/captures -- \
+			-max_total_time=$(SECONDS) -timeout=10 -rss_limit_mb=512 -max_len=8192 -print_final_stats=1; \
+	done
+
+fuzz-corpus:
+	for target in $(TARGETS); do \
+		mkdir -p fuzz/found/$$target fuzz/smaller; \
+		$(FUZZER) run --sanitizer none $$target fuzz/smaller fuzz/found/$$target fuzz/corpus/$$target -- \
+			-set_cover_merge=1 -use_counters=0 -max_len=8192; \
+		rm -rf fuzz/corpus/$$target; \
+		mv fuzz/smaller fuzz/corpus/$$target; \
+	done
+
 # Modules that a macro declares, which `cargo fmt` does not see.
 ALGORITHMS := $(shell find crates/cc/src/algorithms -name '*.rs')
 
@@ -82,6 +109,7 @@ bench: $(BUILT)
 	$(BIN)/python benches/linux.py
 	$(BIN)/python benches/xfer.py
 	cargo bench --quiet --locked --package fairway-cc --bench ack
+	cargo bench --quiet --locked --package fairway-capture --bench read
 
 # Accept the windows that the algorithms have now; `git diff` shows what changed.
 goldens:
@@ -97,7 +125,7 @@ docs-figures: $(BUILT)
 	$(BIN)/python docs/fidelity.py
 
 clean:
-	rm -rf $(VENV) target site .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) target fuzz/target fuzz/found site .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find python tests -name __pycache__ -prune -exec rm -rf {} +
 	rm -f python/fairway/_core*.so
 	rm -rf python/fairway/bin

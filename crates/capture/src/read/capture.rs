@@ -152,6 +152,12 @@ impl Capture {
         Counts { incomplete: self.fragments.incomplete(), damages: self.log.count(), ..self.counts }
     }
 
+    /// Bytes of the buffer that the file is looked at through: the most that it takes, whatever
+    /// lengths a capture claims, is 2 MiB.
+    pub fn buffer_bytes(&self) -> usize {
+        self.window.capacity_bytes()
+    }
+
     /// How much of the file has been read.
     pub fn progress(&self) -> Progress {
         Progress { bytes: self.read_bytes.load(Ordering::Relaxed), of_bytes: self.of_bytes }

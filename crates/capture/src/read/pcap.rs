@@ -127,6 +127,8 @@ impl Pcap {
     fn is_doubtful(&self, record: &Record) -> bool {
         record.captured_bytes != record.wire_bytes.min(self.snap_bytes)
             || record.captured_bytes > MAX_FRAME_BYTES
+            // A hole in a file reads as zeros.
+            || record.captured_bytes == 0
             || u64::from(record.fraction) * u64::from(self.fraction_ns) >= NANOS_PER_SEC
     }
 

@@ -56,6 +56,11 @@ impl Window {
         self.end - self.start >= wanted || self.read(wanted)
     }
 
+    /// Bytes that the buffer has grown to.
+    pub fn capacity_bytes(&self) -> usize {
+        self.buffer.capacity()
+    }
+
     /// Why the stream ended early, once.
     pub fn failure(&mut self) -> Option<io::Error> {
         self.failure.take()
