@@ -13,21 +13,17 @@ impl Order {
     /// The 16-bit number at `at`, where bytes are known to be.
     #[inline]
     pub fn u16(self, bytes: &[u8], at: usize) -> u16 {
-        let two = [bytes[at], bytes[at + 1]];
-        match self {
-            Order::Little => u16::from_le_bytes(two),
-            Order::Big => u16::from_be_bytes(two),
-        }
+        let two = &bytes[at..at + 2];
+        let value = u16::from_le_bytes([two[0], two[1]]);
+        if self == Order::Big { value.swap_bytes() } else { value }
     }
 
     /// The 32-bit number at `at`, where bytes are known to be.
     #[inline]
     pub fn u32(self, bytes: &[u8], at: usize) -> u32 {
-        let four = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
-        match self {
-            Order::Little => u32::from_le_bytes(four),
-            Order::Big => u32::from_be_bytes(four),
-        }
+        let four = &bytes[at..at + 4];
+        let value = u32::from_le_bytes([four[0], four[1], four[2], four[3]]);
+        if self == Order::Big { value.swap_bytes() } else { value }
     }
 
     /// The 64-bit number at `at`, where bytes are known to be.
