@@ -1,4 +1,4 @@
-"""Which congestion control a capture shows: of the simulator, and of a kernel where there is one."""
+"""Which congestion control a capture shows: of the simulator, and of a kernel if there is one."""
 
 import pytest
 
