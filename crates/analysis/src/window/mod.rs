@@ -162,7 +162,7 @@ impl Observer for Window {
     fn acked(&mut self, acked: &Acked, flow: &Flow) {
         self.flow = *flow;
         self.zero.acked(acked);
-        self.view.acked(acked, flow);
+        self.view.acked(acked);
         if self.view.delay(flow).is_none() {
             while let Some(heard) = self.view.next(acked.at, None, flow) {
                 self.heard(&heard);

@@ -11,11 +11,8 @@ use crate::event::{Acked, Flow, Sent};
 /// above one less this the receiver's. At a tenth, what is in flight can be wrong by a tenth of
 /// the window at the most if the order of packets in the capture is taken for the sender's.
 const NEAR: f64 = 0.1;
-/// Acknowledgements remembered until the side is known: those of a round trip, of which the first
-/// with a new timestamp matter.
-const REMEMBERED: usize = 256;
-/// Segments with an echo after which their smallest delay is taken.
-const ECHOES: u32 = 64;
+/// Timestamps remembered that no segment has echoed: one for each millisecond of a long round trip.
+const REMEMBERED: usize = 1024;
 
 /// Where the capture stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
@@ -43,21 +40,17 @@ pub struct Vantage {
     pub receiver_rtt_ms: Option<f64>,
 }
 
-/// Finds out where the capture stands: by the handshake, or else by how soon data echo the
-/// timestamp of an acknowledgement.
+/// Finds out where the capture stands: by the handshake, and by how soon data echo the timestamp of
+/// an acknowledgement. The least counts: queues only add to it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Finder {
+    /// Values of acknowledgements that were not echoed yet, and when each was first seen.
     remembered: VecDeque<(u32, Time)>,
-    echoes: u32,
     by_echo: Option<Duration>,
 }
 
 impl Finder {
-    pub(super) fn acked(&mut self, acked: &Acked, flow: &Flow) {
-        if flow.sender_rtt.is_some() || self.echoes >= ECHOES {
-            self.remembered = VecDeque::new();
-            return;
-        }
+    pub(super) fn acked(&mut self, acked: &Acked) {
         let Some((value, _)) = acked.timestamps else { return };
         if self.remembered.back().is_none_or(|(last, _)| *last != value) {
             if self.remembered.len() == REMEMBERED {
@@ -69,17 +62,24 @@ impl Finder {
 
     pub(super) fn sent(&mut self, sent: &Sent) {
         let Some((_, echo)) = sent.timestamps else { return };
-        let Some((_, at)) = self.remembered.iter().find(|(value, _)| *value == echo) else {
-            return;
-        };
-        let delay = sent.at.since(*at);
-        self.by_echo = Some(self.by_echo.map_or(delay, |least| least.min(delay)));
-        self.echoes = self.echoes.saturating_add(1);
+        while let Some((value, at)) = self.remembered.front() {
+            // Sequence arithmetic of RFC 7323 section 4.
+            let ahead = echo.wrapping_sub(*value) as i32;
+            if ahead < 0 {
+                return;
+            }
+            if ahead == 0 {
+                let delay = sent.at.since(*at);
+                self.by_echo = Some(self.by_echo.map_or(delay, |least| least.min(delay)));
+            }
+            self.remembered.pop_front();
+        }
     }
 
     /// Round trip between the capture and the sender of the data.
     pub(super) fn sender_rtt(&self, flow: &Flow) -> Option<Duration> {
-        flow.sender_rtt.or(self.by_echo)
+        let both = [flow.sender_rtt, self.by_echo];
+        both.into_iter().flatten().min()
     }
 
     /// What is known so far.

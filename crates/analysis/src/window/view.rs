@@ -44,8 +44,8 @@ impl View {
     }
 
     /// Takes an acknowledgement in.
-    pub(super) fn acked(&mut self, acked: &Acked, flow: &Flow) {
-        self.finder.acked(acked, flow);
+    pub(super) fn acked(&mut self, acked: &Acked) {
+        self.finder.acked(acked);
         self.waiting.push_back(*acked);
     }
 
