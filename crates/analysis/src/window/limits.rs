@@ -21,6 +21,9 @@ const EVEN: f64 = 0.4;
 /// Rounds in a row with the same window that make it a constant one: Reno would have grown by as
 /// many segments, where one is allowed.
 const CONSTANT_ROUNDS: u32 = 8;
+/// Part of the receive window from which a window that does not change is the receive window: a host
+/// that sends several segments at once leaves some room.
+const IS_RECEIVE_WINDOW: f64 = 0.95;
 /// Part of the estimated window that the sender has to have used for the window to be what it
 /// waited for, if everything was acknowledged before it sent on.
 const USED: f64 = 0.8;
@@ -107,6 +110,8 @@ pub(super) struct Limits {
     constant_nanos: u64,
     constant_rounds: u32,
     constant_window: u64,
+    /// The receive window, if one was announced.
+    receive_window: Option<u64>,
     /// The window of the longest such time, and how long that was.
     longest_constant: (u64, u64),
     /// Largest window in this round, and where the round ends.
@@ -219,6 +224,7 @@ impl Limits {
             known
         };
         self.last_sent = Some(self.last_sent.map_or(wait.sent.at, |last| last.max(wait.sent.at)));
+        self.receive_window = after.has_window.then_some(after.window);
         self.had_room = after.room() >= wait.mss;
         self.was_small = wait.is_small && self.had_room;
         self.pipe = after.pipe();
@@ -246,9 +252,16 @@ impl Limits {
     /// Deals the time of rounds with the same window.
     fn end_constant(&mut self) {
         let is_constant = self.constant_rounds >= CONSTANT_ROUNDS;
-        let limit = if is_constant { Limit::ConstantWindow } else { Limit::CongestionWindow };
+        let is_receive_window = self
+            .receive_window
+            .is_some_and(|window| self.constant_window as f64 >= IS_RECEIVE_WINDOW * window as f64);
+        let limit = match is_constant {
+            true if is_receive_window => Limit::ReceiveWindow,
+            true => Limit::ConstantWindow,
+            false => Limit::CongestionWindow,
+        };
         let span = std::mem::take(&mut self.constant_nanos);
-        if is_constant {
+        if limit == Limit::ConstantWindow {
             self.longest_constant = self.longest_constant.max((span, self.constant_window));
         }
         let nanos = &mut self.nanos[limit as usize];

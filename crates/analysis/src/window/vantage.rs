@@ -7,10 +7,11 @@ use serde::Serialize;
 
 use crate::event::{Acked, Flow, Sent};
 
-/// Part of the whole round trip on the sender's side below which the capture is the sender's, and
-/// above one less this the receiver's. At a tenth, what is in flight can be wrong by a tenth of
-/// the window at the most if the order of packets in the capture is taken for the sender's.
-const NEAR: f64 = 0.1;
+/// A capture is the sender's if less than one of so many parts of the whole round trip lies on the
+/// sender's side, and the receiver's if as little lies on the other: what is in flight can be wrong
+/// by a tenth of the window at the most if the order of packets in the capture is taken for the
+/// sender's.
+const PARTS: u64 = 10;
 /// Timestamps remembered that no segment has echoed: one for each millisecond of a long round trip.
 const REMEMBERED: usize = 1024;
 
@@ -78,26 +79,41 @@ impl Finder {
 
     /// Round trip between the capture and the sender of the data.
     pub(super) fn sender_rtt(&self, flow: &Flow) -> Option<Duration> {
-        let both = [flow.sender_rtt, self.by_echo];
-        both.into_iter().flatten().min()
+        match (flow.sender_rtt, self.by_echo) {
+            (Some(handshake), Some(echo)) => Some(handshake.min(echo)),
+            (handshake, echo) => handshake.or(echo),
+        }
+    }
+
+    /// Where the capture stands, as far as is known.
+    pub(super) fn position(&self, flow: &Flow) -> Position {
+        let (Some(near), Some(far)) = (self.sender_rtt(flow), receiver_rtt(flow)) else {
+            return Position::Unknown;
+        };
+        let whole = near + far;
+        if whole == Duration::ZERO {
+            Position::Unknown
+        } else if near.saturating_mul(PARTS) < whole {
+            Position::Sender
+        } else if far.saturating_mul(PARTS) < whole {
+            Position::Receiver
+        } else {
+            Position::Middle
+        }
     }
 
     /// What is known so far.
     pub(super) fn vantage(&self, flow: &Flow) -> Vantage {
-        let near = self.sender_rtt(flow);
-        let far = flow.receiver_rtt.or(flow.min_rtt);
         let ms = |span: Duration| span.as_secs_f64() * 1e3;
-        let position = match (near, far) {
-            (Some(near), Some(far)) if (near + far).as_nanos() > 0 => {
-                let part = near.as_nanos() as f64 / (near + far).as_nanos() as f64;
-                match part {
-                    part if part < NEAR => Position::Sender,
-                    part if part > 1.0 - NEAR => Position::Receiver,
-                    _ => Position::Middle,
-                }
-            }
-            _ => Position::Unknown,
-        };
-        Vantage { position, sender_rtt_ms: near.map(ms), receiver_rtt_ms: far.map(ms) }
+        Vantage {
+            position: self.position(flow),
+            sender_rtt_ms: self.sender_rtt(flow).map(ms),
+            receiver_rtt_ms: receiver_rtt(flow).map(ms),
+        }
     }
+}
+
+/// Round trip between the capture and the receiver of the data.
+fn receiver_rtt(flow: &Flow) -> Option<Duration> {
+    flow.receiver_rtt.or(flow.min_rtt)
 }

@@ -37,7 +37,7 @@ impl View {
 
     /// Round trip between capture and sender if acknowledgements have to wait for it.
     pub(super) fn delay(&self, flow: &Flow) -> Option<Duration> {
-        match self.finder.vantage(flow).position {
+        match self.finder.position(flow) {
             Position::Middle | Position::Receiver => self.finder.sender_rtt(flow),
             Position::Sender | Position::Unknown => None,
         }

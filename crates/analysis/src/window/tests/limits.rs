@@ -118,6 +118,22 @@ fn a_window_that_stays_the_same_is_told_from_one_that_grows() {
 }
 
 #[test]
+fn a_constant_window_that_fills_the_receive_window_is_the_receive_window() {
+    // 40 segments in flight, two at a time, where 41.5 have room: one more would fit.
+    let mut play = Play::new();
+    play.flow.window_bytes = 41_500;
+    play.send(0.0, 0, 40);
+    for pair in 0..400usize {
+        let at = 100.0 + 5.0 * pair as f64;
+        play.ack(at, 2 * pair + 2);
+        play.send(at, 2 * pair + 40, 2 * pair + 42);
+    }
+    let shares = hundredths(&play);
+    // The first wait, of 100 ms in 2095, ends before a round is over.
+    assert!(shares[0] >= 95, "{shares:?}");
+}
+
+#[test]
 fn a_timeout_is_a_wait_for_a_timer() {
     let mut play = Play::new();
     play.send(0.0, 0, 4);
