@@ -30,6 +30,8 @@ pub struct Options {
     pub detail: Option<DetailOptions>,
     /// Ask which congestion control senders have, which takes longer than all else.
     pub identify: bool,
+    /// Fit a path to each direction of one connection.
+    pub fit: Option<FitOptions>,
 }
 
 /// Which single packets are wanted.
@@ -43,6 +45,15 @@ pub struct DetailOptions {
     pub until: Time,
     /// Rows of all of them together; what is more is counted only.
     pub most_rows: usize,
+}
+
+/// What a path is fitted to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FitOptions {
+    /// Number of the connection, from 1.
+    pub connection: u64,
+    /// Bytes that the bottleneck carries with each IP packet.
+    pub overhead_bytes: u32,
 }
 
 /// Intervals that all series have together in proportion: the first hundred connections have as
@@ -66,6 +77,7 @@ impl Options {
             intervals: if self.series { intervals } else { 0 },
             detail: detail.map(|detail| (detail.from, detail.until, room.clone())),
             identify: self.identify.then(|| slots.clone()),
+            fit: self.fit.filter(|fit| fit.connection == index as u64 + 1),
         }
     }
 }

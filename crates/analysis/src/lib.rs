@@ -12,6 +12,7 @@ mod datagrams;
 pub mod detail;
 mod direction;
 pub mod event;
+pub mod fit;
 pub mod group;
 pub mod histogram;
 pub mod identify;
@@ -21,5 +22,5 @@ pub mod series;
 pub mod whole;
 pub mod window;
 
-pub use analyser::{Analyser, DetailOptions, Options};
+pub use analyser::{Analyser, DetailOptions, FitOptions, Options};
 pub use report::Report;

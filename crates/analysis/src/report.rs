@@ -11,6 +11,7 @@ use crate::detail::Detail;
 use crate::direction::observers::Observers;
 use crate::direction::round_trips::Distribution;
 use crate::direction::{Direction, Offer};
+use crate::fit::Fitted;
 use crate::group::GroupReport;
 use crate::histogram::Moments;
 use crate::identify::{Identification, Identify};
@@ -223,6 +224,9 @@ pub struct DirectionReport {
     /// The window, why segments were sent again, and what limited the direction; none without
     /// data.
     pub window: Option<WindowReport>,
+    /// What the path was like that its data took, if that was wanted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<Box<Fitted>>,
 }
 
 /// What a SYN offers.
@@ -376,12 +380,13 @@ fn report_direction(
     direction: Direction,
     duration: Duration,
 ) -> DirectionReport {
-    let (series, detail, window, identify) = match direction.observers {
-        Some(Observers { series, detail, window, identify }) => {
-            (series, detail, Some(window.report()), identify)
+    let (series, detail, window, identify, fit) = match direction.observers {
+        Some(Observers { series, detail, window, identify, fit }) => {
+            (series, detail, Some(window.report()), identify, fit)
         }
-        None => (None, None, None, None),
+        None => (None, None, None, None, None),
     };
+    let ip_bytes = if from.is_ipv6() { IPV6_BYTES } else { IPV4_BYTES };
     let counts = &direction.counts;
     let trips = &direction.trips;
     let stream_bytes = direction.offer.and(direction.end).map(|end| end.max(0) as u64);
@@ -459,8 +464,13 @@ fn report_direction(
         detail,
 
         window,
+        path: fit.and_then(|fit| fit.path(ip_bytes)).map(Box::new),
     }
 }
+
+/// Headers of IP without options (RFC 791, RFC 8200).
+const IPV4_BYTES: u32 = 20;
+const IPV6_BYTES: u32 = 40;
 
 const NANOS_IN_MS: f64 = 1e6;
 

@@ -2,8 +2,10 @@
 
 use fairway_units::Time;
 
+use crate::analyser::FitOptions;
 use crate::detail::{Detail, Room};
 use crate::event::{Acked, Flow, Observer, Sent};
+use crate::fit::Fit;
 use crate::identify::{Identify, Slots};
 use crate::series::Series;
 use crate::window::Window;
@@ -17,6 +19,8 @@ pub(crate) struct Watch {
     pub(crate) detail: Option<(Time, Time, Room)>,
     /// Which congestion control its senders have.
     pub(crate) identify: Option<Slots>,
+    /// The path that it took.
+    pub(crate) fit: Option<FitOptions>,
 }
 
 /// Everybody who looks on, made when the direction first carries data: most directions of most
@@ -28,6 +32,7 @@ pub(crate) struct Observers {
     /// The window, causes of retransmissions, and limits.
     pub(crate) window: Box<Window>,
     pub(crate) identify: Option<Identify>,
+    pub(crate) fit: Option<Box<Fit>>,
 }
 
 impl Observers {
@@ -41,6 +46,7 @@ impl Observers {
             }),
             window: Box::default(),
             identify: watch.identify.as_ref().map(Identify::new),
+            fit: watch.fit.map(|fit| Box::new(Fit::new(fit.overhead_bytes))),
         }
     }
 }
@@ -58,6 +64,9 @@ impl Observer for Observers {
         if let Some(identify) = &mut self.identify {
             identify.sent(sent, flow);
         }
+        if let Some(fit) = &mut self.fit {
+            fit.sent(sent, flow);
+        }
     }
 
     #[inline]
@@ -71,6 +80,9 @@ impl Observer for Observers {
         self.window.acked(acked, flow);
         if let Some(identify) = &mut self.identify {
             identify.acked(acked, flow);
+        }
+        if let Some(fit) = &mut self.fit {
+            fit.acked(acked, flow);
         }
     }
 }
