@@ -20,6 +20,7 @@ from fairway.cli_analyze import analyze
 from fairway.cli_doctor import doctor
 from fairway.cli_fidelity import fidelity
 from fairway.cli_load import collect, generate
+from fairway.cli_replay import replay
 from fairway.cli_script import script
 from fairway.cli_xfer import recv, send
 from fairway.errors import FairwayError, InputError, Interrupted
@@ -267,6 +268,7 @@ def compare(
 app.command()(agree)
 app.command()(analyze)
 app.command()(fidelity)
+app.command()(replay)
 app.command()(script)
 app.command()(send)
 app.command()(recv)

@@ -30,7 +30,7 @@ pub struct Options {
     pub detail: Option<DetailOptions>,
     /// Ask which congestion control senders have, which takes longer than all else.
     pub identify: bool,
-    /// Fit a path to each direction of one connection.
+    /// Fit a path to each direction of one connection, which is then the only one identified.
     pub fit: Option<FitOptions>,
 }
 
@@ -73,11 +73,13 @@ impl Options {
             Some(_) => MAX_INTERVALS,
             None => (SERIES_BUDGET / (index + 1)).clamp(FEWEST_INTERVALS, MAX_INTERVALS),
         };
+        let fit = self.fit.filter(|fit| fit.connection == number);
         Watch {
             intervals: if self.series { intervals } else { 0 },
             detail: detail.map(|detail| (detail.from, detail.until, room.clone())),
-            identify: self.identify.then(|| slots.clone()),
-            fit: self.fit.filter(|fit| fit.connection == index as u64 + 1),
+            identify: (self.identify && (fit.is_some() || self.fit.is_none()))
+                .then(|| slots.clone()),
+            fit,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fairway_analysis::detail::{Detail, FATES, Row};
 use fairway_analysis::series::Series;
 use fairway_analysis::whole::{self, AnalyseError};
-use fairway_analysis::{DetailOptions, Options};
+use fairway_analysis::{DetailOptions, FitOptions, Options};
 use fairway_units::{Duration, Time};
 use numpy::IntoPyArray;
 use pyo3::create_exception;
@@ -74,6 +74,8 @@ struct Wanted {
     name: Option<String>,
     merge_interfaces: bool,
     identify: bool,
+    fit: Option<u64>,
+    overhead_bytes: u32,
     follow: Vec<u64>,
     from_ns: u64,
     until_ns: Option<u64>,
@@ -91,7 +93,11 @@ impl Wanted {
         };
         let detail = Some(detail).filter(|detail| !detail.connections.is_empty());
         let series = detail.is_some();
-        Options { merge_interfaces: self.merge_interfaces, series, detail, identify: self.identify }
+        let fit = self
+            .fit
+            .map(|connection| FitOptions { connection, overhead_bytes: self.overhead_bytes });
+        let (merge_interfaces, identify) = (self.merge_interfaces, self.identify);
+        Options { merge_interfaces, series, detail, identify, fit }
     }
 }
 

@@ -104,7 +104,7 @@ impl Traffic {
         let is_new = sent.kind == SentKind::New && sent.flight_before_bytes == 0;
         if let (Some(since), Some(srtt), true) = (idle_since, flow.srtt, is_new) {
             let gap = sent.at.since(since);
-            if gap > srtt {
+            if gap > srtt + flow.sender_rtt.unwrap_or(Duration::ZERO) {
                 self.pauses += 1;
                 self.paused += gap;
             }

@@ -194,7 +194,11 @@ pub(super) fn fitted(fit: Fit, ip_bytes: u32) -> Option<Fitted> {
         Some(by_handshake) if by_handshake <= by_data => (by_handshake, RttSource::Handshake),
         _ => (by_data, RttSource::Data),
     };
-    let sender_s = flow.sender_rtt.map_or(0.0, Duration::as_secs_f64);
+    // Beside the receiver, the handshake crosses the bottleneck on the sender's side.
+    let sender_s = match flow.sender_rtt.map_or(0.0, Duration::as_secs_f64) {
+        sender_s if sender_s > to_receiver => (sender_s - syn_s).max(0.0),
+        sender_s => sender_s,
+    };
     let empty_s = to_receiver + data_s;
     let service_s = sizes.packet / bytes_per_s;
     let waits = |rtt: Duration| ((rtt.as_secs_f64() - empty_s) / service_s).max(0.0);
@@ -212,7 +216,7 @@ pub(super) fn fitted(fit: Fit, ip_bytes: u32) -> Option<Fitted> {
         rate_share: plateau.share,
         rate_windows: plateau.windows,
         base_rtt: Trip {
-            s: (to_receiver + sender_s).max(0.0),
+            s: to_receiver.max(0.0) + sender_s,
             source: rtt_source,
             least_measured_s: least.as_secs_f64(),
             most_measured_s: most.as_secs_f64(),

@@ -1,0 +1,1 @@
+"""What a captured transfer would have been under other algorithms."""

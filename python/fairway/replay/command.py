@@ -1,0 +1,223 @@
+"""Fits, simulates, and puts what was measured beside what would have been."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fairway import store, text
+from fairway.analysis.reading import STANDARD_INPUT, read, twice
+from fairway.errors import InputError
+from fairway.progress import reporter
+from fairway.replay.path import Found, Transfer, experiment_text
+from fairway.report import Table
+from fairway.results import Run
+from fairway.sweep import Sweep
+
+#: The experiment file beside the results.
+FILE = "replay.toml"
+#: What was measured and simulated, as `--json` prints it.
+RESULT = "replay.json"
+#: A connection is large if it has this part of the data of the largest.
+_LARGE = 0.1
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A transfer, and what it would have been.
+
+    Attributes:
+        transfer: The transfer and its path.
+        experiment: The experiment file.
+        same: The algorithm that the transfer had, if it is known.
+        sweep: The simulated transfers.
+    """
+
+    transfer: Transfer
+    experiment: str
+    same: str | None
+    sweep: Sweep
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The measured transfer, and each simulated one."""
+        direction = self.transfer.direction
+        duration_s = self.transfer.duration_s
+        rtt = direction["rtt_ms"]
+        measured = {
+            "what": "measured",
+            "cc": self.same,
+            "duration_s": duration_s,
+            "goodput_bps": self.transfer.bytes * 8 / duration_s if duration_s else None,
+            "mean_rtt_s": rtt["mean"] / 1e3 if rtt else None,
+            "retransmitted_segments": direction["retransmitted_segments"],
+        }
+        return [measured, *map(self._simulated, self.sweep.outcomes)]
+
+    def _simulated(self, outcome: Any) -> dict[str, Any]:
+        flow = outcome.summary["flows"][0]
+        took_s = flow["fct_s"]
+        goodput = flow["goodput_bps"] if took_s is None else self.transfer.bytes * 8 / took_s
+        cc = outcome.point.axes["flow.0.cc"]
+        return {
+            "what": "simulated",
+            "cc": cc,
+            "duration_s": took_s,
+            "goodput_bps": goodput,
+            "mean_rtt_s": _mean_rtt_s(outcome.run, took_s),
+            "retransmitted_segments": flow["retransmitted_segments"],
+        }
+
+    def table(self) -> Table:
+        """The rows, for people."""
+        columns = ["", "duration", "goodput", "mean RTT", "retransmitted"]
+        return Table("What would have happened", columns, [self._row(row) for row in self.rows()])
+
+    def _row(self, row: dict[str, Any]) -> list[str]:
+        name = "measured" if row["what"] == "measured" else str(row["cc"])
+        if row["what"] == "simulated" and row["cc"] == self.same:
+            name += " (as measured)"
+        took = row["duration_s"]
+        return [
+            name,
+            "not in time" if took is None else f"{text.number(took)} s",
+            text.bit_rate(row["goodput_bps"]),
+            text.milliseconds(row["mean_rtt_s"]),
+            text.number(row["retransmitted_segments"]),
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        return {
+            "capture": self.transfer.name,
+            "connection": self.transfer.found.connection["id"],
+            "connections": self.transfer.found.connections,
+            "from": self.transfer.direction["from"],
+            "to": self.transfer.direction["to"],
+            "bytes": self.transfer.bytes,
+            "path": self.transfer.path,
+            "doubts": self.transfer.doubts(),
+            "congestion_control": self.same,
+            "experiment": self.experiment,
+            "transfers": self.rows(),
+            "damaged": self.transfer.found.damaged,
+        }
+
+
+def fit(
+    capture: str | Path,
+    *,
+    connection: int | None = None,
+    overhead_bytes: int = 0,
+    quiet: bool = True,
+) -> Transfer:
+    """Fit a path to a captured transfer.
+
+    Args:
+        capture: A file, or `-` for standard input.
+        connection: Number of the connection; the one with most data if not given.
+        overhead_bytes: Bytes that the bottleneck carries with each IP packet, such as 38 on
+            Ethernet. The rate counts them.
+        quiet: Whether to show no progress on standard error.
+
+    Raises:
+        InputError: If the capture cannot be read, or shows no path.
+    """
+    source = str(capture)
+    name = "standard input" if source == STANDARD_INPUT else Path(source).name
+    with twice(source) as again:
+        report = _read(again, {"name": name}, name, quiet)
+        chosen, others = _choose(report["connections"], connection, name)
+        wanted = {"name": name, "fit": chosen, "overhead_bytes": overhead_bytes, "identify": True}
+        report = _read(again, wanted, f"{name}, closer", quiet)
+    only = next(one for one in report["connections"] if one["id"] == chosen)
+    direction = max(only["directions"], key=lambda one: one["unique_bytes"])
+    if direction.get("path") is None:
+        raise InputError(
+            f"{name}: connection {chosen} has "
+            f"{text.count(direction['unique_bytes'], 'byte')} of data, too little to fit a path to "
+            "(some hundred packets, and their acknowledgements, are needed); choose another with "
+            "--connection"
+        )
+    found = Found(len(report["connections"]), tuple(others), only, report["damaged"])
+    return Transfer(name, found, direction, direction["path"])
+
+
+def replay(
+    capture: str | Path,
+    algorithms: Sequence[str],
+    out: str | Path | None = None,
+    *,
+    connection: int | None = None,
+    same: str | None = None,
+    overhead_bytes: int = 0,
+    threads: int | None = None,
+    quiet: bool = True,
+) -> Replay:
+    """Fit a path to a captured transfer; simulate the same bytes under other algorithms.
+
+    Args:
+        capture: A file, or `-` for standard input.
+        algorithms: The algorithms.
+        out: Directory for the experiment file, the runs and their report.
+        connection: Number of the connection; the one with most data if not given.
+        same: The algorithm that the transfer had; found from its window if not given.
+        overhead_bytes: Bytes that the bottleneck carries with each IP packet.
+        threads: Runs at the same time; as many as there are cores if not given.
+        quiet: Whether to show no progress on standard error.
+
+    Raises:
+        InputError: If the capture cannot be read, or shows no path.
+        fairway.ExperimentError: If there is no such algorithm.
+    """
+    from fairway import api
+
+    if out is not None:
+        store.check_writable(Path(out), "sweep")
+    transfer = fit(capture, connection=connection, overhead_bytes=overhead_bytes, quiet=quiet)
+    same = same or transfer.algorithm
+    wanted = list(dict.fromkeys([*([same] if same else []), *algorithms]))
+    if not wanted:
+        raise InputError("--cc: name the algorithms to simulate, such as --cc reno,cubic,bbr")
+    experiment = experiment_text(transfer, wanted, overhead_bytes)
+    sweep = api.run(experiment, out, threads=threads, quiet=quiet)
+    assert isinstance(sweep, Sweep)
+    done = Replay(transfer, experiment, same, sweep)
+    if out is not None:
+        store.write_file(Path(out) / FILE, experiment)
+        result = json.dumps(done.to_json(), indent=2, ensure_ascii=False, allow_nan=False)
+        store.write_file(Path(out) / RESULT, result + "\n")
+    return done
+
+
+def _mean_rtt_s(run: Run, until_s: float | None) -> float | None:
+    """Mean smoothed round trip while the transfer went on."""
+    series = run.series
+    if until_s is not None:
+        series = series.filter(series["t_s"] <= until_s)
+    mean = series["srtt_s"].mean()
+    return float(mean) if isinstance(mean, float) else None
+
+
+def _read(path: str, options: Mapping[str, Any], label: str, quiet: bool) -> dict[str, Any]:
+    with reporter(label, quiet=quiet, single=True) as progress:
+        report: dict[str, Any] = json.loads(read(path, options, progress).report)
+    return report
+
+
+def _choose(
+    connections: Sequence[Mapping[str, Any]], number: int | None, name: str
+) -> tuple[int, list[int]]:
+    """The connection that was asked for, or the largest; and others that are large."""
+    sizes = {one["id"]: max(way["unique_bytes"] for way in one["directions"])
+             for one in connections}  # fmt: skip
+    most = max(sizes.values(), default=0)
+    if most == 0:
+        raise InputError(f"{name}: no TCP connection with data in it; there is nothing to replay")
+    if number is not None and number not in sizes:
+        raise InputError(f"{name}: no connection {number}; it has connections 1 to {len(sizes)}")
+    chosen = number or next(one for one, size in sizes.items() if size == most)
+    large = (one for one, size in sizes.items() if size >= _LARGE * most)
+    return chosen, [one for one in large if one != chosen]

@@ -1,0 +1,147 @@
+"""The path of a simulated transfer is recovered from its capture, and simulated again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import fairway
+from conftest import command
+from fairway import InputError
+from fairway.replay.command import fit, replay
+from fairway.results import Run
+
+#: How far a fitted path may be from the simulated one.
+RATE, RTT, BUFFER = 0.02, 0.02, 0.15
+
+EXPERIMENT = """\
+duration = "{seconds} s"
+
+[topology]
+kind = "dumbbell"
+
+[topology.bottleneck]
+rate  = "{mbps} Mbit/s"
+delay = "{delay} ms"
+queue = {{ kind = "droptail", limit = "{limit} packets" }}
+{loss}
+
+[[flow]]
+cc = "{cc}"
+{flow}
+
+[capture]
+at = ["s0"]
+"""
+
+
+def captured(
+    place: Path,
+    mbps: float,
+    rtt_ms: float,
+    limit: int,
+    cc: str,
+    seconds: float,
+    loss: str = "",
+    flow: str = "",
+) -> tuple[Path, Run]:
+    """A capture at the sender."""
+    text = EXPERIMENT.format(
+        mbps=mbps, delay=rtt_ms / 2, limit=limit, cc=cc, seconds=seconds, loss=loss, flow=flow
+    )
+    run = fairway.run(text, place / "run")
+    assert isinstance(run, Run)
+    assert run.captures is not None
+    return run.captures / "s0.pcapng", run
+
+
+@pytest.mark.parametrize(
+    ("mbps", "rtt_ms", "limit", "cc", "seconds"),
+    [
+        (2, 40, 13, "cubic", 30),
+        (2, 200, 67, "reno", 40),
+        (20, 40, 20, "reno", 20),
+        (20, 40, 67, "cubic", 20),
+        (20, 200, 333, "bbr", 20),
+        (20, 5, 17, "vegas", 10),
+        (100, 5, 42, "reno", 5),
+        (100, 40, 333, "vegas", 5),
+        (500, 5, 62, "cubic", 2),
+    ],
+)
+def test_the_path_is_recovered(
+    tmp_path: Path, mbps: float, rtt_ms: float, limit: int, cc: str, seconds: float
+) -> None:
+    capture, _ = captured(tmp_path, mbps, rtt_ms, limit, cc, seconds)
+    path = fit(capture).path
+    assert path["rate_bps"] == pytest.approx(mbps * 1e6, rel=RATE)
+    assert path["base_rtt"]["s"] == pytest.approx(rtt_ms / 1e3, rel=RTT)
+    assert path["buffer"]["source"] == "drops"
+    assert path["buffer"]["packets"] == pytest.approx(limit, rel=BUFFER)
+    assert path["random_loss"]["losses"] == 0
+
+
+def test_random_losses_are_no_drops(tmp_path: Path) -> None:
+    loss = 'loss = { kind = "bernoulli", probability = 0.01 }'
+    capture, run = captured(tmp_path, 20, 40, 67, "reno", 30, loss)
+    found = fit(capture)
+    lost = run.summary["links"][0]["losses"]
+    assert run.summary["links"][0]["drops"] == 0
+    assert found.path["random_loss"]["losses"] == pytest.approx(lost, rel=0.1)
+    assert found.path["random_loss"]["probability"] == pytest.approx(0.01, rel=0.2)
+    assert found.path["buffer"]["source"] == "at_least"
+    assert any("never dropped" in doubt for doubt in found.doubts())
+
+
+def test_the_same_algorithm_does_the_same_over_the_fitted_path(tmp_path: Path) -> None:
+    capture, run = captured(tmp_path, 20, 40, 67, "cubic", 30, flow='bytes = "20 MB"')
+    out = tmp_path / "replay"
+    done = replay(capture, ["reno", "vegas"], out, same="cubic")
+    measured, same, reno, vegas = done.rows()
+    assert [row["cc"] for row in (same, reno, vegas)] == ["cubic", "reno", "vegas"]
+    flow = run.summary["flows"][0]
+    assert measured["duration_s"] == pytest.approx(flow["fct_s"], rel=0.02)
+    assert same["duration_s"] == pytest.approx(flow["fct_s"], rel=0.02)
+    assert same["mean_rtt_s"] == pytest.approx(flow["mean_srtt_s"], rel=0.1)
+    assert measured["retransmitted_segments"] == flow["retransmitted_segments"]
+    # Vegas keeps a few packets in a queue that CUBIC fills.
+    assert vegas["mean_rtt_s"] < 0.8 * same["mean_rtt_s"]
+
+    # The file is what was run, and is accepted as it stands.
+    text = (out / "replay.toml").read_text()
+    assert text == done.experiment
+    again = fairway.load(out)
+    assert len(again) == 3
+    assert json.loads((out / "replay.json").read_text()) == done.to_json()
+
+
+def test_the_command(tmp_path: Path) -> None:
+    capture, _ = captured(tmp_path, 10, 20, 30, "reno", 5)
+    shown = command("replay", str(capture), "--cc", "cubic", "--as", "reno", "--quiet")
+    assert shown.returncode == 0, shown.stderr
+    for words in ("[topology.bottleneck]", "measured", "reno (as measured)", "cubic"):
+        assert words in shown.stdout
+    as_json = command("replay", str(capture), "--cc", "cubic", "--as", "reno", "--quiet", "--json")
+    assert [row["what"] for row in json.loads(as_json.stdout)["transfers"]] == [
+        "measured",
+        "simulated",
+        "simulated",
+    ]
+
+
+def test_frames_count_with_what_is_around_packets(tmp_path: Path) -> None:
+    capture, _ = captured(tmp_path, 10, 20, 30, "reno", 5)
+    path = fit(capture, overhead_bytes=38).path
+    assert path["rate_bps"] == pytest.approx(10e6 * 1538 / 1500, rel=0.005)
+
+
+def test_what_cannot_be_replayed_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no-such"):
+        fit(tmp_path / "no-such.pcap")
+    capture, _ = captured(tmp_path, 10, 20, 30, "reno", 2)
+    with pytest.raises(InputError, match="no connection 7; it has connections 1 to 1"):
+        fit(capture, connection=7)
+    with pytest.raises(fairway.ExperimentError, match="nonsense"):
+        replay(capture, ["nonsense"])
