@@ -1,91 +1,228 @@
-//! Writes the packets of a namespace to files, one for each device, that Wireshark reads
-//! (draft-ietf-opsawg-pcap, with nanoseconds).
+//! Writes the packets that pass the places of a capture.
+//!
+//! A place is seen by devices of several namespaces, each of which has a ring of its own. So what
+//! has been seen waits until every ring has been looked at up to its time.
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs;
+use std::io;
+use std::net::Ipv4Addr;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use fairway_guest::plan::Plan;
+use fairway_capture::write::{CaptureFile, Direction, Format, Interface, Record, file_names};
+use fairway_guest::plan::{Capture as CapturePlan, Plan, Tap};
+use fairway_units::{Rate, Time};
 use socket2::Socket;
 
 use crate::setup::RUN_DIRECTORY;
 use crate::sys::{Frame, device_index};
 
-const MAGIC_NANOSECONDS: u32 = 0xa1b2_3c4d;
-const LINKTYPE_ETHERNET: u32 = 1;
-/// The most that a ring keeps of a packet.
-const SNAP_BYTES: u32 = 256;
+/// What captures of headers alone say they keep: Ethernet 14, IPv4 60, TCP 60, rounded up.
+const HEADERS_SNAP: u32 = 144;
 
-/// The captures of one namespace.
+/// The files, and what is on its way into them.
 pub struct Capture {
-    devices: Vec<(i32, BufWriter<File>)>,
+    files: Vec<CaptureFile>,
+    /// The file of each place and the interface in it.
+    outlets: Vec<(usize, u32)>,
+    taps: Vec<OpenTap>,
+    waiting: BinaryHeap<Reverse<Seen>>,
+    sequence: u64,
+    snap_bytes: Option<u32>,
+}
+
+/// A tap whose device is known to the kernel.
+struct OpenTap {
+    namespace: usize,
+    device: i32,
+    place: usize,
+    is_outgoing: bool,
+    direction: Direction,
+    host: Option<Ipv4Addr>,
+}
+
+/// A packet seen at a place; in the order of time, and of having been seen.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Seen {
+    t_ns: u64,
+    sequence: u64,
+    place: usize,
+    is_outbound: bool,
+    frame_bytes: u32,
+    bytes: Vec<u8>,
 }
 
 impl Capture {
-    /// Opens a file for each device of a namespace, which the calling thread is in.
-    pub fn open(plan: &Plan, namespace: usize, any_socket: &Socket) -> io::Result<Self> {
+    /// Begins the files.
+    pub fn create(plan: &CapturePlan) -> io::Result<Self> {
         let directory = Path::new(RUN_DIRECTORY).join("pcap");
         fs::create_dir_all(&directory)?;
-        let name = &plan.namespaces[namespace].name;
-        let mut devices = Vec::new();
-        for (_, device) in plan.devices.iter().filter(|(index, _)| *index == namespace) {
-            let mut file =
-                BufWriter::new(File::create(directory.join(format!("{name}.{device}.pcap")))?);
-            write_head(&mut file)?;
-            devices.push((device_index(any_socket.as_fd(), device)?, file));
-        }
-        Ok(Capture { devices })
-    }
-
-    /// Writes one packet; its time counts from the beginning of the run.
-    pub fn write(&mut self, frame: &Frame, begin_wall_ns: u64) -> io::Result<()> {
-        let Some((_, file)) = self.devices.iter_mut().find(|(index, _)| *index == frame.device)
-        else {
-            return Ok(());
+        let application = format!("Fairway {}", env!("CARGO_PKG_VERSION"));
+        let interface = |place: &fairway_guest::plan::CapturePlace| Interface {
+            name: place.name.clone(),
+            description: place.description.clone(),
+            speed: place.speed_bps.map(Rate::from_bps),
+            snap_bytes: plan.snap_bytes.unwrap_or(HEADERS_SNAP),
         };
-        write_packet(file, frame, frame.wall_ns.saturating_sub(begin_wall_ns))
+        let interfaces: Vec<_> = plan.places.iter().map(interface).collect();
+        let format = if plan.is_pcap { Format::Pcap } else { Format::Pcapng };
+        let create = |name: &str, interfaces: &[Interface]| {
+            CaptureFile::create(&directory.join(name), format, &application, interfaces)
+        };
+        let (files, outlets) = if plan.is_one_file {
+            let outlets = (0..interfaces.len() as u32).map(|interface| (0, interface));
+            (vec![create("capture.pcapng", &interfaces)?], outlets.collect())
+        } else {
+            let names = interfaces.iter().map(|interface| interface.name.as_str());
+            let names = file_names(names, format.extension());
+            let files = names.iter().zip(&interfaces);
+            let files = files.map(|(name, one)| create(name, std::slice::from_ref(one)));
+            let files: Vec<_> = files.collect::<io::Result<_>>()?;
+            let outlets = (0..files.len()).map(|file| (file, 0)).collect();
+            (files, outlets)
+        };
+        Ok(Capture {
+            files,
+            outlets,
+            taps: Vec::new(),
+            waiting: BinaryHeap::new(),
+            sequence: 0,
+            snap_bytes: plan.snap_bytes,
+        })
     }
 
-    /// Writes out what is still in memory.
-    pub fn finish(self) -> io::Result<()> {
-        self.devices.into_iter().try_for_each(|(_, file)| file.into_inner()?.sync_all())
+    /// Finds the devices of a namespace, which the calling thread is in. Returns whether there is
+    /// any to watch.
+    pub fn open(&mut self, plan: &Plan, namespace: usize, any_socket: &Socket) -> io::Result<bool> {
+        let before = self.taps.len();
+        let places = plan.capture.iter().flat_map(|capture| capture.places.iter().enumerate());
+        let taps = places.flat_map(|(place, of)| of.taps.iter().map(move |tap| (place, tap)));
+        for (place, tap) in taps.filter(|(_, tap)| tap.namespace == namespace) {
+            let Tap { namespace, device, is_outgoing, is_outbound, host } = tap;
+            let direction = if *is_outbound { Direction::Outbound } else { Direction::Inbound };
+            self.taps.push(OpenTap {
+                namespace: *namespace,
+                device: device_index(any_socket.as_fd(), device)?,
+                place,
+                is_outgoing: *is_outgoing,
+                direction,
+                host: *host,
+            });
+        }
+        Ok(self.taps.len() > before)
+    }
+
+    /// A device of a namespace has seen a packet, so long after the beginning of the run.
+    pub fn see(&mut self, namespace: usize, frame: &Frame, t_ns: u64) {
+        let Some((header_bytes, hosts)) = headers(frame.bytes) else { return };
+        let here = |tap: &&OpenTap| {
+            tap.namespace == namespace
+                && tap.device == frame.device
+                && tap.is_outgoing == frame.outgoing
+                && tap.host.is_none_or(|host| hosts.contains(&host))
+        };
+        let kept = self.snap_bytes.map_or(header_bytes, |snap| snap as usize);
+        let bytes = &frame.bytes[..kept.min(frame.bytes.len())];
+        for tap in self.taps.iter().filter(here) {
+            let seen = Seen {
+                t_ns,
+                sequence: self.sequence,
+                place: tap.place,
+                is_outbound: tap.direction == Direction::Outbound,
+                frame_bytes: frame.length,
+                bytes: bytes.to_vec(),
+            };
+            self.sequence += 1;
+            self.waiting.push(Reverse(seen));
+        }
+    }
+
+    /// Nothing will be seen any more of the time up to then.
+    pub fn advance(&mut self, t_ns: u64) -> io::Result<()> {
+        while let Some(Reverse(seen)) = self.waiting.pop() {
+            if seen.t_ns > t_ns {
+                self.waiting.push(Reverse(seen));
+                return Ok(());
+            }
+            let (file, interface) = self.outlets[seen.place];
+            let direction = if seen.is_outbound { Direction::Outbound } else { Direction::Inbound };
+            self.files[file].write(&Record {
+                at: Time::from_nanos(seen.t_ns),
+                interface,
+                direction: Some(direction),
+                frame_bytes: seen.frame_bytes,
+                captured: &seen.bytes,
+                comment: "",
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Writes out what is still waiting; the files appear.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.advance(u64::MAX)?;
+        self.files.into_iter().try_for_each(CaptureFile::finish)
     }
 }
 
-fn write_head(file: &mut impl Write) -> io::Result<()> {
-    file.write_all(&MAGIC_NANOSECONDS.to_le_bytes())?;
-    file.write_all(&[2, 0, 4, 0])?; // version 2.4
-    for field in [0, 0, SNAP_BYTES, LINKTYPE_ETHERNET] {
-        file.write_all(&field.to_le_bytes())?;
-    }
-    Ok(())
-}
-
-fn write_packet(file: &mut impl Write, frame: &Frame, t_ns: u64) -> io::Result<()> {
-    let seconds = u32::try_from(t_ns / 1_000_000_000).unwrap_or(u32::MAX);
-    let nanoseconds = (t_ns % 1_000_000_000) as u32;
-    for field in [seconds, nanoseconds, frame.bytes.len() as u32, frame.length] {
-        file.write_all(&field.to_le_bytes())?;
-    }
-    file.write_all(frame.bytes)
+/// Bytes of the headers of a frame, and its addresses; none if it is not IPv4, as what a kernel
+/// tells its neighbours of itself.
+fn headers(frame: &[u8]) -> Option<(usize, [Ipv4Addr; 2])> {
+    const ETHERNET: usize = 14;
+    const IPV4: [u8; 2] = [0x08, 0x00];
+    const TCP: u8 = 6;
+    const UDP: u8 = 17;
+    let ip = frame.get(ETHERNET..).filter(|ip| frame[12..14] == IPV4 && ip.len() >= 20)?;
+    let ip_header = usize::from(ip[0] & 15) * 4;
+    let transport = match ip[9] {
+        TCP => usize::from(ip.get(ip_header + 12)? >> 4) * 4,
+        UDP => 8,
+        _ => ip.len(),
+    };
+    let address = |at: usize| Ipv4Addr::new(ip[at], ip[at + 1], ip[at + 2], ip[at + 3]);
+    Some((ETHERNET + ip_header + transport, [address(12), address(16)]))
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
 
-    /// As tcpdump writes a file with `--nano`: 24 bytes, then 16 before each packet.
+    /// 14 bytes of Ethernet, 20 of IP from 10.0.0.1 to 10.64.0.1, 32 of TCP and a payload.
+    fn segment() -> Vec<u8> {
+        let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x08, 0x00];
+        frame.extend([0x45, 0, 0, 60, 0, 0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 64, 0, 1]);
+        frame.extend([0x9c, 0x40, 0x13, 0x88, 0, 1, 0, 2, 0, 0, 0, 0, 0x80, 0x10, 0xfa, 0xf0]);
+        frame.extend([0; 36]);
+        frame
+    }
+
     #[test]
-    fn a_file_is_what_wireshark_reads() {
-        let mut file = Vec::new();
-        write_head(&mut file).unwrap();
-        let head =
-            [0x4d, 0x3c, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0];
-        assert_eq!(file, head);
-        let frame = Frame { wall_ns: 0, device: 1, outgoing: true, length: 1514, bytes: b"abc" };
-        write_packet(&mut file, &frame, 2_000_000_005).unwrap();
-        let packet = [2, 0, 0, 0, 5, 0, 0, 0, 3, 0, 0, 0, 0xea, 5, 0, 0, b'a', b'b', b'c'];
-        assert_eq!(file[24..], packet);
+    fn headers_end_where_they_say() {
+        let hosts = [Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 64, 0, 1)];
+        let mut frame = segment();
+        assert_eq!(headers(&frame), Some((14 + 20 + 32, hosts)));
+        frame[23] = 17;
+        assert_eq!(headers(&frame), Some((14 + 20 + 8, hosts)));
+        frame[12] = 0x86;
+        assert_eq!(headers(&frame), None);
+        assert_eq!(headers(&segment()[..40]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_have_headers_or_none(bytes in vec(any::<u8>(), 0..160)) {
+            let mut bytes = bytes;
+            for (at, value) in [(12, 0x08), (13, 0x00), (23, 6)] {
+                if let Some(byte) = bytes.get_mut(at) {
+                    *byte = value;
+                }
+            }
+            headers(&bytes);
+        }
     }
 }

@@ -33,8 +33,50 @@ pub struct Plan {
     pub transfers: Vec<Transfer>,
     /// The link directions that are reported.
     pub queues: Vec<Queue>,
-    /// Whether every packet of every device is written to `pcap/<namespace>.<device>.pcap`.
-    pub capture: bool,
+    /// What is captured, if anything is.
+    #[serde(default)]
+    pub capture: Option<Capture>,
+}
+
+/// Which packets are written to files in `pcap/`, and how.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Capture {
+    /// Where.
+    pub places: Vec<CapturePlace>,
+    /// Whether all places share one file.
+    pub is_one_file: bool,
+    /// Whether files are classic pcap, and not pcapng.
+    pub is_pcap: bool,
+    /// Most bytes kept of each packet; headers alone without.
+    pub snap_bytes: Option<u32>,
+}
+
+/// A place where packets are captured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CapturePlace {
+    /// Its name in captures.
+    pub name: String,
+    /// What it is, in words.
+    pub description: String,
+    /// Rate at which packets leave there, in bit/s, if there is one.
+    pub speed_bps: Option<u64>,
+    /// What sees its packets.
+    pub taps: Vec<Tap>,
+}
+
+/// What a device sees of a place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tap {
+    /// Index of the namespace.
+    pub namespace: usize,
+    /// The device.
+    pub device: String,
+    /// Whether it is what leaves the device, rather than what comes in.
+    pub is_outgoing: bool,
+    /// Whether it goes out at the place, rather than comes in there.
+    pub is_outbound: bool,
+    /// If it is only what this host sends and receives, its address.
+    pub host: Option<Ipv4Addr>,
 }
 
 /// A network namespace.

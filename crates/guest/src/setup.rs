@@ -132,7 +132,7 @@ pub fn make_network(plan: &Plan) -> Result<Namespaces, Error> {
         let what = || format!("turning off the offloads of {}.{device}", namespaces.name(*index));
         let socket = any_socket()?;
         sys::offloads_off(socket.as_fd(), device).map_err(|error| Error::new(what(), error))?;
-        if plan.capture {
+        if plan.capture.is_some() {
             sys::checksums_in_software(socket.as_fd(), device)
                 .map_err(|error| Error::new(what(), error))?;
         }

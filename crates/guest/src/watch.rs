@@ -12,7 +12,7 @@ use crate::Error;
 use crate::capture::Capture;
 use crate::packet::Packet;
 use crate::setup::{Namespaces, any_socket};
-use crate::sys::{Ring, device_index};
+use crate::sys::{Ring, device_index, wall_ns};
 
 /// Packets that were overtaken and may yet arrive: what reordering can hold back.
 const MAX_OVERTAKEN: usize = 1024;
@@ -27,10 +27,12 @@ pub struct Watch {
     /// What [`Ring`] calls the beginning of the run.
     begin_wall_ns: u64,
     window_ns: [u64; 2],
+    capture: Option<Capture>,
 }
 
 /// A namespace whose packets are watched.
 struct Place {
+    namespace: usize,
     ring: Ring,
     is_source: bool,
     is_sink: bool,
@@ -38,7 +40,6 @@ struct Place {
     queues: Vec<(usize, i32)>,
     /// Packets that have come in and not yet left by a reported queue.
     inside: VecDeque<(Identity, u64)>,
-    capture: Option<Capture>,
 }
 
 /// What tells a packet from every other in the network at that time.
@@ -82,11 +83,13 @@ pub struct QueueWatch {
 }
 
 impl Watch {
-    /// Begins to watch the namespaces that matter, or all of them for a capture.
+    /// Begins to watch the namespaces that matter.
     pub fn open(plan: &Plan, namespaces: &Namespaces) -> Result<Self, Error> {
+        let failed = |error| Error::new("beginning the captures", error);
+        let mut capture = plan.capture.as_ref().map(Capture::create).transpose().map_err(failed)?;
         let mut places = Vec::new();
         for index in 0..plan.namespaces.len() {
-            places.extend(Place::open(plan, namespaces, index)?);
+            places.extend(Place::open(plan, namespaces, index, capture.as_mut())?);
         }
         // A departure has to be known before the arrival.
         places.sort_by_key(|place| !place.is_source);
@@ -108,6 +111,7 @@ impl Watch {
             queues: queues.collect(),
             begin_wall_ns: 0,
             window_ns: plan.window_ns,
+            capture,
         })
     }
 
@@ -118,6 +122,11 @@ impl Watch {
 
     /// Looks at every packet since the last time; the most that one namespace had.
     pub fn catch_up(&mut self) -> io::Result<usize> {
+        // What comes while the rings are looked at is for the next time.
+        let until_ns = match &self.capture {
+            Some(_) => wall_ns()?.saturating_sub(self.begin_wall_ns),
+            None => 0,
+        };
         let mut most = 0;
         for place in &mut self.places {
             let seen = place.catch_up(
@@ -125,8 +134,12 @@ impl Watch {
                 &mut self.queues,
                 self.begin_wall_ns,
                 self.window_ns,
-            )?;
+                self.capture.as_mut(),
+            );
             most = most.max(seen);
+        }
+        if let Some(capture) = &mut self.capture {
+            capture.advance(until_ns)?;
         }
         Ok(most)
     }
@@ -148,17 +161,22 @@ impl Watch {
 
     /// Writes captures out.
     pub fn finish(self) -> io::Result<()> {
-        self.places.into_iter().filter_map(|place| place.capture).try_for_each(Capture::finish)
+        self.capture.map_or(Ok(()), Capture::finish)
     }
 }
 
 impl Place {
     /// Watches a namespace if anything in it matters.
-    fn open(plan: &Plan, namespaces: &Namespaces, index: usize) -> Result<Option<Self>, Error> {
+    fn open(
+        plan: &Plan,
+        namespaces: &Namespaces,
+        index: usize,
+        capture: Option<&mut Capture>,
+    ) -> Result<Option<Self>, Error> {
         let is_source = plan.flows.iter().any(|flow| flow.source == index);
         let is_sink = plan.flows.iter().any(|flow| flow.sink == index);
         let here = || plan.queues.iter().enumerate().filter(|(_, queue)| queue.namespace == index);
-        if !is_source && !is_sink && !plan.capture && here().next().is_none() {
+        if !is_source && !is_sink && capture.is_none() && here().next().is_none() {
             return Ok(None);
         }
         namespaces.enter(index)?;
@@ -168,14 +186,17 @@ impl Place {
         for (queue, text) in here() {
             queues.push((queue, device_index(socket.as_fd(), &text.device).map_err(failed)?));
         }
-        let capture = match plan.capture {
-            true => Some(Capture::open(plan, index, &socket).map_err(failed)?),
-            false => None,
-        };
+        if let Some(capture) = capture {
+            let is_captured = capture.open(plan, index, &socket).map_err(failed)?;
+            if !is_captured && !is_source && !is_sink && queues.is_empty() {
+                namespaces.leave()?;
+                return Ok(None);
+            }
+        }
         let ring = Ring::open().map_err(failed)?;
         namespaces.leave()?;
         let inside = VecDeque::new();
-        Ok(Some(Place { ring, is_source, is_sink, queues, inside, capture }))
+        Ok(Some(Place { namespace: index, ring, is_source, is_sink, queues, inside }))
     }
 
     fn catch_up(
@@ -184,17 +205,17 @@ impl Place {
         queues: &mut [QueueWatch],
         begin_wall_ns: u64,
         window_ns: [u64; 2],
-    ) -> io::Result<usize> {
-        let Place { ring, is_source, is_sink, queues: own, inside, capture } = self;
-        let mut result = Ok(());
+        mut capture: Option<&mut Capture>,
+    ) -> usize {
+        let Place { namespace, ring, is_source, is_sink, queues: own, inside } = self;
         let mut seen = 0;
         ring.drain(|frame| {
             seen += 1;
-            if let (Some(capture), Ok(())) = (capture.as_mut(), &result) {
-                result = capture.write(frame, begin_wall_ns);
+            let t_ns = frame.wall_ns.saturating_sub(begin_wall_ns);
+            if let Some(capture) = &mut capture {
+                capture.see(*namespace, frame, t_ns);
             }
             let Some(packet) = Packet::read(frame.bytes) else { return };
-            let t_ns = frame.wall_ns.saturating_sub(begin_wall_ns);
             if packet.payload > 0 {
                 if *is_source && frame.outgoing {
                     flows.departs(&packet, t_ns);
@@ -230,7 +251,7 @@ impl Place {
                 _ => {}
             }
         });
-        result.map(|()| seen)
+        seen
     }
 }
 

@@ -72,7 +72,7 @@ fn the_plan() -> Plan {
         flows: Vec::new(),
         transfers: Vec::new(),
         queues: vec![queue("bottleneck"), queue("bottleneck/reverse")],
-        capture: false,
+        capture: None,
     }
 }
 

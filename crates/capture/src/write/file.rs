@@ -1,5 +1,6 @@
 //! Captures on disk: whole or not there.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
@@ -78,6 +79,25 @@ impl Drop for CaptureFile {
     }
 }
 
+/// Names of files for these places, all different: what no file's name should have becomes a dash.
+pub fn file_names<'a>(places: impl Iterator<Item = &'a str>, extension: &str) -> Vec<String> {
+    let mut taken = BTreeSet::new();
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '@' | '#' | '+');
+    let name = |place: &str| {
+        let stem: String = place.chars().map(|c| if plain(c) { c } else { '-' }).collect();
+        // No hidden files.
+        let stem = stem.replacen('.', "-", usize::from(stem.starts_with('.')));
+        let mut name = format!("{stem}.{extension}");
+        let mut count = 2;
+        while !taken.insert(name.to_lowercase()) {
+            name = format!("{stem}~{count}.{extension}");
+            count += 1;
+        }
+        name
+    };
+    places.map(name).collect()
+}
+
 fn named(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("cannot write {}: {error}", path.display()))
 }
@@ -129,5 +149,22 @@ mod tests {
         let message = CaptureFile::create(&path, Format::Pcap, "", &two).unwrap_err().to_string();
         assert!(message.ends_with("a pcap file has 1 interface, not 2"), "{message}");
         assert!(names(directory.path()).is_empty());
+    }
+
+    #[test]
+    fn names_of_files_are_plain_and_different() {
+        let places = ["s0", "access/s0@left", "a/b", "a-b", "A-B", "../x", ".hidden", "straße"];
+        let names = file_names(places.into_iter(), "pcap");
+        let expected = [
+            "s0.pcap",
+            "access-s0@left.pcap",
+            "a-b.pcap",
+            "a-b~2.pcap",
+            "A-B~3.pcap",
+            "-.-x.pcap",
+            "-hidden.pcap",
+            "straße.pcap",
+        ];
+        assert_eq!(names, expected);
     }
 }

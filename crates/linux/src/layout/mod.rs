@@ -2,6 +2,7 @@
 //! sockets. What a kernel cannot do is refused here, by name, before anything starts.
 
 mod algorithm;
+mod capture;
 mod controlled;
 mod flow;
 mod global;
@@ -53,8 +54,11 @@ pub fn layout(experiment: &Experiment) -> Result<Layout, ExperimentErrors> {
     let transfers = transfer::transfers(experiment, &hosts, &row, mtu, &mut refusals);
     let disciplines = row::disciplines(&row, &experiment.topology, mtu, &mut refusals);
     refusals.finish()?;
+    let mut refusals = Refusals::new(&experiment.flows);
     let overhead = u32::try_from(experiment.topology.frame_overhead.get()).unwrap_or(u32::MAX);
     let mut network = network::network(&row, &disciplines, &hosts, overhead, mtu);
+    let capture = capture::capture(experiment, &row, &hosts, &network.segments, &mut refusals);
+    refusals.finish()?;
     let (for_all, for_namespaces) = global::of_user(&experiment.linux);
     for namespace in &mut network.namespaces {
         namespace.sysctls.extend(for_namespaces.iter().cloned());
@@ -73,7 +77,7 @@ pub fn layout(experiment: &Experiment) -> Result<Layout, ExperimentErrors> {
         flows,
         transfers,
         queues: network.queues,
-        capture: experiment.linux.capture || experiment.capture.is_on(),
+        capture,
     };
     Ok(Layout { plan, memory_bytes: experiment.linux.memory.get(), boot_arguments })
 }

@@ -38,11 +38,17 @@ pub(super) struct Network {
     pub(super) links: Vec<String>,
     pub(super) devices: Vec<(usize, String)>,
     pub(super) queues: Vec<Queue>,
+    pub(super) segments: Vec<Segment>,
 }
 
 /// The address of a pair's sink.
 pub(super) fn sink_address(pair: usize) -> Ipv4Addr {
     host_address(SINKS, pair)
+}
+
+/// The address of a pair's source.
+pub(super) fn source_address(pair: usize) -> Ipv4Addr {
+    host_address(SOURCES, pair)
 }
 
 fn host_address(block: u32, pair: usize) -> Ipv4Addr {
@@ -51,9 +57,9 @@ fn host_address(block: u32, pair: usize) -> Ipv4Addr {
 
 /// One end of a veth.
 #[derive(Clone)]
-struct End {
-    namespace: usize,
-    device: String,
+pub(super) struct End {
+    pub(super) namespace: usize,
+    pub(super) device: String,
     address: Ipv4Addr,
     mac: String,
 }
@@ -64,9 +70,24 @@ struct Lane {
 }
 
 /// The veths between two neighbouring columns of namespaces, and which of them each pair uses.
-struct Segment {
+pub(super) struct Segment {
     lanes: Vec<Lane>,
     of_pair: Vec<usize>,
+}
+
+impl Segment {
+    /// The end of a pair's veth towards the sources (0) or the sinks (1).
+    pub(super) fn of_pair(&self, pair: usize, end: usize) -> &End {
+        &self.lanes[self.of_pair[pair]].ends[end]
+    }
+
+    /// These ends of all veths, or of a pair's.
+    pub(super) fn ends(&self, pair: Option<usize>, end: usize) -> impl Iterator<Item = &End> {
+        let only = pair.map(|pair| self.of_pair[pair]);
+        let lanes = self.lanes.iter().enumerate();
+        let lanes = lanes.filter(move |(lane, _)| only.is_none_or(|only| only == *lane));
+        lanes.map(move |(_, lane)| &lane.ends[end])
+    }
 }
 
 /// Builds the network: columns of namespaces (sources, two routers for each link, sinks), and the
@@ -100,7 +121,7 @@ pub(super) fn network(
         })
     });
     let queues = queues.collect();
-    Network { namespaces, links, devices, queues }
+    Network { namespaces, links, devices, queues, segments }
 }
 
 /// The namespaces: a group of sources each, the routers, a group of sinks each.

@@ -227,7 +227,6 @@ fn flow(possible: bool) -> BoxedStrategy<Value> {
 fn document(possible: bool) -> BoxedStrategy<Value> {
     let linux = some_of(vec![
         ("memory", number([1 << 32, 1 << 40], "bytes")),
-        ("capture", switch()),
         ("sysctl", one_of(vec![json!({ "net.ipv4.tcp_ecn": 1, "net.ipv4.tcp_mem": "1 2 3" })])),
         ("module", one_of(vec![json!({ "tcp_cubic.hystart": 0 })])),
     ]);

@@ -1,6 +1,7 @@
 //! What a kernel is told for an experiment, as text to be read, and what is refused.
 
 mod any;
+mod captures;
 mod disciplines;
 mod plans;
 mod refusals;

@@ -104,9 +104,11 @@ stagger    = "10 ms"
 window = ["2 s", "9.5 s"]
 sample = "50 ms"
 
+[capture]
+at = "everything"
+
 [linux]
 memory  = "512 MiB"
-capture = true
 sysctl  = { "net.ipv4.tcp_ecn" = 0, "net.core.netdev_max_backlog" = 5000, "net.core.somaxconn" = 10, "net.ipv4.tcp_mem" = "1 2 3" }
 module  = { "tcp_cubic.beta" = 500, "tcp_cubic.hystart" = 1 }
 "#;

@@ -17,7 +17,7 @@ pub fn full(layout: &Layout) -> String {
             "{} long, measured from {from} to {to}, sampled every {}{}",
             seconds(plan.duration_ns),
             seconds(plan.sample_ns),
-            if plan.capture { ", captured" } else { "" }
+            if plan.capture.is_some() { ", captured" } else { "" }
         ),
     ];
     lines.iter().for_each(|line| add(&mut text, 0, line));

@@ -1,6 +1,6 @@
 //! Where packets of a network can be captured, and which of these places an experiment asks for.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use fairway_capture::write::Interface;
 use fairway_net::wlan::NodeId;
@@ -172,48 +172,4 @@ pub(crate) fn check(experiment: &Experiment) -> Result<(), ExperimentErrors> {
         return refuse("capture.files", message);
     }
     Ok(())
-}
-
-/// Names of files for these places, all different: what no file's name should have becomes a dash.
-pub(super) fn file_names<'a>(
-    places: impl Iterator<Item = &'a str>,
-    extension: &str,
-) -> Vec<String> {
-    let mut taken = BTreeSet::new();
-    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | AT | '#' | '+');
-    let name = |place: &str| {
-        let stem: String = place.chars().map(|c| if plain(c) { c } else { '-' }).collect();
-        // No hidden files.
-        let stem = stem.replacen('.', "-", usize::from(stem.starts_with('.')));
-        let mut name = format!("{stem}.{extension}");
-        let mut count = 2;
-        while !taken.insert(name.to_lowercase()) {
-            name = format!("{stem}~{count}.{extension}");
-            count += 1;
-        }
-        name
-    };
-    places.map(name).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_files_are_plain_and_different() {
-        let places = ["s0", "access/s0@left", "a/b", "a-b", "A-B", "../x", ".hidden", "straße"];
-        let names = file_names(places.into_iter(), "pcap");
-        let expected = [
-            "s0.pcap",
-            "access-s0@left.pcap",
-            "a-b.pcap",
-            "a-b~2.pcap",
-            "A-B~3.pcap",
-            "-.-x.pcap",
-            "-hidden.pcap",
-            "straße.pcap",
-        ];
-        assert_eq!(names, expected);
-    }
 }

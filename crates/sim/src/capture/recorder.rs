@@ -11,14 +11,14 @@ use std::io;
 use std::path::Path;
 
 use fairway_capture::packet::{Fate, Options, Packet, Tcp, Transport, Udp, flags};
-use fairway_capture::write::{CaptureFile, Direction, Format, Frame, Record, comment};
+use fairway_capture::write::{CaptureFile, Direction, Format, Frame, Record, comment, file_names};
 use fairway_net::{Ecn, Packet as _};
 use fairway_tcp::{Flags, Segment};
 use fairway_units::Time;
 
 use super::Tap;
 use super::addresses::{self, Ends};
-use super::places::{Places, file_names};
+use super::places::Places;
 use crate::experiment::{CaptureSettings, Experiment};
 use crate::network::Network;
 use crate::parcel::Parcel;

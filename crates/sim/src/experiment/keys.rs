@@ -624,13 +624,6 @@ pub(super) static LINUX: Section = Section {
             r#""4 GiB""#,
             "Memory of the kernel; the simulator ignores it.",
         ),
-        key(
-            "capture",
-            Kind::Switch,
-            Default("false"),
-            "true",
-            "Whether a kernel writes every packet at every interface to a pcap file; the simulator ignores it.",
-        ),
     ]],
     switches: &[],
 };

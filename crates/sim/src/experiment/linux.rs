@@ -30,18 +30,11 @@ pub struct LinuxSettings {
     pub modules: Vec<(String, String)>,
     /// Memory of the kernel.
     pub memory: Bytes,
-    /// Whether every packet at every interface is written to a file.
-    pub capture: bool,
 }
 
 impl Default for LinuxSettings {
     fn default() -> Self {
-        LinuxSettings {
-            sysctls: Vec::new(),
-            modules: Vec::new(),
-            memory: USUAL_MEMORY,
-            capture: false,
-        }
+        LinuxSettings { sysctls: Vec::new(), modules: Vec::new(), memory: USUAL_MEMORY }
     }
 }
 
@@ -218,7 +211,6 @@ pub(super) fn read(experiment: &Table) -> LinuxSettings {
         }
         settings.memory = memory;
     }
-    settings.capture = table.read("capture").unwrap_or(false);
     settings
 }
 
