@@ -72,8 +72,9 @@ cc = "{row["cc"]}"
 [measure]
 sample = "100 ms"
 
-[linux]
-capture = true
+[capture]
+at = ["s0"]
+format = "pcap"
 """
 
 
@@ -91,9 +92,9 @@ def make(row: dict[str, str], out: Path) -> Path:
         )
         if done.returncode != 0:
             raise SystemExit(f"{row['name']}: {' '.join(command)} failed:\n{done.stderr}")
-        found = sorted(Path(scratch).glob("run/**/s*.r1.pcap"))
+        found = sorted(Path(scratch).glob("run/**/s0.pcap"))
         if not found:
-            raise SystemExit(f"{row['name']}: no capture of the sender's device in {scratch}/run")
+            raise SystemExit(f"{row['name']}: no capture of the sender in {scratch}/run")
         shutil.move(found[0], capture)
         for table in Path(scratch).glob("run/**/series.parquet"):
             shutil.move(table, out / f"{row['name']}.series.parquet")
