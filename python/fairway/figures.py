@@ -116,12 +116,13 @@ class Figures:
 
     def save(self, directory: str | Path, formats: Sequence[str] = ("pdf", "png")) -> list[Path]:
         """Write every figure in every format and return the files."""
+        is_captured = "capture" in self._run.summary
         charts: dict[str, AnyChart] = {
             name: self.draw(name, width=640, height=260)
             for name, quantity in QUANTITIES.items()
-            if is_measured(self._run, quantity)
+            if not is_captured or is_measured(self._run, quantity)
         }
-        if "capture" in self._run.summary:
+        if is_captured:
             from fairway.analysis.sections import figure_charts
 
             charts |= figure_charts(self._run)

@@ -150,7 +150,7 @@ def round_trip_table(connection: Mapping[str, Any]) -> list[Table]:
         + [text.number(way[key][name]) for name in ("min", "p50", "mean", "p90", "p99", "max")]
         for way in connection["directions"]
         for key, words in kinds.items()
-        if way.get(key)
+        if way.get(key) and way["data_bytes"]
     ]
     names = ["data from", "by", "samples", "min", "median", "mean", "90 %", "99 %", "max"]
     return [Table("Round-trip time in ms", names, rows, labels=2)] if rows else []
