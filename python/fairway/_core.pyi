@@ -504,6 +504,14 @@ def analyse(
         Cancelled: If `control` was cancelled.
     """
 
+def compare_captures(paths: tuple[str | PathLike[str], str | PathLike[str]]) -> str:
+    """What two captures of the same transfers tell together, as JSON. Releases the GIL.
+
+    Raises:
+        CaptureError: If nothing of one can be read, one is a pipe, or they have nothing in common.
+        KeyboardInterrupt: On Ctrl-C.
+    """
+
 def packet_kinds() -> list[str]:
     """Names of the kinds of rows of single packets, by number."""
 

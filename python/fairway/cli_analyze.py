@@ -61,21 +61,30 @@ def analyze(
       fairway analyze transfer.pcap --out runs/near --from "2 s" --to "2.5 s"
       fairway analyze transfer.pcap --xplot plots
       tcpdump -w - tcp | fairway analyze -
+      fairway analyze sender.pcap receiver.pcap
 
     With --out: tables, HTML report and diagrams in a directory that `fairway report` and
     `fairway compare` take like any run. Times count from the capture's first packet.
+
+    Two captures, taken at both ends of the same transfers: true losses, one-way delays, and which
+    loss caused which retransmission.
     """
     from fairway import api, store
     from fairway.formats import check_formats
 
-    if len(files) > 1:
-        raise InputError("name one capture; two of them at a time are not in this version")
+    if len(files) > 2:
+        raise InputError(f"{len(files)} captures: name one, or the two at both ends of transfers")
     formats = [name.strip() for name in figures.split(",") if name.strip()]
     check_formats(formats)
     if formats and out is None:
         raise InputError("--figures: needs --out DIR, where the figures shall go")
     if out is not None:
         store.check_writable(out, "run")
+    if len(files) == 2:
+        if xplot is not None or connection is not None or start is not None or end is not None:
+            raise InputError("--connection, --from, --to and --xplot take one capture")
+        _compare(files[0], files[1], top, out, formats, as_json, quiet)
+        return
     found = api.analyze(
         files[0],
         connection=connection,
@@ -99,6 +108,34 @@ def analyze(
         note(f"For xplot.org: {xplot}")
     if out is not None:
         found.save(out, figures=formats)
+        if not quiet:
+            note(f"Report: {out / 'report.html'}")
+
+
+def _compare(
+    first: Path,
+    second: Path,
+    top: int,
+    out: Path | None,
+    formats: list[str],
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    from fairway import api
+    from fairway.analysis.pair import compare
+
+    pair = compare(first, second)
+    if as_json:
+        alone = api.analyze(first, detail=False, quiet=quiet).to_json()
+        print_json({**alone, "pair": pair.report})
+    else:
+        typer.echo(_wrapped(pair.overview()) + "\n")
+        for table in pair.tables(top):
+            show_table(table)
+    for warning in pair.warnings():
+        warn(warning)
+    if out is not None:
+        pair.save(out, formats)
         if not quiet:
             note(f"Report: {out / 'report.html'}")
 

@@ -3,6 +3,7 @@
 mod algorithm;
 mod capture;
 mod linux;
+mod pair;
 mod script;
 mod views;
 mod xfer;
@@ -333,6 +334,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(plan, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(capture::analyse, module)?)?;
+    module.add_function(wrap_pyfunction!(pair::compare_captures, module)?)?;
     module.add_function(wrap_pyfunction!(capture::packet_kinds, module)?)?;
     module.add_function(wrap_pyfunction!(capture::packet_fates, module)?)?;
     module.add_function(wrap_pyfunction!(check_captures, module)?)?;
