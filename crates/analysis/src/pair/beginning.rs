@@ -19,8 +19,9 @@ const FEWEST_FOUND: usize = 4;
 /// A stricter comparison is good enough if it finds this part of what a looser one finds.
 const GOOD_PART: f64 = 0.9;
 
-/// Protocol number of TCP (IANA).
+/// Protocol numbers of IP (IANA).
 const TCP: u8 = 6;
+const UDP: u8 = 17;
 
 /// What the beginning tells.
 pub(super) struct Beginning {
@@ -66,12 +67,24 @@ pub(super) fn find(captures: &mut [Capture; 2], mixer: Mixer) -> Option<Beginnin
 fn fill(capture: &mut Capture, window: &mut Vec<Glance>, mixer: Mixer) -> bool {
     while window.len() < WINDOW_PACKETS {
         let Some(packet) = capture.next() else { return false };
-        if matches!(packet.transport, Transport::Tcp(_)) {
-            let identities = Level::ALL.map(|level| mixer.identity(packet, level, 0));
+        let salt = match packet.transport {
+            Transport::Tcp(_) => Some(0),
+            // Lengths and identifications are too few to do without addresses.
+            Transport::Udp(_) if packet.ip_id != 0 => Some(ends(packet)),
+            _ => None,
+        };
+        if let Some(salt) = salt {
+            let identities = Level::ALL.map(|level| mixer.identity(packet, level, salt));
             window.push(Glance { identities, packet: *packet, at_ns: super::nanos(packet.at) });
         }
     }
     true
+}
+
+/// Addresses and ports as one number.
+fn ends(packet: &Packet) -> u64 {
+    let (key, upwards) = Key::of(packet.source, packet.destination, UDP, 0);
+    key.hash([1, 2]) ^ u64::from(upwards)
 }
 
 fn compare(windows: &[Vec<Glance>; 2]) -> Option<Beginning> {

@@ -9,7 +9,7 @@
 
 use super::hull::Hull;
 use super::identity::Side;
-use super::matching::Arrival;
+use super::watch::Arrival;
 
 /// Sizes of packets that are told apart: a larger one takes longer to send, and is no evidence
 /// against a smaller one.

@@ -3,8 +3,8 @@
 use super::clock::Clock;
 use super::delays::{Course, Delays};
 use super::identity::Side;
-use super::matching::{Arrival, Departure, Look, Loss, Watcher};
 use super::reordering::Reordering;
+use super::watch::{Arrival, Departure, Look, Loss, Watcher};
 
 /// Losses of a direction that are listed one by one.
 const MOST_LISTED: usize = 10_000;

@@ -3,149 +3,41 @@
 //! A packet that was sent waits until it is seen to arrive. Packets are found by all that the
 //! network leaves alone, so each transmission of the same bytes is told apart; where cards cut and
 //! join segments, they are found by the bytes they hold. What has not come after
-//! [`LOST_AFTER_NS`] is lost. Memory holds what is on its way, and what was lost a while ago.
+//! [`super::giving_up::LOST_AFTER_NS`] is lost. Memory holds what is on its way, and what was lost a while ago.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use super::identity::Side;
 use super::slab::{Item, Repair, Slab, State, item};
+use super::watch::{Arrival, Coverage, Departure, Look, Watcher};
 use crate::direction::ranges::Seen;
 
 /// Copies of a packet come no later after it: a network has no reason to keep one.
-const COPIES_NS: i64 = 1_000_000_000;
-
-/// What is on its way longer is lost. Queues of seconds are known from mobile networks; RFC 9293
-/// lets a segment live for two minutes, which none does.
-const LOST_AFTER_NS: i64 = 30_000_000_000;
-
-/// Packets that are kept in all: what a link of 100 Gbit/s carries in a fifth of a second, and
-/// some 400 MB. The oldest go first.
-const MOST_ITEMS: usize = 2 << 20;
-
-/// Packets whose bytes wait to be sent again, of one direction.
-const MOST_UNREPAIRED: usize = 4096;
-
-/// A packet as a capture shows it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Look {
-    pub(super) number: u64,
-    /// By the clock of its capture.
-    pub(super) at_ns: i64,
-    /// By the clock of the first capture.
-    pub(super) now_ns: i64,
-    pub(super) key: u64,
-    /// Sequence number, if it has one.
-    pub(super) seq: Option<u32>,
-    /// Bytes of stream that it takes, SYN and FIN included.
-    pub(super) length: u32,
-    pub(super) payload_bytes: u32,
-    pub(super) has_syn: bool,
-    pub(super) stamp: Option<u32>,
-    pub(super) size_bytes: u32,
-    pub(super) is_annotated: bool,
-}
-
-/// A packet, or a part of one, that has arrived.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub(super) struct Arrival {
-    /// By the clock of the capture at the sender.
-    pub(super) sent_at_ns: i64,
-    /// By the clock of the capture at the receiver.
-    pub(super) at_ns: i64,
-    /// When it arrived, and how long it took, by the clock of the first capture.
-    pub(super) now_ns: i64,
-    pub(super) delay_ns: i64,
-    pub(super) order: u64,
-    pub(super) size_bytes: u32,
-    /// Whether nothing of the packet had arrived before.
-    pub(super) is_first: bool,
-    pub(super) is_annotated: bool,
-}
-
-/// A packet that was sent.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub(super) struct Departure {
-    pub(super) now_ns: i64,
-    pub(super) payload_bytes: u32,
-    /// Whether it holds bytes that were sent before, SYN and FIN included; and how many of them
-    /// are data.
-    pub(super) is_again: bool,
-    pub(super) again_bytes: u32,
-    pub(super) is_annotated: bool,
-}
-
-/// A packet that has not arrived.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Loss {
-    pub(super) number: u64,
-    /// By the clock of the first capture.
-    pub(super) now_ns: i64,
-    pub(super) offset: i64,
-    pub(super) payload_bytes: u32,
-    /// Stream bytes of it that have not arrived.
-    pub(super) missing_bytes: u64,
-    pub(super) repair: Option<Repair>,
-    pub(super) is_annotated: bool,
-}
-
-/// Looks on while packets are found.
-pub(super) trait Watcher {
-    /// A packet was sent.
-    fn sent(&mut self, _way: usize, _departure: &Departure) {}
-    /// Any packet was seen at its receiver, and so many bytes of its data had been there before.
-    fn received(&mut self, _way: usize, _look: &Look, _again_bytes: u32) {}
-    /// A packet was found at its receiver.
-    fn arrived(&mut self, _way: usize, _source: Side, _arrival: &Arrival) {}
-    /// A packet has arrived once more.
-    fn copied(&mut self, _way: usize) {}
-    /// A packet is lost; its repair is known, if there is one.
-    fn lost(&mut self, _way: usize, _loss: &Loss) {}
-    /// A packet was sent again: whether any of it was lost.
-    fn sent_again(&mut self, _way: usize, _is_needed: bool) {}
-    /// A packet was not seen to arrive, and could not have been.
-    fn undecided(&mut self, _way: usize) {}
-    /// A packet has arrived that was not seen sent; whether it should have been.
-    fn unsent(&mut self, _way: usize, _is_covered: bool) {}
-}
-
-/// What time the captures cover, by the clock of the first.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Coverage {
-    pub(super) from_ns: [i64; 2],
-    pub(super) until_ns: [i64; 2],
-    /// Least delay from each side.
-    pub(super) least_delay_ns: [i64; 2],
-}
-
-impl Coverage {
-    /// For when nothing is known yet.
-    pub(super) const ALL: Coverage =
-        Coverage { from_ns: [i64::MIN; 2], until_ns: [i64::MAX; 2], least_delay_ns: [0; 2] };
-}
+pub(super) const COPIES_NS: i64 = 1_000_000_000;
 
 /// A direction across the network.
-struct Way {
-    source: Side,
+pub(super) struct Way {
+    pub(super) source: Side,
     /// Sequence number of offset 0.
-    base: Option<u32>,
-    highest: i64,
+    pub(super) base: Option<u32>,
+    pub(super) highest: i64,
     /// End of what was sent.
-    sent_end: Option<i64>,
-    order: u64,
-    latest_arrival: u64,
-    longest: u32,
+    pub(super) sent_end: Option<i64>,
+    pub(super) order: u64,
+    pub(super) latest_arrival: u64,
+    pub(super) longest: u32,
     /// What the receiver has.
-    seen: Seen,
-    most_delay_ns: i64,
+    pub(super) seen: Seen,
+    pub(super) most_delay_ns: i64,
     /// Whether segments were found that were cut otherwise.
-    is_cut: bool,
+    pub(super) is_cut: bool,
     /// Packets whose bytes wait to be sent again.
-    unrepaired: usize,
+    pub(super) unrepaired: usize,
     /// What takes bytes of the stream and has not arrived, by its first.
-    open: BTreeMap<(i64, u64), u32>,
+    pub(super) open: BTreeMap<(i64, u64), u32>,
     /// Packets with bytes that were sent before, by order: how many others they wait for, and
     /// whether one of them was lost.
-    again: BTreeMap<u64, (u32, bool)>,
+    pub(super) again: BTreeMap<u64, (u32, bool)>,
 }
 
 impl Way {
@@ -158,18 +50,18 @@ impl Way {
 }
 
 /// A packet in a queue: its place, which one there, and until when.
-type Entry = (u32, u32, i64);
+pub(super) type Entry = (u32, u32, i64);
 
 /// Packets on their way.
 pub(super) struct Matcher {
-    ways: Vec<Way>,
-    slab: Slab,
-    coverage: Coverage,
+    pub(super) ways: Vec<Way>,
+    pub(super) slab: Slab,
+    pub(super) coverage: Coverage,
     /// Younger than [`COPIES_NS`].
-    young: VecDeque<Entry>,
+    pub(super) young: VecDeque<Entry>,
     /// Older, and not found yet.
-    old: VecDeque<Entry>,
-    arrived: VecDeque<Entry>,
+    pub(super) old: VecDeque<Entry>,
+    pub(super) arrived: VecDeque<Entry>,
     /// Whether packets were given up early for want of room.
     pub(super) is_crowded: bool,
 }
@@ -364,7 +256,7 @@ impl Matcher {
     }
 
     /// Looks for the bytes of a segment in segments that were cut otherwise.
-    fn find_bytes(
+    pub(super) fn find_bytes(
         &mut self,
         way_index: usize,
         look: &Look,
@@ -439,7 +331,7 @@ impl Matcher {
     }
 
     /// Tells those that have asked whether it was lost.
-    fn answer(
+    pub(super) fn answer(
         &mut self,
         way_index: usize,
         asked_by: &[u64],
@@ -455,159 +347,6 @@ impl Matcher {
                 let is_needed = *is_needed;
                 again.remove(order);
                 watcher.sent_again(way_index, is_needed);
-            }
-        }
-    }
-
-    fn expire(&mut self, now_ns: i64, watcher: &mut impl Watcher) {
-        let is_full = self.slab.len() >= MOST_ITEMS;
-        self.is_crowded |= is_full;
-        while let Some((id, generation, until)) = self.arrived.front().copied() {
-            if until > now_ns && !is_full {
-                break;
-            }
-            self.arrived.pop_front();
-            let item = self.slab.get(id);
-            if item.generation == generation && item.state == State::Arrived {
-                self.slab.remove(id);
-            }
-        }
-        while let Some((id, generation, until)) = self.young.front().copied() {
-            if until > now_ns && !is_full {
-                break;
-            }
-            self.young.pop_front();
-            if self.is_waiting(id, generation) {
-                self.old.push_back((id, generation, until + LOST_AFTER_NS - COPIES_NS));
-            }
-        }
-        while let Some((id, generation, until)) = self.old.front().copied() {
-            if until > now_ns && !is_full {
-                break;
-            }
-            self.old.pop_front();
-            if self.is_waiting(id, generation) {
-                self.give_up(id, watcher);
-            }
-        }
-    }
-
-    fn is_waiting(&self, id: u32, generation: u32) -> bool {
-        let item = self.slab.get(id);
-        item.generation == generation && matches!(item.state, State::Waiting | State::Early)
-    }
-
-    /// Has waited long enough.
-    fn give_up(&mut self, id: u32, watcher: &mut impl Watcher) {
-        let item = self.slab.get(id);
-        if item.state == State::Early {
-            self.give_up_early(id, watcher);
-            return;
-        }
-        let way_index = item.way as usize;
-        if !self.must_have_arrived(item) {
-            watcher.undecided(way_index);
-            self.close(id, false, watcher);
-            return;
-        }
-        if item.length > 0 && item.repair.is_none() {
-            self.slab.get_mut(id).state = State::Lost;
-            self.ways[way_index].unrepaired += 1;
-            self.limit_unrepaired(way_index, watcher);
-        } else {
-            self.settle_lost(id, watcher);
-        }
-    }
-
-    /// What was seen too early may be cut otherwise at its sender, or was never seen there.
-    fn give_up_early(&mut self, id: u32, watcher: &mut impl Watcher) {
-        let item = self.slab.get(id).clone();
-        self.slab.remove(id);
-        let look = Look {
-            number: item.number,
-            at_ns: item.at_ns,
-            now_ns: item.now_ns,
-            key: item.key,
-            seq: None,
-            length: item.length,
-            payload_bytes: item.payload_bytes,
-            has_syn: false,
-            stamp: item.stamp,
-            size_bytes: item.size_bytes,
-            is_annotated: false,
-        };
-        let way = item.way as usize;
-        let is_sent = self.ways[way].sent_end.is_some_and(|sent| item.end() <= sent);
-        if self.find_bytes(way, &look, item.offset, watcher) {
-        } else if self.ways[way].is_cut && item.length > 0 && is_sent {
-            watcher.copied(way);
-        } else {
-            let source = self.ways[way].source.index();
-            let coverage = &self.coverage;
-            let sent = item.now_ns.saturating_sub(coverage.least_delay_ns[source]);
-            let span = coverage.from_ns[source]..=coverage.until_ns[source];
-            watcher.unsent(way, span.contains(&sent));
-        }
-    }
-
-    /// Whether the other capture would show the packet if it had arrived.
-    fn must_have_arrived(&self, item: &Item) -> bool {
-        let way = &self.ways[item.way as usize];
-        let there = way.source.other().index();
-        let least = self.coverage.least_delay_ns[way.source.index()];
-        let begins = item.now_ns.saturating_add(least) >= self.coverage.from_ns[there];
-        let latest = item.now_ns.saturating_add(way.most_delay_ns.max(least));
-        begins && (way.latest_arrival > item.order || latest <= self.coverage.until_ns[there])
-    }
-
-    fn settle_lost(&mut self, id: u32, watcher: &mut impl Watcher) {
-        let item = self.slab.get(id);
-        let loss = Loss {
-            number: item.number,
-            now_ns: item.now_ns,
-            offset: item.offset,
-            payload_bytes: item.payload_bytes,
-            missing_bytes: item.missing_bytes(),
-            repair: item.repair,
-            is_annotated: item.is_annotated,
-        };
-        watcher.lost(item.way as usize, &loss);
-        self.close(id, true, watcher);
-    }
-
-    fn close(&mut self, id: u32, is_lost: bool, watcher: &mut impl Watcher) {
-        let item = self.slab.get_mut(id);
-        let way_index = item.way as usize;
-        let asked_by = std::mem::take(&mut item.asked_by);
-        self.ways[way_index].unrepaired -= usize::from(item.state == State::Lost);
-        self.ways[way_index].open.remove(&(item.offset, item.order));
-        self.slab.remove(id);
-        self.answer(way_index, &asked_by, is_lost, watcher);
-    }
-
-    fn limit_unrepaired(&mut self, way_index: usize, watcher: &mut impl Watcher) {
-        let way = &self.ways[way_index];
-        if way.unrepaired <= MOST_UNREPAIRED {
-            return;
-        }
-        let lost = way.open.values().copied().find(|id| self.slab.get(*id).state == State::Lost);
-        if let Some(lost) = lost {
-            self.settle_lost(lost, watcher);
-        }
-    }
-
-    /// Nothing more comes.
-    pub(super) fn finish(&mut self, watcher: &mut impl Watcher) {
-        while let Some((id, generation, _)) =
-            self.old.pop_front().or_else(|| self.young.pop_front())
-        {
-            if self.is_waiting(id, generation) {
-                self.give_up(id, watcher);
-            }
-        }
-        for way in 0..self.ways.len() {
-            while let Some((_, id)) = self.ways[way].open.pop_first() {
-                self.settle_lost(id, watcher);
             }
         }
     }

@@ -9,6 +9,7 @@ mod beginning;
 mod clock;
 mod delays;
 mod findings;
+mod giving_up;
 mod hull;
 mod identity;
 mod matching;
@@ -18,6 +19,7 @@ pub mod report;
 mod slab;
 #[cfg(test)]
 mod tests;
+mod watch;
 mod ways;
 
 use std::path::Path;
@@ -31,8 +33,8 @@ pub use self::report::PairReport;
 use self::clock::{Clock, Estimate, Estimator};
 use self::findings::{Collector, Findings};
 use self::identity::{Mixer, Side};
-use self::matching::{Arrival, Coverage, Watcher};
 use self::reading::{Heard, Pairing, Step};
+use self::watch::{Arrival, Coverage, Watcher};
 
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
@@ -50,8 +52,8 @@ pub enum PairError {
     },
     /// They are not of the same transfers.
     #[error(
-        "{first} and {second}: no TCP packets in common: looked for the same sequence and \
-         acknowledgement numbers in both; are they of the same transfers, taken at the same time? \
+        "{first} and {second}: no packets in common: looked for the same TCP sequence and \
+         acknowledgement numbers, and the same datagrams, in both; are they of the same transfers, taken at the same time? \
          Something between that ends connections and opens its own, such as a proxy, or that \
          changes sequence numbers, leaves nothing to recognise packets by"
     )]

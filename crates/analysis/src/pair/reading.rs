@@ -9,7 +9,8 @@ use fairway_units::Time;
 use super::beginning::Beginning;
 use super::clock::Clock;
 use super::identity::{Level, Mixer, Side};
-use super::matching::{Coverage, Look, Matcher, Watcher};
+use super::matching::Matcher;
+use super::watch::{Coverage, Look, Watcher};
 use super::ways::Ways;
 use super::{PairError, Progress, nanos};
 

@@ -332,7 +332,7 @@ fn report_direction(
     }
 }
 
-fn row(loss: &super::matching::Loss, start: Time) -> LossRow {
+fn row(loss: &super::watch::Loss, start: Time) -> LossRow {
     let since_s = |now_ns: i64| now_ns.saturating_sub(super::nanos(start)) as f64 * 1e-9;
     let after = loss.repair.map(|repair| repair.now_ns.saturating_sub(loss.now_ns));
     LossRow {
