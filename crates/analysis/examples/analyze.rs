@@ -1,6 +1,7 @@
 //! Prints what a capture holds as JSON: `cargo run -p fairway-analysis --example analyze FILE`.
 
 use std::error::Error;
+use std::io::Write;
 use std::path::Path;
 
 use fairway_analysis::{Analyser, Options};
@@ -13,7 +14,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     while let Some(packet) = capture.next() {
         analyser.packet(packet);
     }
-    serde_json::to_writer_pretty(std::io::stdout().lock(), &analyser.finish())?;
-    println!();
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    serde_json::to_writer(&mut out, &analyser.finish())?;
+    writeln!(out)?;
+    out.flush()?;
     Ok(())
 }
