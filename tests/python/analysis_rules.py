@@ -223,6 +223,12 @@ TCPTRACE_DIFFERENCES = [
         lambda case, theirs, ours: theirs > ours,
     ),
     Difference(
+        ("triple_dupacks",),
+        "Three duplicates count if no acknowledgement between them moves on (RFC 5681 section "
+        "3.2). tcptrace begins again at a window update.",
+        lambda case, theirs, ours: theirs < ours,
+    ),
+    Difference(
         ("avg_win_adv",),
         "RST announces no window. tcptrace divides by all packets, those with RST too.",
         lambda case, theirs, ours: case.this["resets"] > 0 and theirs < ours,

@@ -43,11 +43,11 @@ frame_overhead = "14 bytes"
 rate = "10 Mbit/s"
 delay = "15 ms"
 queue = { kind = "droptail", limit = "15 packets" }
-loss = "0.5 %"
+loss = { probability = 0.005 }
 
 [[flow]]
 cc = "cubic"
-size = "3 MB"
+bytes = "3 MB"
 
 [[flow]]
 cc = "reno"
@@ -73,12 +73,21 @@ def on_a_kernel(directory: Path) -> list[Path]:
     kernel = cache.find()
     if kernel is None or not kernel.virtual_time:
         pytest.skip("no kernel with virtual time: `fairway linux build` makes one")
+    return of_a_run(directory, "linux", "[linux]\ncapture = true\n", ("s.r1", "d.r2"))
+
+
+def in_the_simulator(directory: Path) -> list[Path]:
+    keys = '[capture]\nat = "hosts"\nformat = "pcap"\n'
+    return of_a_run(directory, "sim", keys, ("s0", "d0", "s1", "d1"))
+
+
+def of_a_run(directory: Path, backend: str, keys: str, places: tuple[str, ...]) -> list[Path]:
+    """What a sender's and a receiver's host have captured."""
     experiment = directory / "experiment.toml"
-    experiment.write_text(EXPERIMENT + "\n[linux]\ncapture = true\n")
+    experiment.write_text(f"{EXPERIMENT}\n{keys}")
     out = directory / "run"
-    command = ["run", str(experiment), "--backend", "linux", "--out", str(out)]
-    fairway(*command)
-    return [path for path in sorted(out.rglob("*.pcap")) if path.name.startswith(("s0", "d0", "s1"))]
+    fairway("run", str(experiment), "--backend", backend, "--out", str(out))
+    return [path for path in sorted(out.rglob("*.pcap")) if path.stem in places]
 
 
 def fairway(*arguments: str) -> None:
@@ -94,6 +103,7 @@ MAKERS = {
         captured.between_namespaces(directory / "namespaces.pcap", SHAPER)
     ],
     "linux": on_a_kernel,
+    "simulator": in_the_simulator,
 }
 
 
