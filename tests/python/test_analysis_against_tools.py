@@ -193,7 +193,18 @@ COLUMNS = {
 def tshark(path: Path) -> dict[tuple[int, str], dict[str, str]]:
     """What it says of packets, summed up by connection and sender."""
     options = [option for column in COLUMNS.values() for option in ("-e", column)]
-    command = ["tshark", "-r", str(path), "-Y", "tcp", "-T", "fields", "-E", "separator=;", *options]
+    command = [
+        "tshark",
+        "-r",
+        str(path),
+        "-Y",
+        "tcp",
+        "-T",
+        "fields",
+        "-E",
+        "separator=;",
+        *options,
+    ]
     told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout
     sums: dict[tuple[int, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
     ends: dict[int, list[str]] = defaultdict(list)

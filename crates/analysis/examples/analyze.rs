@@ -4,18 +4,14 @@ use std::error::Error;
 use std::io::Write;
 use std::path::Path;
 
-use fairway_analysis::{Analyser, Options};
-use fairway_capture::read::Capture;
+use fairway_analysis::Options;
+use fairway_analysis::whole::{Control, analyse};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let file = std::env::args().nth(1).ok_or("usage: analyze FILE")?;
-    let mut capture = Capture::open(Path::new(&file))?;
-    let mut analyser = Analyser::new(Options { series: true, ..Options::default() });
-    while let Some(packet) = capture.next() {
-        analyser.packet(packet);
-    }
+    let found = analyse(Path::new(&file), &file, Options::default(), &Control::default())?;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    serde_json::to_writer(&mut out, &analyser.finish())?;
+    serde_json::to_writer(&mut out, &found)?;
     writeln!(out)?;
     out.flush()?;
     Ok(())

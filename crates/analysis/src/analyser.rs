@@ -11,7 +11,7 @@ use crate::detail::Room;
 use crate::direction::Direction;
 use crate::direction::observers::Watch;
 use crate::identify::Slots;
-use crate::report::Report;
+use crate::report::{Part, Report, report, report_datagrams};
 use crate::series::MAX_INTERVALS;
 
 /// Protocol numbers of IP (IANA).
@@ -64,6 +64,29 @@ const SERIES_BUDGET: usize = 1 << 18;
 const FEWEST_INTERVALS: usize = 8;
 
 impl Options {
+    /// The key of a packet, and whether it goes upwards by it.
+    #[inline]
+    pub(crate) fn key(&self, packet: &Packet) -> (Key, bool) {
+        let interface = if self.merge_interfaces { 0 } else { packet.interface };
+        let protocol = match packet.transport {
+            Transport::Tcp(_) => TCP,
+            Transport::Udp(_) => UDP,
+            Transport::Other(protocol) => protocol,
+        };
+        Key::of(packet.source, packet.destination, protocol, interface)
+    }
+
+    /// Whether what is kept of a connection depends on those before it.
+    pub(crate) fn is_in_order(&self) -> bool {
+        self.detail.is_some() || self.identify || self.fit.is_some()
+    }
+
+    /// Intervals of the series of the connection of an index, single packets of which are not
+    /// wanted.
+    pub(crate) fn intervals(index: usize) -> usize {
+        (SERIES_BUDGET / (index + 1)).clamp(FEWEST_INTERVALS, MAX_INTERVALS)
+    }
+
     /// What is kept of the connection of an index; `room` is what there is for single packets.
     fn watch(&self, index: usize, slots: &Slots, room: &Room) -> Watch {
         let number = index as u64 + 1;
@@ -71,7 +94,7 @@ impl Options {
         let detail = self.detail.as_ref().filter(is_wanted);
         let intervals = match detail {
             Some(_) => MAX_INTERVALS,
-            None => (SERIES_BUDGET / (index + 1)).clamp(FEWEST_INTERVALS, MAX_INTERVALS),
+            None => Options::intervals(index),
         };
         let fit = self.fit.filter(|fit| fit.connection == number);
         Watch {
@@ -108,11 +131,9 @@ impl Analyser {
     #[inline]
     pub fn packet(&mut self, packet: &Packet) {
         self.packets += 1;
-        let interface = if self.options.merge_interfaces { 0 } else { packet.interface };
-        let key = |protocol| Key::of(packet.source, packet.destination, protocol, interface);
+        let (key, upwards) = self.options.key(packet);
         match &packet.transport {
             Transport::Tcp(tcp) => {
-                let (key, upwards) = key(TCP);
                 let found = self.tcp.find(&key);
                 let is_known =
                     found.is_some_and(|index| !self.tcp.list[index].is_succeeded_by(upwards, tcp));
@@ -127,7 +148,6 @@ impl Analyser {
                 self.tcp.list[index].packet(upwards, packet, tcp);
             }
             Transport::Udp(udp) => {
-                let (key, upwards) = key(UDP);
                 let index = match self.udp.find(&key) {
                     Some(index) => index,
                     None => self.udp.add(&key, DatagramFlow::new(key, upwards, packet)),
@@ -144,10 +164,20 @@ impl Analyser {
     }
 
     /// What was found, connections in the order of their first packets.
-    pub fn finish(mut self) -> Report {
+    pub fn finish(self) -> Report {
+        Report::together(vec![self.part()], Options::intervals)
+    }
+
+    /// What was found, to be put together with what others have found.
+    pub(crate) fn part(mut self) -> Part {
         let connections = self.tcp.list.iter_mut();
         connections.flat_map(|one| &mut one.directions).for_each(Direction::conclude);
-        Report::new(self.tcp.into_iter(), self.udp.into_iter(), self.packets, self.other_packets)
+        Part {
+            packets: self.packets,
+            other_packets: self.other_packets,
+            connections: self.tcp.list.into_iter().map(|one| report(*one)).collect(),
+            datagram_flows: self.udp.list.iter().map(|flow| report_datagrams(flow)).collect(),
+        }
     }
 }
 
@@ -180,10 +210,6 @@ struct Flows<T> {
 impl<T: Keyed> Flows<T> {
     fn new() -> Flows<T> {
         Flows { list: Vec::new(), table: Table::new(), last: None }
-    }
-
-    fn into_iter(self) -> impl Iterator<Item = T> {
-        self.list.into_iter().map(|flow| *flow)
     }
 
     #[inline]

@@ -19,6 +19,7 @@ pub mod identify;
 pub mod pair;
 pub mod report;
 pub mod series;
+mod threads;
 pub mod whole;
 pub mod window;
 

@@ -223,7 +223,7 @@ pub struct DirectionReport {
     pub detail: Option<Box<Detail>>,
     /// The window, why segments were sent again, and what limited the direction; none without
     /// data.
-    pub window: Option<WindowReport>,
+    pub window: Option<Box<WindowReport>>,
     /// What the path was like that its data took, if that was wanted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<Box<Fitted>>,
@@ -316,29 +316,51 @@ pub struct DatagramDirectionReport {
     pub throughput_bps: Option<f64>,
 }
 
+/// What one thread has found: connections and flows without their numbers.
+#[derive(Default)]
+pub(crate) struct Part {
+    pub(crate) packets: u64,
+    pub(crate) other_packets: u64,
+    pub(crate) connections: Vec<ConnectionReport>,
+    pub(crate) datagram_flows: Vec<DatagramReport>,
+}
+
 impl Report {
-    pub(crate) fn new(
-        connections: impl Iterator<Item = Connection>,
-        flows: impl Iterator<Item = DatagramFlow>,
-        packets: u64,
-        other_packets: u64,
-    ) -> Report {
-        let connections = (1..).zip(connections);
-        let flows = (1..).zip(flows);
-        let connections: Vec<ConnectionReport> =
-            connections.map(|(id, connection)| report(id, connection)).collect();
+    /// What several have found together, each of which had all packets of its connections.
+    /// `intervals` says how long the series of a connection may be, by its index.
+    pub(crate) fn together(parts: Vec<Part>, intervals: impl Fn(usize) -> usize) -> Report {
+        let is_one = parts.len() == 1;
+        let mut all = Part::default();
+        for mut part in parts {
+            all.packets += part.packets;
+            all.other_packets += part.other_packets;
+            all.connections.append(&mut part.connections);
+            all.datagram_flows.append(&mut part.datagram_flows);
+        }
+        all.connections.sort_by_key(|connection| connection.first_packet);
+        all.datagram_flows.sort_by_key(|flow| flow.first_packet);
+        for (index, connection) in all.connections.iter_mut().enumerate() {
+            connection.id = index as u64 + 1;
+            let series = connection.directions.iter_mut().filter_map(|one| one.series.as_mut());
+            // One thread knows the index from the beginning, several know their own only.
+            series.filter(|_| !is_one).for_each(|series| series.shorten(intervals(index)));
+        }
+        for (id, flow) in (1..).zip(&mut all.datagram_flows) {
+            flow.id = id;
+        }
         Report {
-            packets,
-            other_packets,
-            group: GroupReport::new(&connections),
-            connections,
-            datagram_flows: flows.map(|(id, flow)| report_datagrams(id, &flow)).collect(),
+            packets: all.packets,
+            other_packets: all.other_packets,
+            group: GroupReport::new(&all.connections),
+            connections: all.connections,
+            datagram_flows: all.datagram_flows,
             damaged: Vec::new(),
         }
     }
 }
 
-fn report(id: u64, connection: Connection) -> ConnectionReport {
+/// A connection; its number is not known yet.
+pub(crate) fn report(connection: Connection) -> ConnectionReport {
     let state = state(&connection);
     let [first, second] = connection.directions;
     let [a, b] = connection.ends;
@@ -346,7 +368,7 @@ fn report(id: u64, connection: Connection) -> ConnectionReport {
     let offers = first.offer.zip(second.offer);
     let both = |has: fn(&Offer) -> bool| offers.map(|(one, other)| has(&one) && has(&other));
     ConnectionReport {
-        id,
+        id: 0,
         interface: connection.interface,
         first_packet: connection.first_number,
         first_s: connection.first_at.as_secs_f64(),
@@ -382,7 +404,7 @@ fn report_direction(
 ) -> DirectionReport {
     let (series, detail, window, identify, fit) = match direction.observers {
         Some(Observers { series, detail, window, identify, fit }) => {
-            (series, detail, Some(window.report()), identify, fit)
+            (series, detail, Some(window.into_report()), identify, fit)
         }
         None => (None, None, None, None, None),
     };
@@ -501,7 +523,8 @@ fn rate_bps(bytes: u64, span: Duration) -> Option<f64> {
     (span > Duration::ZERO).then(|| bytes as f64 * 8.0 / span.as_secs_f64())
 }
 
-fn report_datagrams(id: u64, flow: &DatagramFlow) -> DatagramReport {
+/// A flow of datagrams; its number is not known yet.
+pub(crate) fn report_datagrams(flow: &DatagramFlow) -> DatagramReport {
     let [a, b] = flow.ends;
     let one_way = |from, to, datagrams: &Datagrams| {
         let first_at = datagrams.first_at.unwrap_or(Time::ZERO);
@@ -518,7 +541,7 @@ fn report_datagrams(id: u64, flow: &DatagramFlow) -> DatagramReport {
         }
     };
     DatagramReport {
-        id,
+        id: 0,
         interface: flow.interface,
         first_packet: flow.first_number,
         directions: vec![one_way(a, b, &flow.directions[0]), one_way(b, a, &flow.directions[1])],

@@ -61,6 +61,8 @@ pub struct Series {
     /// Number of the first interval, counted from time zero.
     first: Option<u64>,
     intervals: Vec<Interval>,
+    /// Start in nanoseconds and place of the last one: most events are in the same.
+    last: (u64, usize),
 }
 
 impl Default for Series {
@@ -73,7 +75,13 @@ impl Series {
     /// A series of no more intervals than this; of two at least.
     pub fn new(most_intervals: usize) -> Series {
         let most_intervals = most_intervals.clamp(2, MAX_INTERVALS);
-        Series { most_intervals, length: SHORTEST, first: None, intervals: Vec::new() }
+        Series {
+            most_intervals,
+            length: SHORTEST,
+            first: None,
+            intervals: Vec::new(),
+            last: (0, usize::MAX),
+        }
     }
 
     /// Length of an interval.
@@ -91,8 +99,25 @@ impl Series {
         })
     }
 
+    /// Makes it one of no more intervals than this.
+    pub(crate) fn shorten(&mut self, most_intervals: usize) {
+        self.most_intervals = most_intervals.clamp(2, MAX_INTERVALS);
+        while self.intervals.len() > self.most_intervals {
+            self.halve();
+        }
+    }
+
     /// The interval of a time; one before the first counts as the first.
+    #[inline]
     fn at(&mut self, at: Time) -> &mut Interval {
+        let (start, place) = self.last;
+        let is_last = at.as_nanos().wrapping_sub(start) < self.length.as_nanos();
+        let place = if is_last && place < self.intervals.len() { place } else { self.find(at) };
+        &mut self.intervals[place]
+    }
+
+    /// Where the interval of a time is, made if it is not there.
+    fn find(&mut self, at: Time) -> usize {
         let mut place = self.place(at);
         while place >= self.most_intervals {
             self.halve();
@@ -101,7 +126,8 @@ impl Series {
         if place >= self.intervals.len() {
             self.intervals.resize(place + 1, Interval::default());
         }
-        &mut self.intervals[place]
+        self.last = (at.as_nanos() - at.as_nanos() % self.length.as_nanos(), place);
+        place
     }
 
     fn place(&mut self, at: Time) -> usize {
@@ -124,6 +150,7 @@ impl Series {
                 .map(|pair| pair.iter().skip(1).fold(pair[0], |sum, next| sum.and(*next))),
         );
         self.intervals = halved;
+        self.last = (0, usize::MAX);
         self.first = Some(first / 2);
         self.length = Duration::from_nanos(self.length.as_nanos().saturating_mul(2));
     }

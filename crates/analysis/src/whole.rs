@@ -8,10 +8,8 @@ use fairway_units::Time;
 use serde::Serialize;
 
 use crate::report::Damaged;
-use crate::{Analyser, Options, Report};
-
-/// Packets between two looks at whether to stop: a millisecond, more or less.
-const PACKETS_BETWEEN_LOOKS: u64 = 4096;
+use crate::threads::{self, Taken};
+use crate::{Options, Report};
 
 /// How another thread watches an analysis and stops it.
 #[derive(Debug, Default)]
@@ -132,24 +130,11 @@ pub fn analyse(
     control: &Control,
 ) -> Result<Whole, AnalyseError> {
     let mut capture = Capture::open(path)?;
-    let mut analyser = Analyser::new(options);
-    let (mut first, mut last): (Option<Time>, Time) = (None, Time::default());
-    let mut packets = 0_u64;
-    while let Some(packet) = capture.next() {
-        first.get_or_insert(packet.at);
-        last = last.max(packet.at);
-        analyser.packet(packet);
-        packets += 1;
-        if packets.is_multiple_of(PACKETS_BETWEEN_LOOKS) && control.look(&capture, packets) {
-            return Err(AnalyseError::Cancelled);
-        }
-    }
-    if control.look(&capture, packets) {
-        return Err(AnalyseError::Cancelled);
-    }
-    let mut report = analyser.finish();
+    let look = |capture: &Capture, packets| control.look(capture, packets);
+    let (mut report, taken) =
+        threads::analyse(&mut capture, &options, look).ok_or(AnalyseError::Cancelled)?;
     report.damaged = damaged(&capture);
-    Ok(Whole { capture: describe(&capture, name, first, last, &report), report })
+    Ok(Whole { capture: describe(&capture, name, &taken, &report), report })
 }
 
 fn damaged(capture: &Capture) -> Vec<Damaged> {
@@ -163,13 +148,7 @@ fn damaged(capture: &Capture) -> Vec<Damaged> {
         .collect()
 }
 
-fn describe(
-    capture: &Capture,
-    name: &str,
-    first: Option<Time>,
-    last: Time,
-    report: &Report,
-) -> CaptureReport {
+fn describe(capture: &Capture, name: &str, taken: &Taken, report: &Report) -> CaptureReport {
     let counts = capture.counts();
     let directions = report.connections.iter().flat_map(|connection| &connection.directions);
     let followed = directions.filter_map(|direction| direction.detail.as_ref());
@@ -191,9 +170,9 @@ fn describe(
         unknown_link: counts.unknown_link,
         without_time: counts.without_time,
         damages: counts.damages,
-        started_s: first.map(Time::as_secs_f64),
-        started_ns: first.map(Time::as_nanos),
-        duration_s: first.map(|first| last.since(first).as_secs_f64()),
+        started_s: taken.first_at.map(Time::as_secs_f64),
+        started_ns: taken.first_at.map(Time::as_nanos),
+        duration_s: taken.first_at.map(|first| taken.last_at.since(first).as_secs_f64()),
         rows_left_out: followed.map(|detail| detail.left_out).sum(),
         interfaces: interfaces.collect(),
     }

@@ -30,6 +30,13 @@ impl Key {
         (Key { low: low.0, high: high.0, ports, interface, protocol }, upwards)
     }
 
+    /// A number by which connections are shared out: the same in every process.
+    #[inline]
+    pub(crate) fn share(&self) -> u64 {
+        // Digits of pi: any odd numbers would do.
+        self.hash([0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7345]) >> 32
+    }
+
     /// Mixed by multiplication, with a seed of the process: who writes a capture cannot choose
     /// addresses that all meet in one place of the table.
     #[inline]

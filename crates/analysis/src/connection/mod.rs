@@ -109,11 +109,15 @@ impl Connection {
     }
 
     /// Gives memory back as soon as both directions are over.
+    #[inline]
     fn fold_at_end(&mut self) {
-        let is_over = self.is_reset || self.directions.iter().all(Direction::is_finished);
-        if is_over && !self.is_folded {
+        if self.is_folded {
+            return;
+        }
+        let is_finished = self.directions.iter().all(Direction::is_finished);
+        if is_finished || self.is_reset {
             self.is_folded = true;
-            self.directions.iter_mut().for_each(Direction::fold);
+            self.directions.iter_mut().for_each(|direction| direction.fold(is_finished));
         }
     }
 }

@@ -450,11 +450,15 @@ impl Direction {
         self.flow.mss_bytes = mss(receiver).min(mss(mine)).saturating_sub(options);
     }
 
-    /// Gives back memory that a connection without packets does not need.
-    pub(crate) fn fold(&mut self) {
+    /// Gives back memory that a connection without packets does not need. One that was reset and
+    /// goes on nevertheless, `is_finished` not, has its window followed on.
+    pub(crate) fn fold(&mut self, is_finished: bool) {
         self.outstanding.fold();
         self.trips.fold();
         self.conclude();
+        if let (true, Some(observers)) = (is_finished, &mut self.observers) {
+            observers.fold();
+        }
     }
 
     /// Nothing more is going to come.

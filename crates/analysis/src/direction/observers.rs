@@ -8,7 +8,7 @@ use crate::event::{Acked, Flow, Observer, Sent};
 use crate::fit::Fit;
 use crate::identify::{Identify, Slots};
 use crate::series::Series;
-use crate::window::Window;
+use crate::window::{Window, WindowReport};
 
 /// What is to be kept of a connection besides its numbers.
 #[derive(Clone, Debug, Default)]
@@ -30,9 +30,25 @@ pub(crate) struct Observers {
     pub(crate) series: Option<Box<Series>>,
     pub(crate) detail: Option<Box<Detail>>,
     /// The window, causes of retransmissions, and limits.
-    pub(crate) window: Box<Window>,
+    pub(crate) window: WindowSoFar,
     pub(crate) identify: Option<Identify>,
     pub(crate) fit: Option<Box<Fit>>,
+}
+
+/// The window of a direction that goes on, or what it was of one that is over, which is smaller.
+pub(crate) enum WindowSoFar {
+    Open(Box<Window>),
+    Over(Box<WindowReport>),
+}
+
+impl WindowSoFar {
+    /// What it was.
+    pub(crate) fn into_report(self) -> Box<WindowReport> {
+        match self {
+            WindowSoFar::Open(window) => Box::new(window.report()),
+            WindowSoFar::Over(report) => report,
+        }
+    }
 }
 
 impl Observers {
@@ -44,9 +60,16 @@ impl Observers {
                 let detail = Detail::new(*from, *until, room.clone());
                 Box::new(detail)
             }),
-            window: Box::default(),
+            window: WindowSoFar::Open(Box::default()),
             identify: watch.identify.as_ref().map(Identify::new),
             fit: watch.fit.map(|fit| Box::new(Fit::new(fit.overhead_bytes))),
+        }
+    }
+
+    /// Both directions are over: keeps what the window was.
+    pub(crate) fn fold(&mut self) {
+        if let WindowSoFar::Open(window) = &self.window {
+            self.window = WindowSoFar::Over(Box::new(window.report()));
         }
     }
 }
@@ -60,7 +83,9 @@ impl Observer for Observers {
         if let Some(detail) = &mut self.detail {
             detail.sent(sent, flow);
         }
-        self.window.sent(sent, flow);
+        if let WindowSoFar::Open(window) = &mut self.window {
+            window.sent(sent, flow);
+        }
         if let Some(identify) = &mut self.identify {
             identify.sent(sent, flow);
         }
@@ -77,7 +102,9 @@ impl Observer for Observers {
         if let Some(detail) = &mut self.detail {
             detail.acked(acked, flow);
         }
-        self.window.acked(acked, flow);
+        if let WindowSoFar::Open(window) = &mut self.window {
+            window.acked(acked, flow);
+        }
         if let Some(identify) = &mut self.identify {
             identify.acked(acked, flow);
         }
