@@ -143,6 +143,12 @@ def unexplained(
     return found
 
 
+def test_the_page_has_every_reason():
+    page = (ROOT / "docs" / "captures.md").read_text()
+    for difference in (*TCPTRACE_DIFFERENCES, *TSHARK_DIFFERENCES):
+        assert difference.reason in page
+
+
 def needs(program: str) -> None:
     if not shutil.which(program):
         pytest.skip(f"needs {program}")

@@ -88,6 +88,7 @@ impl<'scope> Follower<'scope> {
                 for packet in &batch {
                     analyser.packet(packet);
                 }
+                batch.clear();
                 // Whoever reads has ended if it does not take it.
                 let _ = used.send(batch);
             }
