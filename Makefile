@@ -30,7 +30,7 @@ help:
 	@echo "make fuzz     the readers of captures under a fuzzer, SECONDS=60 for each of TARGETS"
 	@echo "make format   format the sources"
 	@echo "make lint     formatting, lints, types, and the stub of the compiled module"
-	@echo "make bench    speed and memory, against ns-2 and iperf3 where they are installed"
+	@echo "make bench    speed and memory, against ns-2, iperf3, tcptrace and tshark where they are installed"
 	@echo "make goldens  accept the windows of the algorithms as they are now"
 	@echo "make docs     the documentation as a web site, in site/"
 	@echo "make docs-figures  the documentation's figures and numbers again, from new runs"
@@ -108,6 +108,7 @@ bench: $(BUILT)
 	$(BIN)/python benches/run.py
 	$(BIN)/python benches/linux.py
 	$(BIN)/python benches/xfer.py
+	$(BIN)/python benches/analyze.py
 	cargo bench --quiet --locked --package fairway-cc --bench ack
 	cargo bench --quiet --locked --package fairway-capture --bench read
 
