@@ -60,6 +60,7 @@ def send(
             "--record", "--out", "-o", metavar="DIR", help="Directory for what is measured."
         ),
     ] = None,
+    capture: command.Capture = None,
     interval: command.Interval = "1 s",
     path_rate: command.PathRate = None,
     per_stream: command.PerStream = False,
@@ -99,6 +100,7 @@ def send(
         name=name,
         timeout_s=jobs.seconds(timeout, "--timeout"),
         patience_s=jobs.seconds(patience, "--patience"),
+        capture=None if capture is None else str(capture),
     )
     shown = Path(path).name or path
     measure = command.measure(f"{shown} to {host}", interval, path_rate)
@@ -143,6 +145,7 @@ def recv(
         typer.Option(metavar="TIME", help="How long a sender that is gone may take to come back."),
     ] = None,
     record: command.Record = None,
+    capture: command.Capture = None,
     interval: command.Interval = "1 s",
     path_rate: command.PathRate = None,
     per_stream: command.PerStream = False,
@@ -181,6 +184,7 @@ def recv(
         wishes=command.wishes(receive_buffer=receive_buffer),
         timeout_s=jobs.seconds(timeout, "--timeout"),
         linger_s=jobs.seconds(linger, "--linger"),
+        capture=None if capture is None else str(capture),
     )
     measure = command.measure(f"received in {out}", interval, path_rate)
     settings = command.settings_of(record, None, out)

@@ -7,10 +7,11 @@ use std::ptr;
 use std::time::Duration;
 
 use crate::checked;
+use crate::packets::{Passed, name_of};
 
-/// Room for one control message with a `struct timespec` (cmsg(3)): its header of two words and
-/// the time, with the alignment of a word.
-const CONTROL_WORDS: usize = 8;
+/// Room for two control messages (cmsg(3)), with the alignment of a word: their headers of two words
+/// each, a `struct timespec` and a `struct tpacket_auxdata` of 20 bytes.
+const CONTROL_WORDS: usize = 10;
 
 /// Room for datagrams of one size that are sent or received together.
 #[derive(Debug)]
@@ -19,6 +20,7 @@ pub struct Batch {
     size: usize,
     control: Vec<[u64; CONTROL_WORDS]>,
     arrived: Vec<Arrived>,
+    names: Vec<libc::sockaddr_ll>,
     // Filled anew by every call: no pointer in them outlives it.
     parts: Vec<libc::iovec>,
     headers: Vec<libc::mmsghdr>,
@@ -32,7 +34,9 @@ unsafe impl Send for Batch {}
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Arrived {
     length: usize,
+    kept: usize,
     at: Option<Duration>,
+    passed: Option<Passed>,
 }
 
 /// A datagram of a [`Batch`].
@@ -44,6 +48,8 @@ pub struct Datagram<'a> {
     pub length: usize,
     /// When the kernel had it, since 1970; none unless [`stamp_arrivals`] was asked for.
     pub at: Option<Duration>,
+    /// Where it passed; none unless [`Batch::receive_packets`] has received it.
+    pub passed: Option<Passed>,
 }
 
 impl Batch {
@@ -54,6 +60,7 @@ impl Batch {
             size,
             control: vec![[0; CONTROL_WORDS]; count],
             arrived: vec![Arrived::default(); count],
+            names: Vec::new(),
             parts: Vec::with_capacity(2 * count),
             headers: Vec::with_capacity(count),
         }
@@ -71,9 +78,9 @@ impl Batch {
 
     /// A datagram that was received by the last call.
     pub fn datagram(&self, number: usize) -> Datagram<'_> {
-        let Arrived { length, at } = self.arrived[number];
+        let Arrived { length, kept, at, passed } = self.arrived[number];
         let start = number * self.size;
-        Datagram { bytes: &self.bytes[start..start + length.min(self.size)], length, at }
+        Datagram { bytes: &self.bytes[start..start + kept], length, at, passed }
     }
 
     /// Sends the first `count` datagrams, every one with `tail` behind its own bytes, without
@@ -98,15 +105,33 @@ impl Batch {
     /// Receives what has come, up to as many as there is room for, without waiting; how many.
     /// Of a longer datagram than there is room for the rest is lost, but its length is told.
     pub fn receive(&mut self, socket: BorrowedFd) -> io::Result<usize> {
+        self.receive_with(socket, false)
+    }
+
+    /// Receives as [`Batch::receive`] does, from a socket that [`crate::see_all_devices`] has made
+    /// see packets. The length of one is that on the wire, whatever a filter has left of it.
+    pub fn receive_packets(&mut self, socket: BorrowedFd) -> io::Result<usize> {
+        self.receive_with(socket, true)
+    }
+
+    fn receive_with(&mut self, socket: BorrowedFd, are_packets: bool) -> io::Result<usize> {
         let count = self.count();
         self.prepare(count, &[]);
+        if are_packets {
+            // SAFETY: a `struct sockaddr_ll` is numbers.
+            self.names.resize(count, unsafe { zeroed() });
+            for (header, name) in self.headers.iter_mut().zip(&mut self.names) {
+                header.msg_hdr.msg_name = ptr::from_mut(name).cast();
+                header.msg_hdr.msg_namelen = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+            }
+        }
         for (header, control) in self.headers.iter_mut().zip(&mut self.control) {
             header.msg_hdr.msg_control = control.as_mut_ptr().cast();
             header.msg_hdr.msg_controllen = size_of::<[u64; CONTROL_WORDS]>() as _;
         }
         let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
-        // SAFETY: the headers point to `count` parts and control buffers of `self` that are as long
-        // as they say, and nothing else refers to them until this call returns.
+        // SAFETY: the headers point to `count` parts, control buffers and names of `self` that are
+        // as long as they say, and nothing else refers to them until this call returns.
         let received = unsafe {
             libc::recvmmsg(
                 socket.as_raw_fd(),
@@ -118,7 +143,13 @@ impl Batch {
         };
         let received = checked(received)? as usize;
         for (header, arrived) in self.headers[..received].iter().zip(&mut self.arrived) {
-            *arrived = Arrived { length: header.msg_len as usize, at: arrival(&header.msg_hdr) };
+            let at = arrival(&header.msg_hdr);
+            let (length, kept) =
+                (header.msg_len as usize, (header.msg_len as usize).min(self.size));
+            *arrived = Arrived { length, kept, at, passed: None };
+            if are_packets {
+                arrived.passed = Some(name_of(&header.msg_hdr, &mut arrived.length));
+            }
         }
         Ok(received)
     }
@@ -155,30 +186,41 @@ fn part(at: *mut u8, length: usize) -> libc::iovec {
 
 /// The time of arrival among a message's control messages.
 fn arrival(header: &libc::msghdr) -> Option<Duration> {
+    let at: libc::timespec = control(header, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS)?;
+    let seconds = u64::try_from(at.tv_sec).ok()?;
+    Some(Duration::new(seconds, u32::try_from(at.tv_nsec).ok()?))
+}
+
+/// What a control message of a level and a type says: `T` is numbers, of which any are one.
+pub(crate) fn control<T: Numbers>(header: &libc::msghdr, level: i32, kind: i32) -> Option<T> {
     // SAFETY: the kernel has filled the control buffer that the header points to, which is aligned
     // and still there, and has set its length.
     let mut next = unsafe { libc::CMSG_FIRSTHDR(header) };
     while !next.is_null() {
         // SAFETY: CMSG_FIRSTHDR and CMSG_NXTHDR give only headers that lie in the buffer.
         let message = unsafe { &*next };
-        let length = size_of::<libc::timespec>() as libc::c_uint;
         // SAFETY: computes a length.
-        let whole = unsafe { libc::CMSG_LEN(length) } as usize;
-        let is_time = (message.cmsg_level, message.cmsg_type)
-            == (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS)
-            && message.cmsg_len as usize >= whole;
-        if is_time {
-            // SAFETY: the message is as long as a header and a `struct timespec`.
-            let at: libc::timespec =
-                unsafe { ptr::read_unaligned(libc::CMSG_DATA(next).cast::<libc::timespec>()) };
-            let seconds = u64::try_from(at.tv_sec).ok()?;
-            return Some(Duration::new(seconds, u32::try_from(at.tv_nsec).ok()?));
+        let whole = unsafe { libc::CMSG_LEN(size_of::<T>() as libc::c_uint) } as usize;
+        let is_it = (message.cmsg_level, message.cmsg_type) == (level, kind);
+        if is_it && message.cmsg_len as usize >= whole {
+            // SAFETY: the message is as long as a header and a `T`, which any bytes are.
+            return Some(unsafe { ptr::read_unaligned(libc::CMSG_DATA(next).cast::<T>()) });
         }
         // SAFETY: as above.
         next = unsafe { libc::CMSG_NXTHDR(header, next) };
     }
     None
 }
+
+/// A value that any bytes are: what the kernel may give.
+///
+/// # Safety
+/// The type is numbers.
+pub(crate) unsafe trait Numbers: Copy {}
+// SAFETY: two numbers.
+unsafe impl Numbers for libc::timespec {}
+// SAFETY: seven numbers.
+unsafe impl Numbers for libc::tpacket_auxdata {}
 
 #[cfg(test)]
 mod tests {

@@ -1,9 +1,10 @@
 //! What Fairway asks of the kernel's sockets and no crate has: `struct tcp_info`, numeric options,
-//! receiving without copying, datagrams by the dozen.
+//! receiving without copying, datagrams by the dozen, packets of every device.
 
 #![allow(unsafe_code)]
 
 mod datagrams;
+mod packets;
 
 use std::io;
 use std::mem::size_of;
@@ -11,6 +12,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
 
 pub use datagrams::{Batch, Datagram, stamp_arrivals};
+pub use packets::{Passed, device_name, missed_packets, see_all_devices};
 
 /// Fills `buffer` with `struct tcp_info` of a socket as far as it goes; how many bytes there are.
 pub fn tcp_info(socket: BorrowedFd, buffer: &mut [u8]) -> io::Result<usize> {

@@ -97,6 +97,8 @@ fn send(
     control: &Control,
     sessions: &Sessions,
 ) -> Result<Value, Error> {
+    // Ends last: what goes by when a transfer is over belongs to it.
+    let _capturing = send::capture(options, control)?;
     let meter = Meter::start(measure.subject("transfer", "transfer")?, control)?;
     let sent = send::send(options, control, &meter);
     let counts = sent.as_ref().ok().map(|sent| sent.counts);

@@ -7,6 +7,7 @@
 
 pub mod auth;
 pub mod auto;
+mod capture;
 mod control;
 mod error;
 pub mod iperf3;

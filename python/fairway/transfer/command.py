@@ -62,6 +62,12 @@ KeepToken = Annotated[
         metavar="FILE", help="Keep the token in this file: it is the same after a restart."
     ),
 ]
+Capture = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE.pcapng", help="Write the headers of its packets there: needs CAP_NET_RAW."
+    ),
+]
 PerStream = Annotated[bool, typer.Option("--per-stream", help="Show a line for each stream.")]
 
 

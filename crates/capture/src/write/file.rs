@@ -5,6 +5,8 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
+use fairway_units::Time;
+
 use super::{Format, Interface, Record, Writer};
 
 /// A capture that is written under a temporary name beside its place and renamed when it is
@@ -56,6 +58,33 @@ impl CaptureFile {
         }
     }
 
+    /// Adds an interface as [`Writer::add_ip`] does.
+    ///
+    /// # Errors
+    /// Those of the file system, with the path, and those of [`Writer::add_ip`].
+    pub fn add_ip(&mut self, interface: &Interface) -> io::Result<u32> {
+        match &mut self.writer {
+            Some(writer) => writer.add_ip(interface).map_err(|error| named(&self.path, &error)),
+            None => Ok(0),
+        }
+    }
+
+    /// Says what was missed as [`Writer::missed`] does.
+    ///
+    /// # Errors
+    /// Those of the file system, with the path, and those of [`Writer::missed`].
+    pub fn missed(
+        &mut self,
+        interface: u32,
+        at: Time,
+        packets: u64,
+        comment: &str,
+    ) -> io::Result<()> {
+        let Some(writer) = &mut self.writer else { return Ok(()) };
+        let missed = writer.missed(interface, at, packets, comment);
+        missed.map_err(|error| named(&self.path, &error))
+    }
+
     /// Ends the capture: it appears under its name.
     ///
     /// # Errors
@@ -104,8 +133,6 @@ fn named(path: &Path, error: &io::Error) -> io::Error {
 
 #[cfg(test)]
 mod tests {
-    use fairway_units::Time;
-
     use super::*;
 
     fn interface() -> Interface {
@@ -135,6 +162,27 @@ mod tests {
         assert_eq!(names(directory.path()), ["a.pcapng"]);
         drop(create().unwrap());
         assert_eq!(names(directory.path()), ["a.pcapng"]);
+    }
+
+    #[test]
+    fn interfaces_may_come_later() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.pcapng");
+        let mut file = CaptureFile::create(&path, Format::Pcapng, "Fairway", &[]).unwrap();
+        assert_eq!(file.add_ip(&interface()).unwrap(), 0);
+        assert_eq!(file.add_ip(&interface()).unwrap(), 1);
+        file.missed(1, Time::ZERO, 7, "").unwrap();
+        file.finish().unwrap();
+        let mut read = crate::read::Capture::open(&path).unwrap();
+        assert!(read.next().is_none() && read.damaged().is_empty());
+        let found: Vec<_> =
+            read.interfaces().iter().map(|one| (one.link_type, one.missed_packets)).collect();
+        // LINKTYPE_RAW is 101.
+        assert_eq!(found, [(101, None), (101, Some(7))]);
+        let path = directory.path().join("a.pcap");
+        let mut classic = CaptureFile::create(&path, Format::Pcap, "", &[interface()]).unwrap();
+        let message = classic.add_ip(&interface()).unwrap_err().to_string();
+        assert!(message.ends_with("a pcap file has no room for an interface more"), "{message}");
     }
 
     #[test]

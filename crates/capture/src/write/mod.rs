@@ -124,7 +124,7 @@ impl<W: Write> Writer<W> {
             (Format::Pcapng, _) => {
                 pcapng::section(&mut block, application);
                 for interface in interfaces {
-                    pcapng::interface(&mut block, interface);
+                    pcapng::interface(&mut block, pcapng::LINKTYPE_ETHERNET, interface);
                 }
             }
             (Format::Pcap, [interface]) => pcap::head(&mut block, interface.snap_bytes),
@@ -135,6 +135,44 @@ impl<W: Write> Writer<W> {
         }
         out.write_all(&block)?;
         Ok(Writer { out, format, interfaces: interfaces.len() as u32, block })
+    }
+
+    /// Adds an interface whose frames begin with the header of IP; its number.
+    ///
+    /// # Errors
+    /// Those of the output, and a format that has no room for it.
+    pub fn add_ip(&mut self, interface: &Interface) -> io::Result<u32> {
+        self.only_pcapng("an interface more")?;
+        self.block.clear();
+        pcapng::interface(&mut self.block, pcapng::LINKTYPE_RAW, interface);
+        self.out.write_all(&self.block)?;
+        self.interfaces += 1;
+        Ok(self.interfaces - 1)
+    }
+
+    /// Says that the system has dropped so many packets that an interface has passed, and why.
+    ///
+    /// # Errors
+    /// Those of the output, and a format that has no room for it.
+    pub fn missed(
+        &mut self,
+        interface: u32,
+        at: Time,
+        packets: u64,
+        comment: &str,
+    ) -> io::Result<()> {
+        self.only_pcapng("what was missed")?;
+        self.block.clear();
+        pcapng::missed(&mut self.block, interface, at, packets, comment);
+        self.out.write_all(&self.block)
+    }
+
+    fn only_pcapng(&self, what: &str) -> io::Result<()> {
+        if self.format == Format::Pcapng {
+            return Ok(());
+        }
+        let message = format!("a pcap file has no room for {what}");
+        Err(io::Error::new(io::ErrorKind::InvalidInput, message))
     }
 
     /// Writes a frame.

@@ -1,18 +1,23 @@
 //! Blocks of pcapng (draft-ietf-opsawg-pcapng): a section, its interfaces, its packets.
 
+use fairway_units::Time;
+
 use super::{Direction, Interface, Record};
 
 /// LINKTYPE_ETHERNET.
 pub(super) const LINKTYPE_ETHERNET: u16 = 1;
+/// LINKTYPE_RAW: frames begin with the header of IP.
+pub(super) const LINKTYPE_RAW: u16 = 101;
 
 /// Block types, section 10.1.
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE_DESCRIPTION: u32 = 1;
+const INTERFACE_STATISTICS: u32 = 5;
 const ENHANCED_PACKET: u32 = 6;
 /// Which byte order a section is in.
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 
-/// Options, sections 3.5, 4.1, 4.2 and 4.3.
+/// Options, sections 3.5, 4.1, 4.2, 4.3 and 4.6.
 const OPT_ENDOFOPT: u16 = 0;
 const OPT_COMMENT: u16 = 1;
 const SHB_USERAPPL: u16 = 4;
@@ -21,6 +26,8 @@ const IF_DESCRIPTION: u16 = 3;
 const IF_SPEED: u16 = 8;
 const IF_TSRESOL: u16 = 9;
 const EPB_FLAGS: u16 = 2;
+/// Where dumpcap, too, says what the kernel had no room for.
+const ISB_IFDROP: u16 = 5;
 /// Times are multiples of 10^-9 s.
 const NANOSECONDS: u8 = 9;
 /// Most bytes of an option: its length has 16 bits, and it is padded to four bytes.
@@ -37,10 +44,10 @@ pub(super) fn section(out: &mut Vec<u8>, application: &str) {
     });
 }
 
-/// An interface.
-pub(super) fn interface(out: &mut Vec<u8>, interface: &Interface) {
+/// An interface, whose frames begin as this link type says.
+pub(super) fn interface(out: &mut Vec<u8>, link_type: u16, interface: &Interface) {
     block(out, INTERFACE_DESCRIPTION, |out| {
-        out.extend(LINKTYPE_ETHERNET.to_le_bytes());
+        out.extend(link_type.to_le_bytes());
         out.extend([0, 0]);
         out.extend(interface.snap_bytes.to_le_bytes());
         option(out, IF_NAME, interface.name.as_bytes());
@@ -49,6 +56,21 @@ pub(super) fn interface(out: &mut Vec<u8>, interface: &Interface) {
             option(out, IF_SPEED, &speed.as_bps().to_le_bytes());
         }
         option(out, IF_TSRESOL, &[NANOSECONDS]);
+        option(out, OPT_ENDOFOPT, &[]);
+    });
+}
+
+/// What was missed at an interface until now.
+pub(super) fn missed(out: &mut Vec<u8>, interface: u32, at: Time, packets: u64, comment: &str) {
+    let nanos = at.as_nanos();
+    block(out, INTERFACE_STATISTICS, |out| {
+        for field in [interface, (nanos >> 32) as u32, nanos as u32] {
+            out.extend(field.to_le_bytes());
+        }
+        if !comment.is_empty() {
+            option(out, OPT_COMMENT, comment.as_bytes());
+        }
+        option(out, ISB_IFDROP, &packets.to_le_bytes());
         option(out, OPT_ENDOFOPT, &[]);
     });
 }
@@ -106,7 +128,7 @@ fn pad(out: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
-    use fairway_units::{Rate, Time};
+    use fairway_units::Rate;
 
     use super::*;
 
@@ -150,7 +172,7 @@ mod tests {
             speed: Some(Rate::from_bps(10_000_000)),
             snap_bytes: 128,
         };
-        interface(&mut out, &described);
+        interface(&mut out, LINKTYPE_ETHERNET, &described);
         let expected = [
             1,
             60,
@@ -205,6 +227,18 @@ mod tests {
         packet(&mut out, &Record { direction: None, comment: "", ..record });
         let bare = [&[6, 40], &expected[2..9], &[40]].concat();
         assert_eq!(words(&out), bare);
+    }
+
+    #[test]
+    fn what_was_missed_as_the_draft_draws_it() {
+        let mut out = Vec::new();
+        missed(&mut out, 2, Time::from_nanos((7 << 32) + 5), 9, "");
+        assert_eq!(words(&out), [5, 40, 2, 7, 5, option_head(5, 8), 9, 0, 0, 40]);
+        out.clear();
+        missed(&mut out, 2, Time::from_nanos(5), 9, "lost");
+        let lost = u32::from_le_bytes(*b"lost");
+        let expected = [5, 48, 2, 0, 5, option_head(1, 4), lost, option_head(5, 8), 9, 0, 0, 48];
+        assert_eq!(words(&out), expected);
     }
 
     #[test]

@@ -38,7 +38,8 @@ pub fn carry(experiment: &Experiment) -> Result<Carried, ExperimentErrors> {
         refusals.errors.push(error("measure.to", message));
     }
     if experiment.capture.is_on() {
-        let message = "this backend captures no packets; leave it out, and run tcpdump beside it";
+        let message = "this backend captures no packets; leave it out, and run tcpdump beside \
+             it, or use fairway send --capture";
         refusals.errors.push(error("capture", message));
     }
     let mut flows: Vec<FlowOptions> = Vec::new();

@@ -27,6 +27,7 @@ pub use settings::{DEFAULT_PORT, Limits, ReceiveOptions};
 use manager::{Manager, Meters};
 
 use crate::auth::{Door, Identity};
+use crate::capture::Capturing;
 use crate::measure::{Meter, Subject};
 use crate::send::spawn;
 use crate::socket::{listen, resolve};
@@ -83,6 +84,9 @@ fn receive_with(
     };
     let listener = listen_at(options)?;
     let address = listener.local_addr().ok().and_then(|address| address.as_socket());
+    let port = address.map_or(DEFAULT_PORT, |address| address.port());
+    let begin = |path| Capturing::begin(path, port, control);
+    let _capturing = options.capture.as_deref().map(begin).transpose()?;
     let address = address.map(|address| address.to_string()).unwrap_or_default();
     control.say(Event::Listening { address });
     control.say(Event::Token { token: identity.token().to_string() });

@@ -52,6 +52,9 @@ pub struct ReceiveOptions {
     /// How long a sender that is gone may take to come again, in seconds.
     #[serde(default)]
     pub linger_s: Option<f64>,
+    /// A file for the headers of the packets of all transfers.
+    #[serde(default)]
+    pub capture: Option<PathBuf>,
 }
 
 /// What a receiver takes.
@@ -118,6 +121,7 @@ impl ReceiveOptions {
             limits: Limits::default(),
             timeout_s: None,
             linger_s: None,
+            capture: None,
         }
     }
 

@@ -20,6 +20,7 @@ mod talk;
 mod walk;
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -37,6 +38,7 @@ use session::Session;
 use state::End;
 use walk::{Count, Walk};
 
+use crate::capture::Capturing;
 use crate::measure::{Goal, Meter};
 use crate::recv::DEFAULT_PORT;
 use crate::socket::resolve;
@@ -52,6 +54,29 @@ pub struct Outcome {
     pub counts: Counts,
     /// How long it took, with looking at what there is.
     pub duration_s: f64,
+}
+
+/// Begins to capture the packets of a transfer, if that is asked for.
+///
+/// # Errors
+/// [`Error::Input`] if that cannot be done.
+pub(crate) fn capture(
+    options: &SendOptions,
+    control: &Control,
+) -> Result<Option<Capturing>, Error> {
+    let Some(path) = &options.capture else { return Ok(None) };
+    options.check()?;
+    let place = path.parent().filter(|place| !place.as_os_str().is_empty());
+    let place = place.unwrap_or(Path::new(".")).canonicalize();
+    let sent = options.path.canonicalize();
+    if place.is_ok_and(|place| sent.is_ok_and(|sent| place.starts_with(sent))) {
+        let (shown, sent) = (path.display(), options.path.display());
+        return Err(Error::Input(format!(
+            "--capture {shown}: it would be sent itself, as a part of {sent}; give another place"
+        )));
+    }
+    let port = resolve(&options.host, DEFAULT_PORT)?[0].port();
+    Capturing::begin(path, port, control).map(Some)
 }
 
 /// Sends a file, a directory or standard input; returns when the receiver has confirmed that all of it

@@ -86,6 +86,9 @@ pub struct SendOptions {
     /// How long it goes on trying while nothing arrives, in seconds.
     #[serde(default)]
     pub patience_s: Option<f64>,
+    /// A file for the headers of its packets.
+    #[serde(default)]
+    pub capture: Option<PathBuf>,
 }
 
 /// The same, checked.
@@ -139,6 +142,7 @@ impl SendOptions {
             name: None,
             timeout_s: None,
             patience_s: None,
+            capture: None,
         }
     }
 
