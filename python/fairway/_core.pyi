@@ -31,6 +31,7 @@ __all__ = [
     "algorithms",
     "analyse",
     "check_captures",
+    "compare_captures",
     "linux_collect",
     "linux_layout",
     "packet_fates",

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use fairway_capture::read::{Capture, ReadError};
+use fairway_capture::read::{Capture, Counts, ReadError};
 use fairway_units::Time;
 use serde::Serialize;
 
@@ -74,24 +74,9 @@ pub struct Whole {
 pub struct CaptureReport {
     /// What it is called.
     pub name: String,
-    /// Frames of every kind.
-    pub frames: u64,
-    /// Frames that are no IP.
-    pub not_ip: u64,
-    /// Frames with a fragment of a packet.
-    pub fragments: u64,
-    /// Packets of which not all fragments are there.
-    pub incomplete: u64,
-    /// Frames that are cut within their headers.
-    pub cut: u64,
-    /// Frames whose headers contradict themselves.
-    pub malformed: u64,
-    /// Frames of link types that are not read.
-    pub unknown_link: u64,
-    /// Frames without a time.
-    pub without_time: u64,
-    /// Damages, those that are not listed included.
-    pub damages: u64,
+    /// What was read, in numbers.
+    #[serde(flatten)]
+    pub counts: Counts,
     /// Time of the first packet in seconds, as the capture counts them; none without packets.
     pub started_s: Option<f64>,
     /// The same in nanoseconds.
@@ -149,7 +134,6 @@ fn damaged(capture: &Capture) -> Vec<Damaged> {
 }
 
 fn describe(capture: &Capture, name: &str, taken: &Taken, report: &Report) -> CaptureReport {
-    let counts = capture.counts();
     let directions = report.connections.iter().flat_map(|connection| &connection.directions);
     let followed = directions.filter_map(|direction| direction.detail.as_ref());
     let interfaces = capture.interfaces().iter().map(|interface| InterfaceReport {
@@ -161,15 +145,7 @@ fn describe(capture: &Capture, name: &str, taken: &Taken, report: &Report) -> Ca
     });
     CaptureReport {
         name: name.to_owned(),
-        frames: counts.frames,
-        not_ip: counts.not_ip,
-        fragments: counts.fragments,
-        incomplete: counts.incomplete,
-        cut: counts.cut,
-        malformed: counts.malformed,
-        unknown_link: counts.unknown_link,
-        without_time: counts.without_time,
-        damages: counts.damages,
+        counts: capture.counts(),
         started_s: taken.first_at.map(Time::as_secs_f64),
         started_ns: taken.first_at.map(Time::as_nanos),
         duration_s: taken.first_at.map(|first| taken.last_at.since(first).as_secs_f64()),

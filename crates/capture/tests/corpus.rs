@@ -26,6 +26,7 @@ fn folder(name: &str) -> PathBuf {
 fn files(name: &str) -> Vec<Vec<u8>> {
     let mut paths: Vec<_> =
         fs::read_dir(folder(name)).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.is_file());
     paths.sort();
     assert!(!paths.is_empty(), "{name} is empty");
     paths.iter().map(|path| fs::read(path).unwrap()).collect()

@@ -7,6 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use serde::Serialize;
+
 use super::damage::{Damage, Log};
 use super::fragments::Fragments;
 use super::pcap::{self, Pcap};
@@ -18,7 +20,7 @@ use crate::packet::Packet;
 use crate::packet::decode::{Decoded, Frame, decode};
 
 /// What has been read so far, in numbers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Counts {
     /// Frames, of whatever kind: the number of the last one.
     pub frames: u64,

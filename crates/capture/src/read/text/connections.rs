@@ -110,8 +110,8 @@ impl Connection {
         {
             self.next[1 - way] = Some(ack);
         }
-        let mut sack = read.sack;
-        for edges in sack.iter_mut().take(usize::from(read.sack_count)) {
+        let mut sack = read.options.sack;
+        for edges in sack.iter_mut().take(usize::from(read.options.sack_count)) {
             *edges = (self.number(edges.0, 1 - way), self.number(edges.1, 1 - way));
         }
         Tcp {
@@ -120,15 +120,7 @@ impl Connection {
             flags: read.flags,
             window: read.window,
             payload_bytes: read.payload_bytes,
-            options: Options {
-                mss: read.mss,
-                window_scale: read.window_scale,
-                sack_permitted: read.sack_permitted,
-                timestamps: read.timestamps,
-                sack,
-                sack_count: read.sack_count,
-                bytes: (read.header_bytes() - 20) as u8,
-            },
+            options: Options { sack, bytes: (read.header_bytes() - 20) as u8, ..read.options },
             // What tcpdump finds wrong may only have been left to the card.
             is_checksum_wrong: false,
         }

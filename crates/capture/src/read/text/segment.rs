@@ -1,6 +1,6 @@
 //! What a line says of a TCP segment, in the format of today and in that before version 4.1.
 
-use crate::packet::{MAX_SACK_BLOCKS, flags};
+use crate::packet::{MAX_SACK_BLOCKS, Options, flags};
 
 const TCP_HEADER_BYTES: u32 = 20;
 /// More than a header has room for.
@@ -15,13 +15,8 @@ pub struct Segment {
     pub ack: Option<u32>,
     pub window: u16,
     pub payload_bytes: u32,
-    pub mss: Option<u16>,
-    pub window_scale: Option<u8>,
-    pub sack_permitted: bool,
-    pub timestamps: Option<(u32, u32)>,
-    pub sack: [(u32, u32); MAX_SACK_BLOCKS],
-    pub sack_count: u8,
-    pub option_bytes: u32,
+    /// Sequence numbers in them are as they are printed.
+    pub options: Options,
 }
 
 /// Why a line that looks like a segment is none.
@@ -37,7 +32,7 @@ pub enum BadSegment {
 
 impl Segment {
     pub fn header_bytes(&self) -> u32 {
-        TCP_HEADER_BYTES + self.option_bytes.next_multiple_of(4).min(MAX_OPTION_BYTES)
+        TCP_HEADER_BYTES + u32::from(self.options.bytes).next_multiple_of(4).min(MAX_OPTION_BYTES)
     }
 }
 
@@ -73,7 +68,7 @@ fn read_new(rest: &str) -> Result<Segment, BadSegment> {
             _ => {}
         }
     }
-    read_options(&mut segment, options);
+    read_options(&mut segment.options, options);
     segment.payload_bytes = match rest.split_once("length ") {
         Some((_, length)) => leading_number(length).ok_or(BadSegment::TooLong)?,
         // Cut off, or of a version that does not print it.
@@ -130,7 +125,7 @@ fn read_old(what: &str) -> Result<Option<Segment>, BadSegment> {
             _ => {}
         }
     }
-    read_options(&mut segment, options);
+    read_options(&mut segment.options, options);
     // A word of these letters alone is no segment: those have a window or numbers.
     let is_segment = rest.contains("win ") || segment.ack.is_some() || segment.seq.is_some();
     Ok(is_segment.then_some(segment))
@@ -155,36 +150,37 @@ fn old_flags(letters: &str) -> Option<u16> {
     })
 }
 
-fn read_options(segment: &mut Segment, options: &str) {
-    for option in options.split(',') {
+fn read_options(options: &mut Options, text: &str) {
+    for option in text.split(',') {
         let mut words = option.split_ascii_whitespace();
         let Some(name) = words.next() else { continue };
         let mut number = || words.next().and_then(leading_number);
-        segment.option_bytes += match name {
+        let bytes = match name {
             "nop" | "eol" => 1,
             "mss" => {
-                segment.mss = number().and_then(|mss| u16::try_from(mss).ok());
+                options.mss = number().and_then(|mss| u16::try_from(mss).ok());
                 4
             }
             "wscale" => {
-                segment.window_scale = number().and_then(|scale| u8::try_from(scale).ok());
+                options.window_scale = number().and_then(|scale| u8::try_from(scale).ok());
                 3
             }
             "sackOK" => {
-                segment.sack_permitted = true;
+                options.sack_permitted = true;
                 2
             }
             "timestamp" => {
-                segment.timestamps = number().zip(number());
+                options.timestamps = number().zip(number());
                 10
             }
             "TS" => {
-                segment.timestamps = new_timestamps(option);
+                options.timestamps = new_timestamps(option);
                 10
             }
-            "sack" => 2 + 8 * read_sack(segment, option),
+            "sack" => 2 + 8 * read_sack(options, option),
             _ => 0,
         };
+        options.bytes = options.bytes.saturating_add(bytes);
     }
 }
 
@@ -196,15 +192,15 @@ fn new_timestamps(option: &str) -> Option<(u32, u32)> {
 }
 
 /// `sack 2 {1449:2897}{4345:5793}`; says how many.
-fn read_sack(segment: &mut Segment, option: &str) -> u32 {
+fn read_sack(options: &mut Options, option: &str) -> u8 {
     let mut count = 0;
     for block in option.split('{').skip(1).take(MAX_SACK_BLOCKS) {
         if let Some(edges) = range(block.trim_end_matches(['}', ' '])) {
-            segment.sack[count as usize] = edges;
+            options.sack[usize::from(count)] = edges;
             count += 1;
         }
     }
-    segment.sack_count = count as u8;
+    options.sack_count = count;
     count
 }
 
@@ -238,8 +234,11 @@ mod tests {
         assert_eq!(segment.flags, flags::PSH | flags::ACK);
         assert_eq!((segment.seq, segment.ack), (Some((1, 1449)), Some(2)));
         assert_eq!((segment.window, segment.payload_bytes), (229, 1448));
-        assert_eq!(segment.timestamps, Some((7, 8)));
-        assert_eq!((segment.sack_count, segment.sack[..2].to_vec()), (2, vec![(10, 20), (30, 40)]));
+        assert_eq!(segment.options.timestamps, Some((7, 8)));
+        assert_eq!(
+            (segment.options.sack_count, segment.options.sack[..2].to_vec()),
+            (2, vec![(10, 20), (30, 40)])
+        );
         // 2 + 10 + 2 + 18 bytes of options.
         assert_eq!(segment.header_bytes(), 52);
     }
@@ -250,8 +249,8 @@ mod tests {
         let segment = read(what).unwrap().unwrap();
         assert_eq!(segment.flags, flags::SYN | flags::ACK);
         assert_eq!((segment.seq, segment.ack, segment.window), (Some((5, 5)), Some(9), 5840));
-        assert_eq!((segment.mss, segment.window_scale), (Some(1460), Some(7)));
-        assert!(segment.sack_permitted);
+        assert_eq!((segment.options.mss, segment.options.window_scale), (Some(1460), Some(7)));
+        assert!(segment.options.sack_permitted);
         let data = read("FP 1:1001(1000) ack 1 win 92 urg 3").unwrap().unwrap();
         assert_eq!(data.flags, flags::FIN | flags::PSH | flags::ACK | flags::URG);
         assert_eq!(data.payload_bytes, 1000);
