@@ -13,8 +13,8 @@ use crate::connection::key::Key;
 /// Packets of each capture that are compared at a time: a second of a busy link.
 const WINDOW_PACKETS: usize = 1 << 16;
 
-/// Packets that both must have: a handshake and an answer.
-const FEWEST_FOUND: usize = 4;
+/// Packets that both must have: a handshake.
+const FEWEST_FOUND: usize = 3;
 
 /// A stricter comparison is good enough if it finds this part of what a looser one finds.
 const GOOD_PART: f64 = 0.9;

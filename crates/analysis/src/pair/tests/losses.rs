@@ -108,6 +108,16 @@ fn a_spurious_retransmission_is_nobodys_repair() {
     assert_eq!(there.reordered_packets, 1);
 }
 
+#[test]
+fn a_handshake_in_both_is_enough_to_begin_with() {
+    let mut network = opened();
+    let bare = Segment { id: 0, stamps: None, ..data(0, 0) };
+    network.lose(100 * MS, bare);
+    network.carry(300 * MS, 10 * MS, bare);
+    let there = &network.analyse().connections[0].directions[0];
+    assert_eq!((there.sent_packets, there.arrived_packets, there.lost_packets), (4, 3, 1));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
