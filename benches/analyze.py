@@ -89,7 +89,7 @@ def write(path: Path, connections: int, packets: int) -> None:
     for index in range(connections):
         segments = in_order(itertools.islice(transfer(random.Random(index)), each))
         ends = (0x0A000001 + index // 50_000, 10_000 + index % 50_000), (0x0A010001, 5001)
-        sources.append((segment, ends) for segment in segments)
+        sources.append(zip(segments, itertools.repeat(ends)))
     with path.open("wb") as file:
         file.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, SNAP, 1))
         merged = heapq.merge(*sources, key=lambda one: one[0][0])

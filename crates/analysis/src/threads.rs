@@ -15,7 +15,7 @@ use crate::report::{Part, Report};
 
 /// Packets that are handed over together: few enough to stay in a processor's cache, enough that
 /// handing over costs nothing.
-const BATCH_PACKETS: usize = 512;
+const BATCH_PACKETS: usize = 256;
 
 /// Batches that wait for a thread.
 const WAITING_BATCHES: usize = 4;
