@@ -208,7 +208,8 @@ TCPTRACE_DIFFERENCES = [
         ("rexmt_data_pkts", "rexmt_data_bytes"),
         "A SYN or FIN that is sent again is not data: tcptrace counts each as a segment and a byte "
         "(its own unique bytes leave them out).",
-        lambda case, theirs, ours: theirs == ours + again(case) and again(case) > 0,
+        # One with data is a segment that both count.
+        lambda case, theirs, ours: 0 < theirs - ours <= again(case),
     ),
     Difference(
         ("mss_requested",),
@@ -228,6 +229,26 @@ TCPTRACE_DIFFERENCES = [
         "(RFC 5681 section 2): it is a keep-alive's or a probe's answer, or closes. tcptrace asks "
         "whether there ever was data.",
         lambda case, theirs, ours: theirs > ours,
+    ),
+    Difference(
+        ("RTT_samples", "post-loss_acks"),
+        "What had been acknowledged and is sent again holds nothing up: an acknowledgement that "
+        "moves on after it is a round trip. For tcptrace it has waited for the retransmission.",
+        lambda case, theirs, ours: abs(theirs - ours) <= case.this["retransmitted_segments"],
+    ),
+    Difference(
+        ("RTT_min", "RTT_max", "RTT_avg", "RTT_stdev"),
+        "They are of the samples that each has: see `RTT_samples`.",
+        lambda case, theirs, ours: (
+            case.this["retransmitted_segments"] > 0
+            and abs(theirs - ours) <= 0.05 * ours + MS["absolute"]
+        ),
+    ),
+    Difference(
+        ("RTT_min",),
+        "A round trip of zero, by a coarse clock at the receiver, is the least. For tcptrace a "
+        "least of zero is none so far, and the next sample takes its place.",
+        lambda case, theirs, ours: ours == 0.0 and theirs > 0.0,
     ),
     Difference(
         ("triple_dupacks",),
@@ -266,6 +287,11 @@ TSHARK_DIFFERENCES = [
         "A keep-alive with a byte, and a window probe, are not retransmissions for tshark; the "
         "byte of a keep-alive was sent before.",
         lambda case, theirs, ours: 0 < ours - theirs <= case.this["keep_alives"],
+    ),
+    Difference(
+        ("sent_again",),
+        "A FIN that is sent again with data is a FIN and a segment that are sent again.",
+        lambda case, theirs, ours: 0 < ours - theirs <= case.this["retransmitted_fins"],
     ),
     Difference(
         ("ack_rtts", "ack_rtt_min_ms"),
