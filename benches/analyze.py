@@ -121,15 +121,16 @@ def analyzer() -> list[str]:
     return [str(target / "release/examples/analyze")]
 
 
-def measure(command: list[str]) -> tuple[float, float]:
-    """Seconds, and MB of memory."""
+def measure(command: list[str]) -> tuple[float, float, float]:
+    """Seconds, seconds of processors, and MB of memory."""
     began = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         sys.exit(f"{command[0]} ended with {process.returncode}")
-    return time.perf_counter() - began, usage.ru_maxrss / 1024
+    cpu_s = usage.ru_utime + usage.ru_stime
+    return time.perf_counter() - began, cpu_s, usage.ru_maxrss / 1024
 
 
 def main() -> None:
@@ -149,16 +150,18 @@ def main() -> None:
             programs["tcptrace -lr"] = ["tcptrace", "-lr", str(path)]
         if shutil.which("tshark"):
             programs["tshark conv,tcp"] = ["tshark", "-r", str(path), "-q", "-z", "conv,tcp"]
-        measured: dict[str, list[tuple[float, float]]] = {name: [] for name in programs}
+        measured: dict[str, list[tuple[float, float, float]]] = {name: [] for name in programs}
         for _ in range(options.rounds):
             for name, command in programs.items():
                 measured[name].append(measure(command))
-    ours = statistics.median(seconds for seconds, _ in measured["fairway"])
+    ours = statistics.median(seconds for seconds, _, _ in measured["fairway"])
     for name, results in measured.items():
-        seconds = statistics.median(seconds for seconds, _ in results)
-        memory_mb = max(memory for _, memory in results)
+        seconds = statistics.median(seconds for seconds, _, _ in results)
+        cpu_s = statistics.median(cpu_s for _, cpu_s, _ in results)
+        memory_mb = max(memory_mb for _, _, memory_mb in results)
         times = f"{seconds / ours:7.1f} times" if name != "fairway" else ""
-        sys.stdout.write(f"{name:16} {seconds:8.3f} s {memory_mb:8.0f} MB {times}\n")
+        told = f"{seconds:8.3f} s {cpu_s:8.3f} s of processors {memory_mb:6.0f} MB {times}"
+        sys.stdout.write(f"{name:16} {told}\n")
 
 
 if __name__ == "__main__":
