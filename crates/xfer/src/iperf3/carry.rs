@@ -189,7 +189,8 @@ impl Load {
             match self.read(stream, &mut buffer) {
                 // The sender has closed it: whether that is right, the control connection says.
                 Ok(0) => return Ok(()),
-                Ok(read) if !self.is_over() => {
+                // What was read while the test ended has arrived before it did.
+                Ok(read) if self.drains || !self.is_over() => {
                     stream.bytes.fetch_add(read as u64, Ordering::Relaxed);
                     self.receiving.take(read);
                 }
