@@ -109,10 +109,15 @@ class Analysis:
         return warnings(self.report)
 
     def tables(self, top: int = 20) -> list[Table]:
-        """The connections with most data, and the datagrams."""
+        """The connections with most data, those side by side, and the datagrams."""
+        from fairway.analysis.group import group_tables
         from fairway.analysis.tables import connection_table, datagram_table
 
-        return [connection_table(self.report, top), *datagram_table(self.report, top)]
+        return [
+            connection_table(self.report, top),
+            *group_tables(self.report, top),
+            *datagram_table(self.report, top),
+        ]
 
     def to_json(self, number: int | None = None) -> dict[str, Any]:
         """Everything as plain data, or one connection and everything of it.

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from fairway.analysis import charts
+from fairway.analysis.group import group_tables
+from fairway.analysis.group_charts import shares
 from fairway.analysis.result import Flow, flows, largest
 from fairway.analysis.sequence import MOST_MARKS, between, time_sequence
 from fairway.analysis.story import overview, story
@@ -40,7 +42,11 @@ _NO_RTT_S = 0.1
 def capture_tables(run: Run) -> list[Table]:
     """Connections and datagrams, for the report's beginning."""
     report = run.summary["capture"]
-    return [connection_table(report, _MOST_LINES), *datagram_table(report, _MOST_LINES)]
+    return [
+        connection_table(report, _MOST_LINES),
+        *group_tables(report, _MOST_LINES),
+        *datagram_table(report, _MOST_LINES),
+    ]
 
 
 def capture_lead(run: Run) -> str:
@@ -49,9 +55,13 @@ def capture_lead(run: Run) -> str:
 
 
 def capture_sections(run: Run) -> list[Section]:
-    """A section for each flow whose packets are known."""
+    """How connections share, and a section for each flow whose packets are known."""
     sections = []
     report = run.summary["capture"]
+    if report.get("group"):
+        caption = "Parts of what all of them deliver."
+        figure = Figure("Shares of the connections.", shares(report, width=FILL), caption)
+        sections.append(Section("Side by side", figures=[figure]))
     for flow in charted(run):
         started_s = report["capture"]["started_s"]
         is_reverse = flow.id.endswith("/reverse")
@@ -160,7 +170,9 @@ def figure_charts(run: Run) -> Mapping[str, AnyChart]:
         "Throughput and goodput.": "rates",
         "Round-trip time.": "rtt",
     }
-    return {
+    report = run.summary["capture"]
+    together = {"shares": shares(report)} if report.get("group") else {}
+    return together | {
         f"{flow.id}-{names[title]}": chart
         for flow in charted(run)
         for title, chart, _ in flow_charts(run, flow)

@@ -15,6 +15,9 @@ use crate::window::WindowSeries;
 const MAX_INTERVALS: usize = 1024;
 /// Members at the most: those that carry most.
 const MAX_MEMBERS: usize = 64;
+/// A member carries at least this part of what the largest does. Less is no rival, as iperf3's
+/// control connection beside its data, and would make every index say that the rest is unfair.
+const LEAST_PART: u64 = 1000;
 
 /// Connections side by side, each in the direction that carries most.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -83,15 +86,23 @@ impl GroupReport {
         (bottleneck_bps > 0.0).then(|| self.goodput_bps / bottleneck_bps)
     }
 
-    /// The connections of a capture side by side; none unless two of them carry data.
+    /// The connections of a capture side by side; none unless two of them carry much.
     pub fn new(connections: &[ConnectionReport]) -> Option<GroupReport> {
-        let mut tracks: Vec<Track<'_>> = connections.iter().filter_map(Track::new).collect();
-        tracks.sort_by_key(|track| std::cmp::Reverse(track.unique_bytes));
-        let left_out = tracks.len().saturating_sub(MAX_MEMBERS) as u64;
-        tracks.truncate(MAX_MEMBERS);
-        tracks.sort_by_key(|track| track.connection);
+        let (tracks, left_out) = members(connections.iter().filter_map(Track::new).collect());
         (tracks.len() >= 2).then(|| GroupReport { left_out, ..side_by_side(&tracks) })
     }
+}
+
+/// Those that carry most, in the order of their first packets, and how many others there are.
+fn members(mut tracks: Vec<Track<'_>>) -> (Vec<Track<'_>>, u64) {
+    let all = tracks.len();
+    tracks.sort_by_key(|track| std::cmp::Reverse(track.unique_bytes));
+    tracks.truncate(MAX_MEMBERS);
+    let most = tracks.first().map_or(0, |track| track.unique_bytes);
+    tracks.retain(|track| track.unique_bytes.saturating_mul(LEAST_PART) >= most);
+    tracks.sort_by_key(|track| track.connection);
+    let left_out = (all - tracks.len()) as u64;
+    (tracks, left_out)
 }
 
 /// A connection's direction with data.

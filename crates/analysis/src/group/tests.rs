@@ -1,6 +1,6 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
-use super::{Track, side_by_side};
+use super::{Track, members, side_by_side};
 use crate::window::{Phase, WindowSeries};
 
 /// A series of one-second intervals from `first_s`, in each of which as much is delivered and in
@@ -70,4 +70,13 @@ fn a_member_that_pauses_keeps_its_window() {
     let b = series(0.0, &[100, 100, 100, 100, 100]);
     let group = side_by_side(&[track(1, &a), track(2, &b)]);
     assert_eq!(group.series.cwnd_bytes, [2000; 5]);
+}
+
+#[test]
+fn who_carries_next_to_nothing_is_no_member() {
+    let (control, data, starved) =
+        (series(0.0, &[999]), series(0.0, &[1_000_000]), series(0.0, &[1000]));
+    let (tracks, left_out) = members(vec![track(1, &control), track(2, &data), track(3, &starved)]);
+    assert_eq!(tracks.iter().map(|track| track.connection).collect::<Vec<_>>(), [2, 3]);
+    assert_eq!(left_out, 1);
 }
