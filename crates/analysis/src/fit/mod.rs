@@ -10,6 +10,8 @@ mod rate;
 #[cfg(test)]
 mod tests;
 
+use std::collections::VecDeque;
+
 use fairway_units::{Duration, Time};
 
 use self::losses::Losses;
@@ -33,10 +35,18 @@ pub struct Fit {
 /// a second); a round trip that is suddenly longer by this much tells of that and not of the path.
 const HELD_BACK: Duration = Duration::from_millis(30);
 
+/// Short segments that are remembered until they are acknowledged; more in flight are those of an
+/// application that sends messages.
+const MAX_SHORT: usize = 64;
+
 /// The shortest and the longest round trip of what was neither lost nor behind a hole.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Trips {
+    /// Of full segments: the time of transmission of one is taken off.
+    least_full: Option<Duration>,
     least: Option<Duration>,
+    /// Where segments end that are not full.
+    short_ends: VecDeque<i64>,
     most: Option<Duration>,
     last: Option<Duration>,
     last_at: Time,
@@ -72,10 +82,27 @@ impl Fit {
 }
 
 impl Trips {
+    fn sent(&mut self, sent: &Sent, flow: &Flow) {
+        if sent.bytes < flow.mss_bytes {
+            if self.short_ends.len() == MAX_SHORT {
+                self.short_ends.pop_front();
+            }
+            let end = sent.offset.saturating_add(i64::from(sent.bytes));
+            self.short_ends.push_back(end.saturating_add(i64::from(sent.has_fin)));
+        }
+    }
+
+    /// The shortest: of full segments, if there are any.
+    fn shortest(&self) -> Option<Duration> {
+        self.least_full.or(self.least)
+    }
+
     /// The round trip that an acknowledgement shows of the path, if it shows one.
     fn acked(&mut self, acked: &Acked, flow: &Flow) -> Option<Duration> {
         let gap = acked.at.since(self.last_at);
         self.last_at = acked.at;
+        let is_short = self.short_ends.contains(&acked.offset);
+        self.short_ends.retain(|end| *end > acked.offset);
         let rtt = acked.rtt.filter(|_| acked.offset > 0 && acked.acked_bytes > 0)?;
         let is_alone = acked.acked_bytes <= u64::from(flow.mss_bytes);
         let is_sudden = self.last.is_some_and(|last| rtt >= last + HELD_BACK);
@@ -84,6 +111,9 @@ impl Trips {
         }
         self.last = Some(rtt);
         self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
+        if !is_short {
+            self.least_full = Some(self.least_full.map_or(rtt, |least| least.min(rtt)));
+        }
         self.most = Some(self.most.map_or(rtt, |most| most.max(rtt)));
         Some(rtt)
     }
@@ -124,6 +154,7 @@ impl Observer for Fit {
     fn sent(&mut self, sent: &Sent, flow: &Flow) {
         self.losses.sent(sent, flow);
         self.traffic.sent(sent, flow);
+        self.trips.sent(sent, flow);
         self.flow = *flow;
     }
 

@@ -115,7 +115,8 @@ pub struct Trip {
     pub s: f64,
     /// Where it comes from.
     pub source: RttSource,
-    /// The shortest round trip of data as it was measured, in seconds.
+    /// The shortest round trip of data as it was measured, of full segments if there are any, in
+    /// seconds.
     pub least_measured_s: f64,
     /// The longest.
     pub most_measured_s: f64,
@@ -173,7 +174,7 @@ impl Sizes {
 pub(super) fn fitted(fit: Fit, ip_bytes: u32) -> Option<Fitted> {
     let (flow, traffic) = (fit.flow, fit.traffic);
     let (plateau, source) = fit.deliveries.rate()?;
-    let (least, most) = (fit.trips.least?, fit.trips.most?);
+    let (least, most) = (fit.trips.shortest()?, fit.trips.most?);
     if traffic.bytes == 0 {
         return None;
     }
@@ -258,7 +259,7 @@ fn longest(full: f64, ordinary: f64) -> f64 {
 /// Bytes in a second by how much longer a full packet is on its way than a small one: at least, as
 /// the full one may have waited besides.
 fn by_sizes(sizes: &Sizes, fit: &Fit) -> Option<f64> {
-    let longer = fit.trips.least?.as_secs_f64() - fit.flow.receiver_rtt?.as_secs_f64();
+    let longer = fit.trips.shortest()?.as_secs_f64() - fit.flow.receiver_rtt?.as_secs_f64();
     let more_bytes = sizes.packet + sizes.ack - sizes.handshake;
     (longer >= LEAST_LONGER_S).then(|| more_bytes / longer)
 }

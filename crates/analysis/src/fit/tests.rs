@@ -162,6 +162,20 @@ fn a_queue_that_fills_and_drops_is_measured() {
 }
 
 #[test]
+fn a_short_last_segment_takes_no_time_of_a_full_one() {
+    // 112 bytes over an empty path, after everything else: 164 bytes and 52 back.
+    let mut fit = PATH.fit(0);
+    let flow = fit.flow;
+    let (at, offset) = (Time::from_nanos(3_600_000_000_000), flow.acked_offset);
+    let rtt = PATH.rtt + PATH.takes(164 + ACK_BYTES);
+    fit.sent(&Sent { bytes: 112, new_bytes: 112, ..sent(at, offset, SentKind::New, 0) }, &flow);
+    let offset = offset + 112;
+    let news = Acked { acked_bytes: 112, delivered_bytes: 112, flight_bytes: 0, ..ACK };
+    fit.acked(&Acked { at: at + rtt, offset, rtt: Some(rtt), ..news }, &flow);
+    within(fit.path(IP_BYTES).expect("a path").base_rtt.s, 0.040, 0.0005);
+}
+
+#[test]
 fn frames_count_with_what_is_around_packets() {
     let found = PATH.fit(38).path(IP_BYTES).expect("a path");
     within(found.rate_bps, 20e6 * 1538.0 / 1500.0, 0.005);
