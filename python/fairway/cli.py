@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fairway import cli_linux
+from fairway import cli_linux, cli_model
 from fairway.cli_agree import agree
 from fairway.cli_analyze import analyze
 from fairway.cli_doctor import doctor
@@ -55,6 +55,7 @@ app = typer.Typer(
 
 
 app.add_typer(cli_linux.app, name="linux")
+app.add_typer(cli_model.app, name="model")
 
 
 class Backend(str, Enum):

@@ -6,6 +6,7 @@
 //! limit of a stream's window, `r` the share of its window that a stream keeps when it backs off.
 
 mod algorithm;
+mod answer;
 mod error;
 mod fair;
 mod parallelism;
@@ -17,6 +18,7 @@ mod sawtooth;
 mod search;
 
 pub use algorithm::Algorithm;
+pub use answer::Answer;
 pub use error::Error;
 pub use fair::{Others, fair_streams, others_from, share};
 pub use parallelism::{Limit, Path, Threshold};

@@ -3,6 +3,7 @@
 mod algorithm;
 mod capture;
 mod linux;
+mod model;
 mod pair;
 mod script;
 mod views;
@@ -346,5 +347,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(xfer::quantity, module)?)?;
     module.add_function(wrap_pyfunction!(xfer::xfer_layout, module)?)?;
     module.add_function(wrap_pyfunction!(script::run_script, module)?)?;
-    module.add_function(wrap_pyfunction!(linux::tcp_info_fields, module)?)
+    module.add_function(wrap_pyfunction!(linux::tcp_info_fields, module)?)?;
+    model::register(module)
 }

@@ -1,0 +1,16 @@
+"""`fairway model`: what the analytic models say, one command for each kind of question."""
+
+from __future__ import annotations
+
+import typer
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
+)
+
+
+@app.callback()
+def model() -> None:
+    """Ask the analytic models: an answer in a millisecond, and how far to trust it."""

@@ -1,0 +1,1 @@
+"""Analytic models: closed forms, fixed points, chains and fluids, each over arrays."""
