@@ -81,10 +81,12 @@ impl Partial {
             other => Error::failed(what(), in_words(other)),
         };
         let unusable = |error: io::Error| failed(errno(error));
-        let directory = place.partial_directory()?;
         loop {
+            let directory = place.partial_directory()?;
             let data = match file(directory.as_fd(), &id.data(), make) {
                 Err(Errno::ENOENT) if !make => return Ok(None),
+                // A transfer that has ended meanwhile has tidied the directory away.
+                Err(Errno::ENOENT) => continue,
                 opened => opened.map_err(failed)?,
             };
             if !data.metadata().map_err(unusable)?.is_file() {

@@ -160,19 +160,21 @@ impl Place {
     /// If it cannot be made, or something else has its name.
     pub fn partial_directory(&self) -> Result<OwnedFd, Error> {
         let partial = PARTIAL_DIRECTORY.as_bytes();
-        let opened = match step(self.directory.as_fd(), partial) {
-            Err(Errno::ENOENT) => {
-                match mkdirat(self.directory.as_fd(), partial, Mode::from_bits_truncate(0o700)) {
-                    Ok(()) | Err(Errno::EEXIST) => step(self.directory.as_fd(), partial),
-                    Err(error) => Err(error),
-                }
-            }
-            opened => opened,
-        };
-        opened.map_err(|error| {
+        let failed = |error: Errno| {
             let what = format!("opening {}/{PARTIAL_DIRECTORY}", self.path.display());
             Error::failed(what, in_words(error))
-        })
+        };
+        loop {
+            match step(self.directory.as_fd(), partial) {
+                Err(Errno::ENOENT) => {}
+                opened => return opened.map_err(failed),
+            }
+            // Until it is there: another transfer that ends tidies it away while it is empty.
+            match mkdirat(self.directory.as_fd(), partial, Mode::from_bits_truncate(0o700)) {
+                Ok(()) | Err(Errno::EEXIST) => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
     }
 
     /// Removes the directory of incomplete files if there are none.

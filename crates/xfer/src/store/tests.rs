@@ -442,6 +442,33 @@ fn no_link_is_followed() {
 }
 
 #[test]
+fn files_begin_while_other_transfers_tidy_up() {
+    let ground = Ground::new();
+    let store = ground.store();
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let place = super::place::Place::open(&ground.path()).unwrap();
+        let tidying = scope.spawn({
+            let done = &done;
+            move || {
+                while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                    place.tidy();
+                }
+            }
+        });
+        let delivery = store.delivery();
+        let received: Vec<_> =
+            (0..2000).map(|number| receive(&delivery, &number.to_string(), b"whole")).collect();
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        tidying.join().unwrap();
+        for outcome in received {
+            outcome.unwrap();
+        }
+        delivery.settle().unwrap();
+    });
+}
+
+#[test]
 fn old_partial_files_are_swept_and_nothing_else() {
     let ground = Ground::new();
     let data = content(2 * MIB, 0);
