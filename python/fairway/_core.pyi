@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 __all__ = [
     "Ack",
     "AlgorithmError",
-    "AnalysisControl",
     "AnalysisData",
     "Cancelled",
     "CaptureError",
@@ -76,14 +75,17 @@ class Cancelled(Exception):  # noqa: N818
 
 @final
 class Control:
-    """Progress and cancellation of one running simulation; safe to use from any thread."""
+    """Progress and cancellation of a simulation or an analysis; safe to use from any thread."""
 
     def __new__(cls) -> Control: ...
     def cancel(self) -> None:
-        """Ask the simulation to stop; `run` then raises `Cancelled`."""
+        """Ask it to stop; `run` or `analyse` then raises `Cancelled`."""
     @property
     def fraction(self) -> float:
-        """Simulated time passed, from 0 to 1 of the experiment's duration."""
+        """Share of the simulated time that has passed, or of a capture that has been read, 0 to 1.
+
+        It stays 0 for a pipe.
+        """
     @property
     def packets(self) -> int:
         """Packets handled so far."""
@@ -110,20 +112,6 @@ class RunData:
     @property
     def remarks(self) -> list[str]:
         """What has to be known of its captures, in sentences without a full stop."""
-
-@final
-class AnalysisControl:
-    """Progress and cancellation of one analysis; safe to use from any thread."""
-
-    def __new__(cls) -> AnalysisControl: ...
-    def cancel(self) -> None:
-        """Ask the analysis to stop; `analyse` then raises `Cancelled`."""
-    @property
-    def fraction(self) -> float:
-        """Share of the file that has been read, from 0 to 1; 0 for a pipe."""
-    @property
-    def packets(self) -> int:
-        """Packets so far."""
 
 @final
 class AnalysisData:
@@ -492,7 +480,7 @@ def quantity(text: str, kind: str) -> int:
     """A quantity as people write it: a "rate" in bit/s, a "size" in bytes, a "duration" in ns."""
 
 def analyse(
-    path: str | PathLike[str], options: str, control: AnalysisControl | None = None
+    path: str | PathLike[str], options: str, control: Control | None = None
 ) -> AnalysisData:
     """Analyse a capture, or standard input if its path is `-`. Releases the GIL.
 

@@ -6,7 +6,8 @@ use std::io::Write;
 use std::path::Path;
 
 use fairway_analysis::Options;
-use fairway_analysis::whole::{Control, analyse};
+use fairway_analysis::whole::analyse;
+use fairway_trace::Control;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let file = std::env::args().nth(1).ok_or("usage: analyze FILE")?;

@@ -1,52 +1,15 @@
 //! A whole capture, from its first packet to its last.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use fairway_capture::read::{Capture, Counts, ReadError};
+use fairway_trace::Control;
 use fairway_units::Time;
 use serde::Serialize;
 
 use crate::report::Damaged;
 use crate::threads::{self, Taken};
 use crate::{Options, Report};
-
-/// How another thread watches an analysis and stops it.
-#[derive(Debug, Default)]
-pub struct Control {
-    cancelled: AtomicBool,
-    bytes: AtomicU64,
-    of_bytes: AtomicU64,
-    packets: AtomicU64,
-}
-
-impl Control {
-    /// Ask the analysis to stop.
-    pub fn cancel(&self) {
-        self.cancelled.store(true, Ordering::Relaxed);
-    }
-
-    /// Share of the file that has been read, from 0 to 1; 0 for a pipe, whose length nobody knows.
-    pub fn fraction(&self) -> f64 {
-        match self.of_bytes.load(Ordering::Relaxed) {
-            0 => 0.0,
-            all => (self.bytes.load(Ordering::Relaxed) as f64 / all as f64).min(1.0),
-        }
-    }
-
-    /// Packets so far.
-    pub fn packets(&self) -> u64 {
-        self.packets.load(Ordering::Relaxed)
-    }
-
-    fn look(&self, capture: &Capture, packets: u64) -> bool {
-        let progress = capture.progress();
-        self.bytes.store(progress.bytes, Ordering::Relaxed);
-        self.of_bytes.store(progress.of_bytes.unwrap_or(0), Ordering::Relaxed);
-        self.packets.store(packets, Ordering::Relaxed);
-        self.cancelled.load(Ordering::Relaxed)
-    }
-}
 
 /// Why there is no analysis.
 #[derive(Debug, thiserror::Error)]
@@ -115,7 +78,12 @@ pub fn analyse(
     control: &Control,
 ) -> Result<Whole, AnalyseError> {
     let mut capture = Capture::open(path)?;
-    let look = |capture: &Capture, packets| control.look(capture, packets);
+    let look = |capture: &Capture, packets| {
+        let progress = capture.progress();
+        // Nobody knows how long a pipe is.
+        control.report(progress.bytes, progress.of_bytes.unwrap_or(0), packets);
+        control.is_cancelled()
+    };
     let (mut report, taken) =
         threads::analyse(&mut capture, &options, look).ok_or(AnalyseError::Cancelled)?;
     report.damaged = damaged(&capture);

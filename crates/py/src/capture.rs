@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Deserialize;
 
-use crate::Cancelled;
+use crate::{Cancelled, Control};
 
 create_exception!(
     _core,
@@ -23,36 +23,6 @@ create_exception!(
     PyValueError,
     "A capture of which nothing can be read; names it, and says what was found."
 );
-
-/// Progress and cancellation of one analysis; safe to use from any thread.
-#[pyclass(frozen, module = "fairway._core")]
-#[derive(Default)]
-pub(crate) struct AnalysisControl(Arc<whole::Control>);
-
-#[pymethods]
-impl AnalysisControl {
-    #[new]
-    fn new() -> Self {
-        Self::default()
-    }
-
-    /// Ask the analysis to stop; `analyse` then raises `Cancelled`.
-    fn cancel(&self) {
-        self.0.cancel();
-    }
-
-    /// Share of the file that has been read, from 0 to 1; 0 for a pipe.
-    #[getter]
-    fn fraction(&self) -> f64 {
-        self.0.fraction()
-    }
-
-    /// Packets so far.
-    #[getter]
-    fn packets(&self) -> u64 {
-        self.0.packets()
-    }
-}
 
 /// What was found in a capture.
 #[pyclass(frozen, module = "fairway._core")]
@@ -108,7 +78,7 @@ pub(crate) fn analyse(
     py: Python<'_>,
     path: PathBuf,
     options: &str,
-    control: Option<&AnalysisControl>,
+    control: Option<&Control>,
 ) -> PyResult<AnalysisData> {
     let wanted: Wanted = serde_json::from_str(options)
         .map_err(|error| PyValueError::new_err(format!("not options: {error}")))?;

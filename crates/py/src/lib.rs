@@ -39,7 +39,7 @@ create_exception!(
 );
 create_exception!(_core, Cancelled, PyException, "The run was cancelled through its `Control`.");
 
-/// Progress and cancellation of one running simulation; safe to use from any thread.
+/// Progress and cancellation of a simulation or an analysis; safe to use from any thread.
 #[pyclass(frozen, module = "fairway._core")]
 #[derive(Default)]
 struct Control(Arc<fairway_sim::Control>);
@@ -51,12 +51,13 @@ impl Control {
         Self::default()
     }
 
-    /// Ask the simulation to stop; `run` then raises `Cancelled`.
+    /// Ask it to stop; `run` or `analyse` then raises `Cancelled`.
     fn cancel(&self) {
         self.0.cancel();
     }
 
-    /// Simulated time passed, from 0 to 1 of the experiment's duration.
+    /// Simulated time passed, as a share of the experiment's duration, or of a capture what has been
+    /// read; 0 for a pipe.
     #[getter]
     fn fraction(&self) -> f64 {
         self.0.fraction()
@@ -320,7 +321,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("TransferError", py.get_type::<xfer::TransferError>())?;
     module.add_class::<Control>()?;
     module.add_class::<RunData>()?;
-    module.add_class::<capture::AnalysisControl>()?;
     module.add_class::<capture::AnalysisData>()?;
     module.add_class::<linux::LinuxData>()?;
     module.add_class::<views::Ack>()?;

@@ -6,7 +6,6 @@
 mod application;
 mod capture;
 mod connection;
-mod control;
 mod datagrams;
 mod direction;
 mod event;
@@ -20,5 +19,5 @@ mod summary;
 mod traced;
 mod ways;
 
-pub use control::Control;
+pub use fairway_trace::Control;
 pub use run::{Run, RunError, run, run_captured};

@@ -7,13 +7,12 @@ use std::sync::Arc;
 use fairway_cc::CcError;
 use fairway_net::Packet;
 use fairway_tcp::{Stack, Transmit};
-use fairway_trace::{FlowBooks, FlowCounts, QueueSeries, Series, Summary, Violation};
+use fairway_trace::{Control, FlowBooks, FlowCounts, QueueSeries, Series, Summary, Violation};
 use fairway_units::{Duration, Time};
 
 use crate::application::{self, Driver, Hands};
 use crate::capture::{self, NoTap, Recorder, Tap};
 use crate::connection::Connection;
-use crate::control::Control;
 use crate::datagrams::Datagrams;
 use crate::direction::Way;
 use crate::event::{Component, EventQueue};
@@ -245,7 +244,9 @@ impl<'a, T: Tap> Simulation<'a, T> {
 
     fn consult(&mut self, control: &Control) -> Result<(), RunError> {
         self.tap.check().map_err(RunError::Capture)?;
-        control.report(self.now, self.end, self.delivered);
+        // An experiment that lasts no time is all done.
+        let (now, end) = (self.now.min(self.end).as_nanos(), self.end.as_nanos().max(1));
+        control.report(now, end, self.delivered);
         if control.is_cancelled() { Err(RunError::Cancelled) } else { Ok(()) }
     }
 

@@ -1,14 +1,17 @@
-//! What happened in a run: its time series, its summary, and the books that must balance.
+//! What happened in a run: its time series, its summary, and the books that must balance; and how far
+//! it is while it happens.
 //!
 //! One schema, whichever backend the run came from.
 
 mod completion;
+mod control;
 mod series;
 mod summary;
 pub mod tcp_info;
 mod verify;
 
 pub use completion::{CompletionSummary, Transfer, completions, ideal_s, quantile};
+pub use control::Control;
 pub use series::{QueueSeries, Series};
 pub use summary::{
     ApplicationSummary, DatagramSummary, FlowCounts, FlowSummary, LinkSummary, Metrics, Summary,

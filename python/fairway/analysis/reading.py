@@ -34,7 +34,7 @@ def read(path: str, options: Mapping[str, Any], progress: Silent) -> _core.Analy
         InputError: If nothing of it can be read.
         Interrupted: On Ctrl-C.
     """
-    control = _core.AnalysisControl()
+    control = _core.Control()
     found: list[_core.AnalysisData] = []
     failed: list[BaseException] = []
 

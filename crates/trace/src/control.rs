@@ -1,0 +1,66 @@
+//! How another thread watches long work and stops it.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Shared between long work and whoever watches it. It never changes what the work finds.
+#[derive(Debug, Default)]
+pub struct Control {
+    cancelled: AtomicBool,
+    done: AtomicU64,
+    all: AtomicU64,
+    packets: AtomicU64,
+}
+
+impl Control {
+    /// Ask the work to stop.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was asked to stop.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+
+    /// Share of the work that is done, 0 to 1; 0 while nobody knows how much it is.
+    pub fn fraction(&self) -> f64 {
+        match self.all.load(Ordering::Relaxed) {
+            0 => 0.0,
+            all => (self.done.load(Ordering::Relaxed) as f64 / all as f64).min(1.0),
+        }
+    }
+
+    /// Packets handled so far.
+    pub fn packets(&self) -> u64 {
+        self.packets.load(Ordering::Relaxed)
+    }
+
+    /// Said by the work: so much `done` of `all`, in any one unit, 0 of which is "nobody knows"; and
+    /// packets so far.
+    pub fn report(&self, done: u64, all: u64, packets: u64) {
+        self.done.store(done, Ordering::Relaxed);
+        self.all.store(all, Ordering::Relaxed);
+        self.packets.store(packets, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_reported_is_seen() {
+        let control = Control::default();
+        assert_eq!((control.fraction(), control.packets()), (0.0, 0));
+        control.report(30, 120, 7);
+        assert_eq!((control.fraction(), control.packets()), (0.25, 7));
+        // A file that grows while it is read.
+        control.report(130, 120, 9);
+        assert_eq!(control.fraction(), 1.0);
+        control.report(130, 0, 9);
+        assert_eq!(control.fraction(), 0.0);
+        assert!(!control.is_cancelled());
+        control.cancel();
+        assert!(control.is_cancelled());
+    }
+}
