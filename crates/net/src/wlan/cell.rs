@@ -6,6 +6,7 @@
 //! same time: after a collision those who transmitted wait for their timeout and DIFS, and the
 //! others for EIFS.
 
+use fairway_phy::Phy;
 use fairway_random::Stream;
 use fairway_units::{Duration, Rate, Time};
 
@@ -13,7 +14,6 @@ use super::config::{CellConfig, MacConfig, StationConfig};
 use super::figures::{CellTotals, Measured};
 use super::node::Node;
 use super::packet::{ACCESS_POINT, Addressed, Arrival, NodeId, Outcome};
-use super::phy::Phy;
 use crate::{Packet, Qdisc, Queued, Window};
 
 /// What is in the air.

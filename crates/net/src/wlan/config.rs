@@ -1,8 +1,7 @@
 //! What a cell is made of.
 
+use fairway_phy::{OVERHEAD_BYTES, Phy, Preamble};
 use fairway_units::{Duration, Rate};
-
-use super::phy::{Phy, Preamble};
 
 /// A cell.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,9 +37,7 @@ pub struct MacConfig {
 impl Default for MacConfig {
     fn default() -> Self {
         MacConfig {
-            // Three addresses: 24 bytes of header and 4 of check sequence (9.3.2.1), 8 of LLC and
-            // SNAP (RFC 1042).
-            overhead_bytes: 24 + 4 + 8,
+            overhead_bytes: OVERHEAD_BYTES,
             // dot11RTSThreshold, dot11ShortRetryLimit, dot11LongRetryLimit (annex C).
             rts_threshold: 65_536,
             short_retry_limit: 7,

@@ -11,12 +11,11 @@ mod config;
 mod figures;
 mod node;
 mod packet;
-mod phy;
 #[cfg(test)]
 mod tests;
 
 pub use cell::Cell;
 pub use config::{CellConfig, MacConfig, StationConfig};
+pub use fairway_phy::{Coding, Phy, Preamble, Slot};
 pub use figures::{CellFigures, CellTotals, NodeTotals};
 pub use packet::{Addressed, Arrival, NodeId, Outcome};
-pub use phy::{Coding, Phy, Preamble, Slot};

@@ -1,12 +1,12 @@
 //! The access point or a station: its queue, the frame that it is about to send, and its back-off.
 
+use fairway_phy::Phy;
 use fairway_random::Stream;
 use fairway_units::{Duration, Time};
 
 use super::config::MacConfig;
 use super::figures::NodeTotals;
 use super::packet::{Addressed, Outcome};
-use super::phy::Phy;
 use crate::{Drops, Ecn, Line, LinkFigures, LinkTotals, Next, Packet, Qdisc, Queued, Window};
 
 /// The frame that a node is about to send, again and again until it is acknowledged.

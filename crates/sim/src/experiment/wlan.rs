@@ -1,6 +1,7 @@
 //! A WLAN cell in an experiment: `kind = "wlan"`.
 
-use fairway_net::wlan::{CellConfig, Coding, MacConfig, Phy, Preamble, Slot, StationConfig};
+use fairway_net::wlan::{CellConfig, MacConfig, Phy, Preamble, Slot, StationConfig};
+use fairway_phy::{Standard, cts_to_self};
 use fairway_units::{Bytes, Rate};
 
 use super::keys::Absent::{Default, Explained};
@@ -20,30 +21,10 @@ const MAX_PACKET: u64 = 2304 - 8;
 const DEFAULT_PACKETS: u64 = 1000;
 const DEFAULT_LIMIT: LimitText = LimitText::Packets(DEFAULT_PACKETS);
 const DEFAULT_QUEUE: Queue = Queue::DropTail { limit: Limit::Packets(DEFAULT_PACKETS) };
-/// Rate of the CTS that protects 802.11g from 802.11b: the highest that all DSSS stations have.
-const PROTECTION_RATE: Rate = Rate::from_bps(2_000_000);
-
 /// Name of the host behind the access point.
 const SERVER: &str = "server";
 /// What the names of stations begin with.
 const STATION: &str = "sta";
-
-/// A standard, with its rates in units of 0.1 Mbit/s.
-struct Standard {
-    name: &'static str,
-    rates: &'static [u64],
-    /// Those that are mandatory, and so may be those of control frames.
-    mandatory: &'static [u64],
-}
-
-/// IEEE 802.11-2016 16.2.3.4 (802.11b), 17.1.1 (802.11a), 18.1.2 (802.11g, of which OFDM alone).
-static STANDARDS: [Standard; 3] = [
-    Standard { name: "802.11a", rates: OFDM_RATES, mandatory: &[60, 120, 240] },
-    Standard { name: "802.11b", rates: &[10, 20, 55, 110], mandatory: &[10, 20, 55, 110] },
-    Standard { name: "802.11g", rates: OFDM_RATES, mandatory: &[60, 120, 240] },
-];
-
-const OFDM_RATES: &[u64] = &[60, 90, 120, 180, 240, 360, 480, 540];
 
 /// Keys of `[topology]` that only a WLAN has.
 pub(super) static KEYS: &[Key] = &[
@@ -51,7 +32,7 @@ pub(super) static KEYS: &[Key] = &[
         "standard",
         Kind::Choice {
             thing: "WLAN standard",
-            names: || STANDARDS.iter().map(|standard| standard.name).collect(),
+            names: || Standard::ALL.iter().map(|standard| standard.name()).collect(),
         },
         Explained,
         r#""802.11b""#,
@@ -216,14 +197,13 @@ pub(super) fn read(table: &Table, packet: u64, frame: u64) -> Option<Shape> {
         table.refuse("kind", message);
     }
     let Name(name) = table.read("standard")?;
-    let standard = STANDARDS.iter().find(|standard| standard.name == name)?;
+    let standard = Standard::named(name)?;
     let count: u64 = table.read("stations")?;
-    let mac = read_mac(table, name);
+    let mac = read_mac(table, standard);
     let phy = read_phy(table, standard);
-    let fastest = *standard.rates.last()?;
     let rate = match table.has("rate") {
         true => read_rate(table, "rate", standard)?,
-        false => Rate::from_bps(fastest * 100_000),
+        false => standard.highest_rate(),
     };
     let stations = read_stations(table, count, rate, standard);
     let server = table.table("server").and_then(|server| read_server(server, frame));
@@ -243,7 +223,7 @@ pub(super) fn read(table: &Table, packet: u64, frame: u64) -> Option<Shape> {
     Some(Shape::Wlan(Box::new(Wlan { cell, access_point_queue, station_queue, server })))
 }
 
-fn read_mac(table: &Table, standard: &str) -> Option<MacConfig> {
+fn read_mac(table: &Table, standard: Standard) -> Option<MacConfig> {
     let defaults = MacConfig::default();
     let limit = |name, default: u32| {
         table.read::<u64>(name).map_or(default, |limit| u32::try_from(limit).unwrap_or(default))
@@ -252,23 +232,21 @@ fn read_mac(table: &Table, standard: &str) -> Option<MacConfig> {
     let threshold = threshold.map(|bytes| u32::try_from(bytes.get()).unwrap_or(u32::MAX));
     let protection = table.read("protection").unwrap_or(false);
     for name in ["slot", "protection"] {
-        if table.has(name) && standard != "802.11g" {
+        if table.has(name) && standard != Standard::G {
             table.refuse(name, "belongs to standard = \"802.11g\"; write that or remove it");
             return None;
         }
     }
-    let dsss = Phy::b(Preamble::Long);
-    let cts_to_self = dsss.response_time(PROTECTION_RATE) + dsss.sifs;
     Some(MacConfig {
         rts_threshold: threshold.unwrap_or(defaults.rts_threshold),
         short_retry_limit: limit("short_retry_limit", defaults.short_retry_limit),
         long_retry_limit: limit("long_retry_limit", defaults.long_retry_limit),
-        cts_to_self: protection.then_some(cts_to_self),
+        cts_to_self: protection.then(cts_to_self),
         ..defaults
     })
 }
 
-fn read_phy(table: &Table, standard: &Standard) -> Option<Phy> {
+fn read_phy(table: &Table, standard: Standard) -> Option<Phy> {
     let preamble = match table.read("preamble") {
         Some(Name("short")) => Preamble::Short,
         _ => Preamble::Long,
@@ -277,33 +255,26 @@ fn read_phy(table: &Table, standard: &Standard) -> Option<Phy> {
         Some(Name("long")) => Slot::Long,
         _ => Slot::Short,
     };
-    let mut phy = match standard.name {
-        "802.11a" => Phy::a(),
-        "802.11g" => Phy::g(slot),
-        _ => Phy::b(preamble),
-    };
-    if table.has("preamble") && !matches!(phy.coding, Coding::Dsss { .. }) {
+    if table.has("preamble") && standard != Standard::B {
         table.refuse("preamble", "belongs to standard = \"802.11b\"; write that or remove it");
         return None;
     }
     if table.has("control_rate") {
         let highest = read_rate(table, "control_rate", standard)?;
-        phy.basic_rates = standard.mandatory.iter().map(|r| Rate::from_bps(r * 100_000)).collect();
-        phy.basic_rates.retain(|rate| *rate < highest);
-        phy.basic_rates.push(highest);
+        return Some(standard.phy_with_control(preamble, slot, highest));
     }
-    Some(phy)
+    Some(standard.phy(preamble, slot))
 }
 
 /// A rate that the standard has.
-fn read_rate(table: &Table, name: &str, standard: &Standard) -> Option<Rate> {
+fn read_rate(table: &Table, name: &str, standard: Standard) -> Option<Rate> {
     let rate: Rate = table.read(name)?;
-    if standard.rates.iter().any(|tenths| tenths * 100_000 == rate.as_bps()) {
+    if standard.rates().any(|has| has == rate) {
         return Some(rate);
     }
     let rates: Vec<String> =
-        standard.rates.iter().map(|r| (*r as f64 / 10.0).to_string()).collect();
-    let (name_of_standard, rates) = (standard.name, rates.join(", "));
+        standard.rates().map(|rate| (rate.as_bps() as f64 / 1e6).to_string()).collect();
+    let (name_of_standard, rates) = (standard.name(), rates.join(", "));
     let message =
         format!("{name_of_standard} has no {rate}; it has {rates} Mbit/s: write one of them");
     table.refuse(name, message);
@@ -320,7 +291,7 @@ fn read_stations(
     table: &Table,
     count: u64,
     rate: Rate,
-    standard: &Standard,
+    standard: Standard,
 ) -> Option<Vec<StationConfig>> {
     let mut stations = vec![StationConfig::at(rate); count as usize];
     let mut named = Vec::new();

@@ -10,6 +10,9 @@ use fairway_units::{Duration, NANOS_PER_SEC, Rate};
 pub const ACK_BYTES: u32 = 14;
 /// Bytes of an RTS frame, check sequence included (9.3.1.2).
 pub const RTS_BYTES: u32 = 20;
+/// Bytes added to every packet: a header with three addresses, 24, a check sequence, 4 (9.3.2.1),
+/// and LLC and SNAP, 8 (RFC 1042).
+pub const OVERHEAD_BYTES: u32 = 24 + 4 + 8;
 
 /// Preamble of HR/DSSS frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
