@@ -9,6 +9,7 @@ mod algorithm;
 mod answer;
 mod error;
 mod fair;
+pub mod fluid;
 mod parallelism;
 pub mod pftk;
 pub mod published;

@@ -1,0 +1,447 @@
+//! Window rules as a fluid sees them: what a window grows by in a round trip, and what a loss leaves of it.
+
+use crate::response;
+
+/// What a rule looks at. Windows are in packets, times in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Moment {
+    /// The window.
+    pub(super) window: f64,
+    /// What the last reduction left of it.
+    pub(super) after_loss: f64,
+    /// Since the last reduction.
+    pub(super) since_loss_s: f64,
+    /// Since it may grow again: recovery takes a round trip.
+    pub(super) growing_s: f64,
+    /// The round-trip time, and without queues.
+    pub(super) rtt_s: f64,
+    pub(super) base_rtt_s: f64,
+    pub(super) memory: Memory,
+}
+
+/// What a rule remembers beyond a loss.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Memory {
+    /// The window that it heads for, in packets: CUBIC's and BIC's last maximum.
+    pub(super) maximum: f64,
+    /// The share that H-TCP kept, and its window at the last loss.
+    kept: f64,
+    at_last_loss: f64,
+    /// The window, smoothed over round trips: Westwood+'s estimate times the round-trip time.
+    smoothed: f64,
+}
+
+impl Memory {
+    pub(super) fn of(window: f64) -> Self {
+        Memory { maximum: window, kept: 0.5, at_last_loss: 0.0, smoothed: window }
+    }
+
+    /// After `rounds` round trips at this window.
+    pub(super) fn see(&mut self, window: f64, rounds: f64) {
+        self.smoothed += (1.0 - libm::pow(WESTWOOD_FILTER, rounds)) * (window - self.smoothed);
+    }
+}
+
+/// A window rule.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rule {
+    /// One packet a round trip, half at a loss (RFC 5681).
+    Reno,
+    /// As `n` Renos in one: `n` packets a round trip, `1/2n` at a loss (Crowcroft and Oechslin, "Differentiated
+    /// End-to-End Internet Services using a Weighted Proportional Fair Sharing TCP", ACM CCR 28(3), 1998).
+    MulTcp {
+        /// Connections that it stands for.
+        n: f64,
+    },
+    /// A hundredth of the window, an eighth at a loss (Kelly, "Scalable TCP", ACM CCR 33(2), 2003); up to 16
+    /// packets Reno.
+    Scalable,
+    /// HighSpeed TCP (RFC 3649, section 5).
+    HighSpeed,
+    /// CUBIC (RFC 9438).
+    Cubic,
+    /// H-TCP (Shorten and Leith, PFLDnet 2004), without scaling by the round-trip time.
+    Htcp,
+    /// BIC (Xu, Harfoush and Rhee, INFOCOM 2004).
+    Bic,
+    /// Hybla (Caini and Firrincieli, IJSCN 22, 2004), reference 25 ms.
+    Hybla,
+    /// Westwood+ (Grieco and Mascolo, ACM CCR 34(2), 2004).
+    WestwoodPlus,
+    /// Veno (Fu and Liew, IEEE JSAC 21(2), 2003), backlog of 3 packets.
+    Veno,
+    /// Vegas (Brakmo and Peterson, IEEE JSAC 13(8), 1995), 2 to 4 packets.
+    Vegas,
+    /// FAST (Wei, Jin, Low, Hegde, IEEE/ACM ToN 14(6), 2006), 100 packets, half of the way a round trip.
+    Fast,
+    /// LEDBAT (RFC 6817), target 100 ms, gain 1.
+    Ledbat,
+}
+
+/// The rules by their names in experiment files. Where a name has several implementations, it is the one
+/// of its source.
+const NAMES: [(&str, Rule); 14] = [
+    ("reno", Rule::Reno),
+    ("newreno", Rule::Reno),
+    ("multcp", Rule::MulTcp { n: 4.0 }),
+    ("scalable", Rule::Scalable),
+    ("highspeed", Rule::HighSpeed),
+    ("cubic", Rule::Cubic),
+    ("htcp", Rule::Htcp),
+    ("bic", Rule::Bic),
+    ("hybla", Rule::Hybla),
+    ("westwood+", Rule::WestwoodPlus),
+    ("veno", Rule::Veno),
+    ("vegas", Rule::Vegas),
+    ("fast", Rule::Fast),
+    ("ledbat", Rule::Ledbat),
+];
+
+const BY_RATE: &str = "it sets a rate from what it measures, not a window from losses";
+const BY_LARGEST_DELAY: &str = "its steps are shares of the largest delay that a flow has seen, which a mean over flows has not";
+const COUPLED: &str = "it couples the windows of several paths";
+const BY_MARKS: &str =
+    "it answers to the share of marked packets of a round trip, which has an equation of its own";
+const TIMEOUTS: &str = "every loss empties its window, which a mean over flows does not show";
+const TWO_WINDOWS: &str = "it adds a window by delay to one by loss, and switches between modes";
+
+/// Those that have no place in a mean window over many flows, and why.
+const REFUSED: [(&str, &str); 20] = [
+    ("bbr", BY_RATE),
+    ("bbr3", BY_RATE),
+    ("vivace", BY_RATE),
+    ("copa", "its speed depends on the directions that it took before, round trip by round trip"),
+    ("westwood", "it averages the gaps between single acknowledgements; westwood+ has a fluid"),
+    ("illinois", BY_LARGEST_DELAY),
+    ("tcp-lp", BY_LARGEST_DELAY),
+    ("cdg", "it backs off at random by the slope of the delay"),
+    ("compound", TWO_WINDOWS),
+    ("yeah", TWO_WINDOWS),
+    ("nv", BY_RATE),
+    ("ledbat++", "it empties its window now and then on purpose"),
+    ("tahoe", TIMEOUTS),
+    ("dctcp", BY_MARKS),
+    ("prague", BY_MARKS),
+    ("lia", COUPLED),
+    ("olia", COUPLED),
+    ("balia", COUPLED),
+    ("dcm", COUPLED),
+    ("hacker", "its connections share one window"),
+];
+
+/// Kelly 2003: increase for each acknowledged packet, reduction, and the window up to which it is Reno.
+const SCALABLE: (f64, f64, f64) = (0.01, 0.125, 16.0);
+/// RFC 9438, sections 4.1.2 and 4.6: C in packets per cubed second, the share kept.
+const CUBIC_C: f64 = 0.4;
+const CUBIC_KEPT: f64 = 0.7;
+/// RFC 9438, section 4.2: a round trip's growth at most, as a share of the window.
+const CUBIC_MOST_GROWTH: f64 = 0.5;
+/// Shorten and Leith 2004: the share kept is within these, and the lower one if the throughput at two
+/// losses differs by more than a fifth.
+const HTCP_KEPT: (f64, f64) = (0.5, 0.8);
+const HTCP_SWITCH: f64 = 0.2;
+/// Xu, Harfoush and Rhee 2004, section IV: share kept, Smax, Smin, low window.
+const BIC_KEPT: f64 = 0.875;
+const BIC_STEPS: (f64, f64) = (0.01, 32.0);
+const BIC_LOW_WINDOW: f64 = 14.0;
+/// Caini and Firrincieli 2004, section 3: the reference.
+const HYBLA_RTT0_S: f64 = 0.025;
+/// Grieco and Mascolo 2004: the share of the old estimate that a round trip leaves.
+const WESTWOOD_FILTER: f64 = 0.9;
+/// Fu and Liew 2003: the backlog that means congestion; the share kept without it.
+const VENO_BACKLOG: f64 = 3.0;
+const VENO_KEPT: f64 = 0.8;
+/// Brakmo and Peterson 1995: packets in queues.
+const VEGAS: (f64, f64) = (2.0, 4.0);
+/// Wei et al. 2006: packets in queues, the share of the way that an update goes. It updates every other
+/// round trip.
+const FAST: (f64, f64) = (100.0, 0.5);
+const FAST_UPDATES_A_ROUND: f64 = 0.5;
+/// RFC 6817, section 2.5.
+const LEDBAT_TARGET_S: f64 = 0.1;
+
+impl Moment {
+    /// Packets that it has in queues.
+    fn backlog(&self) -> f64 {
+        self.window * (self.rtt_s - self.base_rtt_s) / self.rtt_s
+    }
+
+    fn cubic_k_s(&self) -> f64 {
+        libm::cbrt((self.memory.maximum - self.after_loss).max(0.0) / CUBIC_C)
+    }
+}
+
+impl Rule {
+    /// The rule of a name.
+    ///
+    /// # Errors
+    /// A text that says why there is none, and which there are.
+    pub fn named(name: &str) -> Result<Self, String> {
+        if let Some((_, rule)) = NAMES.iter().find(|(known, _)| *known == name) {
+            return Ok(*rule);
+        }
+        let known: Vec<&str> = NAMES.iter().map(|(known, _)| *known).collect();
+        let known = known.join(", ");
+        let why = REFUSED.iter().find(|(refused, _)| *refused == name).map_or_else(
+            || format!("expected a congestion control that has a fluid model, got \"{name}\""),
+            |(_, why)| format!("\"{name}\" has no fluid model: {why}"),
+        );
+        Err(format!("{why}; write one of {known}"))
+    }
+
+    /// Names of all rules.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        NAMES.iter().map(|(name, _)| *name)
+    }
+
+    /// Whether queueing delay alone stops its growth.
+    pub fn is_by_delay(self) -> bool {
+        matches!(self, Rule::Vegas | Rule::Fast | Rule::Ledbat)
+    }
+
+    /// Whether its mean window at a given loss depends on the round-trip time, and not only on that without queues.
+    pub(super) fn depends_on_rtt(self) -> bool {
+        matches!(self, Rule::Cubic | Rule::Htcp | Rule::WestwoodPlus | Rule::Veno)
+    }
+
+    /// Whether its growth depends on its history, so that it has none at a window alone.
+    pub(super) fn has_history(self) -> bool {
+        matches!(self, Rule::Cubic | Rule::Htcp | Rule::Bic | Rule::WestwoodPlus)
+    }
+
+    /// The longest stretch, in round trips, over which its growth is even.
+    pub(super) fn longest_rounds(self) -> f64 {
+        if self == Rule::Bic { 1.0 } else { f64::INFINITY }
+    }
+
+    /// Packets by which the window grows in a round trip.
+    pub(super) fn growth(self, at: &Moment) -> f64 {
+        match self {
+            Rule::Reno | Rule::WestwoodPlus => 1.0,
+            Rule::MulTcp { n } => n,
+            Rule::Scalable if at.window <= SCALABLE.2 => 1.0,
+            Rule::Scalable => SCALABLE.0 * at.window,
+            Rule::HighSpeed => response::highspeed_increase(at.window).max(1.0),
+            Rule::Cubic => cubic_growth(at),
+            Rule::Htcp => 2.0 * (1.0 - at.memory.kept) * htcp_alpha(at.since_loss_s),
+            Rule::Bic => bic_growth(at),
+            Rule::Hybla => {
+                let rho = (at.base_rtt_s / HYBLA_RTT0_S).max(1.0);
+                rho * rho
+            }
+            Rule::Veno => {
+                if at.backlog() >= VENO_BACKLOG {
+                    0.5
+                } else {
+                    1.0
+                }
+            }
+            // One up below the lower bound, one down above the upper one. Windows of many flows are spread
+            // over a packet at least, which makes each step a ramp of that width.
+            Rule::Vegas => {
+                let backlog = at.backlog();
+                let up = (VEGAS.0 + 0.5 - backlog).clamp(0.0, 1.0);
+                up - (backlog - (VEGAS.1 - 0.5)).clamp(0.0, 1.0)
+            }
+            Rule::Fast => FAST_UPDATES_A_ROUND * FAST.1 * (FAST.0 - at.backlog()),
+            Rule::Ledbat => {
+                let off = (LEDBAT_TARGET_S - (at.rtt_s - at.base_rtt_s)) / LEDBAT_TARGET_S;
+                // A window is never less than what one round trip takes away.
+                off.max(-0.5 * at.window)
+            }
+        }
+    }
+
+    /// The share of the window that a loss leaves.
+    pub(super) fn kept(self, at: &Moment) -> f64 {
+        match self {
+            Rule::Reno | Rule::Hybla | Rule::Vegas | Rule::Fast | Rule::Ledbat => 0.5,
+            Rule::MulTcp { n } => 1.0 - 0.5 / n,
+            Rule::Scalable if at.window <= SCALABLE.2 => 0.5,
+            Rule::Scalable => 1.0 - SCALABLE.1,
+            Rule::HighSpeed => 1.0 - response::highspeed_reduction(at.window),
+            Rule::Cubic => CUBIC_KEPT,
+            Rule::Htcp => {
+                let change = (at.window / at.memory.at_last_loss.max(1.0) - 1.0).abs();
+                let ratio = (at.base_rtt_s / at.rtt_s).clamp(HTCP_KEPT.0, HTCP_KEPT.1);
+                if change > HTCP_SWITCH { HTCP_KEPT.0 } else { ratio }
+            }
+            Rule::Bic if at.window < BIC_LOW_WINDOW => 0.5,
+            Rule::Bic => BIC_KEPT,
+            // The rate is the window by the round-trip time: of its mean over the last rounds, what fits
+            // into a round trip without queues.
+            Rule::WestwoodPlus => {
+                (at.memory.smoothed / at.window * at.base_rtt_s / at.rtt_s).min(1.0)
+            }
+            Rule::Veno if at.backlog() >= VENO_BACKLOG => 0.5,
+            Rule::Veno => VENO_KEPT,
+        }
+    }
+
+    /// What it remembers of a loss at which it kept `kept`.
+    pub(super) fn remember(self, at: &Moment, kept: f64) -> Memory {
+        let falls = at.window < at.memory.maximum;
+        let maximum = match self {
+            // RFC 9438, section 4.7, and BIC's fast convergence: halfway between before and after.
+            Rule::Cubic | Rule::Bic if falls => at.window * (1.0 + kept) / 2.0,
+            _ => at.window,
+        };
+        Memory { maximum, kept, at_last_loss: at.window, smoothed: at.memory.smoothed }
+    }
+}
+
+/// The slope of the curve, or Reno's where that is above it (RFC 9438, sections 4.2 and 4.3).
+fn cubic_growth(at: &Moment) -> f64 {
+    let (k, s) = (at.cubic_k_s(), at.growing_s);
+    let origin = at.memory.maximum.max(at.after_loss);
+    let curve = origin + CUBIC_C * (s - k) * (s - k) * (s - k);
+    // 0.5294 packets a round trip until the window of the last loss, then 1.
+    let alpha = 3.0 * (1.0 - CUBIC_KEPT) / (1.0 + CUBIC_KEPT);
+    let before = at.after_loss / CUBIC_KEPT;
+    let rounds_to = (before - at.after_loss) / alpha;
+    let rounds = s / at.rtt_s;
+    let (friendly, slope) = if rounds <= rounds_to {
+        (at.after_loss + alpha * rounds, alpha)
+    } else {
+        (before + rounds - rounds_to, 1.0)
+    };
+    if friendly > curve {
+        return slope;
+    }
+    let growth = 3.0 * CUBIC_C * (s - k) * (s - k) * at.rtt_s;
+    growth.min(CUBIC_MOST_GROWTH * at.window)
+}
+
+/// `1 + 10(Δ-1) + ((Δ-1)/2)²` from a second after the loss on (Shorten and Leith 2004).
+fn htcp_alpha(since_loss_s: f64) -> f64 {
+    let beyond = (since_loss_s - 1.0).max(0.0);
+    1.0 + 10.0 * beyond + beyond * beyond / 4.0
+}
+
+/// Half of the way to the last maximum, within bounds; beyond it 1, 2, 4 … packets, which after `n` round
+/// trips is `2^n - 1` packets in all: the step is one more than what has been gone.
+fn bic_growth(at: &Moment) -> f64 {
+    let distance = at.memory.maximum - at.window;
+    if at.window < BIC_LOW_WINDOW {
+        1.0
+    } else if distance > 2.0 * BIC_STEPS.0 {
+        (distance / 2.0).min(BIC_STEPS.1)
+    } else if distance > 0.0 {
+        distance.max(BIC_STEPS.0)
+    } else {
+        (1.0 - distance).min(BIC_STEPS.1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(window: f64) -> Moment {
+        Moment {
+            window,
+            after_loss: window,
+            since_loss_s: 0.0,
+            growing_s: 0.0,
+            rtt_s: 0.125,
+            base_rtt_s: 0.1,
+            memory: Memory::of(window),
+        }
+    }
+
+    fn near(found: f64, expected: f64) {
+        assert!(
+            (found - expected).abs() < 1e-9 * expected.abs().max(1.0),
+            "{found} is not {expected}"
+        );
+    }
+
+    #[test]
+    fn names() {
+        assert_eq!(Rule::named("newreno"), Ok(Rule::Reno));
+        for (name, _) in REFUSED {
+            assert!(Rule::named(name).unwrap_err().contains("has no fluid model"), "{name}");
+        }
+        let unknown = Rule::named("of my own").unwrap_err();
+        assert!(unknown.contains("\"of my own\"; write one of reno, newreno"), "{unknown}");
+    }
+
+    #[test]
+    fn what_a_round_trip_adds() {
+        near(Rule::Reno.growth(&at(50.0)), 1.0);
+        near(Rule::MulTcp { n: 4.0 }.growth(&at(50.0)), 4.0);
+        near(Rule::Scalable.growth(&at(16.0)), 1.0);
+        near(Rule::Scalable.growth(&at(200.0)), 2.0);
+        // RFC 3649, appendix B: 8.14 packets at 1058 before rounding.
+        assert!((Rule::HighSpeed.growth(&at(1058.0)) - 8.14).abs() < 0.01);
+        // 100 ms are four times 25 ms.
+        near(Rule::Hybla.growth(&at(50.0)), 16.0);
+        // Of 50 packets in 125 ms, 25 ms are 10 in the queue; of 10, 2.
+        near(Rule::Veno.growth(&at(50.0)), 0.5);
+        near(Rule::Veno.growth(&at(10.0)), 1.0);
+        near(Rule::Vegas.growth(&at(50.0)), -1.0);
+        near(Rule::Vegas.growth(&at(15.0)), 0.0);
+        near(Rule::Vegas.growth(&at(5.0)), 1.0);
+        // A quarter of the way from 10 to 100 packets in the queue.
+        near(Rule::Fast.growth(&at(50.0)), 22.5);
+        // 25 of 100 ms: three quarters.
+        near(Rule::Ledbat.growth(&at(50.0)), 0.75);
+    }
+
+    #[test]
+    fn what_grows_by_time_since_the_loss() {
+        // Two seconds: 1 + 10 + 1/4, times 2(1 - 1/2).
+        near(Rule::Htcp.growth(&Moment { since_loss_s: 2.0, ..at(50.0) }), 11.25);
+        // 270 packets below a maximum of 900 ... K = (270/0.4)^(1/3) = 8.772 s; a second before K the slope is
+        // 3 · 0.4 · 1² packets a second, in 125 ms 0.15.
+        let k = libm::cbrt(675.0);
+        let memory = Memory { maximum: 900.0, ..Memory::of(900.0) };
+        let late = Moment { after_loss: 630.0, growing_s: k - 1.0, memory, ..at(899.0) };
+        near(Rule::Cubic.growth(&late), 0.15);
+        // Of 7 packets after a loss at 10: Reno's share, then Reno.
+        let memory = Memory::of(10.0);
+        let small = Moment { after_loss: 7.0, growing_s: 0.01, rtt_s: 0.01, memory, ..at(7.5) };
+        near(Rule::Cubic.growth(&small), 0.9 / 1.7);
+        // From 7 to 10 in 5.7 round trips.
+        near(Rule::Cubic.growth(&Moment { growing_s: 0.07, ..small }), 1.0);
+    }
+
+    #[test]
+    fn bics_search() {
+        let below = |distance: f64| {
+            let memory = Memory { maximum: 200.0 + distance, ..Memory::of(200.0) };
+            Rule::Bic.growth(&Moment { memory, ..at(200.0) })
+        };
+        near(below(100.0), 32.0);
+        near(below(10.0), 5.0);
+        near(below(0.015), 0.015);
+        near(below(-3.0), 4.0);
+        near(below(-100.0), 32.0);
+        near(Rule::Bic.growth(&at(13.0)), 1.0);
+    }
+
+    #[test]
+    fn what_a_loss_leaves() {
+        near(Rule::Reno.kept(&at(50.0)), 0.5);
+        near(Rule::MulTcp { n: 4.0 }.kept(&at(50.0)), 0.875);
+        near(Rule::Scalable.kept(&at(50.0)), 0.875);
+        near(Rule::Cubic.kept(&at(50.0)), 0.7);
+        near(Rule::Veno.kept(&at(50.0)), 0.5);
+        near(Rule::Veno.kept(&at(10.0)), 0.8);
+        // 100 of 125 ms; half after a change of throughput by more than a fifth.
+        near(Rule::WestwoodPlus.kept(&at(50.0)), 0.8);
+        let memory = |at_last_loss| Memory { at_last_loss, ..Memory::of(50.0) };
+        near(Rule::Htcp.kept(&Moment { memory: memory(45.0), ..at(50.0) }), 0.8);
+        near(Rule::Htcp.kept(&Moment { memory: memory(40.0), ..at(50.0) }), 0.5);
+    }
+
+    #[test]
+    fn a_falling_maximum_falls_further() {
+        let memory = |maximum| Memory { maximum, ..Memory::of(100.0) };
+        let remembered = |maximum| {
+            Rule::Cubic.remember(&Moment { memory: memory(maximum), ..at(100.0) }, 0.7).maximum
+        };
+        near(remembered(99.0), 100.0);
+        near(remembered(101.0), 85.0);
+    }
+}
