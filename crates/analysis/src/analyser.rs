@@ -142,7 +142,7 @@ impl Analyser {
                     _ => {
                         let watch =
                             self.options.watch(self.tcp.list.len(), &self.slots, &self.room);
-                        self.tcp.add(&key, Connection::new(key, upwards, packet, watch))
+                        self.tcp.add(&key, Connection::new(upwards, packet, watch))
                     }
                 };
                 self.tcp.list[index].packet(upwards, packet, tcp);
@@ -150,7 +150,7 @@ impl Analyser {
             Transport::Udp(udp) => {
                 let index = match self.udp.find(&key) {
                     Some(index) => index,
-                    None => self.udp.add(&key, DatagramFlow::new(key, upwards, packet)),
+                    None => self.udp.add(&key, DatagramFlow::new(upwards, packet)),
                 };
                 self.udp.list[index].packet(upwards, packet, udp);
             }
@@ -181,57 +181,40 @@ impl Analyser {
     }
 }
 
-/// Something that a key finds.
-pub(crate) trait Keyed {
-    fn key(&self) -> Key;
-}
-
-impl Keyed for Connection {
-    fn key(&self) -> Key {
-        self.key
-    }
-}
-
-impl Keyed for DatagramFlow {
-    fn key(&self) -> Key {
-        self.key
-    }
-}
-
 /// Connections or flows in the order of their first packets, and where to find them.
 struct Flows<T> {
     /// Boxed, so that a longer list is not all of them copied.
     list: Vec<Box<T>>,
+    /// Their keys side by side: they are compared for every packet.
+    keys: Vec<Key>,
     table: Table,
     /// The one of the last packet: the next packet is often of the same.
-    last: Option<(Key, usize)>,
+    last: usize,
 }
 
-impl<T: Keyed> Flows<T> {
+impl<T> Flows<T> {
     fn new() -> Flows<T> {
-        Flows { list: Vec::new(), table: Table::new(), last: None }
+        Flows { list: Vec::new(), keys: Vec::new(), table: Table::new(), last: 0 }
     }
 
     #[inline]
     fn find(&mut self, key: &Key) -> Option<usize> {
-        if let Some((last, index)) = self.last
-            && last == *key
-        {
-            return Some(index);
+        if self.keys.get(self.last) == Some(key) {
+            return Some(self.last);
         }
-        let list = &self.list;
-        let index = self.table.find(key, |index| list[index as usize].key())? as usize;
-        self.last = Some((*key, index));
-        Some(index)
+        let keys = &self.keys;
+        self.last = self.table.find(key, |index| keys[index as usize])? as usize;
+        Some(self.last)
     }
 
     /// Adds a flow, which takes the place of one with the same key.
     fn add(&mut self, key: &Key, flow: T) -> usize {
         let index = self.list.len();
         self.list.push(Box::new(flow));
-        let list = &self.list;
-        self.table.set(key, index as u32, |index| list[index as usize].key());
-        self.last = Some((*key, index));
+        self.keys.push(*key);
+        let keys = &self.keys;
+        self.table.set(key, index as u32, |index| keys[index as usize]);
+        self.last = index;
         index
     }
 }

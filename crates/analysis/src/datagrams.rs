@@ -5,8 +5,6 @@ use std::net::SocketAddr;
 use fairway_capture::{Packet, Udp};
 use fairway_units::Time;
 
-use crate::connection::key::Key;
-
 /// What went one way.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Datagrams {
@@ -20,7 +18,6 @@ pub(crate) struct Datagrams {
 
 /// Datagrams between two ports.
 pub(crate) struct DatagramFlow {
-    pub(crate) key: Key,
     pub(crate) ends: [SocketAddr; 2],
     pub(crate) interface: u32,
     pub(crate) first_number: u64,
@@ -29,9 +26,8 @@ pub(crate) struct DatagramFlow {
 }
 
 impl DatagramFlow {
-    pub(crate) fn new(key: Key, first_is_low: bool, packet: &Packet) -> DatagramFlow {
+    pub(crate) fn new(first_is_low: bool, packet: &Packet) -> DatagramFlow {
         DatagramFlow {
-            key,
             ends: [packet.source, packet.destination],
             interface: packet.interface,
             first_number: packet.number,

@@ -9,7 +9,6 @@ use fairway_capture::packet::flags::{ACK, RST, SYN};
 use fairway_capture::{Packet, Tcp};
 use fairway_units::Time;
 
-use self::key::Key;
 use crate::direction::Direction;
 use crate::direction::observers::Watch;
 
@@ -18,7 +17,6 @@ const MAX_WINDOW_SHIFT: u8 = 14;
 
 /// A TCP connection that is followed.
 pub(crate) struct Connection {
-    pub(crate) key: Key,
     /// The sender of the first packet, and the other end.
     pub(crate) ends: [SocketAddr; 2],
     /// Whether packets of the first end go upwards by the key.
@@ -40,9 +38,8 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// Begins with its first packet.
-    pub(crate) fn new(key: Key, first_is_low: bool, packet: &Packet, watch: Watch) -> Connection {
+    pub(crate) fn new(first_is_low: bool, packet: &Packet, watch: Watch) -> Connection {
         Connection {
-            key,
             ends: [packet.source, packet.destination],
             first_is_low,
             interface: packet.interface,

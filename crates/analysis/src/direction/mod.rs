@@ -335,7 +335,9 @@ impl Direction {
         if removed.segments > 0 || sacks.news.bytes > 0 {
             self.last_event = packet.at;
         }
-        self.tell_acked(&Acked {
+        // Most directions of most captures carry no data, and nobody looks on.
+        let Some(observers) = &mut self.observers else { return sacks.duplicate.is_some() };
+        let acked = Acked {
             number: packet.number,
             at: packet.at,
             offset,
@@ -357,7 +359,8 @@ impl Direction {
             flight_bytes: self.outstanding.flight_bytes(),
             pipe_bytes: self.outstanding.pipe_bytes(),
             has_ece: tcp.has(ECE) && !tcp.has(SYN),
-        });
+        };
+        observers.acked(&acked, &self.flow);
         sacks.duplicate.is_some()
     }
 
@@ -429,13 +432,6 @@ impl Direction {
             let watch = &self.watch;
             let observers = self.observers.get_or_insert_with(|| Observers::new(watch));
             observers.sent(sent, &self.flow);
-        }
-    }
-
-    /// Tells everybody who looks on.
-    fn tell_acked(&mut self, acked: &Acked) {
-        if let Some(observers) = &mut self.observers {
-            observers.acked(acked, &self.flow);
         }
     }
 

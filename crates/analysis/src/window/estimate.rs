@@ -143,7 +143,7 @@ impl Estimate {
     }
 
     /// Takes in what was delivered.
-    pub(super) fn heard(&mut self, heard: &Heard, known: &Known, mss: u64) {
+    pub(super) fn heard(&mut self, heard: &Heard<'_>, known: &Known, mss: u64) {
         let delivered = heard.acked.delivered_bytes;
         if let (Some((_, acked)), Mode::Open) = (&mut self.growth, known.mode) {
             *acked = acked.saturating_add(heard.acked.acked_bytes);
@@ -250,14 +250,15 @@ pub(super) fn phase(
     at: Time,
     flow: &Flow,
 ) -> Phase {
-    let last = known.last_heard.max(known.last_sent);
-    let rest = flow.srtt.unwrap_or(Duration::from_secs(1));
+    let is_idle = || {
+        let last = known.last_heard.max(known.last_sent);
+        let rest = flow.srtt.unwrap_or(Duration::from_secs(1));
+        last.is_some_and(|last| at.since(last) > rest)
+    };
     match known.mode {
         Mode::Recovery { .. } => Phase::Recovery,
         Mode::Loss { .. } => Phase::SlowStart,
-        Mode::Open if known.unacked() == 0 && last.is_some_and(|last| at.since(last) > rest) => {
-            Phase::Idle
-        }
+        Mode::Open if known.unacked() == 0 && is_idle() => Phase::Idle,
         Mode::Open if is_limited => Phase::Limited,
         Mode::Open if estimate.is_slow_start() => Phase::SlowStart,
         Mode::Open => Phase::CongestionAvoidance,

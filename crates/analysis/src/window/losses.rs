@@ -314,7 +314,7 @@ impl Losses {
     }
 
     /// Takes in an acknowledgement; `before` is what was known before it, `after` afterwards.
-    pub(super) fn heard(&mut self, heard: &Heard, before: &Known, after: &Known, flow: &Flow) {
+    pub(super) fn heard(&mut self, heard: &Heard<'_>, before: &Known, after: &Known, flow: &Flow) {
         let report = &mut self.report;
         self.spurious.heard(heard, before.acked, flow, |resent, evidence, is_news| {
             note(report, resent, evidence, is_news);

@@ -88,6 +88,9 @@ pub struct WindowReport {
 #[derive(Clone, Debug, Default)]
 pub struct Window {
     view: View,
+    /// Round trip between capture and sender if acknowledgements have to wait for it, as of the
+    /// last packet.
+    delay: Option<Duration>,
     known: Known,
     losses: Losses,
     estimate: Estimate,
@@ -115,13 +118,16 @@ impl Observer for Window {
     fn sent(&mut self, sent: &Sent, flow: &Flow) {
         self.flow = *flow;
         let is_first_echo = self.view.sent(sent);
-        while let Some(heard) = self.view.next(sent.at, Some(sent), flow) {
-            self.heard(&heard);
+        self.delay = self.view.delay(flow);
+        while let Some((at, acked)) = self.view.next(sent.at, Some(sent), self.delay) {
+            self.heard(&Heard { at, acked: &acked });
         }
         self.pass(sent.at);
         self.begin(sent);
-        self.payload.sent(sent, self.answer_time());
-        self.is_clocked = self.answers(sent.at) || (is_first_echo && self.echoes(sent.at));
+        let answer_time = self.answer_time();
+        self.payload.sent(sent, answer_time);
+        self.is_clocked =
+            self.answers(sent.at, answer_time) || (is_first_echo && self.echoes(sent.at));
         self.zero.sent(sent);
 
         let before = self.known;
@@ -134,7 +140,7 @@ impl Observer for Window {
             known: &before,
             cause: repair.map(|repair| repair.cause),
             is_clocked: self.is_clocked,
-            burst: self.answer_time(),
+            burst: answer_time,
             cwnd: self.estimate.cwnd(),
             mss: self.mss(),
             is_small: self.is_small(sent),
@@ -163,11 +169,15 @@ impl Observer for Window {
         self.flow = *flow;
         self.zero.acked(acked);
         self.view.acked(acked);
-        if self.view.delay(flow).is_none() {
-            while let Some(heard) = self.view.next(acked.at, None, flow) {
-                self.heard(&heard);
-            }
+        self.delay = self.view.delay(flow);
+        if self.delay.is_some() {
+            self.view.wait(acked);
+            return;
         }
+        while let Some((at, before)) = self.view.rest() {
+            self.heard(&Heard { at, acked: &before });
+        }
+        self.heard(&Heard { at: acked.at, acked });
     }
 }
 
@@ -175,8 +185,8 @@ impl Window {
     /// What is known now, at the end of the capture.
     pub fn report(&self) -> WindowReport {
         let mut last = self.clone();
-        while let Some(heard) = last.view.rest() {
-            last.heard(&heard);
+        while let Some((at, acked)) = last.view.rest() {
+            last.heard(&Heard { at, acked: &acked });
         }
         last.finished()
     }
@@ -215,7 +225,7 @@ impl Window {
     }
 
     /// Takes in what the sender hears.
-    fn heard(&mut self, heard: &Heard) {
+    fn heard(&mut self, heard: &Heard<'_>) {
         self.pass(heard.at);
         let (before, mss) = (self.known, self.mss());
         let is_recovering = matches!(before.mode, Mode::Recovery { .. });
@@ -286,10 +296,10 @@ impl Window {
         self.series.push(at, point);
     }
 
-    /// Whether a segment that leaves at `at` is the answer to an acknowledgement.
-    fn answers(&self, at: Time) -> bool {
-        let within =
-            |last: Option<Time>| last.is_some_and(|last| at.since(last) <= self.answer_time());
+    /// Whether a segment that leaves at `at` is the answer to an acknowledgement, where answers
+    /// take so long at the most.
+    fn answers(&self, at: Time, answer_time: Duration) -> bool {
+        let within = |last: Option<Time>| last.is_some_and(|last| at.since(last) <= answer_time);
         if self.known.has_heard {
             within(self.known.last_heard)
         } else {
@@ -300,7 +310,7 @@ impl Window {
     /// Whether a segment that is the first to echo an acknowledgement's timestamp may answer it,
     /// where the capture stands elsewhere and the way between varies.
     fn echoes(&self, at: Time) -> bool {
-        let is_afar = self.view.delay(&self.flow).is_some();
+        let is_afar = self.delay.is_some();
         let last = self.known.last_heard.filter(|_| is_afar && self.known.has_heard);
         last.zip(self.round_trip()).is_some_and(|(last, round_trip)| at.since(last) <= round_trip)
     }
@@ -308,7 +318,7 @@ impl Window {
     /// How soon a segment follows if it answers.
     fn answer_time(&self) -> Duration {
         let round_trip = self.round_trip();
-        if self.view.delay(&self.flow).is_some() {
+        if self.delay.is_some() {
             let part = round_trip.map(|span| span.as_nanos() / ANSWER_AFAR);
             return part.map_or(ANSWER_MOST, Duration::from_nanos);
         }
@@ -320,7 +330,7 @@ impl Window {
 
     /// The sender's smoothed round trip.
     fn round_trip(&self) -> Option<Duration> {
-        let delay = self.view.delay(&self.flow).unwrap_or(Duration::ZERO);
+        let delay = self.delay.unwrap_or(Duration::ZERO);
         self.flow.srtt.map(|srtt| srtt + delay)
     }
 

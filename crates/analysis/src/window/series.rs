@@ -55,12 +55,14 @@ impl Point {
 pub(super) struct Series {
     start: Option<Time>,
     interval_nanos: u64,
+    /// The last nanosecond of the last interval, after the start.
+    last_nanos: u64,
     points: Vec<(u64, Point)>,
 }
 
 impl Default for Series {
     fn default() -> Self {
-        Series { start: None, interval_nanos: FIRST_NANOS, points: Vec::new() }
+        Series { start: None, interval_nanos: FIRST_NANOS, last_nanos: 0, points: Vec::new() }
     }
 }
 
@@ -68,31 +70,36 @@ impl Series {
     /// Takes in how things stand at a time.
     pub(super) fn push(&mut self, at: Time, point: Point) {
         let start = *self.start.get_or_insert(at);
-        let index = at.since(start).as_nanos() / self.interval_nanos;
+        let since = at.since(start).as_nanos();
         match self.points.last_mut() {
             // A capture's clock may go back: what is late belongs to the last interval.
-            Some((last, merged)) if index <= *last => {
-                *merged = merged.and(point);
-            }
-            _ => self.points.push((index, point)),
-        }
-        while self.points.len() > MAX_POINTS {
-            self.double();
+            Some((_, merged)) if since <= self.last_nanos => *merged = merged.and(point),
+            _ => self.begin(since, point),
         }
     }
 
-    fn double(&mut self) {
-        self.interval_nanos = self.interval_nanos.saturating_mul(2);
-        let mut merged: Vec<(u64, Point)> = Vec::with_capacity(MAX_POINTS);
-        for (index, point) in self.points.drain(..) {
-            match merged.last_mut() {
-                Some((last, before)) if *last == index / 2 => {
-                    *before = before.and(point);
-                }
-                _ => merged.push((index / 2, point)),
-            }
+    /// Begins the interval of a time after the start, which lies behind the last.
+    fn begin(&mut self, since: u64, point: Point) {
+        let is_full = self.points.len() == self.points.capacity();
+        if is_full && self.points.len() > MAX_POINTS / 2 {
+            // Twice as many would never be used.
+            self.points.reserve_exact(MAX_POINTS + 1 - self.points.len());
         }
-        self.points = merged;
+        self.points.push((since / self.interval_nanos, point));
+        while self.points.len() > MAX_POINTS {
+            self.interval_nanos = self.interval_nanos.saturating_mul(2);
+            self.points.iter_mut().for_each(|(index, _)| *index /= 2);
+            self.points.dedup_by(|(index, point), (last, before)| {
+                let is_same = index == last;
+                if is_same {
+                    *before = before.and(*point);
+                }
+                is_same
+            });
+        }
+        let last = self.points.last().map_or(0, |(index, _)| *index);
+        let first_nanos = last * self.interval_nanos;
+        self.last_nanos = first_nanos.saturating_add(self.interval_nanos - 1);
     }
 
     pub(super) fn report(&self) -> WindowSeries {

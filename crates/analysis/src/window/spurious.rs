@@ -123,7 +123,7 @@ impl Spurious {
     /// known of it before.
     pub(super) fn heard(
         &mut self,
-        heard: &Heard,
+        heard: &Heard<'_>,
         acked: i64,
         flow: &Flow,
         mut found: impl FnMut(&Resent, Evidence, bool),
@@ -177,9 +177,9 @@ impl Spurious {
 
     /// Whether an acknowledgement shows that what was outstanding at a timeout has arrived though
     /// it was not sent again.
-    fn frto_says_spurious(&mut self, heard: &Heard, flow: &Flow) -> bool {
+    fn frto_says_spurious(&mut self, heard: &Heard<'_>, flow: &Flow) -> bool {
         let Some(frto) = self.frto else { return false };
-        let acked = &heard.acked;
+        let acked = heard.acked;
         let is_below = acked.offset < frto.point && acked.highest_sacked_offset <= frto.point;
         if flow.has_sack {
             let originals = acked.delivered_bytes.saturating_sub(acked.delivered_again_bytes);
@@ -210,7 +210,12 @@ impl Spurious {
 }
 
 /// What shows that an acknowledgement is for the original and not for what was sent again.
-fn answer_to_original(resent: &Resent, heard: &Heard, acked: i64, flow: &Flow) -> Option<Evidence> {
+fn answer_to_original(
+    resent: &Resent,
+    heard: &Heard<'_>,
+    acked: i64,
+    flow: &Flow,
+) -> Option<Evidence> {
     let fills_edge = resent.is_head && resent.offset <= acked;
     if let (true, Some(value), Some((_, echo))) =
         (fills_edge, resent.timestamp, heard.acked.timestamps)

@@ -14,12 +14,12 @@ const MAX_WAITING: usize = 1 << 16;
 
 /// An acknowledgement as it reaches the sender.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Heard {
+pub(super) struct Heard<'a> {
     /// When it is reckoned to have reached the sender, on the clock by which the sender's segments
     /// reach the capture.
     pub at: Time,
     /// What passed the capture.
-    pub acked: Acked,
+    pub acked: &'a Acked,
 }
 
 /// Delays acknowledgements by the round trip between the capture and the sender.
@@ -43,9 +43,13 @@ impl View {
         }
     }
 
-    /// Takes an acknowledgement in.
+    /// Takes an acknowledgement in, which [`View::wait`] then has to wait if there is a delay.
     pub(super) fn acked(&mut self, acked: &Acked) {
         self.finder.acked(acked);
+    }
+
+    /// Has an acknowledgement wait until the sender hears it.
+    pub(super) fn wait(&mut self, acked: &Acked) {
         self.waiting.push_back(*acked);
     }
 
@@ -59,14 +63,17 @@ impl View {
         is_first
     }
 
-    /// The next acknowledgement that the sender has heard by `now`; by `sent`, if that is what
-    /// happened: a segment that echoes a timestamp tells of acknowledgements that carried it.
-    pub(super) fn next(&mut self, now: Time, sent: Option<&Sent>, flow: &Flow) -> Option<Heard> {
+    /// The next acknowledgement that the sender has heard by `now`, and when, where it is `delay`
+    /// away; by `sent`, if that is what happened: a segment that echoes a timestamp tells of
+    /// acknowledgements that carried it.
+    pub(super) fn next(
+        &mut self,
+        now: Time,
+        sent: Option<&Sent>,
+        delay: Option<Duration>,
+    ) -> Option<(Time, Acked)> {
         let first = self.waiting.front()?;
-        let Some(delay) = self.delay(flow) else {
-            let acked = self.waiting.pop_front()?;
-            return Some(Heard { at: acked.at, acked });
-        };
+        let Some(delay) = delay else { return self.rest() };
         let due = first.at.as_nanos().saturating_add(delay.as_nanos());
         let by_time = due <= now.as_nanos();
         let echo = sent.and_then(|sent| sent.timestamps).map(|(_, echo)| echo);
@@ -82,12 +89,12 @@ impl View {
             return None;
         }
         let acked = self.waiting.pop_front()?;
-        Some(Heard { at: Time::from_nanos(due.min(now.as_nanos())), acked })
+        Some((Time::from_nanos(due.min(now.as_nanos())), acked))
     }
 
-    /// Everything that still waits, at the end.
-    pub(super) fn rest(&mut self) -> Option<Heard> {
-        self.waiting.pop_front().map(|acked| Heard { at: acked.at, acked })
+    /// The next that still waits, when it passed the capture.
+    pub(super) fn rest(&mut self) -> Option<(Time, Acked)> {
+        self.waiting.pop_front().map(|acked| (acked.at, acked))
     }
 }
 
@@ -193,8 +200,8 @@ impl Known {
     }
 
     /// Takes in an acknowledgement that arrives.
-    pub(super) fn heard(&mut self, heard: &Heard, flow: &Flow) {
-        let acked = &heard.acked;
+    pub(super) fn heard(&mut self, heard: &Heard<'_>, flow: &Flow) {
+        let acked = heard.acked;
         let advances = acked.offset > self.acked;
         self.acked = self.acked.max(acked.offset);
         self.highest = self.highest.max(self.acked);
