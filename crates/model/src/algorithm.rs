@@ -1,6 +1,6 @@
 //! What the models know of congestion-control algorithms.
 
-use crate::response;
+use crate::laws;
 
 /// A congestion-control algorithm, as far as models know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,13 +61,13 @@ impl Algorithm {
     pub fn window(self, p: f64, t: f64) -> Option<f64> {
         match self {
             Algorithm::Reno | Algorithm::Bic | Algorithm::Delay => {
-                Some(response::mathis_window(p, 1.0))
+                Some(laws::mathis_window(p, 1.0))
             }
-            Algorithm::Cubic => Some(response::cubic_window(p, t)),
-            Algorithm::HighSpeed => Some(response::highspeed_window(p)),
+            Algorithm::Cubic => Some(laws::cubic_window(p, t)),
+            Algorithm::HighSpeed => Some(laws::highspeed_window(p)),
             // Among random losses throughput differs between epochs, so that it halves.
-            Algorithm::Htcp => Some(response::htcp(p, t, HTCP_RETENTIONS.0).mean_window),
-            Algorithm::Scalable => Some(response::scalable_window(p)),
+            Algorithm::Htcp => Some(laws::htcp_epoch(p, t, HTCP_RETENTIONS.0).window_packets),
+            Algorithm::Scalable => Some(laws::scalable_linux_window(p)),
             // Losses without a queue leave it the window that it had.
             Algorithm::WestwoodPlus | Algorithm::Bbr => None,
         }
@@ -76,18 +76,18 @@ impl Algorithm {
     /// The loss at which its mean window is `w` packets; none if losses do not set it.
     pub fn loss_at(self, w: f64, t: f64) -> Option<f64> {
         match self {
-            Algorithm::Reno | Algorithm::Delay => Some(response::aimd_loss(w, 1.0, 0.5)),
-            Algorithm::Cubic => Some(response::cubic_loss(w, t)),
-            Algorithm::HighSpeed => Some(response::highspeed_loss(w)),
-            Algorithm::Htcp => Some(response::htcp_loss(w, t, HTCP_RETENTIONS.0)),
-            Algorithm::Scalable => Some(response::scalable_loss(w)),
+            Algorithm::Reno | Algorithm::Delay => Some(laws::aimd_loss(w, 1.0, 0.5)),
+            Algorithm::Cubic => Some(laws::cubic_loss(w, t)),
+            Algorithm::HighSpeed => Some(laws::highspeed_loss(w)),
+            Algorithm::Htcp => Some(laws::htcp_loss(w, t, HTCP_RETENTIONS.0)),
+            Algorithm::Scalable => Some(laws::scalable_linux_loss(w)),
             Algorithm::Bic | Algorithm::WestwoodPlus | Algorithm::Bbr => None,
         }
     }
 
     /// Whether it is Reno at a window as small as the one it has at this loss.
     pub fn is_reno_at(self, p: f64, t: f64) -> bool {
-        let reno = response::mathis_window(p, 1.0);
+        let reno = laws::mathis_window(p, 1.0);
         self.window(p, t).is_some_and(|window| window <= reno * (1.0 + 1e-9))
     }
 
@@ -103,7 +103,7 @@ impl Algorithm {
             Algorithm::Bic => Some(0.8),
             // Kelly 2003, section 2.
             Algorithm::Scalable => Some(0.875),
-            Algorithm::HighSpeed => Some(1.0 - response::highspeed_reduction(w)),
+            Algorithm::HighSpeed => Some(1.0 - laws::highspeed_reduction(w)),
             // Within its bounds it falls to exactly what fills the path.
             Algorithm::Htcp => {
                 let ratio = pipe / (pipe + buffer);

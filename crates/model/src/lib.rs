@@ -10,11 +10,10 @@ mod answer;
 mod error;
 mod fair;
 pub mod fluid;
+pub mod laws;
 mod parallelism;
-pub mod pftk;
 pub mod published;
 mod red;
-pub mod response;
 mod sawtooth;
 mod search;
 

@@ -2,7 +2,7 @@
 
 use crate::algorithm::Algorithm;
 use crate::error::{Error, inside, not_negative, positive, streams};
-use crate::pftk::{self, Conditions};
+use crate::laws::{Law, Pftk};
 use crate::sawtooth::{Losers, utilisation};
 
 /// Loss above which the square-root law no longer holds, so that timeouts are counted.
@@ -143,14 +143,14 @@ impl Path {
         if !times_out || !algorithm.is_reno_at(self.loss, self.rtt_s) {
             return Ok(window / self.rtt_s);
         }
-        let conditions = Conditions {
+        let path = Pftk {
             loss: self.loss,
             rtt_s: self.rtt_s,
             rto_s: self.rto_s,
             packets_per_ack: 1.0,
-            window_packets: self.window_packets.unwrap_or(f64::INFINITY),
+            window_limit_packets: self.window_packets.unwrap_or(f64::INFINITY),
         };
-        Ok(pftk::rates(&conditions)?.throughput_pps)
+        Ok(path.evaluate()?.value.throughput_pps)
     }
 
     /// The share of the capacity that `n` streams use which back off one after the other, without

@@ -1,6 +1,6 @@
 //! Window rules as a fluid sees them: what a window grows by in a round trip, and what a loss leaves of it.
 
-use crate::response;
+use crate::laws;
 
 /// What a rule looks at. Windows are in packets, times in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -221,7 +221,7 @@ impl Rule {
             Rule::MulTcp { n } => n,
             Rule::Scalable if at.window <= SCALABLE.2 => 1.0,
             Rule::Scalable => SCALABLE.0 * at.window,
-            Rule::HighSpeed => response::highspeed_increase(at.window).max(1.0),
+            Rule::HighSpeed => laws::highspeed_increase(at.window).max(1.0),
             Rule::Cubic => cubic_growth(at),
             Rule::Htcp => 2.0 * (1.0 - at.memory.kept) * htcp_alpha(at.since_loss_s),
             Rule::Bic => bic_growth(at),
@@ -259,7 +259,7 @@ impl Rule {
             Rule::MulTcp { n } => 1.0 - 0.5 / n,
             Rule::Scalable if at.window <= SCALABLE.2 => 0.5,
             Rule::Scalable => 1.0 - SCALABLE.1,
-            Rule::HighSpeed => 1.0 - response::highspeed_reduction(at.window),
+            Rule::HighSpeed => 1.0 - laws::highspeed_reduction(at.window),
             Rule::Cubic => CUBIC_KEPT,
             Rule::Htcp => {
                 let change = (at.window / at.memory.at_last_loss.max(1.0) - 1.0).abs();

@@ -1,5 +1,5 @@
 use super::*;
-use crate::response;
+use crate::laws;
 
 /// A path of packets of 1000 bytes, as most of the cases have it.
 fn path(capacity_pps: f64, rtt_s: f64, buffer_packets: f64) -> Path {
@@ -98,7 +98,7 @@ fn random_losses() {
     ] {
         assert_eq!(numbers(lossy(loss), algorithm), [1, by_loss, 1, by_loss]);
     }
-    assert_eq!(fewest(0.99 * 250.0 / response::scalable_mean_field_window(1e-3)), 4);
+    assert_eq!(fewest(0.99 * 250.0 / laws::scalable_mean_field_window(1e-3)), 4);
     let fast = Path { loss: 1e-5, ..path(1e9 / 12_000.0, 0.1, 8333.0) };
     for (algorithm, by_loss) in [
         (Algorithm::Reno, 22),
@@ -165,15 +165,15 @@ fn loss_beyond_the_threshold() {
     }
     assert_eq!(full.loss_when_full(10, Algorithm::Bbr), Ok(None));
     // With timeouts: 550/N packets in 440 ms.
-    let conditions = Conditions {
+    let asked = laws::Pftk {
         loss: 0.01,
         rtt_s: 0.44,
         rto_s: 0.64,
         packets_per_ack: 1.0,
-        window_packets: f64::INFINITY,
+        window_limit_packets: f64::INFINITY,
     };
     for (n, loss) in [(10.0, 0.00047), (20.0, 0.00180), (30.0, 0.00387)] {
-        let found = pftk::loss_at(1250.0 / n, &conditions).unwrap();
+        let found = laws::pftk_loss(1250.0 / n, &asked).unwrap();
         assert!((found - loss).abs() < 6e-6, "{n}: {found} is not {loss}");
     }
 }
