@@ -33,6 +33,8 @@ __all__ = [
     "compare_captures",
     "linux_collect",
     "linux_layout",
+    "model_saturation",
+    "model_wlan",
     "packet_fates",
     "packet_kinds",
     "plan",
@@ -503,6 +505,18 @@ def compare_captures(paths: tuple[str | PathLike[str], str | PathLike[str]]) -> 
 
 def packet_kinds() -> list[str]:
     """Names of the kinds of rows of single packets, by number."""
+
+def model_saturation(question: str) -> str:
+    """What WLAN stations send that always have data. Question and answer are JSON.
+
+    Raises ValueError for what makes no sense.
+    """
+
+def model_wlan(question: str) -> str:
+    """What flows with windows get through an access point. Question and answer are JSON.
+
+    Raises ValueError for what makes no sense.
+    """
 
 def packet_fates() -> list[str]:
     """Names of what became of packets, by number."""

@@ -16,6 +16,7 @@ pub mod published;
 mod red;
 mod sawtooth;
 mod search;
+pub mod wlan;
 
 pub use algorithm::Algorithm;
 pub use answer::Answer;

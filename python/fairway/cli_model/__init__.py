@@ -14,3 +14,6 @@ app = typer.Typer(
 @app.callback()
 def model() -> None:
     """Ask the analytic models: an answer in a millisecond, and how far to trust it."""
+
+
+from fairway.cli_model import wlan  # noqa: E402, F401  (adds its command)

@@ -2,8 +2,11 @@
 
 use pyo3::prelude::*;
 
+mod wlan;
+
 /// Adds what the models offer.
-#[expect(clippy::unnecessary_wraps, reason = "each kind of model is added here")]
-pub(crate) fn register(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(wlan::model_wlan, module)?)?;
+    module.add_function(wrap_pyfunction!(wlan::model_saturation, module)?)?;
     Ok(())
 }

@@ -1,0 +1,143 @@
+//! The chain of the literature: downloads with windows so large that the access point always has
+//! data, and never for a station that has an acknowledgement to send.
+//!
+//! R. Bruno, M. Conti, E. Gregori ("Throughput analysis and measurements in IEEE 802.11 WLANs with TCP
+//! and UDP traffic flows", IEEE Trans. Mobile Computing 7(2), 2008) and Kuriakose et al. 2009.
+
+use super::dcf::Backoff;
+use super::success::{Contenders, Rounds};
+use super::timing::Times;
+use crate::answer::Answer;
+use crate::error::{Error, positive};
+
+/// What the chain says of downloads.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Literature {
+    /// Probability, at successes, that so many stations have an acknowledgement, from none to all.
+    pub active: Vec<f64>,
+    /// Share of the successes that are the access point's.
+    pub access_point_share: f64,
+    /// Mean time per success in microseconds.
+    pub success_us: f64,
+    /// Packets of data a second, of all stations.
+    pub packets_per_s: f64,
+}
+
+/// Below so many stations the chain cuts off states that matter: the access point has more successes
+/// than it gets acknowledgements for.
+const FEWEST: u32 = 4;
+/// Probabilities (k + 1)/k! beyond this many stations are below what a double adds to one.
+const MOST_ACTIVE: u32 = 30;
+
+/// Downloads to so many stations, an acknowledgement for each packet.
+///
+/// # Errors
+/// [`Error`] if back-off or times make no sense, or without stations.
+pub fn literature(
+    stations: u32,
+    backoff: Backoff,
+    times: &Times,
+) -> Result<Answer<Literature>, Error> {
+    backoff.check()?;
+    times.check()?;
+    positive("stations", f64::from(stations))?;
+    let mut rounds = Rounds::new(backoff, *times);
+    let (mut active, mut access_point, mut round_us) = (Vec::new(), 0.0, 0.0);
+    let mut factorial = 1.0;
+    for k in 0..=stations.min(MOST_ACTIVE) {
+        // Up with probability 1/(k + 1), down with k/(k + 1): in proportion to (k + 1)/k!.
+        factorial *= f64::from(k.max(1));
+        let weight = 1.0 / factorial;
+        active.push(weight * f64::from(k + 1));
+        access_point += weight;
+        round_us += weight * rounds.round_us(Contenders { data: 1, ack: k });
+    }
+    let successes: f64 = active.iter().sum();
+    active.iter_mut().for_each(|weight| *weight /= successes);
+    active.resize(stations.min(MOST_ACTIVE) as usize + 1, 0.0);
+    let value = Literature {
+        active,
+        access_point_share: access_point / successes,
+        success_us: round_us / successes,
+        packets_per_s: access_point * 1e6 / round_us,
+    };
+    let few = stations < FEWEST;
+    Ok(Answer::new(
+        value,
+        few.then_some("fewer than four stations: states that matter are cut off"),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const B: Times = Times {
+        slot_us: 20.0,
+        data_us: 1617.09,
+        ack_us: 555.27,
+        data_collision_us: 1617.09,
+        ack_collision_us: 555.27,
+    };
+    const G: Times = Times {
+        slot_us: 9.0,
+        data_us: 326.0,
+        ack_us: 110.0,
+        data_collision_us: 326.0,
+        ack_collision_us: 110.0,
+    };
+
+    fn of(stations: u32, times: &Times) -> Literature {
+        let cw_min = if *times == B { 31 } else { 15 };
+        let backoff = Backoff { cw_min, cw_max: 1023, attempts: Some(7) };
+        literature(stations, backoff, times).unwrap().value
+    }
+
+    #[test]
+    fn five_stations() {
+        // (k + 1)/k! = 1, 2, 3/2, 2/3, 5/24, 1/20: together 5.425; 1/5.425 = 0.184332.
+        let expected = [0.184332, 0.368664, 0.276498, 0.122888, 0.038402, 0.009217];
+        let found = of(5, &B);
+        for (found, expected) in found.active.iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-6, "{found} instead of {expected}");
+        }
+        // Sum of 1/k! = 2.716667, over 5.425.
+        assert!((found.access_point_share - 0.500768).abs() < 1e-6, "{found:?}");
+        // From an independent computation.
+        assert!((found.success_us - 1307.37).abs() < 0.01, "{found:?}");
+        assert!((found.packets_per_s - 383.04).abs() < 0.01, "{found:?}");
+        let found = of(5, &G);
+        assert!((found.success_us - 277.18).abs() < 0.01, "{found:?}");
+        assert!((found.packets_per_s - 1806.66).abs() < 0.05, "{found:?}");
+    }
+
+    #[test]
+    fn one_to_ten_stations() {
+        // Mbit/s of 1460 bytes, from an independent computation.
+        let b = [5.1591, 4.7264, 4.5481, 4.4892, 4.4739, 4.4706, 4.4701, 4.4700, 4.4700, 4.4700];
+        let g = [24.730, 22.422, 21.487, 21.181, 21.102, 21.085, 21.083, 21.082, 21.082, 21.082];
+        for (n, (b, g)) in (1..).zip(b.into_iter().zip(g)) {
+            assert!((of(n, &B).packets_per_s * 11_680.0 / 1e6 - b).abs() < 1e-4);
+            assert!((of(n, &G).packets_per_s * 11_680.0 / 1e6 - g).abs() < 1e-3);
+        }
+    }
+
+    #[test]
+    fn many_stations_have_a_mean_of_one_and_a_half_active() {
+        // (k + 1)/(2·e·k!): the mean of k is (e·2 + e)/(2·e) = 3/2.
+        let found = of(2000, &B);
+        let mean: f64 = (0..).zip(&found.active).map(|(k, p)| f64::from(k) * p).sum();
+        assert!((mean - 1.5).abs() < 1e-12, "{mean}");
+    }
+
+    #[test]
+    fn it_knows_where_it_does_not_hold() {
+        let backoff = Backoff { cw_min: 31, cw_max: 1023, attempts: Some(7) };
+        let one = literature(1, backoff, &B).unwrap();
+        // Two of three successes are the access point's: data without acknowledgements.
+        assert!((one.value.access_point_share - 2.0 / 3.0).abs() < 1e-12);
+        assert!(!one.in_range());
+        assert!(literature(4, backoff, &B).unwrap().in_range());
+        assert!(literature(0, backoff, &B).is_err());
+    }
+}
