@@ -170,8 +170,8 @@ impl Cell {
     }
 
     /// Packets of a flow for each of its acknowledgements: all of its window if that is too small.
-    fn packets_per_ack(&self, flow: &Flow) -> f64 {
-        f64::from(self.packets_per_ack.min(flow.window_packets))
+    fn packets_per_ack(&self, flow: &Flow) -> u32 {
+        self.packets_per_ack.min(flow.window_packets)
     }
 
     /// How long a flow's packets are neither at the access point nor at the station, in each round.
@@ -187,15 +187,16 @@ impl Cell {
     /// after the other, not several at once or one in several pieces.
     fn part(&self, flow: &Flow, wait_us: f64) -> Part {
         let per_ack = self.packets_per_ack(flow);
+        // What is sent together stays together: packets that are left over wait for the next group of them,
+        // and leave one of it to wait instead.
+        let groups = flow.window_packets / per_ack;
         let is_upload = flow.direction == Direction::Upload;
-        let (tokens, scale) = match flow.direction {
-            Direction::Download => (f64::from(flow.window_packets), per_ack),
-            Direction::Upload => (f64::from(flow.window_packets) / per_ack, 1.0 / per_ack),
+        let (count, scale) = match flow.direction {
+            Direction::Download => (groups * per_ack, f64::from(per_ack)),
+            Direction::Upload => (groups, 1.0 / f64::from(per_ack)),
         };
-        let whole = libm::floor(tokens);
         let elsewhere = scale * self.elsewhere_us(flow) / wait_us;
-        let tokens = Tokens { whole: whole as u32, left: tokens - whole, scale, elsewhere };
-        Part { tokens, is_upload }
+        Part { tokens: Tokens { count, scale, elsewhere }, is_upload }
     }
 
     /// The sums over all states, and the mean time until each contender has sent a frame. In the product form

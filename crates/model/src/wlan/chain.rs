@@ -22,7 +22,7 @@ pub struct ChainState {
 /// States that are listed at most.
 const MOST_STATES: usize = 4096;
 
-/// All states, with their probabilities; none if they are too many, or windows are not whole tokens.
+/// All states, with their probabilities; none if they are too many.
 pub(super) fn states(
     flows: &[Flow],
     packets_per_ack: u32,
@@ -60,12 +60,10 @@ fn whole_tokens(flows: &[Flow], packets_per_ack: u32) -> Option<Vec<Whole>> {
     let mut tokens = Vec::new();
     for flow in flows {
         let per_ack = packets_per_ack.min(flow.window_packets);
+        let groups = flow.window_packets / per_ack;
         let (count, at_station) = match flow.direction {
-            Direction::Download => (flow.window_packets, 1.0 / f64::from(per_ack)),
-            Direction::Upload if flow.window_packets.is_multiple_of(per_ack) => {
-                (flow.window_packets / per_ack, f64::from(per_ack))
-            }
-            Direction::Upload => return None,
+            Direction::Download => (groups * per_ack, 1.0 / f64::from(per_ack)),
+            Direction::Upload => (groups, f64::from(per_ack)),
         };
         states = states.checked_mul(count as usize + 1).filter(|states| *states <= MOST_STATES)?;
         tokens.push(Whole { count, at_station });

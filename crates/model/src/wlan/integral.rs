@@ -87,7 +87,7 @@ pub(super) struct Sums {
 pub(super) fn sums(parts: &[Part]) -> Sums {
     let classes = Classes::of(parts);
     let log_at = |t: f64| classes.log_integrand(t);
-    let most: f64 = parts.iter().map(|part| part.tokens.all() + 1.0).sum();
+    let most: f64 = parts.iter().map(|part| f64::from(part.tokens.count) + 1.0).sum();
     let peak = where_it_falls(0.0, most, |t| classes.slope(t) < 0.0);
     let log_scale = log_at(peak);
     let is_low = |t: f64| log_at(t) < log_scale - DEEP;
@@ -133,7 +133,7 @@ impl Classes {
         for part in parts {
             let known = classes.parts.iter().position(|(known, _)| known == part);
             let class = known.unwrap_or_else(|| {
-                let log_factorial = libm::lgamma(f64::from(part.tokens.whole) + 1.0);
+                let log_factorial = libm::lgamma(f64::from(part.tokens.count) + 1.0);
                 classes.parts.push((*part, log_factorial));
                 classes.count.push(0.0);
                 classes.parts.len() - 1

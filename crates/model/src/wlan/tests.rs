@@ -170,7 +170,7 @@ fn enumerated(cell: &Cell) -> Vec<f64> {
 
 #[test]
 fn integrals_are_sums_over_all_states() {
-    let cases: [(&[u32], &[u32], u32); 9] = [
+    let cases: [(&[u32], &[u32], u32); 10] = [
         (&[1], &[], 1),
         (&[], &[1], 1),
         (&[64], &[], 1),
@@ -180,6 +180,8 @@ fn integrals_are_sums_over_all_states() {
         (&[4, 9], &[2, 6], 2),
         (&[], &[64, 2], 2),
         (&[2, 64], &[8], 4),
+        // Of 5 and 3 packets 4 and 2 go round.
+        (&[5], &[3], 2),
     ];
     for (downloads, uploads, per_ack) in cases {
         for times in [B, G] {

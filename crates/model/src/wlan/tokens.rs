@@ -8,10 +8,8 @@
 /// A flow's tokens.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Tokens {
-    /// How many: windows need not be whole numbers of acknowledgements, and what is left counts by its
-    /// share.
-    pub(super) whole: u32,
-    pub(super) left: f64,
+    /// How many: one or more.
+    pub(super) count: u32,
     /// `s = scale·t + elsewhere`.
     pub(super) scale: f64,
     /// Mean tokens that would be neither at the access point nor at the station if the others were not
@@ -43,34 +41,20 @@ impl Factor {
 }
 
 impl Tokens {
-    /// All of them.
-    pub(super) fn all(&self) -> f64 {
-        f64::from(self.whole) + self.left
-    }
-
-    /// The factor at `t`. `log_factorial` is that of `whole`, which is one or more.
+    /// The factor at `t`. `log_factorial` is that of `count`.
     pub(super) fn factor(&self, t: f64, log_factorial: f64) -> Factor {
         let s = self.scale * t + self.elsewhere;
-        let g = f64::from(self.whole);
+        let g = f64::from(self.count);
         let Series { log, last, rest } = series(s, g, log_factorial);
         // The series that ends a term earlier is the rest.
-        let last_before = if self.whole == 1 { 1.0 } else { last * g / (s.max(TINY) * rest) };
-        let rest_before = (1.0 - last_before).max(0.0);
-        let next = last * s / (g + 1.0);
-        // The series to `g` and a part of the next term, over that to `g`.
-        let whole = 1.0 + self.left * next;
-        let active = rest + self.left * last;
-        let idle = (1.0 - self.left) * last + self.left * next;
-        // The derivative of a series is the one that ends a term earlier, `rest` of it.
-        let active_slope = rest_before + self.left * last_before;
-        let idle_slope = (1.0 - self.left) * last_before + self.left * last_before * s / g;
-        let slope = self.scale * rest / whole;
+        let last_before = if self.count == 1 { 1.0 } else { last * g / (s.max(TINY) * rest) };
+        let slope = self.scale * rest;
         Factor {
-            log: log + libm::log(whole),
-            active: active / whole,
-            idle: idle / whole,
-            active_slope: slope * active_slope,
-            idle_slope: slope * idle_slope,
+            log,
+            active: rest,
+            idle: last,
+            active_slope: slope * (1.0 - last_before).max(0.0),
+            idle_slope: slope * last_before,
         }
     }
 }
@@ -120,9 +104,9 @@ fn series(s: f64, g: f64, log_factorial: f64) -> Series {
 mod tests {
     use super::*;
 
-    fn factor(whole: u32, left: f64, scale: f64, elsewhere: f64, t: f64) -> Factor {
-        let log_factorial = libm::lgamma(f64::from(whole) + 1.0);
-        Tokens { whole, left, scale, elsewhere }.factor(t, log_factorial)
+    fn factor(count: u32, scale: f64, elsewhere: f64, t: f64) -> Factor {
+        let log_factorial = libm::lgamma(f64::from(count) + 1.0);
+        Tokens { count, scale, elsewhere }.factor(t, log_factorial)
     }
 
     fn assert_factor(found: Factor, series: f64, parts: [f64; 4]) {
@@ -136,23 +120,20 @@ mod tests {
     #[test]
     fn by_hand() {
         // Three tokens at s = 2: 1 + 2 + 2 | + 4/3. Slopes: (1 + 2) | 2.
-        assert_factor(factor(3, 0.0, 1.0, 0.0, 2.0), 19.0 / 3.0, [5.0, 4.0 / 3.0, 3.0, 2.0]);
+        assert_factor(factor(3, 1.0, 0.0, 2.0), 19.0 / 3.0, [5.0, 4.0 / 3.0, 3.0, 2.0]);
         // One: 1 | s = 2; 0 | 1.
-        assert_factor(factor(1, 0.0, 1.0, 0.0, 2.0), 3.0, [1.0, 2.0, 0.0, 1.0]);
+        assert_factor(factor(1, 1.0, 0.0, 2.0), 3.0, [1.0, 2.0, 0.0, 1.0]);
         // Scale 2 and half a token elsewhere, at t = 3/4: s = 2, and slopes are twice as large.
-        assert_factor(factor(3, 0.0, 2.0, 0.5, 0.75), 19.0 / 3.0, [5.0, 4.0 / 3.0, 6.0, 4.0]);
-        // Two and a quarter: 1 + 2 + 2/4 | 2·3/4 + (4/3)/4; slopes 1 + 2/4 | 2·3/4 + 2/4.
-        let series = 5.0 + 1.0 / 3.0;
-        assert_factor(factor(2, 0.25, 1.0, 0.0, 2.0), series, [3.5, 1.5 + 1.0 / 3.0, 1.5, 2.0]);
+        assert_factor(factor(3, 2.0, 0.5, 0.75), 19.0 / 3.0, [5.0, 4.0 / 3.0, 6.0, 4.0]);
     }
 
     #[test]
     fn without_overflow() {
         // s = 0: the first term alone. A hundred thousand tokens, and s far below and above.
-        assert_factor(factor(3, 0.0, 1.0, 0.0, 0.0), 1.0, [1.0, 0.0, 1.0, 0.0]);
-        let found = factor(100_000, 0.0, 1.0, 0.0, 5_000.0);
+        assert_factor(factor(3, 1.0, 0.0, 0.0), 1.0, [1.0, 0.0, 1.0, 0.0]);
+        let found = factor(100_000, 1.0, 0.0, 5_000.0);
         assert!((found.log - 5_000.0).abs() < 1e-6 && found.active == 1.0, "{found:?}");
-        let found = factor(2, 0.0, 1.0, 0.0, 1e9);
+        let found = factor(2, 1.0, 0.0, 1e9);
         // 1 + s + s²/2: ln(5e17) and little more; all but 2/s of it with nothing to send.
         assert!((found.log - libm::log(5e17)).abs() < 1e-8, "{found:?}");
         assert!((found.active * 5e8 - 1.0).abs() < 1e-8, "{found:?}");
