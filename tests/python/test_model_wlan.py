@@ -9,7 +9,7 @@ from fairway.errors import InputError
 from fairway.model.wlan import Access, Flow, saturation, wlan
 
 #: Without rounding to whole microseconds, as in what expected values were computed from:
-#: 192 + 8·1536/11 = 1309.09; with SIFS 10, acknowledgement 248, DIFS 50: 1617.09. 76 bytes: 555.27.
+#: 192 + 8·1536/11 = 1309.09; with SIFS 10, acknowledgement 248, DIFS 50: 1617.09. And 555.27.
 EXACT = {
     "slot_us": 20.0,
     "data_us": 1617.09,
@@ -24,8 +24,9 @@ def both(downloads, uploads):
 
 
 def test_two_downloads_by_hand():
-    # Weights 3 2 1 1 1 1 of the states; of 9, 3 and 5 with an acknowledgement at each station; cycle of
-    # 16 successes at 1309.966 µs: 143.133 and 238.556 packets a second (worked in crates/model).
+    # Weights 3 2 1 1 1 1 of the states; of 9, 3 and 5 with an acknowledgement at each station; a
+    # cycle of 16 successes at 1309.966 µs: 143.133 and 238.556 packets a second (worked in
+    # crates/model).
     found = wlan(both([1, 2], []), Access(times_us=EXACT))
     rates = [flow["packets_per_s"] for flow in found.answer["flows"]]
     assert rates == pytest.approx([143.133, 238.556], rel=1e-5)
@@ -125,7 +126,9 @@ def test_the_command_prints_tables_of_80_columns():
 
 
 def test_the_command_prints_all_as_json():
-    shown = command("model", "wlan", "--downloads", "1", "--uploads", "1", "--window", "4", "--json")
+    shown = command(
+        "model", "wlan", "--downloads", "1", "--uploads", "1", "--window", "4", "--json"
+    )
     found = json.loads(shown.stdout)
     assert found["in_range"] is True
     # Equal windows share equally; 0.04 % less than without rounding to whole microseconds.

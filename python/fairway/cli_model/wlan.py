@@ -13,6 +13,8 @@ from fairway.errors import InputError
 from fairway.terminal import Json, columns, print_json, show_table
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fairway.model.wlan import Flow, Prediction
     from fairway.report import Table
 
@@ -141,7 +143,7 @@ def _flows(downloads: int, uploads: int, window: str) -> list[Flow]:
     written = window.split(",")
     if len(written) not in {1, count} or not all(one.strip().isdecimal() for one in written):
         raise InputError(
-            f'--window: expected one number of packets, or {count} with commas between them, '
+            f"--window: expected one number of packets, or {count} with commas between them, "
             f'got "{window[:40]}"; write --window 20'
         )
     # More digits than any window has would be no number to Python.
@@ -204,14 +206,14 @@ def _rates(found: Prediction) -> Table:
         ]
         for (direction, window, rate, share, rtt_s, active), count in alike.items()
     ]
-    heads = ["flow", "window", "flows", "Mbit/s of each", "share of each", "round trip", "active"]
+    heads = ["flow", "window", "flows", "Mbit/s each", "share each", "round trip", "active"]
     caption = "What each flow gets"
     if len(rows) > MOST_ROWS:
         caption += f" (the first {MOST_ROWS} of {len(rows)} kinds; --json has all)"
     return Table(caption, heads, rows[:MOST_ROWS], labels=1)
 
 
-def _contenders(answer: dict[str, Any]) -> Table:
+def _contenders(answer: Mapping[str, Any]) -> Table:
     """How often so many nodes contend, and what they do then."""
     from fairway.report import Table
 
@@ -233,5 +235,5 @@ def _contenders(answer: dict[str, Any]) -> Table:
         for contention in answer["contention"]
         if share.get(contention["contenders"], 0.0) > 5e-5
     ]
-    heads = ["nodes that contend", "at successes", "of the time", "attempt", "collision"]
+    heads = ["contenders", "at successes", "of the time", "attempt", "collision"]
     return Table("The medium, by how many contend", heads, rows[:MOST_ROWS], labels=1)

@@ -24,7 +24,7 @@ class Access:
 
     Attributes:
         standard: "802.11a", "802.11b" or "802.11g".
-        rate: Rate of data frames, as a text or in bit/s; the highest of the standard unless written.
+        rate: Rate of data frames, as a text or in bit/s; the standard's highest unless written.
         control_rate: Highest rate of control frames; 2 Mbit/s in 802.11b and 24 in 802.11a and g
             unless written.
         preamble: Of 802.11b: "long" or "short".
@@ -33,8 +33,8 @@ class Access:
         packet_bytes: IP packet with data.
         ack_bytes: IP packet that is an acknowledgement.
         attempts: After which a frame is given up; None if it never is.
-        times_us: Instead of what the standard says, in microseconds: `slot_us`, `data_us`, `ack_us`,
-            `data_collision_us`, `ack_collision_us`, as answers have them under `times`.
+        times_us: Instead of what the standard says, in microseconds, as answers have them under
+            `times`: `slot_us`, `data_us`, `ack_us`, `data_collision_us`, `ack_collision_us`.
         contention_windows: Instead of those of the standard: smallest and largest, in slots.
     """
 

@@ -171,8 +171,9 @@ struct Active {
     slope: Vec<f64>,
 }
 
-/// Probabilities below this are left out.
-const NEGLIGIBLE: f64 = 1e-40;
+/// Probabilities below this are left out: at one `t`, and of a set of states.
+const NEGLIGIBLE: f64 = 1e-25;
+const NEGLIGIBLE_SET: f64 = 1e-15;
 
 impl Active {
     fn none() -> Self {
@@ -288,12 +289,13 @@ impl Totals {
     }
 
     fn into_sums(self, log_scale: f64) -> Sums {
+        let all: f64 = self.weights.iter().flatten().sum();
         let mut weights = Vec::new();
         for downloads in 0..=self.downloads {
             for uploads in 0..=self.uploads {
                 let cell = self.weights[downloads * (self.uploads + 1) + uploads];
                 for (head, weight) in [Head::None, Head::Data, Head::Ack].into_iter().zip(cell) {
-                    if weight > 0.0 {
+                    if weight > NEGLIGIBLE_SET * all {
                         let (downloads, uploads) = (downloads as u32, uploads as u32);
                         weights.push(Weight { head, downloads, uploads, weight });
                     }
