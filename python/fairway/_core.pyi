@@ -33,7 +33,9 @@ __all__ = [
     "compare_captures",
     "linux_collect",
     "linux_layout",
+    "model_algorithms",
     "model_saturation",
+    "model_streams",
     "model_wlan",
     "packet_fates",
     "packet_kinds",
@@ -480,6 +482,15 @@ def check_captures(experiment: str, algorithms: _Algorithms | None = None) -> No
 
 def quantity(text: str, kind: str) -> int:
     """A quantity as people write it: a "rate" in bit/s, a "size" in bytes, a "duration" in ns."""
+
+def model_streams(question: str) -> str:
+    """The parallelism threshold of a path, and what to expect of fewer and more streams.
+
+    Question and answer are JSON. Raises ValueError for what makes no sense.
+    """
+
+def model_algorithms() -> list[str]:
+    """Names of the algorithms that the models know."""
 
 def analyse(
     path: str | PathLike[str], options: str, control: Control | None = None

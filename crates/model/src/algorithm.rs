@@ -56,6 +56,11 @@ impl Algorithm {
         NAMES.iter().find(|(known, _)| *known == name).map(|(_, algorithm)| *algorithm)
     }
 
+    /// Every name that the models know.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        NAMES.iter().map(|(name, _)| *name)
+    }
+
     /// Mean window in packets where each packet is lost with probability `p` in (0, 1), at a round-trip
     /// time of `t` seconds; none if such losses do not limit it.
     pub fn window(self, p: f64, t: f64) -> Option<f64> {

@@ -22,6 +22,6 @@ pub use algorithm::Algorithm;
 pub use answer::Answer;
 pub use error::Error;
 pub use fair::{Others, fair_streams, others_from, share};
-pub use parallelism::{Limit, Path, Threshold};
+pub use parallelism::{Expected, Limit, Path, Plan, Streams, Threshold};
 pub use red::{Red, RedPoint};
 pub use sawtooth::{Losers, full_streams, utilisation};

@@ -3,7 +3,13 @@
 use crate::algorithm::Algorithm;
 use crate::error::{Error, inside, not_negative, positive, streams};
 use crate::laws::{Law, Pftk};
-use crate::sawtooth::{Losers, utilisation};
+use crate::red::Red;
+use crate::sawtooth::Losers;
+
+mod expected;
+mod range;
+
+pub use expected::{Expected, Plan};
 
 /// Loss above which the square-root law no longer holds, so that timeouts are counted.
 const MUCH_LOSS: f64 = 0.01;
@@ -15,6 +21,8 @@ const SMALL_WINDOW: f64 = 6.0;
 const MOST_STREAMS: u32 = 10_000;
 /// Largest share of the capacity that may be asked for.
 const LARGEST_TARGET: f64 = 0.9999;
+/// Linux's shortest variable part of a retransmission timeout in seconds (include/net/tcp.h, TCP_RTO_MIN).
+const RTO_MIN_S: f64 = 0.2;
 
 /// A path as its streams see it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,6 +41,17 @@ pub struct Path {
     pub loss: f64,
     /// First retransmission timeout.
     pub rto_s: f64,
+}
+
+/// What shares a path.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Streams {
+    /// The congestion control of all of them.
+    pub algorithm: Algorithm,
+    /// Who backs off when the queue overflows.
+    pub losers: Losers,
+    /// The bottleneck's discipline if it is RED; otherwise it drops what does not fit.
+    pub red: Option<Red>,
 }
 
 /// What makes one stream too few.
@@ -63,7 +82,8 @@ pub struct Threshold {
     pub by_loss: u32,
     /// The fewest by what backing off leaves unused.
     pub by_sawtooth: Option<u32>,
-    /// Whether the buffer overflows with as many as windows alone ask for; if not, nobody backs off.
+    /// Whether the buffer overflows with as many as windows, applications and losses ask for; if not,
+    /// nobody backs off.
     pub overflows: bool,
     /// What counts.
     pub limit: Limit,
@@ -81,6 +101,14 @@ impl Path {
         target: f64,
         losers: Losers,
     ) -> Result<Threshold, Error> {
+        self.threshold_of(&Streams { algorithm, losers, red: None }, target)
+    }
+
+    /// The same where the bottleneck may be RED.
+    ///
+    /// # Errors
+    /// As [`Path::threshold`]; [`Error`] if RED's parameters make no sense.
+    pub fn threshold_of(&self, streams: &Streams, target: f64) -> Result<Threshold, Error> {
         self.check()?;
         inside("target", target)?;
         if target > LARGEST_TARGET {
@@ -91,36 +119,59 @@ impl Path {
         let by_window = self.window_packets.map_or(1, |window| fewest(target * pipe / window));
         let by_application =
             self.stream_pps.map_or(1, |rate| fewest(target * self.capacity_pps / rate));
-        let by_loss = fewest(target * self.capacity_pps / self.loss_limited_pps(algorithm)?);
-        let by_sawtooth = self.by_sawtooth(algorithm, target, losers)?;
-        let sums = self.window_packets.map(|window| f64::from(by_window) * window);
-        let overflows = sums.is_none_or(|sum| sum > pipe + self.buffer_packets);
-        let mut threshold = Threshold {
-            streams: Some(1),
+        let by_loss =
+            fewest(target * self.capacity_pps / self.loss_limited_pps(streams.algorithm)?);
+        let by_sawtooth = self.by_sawtooth(streams, target)?;
+        let mut limit = Limit::Nothing;
+        let mut start = 1;
+        for (by, needed) in [
+            (Limit::Window, by_window),
+            (Limit::Application, by_application),
+            (Limit::Loss, by_loss),
+        ] {
+            if needed > start {
+                (start, limit) = (needed, by);
+            }
+        }
+        let overflows = self.overflows(streams, f64::from(start));
+        let enough = self.without_gaps(streams, target, start)?;
+        if enough != Some(start) {
+            limit = Limit::Sawtooth;
+        }
+        Ok(Threshold {
+            streams: enough,
             by_window,
             by_application,
             by_loss,
             by_sawtooth,
             overflows,
-            limit: Limit::Nothing,
-        };
-        let sawtooth = if overflows { by_sawtooth } else { Some(1) };
-        for (limit, needed) in [
-            (Limit::Window, Some(by_window)),
-            (Limit::Application, Some(by_application)),
-            (Limit::Loss, Some(by_loss)),
-            (Limit::Sawtooth, sawtooth),
-        ] {
-            let is_more = match (needed, threshold.streams) {
-                (None, _) => true,
-                (Some(needed), Some(so_far)) => needed > so_far,
-                (Some(_), None) => false,
-            };
-            if is_more {
-                (threshold.streams, threshold.limit) = (needed, limit);
+            limit,
+        })
+    }
+
+    /// The fewest streams, `start` or more, that leave no gap when they back off: because they never have
+    /// to, or because what they leave is small.
+    fn without_gaps(
+        &self,
+        streams: &Streams,
+        target: f64,
+        start: u32,
+    ) -> Result<Option<u32>, Error> {
+        for n in start..=start.max(MOST_STREAMS) {
+            if !self.overflows(streams, f64::from(n)) || self.sawtooth(streams, n)?.share >= target {
+                return Ok(Some(n));
             }
         }
-        Ok(threshold)
+        Ok(None)
+    }
+
+    /// Whether the windows of `n` streams, once full, are more than the path and its buffer hold, and their
+    /// applications give them as much; of RED's queue, more than it lets pass unharmed.
+    fn overflows(&self, streams: &Streams, n: f64) -> bool {
+        let room = streams.red.map_or(self.buffer_packets, |red| red.min_packets);
+        let full = self.pipe_packets() + room;
+        self.window_packets.is_none_or(|window| n * window > full)
+            && self.stream_pps.is_none_or(|rate| n * rate > self.capacity_pps)
     }
 
     /// Packets a second of one stream that only random losses, and its window, limit; infinite if they
@@ -139,8 +190,7 @@ impl Path {
         let Some(window) = algorithm.window(self.loss, self.rtt_s) else {
             return Ok(f64::INFINITY);
         };
-        let times_out = self.loss > MUCH_LOSS || window < SMALL_WINDOW;
-        if !times_out || !algorithm.is_reno_at(self.loss, self.rtt_s) {
+        if !self.counts_timeouts(algorithm) {
             return Ok(window / self.rtt_s);
         }
         let path = Pftk {
@@ -153,19 +203,22 @@ impl Path {
         Ok(path.evaluate()?.value.throughput_pps)
     }
 
+    /// Whether random losses are so many, or leave so small a window, that timeouts are counted.
+    fn counts_timeouts(&self, algorithm: Algorithm) -> bool {
+        let Some(window) = algorithm.window(self.loss, self.rtt_s) else {
+            return false;
+        };
+        (self.loss > MUCH_LOSS || window < SMALL_WINDOW)
+            && algorithm.is_reno_at(self.loss, self.rtt_s)
+    }
+
     /// The share of the capacity that `n` streams use which back off one after the other, without
     /// regard to windows and random losses.
     ///
     /// # Errors
     /// [`Error`] if the path makes no sense, or for no streams.
     pub fn utilisation(&self, n: u32, algorithm: Algorithm, losers: Losers) -> Result<f64, Error> {
-        self.check()?;
-        let (n, pipe) = (streams(n)?, self.pipe_packets());
-        let window = (pipe + self.buffer_packets) / n;
-        match algorithm.retention(window, pipe, self.buffer_packets) {
-            None => Ok(1.0),
-            Some(kept) => utilisation(losers.independent(n), pipe, self.buffer_packets, kept),
-        }
+        Ok(self.sawtooth(&Streams { algorithm, losers, red: None }, n)?.share)
     }
 
     /// The fewest streams that overflow a buffer that drops what does not fit, where windows are limited:
@@ -205,19 +258,21 @@ impl Path {
         Ok(algorithm.loss_at(window, rtt_s))
     }
 
+    /// The retransmission timeout that Linux has there when the buffer is full: `T + B/C + 200 ms`
+    /// (net/ipv4/tcp_input.c, `tcp_rtt_estimator`: what is added to the smoothed round-trip time is
+    /// `TCP_RTO_MIN` or more).
+    pub fn usual_rto_s(rtt_s: f64, buffer_packets: f64, capacity_pps: f64) -> f64 {
+        rtt_s + buffer_packets / capacity_pps + RTO_MIN_S
+    }
+
     /// The bandwidth-delay product in packets.
     pub fn pipe_packets(&self) -> f64 {
         self.capacity_pps * self.rtt_s
     }
 
-    fn by_sawtooth(
-        &self,
-        algorithm: Algorithm,
-        target: f64,
-        losers: Losers,
-    ) -> Result<Option<u32>, Error> {
+    fn by_sawtooth(&self, streams: &Streams, target: f64) -> Result<Option<u32>, Error> {
         for n in 1..=MOST_STREAMS {
-            if self.utilisation(n, algorithm, losers)? >= target {
+            if self.sawtooth(streams, n)?.share >= target {
                 return Ok(Some(n));
             }
         }

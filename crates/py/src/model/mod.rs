@@ -2,10 +2,13 @@
 
 use pyo3::prelude::*;
 
+mod streams;
 mod wlan;
 
 /// Adds what the models offer.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(streams::model_streams, module)?)?;
+    module.add_function(wrap_pyfunction!(streams::model_algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(wlan::model_wlan, module)?)?;
     module.add_function(wrap_pyfunction!(wlan::model_saturation, module)?)?;
     Ok(())

@@ -1,0 +1,216 @@
+"""Parallel streams: how many use a path, and what fewer and more of them can be expected to do."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from fairway import _core
+from fairway.errors import InputError
+from fairway.model import quantities
+
+if TYPE_CHECKING:
+    import altair as alt
+    import polars as pl
+
+Losers = Literal["one", "all", "random"]
+
+#: Smallest and largest packet in bytes: an IPv4 header, and what it can count (RFC 791).
+SMALLEST_PACKET, LARGEST_PACKET = 20, 65535
+
+
+@dataclass(frozen=True)
+class RedQueue:
+    """The curve of a RED queue.
+
+    Attributes:
+        min_packets: Mean queue from which packets are dropped.
+        max_packets: Mean queue at which `max_probability` is reached.
+        max_probability: Probability of a drop there.
+        gentle: Whether it rises on to 1 at twice `max_packets`, instead of at once.
+    """
+
+    min_packets: float
+    max_packets: float
+    max_probability: float = 0.1
+    gentle: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """The curve as the models read it.
+
+        Raises:
+            InputError: If a number is none.
+        """
+        names = ("min_packets", "max_packets", "max_probability")
+        numbers = {name: quantities.number(getattr(self, name), f"red.{name}") for name in names}
+        return {**numbers, "gentle": bool(self.gentle)}
+
+
+@dataclass(frozen=True)
+class Streams:
+    """What the models say of parallel streams on a path.
+
+    Attributes:
+        cc: Their congestion control.
+        target: The share of the path that they shall use.
+        answer: Everything, as JSON has it.
+    """
+
+    cc: str
+    target: float
+    answer: Mapping[str, Any]
+
+    @property
+    def threshold(self) -> int | None:
+        """The fewest streams that use that share; none if no number does."""
+        found: int | None = self.answer["threshold"]
+        return found
+
+    @property
+    def in_range(self) -> bool:
+        """Whether the model holds there, as far as its source says."""
+        return bool(self.answer["in_range"])
+
+    @property
+    def reason(self) -> str:
+        """What makes fewer streams too few, in one sentence."""
+        share = f"{100 * self.target:g} %"
+        if self.threshold is None:
+            return f"No number of streams uses {share}: they back off together."
+        if self.threshold == 1:
+            return f"One stream uses {share} of the path: nothing holds it back."
+        why = {
+            "window": "the window of each is too small for the round-trip time",
+            "application": "the application gives each too little",
+            "loss": "random losses keep the window of each small",
+            "sawtooth": "fewer leave a gap after backing off that the queue does not bridge",
+        }[self.answer["limit"]]
+        return f"{self.threshold:,} streams use {share} of the path: {why}."
+
+    def to_json(self) -> dict[str, Any]:
+        """Threshold, table, model and range, and what else is known."""
+        first = ("threshold", "limit", "model", "in_range", "outside")
+        return {
+            **{name: self.answer[name] for name in first},
+            "reason": self.reason,
+            "target": self.target,
+            "cc": self.cc,
+            **{name: value for name, value in self.answer.items() if name not in first},
+        }
+
+    @functools.cached_property
+    def table(self) -> pl.DataFrame:
+        """Streams, utilisation, loss_ratio and queueing_delay_s of 1 up to twice the threshold."""
+        import polars as pl
+
+        numbers = ("utilisation", "loss_ratio", "queueing_delay_s")
+        return pl.DataFrame(
+            self.answer["table"], schema_overrides=dict.fromkeys(numbers, pl.Float64)
+        )
+
+    def chart(self, *, width: int = 560, height: int = 190) -> alt.VConcatChart:
+        """Utilisation and loss over the number of streams, with the threshold marked."""
+        from fairway.model.streams_figure import chart
+
+        return chart(self, width=width, height=height)
+
+    def save(self, path: str | Path) -> Path:
+        """Draw it into a .pdf, .png or .svg file."""
+        from fairway.errors import writing
+        from fairway.figures import drawn
+        from fairway.formats import format_of
+
+        path = Path(path)
+        kind = format_of(path)
+        with writing(path):
+            path.write_bytes(drawn(self.chart(), kind))
+        return path
+
+    def __repr__(self) -> str:
+        return f"<Streams of {self.cc}: {self.reason}>"
+
+
+def streams(
+    *,
+    rate: str | float,
+    rtt: str | float,
+    buffer: str | float,
+    mss: int,
+    cc: str,
+    loss: str | float = 0.0,
+    window: str | float | None = None,
+    application: str | float | None = None,
+    target: str | float = 0.99,
+    losers: Losers = "one",
+    red: RedQueue | None = None,
+    rto: str | float | None = None,
+    headers: int = 0,
+) -> Streams:
+    """The parallelism threshold of a path, and what to expect of fewer and of more streams.
+
+    Args:
+        rate: Rate of the bottleneck, such as "10 Mbit/s"; a number is in bit/s.
+        rtt: Round-trip time without queues, such as "400 ms"; a number is in seconds.
+        buffer: Of the bottleneck: "300 packets", "64 KiB", "50 ms" or "0.5 bdp"; a number is in
+            packets.
+        mss: Bytes of each packet, without those that `headers` names.
+        cc: Congestion control of every stream.
+        loss: Share of the packets that is lost for another reason than a full queue.
+        window: Limit of each stream's window: "64 KiB"; a number is in packets.
+        application: What the application gives each stream at most; a number is in bit/s.
+        target: Share of what the bottleneck can deliver that the streams shall use.
+        losers: Who backs off when the buffer overflows: one after the other, all, or random ones.
+        red: The bottleneck's queue, if it is RED.
+        rto: First retransmission timeout; if not given, as Linux has it with a full buffer.
+        headers: Bytes of headers that each packet has besides, where the rate counts them.
+
+    Raises:
+        InputError: If something cannot be read, or makes no sense.
+
+    >>> streams(rate="10 Mbit/s", rtt="200 ms", buffer="30 packets", mss=1000, cc="reno").threshold
+    4
+    """
+    if not 0 <= headers < SMALLEST_PACKET * 50:
+        raise InputError(f"headers: expected 0 to {SMALLEST_PACKET * 50 - 1} bytes, got {headers}")
+    if mss < 1 or not SMALLEST_PACKET <= mss + headers <= LARGEST_PACKET:
+        raise InputError(
+            f"mss: expected packets of {SMALLEST_PACKET} to {LARGEST_PACKET:,} bytes, "
+            f"got {mss + headers:,}"
+        )
+    packet_bytes = mss + headers
+    capacity_pps = quantities.rate(rate, "rate") / (8 * packet_bytes)
+    rtt_s = quantities.seconds(rtt, "rtt")
+    wanted = quantities.share(target, "target")
+    question = {
+        "algorithm": cc,
+        "capacity_pps": capacity_pps,
+        "rtt_s": rtt_s,
+        "buffer_packets": quantities.packets(
+            buffer, "buffer", packet_bytes=packet_bytes, capacity_pps=capacity_pps, rtt_s=rtt_s
+        ),
+        "window_packets": None
+        if window is None
+        else quantities.packets(window, "window", packet_bytes=mss),
+        "stream_pps": None
+        if application is None
+        else quantities.rate(application, "application") / (8 * mss),
+        "loss": quantities.share(loss, "loss"),
+        "rto_s": None if rto is None else quantities.seconds(rto, "rto"),
+        "target": wanted,
+        "losers": losers,
+        "red": None if red is None else red.to_json(),
+    }
+    try:
+        answer = _core.model_streams(json.dumps(question, allow_nan=False))
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    return Streams(cc, wanted, json.loads(answer))
+
+
+def algorithms() -> list[str]:
+    """Names of the congestion controls that the models know."""
+    return _core.model_algorithms()
