@@ -158,7 +158,8 @@ impl Path {
         start: u32,
     ) -> Result<Option<u32>, Error> {
         for n in start..=start.max(MOST_STREAMS) {
-            if !self.overflows(streams, f64::from(n)) || self.sawtooth(streams, n)?.share >= target {
+            if !self.overflows(streams, f64::from(n)) || self.sawtooth(streams, n)?.share >= target
+            {
                 return Ok(Some(n));
             }
         }

@@ -117,7 +117,8 @@ mod tests {
         loss: 0.0,
         rto_s: 0.64,
     };
-    const RED: Red = Red { min_packets: 10.0, max_packets: 30.0, max_probability: 0.1, gentle: false };
+    const RED: Red =
+        Red { min_packets: 10.0, max_packets: 30.0, max_probability: 0.1, gentle: false };
 
     #[test]
     fn ten_renos() {
@@ -161,7 +162,9 @@ mod tests {
         // Floyd and Jacobson's thresholds of 5 and 15: half way between 0 and 0.1; gentle at one and a half
         // times the upper one: 0.1 + 0.9 * 7.5/15.
         let red = Red { min_packets: 5.0, max_packets: 15.0, max_probability: 0.1, gentle: true };
-        for (average, expected) in [(4.9, 0.0), (10.0, 0.05), (22.5, 0.55), (30.0, 1.0), (99.0, 1.0)] {
+        for (average, expected) in
+            [(4.9, 0.0), (10.0, 0.05), (22.5, 0.55), (30.0, 1.0), (99.0, 1.0)]
+        {
             assert!((red.probability(average) - expected).abs() < 1e-12);
         }
         assert_eq!(Red { gentle: false, ..red }.probability(15.0), 1.0);

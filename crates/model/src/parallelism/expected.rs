@@ -56,8 +56,9 @@ impl Path {
     pub fn plan(&self, streams: &Streams, target: f64) -> Result<Plan, Error> {
         let threshold = self.threshold_of(streams, target)?;
         let rows = threshold.streams.map_or(ROWS_WITHOUT_THRESHOLD, |n| n.saturating_mul(2));
-        let table =
-            (1..=rows.min(MOST_ROWS)).map(|n| self.expected(streams, n)).collect::<Result<_, _>>()?;
+        let table = (1..=rows.min(MOST_ROWS))
+            .map(|n| self.expected(streams, n))
+            .collect::<Result<_, _>>()?;
         let model = match threshold.limit {
             Limit::Nothing => "sawtooth: one stream is enough",
             Limit::Window => "window limit over round-trip time",
@@ -124,9 +125,7 @@ impl Path {
         let window = (pipe + queue_packets) / many;
         let share = match streams.algorithm.retention(window, pipe, queue_packets) {
             None => 1.0,
-            Some(kept) => {
-                utilisation(streams.losers.independent(many), pipe, queue_packets, kept)?
-            }
+            Some(kept) => utilisation(streams.losers.independent(many), pipe, queue_packets, kept)?,
         };
         Ok(Sawtooth { share, queue_packets, red })
     }
