@@ -31,6 +31,9 @@ __all__ = [
     "analyse",
     "check_captures",
     "compare_captures",
+    "fluid_fixed_point",
+    "fluid_rules",
+    "fluid_run",
     "linux_collect",
     "linux_layout",
     "model_algorithms",
@@ -491,6 +494,23 @@ def model_streams(question: str) -> str:
 
 def model_algorithms() -> list[str]:
     """Names of the algorithms that the models know."""
+
+def fluid_run(document: str, duration_s: float, points: int, since_s: float) -> dict[str, Any]:
+    """Windows, queue and loss over time: arrays by name, lists of them for classes of flows.
+
+    Raises:
+        ValueError: For what makes no sense.
+    """
+
+def fluid_fixed_point(document: str) -> str:
+    """The state of a fluid that does not move, as JSON: `value`, which may be null, and `outside`.
+
+    Raises:
+        ValueError: For what makes no sense.
+    """
+
+def fluid_rules() -> list[str]:
+    """Names of the congestion controls that have a fluid model."""
 
 def analyse(
     path: str | PathLike[str], options: str, control: Control | None = None

@@ -27,6 +27,8 @@ const HALVINGS: u32 = 64;
 /// Least loss and windows that are looked at.
 const LEAST_LOSS: f64 = 1e-12;
 const WINDOWS: (f64, f64) = (1e-6, 1e12);
+/// Passes in which windows and round-trip times find each other.
+const PASSES: u32 = 4;
 /// A queue that nothing limits is looked for up to so many seconds.
 const LONGEST_QUEUE_S: f64 = 1e3;
 
@@ -50,8 +52,13 @@ impl Fluid {
     }
 
     fn point(&self, motions: &mut [Motion], queue: f64, fate: Fate) -> FixedPoint {
-        let rtts_s: Vec<f64> = self.classes.iter().map(|class| self.rtt_s(class, queue)).collect();
         let windows: Vec<f64> = self.windows(motions, queue, fate.signalled);
+        let rtts_s: Vec<f64> = self
+            .classes
+            .iter()
+            .zip(&windows)
+            .map(|(class, window)| self.rtt_s(class, queue, *window))
+            .collect();
         let left = self.left(fate);
         let goodputs_pps = self.classes.iter().zip(&windows).zip(&rtts_s);
         let goodputs_pps = goodputs_pps.map(|((class, w), rtt_s)| class.flows * w / rtt_s * left);
@@ -129,15 +136,20 @@ impl Fluid {
     fn surplus(&self, motions: &mut [Motion], queue: f64, fate: Fate) -> f64 {
         let windows = self.windows(motions, queue, fate.signalled);
         let offered = self.classes.iter().zip(windows);
-        let offered = offered.map(|(class, w)| class.flows * w / self.rtt_s(class, queue));
+        let offered = offered.map(|(class, w)| class.flows * w / self.rtt_s(class, queue, w));
         offered.sum::<f64>() * self.left(fate) - self.capacity_pps
     }
 
     fn windows(&self, motions: &mut [Motion], queue: f64, signalled: f64) -> Vec<f64> {
         let classes = self.classes.iter().zip(motions);
         let windows = classes.map(|(class, motion)| {
-            let rtt_s = self.rtt_s(class, queue);
-            motion.balanced(class, rtt_s, signalled, self.equations)
+            let mut window = f64::INFINITY;
+            // What is held back depends on the window, and the window a little on that.
+            for _ in 0..PASSES {
+                let rtt_s = self.rtt_s(class, queue, window);
+                window = motion.balanced(class, rtt_s, signalled, self.equations);
+            }
+            window
         });
         windows.collect()
     }

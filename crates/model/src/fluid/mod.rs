@@ -15,6 +15,7 @@
 //! fitted constant:
 //!
 //! - RED spaces its drops evenly, so that it drops twice `p` (see [`Queue`]), and what it drops is not queued;
+//! - a delayed acknowledgement holds packets back (see [`Class::packets_per_ack`]);
 //! - losses that a sender learns of in one round trip are one reduction: of `h = W·p/R` losses a second
 //!   `h/(1+hR)` reduce the window;
 //! - windows are spread around their mean, which has a loss `p*(W, R)` of balance that is computed from the
@@ -54,6 +55,9 @@ pub struct Class {
     pub first_window: f64,
     /// The largest window, in packets; none for no limit.
     pub window_limit: Option<f64>,
+    /// Packets for each acknowledgement, 2 where they are delayed (RFC 1122, section 4.2.3.2). The published
+    /// equations know of none.
+    pub packets_per_ack: f64,
 }
 
 /// Flows that share a bottleneck.
@@ -90,8 +94,19 @@ impl Fluid {
         Ok(())
     }
 
-    fn rtt_s(&self, class: &Class, queue: f64) -> f64 {
+    /// The time on the path and in the queue.
+    fn path_s(&self, class: &Class, queue: f64) -> f64 {
         class.rtt_s + queue.max(0.0) / self.capacity_pps
+    }
+
+    /// The round-trip time of a window. A receiver that acknowledges every `b`th packet holds `(b-1)/2` of them
+    /// back on average, by which fewer of the window are on their way.
+    fn rtt_s(&self, class: &Class, queue: f64, window: f64) -> f64 {
+        let held = match self.equations {
+            Equations::Published => 0.0,
+            Equations::Refined => 0.5 * (class.packets_per_ack - 1.0),
+        };
+        self.path_s(class, queue) / (1.0 - held / window.max(2.0 * held).max(1e-6))
     }
 
     /// Why windows of these classes may not be believed.
@@ -115,6 +130,10 @@ impl Class {
         not_negative("start in seconds", self.start_s)?;
         positive("first window in packets", self.first_window)?;
         positive("limit of the window in packets", self.window_limit.unwrap_or(1.0))?;
+        if !(1.0..=64.0).contains(&self.packets_per_ack) {
+            let (quantity, expected) = ("packets for each acknowledgement", "from 1 to 64");
+            return Err(Error { quantity, expected, found: self.packets_per_ack });
+        }
         if let Rule::MulTcp { n } = self.rule {
             positive("connections that MulTCP stands for", n - 0.5)?;
         }

@@ -283,6 +283,7 @@ impl Rule {
         let falls = at.window < at.memory.maximum;
         let maximum = match self {
             // RFC 9438, section 4.7, and BIC's fast convergence: halfway between before and after.
+            Rule::Bic if at.window < BIC_LOW_WINDOW => at.memory.maximum,
             Rule::Cubic | Rule::Bic if falls => at.window * (1.0 + kept) / 2.0,
             _ => at.window,
         };

@@ -132,7 +132,7 @@ impl Fluid {
         for (index, class) in self.classes.iter().enumerate() {
             let is_on = time_s >= class.start_s;
             let window = if is_on { state[index] } else { 0.0 };
-            let offered = class.flows * window / self.rtt_s(class, queue);
+            let offered = class.flows * window / self.rtt_s(class, queue, window);
             let share = if full { self.capacity_pps / arriving } else { 1.0 - fate.dropped };
             curves.windows[index].push(window);
             curves.goodputs_pps[index].push(if offered > 0.0 { offered * share } else { 0.0 });
@@ -149,7 +149,7 @@ impl Fluid {
         let queue = state[self.classes.len()];
         let classes = self.classes.iter().zip(state);
         let on = classes.filter(|(class, _)| t >= class.start_s);
-        on.map(|(class, window)| class.flows * window / self.rtt_s(class, queue)).sum()
+        on.map(|(class, window)| class.flows * window / self.rtt_s(class, queue, *window)).sum()
     }
 
     fn fate(&self, t: f64, state: &[f64]) -> Fate {
@@ -190,8 +190,9 @@ impl<'a> System<'a> {
         }
         past.at(then, &mut self.before);
         let fate = fluid.fate(then, &self.before);
-        let rtt_then_s = fluid.rtt_s(class, self.before[fluid.classes.len()]);
-        Signals::of(self.before[index], rtt_then_s, fate.signalled, fluid.equations)
+        let window = self.before[index];
+        let rtt_then_s = fluid.rtt_s(class, self.before[fluid.classes.len()], window);
+        Signals::of(window, rtt_then_s, fate.signalled, fluid.equations)
     }
 
     fn queue_slope(&self, t: f64, y: &[f64]) -> f64 {
@@ -223,9 +224,9 @@ impl Delayed for System<'_> {
                 slopes[index] = 0.0;
                 continue;
             }
-            let rtt_s = fluid.rtt_s(class, queue);
-            let signals = self.signals(index, (t, rtt_s), past);
             let window = y[index].max(1e-6);
+            let rtt_s = fluid.rtt_s(class, queue, window);
+            let signals = self.signals(index, (t, rtt_s), past);
             slopes[index] = self.motions[index].slope(class, (window, rtt_s), signals);
         }
         slopes[count] = self.queue_slope(t, y);
@@ -239,14 +240,14 @@ impl Delayed for System<'_> {
         let queue = y[self.fluid.classes.len()];
         let classes = self.fluid.classes.iter();
         classes
-            .map(|class| class.rtt_s.max(0.5 * self.fluid.rtt_s(class, queue)))
+            .map(|class| class.rtt_s.max(0.5 * self.fluid.path_s(class, queue)))
             .fold(f64::INFINITY, f64::min)
     }
 
     fn needs_since(&mut self, t: f64, y: &[f64]) -> f64 {
         let queue = y[self.fluid.classes.len()];
-        for class in &self.fluid.classes {
-            self.longest_rtt_s = self.longest_rtt_s.max(self.fluid.rtt_s(class, queue));
+        for (class, window) in self.fluid.classes.iter().zip(y) {
+            self.longest_rtt_s = self.longest_rtt_s.max(self.fluid.rtt_s(class, queue, *window));
         }
         t - 3.0 * self.longest_rtt_s
     }

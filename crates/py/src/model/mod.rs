@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 
+mod fluid;
 mod streams;
 mod wlan;
 
@@ -9,6 +10,9 @@ mod wlan;
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(streams::model_streams, module)?)?;
     module.add_function(wrap_pyfunction!(streams::model_algorithms, module)?)?;
+    module.add_function(wrap_pyfunction!(fluid::fluid_fixed_point, module)?)?;
+    module.add_function(wrap_pyfunction!(fluid::fluid_rules, module)?)?;
+    module.add_function(wrap_pyfunction!(fluid::fluid_run, module)?)?;
     module.add_function(wrap_pyfunction!(wlan::model_wlan, module)?)?;
     module.add_function(wrap_pyfunction!(wlan::model_saturation, module)?)?;
     Ok(())
