@@ -148,7 +148,7 @@ def test_table_fits() -> None:
         (["--cc", "bbr"], '"bbr" has no fluid model'),
         (
             ["--cc", "reno", "--cc", "cubic", "--flows", "1", "--flows", "2"],
-            "--flows: expected one",
+            "expected one for all classes",
         ),
         (["--queue", "droptail"], "--limit 100"),
         (["--duration", "0 s"], "--duration"),

@@ -197,7 +197,7 @@ def _show(asked: Fluid, curves: Curves, point: FixedPoint | None) -> None:
     ]
     table = Table(
         "Queue and loss", ["", "mean of the second half", "fixed point"],
-        [[name, mean, fixed or "–"] for name, mean, fixed in rows], labels=1,
+        [[name, mean, "–" if fixed is None else fixed] for name, mean, fixed in rows], labels=1,
     )  # fmt: skip
     show_table(table)
     heads = ["flows", "cc", "RTT", "mean window", "fixed point", "goodput each"]
