@@ -37,6 +37,7 @@ __all__ = [
     "linux_collect",
     "linux_layout",
     "model_algorithms",
+    "model_answer",
     "model_saturation",
     "model_streams",
     "model_wlan",
@@ -119,6 +120,9 @@ class RunData:
     @property
     def remarks(self) -> list[str]:
         """What has to be known of its captures, in sentences without a full stop."""
+    @property
+    def model(self) -> str:
+        """What models say of the experiment, or what none covers, as JSON."""
 
 @final
 class AnalysisData:
@@ -177,6 +181,9 @@ class LinuxData:
     @property
     def transfers(self) -> str:
         """Transfers by a program, and what it said, as JSON."""
+    @property
+    def model(self) -> str:
+        """What models say of the experiment, or what none covers, as JSON."""
 
 class _Algorithms(Protocol):
     """Name in an experiment to class, as a mapping has it."""
@@ -551,6 +558,9 @@ def model_wlan(question: str) -> str:
 
 def packet_fates() -> list[str]:
     """Names of what became of packets, by number."""
+
+def model_answer(experiment: str, algorithms: _Algorithms | None = None) -> str:
+    """What models say of an experiment given as JSON, as JSON; refuses what none covers."""
 
 def linux_layout(experiment: str, algorithms: _Algorithms | None = None) -> str:
     """What a Linux kernel's guest is told to run an experiment given as JSON, as JSON."""

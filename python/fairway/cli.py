@@ -159,10 +159,11 @@ def run(
       fairway run pair.toml --set "duration=100 s" --set 'flow.1.cc="htcp"'
       fairway run pair.toml --out runs/pair --capture hosts
       fairway run pair.toml --backend linux --repeat 1
+      fairway run pair.toml --backend model
       fairway run pair.toml --backend xfer --peer server --token ABCD…
       fairway run sweep.toml --out runs/sweep   (again: goes on where it stopped)
 
-    A sweep without --out is kept in runs/<name of the file>.
+    A sweep without --out is kept in runs/<name of the file>, unless models answer.
     """
     from fairway import api, captures
     from fairway.experiment import parse_override, plan
@@ -176,7 +177,9 @@ def run(
     changes = dict(parse_override(assignment) for assignment in assignments or [])
     if seed is not None:
         changes["seed"] = seed
-    if out is None and plan(file, overrides=changes).is_sweep:
+    # What models say is there again in a moment.
+    is_kept = out is None and backend is not Backend.MODEL
+    if is_kept and plan(file, overrides=changes).is_sweep:
         out = Path("runs") / file.stem
     if at is not None and out is None:
         raise InputError("--capture: needs --out DIR, where the captures shall go")
@@ -442,6 +445,7 @@ app.command()(doctor)
 
 
 def _show_run(result: Run) -> None:
+    from fairway.model.sections import sentences
     from fairway.repeat import sentence
     from fairway.report import (
         application_tables,
@@ -457,6 +461,8 @@ def _show_run(result: Run) -> None:
     tables = (*flows, *link_tables(result), *wlan_tables(result))
     for table in (*tables, metric_table(result.metrics)):
         show_table(table)
+    for said in sentences(result):
+        typer.echo(textwrap.fill(said, 80))
     if "repeated" in result.summary:
         typer.echo(textwrap.fill(sentence(result.summary["repeated"]), 80))
 

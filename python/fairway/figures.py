@@ -310,16 +310,20 @@ def metric_over_axis(
     axis: str,
     metric: str,
     group: str | None = None,
+    predicted: pl.DataFrame | None = None,
     width: int | Literal["container"] = 480,
     height: int = 240,
 ) -> alt.LayerChart:
     """A metric against one axis: the mean with its 95 % interval, one line per group.
+
+    What models say of it is dashed, or a hollow mark where the axis has no numbers.
 
     Args:
         rows: Columns `axis`, `mean`, `low`, `high` and `group` if given.
         axis: The horizontal axis.
         metric: Name of the metric.
         group: Column that tells lines apart.
+        predicted: Columns `axis`, `mean`, and `group` if given: what models say, if anything.
         width: In pixels, or as wide as its place on the page.
         height: In pixels.
     """
@@ -347,6 +351,19 @@ def metric_over_axis(
     layers = [base.mark_line(strokeWidth=1).encode(y=y)] if numeric else []
     if not rows["low"].drop_nulls().is_empty():  # one run of a point has no interval
         layers.append(base.mark_rule().encode(y=alt.Y("low:Q", title=metric), y2="high:Q"))
+    if predicted is not None and not predicted.is_empty():
+        said = predicted.select(
+            pl.col(axis).alias("x"),
+            pl.col("mean").round_sig_figs(5),
+            (pl.col(group).cast(pl.String) if group else pl.lit("all")).alias("g"),
+        )
+        own = {name: kind for name, kind in kinds.items() if name in ("x", "mean")}
+        model = alt.Chart(inline(said, **own)).encode(x=x, color=color, y=y, tooltip=tooltip)
+        layers.append(
+            model.mark_line(strokeWidth=1.4, strokeDash=[5, 3])
+            if numeric
+            else model.mark_point(filled=False, size=90, shape="diamond")
+        )
     layered = alt.layer(*layers, marks)
     return cast(alt.LayerChart, layered.properties(width=width, height=height, description=label))
 

@@ -126,6 +126,8 @@ def run_report(run: Run) -> str:
         if is_measured(run, quantity):
             title = quantity.alt.partition(",")[0]
             charts.append(Figure(title, run.figures.draw(name, width=FILL)))
+    from fairway.model.sections import is_of_models, model_sections
+
     sections = [
         Section(
             "Summary",
@@ -142,6 +144,7 @@ def run_report(run: Run) -> str:
             ],
         ),
         *([Section("Over time", figures=charts)] if charts else []),
+        *model_sections(run),
         *own_sections,
         *repeated_runs(run),
         experiment_section(run.experiment),
@@ -149,6 +152,9 @@ def run_report(run: Run) -> str:
     packets = run.summary.get("packets")
     if "capture" in run.summary:
         return render(run.title, capture.capture_lead(run), sections)
+    if is_of_models(run):
+        lead = "What models say; nothing was run, so there are no series."
+        return render(run.title, lead, sections)
     lead = f"Backend {run.backend}" + ("" if own_tables else f", seed {run.seed}")
     return render(run.title, lead + (f", {packets:,} packets." if packets else "."), sections)
 
@@ -202,6 +208,8 @@ def sweep_report(sweep: Sweep) -> str:
     figures = [Figure(name, chart) for name, chart in sweep_charts(sweep, width=FILL).items()]
     if figures:
         shown = "Means over repetitions, with 95 % confidence intervals where there are several."
+        if not sweep.predicted.is_empty():
+            shown += " Dashed lines, or diamonds, are what models say."
         sections.append(Section("Metrics", shown, figures=figures, grid=380))
     if sweep.outcomes:
         sections.append(experiment_section(sweep.outcomes[0].point.experiment, "First experiment"))
@@ -222,9 +230,13 @@ def sweep_charts(sweep: Sweep, **size: Any) -> dict[str, AnyChart]:
     metrics = [name for name in sweep.table.columns if name not in known]
     charts: dict[str, AnyChart] = {}
     for metric in metrics:
-        rows = estimates(sweep.table, [axis] + ([group] if group else []), metric)
+        by = [axis] + ([group] if group else [])
+        rows = estimates(sweep.table, by, metric)
         if not rows.is_empty():
-            charts[metric] = metric_over_axis(rows, axis=axis, metric=metric, group=group, **size)
+            said = estimates(sweep.predicted, by, metric) if metric in sweep.predicted else None
+            charts[metric] = metric_over_axis(
+                rows, axis=axis, metric=metric, group=group, predicted=said, **size
+            )
     return charts
 
 
@@ -288,8 +300,13 @@ def _together(flows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
 
     sums = ("goodput_bps", "retransmitted_segments")
     means = ("mean_cwnd_segments", "mean_srtt_s", "mean_one_way_delay_s", "fct_s")
+
+    def total(name: str) -> float | None:
+        known = [flow[name] for flow in flows if flow[name] is not None]
+        return sum(known) if known else None
+
     return {
-        **{name: sum(flow[name] for flow in flows) for name in sums},
+        **{name: total(name) for name in sums},
         **{name: mean(name) for name in means},
     }
 

@@ -84,6 +84,27 @@ TRANSFER_SHAPE = {
         "flows": [{"id": str, "start_s": NUMBER, "payload_bytes": int}],
     }
 }
+#: What models do not say.
+_MODEL_SHAPE = {
+    **SUMMARY_SHAPE,
+    "packets": COUNT_OR_NONE,
+    "flows": [
+        {
+            **SUMMARY_SHAPE["flows"][0],  # type: ignore[index]
+            "sent_segments": COUNT_OR_NONE,
+            "lost_segments": COUNT_OR_NONE,
+            "model": dict,
+        }
+    ],
+    "links": [
+        {
+            **SUMMARY_SHAPE["links"][0],  # type: ignore[index]
+            "drops": COUNT_OR_NONE,
+            "losses": COUNT_OR_NONE,
+            "model": dict,
+        }
+    ],
+}
 MANIFEST_SHAPE = {"experiment": dict, "version": str}
 
 
@@ -302,6 +323,11 @@ class Run:
         return f"<h3>{html.escape(self.title)}</h3>" + "".join(plain_html(t) for t in tables)
 
 
+def shape_of(backend: str | None) -> dict[str, Any]:
+    """What every summary of a backend has, as `fairway.shape.problem` takes it."""
+    return _MODEL_SHAPE if backend == "model" else SUMMARY_SHAPE
+
+
 def load(directory: str | Path) -> Run:
     """Read a run directory back.
 
@@ -320,7 +346,7 @@ def load(directory: str | Path) -> Run:
     manifest = store.read_json(path / store.MANIFEST, "manifest", MANIFEST_SHAPE)
     tcp_info, captures = path / _TCP_INFO, path / _CAPTURES
     backend = manifest.get("backend")
-    shape = {**SUMMARY_SHAPE, **(TRANSFER_SHAPE if backend == "xfer" else {})}
+    shape = {**shape_of(backend), **(TRANSFER_SHAPE if backend == "xfer" else {})}
     packets: Source | None = None
     capture_series: Source | None = None
     if backend == "capture":

@@ -23,7 +23,7 @@ from fairway.backends import Backend, Progress
 from fairway.errors import InputError, Interrupted, RunFailed
 from fairway.experiment import Plan, Point
 from fairway.progress import Silent
-from fairway.results import MANIFEST_SHAPE, SUMMARY_SHAPE, Run, load
+from fairway.results import MANIFEST_SHAPE, Run, load, shape_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -122,6 +122,25 @@ class Sweep:
         return pl.DataFrame(
             [_column(name, [row.get(name) for row in rows], name in self.axes) for name in columns]
         )
+
+    @functools.cached_property
+    def predicted(self) -> pl.DataFrame:
+        """What models say of the metrics, as `table`: of points that one of them covers."""
+        import polars as pl
+
+        rows = [
+            {
+                **axes,
+                **{name: value for name, value in model["metrics"].items() if name != "residual"},
+            }
+            for axes, model in zip(
+                self.table.select(self.axes).iter_rows(named=True),
+                (outcome.summary.get("model", {}) for outcome in self.outcomes),
+                strict=True,
+            )
+            if "metrics" in model
+        ]
+        return pl.DataFrame(rows, infer_schema_length=None)
 
     @property
     def warnings(self) -> list[str]:
@@ -225,7 +244,9 @@ def load_sweep(directory: str | Path) -> Sweep:
         outcomes.append(
             Outcome(
                 Point(entry["axes"], entry["repetition"], manifest_of_point["experiment"]),
-                store.read_json(place / "summary.json", "summary", SUMMARY_SHAPE),
+                store.read_json(
+                    place / "summary.json", "summary", shape_of(manifest_of_point.get("backend"))
+                ),
                 place,
             )
         )
@@ -326,7 +347,9 @@ class _Crew:
         place = self._place(point)
         if place is not None:
             expected = self._content_hash(point)
-            if (summary := _kept_summary(place, expected, self._engine_of(point))) is not None:
+            shape = shape_of(self._backend.name)
+            summary = _kept_summary(place, expected, self._engine_of(point), shape)
+            if summary is not None:
                 return Outcome(point, summary, place)
         control = self._backend.control()
         with self._lock:
@@ -402,12 +425,14 @@ class _Crew:
         return "\n".join(lines)
 
 
-def _kept_summary(place: Path, expected_hash: str, engine: str) -> dict[str, Any] | None:
+def _kept_summary(
+    place: Path, expected_hash: str, engine: str, shape: dict[str, Any]
+) -> dict[str, Any] | None:
     """The summary of an earlier run of the same content, if it is there and whole."""
     if not store.reusable(place, expected_hash, engine):
         return None
     try:
-        kept: dict[str, Any] = store.read_json(place / "summary.json", "summary", SUMMARY_SHAPE)
+        kept: dict[str, Any] = store.read_json(place / "summary.json", "summary", shape)
     except InputError:
         return None
     return kept

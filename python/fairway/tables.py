@@ -42,7 +42,7 @@ TCP_INFO_SCHEMA = {
         for field in json.loads(_core.tcp_info_fields())
     },
 }
-_TEXT_COLUMNS = ("id", "cc", "kind", "route")
+_TEXT_COLUMNS = ("id", "cc", "kind", "route", "model", "outside")
 _COUNT_COLUMNS = (
     "sent_segments",
     "retransmitted_segments",
@@ -91,8 +91,14 @@ def _named_frame(
 
 
 def summary_frame(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
-    """The flows or links of a summary as a table."""
-    frame = pl.DataFrame(list(rows), infer_schema_length=None)
+    """The flows or links of a summary as a table; of a model its name, and why it is outside."""
+    flat = [
+        {**row, "model": row["model"]["name"], "outside": row["model"]["outside"]}
+        if "model" in row
+        else row
+        for row in rows
+    ]
+    frame = pl.DataFrame(flat, infer_schema_length=None)
     return frame.select(pl.col(name).cast(_table_type(name)) for name in frame.columns)
 
 

@@ -115,7 +115,6 @@ def test_bad_options(small, tmp_path):
     refused(command("run", small, "--set", "flow.9.cc=bic"), "flow.9")
     refused(command("run", small, "--figures", "pdf"), "--out")
     refused(command("run", small, "--figures", "gif", "--out", tmp_path / "x"), "gif")
-    refused(command("run", small, "--backend", "model"), "not in this version")
     refused(command("run", small, "--backend", "linux"), "use --backend sim")
     refused(command("run", small, "--backend", "abacus"), "abacus")
     refused(command("run", small, "--threads", "0"), "--threads")

@@ -16,6 +16,7 @@ pub mod published;
 mod red;
 mod sawtooth;
 mod search;
+mod swing;
 pub mod wlan;
 
 pub use algorithm::Algorithm;
@@ -25,3 +26,4 @@ pub use fair::{Others, fair_streams, others_from, share};
 pub use parallelism::{Expected, Limit, Path, Plan, Streams, Threshold};
 pub use red::{Red, RedPoint};
 pub use sawtooth::{Losers, full_streams, utilisation};
+pub use swing::{Growth, Swing, SwingMeans};

@@ -85,6 +85,8 @@ struct RunData {
     link_ids: Vec<String>,
     #[pyo3(get)]
     remarks: Vec<String>,
+    #[pyo3(get)]
+    model: String,
 }
 
 /// Version of the simulator.
@@ -130,15 +132,15 @@ fn run(
     captures: Option<PathBuf>,
 ) -> PyResult<RunData> {
     let control = control.map_or_else(Arc::default, |control| Arc::clone(&control.0));
-    let result = with_algorithms(py, algorithms, &control, |catalogue| {
+    let (result, model) = with_algorithms(py, algorithms, &control, |catalogue| {
         let experiment = read_experiment(experiment, catalogue)?;
         experiment.check_for_simulator().map_err(experiment_error)?;
         experiment.check_captures().map_err(experiment_error)?;
-        match captures {
+        let result = match captures {
             Some(directory) => run_captured(&experiment, &control, &directory),
             None => simulate(&experiment, &control),
-        }
-        .map_err(run_error)
+        };
+        Ok((result.map_err(run_error)?, model::backend::beside(&experiment)))
     })?;
     let summary = serde_json::to_string(&result.summary)
         .map_err(|error| SimulationError::new_err(error.to_string()))?;
@@ -149,6 +151,7 @@ fn run(
         queues: queue_columns(py, result.queues)?.unbind(),
         link_ids: result.link_ids,
         remarks: result.remarks,
+        model,
     })
 }
 

@@ -49,6 +49,8 @@ pub(crate) struct LinuxData {
     broken: String,
     #[pyo3(get)]
     transfers: String,
+    #[pyo3(get)]
+    model: String,
 }
 
 /// What a Linux kernel's guest is told to run an experiment given as JSON, as JSON.
@@ -78,14 +80,15 @@ pub(crate) fn linux_collect(
     experiment: &str,
     directory: PathBuf,
 ) -> PyResult<LinuxData> {
-    let (found, summary, broken, transfers) = py.detach(|| {
+    let (found, summary, broken, transfers, model) = py.detach(|| {
         let experiment = read_experiment(experiment, &Catalogue::default())?;
         let found = collect(&experiment, &directory).map_err(collect_error)?;
         let failed = |error: serde_json::Error| CollectError::new_err(error.to_string());
         let summary = serde_json::to_string(&found.summary).map_err(failed)?;
         let broken = serde_json::to_string(&found.broken).map_err(failed)?;
         let transfers = serde_json::to_string(&found.transfers).map_err(failed)?;
-        PyResult::Ok((found, summary, broken, transfers))
+        let model = crate::model::backend::beside(&experiment);
+        PyResult::Ok((found, summary, broken, transfers, model))
     })?;
     Ok(LinuxData {
         summary,
@@ -100,6 +103,7 @@ pub(crate) fn linux_collect(
         states_told: found.states_told,
         broken,
         transfers,
+        model,
     })
 }
 

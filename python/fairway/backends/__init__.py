@@ -10,11 +10,6 @@ from fairway.results import Run
 if TYPE_CHECKING:
     from fairway.algorithm import Algorithms
 
-#: Names that later versions will answer to.
-PLANNED = {
-    "model": "analytic models",
-}
-
 
 class Progress(Protocol):
     """A view of a running experiment, safe to use from any thread."""
@@ -84,9 +79,10 @@ def backend(name: str | Backend) -> Backend:
         from fairway.backends.xfer import Xfer
 
         return Xfer()
-    if name in PLANNED:
-        raise InputError(
-            f"--backend {name} ({PLANNED[name]}) is not in this version of Fairway; "
-            'it has "sim", "linux" and "xfer"'
-        )
-    raise InputError(f'--backend {name}: no such backend; there are "sim", "linux" and "xfer"')
+    if name == "model":
+        from fairway.backends.model import Models
+
+        return Models()
+    raise InputError(
+        f'--backend {name}: no such backend; there are "sim", "linux", "model" and "xfer"'
+    )

@@ -18,6 +18,7 @@ from fairway.captures import new_directory
 from fairway.errors import InputError, RunFailed, writing
 from fairway.linux import cache, cautions, modules, packaged
 from fairway.linux.machine import AGENT, Machine, run_directory
+from fairway.model.beside import beside
 from fairway.results import Run
 
 if TYPE_CHECKING:
@@ -83,10 +84,12 @@ class Linux:
                 raise RunFailed(str(error)) from None
             captures = _kept(directory / "pcap")
         wall_s = time.perf_counter() - started
+        measured = json.loads(data.summary)
         return Run(
             experiment=experiment,
             summary={
-                **completed(json.loads(data.summary), wall_s, {}),
+                **completed(measured, wall_s, {}),
+                "model": beside(data.model, measured),
                 **_transfers(data),
                 "kernel": self._said(data),
                 "warnings": cautions.of_run(self._kernel, data),

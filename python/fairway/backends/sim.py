@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from fairway import _core
 from fairway.captures import ELSEWHERE, are_wanted, new_directory
 from fairway.errors import InputError
+from fairway.model.beside import beside
 from fairway.results import Run
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class Simulator:
 
     def engine(self) -> str:
         """SHA-256 of the compiled module: two builds of one version may differ."""
-        return _engine_digest(getattr(_core, "__file__", None))
+        return digest_of_module()
 
     def check(self, experiment: dict[str, Any], algorithms: Algorithms | None = None) -> None:
         """Refuse captures at places that there are not; `connections = "auto"` is refused by `run`.
@@ -74,10 +75,12 @@ class Simulator:
             on_failure.pop_all()
         wall_s = time.perf_counter() - started
         own = {} if algorithms is None else algorithms.used(experiment)
+        measured = json.loads(data.summary)
         return Run(
             experiment=experiment,
             summary={
-                **completed(json.loads(data.summary), wall_s, own),
+                **completed(measured, wall_s, own),
+                "model": beside(data.model, measured),
                 **({"warnings": data.remarks} if data.remarks else {}),
             },
             series=lambda: _series(data),
@@ -110,6 +113,11 @@ def completed(summary: dict[str, Any], wall_s: float, own: Mapping[str, Any]) ->
     rest = {key: value for key, value in summary.items() if key not in named}
     code = {"algorithms": dict(own)} if own else {}
     return {**head, "wall_s": round(wall_s, 3), **code, **rest}
+
+
+def digest_of_module() -> str:
+    """SHA-256 of the compiled module."""
+    return _engine_digest(getattr(_core, "__file__", None))
 
 
 @functools.cache

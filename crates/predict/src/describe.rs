@@ -1,0 +1,278 @@
+//! From an experiment to what models need of it.
+
+use fairway_net::impairment::{Chance, LossConfig, Unit};
+use fairway_net::{DelayFrom, Limit, QdiscConfig, RateConfig, RedConfig, WireConfig};
+use fairway_sim::experiment::{Experiment, Queue};
+
+use crate::case::{Bottleneck, Case, Discipline, Group, Load, Room, Stream};
+use crate::flows;
+use crate::refusal::{Refusal, Refusals};
+use crate::ways::{Route, Way, Ways};
+
+/// What models need of an experiment.
+pub(crate) fn describe(experiment: &Experiment) -> Result<Case, Refusals> {
+    let mut refused = flows::refusals(experiment);
+    let ways = match Ways::of(experiment) {
+        Ok(ways) => ways,
+        Err(refusal) => {
+            refused.push(refusal);
+            return Err(Refusals::of(refused).err().unwrap_or(Refusals(Vec::new())));
+        }
+    };
+    refused.extend(ways.all.iter().filter_map(refused_link));
+    Refusals::of(refused)?;
+    let (streams, loads) = flows::read(experiment, &ways);
+    let groups = group(&ways, streams, loads)?;
+    let measure = &experiment.measure;
+    let window_s = [measure.from.as_secs_f64(), measure.to.as_secs_f64()];
+    Ok(Case { window_s, groups })
+}
+
+/// What a link does that no model knows.
+fn refused_link(way: &Way) -> Option<Refusal> {
+    let extras = way.link.direction(way.forward).extras.as_deref()?;
+    let changes = !matches!(extras.rate, RateConfig::Constant(_));
+    if changes || !extras.schedule.changes.is_empty() {
+        return Some(Refusal::new(&way.path, "no model knows a link whose rate or delay changes"));
+    }
+    let wire = wire_of(way)?;
+    let key = match wire {
+        WireConfig { loss: Some(loss), .. } if !matches!(loss, LossConfig::Bernoulli(_)) => {
+            return Some(Refusal::new(
+                format!("{}.loss", way.path),
+                "models know losses of packets each by itself alone",
+            ));
+        }
+        WireConfig { jitter: Some(_), .. } => "jitter",
+        WireConfig { reordering: Some(_), .. } => "reordering",
+        WireConfig { duplication, .. } if *duplication > 0.0 => "duplication",
+        _ => return None,
+    };
+    Some(Refusal::new(format!("{}.{key}", way.path), format!("no model knows {key}")))
+}
+
+/// What the wire of a way does, where it does more than to lose packets each by itself.
+fn wire_of<'a>(way: &Way<'a>) -> Option<&'a WireConfig> {
+    let extras = way.link.direction(way.forward).extras.as_deref()?;
+    Some(&extras.wires[usize::from(!way.forward)])
+}
+
+/// Probability that a way loses a packet of so many bytes on the link.
+pub(crate) fn loss_of(way: &Way, bytes: f64) -> f64 {
+    let Some(wire) = wire_of(way) else {
+        return way.link.loss_of(way.forward).map_or(0.0, |loss| loss.probability);
+    };
+    let of = |chance: &Chance| {
+        let units = match chance.unit {
+            Unit::Packet => 1.0,
+            Unit::Byte => bytes,
+            Unit::Bit => 8.0 * bytes,
+        };
+        1.0 - libm::pow(1.0 - chance.probability, units)
+    };
+    let lost = match &wire.loss {
+        Some(LossConfig::Bernoulli(chance)) => of(chance),
+        _ => 0.0,
+    };
+    // What is damaged the receiver throws away.
+    let damaged = wire.corruption.as_ref().map_or(0.0, of);
+    1.0 - (1.0 - lost) * (1.0 - damaged)
+}
+
+/// What a flow may want of a link at the most, in bit/s.
+fn demand_bps(stream: &Stream) -> f64 {
+    let by_window = stream.window_packets / stream.rtt_s;
+    let pps = stream.application_pps.map_or(by_window, |pps| pps.min(by_window));
+    8.0 * stream.frame_bytes * pps
+}
+
+/// Flows by the link that limits them; no other link may limit any of them.
+fn group(ways: &Ways, streams: Vec<Stream>, loads: Vec<Load>) -> Result<Vec<Group>, Refusals> {
+    let rate = |way: usize| {
+        let way = &ways.all[way];
+        way.link.direction(way.forward).rate.as_bps() as f64
+    };
+    let mut crossing = vec![0.0; ways.all.len()];
+    for way in ways.routes.iter().flat_map(|route| &route.there) {
+        crossing[*way] += 1.0;
+    }
+    // Of equal ones the first.
+    let limiting = |route: &Route| {
+        let share = |way: &usize| rate(*way) / crossing[*way];
+        route.there.iter().copied().min_by(|a, b| share(a).total_cmp(&share(b))).unwrap_or(0)
+    };
+    let chosen: Vec<usize> = ways.routes.iter().map(limiting).collect();
+    let mut wanted = vec![0.0; ways.all.len()];
+    for stream in &streams {
+        wanted[chosen[stream.place]] += demand_bps(stream);
+    }
+    for load in &loads {
+        wanted[chosen[streams.len() + load.place]] += load.wire_bps();
+    }
+    refuse_several_bottlenecks(ways, &chosen, &wanted, &rate)?;
+    refuse_full_returns(ways, &chosen, &streams, &wanted, &rate)?;
+    let mut limits = chosen.clone();
+    limits.sort_unstable();
+    limits.dedup();
+    let mut groups: Vec<Group> = Vec::with_capacity(limits.len());
+    for way in &limits {
+        let bottleneck = bottleneck(&ways.all[*way]);
+        groups.push(Group { bottleneck, flows: Vec::new(), datagrams: Vec::new() });
+    }
+    let place = |of: usize| limits.binary_search(&chosen[of]).unwrap_or(0);
+    let connections = streams.len();
+    for stream in streams {
+        groups[place(stream.place)].flows.push(stream);
+    }
+    for load in loads {
+        groups[place(connections + load.place)].datagrams.push(load);
+    }
+    Ok(groups)
+}
+
+/// Refuses a link that would limit flows besides the one that each has already.
+fn refuse_several_bottlenecks(
+    ways: &Ways,
+    chosen: &[usize],
+    wanted: &[f64],
+    rate: &impl Fn(usize) -> f64,
+) -> Result<(), Refusals> {
+    let mut others: Vec<Vec<usize>> = vec![Vec::new(); ways.all.len()];
+    for (route, own) in ways.routes.iter().zip(chosen) {
+        for way in route.there.iter().filter(|way| *way != own) {
+            if !others[*way].contains(own) {
+                others[*way].push(*own);
+            }
+        }
+    }
+    let mut refused = Vec::new();
+    for (way, others) in others.iter().enumerate() {
+        // Nobody wants anything of a way that is nobody's bottleneck.
+        let own = wanted[way].min(rate(way));
+        let load: f64 = others.iter().map(|other| wanted[*other].min(rate(*other))).sum();
+        if !others.is_empty() && own + load > rate(way) * (1.0 + 1e-9) {
+            let what =
+                "flows may be limited here and elsewhere too, and models know one bottleneck";
+            refused.push(Refusal::new(&ways.all[way].path, what));
+        }
+    }
+    Refusals::of(refused)
+}
+
+/// Refuses links on which acknowledgements would wait.
+fn refuse_full_returns(
+    ways: &Ways,
+    chosen: &[usize],
+    streams: &[Stream],
+    wanted: &[f64],
+    rate: &impl Fn(usize) -> f64,
+) -> Result<(), Refusals> {
+    let mut acknowledged = vec![0.0; ways.all.len()];
+    for (own, wanted) in wanted.iter().enumerate().filter(|(_, wanted)| **wanted > 0.0) {
+        // One acknowledgement for each packet at the most.
+        let of_group = || streams.iter().filter(|stream| chosen[stream.place] == own);
+        let sum: f64 = of_group().map(demand_bps).sum();
+        let scale = if sum > 0.0 { wanted.min(rate(own)).min(sum) / sum } else { 0.0 };
+        for stream in of_group() {
+            let pps = scale * demand_bps(stream) / 8.0 / stream.frame_bytes;
+            let bps = 8.0 * pps * (stream.frame_bytes - stream.payload_bytes);
+            for way in &ways.routes[stream.place].back {
+                acknowledged[*way] += bps;
+            }
+        }
+    }
+    let mut refused = Vec::new();
+    for (way, acknowledged) in acknowledged.iter().enumerate().filter(|(_, bps)| **bps > 0.0) {
+        let path = &ways.all[way].path;
+        if wanted[way] > 0.0 {
+            let what = "data of some flows and acknowledgements of others share this link, which no \
+                        model knows";
+            refused.push(Refusal::new(path, what));
+        } else if *acknowledged > rate(way) {
+            let what = "acknowledgements may fill the way back, which no model knows";
+            refused.push(Refusal::new(path, what));
+        }
+    }
+    Refusals::of(refused)
+}
+
+fn bottleneck(way: &Way) -> Bottleneck {
+    let link = way.link.direction(way.forward);
+    let (discipline, room) = match &link.queue {
+        Queue::DropTail { limit } => (Discipline::DropTail, room(*limit)),
+        Queue::Red { limit, red } => (red_of(red), room(*limit)),
+        Queue::Discipline(config) => discipline(config),
+    };
+    let path = match way.link.reverse {
+        Some(_) if !way.forward => format!("{}.reverse", way.path),
+        _ => way.path.clone(),
+    };
+    Bottleneck { id: way.id.clone(), path, rate_bps: link.rate.as_bps() as f64, discipline, room }
+}
+
+fn room(limit: Limit) -> Room {
+    match limit {
+        Limit::Unlimited => Room::Endless,
+        Limit::Packets(packets) => Room::Packets(packets as f64),
+        Limit::Bytes(bytes) => Room::Bytes(bytes as f64),
+    }
+}
+
+fn red_of(red: &RedConfig) -> Discipline {
+    if red.adaptive.is_some() {
+        return Discipline::Other("RED that adapts itself");
+    }
+    Discipline::Red {
+        min_packets: red.min_threshold,
+        max_packets: red.max_threshold,
+        max_probability: red.max_probability,
+        gentle: red.gentle,
+        marks: red.ecn,
+    }
+}
+
+fn discipline(config: &QdiscConfig) -> (Discipline, Room) {
+    let codel = ("CoDel", "RFC 8289, section 4.2");
+    let pie = ("PIE", "RFC 8033, section 4.2");
+    let target = |(name, source), target_s: f64, is_fair, marks| Discipline::Target {
+        name,
+        source,
+        target_s,
+        is_fair,
+        marks,
+    };
+    let packets = |limit: u64| Room::Packets(limit as f64);
+    match config {
+        QdiscConfig::DropTail(config) => (Discipline::DropTail, room(config.limit)),
+        QdiscConfig::Red(config) => (red_of(&config.red), room(config.limit)),
+        QdiscConfig::Codel(config) if config.ce_threshold.is_none() => (
+            target(codel, config.target.as_secs_f64(), false, config.ecn),
+            packets(config.limit_packets),
+        ),
+        QdiscConfig::FqCodel(config) if config.codel.ce_threshold.is_none() => (
+            target(codel, config.codel.target.as_secs_f64(), true, config.codel.ecn),
+            packets(config.codel.limit_packets),
+        ),
+        QdiscConfig::Pie(config) if config.delay_from == DelayFrom::Timestamps => (
+            target(pie, config.target.as_secs_f64(), false, config.ecn),
+            packets(config.limit_packets),
+        ),
+        QdiscConfig::FqPie(config) => (
+            target(pie, config.pie.target.as_secs_f64(), true, config.pie.ecn),
+            packets(config.pie.limit_packets),
+        ),
+        QdiscConfig::Codel(_) | QdiscConfig::FqCodel(_) => other("CoDel with ce_threshold"),
+        QdiscConfig::Pie(_) => other("PIE that estimates the rate"),
+        QdiscConfig::DropHead(_) => other("a queue that drops its head"),
+        QdiscConfig::Sfq(_) | QdiscConfig::Drr(_) => other("a queue for each flow"),
+        QdiscConfig::StrictPriority(_) => other("bands of strict priority"),
+        QdiscConfig::TokenBucket(_) => other("a token bucket"),
+        QdiscConfig::Policer(_) => other("a policer"),
+        QdiscConfig::Cobalt(_) => other("COBALT"),
+        QdiscConfig::DualPi2(_) => other("DualPI2"),
+    }
+}
+
+fn other(name: &'static str) -> (Discipline, Room) {
+    (Discipline::Other(name), Room::Endless)
+}

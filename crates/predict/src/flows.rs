@@ -1,0 +1,186 @@
+//! What models need of flows.
+
+use fairway_sim::experiment::{
+    Application, DatagramFlow, Experiment, Flow, Pattern, Source, UDP_HEADERS, Workload,
+};
+use fairway_tcp::{DelayedAck, EcnMode, Stack};
+
+use crate::case::{Load, Stream};
+use crate::describe::loss_of;
+use crate::refusal::{Refusal, key_of};
+use crate::ways::Ways;
+
+/// IPv4 (RFC 791) and TCP (RFC 9293, section 3.1) headers without options.
+const HEADERS: f64 = 40.0;
+/// The timestamp option with its padding (RFC 7323, appendix A).
+const TIMESTAMPS: f64 = 12.0;
+/// Largest window without a scale, and largest scale (RFC 7323, section 2.3).
+const UNSCALED: u64 = 65_535;
+const MOST_SCALE: u32 = 14;
+
+/// What of the flows no model knows.
+pub(crate) fn refusals(experiment: &Experiment) -> Vec<Refusal> {
+    let mut refused: Vec<Refusal> = Vec::new();
+    // Copies of one flow say the same: neighbours are enough to look at.
+    let mut refuse = |refusal: Refusal| {
+        if refused.last() != Some(&refusal) {
+            refused.push(refusal);
+        }
+    };
+    for application in &experiment.applications {
+        let kind = application.workload.name();
+        let Some(first) = experiment.flows.get(application.connections.start) else { continue };
+        match &application.workload {
+            Workload::Striped(striping) if striping.program.is_some() => {
+                let what = "a program decides what its connections do";
+                refuse(Refusal::new(key_of(first, "program"), what));
+            }
+            Workload::Striped(_) => {}
+            _ => {
+                let what = format!("no model knows what an application of kind \"{kind}\" writes");
+                refuse(Refusal::new(key_of(first, "kind"), what));
+            }
+        }
+    }
+    for flow in &experiment.flows {
+        // Of a request and its answer, the kind has been refused already.
+        if flow.both_ways && flow.application.is_none() {
+            refuse(Refusal::new(key_of(flow, "both_ways"), "models know data one way alone"));
+        }
+        if flow.read_rate.is_some() {
+            let what = "no model knows an application that reads slowly";
+            refuse(Refusal::new(key_of(flow, "read_rate"), what));
+        }
+    }
+    if experiment.flows.is_empty() && experiment.datagrams.is_empty() {
+        refuse(Refusal::new("flow", "there is nothing to tell about"));
+    }
+    refused
+}
+
+/// All flows, as models see them.
+pub(crate) fn read(experiment: &Experiment, ways: &Ways) -> (Vec<Stream>, Vec<Load>) {
+    let mut owners: Vec<Option<&Application>> = vec![None; experiment.flows.len()];
+    for application in &experiment.applications {
+        for owner in &mut owners[application.connections.clone()] {
+            *owner = Some(application);
+        }
+    }
+    let flows = experiment.flows.iter().zip(owners).enumerate();
+    let streams =
+        flows.map(|(place, (flow, owner))| stream(experiment, ways, place, flow, owner)).collect();
+    let datagrams = experiment.datagrams.iter().enumerate();
+    let loads = datagrams.map(|(place, flow)| load(experiment, ways, place, flow)).collect();
+    (streams, loads)
+}
+
+fn stream(
+    experiment: &Experiment,
+    ways: &Ways,
+    place: usize,
+    flow: &Flow,
+    owner: Option<&Application>,
+) -> Stream {
+    let stack = &flow.stack;
+    let payload_bytes = f64::from(stack.mss);
+    let headers = HEADERS + if stack.timestamps { TIMESTAMPS } else { 0.0 };
+    let overhead = experiment.topology.frame_overhead.get() as f64;
+    let frame_bytes = payload_bytes + headers + overhead;
+    let route = &ways.routes[place];
+    let one_way_s = time_s(ways, &route.there, frame_bytes);
+    let (rate, bytes) = match (flow.source, owner.map(|owner| &owner.workload)) {
+        (Source::Driven, Some(Workload::Striped(striping))) => {
+            let connections = owner.map_or(1, |owner| owner.connections.len().max(1));
+            (None, striping.bytes.map(|bytes| bytes.get() as f64 / connections as f64))
+        }
+        (Source::Bulk | Source::Driven, _) => (None, None),
+        (Source::File { bytes }, _) => (None, Some(bytes.get() as f64)),
+        (Source::Limited { rate, bytes }, _) => {
+            (Some(rate.as_bps() as f64), bytes.map(|bytes| bytes.get() as f64))
+        }
+    };
+    Stream {
+        place,
+        path: key_of(flow, ""),
+        cc: flow.cc.name.clone(),
+        parameters: flow.cc.params.clone(),
+        payload_bytes,
+        packet_bytes: payload_bytes + headers,
+        frame_bytes,
+        rtt_s: one_way_s + time_s(ways, &route.back, headers + overhead),
+        one_way_s,
+        loss: loss(ways, &route.there, frame_bytes),
+        ack_loss: loss(ways, &route.back, headers + overhead),
+        window_packets: libm::floor(window_bytes(stack) as f64 / payload_bytes).max(1.0),
+        application_pps: rate.map(|rate| rate / 8.0 / payload_bytes),
+        size_packets: bytes.map(|bytes| bytes / payload_bytes),
+        start_s: flow.start.as_secs_f64(),
+        stop_s: flow.stop.map(fairway_units::Time::as_secs_f64),
+        rto_min_s: stack.rto_min.as_secs_f64(),
+        syn_timeout_s: stack.rto_initial.as_secs_f64(),
+        initial_window_packets: f64::from(stack.initial_window.max(1)),
+        has_sack: stack.sack,
+        delays_acks: stack.delayed_ack != DelayedAck::Off && stack.ack_every > 1,
+        is_ecn_capable: stack.ecn != EcnMode::Off,
+    }
+}
+
+/// The largest window that the buffers of both ends allow.
+fn window_bytes(stack: &Stack) -> u64 {
+    let space = stack.receive_buffer / u64::from(stack.window_divisor.max(1));
+    // Linux holds a segment in reserve (`tcp_init_buffer_space`).
+    let reserve = if stack.receive_window_tuning { u64::from(stack.mss) } else { 0 };
+    let space = space.saturating_sub(reserve);
+    let largest = if stack.window_scaling { UNSCALED << MOST_SCALE } else { UNSCALED };
+    space.min(largest).min(stack.send_buffer)
+}
+
+fn load(experiment: &Experiment, ways: &Ways, place: usize, flow: &DatagramFlow) -> Load {
+    let packet_bytes = f64::from(flow.packet_bytes);
+    let payload_bytes = f64::from(flow.packet_bytes.saturating_sub(UDP_HEADERS)).max(1.0);
+    let frame_bytes = packet_bytes + experiment.topology.frame_overhead.get() as f64;
+    let route = &ways.routes[experiment.flows.len() + place];
+    let share = match flow.pattern {
+        Pattern::OnOff { on, off, .. } => {
+            let (on, off) = (on.as_secs_f64(), off.as_secs_f64());
+            if on + off > 0.0 { on / (on + off) } else { 1.0 }
+        }
+        _ => 1.0,
+    };
+    let payload_bps = flow.rate.as_bps() as f64 * share;
+    let start_s = flow.start.as_secs_f64() + flow.start_jitter.as_secs_f64() / 2.0;
+    let size_s = flow.bytes.map(|bytes| bytes.get() as f64 * 8.0 / payload_bps.max(1e-9));
+    let by_size = size_s.map(|size_s| start_s + size_s);
+    let end_s = match (by_size, flow.stop.map(fairway_units::Time::as_secs_f64)) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    };
+    Load {
+        place,
+        payload_bps,
+        payload_bytes,
+        packet_bytes,
+        frame_bytes,
+        one_way_s: time_s(ways, &route.there, frame_bytes),
+        loss: loss(ways, &route.there, frame_bytes),
+        is_constant: flow.pattern == Pattern::Constant,
+        start_s,
+        end_s,
+    }
+}
+
+/// Propagation and transmission of a frame over some links.
+fn time_s(ways: &Ways, links: &[usize], frame_bytes: f64) -> f64 {
+    let over = |way: &usize| {
+        let way = &ways.all[*way];
+        let link = way.link.direction(way.forward);
+        link.delay.as_secs_f64() + 8.0 * frame_bytes / link.rate.as_bps() as f64
+    };
+    links.iter().map(over).sum()
+}
+
+/// Probability that a frame is lost on one of some links.
+fn loss(ways: &Ways, links: &[usize], frame_bytes: f64) -> f64 {
+    let kept = |way: &usize| 1.0 - loss_of(&ways.all[*way], frame_bytes);
+    1.0 - links.iter().map(kept).product::<f64>()
+}

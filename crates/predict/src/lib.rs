@@ -1,0 +1,31 @@
+//! What analytic models say of an experiment, without running it.
+//!
+//! [`predict`] turns an experiment into the few numbers that models know (`case`: flows that share a
+//! bottleneck, and nothing else), asks the models one after the other (`models`), and gives what the
+//! first that covers the case says, with its name, its source and whether it is inside of its range.
+//! What no model covers is refused by name.
+
+mod case;
+mod describe;
+mod flows;
+mod models;
+mod prediction;
+mod refusal;
+#[cfg(test)]
+mod tests;
+mod ways;
+
+pub use prediction::{Basis, FlowPrediction, LinkPrediction, Prediction};
+pub use refusal::{Refusal, Refusals};
+
+use fairway_sim::experiment::Experiment;
+
+/// What models say of an experiment.
+///
+/// # Errors
+/// [`Refusals`] with everything of it that no model covers.
+pub fn predict(experiment: &Experiment) -> Result<Prediction, Refusals> {
+    let case = describe::describe(experiment)?;
+    let answers = models::answer(&case)?;
+    Ok(prediction::assemble(experiment, &case, &answers))
+}

@@ -1,0 +1,86 @@
+//! Laws of random loss: what one stream sends where each packet is lost by itself.
+
+use fairway_model::Algorithm;
+use fairway_model::laws::{BicLinux, Cubic, Hybla, Law, Mathis, Pftk};
+
+use super::streams::Alike;
+
+/// What a law says of one stream.
+pub(super) struct Sent {
+    pub name: &'static str,
+    pub source: &'static str,
+    /// Packets sent in a second; as many as one likes where losses do not matter.
+    pub pps: f64,
+    /// Why it may not be believed.
+    pub outside: Option<String>,
+}
+
+/// What random losses leave a stream, by the law of its congestion control; none if no model has one.
+pub(super) fn with_losses(alike: &Alike) -> Option<Sent> {
+    let (loss, rtt_s) = (alike.path.loss, alike.path.rtt_s);
+    let packets_per_ack = 1.0;
+    match alike.stream.cc.as_str() {
+        "reno" | "newreno" => Some(reno(alike)),
+        "hybla" => {
+            let law = Hybla { loss, rtt_s, reference_rtt_s: REFERENCE_RTT_S, packets_per_ack };
+            of(&law, |value| value.rate_pps)
+        }
+        "bic" => {
+            let packets_per_ack = if alike.stream.delays_acks { 2.0 } else { 1.0 };
+            of(&BicLinux { loss, rtt_s, packets_per_ack }, |value| value.rate_pps)
+        }
+        _ => of_others(alike),
+    }
+}
+
+/// Hybla's reference in Linux (`net/ipv4/tcp_hybla.c`, RTT0).
+const REFERENCE_RTT_S: f64 = 0.025;
+
+/// A law of the list.
+fn of<L: Law>(law: &L, rate: impl Fn(&L::Value) -> f64) -> Option<Sent> {
+    let answer = law.evaluate().ok()?;
+    let outside = answer.outside.map(str::to_owned);
+    Some(Sent { name: L::NAME, source: L::SOURCE, pps: rate(&answer.value), outside })
+}
+
+/// The square-root law, or with timeouts where no SACK spares them.
+fn reno(alike: &Alike) -> Sent {
+    let (loss, rtt_s) = (alike.path.loss, alike.path.rtt_s);
+    let found = if alike.stream.has_sack {
+        of(&Mathis { loss, rtt_s, packets_per_ack: 1.0 }, |value| value.rate_pps)
+    } else {
+        let window_limit_packets = alike.stream.window_packets;
+        let rto_s = alike.path.rto_s;
+        let law = Pftk { loss, rtt_s, rto_s, packets_per_ack: 1.0, window_limit_packets };
+        of(&law, |value| value.send_pps)
+    };
+    found.unwrap_or(Sent { name: "none", source: "none", pps: 0.0, outside: None })
+}
+
+/// Response functions that models of parallel streams know.
+fn of_others(alike: &Alike) -> Option<Sent> {
+    let (loss, rtt_s) = (alike.path.loss, alike.path.rtt_s);
+    let algorithm = alike.algorithm?;
+    let (name, source) = match algorithm {
+        Algorithm::Cubic => (Cubic::NAME, Cubic::SOURCE),
+        Algorithm::HighSpeed => ("highspeed", "RFC 3649, section 5"),
+        Algorithm::Htcp => ("htcp", "derived from Leith, Shorten 2004, section 2"),
+        Algorithm::Scalable => {
+            ("scalable", "Kelly 2003, section 2; Linux, net/ipv4/tcp_scalable.c")
+        }
+        // A loss below some 15 % does not slow it down.
+        Algorithm::Bbr => {
+            let (name, source) = ("BBR's model", "Cardwell et al., ACM Queue 14(5), 2016");
+            return Some(Sent { name, source, pps: f64::INFINITY, outside: None });
+        }
+        Algorithm::Reno | Algorithm::Bic | Algorithm::WestwoodPlus | Algorithm::Delay => {
+            return None;
+        }
+    };
+    let window = algorithm.window(loss, rtt_s)?;
+    let outside = (loss > MUCH_LOSS).then(|| "more than 2 % of packets are lost".to_owned());
+    Some(Sent { name, source, pps: window / rtt_s, outside })
+}
+
+/// The response functions know no timeouts (Mathis et al. 1997, section 3).
+const MUCH_LOSS: f64 = 0.02;

@@ -1,0 +1,310 @@
+//! Experiments and what models say of them, worked by hand.
+
+use fairway_sim::experiment::{Experiment, from_document, plan};
+
+use proptest::prelude::*;
+use proptest::sample;
+
+use super::{Prediction, Refusals, predict};
+
+/// A dumbbell: one kind of flow, 8 Mbit/s, 1000-byte packets with headers, 50 ms there and back but for
+/// transmissions.
+fn text(queue: &str, link: &str, flow: &str, rest: &str) -> String {
+    format!(
+        "duration = \"1000 s\"\n\
+         [stack]\npreset = \"rfc5681\"\ntimestamps = false\nmss = \"960 bytes\"\n{rest}\n\
+         [topology]\nkind = \"dumbbell\"\n\
+         [topology.bottleneck]\nrate = \"8 Mbit/s\"\ndelay = \"25 ms\"\nqueue = {queue}\n{link}\n\
+         [measure]\nwindow = [\"500 s\", \"1000 s\"]\n\
+         [[flow]]\n{flow}\n"
+    )
+}
+
+fn experiment(text: &str) -> Experiment {
+    let plan = plan(text, "test.toml").unwrap();
+    from_document(&plan.points[0].document).unwrap()
+}
+
+fn answer(text: &str) -> Result<Prediction, Refusals> {
+    predict(&experiment(text))
+}
+
+fn near(found: f64, expected: f64) {
+    assert!((found / expected - 1.0).abs() < 1e-6, "{found} is not {expected}");
+}
+
+const TAIL: &str = "{ kind = \"droptail\", limit = \"51 packets\" }";
+/// Propagation, 1 ms for 1000 bytes there and 40 µs for 40 bytes back.
+const RTT_S: f64 = 0.051_04;
+
+#[test]
+fn a_window_is_a_window_each_round_trip() {
+    let found =
+        answer(&text(TAIL, "", "cc = \"vegas\"\nreceive_buffer = \"9600 bytes\"", "")).unwrap();
+    let [flow] = &found.flows[..] else { panic!("one flow") };
+    // Ten packets of 960 bytes in 51.04 ms.
+    near(flow.goodput_bps, 10.0 * 7680.0 / RTT_S);
+    near(flow.throughput_bps, 10.0 * 8000.0 / RTT_S);
+    assert_eq!((flow.model.name, flow.model.in_range), ("window limit", true));
+    near(found.links[0].utilisation, 10.0 * 8000.0 / RTT_S / 8e6);
+    near(found.metrics.goodput_bps, flow.goodput_bps);
+}
+
+#[test]
+fn windows_that_fill_the_path_wait() {
+    let found =
+        answer(&text(TAIL, "", "cc = \"cubic\"\ncount = 4\nreceive_buffer = \"19200 bytes\"", ""));
+    let found = found.unwrap();
+    // 4 windows of 20 on 1000 packets a second: a round trip of 80 ms.
+    assert_eq!(found.flows[0].model.name, "windows fill the path");
+    near(found.flows[3].goodput_bps, 250.0 * 7680.0);
+    near(found.flows[3].mean_srtt_s.unwrap(), 0.08);
+    near(found.links[0].mean_sojourn_s.unwrap(), 0.08 - RTT_S);
+    near(found.metrics.jain_index.unwrap(), 1.0);
+}
+
+#[test]
+fn an_application_that_writes_little() {
+    let found = answer(&text(TAIL, "", "cc = \"bbr\"\napp_rate = \"1 Mbit/s\"", "")).unwrap();
+    assert_eq!(found.flows[0].model.name, "application limit");
+    near(found.flows[0].goodput_bps, 1e6);
+    near(found.links[0].utilisation, 1e6 * 1000.0 / 960.0 / 8e6);
+}
+
+#[test]
+fn random_loss_is_a_law_of_the_algorithm() {
+    let loss = "loss = { kind = \"bernoulli\", probability = 0.004 }";
+    let found = answer(&text(TAIL, loss, "cc = \"reno\"", "")).unwrap();
+    // sqrt(1.5/0.004) = 19.3649 packets each round trip, of which 4 in 1000 are lost.
+    let flow = &found.flows[0];
+    assert_eq!((flow.model.name, flow.model.in_range), ("mathis", true));
+    near(flow.mean_cwnd_segments.unwrap(), 19.364_917);
+    near(flow.goodput_bps, 19.364_917 * 0.996 * 7680.0 / RTT_S);
+    near(flow.loss_ratio.unwrap(), 0.004);
+}
+
+#[test]
+fn the_sawtooth_of_one_flow() {
+    // P = 51.04, B = 50, S = 101.04: Reno falls to 50.52, below the path by a hair.
+    let found = answer(&text(TAIL, "", "cc = \"reno\"", "")).unwrap();
+    let flow = &found.flows[0];
+    assert_eq!((flow.model.name, flow.model.in_range), ("sawtooth", true));
+    let (p, s, l) = (51.04, 101.04, 50.52);
+    let time = p * (p - l) + (s * s - p * p) / 2.0;
+    near(found.links[0].utilisation, (s * s - l * l) / 2.0 / time);
+    // 1.5/w² at the top of the window.
+    near(flow.loss_ratio.unwrap(), 1.5 / (s * s));
+}
+
+#[test]
+fn datagrams_take_what_they_want() {
+    let both = text(
+        TAIL,
+        "",
+        "cc = \"cubic\"\n[[flow]]\nkind = \"cbr\"\nrate = \"972 kbit/s\"\n\
+                               packet = \"1000 bytes\"",
+        "",
+    );
+    let found = answer(&both).unwrap();
+    // 972 kbit/s of 972 bytes each are 1 Mbit/s of the link's 8, and the rest is the flow's.
+    assert_eq!(found.flows.len(), 2);
+    near(found.metrics.goodput_bps, 7e6 * 0.96 * (found.flows[0].goodput_bps / 6.72e6));
+    assert_eq!((found.flows[1].cc.as_deref(), found.flows[1].kind), (None, Some("cbr")));
+    near(found.flows[1].goodput_bps, 972e3 * (1.0 - found.flows[1].loss_ratio.unwrap()));
+    // Alone and more than there is: 16 on 8 Mbit/s.
+    let alone =
+        text(TAIL, "", "kind = \"cbr\"\nrate = \"15.552 Mbit/s\"\npacket = \"1000 bytes\"", "");
+    let found = answer(&alone).unwrap();
+    near(found.flows[0].goodput_bps, 7.776e6);
+    near(found.flows[0].loss_ratio.unwrap(), 0.5);
+    near(found.links[0].mean_sojourn_s.unwrap(), 0.05);
+}
+
+#[test]
+fn parallel_links_are_asked_one_by_one() {
+    let text = "duration = \"100 s\"\n[stack]\npreset = \"rfc5681\"\n[topology]\nkind = \"parallel\"\n\
+                multipath = \"in-turn\"\n\
+                [[topology.link]]\nid = \"a\"\nrate = \"8 Mbit/s\"\ndelay = \"20 ms\"\n\
+                [[topology.link]]\nid = \"b\"\nrate = \"4 Mbit/s\"\ndelay = \"20 ms\"\n\
+                [measure]\nwindow = [\"50 s\", \"100 s\"]\n\
+                [[flow]]\nid = \"t\"\ncc = \"cubic\"\nconnections = 2\n";
+    let found = answer(text).unwrap();
+    let ids: Vec<&str> = found.links.iter().map(|link| link.id.as_str()).collect();
+    assert_eq!(ids, ["a", "b"]);
+    near(
+        found.flows[0].goodput_bps / found.links[0].utilisation,
+        2.0 * found.flows[1].goodput_bps / found.links[1].utilisation,
+    );
+    assert_eq!(found.applications[0].connections, 2);
+    near(found.applications[0].goodput_bps, found.metrics.goodput_bps);
+}
+
+/// Everything that is refused, by the key that its refusal names.
+#[test]
+fn what_no_model_covers_is_refused_by_name() {
+    let flows = |flow: &str| text(TAIL, "", flow, "");
+    let link = |link: &str| text(TAIL, link, "cc = \"cubic\"", "");
+    let queue = |queue: &str| text(queue, "", "cc = \"cubic\"", "");
+    let cases = [
+        (flows("cc = \"cubic\"\nkind = \"web\"\nsize = \"10 kB\""), "flow.0.kind"),
+        (flows("cc = \"cubic\"\nkind = \"ftp\"\nsize = \"10 kB\""), "flow.0.kind"),
+        (flows("cc = \"cubic\"\nboth_ways = true"), "flow.0.both_ways"),
+        (flows("cc = \"cubic\"\nread_rate = \"1 Mbit/s\""), "flow.0.read_rate"),
+        (flows("cc = \"veno\""), "flow.0.cc"),
+        (link("loss = { kind = \"gilbert-elliott\", p = 0.01, r = 0.2 }"), "topology.bottleneck.loss"),
+        (link("jitter = { mean = \"1 ms\", deviation = \"1 ms\", distribution = \"normal\" }"),
+         "topology.bottleneck.jitter"),
+        (link("duplication = { probability = 0.1 }"), "topology.bottleneck.duplication"),
+        (link("reordering = { kind = \"early\", probability = 0.1, gap = 5, delay = \"3 ms\" }"),
+         "topology.bottleneck.reordering"),
+        (link("on_off = { on = \"4 s\", off = \"200 ms\" }"), "topology.bottleneck"),
+        (link("loss = { kind = \"bernoulli\", probability = 1.0 }"), "topology.bottleneck"),
+        (link("reverse = { rate = \"10 kbit/s\" }"), "topology.bottleneck"),
+        (queue("{ kind = \"sfq\" }"), "topology.bottleneck.queue.kind"),
+        (queue("{ kind = \"tbf\", rate = \"5 Mbit/s\", burst = \"15 kB\", limit = \"100 ms\" }"),
+         "topology.bottleneck.queue.kind"),
+        (queue("{ kind = \"dualpi2\" }"), "topology.bottleneck.queue.kind"),
+        (flows("cc = \"cubic\"\n[[flow]]\nkind = \"cbr\"\nrate = \"9 Mbit/s\""), "topology.bottleneck"),
+        (flows("cc = \"cubic\"\n[[flow]]\ncc = \"cubic\"\ndirection = \"reverse\""),
+         "topology.bottleneck"),
+        ("duration = \"1 s\"\n[topology]\nkind = \"wlan\"\nstandard = \"802.11b\"\nstations = 1\n\
+             server = { rate = \"1 Gbit/s\", delay = \"1 ms\" }\n\
+          [[flow]]\ncc = \"reno\"\nfrom = \"server\"\nto = \"sta0\"\n".to_owned(), "topology.kind"),
+    ];
+    for (text, path) in cases {
+        let refused = answer(&text).expect_err(&text);
+        assert!(refused.0.iter().any(|refusal| refusal.path == path), "{path}: {refused}");
+        assert!(refused.0.iter().all(|refusal| !refusal.what.is_empty()));
+    }
+}
+
+/// What every answer holds, whatever it is of.
+fn check(experiment: &Experiment) {
+    let found = match predict(experiment) {
+        Ok(found) => found,
+        Err(refused) => {
+            assert!(!refused.0.is_empty());
+            assert!(refused.0.iter().all(|one| !one.path.is_empty() && !one.what.is_empty()));
+            return;
+        }
+    };
+    assert_eq!(found.flows.len(), experiment.flows.len() + experiment.datagrams.len());
+    let text = serde_json::to_string(&found).unwrap();
+    let holds = |value: f64| value.is_finite() && value >= 0.0;
+    for flow in &found.flows {
+        assert!(holds(flow.goodput_bps) && holds(flow.throughput_bps), "{text}");
+        assert!(flow.throughput_bps >= flow.goodput_bps, "{text}");
+        for value in [
+            flow.mean_cwnd_segments,
+            flow.mean_srtt_s,
+            flow.mean_one_way_delay_s,
+            flow.fct_s,
+            flow.loss_ratio,
+        ] {
+            assert!(value.is_none_or(holds), "{text}");
+        }
+        assert!(flow.loss_ratio.is_none_or(|loss| loss <= 1.0), "{text}");
+        assert_eq!(flow.model.in_range, flow.model.outside.is_none());
+    }
+    for link in &found.links {
+        assert!(holds(link.utilisation) && link.utilisation <= 1.0, "{text}");
+        assert!(link.mean_backlog_packets.is_none_or(holds), "{text}");
+        assert!(link.mean_sojourn_s.is_none_or(holds), "{text}");
+    }
+    let metrics = &found.metrics;
+    assert!(metrics.loss_ratio.is_none_or(|loss| (0.0..=1.0).contains(&loss)), "{text}");
+    assert!(holds(metrics.goodput_bps), "{text}");
+}
+
+#[test]
+fn every_example_is_answered_or_refused() {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
+    let mut points = 0;
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        // A trace is read, and an algorithm of the user's own is found, by who reads the file.
+        let Ok(plan) = plan(&text, "example.toml") else {
+            assert!(text.contains("trace =") || text.contains("python:"), "{}", path.display());
+            continue;
+        };
+        for point in &plan.points {
+            check(&from_document(&point.document).unwrap());
+            points += 1;
+        }
+    }
+    assert!(points > 100, "{points}");
+}
+
+/// Any link, any queue, any flows.
+fn anything() -> impl Strategy<Value = String> {
+    let queue = sample::select(vec![
+        "{ kind = \"droptail\", limit = \"1 packets\" }",
+        "{ kind = \"droptail\", limit = \"1.0 bdp\" }",
+        "{ kind = \"droptail\", limit = \"100 packets\" }",
+        "{ kind = \"droptail\", limit = \"unlimited\" }",
+        "{ kind = \"red\", limit = \"300 packets\" }",
+        "{ kind = \"red\", limit = \"300 packets\", adaptive = true }",
+        "{ kind = \"codel\" }",
+        "{ kind = \"pie\", ecn = true }",
+        "{ kind = \"fq_codel\" }",
+        "{ kind = \"fq_pie\" }",
+        "{ kind = \"cobalt\" }",
+    ]);
+    let rate = sample::select(vec!["1 bit/s", "64 kbit/s", "10 Mbit/s", "1 Tbit/s", "unlimited"]);
+    let delay = sample::select(vec!["0 s", "1 us", "20 ms", "300 s"]);
+    let loss = sample::select(vec!["0.0", "1e-12", "0.001", "0.3", "0.999999", "1.0"]);
+    let names: Vec<&str> = algorithms();
+    let one = (
+        sample::select(names),
+        1..40u32,
+        sample::select(vec![
+            "",
+            "app_rate = \"1 Mbit/s\"",
+            "receive_buffer = \"2 segments\"",
+            "bytes = \"1 bytes\"",
+            "bytes = \"10 MB\"",
+            "start = \"50 s\"",
+            "stop = \"30 s\"",
+            "ecn = true",
+        ]),
+        sample::select(vec!["", "preset = \"linux-6.1\"", "preset = \"ns2-tcp-linux\""]),
+    );
+    let udp = sample::select(vec![
+        "",
+        "[[flow]]\nkind = \"cbr\"\nrate = \"1 Mbit/s\"\n",
+        "[[flow]]\nkind = \"poisson\"\nrate = \"9 Mbit/s\"\ncount = 2\nbytes = \"1 MB\"\n",
+        "[[flow]]\nkind = \"onoff\"\nrate = \"1 Mbit/s\"\n",
+    ]);
+    (queue, rate, delay, loss, proptest::collection::vec(one, 0..3), udp).prop_map(
+        |(queue, rate, delay, loss, flows, udp)| {
+            let preset = flows.first().map_or("", |(_, _, _, preset)| preset);
+            let mut text = format!(
+                "duration = \"100 s\"\n[stack]\n{preset}\n[topology]\nkind = \"dumbbell\"\n\
+                 [topology.bottleneck]\nrate = \"{rate}\"\ndelay = \"{delay}\"\nqueue = {queue}\n\
+                 loss = {{ kind = \"bernoulli\", probability = {loss} }}\n"
+            );
+            for (cc, count, more, _) in flows {
+                text += &format!("[[flow]]\ncc = \"{cc}\"\ncount = {count}\n{more}\n");
+            }
+            text + udp
+        },
+    )
+}
+
+/// Names of every congestion control.
+fn algorithms() -> Vec<&'static str> {
+    fairway_cc::algorithms().iter().map(|algorithm| algorithm.name).collect()
+}
+
+proptest! {
+    #[test]
+    fn any_experiment_is_answered_or_refused(text in anything()) {
+        if let Ok(plan) = plan(&text, "any.toml") {
+            check(&from_document(&plan.points[0].document).unwrap());
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Models as a backend, and beside measurements.
+
+use std::sync::Arc;
+
+use fairway_cc::Catalogue;
+use fairway_linux::layout;
+use fairway_predict::{Refusals, predict};
+use fairway_sim::experiment::{Experiment, ExperimentError, ExperimentErrors};
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+
+use crate::{experiment_error, read_experiment, with_algorithms};
+
+/// What models say of an experiment given as JSON, as JSON; refuses what none covers.
+#[pyfunction]
+#[pyo3(signature = (experiment, algorithms = None))]
+pub(crate) fn model_answer(
+    py: Python<'_>,
+    experiment: &str,
+    algorithms: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    with_algorithms(py, algorithms, &Arc::default(), |catalogue| answer(experiment, catalogue))
+}
+
+fn answer(experiment: &str, catalogue: &Catalogue) -> PyResult<String> {
+    let experiment = read_experiment(experiment, catalogue)?;
+    match predict(&experiment) {
+        Ok(found) => Ok(text(json!(found))),
+        Err(refusals) => Err(experiment_error(with_others(&experiment, refusals))),
+    }
+}
+
+/// What models say beside a measurement, as JSON: a prediction, or what none of them covers.
+pub(crate) fn beside(experiment: &Experiment) -> String {
+    match predict(experiment) {
+        Ok(found) => text(json!(found)),
+        Err(refusals) => {
+            let lines: Vec<String> = refusals.to_string().lines().map(str::to_owned).collect();
+            text(json!({ "refused": lines }))
+        }
+    }
+}
+
+/// The refusals as errors, each with the backends that do answer.
+fn with_others(experiment: &Experiment, refusals: Refusals) -> ExperimentErrors {
+    let linux = layout(experiment).is_ok();
+    let remedy = match (experiment.check_for_simulator().is_ok(), linux) {
+        (true, true) => "; --backend sim and --backend linux answer it",
+        (true, false) => "; --backend sim answers it",
+        (false, true) => "; --backend linux answers it",
+        (false, false) => "",
+    };
+    let error = |refusal: fairway_predict::Refusal| ExperimentError {
+        path: refusal.path,
+        message: refusal.what + remedy,
+    };
+    ExperimentErrors { source: None, errors: refusals.0.into_iter().map(error).collect() }
+}
+
+fn text(value: Value) -> String {
+    value.to_string()
+}
