@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -184,13 +185,43 @@ def _cells_within(
     return Finding("supported", reason + ".", mean)
 
 
+def _errors(test: Mapping[str, Any], cells: Sequence[Cell], expected: Sequence[Cell]) -> Finding:
+    """Median and largest share that cells are off the published number or a reference's."""
+    errors = []
+    for cell in cells:
+        number = _held_against(test, cell)
+        if number and cell.measured is not None:
+            errors.append((abs(cell.measured / number - 1), cell))
+    if not errors:
+        return Finding("undecided", "No cell has both numbers.")
+    total = sum(bool(_held_against(test, cell)) for cell in expected)
+    median = statistics.median(error for error, _ in errors)
+    largest, worst = max(errors, key=lambda pair: pair[0])
+    place = ", ".join(str(value) for value in worst.point.values())
+    reason = (
+        f"Of {len(errors)} cells the median is {100 * median:.2f} % off (at most "
+        f"{100 * test['median']:g} %), the worst {100 * largest:.2f} % at {place} (at most "
+        f"{100 * test['max']:g} %)"
+    )
+    complete = len(errors) >= total
+    if largest > test["max"] or (complete and median > test["median"]):
+        return Finding("refuted", reason + ".", median)
+    if not complete:
+        return Finding("undecided", f"{reason}; {total} are to be run.", median)
+    return Finding("supported", reason + ".", median)
+
+
+def _held_against(test: Mapping[str, Any], cell: Cell) -> float | None:
+    if "reference" in test:
+        return (cell.references or {}).get(test["reference"])
+    return cell.published
+
+
 def _follows(test: Mapping[str, Any], cells: Sequence[Cell], expected: Sequence[Cell]) -> Finding:
     """Every chosen cell within a share of a number, or that number within its interval."""
     ratios, off = [], []
     for cell in cells:
-        number = (cell.references or {}).get(test["reference"]) if "reference" in test else (
-            cell.published
-        )  # fmt: skip
+        number = _held_against(test, cell)
         if number is None or cell.measured is None:
             continue
         place = ", ".join(
@@ -380,6 +411,7 @@ _Test = Callable[[Mapping[str, Any], Sequence[Cell], Sequence[Cell]], Finding]
 #: Kind of test -> keys it needs, keys it may have, what judges it.
 _KINDS: dict[str, tuple[set[str], set[str], _Test]] = {
     "cells_within": ({"metric", "mean", "max"}, {"at"}, _cells_within),
+    "errors": ({"metric", "median", "max"}, {"at", "reference"}, _errors),
     "follows": ({"metric", "within"}, {"at", "reference"}, _follows),
     "value": ({"metric", "expected", "tolerance"}, {"at"}, _value),
     "range": ({"metric", "low", "high"}, {"at"}, _range),

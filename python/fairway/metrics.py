@@ -6,6 +6,7 @@ values that a user gathers, and for names such as `flow.0.goodput_bps`.
 
 from __future__ import annotations
 
+import fnmatch
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -47,10 +48,11 @@ def measure(summary: Mapping[str, Any], name: str) -> float | None:
     Args:
         summary: As in `summary.json`.
         name: A metric ("asymmetry"), or `flow.<id or index>.<column>`,
-            `link.<id or index>.<column>` or `application.<id or index>.<column or figure>`.
+            `link.<id or index>.<column>` or `application.<id or index>.<column or figure>`. An id of
+            flows or links may have a `*`, which stands for anything: their sum.
 
     Returns:
-        The value; none where the summary says null.
+        The value; none where the summary says null, or nothing has an id with a `*`.
 
     Raises:
         InputError: If there is no such number.
@@ -61,6 +63,8 @@ def measure(summary: Mapping[str, Any], name: str) -> float | None:
         column = name
     elif kind in ("flow", "link"):
         entry, _, column = rest.rpartition(".")
+        if "*" in entry:
+            return _sum(summary, f"{kind}s", entry, column)
         table = _entry(summary[f"{kind}s"], entry, name)
     elif kind == "application":
         entry, _, column = rest.rpartition(".")
@@ -78,6 +82,14 @@ def measure(summary: Mapping[str, Any], name: str) -> float | None:
     if isinstance(value, str | bool):
         raise InputError(f"metric {name}: is {value!r}, not a number")
     return float(value)
+
+
+def _sum(summary: Mapping[str, Any], kind: str, pattern: str, column: str) -> float | None:
+    """Of all flows or links whose ids fit a pattern; none if any of them has no value."""
+    ids = [row["id"] for row in summary[kind] if fnmatch.fnmatchcase(row["id"], pattern)]
+    values = [measure(summary, f"{kind[:-1]}.{one}.{column}") for one in ids]
+    numbers = [value for value in values if value is not None]
+    return math.fsum(numbers) if numbers and len(numbers) == len(values) else None
 
 
 def _entry(rows: Sequence[Mapping[str, Any]], key: str, name: str) -> Mapping[str, Any]:

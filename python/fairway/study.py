@@ -28,6 +28,9 @@ CLAIMS_FILE = "claims.toml"
 #: The axis of a study's scenarios.
 SCENARIO = "scenario"
 
+#: Kinds of figures.
+FIGURES = ("dots", "heat_map", "over_axis", "residuals", "response", "small_multiples")
+
 #: Table of `study.toml` -> keys it needs, keys it may have.
 _KEYS: dict[str, tuple[set[str], set[str]]] = {
     "": (
@@ -47,6 +50,7 @@ _KEYS: dict[str, tuple[set[str], set[str]]] = {
     "heat_map": ({"kind", "metric", "x", "y"}, {"limit", "panel"}),
     "dots": ({"kind", "metric", "axis", "panel", "title"}, {"excess", "log"}),
     "over_axis": ({"kind", "metric", "axis"}, {"group"}),
+    "residuals": ({"kind", "metric", "title", "x", "panel"}, {"color", "log"}),
     "response": ({"kind", "metric", "axis", "panel"}, set()),
     "small_multiples": ({"kind", "quantity", "title"}, set()),
 }
@@ -95,13 +99,17 @@ class Column:
 
     def at(self, point: Mapping[str, Any]) -> float | None:
         """The published number of a point; none if there is none."""
+        row = self.row(point)
+        value = str(point.get(self.column_axis or ""))
+        cell = (row.get(self.column or self.columns.get(value, value)) or "").strip()
+        return float(cell) * self.scale if cell else None
+
+    def row(self, point: Mapping[str, Any]) -> Mapping[str, str]:
+        """The line of the file that is of a point; empty if there is none."""
         for row in self.rows:
             if all(same(point.get(axis), row[name]) for axis, name in self.match.items()):
-                value = str(point.get(self.column_axis or ""))
-                column = self.column or self.columns.get(value, value)
-                cell = (row.get(column) or "").strip()
-                return float(cell) * self.scale if cell else None
-        return None
+                return row
+        return {}
 
 
 @dataclass(frozen=True)
@@ -311,9 +319,8 @@ def load_study(directory: Path) -> Study:
     for index, figure in enumerate(raw.get("figure", [])):
         where = f"{path}: figure.{index}"
         kind = figure.get("kind")
-        if kind not in ("dots", "heat_map", "over_axis", "response", "small_multiples"):
-            known = "dots, heat_map, over_axis, response or small_multiples"
-            raise InputError(f"{where}.kind: {kind!r}; expected {known}")
+        if kind not in FIGURES:
+            raise InputError(f"{where}.kind: {kind!r}; expected {', '.join(FIGURES)}")
         check_keys(figure, kind, where)
     scenarios = raw.get("scenarios", {})
     axes = {SCENARIO: list(scenarios)} if scenarios else {}

@@ -20,6 +20,7 @@ from fairway.figures import (
     thin,
 )
 from fairway.report import FILL, Figure, Section, Table, experiment_section, render, window_sentence
+from fairway.residuals import residual_section
 from fairway.study import Reproduction, cell_columns, cell_row
 
 #: Points along one line of a small multiple.
@@ -311,6 +312,7 @@ _DRAW = {
     "dots": _dots,
     "heat_map": _heat_maps,
     "over_axis": _over_axis,
+    "residuals": residual_section,
     "response": _response,
     "small_multiples": _small_multiples,
 }
