@@ -76,7 +76,7 @@ def _place(cell: Cell) -> tuple[str, str, bool]:
 
 
 def figure(result: Reproduction) -> alt.ConcatChart:
-    """Residuals of the goodput of all flows, a chart for each standard and kind of acknowledgement."""
+    """Residuals of the goodput of all flows, a chart for each standard and kind of ACKs."""
     charts = residual_charts(result, result.study.figures[0], width=270, height=170)
     titled = [chart.properties(title=name) for name, chart in charts.items()]
     return alt.concat(*titled, columns=2)

@@ -48,8 +48,8 @@ def measure(summary: Mapping[str, Any], name: str) -> float | None:
     Args:
         summary: As in `summary.json`.
         name: A metric ("asymmetry"), or `flow.<id or index>.<column>`,
-            `link.<id or index>.<column>` or `application.<id or index>.<column or figure>`. An id of
-            flows or links may have a `*`, which stands for anything: their sum.
+            `link.<id or index>.<column>` or `application.<id or index>.<column or figure>`.
+            An id of flows or links may have a `*`, which stands for anything: their sum.
 
     Returns:
         The value; none where the summary says null, or nothing has an id with a `*`.

@@ -18,13 +18,14 @@ from fairway.model.wlan import Access, Direction, Flow, wlan
 STANDARDS = ("802.11b", "802.11g")
 #: Attempts until a frame is given up, so many that none is.
 ATTEMPTS = 20
-#: Windows of cells in which all have the same: no multiple of three of them, so that each meets every mix.
+#: Windows of cells in which all have the same: no multiple of three of them, so that each meets
+#: every mix.
 WINDOWS = (1, 20, 3, 64, 8, 2, 32, 5, 12, 4, 48)
 #: Cells with windows of their own for each flow, and the seed that draws them.
 UNEQUAL, SEED = 30, 5
 STATIONS, LARGEST = 20, 64
-#: Of the simulation, in seconds: what is measured; and what is not, at least and for each packet of all
-#: windows, which is ten times what a packet takes.
+#: Of the simulation, in seconds: what is measured; and what is not, at least and for each packet of
+#: all windows, which is ten times what a packet takes.
 MEASURED_S, WARM_S, WARM_PER_PACKET_S = 80, 12, 0.03
 
 #: Where the scenarios begin in `study.toml`.

@@ -18,8 +18,8 @@ def test_cells_cover_what_they_shall():
     found = cells()
     assert {len(cell.flows) for cell in found} == set(range(1, 21))
     equal = [cell for cell in found if "windows" in cell.name]
-    for downloads in (lambda n: n, lambda n: 0, lambda n: n // 2):
-        stations = {len(c.flows) for c in equal if c.downloads == downloads(len(c.flows))}
+    for share in (1, 0, 0.5):
+        stations = {len(c.flows) for c in equal if c.downloads == int(share * len(c.flows))}
         assert stations >= set(range(2, 21))
     windows = {flow.window_packets for cell in found for flow in cell.flows}
     assert min(windows) == 1 and max(windows) == 64
