@@ -199,6 +199,18 @@ def test_what_is_stopped_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_windows_over_time_are_of_connections_that_are_followed(capture):
+    def intervals(analysis):
+        ways = [way for one in analysis.connections for way in one["directions"]]
+        return sum(len(way["window"]["series"]["t_s"]) for way in ways if way["window"])
+
+    assert intervals(fairway.analyze(capture)) > 0
+    plain = fairway.analyze(capture, detail=False)
+    assert intervals(plain) == 0
+    assert plain.series.is_empty() and plain.packets.is_empty()
+    assert plain.shown == []
+
+
 def test_in_python(capture):
     analysis = fairway.analyze(capture)
     assert [flow.id for flow in analysis.shown] == ["1"]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use fairway_analysis::detail::{Detail, FATES, Row};
 use fairway_analysis::series::Series;
 use fairway_analysis::whole::{self, AnalyseError};
+use fairway_analysis::window::WindowSeries;
 use fairway_analysis::{DetailOptions, FitOptions, Options};
 use fairway_units::{Duration, Time};
 use numpy::IntoPyArray;
@@ -136,6 +137,10 @@ impl Rows {
             for (index, direction) in connection.directions.iter_mut().enumerate() {
                 let series = direction.series.take();
                 let (Some(series), Some(detail)) = (series, direction.detail.take()) else {
+                    // Windows over time are for diagrams, and more than all the rest together.
+                    if let Some(window) = &mut direction.window {
+                        window.series = WindowSeries::default();
+                    }
                     continue;
                 };
                 let number = rows.directions.len() as u32;

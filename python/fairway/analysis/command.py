@@ -67,13 +67,7 @@ def _once(path: str, options: Mapping[str, Any], label: str, quiet: bool) -> _co
 
 
 def _without_detail(name: str, data: _core.AnalysisData) -> Analysis:
-    import polars as pl
-
-    from fairway.analysis.packets import PACKET_SCHEMA
-    from fairway.analysis.series import CAPTURE_SERIES_SCHEMA
-
-    series = pl.DataFrame(schema=CAPTURE_SERIES_SCHEMA)
-    return Analysis(name, json.loads(data.report), series, pl.DataFrame(schema=PACKET_SCHEMA))
+    return Analysis(name, json.loads(data.report))
 
 
 def _with_detail(name: str, data: _core.AnalysisData) -> Analysis:
