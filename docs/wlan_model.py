@@ -10,18 +10,20 @@ from __future__ import annotations
 import re
 import statistics
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import altair as alt
 from figures import digest, shortened
 from tables import DOCS, table
 
 import fairway
-from fairway.claims import Cell
 from fairway.figures import drawn, print_config
+from fairway.model.wlan import Access, wlan
 from fairway.residuals import residual_charts
 from fairway.study import Reproduction
+from fairway.wlan_study import ATTEMPTS, cells
 
 PAGE, FIGURE = DOCS / "wlan-model.md", DOCS / "wlan-model.svg"
 ERRORS = re.compile(r"(<!-- errors -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -33,46 +35,67 @@ METRICS = {
 }
 
 
-def errors(cells: Iterable[Cell], chosen: Callable[[Cell], bool]) -> list[str]:
+#: An error, and where it is; a standard, and whether acknowledgements are delayed.
+Error = tuple[float, str]
+Point = tuple[str, bool]
+
+
+def errors(found: list[Error]) -> list[str]:
     """Number of cells, median and worst error, mean residual, and where the worst is."""
-    found = [
-        (cell.measured / cell.published - 1, cell)
-        for cell in cells
-        if chosen(cell) and cell.published and cell.measured
-    ]
-    worst, cell = max(found, key=lambda pair: abs(pair[0]))
+    worst, place = max(found, key=lambda pair: abs(pair[0]))
     return [
-        f"{len(found)}",
+        f"{len(found):,}",
         f"{100 * statistics.median(abs(error) for error, _ in found):.2f} %",
         f"{100 * abs(worst):.2f} %",
         f"{100 * statistics.fmean(error for error, _ in found):+.2f} %".replace("-", "−"),
-        str(cell.point["scenario"]),
+        place,
     ]
+
+
+def of_metric(result: Reproduction, metric: str, at: Point | None = None) -> list[Error]:
+    """Of a metric, with a standard and a kind of acknowledgements, or with all."""
+    return [
+        (cell.measured / cell.published - 1, str(cell.point["scenario"]))
+        for cell in result.cells
+        if cell.metric == metric and cell.published and cell.measured
+        if at is None or _place(cell.point) == at
+    ]
+
+
+def of_flows(result: Reproduction, at: Point) -> list[Error]:
+    """Of every single flow."""
+    flows = {cell.name: cell.flows for cell in cells()}
+    found = []
+    for outcome in result.sweep.outcomes:
+        point = outcome.point.axes
+        if _place(point) != at:
+            continue
+        standard, delayed = at
+        asked = flows[point["scenario"]]
+        packets_per_ack = 2 if delayed else 1
+        model = wlan(asked, Access(standard, attempts=ATTEMPTS), packets_per_ack=packets_per_ack)
+        measured = [flow["goodput_bps"] for flow in outcome.run.summary["flows"]]
+        for flow, expected, goodput in zip(asked, model.flow_bps, measured, strict=True):
+            place = f"{point['scenario']}: {flow.direction}, {flow.window_packets}"
+            found.append((goodput / expected - 1, place))
+    return found
 
 
 def rows(result: Reproduction) -> list[list[str]]:
     """Errors by metric, standard and delayed acknowledgements."""
-    found = [
-        ["all flows", "both", "both", *errors(result.cells, lambda c: c.metric == "goodput_bps")]
-    ]
+    found = [["all flows", "both", "both", *errors(of_metric(result, "goodput_bps"))]]
+    points = [(standard, delayed) for standard in STANDARDS for delayed in (False, True)]
     for metric, name in METRICS.items():
-        for standard in STANDARDS:
-            for delayed in (False, True):
-                at = (metric, standard, delayed)
-                found.append(
-                    [
-                        name,
-                        standard,
-                        "yes" if delayed else "no",
-                        *errors(result.cells, lambda c, at=at: _place(c) == at),  # type: ignore[misc]
-                    ]
-                )
-    return found
+        found += [[name, *_words(at), *errors(of_metric(result, metric, at))] for at in points]
+    return found + [["each flow", *_words(at), *errors(of_flows(result, at))] for at in points]
 
 
-def _place(cell: Cell) -> tuple[str, str, bool]:
-    point = cell.point
-    return cell.metric, point["topology.standard"], point["stack.delayed_ack"]
+def _words(at: Point) -> list[str]:
+    return [at[0], "yes" if at[1] else "no"]
+
+
+def _place(point: Mapping[str, Any]) -> Point:
+    return point["topology.standard"], point["stack.delayed_ack"]
 
 
 def figure(result: Reproduction) -> alt.ConcatChart:
