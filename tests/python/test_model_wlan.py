@@ -155,3 +155,18 @@ def test_the_command_refuses(arguments):
     shown = command("model", "wlan", *arguments)
     assert shown.returncode == 2
     assert "Traceback" not in shown.stderr and shown.stderr.strip()
+
+
+def test_saturation_on_the_command_line():
+    shown = command("model", "saturation", "--stations", "5", "--json")
+    found = json.loads(shown.stdout)
+    # Attempts of one to five stations that give up after seven, from an independent solution.
+    assert [one["attempt"] for one in found] == pytest.approx(
+        [0.060606, 0.057044, 0.053722, 0.050655, 0.047851], abs=1e-6
+    )
+    # One station: 15.5 slots of 20 µs, and 1618: 12,000 bits in 1928 µs.
+    assert found[0]["throughput_bps"] == pytest.approx(12_000 / 1928e-6)
+    shown = command("model", "saturation", "--standard", "802.11g", "--stations", "2008")
+    assert max(map(len, shown.stdout.splitlines())) <= 80
+    assert "2,008" in shown.stdout
+    assert command("model", "saturation", "--rate", "54 Mbit/s").returncode == 2
