@@ -109,6 +109,7 @@ bench: $(BUILT)
 	$(BIN)/python benches/linux.py
 	$(BIN)/python benches/xfer.py
 	$(BIN)/python benches/analyze.py
+	$(BIN)/python benches/model.py
 	cargo bench --quiet --locked --package fairway-cc --bench ack
 	cargo bench --quiet --locked --package fairway-capture --bench read
 

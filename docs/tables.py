@@ -163,6 +163,15 @@ def algorithms() -> str:
     return "\n".join(parts)
 
 
+def laws() -> str:
+    """The throughput laws."""
+    rows = [
+        (code(law["name"]), law["title"], law["equation"], law["range"], law["source"])
+        for law in json.loads(_core.model_laws())
+    ]
+    return table("law | what it tells | equation | range | source", rows)
+
+
 def gallery_paths() -> str:
     """The paths of the gallery as experiments."""
     reno = next(entry for entry in known() if entry["name"] == "reno")
@@ -332,6 +341,7 @@ def tables() -> dict[str, str]:
         "flow-state": fields(_core.Flow),
         "algorithms": algorithms(),
         "gallery-paths": gallery_paths(),
+        "laws": laws(),
     }
 
 

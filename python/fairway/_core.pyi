@@ -38,6 +38,8 @@ __all__ = [
     "linux_layout",
     "model_algorithms",
     "model_answer",
+    "model_law",
+    "model_laws",
     "model_saturation",
     "model_streams",
     "model_wlan",
@@ -561,6 +563,27 @@ def packet_fates() -> list[str]:
 
 def model_answer(experiment: str, algorithms: _Algorithms | None = None) -> str:
     """What models say of an experiment given as JSON, as JSON; refuses what none covers."""
+
+def model_laws() -> str:
+    """The throughput laws with equation, range, source, parameters and results, as JSON."""
+
+def model_law(
+    name: str, columns: list[NDArray[Any]], shape: list[int]
+) -> tuple[list[NDArray[Any]], NDArray[Any], list[str]]:
+    """Evaluate a law at all points of a shape, in C order.
+
+    Args:
+        name: The law.
+        columns: Its parameters, in its order: each has one number, or one for each point.
+        shape: Of the points.
+
+    Returns:
+        A column for each result; for each point, which reason it may not be believed for, counted
+        from 1, and 0 in range; the reasons.
+
+    Raises:
+        ValueError: If a quantity makes no sense: names it and the first point.
+    """
 
 def linux_layout(experiment: str, algorithms: _Algorithms | None = None) -> str:
     """What a Linux kernel's guest is told to run an experiment given as JSON, as JSON."""

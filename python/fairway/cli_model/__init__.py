@@ -16,4 +16,4 @@ def model() -> None:
     """Ask the analytic models: an answer in a millisecond, and how far to trust it."""
 
 
-from fairway.cli_model import fluid, saturation, streams, wlan  # noqa: E402, F401  (add commands)
+from fairway.cli_model import fluid, laws, saturation, streams, wlan  # noqa: E402, F401  (add commands)

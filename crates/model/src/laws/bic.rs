@@ -116,7 +116,7 @@ impl Bic {
     ///
     /// Within a [`Shape`] the packets are in a straight line with the maximum, so that Newton's method is
     /// exact once it has found the shape. Where there is one halving more, the packets jump by those of a
-    /// round trip: what lies in between ends with a round trip that is not needed in full, and is counted.
+    /// round trip: what lies in between ends with a part of a round trip.
     fn search(&self) -> (f64, f64) {
         let packets = 1.0 / self.loss;
         let (mut low, mut high) = (0.0, f64::INFINITY);
@@ -177,7 +177,8 @@ impl Bic {
             slope * peak + fixed
         };
         let (least, greatest) = (carries(fewer), carries(more));
-        (least <= packets && packets <= greatest).then(|| (peak, more.rounds()))
+        (least <= packets && packets <= greatest)
+            .then(|| (peak, fewer.rounds() + (packets - least) / (greatest - least)))
     }
 
     fn large_window(&self, packets: f64) -> f64 {
@@ -272,7 +273,8 @@ impl BicSmall {
             let rounds = libm::log2(window * ratio) + more;
             let step = (window * rounds - packets) / (rounds + std::f64::consts::LOG2_E);
             window -= step;
-            if libm::fabs(step) <= 1e-14 * window {
+            // What is left after a step is less than a tenth of its square.
+            if libm::fabs(step) <= 1e-7 * window {
                 break;
             }
         }

@@ -92,7 +92,8 @@ pub fn htcp_epoch(p: f64, t: f64, r: f64) -> HtcpEpoch {
             let slope = 2.0 * r * (first + d * alpha) + 2.0 * (1.0 - r) * first;
             let step = over / slope;
             d -= step;
-            if step < 1e-14 * d {
+            // What is left after a step is about its square.
+            if step < 1e-8 * d {
                 break;
             }
         }

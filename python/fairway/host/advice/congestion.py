@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from fairway.closed_forms import CLOSED_FORMS, reno
+from fairway.closed_forms import CLOSED_FORMS
 from fairway.host.advice.statement import Change, Statement
 from fairway.host.path import Path
 from fairway.host.settings import Settings
@@ -79,7 +79,7 @@ def _loss(host: Settings, path: Path) -> list[Statement]:
         text = f"At a loss of {loss}, {name} cannot keep its rate either: it bears about 15 %."
         return [Statement("loss", "limit", text)]
     form = CLOSED_FORMS.get(name)
-    segments = max(1.0, (form or reno)(path.loss, path.rtt_s))
+    segments = max(1.0, (form or CLOSED_FORMS["reno"])(path.loss, path.rtt_s))
     rate = segments * path.mss_bytes * 8 / path.rtt_s
     what = name if form else f"{name}, taken as Reno,"
     text = (
