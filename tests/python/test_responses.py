@@ -5,8 +5,8 @@ import math
 
 import pytest
 
-from fairway import closed_forms
 from fairway.claims import Cell, Claim, check_test, judge
+from fairway.closed_forms import CLOSED_FORMS, westwood_plus
 from fairway.errors import InputError
 from fairway.study import Reproduction, find, load_study
 from fairway.study_report import response_charts
@@ -18,49 +18,49 @@ LOSS = "topology.bottleneck.loss.probability"
 
 
 @pytest.mark.parametrize(
-    ("found", "expected"),
+    ("name", "loss", "rtt_s", "expected"),
     [
         # √150; √1500.
-        (closed_forms.reno(1e-2), 12.2474),
-        (closed_forms.reno(1e-3), 38.7298),
+        ("reno", 1e-2, 0.1, 12.2474),
+        ("reno", 1e-3, 0.1, 38.7298),
         # 0.08/10⁻⁴; 8 is not above 16, so √150.
-        (closed_forms.scalable(1e-4), 800),
-        (closed_forms.scalable(1e-2), 12.2474),
+        ("scalable", 1e-4, 0.1, 800),
+        ("scalable", 1e-2, 0.1, 12.2474),
         # RFC 3649 table 1: 38, 263, 1795 and 83981 are of its rounded 0.12/p^0.835; the line
         # itself gives 38·10^0.834824, 38·10^1.669648 and 83000.
-        (closed_forms.highspeed(1e-3), 38),
-        (closed_forms.highspeed(1e-4), 259.78),
-        (closed_forms.highspeed(1e-5), 1775.95),
-        (closed_forms.highspeed(1e-7), 83_000),
+        ("highspeed", 1e-3, 0.1, 38),
+        ("highspeed", 1e-4, 0.1, 259.78),
+        ("highspeed", 1e-5, 0.1, 1775.95),
+        ("highspeed", 1e-7, 0.1, 83_000),
+        # A window of 85.1 is reduced by 10.6; that is halved ten times until half is below 0.01:
+        # with the first round trip, and that at the maximum, 12 of them for 1000 packets.
+        ("bic", 1e-3, 0.1, 1000 / 12),
+        # Below 14 it is Reno.
+        ("bic", 1e-2, 0.1, 12.2474),
         # RFC 9438: (0.4·3.7/1.2)^¼ = 1.0538; (10³)^¾ = 177.83; (10⁵)^¾ = 5623.4.
-        (closed_forms.cubic(1e-4), 187.40),
-        (closed_forms.cubic(1e-6), 5926.1),
-        (closed_forms.cubic(1e-6, rtt_s=0.01), 1224.74),  # Reno's
+        ("cubic", 1e-4, 0.1, 187.40),
+        ("cubic", 1e-6, 0.1, 5926.1),
+        ("cubic", 1e-6, 0.01, 1224.74),  # Reno's
         # Up to a second H-TCP is AIMD(2(1 − r), r): √((1 + r)/p); beyond, the epoch solved by hand.
-        (closed_forms.htcp(1e-2), math.sqrt(1.8 / 1e-2)),
-        (closed_forms.htcp(1e-3, keep=0.5), 57.535),
-        (closed_forms.htcp(1e-5, keep=0.5), 1707.75),
-        (closed_forms.htcp(1e-6), 9413.7),
+        ("htcp", 1e-2, 0.1, math.sqrt(1.8 / 1e-2)),
+        ("htcp", 1e-6, 0.1, 9413.7),
         # ρ = 12; ρ = 1.
-        (closed_forms.hybla(1e-3, rtt_s=0.3), 12 * 38.7298),
-        (closed_forms.hybla(1e-4, rtt_s=0.02), 122.474),
-        # 50² − 30·50 = 1000 = 1/p; the 1 of (1 − p)/p takes 1/√(30² + 4000) = 0.014.
-        (closed_forms.westwood_plus(1e-3, 30), 49.986),
+        ("hybla", 1e-3, 0.3, 12 * 38.7298),
+        ("hybla", 1e-4, 0.02, 122.474),
     ],
 )
-def test_closed_forms_by_hand(found, expected):
-    assert found == pytest.approx(expected, rel=1e-4)
+def test_closed_forms_by_hand(name, loss, rtt_s, expected):
+    assert CLOSED_FORMS[name](loss, rtt_s) == pytest.approx(expected, rel=1e-4)
 
 
-def test_bic_between_its_two_limits():
+def test_westwood_plus_with_a_queue_by_hand():
+    # 50² − 30·50 = 1000 = 1/p; the 1 of (1 − p)/p takes 1/√(30² + 4000) = 0.014.
+    assert westwood_plus(1e-3, 30) == pytest.approx(49.986, rel=1e-4)
+
+
+def test_bic_approaches_its_limit():
     # Additive all the way, Wmax·β ≫ Smax: √((Smax/2)·((2 − β)/β)/p) = √(240/10⁻⁷) = 48990.
-    assert closed_forms.bic(1e-7) == pytest.approx(48_990, rel=0.03)
-    # By hand for an epoch that begins at 7/8 of 90: 11.25 is halved (by 5.625, 2.8125, …) until
-    # half is below 0.01, that is ten times (11.25/2¹¹ = 0.005), and then goes to 90 at once:
-    # 11 rounds of 90 less 11.25, 5.625, … 11.25/2¹⁰ are 990 − 22.489 = 967.51 packets.
-    assert closed_forms.bic(1 / 967.511) == pytest.approx(967.511 / 11, rel=1e-5)
-    # Below 14 it is Reno.
-    assert closed_forms.bic(1e-2) == closed_forms.reno(1e-2)
+    assert CLOSED_FORMS["bic"](1e-7, 0.1) == pytest.approx(48_990, rel=0.03)
 
 
 def test_reno_under_random_losses_that_cost_nothing_else():
@@ -79,7 +79,7 @@ def test_a_balance_of_means_is_the_mean_where_the_window_hardly_varies():
     # Westwood+ loses little of a window that is near what the path holds.
     path = Path(rtt_s=0.1, pipe=30)
     found = mean_window("westwood+", 1e-2, path, flows=300, rounds=2000, ideal=True)
-    assert found == pytest.approx(closed_forms.westwood_plus(1e-2, 30), rel=0.02)
+    assert found == pytest.approx(westwood_plus(1e-2, 30), rel=0.02)
 
 
 def test_the_path_with_a_queue_by_hand():
