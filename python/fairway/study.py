@@ -7,6 +7,7 @@ import functools
 import html
 import importlib.resources
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ import polars as pl
 
 from fairway import metrics, store, text
 from fairway.backends import backend as find_backend
-from fairway.claims import Cell, Claim, Finding, check_test, judge, same
+from fairway.claims import Cell, Claim, Finding, axes_of, check_test, judge_all, same
 from fairway.errors import InputError, read_text
 from fairway.experiment import MAX_BYTES, Plan, parse_toml, plan
 from fairway.progress import reporter
@@ -47,6 +48,7 @@ _KEYS: dict[str, tuple[set[str], set[str]]] = {
         {"metric", "title", "file", "match"},
         {"column", "column_axis", "columns", "scale"},
     ),
+    "claim": ({"id", "statement", "where", "test"}, {"family", "unknown"}),
     "heat_map": ({"kind", "metric", "x", "y"}, {"limit", "panel"}),
     "dots": ({"kind", "metric", "axis", "panel", "title"}, {"excess", "log"}),
     "over_axis": ({"kind", "metric", "axis"}, {"group"}),
@@ -230,13 +232,7 @@ class Reproduction:
                 for cell in self.cells
             ],
             "claims": [
-                {
-                    "id": claim.id,
-                    "verdict": finding.verdict,
-                    "measured": finding.measured,
-                    "ci_low": finding.ci_low,
-                    "ci_high": finding.ci_high,
-                }
+                {"id": claim.id, **finding.to_json()}
                 for claim, finding in zip(self.study.claims, self.findings, strict=True)
             ],
         }
@@ -351,7 +347,7 @@ def load_study(directory: Path) -> Study:
         compared=compared,
         references=references,
         figures=tuple(raw.get("figure", [])),
-        claims=tuple(_claims(directory, [column.title for column in references])),
+        claims=tuple(_claims(directory, axes, [column.title for column in references])),
     )  # fmt: skip
 
 
@@ -418,7 +414,7 @@ def _check_numbers(column: Column, row: Mapping[str, str], path: Path) -> None:
             raise InputError(f"{path}: column {name}: {value!r} is not a number") from None
 
 
-def _claims(directory: Path, references: Sequence[str]) -> Iterator[Claim]:
+def _claims(directory: Path, axes: Mapping[str, Any], references: Sequence[str]) -> Iterator[Claim]:
     path = directory / CLAIMS_FILE
     if not path.exists():
         return
@@ -428,15 +424,35 @@ def _claims(directory: Path, references: Sequence[str]) -> Iterator[Claim]:
         for key in ("id", "statement", "where", "test"):
             if not entry.get(key):
                 raise InputError(f'{where}: needs "{key}"')
+        check_keys(entry, "claim", where)
+        unknown = entry.get("unknown", [])
+        _check_axes(unknown, axes, f"{where}.unknown")
         for number, test in enumerate(entry["test"]):
             check_test(test, f"{where}.test.{number}")
+            _check_axes(axes_of(test), axes, f"{where}.test.{number}")
             reference = test.get("reference")
             if reference is not None and reference not in references:
                 known = ", ".join(references) or "none"
                 raise InputError(
                     f"{where}.test.{number}.reference: {reference!r}; the study has {known}"
                 )
-        yield Claim(entry["id"], entry["statement"], entry["where"], tuple(entry["test"]))
+        yield Claim(
+            entry["id"],
+            entry["statement"],
+            entry["where"],
+            tuple(entry["test"]),
+            entry.get("family"),
+            tuple(unknown),
+        )
+
+
+def _check_axes(names: Any, axes: Mapping[str, Any], where: str) -> None:
+    if not isinstance(names, list):
+        raise InputError(f"{where}: expected a list of axes, got {names!r}")
+    for name in names:
+        if name not in axes:
+            known = ", ".join(axes) or "none"
+            raise InputError(f"{where}: {name!r} is no axis of the study; it has {known}")
 
 
 def reproduce_study(
@@ -481,7 +497,7 @@ def findings(study: Study, cells: Sequence[Cell]) -> tuple[Finding, ...]:
         for point in study.points()
         for column in study.compared
     ]
-    return tuple(judge(claim, cells, expected) for claim in study.claims)
+    return tuple(judge_all(study.claims, cells, expected))
 
 
 def measured_cells(study: Study, outcomes: Sequence[Outcome]) -> Iterator[Cell]:
@@ -492,8 +508,13 @@ def measured_cells(study: Study, outcomes: Sequence[Outcome]) -> Iterator[Cell]:
     for group in groups.values():
         point = group[0].point.axes
         for column in study.compared:
-            found = [metrics.measure(outcome.summary, column.metric) for outcome in group]
-            values = tuple(value for value in found if value is not None)
+            found = {
+                outcome.point.repetition: value
+                for outcome in group
+                if (value := metrics.measure(outcome.summary, column.metric)) is not None
+                and math.isfinite(value)
+            }
+            values = tuple(found.values())
             estimate = mean_interval(values) if values else None
             yield Cell(
                 point=point,
@@ -503,6 +524,7 @@ def measured_cells(study: Study, outcomes: Sequence[Outcome]) -> Iterator[Cell]:
                 ci_low=estimate.low if estimate else None,
                 ci_high=estimate.high if estimate else None,
                 values=values,
+                repetitions=tuple(found),
                 references={
                     other.title: other.at(point)
                     for other in study.references

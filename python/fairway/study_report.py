@@ -8,7 +8,8 @@ from typing import Any
 import polars as pl
 
 from fairway import text
-from fairway.claims import Cell
+from fairway.claims import Cell, Comparison
+from fairway.claims.verdicts import number
 from fairway.dots import dots
 from fairway.figures import (
     QUANTITIES,
@@ -26,6 +27,12 @@ from fairway.study import Reproduction, cell_columns, cell_row
 #: Points along one line of a small multiple.
 _SMALL_POINTS = 250
 
+_WHY = (
+    "Every effect that a claim speaks of, with its 95 % interval over n repetitions, or its 90 % "
+    "interval where the claim is that there is no difference. p is corrected for the number of "
+    "comparisons that the claim makes: at most 0.05 decides, by where the effect is."
+)
+
 
 def study_report(result: Reproduction) -> str:
     """The whole report as HTML."""
@@ -34,6 +41,8 @@ def study_report(result: Reproduction) -> str:
     sections = []
     if study.claims:
         sections.append(Section("Claims", verdicts=_verdicts(result)))
+    if any(finding.comparisons for finding in result.findings):
+        sections.append(Section("Why", _WHY, tables=[comparison_table(result)]))
     sections.append(
         Section(
             "Published beside measured",
@@ -68,6 +77,35 @@ def verdict_table(result: Reproduction) -> Table:
     """Claims and verdicts."""
     rows = [[v["verdict"], v["id"], v["statement"], v["finding"]] for v in _verdicts(result)]
     return Table("Claims", ["verdict", "claim", "statement", "finding"], rows, labels=4)
+
+
+def comparison_table(result: Reproduction) -> Table:
+    """What decided: every effect with its interval, beside what is claimed of it."""
+    rows = []
+    for claim, finding in zip(result.study.claims, result.findings, strict=True):
+        parts = finding.by_value or (({}, finding),)
+        for at, part in parts:
+            own = [text.label(value) for value in at.values()]
+            rows += [
+                [claim.id, ", ".join([*own, *([c.label] if c.label else [])]), *_comparison_row(c)]
+                for c in part.comparisons
+            ]
+    columns = ["claim", "of", "verdict", "claimed", "effect", "interval", "n", "p"]
+    return Table("Effects beside what is claimed of them", columns, rows, labels=4)
+
+
+def _comparison_row(comparison: Comparison) -> list[str]:
+    ends = comparison.interval
+    shown = text.ABSENT if ends is None else f"[{number(ends[0])}, {number(ends[1])}]"
+    p = comparison.adjusted
+    return [
+        comparison.verdict,
+        ("ratio " if comparison.logarithmic else "") + comparison.claimed,
+        number(comparison.mean),
+        shown,
+        str(comparison.effect.count),
+        text.ABSENT if p is None else "< 0.0001" if p < 1e-4 else f"{p:.2g}",
+    ]
 
 
 def _verdicts(result: Reproduction) -> list[dict[str, str]]:

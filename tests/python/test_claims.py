@@ -1,8 +1,11 @@
 """Verdicts on cells whose answer is known."""
 
+import dataclasses
+import json
+
 import pytest
 
-from fairway.claims import Cell, Claim, check_test, judge
+from fairway.claims import Cell, Claim, check_test, judge, judge_all
 from fairway.errors import InputError
 from fairway.stats import mean_interval
 
@@ -121,7 +124,7 @@ def test_distance():
     assert (found.verdict, found.measured) == ("supported", 2.0)
     assert "largest 3" in found.reason
     assert verdict(cells, {**near, "at_most": 1.9}).verdict == "refuted"
-    assert verdict(cells, {**near, "at_least": 3}).verdict == "refuted"
+    assert verdict(cells, {**near, "at_least": 3, "at_most": 9}).verdict == "refuted"
     assert verdict(cells[:2], near, expected=cells).verdict == "undecided"
     assert verdict(cells[::2], near).verdict == "undecided"
 
@@ -144,3 +147,225 @@ def test_unknown_tests_are_refused():
         check_test({"kind": "value", "metric": "m", "expected": 1}, "claims.toml")
     with pytest.raises(InputError, match="mena: unknown"):
         check_test({**WITHIN, "mena": 1}, "claims.toml")
+
+
+def test_wrong_values_of_tests_are_refused():
+    compare = {"kind": "compare", "metric": "m", "how": "ratio", "left": {}, "right": {}}
+    same = {"kind": "no_difference", "metric": "m"}
+    for test, says in (
+        ({**VALUE, "expected": "1"}, r"test\.expected: expected a finite number, got '1'"),
+        ({**VALUE, "expected": float("nan")}, "expected a finite number, got nan"),
+        ({**VALUE, "tolerance": 0}, "a number above zero"),
+        ({**VALUE, "share": 0.1}, 'either "tolerance" or "share"'),
+        ({**VALUE, "at": "bic"}, r"test\.at: expected a table"),
+        ({"kind": "value", "metric": "m", "expected": 1}, "m has no default"),
+        ({"kind": "range", "metric": "m", "low": 2, "high": 1}, "low 2 is above high 1"),
+        ({**compare}, 'needs "at_least" or "at_most"'),
+        ({**compare, "how": "sum", "at_most": 1}, 'expected "ratio" or "difference"'),
+        ({**ORDER, "order": [["a"]]}, "a list of two or more lists"),
+        ({**ORDER, "for_each": "n"}, "a list of axes"),
+        ({**same, "margin": 1}, 'either "axis", or "left" and "right"'),
+        ({**same, "axis": "cc", "left": {}, "right": {}}, 'either "axis"'),
+        ({**same, "axis": "cc"}, 'needs "margin" or "share"'),
+        ({"kind": ["value"]}, "expected cells_within"),
+    ):
+        with pytest.raises(InputError, match=says):
+            check_test(test, "test")
+
+
+# Five repetitions of three variants whose noise is common. b − a: .11 .07 .12 .09 .11, mean .1,
+# s .02; c − b: twice that.
+NOISE = [9.30, 9.31, 9.40, 9.35, 9.36]
+STEP = [0.11, 0.07, 0.12, 0.09, 0.11]
+VARIANTS = [
+    cell(NOISE, cc="a"),
+    cell([n + s for n, s in zip(NOISE, STEP, strict=True)], cc="b"),
+    cell([n + 3 * s for n, s in zip(NOISE, STEP, strict=True)], cc="c"),
+]
+ALIKE = {"kind": "no_difference", "metric": "m", "left": {"cc": "b"}, "right": {"cc": "a"}}
+
+
+def test_no_difference_by_hand():
+    # The 90 % interval is .1 ± .01907.
+    found = verdict(VARIANTS, {**ALIKE, "margin": 0.15})
+    assert found.verdict == "supported"
+    assert (found.ci_low, found.ci_high) == pytest.approx((0.08093, 0.11907), abs=1e-5)
+    assert "claimed -0.15 to 0.15" in found.reason
+    assert verdict(VARIANTS, {**ALIKE, "margin": 0.1}).verdict == "undecided"
+    assert verdict(VARIANTS, {**ALIKE, "margin": 0.05}).verdict == "refuted"
+    # A share is of the ratio: 9.444/9.344 = 1.0107 is within 2 % and beyond 0.5 %.
+    assert verdict(VARIANTS, {**ALIKE, "share": 0.02}).verdict == "supported"
+    assert verdict(VARIANTS, {**ALIKE, "share": 0.005}).verdict == "refuted"
+    below = [cell([-1.0, -1.1], cc="a"), cell([1.0, 1.1], cc="b")]
+    assert "give a margin" in verdict(below, {**ALIKE, "share": 0.02}).reason
+
+
+def test_no_difference_of_all_two_by_two_is_one_family():
+    every = {"kind": "no_difference", "metric": "m", "axis": "cc", "margin": 0.35}
+    found = verdict(VARIANTS, every)
+    # a and b, a and c, b and c.
+    assert [c.label for c in found.comparisons] == ["a and b", "a and c", "b and c"]
+    assert {c.family for c in found.comparisons} == {3}
+    # c − a is .3 ± 2.131847 × .06/√5 = .0572: [.2428, .3572] is not within .35.
+    assert found.verdict == "undecided"
+    assert verdict(VARIANTS, {**every, "margin": 0.5}).verdict == "supported"
+    assert verdict(VARIANTS[:1], every).verdict == "undecided"
+
+
+def test_margins_that_go_without_saying():
+    def like(metric, left, right):
+        cells = [
+            Cell({"cc": cc}, metric, None, value, None, None, (value,))
+            for cc, value in (("a", left), ("b", right))
+        ]
+        return verdict(cells, {**ALIKE, "metric": metric}).verdict
+
+    # .02 of a Jain index, .05 of asymmetry, 5 % of a rate, a factor of 2 of losses.
+    assert like("jain_index", 0.95, 0.969) == "supported"
+    assert like("jain_index", 0.95, 0.971) == "refuted"
+    assert like("asymmetry", 0.0, 0.049) == "supported"
+    assert like("flow.0.goodput_bps", 1e6, 1.049e6) == "supported"
+    assert like("flow.0.goodput_bps", 1e6, 1.051e6) == "refuted"
+    assert like("loss_ratio", 0.01, 0.0199) == "supported"
+    assert like("loss_ratio", 0.01, 0.0201) == "refuted"
+
+
+def test_a_value_within_a_share():
+    test = {"kind": "value", "metric": "m", "expected": -4.0, "share": 0.05}
+    # −4 ± .2.
+    assert verdict([cell([-4.19])], test).verdict == "supported"
+    assert verdict([cell([-4.21])], test).verdict == "refuted"
+
+
+def test_comparisons_pair_the_repetitions_that_both_sides_have():
+    order = {"kind": "order", "metric": "m", "axis": "cc", "order": [["b"], ["a"]]}
+    # Repetition 1 of a has no value: 0, 2 and 3 are compared, not the first three with each other.
+    a = Cell({"cc": "a"}, "m", None, 30.0, None, None, (10.0, 30.0, 40.0), repetitions=(0, 2, 3))
+    b = cell([10.1, 20.1, 30.12, 40.1], cc="b")
+    found = verdict([a, b], order)
+    assert found.verdict == "supported"
+    assert found.comparisons[0].mean == pytest.approx(0.32 / 3)
+    assert found.comparisons[0].effect.count == 3
+    apart = Cell({"cc": "a"}, "m", None, 1.0, None, None, (1.0,), repetitions=(9,))
+    assert "No repetition" in verdict([apart, b], order).reason
+
+
+def test_a_repetition_counts_once_over_all_its_points():
+    # Differences 1 and 3 at two points, 3 and 5 in the next repetition: means 2 and 4. As four
+    # samples the interval would be narrower, and one repetition alone would have one.
+    cells = [
+        cell([1, 3], cc="a", n=1), cell([0, 0], cc="b", n=1),
+        cell([3, 5], cc="a", n=2), cell([0, 0], cc="b", n=2),
+    ]  # fmt: skip
+    gap = {
+        "kind": "compare", "metric": "m", "how": "difference",
+        "left": {"cc": "a"}, "right": {"cc": "b"}, "at_least": 2.5,
+    }  # fmt: skip
+    found = verdict(cells, gap)
+    # 3 ± 12.7062 × √2/√2.
+    assert (found.measured, found.ci_low) == pytest.approx((3, 3 - 12.7062), abs=1e-4)
+    assert found.verdict == "undecided"
+    once = [cell([c.values[0]], **c.point) for c in cells]
+    assert (verdict(once, gap).verdict, verdict(once, gap).ci_low) == ("refuted", None)
+    # For each value by itself: 1 is not 2.5, with one repetition; 3 is.
+    each = verdict(once, {**gap, "for_each": ["n"]})
+    assert each.verdict == "refuted"
+    assert [(c.label, c.verdict) for c in each.comparisons] == [
+        ("1", "refuted"),
+        ("2", "supported"),
+    ]
+
+
+def test_ratios_are_of_logarithms():
+    cells = [cell([2, 8, 24], cc="a"), cell([1, 2, 3], cc="b")]
+    twice = {
+        "kind": "compare", "metric": "m", "how": "ratio",
+        "left": {"cc": "a"}, "right": {"cc": "b"}, "at_least": 2, "at_most": 8,
+    }  # fmt: skip
+    found = verdict(cells, twice)
+    # 2, 4 and 8: 4 × 2^±2.484138.
+    assert found.measured == pytest.approx(4)
+    assert (found.ci_low, found.ci_high) == pytest.approx((4 / 2**2.484138, 4 * 2**2.484138))
+    assert "claimed 2 to 8" in found.reason
+    # Nothing has a logarithm of zero: 0, 4 and 8, mean 4.
+    zero = [cell([0, 8, 24], cc="a"), cells[1]]
+    assert verdict(zero, twice).measured == pytest.approx(4)
+
+
+def ranking(values):
+    return [cell(sample, cc=name) for name, sample in values.items()]
+
+
+def test_a_family_is_corrected_and_says_so():
+    # d with s: p of mean d of n = 10 is that of t = d√10/s.
+    base = [0.0] * 10
+    wobble = [1.0, -1.0] * 5  # s = √(10/9) = 1.0541, error .33333
+    # t = 2.4 with 9 degrees of freedom: two-sided p = .0399, alone enough.
+    weak = [0.8 + w for w in wobble]
+    order = {"kind": "order", "metric": "m", "axis": "cc", "order": [["x"], ["o"]]}
+    alone = verdict(ranking({"x": weak, "o": base}), order)
+    assert alone.verdict == "supported"
+    assert alone.comparisons[0].p == pytest.approx(0.0399, abs=1e-4)
+    both = {**order, "order": [["x", "y"], ["o"]]}
+    found = verdict(ranking({"x": weak, "y": weak, "o": base}), both)
+    assert found.verdict == "undecided"
+    assert "p = 0.08 after correction for 2 comparisons" in found.reason
+    # The claims of one family are corrected together, others not.
+    tests = (order, {**order, "order": [["y"], ["o"]]})
+    for test in tests:
+        check_test(test, "test")
+    cells = ranking({"x": weak, "y": weak, "o": base})
+    apart = judge_all([Claim("c", "s", "w", (t,)) for t in tests], cells, cells)
+    assert [f.verdict for f in apart] == ["supported", "supported"]
+    together = judge_all([Claim("c", "s", "w", (t,), "f") for t in tests], cells, cells)
+    assert [f.verdict for f in together] == ["undecided", "undecided"]
+
+
+def test_what_the_source_leaves_open():
+    more = {"kind": "range", "metric": "m", "low": 2, "high": 9}
+    cells = [cell([1.0], queue="short"), cell([3.0], queue="long")]
+
+    def judged(run, expected=cells):
+        return judge(Claim("c", "s", "w", (more,), unknown=("queue",)), run, expected)
+
+    found = judged(cells)
+    assert found.verdict == "undecided"
+    assert "It depends on queue (short: refuted; long: supported)." in found.reason
+    assert [(at["queue"], f.verdict) for at, f in found.by_value] == [
+        ("short", "refuted"),
+        ("long", "supported"),
+    ]
+    assert judged([cells[1]], [cells[1]]).verdict == "supported"
+    assert judged([cells[0]], [cells[0]]).verdict == "refuted"
+    # A plausible value that was not run is not known.
+    assert judged([cells[1]]).verdict == "undecided"
+    assert judged([cells[0]]).verdict == "undecided"
+    # Without `unknown`, every cell has to be within.
+    assert judge(Claim("c", "s", "w", (more,)), cells, cells).verdict == "refuted"
+
+
+def test_too_few_repetitions_decide_nothing():
+    settled = cell([5.0, 5.1, 4.9])
+    unsettled = dataclasses.replace(settled, unsettled=True)
+    five = {"kind": "range", "metric": "m", "low": 4, "high": 6}
+    assert verdict([settled], five).verdict == "supported"
+    found = verdict([unsettled], five)
+    assert found.verdict == "undecided"
+    assert "3 repetitions did not make the interval as narrow as was asked for" in found.reason
+
+
+def test_a_finding_as_plain_data():
+    found = verdict(VARIANTS, {**ALIKE, "margin": 0.15}).to_json()
+    (comparison,) = found["comparisons"]
+    assert comparison["effect"] == pytest.approx(0.1)
+    assert comparison["standardised"] == pytest.approx(5)  # .1/.02
+    assert (comparison["confidence"], comparison["repetitions"]) == (0.9, 5)
+    # One-sided t of (.15 − .1)/(.02/√5) = 5.590 with 4 degrees of freedom.
+    assert comparison["p"] == comparison["p_adjusted"] == pytest.approx(0.002514, abs=1e-5)
+    json.dumps(found, allow_nan=False)
+    least = verdict(VARIANTS, {**ORDER, "order": [["c"], ["b"], ["a"]]}).to_json()
+    assert (least["comparisons"][0]["claimed_low"], least["comparisons"][0]["claimed_high"]) == (
+        0,
+        None,
+    )
+    json.dumps(least, allow_nan=False)

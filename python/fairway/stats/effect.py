@@ -99,7 +99,17 @@ def log_ratio_effect(first: Sequence[float], second: Sequence[float]) -> Effect:
     for value in (*first, *second):
         if not value > 0:
             raise ValueError(f"value {value}: a ratio needs numbers above zero; use a difference")
-    return paired_effect([math.log(v) for v in first], [math.log(v) for v in second])
+    if len(first) != len(second):
+        raise ValueError(f"{len(first)} values against {len(second)}: pairs need equally many")
+    return mean_effect([_log_ratio(*pair) for pair in zip(first, second, strict=True)])
+
+
+def _log_ratio(one: float, other: float) -> float:
+    """ln(one / other), to the last digit where the quotient is exact."""
+    ratio = one / other
+    if 0 < ratio < math.inf:
+        return math.log(ratio)
+    return math.log(one) - math.log(other)
 
 
 def welch_effect(first: Sequence[float], second: Sequence[float]) -> Effect:

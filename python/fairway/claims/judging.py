@@ -1,0 +1,153 @@
+"""Claims and their verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fairway.claims.cells import Cell, is_at, place, split
+from fairway.claims.reading import KINDS, Claim
+from fairway.claims.verdicts import Answer, Comparison, Verdict, corrected, weakest
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What came of a claim.
+
+    Attributes:
+        verdict: The answer.
+        reason: The numbers behind it, in a sentence or more.
+        measured: The number that decided, if one did.
+        ci_low: Lower end of its interval.
+        ci_high: Upper end.
+        comparisons: Every effect that was held against what is claimed of it.
+        by_value: For each plausible value of what the source leaves open, the finding there.
+    """
+
+    verdict: Verdict
+    reason: str
+    measured: float | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    comparisons: tuple[Comparison, ...] = ()
+    by_value: tuple[tuple[Mapping[str, Any], Finding], ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The verdict with its numbers as plain data."""
+        answer: dict[str, Any] = {
+            "verdict": self.verdict,
+            "measured": self.measured,
+            "ci_low": self.ci_low,
+            "ci_high": self.ci_high,
+            "reason": self.reason,
+            "comparisons": [comparison.to_json() for comparison in self.comparisons],
+        }
+        if self.by_value:
+            answer["by_value"] = [
+                {"at": dict(at), **finding.to_json()} for at, finding in self.by_value
+            ]
+        return answer
+
+
+def judge(claim: Claim, cells: Sequence[Cell], expected: Sequence[Cell]) -> Finding:
+    """Judge one claim, as a family of its own.
+
+    Args:
+        claim: The claim.
+        cells: What was run.
+        expected: Every cell of the whole study, run or not.
+    """
+    return judge_all([claim], cells, expected)[0]
+
+
+def judge_all(
+    claims: Sequence[Claim], cells: Sequence[Cell], expected: Sequence[Cell]
+) -> list[Finding]:
+    """Judge claims; the p-values of each family's comparisons are corrected together.
+
+    Each plausible value of what a source leaves open makes a family of its own: a verdict over all
+    of them asks for the same answer at each, which needs no correction.
+    """
+    parts = [_parts(claim, cells, expected) for claim in claims]
+    families: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    for index, (claim, found) in enumerate(zip(claims, parts, strict=True)):
+        for number, (at, _) in enumerate(found):
+            name = f"family {claim.family}" if claim.family else f"claim {index}"
+            families.setdefault((name, repr(dict(at))), []).append((index, number))
+    answers = [[answers for _, answers in found] for found in parts]
+    for members in families.values():
+        together = corrected([answers[index][number] for index, number in members])
+        for (index, number), own in zip(members, together, strict=True):
+            answers[index][number] = own
+    return [
+        _over_values([(at, _finding(own)) for (at, _), own in zip(found, answered, strict=True)])
+        for found, answered in zip(parts, answers, strict=True)
+    ]
+
+
+def _parts(
+    claim: Claim, cells: Sequence[Cell], expected: Sequence[Cell]
+) -> list[tuple[Mapping[str, Any], list[Answer]]]:
+    """The answers of the claim's tests, for each plausible value of what is unknown."""
+    if not claim.unknown:
+        return [({}, [_answer(test, cells, expected) for test in claim.tests])]
+    return [
+        (at, [_answer(test, [c for c in cells if is_at(c, at)], wanted) for test in claim.tests])
+        for at, wanted in split(expected, claim.unknown)
+    ]
+
+
+def _answer(test: Mapping[str, Any], cells: Sequence[Cell], expected: Sequence[Cell]) -> Answer:
+    if test["kind"] == "unmeasured":
+        return KINDS[test["kind"]][2](test, cells, expected)
+    at = test.get("at", {})
+    chosen = [c for c in cells if c.metric == test["metric"] and is_at(c, at)]
+    wanted = [c for c in expected if c.metric == test["metric"] and is_at(c, at)]
+    if not any(cell.measured is not None for cell in chosen):
+        return Answer("No point that it speaks of was run.", limit="undecided")
+    return KINDS[test["kind"]][2](test, chosen, wanted)
+
+
+def _finding(answers: Sequence[Answer]) -> Finding:
+    verdict = weakest([answer.verdict for answer in answers])
+    reason = " ".join(answer.reason for answer in answers)
+    comparisons = tuple(c for answer in answers for c in answer.comparisons)
+    # The number of the test that decides, or of the first that has one.
+    ranked = sorted(answers, key=lambda answer: answer.verdict != verdict)
+    for answer in ranked:
+        if answer.decisive is not None:
+            low, high = answer.decisive.interval or (None, None)
+            return Finding(verdict, reason, answer.decisive.mean, low, high, comparisons)
+        if answer.measured is not None:
+            return Finding(verdict, reason, answer.measured, comparisons=comparisons)
+    return Finding(verdict, reason, comparisons=comparisons)
+
+
+def _over_values(found: Sequence[tuple[Mapping[str, Any], Finding]]) -> Finding:
+    """Supported or refuted only if it is for every plausible value of what is unknown."""
+    if len(found) == 1 and not found[0][0]:
+        return found[0][1]
+    if not found:
+        return Finding("undecided", "No point that it speaks of is in the study.")
+    verdicts = {finding.verdict for _, finding in found}
+    axes = ", ".join(found[0][0])
+    parts = "; ".join(f"{place(at)}: {finding.verdict}" for at, finding in found)
+    reasons = " ".join(f"At {place(at)}: {finding.reason}" for at, finding in found)
+    comparisons = tuple(c for _, finding in found for c in finding.comparisons)
+    verdict: Verdict = found[0][1].verdict if len(verdicts) == 1 else "undecided"
+    head = (
+        f"{verdict.capitalize()} for every plausible value of {axes}."
+        if len(verdicts) == 1
+        else f"It depends on {axes} ({parts})."
+    )
+    number = next((f for _, f in found if f.measured is not None), found[0][1])
+    return Finding(
+        verdict,
+        f"{head} {reasons}",
+        number.measured,
+        number.ci_low,
+        number.ci_high,
+        comparisons,
+        tuple(found),
+    )
