@@ -118,6 +118,8 @@ pub struct Occupancy {
 const MAX_FLOWS: usize = 2007;
 /// The largest window: of 64 KiB packets, more than TCP's scaled window of 1 GiB has (RFC 7323).
 const MAX_WINDOW: u32 = 65_536;
+/// The longest that a packet is elsewhere than in the cell: a day.
+const LONGEST_S: f64 = 86_400.0;
 /// Rounds of the fixed point for what waits elsewhere, and when it is found.
 const ROUNDS: u32 = 100;
 const FOUND: f64 = 1e-10;
@@ -164,8 +166,15 @@ impl Cell {
             }
         }
         positive("packets for each acknowledgement", f64::from(self.packets_per_ack))?;
-        not_negative("timer of delayed acknowledgements in seconds", self.ack_timer_s)?;
-        not_negative("round-trip time behind the access point in seconds", self.wire_rtt_s)?;
+        for (quantity, found) in [
+            ("timer of delayed acknowledgements in seconds", self.ack_timer_s),
+            ("round-trip time behind the access point in seconds", self.wire_rtt_s),
+        ] {
+            not_negative(quantity, found)?;
+            if found > LONGEST_S {
+                return Err(Error { quantity, expected: "a day at most", found });
+            }
+        }
         Ok(())
     }
 

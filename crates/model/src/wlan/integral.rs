@@ -25,6 +25,8 @@ const NODES: [(f64, f64); 5] = [
 const DEEP: f64 = 40.0;
 /// Halvings of searches for the peak and the ends: no precision is needed there.
 const HALVINGS: u32 = 20;
+/// Doublings of where it has fallen far enough.
+const DOUBLINGS: u32 = 64;
 /// What the logarithm of the integrand may fall or rise in a panel, and by how much it may bend: a slope
 /// that changes by `d` over a width of `h` bends it by `d·h`, (h/σ)² for a Gaussian. Ten points are then
 /// exact to 1e-12 or better.
@@ -94,8 +96,9 @@ pub(super) fn sums(parts: &[Part]) -> Sums {
     let start = if is_low(0.0) { where_it_falls(peak, 0.0, is_low) } else { 0.0 };
     // Beyond `most` the logarithm falls at a slope that goes to -1.
     let mut far = most + DEEP;
-    while !is_low(far) {
-        far += far;
+    // Doubled until it is, unless what is elsewhere is so much that nothing is a number any more.
+    for _ in 0..DOUBLINGS {
+        far = if is_low(far) { far } else { far + far };
     }
     let end = where_it_falls(peak, far, is_low);
     let mut total = Totals::new(parts);

@@ -229,6 +229,19 @@ fn large_equal_windows_leave_each_station_active_in_one_of_n() {
 
 #[test]
 fn extremes() {
+    // A day on the wire, a nanosecond for all else.
+    let fast = Times {
+        slot_us: 1e-3,
+        data_us: 1e-3,
+        ack_us: 1e-3,
+        data_collision_us: 1e-3,
+        ack_collision_us: 1e-3,
+    };
+    let mut far = cell(fast, &[65_536, 1], &[3], 1);
+    far.wire_rtt_s = 86_400.0;
+    let found = predict(&far);
+    assert_near(found.flows[1].rtt_s, 86_400.0, 1e-9);
+    assert_near(found.flows[0].rtt_s, 86_400.0, 1e-9);
     for (downloads, uploads) in
         [(vec![65_536], vec![]), (vec![1; 1000], vec![1; 1007]), (vec![65_536, 1], vec![1])]
     {
@@ -270,6 +283,7 @@ fn what_makes_no_sense_is_refused() {
     assert!(cell(B, &[1; 2008], &[], 1).predict().is_err());
     assert!(cell(B, &[1], &[], 0).predict().is_err());
     assert!(Cell { ack_timer_s: -1.0, ..good.clone() }.predict().is_err());
+    assert!(Cell { wire_rtt_s: 1e300, ..good.clone() }.predict().is_err());
     assert!(Cell { wire_rtt_s: nan, ..good.clone() }.predict().is_err());
     let infinite = Times { data_us: f64::INFINITY, ..B };
     assert!(Cell { times: infinite, ..good.clone() }.predict().is_err());

@@ -106,6 +106,10 @@ pub struct Packets {
     pub protection: Duration,
 }
 
+/// A nanosecond, and a day.
+const SHORTEST_US: f64 = 1e-3;
+const LONGEST_US: f64 = 86_400e6;
+
 impl Times {
     /// Those of a physical layer. After a collision stations wait for as long as if there was an
     /// acknowledgement: that is what EIFS is for, and the timeout of those who collided.
@@ -127,11 +131,22 @@ impl Times {
 
     /// Refuses times that make no sense.
     pub(super) fn check(&self) -> Result<(), Error> {
-        positive("slot in microseconds", self.slot_us)?;
-        positive("time of a packet of data in microseconds", self.data_us)?;
-        positive("time of an acknowledgement in microseconds", self.ack_us)?;
-        positive("time of a collision of data in microseconds", self.data_collision_us)?;
-        positive("time of a collision of acknowledgements in microseconds", self.ack_collision_us)?;
+        for (quantity, found) in [
+            ("slot in microseconds", self.slot_us),
+            ("time of a packet of data in microseconds", self.data_us),
+            ("time of an acknowledgement in microseconds", self.ack_us),
+            ("time of a collision of data in microseconds", self.data_collision_us),
+            ("time of a collision of acknowledgements in microseconds", self.ack_collision_us),
+        ] {
+            positive(quantity, found)?;
+            if !(SHORTEST_US..=LONGEST_US).contains(&found) {
+                return Err(Error {
+                    quantity,
+                    expected: "a nanosecond at least, a day at most",
+                    found,
+                });
+            }
+        }
         Ok(())
     }
 }
