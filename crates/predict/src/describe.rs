@@ -2,7 +2,7 @@
 
 use fairway_net::impairment::{Chance, LossConfig, Unit};
 use fairway_net::{DelayFrom, Limit, QdiscConfig, RateConfig, RedConfig, WireConfig};
-use fairway_sim::experiment::{Experiment, Queue};
+use fairway_sim::experiment::{Experiment, Queue, Shape, Wlan};
 
 use crate::case::{Bottleneck, Case, Discipline, Group, Load, Room, Stream};
 use crate::flows;
@@ -22,10 +22,21 @@ pub(crate) fn describe(experiment: &Experiment) -> Result<Case, Refusals> {
     refused.extend(ways.all.iter().filter_map(refused_link));
     Refusals::of(refused)?;
     let (streams, loads) = flows::read(experiment, &ways);
-    let groups = group(&ways, streams, loads)?;
+    let groups = match &experiment.topology.shape {
+        Shape::Wlan(wlan) => vec![cell(wlan, streams, loads)],
+        _ => group(&ways, streams, loads)?,
+    };
     let measure = &experiment.measure;
     let window_s = [measure.from.as_secs_f64(), measure.to.as_secs_f64()];
     Ok(Case { window_s, groups })
+}
+
+/// A WLAN cell: all share the medium. The access point's queue stands for the bottleneck's.
+fn cell(wlan: &Wlan, flows: Vec<Stream>, datagrams: Vec<Load>) -> Group {
+    let (discipline, room) = queue(&wlan.access_point_queue);
+    let (id, path) = ("ap".to_owned(), "topology".to_owned());
+    let bottleneck = Bottleneck { id, path, rate_bps: f64::MAX, discipline, room };
+    Group { bottleneck, flows, datagrams }
 }
 
 /// What a link does that no model knows.
@@ -198,11 +209,7 @@ fn refuse_full_returns(
 
 fn bottleneck(way: &Way) -> Bottleneck {
     let link = way.link.direction(way.forward);
-    let (discipline, room) = match &link.queue {
-        Queue::DropTail { limit } => (Discipline::DropTail, room(*limit)),
-        Queue::Red { limit, red } => (red_of(red), room(*limit)),
-        Queue::Discipline(config) => discipline(config),
-    };
+    let (discipline, room) = queue(&link.queue);
     let path = match way.link.reverse {
         Some(_) if !way.forward => format!("{}.reverse", way.path),
         _ => way.path.clone(),
@@ -210,7 +217,15 @@ fn bottleneck(way: &Way) -> Bottleneck {
     Bottleneck { id: way.id.clone(), path, rate_bps: link.rate.as_bps() as f64, discipline, room }
 }
 
-fn room(limit: Limit) -> Room {
+fn queue(queue: &Queue) -> (Discipline, Room) {
+    match queue {
+        Queue::DropTail { limit } => (Discipline::DropTail, room(*limit)),
+        Queue::Red { limit, red } => (red_of(red), room(*limit)),
+        Queue::Discipline(config) => discipline(config),
+    }
+}
+
+pub(crate) fn room(limit: Limit) -> Room {
     match limit {
         Limit::Unlimited => Room::Endless,
         Limit::Packets(packets) => Room::Packets(packets as f64),

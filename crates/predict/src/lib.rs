@@ -18,7 +18,7 @@ mod ways;
 pub use prediction::{Basis, FlowPrediction, LinkPrediction, Prediction};
 pub use refusal::{Refusal, Refusals};
 
-use fairway_sim::experiment::Experiment;
+use fairway_sim::experiment::{Experiment, Shape};
 
 /// What models say of an experiment.
 ///
@@ -26,6 +26,10 @@ use fairway_sim::experiment::Experiment;
 /// [`Refusals`] with everything of it that no model covers.
 pub fn predict(experiment: &Experiment) -> Result<Prediction, Refusals> {
     let case = describe::describe(experiment)?;
+    if let Shape::Wlan(wlan) = &experiment.topology.shape {
+        let answers = models::cell::answer(experiment, wlan, &case)?;
+        return Ok(prediction::assemble(experiment, &case, &answers).without_links());
+    }
     let answers = models::answer(&case)?;
     Ok(prediction::assemble(experiment, &case, &answers))
 }

@@ -40,6 +40,15 @@ pub struct Prediction {
     pub metrics: MetricsPrediction,
 }
 
+impl Prediction {
+    /// Without what it says of links: those of a medium that all share are no links.
+    pub(crate) fn without_links(mut self) -> Self {
+        self.links.clear();
+        self.metrics.utilisation = None;
+        self
+    }
+}
+
 /// What a model says of a flow.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowPrediction {

@@ -139,6 +139,97 @@ fn parallel_links_are_asked_one_by_one() {
     near(found.applications[0].goodput_bps, found.metrics.goodput_bps);
 }
 
+#[test]
+fn flows_that_keep_a_queue() {
+    let found = answer(&text(TAIL, "", "cc = \"vegas\"", "")).unwrap();
+    // Three packets, between two and four: 3 ms on 1000 packets a second.
+    let flow = &found.flows[0];
+    assert_eq!((flow.model.name, flow.model.in_range), ("vegas", true));
+    near(flow.goodput_bps, 7.68e6);
+    near(flow.mean_srtt_s.unwrap(), RTT_S + 0.003);
+    near(flow.mean_cwnd_segments.unwrap(), 54.04);
+    near(found.links[0].mean_backlog_packets.unwrap(), 3.0);
+    // 100 ms of queue, where there is room for 200 packets; and where there is for 50.
+    let long = "{ kind = \"droptail\", limit = \"201 packets\" }";
+    let found = answer(&text(long, "", "cc = \"ledbat\"", "")).unwrap();
+    assert!(found.flows[0].model.in_range);
+    near(found.flows[0].mean_srtt_s.unwrap(), RTT_S + 0.1);
+    let short = answer(&text(TAIL, "", "cc = \"ledbat\"", "")).unwrap();
+    assert!(!short.flows[0].model.in_range);
+}
+
+#[test]
+fn bbr_beside_reno() {
+    let long = "{ kind = \"droptail\", limit = \"511 packets\" }";
+    let flows = "cc = \"reno\"\n[[flow]]\ncc = \"bbr\"";
+    let found = answer(&text(long, "", flows, "")).unwrap();
+    // X = 510/51.04 = 9.99216: 0.5 - 0.0500392 - 4/510 = 0.442118 of the buffer is Reno's, and BBR probes
+    // for (0.51 + 0.2 + 0.05104)/10 = 0.076104 of the time: 0.557882 · 0.923896 = 0.515425.
+    let bbr = &found.flows[1];
+    assert_eq!((bbr.model.name, bbr.model.in_range), ("bbr-share", true));
+    assert!((bbr.goodput_bps / 7.68e6 - 0.515_425).abs() < 1e-5, "{}", bbr.goodput_bps / 7.68e6);
+    near(found.flows[0].goodput_bps + bbr.goodput_bps, 7.68e6);
+}
+
+#[test]
+fn a_transfer_takes_its_time() {
+    let flow = "cc = \"cubic\"\nbytes = \"9600 bytes\"\nstart = \"600 s\"";
+    let found = answer(&text(TAIL, "", flow, "initial_window = \"2 segments\"")).unwrap();
+    // A handshake, and 2, 4 and 4 of 8 packets: log2(10/2 + 1) = 2.584963 round trips.
+    let flow = &found.flows[0];
+    assert_eq!((flow.model.name, flow.model.in_range), ("cardwell", true));
+    near(flow.fct_s.unwrap(), RTT_S * 3.584_962_5);
+    // Ten packets in 500 s.
+    near(flow.goodput_bps, 76_800.0 / 500.0);
+}
+
+#[test]
+fn flows_that_differ_share() {
+    let pair = "cc = \"reno\"\n[[flow]]\ncc = \"newreno\"";
+    let found = answer(&text(TAIL, "", pair, "")).unwrap();
+    // The same law: half of the link each, at a full queue of 50 ms.
+    assert_eq!(found.flows[0].model.name, "equal losses");
+    near(found.flows[0].goodput_bps, found.flows[1].goodput_bps);
+    near(found.metrics.goodput_bps, 7.68e6);
+    near(found.flows[0].mean_srtt_s.unwrap(), RTT_S + 0.05);
+    assert!(!found.flows[0].model.in_range);
+    // With a queue for each, whatever they are; one that wants 100 packets a second leaves 900.
+    let pair = "cc = \"vegas\"\n[[flow]]\ncc = \"bbr\"\n[[flow]]\ncc = \"cubic\"\napp_rate = \"768 kbit/s\"";
+    let found = answer(&text("{ kind = \"fq_codel\" }", "", pair, "")).unwrap();
+    assert_eq!(found.flows[0].model.name, "fair queueing");
+    near(found.flows[0].goodput_bps, 450.0 * 7680.0);
+    near(found.flows[1].goodput_bps, 450.0 * 7680.0);
+    near(found.flows[2].goodput_bps, 768e3);
+}
+
+#[test]
+fn a_cell_of_windows() {
+    let flows: String = [(0, 1), (1, 2)]
+        .map(|(station, window)| {
+            format!(
+                "[[flow]]\ncc = \"reno\"\nfrom = \"server\"\nto = \"sta{station}\"\n\
+                 receive_buffer = \"{window} segments\"\n"
+            )
+        })
+        .concat();
+    let text = format!(
+        "duration = \"1000 s\"\n\
+         [stack]\npreset = \"rfc5681\"\ntimestamps = false\nmss = \"1460 bytes\"\ndelayed_ack = false\n\
+         [topology]\nkind = \"wlan\"\nstandard = \"802.11b\"\nstations = 2\n\
+         server = {{ rate = \"unlimited\", delay = \"0 s\" }}\n\
+         [measure]\nwindow = [\"500 s\", \"1000 s\"]\n{flows}"
+    );
+    let found = answer(&text).unwrap();
+    // Windows of one and two packets: G = 9, cycle 1309.966 µs; shares 3/8 and 5/8, of which the rates
+    // are 143.133 and 238.556 packets a second, to the digits of the times that go into them.
+    for (flow, pps) in found.flows.iter().zip([143.133, 238.556]) {
+        assert_eq!(flow.model.name, "WLAN cell");
+        let found = flow.goodput_bps / 11_680.0;
+        assert!((found / pps - 1.0).abs() < 5e-3, "{found} is not {pps}");
+    }
+    assert!(found.links.is_empty() && found.metrics.utilisation.is_none());
+}
+
 /// Everything that is refused, by the key that its refusal names.
 #[test]
 fn what_no_model_covers_is_refused_by_name() {
@@ -161,6 +252,10 @@ fn what_no_model_covers_is_refused_by_name() {
         (link("loss = { kind = \"bernoulli\", probability = 1.0 }"), "topology.bottleneck"),
         (link("reverse = { rate = \"10 kbit/s\" }"), "topology.bottleneck"),
         (queue("{ kind = \"sfq\" }"), "topology.bottleneck.queue.kind"),
+        (flows("cc = \"cubic\"\nconnections = 2\nprogram = \"fairway\""), "flow.0.program"),
+        (flows("cc = \"bbr\"\n[[flow]]\ncc = \"vegas\""), "flow.1.cc"),
+        (flows("cc = \"cubic\"\nbytes = \"1 MB\"\n[[flow]]\ncc = \"cubic\"\nbytes = \"9 MB\""),
+         "flow.1.bytes"),
         (queue("{ kind = \"tbf\", rate = \"5 Mbit/s\", burst = \"15 kB\", limit = \"100 ms\" }"),
          "topology.bottleneck.queue.kind"),
         (queue("{ kind = \"dualpi2\" }"), "topology.bottleneck.queue.kind"),
@@ -168,8 +263,8 @@ fn what_no_model_covers_is_refused_by_name() {
         (flows("cc = \"cubic\"\n[[flow]]\ncc = \"cubic\"\ndirection = \"reverse\""),
          "topology.bottleneck"),
         ("duration = \"1 s\"\n[topology]\nkind = \"wlan\"\nstandard = \"802.11b\"\nstations = 1\n\
-             server = { rate = \"1 Gbit/s\", delay = \"1 ms\" }\n\
-          [[flow]]\ncc = \"reno\"\nfrom = \"server\"\nto = \"sta0\"\n".to_owned(), "topology.kind"),
+             rts_threshold = \"500 bytes\"\nserver = { rate = \"1 Gbit/s\", delay = \"1 ms\" }\n\
+          [[flow]]\ncc = \"reno\"\nfrom = \"server\"\nto = \"sta0\"\n".to_owned(), "topology.rts_threshold"),
     ];
     for (text, path) in cases {
         let refused = answer(&text).expect_err(&text);

@@ -51,10 +51,7 @@ impl<'a> Ways<'a> {
             }
             Shape::Chain { links } => ways.chain(links, &ends),
             Shape::Graph(graph) => ways.graph(graph, &ends, experiment.seed)?,
-            Shape::Wlan(_) => {
-                let what = "no model of this version knows a WLAN cell";
-                return Err(Refusal::new("topology.kind", what));
-            }
+            Shape::Wlan(wlan) => ways.wire(&wlan.server, &ends),
         }
         Ok(ways)
     }
@@ -97,6 +94,18 @@ impl<'a> Ways<'a> {
                 links
             };
             let (there, back) = (cross(!reversed), cross(*reversed));
+            self.routes.push(Route { there, back });
+        }
+    }
+
+    /// The wire between a server, host 0, and an access point.
+    fn wire(&mut self, link: &'a Link, ends: &[Ends]) {
+        for (hosts, _) in ends {
+            let mut cross = |forward: bool| {
+                let path = || "topology.server".to_owned();
+                vec![self.place(0, forward, link, || link.id.clone(), path)]
+            };
+            let (there, back) = (cross(hosts[0] == 0), cross(hosts[0] != 0));
             self.routes.push(Route { there, back });
         }
     }

@@ -5,8 +5,10 @@
 //! where they differ, how they share it (`mixed`). Datagrams come first: they take what they want
 //! (`datagrams`).
 
+pub(crate) mod cell;
 mod controlled;
 mod datagrams;
+mod finite;
 mod full;
 mod keeping;
 mod laws;

@@ -3,7 +3,7 @@
 use fairway_model::{Algorithm, Path};
 
 use super::datagrams::Offered;
-use super::{FlowAnswer, LinkAnswer, controlled, full, keeping, limited, mixed, outside};
+use super::{FlowAnswer, LinkAnswer, controlled, finite, full, keeping, limited, mixed, outside};
 use crate::case::{Discipline, Group, Stream};
 use crate::prediction::Basis;
 use crate::refusal::Refusal;
@@ -92,10 +92,32 @@ pub(super) fn answer(
     window_s: [f64; 2],
     offered: &Offered,
 ) -> Result<Found, Refusal> {
-    if let Some(stream) = group.flows.iter().find(|stream| stream.size_packets.is_some()) {
-        let what = "no model of this version knows transfers with an end";
+    let Some(stream) = group.flows.iter().find(|stream| stream.size_packets.is_some()) else {
+        return endless(group, window_s, offered);
+    };
+    let first = &group.flows[0];
+    if !group.flows.iter().all(|other| is_alike(other, first)) {
+        let what = "no model knows transfers with an end beside flows that differ";
         return Err(Refusal::new(format!("{}bytes", stream.path), what));
     }
+    let capacity_pps = path(group, first, offered).capacity_pps;
+    let mut found = endless(group, window_s, offered)?;
+    finite::answer(group, &mut found, capacity_pps, window_s)?;
+    // The link is busy while they are there.
+    let length = window_s[1] - window_s[0];
+    let busy = found.streams[0].completion_s.map_or(1.0, |took| {
+        let until = (first.start_s + took).min(window_s[1]);
+        ((until - first.start_s.max(window_s[0])) / length).clamp(0.0, 1.0)
+    });
+    let n = group.flows.len() as f64;
+    found.link.utilisation = (n * found.streams[0].goodput_pps / capacity_pps * busy).min(1.0);
+    (found.link.backlog_packets, found.link.sojourn_s) = (None, None);
+    found.link.basis = found.streams[0].basis.clone();
+    Ok(found)
+}
+
+/// The same, as if they had no end.
+fn endless(group: &Group, window_s: [f64; 2], offered: &Offered) -> Result<Found, Refusal> {
     let first = &group.flows[0];
     if !group.flows.iter().all(|stream| is_alike(stream, first)) {
         return mixed::answer(group, window_s, offered);
