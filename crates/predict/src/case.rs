@@ -145,6 +145,8 @@ pub(crate) struct Stream {
     pub syn_timeout_s: f64,
     /// Initial window in packets.
     pub initial_window_packets: f64,
+    /// Packets for each acknowledgement by which its window grows.
+    pub packets_per_growth: f64,
     /// Whether acknowledgements are selective.
     pub has_sack: bool,
     /// Whether one acknowledgement may be for several packets.
@@ -180,6 +182,8 @@ pub(crate) struct Load {
     pub loss: f64,
     /// Whether its rate is constant.
     pub is_constant: bool,
+    /// Whether its rate changes at random.
+    pub is_changing: bool,
     /// When it begins.
     pub start_s: f64,
     /// When it ends by its own size or time, if it does.

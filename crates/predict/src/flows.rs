@@ -1,5 +1,6 @@
 //! What models need of flows.
 
+use fairway_cc::Variant;
 use fairway_sim::experiment::{
     Application, DatagramFlow, Experiment, Flow, Pattern, Source, UDP_HEADERS, Workload,
 };
@@ -119,10 +120,20 @@ fn stream(
         rto_min_s: stack.rto_min.as_secs_f64(),
         syn_timeout_s: stack.rto_initial.as_secs_f64(),
         initial_window_packets: f64::from(stack.initial_window.max(1)),
+        packets_per_growth: packets_per_growth(flow),
         has_sack: stack.sack,
         delays_acks: stack.delayed_ack != DelayedAck::Off && stack.ack_every > 1,
         is_ecn_capable: stack.ecn != EcnMode::Off,
     }
+}
+
+/// Linux grows windows by packets, the model of ns-3 by acknowledgements (ns-3.29,
+/// `src/internet/model/tcp-congestion-ops.cc`, `CongestionAvoidance`).
+fn packets_per_growth(flow: &Flow) -> f64 {
+    let stack = &flow.stack;
+    let by_acks = flow.cc.variant.unwrap_or(stack.cc_variant) == Variant::Ns3_29;
+    let delays = stack.delayed_ack != DelayedAck::Off;
+    if by_acks && delays { f64::from(stack.ack_every.max(1)) } else { 1.0 }
 }
 
 /// The largest window that the buffers of both ends allow.
@@ -163,6 +174,7 @@ fn load(experiment: &Experiment, ways: &Ways, place: usize, flow: &DatagramFlow)
         frame_bytes,
         one_way_s: time_s(ways, &route.there, frame_bytes),
         loss: loss(ways, &route.there, frame_bytes),
+        is_changing: matches!(flow.pattern, Pattern::OnOff { .. } | Pattern::Variable { .. }),
         is_constant: flow.pattern == Pattern::Constant,
         start_s,
         end_s,

@@ -99,6 +99,9 @@ fn reason(alike: &Alike, loss: f64) -> Option<String> {
     if alike.outside.is_some() {
         return alike.outside.clone();
     }
+    if let Some(repairs) = outside::of_repairs(alike.stream) {
+        return Some(repairs);
+    }
     if loss > 0.02 {
         return Some("more than 2 % of packets are dropped".to_owned());
     }

@@ -18,6 +18,8 @@ pub(super) struct Offered {
     pub active: Vec<f64>,
     /// What they want together, as a share of the rate, over the window.
     pub share: f64,
+    /// Packets of theirs in a second.
+    pub pps: f64,
     /// Why that may not hold.
     pub outside: Option<String>,
 }
@@ -43,11 +45,17 @@ fn all(group: &Group, [from, to]: [f64; 2]) -> Offered {
     let active: Vec<f64> = group.datagrams.iter().map(active).collect();
     let wire = group.datagrams.iter().zip(&active).map(|(load, active)| load.wire_bps() * active);
     let share = wire.sum::<f64>() / group.bottleneck.rate_bps;
-    let outside = active
-        .iter()
-        .any(|active| *active < 1.0 - 1e-9)
-        .then(|| "datagrams begin or end within the measuring window".to_owned());
-    Offered { active, share, outside }
+    let packets =
+        |(load, active): (&Load, &f64)| load.payload_bps / 8.0 / load.payload_bytes * active;
+    let pps = group.datagrams.iter().zip(&active).map(packets).sum();
+    let outside = if active.iter().any(|active| *active < 1.0 - 1e-9) {
+        Some("datagrams begin or end within the measuring window".to_owned())
+    } else {
+        let is_changing = group.datagrams.iter().any(|load| load.is_changing);
+        is_changing
+            .then(|| "rates change at random, and means hold in the long run alone".to_owned())
+    };
+    Offered { active, share, pps, outside }
 }
 
 /// What arrives of datagrams, of which a part is dropped, after waiting for some time.
@@ -66,7 +74,7 @@ fn flow(load: &Load, active: f64, dropped: f64, waits_s: Option<f64>, basis: &Ba
 
 /// Datagrams alone on a link.
 pub(super) fn alone(group: &Group, window_s: [f64; 2]) -> Result<Answer, Refusal> {
-    let Offered { active, share, outside } = all(group, window_s);
+    let Offered { active, share, outside, .. } = all(group, window_s);
     let dropped = (1.0 - 1.0 / share.max(1.0)).max(0.0);
     let first = &group.datagrams[0];
     let frame_s = 8.0 * first.frame_bytes / group.bottleneck.rate_bps;

@@ -11,6 +11,9 @@ use crate::refusal::Refusal;
 /// Starts that are so many round trips apart are together, beside transfers that take longer.
 const TOGETHER_ROUNDS: f64 = 2.0;
 
+/// With fewer losses their places decide.
+const FEW: f64 = 20.0;
+
 /// How long transfers take, which in the long run go as `found` says.
 pub(super) fn answer(
     group: &Group,
@@ -67,8 +70,11 @@ pub(super) fn answer(
     let stopped = stopped.then(|| "transfers may be stopped before their end".to_owned());
     let late = first.start_s + latency_s > to;
     let late = late.then(|| "transfers do not end within the measuring window".to_owned());
+    let losses = first.loss * size;
+    let few = (first.loss > 0.0 && losses < FEW && rest_s > 0.2 * latency_s)
+        .then(|| "too few losses for a mean in the long run".to_owned());
     let long = found.streams[0].basis.outside.clone().filter(|_| rest_s > 0.2 * latency_s);
-    let why = answer.outside.map(str::to_owned).or(apart).or(stopped).or(late).or(long);
+    let why = answer.outside.map(str::to_owned).or(apart).or(stopped).or(late).or(few).or(long);
     let why = why.or_else(|| outside::of_parameters(first));
     let basis = Basis::new(Cardwell::NAME, Cardwell::SOURCE, why);
     for flow in &mut found.streams {

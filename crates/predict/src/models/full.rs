@@ -85,6 +85,9 @@ fn kept(algorithm: Algorithm, window: f64, pipe: f64, buffer: f64) -> Option<f64
 
 /// Why the sawtooth may not be believed.
 fn reason(alike: &Alike, algorithm: Algorithm, window: f64, dropped: f64) -> Option<String> {
+    if let Some(repairs) = outside::of_repairs(alike.stream) {
+        return Some(repairs);
+    }
     if window < 6.0 {
         return Some("windows of less than 6 packets end in timeouts".to_owned());
     }

@@ -77,16 +77,28 @@ fn ledbat(alike: &Alike) -> Result<Found, Refusal> {
     Ok(found)
 }
 
+/// ProbeRTT: 200 ms and a round trip in each ten seconds (Cardwell et al., ACM Queue 14(5), 2016).
+const PROBE_S: f64 = 0.2;
+const PROBE_INTERVAL_S: f64 = 10.0;
+
 /// BBR's windows are two bandwidth-delay products of what each believes to have: alone it leaves the queue
 /// empty, and several fill it by one product.
 fn bbr(alike: &Alike) -> Found {
     const SOURCE: &str =
         "Cardwell et al., ACM Queue 14(5), 2016; Ware et al., IMC 2019, section 3.2";
     let pipe = alike.path.pipe_packets();
-    let queue = if alike.count > 1 { pipe.min(buffer(alike)) } else { 0.0 };
-    let outside = (buffer(alike) < pipe && alike.count > 1)
-        .then(|| "less than one bandwidth-delay product of buffer: they make losses".to_owned());
-    kept(alike, queue, ("BBR's inflight cap", SOURCE), outside)
+    let is_alone = alike.count == 1;
+    let queue = if is_alone { 0.0 } else { pipe.min(buffer(alike)) };
+    let outside =
+        (!is_alone).then(|| "what several flows of BBR believe to have drifts apart".to_owned());
+    let mut found = kept(alike, queue, ("BBR's inflight cap", SOURCE), outside);
+    let busy = (1.0 - (PROBE_S + alike.path.rtt_s) / PROBE_INTERVAL_S).max(0.0);
+    found.link.utilisation = busy;
+    for flow in &mut found.streams {
+        flow.goodput_pps *= busy;
+        flow.window_packets = Some(2.0 * pipe / alike.n());
+    }
+    found
 }
 
 /// The capacity in equal parts, behind such a queue.

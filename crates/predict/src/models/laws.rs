@@ -18,16 +18,17 @@ pub(super) struct Sent {
 /// What random losses leave a stream, by the law of its congestion control; none if no model has one.
 pub(super) fn with_losses(alike: &Alike) -> Option<Sent> {
     let (loss, rtt_s) = (alike.path.loss, alike.path.rtt_s);
-    let packets_per_ack = 1.0;
+    let packets_per_ack = alike.stream.packets_per_growth;
     match alike.stream.cc.as_str() {
         "reno" | "newreno" => Some(reno(alike)),
         "hybla" => {
             let law = Hybla { loss, rtt_s, reference_rtt_s: REFERENCE_RTT_S, packets_per_ack };
-            of(&law, |value| value.rate_pps)
+            of(&law, |value| value.rate_pps).map(at_even_distances)
         }
         "bic" => {
             let packets_per_ack = if alike.stream.delays_acks { 2.0 } else { 1.0 };
-            of(&BicLinux { loss, rtt_s, packets_per_ack }, |value| value.rate_pps)
+            let law = BicLinux { loss, rtt_s, packets_per_ack };
+            of(&law, |value| value.rate_pps).map(at_even_distances)
         }
         _ => of_others(alike),
     }
@@ -35,6 +36,12 @@ pub(super) fn with_losses(alike: &Alike) -> Option<Sent> {
 
 /// Hybla's reference in Linux (`net/ipv4/tcp_hybla.c`, RTT0).
 const REFERENCE_RTT_S: f64 = 0.025;
+
+/// Of a law that has losses at even distances, where they come at random.
+fn at_even_distances(sent: Sent) -> Sent {
+    let why = "losses come at random, and the law has them at even distances";
+    Sent { outside: sent.outside.or(Some(why.to_owned())), ..sent }
+}
 
 /// A law of the list.
 fn of<L: Law>(law: &L, rate: impl Fn(&L::Value) -> f64) -> Option<Sent> {
@@ -46,12 +53,13 @@ fn of<L: Law>(law: &L, rate: impl Fn(&L::Value) -> f64) -> Option<Sent> {
 /// The square-root law, or with timeouts where no SACK spares them.
 fn reno(alike: &Alike) -> Sent {
     let (loss, rtt_s) = (alike.path.loss, alike.path.rtt_s);
+    let packets_per_ack = alike.stream.packets_per_growth;
     let found = if alike.stream.has_sack {
-        of(&Mathis { loss, rtt_s, packets_per_ack: 1.0 }, |value| value.rate_pps)
+        of(&Mathis { loss, rtt_s, packets_per_ack }, |value| value.rate_pps)
     } else {
         let window_limit_packets = alike.stream.window_packets;
         let rto_s = alike.path.rto_s;
-        let law = Pftk { loss, rtt_s, rto_s, packets_per_ack: 1.0, window_limit_packets };
+        let law = Pftk { loss, rtt_s, rto_s, packets_per_ack, window_limit_packets };
         of(&law, |value| value.send_pps)
     };
     found.unwrap_or(Sent { name: "none", source: "none", pps: 0.0, outside: None })
@@ -79,7 +87,10 @@ fn of_others(alike: &Alike) -> Option<Sent> {
     };
     let window = algorithm.window(loss, rtt_s)?;
     let outside = (loss > MUCH_LOSS).then(|| "more than 2 % of packets are lost".to_owned());
-    Some(Sent { name, source, pps: window / rtt_s, outside })
+    let sent = Sent { name, source, pps: window / rtt_s, outside };
+    // Above its Low_Window HighSpeed is no additive increase.
+    let is_uneven = algorithm == Algorithm::HighSpeed && window > 38.0;
+    Some(if is_uneven { at_even_distances(sent) } else { sent })
 }
 
 /// The response functions know no timeouts (Mathis et al. 1997, section 3).

@@ -57,6 +57,7 @@ pub(super) fn answer(
         .iter()
         .find_map(|stream| outside::of_window(stream, window_s))
         .or_else(|| offered.outside.clone())
+        .or_else(|| group.flows.iter().find_map(outside::of_repairs))
         .or_else(|| group.flows.iter().find_map(outside::of_parameters));
     if let Discipline::Target { is_fair: true, target_s, .. } = group.bottleneck.discipline {
         return fair(group, offered, target_s, why);
@@ -97,7 +98,7 @@ fn all<'a>(group: &'a Group, offered: &Offered) -> Vec<One<'a>> {
 /// The loss, the same for all, at which they fill the link, whose queue depends on it.
 fn equal_losses(group: &Group, offered: &Offered, why: Option<String>) -> Result<Found, Refusal> {
     let ones = all(group, offered);
-    let rest = 1.0 - offered.share;
+    let rest = streams::rest_of_queue(group, ones[0].stream, offered);
     let (waits, name, of_queue) = queue(group, &ones[0], rest)?;
     let used = |loss: f64| -> f64 { ones.iter().map(|one| one.share(loss, waits(loss))).sum() };
     // With next to no loss they do not fill it: nothing waits.

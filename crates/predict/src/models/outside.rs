@@ -27,6 +27,14 @@ pub(super) fn of_episodes(per_s: f64, [from, to]: [f64; 2]) -> Option<String> {
     })
 }
 
+/// Whether losses of a queue, which come in numbers, take a round trip each.
+pub(super) fn of_repairs(stream: &Stream) -> Option<String> {
+    (!stream.has_sack).then(|| {
+        "without SACK each loss of a window takes a round trip, which no model of queues knows"
+            .to_owned()
+    })
+}
+
 /// Whether a congestion control that a model knows with its usual parameters alone is told to be another.
 pub(super) fn of_parameters(stream: &Stream) -> Option<String> {
     (!stream.parameters.is_empty())

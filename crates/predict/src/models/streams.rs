@@ -4,7 +4,7 @@ use fairway_model::{Algorithm, Path};
 
 use super::datagrams::Offered;
 use super::{FlowAnswer, LinkAnswer, controlled, finite, full, keeping, limited, mixed, outside};
-use crate::case::{Discipline, Group, Stream};
+use crate::case::{Discipline, Group, Room, Stream};
 use crate::prediction::Basis;
 use crate::refusal::Refusal;
 
@@ -144,10 +144,9 @@ fn endless(group: &Group, window_s: [f64; 2], offered: &Offered) -> Result<Found
 
 /// The path of one of several flows, with what datagrams leave of the capacity and of the queue.
 pub(super) fn path(group: &Group, stream: &Stream, offered: &Offered) -> Path {
-    // Datagrams have their share of the queue as they have of the rate.
-    let rest = 1.0 - offered.share;
+    let rest = rest_of_queue(group, stream, offered);
     Path {
-        capacity_pps: group.capacity_pps(stream) * rest,
+        capacity_pps: group.capacity_pps(stream) * (1.0 - offered.share),
         rtt_s: stream.rtt_s,
         buffer_packets: group.buffer_packets(stream).unwrap_or(0.0) * rest,
         window_packets: Some(stream.window_packets),
@@ -156,6 +155,18 @@ pub(super) fn path(group: &Group, stream: &Stream, offered: &Offered) -> Path {
         // RFC 6298, section 2: the smoothed round-trip time and four times its deviation, which is little
         // where round trips are alike, and no less than the minimum beside it, as Linux has it.
         rto_s: stream.rtt_s + stream.rto_min_s,
+    }
+}
+
+/// What datagrams leave of the queue: they have their share of its packets as of those that pass, or of its
+/// bytes as of the rate.
+pub(super) fn rest_of_queue(group: &Group, stream: &Stream, offered: &Offered) -> f64 {
+    match group.bottleneck.room {
+        Room::Packets(_) => {
+            let own = group.capacity_pps(stream) * (1.0 - offered.share);
+            own / (own + offered.pps)
+        }
+        Room::Endless | Room::Bytes(_) => 1.0 - offered.share,
     }
 }
 
@@ -168,7 +179,7 @@ fn alike<'a>(group: &'a Group, window_s: [f64; 2], offered: &Offered) -> Alike<'
         algorithm: Algorithm::named(&stream.cc),
         path: path(group, stream, offered),
         bottleneck: &group.bottleneck.path,
-        discipline: group.bottleneck.discipline.scaled(1.0 - offered.share),
+        discipline: group.bottleneck.discipline.scaled(rest_of_queue(group, stream, offered)),
         is_bounded: group.buffer_packets(stream).is_some(),
         window_s,
         outside: of_flows.or_else(|| offered.outside.clone()),
