@@ -188,16 +188,19 @@ def _show(asked: Fluid, curves: Curves, point: FixedPoint | None) -> None:
 
     means = curves.means
     low, high = means["queue_range"]
+    fixed = ["–"] * 3
+    if point is not None:
+        fixed = [f"{point.queue_packets:.1f}", f"{point.dropped:.3%}", f"{point.signalled:.3%}"]
     rows = [
-        ("queue, packets", f"{means['queue_packets']:.1f}", point and f"{point.queue_packets:.1f}"),
-        ("  between", f"{low:.1f} and {high:.1f}", ""),
-        ("RED's average", f"{means['average_packets']:.1f}", ""),
-        ("dropped", f"{means['dropped']:.3%}", point and f"{point.dropped:.3%}"),
-        ("dropped or marked", f"{means['signalled']:.3%}", point and f"{point.signalled:.3%}"),
+        ["queue, packets", f"{means['queue_packets']:.1f}", fixed[0]],
+        ["  between", f"{low:.1f} and {high:.1f}", ""],
+        ["RED's average", f"{means['average_packets']:.1f}", ""],
+        ["dropped", f"{means['dropped']:.3%}", fixed[1]],
+        ["dropped or marked", f"{means['signalled']:.3%}", fixed[2]],
     ]
     table = Table(
         "Queue and loss", ["", "mean of the second half", "fixed point"],
-        [[name, mean, "–" if fixed is None else fixed] for name, mean, fixed in rows], labels=1,
+        rows, labels=1,
     )  # fmt: skip
     show_table(table)
     heads = ["flows", "cc", "RTT", "mean window", "fixed point", "goodput each"]

@@ -219,7 +219,7 @@ impl Rule {
         match self {
             Rule::Reno | Rule::WestwoodPlus => 1.0,
             Rule::MulTcp { n } => n,
-            Rule::Scalable if at.window <= SCALABLE.2 => 1.0,
+            Rule::Scalable if libm::floor(at.window) <= SCALABLE.2 => 1.0,
             Rule::Scalable => SCALABLE.0 * at.window,
             Rule::HighSpeed => laws::highspeed_increase(at.window).max(1.0),
             Rule::Cubic => cubic_growth(at),
@@ -257,8 +257,9 @@ impl Rule {
         match self {
             Rule::Reno | Rule::Hybla | Rule::Vegas | Rule::Fast | Rule::Ledbat => 0.5,
             Rule::MulTcp { n } => 1.0 - 0.5 / n,
-            Rule::Scalable if at.window <= SCALABLE.2 => 0.5,
-            Rule::Scalable => 1.0 - SCALABLE.1,
+            Rule::Scalable if libm::floor(at.window) <= SCALABLE.2 => 0.5,
+            // Of whole packets, an eighth rounded down is taken.
+            Rule::Scalable => 1.0 - libm::floor(SCALABLE.1 * at.window) / at.window,
             Rule::HighSpeed => 1.0 - laws::highspeed_reduction(at.window),
             Rule::Cubic => CUBIC_KEPT,
             Rule::Htcp => {
@@ -320,17 +321,19 @@ fn htcp_alpha(since_loss_s: f64) -> f64 {
 }
 
 /// Half of the way to the last maximum, within bounds; beyond it 1, 2, 4 … packets, which after `n` round
-/// trips is `2^n - 1` packets in all: the step is one more than what has been gone.
+/// trips is `2^n - 1` packets in all. As rates, halving and doubling are `ln 2` of the way that is left, and of
+/// one more than what has been gone.
 fn bic_growth(at: &Moment) -> f64 {
     let distance = at.memory.maximum - at.window;
+    let ln_2 = core::f64::consts::LN_2;
     if at.window < BIC_LOW_WINDOW {
         1.0
     } else if distance > 2.0 * BIC_STEPS.0 {
-        (distance / 2.0).min(BIC_STEPS.1)
+        (ln_2 * distance).min(BIC_STEPS.1)
     } else if distance > 0.0 {
         distance.max(BIC_STEPS.0)
     } else {
-        (1.0 - distance).min(BIC_STEPS.1)
+        (ln_2 * (1.0 - distance)).min(BIC_STEPS.1)
     }
 }
 
@@ -371,7 +374,8 @@ mod tests {
     fn what_a_round_trip_adds() {
         near(Rule::Reno.growth(&at(50.0)), 1.0);
         near(Rule::MulTcp { n: 4.0 }.growth(&at(50.0)), 4.0);
-        near(Rule::Scalable.growth(&at(16.0)), 1.0);
+        near(Rule::Scalable.growth(&at(16.9)), 1.0);
+        near(Rule::Scalable.growth(&at(17.0)), 0.17);
         near(Rule::Scalable.growth(&at(200.0)), 2.0);
         // RFC 3649, appendix B: 8.14 packets at 1058 before rounding.
         assert!((Rule::HighSpeed.growth(&at(1058.0)) - 8.14).abs() < 0.01);
@@ -414,9 +418,10 @@ mod tests {
             Rule::Bic.growth(&Moment { memory, ..at(200.0) })
         };
         near(below(100.0), 32.0);
-        near(below(10.0), 5.0);
+        // ln 2 = 0.693147.
+        near(below(10.0), 10.0 * core::f64::consts::LN_2);
         near(below(0.015), 0.015);
-        near(below(-3.0), 4.0);
+        near(below(-3.0), 4.0 * core::f64::consts::LN_2);
         near(below(-100.0), 32.0);
         near(Rule::Bic.growth(&at(13.0)), 1.0);
     }
@@ -425,7 +430,8 @@ mod tests {
     fn what_a_loss_leaves() {
         near(Rule::Reno.kept(&at(50.0)), 0.5);
         near(Rule::MulTcp { n: 4.0 }.kept(&at(50.0)), 0.875);
-        near(Rule::Scalable.kept(&at(50.0)), 0.875);
+        // 6 of 50.
+        near(Rule::Scalable.kept(&at(50.0)), 0.88);
         near(Rule::Cubic.kept(&at(50.0)), 0.7);
         near(Rule::Veno.kept(&at(50.0)), 0.5);
         near(Rule::Veno.kept(&at(10.0)), 0.8);
