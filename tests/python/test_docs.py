@@ -132,11 +132,14 @@ def test_the_guides_algorithm_is_reno_byte_for_byte(preset, changes, tmp_path):
     reno = fairway.run(example, tmp_path / "reno", overrides={**changes, **renamed})
     for table in ("series.parquet", "queues.parquet"):
         assert (tmp_path / "own" / table).read_bytes() == (tmp_path / "reno" / table).read_bytes()
-    # Of the summary, the name of the algorithm, its code and the time taken differ.
+    # Of the summary, the name of the algorithm, its code, the time taken and what models
+    # know of it differ.
     flow = own.summary["flows"][0]
     assert flow.pop("cc") == "python:my_reno.MyReno"
     assert reno.summary["flows"][0].pop("cc") == "reno"
     assert own.summary.pop("algorithms") == own_code()
+    assert "model" in own.summary and "model" in reno.summary
+    del own.summary["model"], reno.summary["model"]
     assert json.dumps({**own.summary, "wall_s": 0}) == json.dumps({**reno.summary, "wall_s": 0})
     assert flow["sent_segments"] > 0
 
