@@ -41,6 +41,21 @@ class Point:
 
 
 @dataclass(frozen=True)
+class Until:
+    """What repeating ends at.
+
+    Attributes:
+        share: Half of the 95 % interval as a share of the mean: 0.02 for "±2 %".
+        at_most: Repetitions at which it ends in any case.
+        metrics: The metrics whose intervals are looked at.
+    """
+
+    share: float
+    at_most: int
+    metrics: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Plan:
     """Every run an experiment file asks for.
 
@@ -49,12 +64,14 @@ class Plan:
         axes: Paths that vary, in the order of the file.
         points: The experiments; exactly one if nothing varies and nothing repeats.
         algorithms: The user's own congestion controls that they may name.
+        until: What repeating ends at before all points are run, if at anything.
     """
 
     title: str
     axes: tuple[str, ...]
     points: tuple[Point, ...]
     algorithms: Algorithms
+    until: Until | None = None
 
     @property
     def is_sweep(self) -> bool:
@@ -107,11 +124,13 @@ def plan(
             raise InputError(f"{source}: cannot be written as TOML: {error}") from error
     own = Algorithms(algorithms, beside)
     raw = json.loads(_core.plan(text, source, own))
+    until = raw["until"]
     return Plan(
         title=raw["title"],
         axes=tuple(raw["axes"]),
         points=tuple(Point(p["axes"], p["repetition"], p["experiment"]) for p in raw["points"]),
         algorithms=own,
+        until=until and Until(until["share"], until["at_most"], tuple(until["metrics"])),
     )
 
 

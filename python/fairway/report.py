@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 import html
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from fairway import text
+from fairway import repetitions, text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -204,7 +205,8 @@ def _difference_table(found: Mapping[str, Any]) -> Table:
 
 def sweep_report(sweep: Sweep) -> str:
     """The report of a sweep: every run in one table, and each metric over the axes."""
-    sections = [Section("Runs", warnings=sweep.warnings, tables=[sweep_table(sweep)])]
+    repeated = repetitions.sentence(sweep.until, sweep.stops) if sweep.until else ""
+    sections = [Section("Runs", repeated, warnings=sweep.warnings, tables=[sweep_table(sweep)])]
     figures = [Figure(name, chart) for name, chart in sweep_charts(sweep, width=FILL).items()]
     if figures:
         shown = "Means over repetitions, with 95 % confidence intervals where there are several."
@@ -248,7 +250,10 @@ def estimates(table: pl.DataFrame, by: Sequence[str], metric: str) -> pl.DataFra
 
     rows = []
     for key, group in table.drop_nulls(metric).group_by(by, maintain_order=True):
-        found = mean_interval(group[metric].to_list())
+        values = [value for value in group[metric].to_list() if math.isfinite(value)]
+        if not values:
+            continue
+        found = mean_interval(values)
         rows.append({**dict(zip(by, key, strict=True)), "mean": found.mean,
                      "low": found.low, "high": found.high})  # fmt: skip
     kinds = dict.fromkeys(("mean", "low", "high"), pl.Float64)

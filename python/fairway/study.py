@@ -21,6 +21,7 @@ from fairway.claims import Cell, Claim, Finding, axes_of, check_test, judge_all,
 from fairway.errors import InputError, read_text
 from fairway.experiment import MAX_BYTES, Plan, parse_toml, plan
 from fairway.progress import reporter
+from fairway.repetitions import Stop
 from fairway.stats import mean_interval
 from fairway.sweep import Outcome, Sweep, run_plan
 
@@ -65,13 +66,13 @@ class Quick:
     Attributes:
         note: How it is shortened, for people.
         axes: Axes that take fewer values.
-        repetitions: Repetitions, if fewer.
+        repetitions: Repetitions, if fewer, or a table that says when they end.
         set: Values set in the experiment, such as a shorter duration.
     """
 
     note: str
     axes: Mapping[str, list[Any]]
-    repetitions: int | None
+    repetitions: int | Mapping[str, Any] | None
     set: Mapping[str, Any]
 
 
@@ -125,7 +126,7 @@ class Study:
         source: Where it was published.
         summary: What was done, for the report.
         experiment: The experiment file.
-        repetitions: Runs of each point.
+        repetitions: Runs of each point, or a table that says when they end.
         axes: What varies: path in the experiment -> values; and `SCENARIO`, if there are several.
         scenarios: Name -> what it sets in the experiment.
         names: What people call an axis.
@@ -143,7 +144,7 @@ class Study:
     source: str
     summary: str
     experiment: Path
-    repetitions: int
+    repetitions: int | Mapping[str, Any]
     axes: Mapping[str, list[Any]]
     scenarios: Mapping[str, Mapping[str, Any]]
     names: Mapping[str, str]
@@ -157,6 +158,11 @@ class Study:
     def name(self, axis: str) -> str:
         """What people call an axis."""
         return self.names.get(axis, axis)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether points have several runs, and so intervals."""
+        return isinstance(self.repetitions, Mapping) or self.repetitions > 1
 
     def points(self) -> Iterator[dict[str, Any]]:
         """Every combination of the axes of the whole study."""
@@ -176,6 +182,8 @@ class Study:
             axes.update(self.quick.axes)
             repetitions = self.quick.repetitions or repetitions
             changes.update(self.quick.set)
+        if isinstance(repetitions, Mapping) and "metric" not in repetitions:
+            repetitions = {**repetitions, "metric": [column.metric for column in self.compared]}
         names = axes.pop(SCENARIO, None)
         sweep = {"repetitions": repetitions, **axes}
         if names is None:
@@ -482,7 +490,7 @@ def reproduce_study(
         threads=threads,
         progress=reporter(study.key, quiet=quiet),
     )
-    cells = tuple(measured_cells(study, sweep.outcomes))
+    cells = tuple(measured_cells(study, sweep.outcomes, sweep.stops))
     note = study.quick.note if quick and study.quick else None
     result = Reproduction(study, sweep, cells, findings(study, cells), note, directory)
     store.write_file(directory / "reproduction.json", store.to_json(result.to_json()))
@@ -500,8 +508,11 @@ def findings(study: Study, cells: Sequence[Cell]) -> tuple[Finding, ...]:
     return tuple(judge_all(study.claims, cells, expected))
 
 
-def measured_cells(study: Study, outcomes: Sequence[Outcome]) -> Iterator[Cell]:
+def measured_cells(
+    study: Study, outcomes: Sequence[Outcome], stops: Sequence[Stop] = ()
+) -> Iterator[Cell]:
     """One cell per point that was run and metric, over its repetitions."""
+    unsettled = {repr(stop.axes): stop.unsettled for stop in stops}
     groups: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
         groups.setdefault(repr(outcome.point.axes), []).append(outcome)
@@ -525,6 +536,7 @@ def measured_cells(study: Study, outcomes: Sequence[Outcome]) -> Iterator[Cell]:
                 ci_high=estimate.high if estimate else None,
                 values=values,
                 repetitions=tuple(found),
+                unsettled=column.metric in unsettled.get(repr(point), ()),
                 references={
                     other.title: other.at(point)
                     for other in study.references
@@ -537,7 +549,7 @@ def cell_columns(study: Study) -> list[str]:
     """Headings of the table of cells."""
     axes = [study.name(axis) for axis in study.axes]
     metric = ["metric"] if len(study.compared) > 1 else []
-    interval = ["95 % interval"] if study.repetitions > 1 else []
+    interval = ["95 % interval"] if study.repeats else []
     references = [column.title for column in study.references]
     return [*axes, *metric, "published", "measured", *interval, "difference", *references]
 
@@ -552,7 +564,7 @@ def cell_row(study: Study, cell: Cell) -> list[str]:
         *([cell.metric] if many else []),
         show(cell.published),
         show(cell.measured),
-        *([text.interval(cell.ci_low, cell.ci_high)] if study.repetitions > 1 else []),
+        *([text.interval(cell.ci_low, cell.ci_high)] if study.repeats else []),
         show(cell.difference),
         *(show(references.get(column.title)) for column in study.references),
     ]

@@ -20,6 +20,7 @@ from fairway.figures import (
     response,
     thin,
 )
+from fairway.repetitions import sentence
 from fairway.report import FILL, Figure, Section, Table, experiment_section, render, window_sentence
 from fairway.residuals import residual_section
 from fairway.study import Reproduction, cell_columns, cell_row
@@ -38,6 +39,8 @@ def study_report(result: Reproduction) -> str:
     """The whole report as HTML."""
     study = result.study
     first = result.sweep.outcomes[0].point.experiment
+    until = result.sweep.until
+    repeated = sentence(until, result.sweep.stops) if until else ""
     sections = []
     if study.claims:
         sections.append(Section("Claims", verdicts=_verdicts(result)))
@@ -46,7 +49,8 @@ def study_report(result: Reproduction) -> str:
     sections.append(
         Section(
             "Published beside measured",
-            " ".join([study.summary, window_sentence(first)]).strip(),
+            " ".join([study.summary, window_sentence(first), repeated]).strip(),
+            warnings=result.sweep.warnings if until else (),
             tables=[cell_table(result)],
         )
     )
@@ -303,7 +307,7 @@ def _dots(result: Reproduction, figure: Mapping[str, Any]) -> Section:
     ]
     compared = [column.title for column in study.compared if column.metric in metrics]
     lead = "Dots are measurements"
-    if study.repetitions > 1:
+    if study.repeats:
         lead += " with their 95 % intervals"
     lead += f", less {compared[0]}" if excess else f", upright lines {compared[0]}"
     lead += "; the same axis in every chart."

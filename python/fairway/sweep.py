@@ -17,12 +17,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairway import store, text
+from fairway import repetitions, store, text
 from fairway._core import Cancelled, ExperimentError, SimulationError
 from fairway.backends import Backend, Progress
 from fairway.errors import InputError, Interrupted, RunFailed
-from fairway.experiment import Plan, Point
+from fairway.experiment import Plan, Point, Until
 from fairway.progress import Silent
+from fairway.repetitions import Stop
 from fairway.results import MANIFEST_SHAPE, Run, load, shape_of
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ class Sweep:
         outcomes: One per point.
         version: Version of Fairway.
         directory: Where it is kept, if anywhere.
+        until: What repeating ended at, if the experiment says so.
+        stops: Where each combination's repeating ended then.
     """
 
     def __init__(
@@ -85,12 +88,16 @@ class Sweep:
         outcomes: Sequence[Outcome],
         version: str,
         directory: Path | None = None,
+        until: Until | None = None,
+        stops: Sequence[Stop] = (),
     ) -> None:
         self.title = title
         self.axes = tuple(axes)
         self.outcomes = tuple(outcomes)
         self.version = version
         self.directory = directory
+        self.until = until
+        self.stops = tuple(stops)
 
     def __len__(self) -> int:
         return len(self.outcomes)
@@ -148,12 +155,13 @@ class Sweep:
         counted = Counter(
             warning for outcome in self.outcomes for warning in outcome.summary.get("warnings", [])
         )
-        return [
+        found = [
             warning
             if count == len(self)
             else f"in {count} of {text.count(len(self), 'run')}: {warning}"
             for warning, count in counted.items()
         ]
+        return found + (repetitions.warnings(self.until, self.stops) if self.until else [])
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -169,6 +177,16 @@ class Sweep:
                 }
                 for outcome in self.outcomes
             ],
+            **self._repeated(),
+        }
+
+    def _repeated(self) -> dict[str, Any]:
+        """What repeating ended at and where, as plain data; nothing of a plain number."""
+        if self.until is None:
+            return {}
+        return {
+            "until": {**vars(self.until), "metrics": list(self.until.metrics)},
+            "stops": [stop.to_json() for stop in self.stops],
         }
 
     def save_overview(self, directory: Path, *, report: str | None = None) -> None:
@@ -210,6 +228,7 @@ class Sweep:
             "content_hash": hashlib.sha256(joined.encode()).hexdigest(),
             "axes": list(self.axes),
             "points": points,
+            **self._repeated(),
         }
 
 
@@ -250,7 +269,16 @@ def load_sweep(directory: str | Path) -> Sweep:
                 place,
             )
         )
-    return Sweep(manifest["title"], manifest["axes"], outcomes, manifest["version"], path)
+    until = manifest.get("until")
+    return Sweep(
+        manifest["title"],
+        manifest["axes"],
+        outcomes,
+        manifest["version"],
+        path,
+        until and Until(until["share"], until["at_most"], tuple(until["metrics"])),
+        repetitions.stops_of(manifest.get("stops", [])),
+    )
 
 
 def run_plan(
@@ -261,7 +289,7 @@ def run_plan(
     threads: int | None = None,
     progress: Silent | None = None,
 ) -> Sweep:
-    """Run every point of a plan.
+    """Run every point of a plan, or as many as it takes until intervals are narrow enough.
 
     Points whose results `directory` already holds (same experiment, version and program) are
     not run again.
@@ -285,9 +313,15 @@ def run_plan(
         store.check_writable(directory, "sweep")
     for point in plan.points:
         backend.check(point.experiment, plan.algorithms)
-    crew = _Crew(plan, backend, directory, version())
-    outcomes = crew.work(threads or available_cores(), progress or Silent())
-    return Sweep(plan.title, plan.axes, outcomes, version(), directory)
+
+    def run(part: Plan) -> list[Outcome]:
+        crew = _Crew(part, backend, directory, version())
+        return crew.work(threads or available_cores(), progress or Silent())
+
+    if plan.until is None:
+        return Sweep(plan.title, plan.axes, run(plan), version(), directory)
+    outcomes, stops = repetitions.run_until(plan, plan.until, run)
+    return Sweep(plan.title, plan.axes, outcomes, version(), directory, plan.until, stops)
 
 
 def _interrupt(thread: int) -> None:

@@ -117,7 +117,12 @@ fn plan(
                 })
             })
             .collect();
-        Ok(json!({ "title": plan.title, "axes": plan.axes, "points": points }).to_string())
+        let until = plan.until.map(|until| {
+            json!({ "share": until.share, "at_most": until.at_most, "metrics": until.metrics })
+        });
+        let plan =
+            json!({ "title": plan.title, "axes": plan.axes, "points": points, "until": until });
+        Ok(plan.to_string())
     })
 }
 

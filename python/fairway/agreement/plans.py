@@ -76,8 +76,10 @@ def _file_plan(
 ) -> Plan:
     once = plan(experiment, overrides=overrides)
     own = 1 + max(point.repetition for point in once.points)
-    wanted = seeds or (own if own >= FEWEST_SEEDS else DEFAULT_SEEDS)
-    if wanted == own:
+    # Both sides have as many: repeating until an interval is narrow would end at different ones.
+    fixed = own >= FEWEST_SEEDS and once.until is None
+    wanted = seeds or (own if fixed else DEFAULT_SEEDS)
+    if wanted == own and once.until is None:
         return once
     repeated = (
         {"sweep.repetitions": wanted} if once.is_sweep else {"sweep": {"repetitions": wanted}}

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use super::document::resolve;
 use super::error::{ExperimentError, Report};
 use super::reader::show;
+use super::repetitions::Until;
 use super::traces::Traces;
 use super::{ExperimentErrors, sweep};
 
@@ -21,6 +22,8 @@ pub struct Plan {
     pub axes: Vec<String>,
     /// The experiments: the last axis varies fastest, repetitions faster still.
     pub points: Vec<Point>,
+    /// What repeating ends at before all repetitions are run, if at anything.
+    pub until: Option<Until>,
 }
 
 /// One experiment of a plan.
@@ -69,7 +72,7 @@ fn read(text: &str, source: &str, catalogue: &Catalogue) -> Result<Plan, Vec<Exp
         put_traces(&mut traces, &mut document)?;
         resolve(&document, catalogue).map_err(|errors| errors.errors)?;
         let points = vec![Point { axes: Vec::new(), repetition: 0, document }];
-        return Ok(Plan { title, axes: Vec::new(), points });
+        return Ok(Plan { title, axes: Vec::new(), points, until: None });
     };
     let report = Report::default();
     let sweep = sweep::read(&sweep, &document, text.len(), &report);
@@ -86,7 +89,7 @@ fn read(text: &str, source: &str, catalogue: &Catalogue) -> Result<Plan, Vec<Exp
         put_traces(&mut traces, &mut document)
             .map_err(|errors| at_point(errors, &common, &axes))?;
         resolve(&document, catalogue).map_err(|errors| at_point(errors.errors, &common, &axes))?;
-        for repetition in 0..sweep.repetitions {
+        for repetition in 0..sweep.repetitions.count {
             let mut document = document.clone();
             if let Some(seed) = document.get("seed").and_then(Value::as_u64) {
                 document["seed"] = Value::from(sweep::repetition_seed(seed, repetition));
@@ -94,7 +97,8 @@ fn read(text: &str, source: &str, catalogue: &Catalogue) -> Result<Plan, Vec<Exp
             points.push(Point { axes: axes.clone(), repetition, document });
         }
     }
-    Ok(Plan { title, axes: sweep.axes.into_iter().map(|axis| axis.path).collect(), points })
+    let axes = sweep.axes.into_iter().map(|axis| axis.path).collect();
+    Ok(Plan { title, axes, points, until: sweep.repetitions.until })
 }
 
 /// Puts the traces that a document names into it.

@@ -151,7 +151,10 @@ fn of_kind(kind: &Kind) -> Map<String, Value> {
         Kind::Sweep => json!({
             "type": "object",
             "properties": {
-                "repetitions": { "type": "integer", "minimum": 1, "maximum": MAX_POINTS },
+                "repetitions": { "anyOf": [
+                    { "type": "integer", "minimum": 1, "maximum": MAX_POINTS },
+                    until(),
+                ] },
             },
             "additionalProperties": { "type": "array", "minItems": 1 },
         }),
@@ -160,6 +163,21 @@ fn of_kind(kind: &Kind) -> Map<String, Value> {
         Value::Object(schema) => schema,
         other => unreachable!("a schema is a table, not {other}"),
     }
+}
+
+/// What repeating ends at, as `repetitions::read` has it.
+fn until() -> Value {
+    let name = json!({ "type": "string", "minLength": 1 });
+    json!({
+        "type": "object",
+        "required": ["until"],
+        "properties": {
+            "until": { "type": "string", "pattern": r"^\s*±?\s*[0-9.]+\s*%\s*$" },
+            "at_most": { "type": "integer", "minimum": 10, "maximum": MAX_POINTS },
+            "metric": { "anyOf": [name, { "type": "array", "items": name, "minItems": 1 }] },
+        },
+        "additionalProperties": false,
+    })
 }
 
 /// A pattern for a number with one of these units.

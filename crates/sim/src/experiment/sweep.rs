@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use super::error::{ExperimentError, Report, did_you_mean};
 use super::keys::{EXPERIMENT, Kind, MAX_POINTS, Section};
 use super::reader::{excerpt, show};
+use super::repetitions::{self, Repetitions};
 
 /// Text of all points together, in bytes: what a plan can hold in memory, several times over.
 const MAX_TEXT: u64 = 128 << 20;
@@ -13,7 +14,7 @@ const MAX_TEXT: u64 = 128 << 20;
 /// A sweep, its paths found in the experiment.
 pub(super) struct SweepText {
     pub(super) axes: Vec<Axis>,
-    pub(super) repetitions: u32,
+    pub(super) repetitions: Repetitions,
 }
 
 /// One axis of a sweep.
@@ -53,18 +54,18 @@ pub(super) fn read(
         report.refuse("sweep", format!("expected a table, got {}; write [sweep]", show(sweep)));
         return None;
     };
-    let mut repetitions = 1;
+    let mut repetitions = repetitions::ONCE;
     let mut axes: Vec<Axis> = Vec::new();
     for (path, value) in sweep {
         if path == "repetitions" {
-            repetitions = read_repetitions(value, report);
+            repetitions = repetitions::read(value, report);
         } else if let Some(axis) = read_axis(path, value, document, report) {
             refuse_overlap(&axis, &axes, report);
             axes.push(axis);
         }
     }
     let combinations = |points: u64, axis: &Axis| points.saturating_mul(axis.values.len() as u64);
-    let points = axes.iter().fold(u64::from(repetitions), combinations);
+    let points = axes.iter().fold(u64::from(repetitions.count), combinations);
     if points > MAX_POINTS {
         let message = format!("{points} points, more than {MAX_POINTS}; sweep fewer values");
         report.refuse("sweep", message);
@@ -78,16 +79,6 @@ pub(super) fn read(
         return None;
     }
     Some(SweepText { axes, repetitions })
-}
-
-fn read_repetitions(value: &Value, report: &Report) -> u32 {
-    let count = value.as_u64().filter(|count| (1..=MAX_POINTS).contains(count));
-    if count.is_none() {
-        let found = show(value);
-        let message = format!("expected a whole number from 1 to {MAX_POINTS}, got {found}");
-        report.refuse("sweep.repetitions", message);
-    }
-    count.and_then(|count| u32::try_from(count).ok()).unwrap_or(1)
 }
 
 fn read_axis(path: &str, value: &Value, document: &Value, report: &Report) -> Option<Axis> {

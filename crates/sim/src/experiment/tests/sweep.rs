@@ -143,7 +143,8 @@ fn paths_that_lead_nowhere() {
     );
     assert_refused(
         &sweep("repetitions = 0"),
-        "sweep.repetitions: expected a whole number from 1 to 100000, got 0",
+        "sweep.repetitions: expected a whole number from 1 to 100000, got 0; or write \
+         { until = \"±2 %\", at_most = 50 }",
     );
 }
 
@@ -165,5 +166,43 @@ fn a_wrong_point_is_named() {
         &with_end("[sweep]\n\"flow.main.start\" = [\"1 s\", \"200 s\"]"),
         "flow.main.start: 200 s is not before the end of the run, 100 s; start earlier \
          (where the sweep has flow.main.start = \"200 s\")",
+    );
+}
+
+#[test]
+fn repeating_until_an_interval_is_narrow_plans_as_many_as_there_may_be() {
+    let more = "[sweep]\nrepetitions = { until = \"±2 %\", at_most = 12, metric = \"jain_index\" }";
+    let plan = planned(&with_end(more));
+    let until = plan.until.expect("it is asked for");
+    assert_eq!((until.share, until.at_most), (0.02, 12));
+    assert_eq!(until.metrics, ["jain_index"]);
+    // The same runs, with the same seeds, as of so many repetitions.
+    assert_eq!(plan.points, planned(&with_end("[sweep]\nrepetitions = 12")).points);
+    let plain = planned(&with_end("[sweep]\nrepetitions = { until = \"5%\" }"));
+    let until = plain.until.expect("it is asked for");
+    assert_eq!((plain.points.len(), until.metrics), (50, vec!["goodput_bps".to_owned()]));
+    assert_eq!(planned(&with_end("[sweep]\nrepetitions = 2")).until, None);
+}
+
+#[test]
+fn what_is_wrong_with_an_end_of_repeating() {
+    let sweep = |text: &str| with_end(&format!("[sweep]\nrepetitions = {text}"));
+    let share = "sweep.repetitions.until: expected half of an interval as a part of the mean, above \
+                 0 % and below 100 %, got";
+    assert_refused(&sweep("{ until = \"2\" }"), &format!("{share} \"2\"; write \"±2 %\""));
+    assert_refused(&sweep("{ at_most = 20 }"), &format!("{share} nothing; write \"±2 %\""));
+    assert_refused(
+        &sweep("{ until = \"±2 %\", at_most = 9 }"),
+        "sweep.repetitions.at_most: expected a whole number from 10 to 100000, got 9",
+    );
+    assert_refused(
+        &sweep("{ until = \"±2 %\", metric = 3 }"),
+        "sweep.repetitions.metric: expected the name of a metric or a list of names, got 3; \
+         write \"goodput_bps\"",
+    );
+    assert_refused(
+        &sweep("{ until = \"±2 %\", atmost = 20 }"),
+        "sweep.repetitions.atmost: unknown key; there is until, at_most, metric; \
+         did you mean \"at_most\"?",
     );
 }
