@@ -157,9 +157,8 @@ def test_points_of_a_sweep_share_the_seed_of_a_repetition():
 
 
 def test_pairs_of_one_seed_differ_less_than_others():
-    # Two variants that send alike until the first few losses of 0.2 %.
     text = LOSSY.replace("0.01", "0.002")
-    swept = text + '\n[sweep]\nrepetitions = 20\n"flow.0.cc" = ["reno", "newreno"]\n'
+    swept = text + '\n[sweep]\nrepetitions = 20\n"flow.0.cc" = ["reno", "cubic"]\n'
     found: dict[str, list[float]] = {}
     for outcome in fairway.run(swept).outcomes:
         goodput = outcome.summary["flows"][0]["goodput_bps"]
@@ -167,5 +166,6 @@ def test_pairs_of_one_seed_differ_less_than_others():
     first, second = found.values()
     paired, unpaired = paired_effect(first, second), welch_effect(first, second)
     assert paired.mean == pytest.approx(unpaired.mean)
-    assert paired.error < unpaired.error
-    assert statistics.correlation(first, second) > 0.2
+    # Which packets are lost decides most of a repetition's goodput, and is the same for both.
+    assert 0 < paired.error < unpaired.error / 2
+    assert statistics.correlation(first, second) > 0.5

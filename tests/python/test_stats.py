@@ -165,10 +165,13 @@ def test_bootstrap_is_always_drawn_alike_and_follows_scipy():
     values = np.random.default_rng(1).exponential(2, 40)
     found = bootstrap_interval(values.tolist())
     assert found == bootstrap_interval(values.tolist())
-    other = scipy.stats.bootstrap((values,), np.mean, n_resamples=20_000, method="BCa")
+    other = scipy.stats.bootstrap(
+        (values,), np.mean, n_resamples=20_000, method="BCa", random_state=np.random.default_rng(7)
+    )
     width = found.high - found.low
-    assert found.low == pytest.approx(other.confidence_interval.low, abs=0.05 * width)
-    assert found.high == pytest.approx(other.confidence_interval.high, abs=0.05 * width)
+    # Ends of 5000 draws scatter by about 2 % of the width, those of a long tail by more.
+    assert found.low == pytest.approx(other.confidence_interval.low, abs=0.08 * width)
+    assert found.high == pytest.approx(other.confidence_interval.high, abs=0.08 * width)
     # Skewed to the right: further up than down.
     assert found.high - found.mean > found.mean - found.low
     assert bootstrap_interval([2.0]).low is None
