@@ -106,8 +106,9 @@ def sentence(until: Until, stops: Sequence[Stop]) -> str:
     least, most = min(counts), max(counts)
     shown = str(least) if least == most else f"{least} to {most}"
     return (
-        f"Repeated until half of the 95 % interval of {', '.join(until.metrics)} was within "
-        f"{text.percent(until.share, signed=False)} of the true mean: {shown} times."
+        f"Repeated until half of the 95 % interval of {', '.join(until.metrics)} is within "
+        f"{text.percent(until.share, signed=False)} of the true mean, at most {until.at_most} "
+        f"times: {shown} runs each."
     )
 
 

@@ -92,8 +92,8 @@ def test_reaching_the_limit_is_said():
     assert warning.startswith("htcp: 12 repetitions were not enough for 5 %: utilisation is ± ")
     shown = sentence(sweep.until, sweep.stops)
     assert shown == (
-        "Repeated until half of the 95 % interval of utilisation was within 5 % of the true mean: "
-        "10 to 12 times."
+        "Repeated until half of the 95 % interval of utilisation is within 5 % of the true mean, "
+        "at most 12 times: 10 to 12 runs each."
     )
 
 
