@@ -40,6 +40,7 @@ __all__ = [
     "model_answer",
     "model_law",
     "model_laws",
+    "model_queue",
     "model_saturation",
     "model_streams",
     "model_wlan",
@@ -499,6 +500,12 @@ def model_streams(question: str) -> str:
     """The parallelism threshold of a path, and what to expect of fewer and more streams.
 
     Question and answer are JSON. Raises ValueError for what makes no sense.
+    """
+
+def model_queue(question: str) -> str:
+    """Sizes, lengths and delays of queues, by models. Question and answer are JSON.
+
+    Raises ValueError for what makes no sense.
     """
 
 def model_algorithms() -> list[str]:

@@ -166,8 +166,14 @@ class Study:
 
     def points(self) -> Iterator[dict[str, Any]]:
         """Every combination of the axes of the whole study."""
-        for values in itertools.product(*self.axes.values()):
-            yield dict(zip(self.axes, values, strict=True))
+        for name in self.axes.get(SCENARIO, [None]):
+            own = self.scenarios.get(name, {})
+            axes = {
+                axis: [name] if axis == SCENARIO else own.get(axis, values)
+                for axis, values in self.axes.items()
+            }
+            for values in itertools.product(*axes.values()):
+                yield dict(zip(axes, values, strict=True))
 
     def plan(self, *, quick: bool) -> Plan:
         """The runs it takes.
@@ -190,7 +196,10 @@ class Study:
             return plan(self.experiment, overrides={**changes, "sweep": sweep})
         plans = []
         for name in names:
-            overrides = {**changes, **self.scenarios[name], "sweep": sweep}
+            scenario = self.scenarios[name]
+            own = {axis: values for axis, values in scenario.items() if axis in axes}
+            rest = {key: value for key, value in scenario.items() if key not in own}
+            overrides = {**changes, **rest, "sweep": {**sweep, **own}}
             found = plan(self.experiment, overrides=overrides)
             points = tuple(
                 replace(point, axes={SCENARIO: name, **point.axes}) for point in found.points

@@ -13,6 +13,7 @@ pub mod fluid;
 pub mod laws;
 mod parallelism;
 pub mod published;
+pub mod queues;
 mod red;
 mod sawtooth;
 mod search;

@@ -10,6 +10,7 @@ from typing import Any
 from fairway.claims import held, kinds
 from fairway.claims.cells import Cell
 from fairway.claims.margins import default_margin
+from fairway.claims.reaches import reaches
 from fairway.claims.verdicts import Answer
 from fairway.errors import InputError
 
@@ -23,6 +24,7 @@ KINDS: dict[str, tuple[set[str], set[str], _Judge]] = {
     "value": ({"metric", "expected"}, {"at", "tolerance", "share"}, kinds.value),
     "range": ({"metric", "low", "high"}, {"at"}, kinds.within_range),
     "order": ({"metric", "axis", "order"}, {"at", "for_each"}, kinds.order),
+    "reaches": ({"metric", "axis", "at_least", "low", "high"}, {"at"}, reaches),
     "trend": ({"metric", "axis", "direction"}, {"at", "for_each"}, kinds.trend),
     "compare": (
         {"metric", "how", "left", "right"},
@@ -118,7 +120,7 @@ def _expected(key: str, value: Any) -> str | None:
 
 
 def _check_together(kind: str, test: Mapping[str, Any], where: str) -> None:
-    if kind == "range" and not test["low"] <= test["high"]:
+    if kind in ("range", "reaches") and not test["low"] <= test["high"]:
         raise InputError(f"{where}: low {test['low']} is above high {test['high']}")
     if kind in ("compare", "distance"):
         if "at_least" not in test and "at_most" not in test:

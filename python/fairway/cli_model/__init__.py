@@ -16,4 +16,11 @@ def model() -> None:
     """Ask the analytic models: an answer in a millisecond, and how far to trust it."""
 
 
-from fairway.cli_model import fluid, laws, saturation, streams, wlan  # noqa: E402, F401  (add commands)
+from fairway.cli_model import (  # noqa: E402  (each adds its command)
+    fluid,  # noqa: F401
+    laws,  # noqa: F401
+    queues,  # noqa: F401
+    saturation,  # noqa: F401
+    streams,  # noqa: F401
+    wlan,  # noqa: F401
+)

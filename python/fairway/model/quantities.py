@@ -49,6 +49,23 @@ def share(value: str | float, name: str) -> float:
     return written_share(value, name) if isinstance(value, str) else number(value, name)
 
 
+def ratio(value: str | float, name: str) -> float:
+    """A ratio, which may be above 1: a number, or a text such as "0.8" or "120 %".
+
+    Raises:
+        InputError: If it is none.
+
+    >>> ratio("120 %", "load"), ratio(0.8, "load")
+    (1.2, 0.8)
+    """
+    if not isinstance(value, str):
+        return number(value, name)
+    match = re.fullmatch(r"\s*(\d{1,9}(?:\.\d{1,15})?)\s*(%?)\s*", value)
+    if match is None:
+        raise InputError(f'{name}: expected a ratio, got "{value[:40]}"; write "0.8" or "80 %"')
+    return float(match[1]) / (100 if match[2] else 1)
+
+
 def packets(
     value: str | float,
     name: str,

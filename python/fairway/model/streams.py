@@ -21,6 +21,8 @@ Losers = Literal["one", "all", "random"]
 
 #: Smallest and largest packet in bytes: an IPv4 header, and what it can count (RFC 791).
 SMALLEST_PACKET, LARGEST_PACKET = 20, 65535
+#: Most rows of a table.
+MOST_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -149,6 +151,7 @@ def streams(
     red: RedQueue | None = None,
     rto: str | float | None = None,
     headers: int = 0,
+    up_to: int = 0,
 ) -> Streams:
     """The parallelism threshold of a path, and what to expect of fewer and of more streams.
 
@@ -167,6 +170,8 @@ def streams(
         red: The bottleneck's queue, if it is RED.
         rto: First retransmission timeout; if not given, as Linux has it with a full buffer.
         headers: Bytes of headers that each packet has besides, where the rate counts them.
+        up_to: Streams that the table goes up to at least; it goes up to twice the threshold in any
+            case, and never beyond 20,000.
 
     Raises:
         InputError: If something cannot be read, or makes no sense.
@@ -181,6 +186,8 @@ def streams(
             f"mss: expected packets of {SMALLEST_PACKET} to {LARGEST_PACKET:,} bytes, "
             f"got {mss + headers:,}"
         )
+    if not 0 <= up_to <= MOST_ROWS:
+        raise InputError(f"up_to: expected 0 to {MOST_ROWS:,} streams, got {up_to}")
     packet_bytes = mss + headers
     capacity_pps = quantities.rate(rate, "rate") / (8 * packet_bytes)
     rtt_s = quantities.seconds(rtt, "rtt")
@@ -202,6 +209,7 @@ def streams(
         "rto_s": None if rto is None else quantities.seconds(rto, "rto"),
         "target": wanted,
         "losers": losers,
+        "up_to": up_to,
         "red": None if red is None else red.to_json(),
     }
     try:

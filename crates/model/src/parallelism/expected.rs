@@ -48,14 +48,15 @@ pub(super) struct Sawtooth {
 }
 
 impl Path {
-    /// The threshold, and what to expect of 1 up to twice as many streams (20, if no number is enough;
-    /// never more than 20,000).
+    /// The threshold, and what to expect of 1 up to twice as many streams (20, if no number is enough), or
+    /// up to as many as are asked for if that is more; never more than 20,000.
     ///
     /// # Errors
     /// As [`Path::threshold_of`].
-    pub fn plan(&self, streams: &Streams, target: f64) -> Result<Plan, Error> {
+    pub fn plan(&self, streams: &Streams, target: f64, up_to: u32) -> Result<Plan, Error> {
         let threshold = self.threshold_of(streams, target)?;
-        let rows = threshold.streams.map_or(ROWS_WITHOUT_THRESHOLD, |n| n.saturating_mul(2));
+        let twice = threshold.streams.map_or(ROWS_WITHOUT_THRESHOLD, |n| n.saturating_mul(2));
+        let rows = twice.max(up_to);
         let table = (1..=rows.min(MOST_ROWS))
             .map(|n| self.expected(streams, n))
             .collect::<Result<_, _>>()?;

@@ -21,15 +21,28 @@ struct Question {
     target: f64,
     losers: String,
     red: Option<RedQueue>,
+    up_to: u32,
 }
 
+/// RED's curve.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RedQueue {
+pub(super) struct RedQueue {
     min_packets: f64,
     max_packets: f64,
     max_probability: f64,
     gentle: bool,
+}
+
+impl From<&RedQueue> for Red {
+    fn from(red: &RedQueue) -> Self {
+        Red {
+            min_packets: red.min_packets,
+            max_packets: red.max_packets,
+            max_probability: red.max_probability,
+            gentle: red.gentle,
+        }
+    }
 }
 
 /// Packets that each stream adds in a round trip, so that as many are lost of each when a buffer
@@ -58,14 +71,9 @@ pub(crate) fn model_streams(question: &str) -> PyResult<String> {
     let streams = Streams {
         algorithm: algorithm(&question.algorithm)?,
         losers: losers(&question.losers)?,
-        red: question.red.map(|red| Red {
-            min_packets: red.min_packets,
-            max_packets: red.max_packets,
-            max_probability: red.max_probability,
-            gentle: red.gentle,
-        }),
+        red: question.red.as_ref().map(Red::from),
     };
-    let plan = path.plan(&streams, question.target).map_err(refused)?;
+    let plan = path.plan(&streams, question.target, question.up_to).map_err(refused)?;
     let onset = path.onset_of_loss().map_err(refused)?;
     Ok(answer(&plan, onset, &path).to_string())
 }
@@ -76,7 +84,7 @@ pub(crate) fn model_algorithms() -> Vec<&'static str> {
     Algorithm::names().collect()
 }
 
-fn algorithm(name: &str) -> PyResult<Algorithm> {
+pub(super) fn algorithm(name: &str) -> PyResult<Algorithm> {
     Algorithm::named(name).ok_or_else(|| {
         let known: Vec<&str> = Algorithm::names().collect();
         let known = known.join(", ");
@@ -95,7 +103,7 @@ fn losers(name: &str) -> PyResult<Losers> {
     }
 }
 
-fn refused(error: fairway_model::Error) -> PyErr {
+pub(super) fn refused(error: fairway_model::Error) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 

@@ -28,7 +28,7 @@ fn at(path: Path, streams: Streams, n: u32) -> Expected {
 
 #[test]
 fn a_table_of_a_sawtooth() {
-    let plan = path(30.0).plan(&of(Algorithm::Reno), 0.99).unwrap();
+    let plan = path(30.0).plan(&of(Algorithm::Reno), 0.99, 0).unwrap();
     assert_eq!((plan.threshold.streams, plan.table.len(), plan.outside), (Some(4), 8, None));
     for (row, share) in plan.table.iter().zip([0.82934, 0.93888, 0.97661, 0.99238, 0.99864]) {
         near(row.utilisation, share);
@@ -36,12 +36,13 @@ fn a_table_of_a_sawtooth() {
     // 1.5·N² / (P+B)²: eight streams in 280 packets.
     near(plan.table[7].loss_ratio, 1.5 * 64.0 / 78_400.0);
     assert!(plan.model.starts_with("sawtooth"));
+    assert_eq!(path(30.0).plan(&of(Algorithm::Reno), 0.99, 12).unwrap().table.len(), 12);
 }
 
 #[test]
 fn full_windows_that_fit_lose_nothing_and_wait() {
     let limited = Path { window_packets: Some(65.535), ..path(300.0) };
-    let plan = limited.plan(&of(Algorithm::Reno), 0.99).unwrap();
+    let plan = limited.plan(&of(Algorithm::Reno), 0.99, 0).unwrap();
     assert_eq!((plan.threshold.streams, plan.table.len()), (Some(4), 8));
     // 3 · 65.535 / 250; the eight of 4·2 keep 8 · 65.535 - 250 = 274.28 packets waiting.
     near(plan.table[2].utilisation, 0.78642);
@@ -54,7 +55,7 @@ fn full_windows_that_fit_lose_nothing_and_wait() {
 #[test]
 fn random_losses_are_lost_until_more_streams_make_more() {
     let lossy = Path { loss: 1e-3, ..path(300.0) };
-    let plan = lossy.plan(&of(Algorithm::Reno), 0.99).unwrap();
+    let plan = lossy.plan(&of(Algorithm::Reno), 0.99, 0).unwrap();
     assert_eq!(plan.threshold.streams, Some(7));
     // 6 · 38.7298 / 250.
     near(plan.table[5].utilisation, 0.929_516);
@@ -115,7 +116,8 @@ fn reds_queue_takes_the_place_of_the_buffer() {
 
 #[test]
 fn what_is_not_to_be_believed_says_so() {
-    let why = |path: Path, streams: Streams, target| path.plan(&streams, target).unwrap().outside;
+    let why =
+        |path: Path, streams: Streams, target| path.plan(&streams, target, 0).unwrap().outside;
     let together = Streams { losers: Losers::All, ..of(Algorithm::Reno) };
     assert!(why(path(30.0), together, 0.99).unwrap().contains("however many"));
     let reason = why(Path { loss: 0.05, ..path(300.0) }, of(Algorithm::Scalable), 0.99).unwrap();
@@ -126,7 +128,7 @@ fn what_is_not_to_be_believed_says_so() {
     let random =
         Streams { losers: Losers::Random { drops_per_stream: 1.0 }, ..of(Algorithm::Cubic) };
     assert!(why(path(300.0), random, 0.99).unwrap().contains("random"));
-    assert_eq!(path(30.0).plan(&together, 0.99).unwrap().table.len(), 20);
+    assert_eq!(path(30.0).plan(&together, 0.99, 0).unwrap().table.len(), 20);
 }
 
 proptest::proptest! {
