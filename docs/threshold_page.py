@@ -143,18 +143,16 @@ def ceiling_chart(result: Any) -> alt.ConcatChart:
         ]  # fmt: skip
         order = list(dict.fromkeys(row["c"] for row in rows))
         title = {"droptail": "Drop-tail, 300 packets", "red": "RED, 10 to 50 packets"}[queue]
-        charts.append(
-            alt.Chart(inline(pl.DataFrame(rows), m="number"), title=title)
-            .mark_line(point=True)
-            .encode(
-                x=alt.X("c:N", sort=order, title="Ceiling of each stream (Mbit/s)",
-                        axis=alt.Axis(labelAngle=0)),
-                y=alt.Y("m:Q", title="Used (%)", scale=alt.Scale(domain=[0, 105])),
-                color=alt.Color("cc:N", title=None),
-                strokeDash=alt.StrokeDash("n:N", title=None, sort=["10 streams", "5 streams"]),
-            )
-            .properties(width=320, height=240)
+        base = alt.Chart(inline(pl.DataFrame(rows), m="number"), title=title).encode(
+            x=alt.X("c:N", sort=order, title="Ceiling of each stream (Mbit/s)",
+                    axis=alt.Axis(labelAngle=0)),
+            y=alt.Y("m:Q", title="Used (%)", scale=alt.Scale(domain=[0, 105])),
+            color=alt.Color("cc:N", title=None),
         )  # fmt: skip
+        dash = alt.StrokeDash("n:N", title=None, sort=["10 streams", "5 streams"])
+        points = base.mark_point(filled=True, size=30).encode(detail="n:N")
+        chart = base.mark_line().encode(strokeDash=dash) + points
+        charts.append(chart.properties(width=320, height=240))
     return cast(alt.ConcatChart, alt.concat(*charts, columns=2))
 
 
