@@ -60,6 +60,8 @@ fn losses_by_count_are_exact() {
     for (loss, lost) in [
         ("kind = \"list\", packets = [1, 20000, 20001]", 2),
         ("kind = \"periodic\", every = 400, first = 100", 50),
+        // The share 0.003 is one in 333: 60 · 333 = 19 980.
+        ("kind = \"periodic\", probability = 0.003", 60),
         ("kind = \"burst\", length = 3, at = [\"5 s\", \"7 s\"]", 6),
         ("kind = \"list\", packets = [1, 2, 3], direction = \"reverse\"", 0),
     ] {

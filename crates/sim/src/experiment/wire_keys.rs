@@ -155,7 +155,7 @@ static LOSS_KEYS: &[Key] = &[
         PROBABILITY,
         Explained,
         "0.001",
-        "Bernoulli: probability of a loss. Burst: probability that a packet outside bursts begins one.",
+        "Bernoulli: probability of a loss. Periodic, instead of every: the share that is lost, one packet in 1/probability. Burst: probability that a packet outside bursts begins one.",
     ),
     unit(),
     key(

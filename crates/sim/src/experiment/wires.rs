@@ -37,7 +37,11 @@ static LOSS_KINDS: &[LossKind] = &[
         read: read_bursty,
     },
     LossKind { name: "list", keys: &["packets", "of"], read: read_list },
-    LossKind { name: "periodic", keys: &["every", "first", "of"], read: read_periodic },
+    LossKind {
+        name: "periodic",
+        keys: &["every", "probability", "first", "of"],
+        read: read_periodic,
+    },
     LossKind { name: "burst", keys: &["length", "probability", "at", "of"], read: read_burst },
 ];
 
@@ -246,9 +250,33 @@ fn read_list(table: &Table) -> Option<LossConfig> {
 }
 
 fn read_periodic(table: &Table) -> Option<LossConfig> {
-    let every = table.require("every")?;
+    let every = read_period(table)?;
     let first = if table.has("first") { table.read("first")? } else { every };
     Some(LossConfig::Period(LossPeriod { every, first, of: read_counted(table)? }))
+}
+
+/// Packets from one loss to the next, written as such or as the share that is lost.
+fn read_period(table: &Table) -> Option<u64> {
+    if table.has("every") == table.has("probability") {
+        let message = "expected every or probability, to say how often; write one of them, such \
+                       as every = 1000";
+        table.refuse("", message);
+        return None;
+    }
+    if table.has("every") {
+        return table.read("every");
+    }
+    let share: f64 = table.read("probability")?;
+    if share > 0.0 {
+        // The cast saturates.
+        return Some((1.0 / share).round() as u64);
+    }
+    table.refuse(
+        "probability",
+        "expected more than 0, as every packet is followed by a lost one \
+                                 at last; remove the loss for none",
+    );
+    None
 }
 
 fn read_burst(table: &Table) -> Option<LossConfig> {
