@@ -1,8 +1,8 @@
-"""The throughput laws that studies and advice compare algorithms with, by the algorithm's name.
+"""The throughput laws that advice compares algorithms with, by the algorithm's name.
 
 Windows are in segments, `loss` is the probability that a packet is lost, and `rtt_s` the
 round-trip time in seconds. Each law takes losses to be periodic, one in every 1/loss packets, to
-cost nothing but the back-off, and nothing to queue but in `westwood_plus`.
+cost nothing but the back-off, and nothing to queue.
 """
 
 from __future__ import annotations
@@ -17,11 +17,6 @@ def _window(law: str, **given: float) -> Callable[[float, float], float]:
         return float(laws.ask(law, loss=loss, rtt_s=rtt_s, **given).window_packets)
 
     return window
-
-
-def westwood_plus(loss: float, pipe: float) -> float:
-    """The window of Westwood+ on a path that holds `pipe` packets without a queue."""
-    return float(laws.westwood_path(loss, rtt_s=1.0, capacity_pps=pipe).window_packets)
 
 
 #: Algorithm -> its law on a path without a queue. There H-TCP's adaptive back-off keeps its most.

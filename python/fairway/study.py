@@ -17,12 +17,22 @@ import polars as pl
 
 from fairway import metrics, store, text
 from fairway.backends import backend as find_backend
-from fairway.claims import Cell, Claim, Finding, axes_of, check_test, judge_all, same
+from fairway.claims import (
+    Cell,
+    Claim,
+    Finding,
+    axes_of,
+    check_test,
+    judge_all,
+    point_is_at,
+    same,
+)
 from fairway.errors import InputError, read_text
 from fairway.experiment import MAX_BYTES, Plan, parse_toml, plan
 from fairway.progress import reporter
 from fairway.repetitions import Stop
 from fairway.stats import mean_interval
+from fairway.study_points import REPETITIONS, Points, read_points
 from fairway.sweep import Outcome, Sweep, run_plan
 
 STUDY_FILE = "study.toml"
@@ -31,19 +41,22 @@ CLAIMS_FILE = "claims.toml"
 SCENARIO = "scenario"
 
 #: Kinds of figures.
-FIGURES = ("dots", "heat_map", "over_axis", "residuals", "response", "small_multiples")
+FIGURES = (
+    "dots", "heat_map", "over_axis", "ratio", "residuals", "response", "small_multiples",
+)  # fmt: skip
 
 #: Table of `study.toml` -> keys it needs, keys it may have.
 _KEYS: dict[str, tuple[set[str], set[str]]] = {
     "": (
         {"title", "source", "experiment"},
         {"summary", "repetitions", "axes", "scenarios", "names", "set", "quick"}
-        | {"compare", "reference", "figure"},
+        | {"points", "compare", "reference", "figure"},
     ),
+    "points": ({"file", "match"}, set()),
     "quick": ({"note"}, {"axes", "repetitions", "set"}),
     "compare": (
         {"metric", "title", "file", "match"},
-        {"column", "column_axis", "columns", "scale"},
+        {"at", "column", "column_axis", "columns", "scale"},
     ),
     "reference": (
         {"metric", "title", "file", "match"},
@@ -53,6 +66,7 @@ _KEYS: dict[str, tuple[set[str], set[str]]] = {
     "heat_map": ({"kind", "metric", "x", "y"}, {"limit", "panel"}),
     "dots": ({"kind", "metric", "axis", "panel", "title"}, {"excess", "log"}),
     "over_axis": ({"kind", "metric", "axis"}, {"group"}),
+    "ratio": ({"kind", "axis", "panel", "group"}, {"within", "reference", "limit"}),
     "residuals": ({"kind", "metric", "title", "x", "panel"}, {"color", "log"}),
     "response": ({"kind", "metric", "axis", "panel"}, set()),
     "small_multiples": ({"kind", "quantity", "title"}, set()),
@@ -89,6 +103,7 @@ class Column:
         column_axis: Axis whose value names the column, if not.
         columns: Value of that axis -> column, where they are not called alike.
         scale: What a published number is multiplied by to be in the metric's unit.
+        where: Axis -> values of the points that it is for; all points if empty.
     """
 
     metric: str
@@ -99,6 +114,11 @@ class Column:
     column_axis: str | None
     columns: Mapping[str, str]
     scale: float
+    where: Mapping[str, Any]
+
+    def covers(self, point: Mapping[str, Any]) -> bool:
+        """Whether it is for that point."""
+        return point_is_at(point, self.where)
 
     def at(self, point: Mapping[str, Any]) -> float | None:
         """The published number of a point; none if there is none."""
@@ -132,6 +152,8 @@ class Study:
         names: What people call an axis.
         set: Values set in the experiment.
         quick: Its shortened form, if it has one.
+        table: Its points, if not every combination of the axes is one, or each has its own
+            settings.
         compared: Published numbers that measurements are held against, one entry a metric.
         references: Other numbers shown beside.
         figures: Figures of the report, as tables of `study.toml`.
@@ -150,6 +172,7 @@ class Study:
     names: Mapping[str, str]
     set: Mapping[str, Any]
     quick: Quick | None
+    table: Points | None
     compared: tuple[Column, ...]
     references: tuple[Column, ...]
     figures: tuple[Mapping[str, Any], ...]
@@ -165,15 +188,20 @@ class Study:
         return isinstance(self.repetitions, Mapping) or self.repetitions > 1
 
     def points(self) -> Iterator[dict[str, Any]]:
-        """Every combination of the axes of the whole study."""
-        for name in self.axes.get(SCENARIO, [None]):
+        """Every point of the whole study."""
+        return self._combinations(self.axes)
+
+    def _combinations(self, axes: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
+        for name in axes.get(SCENARIO, [None]):
             own = self.scenarios.get(name, {})
-            axes = {
+            of_scenario = {
                 axis: [name] if axis == SCENARIO else own.get(axis, values)
-                for axis, values in self.axes.items()
+                for axis, values in axes.items()
             }
-            for values in itertools.product(*axes.values()):
-                yield dict(zip(axes, values, strict=True))
+            for values in itertools.product(*of_scenario.values()):
+                point = dict(zip(axes, values, strict=True))
+                if self.table is None or self.table.at(point) is not None:
+                    yield point
 
     def plan(self, *, quick: bool) -> Plan:
         """The runs it takes.
@@ -190,6 +218,8 @@ class Study:
             changes.update(self.quick.set)
         if isinstance(repetitions, Mapping) and "metric" not in repetitions:
             repetitions = {**repetitions, "metric": [column.metric for column in self.compared]}
+        if self.table is not None:
+            return self._plan_of_table(self.table, axes, repetitions, changes)
         names = axes.pop(SCENARIO, None)
         sweep = {"repetitions": repetitions, **axes}
         if names is None:
@@ -206,6 +236,32 @@ class Study:
             )
             plans.append(replace(found, axes=(SCENARIO, *found.axes), points=points))
         return replace(plans[0], points=tuple(point for found in plans for point in found.points))
+
+    def _plan_of_table(
+        self,
+        table: Points,
+        axes: Mapping[str, list[Any]],
+        repetitions: int | Mapping[str, Any],
+        changes: Mapping[str, Any],
+    ) -> Plan:
+        """The runs of a study with a table of its points; none has more than `repetitions`."""
+        assert isinstance(repetitions, int)
+        plans = []
+        for point in self._combinations(axes):
+            settings = dict(table.at(point) or {})
+            count = min(settings.pop(REPETITIONS, repetitions), repetitions)
+            name = point.get(SCENARIO)
+            values = {axis: value for axis, value in point.items() if axis != SCENARIO}
+            scenario = {} if name is None else self.scenarios[name]
+            scenario = {key: value for key, value in scenario.items() if key not in values}
+            sweep = {"repetitions": count, **{axis: [value] for axis, value in values.items()}}
+            overrides = {**changes, **scenario, **settings, "sweep": sweep}
+            found = plan(self.experiment, overrides=overrides)
+            plans.append((point, found))
+        if not plans:
+            raise InputError(f"{table.path}: no line is a point of the axes")
+        points = tuple(replace(run, axes=point) for point, found in plans for run in found.points)
+        return replace(plans[0][1], axes=tuple(self.axes), points=points)
 
 
 @dataclass(frozen=True)
@@ -341,6 +397,14 @@ def load_study(directory: Path) -> Study:
     for name in (quick or {}).get("axes", {}).get(SCENARIO, []):
         if name not in scenarios:
             raise InputError(f"{path}: quick.axes: no scenario {name}; {', '.join(scenarios)}")
+    table = None
+    if "points" in raw:
+        where = f"{path}: points"
+        check_keys(raw["points"], "points", where)
+        if any(isinstance(part.get("repetitions"), Mapping) for part in (raw, quick or {})):
+            raise InputError(f"{path}: repetitions: with a table of points, write a number")
+        file = inside(directory, raw["points"]["file"], f"{where}.file")
+        table = read_points(file, raw["points"]["match"], list(axes), where)
     compared = tuple(_columns(raw, "compare", directory))
     names = [column.metric for column in compared]
     if len(set(names)) < len(names):
@@ -361,6 +425,7 @@ def load_study(directory: Path) -> Study:
         quick=None if quick is None else Quick(
             quick["note"], quick.get("axes", {}), quick.get("repetitions"), quick.get("set", {})
         ),
+        table=table,
         compared=compared,
         references=references,
         figures=tuple(raw.get("figure", [])),
@@ -414,6 +479,7 @@ def _columns(raw: Mapping[str, Any], kind: str, directory: Path) -> Iterator[Col
             column_axis=entry.get("column_axis"),
             columns=entry.get("columns", {}),
             scale=float(entry.get("scale", 1)),
+            where=entry.get("at", {}),
         )
         for row in rows:
             _check_numbers(column, row, path)
@@ -513,6 +579,7 @@ def findings(study: Study, cells: Sequence[Cell]) -> tuple[Finding, ...]:
         Cell(point, column.metric, column.at(point), None, None, None)
         for point in study.points()
         for column in study.compared
+        if column.covers(point)
     ]
     return tuple(judge_all(study.claims, cells, expected))
 
@@ -528,6 +595,8 @@ def measured_cells(
     for group in groups.values():
         point = group[0].point.axes
         for column in study.compared:
+            if not column.covers(point):
+                continue
             found = {
                 outcome.point.repetition: value
                 for outcome in group

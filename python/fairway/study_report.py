@@ -20,6 +20,7 @@ from fairway.figures import (
     response,
     thin,
 )
+from fairway.ratios import ratio_charts
 from fairway.repetitions import sentence
 from fairway.report import FILL, Figure, Section, Table, experiment_section, render, window_sentence
 from fairway.residuals import residual_section
@@ -262,6 +263,19 @@ def _response(result: Reproduction, figure: Mapping[str, Any]) -> Section:
     )
 
 
+def _ratio(result: Reproduction, figure: Mapping[str, Any]) -> Section:
+    study = result.study
+    charts = ratio_charts(result, figure, width=FILL)
+    return Section(
+        f"Measured over expected, over {study.name(figure['axis'])}",
+        "Points are measurements with their 95 % intervals, filled where a claim speaks of them"
+        + (f"; dashed lines: {figure['reference']}" if "reference" in figure else "")
+        + "; the same axes in every chart.",
+        figures=[Figure(title, chart) for title, chart in charts.items()],
+        grid=330,
+    )
+
+
 def _dots(result: Reproduction, figure: Mapping[str, Any]) -> Section:
     """Metrics of every value of an axis, a chart for each value of another."""
     study, axis, panel = result.study, figure["axis"], figure["panel"]
@@ -354,6 +368,7 @@ _DRAW = {
     "dots": _dots,
     "heat_map": _heat_maps,
     "over_axis": _over_axis,
+    "ratio": _ratio,
     "residuals": residual_section,
     "response": _response,
     "small_multiples": _small_multiples,

@@ -9,21 +9,17 @@ a retransmission is lost as well, a retransmission timeout follows: the window s
 is cut once more, and begins again at 1 in slow start. What is sent, and what is left after a
 back-off, are whole segments.
 
-`python -m fairway.window_laws` writes the tables of the studies "responses" and "responses-queue".
+`python -m fairway.response_tables --random` writes what they say for the study "response".
 """
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path as File
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from fairway.closed_forms import CLOSED_FORMS, westwood_plus
 
 #: One number for each flow.
 Floats = NDArray[np.float64]
@@ -188,7 +184,10 @@ class _Bic(_Reno):
 
 
 class _Cubic(_Reno):
-    """RFC 9438 section 4: C = 0.4, 0.7 kept, Reno-friendly, fast convergence."""
+    """RFC 9438 section 4: C = 0.4, 0.7 kept, Reno-friendly.
+
+    Without fast convergence, which is for links that several flows share (section 4.7).
+    """
 
     def __init__(self, flows: int, path: Path, start: float) -> None:
         super().__init__(flows, path, start)
@@ -221,8 +220,7 @@ class _Cubic(_Reno):
 
     def backed_off(self, lost: Flags) -> Floats:
         w = self.w
-        w_max = np.where(w < self.w_max, w * (1 + 0.7) / 2, w)
-        self.w_max = np.where(lost, w_max, self.w_max)
+        self.w_max = np.where(lost, w, self.w_max)
         self.prior = np.where(lost, w, self.prior)
         self.started = self.started & ~lost
         return np.where(lost, w * 0.7, w)
@@ -365,6 +363,7 @@ def mean_window(
     *,
     flows: int = 400,
     rounds: int = 8000,
+    start: float = 20.0,
     seed: int = 1,
     ideal: bool = False,
 ) -> float:
@@ -376,10 +375,11 @@ def mean_window(
         path: The path.
         flows: Independent flows.
         rounds: Round trips that count; half as many before them are left out.
+        start: Window at the beginning.
         seed: Seed of the losses.
         ideal: Whether a loss costs nothing but the back-off, at once, of a real-valued window.
     """
-    law = _LAWS[name](flows, path, 20.0)
+    law = _LAWS[name](flows, path, start)
     group = _Flows(law, loss, seed, ideal=ideal)
     total = duration = 0.0
     for index in range((rounds // 2 + rounds) * STEPS):
@@ -390,65 +390,3 @@ def mean_window(
             duration += float(span.sum())
         group.step(index)
     return total / duration
-
-
-def _queue_path() -> Path:
-    """The path of the study "responses-queue": 3.563 Mbit/s, 100 ms of propagation."""
-
-    def round_trip_s(there_bytes: int, back_bytes: int) -> float:
-        return 0.1 + (there_bytes + back_bytes) * 8 / 3.563e6
-
-    # Data is 1448 bytes and 40 of headers, its acknowledgement 40; SYN and SYN-ACK have 12 bytes
-    # of options.
-    data, handshake = round_trip_s(1488, 40), round_trip_s(52, 52)
-    return Path(rtt_s=data, pipe=data * 3.563e6 / 8 / 1488, shortest=handshake / data)
-
-
-QUEUE_PATH = _queue_path()
-#: What the balance calls P: packets of the bottleneck's rate in the smallest round-trip time.
-QUEUE_PIPE = QUEUE_PATH.pipe * QUEUE_PATH.shortest
-
-LOSSES = (1e-2, 1e-3, 1e-4, 1e-5)
-QUEUE_LOSSES = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4)
-
-
-def closed_form_tables() -> dict[str, list[dict[str, float]]]:
-    """Study -> its table of closed forms, one row for each loss probability."""
-    return {
-        "responses": [
-            {"loss": p, **{name: round(form(p, 0.1), 3) for name, form in CLOSED_FORMS.items()}}
-            for p in LOSSES
-        ],
-        "responses-queue": [
-            {"loss": p, "westwood+": round(westwood_plus(p, QUEUE_PIPE), 3)} for p in QUEUE_LOSSES
-        ],
-    }
-
-
-def random_loss_tables() -> dict[str, list[dict[str, float]]]:
-    """Study -> its table of mean windows under random losses; takes minutes."""
-    return {
-        "responses": [
-            {"loss": p, **{name: round(mean_window(name, p), 2) for name in CLOSED_FORMS}}
-            for p in LOSSES
-        ],
-        "responses-queue": [
-            {"loss": p, "westwood+": round(mean_window("westwood+", p, QUEUE_PATH), 2)}
-            for p in QUEUE_LOSSES
-        ],
-    }
-
-
-def _write(studies: File) -> None:
-    tables = {"closed_forms": closed_form_tables(), "random_losses": random_loss_tables()}
-    for name, by_study in tables.items():
-        for study, rows in by_study.items():
-            path = studies / study / "published" / f"{name}.csv"
-            with path.open("w", newline="", encoding="utf-8") as file:
-                writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-                writer.writeheader()
-                writer.writerows(rows)
-
-
-if __name__ == "__main__":
-    _write(File(__file__).parent / "studies")

@@ -369,3 +369,39 @@ def test_a_finding_as_plain_data():
         None,
     )
     json.dumps(least, allow_nan=False)
+
+
+def follows(value, low, high, **keys):
+    test = {"kind": "follows", "metric": "m", "within": 0.1, **keys}
+    check_test(test, "here")
+    cells = [
+        Cell({"x": 1}, "m", 100.0, 104.0, 103.0, 105.0, references={"other": 200.0}),
+        Cell({"x": 2}, "m", 100.0, value, low, high, references={"other": 210.0}),
+    ]
+    run = [cell for cell in cells if cell.measured is not None]
+    return judge(Claim("c", "s", "w", (test,)), run, cells)
+
+
+def test_a_measurement_follows_a_number_within_a_share_or_within_its_interval():
+    assert follows(109.0, 108.0, 110.0).verdict == "supported"
+    assert follows(115.0, 99.0, 131.0).verdict == "supported"
+    off = follows(115.0, 114.0, 116.0)
+    assert off.verdict == "refuted"
+    assert off.reason == "Measured / expected: 1.040 at 1; 1.150 at 2. Off: 2."
+    assert follows(200.0, 199.0, 201.0, at={"x": 2}, reference="other").verdict == "supported"
+    assert follows(None, None, None).verdict == "undecided"
+
+
+def test_errors_in_the_median_alone():
+    # Shares of 0.02, 0.09 and 2: a bound of the worst would refute the first.
+    test = {"kind": "errors", "metric": "m", "median": 0.1}
+    cells = [cell([value], 100, cc=str(value)) for value in (98, 109, 300)]
+    found = verdict(cells, test)
+    assert (found.verdict, found.measured) == ("supported", pytest.approx(0.09))
+    assert (
+        found.reason
+        == "Of 3 cells the median is 9.00 % off (at most 10 %), the worst 200.00 % at 300."
+    )
+    assert verdict(cells, {**test, "max": 1.5}).verdict == "refuted"
+    cells[0] = cell([88], 100, cc="88")
+    assert verdict(cells, test).verdict == "refuted"

@@ -7,7 +7,7 @@ makes: *supported* if all of it agrees with the claim, *refuted* if none of it d
 supported if all are, else undecided.
 """
 
-from fairway.claims.cells import Cell, same
+from fairway.claims.cells import Cell, point_is_at, same
 from fairway.claims.judging import Finding, judge, judge_all
 from fairway.claims.reading import Claim, axes_of, check_test
 from fairway.claims.verdicts import Comparison, Verdict
@@ -22,5 +22,6 @@ __all__ = [
     "check_test",
     "judge",
     "judge_all",
+    "point_is_at",
     "same",
 ]

@@ -70,9 +70,14 @@ def same(left: Any, right: Any) -> bool:
 
 def is_at(cell: Cell, at: Mapping[str, Any]) -> bool:
     """Whether a cell has these values of these axes; a list stands for any of its values."""
+    return point_is_at(cell.point, at)
+
+
+def point_is_at(point: Mapping[str, Any], at: Mapping[str, Any]) -> bool:
+    """Whether a point has these values of these axes; a list stands for any of its values."""
     return all(
-        axis in cell.point
-        and any(same(cell.point[axis], v) for v in (value if isinstance(value, list) else [value]))
+        axis in point
+        and any(same(point[axis], v) for v in (value if isinstance(value, list) else [value]))
         for axis, value in at.items()
     )
 

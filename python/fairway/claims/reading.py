@@ -19,7 +19,7 @@ _Judge = Callable[[Mapping[str, Any], Sequence[Cell], Sequence[Cell]], Answer]
 #: Kind of test -> keys it needs, keys it may have, what judges it.
 KINDS: dict[str, tuple[set[str], set[str], _Judge]] = {
     "cells_within": ({"metric", "mean", "max"}, {"at"}, held.cells_within),
-    "errors": ({"metric", "median", "max"}, {"at", "reference"}, held.errors),
+    "errors": ({"metric", "median"}, {"at", "max", "reference"}, held.errors),
     "follows": ({"metric", "within"}, {"at", "reference"}, held.follows),
     "value": ({"metric", "expected"}, {"at", "tolerance", "share"}, kinds.value),
     "range": ({"metric", "low", "high"}, {"at"}, kinds.within_range),
