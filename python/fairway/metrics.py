@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import fnmatch
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from fairway import flow_groups
 from fairway.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 def jain_index(values: Sequence[float]) -> float:
@@ -42,7 +46,9 @@ def asymmetry(first: float, second: float) -> float | None:
     return (first - second) / total if total else None
 
 
-def measure(summary: Mapping[str, Any], name: str) -> float | None:
+def measure(
+    summary: Mapping[str, Any], name: str, series: Callable[[], pl.DataFrame] | None = None
+) -> float | None:
     """Read one number from a summary.
 
     Args:
@@ -50,6 +56,8 @@ def measure(summary: Mapping[str, Any], name: str) -> float | None:
         name: A metric ("asymmetry"), or `flow.<id or index>.<column>`,
             `link.<id or index>.<column>` or `application.<id or index>.<column or figure>`.
             An id of flows or links may have a `*`, which stands for anything: their sum.
+            `group.<id>.<figure>` is a figure of all such flows together (`fairway.flow_groups`).
+        series: The run's time series, for the figures that are read from them.
 
     Returns:
         The value; none where the summary says null, or nothing has an id with a `*`.
@@ -61,6 +69,13 @@ def measure(summary: Mapping[str, Any], name: str) -> float | None:
     if not rest:
         table: Mapping[str, Any] = summary["metrics"]
         column = name
+    elif kind == "group":
+        pattern, _, figure = rest.rpartition(".")
+        if figure != flow_groups.REDUCTION:
+            return flow_groups.group_figure(summary, pattern, figure)
+        if series is None:
+            raise InputError(f"metric {name}: needs the run's time series")
+        return flow_groups.aggregate_reduction(series(), pattern)
     elif kind in ("flow", "link"):
         entry, _, column = rest.rpartition(".")
         if "*" in entry:
@@ -72,7 +87,8 @@ def measure(summary: Mapping[str, Any], name: str) -> float | None:
         table = {**{k: v for k, v in found.items() if k != "figures"}, **found["figures"]}
     else:
         raise InputError(
-            f'metric {name}: expected a metric, "flow.<id>.<column>", "link.…" or "application.…"'
+            f'metric {name}: expected a metric, "flow.<id>.<column>", "link.…", "application.…" '
+            'or "group.…"'
         )
     if column not in table:
         raise InputError(f"metric {name}: there is {', '.join(table)}")

@@ -12,7 +12,8 @@ from fairway import text
 from fairway.claims import Cell
 from fairway.figures import inline
 from fairway.report import FILL, Figure, Section
-from fairway.study import Column, Reproduction
+from fairway.study import Reproduction
+from fairway.study_cells import Column
 
 
 def residual_section(result: Reproduction, figure: Mapping[str, Any]) -> Section:

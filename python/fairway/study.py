@@ -7,7 +7,6 @@ import functools
 import html
 import importlib.resources
 import itertools
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from fairway import metrics, store, text
+from fairway import store, study_cells, text
 from fairway.backends import backend as find_backend
 from fairway.claims import (
     Cell,
@@ -24,14 +23,12 @@ from fairway.claims import (
     axes_of,
     check_test,
     judge_all,
-    point_is_at,
-    same,
 )
 from fairway.errors import InputError, read_text
 from fairway.experiment import MAX_BYTES, Plan, parse_toml, plan
 from fairway.progress import reporter
 from fairway.repetitions import Stop
-from fairway.stats import mean_interval
+from fairway.study_cells import Column
 from fairway.study_points import REPETITIONS, Points, read_points
 from fairway.sweep import Outcome, Sweep, run_plan
 
@@ -39,6 +36,9 @@ STUDY_FILE = "study.toml"
 CLAIMS_FILE = "claims.toml"
 #: The axis of a study's scenarios.
 SCENARIO = "scenario"
+
+#: What may answer a study.
+BACKENDS = ("sim", "linux")
 
 #: Kinds of figures.
 FIGURES = (
@@ -49,14 +49,14 @@ FIGURES = (
 _KEYS: dict[str, tuple[set[str], set[str]]] = {
     "": (
         {"title", "source", "experiment"},
-        {"summary", "repetitions", "axes", "scenarios", "names", "set", "quick"}
+        {"summary", "backend", "repetitions", "axes", "scenarios", "names", "set", "quick"}
         | {"points", "compare", "reference", "figure"},
     ),
     "points": ({"file", "match"}, set()),
     "quick": ({"note"}, {"axes", "repetitions", "set"}),
     "compare": (
         {"metric", "title", "file", "match"},
-        {"at", "column", "column_axis", "columns", "scale"},
+        {"at", "column", "column_axis", "columns", "scale", "mean_over"},
     ),
     "reference": (
         {"metric", "title", "file", "match"},
@@ -65,7 +65,7 @@ _KEYS: dict[str, tuple[set[str], set[str]]] = {
     "claim": ({"id", "statement", "where", "test"}, {"family", "unknown"}),
     "heat_map": ({"kind", "metric", "x", "y"}, {"limit", "panel"}),
     "dots": ({"kind", "metric", "axis", "panel", "title"}, {"excess", "log"}),
-    "over_axis": ({"kind", "metric", "axis"}, {"group"}),
+    "over_axis": ({"kind", "metric", "axis"}, {"group", "panel", "title"}),
     "ratio": ({"kind", "axis", "panel", "group"}, {"within", "reference", "limit"}),
     "residuals": ({"kind", "metric", "title", "x", "panel"}, {"color", "log"}),
     "response": ({"kind", "metric", "axis", "panel"}, set()),
@@ -91,51 +91,6 @@ class Quick:
 
 
 @dataclass(frozen=True)
-class Column:
-    """Published numbers of one metric.
-
-    Attributes:
-        metric: The metric they are held against.
-        title: Whose numbers they are.
-        rows: Lines of the CSV file.
-        match: Axis -> column of the file that holds its values.
-        column: Column of the numbers, if it is always the same.
-        column_axis: Axis whose value names the column, if not.
-        columns: Value of that axis -> column, where they are not called alike.
-        scale: What a published number is multiplied by to be in the metric's unit.
-        where: Axis -> values of the points that it is for; all points if empty.
-    """
-
-    metric: str
-    title: str
-    rows: Sequence[Mapping[str, str]]
-    match: Mapping[str, str]
-    column: str | None
-    column_axis: str | None
-    columns: Mapping[str, str]
-    scale: float
-    where: Mapping[str, Any]
-
-    def covers(self, point: Mapping[str, Any]) -> bool:
-        """Whether it is for that point."""
-        return point_is_at(point, self.where)
-
-    def at(self, point: Mapping[str, Any]) -> float | None:
-        """The published number of a point; none if there is none."""
-        row = self.row(point)
-        value = str(point.get(self.column_axis or ""))
-        cell = (row.get(self.column or self.columns.get(value, value)) or "").strip()
-        return float(cell) * self.scale if cell else None
-
-    def row(self, point: Mapping[str, Any]) -> Mapping[str, str]:
-        """The line of the file that is of a point; empty if there is none."""
-        for row in self.rows:
-            if all(same(point.get(axis), row[name]) for axis, name in self.match.items()):
-                return row
-        return {}
-
-
-@dataclass(frozen=True)
 class Study:
     """A published study.
 
@@ -158,6 +113,7 @@ class Study:
         references: Other numbers shown beside.
         figures: Figures of the report, as tables of `study.toml`.
         claims: What the paper concludes.
+        backend: What answers: `sim` or `linux`.
     """
 
     key: str
@@ -177,6 +133,7 @@ class Study:
     references: tuple[Column, ...]
     figures: tuple[Mapping[str, Any], ...]
     claims: tuple[Claim, ...]
+    backend: str = "sim"
 
     def name(self, axis: str) -> str:
         """What people call an axis."""
@@ -217,7 +174,10 @@ class Study:
             repetitions = self.quick.repetitions or repetitions
             changes.update(self.quick.set)
         if isinstance(repetitions, Mapping) and "metric" not in repetitions:
-            repetitions = {**repetitions, "metric": [column.metric for column in self.compared]}
+            repetitions = {
+                **repetitions,
+                "metric": list(dict.fromkeys(c.metric for c in self.compared)),
+            }
         if self.table is not None:
             return self._plan_of_table(self.table, axes, repetitions, changes)
         names = axes.pop(SCENARIO, None)
@@ -391,6 +351,8 @@ def load_study(directory: Path) -> Study:
         if kind not in FIGURES:
             raise InputError(f"{where}.kind: {kind!r}; expected {', '.join(FIGURES)}")
         check_keys(figure, kind, where)
+    if raw.get("backend", "sim") not in BACKENDS:
+        raise InputError(f"{path}: backend: {raw['backend']!r}; expected {' or '.join(BACKENDS)}")
     scenarios = raw.get("scenarios", {})
     axes = {SCENARIO: list(scenarios)} if scenarios else {}
     axes.update(raw.get("axes", {}))
@@ -406,9 +368,15 @@ def load_study(directory: Path) -> Study:
         file = inside(directory, raw["points"]["file"], f"{where}.file")
         table = read_points(file, raw["points"]["match"], list(axes), where)
     compared = tuple(_columns(raw, "compare", directory))
-    names = [column.metric for column in compared]
+    names = [column.name for column in compared]
     if len(set(names)) < len(names):
         raise InputError(f"{path}: compare: each metric once; further columns go under reference")
+    for column in compared:
+        if column.mean_over is not None and column.mean_over not in axes:
+            known = ", ".join(axes) or "none"
+            raise InputError(
+                f"{path}: compare: mean_over: {column.mean_over!r} is no axis; there is {known}"
+            )
     references = tuple(_columns(raw, "reference", directory))
     return Study(
         key=directory.resolve().name,
@@ -430,6 +398,7 @@ def load_study(directory: Path) -> Study:
         references=references,
         figures=tuple(raw.get("figure", [])),
         claims=tuple(_claims(directory, axes, [column.title for column in references])),
+        backend=raw.get("backend", "sim"),
     )  # fmt: skip
 
 
@@ -480,6 +449,7 @@ def _columns(raw: Mapping[str, Any], kind: str, directory: Path) -> Iterator[Col
             columns=entry.get("columns", {}),
             scale=float(entry.get("scale", 1)),
             where=entry.get("at", {}),
+            mean_over=entry.get("mean_over"),
         )
         for row in rows:
             _check_numbers(column, row, path)
@@ -560,7 +530,7 @@ def reproduce_study(
     directory = Path(out) if out else Path("runs") / (study.key + ("-quick" if quick else ""))
     sweep = run_plan(
         study.plan(quick=quick),
-        find_backend("sim"),
+        find_backend(study.backend),
         directory=directory,
         threads=threads,
         progress=reporter(study.key, quiet=quiet),
@@ -575,52 +545,15 @@ def reproduce_study(
 
 def findings(study: Study, cells: Sequence[Cell]) -> tuple[Finding, ...]:
     """The verdict of each claim."""
-    expected = [
-        Cell(point, column.metric, column.at(point), None, None, None)
-        for point in study.points()
-        for column in study.compared
-        if column.covers(point)
-    ]
+    expected = list(study_cells.expected_cells(study.points(), study.compared))
     return tuple(judge_all(study.claims, cells, expected))
 
 
 def measured_cells(
     study: Study, outcomes: Sequence[Outcome], stops: Sequence[Stop] = ()
 ) -> Iterator[Cell]:
-    """One cell per point that was run and metric, over its repetitions."""
-    unsettled = {repr(stop.axes): stop.unsettled for stop in stops}
-    groups: dict[str, list[Outcome]] = {}
-    for outcome in outcomes:
-        groups.setdefault(repr(outcome.point.axes), []).append(outcome)
-    for group in groups.values():
-        point = group[0].point.axes
-        for column in study.compared:
-            if not column.covers(point):
-                continue
-            found = {
-                outcome.point.repetition: value
-                for outcome in group
-                if (value := metrics.measure(outcome.summary, column.metric)) is not None
-                and math.isfinite(value)
-            }
-            values = tuple(found.values())
-            estimate = mean_interval(values) if values else None
-            yield Cell(
-                point=point,
-                metric=column.metric,
-                published=column.at(point),
-                measured=estimate.mean if estimate else None,
-                ci_low=estimate.low if estimate else None,
-                ci_high=estimate.high if estimate else None,
-                values=values,
-                repetitions=tuple(found),
-                unsettled=column.metric in unsettled.get(repr(point), ()),
-                references={
-                    other.title: other.at(point)
-                    for other in study.references
-                    if other.metric == column.metric
-                },
-            )
+    """One cell per point that was run and metric, over its repetitions; then those of means."""
+    return study_cells.measured_cells(outcomes, study.compared, study.references, stops)
 
 
 def cell_columns(study: Study) -> list[str]:

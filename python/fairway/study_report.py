@@ -181,27 +181,45 @@ def _matrix(cells: list[Cell], x: str, y: str) -> pl.DataFrame:
 
 
 def _over_axis(result: Reproduction, figure: Mapping[str, Any]) -> Section:
-    """A metric along one axis, measured and published."""
-    axis, group, metric = figure["axis"], figure.get("group"), figure["metric"]
-    rows = []
+    """A metric along one axis, measured and published; a chart for each value of a panel."""
+    metric, panel = figure["metric"], figure.get("panel")
+    label, name = result.study.name(figure["axis"]), result.study.name(metric)
+    panels: dict[str, list[Cell]] = {}
     for cell in result.cells:
-        if cell.metric != metric:
-            continue
-        name = f"{cell.point[group]} " if group else ""
+        if cell.metric == metric:
+            panels.setdefault(text.label(cell.point[panel]) if panel else "", []).append(cell)
+    charts = []
+    for title, cells in panels.items():
+        frame = _along(cells, figure["axis"], figure.get("group"))
+        if not frame.is_empty():
+            chart = metric_over_axis(
+                frame.rename({"axis": label}), axis=label, metric=name, group="group", width=FILL
+            )
+            charts.append(Figure(f"{name}: {title}" if title else name, chart))
+    heading = figure.get("title", f"{_sentence(name)} over {label}")
+    if not charts:
+        return Section(heading, "No cell has a value.")
+    return Section(heading, figures=charts, grid=330 if panel else None)
+
+
+def _along(cells: list[Cell], axis: str, group: str | None) -> pl.DataFrame:
+    """What is drawn of cells along an axis: means with intervals, and published numbers."""
+    given = {(cell.point[axis], cell.published) for cell in cells if cell.published is not None}
+    # One line of published numbers where they are the same for every group.
+    common = len(given) == len({value for value, _ in given})
+    rows: dict[tuple[Any, str], dict[str, Any]] = {}
+    for cell in cells:
+        name = text.label(cell.point[group]) if group else ""
+        own = name if name and (common or not given) else f"{name} measured".strip()
+        theirs = "published" if common else f"{name} published".strip()
         measured = {"mean": cell.measured, "low": cell.ci_low, "high": cell.ci_high}
         published = {"mean": cell.published, "low": None, "high": None}
-        for label, values in (("measured", measured), ("published", published)):
+        for label, values in ((own, measured), (theirs, published)):
             if values["mean"] is not None:
-                rows.append({"axis": cell.point[axis], "group": name + label, **values})
+                key = (cell.point[axis], label)
+                rows[key] = {"axis": cell.point[axis], "group": label, **values}
     kinds = dict.fromkeys(("mean", "low", "high"), pl.Float64)
-    frame = pl.DataFrame(rows, schema_overrides=kinds, infer_schema_length=None)
-    if frame.is_empty():
-        return Section(metric, "No cell has a value.")
-    label = result.study.name(axis)
-    chart = metric_over_axis(
-        frame.rename({"axis": label}), axis=label, metric=metric, group="group", width=FILL
-    )
-    return Section(f"{metric} over {label}", figures=[Figure(metric, chart)])
+    return pl.DataFrame(list(rows.values()), schema_overrides=kinds, infer_schema_length=None)
 
 
 def response_charts(
@@ -219,7 +237,7 @@ def response_charts(
     if not numbers:
         return {}
     domain = (min(numbers) / 1.5, max(numbers) * 1.5)
-    compared = next(column.title for column in study.compared if column.metric == metric)
+    compared = next(column.title for column in study.compared if column.name == metric)
     charts: dict[str, AnyChart] = {}
     for name in dict.fromkeys(str(cell.point[panel]) for cell in cells):
         chosen = [cell for cell in cells if str(cell.point[panel]) == name]
@@ -319,11 +337,14 @@ def _dots(result: Reproduction, figure: Mapping[str, Any]) -> Section:
         )
         for name in dict.fromkeys(frame["panel"])
     ]
-    compared = [column.title for column in study.compared if column.metric in metrics]
+    compared = [column.title for column in study.compared if column.name in metrics]
     lead = "Dots are measurements"
     if study.repeats:
         lead += " with their 95 % intervals"
-    lead += f", less {compared[0]}" if excess else f", upright lines {compared[0]}"
+    if excess:
+        lead += f", less {compared[0]}"
+    elif any(cell.published is not None for cell in cells):
+        lead += f", upright lines {compared[0]}"
     lead += "; the same axis in every chart."
     return Section(figure["title"], lead, figures=charts, grid=330)
 

@@ -67,6 +67,10 @@ class Outcome:
         assert self.directory is not None
         return load(self.directory)
 
+    def series(self) -> pl.DataFrame:
+        """The run's time series."""
+        return self.run.series
+
 
 class Sweep:
     """The results of a sweep, in the order of the experiment file.

@@ -72,6 +72,11 @@ def _held_against(test: _Test, cell: Cell) -> float | None:
     return cell.published
 
 
+def _fixed(test: _Test) -> list[str]:
+    """Axes of which a test chooses one value, which need not be said of each cell."""
+    return [axis for axis, value in test.get("at", {}).items() if not isinstance(value, list)]
+
+
 def follows(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> Answer:
     """Every chosen cell within a share of a number, or that number within its interval."""
     ratios, off = [], []
@@ -79,7 +84,7 @@ def follows(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> Ans
         wanted = _held_against(test, cell)
         if not wanted or cell.measured is None:
             continue
-        where = place(cell.point, test.get("at", {}))
+        where = place(cell.point, _fixed(test))
         share = cell.measured / wanted
         ratios.append(f"{share:.3f} at {where}")
         covered = cell.ci_low is not None and cell.ci_high is not None and (
