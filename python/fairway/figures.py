@@ -342,7 +342,10 @@ def metric_over_axis(
     else:
         order = list(data["x"].unique(maintain_order=True))
         x = alt.X("x:N", title=axis, sort=order, axis=alt.Axis(labelAngle=0))
-    color = alt.Color("g:N", title=None, legend=alt.Legend(orient="top") if group else None)
+    # Legends of many lines go over several rows, or a narrow chart cuts them.
+    columns = 3 if data["g"].n_unique() > 4 else 0
+    legend = alt.Legend(orient="top", columns=columns) if group else None
+    color = alt.Color("g:N", title=None, legend=legend)
     label = f"{metric} against {axis}"
     base = alt.Chart(inline(data, **kinds), description=label).encode(x=x, color=color)
     y = alt.Y("mean:Q", title=metric, scale=alt.Scale(zero=False))

@@ -572,7 +572,7 @@ def cell_row(study: Study, cell: Cell) -> list[str]:
     show = text.number if many else text.decimal
     return [
         *(text.label(value) for value in cell.point.values()),
-        *([cell.metric] if many else []),
+        *([study.name(cell.metric)] if many else []),
         show(cell.published),
         show(cell.measured),
         *([text.interval(cell.ci_low, cell.ci_high)] if study.repeats else []),

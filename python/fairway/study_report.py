@@ -191,7 +191,8 @@ def _over_axis(result: Reproduction, figure: Mapping[str, Any]) -> Section:
     charts = []
     for title, cells in panels.items():
         frame = _along(cells, figure["axis"], figure.get("group"))
-        if not frame.is_empty():
+        # Of several charts, one with a single value along the axis shows no course.
+        if not frame.is_empty() and (len(panels) == 1 or frame["axis"].n_unique() > 1):
             chart = metric_over_axis(
                 frame.rename({"axis": label}), axis=label, metric=name, group="group", width=FILL
             )
