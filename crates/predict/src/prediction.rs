@@ -1,7 +1,7 @@
 //! What models say of an experiment, in the words of a summary.
 
 use fairway_sim::experiment::Experiment;
-use fairway_trace::{asymmetry, jain_index, unfairness};
+use fairway_trace::{Metrics, asymmetry, jain_index, unfairness};
 use serde::Serialize;
 
 use crate::case::{Case, Stream};
@@ -37,7 +37,7 @@ pub struct Prediction {
     /// One entry for each bottleneck.
     pub links: Vec<LinkPrediction>,
     /// Figures over all flows.
-    pub metrics: MetricsPrediction,
+    pub metrics: Metrics,
 }
 
 impl Prediction {
@@ -109,23 +109,6 @@ pub struct LinkPrediction {
     pub mean_sojourn_s: Option<f64>,
     /// Which model.
     pub model: Basis,
-}
-
-/// Figures over all flows.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct MetricsPrediction {
-    /// Goodputs of all flows together, in bit/s.
-    pub goodput_bps: f64,
-    /// Jain's fairness index.
-    pub jain_index: Option<f64>,
-    /// Asymmetry of two flows.
-    pub asymmetry: Option<f64>,
-    /// Unfairness.
-    pub unfairness: Option<f64>,
-    /// Utilisation of the slowest bottleneck.
-    pub utilisation: Option<f64>,
-    /// Packets dropped or lost over packets sent.
-    pub loss_ratio: Option<f64>,
 }
 
 /// The answers of all groups, in the words of a summary.
@@ -227,7 +210,7 @@ fn applications(experiment: &Experiment, flows: &[FlowPrediction]) -> Vec<Applic
     experiment.applications.iter().filter_map(of).collect()
 }
 
-fn metrics(flows: &[FlowPrediction], case: &Case, links: &[LinkPrediction]) -> MetricsPrediction {
+fn metrics(flows: &[FlowPrediction], case: &Case, links: &[LinkPrediction]) -> Metrics {
     let goodput: Vec<f64> = flows.iter().map(|flow| flow.goodput_bps).collect();
     let rate = |index: &usize| case.groups[*index].bottleneck.rate_bps;
     let slowest = (0..links.len()).min_by(|a, b| rate(a).total_cmp(&rate(b)));
@@ -242,7 +225,7 @@ fn metrics(flows: &[FlowPrediction], case: &Case, links: &[LinkPrediction]) -> M
         let came: f64 = all.iter().map(|(_, came)| came).sum();
         (sent > 0.0).then(|| (1.0 - came / sent).max(0.0))
     });
-    MetricsPrediction {
+    Metrics {
         goodput_bps: goodput.iter().sum(),
         jain_index: jain_index(&goodput),
         asymmetry: asymmetry(&goodput),

@@ -71,21 +71,7 @@ pub fn literature(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const B: Times = Times {
-        slot_us: 20.0,
-        data_us: 1617.09,
-        ack_us: 555.27,
-        data_collision_us: 1617.09,
-        ack_collision_us: 555.27,
-    };
-    const G: Times = Times {
-        slot_us: 9.0,
-        data_us: 326.0,
-        ack_us: 110.0,
-        data_collision_us: 326.0,
-        ack_collision_us: 110.0,
-    };
+    use crate::wlan::tests::{B, G};
 
     fn of(stations: u32, times: &Times) -> Literature {
         let cw_min = if *times == B { 31 } else { 15 };

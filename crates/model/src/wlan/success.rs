@@ -75,22 +75,7 @@ impl Rounds {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Without rounding to whole microseconds, as in what the values were computed from.
-    const B: Times = Times {
-        slot_us: 20.0,
-        data_us: 1617.09,
-        ack_us: 555.27,
-        data_collision_us: 1617.09,
-        ack_collision_us: 555.27,
-    };
-    const G: Times = Times {
-        slot_us: 9.0,
-        data_us: 326.0,
-        ack_us: 110.0,
-        data_collision_us: 326.0,
-        ack_collision_us: 110.0,
-    };
+    use crate::wlan::tests::{B, G};
 
     #[test]
     fn one_with_data_and_others_with_acknowledgements() {

@@ -5,7 +5,7 @@ use super::success::Rounds;
 use super::*;
 
 /// Without rounding to whole microseconds, as in what expected values were computed from.
-const B: Times = Times {
+pub(super) const B: Times = Times {
     slot_us: 20.0,
     data_us: 1617.09,
     ack_us: 555.27,
@@ -19,7 +19,7 @@ const B_SHORT: Times = Times {
     data_collision_us: 1425.09,
     ack_collision_us: 363.27,
 };
-const G: Times = Times {
+pub(super) const G: Times = Times {
     slot_us: 9.0,
     data_us: 326.0,
     ack_us: 110.0,
