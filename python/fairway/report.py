@@ -57,7 +57,8 @@ class Section:
         tables: Tables, one under the other.
         figures: Charts, one under the other, or side by side if `grid` is set.
         grid: Smallest width in pixels of a chart in a grid; none for full width.
-        verdicts: Claims as mappings: verdict, id, statement, where, finding.
+        verdicts: Claims as mappings: verdict, id, statement, where, finding; and `values`, what was
+            found for each plausible value, as mappings with of, verdict, finding.
         preformatted: Text shown as it is, folded away.
         warnings: Sentences without a full stop, shown under the paragraph.
     """
@@ -67,7 +68,7 @@ class Section:
     tables: Sequence[Table] = ()
     figures: Sequence[Figure] = ()
     grid: int | None = None
-    verdicts: Sequence[Mapping[str, str]] = ()
+    verdicts: Sequence[Mapping[str, Any]] = ()
     preformatted: str = ""
     warnings: Sequence[str] = ()
 

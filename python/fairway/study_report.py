@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
 
 from fairway import text
-from fairway.claims import Cell, Comparison
+from fairway.claims import Cell, Comparison, Finding
 from fairway.claims.verdicts import number
 from fairway.dots import dots
 from fairway.figures import (
@@ -113,7 +114,7 @@ def _comparison_row(comparison: Comparison) -> list[str]:
     ]
 
 
-def _verdicts(result: Reproduction) -> list[dict[str, str]]:
+def _verdicts(result: Reproduction) -> list[dict[str, Any]]:
     return [
         {
             "verdict": finding.verdict,
@@ -121,8 +122,23 @@ def _verdicts(result: Reproduction) -> list[dict[str, str]]:
             "statement": claim.statement,
             "where": claim.where,
             "finding": finding.reason,
+            "values": _by_value(finding),
         }
         for claim, finding in zip(result.study.claims, result.findings, strict=True)
+    ]
+
+
+def _by_value(finding: Finding) -> list[dict[str, str]]:
+    """What was found for each plausible value; values with the same answer share a line."""
+    lines: dict[tuple[str, str], list[str]] = {}
+    for at, part in finding.by_value:
+        # The same sentence of several tests is said once.
+        sentences = dict.fromkeys(re.split(r"(?<=\.) ", part.reason))
+        place = ", ".join(text.label(value) for value in at.values())
+        lines.setdefault((part.verdict, " ".join(sentences)), []).append(place)
+    return [
+        {"verdict": verdict, "finding": reason, "of": "; ".join(places)}
+        for (verdict, reason), places in lines.items()
     ]
 
 

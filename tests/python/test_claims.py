@@ -330,7 +330,7 @@ def test_what_the_source_leaves_open():
 
     found = judged(cells)
     assert found.verdict == "undecided"
-    assert "It depends on queue (short: refuted; long: supported)." in found.reason
+    assert found.reason == "It depends on queue: supported for “long”; refuted for “short”."
     assert [(at["queue"], f.verdict) for at, f in found.by_value] == [
         ("short", "refuted"),
         ("long", "supported"),

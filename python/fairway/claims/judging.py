@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from fairway.claims.cells import Cell, is_at, place, split
 from fairway.claims.reading import KINDS, Claim
@@ -17,7 +17,8 @@ class Finding:
 
     Attributes:
         verdict: The answer.
-        reason: The numbers behind it, in a sentence or more.
+        reason: The numbers behind it, in a sentence or more; those of plausible values stay with
+            them.
         measured: The number that decided, if one did.
         ci_low: Lower end of its interval.
         ci_high: Upper end.
@@ -140,19 +141,19 @@ def _over_values(found: Sequence[tuple[Mapping[str, Any], Finding]]) -> Finding:
         return Finding("undecided", "No point that it speaks of is in the study.")
     verdicts = {finding.verdict for _, finding in found}
     axes = ", ".join(found[0][0])
-    parts = "; ".join(f"{place(at)}: {finding.verdict}" for at, finding in found)
-    reasons = " ".join(f"At {place(at)}: {finding.reason}" for at, finding in found)
+    places = {v: [f"“{place(at)}”" for at, f in found if f.verdict == v] for v in get_args(Verdict)}
+    parts = "; ".join(f"{v} for {', '.join(of)}" for v, of in places.items() if of)
     comparisons = tuple(c for _, finding in found for c in finding.comparisons)
     verdict: Verdict = found[0][1].verdict if len(verdicts) == 1 else "undecided"
     head = (
         f"{verdict.capitalize()} for every plausible value of {axes}."
         if len(verdicts) == 1
-        else f"It depends on {axes} ({parts})."
+        else f"It depends on {axes}: {parts}."
     )
     number = next((f for _, f in found if f.measured is not None), found[0][1])
     return Finding(
         verdict,
-        f"{head} {reasons}",
+        head,
         number.measured,
         number.ci_low,
         number.ci_high,
