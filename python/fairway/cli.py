@@ -6,11 +6,12 @@ import os
 import signal
 import sys
 import textwrap
+import threading
 import traceback
 import warnings
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -522,7 +523,18 @@ def main() -> None:
     # Python itself would print a line of its source with it.
     warnings.showwarning = lambda message, *_, **__: warn(str(message))
     code = guarded(sys.argv[1:])
-    sys.exit(128 + received[0] if received and code == Interrupted.exit_code else code)
+    _end(128 + received[0] if received and code == Interrupted.exit_code else code)
+
+
+def _end(code: int) -> NoReturn:
+    """End the process, also where a thread still waits for a pipe that says nothing."""
+    if any(thread.daemon for thread in threading.enumerate()):
+        # If it came back while Python shuts down, it would be ended in the midst of compiled code,
+        # which ends the process with an abort instead of the code.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def guarded(arguments: list[str]) -> int:

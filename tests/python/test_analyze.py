@@ -194,7 +194,7 @@ def test_what_is_stopped_leaves_nothing(tmp_path):
     child.send_signal(signal.SIGINT)
     # Only then does the pipe end.
     _, said = child.communicate(timeout=60)
-    assert child.returncode == 130
+    assert child.returncode == 130, said
     assert b"Traceback" not in said
     assert list(tmp_path.iterdir()) == []
 

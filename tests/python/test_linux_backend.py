@@ -280,7 +280,7 @@ def test_a_kernel_without_virtual_time_is_warned_of(recorded, tmp_path):
 
 
 def test_unknown_backends_name_those_that_there_are():
-    with pytest.raises(InputError, match='there are "sim", "linux" and "xfer"'):
+    with pytest.raises(InputError, match='there are "sim", "linux", "model" and "xfer"'):
         backends.backend("ns3")
 
 
