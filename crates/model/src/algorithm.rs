@@ -1,5 +1,6 @@
 //! What the models know of congestion-control algorithms.
 
+use crate::constants::{CUBIC_RETENTION, HTCP_RETENTIONS, SCALABLE_REDUCTION};
 use crate::laws;
 
 /// A congestion-control algorithm, as far as models know it.
@@ -45,10 +46,6 @@ const NAMES: [(&str, Algorithm); 16] = [
     ("lp", Algorithm::Delay),
     ("bbr", Algorithm::Bbr),
 ];
-
-/// H-TCP's retention is the ratio of the least to the greatest round-trip time, within these
-/// (draft-leith-tcp-htcp-06, section 2).
-const HTCP_RETENTIONS: (f64, f64) = (0.5, 0.8);
 
 impl Algorithm {
     /// The algorithm of a name, if the models know it.
@@ -103,11 +100,11 @@ impl Algorithm {
             // RFC 5681, section 3.1.
             Algorithm::Reno => Some(0.5),
             // RFC 9438, section 4.6.
-            Algorithm::Cubic => Some(0.7),
+            Algorithm::Cubic => Some(CUBIC_RETENTION),
             // Linux `net/ipv4/tcp_bic.c`: beta = 819/1024.
             Algorithm::Bic => Some(0.8),
             // Kelly 2003, section 2.
-            Algorithm::Scalable => Some(0.875),
+            Algorithm::Scalable => Some(1.0 - SCALABLE_REDUCTION),
             Algorithm::HighSpeed => Some(1.0 - laws::highspeed_reduction(w)),
             // Within its bounds it falls to exactly what fills the path.
             Algorithm::Htcp => {

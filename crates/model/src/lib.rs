@@ -7,6 +7,7 @@
 
 mod algorithm;
 mod answer;
+pub mod constants;
 mod error;
 mod fair;
 pub mod fluid;

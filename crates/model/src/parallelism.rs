@@ -1,6 +1,7 @@
 //! The parallelism threshold: the fewest streams that use what a path can deliver.
 
 use crate::algorithm::Algorithm;
+use crate::constants::SMALL_WINDOW_PACKETS;
 use crate::error::{Error, inside, not_negative, positive, streams};
 use crate::laws::{Law, Pftk};
 use crate::red::Red;
@@ -13,9 +14,6 @@ pub use expected::{Expected, Plan};
 
 /// Loss above which the square-root law no longer holds, so that timeouts are counted.
 const MUCH_LOSS: f64 = 0.01;
-/// Windows in packets below which losses end in timeouts more often than not (RFC 5681, section 3.2, wants
-/// three duplicate acknowledgements of each fast retransmit).
-const SMALL_WINDOW: f64 = 6.0;
 /// Most streams that are looked at. Without a buffer, which is the worst case, a share of 0.9999 of the
 /// capacity takes `9999·(1-r)/(1+r)` streams: fewer whatever the retention.
 const MOST_STREAMS: u32 = 10_000;
@@ -209,7 +207,7 @@ impl Path {
         let Some(window) = algorithm.window(self.loss, self.rtt_s) else {
             return false;
         };
-        (self.loss > MUCH_LOSS || window < SMALL_WINDOW)
+        (self.loss > MUCH_LOSS || window < SMALL_WINDOW_PACKETS)
             && algorithm.is_reno_at(self.loss, self.rtt_s)
     }
 

@@ -36,6 +36,7 @@ pub use queue::{Equations, Queue, RedQueue};
 pub use rules::Rule;
 pub use run::{Curves, Means};
 
+use crate::constants::SMALL_WINDOW_PACKETS;
 use crate::error::{Error, not_negative, positive};
 use rules::{Memory, Moment};
 use spread::Response;
@@ -75,9 +76,6 @@ pub struct Fluid {
 
 /// Classes at most.
 const MOST_CLASSES: usize = 64;
-/// Below such a window many losses end in timeouts, which the equations do not have (RFC 5681, section 3.2,
-/// wants three duplicate acknowledgements: PFTK's Q(w) = 3/w is more than a half).
-const SMALL_WINDOW: f64 = 6.0;
 
 impl Fluid {
     fn check(&self) -> Result<(), Error> {
@@ -113,7 +111,7 @@ impl Fluid {
     fn outside(&self, windows: impl Iterator<Item = f64>) -> Option<&'static str> {
         let smallest = windows.fold(f64::INFINITY, f64::min);
         let flows: f64 = self.classes.iter().map(|class| class.flows).sum();
-        if smallest < SMALL_WINDOW {
+        if smallest < SMALL_WINDOW_PACKETS {
             Some("windows of a few packets lose by timeouts, which the equations do not have")
         } else if flows < 10.0 {
             Some("a mean over few flows does not show how each one of them moves the queue")

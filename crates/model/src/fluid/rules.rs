@@ -1,5 +1,9 @@
 //! Window rules as a fluid sees them: what a window grows by in a round trip, and what a loss leaves of it.
 
+use crate::constants::{
+    BIC_LOW_WINDOW_PACKETS, CUBIC_RETENTION, HTCP_RETENTIONS, HYBLA_REFERENCE_RTT_S,
+    SCALABLE_INCREASE, SCALABLE_REDUCTION,
+};
 use crate::laws;
 
 /// What a rule looks at. Windows are in packets, times in seconds.
@@ -129,23 +133,18 @@ const REFUSED: [(&str, &str); 20] = [
     ("hacker", "its connections share one window"),
 ];
 
-/// Kelly 2003: increase for each acknowledged packet, reduction, and the window up to which it is Reno.
-const SCALABLE: (f64, f64, f64) = (0.01, 0.125, 16.0);
-/// RFC 9438, sections 4.1.2 and 4.6: C in packets per cubed second, the share kept.
+/// Kelly 2003: the window in packets up to which it is Reno.
+const SCALABLE_LEGACY_PACKETS: f64 = 16.0;
+/// RFC 9438, section 4.6: C in packets per cubed second.
 const CUBIC_C: f64 = 0.4;
-const CUBIC_KEPT: f64 = 0.7;
 /// RFC 9438, section 4.2: a round trip's growth at most, as a share of the window.
 const CUBIC_MOST_GROWTH: f64 = 0.5;
-/// Shorten and Leith 2004: the share kept is within these, and the lower one if the throughput at two
-/// losses differs by more than a fifth.
-const HTCP_KEPT: (f64, f64) = (0.5, 0.8);
+/// Shorten and Leith 2004: the least share is kept if the throughput at two losses differs by more than a
+/// fifth.
 const HTCP_SWITCH: f64 = 0.2;
-/// Xu, Harfoush and Rhee 2004, section IV: share kept, Smax, Smin, low window.
+/// Xu, Harfoush and Rhee 2004, section IV: share kept, Smin and Smax.
 const BIC_KEPT: f64 = 0.875;
 const BIC_STEPS: (f64, f64) = (0.01, 32.0);
-const BIC_LOW_WINDOW: f64 = 14.0;
-/// Caini and Firrincieli 2004, section 3: the reference.
-const HYBLA_RTT0_S: f64 = 0.025;
 /// Grieco and Mascolo 2004: the share of the old estimate that a round trip leaves.
 const WESTWOOD_FILTER: f64 = 0.9;
 /// Fu and Liew 2003: the backlog that means congestion; the share kept without it.
@@ -219,14 +218,14 @@ impl Rule {
         match self {
             Rule::Reno | Rule::WestwoodPlus => 1.0,
             Rule::MulTcp { n } => n,
-            Rule::Scalable if libm::floor(at.window) <= SCALABLE.2 => 1.0,
-            Rule::Scalable => SCALABLE.0 * at.window,
+            Rule::Scalable if libm::floor(at.window) <= SCALABLE_LEGACY_PACKETS => 1.0,
+            Rule::Scalable => SCALABLE_INCREASE * at.window,
             Rule::HighSpeed => laws::highspeed_increase(at.window).max(1.0),
             Rule::Cubic => cubic_growth(at),
             Rule::Htcp => 2.0 * (1.0 - at.memory.kept) * htcp_alpha(at.since_loss_s),
             Rule::Bic => bic_growth(at),
             Rule::Hybla => {
-                let rho = (at.base_rtt_s / HYBLA_RTT0_S).max(1.0);
+                let rho = (at.base_rtt_s / HYBLA_REFERENCE_RTT_S).max(1.0);
                 rho * rho
             }
             Rule::Veno => {
@@ -257,17 +256,17 @@ impl Rule {
         match self {
             Rule::Reno | Rule::Hybla | Rule::Vegas | Rule::Fast | Rule::Ledbat => 0.5,
             Rule::MulTcp { n } => 1.0 - 0.5 / n,
-            Rule::Scalable if libm::floor(at.window) <= SCALABLE.2 => 0.5,
+            Rule::Scalable if libm::floor(at.window) <= SCALABLE_LEGACY_PACKETS => 0.5,
             // Of whole packets, an eighth rounded down is taken.
-            Rule::Scalable => 1.0 - libm::floor(SCALABLE.1 * at.window) / at.window,
+            Rule::Scalable => 1.0 - libm::floor(SCALABLE_REDUCTION * at.window) / at.window,
             Rule::HighSpeed => 1.0 - laws::highspeed_reduction(at.window),
-            Rule::Cubic => CUBIC_KEPT,
+            Rule::Cubic => CUBIC_RETENTION,
             Rule::Htcp => {
                 let change = (at.window / at.memory.at_last_loss.max(1.0) - 1.0).abs();
-                let ratio = (at.base_rtt_s / at.rtt_s).clamp(HTCP_KEPT.0, HTCP_KEPT.1);
-                if change > HTCP_SWITCH { HTCP_KEPT.0 } else { ratio }
+                let ratio = (at.base_rtt_s / at.rtt_s).clamp(HTCP_RETENTIONS.0, HTCP_RETENTIONS.1);
+                if change > HTCP_SWITCH { HTCP_RETENTIONS.0 } else { ratio }
             }
-            Rule::Bic if at.window < BIC_LOW_WINDOW => 0.5,
+            Rule::Bic if at.window < BIC_LOW_WINDOW_PACKETS => 0.5,
             Rule::Bic => BIC_KEPT,
             // The rate is the window by the round-trip time: of its mean over the last rounds, what fits
             // into a round trip without queues.
@@ -284,7 +283,7 @@ impl Rule {
         let falls = at.window < at.memory.maximum;
         let maximum = match self {
             // RFC 9438, section 4.7, and BIC's fast convergence: halfway between before and after.
-            Rule::Bic if at.window < BIC_LOW_WINDOW => at.memory.maximum,
+            Rule::Bic if at.window < BIC_LOW_WINDOW_PACKETS => at.memory.maximum,
             Rule::Cubic | Rule::Bic if falls => at.window * (1.0 + kept) / 2.0,
             _ => at.window,
         };
@@ -298,8 +297,8 @@ fn cubic_growth(at: &Moment) -> f64 {
     let origin = at.memory.maximum.max(at.after_loss);
     let curve = origin + CUBIC_C * (s - k) * (s - k) * (s - k);
     // 0.5294 packets a round trip until the window of the last loss, then 1.
-    let alpha = 3.0 * (1.0 - CUBIC_KEPT) / (1.0 + CUBIC_KEPT);
-    let before = at.after_loss / CUBIC_KEPT;
+    let alpha = 3.0 * (1.0 - CUBIC_RETENTION) / (1.0 + CUBIC_RETENTION);
+    let before = at.after_loss / CUBIC_RETENTION;
     let rounds_to = (before - at.after_loss) / alpha;
     let rounds = s / at.rtt_s;
     let (friendly, slope) = if rounds <= rounds_to {
@@ -326,7 +325,7 @@ fn htcp_alpha(since_loss_s: f64) -> f64 {
 fn bic_growth(at: &Moment) -> f64 {
     let distance = at.memory.maximum - at.window;
     let ln_2 = core::f64::consts::LN_2;
-    if at.window < BIC_LOW_WINDOW {
+    if at.window < BIC_LOW_WINDOW_PACKETS {
         1.0
     } else if distance > 2.0 * BIC_STEPS.0 {
         (ln_2 * distance).min(BIC_STEPS.1)

@@ -4,10 +4,7 @@
 use super::Law;
 use super::quantity::{parameters, quantities};
 use crate::answer::Answer;
-
-/// Equation 10: ProbeRTT comes each ten seconds, and lasts 200 ms and a round trip when all is drained.
-const PROBE_INTERVAL_S: f64 = 10.0;
-const PROBE_S: f64 = 0.2;
+use crate::constants::{BBR_PROBE_INTERVAL_S, BBR_PROBE_S};
 
 const SHALLOW: &str = "a buffer of one bandwidth-delay product or less";
 const DRAINING: &str = "a buffer that takes longer than ten seconds to drain";
@@ -53,7 +50,8 @@ impl Law for BbrShare {
     fn answer(&self) -> Answer<BbrShares> {
         let buffer = self.buffer_bdp * self.capacity_pps * self.rtt_s;
         let free = 0.5 - 0.5 / self.buffer_bdp - 4.0 * self.bbr_flows / buffer;
-        let probing = (buffer / self.capacity_pps + PROBE_S + self.rtt_s) / PROBE_INTERVAL_S;
+        let probing =
+            (buffer / self.capacity_pps + BBR_PROBE_S + self.rtt_s) / BBR_PROBE_INTERVAL_S;
         let (loss_based_share, probing_share) = (free.clamp(0.0, 1.0), probing.min(1.0));
         let bbr_share = (1.0 - loss_based_share) * (1.0 - probing_share);
         let bbr_pps = bbr_share * self.capacity_pps;

@@ -8,6 +8,7 @@ use super::aimd::mathis_window;
 use super::quantity::{parameters, quantities};
 use super::{Law, Mean, without_timeouts};
 use crate::answer::Answer;
+use crate::constants::BIC_LOW_WINDOW_PACKETS;
 use crate::error::Error;
 
 /// Steps of the search for an epoch; it takes two to five.
@@ -35,7 +36,7 @@ parameters! {
         /// Step below which it goes to the maximum at once, Smin.
         min_step_packets: Positive = 0.01,
         /// Window below which it is Reno.
-        low_window_packets: NotNegative = 14.0,
+        low_window_packets: NotNegative = BIC_LOW_WINDOW_PACKETS,
     }
 }
 

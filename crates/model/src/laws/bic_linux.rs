@@ -9,11 +9,11 @@ use super::bic::BicEpoch;
 use super::quantity::parameters;
 use super::{Law, without_timeouts};
 use crate::answer::Answer;
+use crate::constants::BIC_LOW_WINDOW_PACKETS;
 
-/// `beta`, `max_increment`, `low_window`; `BICTCP_B`; and `BICTCP_B / smooth_part`.
+/// `beta`, `max_increment`; `BICTCP_B`; and `BICTCP_B / smooth_part`.
 const REDUCTION: f64 = 1.0 - 819.0 / 1024.0;
 const MOST: usize = 16;
-const LOW_PACKETS: f64 = 14.0;
 const PART: f64 = 4.0;
 const SMOOTH: f64 = 4.0 / 20.0;
 /// What the estimate of packets for each acknowledgement, in sixteenths with rounding down, comes to where
@@ -91,7 +91,7 @@ impl BicLinux {
     fn search(&self) -> Option<(f64, f64)> {
         let ratio = self.packets_per_ack.max(LEAST_RATIO);
         let packets = 1.0 / self.loss;
-        let (mut low, mut high) = (LOW_PACKETS, f64::INFINITY);
+        let (mut low, mut high) = (BIC_LOW_WINDOW_PACKETS, f64::INFINITY);
         if epoch(low, ratio).0 >= packets {
             return None;
         }
@@ -119,14 +119,15 @@ impl BicLinux {
 /// Packets of the epoch below a maximum, how many more for a packet more, and its round trips.
 fn epoch(peak: f64, ratio: f64) -> (f64, f64, f64) {
     let distance = REDUCTION * peak;
-    let above_low = peak - LOW_PACKETS;
+    let above_low = peak - BIC_LOW_WINDOW_PACKETS;
     if above_low < distance {
         // Up to 14 packets it adds one a round trip.
         let (first, later) = (distance - above_low, way(above_low));
         let rounds = first + later.rounds / ratio;
         let below = first * (distance + above_low) / 2.0 + later.below / ratio;
-        let slope = rounds + LOW_PACKETS / (later.step * ratio) + (1.0 - REDUCTION) * distance
-            - LOW_PACKETS;
+        let slope =
+            rounds + BIC_LOW_WINDOW_PACKETS / (later.step * ratio) + (1.0 - REDUCTION) * distance
+                - BIC_LOW_WINDOW_PACKETS;
         return (rounds * peak - below, slope, rounds);
     }
     let whole = way(distance);

@@ -4,9 +4,10 @@ use super::aimd::{aimd_loss, aimd_window};
 use super::quantity::{parameters, quantities};
 use super::{Law, without_timeouts};
 use crate::answer::Answer;
+use crate::constants::HIGHSPEED_LOW_WINDOW_PACKETS;
 
 /// RFC 3649, section 5: Low_Window and Low_P, High_Window and High_P, High_Decrease.
-const LOW: (f64, f64) = (38.0, 1e-3);
+const LOW: (f64, f64) = (HIGHSPEED_LOW_WINDOW_PACKETS, 1e-3);
 const HIGH: (f64, f64) = (83_000.0, 1e-7);
 const HIGH_DECREASE: f64 = 0.1;
 /// `ln(83000/38)`.

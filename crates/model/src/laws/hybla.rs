@@ -4,6 +4,7 @@ use super::aimd::mathis_window;
 use super::quantity::{parameters, quantities};
 use super::{Law, without_timeouts};
 use crate::answer::Answer;
+use crate::constants::HYBLA_REFERENCE_RTT_S;
 
 parameters! {
     /// Hybla with losses after each `1/p` packets.
@@ -13,7 +14,7 @@ parameters! {
         /// Round-trip time.
         rtt_s: Positive,
         /// Round-trip time of the connection that it wants to be as fast as.
-        reference_rtt_s: Positive = 0.025,
+        reference_rtt_s: Positive = HYBLA_REFERENCE_RTT_S,
         /// Packets for each acknowledgement by which the window grows.
         packets_per_ack: Positive = 1.0,
     }
@@ -63,7 +64,7 @@ parameters! {
         /// Slow start threshold of the reference connection; Hybla's own is ρ times that.
         threshold_packets: OneOrMore,
         /// Round-trip time of the connection that it wants to be as fast as.
-        reference_rtt_s: Positive = 0.025,
+        reference_rtt_s: Positive = HYBLA_REFERENCE_RTT_S,
     }
 }
 

@@ -28,6 +28,7 @@ mod scalable;
 mod westwood;
 
 use crate::answer::Answer;
+use crate::constants;
 use crate::error::Error;
 
 pub use aimd::{Aimd, Mathis, aimd_loss, aimd_window, mathis_window};
@@ -60,7 +61,7 @@ pub(crate) const MUCH_LOSS: &str = "loss above 2 %: timeouts, which the law leav
 
 /// That reason, at a loss of more than 2 %.
 fn without_timeouts(loss: f64) -> Option<&'static str> {
-    (loss > 0.02).then_some(MUCH_LOSS)
+    (loss > constants::MUCH_LOSS).then_some(MUCH_LOSS)
 }
 
 /// A throughput law; its fields are its parameters.

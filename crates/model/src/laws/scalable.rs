@@ -4,10 +4,8 @@ use super::aimd::{aimd_loss, aimd_window};
 use super::quantity::{parameters, quantities};
 use super::{Law, without_timeouts};
 use crate::answer::Answer;
+use crate::constants::{SCALABLE_INCREASE, SCALABLE_REDUCTION};
 
-/// Kelly 2003, section 2: increase for each packet that is acknowledged, and reduction.
-const INCREASE: f64 = 0.01;
-const REDUCTION: f64 = 0.125;
 /// `ln(1/0.875)`.
 const FALL: f64 = 0.133_531_392_624_522_57;
 /// Kelly 2003, section 2.1: `ln(1/0.875)/ln(1.01)` round trips from a loss back to the window before it.
@@ -59,7 +57,7 @@ impl ScalableMean {
         Self {
             window_packets,
             rate_pps: window_packets / rtt_s,
-            periodic_window_packets: INCREASE / (loss * FALL),
+            periodic_window_packets: SCALABLE_INCREASE / (loss * FALL),
             // An epoch from r·W to W carries (1-r)·W/a packets.
             periodic_peak_packets: scalable_mean_field_window(loss),
             recovery_s: RECOVERY_ROUNDS * rtt_s,
@@ -113,7 +111,7 @@ impl Law for ScalableLinux {
     fn answer(&self) -> Answer<ScalableMean> {
         let window = scalable_linux_window(self.loss);
         let value = if window < LINUX_AI_PACKETS {
-            ScalableMean::additive(self.loss, self.rtt_s, 1.0 - REDUCTION)
+            ScalableMean::additive(self.loss, self.rtt_s, 1.0 - SCALABLE_REDUCTION)
         } else {
             ScalableMean::scalable(window, self.loss, self.rtt_s)
         };
@@ -124,23 +122,23 @@ impl Law for ScalableLinux {
 /// Kelly's own form: gain `a` for each packet that is acknowledged, loss `(1-r)·w` for each that is lost,
 /// so `a / ((1-r)p) = 0.08/p`.
 pub fn scalable_mean_field_window(p: f64) -> f64 {
-    INCREASE / (REDUCTION * p)
+    SCALABLE_INCREASE / (SCALABLE_REDUCTION * p)
 }
 
 /// [`ScalableLinux`]: below 100 packets Linux's module adds one packet a round trip, so that small windows
 /// are those of `AIMD(1, 0.875)`.
 pub fn scalable_linux_window(p: f64) -> f64 {
     let many = scalable_mean_field_window(p);
-    let few = aimd_window(p, 1.0, 1.0 - REDUCTION);
+    let few = aimd_window(p, 1.0, 1.0 - SCALABLE_REDUCTION);
     if few < LINUX_AI_PACKETS { few } else { many.max(LINUX_AI_PACKETS) }
 }
 
 /// The loss at which [`scalable_linux_window`] is `w`.
 pub fn scalable_linux_loss(w: f64) -> f64 {
     if w < LINUX_AI_PACKETS {
-        aimd_loss(w, 1.0, 1.0 - REDUCTION)
+        aimd_loss(w, 1.0, 1.0 - SCALABLE_REDUCTION)
     } else {
-        INCREASE / (REDUCTION * w)
+        SCALABLE_INCREASE / (SCALABLE_REDUCTION * w)
     }
 }
 

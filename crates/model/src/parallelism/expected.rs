@@ -1,6 +1,6 @@
 //! What so many streams can be expected to use, and to lose.
 
-use super::{Error, Limit, Losers, Path, Pftk, SMALL_WINDOW, Streams, Threshold};
+use super::{Error, Limit, Losers, Path, Pftk, SMALL_WINDOW_PACKETS, Streams, Threshold};
 use crate::error::streams as checked;
 use crate::laws;
 use crate::red::RedPoint;
@@ -149,7 +149,8 @@ impl Path {
             return Ok(0.0);
         };
         let loss = loss.min(1.0);
-        if mean >= SMALL_WINDOW || loss < 1.0 && !streams.algorithm.is_reno_at(loss, rtt_s) {
+        if mean >= SMALL_WINDOW_PACKETS || loss < 1.0 && !streams.algorithm.is_reno_at(loss, rtt_s)
+        {
             return Ok(loss);
         }
         let asked = Pftk {

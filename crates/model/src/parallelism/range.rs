@@ -1,6 +1,6 @@
 //! Where the threshold may not be believed.
 
-use super::{Algorithm, Losers, Path, SMALL_WINDOW, Streams, Threshold};
+use super::{Algorithm, Losers, Path, SMALL_WINDOW_PACKETS, Streams, Threshold};
 
 /// The square-root law's upper end: above it timeouts decide, which only Reno's model knows (Padhye et al.
 /// 1998, section 4).
@@ -45,7 +45,7 @@ impl Path {
                 "losses above 2 %, whose timeouts the model knows for Reno only",
             ),
             (
-                threshold.overflows && window < SMALL_WINDOW,
+                threshold.overflows && window < SMALL_WINDOW_PACKETS,
                 "windows below 6 packets, where timeouts decide: expect 30 % error",
             ),
             (

@@ -1,5 +1,6 @@
 //! Flows in front of a queue that keeps itself short: RED, CoDel, PIE.
 
+use fairway_model::constants::MUCH_LOSS;
 use fairway_model::{Algorithm, Path, Red, RedPoint};
 
 use super::full;
@@ -102,7 +103,7 @@ fn reason(alike: &Alike, loss: f64) -> Option<String> {
     if let Some(repairs) = outside::of_repairs(alike.stream) {
         return Some(repairs);
     }
-    if loss > 0.02 {
+    if loss > MUCH_LOSS {
         return Some("more than 2 % of packets are dropped".to_owned());
     }
     if alike.path.loss > 0.0 {

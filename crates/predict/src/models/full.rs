@@ -1,5 +1,6 @@
 //! Flows that fill a queue which drops what does not fit.
 
+use fairway_model::constants::{HTCP_RETENTIONS, SMALL_WINDOW_PACKETS};
 use fairway_model::{Algorithm, Growth, Losers, Swing};
 
 use super::outside;
@@ -76,8 +77,7 @@ fn sawtooth(alike: &Alike, algorithm: Algorithm) -> Result<Found, Refusal> {
 fn kept(algorithm: Algorithm, window: f64, pipe: f64, buffer: f64) -> Option<f64> {
     let filling = pipe / (pipe + buffer);
     match algorithm {
-        // draft-leith-tcp-htcp-06, section 2: within 0.5 and 0.8.
-        Algorithm::Htcp => Some(filling.clamp(0.5, 0.8)),
+        Algorithm::Htcp => Some(filling.clamp(HTCP_RETENTIONS.0, HTCP_RETENTIONS.1)),
         Algorithm::WestwoodPlus => Some(filling.clamp(1e-3, 0.999)),
         _ => algorithm.retention(window, pipe, buffer),
     }
@@ -88,7 +88,7 @@ fn reason(alike: &Alike, algorithm: Algorithm, window: f64, dropped: f64) -> Opt
     if let Some(repairs) = outside::of_repairs(alike.stream) {
         return Some(repairs);
     }
-    if window < 6.0 {
+    if window < SMALL_WINDOW_PACKETS {
         return Some("windows of less than 6 packets end in timeouts".to_owned());
     }
     if alike.path.loss > 0.0 {

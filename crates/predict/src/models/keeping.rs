@@ -1,5 +1,6 @@
 //! Flows that keep a queue of their own choice: Vegas, FAST, LEDBAT; and BBR, alone.
 
+use fairway_model::constants::{BBR_PROBE_INTERVAL_S, BBR_PROBE_S};
 use fairway_model::laws::{Law, Ledbat, Vegas};
 
 use super::streams::{Alike, Each, Found};
@@ -77,10 +78,6 @@ fn ledbat(alike: &Alike) -> Result<Found, Refusal> {
     Ok(found)
 }
 
-/// ProbeRTT: 200 ms and a round trip in each ten seconds (Cardwell et al., ACM Queue 14(5), 2016).
-const PROBE_S: f64 = 0.2;
-const PROBE_INTERVAL_S: f64 = 10.0;
-
 /// BBR's windows are two bandwidth-delay products of what each believes to have: alone it leaves the queue
 /// empty, and several fill it by one product.
 fn bbr(alike: &Alike) -> Found {
@@ -92,7 +89,7 @@ fn bbr(alike: &Alike) -> Found {
     let outside =
         (!is_alone).then(|| "what several flows of BBR believe to have drifts apart".to_owned());
     let mut found = kept(alike, queue, ("BBR's inflight cap", SOURCE), outside);
-    let busy = (1.0 - (PROBE_S + alike.path.rtt_s) / PROBE_INTERVAL_S).max(0.0);
+    let busy = (1.0 - (BBR_PROBE_S + alike.path.rtt_s) / BBR_PROBE_INTERVAL_S).max(0.0);
     found.link.utilisation = busy;
     for flow in &mut found.streams {
         flow.goodput_pps *= busy;

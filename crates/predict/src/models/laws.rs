@@ -1,6 +1,7 @@
 //! Laws of random loss: what one stream sends where each packet is lost by itself.
 
 use fairway_model::Algorithm;
+use fairway_model::constants::{HIGHSPEED_LOW_WINDOW_PACKETS, HYBLA_REFERENCE_RTT_S, MUCH_LOSS};
 use fairway_model::laws::{BicLinux, Cubic, Hybla, Law, Mathis, Pftk};
 
 use super::streams::Alike;
@@ -20,9 +21,10 @@ pub(super) fn with_losses(alike: &Alike) -> Option<Sent> {
     let (loss, rtt_s) = (alike.path.loss, alike.path.rtt_s);
     let packets_per_ack = alike.stream.packets_per_growth;
     match alike.stream.cc.as_str() {
-        "reno" | "newreno" => Some(reno(alike)),
+        "reno" | "newreno" => reno(alike),
         "hybla" => {
-            let law = Hybla { loss, rtt_s, reference_rtt_s: REFERENCE_RTT_S, packets_per_ack };
+            let law =
+                Hybla { loss, rtt_s, reference_rtt_s: HYBLA_REFERENCE_RTT_S, packets_per_ack };
             of(&law, |value| value.rate_pps).map(at_even_distances)
         }
         "bic" => {
@@ -33,9 +35,6 @@ pub(super) fn with_losses(alike: &Alike) -> Option<Sent> {
         _ => of_others(alike),
     }
 }
-
-/// Hybla's reference in Linux (`net/ipv4/tcp_hybla.c`, RTT0).
-const REFERENCE_RTT_S: f64 = 0.025;
 
 /// Of a law that has losses at even distances, where they come at random.
 fn at_even_distances(sent: Sent) -> Sent {
@@ -51,18 +50,17 @@ fn of<L: Law>(law: &L, rate: impl Fn(&L::Value) -> f64) -> Option<Sent> {
 }
 
 /// The square-root law, or with timeouts where no SACK spares them.
-fn reno(alike: &Alike) -> Sent {
+fn reno(alike: &Alike) -> Option<Sent> {
     let (loss, rtt_s) = (alike.path.loss, alike.path.rtt_s);
     let packets_per_ack = alike.stream.packets_per_growth;
-    let found = if alike.stream.has_sack {
+    if alike.stream.has_sack {
         of(&Mathis { loss, rtt_s, packets_per_ack }, |value| value.rate_pps)
     } else {
         let window_limit_packets = alike.stream.window_packets;
         let rto_s = alike.path.rto_s;
         let law = Pftk { loss, rtt_s, rto_s, packets_per_ack, window_limit_packets };
         of(&law, |value| value.send_pps)
-    };
-    found.unwrap_or(Sent { name: "none", source: "none", pps: 0.0, outside: None })
+    }
 }
 
 /// Response functions that models of parallel streams know.
@@ -89,9 +87,6 @@ fn of_others(alike: &Alike) -> Option<Sent> {
     let outside = (loss > MUCH_LOSS).then(|| "more than 2 % of packets are lost".to_owned());
     let sent = Sent { name, source, pps: window / rtt_s, outside };
     // Above its Low_Window HighSpeed is no additive increase.
-    let is_uneven = algorithm == Algorithm::HighSpeed && window > 38.0;
+    let is_uneven = algorithm == Algorithm::HighSpeed && window > HIGHSPEED_LOW_WINDOW_PACKETS;
     Some(if is_uneven { at_even_distances(sent) } else { sent })
 }
-
-/// The response functions know no timeouts (Mathis et al. 1997, section 3).
-const MUCH_LOSS: f64 = 0.02;

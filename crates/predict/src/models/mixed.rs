@@ -1,6 +1,7 @@
 //! Flows that differ, at one bottleneck.
 
 use fairway_model::Algorithm;
+use fairway_model::constants::MUCH_LOSS;
 use fairway_model::laws::{BbrShare, Law};
 
 use super::datagrams::Offered;
@@ -112,7 +113,7 @@ fn equal_losses(group: &Group, offered: &Offered, why: Option<String>) -> Result
         }
         (high, waits(high))
     };
-    let of_loss = (loss > 0.02).then(|| "more than 2 % of packets are dropped".to_owned());
+    let of_loss = (loss > MUCH_LOSS).then(|| "more than 2 % of packets are dropped".to_owned());
     let basis = Basis::new(name, SHARED.1, why.or(of_queue.filter(|_| loss > 0.0)).or(of_loss));
     let utilisation = used_by(&ones, loss, waits_s).min(1.0);
     let flows = ones.iter().map(|one| {
