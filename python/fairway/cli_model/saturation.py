@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fairway.cli_model import app
-from fairway.cli_model.wlan import Length, StandardName
+from fairway.cli_model.wlan import (
+    Length,
+    Preamble,
+    Protection,
+    Rate,
+    Slot,
+    Standard,
+    StandardName,
+)
 from fairway.terminal import Json, print_json, show_table
 
 if TYPE_CHECKING:
@@ -20,16 +28,11 @@ MOST_ROWS = 24
 @app.command()
 def saturation(
     stations: Annotated[int, typer.Option(min=1, max=2008, help="The most of them.")] = 10,
-    standard: Annotated[StandardName, typer.Option(help="Of the cell.")] = StandardName.B,
-    rate: Annotated[
-        str | None,
-        typer.Option(metavar="RATE", help="Of data frames.  [default: highest of the standard]"),
-    ] = None,
-    preamble: Annotated[Length, typer.Option(help="802.11b: of frames.")] = Length.LONG,
-    slot: Annotated[Length, typer.Option(help="802.11g: long among 802.11b.")] = Length.SHORT,
-    protection: Annotated[
-        bool, typer.Option("--protection", help="802.11g: a CTS before each frame, for 802.11b.")
-    ] = False,
+    standard: Standard = StandardName.B,
+    rate: Rate = None,
+    preamble: Preamble = Length.LONG,
+    slot: Slot = Length.SHORT,
+    protection: Protection = False,
     packet: Annotated[
         int, typer.Option(min=1, max=2296, metavar="BYTES", help="IP packet, all of which counts.")
     ] = 1500,

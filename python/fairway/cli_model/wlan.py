@@ -39,9 +39,22 @@ class Length(str, Enum):
     SHORT = "short"
 
 
+#: Options of a cell's access to the medium.
+Standard = Annotated[StandardName, typer.Option(help="Of the cell.")]
+Rate = Annotated[
+    str | None,
+    typer.Option(metavar="RATE", help="Of data frames.  [default: highest of the standard]"),
+]
+Preamble = Annotated[Length, typer.Option(help="802.11b: of frames.")]
+Slot = Annotated[Length, typer.Option(help="802.11g: long among 802.11b.")]
+Protection = Annotated[
+    bool, typer.Option("--protection", help="802.11g: a CTS before each frame, for 802.11b.")
+]
+
+
 @app.command()
 def wlan(
-    standard: Annotated[StandardName, typer.Option(help="Of the cell.")] = StandardName.B,
+    standard: Standard = StandardName.B,
     downloads: Annotated[
         int, typer.Option(min=0, max=MOST_FLOWS, help="Flows to stations, one each.")
     ] = 0,
@@ -66,19 +79,14 @@ def wlan(
     ack_timer: Annotated[
         str, typer.Option(metavar="TIME", help="The longest that an acknowledgement is delayed.")
     ] = "200 ms",
-    rate: Annotated[
-        str | None,
-        typer.Option(metavar="RATE", help="Of data frames.  [default: highest of the standard]"),
-    ] = None,
+    rate: Rate = None,
     control_rate: Annotated[
         str | None,
         typer.Option(metavar="RATE", help="Highest of control frames.  [default: 2 or 24 Mbit/s]"),
     ] = None,
-    preamble: Annotated[Length, typer.Option(help="802.11b: of frames.")] = Length.LONG,
-    slot: Annotated[Length, typer.Option(help="802.11g: long among 802.11b.")] = Length.SHORT,
-    protection: Annotated[
-        bool, typer.Option("--protection", help="802.11g: a CTS before each frame, for 802.11b.")
-    ] = False,
+    preamble: Preamble = Length.LONG,
+    slot: Slot = Length.SHORT,
+    protection: Protection = False,
     packet: Annotated[
         int, typer.Option(min=41, max=2296, metavar="BYTES", help="IP packet with data.")
     ] = 1500,
