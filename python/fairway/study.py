@@ -80,6 +80,8 @@ class Reproduction:
                 for claim, finding in zip(self.study.claims, self.findings, strict=True)
             ],
         }
+        if self.study.question:
+            answer["question"] = self.study.question
         if self.quick is not None:
             answer["quick"] = self.quick
         return answer

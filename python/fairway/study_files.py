@@ -30,7 +30,17 @@ FIGURES = (
 _KEYS: dict[str, tuple[set[str], set[str]]] = {
     "": (
         {"title", "source", "experiment"},
-        {"summary", "backend", "repetitions", "axes", "scenarios", "names", "set", "quick"}
+        {
+            "question",
+            "summary",
+            "backend",
+            "repetitions",
+            "axes",
+            "scenarios",
+            "names",
+            "set",
+            "quick",
+        }
         | {"points", "compare", "reference", "figure"},
     ),
     "points": ({"file", "match"}, set()),
@@ -130,6 +140,7 @@ def load_study(directory: Path) -> Study:
         directory=directory,
         title=raw["title"],
         source=raw["source"],
+        question=str(raw.get("question", "")),
         summary=raw.get("summary", ""),
         experiment=inside(directory, raw["experiment"], f"{path}: experiment"),
         repetitions=raw.get("repetitions", 1),

@@ -44,6 +44,7 @@ class Study:
         directory: Where its files are.
         title: What it is.
         source: Where it was published.
+        question: What was asked, in one sentence; empty if the study does not say.
         summary: What was done, for the report.
         experiment: The experiment file.
         repetitions: Runs of each point, or a table that says when they end.
@@ -65,6 +66,7 @@ class Study:
     directory: Path
     title: str
     source: str
+    question: str
     summary: str
     experiment: Path
     repetitions: int | Mapping[str, Any]

@@ -17,6 +17,7 @@ from fairway.sweep import Outcome
 STUDY = """
 title = "Tiny"
 source = "Nobody, 2026"
+question = "Which of two takes more?"
 experiment = "small.toml"
 repetitions = 1
 
@@ -183,7 +184,8 @@ def test_a_study_of_ones_own_from_end_to_end(study_dir, tmp_path):
     done = command("reproduce", study_dir, "--json", "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
-    assert set(answer) == {"study", "cells", "claims"}
+    assert set(answer) == {"study", "question", "cells", "claims"}
+    assert answer["question"] == "Which of two takes more?"
     assert answer["study"] == "tiny"
     assert [c["point"] for c in answer["cells"]] == [{"flow.0.cc": "bic"}, {"flow.0.cc": "htcp"}]
     for cell in answer["cells"]:
