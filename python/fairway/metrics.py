@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fairway import flow_groups
+from fairway import flow_groups, transfer_figures
 from fairway.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,7 +47,10 @@ def asymmetry(first: float, second: float) -> float | None:
 
 
 def measure(
-    summary: Mapping[str, Any], name: str, series: Callable[[], pl.DataFrame] | None = None
+    summary: Mapping[str, Any],
+    name: str,
+    series: Callable[[], pl.DataFrame] | None = None,
+    experiment: Mapping[str, Any] | None = None,
 ) -> float | None:
     """Read one number from a summary.
 
@@ -56,8 +59,11 @@ def measure(
         name: A metric ("asymmetry"), or `flow.<id or index>.<column>`,
             `link.<id or index>.<column>` or `application.<id or index>.<column or figure>`.
             An id of flows or links may have a `*`, which stands for anything: their sum.
-            `group.<id>.<figure>` is a figure of all such flows together (`fairway.flow_groups`).
+            `group.<id>.<figure>` is a figure of all such flows together (`fairway.flow_groups`),
+            and `transfer.<id or index>.<figure>` one of a finished transfer over its own time
+            (`fairway.transfer_figures`).
         series: The run's time series, for the figures that are read from them.
+        experiment: What was run, for the figures of transfers.
 
     Returns:
         The value; none where the summary says null, or nothing has an id with a `*`.
@@ -69,13 +75,8 @@ def measure(
     if not rest:
         table: Mapping[str, Any] = summary["metrics"]
         column = name
-    elif kind == "group":
-        pattern, _, figure = rest.rpartition(".")
-        if figure != flow_groups.REDUCTION:
-            return flow_groups.group_figure(summary, pattern, figure)
-        if series is None:
-            raise InputError(f"metric {name}: needs the run's time series")
-        return flow_groups.aggregate_reduction(series(), pattern)
+    elif kind in ("group", "transfer"):
+        return _made(summary, name, series, experiment)
     elif kind in ("flow", "link"):
         entry, _, column = rest.rpartition(".")
         if "*" in entry:
@@ -87,8 +88,8 @@ def measure(
         table = {**{k: v for k, v in found.items() if k != "figures"}, **found["figures"]}
     else:
         raise InputError(
-            f'metric {name}: expected a metric, "flow.<id>.<column>", "link.…", "application.…" '
-            'or "group.…"'
+            f'metric {name}: expected a metric, "flow.<id>.<column>", "link.…", "application.…", '
+            '"group.…" or "transfer.…"'
         )
     if column not in table:
         raise InputError(f"metric {name}: there is {', '.join(table)}")
@@ -98,6 +99,27 @@ def measure(
     if isinstance(value, str | bool):
         raise InputError(f"metric {name}: is {value!r}, not a number")
     return float(value)
+
+
+def _made(
+    summary: Mapping[str, Any],
+    name: str,
+    series: Callable[[], pl.DataFrame] | None,
+    experiment: Mapping[str, Any] | None,
+) -> float | None:
+    """A figure that is in no summary, but is made of one and of the time series or experiment."""
+    kind, _, rest = name.partition(".")
+    entry, _, figure = rest.rpartition(".")
+    if kind == "transfer":
+        if experiment is None:
+            raise InputError(f"metric {name}: needs the experiment")
+        row = _entry(summary["flows"], entry, name)
+        return transfer_figures.transfer_figure(summary, row, experiment, figure)
+    if figure != flow_groups.REDUCTION:
+        return flow_groups.group_figure(summary, entry, figure)
+    if series is None:
+        raise InputError(f"metric {name}: needs the run's time series")
+    return flow_groups.aggregate_reduction(series(), entry)
 
 
 def _sum(summary: Mapping[str, Any], kind: str, pattern: str, column: str) -> float | None:
