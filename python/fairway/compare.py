@@ -9,7 +9,7 @@ from typing import Any
 
 from fairway import text
 from fairway.errors import InputError
-from fairway.report import FILL, Figure, Section, Table, render
+from fairway.page import FILL, Figure, Section, Table, render
 from fairway.results import Run, load
 
 #: Smallest width of a chart beside others, and the room that its legend has, in pixels.

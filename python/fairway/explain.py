@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fairway.report import Table
+from fairway.page import Table
 
 if TYPE_CHECKING:
     from fairway.shows import Portrait

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fairway.errors import InputError
-from fairway.report import Table
+from fairway.page import Table
 
 #: Spaces between two columns of a table of fewer than seven; of more, one less.
 _GAP = 3

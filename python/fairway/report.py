@@ -1,16 +1,13 @@
-"""Reports: one HTML file that needs no network, made of tables and charts."""
+"""Reports of runs and sweeps."""
 
 from __future__ import annotations
 
-import functools
-import html
-import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from fairway import repetitions, text
+from fairway.page import FILL, Figure, Section, Table, render
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,94 +15,6 @@ if TYPE_CHECKING:
     from fairway.figures import AnyChart
     from fairway.results import Run
     from fairway.sweep import Sweep
-
-#: Width of a chart that fills its place on the page.
-FILL: Literal["container"] = "container"
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table of ready-made text; the first `labels` columns are text, the others numbers."""
-
-    caption: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    labels: int = 1
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A chart with what a reader is told about it."""
-
-    title: str
-    chart: AnyChart
-    caption: str = ""
-
-    @property
-    def spec(self) -> str:
-        """The chart as JSON that is safe inside a script element."""
-        return json.dumps(self.chart.to_dict(), separators=(",", ":")).replace("<", "\\u003c")
-
-
-@dataclass(frozen=True)
-class Section:
-    """A heading with what stands under it.
-
-    Attributes:
-        title: The heading.
-        text: A paragraph.
-        tables: Tables, one under the other.
-        figures: Charts, one under the other, or side by side if `grid` is set.
-        grid: Smallest width in pixels of a chart in a grid; none for full width.
-        verdicts: Claims as mappings: verdict, id, statement, where, finding; and `values`, what was
-            found for each plausible value, as mappings with of, verdict, finding.
-        preformatted: Text shown as it is, folded away.
-        warnings: Sentences without a full stop, shown under the paragraph.
-    """
-
-    title: str
-    text: str = ""
-    tables: Sequence[Table] = ()
-    figures: Sequence[Figure] = ()
-    grid: int | None = None
-    verdicts: Sequence[Mapping[str, Any]] = ()
-    preformatted: str = ""
-    warnings: Sequence[str] = ()
-
-
-def render(title: str, lead: str, sections: Sequence[Section]) -> str:
-    """The whole report as one HTML document."""
-    import jinja2
-
-    from fairway._core import version
-    from fairway.figures import PALETTE
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("fairway", "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    has_charts = any(section.figures for section in sections)
-    return environment.get_template("report.html").render(
-        title=title,
-        lead=lead,
-        sections=sections,
-        version=version(),
-        palette=PALETTE,
-        bundle=chart_library() if has_charts else "",
-    )
-
-
-@functools.cache
-def chart_library() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script that defines `vegaEmbed`."""
-    import vl_convert
-
-    # Wrapped, because the bundle's own names would become global ones.
-    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    return f"(function () {{\n{bundle}\n}})();".replace("</script", "<\\/script")
 
 
 def run_report(run: Run) -> str:
@@ -532,20 +441,3 @@ def experiment_section(experiment: Mapping[str, Any], title: str = "Experiment")
     import tomli_w
 
     return Section(title, preformatted=tomli_w.dumps(experiment))
-
-
-def plain_html(table: Table) -> str:
-    """A table for a notebook."""
-
-    def cells(tag: str, values: Iterable[str]) -> str:
-        parts = []
-        for index, value in enumerate(values):
-            side = "left" if index < table.labels else "right"
-            parts.append(f'<{tag} style="text-align:{side}">{html.escape(value)}</{tag}>')
-        return f"<tr>{''.join(parts)}</tr>"
-
-    body = "".join(cells("td", row) for row in table.rows)
-    left = "text-align:left;font-weight:bold"
-    caption = f'<caption style="{left}">{html.escape(table.caption)}</caption>'
-    head = cells("th", table.columns)
-    return f"<table>{caption}<thead>{head}</thead><tbody>{body}</tbody></table>"

@@ -11,7 +11,7 @@ import polars as pl
 from fairway import text
 from fairway.claims import Cell
 from fairway.figures import inline
-from fairway.report import FILL, Figure, Section
+from fairway.page import FILL, Figure, Section
 from fairway.study import Reproduction
 from fairway.study_cells import Column
 

@@ -317,7 +317,8 @@ class Run:
         return f"<Run {self.title!r}, seed {self.seed}, {flows}: {metrics}>"
 
     def _repr_html_(self) -> str:
-        from fairway.report import flow_tables, link_tables, metric_table, plain_html
+        from fairway.page import plain_html
+        from fairway.report import flow_tables, link_tables, metric_table
 
         tables = (metric_table(self.metrics), *flow_tables(self), *link_tables(self))
         return f"<h3>{html.escape(self.title)}</h3>" + "".join(plain_html(t) for t in tables)

@@ -19,7 +19,7 @@ from fairway.sweep import Outcome, Sweep, run_plan
 if TYPE_CHECKING:
     import altair as alt
 
-    from fairway.report import Table
+    from fairway.page import Table
 
 #: What is shown of a run in numbers: name -> where it stands in a summary.
 _FLOW_COLUMNS = (
@@ -137,7 +137,7 @@ class Gallery:
 
     def table(self) -> Table:
         """Goodput and queue of every algorithm on every path."""
-        from fairway.report import Table
+        from fairway.page import Table
 
         rows = []
         for entry in self.algorithms:
@@ -159,7 +159,7 @@ class Gallery:
         """The report: the figure, the numbers, the experiments."""
         import tomli_w
 
-        from fairway.report import Figure, Section, render
+        from fairway.page import Figure, Section, render
 
         scale = (
             "All rows of a column have the same scale, from zero to the number in its heading; a "
@@ -181,7 +181,7 @@ class Gallery:
         return f"<Gallery of {text.count(len(self.algorithms), 'algorithm')} on {paths}>"
 
     def _repr_html_(self) -> str:
-        from fairway.report import plain_html
+        from fairway.page import plain_html
 
         return plain_html(self.table())
 

@@ -113,7 +113,7 @@ class Reproduction:
         return f"<Reproduction of {self.study.key}: {len(self.cells)} cells; {verdicts}>"
 
     def _repr_html_(self) -> str:
-        from fairway.report import plain_html
+        from fairway.page import plain_html
         from fairway.study_report import cell_table, verdict_table
 
         tables = (verdict_table(self), cell_table(self))

@@ -21,9 +21,10 @@ from fairway.figures import (
     response,
     thin,
 )
+from fairway.page import FILL, Figure, Section, Table, render
 from fairway.ratios import ratio_charts
 from fairway.repetitions import sentence
-from fairway.report import FILL, Figure, Section, Table, experiment_section, render, window_sentence
+from fairway.report import experiment_section, window_sentence
 from fairway.residuals import residual_section
 from fairway.study import Reproduction, cell_columns, cell_row
 

@@ -111,7 +111,8 @@ class Sweep:
         return f"<Sweep {self.title!r}: {text.count(len(self), 'run')} over {over}>"
 
     def _repr_html_(self) -> str:
-        from fairway.report import plain_html, sweep_table
+        from fairway.page import plain_html
+        from fairway.report import sweep_table
 
         return f"<h3>{html.escape(self.title)}</h3>" + plain_html(sweep_table(self))
 

@@ -14,7 +14,7 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fairway.report import Table
+    from fairway.page import Table
 
 Json = Annotated[
     bool, typer.Option("--json", help="Print JSON, and nothing else, on standard output.")

@@ -7,8 +7,9 @@ import pytest
 
 import fairway
 from fairway import InputError
+from fairway.page import render
 from fairway.repeat import relative_difference, repeated, sentence
-from fairway.report import render, repeated_runs
+from fairway.report import repeated_runs
 from fairway.results import Run
 
 

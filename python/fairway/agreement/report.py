@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fairway import text
 from fairway.agreement import charts
 from fairway.agreement.tables import IN_LINES, different, point_tables, sweep_tables
-from fairway.report import FILL, Figure, Section, Table, render
+from fairway.page import FILL, Figure, Section, Table, render
 
 if TYPE_CHECKING:
     from fairway.agreement.result import Agreement, PointAgreement

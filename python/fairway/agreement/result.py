@@ -14,7 +14,7 @@ from fairway.agreement.quantities import CURVES, Quantity, Tolerance, entries
 from fairway.agreement.verdicts import CONFIDENCE, VERDICTS, Judgement, judge
 
 if TYPE_CHECKING:
-    from fairway.report import Table
+    from fairway.page import Table
     from fairway.sweep import Outcome
 
 #: What a reader has to know of verdicts.
@@ -284,7 +284,7 @@ class Agreement:
         return f"<Agreement of {sides} with {self.reference} on {self.title!r}: {counts}>"
 
     def _repr_html_(self) -> str:
-        from fairway.report import plain_html
+        from fairway.page import plain_html
 
         return "".join(plain_html(table) for table in self.tables())
 

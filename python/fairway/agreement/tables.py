@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fairway import text
 from fairway.agreement.result import NOTE, Finding, PointAgreement
-from fairway.report import Table
+from fairway.page import Table
 
 if TYPE_CHECKING:
     from fairway.agreement.result import Agreement

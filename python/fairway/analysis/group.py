@@ -7,7 +7,7 @@ from typing import Any
 
 from fairway import text
 from fairway.analysis.tables import share
-from fairway.report import Table
+from fairway.page import Table
 
 
 def group_tables(report: Mapping[str, Any], top: int) -> list[Table]:

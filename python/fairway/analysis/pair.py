@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairway import text
 from fairway.errors import InputError, Interrupted, writing
-from fairway.report import Figure, Section, Table, render
+from fairway.page import Figure, Section, Table, render
 
 if TYPE_CHECKING:
     import altair as alt

@@ -12,7 +12,7 @@ from fairway.errors import InputError
 if TYPE_CHECKING:
     import polars as pl
 
-    from fairway.report import Table
+    from fairway.page import Table
     from fairway.results import Run
 
 #: Round trips of a direction without a sample.

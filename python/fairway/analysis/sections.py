@@ -23,7 +23,7 @@ from fairway.analysis.tables import (
     round_trip_table,
     share_tables,
 )
-from fairway.report import FILL, Figure, Section, Table
+from fairway.page import FILL, Figure, Section, Table
 
 if TYPE_CHECKING:
     from fairway.figures import AnyChart

@@ -7,7 +7,7 @@ from typing import Any
 
 from fairway import text
 from fairway.analysis.result import Flow, data_bytes, flows, largest
-from fairway.report import Table
+from fairway.page import Table
 
 #: Causes of retransmissions in words, in the order in which they are told.
 CAUSES = {

@@ -183,7 +183,7 @@ def _json(curves: Curves, point: FixedPoint | None) -> dict[str, Any]:
 
 
 def _show(asked: Fluid, curves: Curves, point: FixedPoint | None) -> None:
-    from fairway.report import Table
+    from fairway.page import Table
     from fairway.terminal import show_table
 
     means = curves.means

@@ -324,7 +324,7 @@ def _show_points(
     varied: Sequence[str],
     answer: Answer,
 ) -> None:
-    from fairway.report import Table
+    from fairway.page import Table
     from fairway.terminal import show_table
     from fairway.text import number
 

@@ -13,7 +13,7 @@ from fairway.terminal import Json, print_json, show_table
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fairway.report import Table
+    from fairway.page import Table
 
 
 @app.command()
@@ -78,7 +78,7 @@ def queue(
 
 
 def _tables(found: dict[str, Any], flows: int, cc: str) -> Iterator[Table]:
-    from fairway.report import Table
+    from fairway.page import Table
     from fairway.text import milliseconds, number, percent
 
     if buffers := found.get("buffers"):

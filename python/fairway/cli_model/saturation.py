@@ -19,7 +19,7 @@ from fairway.cli_model.wlan import (
 from fairway.terminal import Json, print_json, show_table
 
 if TYPE_CHECKING:
-    from fairway.report import Table
+    from fairway.page import Table
 
 #: Rows of a printed table.
 MOST_ROWS = 24
@@ -74,7 +74,7 @@ def _counts(most: int, *, all_of_them: bool) -> list[int]:
 
 
 def _table(found: list[dict[str, Any]], packet: int) -> Table:
-    from fairway.report import Table
+    from fairway.page import Table
 
     rows = [
         [

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fairway.model.streams import RedQueue, Streams
-    from fairway.report import Table
+    from fairway.page import Table
 
 #: Rows of a printed table; of more, some are left out.
 MOST_ROWS = 24
@@ -150,7 +150,7 @@ def _say(sentence: str) -> None:
 
 
 def _limits(answer: Mapping[str, Any]) -> Table:
-    from fairway.report import Table
+    from fairway.page import Table
     from fairway.text import number
 
     rows = [
@@ -163,7 +163,7 @@ def _limits(answer: Mapping[str, Any]) -> Table:
 
 
 def _rows(found: Streams) -> Table:
-    from fairway.report import Table
+    from fairway.page import Table
 
     rows = found.answer["table"]
     caption = f"Streams that use a path of {found.answer['bdp_packets']:,.1f} packets"

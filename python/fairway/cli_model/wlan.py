@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fairway.model.wlan import Flow, Prediction
-    from fairway.report import Table
+    from fairway.page import Table
 
 #: Rows of a printed table.
 MOST_ROWS = 40
@@ -192,7 +192,7 @@ def _mbit(bits: float) -> str:
 
 def _rates(found: Prediction) -> Table:
     """One row for all flows that are alike."""
-    from fairway.report import Table
+    from fairway.page import Table
     from fairway.text import milliseconds
 
     alike: dict[tuple[Any, ...], int] = {}
@@ -223,7 +223,7 @@ def _rates(found: Prediction) -> Table:
 
 def _contenders(answer: Mapping[str, Any]) -> Table:
     """How often so many nodes contend, and what they do then."""
-    from fairway.report import Table
+    from fairway.page import Table
 
     share: dict[int, float] = {}
     time: dict[int, float] = {}

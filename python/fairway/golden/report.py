@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from fairway.golden import charts
 from fairway.golden.quantities import FEWEST_REDUCTIONS, what_is_taken
 from fairway.golden.tables import missed, tables, tolerances
-from fairway.report import FILL, Figure, Section, render
+from fairway.page import FILL, Figure, Section, render
 
 if TYPE_CHECKING:
     from fairway.golden.result import Fidelity

@@ -13,7 +13,7 @@ from fairway.linux.golden import SETTLED_S
 
 if TYPE_CHECKING:
     from fairway.golden.traces import Trace
-    from fairway.report import Table
+    from fairway.page import Table
 
 
 @dataclass(frozen=True)
@@ -145,6 +145,6 @@ class Fidelity:
         return f"<Fidelity to {self.directory}: {self.sentence}>"
 
     def _repr_html_(self) -> str:
-        from fairway.report import plain_html
+        from fairway.page import plain_html
 
         return "".join(plain_html(table) for table in self.tables())

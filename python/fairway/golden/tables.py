@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fairway import text
 from fairway.golden.quantities import JUDGED, Comparison
-from fairway.report import Table
+from fairway.page import Table
 
 if TYPE_CHECKING:
     from fairway.golden.result import Cell, Fidelity

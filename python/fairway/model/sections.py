@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairway import text
 from fairway.model import beside
-from fairway.report import Section, Table
+from fairway.page import Section, Table
 
 if TYPE_CHECKING:
     from fairway.results import Run

@@ -11,9 +11,9 @@ from typing import Any
 from fairway import store, text
 from fairway.analysis.reading import STANDARD_INPUT, read, twice
 from fairway.errors import InputError
+from fairway.page import Table
 from fairway.progress import reporter
 from fairway.replay.path import Found, Transfer, experiment_text
-from fairway.report import Table
 from fairway.results import Run
 from fairway.sweep import Sweep
 

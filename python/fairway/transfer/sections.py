@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from fairway import text
-from fairway.report import FILL, Figure, Section, Table
+from fairway.page import FILL, Figure, Section, Table
 
 if TYPE_CHECKING:
     import polars as pl

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from fairway import text
-from fairway.report import Table, datagram_table, folded
+from fairway.page import Table
+from fairway.report import datagram_table, folded
 
 
 def stream_tables(summary: Mapping[str, Any]) -> list[Table]:

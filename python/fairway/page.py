@@ -1,0 +1,203 @@
+"""Pages: one HTML file that needs no network, made of headings, tables and charts."""
+
+from __future__ import annotations
+
+import functools
+import html
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from fairway.figures import AnyChart
+
+#: Width of a chart that fills its place on the page.
+FILL: Literal["container"] = "container"
+
+#: Rows of a table that are seen at once; one with more is scrolled, searched and sorted.
+LONG = 16
+
+
+class Link(str):
+    """Text that leads somewhere; in a terminal or a notebook it is text.
+
+    Attributes:
+        href: A path beside the page, or an anchor on it.
+        rows: Of an anchor: which rows of that table are meant, as a query: `claim=a1`.
+        label: What it is called where its text does not say enough.
+    """
+
+    __slots__ = ("href", "label", "rows")
+    href: str
+    rows: str
+    label: str
+
+    def __new__(cls, text: str, href: str, *, rows: str = "", label: str = "") -> Link:
+        """The text with where it leads."""
+        made = super().__new__(cls, text)
+        made.href, made.rows, made.label = href, rows, label
+        return made
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of ready-made text; the first `labels` columns are text, the others numbers.
+
+    Attributes:
+        caption: What it shows.
+        columns: Headings.
+        rows: Lines of text, some of which may be a `Link`.
+        labels: How many columns are text.
+        id: Its anchor on the page.
+        facets: Columns by whose values rows can be chosen.
+        tags: What else rows can be chosen by: name -> the values of each row.
+        picks: Names of each row by which a `Link` finds it.
+    """
+
+    caption: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    labels: int = 1
+    id: str = ""
+    facets: Sequence[int] = ()
+    tags: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
+    picks: Sequence[Sequence[str]] = ()
+
+    @property
+    def named_facets(self) -> list[tuple[str, int]]:
+        """The columns by whose values rows can be chosen, with their headings."""
+        return [(self.columns[index], index) for index in self.facets]
+
+    @property
+    def is_long(self) -> bool:
+        """Whether its rows need searching."""
+        return len(self.rows) > LONG or bool(self.picks)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart with what a reader is told about it.
+
+    Attributes:
+        title: What it shows.
+        chart: The chart.
+        caption: More about it.
+        data: Its numbers as CSV; those inside the chart if not given.
+    """
+
+    title: str
+    chart: AnyChart
+    caption: str = ""
+    data: str = ""
+
+    @property
+    def spec(self) -> str:
+        """The chart as JSON that is safe inside a script element."""
+        return json.dumps(self.chart.to_dict(), separators=(",", ":")).replace("<", "\\u003c")
+
+    @property
+    def csv(self) -> str:
+        """`data` as JSON that is safe inside a script element."""
+        return json.dumps(self.data).replace("<", "\\u003c")
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading with what stands under it.
+
+    Attributes:
+        title: The heading.
+        text: A paragraph.
+        tables: Tables, one under the other.
+        figures: Charts, one under the other, or side by side if `grid` is set.
+        grid: Smallest width in pixels of a chart in a grid; none for full width.
+        verdicts: Claims as mappings: verdict, id, statement, where, finding; and, if there are any,
+            measured, links, part, and values, what was found for each plausible value, as mappings
+            with of, verdict, finding.
+        preformatted: Text shown as it is, folded away.
+        warnings: Sentences without a full stop, shown under the paragraph.
+        id: Its anchor on the page.
+        level: 2 for a section, 3 for a part of the one before it.
+    """
+
+    title: str
+    text: str = ""
+    tables: Sequence[Table] = ()
+    figures: Sequence[Figure] = ()
+    grid: int | None = None
+    verdicts: Sequence[Mapping[str, Any]] = ()
+    preformatted: str = ""
+    warnings: Sequence[str] = ()
+    id: str = ""
+    level: int = 2
+
+
+def render(
+    title: str,
+    lead: str,
+    sections: Sequence[Section],
+    *,
+    question: str = "",
+    contents: bool = False,
+) -> str:
+    """The whole page as one HTML document.
+
+    Args:
+        title: The heading.
+        lead: A paragraph under it.
+        sections: What follows.
+        question: What was asked, in one sentence; stands before the lead.
+        contents: Whether to list the sections first.
+    """
+    import jinja2
+
+    from fairway._core import version
+    from fairway.figures import PALETTE
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("fairway", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    has_charts = any(section.figures for section in sections)
+    anchored = [(section.id or f"section-{n}", section) for n, section in enumerate(sections, 1)]
+    return environment.get_template("report.html").render(
+        title=title,
+        question=question,
+        lead=lead,
+        sections=anchored,
+        contents=contents,
+        version=version(),
+        palette=PALETTE,
+        bundle=chart_library() if has_charts else "",
+    )
+
+
+@functools.cache
+def chart_library() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script that defines `vegaEmbed`."""
+    import vl_convert
+
+    # Wrapped, because the bundle's own names would become global ones.
+    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return f"(function () {{\n{bundle}\n}})();".replace("</script", "<\\/script")
+
+
+def plain_html(table: Table) -> str:
+    """A table for a notebook."""
+
+    def cells(tag: str, values: Iterable[str]) -> str:
+        parts = []
+        for index, value in enumerate(values):
+            side = "left" if index < table.labels else "right"
+            parts.append(f'<{tag} style="text-align:{side}">{html.escape(value)}</{tag}>')
+        return f"<tr>{''.join(parts)}</tr>"
+
+    body = "".join(cells("td", row) for row in table.rows)
+    left = "text-align:left;font-weight:bold"
+    caption = f'<caption style="{left}">{html.escape(table.caption)}</caption>'
+    head = cells("th", table.columns)
+    return f"<table>{caption}<thead>{head}</thead><tbody>{body}</tbody></table>"
