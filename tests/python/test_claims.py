@@ -141,7 +141,7 @@ def test_several_tests_of_one_claim():
 
 
 def test_unknown_tests_are_refused():
-    with pytest.raises(InputError, match="expected cells_within"):
+    with pytest.raises(InputError, match="expected among_runs, cells_within"):
         check_test({"kind": "guess"}, "claims.toml")
     with pytest.raises(InputError, match='needs "tolerance"'):
         check_test({"kind": "value", "metric": "m", "expected": 1}, "claims.toml")
@@ -167,7 +167,7 @@ def test_wrong_values_of_tests_are_refused():
         ({**same, "margin": 1}, 'either "axis", or "left" and "right"'),
         ({**same, "axis": "cc", "left": {}, "right": {}}, 'either "axis"'),
         ({**same, "axis": "cc"}, 'needs "margin" or "share"'),
-        ({"kind": ["value"]}, "expected cells_within"),
+        ({"kind": ["value"]}, "expected among_runs, cells_within"),
     ):
         with pytest.raises(InputError, match=says):
             check_test(test, "test")
@@ -405,3 +405,21 @@ def test_errors_in_the_median_alone():
     assert verdict(cells, {**test, "max": 1.5}).verdict == "refuted"
     cells[0] = cell([88], 100, cc="88")
     assert verdict(cells, test).verdict == "refuted"
+
+
+AMONG = {"kind": "among_runs", "metric": "m"}
+
+
+def test_a_published_number_is_among_the_runs_or_is_not():
+    cells = [cell([1.0, 3.0, 2.0], 2.9, cc="a"), cell([1.0, 3.0, 2.0], 1.0, cc="b")]
+    found = verdict(cells, AMONG)
+    assert found.verdict == "supported"
+    # Of three runs and one more, each is the least or the largest with 1/4: (3 − 1)/(3 + 1).
+    assert "2 of 2 numbers are among at least 3 runs" in found.reason
+    assert "probability of 50 %" in found.reason
+    outside = verdict([*cells, cell([1.0, 3.0], 3.1, cc="c")], AMONG)
+    assert outside.verdict == "refuted"
+    assert "Outside: 3.1 at c (1 to 3)" in outside.reason
+    assert verdict(cells, AMONG, expected=[*cells, cell([], 0.5, cc="d")]).verdict == "undecided"
+    # One run has no range, and a cell without a number asks nothing.
+    assert verdict([cell([1.0], 1.0), cell([1.0, 2.0], cc="x")], AMONG).verdict == "undecided"

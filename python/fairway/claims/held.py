@@ -103,6 +103,38 @@ def follows(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> Ans
     return Answer(reason)
 
 
+def among_runs(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> Answer:
+    """The number of every chosen cell lies between the least and the largest of its runs.
+
+    A single further run of the same experiment would, of n runs, with probability (n − 1)/(n + 1).
+    """
+    inside, outside, fewest = 0, [], math.inf
+    for cell in cells:
+        wanted = _held_against(test, cell)
+        if wanted is None or len(cell.values) < 2:
+            continue
+        low, high = min(cell.values), max(cell.values)
+        fewest = min(fewest, len(cell.values))
+        if low <= wanted <= high:
+            inside += 1
+        else:
+            where = place(cell.point, _fixed(test))
+            outside.append(f"{number(wanted)} at {where} ({number(low)} to {number(high)})")
+    found = inside + len(outside)
+    if not found:
+        return Answer("No cell has both a number and several runs.", limit="undecided")
+    reason = (
+        f"{inside} of {found} numbers are among at least {fewest} runs; a further run would be "
+        f"with a probability of {100 * (fewest - 1) / (fewest + 1):.3g} %"
+    )
+    if outside:
+        return Answer(f"{reason}. Outside: {', '.join(outside)}.", limit="refuted")
+    total = sum(_held_against(test, cell) is not None for cell in expected)
+    if found < total:
+        return Answer(f"{reason}; only {found} of {total} cells were run.", limit="undecided")
+    return Answer(f"{reason}.")
+
+
 def distance(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> Answer:
     """Mean |difference| between cells that differ in an axis, within bounds."""
     left, right = _samples(cells, test["left"]), _samples(cells, test["right"])

@@ -18,6 +18,7 @@ _Judge = Callable[[Mapping[str, Any], Sequence[Cell], Sequence[Cell]], Answer]
 
 #: Kind of test -> keys it needs, keys it may have, what judges it.
 KINDS: dict[str, tuple[set[str], set[str], _Judge]] = {
+    "among_runs": ({"metric"}, {"at", "reference"}, held.among_runs),
     "cells_within": ({"metric", "mean", "max"}, {"at"}, held.cells_within),
     "errors": ({"metric", "median"}, {"at", "max", "reference"}, held.errors),
     "follows": ({"metric", "within"}, {"at", "reference"}, held.follows),
