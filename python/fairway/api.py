@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fairway.golden.result import Fidelity
     from fairway.shows import Gallery, Portrait
     from fairway.study import Reproduction
+    from fairway.study_parts import WholeReproduction
 
 
 def run(
@@ -119,15 +120,17 @@ def reproduce(
     key: str,
     out: str | Path | None = None,
     *,
+    parts: Sequence[str] = (),
     quick: bool = False,
     threads: int | None = None,
     quiet: bool = True,
-) -> Reproduction:
+) -> Reproduction | WholeReproduction:
     """Run a published study again and hold its numbers and claims against ours.
 
     Args:
         key: Key of a study that comes with Fairway, or the path of a study's directory.
         out: Directory for the results; `runs/<key>` if not given.
+        parts: Of a study of parts, those to run; all if none is named.
         quick: Whether to run the shortened form the study declares.
         threads: Runs at the same time; as many as there are cores if not given.
         quiet: Whether to show no progress on standard error.
@@ -136,8 +139,15 @@ def reproduce(
         fairway.InputError: If there is no such study, or its files are not as they should be.
     """
     from fairway.study import find, reproduce_study
+    from fairway.study_model import Whole
+    from fairway.study_parts import reproduce_whole
 
-    return reproduce_study(find(key), out, quick=quick, threads=threads, quiet=quiet)
+    study = find(key)
+    if isinstance(study, Whole):
+        return reproduce_whole(study, out, only=parts, quick=quick, threads=threads, quiet=quiet)
+    if parts:
+        raise InputError(f"{key}: has no parts; leave out --part")
+    return reproduce_study(study, out, quick=quick, threads=threads, quiet=quiet)
 
 
 def agree(

@@ -40,6 +40,7 @@ from fairway.terminal import (
 if TYPE_CHECKING:
     from fairway.results import Run
     from fairway.study import Reproduction
+    from fairway.study_parts import WholeReproduction
     from fairway.sweep import Sweep
 
 #: Exit code when a congestion control of the user's own fails.
@@ -213,6 +214,10 @@ def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick", help="The shortened form that the study declares.")
     ] = False,
+    part: Annotated[
+        list[str] | None,
+        typer.Option("--part", metavar="NAME", help="Only this part of the study; repeatable."),
+    ] = None,
     out: Out = None,
     threads: Threads = None,
     as_json: Json = False,
@@ -224,13 +229,14 @@ def reproduce(
     Examples:
       fairway reproduce gelle2008
       fairway reproduce gelle2008 --quick --json
+      fairway reproduce alrshah2009 --part bench
       fairway reproduce path/to/my-study
 
     Everything is kept in runs/<key> (or --out); the same command goes on where it was stopped.
     """
     from fairway import api
 
-    result = api.reproduce(key, out, quick=quick, threads=threads, quiet=quiet)
+    result = api.reproduce(key, out, parts=part or (), quick=quick, threads=threads, quiet=quiet)
     if as_json:
         print_json(result.to_json())
     else:
@@ -475,7 +481,9 @@ def _show_sweep(result: Sweep) -> None:
     show_table(sweep_table(result))
 
 
-def _show_reproduction(result: Reproduction) -> None:
+def _show_reproduction(result: Reproduction | WholeReproduction) -> None:
+    from fairway.study import Reproduction
+    from fairway.study_parts_report import part_table
     from fairway.study_report import cell_table
 
     typer.echo(result.study.title)
@@ -483,7 +491,13 @@ def _show_reproduction(result: Reproduction) -> None:
     if result.quick:
         typer.echo(f"Shortened: {result.quick}.")
     typer.echo()
-    show_table(cell_table(result))
+    if isinstance(result, Reproduction):
+        show_table(cell_table(result))
+    else:
+        show_table(part_table(result))
+        for why in result.skipped.values():
+            typer.echo(f"Not run: {why}.")
+        typer.echo()
     for claim, finding in zip(result.study.claims, result.findings, strict=True):
         typer.echo(_wrapped(f"{finding.verdict:10} {claim.id}  {claim.statement}."))
         typer.echo(_wrapped(f"{'':15}{finding.reason}"))

@@ -21,6 +21,8 @@ MANIFEST = "manifest.json"
 POINTS = "points"
 #: File that marks a directory as one of a comparison of backends, each of which has a sweep in it.
 COMPARISON = ".comparison"
+#: File that marks a directory as one of a study of parts, each of which has a sweep in it.
+PARTS = ".parts"
 #: File that marks a directory as one of runs held against golden traces, and what that is called.
 FIDELITY = ".fidelity"
 FIDELITY_KIND = "comparison with golden traces"
@@ -57,8 +59,8 @@ def check_writable(directory: Path, kind: str) -> None:
 
     Args:
         directory: Where a result shall go.
-        kind: "run", "sweep", "comparison", "comparison with golden traces" or "golden recording";
-            one does not replace another.
+        kind: "run", "sweep", "comparison", "study of parts", "comparison with golden traces" or
+            "golden recording"; one does not replace another.
 
     Raises:
         InputError: If not, or if it holds something other than results of that kind.
@@ -184,6 +186,8 @@ def _kind(directory: Path) -> str:
         return "a sweep"
     if COMPARISON in names:
         return "a comparison"
+    if PARTS in names:
+        return "a study of parts"
     if FIDELITY in names:
         return f"a {FIDELITY_KIND}"
     if RECORDED in names:

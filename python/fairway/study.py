@@ -13,7 +13,7 @@ import polars as pl
 
 from fairway import store, study_cells, text
 from fairway.backends import backend as find_backend
-from fairway.claims import Cell, Finding, judge_all
+from fairway.claims import Cell, Claim, Finding, judge_all
 from fairway.progress import reporter
 from fairway.repetitions import Stop
 from fairway.study_files import find, keys, load_study
@@ -64,21 +64,8 @@ class Reproduction:
         """The machine-readable answer: every cell and every claim."""
         answer: dict[str, Any] = {
             "study": self.study.key,
-            "cells": [
-                {
-                    "point": dict(cell.point),
-                    "metric": cell.metric,
-                    "published": cell.published,
-                    "measured": cell.measured,
-                    "ci_low": cell.ci_low,
-                    "ci_high": cell.ci_high,
-                }
-                for cell in self.cells
-            ],
-            "claims": [
-                {"id": claim.id, **finding.to_json()}
-                for claim, finding in zip(self.study.claims, self.findings, strict=True)
-            ],
+            "cells": [cell_json(cell) for cell in self.cells],
+            "claims": claims_json(self.study.claims, self.findings),
         }
         if self.study.question:
             answer["question"] = self.study.question
@@ -106,11 +93,8 @@ class Reproduction:
                             infer_schema_length=None)  # fmt: skip
 
     def __repr__(self) -> str:
-        verdicts = ", ".join(
-            f"{claim.id} {finding.verdict}"
-            for claim, finding in zip(self.study.claims, self.findings, strict=True)
-        )
-        return f"<Reproduction of {self.study.key}: {len(self.cells)} cells; {verdicts}>"
+        found = verdicts(self.study.claims, self.findings)
+        return f"<Reproduction of {self.study.key}: {len(self.cells)} cells; {found}>"
 
     def _repr_html_(self) -> str:
         from fairway.page import plain_html
@@ -166,6 +150,37 @@ def measured_cells(
 ) -> Iterator[Cell]:
     """One cell per point that was run and metric, over its repetitions; then those of means."""
     return study_cells.measured_cells(outcomes, study.compared, study.references, stops)
+
+
+def cell_json(cell: Cell) -> dict[str, Any]:
+    """A cell as plain data."""
+    return {
+        "point": dict(cell.point),
+        "metric": cell.metric,
+        "published": cell.published,
+        "measured": cell.measured,
+        "ci_low": cell.ci_low,
+        "ci_high": cell.ci_high,
+    }
+
+
+def claims_json(claims: Sequence[Claim], found: Sequence[Finding]) -> list[dict[str, Any]]:
+    """Claims with what was found, as plain data."""
+    return [
+        {
+            "id": claim.id,
+            "statement": claim.statement,
+            "where": claim.where,
+            **finding.to_json(),
+        }
+        for claim, finding in zip(claims, found, strict=True)
+    ]
+
+
+def verdicts(claims: Sequence[Claim], found: Sequence[Finding]) -> str:
+    """Every claim's verdict in a line."""
+    pairs = zip(claims, found, strict=True)
+    return ", ".join(f"{claim.id} {finding.verdict}" for claim, finding in pairs)
 
 
 def cell_columns(study: Study) -> list[str]:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import csv
 import importlib.resources
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from fairway.claims import Claim, axes_of, check_test
 from fairway.errors import InputError, read_text
 from fairway.experiment import MAX_BYTES, parse_toml
+from fairway.store import POINTS
 from fairway.study_cells import Column
-from fairway.study_model import SCENARIO, Quick, Study
+from fairway.study_model import SCENARIO, Quick, Study, Whole
 from fairway.study_points import read_points
 
 STUDY_FILE = "study.toml"
@@ -43,6 +46,8 @@ _KEYS: dict[str, tuple[set[str], set[str]]] = {
         }
         | {"points", "compare", "reference", "figure"},
     ),
+    "whole": ({"title", "source", "parts"}, {"question", "summary", "quick"}),
+    "quick of a whole": ({"leave_out"}, set()),
     "points": ({"file", "match"}, set()),
     "quick": ({"note"}, {"axes", "repetitions", "set"}),
     "compare": (
@@ -74,30 +79,40 @@ def keys() -> list[str]:
     return sorted(path.parent.name for path in library().glob(f"*/{STUDY_FILE}"))
 
 
-def find(key: str) -> Study:
+def find(key: str) -> Study | Whole:
     """The study of that key, or in that directory.
 
     Raises:
         InputError: If there is none, or its files are not as they should be.
     """
     if key in keys():
-        return load_study(library() / key)
+        return load(library() / key)
     directory = Path(key)
     if (directory / STUDY_FILE).is_file():
-        return load_study(directory)
+        return load(directory)
     if directory.is_dir():
         raise InputError(f"{key}: a directory without {STUDY_FILE}, so not a study")
     raise InputError(f"{key}: no such study or directory; there is {', '.join(keys())}")
 
 
-def load_study(directory: Path) -> Study:
-    """Read a study's files.
+def load(directory: Path) -> Study | Whole:
+    """Read the files of a study, with parts or without.
 
     Raises:
         InputError: If a file is missing or holds something other than it should.
     """
-    path = directory / STUDY_FILE
-    raw = parse_toml(read_text(path, "study", MAX_BYTES), str(path))
+    raw = _raw(directory)
+    return _whole(directory, raw) if "parts" in raw else load_study(directory)
+
+
+def load_study(directory: Path) -> Study:
+    """Read the files of a study that has no parts; it may be one.
+
+    Raises:
+        InputError: If a file is missing or holds something other than it should.
+    """
+    path, top = directory / STUDY_FILE, _top(directory)
+    raw = _raw(directory)
     check_keys(raw, "", str(path))
     quick = raw.get("quick")
     if quick is not None:
@@ -122,9 +137,9 @@ def load_study(directory: Path) -> Study:
         check_keys(raw["points"], "points", where)
         if any(isinstance(part.get("repetitions"), Mapping) for part in (raw, quick or {})):
             raise InputError(f"{path}: repetitions: with a table of points, write a number")
-        file = inside(directory, raw["points"]["file"], f"{where}.file")
+        file = inside(directory, raw["points"]["file"], f"{where}.file", top)
         table = read_points(file, raw["points"]["match"], list(axes), where)
-    compared = tuple(_columns(raw, "compare", directory))
+    compared = tuple(_columns(raw, "compare", directory, top))
     names = [column.name for column in compared]
     if len(set(names)) < len(names):
         raise InputError(f"{path}: compare: each metric once; further columns go under reference")
@@ -134,15 +149,16 @@ def load_study(directory: Path) -> Study:
             raise InputError(
                 f"{path}: compare: mean_over: {column.mean_over!r} is no axis; there is {known}"
             )
-    references = tuple(_columns(raw, "reference", directory))
-    return Study(
-        key=directory.resolve().name,
+    references = tuple(_columns(raw, "reference", directory, top))
+    key = directory.resolve().name
+    study = Study(
+        key=key if top == directory else f"{top.resolve().name}/{key}",
         directory=directory,
         title=raw["title"],
         source=raw["source"],
         question=str(raw.get("question", "")),
         summary=raw.get("summary", ""),
-        experiment=inside(directory, raw["experiment"], f"{path}: experiment"),
+        experiment=inside(directory, raw["experiment"], f"{path}: experiment", top),
         repetitions=raw.get("repetitions", 1),
         axes=axes,
         scenarios=scenarios,
@@ -155,9 +171,59 @@ def load_study(directory: Path) -> Study:
         compared=compared,
         references=references,
         figures=tuple(raw.get("figure", [])),
-        claims=tuple(_claims(directory, axes, [column.title for column in references])),
+        claims=(),
         backend=raw.get("backend", "sim"),
     )  # fmt: skip
+    if top != directory and (directory / CLAIMS_FILE).exists():
+        raise InputError(f"{directory / CLAIMS_FILE}: of a part; claims stand in {top}")
+    return replace(study, claims=tuple(_claims(directory, {"": study})))
+
+
+def _raw(directory: Path) -> dict[str, Any]:
+    path = directory / STUDY_FILE
+    return parse_toml(read_text(path, "study", MAX_BYTES), str(path))
+
+
+def _top(directory: Path) -> Path:
+    """The directory of the study that this one is a part of, or its own."""
+    parent = directory.resolve().parent
+    if not (parent / STUDY_FILE).is_file():
+        return directory
+    return parent if directory.resolve().name in _raw(parent).get("parts", []) else directory
+
+
+def _whole(directory: Path, raw: Mapping[str, Any]) -> Whole:
+    path = directory / STUDY_FILE
+    check_keys(raw, "whole", str(path))
+    names = raw["parts"]
+    if not (isinstance(names, list) and names and len(set(map(str, names))) == len(names)):
+        raise InputError(f"{path}: parts: expected a list of names, each once")
+    for name in names:
+        # A part's results stand in a directory of its name, beside the study's own files.
+        if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", str(name)) or name == POINTS:
+            raise InputError(
+                f"{path}: parts: {name!r}; expected a directory with a name of small letters, "
+                "digits and hyphens"
+            )
+    parts = {name: load_study(directory / name) for name in names}
+    left_out: list[str] = []
+    if "quick" in raw:
+        check_keys(raw["quick"], "quick of a whole", f"{path}: quick")
+        left_out = raw["quick"]["leave_out"]
+    for name in left_out:
+        if name not in parts:
+            raise InputError(f"{path}: quick.leave_out: no part {name}; {', '.join(parts)}")
+    return Whole(
+        key=directory.resolve().name,
+        directory=directory,
+        title=raw["title"],
+        source=raw["source"],
+        question=str(raw.get("question", "")),
+        summary=raw.get("summary", ""),
+        parts=parts,
+        claims=tuple(_claims(directory, parts)),
+        left_out=tuple(left_out),
+    )
 
 
 def check_keys(table: Any, kind: str, where: str) -> None:
@@ -172,23 +238,30 @@ def check_keys(table: Any, kind: str, where: str) -> None:
         raise InputError(f"{where}: {key}: unknown; there is {known}")
 
 
-def inside(directory: Path, name: str, where: str) -> Path:
-    """A file of the study; a study does not reach outside its directory."""
+def inside(directory: Path, name: str, where: str, top: Path) -> Path:
+    """A file of the study; a study does not reach outside its directory.
+
+    Args:
+        directory: Where the name starts from.
+        name: As it is written.
+        where: What it is called in messages.
+        top: The study's directory: that of the whole for one of its parts.
+    """
     path = (directory / str(name)).resolve()
-    if not path.is_relative_to(directory.resolve()):
+    if not path.is_relative_to(top.resolve()):
         raise InputError(f"{where}: {name} is outside the study's directory; copy the file into it")
     if not path.is_file():
         raise InputError(f"{where}: {path} does not exist")
     return path
 
 
-def _columns(raw: Mapping[str, Any], kind: str, directory: Path) -> Iterator[Column]:
+def _columns(raw: Mapping[str, Any], kind: str, directory: Path, top: Path) -> Iterator[Column]:
     for index, entry in enumerate(raw.get(kind, [])):
         where = f"{directory / STUDY_FILE}: {kind}.{index}"
         check_keys(entry, kind, where)
         if ("column" in entry) == ("column_axis" in entry):
             raise InputError(f'{where}: give either "column" or "column_axis"')
-        path = inside(directory, entry["file"], f"{where}.file")
+        path = inside(directory, entry["file"], f"{where}.file", top)
         rows = list(csv.DictReader(read_text(path, "table", MAX_BYTES).splitlines()))
         found = list(rows[0]) if rows else []
         if "columns" in entry and "column_axis" not in entry:
@@ -225,7 +298,8 @@ def _check_numbers(column: Column, row: Mapping[str, str], path: Path) -> None:
             raise InputError(f"{path}: column {name}: {value!r} is not a number") from None
 
 
-def _claims(directory: Path, axes: Mapping[str, Any], references: Sequence[str]) -> Iterator[Claim]:
+def _claims(directory: Path, parts: Mapping[str, Study]) -> Iterator[Claim]:
+    """The claims of a study; the one part of a study without parts has no name."""
     path = directory / CLAIMS_FILE
     if not path.exists():
         return
@@ -236,17 +310,12 @@ def _claims(directory: Path, axes: Mapping[str, Any], references: Sequence[str])
             if not entry.get(key):
                 raise InputError(f'{where}: needs "{key}"')
         check_keys(entry, "claim", where)
-        unknown = entry.get("unknown", [])
-        _check_axes(unknown, axes, f"{where}.unknown")
         for number, test in enumerate(entry["test"]):
             check_test(test, f"{where}.test.{number}")
-            _check_axes(axes_of(test), axes, f"{where}.test.{number}")
-            reference = test.get("reference")
-            if reference is not None and reference not in references:
-                known = ", ".join(references) or "none"
-                raise InputError(
-                    f"{where}.test.{number}.reference: {reference!r}; the study has {known}"
-                )
+            _check_in_part(test, parts, f"{where}.test.{number}")
+        unknown = entry.get("unknown", [])
+        named = [parts[name] for t in entry["test"] if (name := t.get("part", "")) in parts]
+        _check_axes(unknown, [axis for part in named for axis in part.axes], f"{where}.unknown")
         yield Claim(
             entry["id"],
             entry["statement"],
@@ -257,10 +326,26 @@ def _claims(directory: Path, axes: Mapping[str, Any], references: Sequence[str])
         )
 
 
-def _check_axes(names: Any, axes: Mapping[str, Any], where: str) -> None:
+def _check_in_part(test: Mapping[str, Any], parts: Mapping[str, Study], where: str) -> None:
+    """Refuse a test of no part, or that names an axis or a reference that its part lacks."""
+    name = test.get("part", "")
+    if name not in parts:
+        if test["kind"] == "unmeasured" and not name:
+            return
+        if "" in parts:
+            raise InputError(f"{where}.part: {name!r}; the study has no parts")
+        raise InputError(f"{where}.part: {name!r}; expected one of {', '.join(parts)}")
+    _check_axes(axes_of(test), list(parts[name].axes), where)
+    titles = [column.title for column in parts[name].references]
+    if "reference" in test and test["reference"] not in titles:
+        known = ", ".join(titles) or "none"
+        raise InputError(f"{where}.reference: {test['reference']!r}; the study has {known}")
+
+
+def _check_axes(names: Any, axes: Sequence[str], where: str) -> None:
     if not isinstance(names, list):
         raise InputError(f"{where}: expected a list of axes, got {names!r}")
     for name in names:
         if name not in axes:
-            known = ", ".join(axes) or "none"
+            known = ", ".join(dict.fromkeys(axes)) or "none"
             raise InputError(f"{where}: {name!r} is no axis of the study; it has {known}")

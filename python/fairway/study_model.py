@@ -1,4 +1,4 @@
-"""What a published study is: its experiment, what varies, and the runs that it takes."""
+"""What a published study is: its experiment, what varies and the runs it takes, or its parts."""
 
 from __future__ import annotations
 
@@ -169,3 +169,30 @@ class Study:
             raise InputError(f"{table.path}: no line is a point of the axes")
         points = tuple(replace(run, axes=point) for point, found in plans for run in found.points)
         return replace(plans[0][1], axes=tuple(self.axes), points=points)
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A published study of several parts, each of which is a study of its own.
+
+    Attributes:
+        key: Its name.
+        directory: Where its files are.
+        title: What it is.
+        source: Where it was published.
+        question: What was asked, in one sentence; empty if the study does not say.
+        summary: What was done, for the report.
+        parts: Name -> study, without claims.
+        claims: What the paper concludes; each test names the part it speaks of.
+        left_out: Parts that the shortened form does not run.
+    """
+
+    key: str
+    directory: Path
+    title: str
+    source: str
+    question: str
+    summary: str
+    parts: Mapping[str, Study]
+    claims: tuple[Claim, ...]
+    left_out: tuple[str, ...] = ()

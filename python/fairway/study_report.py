@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -28,6 +28,9 @@ from fairway.report import experiment_section, window_sentence
 from fairway.residuals import residual_section
 from fairway.study import Reproduction, cell_columns, cell_row
 
+if TYPE_CHECKING:
+    from fairway.study_parts import WholeReproduction
+
 #: Points along one line of a small multiple.
 _SMALL_POINTS = 250
 
@@ -40,30 +43,35 @@ _WHY = (
 
 def study_report(result: Reproduction) -> str:
     """The whole report as HTML."""
+    lead = result.study.source + "."
+    if result.quick:
+        lead += f" Shortened: {result.quick}."
+    return render(result.study.title, lead, [*claim_sections(result), *body_sections(result)])
+
+
+def claim_sections(result: Reproduction | WholeReproduction) -> Iterator[Section]:
+    """The verdicts, and what decided them."""
+    if result.study.claims:
+        yield Section("Claims", verdicts=_verdicts(result))
+    if any(finding.comparisons for finding in result.findings):
+        yield Section("Why", _WHY, tables=[comparison_table(result)])
+
+
+def body_sections(result: Reproduction) -> Iterator[Section]:
+    """Cells, figures and the experiment."""
     study = result.study
     first = result.sweep.outcomes[0].point.experiment
     until = result.sweep.until
     repeated = sentence(until, result.sweep.stops) if until else ""
-    sections = []
-    if study.claims:
-        sections.append(Section("Claims", verdicts=_verdicts(result)))
-    if any(finding.comparisons for finding in result.findings):
-        sections.append(Section("Why", _WHY, tables=[comparison_table(result)]))
-    sections.append(
-        Section(
-            "Published beside measured",
-            " ".join([study.summary, window_sentence(first), repeated]).strip(),
-            warnings=result.sweep.warnings if until else (),
-            tables=[cell_table(result)],
-        )
+    yield Section(
+        "Published beside measured",
+        " ".join([study.summary, window_sentence(first), repeated]).strip(),
+        warnings=result.sweep.warnings if until else (),
+        tables=[cell_table(result)],
     )
     for figure in study.figures:
-        sections.append(_DRAW[figure["kind"]](result, figure))
-    sections.append(experiment_section(first, "Experiment of the first point"))
-    lead = study.source + "."
-    if result.quick:
-        lead += f" Shortened: {result.quick}."
-    return render(study.title, lead, sections)
+        yield _DRAW[figure["kind"]](result, figure)
+    yield experiment_section(first, "Experiment of the first point")
 
 
 def cell_table(result: Reproduction) -> Table:
@@ -80,13 +88,13 @@ def _sentence(name: str) -> str:
     return name[:1].upper() + name[1:]
 
 
-def verdict_table(result: Reproduction) -> Table:
+def verdict_table(result: Reproduction | WholeReproduction) -> Table:
     """Claims and verdicts."""
     rows = [[v["verdict"], v["id"], v["statement"], v["finding"]] for v in _verdicts(result)]
     return Table("Claims", ["verdict", "claim", "statement", "finding"], rows, labels=4)
 
 
-def comparison_table(result: Reproduction) -> Table:
+def comparison_table(result: Reproduction | WholeReproduction) -> Table:
     """What decided: every effect with its interval, beside what is claimed of it."""
     rows = []
     for claim, finding in zip(result.study.claims, result.findings, strict=True):
@@ -115,7 +123,7 @@ def _comparison_row(comparison: Comparison) -> list[str]:
     ]
 
 
-def _verdicts(result: Reproduction) -> list[dict[str, Any]]:
+def _verdicts(result: Reproduction | WholeReproduction) -> list[dict[str, Any]]:
     return [
         {
             "verdict": finding.verdict,

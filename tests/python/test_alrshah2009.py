@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from fairway.errors import InputError
-from fairway.study import find, findings, measured_cells
+from fairway.study import find, measured_cells
+from fairway.study_parts import cells_of, whole_findings
 from fairway.sweep import Outcome
 
 DIRECTORY = Path(str(files("fairway"))) / "studies" / "alrshah2009"
@@ -37,12 +38,14 @@ def summary(cc, connections, repetition):
 
 def by_scenario(study):
     """Claim -> its verdict at the one scenario that was run."""
-    points = [p for p in study.plan(quick=True).points if p.axes["scenario"] == SCENARIO]
+    bench = study.parts["bench"]
+    points = [p for p in bench.plan(quick=True).points if p.axes["scenario"] == SCENARIO]
     outcomes = [
         Outcome(p, summary(p.axes["flow.0.cc"], p.axes["flow.0.count"], p.repetition), None)
         for p in points
     ]
-    found = findings(study, list(measured_cells(study, outcomes)))
+    cells = cells_of({"bench": list(measured_cells(bench, outcomes))})
+    found = whole_findings(study, cells, {"linux": "no kernel here"})
     return {
         claim.id: next((f for at, f in one.by_value if at == {"scenario": SCENARIO}), one)
         for claim, one in zip(study.claims, found, strict=True)
@@ -55,7 +58,7 @@ def test_every_claim_of_the_thesis_has_a_verdict():
 
 
 def test_published_numbers_are_those_of_the_text():
-    study = find("alrshah2009")
+    study = find("alrshah2009").parts["bench"]
     columns = {column.name: column for column in study.compared}
     loss = columns["mean group.parallel*.loss_of_received"]
     # Section 5.1: "around 16 %" and "around 13 %".
@@ -75,6 +78,9 @@ def test_numbers_as_in_the_thesis_support_its_claims():
         assert found[claim].verdict == "supported", (claim, found[claim].reason)
     # Equal fairness of all algorithms is no order.
     assert found["a6"].verdict != "supported"
+    # What was not asked of a kernel is open, and says why.
+    assert found["a2-linux"].verdict == "undecided"
+    assert "no kernel here" in found["a2-linux"].reason
 
 
 @pytest.mark.parametrize(
@@ -91,7 +97,7 @@ def test_another_published_number_turns_the_verdict(tmp_path, file, old, new, cl
 
 
 def test_a_mean_over_an_axis_takes_each_repetition_by_itself():
-    study = find("alrshah2009")
+    study = find("alrshah2009").parts["bench"]
     points = [
         p
         for p in study.plan(quick=True).points
@@ -106,19 +112,20 @@ def test_a_mean_over_an_axis_takes_each_repetition_by_itself():
 
 
 def test_the_bench_on_linux_is_asked_of_a_kernel():
-    study = find("alrshah2009-linux")
-    assert study.backend == "linux"
-    assert [claim.id for claim in study.claims] == [f"a{n}" for n in range(1, 9)]
-    assert len(study.plan(quick=False).points) == 5 * 7 * 4
-    assert find("alrshah2009").backend == "sim"
+    parts = find("alrshah2009").parts
+    assert {name: part.backend for name, part in parts.items()} == {
+        "bench": "sim",
+        "linux": "linux",
+    }
+    assert len(parts["linux"].plan(quick=False).points) == 5 * 7 * 4
+    assert parts["linux"].key == "alrshah2009/linux"
 
 
 def test_a_backend_that_is_none_is_refused(tmp_path):
     directory = tmp_path / "alrshah2009"
     shutil.copytree(DIRECTORY, directory)
-    text = (directory / "study.toml").read_text()
-    (directory / "study.toml").write_text(
-        text.replace("experiment  =", 'backend = "ns2"\nexperiment =')
-    )
+    path = directory / "bench" / "study.toml"
+    text = path.read_text()
+    path.write_text(text.replace("experiment  =", 'backend = "ns2"\nexperiment ='))
     with pytest.raises(InputError, match="backend: 'ns2'; expected sim or linux"):
         find(str(directory))

@@ -32,6 +32,7 @@ class Cell:
         repetitions: Which repetitions `values` are of; 0, 1, … if not given.
         unsettled: Whether repeating ended at its limit before the interval was as narrow as was
             asked for.
+        part: Of which part of its study it is; empty where a study has no parts.
     """
 
     point: Mapping[str, Any]
@@ -44,6 +45,7 @@ class Cell:
     references: Mapping[str, float | None] | None = None
     repetitions: tuple[int, ...] = ()
     unsettled: bool = False
+    part: str = ""
 
     @property
     def difference(self) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from fairway.claims.cells import Cell, is_at, place, split
@@ -63,14 +63,23 @@ def judge(claim: Claim, cells: Sequence[Cell], expected: Sequence[Cell]) -> Find
 
 
 def judge_all(
-    claims: Sequence[Claim], cells: Sequence[Cell], expected: Sequence[Cell]
+    claims: Sequence[Claim],
+    cells: Sequence[Cell],
+    expected: Sequence[Cell],
+    skipped: Mapping[str, str] | None = None,
 ) -> list[Finding]:
     """Judge claims; the p-values of each family's comparisons are corrected together.
 
     Each plausible value of what a source leaves open makes a family of its own: a verdict over all
     of them asks for the same answer at each, which needs no correction.
+
+    Args:
+        claims: The claims.
+        cells: What was run.
+        expected: Every cell of the whole study, run or not.
+        skipped: Parts of the study that were not run -> why not.
     """
-    parts = [_parts(claim, cells, expected) for claim in claims]
+    parts = [_parts(claim, cells, expected, skipped or {}) for claim in claims]
     families: dict[tuple[str, str], list[tuple[int, int]]] = {}
     for index, (claim, found) in enumerate(zip(claims, parts, strict=True)):
         for number, (at, _) in enumerate(found):
@@ -88,31 +97,79 @@ def judge_all(
 
 
 def _parts(
-    claim: Claim, cells: Sequence[Cell], expected: Sequence[Cell]
+    claim: Claim,
+    cells: Sequence[Cell],
+    expected: Sequence[Cell],
+    skipped: Mapping[str, str],
 ) -> list[tuple[Mapping[str, Any], list[Answer]]]:
     """The answers of the claim's tests, for each plausible value of what is unknown."""
+    expected = [cell for cell in expected if cell.part in claim.parts]
     if not claim.unknown:
-        return [({}, [_answer(test, cells, expected) for test in claim.tests])]
-    return [
-        (at, [_answer(test, [c for c in cells if is_at(c, at)], wanted) for test in claim.tests])
-        for at, wanted in split(expected, claim.unknown)
-        if any(_speaks_of(test, wanted) for test in claim.tests)
-    ]
+        return [({}, _answers(claim, claim.tests, cells, expected, skipped))]
+    found: list[tuple[Mapping[str, Any], list[Answer]]] = []
+    for at, wanted in split(expected, claim.unknown):
+        # A part that does not know the value says nothing of it.
+        tests = [test for test in claim.tests if _knows(test, wanted)]
+        if any(_speaks_of(test, wanted) for test in tests):
+            here = [cell for cell in cells if is_at(cell, at)]
+            # Parts without these axes are asked once, as by one more value.
+            own = at or {"part": ", ".join(dict.fromkeys(cell.part for cell in wanted))}
+            found.append((own, _answers(claim, tests, here, wanted, skipped)))
+    return found
+
+
+def _knows(test: Mapping[str, Any], expected: Sequence[Cell]) -> bool:
+    part = test.get("part", "")
+    return test["kind"] == "unmeasured" or any(cell.part == part for cell in expected)
 
 
 def _speaks_of(test: Mapping[str, Any], expected: Sequence[Cell]) -> bool:
     """Whether a test is about any of these cells: `at` may leave a value out."""
-    return test["kind"] == "unmeasured" or any(
-        cell.metric == test["metric"] and is_at(cell, test.get("at", {})) for cell in expected
+    return test["kind"] == "unmeasured" or bool(_chosen(test, expected))
+
+
+def _answers(
+    claim: Claim,
+    tests: Sequence[Mapping[str, Any]],
+    cells: Sequence[Cell],
+    expected: Sequence[Cell],
+    skipped: Mapping[str, str],
+) -> list[Answer]:
+    """The answer of each test; which part it is of is said where the claim is about several."""
+    found = [_answer(test, cells, expected, skipped) for test in tests]
+    if len(claim.parts) < 2:
+        return found
+    return [
+        _named(test["part"], answer) if "part" in test else answer
+        for test, answer in zip(tests, found, strict=True)
+    ]
+
+
+def _named(part: str, answer: Answer) -> Answer:
+    comparisons = tuple(
+        replace(c, label=f"{part}, {c.label}" if c.label else part) for c in answer.comparisons
     )
+    return replace(answer, lead=f"{part}: {answer.lead}", comparisons=comparisons)
 
 
-def _answer(test: Mapping[str, Any], cells: Sequence[Cell], expected: Sequence[Cell]) -> Answer:
+def _chosen(test: Mapping[str, Any], cells: Sequence[Cell]) -> list[Cell]:
+    """The cells that a test speaks of."""
+    part, at = test.get("part", ""), test.get("at", {})
+    return [c for c in cells if c.part == part and c.metric == test["metric"] and is_at(c, at)]
+
+
+def _answer(
+    test: Mapping[str, Any],
+    cells: Sequence[Cell],
+    expected: Sequence[Cell],
+    skipped: Mapping[str, str],
+) -> Answer:
     if test["kind"] == "unmeasured":
         return KINDS[test["kind"]][2](test, cells, expected)
-    at = test.get("at", {})
-    chosen = [c for c in cells if c.metric == test["metric"] and is_at(c, at)]
-    wanted = [c for c in expected if c.metric == test["metric"] and is_at(c, at)]
+    chosen, wanted = _chosen(test, cells), _chosen(test, expected)
+    why = skipped.get(test.get("part", ""))
+    if why is not None:
+        return Answer(f"Not run: {why}.", limit="undecided")
     if not any(cell.measured is not None for cell in chosen):
         return Answer("No point that it speaks of was run.", limit="undecided")
     return KINDS[test["kind"]][2](test, chosen, wanted)

@@ -45,7 +45,7 @@ _NUMBERS = {"mean", "median", "max", "expected", "low", "high", "at_least", "at_
 #: Numbers above zero: how near is near enough.
 _MARGINS = {"within", "tolerance", "share", "margin"}
 _TABLES = {"at", "left", "right"}
-_TEXTS = {"metric", "axis", "reference", "reason"}
+_TEXTS = {"metric", "axis", "reference", "reason", "part"}
 _CHOICES = {"how": ("ratio", "difference"), "direction": ("increasing", "decreasing")}
 
 
@@ -57,7 +57,8 @@ class Claim:
         id: Its name.
         statement: What is claimed.
         where: Section, table or figure of the paper.
-        tests: Tables of `claims.toml`, all of which must hold.
+        tests: Tables of `claims.toml`, all of which must hold; in a study of parts each names the
+            `part` whose cells it speaks of.
         family: Claims of one family have the p-values of all their comparisons corrected together;
             none for a family of its own.
         unknown: Axes whose values are the plausible ones of something that the source leaves open:
@@ -70,6 +71,11 @@ class Claim:
     tests: tuple[Mapping[str, Any], ...]
     family: str | None = None
     unknown: tuple[str, ...] = ()
+
+    @property
+    def parts(self) -> list[str]:
+        """The parts of the study that its tests speak of, each once."""
+        return list(dict.fromkeys(test.get("part", "") for test in self.tests))
 
 
 def check_test(test: Mapping[str, Any], where: str) -> None:
@@ -84,7 +90,7 @@ def check_test(test: Mapping[str, Any], where: str) -> None:
     required, optional, _ = KINDS[kind]
     for key in sorted(required - test.keys()):
         raise InputError(f'{where}: test "{kind}" needs "{key}"')
-    for key in sorted(test.keys() - required - optional - {"kind"}):
+    for key in sorted(test.keys() - required - optional - {"kind", "part"}):
         allowed = ", ".join(sorted(required | optional))
         raise InputError(f'{where}.{key}: unknown key of test "{kind}"; it has {allowed}')
     for key in sorted(test.keys() - {"kind"}):

@@ -1,0 +1,43 @@
+"""The report of a study of parts: verdicts first, then each part with its cells and figures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fairway import text
+from fairway.page import Section, Table, render
+from fairway.study_parts import WholeReproduction
+from fairway.study_report import body_sections, claim_sections
+
+
+def whole_report(result: WholeReproduction) -> str:
+    """The whole report as HTML."""
+    study = result.study
+    sections = list(claim_sections(result))
+    warnings = [f"not run: {why}" for why in result.skipped.values()]
+    sections.append(Section("Parts", study.summary, warnings=warnings, tables=[part_table(result)]))
+    for name, part in result.parts.items():
+        sections.append(Section(f"Part {name}: {part.study.title}", part.study.question, id=name))
+        sections += [
+            replace(section, id=f"{name}-{section.id}" if section.id else "", level=3)
+            for section in body_sections(part)
+        ]
+    lead = study.source + "."
+    if result.quick:
+        lead += f" Shortened: {result.quick}."
+    return render(study.title, lead, sections, question=study.question, contents=True)
+
+
+def part_table(result: WholeReproduction) -> Table:
+    """One line per part: what it is, what answered, how much was run."""
+    rows = []
+    for name, part in result.study.parts.items():
+        found = result.parts.get(name)
+        counts = [text.ABSENT] * 3
+        if found is not None:
+            published = sum(cell.published is not None for cell in found.cells)
+            counts = [text.number(n) for n in (len(found.sweep), len(found.cells), published)]
+        state = "run" if found is not None else "skipped"
+        rows.append([name, part.title, part.backend, state, *counts])
+    columns = ["part", "what", "backend", "state", "runs", "cells", "published"]
+    return Table("Parts", columns, rows, labels=4)
