@@ -23,6 +23,7 @@ from fairway.cli_fidelity import fidelity
 from fairway.cli_load import collect, generate
 from fairway.cli_replay import replay
 from fairway.cli_script import script
+from fairway.cli_tune import tune
 from fairway.cli_xfer import recv, send
 from fairway.errors import FairwayError, InputError, Interrupted
 from fairway.terminal import (
@@ -285,6 +286,7 @@ app.command()(send)
 app.command()(recv)
 app.command()(generate)
 app.command()(collect)
+app.command()(tune)
 
 
 @app.command()
