@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from fairway.results import Run
     from fairway.study import Reproduction
     from fairway.sweep import Sweep
+    from fairway.window_phases import Phase, phases
 
 # Everything is loaded when it is first used, so that `import fairway` costs nothing.
 _HOME = {
@@ -48,6 +49,7 @@ _HOME = {
     "gallery": "fairway.api",
     "load": "fairway.api",
     "portrait": "fairway.api",
+    "phases": "fairway.window_phases",
     "presets": "fairway.api",
     "reproduce": "fairway.api",
     "run": "fairway.api",
@@ -57,6 +59,7 @@ _HOME = {
     "Interrupted": "fairway.errors",
     "RunFailed": "fairway.errors",
     "Fidelity": "fairway.golden.result",
+    "Phase": "fairway.window_phases",
     "Run": "fairway.results",
     "Reproduction": "fairway.study",
     "Sweep": "fairway.sweep",
@@ -71,6 +74,7 @@ __all__ = [
     "Fidelity",
     "InputError",
     "Interrupted",
+    "Phase",
     "Reproduction",
     "Run",
     "RunFailed",
@@ -83,6 +87,7 @@ __all__ = [
     "fidelity",
     "gallery",
     "load",
+    "phases",
     "portrait",
     "presets",
     "reproduce",

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fairway import flow_groups, transfer_figures
+from fairway import flow_groups, transfer_figures, window_phases
 from fairway.errors import InputError
 
 if TYPE_CHECKING:
@@ -60,8 +60,9 @@ def measure(
             `link.<id or index>.<column>` or `application.<id or index>.<column or figure>`.
             An id of flows or links may have a `*`, which stands for anything: their sum.
             `group.<id>.<figure>` is a figure of all such flows together (`fairway.flow_groups`),
-            and `transfer.<id or index>.<figure>` one of a finished transfer over its own time
-            (`fairway.transfer_figures`).
+            `transfer.<id or index>.<figure>` one of a finished transfer over its own time
+            (`fairway.transfer_figures`), and `phases.<id or index>.<figure>` one of what a sender
+            did (`fairway.window_phases`).
         series: The run's time series, for the figures that are read from them.
         experiment: What was run, for the figures of transfers.
 
@@ -75,7 +76,7 @@ def measure(
     if not rest:
         table: Mapping[str, Any] = summary["metrics"]
         column = name
-    elif kind in ("group", "transfer"):
+    elif kind in ("group", "transfer", "phases"):
         return _made(summary, name, series, experiment)
     elif kind in ("flow", "link"):
         entry, _, column = rest.rpartition(".")
@@ -89,7 +90,7 @@ def measure(
     else:
         raise InputError(
             f'metric {name}: expected a metric, "flow.<id>.<column>", "link.…", "application.…", '
-            '"group.…" or "transfer.…"'
+            '"group.…", "transfer.…" or "phases.…"'
         )
     if column not in table:
         raise InputError(f"metric {name}: there is {', '.join(table)}")
@@ -115,11 +116,14 @@ def _made(
             raise InputError(f"metric {name}: needs the experiment")
         row = _entry(summary["flows"], entry, name)
         return transfer_figures.transfer_figure(summary, row, experiment, figure)
-    if figure != flow_groups.REDUCTION:
+    if kind == "group" and figure != flow_groups.REDUCTION:
         return flow_groups.group_figure(summary, entry, figure)
     if series is None:
         raise InputError(f"metric {name}: needs the run's time series")
-    return flow_groups.aggregate_reduction(series(), entry)
+    if kind == "group":
+        return flow_groups.aggregate_reduction(series(), entry)
+    flow = str(_entry(summary["flows"], entry, name)["id"])
+    return window_phases.figure(series(), flow, figure)
 
 
 def _sum(summary: Mapping[str, Any], kind: str, pattern: str, column: str) -> float | None:

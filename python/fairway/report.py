@@ -38,6 +38,7 @@ def run_report(run: Run) -> str:
             title = quantity.alt.partition(",")[0]
             charts.append(Figure(title, run.figures.draw(name, width=FILL)))
     from fairway.model.sections import is_of_models, model_sections
+    from fairway.phase_charts import phase_tables
 
     sections = [
         Section(
@@ -51,6 +52,7 @@ def run_report(run: Run) -> str:
                 *([] if own_tables else application_tables(run)),
                 *flow_tables(run),
                 *link_tables(run),
+                *phase_tables(run),
                 *wlan_tables(run),
             ],
         ),

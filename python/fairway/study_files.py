@@ -26,7 +26,7 @@ BACKENDS = ("sim", "linux")
 
 #: Kinds of figures.
 FIGURES = (
-    "dots", "heat_map", "over_axis", "ratio", "residuals", "response", "small_multiples",
+    "dots", "heat_map", "over_axis", "phases", "ratio", "residuals", "response", "small_multiples",
 )  # fmt: skip
 
 #: Table of `study.toml` -> keys it needs, keys it may have.
@@ -62,6 +62,7 @@ _KEYS: dict[str, tuple[set[str], set[str]]] = {
     "heat_map": ({"kind", "metric", "x", "y"}, {"limit", "panel"}),
     "dots": ({"kind", "metric", "axis", "panel", "title"}, {"excess", "log"}),
     "over_axis": ({"kind", "metric", "axis"}, {"group", "panel", "title"}),
+    "phases": ({"kind", "title"}, {"at", "until_s"}),
     "ratio": ({"kind", "axis", "panel", "group"}, {"within", "reference", "limit"}),
     "residuals": ({"kind", "metric", "title", "x", "panel"}, {"color", "log"}),
     "response": ({"kind", "metric", "axis", "panel"}, set()),

@@ -22,6 +22,7 @@ from fairway.figures import (
     thin,
 )
 from fairway.page import FILL, Figure, Section, Table, render
+from fairway.phase_charts import phase_section
 from fairway.ratios import ratio_charts
 from fairway.repetitions import sentence
 from fairway.report import experiment_section, window_sentence
@@ -415,6 +416,7 @@ _DRAW = {
     "dots": _dots,
     "heat_map": _heat_maps,
     "over_axis": _over_axis,
+    "phases": phase_section,
     "ratio": _ratio,
     "residuals": residual_section,
     "response": _response,
