@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from fairway import cli_linux, cli_model
+from fairway import cli_linux, cli_model, cli_study
 from fairway.cli_agree import agree
 from fairway.cli_analyze import analyze
 from fairway.cli_doctor import doctor
@@ -59,6 +59,7 @@ app = typer.Typer(
 
 app.add_typer(cli_linux.app, name="linux")
 app.add_typer(cli_model.app, name="model")
+app.add_typer(cli_study.app, name="study")
 
 
 class Backend(str, Enum):
