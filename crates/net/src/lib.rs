@@ -23,7 +23,7 @@ pub use delay::Propagation;
 pub use histogram::Histogram;
 pub use impairment::{Fate, Passage, Wire, WireConfig};
 pub use link::{Link, LinkConfig, LinkFigures, LinkTotals, Offer, Window};
-pub use packet::{Ecn, Packet};
+pub use packet::{Ecn, Packet, memory_of};
 pub use port::{Arrival, Port, PortConfig, Sent};
 pub use qdisc::{CeThreshold, Codel, CodelConfig, FqCodel, FqCodelConfig};
 pub use qdisc::{Cobalt, CobaltConfig, DualPi2, DualPi2Config, DualScheduler, LowLatencyMarks};

@@ -14,6 +14,12 @@ pub enum Ecn {
     Ce,
 }
 
+/// Memory that Linux counts for a packet: a head of 256 bytes (`sk_buff`), and a buffer of a power
+/// of two with what describes it, 320 bytes, at its end (`SKB_TRUESIZE`, `skb_shared_info`).
+pub fn memory_of(bytes: u32) -> u64 {
+    256 + (u64::from(bytes) + 320).next_power_of_two()
+}
+
 /// Anything a link can carry.
 pub trait Packet {
     /// Size in bytes at the network layer, without the link's own framing.

@@ -13,7 +13,7 @@ use prefetch_index::prefetch_index;
 pub(crate) struct Parcel {
     /// The place of the segment, and above it the way.
     place_and_way: u64,
-    /// The size in bytes; above it [`DATAGRAM`], [`PAYLOAD`], [`ECN_CAPABLE`], [`MARKED`],
+    /// The size in bytes; above it [`HELD`], [`DATAGRAM`], [`PAYLOAD`], [`ECN_CAPABLE`], [`MARKED`],
     /// [`SCALABLE`], the precedence and [`CORRUPTED`]; above them the position.
     marks_and_position: u64,
 }
@@ -21,7 +21,9 @@ pub(crate) struct Parcel {
 /// Where the upper half of a word begins.
 const UPPER: u32 = 32;
 /// Bits of the size: IP packets have at most 16.
-const SIZE: u64 = 0x7f_ffff;
+const SIZE: u64 = 0x3f_ffff;
+/// It takes room in its sender's buffer until it has left its first link.
+const HELD: u64 = 1 << 22;
 /// It is no segment of a connection.
 const DATAGRAM: u64 = 1 << 23;
 /// It carries data.
@@ -85,6 +87,21 @@ impl Parcel {
     /// Whether it carries data.
     pub(crate) fn has_payload(&self) -> bool {
         self.marks_and_position & PAYLOAD != 0
+    }
+
+    /// Whether it takes room in its sender's buffer.
+    pub(crate) fn is_held(&self) -> bool {
+        self.marks_and_position & HELD != 0
+    }
+
+    /// The same, and its sender's buffer has its room again.
+    pub(crate) fn released(self) -> Self {
+        Parcel { marks_and_position: self.marks_and_position & !HELD, ..self }
+    }
+
+    /// The same, in its sender's buffer.
+    pub(crate) fn held(self) -> Self {
+        Parcel { marks_and_position: self.marks_and_position | HELD, ..self }
     }
 
     /// The same, damaged.
@@ -241,6 +258,11 @@ mod tests {
         assert_eq!(
             (datagram.wire_bytes(), datagram.flow(), marks),
             (29, 7, (7, Ecn::NotEct, true))
+        );
+        let held = datagram.held();
+        assert_eq!(
+            (held.wire_bytes(), held.is_held(), held.released().is_held()),
+            (29, true, false)
         );
     }
 }

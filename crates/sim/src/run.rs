@@ -391,6 +391,7 @@ impl<'a, T: Tap> Simulation<'a, T> {
         for news in &news {
             match *news {
                 News::Event(at, component) => self.events.push(at, component),
+                News::Left(parcel) => self.release(&parcel),
                 News::Dropped(parcel) => {
                     self.tap.is_dropped(&parcel, self.network.link_at(parcel.position()));
                     self.books_of_missing(parcel).dropped += 1;
@@ -417,8 +418,19 @@ impl<'a, T: Tap> Simulation<'a, T> {
         self.network.give_back(news);
     }
 
+    /// A packet leaves its sender's buffer, where it took room.
+    #[inline(never)]
+    fn release(&mut self, parcel: &Parcel) {
+        if let Some(flow) = self.datagrams.release(parcel, self.now) {
+            self.events.push(self.now, Component::Datagram(flow));
+        }
+    }
+
     /// A packet will not arrive: the books of its flow.
     fn books_of_missing(&mut self, parcel: Parcel) -> &mut FlowBooks {
+        if parcel.is_held() {
+            self.release(&parcel);
+        }
         self.parcels.discard(parcel);
         if self.datagrams.is_datagram(&parcel) {
             return self.datagrams.miss(&parcel);
@@ -461,6 +473,10 @@ impl<'a, T: Tap> Simulation<'a, T> {
 
     /// The next packet of a datagram flow leaves.
     fn send_datagram(&mut self, flow: u32) {
+        if self.datagrams.must_wait(flow) {
+            self.events.pop();
+            return;
+        }
         let (mut parcel, next) = self.datagrams.send(flow, &mut self.parcels, self.now);
         parcel = parcel.at(self.network.in_turn(parcel.position(), parcel.way()));
         match next {

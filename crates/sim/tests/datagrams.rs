@@ -127,6 +127,123 @@ fn a_queue_that_is_full_drops_the_rest() {
     }
 }
 
+/// A packet of 1000 bytes takes 256 + 2048 bytes of memory, and 1 ms of the link; one is due every
+/// 0.5 ms. With room for two, the first three leave at 0, 0.5 and 1 ms, when the first is through;
+/// from then on one leaves a millisecond, as one does the link, and takes 2 ms of it. Nothing is
+/// dropped.
+#[test]
+fn a_sender_waits_for_room_in_its_buffer() {
+    let run = over_link(
+        "8 Mbit/s",
+        "3 packets",
+        r#"
+        [[flow]]
+        id = "u"
+        kind = "cbr"
+        rate = "15.552 Mbit/s"
+        packet = "1000 bytes"
+        send_buffer = "4608 bytes"
+        stop = "1 s"
+        "#,
+    );
+    let (flow, datagrams) = flow(&run, "u");
+    // At 0, 0.5, 1, 2, 3 … 999 ms.
+    assert_eq!((flow.sent_segments, flow.lost_segments), (1001, 0));
+    assert_eq!(datagrams.received_packets, 1001);
+    let delay = (11.0 + 11.5 + 999.0 * 12.0) / 1001.0;
+    assert_near("delay, ms", flow.mean_one_way_delay_s.unwrap() * 1e3, delay, 1e-6);
+}
+
+/// With room for four packets, a sender goes on when two are left, one of which has just begun its
+/// millisecond on the link: those that follow at once and 0.05 ms later take 3 ms and 3.95 ms.
+#[test]
+fn a_sender_goes_on_when_half_of_its_buffer_is_free() {
+    let run = over_link(
+        "8 Mbit/s",
+        "100 packets",
+        r#"
+        [[flow]]
+        id = "u"
+        kind = "cbr"
+        rate = "155.52 Mbit/s"
+        packet = "1000 bytes"
+        send_buffer = "9216 bytes"
+        [measure]
+        window = ["1 s", "9 s"]
+        "#,
+    );
+    let (flow, datagrams) = flow(&run, "u");
+    assert_near("goodput", flow.goodput_bps, 7.776e6, 2e3);
+    assert_near("delay, ms", flow.mean_one_way_delay_s.unwrap() * 1e3, 13.475, 1e-3);
+    // 2.05 and 0.95 of the link's time apart, and sent 0.05 and 1.95 ms apart: the delay varies by
+    // 0.95 ms from each packet to the next, which is what jitter is.
+    assert_near("jitter, ms", datagrams.jitter_s.unwrap() * 1e3, 0.95, 1e-3);
+}
+
+/// Senders of one host that wait for its card leave room in its queue for the others; those that
+/// do not fill it.
+#[test]
+fn a_buffer_leaves_room_for_others_on_the_host() {
+    let share = |buffer: &str| {
+        let ends = "from = \"a\"\nto = \"b\"";
+        let run = over_link(
+            "10 Mbit/s",
+            "100 packets",
+            &format!(
+                r#"
+                [topology.access]
+                rate = "10 Mbit/s"
+                delay = "10 us"
+                queue = {{ limit = "100 packets" }}
+                [[flow]]
+                id = "tcp"
+                cc = "reno"
+                {ends}
+                [[flow]]
+                id = "u"
+                kind = "cbr"
+                rate = "20 Mbit/s"
+                {ends}
+                {buffer}
+                [measure]
+                window = ["5 s", "10 s"]
+                "#
+            ),
+        );
+        (run.summary.flows[0].goodput_bps, flow(&run, "u").0.lost_segments)
+    };
+    let (without, dropped) = share("");
+    let (with, few) = share("send_buffer = \"23040 bytes\"");
+    assert!(without < 1e6 && dropped > 1000, "{without} {dropped}");
+    // Ten packets of UDP beside up to ninety of TCP's, which fills the queue now and then.
+    assert!(with > 7e6 && few < 10, "{with} {few}");
+}
+
+/// The same on a station of a WLAN, whose medium says when packets have left.
+#[test]
+fn a_sender_waits_for_its_wlan() {
+    let run = run_text(
+        r#"
+        duration = "5 s"
+        [topology]
+        kind = "wlan"
+        standard = "802.11g"
+        stations = 1
+        server = { rate = "100 Mbit/s", delay = "0.1 ms" }
+        [[flow]]
+        id = "u"
+        kind = "cbr"
+        rate = "100 Mbit/s"
+        from = "sta0"
+        to = "server"
+        send_buffer = "23040 bytes"
+        "#,
+    );
+    let (flow, datagrams) = flow(&run, "u");
+    assert_eq!(flow.lost_segments, 0);
+    assert!(datagrams.received_packets > 5_000, "{datagrams:?}");
+}
+
 /// UDP on Ethernet of 100 Mbit/s: 1470 of 1536 bytes are payload (28 of headers, 38 of framing), so
 /// no more than 95.703 Mbit/s arrive whatever is sent; and of that a share of 1 − p where packets
 /// are lost. For p = 0.15, 81.35 Mbit/s, Prukpaiboon (2012, experiment 4) measured 82.

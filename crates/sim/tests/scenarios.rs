@@ -427,6 +427,7 @@ fn draw_datagrams(r: &mut Stream) -> Vec<DatagramFlow> {
             &[
                 ("cbr", ""),
                 ("cbr", "count = 3\n"),
+                ("cbr", "send_buffer = \"5 kB\"\n"),
                 ("poisson", "precedence = 7\n"),
                 ("vbr", "rate_deviation = \"5 kbit/s\"\nrate_period = \"1 s\"\n"),
                 ("onoff", "on_time = \"2 s\"\noff_time = \"10 s\"\n"),

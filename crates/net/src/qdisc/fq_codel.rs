@@ -9,7 +9,7 @@ use super::codel::{CodelConfig, Control, ControlParameters, ETHERNET_MTU_BYTES, 
 use super::fifo::Fifo;
 use super::flows::{FlowHash, Rounds};
 use super::{Drops, Line, Next, Qdisc, Queued, Waiting};
-use crate::Packet;
+use crate::{Packet, memory_of};
 
 /// Parameters of FQ-CoDel; the defaults are those of Linux (`fq_codel_init`).
 #[derive(Clone, Debug, PartialEq)]
@@ -99,12 +99,6 @@ impl<P> FqCodel<P> {
         self.waiting.packets -= dropped.packets;
         self.waiting.bytes -= dropped.bytes;
     }
-}
-
-/// Memory that Linux counts for a packet: a head of 256 bytes (`sk_buff`), and a buffer of a power
-/// of two with what describes it, 320 bytes, at its end (`SKB_TRUESIZE`, `skb_shared_info`).
-fn memory_of(bytes: u32) -> u64 {
-    256 + (u64::from(bytes) + 320).next_power_of_two()
 }
 
 /// One flow's queue, and the books of all.

@@ -7,7 +7,7 @@
 mod receiver;
 mod schedule;
 
-use fairway_net::Window;
+use fairway_net::{Packet, Window, memory_of};
 use fairway_random::Stream;
 use fairway_tcp::{Flags, Segment};
 use fairway_trace::{DatagramSummary, FlowBooks, FlowCounts, Violation};
@@ -49,9 +49,30 @@ struct Ends {
     way: u32,
     entrance: u32,
     precedence: u8,
+    send_buffer: Option<SendBuffer>,
     finished: Option<Time>,
     /// The jitter at the end of the measuring window.
     jitter_in_window: Option<Duration>,
+}
+
+/// The buffer of a socket: its packets take memory there until they have left their first link.
+struct SendBuffer {
+    size_bytes: u64,
+    taken_bytes: u64,
+    /// Whether the application waits for room.
+    is_awaited: bool,
+}
+
+impl SendBuffer {
+    /// A packet is let in while there is any room (Linux net/core/sock.c, `sock_alloc_send_pskb`).
+    fn is_full(&self) -> bool {
+        self.taken_bytes >= self.size_bytes
+    }
+
+    /// An application that waits goes on when half of the buffer is free (`sock_def_write_space`).
+    fn is_writeable(&self) -> bool {
+        self.taken_bytes <= self.size_bytes / 2
+    }
 }
 
 impl Datagrams {
@@ -83,6 +104,11 @@ impl Datagrams {
                 way,
                 entrance: network.entrance_of(way),
                 precedence: flow.precedence,
+                send_buffer: flow.send_buffer.map(|size| SendBuffer {
+                    size_bytes: size.get(),
+                    taken_bytes: 0,
+                    is_awaited: false,
+                }),
                 finished: None,
                 jitter_in_window: None,
             }
@@ -104,6 +130,27 @@ impl Datagrams {
 
     fn flow(&mut self, parcel: &Parcel) -> &mut Ends {
         &mut self.flows[(parcel.way() - self.first_way) as usize]
+    }
+
+    /// Whether the application of a flow has to wait until [`Self::release`] says that it goes on.
+    pub(crate) fn must_wait(&mut self, index: u32) -> bool {
+        let buffer = self.flows[index as usize].send_buffer.as_mut();
+        buffer.is_some_and(|buffer| {
+            buffer.is_awaited = buffer.is_full();
+            buffer.is_awaited
+        })
+    }
+
+    /// A packet that took room in its sender's buffer takes it no longer. Returns the flow if its
+    /// application waited, and sends now.
+    pub(crate) fn release(&mut self, parcel: &Parcel, now: Time) -> Option<u32> {
+        let index = parcel.way() - self.first_way;
+        let flow = &mut self.flows[index as usize];
+        let buffer = flow.send_buffer.as_mut()?;
+        buffer.taken_bytes -= memory_of(parcel.wire_bytes());
+        let goes_on = buffer.is_awaited && buffer.is_writeable();
+        buffer.is_awaited &= !goes_on;
+        (goes_on && now < flow.stop).then_some(index)
     }
 
     /// A packet leaves. Returns it, and when the next one leaves.
@@ -129,8 +176,12 @@ impl Datagrams {
         let next = flow.schedule.next(now, payload_bytes);
         let is_last = flow.left_bytes == 0 || next >= flow.stop;
         let wire_bytes = payload_bytes + UDP_HEADERS;
-        let parcel =
+        let mut parcel =
             parcels.send_datagram(place, flow.way, flow.entrance, wire_bytes, flow.precedence);
+        if let Some(buffer) = &mut flow.send_buffer {
+            buffer.taken_bytes += memory_of(wire_bytes);
+            parcel = parcel.held();
+        }
         (parcel, (!is_last).then_some(next))
     }
 
@@ -237,7 +288,8 @@ impl Datagrams {
         }
     }
 
-    /// Every packet sent was delivered, dropped or lost, or is on its way.
+    /// Every packet sent was delivered, dropped or lost, or is on its way; and what a sender's buffer
+    /// holds are those of them that have not left their first link.
     pub(crate) fn check_books(
         &self,
         specs: &[DatagramFlow],
@@ -245,11 +297,22 @@ impl Datagrams {
         now: Time,
     ) -> Result<(), Violation> {
         let mut inside = vec![0u64; self.flows.len()];
+        let mut held_bytes = vec![0u64; self.flows.len()];
         for parcel in on_their_way.iter().filter(|parcel| self.is_datagram(parcel)) {
-            inside[(parcel.way() - self.first_way) as usize] += 1;
+            let index = (parcel.way() - self.first_way) as usize;
+            inside[index] += 1;
+            held_bytes[index] += if parcel.is_held() { memory_of(parcel.wire_bytes()) } else { 0 };
         }
-        for ((flow, spec), inside) in self.flows.iter().zip(specs).zip(inside) {
+        for (((flow, spec), inside), held) in
+            self.flows.iter().zip(specs).zip(inside).zip(held_bytes)
+        {
             flow.books.balance(&spec.id, inside, now)?;
+            let taken = flow.send_buffer.as_ref().map_or(0, |buffer| buffer.taken_bytes);
+            if taken != held {
+                let what =
+                    format!("{}: its buffer counts {taken} bytes, packets take {held}", spec.id);
+                return Err(Violation::new(now, what));
+            }
         }
         Ok(())
     }

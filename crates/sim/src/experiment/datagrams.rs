@@ -95,7 +95,7 @@ pub(super) static KEYS: &[Key] = &[
 pub(super) const KINDS: [&str; 4] = ["cbr", "vbr", "poisson", "onoff"];
 
 /// Keys of all flows that a datagram flow has too.
-const SHARED_KEYS: [&str; 11] = [
+const SHARED_KEYS: [&str; 12] = [
     "id",
     "kind",
     "start",
@@ -107,6 +107,7 @@ const SHARED_KEYS: [&str; 11] = [
     "to",
     "direction",
     "precedence",
+    "send_buffer",
 ];
 
 /// One datagram flow: UDP packets that no acknowledgement follows.
@@ -133,6 +134,8 @@ pub struct DatagramFlow {
     pub start_jitter: Duration,
     /// Precedence of its packets, 0 to 7.
     pub precedence: u8,
+    /// Memory that its packets may take at the first link; without, nothing holds it back.
+    pub send_buffer: Option<Bytes>,
     /// Its hosts, as those of a [`super::Flow`].
     pub hosts: [usize; 2],
     /// Whether its source is on the right, and its sink on the left.
@@ -225,6 +228,7 @@ pub(super) fn read(
         stop: timing.stop_time(),
         start_jitter: jitter.or(of_copies)?,
         precedence: read_precedence(table),
+        send_buffer: table.read("send_buffer"),
         hosts: [0; 2],
         reversed: false,
     };

@@ -98,7 +98,7 @@ pub(super) static SWITCHES: &[Switch] = &[
         send_buffer,
         Buffer,
         r#""4 MiB""#,
-        "Most data of the application that is unacknowledged or unsent; with write_queue, the memory that they take."
+        "Most data of the application that is unacknowledged or unsent; with write_queue, the memory that they take. Of a flow of datagrams, in its own table: the memory that its packets may take at its first link before the application has to wait (Linux net.core.wmem_default: 212992 bytes); without it, nothing holds it back."
     ),
     switch!(
         send_buffer_tuning,

@@ -57,6 +57,8 @@ struct Spec<'a> {
     forward: bool,
     loss_probability: f64,
     watched: bool,
+    /// Whether a sender waits for packets to leave it.
+    is_awaited: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -71,7 +73,10 @@ impl Spec<'_> {
     /// Whether it is a port or a node: whether more than its arrivals decides when a packet leaves.
     fn is_port(&self) -> bool {
         match self.what {
-            What::Link(link) => matches!(link.queue, Queue::Discipline(_)) || link.extras.is_some(),
+            What::Link(link) => {
+                let decides_late = matches!(link.queue, Queue::Discipline(_));
+                decides_late || link.extras.is_some() || self.is_awaited
+            }
             What::Host => false,
             What::Node(_) => true,
         }
@@ -94,7 +99,8 @@ impl Spec<'_> {
     }
 
     fn device(&self, frame_overhead: u32, exit: Exit, window: Window, seed: u64) -> Device {
-        let Spec { what, name, ends: _, forward: _, loss_probability, watched } = self;
+        let Spec { what, name, ends: _, forward: _, loss_probability, watched, is_awaited: _ } =
+            self;
         let link = match what {
             What::Link(link) => link,
             What::Host => return Device::Link(Link::plain(), exit),
@@ -358,7 +364,8 @@ impl<'a> Builder<'a> {
     ) -> u32 {
         let loss_probability = spec.loss_of(forward).map_or(0.0, |loss| loss.probability);
         let what = What::Link(spec.direction(forward));
-        self.specs.push(Spec { what, name, ends, forward, loss_probability, watched });
+        let is_awaited = false;
+        self.specs.push(Spec { what, name, ends, forward, loss_probability, watched, is_awaited });
         (self.specs.len() - 1) as u32
     }
 
@@ -366,12 +373,13 @@ impl<'a> Builder<'a> {
     pub(super) fn node(&mut self, node: NodeId, name: String) -> u32 {
         let what = What::Node(node);
         let (forward, loss_probability, watched) = (true, 0.0, true);
-        let ends = [Node::Air(node), Node::Air(node)];
-        self.specs.push(Spec { what, name, ends, forward, loss_probability, watched });
+        let (ends, is_awaited) = ([Node::Air(node); 2], false);
+        self.specs.push(Spec { what, name, ends, forward, loss_probability, watched, is_awaited });
         (self.specs.len() - 1) as u32
     }
 
     pub(super) fn finish(mut self, mut routes: Routes, reported: Vec<u32>) -> Network {
+        self.wait_at_first_links(&routes);
         self.begin_at_hosts(&mut routes);
         let ways = &routes.routes;
         let mut express = express_links(ways, self.specs.len());
@@ -411,6 +419,16 @@ impl<'a> Builder<'a> {
 }
 
 impl Builder<'_> {
+    /// A link whose packets take room in their senders' buffers has to say when they leave.
+    fn wait_at_first_links(&mut self, routes: &Routes) {
+        let of_datagrams = routes.ways().skip(2 * self.experiment.flows.len());
+        for (flow, routes) in self.experiment.datagrams.iter().zip(of_datagrams) {
+            for route in routes.iter().filter(|_| flow.send_buffer.is_some()) {
+                self.specs[route[0] as usize].is_awaited = true;
+            }
+        }
+    }
+
     /// A host that takes its time to send offers packets for later, and a port takes only those that
     /// are there: between them is a link on which they are until then.
     fn begin_at_hosts(&mut self, routes: &mut Routes) {
@@ -430,6 +448,7 @@ impl Builder<'_> {
                         forward: true,
                         loss_probability: 0.0,
                         watched: false,
+                        is_awaited: false,
                     });
                     (self.specs.len() - 1) as u32
                 });

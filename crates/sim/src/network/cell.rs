@@ -59,7 +59,10 @@ impl Medium {
     ) {
         for arrival in &self.outcome.arrivals {
             let row = shared_rows + self.device(arrival.from);
-            if rows.join(row, now, arrival.packet) {
+            if arrival.packet.is_held() {
+                news.push(News::Left(arrival.packet));
+            }
+            if rows.join(row, now, arrival.packet.released()) {
                 news.push(News::Event(now, Component::Row(row)));
             }
         }

@@ -78,6 +78,8 @@ pub(crate) enum Passage {
 pub(crate) enum News {
     /// There is a new event.
     Event(Time, Component),
+    /// A packet has left the link that its sender's buffer held it for.
+    Left(Parcel),
     /// Its queue dropped a packet.
     Dropped(Parcel),
     /// A packet is lost on the wire.
@@ -309,7 +311,11 @@ impl Network {
             woken = true;
             let sent = port.wake(now);
             self.news.extend(port.take_drops().map(News::Dropped));
-            let Some(sent) = sent else { continue };
+            let Some(mut sent) = sent else { continue };
+            if sent.packet.is_held() {
+                self.news.push(News::Left(sent.packet));
+                sent.packet = sent.packet.released();
+            }
             // Before its original is given up.
             self.news.extend(sent.copy.map(|copy| News::Doubled(sent.packet, index, copy)));
             match sent.arrival {

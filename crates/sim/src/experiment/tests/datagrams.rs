@@ -18,7 +18,8 @@ fn datagrams(keys: &str) -> DatagramFlow {
 fn every_key() {
     let flow = datagrams(
         "kind = \"cbr\"\nrate = \"2 Mbit/s\"\npacket = \"200 bytes\"\nbytes = \"1 MB\"\n\
-         start = \"1 s\"\nstop = \"2 s\"\nstart_jitter = \"5 ms\"\nprecedence = 5",
+         start = \"1 s\"\nstop = \"2 s\"\nstart_jitter = \"5 ms\"\nprecedence = 5\n\
+         send_buffer = \"212992 bytes\"",
     );
     let expected = DatagramFlow {
         id: "u".to_owned(),
@@ -31,6 +32,7 @@ fn every_key() {
         stop: Some(Time::from_nanos(2_000_000_000)),
         start_jitter: Duration::from_millis(5),
         precedence: 5,
+        send_buffer: Some(Bytes::new(212_992)),
         hosts: [1, 1],
         reversed: false,
     };
