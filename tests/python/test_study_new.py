@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import fairway
-from conftest import SMALL, SWEEP, command
+from conftest import SMALL, SWEEP
+from fairway.cli import guarded
 from fairway.errors import InputError
 from fairway.experiment import parse_toml
 from fairway.study_files import keys, load_study
@@ -33,18 +34,18 @@ def table():
 
 
 @pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="no documentation here")
-def test_the_walk_of_the_guide():
+def test_the_walk_of_the_guide(capsys):
     page = (ROOT / "docs/studies.md").read_text()
     section = page.partition("## Your own study\n")[2].partition("\n## ")[0]
     blocks = re.findall(r"^```(\w+)\n(.*?)^```$", section, re.M | re.S)
     assert [language for language, _ in blocks] == ["console", "text", "text", "console"]
     lines = [line.split("$ fairway ")[1] for line in blocks[0][1].splitlines()]
     new, reproduce = (re.findall(r'"[^"]*"|\S+', line) for line in lines)
-    done = command(*(part.strip('"') for part in new))
-    assert done.returncode == 0, done.stderr
-    first = command(*reproduce, "--json")
-    assert first.returncode == 0, first.stderr
-    cells = json.loads(first.stdout)["cells"]
+    assert guarded([part.strip('"') for part in new]) == 0
+    capsys.readouterr()
+    assert guarded([*reproduce, "--json"]) == 0
+    first = capsys.readouterr().out
+    cells = json.loads(first)["cells"]
     assert [cell["published"] for cell in cells] == [None, None]
     values = Path("backoff/published/values.csv")
     assert [line.partition(",")[0] for line in values.read_text().splitlines()] == [
@@ -52,8 +53,8 @@ def test_the_walk_of_the_guide():
     ]
     values.write_text(blocks[1][1])
     assert blocks[2][1] in Path("backoff/claims.toml").read_text()
-    again = command(*reproduce, "--json", "-q")
-    answer = json.loads(again.stdout)
+    assert guarded([*reproduce, "--json", "-q"]) == 0
+    answer = json.loads(capsys.readouterr().out)
     assert [cell["published"] for cell in answer["cells"]] == [0.0, 0.3]
     assert [cell["measured"] for cell in answer["cells"]] == [c["measured"] for c in cells]
     # More increase and less back-off than Reno on the same queue.
@@ -100,7 +101,15 @@ def test_axes_of_the_experiments_own_sweep():
     Path("sweep.toml").write_text(SWEEP)
     study, _ = made(experiment=Path("sweep.toml"))
     assert study.axes == {"flow.0.cc": ["bic", "htcp"]}
-    assert study.claims[0].tests[0]["left"] == {"flow.0.cc": "htcp"}
+    assert study.claims[0].tests[0]["order"] == [["htcp"], ["bic"]]
+
+
+def test_what_is_the_same_is_not_called_higher():
+    made(axes=["measure.sample=100 ms,200 ms"])
+    result = fairway.reproduce("mine", quick=True)
+    # How often a run is sampled does not change it.
+    assert result.cells[0].values == result.cells[1].values
+    assert result.findings[0].verdict == "refuted"
 
 
 def test_a_trace_goes_with_its_experiment():
@@ -156,16 +165,18 @@ def test_nothing_is_overwritten():
             new_study(Path(name))
 
 
-def test_the_commands():
-    listed = command("study", "list", "--json")
-    assert [entry["key"] for entry in json.loads(listed.stdout)] == keys()
-    shown = command("study", "show", "gelle2008")
-    assert shown.returncode == 0, shown.stderr
-    assert "flow.0.cc" in shown.stdout
-    assert "g1" in shown.stdout
-    (whole,) = [entry for entry in json.loads(listed.stdout) if entry["key"] == "gelle2008"]
+def test_the_commands(capsys):
+    assert guarded(["study", "list", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert [entry["key"] for entry in listed] == keys()
+    assert guarded(["study", "show", "gelle2008"]) == 0
+    shown = capsys.readouterr().out
+    assert "flow.0.cc" in shown
+    assert "g1" in shown
+    (whole,) = [entry for entry in listed if entry["key"] == "gelle2008"]
     # 25 ordered pairs of five algorithms, with each of two agents.
     assert whole["points"] == 50
-    refused = command("study", "new", "gelle2008")
-    assert (refused.returncode, refused.stdout) == (2, "")
-    assert "Traceback" not in refused.stderr
+    assert guarded(["study", "new", "gelle2008"]) == 2
+    refused = capsys.readouterr()
+    assert refused.out == ""
+    assert "Traceback" not in refused.err

@@ -173,6 +173,20 @@ def test_constraints_are_kept_and_checked_again(small):
     assert any("no trial kept" in warning for warning in found.warnings)
 
 
+def test_a_constraint_that_only_held_on_the_seeds_of_the_search_is_told(small):
+    # Goodput is 10 whatever β is, but for noise of the seeds: half of all trials keep "≥ 10".
+    def act(experiment, control):
+        noise = random.Random(f"{experiment['seed']} {experiment['flow'][0]}").gauss(0, 0.1)
+        return run_of(experiment, [10 + noise, 5.0])
+
+    found = tuned(
+        small, ScriptedBackend(act), "beta=0.2..0.95", trials=12,
+        constraints=["flow.0.goodput_bps >= 10"],
+    )  # fmt: skip
+    assert found.finalists[0].checks[0].kept != "kept"
+    assert any("fresh seeds do not confirm" in warning for warning in found.warnings)
+
+
 def test_of_several_objectives_there_is_a_front():
     goal = Goal((parse_objective("a"), parse_objective("-b")), (parse_constraint("c >= 0"),))
     rows = [(1, 1, 0), (2, 2, 0), (3, 3, 0), (2, 3, 0), (9, 0, -1), (1, 1, 0)]

@@ -87,6 +87,14 @@ class Tuning:
             )
         if not any(self.goal.kept(trial.score) for trial in self.front):
             found.append("no trial kept all constraints; shown is the one that is least off them")
+        for finalist in self.finalists:
+            kept = self.goal.kept(finalist.trial.score)
+            if kept and any(check.kept != "kept" for check in finalist.checks):
+                found.append(
+                    f"trial {finalist.trial.number} kept its constraints in the search, which "
+                    "fresh seeds do not confirm: an optimum lies on its constraints, so ask for a "
+                    "little more than is needed"
+                )
         return found
 
     def sentences(self) -> Iterator[str]:
