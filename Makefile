@@ -110,6 +110,7 @@ bench: $(BUILT)
 	$(BIN)/python benches/xfer.py
 	$(BIN)/python benches/analyze.py
 	$(BIN)/python benches/model.py
+	$(BIN)/python benches/sweep.py --dask
 	cargo bench --quiet --locked --package fairway-cc --bench ack
 	cargo bench --quiet --locked --package fairway-capture --bench read
 

@@ -16,7 +16,7 @@ from fairway.progress import reporter
 from fairway.repeat import repeated
 from fairway.results import Run
 from fairway.results import load as load_run
-from fairway.sweep import Sweep, load_sweep, run_plan
+from fairway.sweep import Keep, Sweep, load_sweep, run_plan
 
 if TYPE_CHECKING:
     from fairway.agreement.result import Agreement
@@ -41,6 +41,8 @@ def run(
     repeat: int = 0,
     figures: Sequence[str] = (),
     capture: str | Sequence[str] | None = None,
+    dask: str | None = None,
+    keep: Keep | None = None,
     quiet: bool = True,
 ) -> Run | Sweep:
     """Run an experiment.
@@ -61,6 +63,10 @@ def run(
         figures: Formats of figures to write beside the tables: "pdf", "png", "svg".
         capture: Where to capture packets, instead of the experiment's own `capture.at`: "hosts",
             "links", "everything", or names of places.
+        dask: Address of a Dask scheduler whose workers do the runs of a sweep, such as
+            "tcp://node1:8786", or "local" for processes on this machine. Needs `out`.
+        keep: What of each run of a sweep is kept: "runs", a directory each with its tables, or
+            "summaries". If not given, "summaries" of more than a thousand.
         quiet: Whether to show no progress on standard error.
 
     Returns:
@@ -88,10 +94,16 @@ def run(
     if planned.is_sweep:
         if repeat:
             raise InputError("repeat: one experiment is repeated at a time, not a sweep")
-        sweep = run_plan(planned, chosen, directory=directory, threads=threads, progress=progress)
+        sweep = run_plan(
+            planned, chosen, directory=directory, threads=threads, progress=progress,
+            dask=dask, keep=keep,
+        )  # fmt: skip
         if directory is not None:
             sweep.save_overview(directory)
         return sweep
+
+    if dask is not None:
+        raise InputError("--dask: for the runs of a sweep; this experiment is one run")
 
     def once() -> Run:
         return run_plan(planned, chosen, progress=progress).outcomes[0].run
@@ -123,6 +135,7 @@ def reproduce(
     parts: Sequence[str] = (),
     quick: bool = False,
     threads: int | None = None,
+    dask: str | None = None,
     quiet: bool = True,
 ) -> Reproduction | WholeReproduction:
     """Run a published study again and hold its numbers and claims against ours.
@@ -133,6 +146,7 @@ def reproduce(
         parts: Of a study of parts, those to run; all if none is named.
         quick: Whether to run the shortened form the study declares.
         threads: Runs at the same time; as many as there are cores if not given.
+        dask: Address of a Dask scheduler whose workers do the runs, or "local".
         quiet: Whether to show no progress on standard error.
 
     Raises:
@@ -144,10 +158,12 @@ def reproduce(
 
     study = find(key)
     if isinstance(study, Whole):
-        return reproduce_whole(study, out, only=parts, quick=quick, threads=threads, quiet=quiet)
+        return reproduce_whole(
+            study, out, only=parts, quick=quick, threads=threads, dask=dask, quiet=quiet
+        )
     if parts:
         raise InputError(f"{key}: has no parts; leave out --part")
-    return reproduce_study(study, out, quick=quick, threads=threads, quiet=quiet)
+    return reproduce_study(study, out, quick=quick, threads=threads, dask=dask, quiet=quiet)
 
 
 def agree(

@@ -27,6 +27,7 @@ from fairway.cli_tune import tune
 from fairway.cli_xfer import recv, send
 from fairway.errors import FairwayError, InputError, Interrupted
 from fairway.terminal import (
+    Dask,
     Json,
     Out,
     Quiet,
@@ -60,6 +61,13 @@ app = typer.Typer(
 app.add_typer(cli_linux.app, name="linux")
 app.add_typer(cli_model.app, name="model")
 app.add_typer(cli_study.app, name="study")
+
+
+class Keep(str, Enum):
+    """What is kept of each run of a sweep."""
+
+    RUNS = "runs"
+    SUMMARIES = "summaries"
 
 
 class Backend(str, Enum):
@@ -151,6 +159,14 @@ def run(
             help="Capture packets: hosts, links, everything, or names. Needs --out.",
         ),
     ] = None,
+    dask: Dask = None,
+    keep: Annotated[
+        Keep | None,
+        typer.Option(
+            help="Of each run of a sweep: its directory, or its summary alone.  "
+            "[default: runs up to 1000]"
+        ),
+    ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -166,6 +182,7 @@ def run(
       fairway run pair.toml --backend model
       fairway run pair.toml --backend xfer --peer server --token ABCD…
       fairway run sweep.toml --out runs/sweep   (again: goes on where it stopped)
+      fairway run sweep.toml --dask tcp://node1:8786
 
     A sweep without --out is kept in runs/<name of the file>, unless models answer.
     """
@@ -182,7 +199,7 @@ def run(
     if seed is not None:
         changes["seed"] = seed
     # What models say is there again in a moment.
-    is_kept = out is None and backend is not Backend.MODEL
+    is_kept = out is None and (backend is not Backend.MODEL or dask is not None)
     if is_kept and plan(file, overrides=changes).is_sweep:
         out = Path("runs") / file.stem
     if at is not None and out is None:
@@ -196,6 +213,8 @@ def run(
         repeat=repeat,
         figures=formats,
         capture=at,
+        dask=dask,
+        keep=None if keep is None else keep.value,
         quiet=quiet,
     )
     if as_json:
@@ -222,6 +241,7 @@ def reproduce(
     ] = None,
     out: Out = None,
     threads: Threads = None,
+    dask: Dask = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -233,12 +253,15 @@ def reproduce(
       fairway reproduce gelle2008 --quick --json
       fairway reproduce alrshah2009 --part bench
       fairway reproduce path/to/my-study
+      fairway reproduce gelle2008 --dask local
 
     Everything is kept in runs/<key> (or --out); the same command goes on where it was stopped.
     """
     from fairway import api
 
-    result = api.reproduce(key, out, parts=part or (), quick=quick, threads=threads, quiet=quiet)
+    result = api.reproduce(
+        key, out, parts=part or (), quick=quick, threads=threads, dask=dask, quiet=quiet
+    )
     if as_json:
         print_json(result.to_json())
     else:

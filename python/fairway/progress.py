@@ -4,7 +4,58 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import dataclass
 from typing import Any
+
+
+@dataclass(frozen=True)
+class State:
+    """How far a command is.
+
+    Attributes:
+        done: Runs finished, those included that were there before.
+        total: Runs asked for.
+        found: Runs that were there before.
+        under_way: Runs done of those that are being computed, as a number of runs.
+        simulated_s: Simulated time of the runs that were computed, in seconds; 0 if unknown.
+    """
+
+    done: int = 0
+    total: int = 1
+    found: int = 0
+    under_way: float = 0.0
+    simulated_s: float = 0.0
+
+    @property
+    def fraction(self) -> float:
+        """Part of the whole work done, 0 to 1."""
+        return (self.done + self.under_way) / self.total if self.total else 1.0
+
+    def remaining_s(self, elapsed_s: float) -> float | None:
+        """Time left if the rest goes as the part done went; none while too little is known."""
+        left = self.total - self.found
+        if left <= 0:
+            return None
+        return remaining_s(elapsed_s, (self.done - self.found + self.under_way) / left)
+
+    def speed(self, elapsed_s: float) -> str:
+        """Throughput: runs, and simulated seconds, in a second; nothing while too few are done."""
+        computed = self.done - self.found
+        if elapsed_s < 0.5 or computed < 2:
+            return ""
+        runs = f"{_short(computed / elapsed_s)} runs/s"
+        if not self.simulated_s:
+            return runs
+        return f"{runs}, {_short(self.simulated_s / elapsed_s)} simulated s/s"
+
+
+def _short(number: float) -> str:
+    """Two digits, or all of a number above 100.
+
+    >>> _short(0.0123), _short(3.14159), _short(1234.5)
+    ('0.012', '3.1', '1234')
+    """
+    return f"{number:.0f}" if number >= 100 else f"{number:.2g}"
 
 
 class Silent:
@@ -16,7 +67,7 @@ class Silent:
     def __exit__(self, *_: object) -> None:
         return None
 
-    def update(self, done: int, total: int, fraction: float) -> None:
+    def update(self, state: State) -> None:
         """Take note of nothing."""
 
 
@@ -31,21 +82,23 @@ class Lines(Silent):
         self._started = self._printed_at = time.monotonic()
         self._done = 0
 
-    def update(self, done: int, total: int, fraction: float) -> None:
-        """Print a line if there is news.
+    def __enter__(self) -> Lines:
+        self._started = time.monotonic()
+        return self
 
-        Args:
-            done: Runs finished.
-            total: Runs asked for.
-            fraction: Part of the whole work done, 0 to 1.
-        """
+    def update(self, state: State) -> None:
+        """Print a line if there is news."""
         now = time.monotonic()
+        done, total = state.done, state.total
         if total == 1 or done == self._done or (done < total and now - self._printed_at < 2):
             return
         self._done, self._printed_at = done, now
-        left = remaining_s(now - self._started, fraction)
-        tail = "" if left is None or done == total else f", about {readable(left)} left"
-        sys.stderr.write(f"{self._label}: {done} of {total} runs done{tail}\n")
+        elapsed_s = now - self._started
+        speed, left = state.speed(elapsed_s), state.remaining_s(elapsed_s)
+        parts = [f"{self._label}: {done} of {total} runs done"]
+        parts += [speed] if speed else []
+        parts += [] if left is None or done == total else [f"about {readable(left)} left"]
+        sys.stderr.write(", ".join(parts) + "\n")
         sys.stderr.flush()
 
 
@@ -56,8 +109,9 @@ class Parts(Silent):
         self._label = label
         self._started = self._printed_at = time.monotonic()
 
-    def update(self, _done: int, _total: int, fraction: float) -> None:
+    def update(self, state: State) -> None:
         """Print a line if the last one is old."""
+        fraction = state.fraction
         now = time.monotonic()
         if now - self._printed_at < 10:
             return
@@ -81,26 +135,30 @@ class Bar(Silent):
             BarColumn(bar_width=None),
             TextColumn("{task.percentage:>3.0f} %"),
             TextColumn("{task.fields[runs]}"),
+            TextColumn("{task.fields[speed]}"),
             TextColumn("{task.fields[left]}"),
             console=Console(stderr=True),
             transient=True,
         )
-        self._task: Any = self._bar.add_task(label, total=1.0, runs="", left="")
+        self._task: Any = self._bar.add_task(label, total=1.0, runs="", speed="", left="")
 
     def __enter__(self) -> Bar:
+        self._started = time.monotonic()
         self._bar.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
-    def update(self, done: int, total: int, fraction: float) -> None:
+    def update(self, state: State) -> None:
         """Redraw."""
-        left = remaining_s(time.monotonic() - self._started, fraction)
+        elapsed_s = time.monotonic() - self._started
+        left = state.remaining_s(elapsed_s)
         self._bar.update(
             self._task,
-            completed=fraction,
-            runs=f"{done}/{total}" if total > 1 else "",
+            completed=state.fraction,
+            runs=f"{state.done}/{state.total}" if state.total > 1 else "",
+            speed=state.speed(elapsed_s),
             left="" if left is None else f"{readable(left)} left",
         )
 

@@ -28,7 +28,6 @@ SUMMARY_SHAPE = {
     "title": str,
     "backend": str,
     "seed": int,
-    "wall_s": NUMBER,
     "packets": int,
     "flows": [
         {
@@ -261,8 +260,8 @@ class Run:
         path = Path(directory)
 
         def fill(target: Path) -> None:
-            self._write_tables(target)
-            (target / store.ENGINE).write_text(engine + "\n", "utf-8")
+            store.write_files(target, self.files(engine=engine))
+            self.write_captures(target)
             if report:
                 from fairway.report import run_report
 
@@ -277,8 +276,16 @@ class Run:
             self._let_go = None
         return path
 
-    def _write_tables(self, target: Path) -> None:
-        from fairway.tables import write_parquet
+    def files(
+        self, *, engine: str = "unknown", summary: dict[str, Any] | None = None
+    ) -> dict[str, bytes]:
+        """The files of its directory by their names, without captures, report and figures.
+
+        Args:
+            engine: Digest of the program that computed it.
+            summary: What to write as the summary, if not all of it.
+        """
+        from fairway.tables import parquet
 
         manifest = {
             "title": self.title,
@@ -289,22 +296,38 @@ class Run:
             **({"algorithms": self.algorithms} if self.algorithms else {}),
             "experiment": self.experiment,
         }
-        (target / store.MANIFEST).write_text(store.to_json(manifest), "utf-8")
-        (target / "summary.json").write_text(store.to_json(self.summary), "utf-8")
+        files = {
+            store.ENGINE: f"{engine}\n".encode(),
+            store.MANIFEST: store.to_json(manifest).encode(),
+            "summary.json": store.to_json(self.summary if summary is None else summary).encode(),
+        }
         if self.backend == "xfer":
             # Often nobody has written it: it is what the path looked like, for other backends.
             import tomli_w
 
-            (target / "experiment.toml").write_text(tomli_w.dumps(self.experiment), "utf-8")
-        write_parquet(self.flows, target / "flows.parquet")
-        write_parquet(self.series, target / "series.parquet")
-        write_parquet(self.queues, target / "queues.parquet")
-        if self.tcp_info is not None:
-            write_parquet(self.tcp_info, target / _TCP_INFO)
-        if self.packets is not None:
-            write_parquet(self.packets, target / _PACKETS)
-        if self.capture_series is not None:
-            write_parquet(self.capture_series, target / _CAPTURE_SERIES)
+            files["experiment.toml"] = tomli_w.dumps(self.experiment).encode()
+        tables = {
+            "flows.parquet": self.flows,
+            "series.parquet": self.series,
+            "queues.parquet": self.queues,
+            _TCP_INFO: self.tcp_info,
+            _PACKETS: self.packets,
+            _CAPTURE_SERIES: self.capture_series,
+        }
+        for name, table in tables.items():
+            if table is not None:
+                files[name] = parquet(table)
+        return files
+
+    def capture_files(self) -> dict[str, bytes]:
+        """Its captures by their names in its directory, in memory: for another machine."""
+        if self.captures is None:
+            return {}
+        files = sorted(path for path in self.captures.iterdir() if path.is_file())
+        return {f"{_CAPTURES}/{path.name}": path.read_bytes() for path in files}
+
+    def write_captures(self, target: Path) -> None:
+        """Put its captures, if there are any, into its directory."""
         if self.captures is not None:
             copy_captures(self.captures, target / _CAPTURES)
 

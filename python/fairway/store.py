@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import hashlib
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -105,27 +106,29 @@ def write_directory(directory: Path, fill: Callable[[Path], None], kind: str = "
         with writing(directory):
             fill(temporary)
             _flush_tree(temporary)
-            _move_into_place(temporary, directory)
+            move_into_place(temporary, directory)
+            flush_directory(directory.parent)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
 
 
-def write_file(path: Path, data: bytes | str) -> None:
-    """Write one file that appears under its name only when it is complete."""
-    content = data.encode() if isinstance(data, str) else data
+def write_file(path: Path, data: bytes | str | Iterable[str]) -> None:
+    """Write one file, whole or in pieces, that appears under its name only when it is complete."""
+    pieces = [data] if isinstance(data, bytes | str) else data
     temporary: str | None = None
     try:
         with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
             with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
+                for piece in pieces:
+                    file.write(piece.encode() if isinstance(piece, str) else piece)
                 file.flush()
                 os.fsync(file.fileno())
             Path(temporary).chmod(0o666 & ~_umask())
             Path(temporary).replace(path)
-            _flush_directory(path.parent)
+            flush_directory(path.parent)
     except BaseException:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)
@@ -213,10 +216,33 @@ def _flush_tree(root: Path) -> None:
         for name in files:
             with (Path(folder) / name).open("rb") as file:
                 os.fsync(file.fileno())
-        _flush_directory(Path(folder))
+        flush_directory(Path(folder))
 
 
-def _flush_directory(directory: Path) -> None:
+def write_files(directory: Path, files: Mapping[str, bytes]) -> None:
+    """Write files of these names and contents to a new directory, not yet flushed to disk."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (directory / name).parent.mkdir(exist_ok=True)
+        (directory / name).write_bytes(content)
+
+
+def flush_file_system(root: Path) -> None:
+    """Flush everything below `root` to disk, in one go where the system can (`syncfs` of Linux)."""
+    syncfs = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
+    if syncfs is None:
+        _flush_tree(root)
+        return
+    descriptor = os.open(root, os.O_RDONLY)
+    try:
+        if syncfs(descriptor) != 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    finally:
+        os.close(descriptor)
+
+
+def flush_directory(directory: Path) -> None:
+    """Flush the names in a directory to disk."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -229,7 +255,8 @@ def _cannot_move(directory: Path) -> bool:
     return place in (here, *here.parents) or place.is_mount()
 
 
-def _move_into_place(temporary: Path, directory: Path) -> None:
+def move_into_place(temporary: Path, directory: Path) -> None:
+    """Rename a complete directory to its name, in place of an older one."""
     # A directory cannot be renamed over a full one: the old result steps aside first, and comes
     # back if the new one cannot take its place. Another process may put its own there meanwhile,
     # which then steps aside as well: the last one stays, whole.
@@ -247,4 +274,3 @@ def _move_into_place(temporary: Path, directory: Path) -> None:
         with contextlib.suppress(FileNotFoundError):
             directory.rename(aside)
     shutil.rmtree(aside, ignore_errors=True)
-    _flush_directory(directory.parent)

@@ -110,6 +110,7 @@ def reproduce_study(
     *,
     quick: bool = False,
     threads: int | None = None,
+    dask: str | None = None,
     quiet: bool = True,
 ) -> Reproduction:
     """Run a study, or finish a run that was stopped, and write its report.
@@ -119,6 +120,7 @@ def reproduce_study(
         out: Directory for everything; `runs/<key>` if not given.
         quick: Whether to run its shortened form.
         threads: Runs at the same time.
+        dask: Address of a Dask scheduler whose workers do the runs, or "local".
         quiet: Whether to show no progress.
     """
     from fairway.study_report import study_report
@@ -130,6 +132,8 @@ def reproduce_study(
         directory=directory,
         threads=threads,
         progress=reporter(study.key, quiet=quiet),
+        dask=dask,
+        keep="runs",
     )
     cells = tuple(measured_cells(study, sweep.outcomes, sweep.stops))
     note = study.quick.note if quick and study.quick else None

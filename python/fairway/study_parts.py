@@ -95,6 +95,7 @@ def reproduce_whole(
     only: Sequence[str] = (),
     quick: bool = False,
     threads: int | None = None,
+    dask: str | None = None,
     quiet: bool = True,
 ) -> WholeReproduction:
     """Run a study of parts, or finish a run that was stopped, and write its report.
@@ -106,6 +107,7 @@ def reproduce_whole(
         quick: Whether to run its shortened form: of each part its own, and the whole of a part
             that has none.
         threads: Runs at the same time.
+        dask: Address of a Dask scheduler whose workers do the runs, or "local".
         quiet: Whether to show no progress.
 
     Raises:
@@ -128,6 +130,7 @@ def reproduce_whole(
             directory / name,
             quick=quick and part.quick is not None,
             threads=threads,
+            dask=dask,
             quiet=quiet,
         )
         for name, part in study.parts.items()

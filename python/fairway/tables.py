@@ -108,14 +108,14 @@ def _table_type(column: str) -> type[pl.DataType]:
     return pl.UInt64 if column in _COUNT_COLUMNS else pl.Float64
 
 
-def write_parquet(frame: pl.DataFrame, path: Path) -> None:
-    """Write a table; the same table gives the same bytes."""
-    # Through memory, so that a full disk is an OSError here and not an error inside the library.
+def parquet(frame: pl.DataFrame) -> bytes:
+    """A table as a Parquet file; the same table gives the same bytes."""
+    # Through memory, so that a full disk is an OSError when it is written, and no error in here.
     buffer = io.BytesIO()
     frame.write_parquet(
         buffer, compression="zstd", compression_level=3, statistics=True, row_group_size=1 << 20
     )
-    path.write_bytes(buffer.getvalue())
+    return buffer.getvalue()
 
 
 def read_parquet(path: Path, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:

@@ -26,6 +26,13 @@ Threads = Annotated[
     typer.Option("--threads", "-j", min=1, max=1024, help="Runs at a time.  [default: cores]"),
 ]
 
+Dask = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS", help="Dask scheduler whose workers run it; local: start them here."
+    ),
+]
+
 
 def columns() -> int:
     """The columns of the terminal, or 80 where there is none."""

@@ -191,7 +191,7 @@ def test_a_sweep_says_in_how_many_runs(recorded, tmp_path):
     told = "flow reno#1: its connection was never established; the kernel gave up at 2.500 s"
     sweep = fairway.run(SWEEP, tmp_path / "out", backend="linux", threads=2)
     assert [warning.partition(" (")[0] for warning in sweep.warnings] == [told]
-    some = [dataclasses.replace(outcome, summary={**outcome.summary, "warnings": []})
+    some = [dataclasses.replace(outcome, recorded={**outcome.summary, "warnings": []})
             for outcome in sweep.outcomes[1:]]  # fmt: skip
     mixed = Sweep(sweep.title, sweep.axes, [sweep.outcomes[0], *some], sweep.version)
     assert mixed.warnings[0].startswith(f"in 1 of 4 runs: {told}")

@@ -14,7 +14,7 @@ from typing import Any
 
 from fairway import _core
 from fairway.errors import InputError, Interrupted, writing
-from fairway.progress import Silent
+from fairway.progress import Silent, State
 
 #: What stands for standard input.
 STANDARD_INPUT = "-"
@@ -50,7 +50,7 @@ def read(path: str, options: Mapping[str, Any], progress: Silent) -> _core.Analy
     try:
         while thread.is_alive():
             thread.join(_TICK_S)
-            progress.update(0, 1, control.fraction)
+            progress.update(State(under_way=control.fraction))
     except KeyboardInterrupt:
         control.cancel()
         thread.join(_TICK_S)

@@ -21,7 +21,7 @@ from fairway.linux.kernel import DESCRIPTION, EXECUTABLE, Kernel, described
 from fairway.linux.recipe import Recipe, recipe
 from fairway.linux.source import Source
 from fairway.linux.unpack import unpack
-from fairway.progress import reporter
+from fairway.progress import State, reporter
 
 #: Room that a build needs while it runs, in bytes: Linux 6.12 unpacked and built has 1.9 GB.
 _ROOM_BYTES = 3 << 30
@@ -91,7 +91,7 @@ def _build(origin: Source, digest: str, jobs: int, *, keep: bool, quiet: bool) -
     with _workplace(cache.root()) as place, reporter("kernel", quiet=quiet, single=True) as bar:
 
         def progress(begin: float, end: float) -> Callable[[float], None]:
-            return lambda part: bar.update(0, 1, begin + (end - begin) * min(part, 1.0))
+            return lambda part: bar.update(State(under_way=begin + (end - begin) * min(part, 1.0)))
 
         tree = unpack(origin, place, progress(0.0, _UNPACKED))
         warnings, repeatable = prepare(tree, ours)

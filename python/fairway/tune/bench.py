@@ -11,7 +11,7 @@ from typing import Any
 from fairway._core import ExperimentError
 from fairway.backends import Backend
 from fairway.experiment import Plan
-from fairway.progress import Silent
+from fairway.progress import Silent, State
 from fairway.sweep import Outcome, run_plan
 from fairway.tune.objective import Constraint, Formula, Objective
 from fairway.tune.subject import Settings, Subject
@@ -178,20 +178,17 @@ class Whole:
     def part(self, runs: int) -> Silent:
         """The progress of the next part, of so many runs."""
         before, self._done = self._done, self._done + runs
-        return _Part(self._shown, before, max(self._runs, self._done), runs)
+        return _Part(self._shown, before, max(self._runs, self._done))
 
 
 class _Part(Silent):
-    def __init__(self, shown: Silent, before: int, total: int, runs: int) -> None:
+    def __init__(self, shown: Silent, before: int, total: int) -> None:
         self._shown = shown
         self._before = before
         self._total = total
-        self._runs = runs
 
-    def update(self, done: int, total: int, fraction: float) -> None:
-        del total
-        fraction = (self._before + fraction * self._runs) / self._total
-        self._shown.update(self._before + done, self._total, fraction)
+    def update(self, state: State) -> None:
+        self._shown.update(replace(state, done=self._before + state.done, total=self._total))
 
 
 def _key(settings: Settings, first: int, count: int) -> str:

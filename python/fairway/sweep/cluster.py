@@ -1,0 +1,239 @@
+"""Runs of a sweep on the workers of a Dask cluster, or on those of one started here."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import contextlib
+import queue
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fairway.errors import InputError, RunFailed
+from fairway.experiment import Document, Point
+from fairway.sweep.crew import Finished
+from fairway.sweep.kept import Answer, Kept
+from fairway.sweep.parcel import Parcel, pack
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+#: The address that stands for workers started on this machine.
+LOCAL = "local"
+
+#: Address of a scheduler.
+_ADDRESS = re.compile(r"(tcp|tls)://[^/\s]+:\d+")
+
+#: Backends that need nothing but the experiment, or what each machine has of its own.
+_BACKENDS = ("sim", "linux", "model")
+
+#: How long the scheduler may take to answer, in seconds.
+_CONNECT_S = 10
+
+#: What becomes of runs when the scheduler goes.
+_CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
+
+#: Runs handed to the scheduler in one message.
+_AT_ONCE = 1000
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a worker is asked to do.
+
+    Attributes:
+        experiment: The document.
+        backend: Name of the backend.
+        version: Version of Fairway that asks.
+        engine: Digest of the program that asks; the worker's has to be the same.
+        whole: Whether the tables are wanted, and not the summary alone.
+    """
+
+    experiment: Document
+    backend: str
+    version: str
+    engine: str
+    whole: bool
+
+
+def carry_out(order: Order) -> Parcel:
+    """Do a run; called on a worker.
+
+    Errors of the compiled module have no name by which they could be sent.
+
+    Raises:
+        InputError: If this worker's Fairway is not that of who asks, or the experiment not valid.
+        RunFailed: If the simulation failed.
+    """
+    from fairway import _core, backends
+
+    backend = backends.backend(order.backend)
+    if (_core.version(), backend.engine()) != (order.version, order.engine):
+        raise InputError(
+            f"--dask: worker {_name()} has another Fairway (version {_core.version()}, program "
+            f"{backend.engine()[:12]}) than this command (version {order.version}, program "
+            f"{order.engine[:12]}): its results would not be the same; install the same build there"
+        )
+    try:
+        run = backend.run(order.experiment)
+    except _core.ExperimentError as error:
+        raise InputError(str(error)) from None
+    except _core.SimulationError as error:
+        raise RunFailed(str(error)) from None
+    parcel = pack(run, order.engine, whole=order.whole)
+    files = {**parcel.files, **(run.capture_files() if order.whole else {})}
+    return Parcel(parcel.summary, files)
+
+
+def _name() -> str:
+    from distributed import get_worker
+
+    return str(get_worker().address)
+
+
+@contextlib.contextmanager
+def connect(address: str, answer: Answer, threads: int) -> Iterator[Callable[[Kept], Cluster]]:
+    """Connect to a scheduler, or start one with workers on this machine.
+
+    Args:
+        address: Address of the scheduler, such as "tcp://node1:8786", or "local".
+        answer: What answers.
+        threads: Workers to start on this machine.
+
+    Yields:
+        What gives the workers for a part of a plan.
+
+    Raises:
+        InputError: If Dask is not installed, nothing answers there, or the backend is one that
+            cannot be asked elsewhere.
+    """
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise InputError(
+            "--dask: needs the package distributed; `pip install 'fairway[dask]'` installs it"
+        ) from None
+    if answer.backend.name not in _BACKENDS:
+        raise InputError(
+            f"--dask: backend {answer.backend.name} answers on this machine alone; workers have "
+            + ", ".join(_BACKENDS)
+        )
+    if address != LOCAL and not _ADDRESS.fullmatch(address):
+        raise InputError(
+            f"--dask {address}: expected the address of a scheduler, such as "
+            '"tcp://node1:8786" or "tls://node1:8786", or "local" for workers on this machine'
+        )
+    with contextlib.ExitStack() as stack:
+        where: Any = address
+        if address == LOCAL:
+            where = stack.enter_context(
+                LocalCluster(
+                    n_workers=threads, threads_per_worker=1, processes=True,
+                    dashboard_address=None, memory_limit=0, silence_logs="ERROR",
+                )
+            )  # fmt: skip
+        try:
+            client = stack.enter_context(Client(where, timeout=_CONNECT_S, set_as_default=False))
+        except (OSError, ValueError, TimeoutError) as error:
+            raise InputError(
+                f"--dask {address}: no scheduler answers there ({error}); `dask scheduler` starts "
+                'one and says its address; "local" needs none'
+            ) from None
+        yield lambda kept: Cluster(client, answer, kept)
+
+
+class Cluster:
+    """Workers of a Dask cluster; a run of one that dies is done by another."""
+
+    def __init__(self, client: Client, answer: Answer, kept: Kept) -> None:
+        self._client = client
+        self._answer = answer
+        self._kept = kept
+        self._points: Mapping[int, Point] = {}
+        self._futures: list[Future[Any]] = []
+        self._arrived: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
+
+    def start(self, points: Mapping[int, Point]) -> None:
+        """Hand all runs to the scheduler, in their order."""
+        from distributed import as_completed
+
+        self._points = points
+        if not points:
+            return
+        self._futures = self._client.map(
+            carry_out,
+            [self._order(point) for point in points.values()],
+            pure=False,
+            batch_size=1000,
+        )
+        indices = {f.key: index for f, index in zip(self._futures, points, strict=True)}
+        arriving = as_completed(
+            self._futures, loop=self._client.loop, with_results=True, raise_errors=False
+        )
+        threading.Thread(target=self._listen, args=(arriving, indices), daemon=True).start()
+
+    def finished(self, timeout_s: float) -> list[Finished]:
+        """What has arrived since it was last asked, written down; waits for a first one so long."""
+        found: list[Finished] = []
+        with contextlib.suppress(queue.Empty):
+            index, result = self._arrived.get(timeout=timeout_s)
+            while True:
+                found.append((index, self._received(index, result)))
+                index, result = self._arrived.get_nowait()
+        return found
+
+    def fraction(self) -> float:
+        """Nothing is known of runs under way."""
+        return 0.0
+
+    def abandon(self) -> None:
+        """Take back what has not begun; a worker ends the run it is at."""
+        with contextlib.suppress(OSError, TimeoutError):  # the scheduler may have gone
+            self._client.cancel(self._futures, force=True)
+
+    def close(self) -> None:
+        """Forget the runs."""
+        self._futures = []
+
+    def _order(self, point: Point) -> Order:
+        answer = self._answer
+        if own := answer.algorithms.used(point.experiment):
+            raise InputError(
+                f"--dask: {', '.join(own)} is a congestion control of your own, which is not sent "
+                "to other machines; run this sweep without --dask"
+            )
+        engine = answer.engine_of(point)
+        return Order(
+            point.experiment, answer.backend.name, answer.version, engine, self._kept.whole
+        )
+
+    def _listen(self, arriving: Any, indices: Mapping[str, int]) -> None:
+        for future, result in arriving:
+            self._arrived.put((indices[future.key], result))
+            future.release()
+
+    def _received(self, index: int, result: Any) -> Any:
+        """The outcome of what a worker has sent, or what went wrong."""
+        from distributed import KilledWorker
+
+        if isinstance(result, Parcel):
+            return self._kept.stage(self._points[index], result)
+        error = result[1] if isinstance(result, tuple) else result
+        if isinstance(error, KilledWorker):
+            return RunFailed(
+                f"{error.allowed_failures + 1} workers died while they ran it; the log of the last "
+                f"one, {error.last_worker.address}, may say why (too little memory?)"
+            )
+        if isinstance(error, _CANCELLED):
+            return InputError(
+                "--dask: the scheduler has gone, or somebody else cancelled the runs; what has "
+                "arrived is kept, and the same command goes on from there"
+            )
+        if isinstance(error, ImportError):
+            return InputError(
+                f"--dask: a worker cannot load Fairway ({error}); install the same build there"
+            )
+        return error

@@ -1,0 +1,176 @@
+"""The loop that hands out the runs of a sweep, keeps what comes back and shows how far it is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from fairway import _core
+from fairway._core import ExperimentError, SimulationError
+from fairway.errors import InputError, Interrupted, RunFailed
+from fairway.experiment import Point
+from fairway.progress import Silent, State
+from fairway.sweep.kept import Kept
+from fairway.sweep.outcome import Outcome
+
+#: How often progress is shown and Ctrl-C looked at, in seconds.
+_TICK_S = 0.1
+
+#: How often what has finished is flushed to disk, in seconds: flushing takes 10 ms and more, and
+#: what is lost when the process is killed is computed again.
+_COMMIT_S = 1.0
+
+#: A run's index, and its outcome or what went wrong.
+Finished = tuple[int, Outcome | BaseException]
+
+
+class Workers(Protocol):
+    """Who does the runs."""
+
+    def start(self, points: Mapping[int, Point]) -> None:
+        """Begin with all runs."""
+
+    def finished(self, timeout_s: float) -> list[Finished]:
+        """What has finished since it was last asked; waits for a first one so long."""
+
+    def fraction(self) -> float:
+        """Runs done of those that are under way, as a number of runs."""
+
+    def abandon(self) -> None:
+        """Stop all runs."""
+
+    def close(self) -> None:
+        """End, when nothing is under way."""
+
+
+class Crew:
+    """Points, who runs them, and where they are kept."""
+
+    def __init__(
+        self,
+        points: tuple[Point, ...],
+        workers: Workers,
+        kept: Kept,
+        directory: Path | None,
+        progress: Silent,
+    ) -> None:
+        self._points = points
+        self._workers = workers
+        self._kept = kept
+        self._directory = directory
+        self._progress = progress
+        self._outcomes: dict[int, Outcome] = {}
+        self._failures: dict[int, BaseException] = {}
+        self._staged: list[int] = []
+        self._committed_at = time.monotonic()
+        self._found = 0
+        self._simulated_s = 0.0
+
+    def work(self) -> list[Outcome]:
+        """Run all points that are not kept already, and return all outcomes in order."""
+        try:
+            with self._progress:
+                try:
+                    self._run()
+                except BaseException as error:
+                    self._workers.abandon()
+                    self._take(self._workers.finished(0.0), fatal=False)
+                    self._commit()
+                    if isinstance(error, KeyboardInterrupt):
+                        raise Interrupted(self._how_to_go_on()) from None
+                    raise
+        finally:
+            self._workers.close()
+        if self._failures:
+            raise RunFailed(self._describe())
+        return [self._outcomes[index] for index in range(len(self._points))]
+
+    def _run(self) -> None:
+        missing: dict[int, Point] = {}
+        for index, point in enumerate(self._points):
+            outcome = self._kept.find(point)
+            if outcome is None:
+                missing[index] = point
+            else:
+                self._outcomes[index] = outcome
+        self._found = len(self._outcomes)
+        self._workers.start(missing)
+        while len(self._outcomes) + len(self._failures) < len(self._points):
+            self._take(self._workers.finished(_TICK_S))
+            if time.monotonic() - self._committed_at >= _COMMIT_S:
+                self._commit()
+            self._show()
+        self._commit()
+        self._show()
+
+    def _take(self, finished: list[Finished], *, fatal: bool = True) -> None:
+        worst: BaseException | None = None
+        for index, result in finished:
+            if isinstance(result, Outcome):
+                self._outcomes[index] = result
+                self._staged.append(index)
+                self._simulated_s += _duration_s(self._points[index])
+            elif fatal:
+                self._failures[index] = result
+                worst = worst or _fatal(result)
+        if worst is not None:
+            raise worst
+
+    def _commit(self) -> None:
+        staged, self._staged = self._staged, []
+        try:
+            self._kept.commit([self._outcomes[index] for index in staged])
+        except BaseException:
+            for index in staged:
+                del self._outcomes[index]
+            raise
+        self._committed_at = time.monotonic()
+
+    def _show(self) -> None:
+        self._progress.update(
+            State(
+                done=len(self._outcomes),
+                total=len(self._points),
+                found=self._found,
+                under_way=self._workers.fraction(),
+                simulated_s=self._simulated_s,
+            )
+        )
+
+    def _how_to_go_on(self) -> str:
+        if self._directory is None:
+            return "stopped; nothing was written"
+        return (
+            f"stopped with {len(self._outcomes)} of {len(self._points)} runs finished and kept in "
+            f"{self._directory}; give the same command again to go on from there"
+        )
+
+    def _describe(self) -> str:
+        failures = sorted(self._failures.items())
+        if len(self._points) == 1:
+            return f"{failures[0][1]}"
+        lines = [f"{len(failures)} of {len(self._points)} runs failed"]
+        for index, error in failures[:5]:
+            lines.append(f"{_label(self._points[index])}: {error}")
+        if len(failures) > 5:
+            lines.append(f"… and {len(failures) - 5} more")
+        return "\n".join(lines)
+
+
+def _fatal(error: BaseException) -> BaseException | None:
+    """The error, if every further point would meet it too, or it is ours."""
+    if isinstance(error, (SimulationError, RunFailed)):
+        return None
+    return InputError(str(error)) if isinstance(error, ExperimentError) else error
+
+
+def _duration_s(point: Point) -> float:
+    duration = point.experiment.get("duration")
+    return _core.quantity(duration, "duration") / 1e9 if isinstance(duration, str) else 0.0
+
+
+def _label(point: Point) -> str:
+    parts = [f"{path} = {value}" for path, value in point.axes.items()]
+    return ", ".join([*parts, f"repetition {point.repetition}"])

@@ -1,0 +1,162 @@
+"""Where finished runs of a sweep are kept: in memory, in directories, or as rows of summaries."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from fairway import store
+from fairway.algorithm import Algorithms
+from fairway.backends import Backend
+from fairway.errors import InputError, writing
+from fairway.experiment import Point
+from fairway.results import Run, shape_of
+from fairway.sweep.outcome import Outcome
+from fairway.sweep.parcel import Parcel, without_time
+from fairway.sweep.scratch import Scratch
+
+#: File of a scratch directory with the summaries that have finished.
+JOURNAL = "journal.jsonl"
+
+
+class Answer:
+    """What answers the points of a sweep, as far as their results depend on it.
+
+    Attributes:
+        backend: The backend.
+        algorithms: The user's own congestion controls.
+        version: Version of Fairway.
+    """
+
+    def __init__(self, backend: Backend, algorithms: Algorithms, version: str) -> None:
+        self.backend = backend
+        self.algorithms = algorithms
+        self.version = version
+        self._engine = backend.engine()
+
+    def content_hash(self, point: Point) -> str:
+        """SHA-256 over everything that decides the point's result."""
+        own = self.algorithms.used(point.experiment)
+        return store.content_hash(point.experiment, self.backend.name, self.version, own)
+
+    def engine_of(self, point: Point) -> str:
+        """Digest of the program; unknown if the code of an algorithm of the user's own is."""
+        own = self.algorithms.used(point.experiment).values()
+        return "unknown" if any(code["sha256"] is None for code in own) else self._engine
+
+    def again(self, point: Point) -> Run:
+        """The point's run once more."""
+        return self.backend.run(point.experiment, None, self.algorithms)
+
+
+class Kept(Protocol):
+    """Somewhere to keep finished runs, each whole or not at all.
+
+    Attributes:
+        whole: Whether the tables of runs are kept, and not their summaries alone.
+    """
+
+    whole: bool
+
+    def find(self, point: Point) -> Outcome | None:
+        """An earlier run of the same content by the same program, if it is there and whole."""
+
+    def stage(self, point: Point, parcel: Parcel) -> Outcome:
+        """Write a finished run down, not yet where it is found; from any thread."""
+
+    def commit(self, outcomes: Sequence[Outcome]) -> None:
+        """Make staged runs last, and put them where they are found."""
+
+    def close(self, planned: Sequence[Point] | None) -> None:
+        """End.
+
+        Args:
+            planned: The points in their order if all of them are kept, None if the sweep stopped.
+        """
+
+
+class InMemory:
+    """Keeps runs as long as their outcomes live."""
+
+    whole = False
+
+    def find(self, point: Point) -> Outcome | None:
+        """Nothing is ever found."""
+
+    def stage(self, point: Point, parcel: Parcel) -> Outcome:
+        """The run as it is."""
+        assert parcel.run is not None
+        return Outcome(point, without_time(parcel.run.summary), None, parcel.run)
+
+    def commit(self, outcomes: Sequence[Outcome]) -> None:
+        """Nothing is to be done."""
+
+    def close(self, planned: Sequence[Point] | None) -> None:
+        """Nothing is to be done."""
+
+
+class Directories:
+    """Keeps a directory for each run in `points/`."""
+
+    whole = True
+
+    def __init__(self, directory: Path, answer: Answer) -> None:
+        self._points = directory / store.POINTS
+        self._answer = answer
+        self._scratch = Scratch(self._points)
+        # A journal is left to those who read it.
+        self._scratch.clear(lambda left: not (left / JOURNAL).exists())
+
+    def find(self, point: Point) -> Outcome | None:
+        """A directory of the same content."""
+        return found_directory(self._points, self._answer, point)
+
+    def stage(self, point: Point, parcel: Parcel) -> Outcome:
+        """Write the directory under the name that it will have, in a hidden one."""
+        place = place_of(self._points, self._answer, point)
+        parcel_directory = self._scratch.path / place.name
+        with writing(place):
+            store.write_files(parcel_directory, parcel.files)
+            if parcel.run is not None:
+                parcel.run.write_captures(parcel_directory)
+        return Outcome(point, parcel.summary, place)
+
+    def commit(self, outcomes: Sequence[Outcome]) -> None:
+        """Flush what was staged, all at once, and move it into place."""
+        if not outcomes:
+            return
+        with writing(self._points):
+            store.flush_file_system(self._scratch.path)
+            for outcome in outcomes:
+                assert outcome.directory is not None
+                staged = self._scratch.path / outcome.directory.name
+                # A point that the sweep has twice was moved already.
+                if staged.exists():
+                    store.move_into_place(staged, outcome.directory)
+            store.flush_directory(self._points)
+
+    def close(self, planned: Sequence[Point] | None) -> None:  # noqa: ARG002
+        """Remove what is not finished."""
+        self._scratch.let_go()
+
+
+def found_directory(points: Path, answer: Answer, point: Point) -> Outcome | None:
+    """The point's directory, if its content is the same and it is whole."""
+    place = place_of(points, answer, point)
+    if not store.reusable(place, answer.content_hash(point), answer.engine_of(point)):
+        return None
+    try:
+        shape = shape_of(answer.backend.name)
+        kept: dict[str, Any] = store.read_json(place / "summary.json", "summary", shape)
+    except InputError:
+        return None
+    return Outcome(point, kept, place)
+
+
+def place_of(points: Path, answer: Answer, point: Point) -> Path:
+    """The point's own directory."""
+    parts = [str(value) for value in point.axes.values()] + [f"r{point.repetition}"]
+    slug = re.sub(r"[^A-Za-z0-9.+-]+", "_", "-".join(parts))[:60].strip(".")
+    return points / f"{slug}-{answer.content_hash(point)[:10]}"

@@ -1,0 +1,56 @@
+"""One finished run of a sweep."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairway.experiment import Point
+from fairway.results import Run, load
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One finished point of a sweep.
+
+    Attributes:
+        point: What was run.
+        recorded: Its summary; as JSON where there are many, which takes a tenth of the memory.
+        directory: Where the run is kept, if it is kept whole.
+        kept: The run itself, if it is in memory.
+        again: Computes the run once more, if its summary alone is kept.
+    """
+
+    point: Point
+    recorded: dict[str, Any] | bytes = field(repr=False)
+    directory: Path | None = None
+    kept: Run | None = field(default=None, repr=False)
+    again: Callable[[], Run] | None = field(default=None, repr=False)
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Its summary, as in `summary.json`, without the time that the run took."""
+        if isinstance(self.recorded, dict):
+            return self.recorded
+        summary: dict[str, Any] = json.loads(self.recorded)
+        return summary
+
+    @property
+    def run(self) -> Run:
+        """The whole run: from memory or its directory, or else computed again."""
+        if self.kept is not None:
+            return self.kept
+        if self.directory is not None:
+            return load(self.directory)
+        assert self.again is not None
+        return self.again()
+
+    def series(self) -> pl.DataFrame:
+        """The run's time series."""
+        return self.run.series

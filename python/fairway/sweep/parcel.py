@@ -1,0 +1,47 @@
+"""A finished run on its way to where it is kept, which may be another machine."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from fairway.results import Run
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """What is kept of a run.
+
+    Attributes:
+        summary: Its summary as compact JSON.
+        files: Name -> content of its directory, but for captures; empty if the summary is enough.
+        run: The run itself, where it was computed in this process.
+    """
+
+    summary: bytes
+    files: dict[str, bytes]
+    run: Run | None = field(default=None, repr=False)
+
+
+def without_time(summary: dict[str, Any]) -> dict[str, Any]:
+    """The summary without the time the run took, so that it is the same wherever it ran."""
+    return {name: value for name, value in summary.items() if name != "wall_s"}
+
+
+def compact(summary: dict[str, Any]) -> bytes:
+    """A summary as JSON on one line; refuses NaN, which JSON cannot hold."""
+    return json.dumps(summary, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+
+
+def pack(run: Run, engine: str, *, whole: bool) -> Parcel:
+    """Make what is kept of a run.
+
+    Args:
+        run: The run.
+        engine: Digest of the program that computed it.
+        whole: Whether its tables are kept, and not the summary alone.
+    """
+    summary = without_time(run.summary)
+    files = run.files(engine=engine, summary=summary) if whole else {}
+    return Parcel(compact(summary), files, run)

@@ -1,0 +1,267 @@
+"""The results of a sweep: its tables, its summary and its directory."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import html
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairway import repetitions, store, text
+from fairway.backends import backend as find_backend
+from fairway.errors import InputError
+from fairway.experiment import Point, Until
+from fairway.repetitions import Stop
+from fairway.results import MANIFEST_SHAPE, Run, shape_of
+from fairway.shape import TEXT_OR_NONE
+from fairway.sweep.outcome import Outcome
+from fairway.sweep.rows import ROWS, Row, read_rows, read_summary
+from fairway.sweep.tables import part_table, run_table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_MANIFEST_SHAPE = {
+    "title": str,
+    "version": str,
+    "axes": [str],
+    "points": [{"axes": dict, "repetition": int, "directory": TEXT_OR_NONE, "content_hash": str}],
+}
+
+
+class Sweep:
+    """The results of a sweep, in the order of the experiment file.
+
+    Attributes:
+        title: The experiment's title.
+        axes: Paths that vary.
+        outcomes: One per point.
+        version: Version of Fairway.
+        directory: Where it is kept, if anywhere.
+        until: What repeating ended at, if the experiment says so.
+        stops: Where each combination's repeating ended then.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        axes: Sequence[str],
+        outcomes: Sequence[Outcome],
+        version: str,
+        directory: Path | None = None,
+        until: Until | None = None,
+        stops: Sequence[Stop] = (),
+    ) -> None:
+        self.title = title
+        self.axes = tuple(axes)
+        self.outcomes = tuple(outcomes)
+        self.version = version
+        self.directory = directory
+        self.until = until
+        self.stops = tuple(stops)
+
+    def __len__(self) -> int:
+        return len(self.outcomes)
+
+    def __repr__(self) -> str:
+        over = ", ".join(self.axes) or "seeds"
+        return f"<Sweep {self.title!r}: {text.count(len(self), 'run')} over {over}>"
+
+    def _repr_html_(self) -> str:
+        from fairway.page import plain_html
+        from fairway.report import sweep_table
+
+        return f"<h3>{html.escape(self.title)}</h3>" + plain_html(sweep_table(self))
+
+    @functools.cached_property
+    def table(self) -> pl.DataFrame:
+        """One row per point: its axes, repetition, seed and metrics."""
+        return run_table(self.outcomes, self.axes)
+
+    @functools.cached_property
+    def flows(self) -> pl.DataFrame:
+        """One row per run and flow: axes, repetition, seed, and the flow's figures."""
+        return part_table("flows", self.outcomes, self.axes)
+
+    @functools.cached_property
+    def links(self) -> pl.DataFrame:
+        """One row per run and link: axes, repetition, seed, and the link's figures."""
+        return part_table("links", self.outcomes, self.axes)
+
+    @functools.cached_property
+    def predicted(self) -> pl.DataFrame:
+        """What models say of the metrics, as `table`: of points that one of them covers."""
+        import polars as pl
+
+        rows = [
+            {
+                **axes,
+                **{name: value for name, value in model["metrics"].items() if name != "residual"},
+            }
+            for axes, model in zip(
+                self.table.select(self.axes).iter_rows(named=True),
+                (outcome.summary.get("model", {}) for outcome in self.outcomes),
+                strict=True,
+            )
+            if "metrics" in model
+        ]
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What has to be known before its figures are trusted, and of how many of its runs."""
+        counted = Counter(
+            warning for outcome in self.outcomes for warning in outcome.summary.get("warnings", [])
+        )
+        found = [
+            warning
+            if count == len(self)
+            else f"in {count} of {text.count(len(self), 'run')}: {warning}"
+            for warning, count in counted.items()
+        ]
+        return found + (repetitions.warnings(self.until, self.stops) if self.until else [])
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Everything as plain data, for JSON."""
+        return {
+            "title": self.title,
+            "axes": list(self.axes),
+            "points": [_entry(outcome) for outcome in self.outcomes],
+            **self._repeated(),
+        }
+
+    def _repeated(self) -> dict[str, Any]:
+        """What repeating ended at and where, as plain data; nothing of a plain number."""
+        if self.until is None:
+            return {}
+        return {
+            "until": {**vars(self.until), "metrics": list(self.until.metrics)},
+            "stops": [stop.to_json() for stop in self.stops],
+        }
+
+    def save_overview(self, directory: Path, *, report: str | None = None) -> None:
+        """Write what stands above the points; the manifest comes last, when all is there."""
+        from fairway.tables import parquet
+
+        tables = {"sweep": self.table, "flows": self.flows, "links": self.links}
+        for name, table in tables.items():
+            store.write_file(directory / f"{name}.parquet", parquet(table))
+        store.write_file(directory / "summary.json", self._summary_lines())
+        if report is None:
+            from fairway.report import sweep_report
+
+            report = sweep_report(self)
+        store.write_file(directory / "report.html", report)
+        store.write_file(directory / store.MANIFEST, store.to_json(self._manifest()))
+
+    def _summary_lines(self) -> Iterator[str]:
+        """`summary` as JSON with a line for each point, never all in memory."""
+        rest = {"title": self.title, "axes": list(self.axes), **self._repeated()}
+        yield store.to_json(rest).rstrip("}\n ") + ',\n  "points": ['
+        for index, outcome in enumerate(self.outcomes):
+            entry = _entry(outcome)
+            line = json.dumps(entry, ensure_ascii=False, allow_nan=False)
+            yield f"{',' if index else ''}\n    {line}"
+        yield "\n  ]\n}\n"
+
+    def _manifest(self) -> dict[str, Any]:
+        points = [
+            {
+                "axes": outcome.point.axes,
+                "repetition": outcome.point.repetition,
+                "seed": summary["seed"],
+                "directory": outcome.directory.name if outcome.directory else None,
+                "content_hash": store.content_hash(
+                    outcome.point.experiment,
+                    summary["backend"],
+                    self.version,
+                    summary.get("algorithms"),
+                ),
+            }
+            for outcome, summary in ((outcome, outcome.summary) for outcome in self.outcomes)
+        ]
+        joined = "\n".join(str(point["content_hash"]) for point in points)
+        return {
+            "title": self.title,
+            "version": self.version,
+            "content_hash": hashlib.sha256(joined.encode()).hexdigest(),
+            "axes": list(self.axes),
+            "points": points,
+            **self._repeated(),
+        }
+
+
+def load_sweep(directory: str | Path) -> Sweep:
+    """Read a finished sweep's directory back.
+
+    Raises:
+        InputError: If it is not one.
+    """
+    path = Path(directory)
+    if not (path / store.MANIFEST).is_file():
+        raise InputError(f"{path}: holds no finished sweep; run it to its end first")
+    manifest = store.read_json(path / store.MANIFEST, "manifest", _MANIFEST_SHAPE)
+    points = path / store.POINTS
+    rows = read_rows(points) if any(e["directory"] is None for e in manifest["points"]) else {}
+    outcomes = [
+        _from_row(entry, rows.get(entry["content_hash"]), points, manifest["version"])
+        if entry["directory"] is None
+        else _from_directory(entry, points / entry["directory"])
+        for entry in manifest["points"]
+    ]
+    until = manifest.get("until")
+    return Sweep(
+        manifest["title"],
+        manifest["axes"],
+        outcomes,
+        manifest["version"],
+        path,
+        until and Until(until["share"], until["at_most"], tuple(until["metrics"])),
+        repetitions.stops_of(manifest.get("stops", [])),
+    )
+
+
+def _entry(outcome: Outcome) -> dict[str, Any]:
+    """A point of the summary."""
+    point = outcome.point
+    return {"axes": point.axes, "repetition": point.repetition, "summary": outcome.summary}
+
+
+def _from_directory(entry: dict[str, Any], place: Path) -> Outcome:
+    manifest = store.read_json(place / store.MANIFEST, "manifest", MANIFEST_SHAPE)
+    shape = shape_of(manifest.get("backend"))
+    summary = store.read_json(place / "summary.json", "summary", shape)
+    return Outcome(
+        Point(entry["axes"], entry["repetition"], manifest["experiment"]), summary, place
+    )
+
+
+def _from_row(entry: dict[str, Any], row: Row | None, points: Path, version: str) -> Outcome:
+    experiment, summary = read_summary(row, points / ROWS)
+    point = Point(entry["axes"], entry["repetition"], experiment)
+    return Outcome(point, summary, again=functools.partial(_again, point, summary, version))
+
+
+def _again(point: Point, summary: bytes, version: str) -> Run:
+    """Compute a run once more of which the summary alone is kept."""
+    from fairway import _core
+
+    kept = json.loads(summary)
+    axes = ", ".join(f"{path} = {value}" for path, value in point.axes.items())
+    what = f"the run at {axes or 'these values'}, repetition {point.repetition}"
+    if version != _core.version():
+        raise InputError(
+            f"{what}: its summary alone is kept, by version {version}, and this is version "
+            f"{_core.version()}; run the sweep again"
+        )
+    if kept.get("algorithms"):
+        raise InputError(
+            f"{what}: its summary alone is kept, and it has a congestion control of your own; "
+            "run the sweep again with --keep runs"
+        )
+    return find_backend(kept["backend"]).run(point.experiment)

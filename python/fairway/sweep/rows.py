@@ -1,0 +1,185 @@
+"""Summaries of many runs in one file: a row for each, found by its content."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from fairway import store
+from fairway.errors import InputError, writing
+from fairway.experiment import Point
+from fairway.results import shape_of
+from fairway.shape import problem
+from fairway.sweep.kept import JOURNAL, Answer, found_directory
+from fairway.sweep.outcome import Outcome
+from fairway.sweep.parcel import Parcel
+from fairway.sweep.scratch import Scratch
+
+#: File in `points/` with a row for each run.
+ROWS = "summaries.parquet"
+
+#: Columns of that file; `experiment` and `summary` are JSON.
+_COLUMNS = ("content_hash", "engine", "experiment", "summary")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One run.
+
+    Attributes:
+        engine: Digest of the program that computed it.
+        experiment: Its document as JSON.
+        summary: Its summary as JSON.
+    """
+
+    engine: str
+    experiment: bytes
+    summary: bytes
+
+
+class Rows:
+    """Keeps summaries in one file, from a journal of what has finished since.
+
+    A line of the journal is a run; one that is not whole is none. The end of a sweep writes all
+    runs in the order of its points, so that the file is the same whatever finished first.
+    """
+
+    whole = False
+
+    def __init__(self, directory: Path, answer: Answer) -> None:
+        self._points = directory / store.POINTS
+        self._answer = answer
+        self._scratch = Scratch(self._points)
+        self._lock = threading.Lock()
+        with writing(self._points):
+            self._journal: BinaryIO = (self._scratch.path / JOURNAL).open("ab")
+        self._rows = read_rows(self._points)
+        self._added = False
+        self._scratch.clear(self._take)
+
+    def _take(self, left: Path) -> bool:
+        """Take over the journal of a process that died."""
+        with writing(self._points):
+            for content_hash, row in _journalled(left / JOURNAL):
+                self._add(content_hash, row)
+        self.commit(())
+        return True
+
+    def find(self, point: Point) -> Outcome | None:
+        """A row, or a directory, of the same content."""
+        engine = self._answer.engine_of(point)
+        row = self._rows.get(self._answer.content_hash(point))
+        if row is not None and row.engine == engine != "unknown":
+            return Outcome(point, row.summary, again=partial(self._answer.again, point))
+        return found_directory(self._points, self._answer, point)
+
+    def stage(self, point: Point, parcel: Parcel) -> Outcome:
+        """Write the run's line."""
+        row = Row(self._answer.engine_of(point), _json(point.experiment), parcel.summary)
+        with writing(self._points):
+            self._add(self._answer.content_hash(point), row)
+        return Outcome(point, parcel.summary, again=partial(self._answer.again, point))
+
+    def _add(self, content_hash: str, row: Row) -> None:
+        line = b'["%b","%b",%b,%b]\n' % (
+            content_hash.encode(), row.engine.encode(), row.experiment, row.summary,
+        )  # fmt: skip
+        with self._lock:
+            self._journal.write(line)
+            self._rows[content_hash] = row
+            self._added = True
+
+    def commit(self, outcomes: Sequence[Outcome]) -> None:  # noqa: ARG002
+        """Flush the journal."""
+        with writing(self._points), self._lock:
+            self._journal.flush()
+            os.fsync(self._journal.fileno())
+
+    def close(self, planned: Sequence[Point] | None) -> None:
+        """Write the rows in the order of the points; rows of other points come after them."""
+        if planned is None:
+            self._journal.close()
+            self._scratch.let_go(keep=self._added)
+            return
+        wanted = [self._answer.content_hash(point) for point in planned]
+        order = dict.fromkeys([*wanted, *sorted(self._rows)])
+        write_rows(self._points, {key: self._rows[key] for key in order if key in self._rows})
+        self._journal.close()
+        self._scratch.let_go()
+
+
+def read_rows(points: Path) -> dict[str, Row]:
+    """All rows of `points/` by their content, none if there is no such file."""
+    import polars as pl
+
+    path = points / ROWS
+    if not path.exists():
+        return {}
+    try:
+        frame = pl.read_parquet(path, memory_map=False)
+        columns = [frame[name].to_list() for name in _COLUMNS]
+    except (OSError, pl.exceptions.PolarsError):
+        return {}
+    return {
+        content_hash: Row(engine, experiment.encode(), summary.encode())
+        for content_hash, engine, experiment, summary in zip(*columns, strict=True)
+    }
+
+
+def write_rows(points: Path, rows: dict[str, Row]) -> None:
+    """Write all rows, in their order."""
+    import polars as pl
+
+    columns = {
+        "content_hash": list(rows),
+        "engine": [row.engine for row in rows.values()],
+        "experiment": [row.experiment.decode() for row in rows.values()],
+        "summary": [row.summary.decode() for row in rows.values()],
+    }
+    buffer = io.BytesIO()
+    pl.DataFrame(columns, schema=dict.fromkeys(_COLUMNS, pl.String)).write_parquet(
+        buffer, compression="zstd", compression_level=3, row_group_size=1000
+    )
+    store.write_file(points / ROWS, buffer.getvalue())
+
+
+def read_summary(row: Row | None, where: Path) -> tuple[Any, bytes]:
+    """The experiment of a row, and its summary after a look at its shape.
+
+    Raises:
+        InputError: If there is no such row, or it is damaged.
+    """
+    if row is None:
+        raise InputError(f"{where}: has no row of a run of this sweep; run it again")
+    try:
+        experiment, summary = json.loads(row.experiment), json.loads(row.summary)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{where}: damaged row: {error}; run the sweep again") from None
+    backend = summary.get("backend") if isinstance(summary, dict) else None
+    if wrong := problem(summary, shape_of(backend)):
+        raise InputError(f"{where}: damaged row: {wrong}; run the sweep again")
+    return experiment, row.summary
+
+
+def _journalled(journal: Path) -> Iterator[tuple[str, Row]]:
+    """The whole lines of a journal; the last one may have been cut off."""
+    if not journal.exists():
+        return
+    with journal.open("rb") as file:
+        for line in file:
+            try:
+                content_hash, engine, experiment, summary = json.loads(line)
+            except (ValueError, RecursionError):
+                continue
+            yield content_hash, Row(engine, _json(experiment), _json(summary))
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()

@@ -1,0 +1,110 @@
+"""From a plan to the outcomes of all its points."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Literal
+
+from fairway import repetitions, store
+from fairway.backends import Backend
+from fairway.errors import InputError
+from fairway.experiment import Plan
+from fairway.progress import Silent
+from fairway.sweep.crew import Crew, Workers
+from fairway.sweep.kept import Answer, Directories, InMemory, Kept
+from fairway.sweep.outcome import Outcome
+from fairway.sweep.result import Sweep
+from fairway.sweep.rows import Rows
+from fairway.sweep.threads import Threads, available_cores
+
+#: Runs of a sweep that have a directory each, unless it is said otherwise: more would be more
+#: files than people look at and cluster file systems like, and writing would take longer than
+#: small runs do.
+MAX_DIRECTORIES = 1000
+
+#: What is kept of each run: a directory with its tables, or its summary.
+Keep = Literal["runs", "summaries"]
+
+
+def run_plan(
+    plan: Plan,
+    backend: Backend,
+    *,
+    directory: Path | None = None,
+    threads: int | None = None,
+    progress: Silent | None = None,
+    dask: str | None = None,
+    keep: Keep | None = None,
+) -> Sweep:
+    """Run every point of a plan, or as many as it takes until intervals are narrow enough.
+
+    Points whose results `directory` already holds (same experiment, version and program) are
+    not run again.
+
+    Args:
+        plan: What to run.
+        backend: What answers.
+        directory: Where each point is kept as soon as it is finished.
+        threads: Runs at the same time; as many as there are cores if not given.
+        progress: Where progress is shown.
+        dask: Address of a Dask scheduler whose workers run the points, or "local" for workers on
+            this machine.
+        keep: What is kept of each run; if not given, "runs" of up to `MAX_DIRECTORIES` points and
+            "summaries" of more.
+
+    Raises:
+        ExperimentError: If the backend cannot answer a point; nothing has been run then.
+        Interrupted: On Ctrl-C, after the running simulations have stopped.
+        RunFailed: If simulations failed; every other point has been run and kept.
+        InputError: If something cannot be written, or there is no such cluster.
+    """
+    from fairway._core import version
+
+    if dask is not None and directory is None:
+        raise InputError("--dask: results of a cluster are kept in a directory; name one")
+    if directory is not None:
+        store.check_writable(directory, "sweep")
+    for point in plan.points:
+        backend.check(point.experiment, plan.algorithms)
+    answer = Answer(backend, plan.algorithms, version())
+    kept = _kept(directory, answer, keep, len(plan.points))
+    finished = None
+    try:
+        with _labour(answer, kept, threads or available_cores(), dask) as hire:
+
+            def run(part: Plan) -> list[Outcome]:
+                return Crew(part.points, hire(), kept, directory, progress or Silent()).work()
+
+            stops: list[repetitions.Stop] = []
+            if plan.until is None:
+                outcomes = run(plan)
+            else:
+                outcomes, stops = repetitions.run_until(plan, plan.until, run)
+        finished = [outcome.point for outcome in outcomes]
+    finally:
+        kept.close(finished)
+    return Sweep(plan.title, plan.axes, outcomes, version(), directory, plan.until, stops)
+
+
+def _kept(directory: Path | None, answer: Answer, keep: Keep | None, points: int) -> Kept:
+    if directory is None:
+        return InMemory()
+    if keep is None:
+        keep = "runs" if points <= MAX_DIRECTORIES else "summaries"
+    return Directories(directory, answer) if keep == "runs" else Rows(directory, answer)
+
+
+@contextlib.contextmanager
+def _labour(
+    answer: Answer, kept: Kept, threads: int, dask: str | None
+) -> Iterator[Callable[[], Workers]]:
+    """What gives workers, for one part of a plan after the other."""
+    if dask is None:
+        yield lambda: Threads(answer, kept, threads)
+        return
+    from fairway.sweep.cluster import connect
+
+    with connect(dask, answer, threads) as hire:
+        yield lambda: hire(kept)

@@ -1,0 +1,111 @@
+"""Runs of a sweep in threads of this process."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import queue
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
+
+from fairway._core import Cancelled
+from fairway.backends import Progress
+from fairway.experiment import Point
+from fairway.sweep.crew import Finished
+from fairway.sweep.kept import Answer, Kept
+from fairway.sweep.outcome import Outcome
+from fairway.sweep.parcel import pack
+
+#: How long a run that was asked to stop may take to do so, in seconds.
+_PATIENCE_S = 2.0
+
+
+def available_cores() -> int:
+    """Cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class Threads:
+    """Worker threads and what they have in common."""
+
+    def __init__(self, answer: Answer, kept: Kept, count: int) -> None:
+        self._answer = answer
+        self._kept = kept
+        self._pool = ThreadPoolExecutor(max_workers=count)
+        self._futures: list[Future[Outcome]] = []
+        self._finished: queue.SimpleQueue[Finished] = queue.SimpleQueue()
+        self._stop = threading.Event()
+        self._lock = threading.Lock()
+        #: Runs that are being computed: what follows them, the threads they are in, the points.
+        self._running: dict[int, tuple[Progress, int, Point]] = {}
+
+    def start(self, points: Mapping[int, Point]) -> None:
+        """Begin with all runs, in their order."""
+        for index, point in points.items():
+            future = self._pool.submit(self._one, index, point)
+            future.add_done_callback(partial(self._note, index))
+            self._futures.append(future)
+
+    def finished(self, timeout_s: float) -> list[Finished]:
+        """What has finished since it was last asked; waits for a first one so long."""
+        found: list[Finished] = []
+        with contextlib.suppress(queue.Empty):
+            found.append(self._finished.get(timeout=timeout_s))
+            while True:
+                found.append(self._finished.get_nowait())
+        return found
+
+    def fraction(self) -> float:
+        """Runs done of those that are under way, as a number of runs."""
+        with self._lock:
+            return sum(control.fraction for control, _, _ in self._running.values())
+
+    def abandon(self) -> None:
+        """Stop all runs; what does not stop in time is an algorithm that does not come back."""
+        with self._lock:
+            self._stop.set()
+            for control, _, _ in self._running.values():
+                control.cancel()
+        for future in self._futures:
+            future.cancel()
+        wait(self._futures, _PATIENCE_S)
+        with self._lock:
+            for _, thread, point in self._running.values():
+                if self._answer.algorithms.used(point.experiment):
+                    _interrupt(thread)
+
+    def close(self) -> None:
+        """Wait for the threads."""
+        self._pool.shutdown()
+
+    def _one(self, index: int, point: Point) -> Outcome:
+        backend = self._answer.backend
+        control = backend.control()
+        with self._lock:
+            if self._stop.is_set():
+                raise Cancelled
+            self._running[index] = (control, threading.get_ident(), point)
+        try:
+            run = backend.run(point.experiment, control, self._answer.algorithms)
+        finally:
+            with self._lock:
+                del self._running[index]
+        engine = self._answer.engine_of(point)
+        return self._kept.stage(point, pack(run, engine, whole=self._kept.whole))
+
+    def _note(self, index: int, future: Future[Outcome]) -> None:
+        if future.cancelled():
+            return
+        error = future.exception()
+        self._finished.put((index, future.result() if error is None else error))
+
+
+def _interrupt(thread: int) -> None:
+    """Raise KeyboardInterrupt in a thread, as Ctrl-C does in the main one alone."""
+    ident, error = ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, error)

@@ -1,0 +1,170 @@
+"""Sweeps on a Dask cluster: the same bytes, whatever happens to its workers."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from distributed import Client, LocalCluster
+
+import fairway
+from conftest import ScriptedBackend, run_of
+from fairway import store
+from fairway.backends.sim import Simulator
+from fairway.errors import InputError, Interrupted, RunFailed
+from fairway.experiment import plan
+from fairway.progress import Silent
+from fairway.sweep import cluster as fairway_cluster
+from fairway.sweep import run_plan
+from test_sweep_scale import KEEPS, TINY, tree
+
+# What Dask's processes leave open is theirs.
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
+
+
+@pytest.fixture(scope="module")
+def workers():
+    """A scheduler and two worker processes, which are started again when they die."""
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None,
+        memory_limit=0, silence_logs="CRITICAL",
+    ) as cluster:  # fmt: skip
+        yield cluster
+
+
+@pytest.mark.parametrize("keep", KEEPS)
+def test_two_workers_give_the_bytes_of_one_process(tmp_path, workers, keep):
+    fairway.run(TINY, tmp_path / "process", threads=1, keep=keep)
+    fairway.run(TINY, tmp_path / "workers", dask=workers.scheduler_address, keep=keep)
+    assert tree(tmp_path / "workers") == tree(tmp_path / "process")
+
+
+def test_captures_come_back_too(tmp_path, workers):
+    text = TINY.replace("40", "2")
+    fairway.run(text, tmp_path / "process", capture="hosts")
+    fairway.run(text, tmp_path / "workers", capture="hosts", dask=workers.scheduler_address)
+    assert any(name.endswith(".pcapng") for name in tree(tmp_path / "workers"))
+    assert tree(tmp_path / "workers") == tree(tmp_path / "process")
+
+
+class Killer(Silent):
+    """Kills a worker as soon as five runs have come back."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.killed_at = 0
+
+    def update(self, state):
+        if state.done >= 5 and not self.killed_at:
+            self.killed_at = state.done
+            for pid in list(self._client.run(os.getpid).values())[:1]:
+                os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("keep", KEEPS)
+def test_killing_a_worker_midway_loses_nothing(tmp_path, workers, keep):
+    # Of a run that takes a while, so that there is something to lose.
+    text = TINY.replace("100 ms", "20 s")
+    fairway.run(text, tmp_path / "process", keep=keep)
+    with Client(workers, set_as_default=False) as client:
+        killer = Killer(client)
+        sweep = run_plan(
+            plan(text), Simulator(), directory=tmp_path / "workers", keep=keep,
+            dask=workers.scheduler_address, progress=killer,
+        )  # fmt: skip
+    assert 5 <= killer.killed_at < 40
+    sweep.save_overview(tmp_path / "workers")
+    assert tree(tmp_path / "workers") == tree(tmp_path / "process")
+
+
+def test_a_run_whose_workers_keep_dying_is_named(tmp_path, workers, monkeypatch):
+    # On a worker: it is sent by its value.
+    monkeypatch.setattr(fairway_cluster, "carry_out", lambda _: os._exit(1))
+    with pytest.raises(RunFailed, match=r"4 workers died while they ran it.*too little memory"):
+        fairway.run(TINY.replace("40", "2"), tmp_path / "s", dask=workers.scheduler_address)
+
+
+def test_a_worker_with_another_build_is_refused(tmp_path, workers):
+    class Other(Simulator):
+        def engine(self) -> str:
+            return "0123456789abcdef"
+
+    with pytest.raises(InputError, match=r"worker tcp://.* another Fairway .* 0123456789ab"):
+        run_plan(plan(TINY), Other(), directory=tmp_path / "s", dask=workers.scheduler_address)
+    assert not list((tmp_path / "s" / store.POINTS).iterdir())
+
+
+def test_a_simulation_that_fails_on_a_worker_fails_as_here(tmp_path, workers, monkeypatch):
+    def failing(order):
+        from fairway._core import SimulationError
+        from fairway.backends.sim import Simulator
+        from fairway.sweep.cluster import carry_out
+
+        def run(self, experiment, control=None, algorithms=None):
+            if experiment["seed"] == 1:
+                raise SimulationError("at 1.5 s: link bottleneck: 3 packets in, 2 out")
+            return kept(self, experiment, control, algorithms)
+
+        kept, Simulator.run = Simulator.run, run
+        try:
+            return carry_out(order)
+        finally:
+            Simulator.run = kept
+
+    failing.__module__ = "__main__"  # so that it is sent by its value
+    monkeypatch.setattr(fairway_cluster, "carry_out", failing)
+    with pytest.raises(RunFailed, match=r"1 of 2 runs failed\nrepetition 0: at 1.5 s"):
+        fairway.run(TINY.replace("40", "2"), tmp_path / "s", dask=workers.scheduler_address)
+    assert len(list((tmp_path / "s" / store.POINTS).iterdir())) == 1
+
+
+def test_what_a_worker_refuses_is_refused_as_here(tmp_path, workers):
+    text = TINY.replace('cc = "reno"', 'cc = "reno"\nprogram = "fairway"\nconnections = "auto"')
+    with pytest.raises(InputError, match="connections"):
+        fairway.run(text, tmp_path / "s", dask=workers.scheduler_address)
+
+
+def test_ctrl_c_keeps_what_has_arrived(tmp_path, workers):
+    class Impatient(Silent):
+        def update(self, state):
+            if state.done >= 5:
+                raise KeyboardInterrupt
+
+    planned = plan(TINY)
+    with pytest.raises(Interrupted, match="same command again"):
+        run_plan(
+            planned, Simulator(), directory=tmp_path / "s", dask=workers.scheduler_address,
+            progress=Impatient(),
+        )  # fmt: skip
+    assert 5 <= len(list((tmp_path / "s" / store.POINTS).iterdir())) < 40
+    fairway.run(TINY, tmp_path / "s")
+    fairway.run(TINY, tmp_path / "process")
+    assert tree(tmp_path / "s") == tree(tmp_path / "process")
+
+
+def test_what_cannot_be_done_elsewhere_is_refused(tmp_path, workers):
+    address = workers.scheduler_address
+    with pytest.raises(InputError, match="name one"):
+        fairway.run(TINY, dask=address)
+    with pytest.raises(InputError, match="one run"):
+        fairway.run(TINY.partition("[sweep]")[0], tmp_path / "s", dask=address)
+    with pytest.raises(InputError, match="backend scripted answers on this machine alone"):
+        backend = ScriptedBackend(lambda experiment, _: run_of(experiment, [1.0, 1.0]))
+        run_plan(plan(TINY), backend, directory=tmp_path / "s", dask=address)
+    example = Path(__file__).parents[2] / "examples" / "my_reno.py"
+    mine = TINY.replace('"cubic"', '"python:my_reno.MyReno"')
+    with pytest.raises(InputError, match="not sent to other machines"):
+        file = tmp_path / "mine.toml"
+        file.write_text(mine)
+        (tmp_path / "my_reno.py").write_text(example.read_text())
+        fairway.run(file, tmp_path / "s", dask=address)
+
+
+def test_an_address_without_a_scheduler_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(fairway_cluster, "_CONNECT_S", 1)
+    # Nothing listens at the port of "discard".
+    with pytest.raises(InputError, match="no scheduler answers there"):
+        fairway.run(TINY, tmp_path / "s", dask="tcp://127.0.0.1:9")
+    for address in ("nonsense", "tcp://", "http://node:80", ""):
+        with pytest.raises(InputError, match="expected the address of a scheduler"):
+            fairway.run(TINY, tmp_path / "s", dask=address)
