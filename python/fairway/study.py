@@ -64,7 +64,7 @@ class Reproduction:
         """The machine-readable answer: every cell and every claim."""
         answer: dict[str, Any] = {
             "study": self.study.key,
-            "cells": [cell_json(cell) for cell in self.cells],
+            "cells": [cell_json(cell) for cell in every_cell(self.study, self.cells)],
             "claims": claims_json(self.study.claims, self.findings),
         }
         if self.study.question:
@@ -145,8 +145,19 @@ def reproduce_study(
 
 def findings(study: Study, cells: Sequence[Cell]) -> tuple[Finding, ...]:
     """The verdict of each claim."""
-    expected = list(study_cells.expected_cells(study.points(), study.compared))
-    return tuple(judge_all(study.claims, cells, expected))
+    return tuple(judge_all(study.claims, cells, expected_cells(study)))
+
+
+def expected_cells(study: Study) -> list[Cell]:
+    """Every cell of the study, run or not, as published."""
+    return list(study_cells.expected_cells(study.points(), study.compared, study.references))
+
+
+def every_cell(study: Study, cells: Sequence[Cell]) -> list[Cell]:
+    """The cells that were measured, and those of the study that were not run."""
+    measured = {(repr(cell.point), cell.metric) for cell in cells}
+    rest = [c for c in expected_cells(study) if (repr(c.point), c.metric) not in measured]
+    return [*cells, *rest]
 
 
 def measured_cells(
@@ -165,6 +176,7 @@ def cell_json(cell: Cell) -> dict[str, Any]:
         "measured": cell.measured,
         "ci_low": cell.ci_low,
         "ci_high": cell.ci_high,
+        "references": dict(cell.references or {}),
     }
 
 

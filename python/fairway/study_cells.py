@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from fairway import metrics
@@ -32,6 +33,7 @@ class Column:
         scale: What a published number is multiplied by to be in the metric's unit.
         where: Axis -> values of the points that it is for; all points if empty.
         mean_over: Axis over whose values the published number is a mean, if it is one.
+        path: The CSV file.
     """
 
     metric: str
@@ -44,6 +46,7 @@ class Column:
     scale: float
     where: Mapping[str, Any]
     mean_over: str | None = None
+    path: Path = Path()
 
     @property
     def name(self) -> str:
@@ -56,28 +59,41 @@ class Column:
 
     def at(self, point: Mapping[str, Any]) -> float | None:
         """The published number of a point; none if there is none."""
-        row = self.row(point)
-        value = str(point.get(self.column_axis or ""))
-        cell = (row.get(self.column or self.columns.get(value, value)) or "").strip()
+        cell = (self.row(point).get(self.column_of(point)) or "").strip()
         return float(cell) * self.scale if cell else None
+
+    def column_of(self, point: Mapping[str, Any]) -> str:
+        """The column of the file that has the number of a point."""
+        value = str(point.get(self.column_axis or ""))
+        return self.column or self.columns.get(value, value)
 
     def row(self, point: Mapping[str, Any]) -> Mapping[str, str]:
         """The line of the file that is of a point; empty if there is none."""
-        for row in self.rows:
+        index = self.index(point)
+        return {} if index is None else self.rows[index]
+
+    def index(self, point: Mapping[str, Any]) -> int | None:
+        """Which of the lines is of a point; none if there is none."""
+        for index, row in enumerate(self.rows):
             if all(same(point.get(axis), row[name]) for axis, name in self.match.items()):
-                return row
-        return {}
+                return index
+        return None
 
 
 def expected_cells(
-    points: Iterable[Mapping[str, Any]], compared: Sequence[Column]
+    points: Iterable[Mapping[str, Any]],
+    compared: Sequence[Column],
+    references: Sequence[Column] = (),
 ) -> Iterator[Cell]:
     """Every cell of a whole study, run or not, as published."""
     every = list(points)
     for mean_over, columns in _by_mean(compared):
-        for point in _unique(_averaged(point, mean_over) for point in every):
+        for point in _unique(averaged(point, mean_over) for point in every):
             for column in (c for c in columns if c.covers(point)):
-                yield Cell(point, column.name, column.at(point), None, None, None)
+                beside = _beside(column, references, point)
+                yield Cell(
+                    point, column.name, column.at(point), None, None, None, references=beside
+                )
 
 
 def measured_cells(
@@ -109,11 +125,12 @@ def _by_mean(compared: Sequence[Column]) -> Iterable[tuple[str | None, list[Colu
 def _grouped(outcomes: Sequence[Outcome], mean_over: str | None) -> Iterable[list[Outcome]]:
     groups: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
-        groups.setdefault(repr(_averaged(outcome.point.axes, mean_over)), []).append(outcome)
+        groups.setdefault(repr(averaged(outcome.point.axes, mean_over)), []).append(outcome)
     return groups.values()
 
 
-def _averaged(point: Mapping[str, Any], mean_over: str | None) -> dict[str, Any]:
+def averaged(point: Mapping[str, Any], mean_over: str | None) -> dict[str, Any]:
+    """A point with the axis that its cell is a mean over, if it is one, said to be that."""
     return {axis: MEAN if axis == mean_over else value for axis, value in point.items()}
 
 
@@ -122,7 +139,7 @@ def _unique(points: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:
 
 
 def _cell(group: Sequence[Outcome], column: Column, references: Sequence[Column]) -> Cell:
-    point = _averaged(group[0].point.axes, column.mean_over)
+    point = averaged(group[0].point.axes, column.mean_over)
     found = _by_repetition(group, column.metric)
     values = tuple(found.values())
     estimate = mean_interval(values) if values else None
@@ -135,10 +152,15 @@ def _cell(group: Sequence[Outcome], column: Column, references: Sequence[Column]
         ci_high=estimate.high if estimate else None,
         values=values,
         repetitions=tuple(found),
-        references={
-            other.title: other.at(point) for other in references if other.name == column.name
-        },
+        references=_beside(column, references, point),
     )
+
+
+def _beside(
+    column: Column, references: Sequence[Column], point: Mapping[str, Any]
+) -> dict[str, float | None]:
+    """Other numbers of the metric at a point, by title."""
+    return {other.title: other.at(point) for other in references if other.name == column.name}
 
 
 def _by_repetition(group: Sequence[Outcome], metric: str) -> dict[int, float]:

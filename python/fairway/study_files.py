@@ -282,6 +282,7 @@ def _columns(raw: Mapping[str, Any], kind: str, directory: Path, top: Path) -> I
             scale=float(entry.get("scale", 1)),
             where=entry.get("at", {}),
             mean_over=entry.get("mean_over"),
+            path=path,
         )
         for row in rows:
             _check_numbers(column, row, path)

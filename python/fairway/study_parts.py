@@ -8,10 +8,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fairway import store, study_cells
+from fairway import store
 from fairway.claims import Cell, Finding, judge_all
 from fairway.errors import InputError
-from fairway.study import Reproduction, cell_json, claims_json, reproduce_study, verdicts
+from fairway.study import (
+    Reproduction,
+    cell_json,
+    claims_json,
+    every_cell,
+    expected_cells,
+    reproduce_study,
+    verdicts,
+)
 from fairway.study_model import Study, Whole
 
 
@@ -58,7 +66,11 @@ class WholeReproduction:
                 }
                 for name, part in self.study.parts.items()
             ],
-            "cells": [{"part": cell.part, **cell_json(cell)} for cell in self.cells],
+            "cells": [
+                {"part": name, **cell_json(cell)}
+                for name, part in self.study.parts.items()
+                for cell in every_cell(part, self.parts[name].cells if name in self.parts else ())
+            ],
             "claims": claims_json(self.study.claims, self.findings),
         }
         if self.study.question:
@@ -149,12 +161,7 @@ def whole_findings(
     study: Whole, cells: Sequence[Cell], skipped: Mapping[str, str]
 ) -> Sequence[Finding]:
     """The verdict of each claim, from the cells of all parts that were run."""
-    expected = cells_of(
-        {
-            name: list(study_cells.expected_cells(part.points(), part.compared))
-            for name, part in study.parts.items()
-        }
-    )
+    expected = cells_of({name: expected_cells(part) for name, part in study.parts.items()})
     return judge_all(study.claims, cells, expected, skipped)
 
 

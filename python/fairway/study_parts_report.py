@@ -33,11 +33,10 @@ def part_table(result: WholeReproduction) -> Table:
     rows = []
     for name, part in result.study.parts.items():
         found = result.parts.get(name)
-        counts = [text.ABSENT] * 3
+        counts = ["skipped", text.ABSENT, text.ABSENT]
         if found is not None:
             published = sum(cell.published is not None for cell in found.cells)
             counts = [text.number(n) for n in (len(found.sweep), len(found.cells), published)]
-        state = "run" if found is not None else "skipped"
-        rows.append([name, part.title, part.backend, state, *counts])
-    columns = ["part", "what", "backend", "state", "runs", "cells", "published"]
-    return Table("Parts", columns, rows, labels=4)
+        rows.append([name, part.title, part.backend, *counts])
+    columns = ["part", "what", "backend", "runs", "cells", "published"]
+    return Table("Parts", columns, rows, labels=3)

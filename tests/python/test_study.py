@@ -189,7 +189,9 @@ def test_a_study_of_ones_own_from_end_to_end(study_dir, tmp_path):
     assert answer["study"] == "tiny"
     assert [c["point"] for c in answer["cells"]] == [{"flow.0.cc": "bic"}, {"flow.0.cc": "htcp"}]
     for cell in answer["cells"]:
-        assert set(cell) == {"point", "metric", "published", "measured", "ci_low", "ci_high"}
+        assert set(cell) == {
+            "point", "metric", "published", "measured", "ci_low", "ci_high", "references",
+        }  # fmt: skip
         assert -1 <= cell["measured"] <= 1
         assert cell["ci_low"] is None
         assert cell["ci_high"] is None
@@ -203,6 +205,11 @@ def test_the_quick_form_says_so(study_dir, tmp_path):
     quick = fairway.reproduce(str(study_dir), tmp_path / "out", quick=True)
     assert quick.to_json()["quick"] == "half as long"
     assert len(quick.cells) == 1
+    # What was not run is there as published.
+    rest = quick.to_json()["cells"][1]
+    assert (rest["point"], rest["published"], rest["measured"]) == (
+        {"flow.0.cc": "htcp"}, -0.03, None,
+    )  # fmt: skip
     assert quick.sweep.outcomes[0].point.experiment["duration"] == "2 s"
     # One of two cells cannot support a claim about both.
     assert quick.findings[0].verdict in ("undecided", "refuted")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from fairway.claims.cells import Cell, is_at, place
-from fairway.claims.verdicts import Answer, Verdict, number
+from fairway.claims.verdicts import Answer, Verdict, basis_of, number
+from fairway.stats import statistic_interval
 
 _Test = Mapping[str, Any]
 
@@ -20,7 +23,8 @@ def unmeasured(test: _Test, _: Sequence[Cell], __: Sequence[Cell]) -> Answer:
 
 def cells_within(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> Answer:
     """Mean and largest |measured − published| within bounds."""
-    differences = [(abs(c.difference), c) for c in cells if c.difference is not None]
+    found = [(c, c.published) for c in cells if c.published is not None]
+    differences = [(abs(c.difference), c) for c, _ in found if c.difference is not None]
     total = sum(cell.published is not None for cell in expected)
     if not differences:
         return Answer("No cell has both a published and a measured value.", limit="undecided")
@@ -37,16 +41,17 @@ def cells_within(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -
     elif not complete:
         reason += f"; only {len(differences)} of {total} cells were run"
         verdict = "undecided"
-    return Answer(reason + ".", limit=verdict, measured=mean)
+    return _with_interval(
+        Answer(reason + ".", limit=verdict, measured=mean, spread=_spread(differences)),
+        found,
+        lambda means, wanted: abs(means - wanted).mean(axis=0),
+    )
 
 
 def errors(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> Answer:
     """Median and largest share that cells are off the published number or a reference's."""
-    found = []
-    for cell in cells:
-        wanted = _held_against(test, cell)
-        if wanted and cell.measured is not None:
-            found.append((abs(cell.measured / wanted - 1), cell))
+    held = [(c, wanted) for c in cells if (wanted := _held_against(test, c))]
+    found = [(abs(c.measured / wanted - 1), c) for c, wanted in held if c.measured is not None]
     if not found:
         return Answer("No cell has both numbers.", limit="undecided")
     total = sum(bool(_held_against(test, cell)) for cell in expected)
@@ -59,11 +64,57 @@ def errors(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> Answ
     if "max" in test:
         reason += f" (at most {100 * test['max']:g} %)"
     complete = len(found) >= total
+    verdict: Verdict = "supported" if complete else "undecided"
     if largest > test.get("max", math.inf) or (complete and median > test["median"]):
-        return Answer(reason + ".", limit="refuted", measured=median)
-    if not complete:
-        return Answer(f"{reason}; {total} are to be run.", limit="undecided", measured=median)
-    return Answer(reason + ".", measured=median)
+        verdict = "refuted"
+    elif not complete:
+        reason += f"; {total} are to be run"
+    return _with_interval(
+        Answer(reason + ".", limit=verdict, measured=median, spread=_spread(found)),
+        held,
+        lambda means, wanted: _median(abs(means / wanted - 1)),
+    )
+
+
+def _median(values: Any) -> Any:
+    import numpy as np
+
+    return np.median(values, axis=0)
+
+
+def _spread(found: Sequence[tuple[float, Cell]]) -> tuple[float, float] | None:
+    """Least and largest of some numbers of cells, where there are several."""
+    numbers = [number for number, _ in found]
+    return (min(numbers), max(numbers)) if len(numbers) > 1 else None
+
+
+def _with_interval(
+    answer: Answer,
+    held: Sequence[tuple[Cell, float]],
+    statistic: Callable[[Any, Any], Any],
+) -> Answer:
+    """The answer with an interval over the repetitions that all its cells have.
+
+    Args:
+        answer: What was found.
+        held: Cells with the numbers that they are held against.
+        statistic: Of means along the first axis and of these numbers in the same order.
+    """
+    import numpy as np
+
+    measured = [(cell.by_repetition, wanted) for cell, wanted in held if cell.measured is not None]
+    common = [r for r in measured[0][0] if all(r in values for values, _ in measured)]
+    if len(common) < 2:
+        return replace(answer, basis=basis_of(1))
+    wanted = np.array([number for _, number in measured])
+
+    def of_means(means: Any) -> Any:
+        return statistic(means, wanted.reshape(-1, *[1] * (means.ndim - 1)))
+
+    found = statistic_interval([[values[r] for r in common] for values, _ in measured], of_means)
+    assert found.low is not None
+    assert found.high is not None
+    return replace(answer, interval=(found.low, found.high), basis=basis_of(len(common)))
 
 
 def _held_against(test: _Test, cell: Cell) -> float | None:
@@ -80,12 +131,14 @@ def _fixed(test: _Test) -> list[str]:
 def follows(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> Answer:
     """Every chosen cell within a share of a number, or that number within its interval."""
     ratios, off = [], []
+    shares: list[tuple[float, Cell, float]] = []
     for cell in cells:
         wanted = _held_against(test, cell)
         if not wanted or cell.measured is None:
             continue
         where = place(cell.point, _fixed(test))
         share = cell.measured / wanted
+        shares.append((share, cell, wanted))
         ratios.append(f"{share:.3f} at {where}")
         covered = cell.ci_low is not None and cell.ci_high is not None and (
             cell.ci_low <= wanted <= cell.ci_high
@@ -95,12 +148,26 @@ def follows(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> Ans
     if not ratios:
         return Answer("No cell has both numbers.", limit="undecided")
     reason = f"Measured / expected: {'; '.join(ratios)}."
+    verdict: Verdict = "supported"
     if off:
-        return Answer(f"{reason} Off: {', '.join(off)}.", limit="refuted")
-    if len(ratios) < len(expected):
-        reason += f" Only {len(ratios)} of {len(expected)} cells were run."
-        return Answer(reason, limit="undecided")
-    return Answer(reason)
+        reason, verdict = f"{reason} Off: {', '.join(off)}.", "refuted"
+    elif len(ratios) < (total := sum(bool(_held_against(test, cell)) for cell in expected)):
+        reason += f" Only {len(ratios)} of {total} cells were run."
+        verdict = "undecided"
+    # The cell that is farthest off stands for all.
+    share, worst, wanted = max(shares, key=lambda found: abs(found[0] - 1))
+    ends = None
+    if worst.ci_low is not None and worst.ci_high is not None:
+        low, high = sorted((worst.ci_low / wanted, worst.ci_high / wanted))
+        ends = (low, high)
+    return Answer(
+        reason,
+        limit=verdict,
+        measured=share,
+        interval=ends,
+        basis=basis_of(1 if ends is None else len(worst.values)),
+        spread=_spread([(found, cell) for found, cell, _ in shares]),
+    )
 
 
 def among_runs(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> Answer:
@@ -108,7 +175,7 @@ def among_runs(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> 
 
     A single further run of the same experiment would, of n runs, with probability (n − 1)/(n + 1).
     """
-    inside, outside, fewest = 0, [], math.inf
+    inside, outside, fewest = 0, [], sys.maxsize
     for cell in cells:
         wanted = _held_against(test, cell)
         if wanted is None or len(cell.values) < 2:
@@ -127,12 +194,15 @@ def among_runs(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> 
         f"{inside} of {found} numbers are among at least {fewest} runs; a further run would be "
         f"with a probability of {100 * (fewest - 1) / (fewest + 1):.3g} %"
     )
-    if outside:
-        return Answer(f"{reason}. Outside: {', '.join(outside)}.", limit="refuted")
     total = sum(_held_against(test, cell) is not None for cell in expected)
-    if found < total:
-        return Answer(f"{reason}; only {found} of {total} cells were run.", limit="undecided")
-    return Answer(f"{reason}.")
+    verdict: Verdict = "supported"
+    if outside:
+        reason, verdict = f"{reason}. Outside: {', '.join(outside)}", "refuted"
+    elif found < total:
+        reason, verdict = f"{reason}; only {found} of {total} cells were run", "undecided"
+    return Answer(
+        f"{reason}.", limit=verdict, measured=inside / found, basis="none: a count of cells"
+    )
 
 
 def distance(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> Answer:
@@ -151,11 +221,26 @@ def distance(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> An
         f"Mean |difference| {number(mean)}, claimed {_bounds(low, high)}; "
         f"largest {number(largest)} at {shown}"
     )
+    verdict: Verdict = "supported" if low <= mean <= high else "refuted"
     if run < total:
         reason += f"; only {run} of {total} cells were run"
-        return Answer(reason + ".", limit="undecided", measured=mean)
-    verdict: Verdict = "supported" if low <= mean <= high else "refuted"
-    return Answer(reason + ".", limit=verdict, measured=mean)
+        verdict = "undecided"
+    by_repetition: dict[int, list[float]] = {}
+    for (_, repetition), value in apart.items():
+        by_repetition.setdefault(repetition, []).append(value)
+    means = [math.fsum(v) / len(v) for v in by_repetition.values() if len(v) == run]
+    found = statistic_interval([means], lambda mean: mean[0]) if means else None
+    ends = None
+    if found is not None and found.low is not None and found.high is not None:
+        ends = (found.low, found.high)
+    return Answer(
+        reason + ".",
+        limit=verdict,
+        measured=mean,
+        interval=ends,
+        basis=basis_of(1 if found is None else found.count),
+        spread=(min(apart.values()), largest) if len(apart) > 1 else None,
+    )
 
 
 #: What identifies one sample: the other axes and the repetition.

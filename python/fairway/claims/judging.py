@@ -22,6 +22,8 @@ class Finding:
         measured: The number that decided, if one did.
         ci_low: Lower end of its interval.
         ci_high: Upper end.
+        interval: What the interval is, or why there is none.
+        spread: Least and largest of the comparisons or cells behind the number, if several are.
         comparisons: Every effect that was held against what is claimed of it.
         by_value: For each plausible value of what the source leaves open, the finding there.
     """
@@ -31,6 +33,8 @@ class Finding:
     measured: float | None = None
     ci_low: float | None = None
     ci_high: float | None = None
+    interval: str = "none: not measured"
+    spread: tuple[float, float] | None = None
     comparisons: tuple[Comparison, ...] = ()
     by_value: tuple[tuple[Mapping[str, Any], Finding], ...] = ()
 
@@ -41,6 +45,8 @@ class Finding:
             "measured": self.measured,
             "ci_low": self.ci_low,
             "ci_high": self.ci_high,
+            "interval": self.interval,
+            "spread": None if self.spread is None else list(self.spread),
             "reason": self.reason,
             "comparisons": [comparison.to_json() for comparison in self.comparisons],
         }
@@ -181,12 +187,12 @@ def _finding(answers: Sequence[Answer]) -> Finding:
     comparisons = tuple(c for answer in answers for c in answer.comparisons)
     # The number of the test that decides, or of the first that has one.
     ranked = sorted(answers, key=lambda answer: answer.verdict != verdict)
-    for answer in ranked:
-        if answer.decisive is not None:
-            low, high = answer.decisive.interval or (None, None)
-            return Finding(verdict, reason, answer.decisive.mean, low, high, comparisons)
-        if answer.measured is not None:
-            return Finding(verdict, reason, answer.measured, comparisons=comparisons)
+    for found in (answer.number for answer in ranked):
+        if found.value is not None:
+            low, high = found.interval or (None, None)
+            return Finding(
+                verdict, reason, found.value, low, high, found.basis, found.spread, comparisons
+            )
     return Finding(verdict, reason, comparisons=comparisons)
 
 
@@ -214,6 +220,8 @@ def _over_values(found: Sequence[tuple[Mapping[str, Any], Finding]]) -> Finding:
         number.measured,
         number.ci_low,
         number.ci_high,
+        number.interval,
+        number.spread,
         comparisons,
         tuple(found),
     )

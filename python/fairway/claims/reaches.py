@@ -46,7 +46,24 @@ def reaches(test: Mapping[str, Any], cells: Sequence[Cell], _: Sequence[Cell]) -
     to = f"more than {last:g}" if math.isinf(most) else f"{most:g}"
     ends = "" if least == most else f" [{least:g}, {to}]"
     reason = f"Reached at {mean:g}{ends}, {claimed}."
-    return Answer(reason, limit=_between(least, most, low, high), measured=mean)
+    has_ends = any(cell.ci_low is not None for _, cell in row)
+    return Answer(
+        reason,
+        limit=_between(least, most, low, high),
+        measured=mean,
+        interval=(least, most) if has_ends and math.isfinite(most) else None,
+        basis=_basis(row, has_ends=has_ends, reached=math.isfinite(most)),
+    )
+
+
+def _basis(row: Sequence[tuple[float, Cell]], *, has_ends: bool, reached: bool) -> str:
+    if not has_ends:
+        return "none: one repetition"
+    if not reached:
+        return (
+            f"none: the lower ends of the metric's intervals do not reach it up to {row[-1][0]:g}"
+        )
+    return "where the upper and where the lower ends of the metric's 95 % intervals reach it"
 
 
 def _between(least: float, most: float, low: float, high: float) -> Verdict:

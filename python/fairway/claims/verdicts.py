@@ -95,6 +95,11 @@ class Comparison:
         return None if found is None else (self._shown(found[0]), self._shown(found[1]))
 
     @property
+    def basis(self) -> str:
+        """What the interval is, or why there is none."""
+        return basis_of(1 if self.interval is None else self.effect.count, self.confidence)
+
+    @property
     def text(self) -> str:
         """The effect with its interval."""
         found = self.interval
@@ -141,6 +146,30 @@ class Comparison:
 
 
 @dataclass(frozen=True)
+class Number:
+    """A measured number.
+
+    Attributes:
+        value: The number; none if nothing was measured.
+        interval: Its interval; none if it has none.
+        basis: What the interval is, or why there is none.
+        spread: Least and largest over the comparisons or cells of its test, if there are several.
+    """
+
+    value: float | None
+    interval: tuple[float, float] | None
+    basis: str
+    spread: tuple[float, float] | None
+
+
+def basis_of(repetitions: int, confidence: float = 1 - ALPHA) -> str:
+    """What an interval over repetitions is, or why there is none."""
+    if repetitions < 2:
+        return "none: one repetition"
+    return f"{100 * confidence:g} %, {repetitions} repetitions"
+
+
+@dataclass(frozen=True)
 class Answer:
     """What one test found, before the comparisons of its family are corrected together.
 
@@ -150,6 +179,9 @@ class Answer:
         limit: A verdict that the test does not get beyond, whatever the comparisons say.
         note: A sentence more.
         measured: A number to be shown where there are no comparisons.
+        interval: Its interval, if it has one.
+        basis: What the interval is, or why there is none.
+        spread: Least and largest of the cells that it is of, if there are several.
         every: Whether the sentence tells of each comparison against the claim, not of one alone.
     """
 
@@ -158,7 +190,22 @@ class Answer:
     limit: Verdict = "supported"
     note: str = ""
     measured: float | None = None
+    interval: tuple[float, float] | None = None
+    basis: str = ""
+    spread: tuple[float, float] | None = None
     every: bool = False
+
+    @property
+    def number(self) -> Number:
+        """The number that stands for the answer: of the comparison that decides, if any."""
+        shown = self.decisive
+        if shown is None:
+            return Number(
+                self.measured, self.interval, self.basis or "none: not measured", self.spread
+            )
+        alike = [c.mean for c in self.comparisons if c.logarithmic == shown.logarithmic]
+        spread = (min(alike), max(alike)) if len(alike) > 1 else None
+        return Number(shown.mean, shown.interval, shown.basis, spread)
 
     @property
     def verdict(self) -> Verdict:
@@ -189,6 +236,9 @@ class Answer:
         label = f" at {shown.label}" if many > 1 and shown.label else ""
         alike = sum(c.verdict == shown.verdict for c in self.comparisons)
         rest = f"; {alike} of {many} {shown.verdict}" if many > 1 else ""
+        spread = self.number.spread
+        if spread is not None and shown.interval is None:
+            rest += f", from {number(spread[0])} to {number(spread[1])}"
         return f"{self.lead} {shown.text}{label}, claimed {shown.claimed}{_doubt(shown)}{rest}."
 
 

@@ -20,6 +20,7 @@ from fairway.stats.means import (
     welch_half_width,
     welch_interval,
 )
+from fairway.stats.resampled import statistic_interval
 from fairway.stats.stopping import Stopping
 from fairway.stats.warm_up import WarmUp, mser, mser5
 
@@ -44,6 +45,7 @@ __all__ = [
     "paired_difference",
     "paired_effect",
     "paired_ratio",
+    "statistic_interval",
     "tost_paired",
     "tost_welch",
     "welch_effect",
