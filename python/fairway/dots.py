@@ -8,7 +8,7 @@ from typing import Literal, cast
 import altair as alt
 import polars as pl
 
-from fairway.figures import inline
+from fairway.figures import PUBLISHED, group_encoding, inline
 
 
 def dots(
@@ -37,31 +37,30 @@ def dots(
     """
     numbers = ("mean", "low", "high", "published")
     data = rows.with_columns(pl.col(*numbers).round_sig_figs(5))
-    several = data["series"].n_unique() > 1
     base = alt.Chart(inline(data, **dict.fromkeys(numbers, "number")), description=title)
-    x = alt.X(
-        "mean:Q",
-        title=x_title,
-        scale=alt.Scale(type="log" if log else "linear", domain=list(domain), nice=False),
-        axis=alt.Axis(tickCount=5, format="~g"),
-    )
+    # Every layer says so: one that does not would draw the axis down to zero.
+    scale = alt.Scale(type="log" if log else "linear", domain=list(domain), nice=False, zero=False)
+    axis = alt.Axis(tickCount=5, format="~g")
+
+    def x(field: str) -> alt.X:
+        return alt.X(f"{field}:Q", title=x_title, scale=scale, axis=axis)
+
     y = alt.Y("y:N", title=None, sort=list(order), axis=alt.Axis(grid=True, labelLimit=200))
-    color = alt.Color(
-        "series:N",
-        title=None,
-        sort=list(dict.fromkeys(data["series"])),
-        legend=alt.Legend(orient="top") if several else None,
-    )
+    color, shape = group_encoding(list(dict.fromkeys(data["series"])), field="series")
     dot = base.mark_point(filled=True, size=60, opacity=1).encode(
-        x=x, y=y, color=color, tooltip=["y:N", "series:N", "mean:Q", "published:Q"]
+        x=x("mean"),
+        y=y,
+        color=color,
+        shape=shape,
+        tooltip=["y:N", "series:N", "mean:Q", "published:Q"],
     )
     layers: list[alt.Chart] = [dot]
     if not data["low"].drop_nulls().is_empty():
         layers.insert(
-            0, base.mark_rule(strokeWidth=2).encode(x="low:Q", x2="high:Q", y=y, color=color)
+            0, base.mark_rule(strokeWidth=2).encode(x=x("low"), x2="high:Q", y=y, color=color)
         )
     if not data["published"].drop_nulls().is_empty():
-        target = base.mark_tick(thickness=2, size=16, color="#666").encode(x="published:Q", y=y)
+        target = base.mark_tick(thickness=2, size=16, color=PUBLISHED).encode(x=x("published"), y=y)
         layers.insert(0, target)
     height = row_height * len(order)
     chart = alt.layer(*layers).properties(width=width, height=height, description=title)

@@ -22,6 +22,14 @@ if TYPE_CHECKING:
 #: left out (it is the text), and yellow, which is too faint on paper.
 PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
 
+#: Shapes of the groups of a chart, which tell them apart without colour. There are seven for six
+#: colours, so that of 42 groups no two have the same of both.
+SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right"]
+#: Dashes of lines, which tell them apart without colour; the first is solid.
+_DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 1], [1, 3]]
+#: What is published stands back from what is measured: told from both pages by 4.5 : 1.
+PUBLISHED = "#767676"
+
 #: Points along one line of a report's chart: about one per pixel.
 MAX_POINTS = 800
 
@@ -311,12 +319,14 @@ def metric_over_axis(
     metric: str,
     group: str | None = None,
     predicted: pl.DataFrame | None = None,
+    published: pl.DataFrame | None = None,
     width: int | Literal["container"] = 480,
     height: int = 240,
 ) -> alt.LayerChart:
-    """A metric against one axis: the mean with its 95 % interval, one line per group.
+    """A metric against one axis: the mean with its 95 % interval, one line and shape per group.
 
-    What models say of it is dashed, or a hollow mark where the axis has no numbers.
+    What models say of it is dashed, or a hollow mark where the axis has no numbers; what is
+    published is dashed and hollow, in grey where it is the same for every group.
 
     Args:
         rows: Columns `axis`, `mean`, `low`, `high` and `group` if given.
@@ -324,51 +334,105 @@ def metric_over_axis(
         metric: Name of the metric.
         group: Column that tells lines apart.
         predicted: Columns `axis`, `mean`, and `group` if given: what models say, if anything.
+        published: Columns `axis`, `mean`, and `group` if it differs between groups.
         width: In pixels, or as wide as its place on the page.
         height: In pixels.
     """
     numeric = rows[axis].dtype.is_numeric()
-    data = rows.select(
-        pl.col(axis).alias("x"),
-        pl.col("mean", "low", "high").round_sig_figs(5),
-        (pl.col(group).cast(pl.String) if group else pl.lit("all")).alias("g"),
-    )
-    kinds = {"mean": "number", "low": "number", "high": "number"}
-    if numeric:
-        kinds["x"] = "number"
-        positive = bool((rows[axis] > 0).all())
-        spread = positive and float(rows[axis].max()) > 50 * float(rows[axis].min())  # type: ignore[arg-type]
-        x = alt.X("x:Q", title=axis, scale=alt.Scale(type="log" if spread else "linear"))
-    else:
-        order = list(data["x"].unique(maintain_order=True))
-        x = alt.X("x:N", title=axis, sort=order, axis=alt.Axis(labelAngle=0))
-    # Legends of many lines go over several rows, or a narrow chart cuts them.
-    columns = 3 if data["g"].n_unique() > 4 else 0
-    legend = alt.Legend(orient="top", columns=columns) if group else None
-    color = alt.Color("g:N", title=None, legend=legend)
+    x, kinds = _axis_of(rows[axis]), {"mean": "number"} | ({"x": "number"} if numeric else {})
+    groups = list(rows[group].cast(pl.String).unique(maintain_order=True)) if group else ["all"]
+    color, shape = group_encoding(groups if group else [], COLUMNS_OF_LEGEND)
     label = f"{metric} against {axis}"
-    base = alt.Chart(inline(data, **kinds), description=label).encode(x=x, color=color)
     y = alt.Y("mean:Q", title=metric, scale=alt.Scale(zero=False))
     tooltip = ["g:N", "x:Q" if numeric else "x:N", "mean:Q"]
-    marks = base.mark_point(filled=True, size=50).encode(y=y, tooltip=tooltip)
-    layers = [base.mark_line(strokeWidth=1).encode(y=y)] if numeric else []
-    if not rows["low"].drop_nulls().is_empty():  # one run of a point has no interval
-        layers.append(base.mark_rule().encode(y=alt.Y("low:Q", title=metric), y2="high:Q"))
-    if predicted is not None and not predicted.is_empty():
-        said = predicted.select(
-            pl.col(axis).alias("x"),
-            pl.col("mean").round_sig_figs(5),
-            (pl.col(group).cast(pl.String) if group else pl.lit("all")).alias("g"),
+
+    def chart(frame: pl.DataFrame, *more: str) -> alt.Chart:
+        by = pl.col(group).cast(pl.String) if group in frame.columns else pl.lit("all")
+        data = frame.select(
+            pl.col(axis).alias("x"), pl.col("mean", *more).round_sig_figs(5), by.alias("g")
         )
-        own = {name: kind for name, kind in kinds.items() if name in ("x", "mean")}
-        model = alt.Chart(inline(said, **own)).encode(x=x, color=color, y=y, tooltip=tooltip)
+        own = kinds | dict.fromkeys(more, "number")
+        return alt.Chart(inline(data, **own), description=label).encode(x=x)
+
+    measured = chart(rows, "low", "high").encode(color=color)
+    layers = [measured.mark_line(strokeWidth=1).encode(y=y)] if numeric else []
+    if not rows["low"].drop_nulls().is_empty():  # one run of a point has no interval
+        layers.append(measured.mark_rule().encode(y=alt.Y("low:Q", title=metric), y2="high:Q"))
+    if predicted is not None and not predicted.is_empty():
+        model = chart(predicted).encode(color=color, y=y, tooltip=tooltip)
         layers.append(
             model.mark_line(strokeWidth=1.4, strokeDash=[5, 3])
             if numeric
             else model.mark_point(filled=False, size=90, shape="diamond")
         )
-    layered = alt.layer(*layers, marks)
-    return cast(alt.LayerChart, layered.properties(width=width, height=height, description=label))
+    layers.append(
+        measured.mark_point(filled=True, size=50, opacity=1).encode(
+            y=y, shape=shape, tooltip=tooltip
+        )
+    )
+    drawn = cast(alt.LayerChart, alt.layer(*layers))
+    if published is not None and not published.is_empty():
+        ours = color if group in published.columns else alt.value(PUBLISHED)
+        base = chart(published).encode(color=ours, y=y, tooltip=tooltip[1:])
+        drawn = cast(alt.LayerChart, alt.layer(drawn, _published(base, numeric=numeric)))
+    return drawn.properties(width=width, height=height, description=label)
+
+
+#: Entries of a legend beside each other where there are more than four: a narrow chart has no room.
+COLUMNS_OF_LEGEND = 3
+
+
+def group_encoding(
+    groups: Sequence[str], columns: int = 0, field: str = "g"
+) -> tuple[alt.Color, alt.Shape]:
+    """Colour and shape of each group, with one legend; none for fewer than two groups.
+
+    Args:
+        groups: Their names in the order of the legend.
+        columns: Entries of the legend beside each other, if there are more than four.
+        field: The column of the names.
+    """
+    legend = alt.Legend(
+        orient="top", columns=columns if len(groups) > 4 else 0, labelLimit=240, symbolOpacity=1
+    )
+    shown = legend if len(groups) > 1 else None
+    domain = alt.Scale(domain=list(groups)) if groups else alt.Undefined
+    shapes = [SHAPES[index % len(SHAPES)] for index in range(len(groups))]
+    color = alt.Color(f"{field}:N", title=None, legend=shown, scale=domain)
+    scale = alt.Scale(domain=list(groups), range=shapes) if groups else alt.Undefined
+    return color, alt.Shape(f"{field}:N", title=None, legend=shown, scale=scale)
+
+
+def _published(base: alt.Chart, *, numeric: bool) -> alt.LayerChart:
+    """Published numbers: hollow diamonds, joined where the axis has numbers, with a legend."""
+    # A scale of its own, which no other layer has, makes a legend of its own.
+    entry = alt.StrokeDash(
+        "kind:N",
+        title=None,
+        scale=alt.Scale(domain=["published"], range=[[1, 0]]),
+        legend=alt.Legend(
+            orient="top",
+            symbolType="diamond",
+            symbolStrokeColor=PUBLISHED,
+            symbolFillColor="transparent",
+        ),
+    )
+    base = base.transform_calculate(kind="'published'")
+    marks = base.mark_point(shape="diamond", filled=False, size=80, strokeWidth=1.4, opacity=1)
+    line = base.mark_line(strokeWidth=1.2, strokeDash=[5, 3])
+    layers = [line] if numeric else []
+    return cast(alt.LayerChart, alt.layer(*layers, marks.encode(strokeDash=entry)))
+
+
+def _axis_of(values: pl.Series) -> alt.X:
+    """The horizontal axis of some values: logarithmic where numbers spread far."""
+    name = values.name
+    if not values.dtype.is_numeric():
+        order = list(values.unique(maintain_order=True))
+        return alt.X("x:N", title=name, sort=order, axis=alt.Axis(labelAngle=0))
+    positive = bool((values > 0).all())
+    spread = positive and float(values.max()) > 50 * float(values.min())  # type: ignore[arg-type]
+    return alt.X("x:Q", title=name, scale=alt.Scale(type="log" if spread else "linear"))
 
 
 def response(
@@ -414,10 +478,15 @@ def response(
         "model:N",
         title=None,
         scale=alt.Scale(domain=[*names, points]),
-        legend=alt.Legend(orient="top", labelLimit=240),
+        legend=alt.Legend(orient="top", labelLimit=240, symbolType="stroke"),
     )
-    dash = alt.StrokeDash("model:N", legend=None, scale=alt.Scale(
-        domain=names, range=[[1, 0], *([[5, 3]] * (len(names) - 1))]))  # fmt: skip
+    dashes = [_DASHES[index % len(_DASHES)] for index in range(len(names))]
+    dash = alt.StrokeDash(
+        "model:N",
+        title=None,
+        legend=alt.Legend(orient="top", labelLimit=240, symbolType="stroke"),
+        scale=alt.Scale(domain=[*names, points], range=[*dashes, [1, 0]]),
+    )
     line = (
         alt.Chart(lines, description=title)
         .mark_line(strokeWidth=1.6)

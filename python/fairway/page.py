@@ -49,6 +49,7 @@ class Table:
         columns: Headings.
         rows: Lines of text, some of which may be a `Link`.
         labels: How many columns are text.
+        trailing: How many of the last columns are text again.
         id: Its anchor on the page.
         facets: Columns by whose values rows can be chosen.
         tags: What else rows can be chosen by: name -> the values of each row.
@@ -59,6 +60,7 @@ class Table:
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     labels: int = 1
+    trailing: int = 0
     id: str = ""
     facets: Sequence[int] = ()
     tags: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
@@ -68,6 +70,10 @@ class Table:
     def named_facets(self) -> list[tuple[str, int]]:
         """The columns by whose values rows can be chosen, with their headings."""
         return [(self.columns[index], index) for index in self.facets]
+
+    def is_number(self, index: int) -> bool:
+        """Whether a column holds numbers."""
+        return self.labels <= index < len(self.columns) - self.trailing
 
     @property
     def is_long(self) -> bool:

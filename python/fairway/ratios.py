@@ -11,14 +11,13 @@ import polars as pl
 
 from fairway import text
 from fairway.claims import Cell, point_is_at
-from fairway.figures import AnyChart, inline
+from fairway.figures import SHAPES, AnyChart, inline
 from fairway.study import Reproduction
 
 #: Ratios that get a tick, as far as they are on the axis.
 _TICKS = (0.125, 0.25, 0.5, 0.7, 1, 1.4, 2, 4, 8)
 #: Points of one x of several groups stand side by side, as much apart in logarithms.
 _APART = 0.09
-_SHAPES = ("circle", "square", "triangle-up", "diamond", "cross")
 
 #: A row: where, how large, and whether a claim speaks of it.
 _KINDS = {"x": pl.Float64, "group": pl.String, "ratio": pl.Float64, "low": pl.Float64,
@@ -151,7 +150,9 @@ def ratios(
     color = alt.Color(
         "group:N", title=group_title, scale=alt.Scale(domain=list(groups)), legend=legend
     )
-    shapes = alt.Scale(domain=list(groups), range=list(_SHAPES[: len(groups)]))
+    shapes = alt.Scale(
+        domain=list(groups), range=[SHAPES[index % len(SHAPES)] for index in range(len(groups))]
+    )
     shape = alt.Shape("group:N", title=group_title, legend=legend, scale=shapes)
     layers: list[alt.Chart] = []
     if within is not None:

@@ -10,7 +10,7 @@ import polars as pl
 
 from fairway import text
 from fairway.claims import Cell
-from fairway.figures import inline
+from fairway.figures import group_encoding, inline
 from fairway.page import FILL, Figure, Section
 from fairway.study import Reproduction
 from fairway.study_cells import Column
@@ -127,6 +127,7 @@ def residuals(
     """
     data = rows.with_columns(pl.col("x", "residual").round_sig_figs(4))
     base = alt.Chart(inline(data, x="number", residual="number"), description=title)
+    color, shape = group_encoding(series, field="series")
     points = base.mark_point(filled=True, size=36, opacity=0.75).encode(
         x=alt.X(
             "x:Q",
@@ -139,12 +140,8 @@ def residuals(
             title="residual (%)",
             scale=alt.Scale(domain=[-limit, limit], nice=False),
         ),
-        color=alt.Color(
-            "series:N",
-            title=None,
-            scale=alt.Scale(domain=list(series)),
-            legend=alt.Legend(orient="top", labelLimit=240) if len(series) > 1 else None,
-        ),
+        color=color,
+        shape=shape,
         tooltip=["cell:N", "series:N", "x:Q", "residual:Q"],
     )
     zero = alt.Chart(alt.InlineData(values=[{"y": 0}])).mark_rule(color="#666").encode(y="y:Q")

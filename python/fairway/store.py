@@ -113,8 +113,14 @@ def write_directory(directory: Path, fill: Callable[[Path], None], kind: str = "
         raise
 
 
-def write_file(path: Path, data: bytes | str | Iterable[str]) -> None:
-    """Write one file, whole or in pieces, that appears under its name only when it is complete."""
+def write_file(path: Path, data: bytes | str | Iterable[str], *, flush: bool = True) -> None:
+    """Write one file, whole or in pieces, that appears under its name only when it is complete.
+
+    Args:
+        path: The file.
+        data: What is in it.
+        flush: Whether it shall outlast a power cut; what is made again from other files need not.
+    """
     pieces = [data] if isinstance(data, bytes | str) else data
     temporary: str | None = None
     try:
@@ -124,11 +130,13 @@ def write_file(path: Path, data: bytes | str | Iterable[str]) -> None:
             with os.fdopen(descriptor, "wb") as file:
                 for piece in pieces:
                     file.write(piece.encode() if isinstance(piece, str) else piece)
-                file.flush()
-                os.fsync(file.fileno())
+                if flush:
+                    file.flush()
+                    os.fsync(file.fileno())
             Path(temporary).chmod(0o666 & ~_umask())
             Path(temporary).replace(path)
-            flush_directory(path.parent)
+            if flush:
+                flush_directory(path.parent)
     except BaseException:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)

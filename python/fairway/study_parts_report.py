@@ -7,7 +7,7 @@ from dataclasses import replace
 from fairway import text
 from fairway.page import Section, Table, render
 from fairway.study_parts import WholeReproduction
-from fairway.study_report import body_sections, claim_sections
+from fairway.study_report import Place, body_sections, claim_sections
 
 
 def whole_report(result: WholeReproduction) -> str:
@@ -17,10 +17,12 @@ def whole_report(result: WholeReproduction) -> str:
     warnings = [f"not run: {why}" for why in result.skipped.values()]
     sections.append(Section("Parts", study.summary, warnings=warnings, tables=[part_table(result)]))
     for name, part in result.parts.items():
-        sections.append(Section(f"Part {name}: {part.study.title}", part.study.question, id=name))
+        sections.append(
+            Section(f"Part {name}: {part.study.title}", part.study.question, id=f"part-{name}")
+        )
         sections += [
-            replace(section, id=f"{name}-{section.id}" if section.id else "", level=3)
-            for section in body_sections(part)
+            replace(section, level=3)
+            for section in body_sections(part, Place(result.directory, study.claims, name))
         ]
     lead = study.source + "."
     if result.quick:

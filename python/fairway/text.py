@@ -99,6 +99,11 @@ def percent(share: float | None, *, signed: bool = True) -> str:
     return with_sign(100 * share, 1 if abs(share) < 1 else 0) + " %"
 
 
+def capital(name: str) -> str:
+    """A name as the beginning of a sentence."""
+    return name[:1].upper() + name[1:]
+
+
 def with_sign(value: float, places: int = 1) -> str:
     """A number with its sign, unless it is zero as written.
 

@@ -19,7 +19,7 @@ from fairway.response_tables import (
     window_path,
 )
 from fairway.study import Reproduction, find, load_study
-from fairway.study_report import response_charts
+from fairway.study_figures import response_charts
 from fairway.window_laws import Path, mean_window
 
 LOSS = "topology.bottleneck.loss.probability"
@@ -207,6 +207,6 @@ def test_windows_over_loss_have_lines_for_models_and_points_for_measurements(tmp
     line, interval, point = spec["layer"]
     assert [layer["mark"]["type"] for layer in spec["layer"]] == ["line", "rule", "point"]
     assert line["encoding"]["x"]["scale"]["type"] == line["encoding"]["y"]["scale"]["type"] == "log"
-    assert line["encoding"]["strokeDash"]["scale"]["domain"] == ["law", RANDOM]
+    assert line["encoding"]["strokeDash"]["scale"]["domain"] == ["law", RANDOM, "measured"]
     assert spec["datasets"][line["data"]["name"]].splitlines()[1].split(",")[:2] == ["law", "0.1"]
     assert (interval["encoding"]["y"]["field"], point["encoding"]["y"]["field"]) == ("low", "mean")

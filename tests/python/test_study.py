@@ -198,7 +198,7 @@ def test_a_study_of_ones_own_from_end_to_end(study_dir, tmp_path):
     assert {"id", "verdict", "measured", "ci_low", "ci_high"} <= set(answer["claims"][0])
     report = (tmp_path / "out" / "report.html").read_text()
     assert "As published" in report
-    assert report.index("As published") < report.index("Published beside measured")
+    assert report.index("As published") < report.index("Published beside measured</h2>")
 
 
 def test_the_quick_form_says_so(study_dir, tmp_path):

@@ -23,7 +23,8 @@
       range: { category: dark ? ["#56B4E9", "#E69F00", "#2fbf95", "#e08fbd", "#f0e442", "#f0794b"] : {{ palette | tojson }} },
       axis: { labelColor: ink, titleColor: ink, gridColor: line, domainColor: line, tickColor: line,
               titleFontWeight: 500, labelFontSize: 11, titleFontSize: 12 },
-      legend: { labelColor: ink, titleColor: ink, labelFontSize: 12, symbolStrokeWidth: 3 },
+      legend: { labelColor: ink, titleColor: ink, labelFontSize: 12, symbolStrokeWidth: 2,
+                layout: { top: { direction: "vertical", anchor: "start", margin: 4 } } },
       title: { color: ink, subtitleColor: ink },
       rule: { color: ink }, text: { color: ink }, view: { stroke: null }
     };
@@ -60,12 +61,13 @@
   function numbers(figure) {
     const given = figure.querySelector("script.data");
     if (given) { return JSON.parse(given.textContent); }
-    const every = nodes(JSON.parse(figure.querySelector("script.spec").textContent));
-    const data = every.find(function (node) { return typeof node.values === "string"; });
-    if (!data) { return ""; }
+    const spec = JSON.parse(figure.querySelector("script.spec").textContent);
+    const every = nodes(spec);
+    const inside = every.find(function (node) { return typeof node.values === "string"; });
+    const data = inside ? inside.values : Object.values(spec.datasets)[0];
     const titles = {};
     every.forEach(function (node) { if (node.field && typeof node.title === "string") { titles[node.field] = node.title; } });
-    const lines = data.values.split("\n");
+    const lines = data.split("\n");
     const head = lines[0].split(",").map(function (name) { return JSON.stringify(titles[name] || name); });
     return [head.join(",")].concat(lines.slice(1)).join("\n");
   }

@@ -118,10 +118,10 @@
 
   // "#runs?pick=7" is the table "runs" with those rows.
   function follow() {
-    const [id, asked] = decodeURIComponent(window.location.hash.slice(1)).split("?");
+    const [id, asked] = window.location.hash.slice(1).split("?");
     const found = blocks.find(function (of) { return of.place.id === id; });
     if (!found || asked === undefined) { return; }
-    found.set(new URLSearchParams(window.location.hash.split("?")[1]));
+    found.set(new URLSearchParams(asked));
     found.place.scrollIntoView();
     (found.place.querySelector(".scroll") || found.place).focus({ preventScroll: true });
   }
