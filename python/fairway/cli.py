@@ -41,8 +41,6 @@ from fairway.terminal import (
 
 if TYPE_CHECKING:
     from fairway.results import Run
-    from fairway.study import Reproduction
-    from fairway.study_parts import WholeReproduction
     from fairway.sweep import Sweep
 
 #: Exit code when a congestion control of the user's own fails.
@@ -239,6 +237,9 @@ def reproduce(
         list[str] | None,
         typer.Option("--part", metavar="NAME", help="Only this part of the study; repeatable."),
     ] = None,
+    cells: Annotated[
+        bool, typer.Option("--cells", help="Print every cell, published beside measured.")
+    ] = False,
     out: Out = None,
     threads: Threads = None,
     dask: Dask = None,
@@ -251,6 +252,7 @@ def reproduce(
     Examples:
       fairway reproduce gelle2008
       fairway reproduce gelle2008 --quick --json
+      fairway reproduce gelle2008 --cells
       fairway reproduce alrshah2009 --part bench
       fairway reproduce path/to/my-study
       fairway reproduce gelle2008 --dask local
@@ -258,6 +260,7 @@ def reproduce(
     Everything is kept in runs/<key> (or --out); the same command goes on where it was stopped.
     """
     from fairway import api
+    from fairway.study_terminal import show_reproduction
 
     result = api.reproduce(
         key, out, parts=part or (), quick=quick, threads=threads, dask=dask, quiet=quiet
@@ -265,7 +268,7 @@ def reproduce(
     if as_json:
         print_json(result.to_json())
     else:
-        _show_reproduction(result)
+        show_reproduction(result, cells=cells)
     if not quiet:
         note(f"Report: {result.report}")
 
@@ -505,32 +508,6 @@ def _show_sweep(result: Sweep) -> None:
 
     typer.echo(f"{result.title}\n")
     show_table(sweep_table(result))
-
-
-def _show_reproduction(result: Reproduction | WholeReproduction) -> None:
-    from fairway.study import Reproduction
-    from fairway.study_parts_report import part_table
-    from fairway.study_report import cell_table
-
-    typer.echo(result.study.title)
-    typer.echo(textwrap.fill(result.study.source, 80))
-    if result.quick:
-        typer.echo(f"Shortened: {result.quick}.")
-    typer.echo()
-    if isinstance(result, Reproduction):
-        show_table(cell_table(result))
-    else:
-        show_table(part_table(result))
-        for why in result.skipped.values():
-            typer.echo(f"Not run: {why}.")
-        typer.echo()
-    for claim, finding in zip(result.study.claims, result.findings, strict=True):
-        typer.echo(_wrapped(f"{finding.verdict:10} {claim.id}  {claim.statement}."))
-        typer.echo(_wrapped(f"{'':15}{finding.reason}"))
-
-
-def _wrapped(line: str) -> str:
-    return textwrap.fill(line, 80, subsequent_indent=" " * 15, drop_whitespace=True)
 
 
 def _explain(entry: dict[str, Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import html
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -208,6 +208,13 @@ def cell_columns(study: Study) -> list[str]:
     return [*axes, *metric, "published", "measured", *interval, "difference", *references]
 
 
+def _interval(cell: Cell, show: Callable[[float], str]) -> str:
+    """The interval of a cell, its ends as `show` writes them, but for thousands."""
+    if cell.ci_low is None or cell.ci_high is None:
+        return text.ABSENT
+    return "[" + ", ".join(show(end).replace(",", "") for end in (cell.ci_low, cell.ci_high)) + "]"
+
+
 def cell_row(study: Study, cell: Cell) -> list[str]:
     """One line of the table of cells."""
     many = len(study.compared) > 1
@@ -218,7 +225,7 @@ def cell_row(study: Study, cell: Cell) -> list[str]:
         *([study.name(cell.metric)] if many else []),
         show(cell.published),
         show(cell.measured),
-        *([text.interval(cell.ci_low, cell.ci_high)] if study.repeats else []),
+        *([_interval(cell, show)] if study.repeats else []),
         show(cell.difference),
         *(show(references.get(column.title)) for column in study.references),
     ]

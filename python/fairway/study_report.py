@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -91,7 +92,7 @@ def body_sections(result: Reproduction, on: Place) -> Iterator[Section]:
         "Published beside measured",
         " ".join([study.summary, window_sentence(first), repeated]).strip(),
         warnings=result.sweep.warnings if until else (),
-        tables=[cell_table(result, on, names)],
+        tables=[difference_table(result), cell_table(result, on, names)],
         id=on.anchor("beside"),
     )
     for figure in study.figures:
@@ -133,6 +134,38 @@ def cell_table(
         facets=range(labels),
         tags={"claim": tags} if any(tags) else {},
     )
+
+
+def difference_table(result: Reproduction, part: str = "") -> Table:
+    """How far measured is from published: one line per metric.
+
+    Args:
+        result: The study.
+        part: The part of a study that it is; empty if it is all of it.
+    """
+    rows = []
+    for metric in dict.fromkeys(cell.metric for cell in result.cells):
+        own = [cell for cell in result.cells if cell.metric == metric]
+        both = [cell for cell in own if cell.difference is not None]
+        off = [abs(cell.difference or 0.0) for cell in both]
+        relative = [
+            distance / abs(cell.published)
+            for distance, cell in zip(off, both, strict=True)
+            if cell.published
+        ]
+        rows.append(
+            [
+                result.study.name(metric),
+                str(len(own)),
+                str(len(off)),
+                text.number(median(off), 3) if off else text.ABSENT,
+                text.number(max(off), 3) if off else text.ABSENT,
+                text.percent(median(relative), signed=False) if relative else text.ABSENT,
+            ]
+        )
+    caption = "|measured − published|" + (f", part {part}" if part else "")
+    columns = ["metric", "cells", "published", "median", "largest", "median of published"]
+    return Table(caption, columns, rows)
 
 
 def speaks_of(claim: Claim, cell: Cell, part: str) -> bool:

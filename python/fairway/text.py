@@ -24,7 +24,7 @@ def number(value: float | int | str | None, digits: int = 4) -> str:
         return "yes" if value else "no"
     if float(value).is_integer() and abs(value) < 1e15:
         return f"{int(value):,}"
-    if 1e-4 <= abs(value) < 1e6:
+    if 1e-4 <= abs(value) < 1e15:
         places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
         return f"{value:,.{places}f}"
     return f"{value:.{digits - 1}g}"

@@ -1,0 +1,51 @@
+"""What a study's reproduction prints: what was asked, the verdicts, how far numbers are off."""
+
+from __future__ import annotations
+
+import textwrap
+
+import typer
+
+from fairway.study import Reproduction
+from fairway.study_parts import WholeReproduction
+from fairway.study_parts_report import part_table
+from fairway.study_report import cell_table, difference_table, once, verdict_counts
+from fairway.terminal import show_table
+
+#: Columns of the text.
+_WIDTH = 80
+#: Where a claim's statement begins.
+_INDENT = 15
+
+
+def show_reproduction(result: Reproduction | WholeReproduction, *, cells: bool) -> None:
+    """Print a reproduction.
+
+    Args:
+        result: The reproduction.
+        cells: Whether to print every cell.
+    """
+    study = result.study
+    lines = [study.title, study.question, study.source + "."]
+    if result.quick:
+        lines.append(f"Shortened: {result.quick}.")
+    typer.echo("\n".join(textwrap.fill(line, _WIDTH) for line in lines if line) + "\n")
+    if study.claims:
+        typer.echo(verdict_counts(result.findings) + "\n")
+    for claim, finding in zip(study.claims, result.findings, strict=True):
+        typer.echo(_wrapped(f"{finding.verdict:10} {claim.id}  {claim.statement}."))
+        typer.echo(_wrapped(f"{'':{_INDENT}}{once(finding.reason)}"))
+    typer.echo()
+    if isinstance(result, WholeReproduction):
+        show_table(part_table(result))
+        for why in result.skipped.values():
+            typer.echo(f"Not run: {why}.")
+    parts = result.parts if isinstance(result, WholeReproduction) else {"": result}
+    for name, part in parts.items():
+        show_table(difference_table(part, name))
+        if cells:
+            show_table(cell_table(part))
+
+
+def _wrapped(line: str) -> str:
+    return textwrap.fill(line, _WIDTH, subsequent_indent=" " * _INDENT, drop_whitespace=True)
