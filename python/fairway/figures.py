@@ -344,7 +344,11 @@ def metric_over_axis(
     color, shape = group_encoding(groups if group else [], COLUMNS_OF_LEGEND)
     label = f"{metric} against {axis}"
     y = alt.Y("mean:Q", title=metric, scale=alt.Scale(zero=False))
-    tooltip = ["g:N", "x:Q" if numeric else "x:N", "mean:Q"]
+    tooltip = [
+        alt.Tooltip("g:N", title="group"),
+        alt.Tooltip("x:Q" if numeric else "x:N", title=axis),
+        alt.Tooltip("mean:Q", title=metric),
+    ]
 
     def chart(frame: pl.DataFrame, *more: str) -> alt.Chart:
         by = pl.col(group).cast(pl.String) if group in frame.columns else pl.lit("all")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -217,3 +218,44 @@ class ScriptedBackend:
         run = self._act(experiment, control)
         self.ran.append(json.dumps(experiment))
         return run
+
+
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+# Of a module, and not of the session: its event loop is in the way of other tests' own.
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium, without a window."""
+    program = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    if program is None:
+        pytest.skip("no Chromium here (Debian package chromium), so no report is opened in it")
+    from playwright.sync_api import sync_playwright
+
+    # Chromium's own sandbox refuses to run as root, which is what containers do.
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=program, args=arguments)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def pages(browser):
+    """A function that opens a file; what went wrong in it is looked at in the end."""
+    wrong = []
+    opened = []
+
+    def show(path, at="", **options):
+        page = browser.new_page(**options)
+        opened.append(page)
+        page.on("pageerror", lambda error: wrong.append(f"script error: {error}"))
+        page.on("console", lambda said: wrong.append(f"console: {said.text}"))
+        page.on("request", lambda asked: asked.url.startswith("http") and wrong.append(asked.url))
+        page.goto(path.as_uri() + at)
+        return page
+
+    yield show
+    for page in opened:
+        page.close()
+    assert wrong == []

@@ -34,6 +34,8 @@
     return { place: place, spec: place.nextElementSibling.textContent, drawn: false, view: null };
   });
 
+  function titleOf(figure) { return figure.querySelector("figcaption strong").textContent; }
+
   function draw(chart) {
     chart.drawn = true;
     if (chart.view) { chart.view.finalize(); }
@@ -44,6 +46,8 @@
     const options = { config: chartConfig(), renderer: renderer, actions: actions };
     window.vegaEmbed(chart.place, spec, options).then(function (result) {
       chart.view = result;
+      const drawing = chart.place.querySelector("[role=graphics-document]");
+      if (drawing) { drawing.setAttribute("aria-label", titleOf(chart.place.closest("figure")) + ": " + spec.description); }
       const menu = chart.place.querySelector("summary");
       if (menu) { menu.setAttribute("aria-label", "Save this chart as a picture"); }
     }).catch(function (error) {
@@ -78,7 +82,7 @@
     button.addEventListener("click", function () {
       const link = document.createElement("a");
       link.href = URL.createObjectURL(new Blob([numbers(figure)], { type: "text/csv" }));
-      link.download = figure.querySelector("strong").textContent.replace(/[^A-Za-z0-9]+/g, "-") + ".csv";
+      link.download = titleOf(figure).replace(/[^A-Za-z0-9]+/g, "-") + ".csv";
       link.click();
       window.setTimeout(function () { URL.revokeObjectURL(link.href); }, 1000);
     });

@@ -1,0 +1,306 @@
+"""The report of a study in a real browser: read, searched, sorted, followed, printed."""
+
+import csv
+import itertools
+import json
+import re
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+import pytest
+
+import fairway
+from conftest import SMALL, command
+
+STUDY = """
+title = "Tiny"
+source = "Nobody, 2026"
+question = "Which of three takes more?"
+experiment = "small.toml"
+repetitions = 2
+
+[axes]
+"flow.0.cc" = ["bic", "htcp", "cubic"]
+"flow.1.cc" = ["bic", "htcp", "cubic"]
+
+[names]
+"flow.0.cc" = "first"
+"flow.1.cc" = "second"
+
+[[compare]]
+metric = "asymmetry"
+title = "paper"
+file = "published/t.csv"
+column = "a"
+match = { "flow.0.cc" = "first", "flow.1.cc" = "second" }
+
+[[compare]]
+metric = "jain_index"
+title = "paper"
+file = "published/t.csv"
+column = "j"
+match = { "flow.0.cc" = "first", "flow.1.cc" = "second" }
+
+[[figure]]
+kind = "heat_map"
+metric = "asymmetry"
+x = "flow.0.cc"
+y = "flow.1.cc"
+
+[[figure]]
+kind = "over_axis"
+metric = "jain_index"
+axis = "flow.0.cc"
+group = "flow.1.cc"
+
+[[figure]]
+kind = "dots"
+metric = "asymmetry"
+axis = "flow.0.cc"
+panel = "flow.1.cc"
+title = "Asymmetry"
+
+[[figure]]
+kind = "small_multiples"
+quantity = "cwnd"
+title = "cwnd"
+"""
+CLAIMS = """
+[[claim]]
+id = "all"
+statement = "Indices are at least a half"
+where = "page 1"
+
+[[claim.test]]
+kind = "range"
+metric = "jain_index"
+low = 0.5
+high = 1.0
+
+[[claim]]
+id = "none"
+statement = "Asymmetries of BIC are above two"
+where = "page 2"
+
+[[claim.test]]
+kind = "range"
+metric = "asymmetry"
+low = 2.0
+high = 3.0
+at = { "flow.0.cc" = "bic" }
+
+[[claim]]
+id = "unasked"
+statement = "It was a Tuesday"
+where = "page 3"
+
+[[claim.test]]
+kind = "unmeasured"
+reason = "No run has a weekday."
+"""
+ALGORITHMS = ("bic", "htcp", "cubic")
+#: A chart for each panel and kind: 3 matrices, 1 over an axis, 3 of dots, 9 windows.
+CHARTS = 3 + 1 + 3 + 9
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """A small study, run: nine points, twice each, two metrics."""
+    directory = tmp_path_factory.mktemp("study") / "tiny"
+    (directory / "published").mkdir(parents=True)
+    (directory / "study.toml").write_text(STUDY)
+    (directory / "claims.toml").write_text(CLAIMS)
+    (directory / "small.toml").write_text(SMALL)
+    lines = [f"{one},{other},0.1,0.9" for one in ALGORITHMS for other in ALGORITHMS]
+    (directory / "published" / "t.csv").write_text("\n".join(["first,second,a,j", *lines]) + "\n")
+    out = directory.parent / "out"
+    return fairway.reproduce(str(directory), out)
+
+
+@pytest.fixture
+def opened(pages, study):
+    """A function that opens the report, at an address on it."""
+    return lambda at="", **options: pages(study.report, at, **options)
+
+
+def rows(page, table):
+    return page.locator(f"#{table} tbody tr:visible")
+
+
+def said(page, table):
+    return page.locator(f"#{table} output").text_content()
+
+
+def test_every_chart_is_drawn_and_has_a_name(opened):
+    page = opened()
+    charts = page.locator(".chart")
+    assert charts.count() == CHARTS
+    for chart in charts.all():
+        chart.scroll_into_view_if_needed()
+        chart.locator("svg.marks").wait_for()
+    # Each says where it is: "bic: Asymmetry by first: bic".
+    named = page.locator(".chart [role=graphics-document]")
+    names = named.evaluate_all("charts => charts.map(chart => chart.getAttribute('aria-label'))")
+    assert len(names) == CHARTS
+    assert all(re.match(r"\w.*: \w", name) for name in names), names
+
+
+def test_the_question_and_the_verdicts_come_first(opened):
+    page = opened()
+    order = [page.locator(s).first.bounding_box()["y"] for s in (".question", "#claims", "#cells")]
+    assert order == sorted(order)
+    assert page.locator(".question").text_content() == "Which of three takes more?"
+    assert page.locator("#verdicts > p").text_content() == (
+        "1 of 3 claims supported, 1 refuted, 1 undecided."
+    )
+    # An icon and a word, not colour alone.
+    words = [re.sub(r"\s+", " ", w) for w in page.locator("h3 .verdict").all_text_contents()]
+    assert words == ["✓ supported", "✗ refuted", "? undecided"]
+    assert re.search(r"\d \[.*\]", page.locator("#claims li strong").first.text_content())
+
+
+def test_rows_are_searched_chosen_and_cleared_by_keyboard(opened):
+    page = opened()
+    assert rows(page, "cells").count() == 18
+    assert said(page, "cells") == "18 rows"
+    page.locator("#cells").get_by_label("Search").focus()
+    page.keyboard.type("jain htcp")
+    # Three with H-TCP first, three with H-TCP second, one of them both.
+    assert rows(page, "cells").count() == 5
+    assert said(page, "cells") == "5 of 18 rows"
+    page.keyboard.press("Tab")
+    page.keyboard.type("cubic")  # a list takes what is typed
+    assert page.evaluate("document.activeElement.name") == "first"
+    assert said(page, "cells") == "1 of 18 rows"
+    page.locator("#cells").get_by_role("button", name="Clear").focus()
+    page.keyboard.press("Enter")
+    assert said(page, "cells") == "18 rows"
+    assert page.evaluate("document.activeElement.type") == "search"
+    # A reader hears the count: an output is a polite live region.
+    assert page.locator("#cells").get_by_role("status").count() == 1
+
+
+def test_verdicts_are_chosen(opened):
+    page = opened()
+    page.locator("#claims").get_by_label("verdict").select_option("refuted")
+    assert page.locator(".verdicts > li:visible .id").all_text_contents() == ["none"]
+    assert said(page, "claims") == "1 of 3 claims"
+
+
+def test_a_column_is_sorted_by_keyboard(opened, study):
+    page = opened()
+    head = page.locator("#cells thead th", has_text="measured")
+    column = page.locator("#cells thead th").all_text_contents().index("measured")
+    before = rows(page, "cells").all_text_contents()
+    head.get_by_role("button").focus()
+    for order, is_reversed in (("ascending", False), ("descending", True)):
+        page.keyboard.press("Enter")
+        assert head.get_attribute("aria-sort") == order
+        shown = page.locator(f"#cells tbody tr td:nth-child({column + 1})").all_text_contents()
+        assert list(map(float, shown)) == sorted(map(float, shown), reverse=is_reversed)
+    page.keyboard.press("Enter")
+    assert head.get_attribute("aria-sort") == "none"
+    assert rows(page, "cells").all_text_contents() == before
+
+
+def test_a_claim_leads_to_its_cells_and_a_number_to_its_runs(opened, study):
+    page = opened()
+    page.locator("#claims li", has_text="Asymmetries of BIC").get_by_text("3 cells").click()
+    assert said(page, "cells") == "3 of 18 rows"
+    number = rows(page, "cells").first.get_by_role("link")
+    assert number.get_attribute("aria-label").endswith(", its runs")
+    number.click()
+    assert said(page, "runs") == "2 of 18 rows"
+    texts = rows(page, "runs").all_text_contents()
+    assert all(text.startswith("bicbic") for text in texts)
+    # The address is one that can be sent: the same rows elsewhere.
+    again = opened("#" + page.url.partition("#")[2])
+    assert rows(again, "runs").all_text_contents() == texts
+
+
+def test_links_lead_to_files_and_the_command_repeats_the_number(opened, study, tmp_path):
+    page = opened()
+    links = page.locator("#runs tbody a").all()
+    assert len(links) == 3 * 18
+    directory = study.report.parent
+    for link in links:
+        path = unquote(urlparse(link.evaluate("a => a.href")).path)
+        assert path.startswith(f"{directory}/points/")
+        assert Path(path).read_text()
+    # The first run again, as its command says, gives the number that is in the table.
+    words = links[2].text_content().split()
+    assert words[:2] == ["fairway", "run"]
+    done = command("run", *words[2:], "--json", "--quiet", cwd=directory)
+    assert done.returncode == 0, done.stderr
+    metrics = json.loads(done.stdout)["metrics"]
+    first = study.sweep.outcomes[0]
+    assert metrics == first.summary["metrics"]
+    heads = page.locator("#runs thead th").all_text_contents()
+    cells = page.locator("#runs tbody tr").first.locator("th, td").all_text_contents()
+    shown = dict(zip(heads, cells, strict=True))
+    assert float(shown["asymmetry"]) == pytest.approx(metrics["asymmetry"], rel=1e-5)
+    assert shown["seed"].replace(",", "") == str(first.summary["seed"])
+
+
+def test_a_chart_gives_its_numbers(opened):
+    page = opened()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="jain_index: data as CSV").click()
+    lines = list(csv.DictReader(Path(download.value.path()).read_text().splitlines()))
+    assert len(lines) == 9
+    assert {line["published"] for line in lines} == {"0.9"}
+    # Of a series over time, what is drawn.
+    with page.expect_download() as download:
+        page.get_by_role("button", name="htcp, cubic: data as CSV").click()
+    assert len(Path(download.value.path()).read_text().splitlines()) > 40
+
+
+def test_a_narrow_screen_needs_no_sideways_scrolling(opened):
+    page = opened(viewport={"width": 360, "height": 740})
+    for chart in page.locator(".chart").all():
+        chart.scroll_into_view_if_needed()
+        chart.locator("svg.marks").wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    box = page.locator("#cells .scroll")
+    assert box.evaluate("e => e.scrollWidth > e.clientWidth")
+
+
+def test_print_shows_every_row(opened):
+    page = opened()
+    box = page.locator("#cells .scroll")
+    assert box.evaluate("e => e.scrollHeight > e.clientHeight")
+    page.locator("#cells").get_by_label("Search").fill("htcp")
+    page.emulate_media(media="print")
+    assert rows(page, "cells").count() == 18
+    assert box.evaluate("e => e.scrollHeight <= e.clientHeight + 1")
+    assert page.locator("button:visible, .tools:visible").count() == 0
+
+
+def test_everything_has_a_name_and_the_headings_an_order(opened):
+    page = opened()
+    page.locator(".chart").first.scroll_into_view_if_needed()
+    page.locator(".chart svg.marks").first.wait_for()
+    for role in ("button", "link", "combobox", "searchbox", "region", "table", "navigation"):
+        places = page.get_by_role(role)
+        assert places.count(), role
+        # Each is found again by having a name.
+        assert places.count() == page.get_by_role(role, name=re.compile(r"\w")).count(), role
+    assert page.locator("table").count() == page.locator("table > caption").count()
+    assert page.locator("thead th").count() == page.locator('thead th[scope="col"]').count()
+    tags = page.locator("h1, h2, h3").evaluate_all("all => all.map(one => one.tagName)")
+    levels = [int(tag[1]) for tag in tags]
+    assert levels[0] == 1
+    assert all(later - earlier <= 1 for earlier, later in itertools.pairwise(levels))
+    ids = page.locator("[id]").evaluate_all("es => es.map(e => e.id)")
+    assert len(ids) == len(set(ids))
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    assert page.locator(".skip").bounding_box()["x"] >= 0
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+
+
+def test_contents_lead_to_sections(opened):
+    page = opened()
+    for link in page.get_by_role("navigation").get_by_role("link").all():
+        assert page.locator(link.get_attribute("href")).count() == 1
