@@ -14,7 +14,7 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,9 @@ import tomli_w
 
 from fairway import _core, scenarios
 from fairway.explain import bounds, by_family, markdown
+from fairway.metrics.catalogue import EXPERIMENT, OF_FLOWS, OF_LINKS
+from fairway.metrics.catalogue import FUNCTIONS as METRIC_FUNCTIONS
+from fairway.metrics.transfer import FIGURES as TRANSFER_FIGURES
 
 DOCS = Path(__file__).resolve().parent
 #: One page for each algorithm.
@@ -170,6 +173,40 @@ def laws() -> str:
         for law in json.loads(_core.model_laws())
     ]
     return table("law | what it tells | equation | range | source", rows)
+
+
+def metric_names() -> str:
+    """Metrics that sweeps, studies and claims know by name."""
+    rows = [
+        [f"`{of}{metric.name}`", metric.unit, metric.needs, function_link(metric.function)]
+        for of, metrics in (("", OF_FLOWS), ("link.<id>.", OF_LINKS))
+        for metric in metrics
+    ]
+    rows += [
+        [f"`transfer.<id>.{name}`", figure.unit, EXPERIMENT, function_link(figure.function)]
+        for name, figure in TRANSFER_FIGURES.items()
+    ]
+    return table(["name", "unit", "made of", "what it is"], rows)
+
+
+def function_link(function: Callable[..., Any]) -> str:
+    """A link to where a function of metrics is explained."""
+    return f"[`{function.__name__}`](#{function.__name__})"
+
+
+def metric_functions() -> str:
+    """Every function of metrics, with formula, edge cases and source."""
+    named = [metric.function for metric in (*OF_FLOWS, *OF_LINKS)]
+    named += [figure.function for figure in TRANSFER_FIGURES.values()]
+    parts = []
+    for function in sorted({*named, *METRIC_FUNCTIONS}, key=lambda one: one.__name__):
+        text = inspect.getdoc(function) or ""
+        # Arguments and errors are for who calls it.
+        paragraphs = [p for p in text.split("\n\n") if not re.match(r"(Args|Raises):", p)]
+        arguments = ", ".join(inspect.signature(function).parameters)
+        heading = f"### {function.__name__}\n\n`fairway.metrics.{function.__name__}({arguments})`"
+        parts.append("\n\n".join([heading, *(escaped(p) for p in paragraphs)]) + "\n")
+    return "\n".join(parts)
 
 
 def gallery_paths() -> str:
@@ -341,6 +378,8 @@ def tables() -> dict[str, str]:
         "flow-state": fields(_core.Flow),
         "algorithms": algorithms(),
         "gallery-paths": gallery_paths(),
+        "metric-names": metric_names(),
+        "metric-functions": metric_functions(),
         "laws": laws(),
     }
 

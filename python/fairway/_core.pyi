@@ -121,6 +121,18 @@ class RunData:
     def link_ids(self) -> list[str]:
         """Names of the links."""
     @property
+    def losses(self) -> dict[str, NDArray[Any]] | None:
+        """Columns of the losses, if they were asked for; `flow` indexes `loss_flow_ids`.
+
+        `link` indexes `loss_link_ids`; `cause` is 0 for dropped, 1 for lost and 2 for damaged.
+        """
+    @property
+    def loss_flow_ids(self) -> list[str]:
+        """Names of the flows that losses are of."""
+    @property
+    def loss_link_ids(self) -> list[str]:
+        """Names of the link directions at which they happened."""
+    @property
     def remarks(self) -> list[str]:
         """What has to be known of its captures, in sentences without a full stop."""
     @property

@@ -92,7 +92,7 @@ def _look(rule: Stopping, until: Until, outcomes: Sequence[Outcome]) -> Stop:
     shares: dict[str, float | None] = {}
     unsettled = []
     for name in until.metrics:
-        found = [metrics.measure(o.summary, name, o.series, o.point.experiment) for o in outcomes]
+        found = [metrics.of_outcome(outcome, name) for outcome in outcomes]
         values = [value for value in found if value is not None]
         shares[name] = rule.half_width(values)
         if not rule.precise(values):

@@ -38,12 +38,15 @@ SUMMARY_SHAPE = {
             "sent_segments": int,
             "retransmitted_segments": COUNT_OR_NONE,
             "lost_segments": int,
+            "dropped_segments": COUNT_OR_NONE,
+            "duplicate_segments": COUNT_OR_NONE,
             "window_reductions": COUNT_OR_NONE,
             "timeouts": COUNT_OR_NONE,
             "mean_cwnd_segments": NUMBER_OR_NONE,
             "mean_srtt_s": NUMBER_OR_NONE,
             "mean_one_way_delay_s": NUMBER_OR_NONE,
             "fct_s": NUMBER_OR_NONE,
+            "ctt_s": NUMBER_OR_NONE,
             "route": TEXT_OR_NONE,
         }
     ],
@@ -56,6 +59,8 @@ SUMMARY_SHAPE = {
             "marks": NUMBER_OR_NONE,
             "mean_backlog_packets": NUMBER_OR_NONE,
             "mean_sojourn_s": NUMBER_OR_NONE,
+            "p50_sojourn_s": NUMBER_OR_NONE,
+            "p95_sojourn_s": NUMBER_OR_NONE,
             "p99_sojourn_s": NUMBER_OR_NONE,
         }
     ],
@@ -64,6 +69,8 @@ SUMMARY_SHAPE = {
 #: What only runs on a kernel have.
 _TCP_INFO = "tcp_info.parquet"
 _CAPTURES = "captures"
+#: What only runs have whose experiment says `losses = true`.
+_LOSSES = "losses.parquet"
 #: What only runs that were captured have.
 _PACKETS, _CAPTURE_SERIES = "packets.parquet", "capture.parquet"
 #: What a real transfer's summary has besides.
@@ -130,6 +137,7 @@ class Run:
         owns_captures: bool = False,
         packets: Source | None = None,
         capture_series: Source | None = None,
+        losses: Source | None = None,
     ) -> None:
         self.experiment = experiment
         self.summary = summary
@@ -138,6 +146,7 @@ class Run:
         self._tcp_info = tcp_info
         self._packets = packets
         self._capture_series = capture_series
+        self._losses = losses
         self.version = version
         self.captures = captures
         # Those that lie in no results go with this object.
@@ -208,6 +217,14 @@ class Run:
         Columns as `fairway.analysis.series.CAPTURE_SERIES_SCHEMA`.
         """
         return self._capture_series() if callable(self._capture_series) else self._capture_series
+
+    @functools.cached_property
+    def losses(self) -> pl.DataFrame | None:
+        """Data packets that did not arrive, one by one; None where nobody asked for them.
+
+        Columns as `fairway.tables.LOSS_SCHEMA`.
+        """
+        return self._losses() if callable(self._losses) else self._losses
 
     @functools.cached_property
     def flows(self) -> pl.DataFrame:
@@ -313,6 +330,7 @@ class Run:
             _TCP_INFO: self.tcp_info,
             _PACKETS: self.packets,
             _CAPTURE_SERIES: self.capture_series,
+            _LOSSES: self.losses,
         }
         for name, table in tables.items():
             if table is not None:
@@ -358,7 +376,13 @@ def load(directory: str | Path) -> Run:
     Raises:
         InputError: If it is not a complete run directory.
     """
-    from fairway.tables import QUEUE_SCHEMA, SERIES_SCHEMA, TCP_INFO_SCHEMA, read_parquet
+    from fairway.tables import (
+        LOSS_SCHEMA,
+        QUEUE_SCHEMA,
+        SERIES_SCHEMA,
+        TCP_INFO_SCHEMA,
+        read_parquet,
+    )
 
     path = Path(directory)
     if not path.is_dir():
@@ -368,7 +392,7 @@ def load(directory: str | Path) -> Run:
     if not (path / store.MANIFEST).is_file():
         raise InputError(f"{path}: not a result of Fairway: it has no {store.MANIFEST}")
     manifest = store.read_json(path / store.MANIFEST, "manifest", MANIFEST_SHAPE)
-    tcp_info, captures = path / _TCP_INFO, path / _CAPTURES
+    tcp_info, captures, losses = path / _TCP_INFO, path / _CAPTURES, path / _LOSSES
     backend = manifest.get("backend")
     shape = {**shape_of(backend), **(TRANSFER_SHAPE if backend == "xfer" else {})}
     packets: Source | None = None
@@ -393,4 +417,5 @@ def load(directory: str | Path) -> Run:
         captures=captures if captures.is_dir() else None,
         packets=packets,
         capture_series=capture_series,
+        losses=(lambda: read_parquet(losses, LOSS_SCHEMA)) if losses.is_file() else None,
     )

@@ -171,7 +171,7 @@ def _by_repetition(group: Sequence[Outcome], metric: str) -> dict[int, float]:
     points = len({repr(outcome.point.axes) for outcome in group})
     found: dict[int, list[float | None]] = {}
     for outcome in group:
-        value = metrics.measure(outcome.summary, metric, outcome.series, outcome.point.experiment)
+        value = metrics.of_outcome(outcome, metric)
         known = value is not None and math.isfinite(value)
         found.setdefault(outcome.point.repetition, []).append(value if known else None)
     return {

@@ -33,6 +33,8 @@ QUEUE_SCHEMA = {
     "losses": pl.UInt64,
     "throughput_bps": pl.Float64,
 }
+#: Columns of `Run.losses`; `link` is a direction, `cause` is "dropped", "lost" or "damaged".
+LOSS_SCHEMA = {"t_s": pl.Float64, "flow": pl.String, "link": pl.String, "cause": pl.String}
 #: Columns of `Run.tcp_info`; a null is "none yet", "no limit", or a field that the kernel lacks.
 TCP_INFO_SCHEMA = {
     "t_s": pl.Float64,
@@ -47,6 +49,8 @@ _COUNT_COLUMNS = (
     "sent_segments",
     "retransmitted_segments",
     "lost_segments",
+    "dropped_segments",
+    "duplicate_segments",
     "window_reductions",
     "timeouts",
     "received_packets",
@@ -66,6 +70,25 @@ def series_frame(columns: Mapping[str, Any], flow_ids: Sequence[str]) -> pl.Data
 def queue_frame(columns: Mapping[str, Any], link_ids: Sequence[str]) -> pl.DataFrame:
     """Turn the simulator's queue columns into a table with link names."""
     return _named_frame(columns, "link", link_ids, QUEUE_SCHEMA)
+
+
+def loss_frame(
+    columns: Mapping[str, Any], flow_ids: Sequence[str], link_ids: Sequence[str]
+) -> pl.DataFrame:
+    """Turn the simulator's losses into a table with names."""
+
+    def named(key: str, names: Sequence[str]) -> pl.Series:
+        return pl.Series(names, dtype=pl.String).gather(columns[key]).alias(key)
+
+    causes = ("dropped", "lost", "damaged")
+    return pl.DataFrame(
+        [
+            pl.Series("t_s", columns["t_s"], dtype=pl.Float64),
+            named("flow", flow_ids),
+            named("link", link_ids),
+            named("cause", causes),
+        ]
+    )
 
 
 def tcp_info_frame(columns: Mapping[str, Any], flow_ids: Sequence[str]) -> pl.DataFrame:

@@ -135,7 +135,7 @@ def table() -> list[dict[str, Any]]:
                 "goodput_bps": round(found.goodput_bps),
                 "download_bps": round(found.download_bps) if cell.downloads else None,
                 "upload_bps": round(found.upload_bps) if found.upload_bps else None,
-                "jain_index": round(jain_index(found.flow_bps), 5),
+                "jain_index": round(jain_index(found.flow_bps) or 0.0, 5),
             }
         )
     return rows

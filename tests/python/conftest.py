@@ -106,12 +106,15 @@ def summary_of(experiment: dict[str, Any], goodputs: list[float]) -> dict[str, A
             "sent_segments": 10,
             "retransmitted_segments": 1,
             "lost_segments": 1,
+            "dropped_segments": 1,
+            "duplicate_segments": 0,
             "window_reductions": 1,
             "timeouts": 0,
             "mean_cwnd_segments": 4.5,
             "mean_srtt_s": 0.02,
             "mean_one_way_delay_s": 0.01,
             "fct_s": None,
+            "ctt_s": None,
             "route": None,
         }
         for index, (flow, goodput) in enumerate(zip(experiment["flow"], goodputs, strict=True))
@@ -124,6 +127,8 @@ def summary_of(experiment: dict[str, Any], goodputs: list[float]) -> dict[str, A
         "marks": 0,
         "mean_backlog_packets": 2.5,
         "mean_sojourn_s": 0.002,
+        "p50_sojourn_s": 0.002,
+        "p95_sojourn_s": 0.004,
         "p99_sojourn_s": 0.004,
     }
     metrics = {

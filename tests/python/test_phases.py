@@ -1,6 +1,7 @@
 """Phases of a sender, found in series that are drawn by hand."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -173,7 +174,7 @@ def series():
 def test_metrics_of_phases(name, expected):
     summary = {"flows": [{"id": "a.b"}], "links": [], "metrics": {}}
     for flow in ("a.b", "0"):
-        value = measure(summary, f"phases.{flow}.{name}", series)
+        value = measure(summary, f"phases.{flow}.{name}", lambda: SimpleNamespace(series=series()))
         assert value == (None if expected is None else pytest.approx(expected))
 
 
@@ -183,7 +184,7 @@ def test_metrics_of_phases(name, expected):
 def test_other_names_are_refused(name):
     summary = {"flows": [{"id": "a"}], "links": [], "metrics": {}}
     with pytest.raises(InputError, match="expected <phase>_count or <phase>_<number>_<figure>"):
-        measure(summary, f"phases.a.{name}", series)
+        measure(summary, f"phases.a.{name}", lambda: SimpleNamespace(series=series()))
     with pytest.raises(InputError, match="needs the run's time series"):
         measure(summary, "phases.a.epoch_count")
 

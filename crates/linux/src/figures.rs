@@ -135,6 +135,8 @@ fn link_summary(
         // Waiting time of those that left, and of some at the edges of the window.
         mean_sojourn_s: (packets > 0)
             .then(|| found.waiting_ns as f64 / NANOS_PER_SEC as f64 / packets as f64),
+        p50_sojourn_s: None,
+        p95_sojourn_s: None,
         p99_sojourn_s: found.p99_sojourn_ns.map(|nanos| nanos as f64 / NANOS_PER_SEC as f64),
     })
 }

@@ -17,7 +17,7 @@ use fairway_cc::{Algorithm, Catalogue, algorithms as cc_algorithms};
 use fairway_sim::experiment::{self, ExperimentErrors};
 use fairway_sim::{RunError, run as simulate, run_captured};
 use fairway_tcp::{PRESETS, Preset};
-use fairway_trace::{QueueSeries, Series};
+use fairway_trace::{Losses, QueueSeries, Series};
 use numpy::IntoPyArray;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyOSError, PyRuntimeError, PyValueError};
@@ -83,6 +83,12 @@ struct RunData {
     queues: Py<PyDict>,
     #[pyo3(get)]
     link_ids: Vec<String>,
+    #[pyo3(get)]
+    losses: Option<Py<PyDict>>,
+    #[pyo3(get)]
+    loss_flow_ids: Vec<String>,
+    #[pyo3(get)]
+    loss_link_ids: Vec<String>,
     #[pyo3(get)]
     remarks: Vec<String>,
     #[pyo3(get)]
@@ -155,6 +161,9 @@ fn run(
         flow_ids: result.flow_ids,
         queues: queue_columns(py, result.queues)?.unbind(),
         link_ids: result.link_ids,
+        losses: result.losses.map(|l| loss_columns(py, l).map(Bound::unbind)).transpose()?,
+        loss_flow_ids: result.loss_flow_ids,
+        loss_link_ids: result.loss_link_ids,
         remarks: result.remarks,
         model,
     })
@@ -312,6 +321,15 @@ pub(crate) fn queue_columns(py: Python<'_>, queues: QueueSeries) -> PyResult<Bou
     columns.set_item("drops", queues.drops.into_pyarray(py))?;
     columns.set_item("losses", queues.losses.into_pyarray(py))?;
     columns.set_item("throughput_bps", queues.throughput_bps.into_pyarray(py))?;
+    Ok(columns)
+}
+
+fn loss_columns(py: Python<'_>, losses: Losses) -> PyResult<Bound<'_, PyDict>> {
+    let columns = PyDict::new(py);
+    columns.set_item("t_s", losses.t_s.into_pyarray(py))?;
+    columns.set_item("flow", losses.flow.into_pyarray(py))?;
+    columns.set_item("link", losses.link.into_pyarray(py))?;
+    columns.set_item("cause", losses.cause.into_pyarray(py))?;
     Ok(columns)
 }
 

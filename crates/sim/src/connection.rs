@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fairway_cc::{Catalogue, CcError, Init, Member};
 use fairway_random::Stream;
 use fairway_tcp::{Config, Endpoint, Role, Segment, Stack, State};
-use fairway_trace::{FlowBooks, FlowCounts, Violation};
+use fairway_trace::{Cause, FlowBooks, FlowCounts, Violation};
 use fairway_units::{Bytes, Duration, NANOS_PER_SEC, Rate, Time};
 use prefetch_index::prefetch_index;
 
@@ -30,6 +30,8 @@ pub(crate) struct Connection {
     reverse: Option<Box<Direction>>,
     started: Time,
     finished: Option<Time>,
+    /// When the senders knew of it.
+    acknowledged: Option<Time>,
     /// Whether the sink's application has closed, or will by itself.
     sink_closed: bool,
     /// Whether the sink opens the connection.
@@ -124,6 +126,7 @@ impl Connection {
             reverse: flow.both_ways.then(|| Box::new(Direction::new(sink_isn, transfer))),
             started: flow.start,
             finished: None,
+            acknowledged: None,
             sink_closed: flow.both_ways,
             sink_opens: flow.sink_opens,
             written: 0,
@@ -236,6 +239,7 @@ impl Connection {
             reverse.transfer = Some(self.sink.sender().stream_end());
         }
         self.note_completion(now);
+        self.note_acknowledgement(now);
     }
 
     /// A rate-limited application writes its next segment's worth. Returns when it writes again.
@@ -308,6 +312,7 @@ impl Connection {
             reverse.transfer = Some(self.sink.sender().stream_end());
         }
         self.note_completion(now);
+        self.note_acknowledgement(now);
     }
 
     /// Note when the last byte of the transfer has been delivered, both ways if both ends send.
@@ -318,6 +323,18 @@ impl Connection {
             && self.reverse.as_ref().is_none_or(|reverse| reverse.is_complete(&self.source))
         {
             self.finished = Some(now);
+        }
+    }
+
+    /// Note when the sender knows that all has arrived, both senders if both ends send.
+    #[inline]
+    fn note_acknowledgement(&mut self, now: Time) {
+        if self.finished.is_some()
+            && self.acknowledged.is_none()
+            && self.forward.is_acknowledged(&self.source)
+            && self.reverse.as_ref().is_none_or(|reverse| reverse.is_acknowledged(&self.sink))
+        {
+            self.acknowledged = Some(now);
         }
     }
 
@@ -346,12 +363,14 @@ impl Connection {
         self.forward.observe_window(segment, &self.source);
         let Some(reverse) = &mut self.reverse else {
             self.source.handle_segment(segment, now);
+            self.note_acknowledgement(now);
             return Ok(());
         };
         reverse.arrive(segment, &self.source, wire_bytes, now)?;
         self.source.handle_segment(segment, now);
         reverse.check_delivery(&self.source, now)?;
         self.note_completion(now);
+        self.note_acknowledgement(now);
         Ok(())
     }
 
@@ -369,7 +388,11 @@ impl Connection {
             reverse.observe_window(segment, &self.sink);
         }
         self.sink.handle_segment(segment, now);
-        self.take_delivery(now)
+        self.take_delivery(now)?;
+        if self.is_both_ways() {
+            self.note_acknowledgement(now);
+        }
+        Ok(())
     }
 
     /// See what the sink's application has been given by now.
@@ -404,11 +427,11 @@ impl Connection {
     }
 
     /// A data packet will not arrive.
-    pub(crate) fn miss(&mut self, forward: bool) {
-        if forward {
-            self.forward.missing += 1;
-        } else if let Some(reverse) = &mut self.reverse {
-            reverse.missing += 1;
+    pub(crate) fn miss(&mut self, forward: bool, cause: Cause) {
+        let direction = if forward { Some(&mut self.forward) } else { self.reverse.as_deref_mut() };
+        if let Some(direction) = direction {
+            direction.missing += 1;
+            direction.dropped += u64::from(cause == Cause::Dropped);
         }
     }
 
@@ -451,6 +474,11 @@ impl Connection {
     /// From the flow's start to its last byte.
     pub(crate) fn completion_time(&self) -> Option<Duration> {
         self.finished.map(|at| at.since(self.started))
+    }
+
+    /// From the flow's start to the last acknowledgement of its data.
+    pub(crate) fn acknowledged_time(&self) -> Option<Duration> {
+        self.acknowledged.map(|at| at.since(self.started))
     }
 }
 

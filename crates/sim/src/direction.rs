@@ -38,6 +38,11 @@ pub(crate) struct Direction {
     pub(crate) arrivals: u64,
     /// Data packets that were dropped or lost.
     pub(crate) missing: u64,
+    /// Of them, those that a queue dropped.
+    pub(crate) dropped: u64,
+    /// Bytes that have arrived once more, and segments with such bytes.
+    duplicate_bytes: u64,
+    duplicates: u64,
 }
 
 impl Direction {
@@ -51,6 +56,9 @@ impl Direction {
             delay_nanos: 0,
             arrivals: 0,
             missing: 0,
+            dropped: 0,
+            duplicate_bytes: 0,
+            duplicates: 0,
         }
     }
 
@@ -105,8 +113,12 @@ impl Direction {
 
     /// The receiver has handled a segment.
     #[inline(always)]
-    pub(crate) fn check_delivery(&self, at: &Endpoint, now: Time) -> Result<(), Violation> {
+    pub(crate) fn check_delivery(&mut self, at: &Endpoint, now: Time) -> Result<(), Violation> {
         let receiver = at.receiver();
+        if receiver.duplicate_bytes() != self.duplicate_bytes {
+            self.duplicate_bytes = receiver.duplicate_bytes();
+            self.duplicates += 1;
+        }
         // What waits for the application has arrived in order, too.
         self.stream.delivered(receiver.delivered_bytes() + receiver.unread(), now)
     }
@@ -131,6 +143,11 @@ impl Direction {
         self.transfer.is_some_and(|bytes| at.receiver().delivered_bytes() >= bytes)
     }
 
+    /// Whether the sender knows that the last byte of the transfer has arrived.
+    pub(crate) fn is_acknowledged(&self, from: &Endpoint) -> bool {
+        self.transfer.is_some_and(|bytes| from.sender().una() >= bytes)
+    }
+
     /// Counters now, from the start of the run.
     pub(crate) fn counts(&self, from: &Endpoint, to: &Endpoint) -> FlowCounts {
         let sent = from.counters();
@@ -140,6 +157,8 @@ impl Direction {
             segments: sent.segments,
             retransmissions: sent.retransmissions,
             missing: self.missing,
+            dropped: self.dropped,
+            duplicates: self.duplicates,
             reductions: sent.reductions,
             timeouts: sent.timeouts,
             arrivals: self.arrivals,

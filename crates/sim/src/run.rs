@@ -7,7 +7,9 @@ use std::sync::Arc;
 use fairway_cc::CcError;
 use fairway_net::Packet;
 use fairway_tcp::{Stack, Transmit};
-use fairway_trace::{Control, FlowBooks, FlowCounts, QueueSeries, Series, Summary, Violation};
+use fairway_trace::{
+    Cause, Control, FlowBooks, FlowCounts, Losses, QueueSeries, Series, Summary, Violation,
+};
 use fairway_units::{Duration, Time};
 
 use crate::application::{self, Driver, Hands};
@@ -47,7 +49,13 @@ pub struct Run {
     pub queues: QueueSeries,
     /// Names of the reported link directions, in the order of their indices.
     pub link_ids: Vec<String>,
-    /// What has to be known of its captures.
+    /// Packets that did not arrive, one by one, if the experiment asks for them.
+    pub losses: Option<Losses>,
+    /// Names of the flows that losses are of, in the order of their indices.
+    pub loss_flow_ids: Vec<String>,
+    /// Names of all link directions, in the order of the indices that losses have.
+    pub loss_link_ids: Vec<String>,
+    /// What has to be known of its captures and losses.
     pub remarks: Vec<String>,
 }
 
@@ -98,7 +106,8 @@ pub fn run_captured(
     simulation.close_books()?;
     let end = simulation.end;
     let (run, recorder) = simulation.into_run();
-    let remarks = recorder.finish(end).map_err(RunError::Capture)?;
+    let mut remarks = recorder.finish(end).map_err(RunError::Capture)?;
+    remarks.extend_from_slice(&run.remarks);
     Ok(Run { remarks, ..run })
 }
 
@@ -135,6 +144,27 @@ fn connections(experiment: &Experiment) -> Result<Vec<Connection>, CcError> {
     Ok(connections)
 }
 
+/// What did not arrive, and whose it was.
+struct LossBook {
+    losses: Losses,
+    /// The row of results of each way, as packets know it.
+    rows: Vec<u32>,
+}
+
+impl LossBook {
+    fn new(connections: usize, traced: &[Traced]) -> Self {
+        let mut rows = vec![0; 2 * connections + traced.len()];
+        for (row, of) in traced.iter().enumerate() {
+            let way = match *of {
+                Traced::Data(i, way) => 2 * i + way as usize,
+                Traced::Datagrams(i) => 2 * connections + i,
+            };
+            rows[way] = row as u32;
+        }
+        LossBook { losses: Losses::default(), rows }
+    }
+}
+
 struct Simulation<'a, T> {
     experiment: &'a Experiment,
     events: EventQueue,
@@ -151,6 +181,7 @@ struct Simulation<'a, T> {
     traced: Vec<Traced>,
     /// What has time series.
     sampled: Vec<Traced>,
+    losses: Option<LossBook>,
     window: [Vec<FlowCounts>; 2],
     /// Latest departure onto each link, if any host delays its departures.
     departed: Vec<Time>,
@@ -199,6 +230,7 @@ impl<'a, T: Tap> Simulation<'a, T> {
         let sampled = traced.iter().filter(|row| row.is_sampled(experiment));
         let sampled: Vec<Traced> = sampled.copied().collect();
         Ok(Simulation {
+            losses: experiment.measure.losses.then(|| LossBook::new(connections.len(), &traced)),
             sampler: Sampler::new(experiment, &sampled, network.reported.len()),
             traced,
             sampled,
@@ -378,8 +410,8 @@ impl<'a, T: Tap> Simulation<'a, T> {
     #[inline(never)]
     fn see_to(&mut self, parcel: Parcel, passage: Passage) {
         match passage {
-            Passage::Dropped => self.books_of_missing(parcel).dropped += 1,
-            Passage::Lost => self.books_of_missing(parcel).lost += 1,
+            Passage::Dropped => self.books_of_missing(parcel, Cause::Dropped).dropped += 1,
+            Passage::Lost => self.books_of_missing(parcel, Cause::Lost).lost += 1,
             Passage::News => self.take_news(),
             Passage::Begins(..) | Passage::Behind => {}
         }
@@ -394,11 +426,11 @@ impl<'a, T: Tap> Simulation<'a, T> {
                 News::Left(parcel) => self.release(&parcel),
                 News::Dropped(parcel) => {
                     self.tap.is_dropped(&parcel, self.network.link_at(parcel.position()));
-                    self.books_of_missing(parcel).dropped += 1;
+                    self.books_of_missing(parcel, Cause::Dropped).dropped += 1;
                 }
                 News::Lost(parcel) => {
                     self.tap.is_lost(&parcel, self.network.link_at(parcel.position()));
-                    self.books_of_missing(parcel).lost += 1;
+                    self.books_of_missing(parcel, Cause::Lost).lost += 1;
                 }
                 News::Doubled(parcel, port, arrival) => {
                     if self.datagrams.is_datagram(&parcel) {
@@ -427,17 +459,22 @@ impl<'a, T: Tap> Simulation<'a, T> {
     }
 
     /// A packet will not arrive: the books of its flow.
-    fn books_of_missing(&mut self, parcel: Parcel) -> &mut FlowBooks {
+    fn books_of_missing(&mut self, parcel: Parcel, cause: Cause) -> &mut FlowBooks {
         if parcel.is_held() {
             self.release(&parcel);
         }
         self.parcels.discard(parcel);
-        if self.datagrams.is_datagram(&parcel) {
+        let is_datagram = self.datagrams.is_datagram(&parcel);
+        if let Some(book) = self.losses.as_mut().filter(|_| is_datagram || parcel.has_payload()) {
+            let link = self.network.link_at(parcel.position());
+            book.losses.push(self.now, book.rows[parcel.way() as usize], link, cause);
+        }
+        if is_datagram {
             return self.datagrams.miss(&parcel);
         }
         let connection = &mut self.connections[parcel.connection()];
         if parcel.has_payload() {
-            connection.miss(parcel.forward());
+            connection.miss(parcel.forward(), cause);
         }
         &mut connection.books
     }
@@ -494,7 +531,7 @@ impl<'a, T: Tap> Simulation<'a, T> {
     #[inline(never)]
     fn deliver_special(&mut self, parcel: Parcel) -> Result<(), Violation> {
         if parcel.is_corrupted() {
-            self.books_of_missing(parcel).corrupted += 1;
+            self.books_of_missing(parcel, Cause::Damaged).corrupted += 1;
             return Ok(());
         }
         let datagram = self.parcels.open(parcel);
@@ -702,7 +739,14 @@ impl<'a, T: Tap> Simulation<'a, T> {
         );
         summary.applications =
             applications(self.experiment, &self.traced, &summary.flows, &self.drivers);
+        let losses = self.losses.map(|book| book.losses);
+        let left_out = losses.as_ref().map_or(0, |losses| losses.left_out);
+        let is_asked_for = losses.is_some();
+        let names = |names: Vec<String>| if is_asked_for { names } else { Vec::new() };
         let run = Run {
+            loss_flow_ids: names(self.traced.iter().map(|row| row.name(self.experiment)).collect()),
+            loss_link_ids: names(self.network.names.clone()),
+            losses,
             summary,
             series,
             flow_ids: self.sampled.iter().map(|row| row.name(self.experiment)).collect(),
@@ -713,7 +757,10 @@ impl<'a, T: Tap> Simulation<'a, T> {
                 .iter()
                 .map(|l| self.network.names[*l as usize].clone())
                 .collect(),
-            remarks: Vec::new(),
+            remarks: (left_out > 0)
+                .then(|| format!("of the losses, {left_out} more than are kept were left out"))
+                .into_iter()
+                .collect(),
         };
         (run, self.tap)
     }

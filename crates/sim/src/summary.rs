@@ -46,7 +46,10 @@ pub(crate) fn summarise(
                 Traced::Data(i, way) => FlowSummary {
                     mean_cwnd_segments: mean(&series.cwnd_segments),
                     mean_srtt_s: mean(&series.srtt_s),
+                    dropped_segments: Some(counts.dropped),
+                    duplicate_segments: Some(counts.duplicates),
                     fct_s: connections[*i].completion_time().map(Duration::as_secs_f64),
+                    ctt_s: connections[*i].acknowledged_time().map(Duration::as_secs_f64),
                     route: network.routes[*i].clone().filter(|_| *way == Way::Forward),
                     ..FlowSummary::new(&name, &experiment.flows[*i].cc.name, &counts, length)
                 },
@@ -148,6 +151,8 @@ fn link_summary(network: &Network, index: u32, measure: &Measure) -> Option<Link
         marks: Some(figures.marked),
         mean_backlog_packets: figures.waiting_nanos as f64 / nanos,
         mean_sojourn_s: figures.sojourn.mean().map(Duration::as_secs_f64),
+        p50_sojourn_s: figures.sojourn.quantile(0.5).map(Duration::as_secs_f64),
+        p95_sojourn_s: figures.sojourn.quantile(0.95).map(Duration::as_secs_f64),
         p99_sojourn_s: figures.sojourn.quantile(0.99).map(Duration::as_secs_f64),
     })
 }

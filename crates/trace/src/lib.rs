@@ -5,6 +5,7 @@
 
 mod completion;
 mod control;
+mod losses;
 mod series;
 mod summary;
 pub mod tcp_info;
@@ -12,6 +13,7 @@ mod verify;
 
 pub use completion::{CompletionSummary, Transfer, completions, ideal_s, quantile};
 pub use control::Control;
+pub use losses::{Cause, Losses};
 pub use series::{QueueSeries, Series};
 pub use summary::{
     ApplicationSummary, DatagramSummary, FlowCounts, FlowSummary, LinkSummary, Metrics, Summary,

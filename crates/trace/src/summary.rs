@@ -50,6 +50,10 @@ pub struct FlowSummary {
     pub retransmitted_segments: Option<u64>,
     /// Data segments or datagrams dropped by a queue or lost by a link.
     pub lost_segments: u64,
+    /// Of them, those that a queue dropped; none where nobody told them apart.
+    pub dropped_segments: Option<u64>,
+    /// Segments that arrived with bytes that had arrived before; none where nobody counted.
+    pub duplicate_segments: Option<u64>,
     /// Reductions of the congestion window for a loss or a congestion mark; none of a datagram
     /// flow.
     pub window_reductions: Option<u64>,
@@ -63,6 +67,9 @@ pub struct FlowSummary {
     pub mean_one_way_delay_s: Option<f64>,
     /// From the flow's start to the delivery of its last byte; none for endless or unfinished flows.
     pub fct_s: Option<f64>,
+    /// From the flow's start, handshake included, until the sender knows that its last byte has
+    /// arrived; none for endless or unfinished flows, and where nobody watched.
+    pub ctt_s: Option<f64>,
     /// The links of its way that are not in all ways, where it had a choice among several.
     pub route: Option<String>,
     /// What only the receiver of datagrams measures. Its fields stand among the others.
@@ -162,6 +169,10 @@ pub struct FlowCounts {
     pub retransmissions: u64,
     /// Data packets that a queue dropped or a link lost.
     pub missing: u64,
+    /// Of them, those that a queue dropped.
+    pub dropped: u64,
+    /// Segments that arrived with bytes that had arrived before.
+    pub duplicates: u64,
     /// Reductions of the congestion window for a loss or a mark.
     pub reductions: u64,
     /// Retransmission timeouts.
@@ -185,6 +196,8 @@ impl FlowCounts {
             segments: self.segments - earlier.segments,
             retransmissions: self.retransmissions - earlier.retransmissions,
             missing: self.missing - earlier.missing,
+            dropped: self.dropped - earlier.dropped,
+            duplicates: self.duplicates - earlier.duplicates,
             reductions: self.reductions - earlier.reductions,
             timeouts: self.timeouts - earlier.timeouts,
             arrivals: self.arrivals - earlier.arrivals,
@@ -208,12 +221,15 @@ impl FlowSummary {
             sent_segments: counts.segments,
             retransmitted_segments: Some(counts.retransmissions),
             lost_segments: counts.missing,
+            dropped_segments: None,
+            duplicate_segments: None,
             window_reductions: Some(counts.reductions),
             timeouts: Some(counts.timeouts),
             mean_cwnd_segments: None,
             mean_srtt_s: None,
             mean_one_way_delay_s: (counts.arrivals > 0).then(|| delay_s / counts.arrivals as f64),
             fct_s: None,
+            ctt_s: None,
             route: None,
             datagrams: None,
         }
@@ -254,6 +270,10 @@ pub struct LinkSummary {
     pub mean_backlog_packets: f64,
     /// Mean over packets of the time in the queue before transmission.
     pub mean_sojourn_s: Option<f64>,
+    /// Median of it; none where nobody looked at single packets.
+    pub p50_sojourn_s: Option<f64>,
+    /// 95th percentile of it.
+    pub p95_sojourn_s: Option<f64>,
     /// 99th percentile of it.
     pub p99_sojourn_s: Option<f64>,
 }

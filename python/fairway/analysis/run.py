@@ -114,6 +114,8 @@ def _flow(flow: Flow, series: pl.DataFrame) -> dict[str, Any]:
         "sent_segments": of["data_segments"],
         "retransmitted_segments": of["retransmitted_segments"],
         "lost_segments": of["retransmitted_segments"] - spurious.get("segments", 0),
+        "dropped_segments": None,
+        "duplicate_segments": None,
         "window_reductions": sum(not one["is_spurious"] for one in episodes) if losses else None,
         "timeouts": causes.get("timeout") if losses else None,
         "mean_cwnd_segments": own["cwnd_segments"].mean(),
@@ -121,6 +123,7 @@ def _flow(flow: Flow, series: pl.DataFrame) -> dict[str, Any]:
         "mean_one_way_delay_s": None,
         "route": None,
         "fct_s": flow.connection["duration_s"] if is_whole else None,
+        "ctt_s": None,
     }
 
 
@@ -134,12 +137,11 @@ def _metrics(found: list[dict[str, Any]]) -> dict[str, float | None]:
     goodputs = [flow["goodput_bps"] for flow in found]
     sent = sum(flow["sent_segments"] for flow in found)
     lost = sum(flow["lost_segments"] for flow in found)
-    least = min(goodputs, default=0.0)
     return {
         "goodput_bps": sum(goodputs),
         "jain_index": metrics.jain_index(goodputs) if goodputs else None,
         "asymmetry": metrics.asymmetry(*goodputs) if len(goodputs) == 2 else None,
-        "unfairness": (max(goodputs) - least) / least if least else None,
+        "unfairness": metrics.unfairness(goodputs) if goodputs else None,
         "utilisation": None,
         "loss_ratio": lost / sent if sent else None,
     }

@@ -23,8 +23,11 @@ _UNKNOWN_OF_FLOWS = (
     "sent_segments",
     "retransmitted_segments",
     "lost_segments",
+    "dropped_segments",
+    "duplicate_segments",
     "window_reductions",
     "timeouts",
+    "ctt_s",
     "route",
 )
 #: The same of datagram flows besides.
@@ -37,7 +40,14 @@ _UNKNOWN_OF_DATAGRAMS = (
     "p95_one_way_delay_s",
     "p99_one_way_delay_s",
 )
-_UNKNOWN_OF_LINKS = ("drops", "losses", "marks", "p99_sojourn_s")
+_UNKNOWN_OF_LINKS = (
+    "drops",
+    "losses",
+    "marks",
+    "p50_sojourn_s",
+    "p95_sojourn_s",
+    "p99_sojourn_s",
+)
 
 
 class Models:

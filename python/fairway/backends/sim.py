@@ -85,6 +85,7 @@ class Simulator:
             },
             series=lambda: _series(data),
             queues=lambda: _queues(data),
+            losses=None if data.losses is None else lambda: _losses(data),
             version=_core.version(),
             captures=captures,
             owns_captures=True,
@@ -104,6 +105,12 @@ def _queues(data: _core.RunData) -> pl.DataFrame:
     from fairway.tables import queue_frame
 
     return queue_frame(data.queues, data.link_ids)
+
+
+def _losses(data: _core.RunData) -> pl.DataFrame:
+    from fairway.tables import loss_frame
+
+    return loss_frame(data.losses or {}, data.loss_flow_ids, data.loss_link_ids)
 
 
 def completed(summary: dict[str, Any], wall_s: float, own: Mapping[str, Any]) -> dict[str, Any]:

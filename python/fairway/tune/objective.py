@@ -37,7 +37,7 @@ class Formula:
         """
         total = []
         for factor, metric in self.terms:
-            value = metrics.measure(outcome.summary, metric, outcome.series)
+            value = metrics.of_outcome(outcome, metric)
             if value is None or not math.isfinite(value):
                 return None
             total.append(factor * value)

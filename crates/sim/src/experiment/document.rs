@@ -148,11 +148,13 @@ fn read_measure(experiment: &Table, run: Duration, series: u64) -> Measure {
         from: fairway_units::Time::ZERO,
         to: fairway_units::Time::ZERO + run,
         sample: Duration::from_millis(100),
+        losses: false,
     };
     let table = experiment.table("measure");
     if let Some(table) = &table {
         table.refuse_unknown_keys();
-        if let Some(Window(from, to)) = table.read("window") {
+        // "auto" is of several runs, and so for who runs them: here it is the whole run.
+        if let Some(Window::Between(from, to)) = table.read("window") {
             if from >= to || to > run {
                 let message = format!(
                     "expected a start before the end, and the end within the run of {run}, got \
@@ -164,6 +166,7 @@ fn read_measure(experiment: &Table, run: Duration, series: u64) -> Measure {
             measure.to = fairway_units::Time::ZERO + to;
         }
         measure.sample = table.read("sample").unwrap_or(measure.sample);
+        measure.losses = table.read("losses").unwrap_or(measure.losses);
     }
     if run != Duration::MAX {
         refuse_samples(experiment, measure.sample, run, series);

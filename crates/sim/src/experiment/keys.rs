@@ -56,7 +56,7 @@ pub(super) enum Kind {
     Counts,
     /// Times: ["10 s", "20 s"].
     Times,
-    /// Start and end of a time window: ["250 s", "500 s"].
+    /// Start and end of a time window, or "auto": ["250 s", "500 s"].
     Window,
     /// Names, each with a number.
     Numbers,
@@ -586,7 +586,7 @@ pub(super) static MEASURE: Section = Section {
             Kind::Window,
             Explained,
             r#"["10 s", "50 s"]"#,
-            "Start and end of the measuring window; without it, the whole run.",
+            "Start and end of the measuring window; without it, the whole run. \"auto\" leaves out what MSER-5 finds to be warm-up, of all runs that are compared.",
         ),
         key(
             "sample",
@@ -594,6 +594,13 @@ pub(super) static MEASURE: Section = Section {
             Default(r#""100 ms""#),
             r#""1 s""#,
             "Period of the time series.",
+        ),
+        key(
+            "losses",
+            Kind::Switch,
+            Default("false"),
+            "true",
+            "Whether the simulator keeps every loss by itself, for losses.parquet and the metrics that are made of it.",
         ),
     ]],
     switches: &[],

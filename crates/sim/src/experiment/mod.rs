@@ -474,4 +474,6 @@ pub struct Measure {
     pub to: Time,
     /// Period of the time series.
     pub sample: Duration,
+    /// Whether every loss is kept by itself.
+    pub losses: bool,
 }

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::error::{Report, did_you_mean};
 use super::keys::{Key, Kind, Section, algorithm_names};
+use super::program::AUTO;
 use super::switch::Switch;
 
 /// One table of the experiment being read.
@@ -562,14 +563,22 @@ impl Readable for Times {
 }
 
 /// Start and end of a time window.
-pub(super) struct Window(pub(super) Duration, pub(super) Duration);
+pub(super) enum Window {
+    Auto,
+    Between(Duration, Duration),
+}
 
 impl Readable for Window {
     fn read(value: &Value, kind: &Kind) -> Result<Self, String> {
+        if value.as_str() == Some(AUTO) {
+            return Ok(Window::Auto);
+        }
         match value.as_array().map(Vec::as_slice) {
-            Some([from, to]) => Ok(Window(Duration::read(from, kind)?, Duration::read(to, kind)?)),
+            Some([from, to]) => {
+                Ok(Window::Between(Duration::read(from, kind)?, Duration::read(to, kind)?))
+            }
             _ => Err(format!(
-                "expected start and end, got {}; write [\"10 s\", \"50 s\"]",
+                "expected start and end or \"auto\", got {}; write [\"10 s\", \"50 s\"]",
                 show(value)
             )),
         }

@@ -101,7 +101,8 @@ fn of_kind(kind: &Kind) -> Map<String, Value> {
         }
         Kind::Window => {
             let end = json!({ "type": "string", "pattern": duration });
-            json!({ "type": "array", "items": end, "minItems": 2, "maxItems": 2 })
+            let window = json!({ "type": "array", "items": end, "minItems": 2, "maxItems": 2 });
+            json!({ "anyOf": [window, { "const": AUTO }] })
         }
         Kind::Numbers => {
             json!({ "type": "object", "additionalProperties": { "type": "number" } })

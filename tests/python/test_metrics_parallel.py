@@ -4,14 +4,13 @@ import polars as pl
 import pytest
 
 from fairway.errors import InputError
-from fairway.flow_groups import (
+from fairway.metrics import (
     aggregate_reduction,
-    group_figure,
     loss_of_received,
     loss_of_sent,
+    measure,
     retransmission_ratio,
 )
-from fairway.metrics import measure
 
 FLOWS = [
     {"id": f"parallel/{i}", "goodput_bps": float(i + 1), "sent_segments": 250,
@@ -49,8 +48,8 @@ def test_a_group_leaves_other_flows_out():
 
 
 def test_an_unknown_figure_says_what_there_is():
-    with pytest.raises(InputError, match="there is jain_index, loss_of_sent"):
-        group_figure(SUMMARY, "parallel*", "speed")
+    with pytest.raises(InputError, match="there is throughput_bps, goodput_bps"):
+        measure(SUMMARY, "group.parallel*.speed")
     with pytest.raises(InputError, match="time series"):
         measure(SUMMARY, "group.parallel*.aggregate_reduction")
 
@@ -71,7 +70,7 @@ def test_one_of_three_equal_windows_halved_is_a_sixth():
             [[30.0, 16.0, 17.0], [30.0, 31.0, 32.0], [30.0, 31.0, 32.0]],
             [[None, 15.0, 15.0], [None] * 3, [None] * 3],
         ),
-        "parallel*",
+        {f"parallel/{flow}" for flow in range(3)},
     )
     assert found == pytest.approx(15 / 90)
 
@@ -84,12 +83,12 @@ def test_two_back_offs_at_once_are_not_one_and_the_rest_is_a_mean():
             [[40.0, 20.0, 10.0, 10.0], [40.0, 20.0, 30.0, 15.0]],
             [[None, 20.0, 10.0, 10.0], [None, 20.0, 20.0, 15.0]],
         ),
-        "parallel*",
+        {f"parallel/{flow}" for flow in range(3)},
     )
     assert found == pytest.approx(5 / 16)
 
 
 def test_without_a_back_off_there_is_no_reduction():
-    assert aggregate_reduction(series([[1.0, 2.0]], [[None, None]]), "parallel*") is None
-    assert aggregate_reduction(series([[1.0]], [[None]]), "parallel*") is None
-    assert aggregate_reduction(series([[1.0, 2.0]], [[None, None]]), "other") is None
+    assert aggregate_reduction(series([[1.0, 2.0]], [[None, None]]), ["parallel/0"]) is None
+    assert aggregate_reduction(series([[1.0]], [[None]]), ["parallel/0"]) is None
+    assert aggregate_reduction(series([[1.0, 2.0]], [[None, None]]), ["other"]) is None

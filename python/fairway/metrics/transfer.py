@@ -9,6 +9,7 @@ from typing import Any
 
 from fairway import _core
 from fairway.errors import InputError
+from fairway.metrics import losses, rates
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class Transfer:
         arrived_bits: Bits of its data packets that reached the receiving host, IP headers included.
         sent: Data packets sent, retransmissions included.
         lost: Of them, those that a queue dropped or a link lost.
+        duplicates: Of those that arrived, those with bytes that had arrived before.
         error_rate: Part of the packets that the links on its way lose at random; none if they
             lose otherwise.
         rate_bps: Rate of the slowest link; none if a link has none.
@@ -31,49 +33,75 @@ class Transfer:
     arrived_bits: float
     sent: int
     lost: int
+    duplicates: int
     error_rate: float | None
     rate_bps: float | None
 
 
-def throughput_bps(transfer: Transfer) -> float | None:
-    """Bits that arrived over the time it took (Khader 2020, equation 5.1, in IP packets)."""
-    return transfer.arrived_bits / transfer.duration_s
+def _throughput(of: Transfer) -> float | None:
+    return rates.rate_bps(of.arrived_bits, of.duration_s)
 
 
-def utilisation(transfer: Transfer) -> float | None:
-    """Payload over what the slowest link could carry in that time (Khader 2020, equation 3.20)."""
-    if transfer.payload_bits is None or not transfer.rate_bps:
+def _goodput(of: Transfer) -> float | None:
+    if of.payload_bits is None:
         return None
-    return transfer.payload_bits / (transfer.rate_bps * transfer.duration_s)
+    return rates.rate_bps(of.payload_bits, of.duration_s)
 
 
-def packet_delivery_ratio(transfer: Transfer) -> float | None:
-    """Part of the data packets sent that arrived: one less the loss of what was sent."""
-    return 1 - transfer.lost / transfer.sent if transfer.sent else None
-
-
-def nai_per_s(transfer: Transfer) -> float | None:
-    """Normalized advancing index: bytes/s over (lost packets · packet bytes · error rate).
-
-    Source: Khader 2020, equation 5.4. Its packet bytes are here the mean size of those that
-    arrived. None without a loss or an error rate.
-    """
-    arrived = transfer.sent - transfer.lost
-    if not transfer.lost or not transfer.error_rate or not arrived:
+def _utilisation(of: Transfer) -> float | None:
+    if of.payload_bits is None or of.rate_bps is None:
         return None
-    return arrived / transfer.duration_s / (transfer.lost * transfer.error_rate)
+    return rates.payload_utilisation(of.payload_bits, of.rate_bps, of.duration_s)
 
 
-def nai_1024_per_s(transfer: Transfer) -> float | None:
-    """The index as tables C-4 and C-7 of Khader 2020 have it: of a kbit of 1024 bits."""
-    index = nai_per_s(transfer)
+def _nai(of: Transfer) -> float | None:
+    """The bytes of a packet are the mean of those that arrived."""
+    throughput, arrived = _throughput(of), of.sent - of.lost
+    if throughput is None or of.error_rate is None or not arrived:
+        return None
+    return rates.nai_per_s(throughput, of.lost, of.arrived_bits / 8 / arrived, of.error_rate)
+
+
+def _nai_1024(of: Transfer) -> float | None:
+    index = _nai(of)
     return None if index is None else index * 1.024
 
 
+def _time_ratio(of: Transfer) -> float | None:
+    """The ideal is the arrived packets at the slowest rate, but each piece of payload once."""
+    arrived = of.sent - of.lost - of.duplicates
+    if of.rate_bps is None or arrived <= 0 or of.sent == of.lost:
+        return None
+    bits = of.arrived_bits * arrived / (of.sent - of.lost)
+    return rates.transfer_time_ratio(of.duration_s, bits / of.rate_bps)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of a finished transfer.
+
+    Attributes:
+        unit: Its unit; "1" where it has none.
+        function: What it is: formula, edge cases and source are in its documentation.
+        read: The value.
+    """
+
+    unit: str
+    function: Callable[..., Any]
+    read: Callable[[Transfer], float | None]
+
+
 #: Name -> figure.
-FIGURES: Mapping[str, Callable[[Transfer], float | None]] = {
-    one.__name__: one
-    for one in (throughput_bps, utilisation, packet_delivery_ratio, nai_per_s, nai_1024_per_s)
+FIGURES: Mapping[str, Figure] = {
+    "throughput_bps": Figure("bit/s", rates.rate_bps, _throughput),
+    "goodput_bps": Figure("bit/s", rates.rate_bps, _goodput),
+    "utilisation": Figure("1", rates.payload_utilisation, _utilisation),
+    "packet_delivery_ratio": Figure(
+        "1", losses.packet_delivery_ratio, lambda of: losses.packet_delivery_ratio(of.sent, of.lost)
+    ),
+    "nai_per_s": Figure("1/s", rates.nai_per_s, _nai),
+    "nai_1024_per_s": Figure("1/s", rates.nai_per_s, _nai_1024),
+    "transfer_time_ratio": Figure("1", rates.transfer_time_ratio, _time_ratio),
 }
 
 
@@ -112,10 +140,11 @@ def transfer_figure(
         arrived_bits=row["throughput_bps"] * run_s,
         sent=row["sent_segments"],
         lost=row["lost_segments"],
+        duplicates=row.get("duplicate_segments") or 0,
         error_rate=_error_rate(links),
         rate_bps=min(known) if known and len(known) == len(rates) else None,
     )
-    return FIGURES[figure](transfer)
+    return FIGURES[figure].read(transfer)
 
 
 def _size(

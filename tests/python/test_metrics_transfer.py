@@ -5,7 +5,7 @@ import pytest
 import fairway
 from fairway.errors import InputError
 from fairway.metrics import measure
-from fairway.transfer_figures import FIGURES, Transfer
+from fairway.metrics.transfer import FIGURES, Transfer
 
 LOSS = {"kind": "bernoulli", "probability": 0.01, "unit": "packet", "direction": "both"}
 
@@ -37,6 +37,9 @@ def test_figures_by_hand():
     assert at("throughput_bps") == pytest.approx(1.5e6)
     # 800 Mbit of payload over 100 Mbit/s · 8 s.
     assert at("utilisation") == pytest.approx(1.0)
+    assert at("goodput_bps") == pytest.approx(1e8)
+    # 1000 packets of 1500 bytes at 100 Mbit/s take 0.12 s.
+    assert at("transfer_time_ratio") == pytest.approx(8 / 0.12)
     assert at("packet_delivery_ratio") == pytest.approx(1000 / 1010)
     # 187 500 bytes/s over 10 · 1500 bytes · 0.01.
     assert at("nai_per_s") == pytest.approx(1250.0)
@@ -47,12 +50,12 @@ def test_the_index_is_that_of_the_thesis():
     # Table C-8, case 1: 7913.73 kbit/s, 689 packets of 1500 bytes lost at 0.01: 95.715.
     bits, seconds = 7_913_730.0 * 100, 100.0
     arrived = bits / 8 / 1500
-    known = Transfer(seconds, None, bits, 689 + round(arrived), 689, 0.01, None)
-    assert FIGURES["nai_per_s"](known) == pytest.approx(95.715, rel=1e-5)
+    known = Transfer(seconds, None, bits, 689 + round(arrived), 689, 0, 0.01, None)
+    assert FIGURES["nai_per_s"].read(known) == pytest.approx(95.715, rel=1e-5)
     # Table C-4 at 0.01: 8165 kbit/s of 128 bytes and 701 packets give 99.4.
     bits = 8_165_000.0 * 100
-    known = Transfer(seconds, None, bits, 701 + round(bits / 8 / 1500), 701, 0.01, None)
-    assert FIGURES["nai_1024_per_s"](known) == pytest.approx(99.4, rel=1e-3)
+    known = Transfer(seconds, None, bits, 701 + round(bits / 8 / 1500), 701, 0, 0.01, None)
+    assert FIGURES["nai_1024_per_s"].read(known) == pytest.approx(99.4, rel=1e-3)
 
 
 def test_a_figure_that_does_not_exist_is_none():
@@ -76,7 +79,7 @@ def test_losses_of_several_links_add_up():
 @pytest.mark.parametrize(
     ("name", "document", "message"),
     [
-        ("transfer.a.speed", experiment(), "there is throughput_bps, utilisation"),
+        ("transfer.a.speed", experiment(), "there is throughput_bps, goodput_bps"),
         ("transfer.b.utilisation", experiment(), "there is a"),
         ("transfer.a.utilisation", None, "needs the experiment"),
         ("transfer.a.utilisation", experiment(window=["1 s", "2 s"]), "leave out measure.window"),

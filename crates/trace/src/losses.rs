@@ -1,0 +1,51 @@
+//! Data packets that did not arrive, one by one.
+
+use fairway_units::Time;
+
+/// Why a packet did not arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// A queue dropped it.
+    Dropped,
+    /// It was lost on the wire.
+    Lost,
+    /// It arrived damaged.
+    Damaged,
+}
+
+impl Cause {
+    /// Its name in results.
+    pub const NAMES: [&str; 3] = ["dropped", "lost", "damaged"];
+}
+
+/// Losses that are kept at most: 200 MB of them.
+const MOST: usize = 10_000_000;
+
+/// One row per data packet or datagram that did not arrive, in the order of time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Losses {
+    /// When it was dropped or lost, in seconds.
+    pub t_s: Vec<f64>,
+    /// Index of its flow among those of the summary.
+    pub flow: Vec<u32>,
+    /// Index of the link direction at which it happened.
+    pub link: Vec<u32>,
+    /// Index into [`Cause::NAMES`].
+    pub cause: Vec<u8>,
+    /// Losses that were too many to be kept.
+    pub left_out: u64,
+}
+
+impl Losses {
+    /// Adds a row, or counts it where there is no room for more.
+    pub fn push(&mut self, at: Time, flow: u32, link: u32, cause: Cause) {
+        if self.t_s.len() == MOST {
+            self.left_out += 1;
+            return;
+        }
+        self.t_s.push(at.as_secs_f64());
+        self.flow.push(flow);
+        self.link.push(link);
+        self.cause.push(cause as u8);
+    }
+}

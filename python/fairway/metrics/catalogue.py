@@ -1,0 +1,265 @@
+"""Every metric by name: what it is of, what it needs, and the function that it comes from."""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from fairway.metrics import dynamics, fairness, losses, parallel, rates
+from fairway.metrics.subject import Subject
+
+#: What a metric is made of.
+COUNTERS = "counters"
+SERIES = "time series"
+LOSSES = "`measure.losses = true`"
+EXPERIMENT = "counters and the experiment"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric that sweeps, studies and claims know by name.
+
+    Attributes:
+        name: Its name, with the unit in it where it has one.
+        unit: Its unit; "1" where it has none.
+        needs: What it is made of.
+        function: What it is: formula, edge cases and source are in its documentation.
+        read: The value for flows, or for a link.
+    """
+
+    name: str
+    unit: str
+    needs: str
+    function: Callable[..., Any]
+    read: Callable[[Subject], float | None]
+
+
+def _of_counts(
+    function: Callable[[int, int], float | None], second: str
+) -> Callable[[Subject], float | None]:
+    """A function of the segments sent and another counter."""
+
+    def read(of: Subject) -> float | None:
+        sent, other = of.total("sent_segments"), of.total(second)
+        return None if sent is None or other is None else function(sent, other)
+
+    return read
+
+
+def _corruption(of: Subject) -> float | None:
+    sent, lost, dropped = map(of.total, ("sent_segments", "lost_segments", "dropped_segments"))
+    if sent is None or lost is None or dropped is None:
+        return None
+    return losses.loss_rate(sent, lost - dropped)
+
+
+def _sum(column: str) -> Callable[[Subject], float | None]:
+    def read(of: Subject) -> float | None:
+        values = of.values(column)
+        return math.fsum(values) if values else None
+
+    return read
+
+
+def _ctt(of: Subject) -> float | None:
+    """The longest: of flows that start together, until the last of all acknowledgements."""
+    times = of.values("ctt_s")
+    return max(times) if times else None
+
+
+def _throughput_ratio(of: Subject) -> float | None:
+    throughput = _sum("throughput_bps")(of)
+    if throughput is None:
+        return None
+    return rates.throughput_ratio(throughput, of.bottleneck_bps())
+
+
+def _payload_utilisation(of: Subject) -> float | None:
+    goodput = _sum("goodput_bps")(of)
+    if goodput is None:
+        return None
+    return rates.payload_utilisation(goodput, of.bottleneck_bps(), 1.0)
+
+
+def _power(of: Subject) -> float | None:
+    throughput, delay = _sum("throughput_bps")(of), of.mean("mean_one_way_delay_s")
+    return None if throughput is None or delay is None else rates.power(throughput, delay)
+
+
+def _buffer_delay(of: Subject) -> float | None:
+    """The base is the shortest sampled round-trip time of the whole run."""
+    import polars as pl
+
+    mean_s = of.mean("mean_srtt_s")
+    base_s: Any = of.run.series.filter(pl.col("flow").is_in(of.ids))["srtt_s"].min()
+    return None if mean_s is None or base_s is None else rates.buffer_delay_percent(mean_s, base_s)
+
+
+def _fairness(function: Callable[[list[float]], float | None]) -> Callable[[Subject], float | None]:
+    def read(of: Subject) -> float | None:
+        goodputs = of.values("goodput_bps")
+        return function(goodputs) if goodputs else None
+
+    return read
+
+
+def _asymmetry(goodputs: list[float]) -> float | None:
+    return fairness.asymmetry(*goodputs) if len(goodputs) == 2 else None
+
+
+def _max_min(goodputs: list[float]) -> float | None:
+    routes = {str(flow): ["bottleneck"] for flow in range(len(goodputs))}
+    fair = fairness.max_min_rates(routes, {"bottleneck": math.fsum(goodputs)})
+    return fairness.max_min_ratio(dict(zip(routes, goodputs, strict=True)), fair)
+
+
+def _of_bins(
+    function: Callable[[list[float]], float | None], worst: Callable[[list[float]], float]
+) -> Callable[[Subject], float | None]:
+    """A function of the goodput over time; of several flows the worst, or their mean."""
+
+    def read(of: Subject) -> float | None:
+        found = [function(of.samples(flow, "goodput_bps")) for flow in of.ids]
+        known = [value for value in found if value is not None]
+        return worst(known) if known and len(known) == len(found) else None
+
+    return read
+
+
+def _mean(values: list[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+def _delta_fair(of: Subject) -> float | None:
+    """Over the whole run: convergence is what a measuring window would leave out."""
+    import polars as pl
+
+    if len(of.ids) != 2:
+        return None
+    series = of.run.series
+    first, second = (series.filter(pl.col("flow") == flow) for flow in of.ids)
+    goodputs = first["goodput_bps"].fill_null(0.0), second["goodput_bps"].fill_null(0.0)
+    return dynamics.delta_fair_time_s(first["t_s"].to_list(), *(g.to_list() for g in goodputs))
+
+
+def _loss_event_rate(of: Subject) -> float | None:
+    """Events of each flow by itself, of all flows together over what all have sent."""
+    table, sent = of.losses, of.total("sent_segments")
+    if not sent:
+        return None
+    events = 0
+    for row in of.rows:
+        times = table.filter(table["flow"] == row["id"])["t_s"].to_list()
+        if times and row["mean_srtt_s"] is None:
+            return None
+        events += len(losses.loss_events(times, row["mean_srtt_s"] or 0.0))
+    return events / sent
+
+
+def _loss_synchronisation(of: Subject) -> float | None:
+    """At the queue that drops most of their packets; active is who has data outstanding."""
+    import polars as pl
+
+    table, rtt_s = of.losses.filter(pl.col("cause") == "dropped"), of.mean("mean_srtt_s")
+    if table.is_empty() or rtt_s is None:
+        return None
+    most = table.group_by("link").len().sort("len", "link")["link"][-1]
+    dropped = table.filter(pl.col("link") == most)
+    flights = of.run.series.filter(pl.col("flow").is_in(of.ids))
+    counts = flights.group_by("t_s").agg((pl.col("flight_size_segments") > 0).sum()).sort("t_s")
+    times, active = counts["t_s"].to_list(), counts["flight_size_segments"].to_list()
+
+    def active_at(time_s: float) -> int:
+        place = bisect.bisect_right(times, time_s) - 1
+        return int(active[place]) if place >= 0 else 0
+
+    return losses.loss_synchronisation(
+        dropped["t_s"].to_list(), dropped["flow"].to_list(), rtt_s, active_at
+    )
+
+
+def _queue_delay(percent: float) -> Callable[[Subject], float | None]:
+    def read(of: Subject) -> float | None:
+        import polars as pl
+
+        link, (low, high) = of.ids[0], of.window_s
+        queues = of.run.queues
+        inside = (pl.col("t_s") >= low) & (pl.col("t_s") <= high)
+        backlog = queues.filter((pl.col("link") == link) & inside)["backlog_bytes"]
+        return dynamics.percentile((backlog * 8 / of.link_rate_bps(link)).to_list(), percent)
+
+    return read
+
+
+#: Metrics of flows: of one, of a group, or of all that are compared.
+OF_FLOWS = (
+    Metric("throughput_bps", "bit/s", COUNTERS, rates.rate_bps, _sum("throughput_bps")),
+    Metric("goodput_bps", "bit/s", COUNTERS, rates.rate_bps, _sum("goodput_bps")),
+    Metric("throughput_ratio", "1", EXPERIMENT, rates.throughput_ratio, _throughput_ratio),
+    Metric("payload_utilisation", "1", EXPERIMENT, rates.payload_utilisation,
+           _payload_utilisation),
+    Metric("loss_of_sent", "1", COUNTERS, losses.loss_of_sent,
+           _of_counts(losses.loss_of_sent, "lost_segments")),
+    Metric("loss_of_received", "1", COUNTERS, losses.loss_of_received,
+           _of_counts(losses.loss_of_received, "lost_segments")),
+    Metric("retransmission_ratio", "1", COUNTERS, losses.retransmission_ratio,
+           _of_counts(losses.retransmission_ratio, "retransmitted_segments")),
+    Metric("duplicate_ratio", "1", COUNTERS, losses.duplicate_ratio,
+           _of_counts(losses.duplicate_ratio, "duplicate_segments")),
+    Metric("congestion_loss_rate", "1", COUNTERS, losses.loss_rate,
+           _of_counts(losses.loss_rate, "dropped_segments")),
+    Metric("corruption_loss_rate", "1", COUNTERS, losses.loss_rate, _corruption),
+    Metric("loss_event_rate", "1", LOSSES, losses.loss_event_rate, _loss_event_rate),
+    Metric("loss_synchronisation", "1", LOSSES, losses.loss_synchronisation, _loss_synchronisation),
+    Metric("packet_delivery_ratio", "1", COUNTERS, losses.packet_delivery_ratio,
+           _of_counts(losses.packet_delivery_ratio, "lost_segments")),
+    Metric("ctt_s", "s", COUNTERS, rates.completion_s, _ctt),
+    Metric("mean_one_way_delay_s", "s", COUNTERS, dynamics.mean_one_way_delay_s,
+           lambda of: of.mean("mean_one_way_delay_s")),
+    Metric("jain_index", "1", COUNTERS, fairness.jain_index, _fairness(fairness.jain_index)),
+    Metric("asymmetry", "1", COUNTERS, fairness.asymmetry, _fairness(_asymmetry)),
+    Metric("unfairness", "1", COUNTERS, fairness.unfairness, _fairness(fairness.unfairness)),
+    Metric("max_min_ratio", "1", COUNTERS, fairness.max_min_ratio, _fairness(_max_min)),
+    Metric("product_measure_bps", "bit/s", COUNTERS, fairness.product_measure,
+           _fairness(fairness.product_measure)),
+    Metric("epsilon", "1", COUNTERS, fairness.epsilon, _fairness(fairness.epsilon)),
+    Metric("delta_fair_time_s", "s", SERIES, dynamics.delta_fair_time_s, _delta_fair),
+    Metric("largest_reduction", "1", SERIES, dynamics.largest_reduction,
+           _of_bins(dynamics.largest_reduction, max)),
+    Metric("largest_increase_bps", "bit/s", SERIES, dynamics.largest_increase_bps,
+           _of_bins(dynamics.largest_increase_bps, max)),
+    Metric("coefficient_of_variation", "1", SERIES, dynamics.coefficient_of_variation,
+           _of_bins(dynamics.coefficient_of_variation, _mean)),
+    Metric("power", "bit/s²", COUNTERS, rates.power, _power),
+    Metric("tcp_efficiency_percent", "%", COUNTERS, rates.tcp_efficiency_percent,
+           _of_counts(rates.tcp_efficiency_percent, "retransmitted_segments")),
+    Metric("buffer_delay_percent", "%", SERIES, rates.buffer_delay_percent, _buffer_delay),
+    Metric("aggregate_reduction", "1", SERIES, parallel.aggregate_reduction,
+           lambda of: parallel.aggregate_reduction(of.run.series, of.ids)),
+)  # fmt: skip
+
+#: Metrics of a link.
+OF_LINKS = tuple(
+    Metric(f"p{percent}_queue_delay_s", "s", SERIES, dynamics.percentile, _queue_delay(percent))
+    for percent in (50, 95, 99)
+)
+
+#: Functions of what no single run has: of two runs, of theory, of a time that a user knows.
+FUNCTIONS: tuple[Callable[..., Any], ...] = (
+    rates.slowdown,
+    losses.loss_events,
+    fairness.max_min_rates,
+    fairness.harm,
+    dynamics.responsiveness_bins,
+    dynamics.delta_fair_acks,
+)
+
+
+@functools.cache
+def by_name(of_links: bool) -> dict[str, Metric]:
+    """Metrics of flows, or of links, by name."""
+    return {metric.name: metric for metric in (OF_LINKS if of_links else OF_FLOWS)}

@@ -1,0 +1,186 @@
+"""Reads one number of a run by its name, as sweeps, studies and claims write it."""
+
+from __future__ import annotations
+
+import fnmatch
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from fairway import window_phases
+from fairway.errors import InputError
+from fairway.metrics.catalogue import by_name
+from fairway.metrics.subject import Subject
+from fairway.metrics.transfer import transfer_figure
+
+if TYPE_CHECKING:
+    from fairway.results import Run
+    from fairway.sweep import Outcome
+
+
+def measure(
+    summary: Mapping[str, Any],
+    name: str,
+    run: Callable[[], Run] | None = None,
+    experiment: Mapping[str, Any] | None = None,
+) -> float | None:
+    """Read one number of a run.
+
+    Args:
+        summary: As in `summary.json`.
+        name: A metric of the summary ("asymmetry") or of `catalogue.OF_FLOWS` for all flows that
+            are compared; `flow.<id or index>.<column or metric>`; `group.<id>.<metric>` for flows
+            together; `link.<id or index>.<column or metric>`;
+            `application.<id or index>.<column or figure>`; `transfer.<id or index>.<figure>` of a
+            finished transfer over its own time (`fairway.metrics.transfer`);
+            `phases.<id or index>.<figure>` of what a sender did (`fairway.window_phases`); or
+            `completions.<flow>[.<smallest size in bytes>].<column>`. An id of a flow, link or group
+            may have a `*`, which stands for anything; of columns that is the sum.
+        run: The run with its tables, for metrics that need more than the summary.
+        experiment: What was run, to save opening the run for it.
+
+    Returns:
+        The value; None where it does not exist, or nothing has an id with a `*`.
+
+    Raises:
+        InputError: If there is no such number.
+    """
+    kind, _, rest = name.partition(".")
+    of = Subject(name, [], run, experiment)
+    if not rest:
+        return _of_all(summary, of)
+    if kind not in _KINDS:
+        known = ", ".join(f'"{one}.…"' for one in _KINDS)
+        raise InputError(f"metric {name}: expected a metric, or {known}")
+    return _KINDS[kind](summary, rest, of)
+
+
+def of_outcome(outcome: Outcome, name: str) -> float | None:
+    """One number of a point of a sweep, as `measure`; its run is opened only if it has to be."""
+    return measure(outcome.summary, name, lambda: outcome.run, outcome.point.experiment)
+
+
+def _of_all(summary: Mapping[str, Any], of: Subject) -> float | None:
+    """A metric of all flows that are compared."""
+    known = by_name(of_links=False)
+    if of.name in summary["metrics"] or of.name not in known:
+        return _number(summary["metrics"], of.name, of.name, known)
+    return known[of.name].read(replace(of, rows=_compared(summary)))
+
+
+def _of_flow(summary: Mapping[str, Any], rest: str, of: Subject) -> float | None:
+    return _of_row(summary["flows"], "flow", rest, of)
+
+
+def _of_link(summary: Mapping[str, Any], rest: str, of: Subject) -> float | None:
+    return _of_row(summary["links"], "link", rest, of)
+
+
+def _of_row(rows: Sequence[Mapping[str, Any]], kind: str, rest: str, of: Subject) -> float | None:
+    """A column or a metric of one row; of rows that fit a pattern, the sum of a column."""
+    entry, _, column = rest.rpartition(".")
+    known = by_name(of_links=kind == "link")
+    if "*" in entry:
+        if column in known and rows and column not in rows[0]:
+            raise InputError(f'metric {of.name}: no sum of it means anything; write "group.{rest}"')
+        return _sum(rows, kind, entry, column)
+    row = _entry(rows, entry, of.name)
+    if column in row or column not in known:
+        return _number(row, column, of.name, known)
+    return known[column].read(replace(of, rows=[row]))
+
+
+def _of_group(summary: Mapping[str, Any], rest: str, of: Subject) -> float | None:
+    """A metric of all flows together that fit a pattern; None if there is none."""
+    pattern, _, metric = rest.rpartition(".")
+    known = by_name(of_links=False)
+    if metric not in known:
+        raise InputError(f"metric {of.name}: there is {', '.join(known)}")
+    rows = [row for row in summary["flows"] if fnmatch.fnmatchcase(row["id"], pattern)]
+    return known[metric].read(replace(of, rows=rows)) if rows else None
+
+
+def _of_transfer(summary: Mapping[str, Any], rest: str, of: Subject) -> float | None:
+    entry, _, figure = rest.rpartition(".")
+    row = _entry(summary["flows"], entry, of.name)
+    return transfer_figure(summary, row, of.experiment, figure)
+
+
+def _of_phases(summary: Mapping[str, Any], rest: str, of: Subject) -> float | None:
+    entry, _, figure = rest.rpartition(".")
+    row = _entry(summary["flows"], entry, of.name)
+    return window_phases.figure(of.run.series, str(row["id"]), figure)
+
+
+def _of_application(summary: Mapping[str, Any], rest: str, of: Subject) -> float | None:
+    entry, _, column = rest.rpartition(".")
+    found = _entry(summary.get("applications", []), entry, of.name)
+    table = {**{k: v for k, v in found.items() if k != "figures"}, **found["figures"]}
+    return _number(table, column, of.name)
+
+
+def _of_completions(summary: Mapping[str, Any], rest: str, of: Subject) -> float | None:
+    name = of.name
+    *place, column = rest.rsplit(".", 2)
+    rows = summary.get("completions", [])
+    sized = place[-1].isdecimal() and len(place) == 2
+    flow = place[0] if sized else ".".join(place)
+    size = int(place[-1]) if sized else None
+    for row in rows:
+        if row["flow"] == flow and row["from_bytes"] == size:
+            return _number(row, column, name)
+    known = [
+        row["flow"] + ("" if row["from_bytes"] is None else f".{row['from_bytes']}") for row in rows
+    ]
+    raise InputError(
+        f"metric {name}: there is {', '.join(known) or 'no flow of several transfers'}"
+    )
+
+
+#: What may stand before a metric -> how it is read then.
+_KINDS: dict[str, Callable[[Mapping[str, Any], str, Subject], float | None]] = {
+    "flow": _of_flow,
+    "group": _of_group,
+    "link": _of_link,
+    "application": _of_application,
+    "transfer": _of_transfer,
+    "phases": _of_phases,
+    "completions": _of_completions,
+}
+
+
+def _compared(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Flows that are compared: TCP towards the sinks, or datagrams where there is no TCP."""
+    towards = [row for row in summary["flows"] if not row["id"].endswith("/reverse")]
+    return [row for row in towards if row["cc"] is not None] or towards
+
+
+def _sum(rows: Sequence[Mapping[str, Any]], kind: str, pattern: str, column: str) -> float | None:
+    """Of all rows whose ids fit a pattern; None if any of them has no value."""
+    fitting = [row for row in rows if fnmatch.fnmatchcase(row["id"], pattern)]
+    values = [_number(row, column, f"{kind}.{row['id']}.{column}") for row in fitting]
+    numbers = [value for value in values if value is not None]
+    return math.fsum(numbers) if numbers and len(numbers) == len(values) else None
+
+
+def _entry(rows: Sequence[Mapping[str, Any]], key: str, name: str) -> Mapping[str, Any]:
+    for row in rows:
+        if row["id"] == key:
+            return row
+    if key.isdecimal() and int(key) < len(rows):
+        return rows[int(key)]
+    raise InputError(f"metric {name}: there is {', '.join(str(row['id']) for row in rows)}")
+
+
+def _number(
+    table: Mapping[str, Any], column: str, name: str, more: Mapping[str, Any] | None = None
+) -> float | None:
+    if column not in table:
+        raise InputError(f"metric {name}: there is {', '.join([*table, *(more or {})])}")
+    value = table[column]
+    if value is None:
+        return None
+    if isinstance(value, str | bool):
+        raise InputError(f"metric {name}: is {value!r}, not a number")
+    return float(value)

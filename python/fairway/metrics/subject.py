@@ -1,0 +1,142 @@
+"""What a metric of a run is read from: its counters, and more if the metric asks for it."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fairway import _core
+from fairway.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from fairway.results import Run
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Flows or a link of a run that a metric is of.
+
+    Attributes:
+        name: The metric as it was asked for, for errors.
+        rows: Rows of the summary's flows, or the one of a link.
+        get_run: The run with its tables, if it is at hand.
+        document: Its experiment, if that is at hand.
+    """
+
+    name: str
+    rows: Sequence[Mapping[str, Any]]
+    get_run: Callable[[], Run] | None
+    document: Mapping[str, Any] | None
+
+    @functools.cached_property
+    def run(self) -> Run:
+        """The run itself."""
+        if self.get_run is None:
+            raise InputError(f"metric {self.name}: needs the run's time series")
+        return self.get_run()
+
+    @property
+    def experiment(self) -> Mapping[str, Any]:
+        """The experiment's document."""
+        if self.document is None and self.get_run is None:
+            raise InputError(f"metric {self.name}: needs the experiment")
+        return self.run.experiment if self.document is None else self.document
+
+    @property
+    def ids(self) -> list[str]:
+        """Names of the flows or the link."""
+        return [str(row["id"]) for row in self.rows]
+
+    def total(self, column: str) -> int | None:
+        """A counter of all rows; None where one of them has none."""
+        values = [row.get(column) for row in self.rows]
+        return None if None in values else sum(int(v) for v in values if v is not None)
+
+    def values(self, column: str) -> list[float] | None:
+        """A column of all rows; None where one of them has no value."""
+        found = [row.get(column) for row in self.rows]
+        return None if None in found else [float(v) for v in found if v is not None]
+
+    def mean(self, column: str) -> float | None:
+        """Mean of a column over the rows; None where one of them has no value."""
+        values = self.values(column)
+        return math.fsum(values) / len(values) if values else None
+
+    @property
+    def window_s(self) -> tuple[float, float]:
+        """Beginning and end of the measuring window."""
+        window = self.experiment.get("measure", {}).get("window")
+        if isinstance(window, Sequence) and not isinstance(window, str):
+            return seconds(window[0]), seconds(window[1])
+        return 0.0, seconds(self.experiment["duration"])
+
+    def samples(self, flow: str, column: str) -> list[float]:
+        """A flow's samples in the measuring window, those without a value left out."""
+        import polars as pl
+
+        low, high = self.window_s
+        series = self.run.series
+        # A sample is of the time before it.
+        kept = series.filter(
+            (pl.col("flow") == flow) & (pl.col("t_s") > low) & (pl.col("t_s") <= high)
+        )
+        return kept[column].drop_nulls().to_list()
+
+    @property
+    def losses(self) -> pl.DataFrame:
+        """Losses of these flows in the measuring window, one by one."""
+        import polars as pl
+
+        losses = self.run.losses
+        if losses is None:
+            raise InputError(
+                f"metric {self.name}: is made of single losses; write losses = true in [measure] "
+                "and use the simulator"
+            )
+        low, high = self.window_s
+        return losses.filter(
+            pl.col("flow").is_in(self.ids) & (pl.col("t_s") >= low) & (pl.col("t_s") < high)
+        )
+
+    def link_rate_bps(self, link: str) -> float:
+        """Rate of a link, as the experiment has it.
+
+        Raises:
+            InputError: If it is not written there, or changes.
+        """
+        table = self._link(link.removesuffix("/reverse"))
+        way_back = table.get("reverse", {}) if link.endswith("/reverse") else {}
+        rate = way_back.get("rate", table.get("rate"))
+        changes = [key for key in ("change", "on_off", "state", "trace") if table.get(key)]
+        if rate is None or changes or rate == "unlimited":
+            found = f"it has {', '.join(changes)}" if changes else f"its rate is {rate!r}"
+            raise InputError(f"metric {self.name}: needs a link of a fixed rate; {link}: {found}")
+        return float(_core.quantity(rate, "rate"))
+
+    def bottleneck_bps(self) -> float:
+        """Rate of the bottleneck: the link that is reported first.
+
+        Raises:
+            InputError: As `link_rate_bps`.
+        """
+        return self.link_rate_bps(str(self.run.summary["links"][0]["id"]))
+
+    def _link(self, link: str) -> Mapping[str, Any]:
+        topology = self.experiment["topology"]
+        known = {"bottleneck": topology.get("bottleneck")}
+        for entry in topology.get("link", []):
+            known[entry.get("id", "")] = entry
+        table = known.get(link)
+        if not isinstance(table, Mapping):
+            raise InputError(f"metric {self.name}: the experiment does not spell {link} out")
+        return table
+
+
+def seconds(text: str) -> float:
+    """A duration as experiments write it, in seconds."""
+    return _core.quantity(text, "duration") / 1e9
