@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairway import store
+from fairway import store, warm_up
 from fairway.backends import backend as find_backend
 from fairway.errors import InputError
 from fairway.experiment import plan
@@ -106,7 +106,10 @@ def run(
         raise InputError("--dask: for the runs of a sweep; this experiment is one run")
 
     def once() -> Run:
-        return run_plan(planned, chosen, progress=progress).outcomes[0].run
+        found = run_plan(planned, chosen, progress=progress)
+        run = found.outcomes[0].run
+        warm_up.tell(run, found.warm_up)
+        return run
 
     only = once()
     if repeat:

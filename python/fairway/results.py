@@ -306,6 +306,7 @@ class Run:
             "version": self.version,
             "content_hash": self.content_hash,
             **({"algorithms": self.algorithms} if self.algorithms else {}),
+            **({"warm_up": self.summary["warm_up"]} if "warm_up" in self.summary else {}),
             "experiment": self.experiment,
         }
         files = {

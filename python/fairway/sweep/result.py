@@ -7,11 +7,11 @@ import hashlib
 import html
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairway import repetitions, store, text
+from fairway import repetitions, store, text, warm_up
 from fairway.backends import backend as find_backend
 from fairway.errors import InputError
 from fairway.experiment import Point, Until
@@ -44,6 +44,7 @@ class Sweep:
         directory: Where it is kept, if anywhere.
         until: What repeating ended at, if the experiment says so.
         stops: Where each combination's repeating ended then.
+        warm_up: How its measuring window was found, as `warm_up.WarmUp.to_json`, if it was.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Sweep:
         directory: Path | None = None,
         until: Until | None = None,
         stops: Sequence[Stop] = (),
+        warm_up: Mapping[str, Any] | None = None,
     ) -> None:
         self.title = title
         self.axes = tuple(axes)
@@ -63,6 +65,7 @@ class Sweep:
         self.directory = directory
         self.until = until
         self.stops = tuple(stops)
+        self.warm_up = warm_up
 
     def __len__(self) -> int:
         return len(self.outcomes)
@@ -123,6 +126,7 @@ class Sweep:
             else f"in {count} of {text.count(len(self), 'run')}: {warning}"
             for warning, count in counted.items()
         ]
+        found += warm_up.warnings(self.warm_up)
         return found + (repetitions.warnings(self.until, self.stops) if self.until else [])
 
     @property
@@ -132,14 +136,16 @@ class Sweep:
             "title": self.title,
             "axes": list(self.axes),
             "points": [_entry(outcome) for outcome in self.outcomes],
-            **self._repeated(),
+            **self._how(),
         }
 
-    def _repeated(self) -> dict[str, Any]:
-        """What repeating ended at and where, as plain data; nothing of a plain number."""
+    def _how(self) -> dict[str, Any]:
+        """How its window was found, and what repeating ended at and where, as plain data."""
+        window = {"warm_up": dict(self.warm_up)} if self.warm_up else {}
         if self.until is None:
-            return {}
+            return window
         return {
+            **window,
             "until": {**vars(self.until), "metrics": list(self.until.metrics)},
             "stops": [stop.to_json() for stop in self.stops],
         }
@@ -161,7 +167,7 @@ class Sweep:
 
     def _summary_lines(self) -> Iterator[str]:
         """`summary` as JSON with a line for each point, never all in memory."""
-        rest = {"title": self.title, "axes": list(self.axes), **self._repeated()}
+        rest = {"title": self.title, "axes": list(self.axes), **self._how()}
         yield store.to_json(rest).rstrip("}\n ") + ',\n  "points": ['
         for index, outcome in enumerate(self.outcomes):
             entry = _entry(outcome)
@@ -192,7 +198,7 @@ class Sweep:
             "content_hash": hashlib.sha256(joined.encode()).hexdigest(),
             "axes": list(self.axes),
             "points": points,
-            **self._repeated(),
+            **self._how(),
         }
 
 
@@ -223,6 +229,7 @@ def load_sweep(directory: str | Path) -> Sweep:
         path,
         until and Until(until["share"], until["at_most"], tuple(until["metrics"])),
         repetitions.stops_of(manifest.get("stops", [])),
+        manifest.get("warm_up"),
     )
 
 

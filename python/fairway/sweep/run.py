@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
 
-from fairway import repetitions, store
+from fairway import repetitions, store, warm_up
 from fairway.backends import Backend
 from fairway.errors import InputError
 from fairway.experiment import Plan
@@ -68,6 +68,11 @@ def run_plan(
         store.check_writable(directory, "sweep")
     for point in plan.points:
         backend.check(point.experiment, plan.algorithms)
+    plan, found = warm_up.settle(
+        plan,
+        backend,
+        lambda part: run_plan(part, backend, threads=threads, progress=progress).outcomes,
+    )
     answer = Answer(backend, plan.algorithms, version())
     kept = _kept(directory, answer, keep, len(plan.points))
     finished = None
@@ -85,7 +90,16 @@ def run_plan(
         finished = [outcome.point for outcome in outcomes]
     finally:
         kept.close(finished)
-    return Sweep(plan.title, plan.axes, outcomes, version(), directory, plan.until, stops)
+    return Sweep(
+        plan.title,
+        plan.axes,
+        outcomes,
+        version(),
+        directory,
+        plan.until,
+        stops,
+        found and found.to_json(),
+    )
 
 
 def _kept(directory: Path | None, answer: Answer, keep: Keep | None, points: int) -> Kept:
