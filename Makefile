@@ -39,7 +39,7 @@ help:
 build: $(BUILT)
 
 demo: $(BUILT)
-	$(BIN)/fairway reproduce gelle2008
+	$(BIN)/fairway reproduce gelle2008 --quick
 
 linux: $(BUILT)
 	$(BIN)/fairway linux build

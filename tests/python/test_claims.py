@@ -129,6 +129,24 @@ def test_distance():
     assert verdict(cells[::2], near).verdict == "undecided"
 
 
+def test_published_numbers_by_equivalence():
+    test = {"kind": "published", "metric": "m", "margin": 0.5}
+    # Published 2: means 2.1 with s = 0.1, so ± t(.95, 2) · 0.1/√3 = 2.92 · 0.0577 = 0.1686.
+    good = cell([2.0, 2.1, 2.2], published=2.0, cc="a")
+    found = verdict([good], test)
+    assert found.verdict == "supported"
+    assert found.comparisons[0].interval[1] == pytest.approx(2.1 + 0.1686, abs=1e-4)
+    assert verdict([good], {**test, "margin": 0.2}).verdict == "undecided"
+    off = cell([3.0, 3.1, 3.2], published=2.0, cc="b")
+    assert verdict([good, off], test).verdict == "refuted"
+    # A share of the published number: 5 % of 2 is 0.1.
+    once = {"kind": "published", "metric": "m", "share": 0.05}
+    assert verdict([cell([2.09], published=2.0)], once).verdict == "supported"
+    assert verdict([cell([2.11], published=2.0)], once).verdict == "refuted"
+    assert verdict([cell([1.0])], test).verdict == "undecided"
+    assert "Only 1 of 2" in verdict([good], test, expected=[good, off]).reason
+
+
 def test_several_tests_of_one_claim():
     open_end = {"kind": "unmeasured", "reason": "no such backend"}
     good, bad = [cell([1.0])], [cell([5.0])]

@@ -14,11 +14,11 @@ STUDIES, REPETITIONS = 600, 10
 NAMES = ["a", "b", "c", "d", "e"]
 
 
-def cells_of(samples):
+def cells_of(samples, published=None):
     """One cell for each variant, at each of two numbers of flows."""
     for (name, flows), values in samples.items():
         found = mean_interval(values)
-        yield Cell({"cc": name, "flows": flows}, "m", None, found.mean, found.low, found.high,
+        yield Cell({"cc": name, "flows": flows}, "m", published, found.mean, found.low, found.high,
                    tuple(values))  # fmt: skip
 
 
@@ -32,7 +32,7 @@ def study(rng, means, skewed):
         common = 3 * draw()
         for name in NAMES:
             samples[name, flows] = (means.get(name, 0) + 20 + common + draw()).tolist()
-    return list(cells_of(samples))
+    return list(cells_of(samples, published=20))
 
 
 def verdicts(test, means=None, skewed=False, family=1, seed=1):
@@ -89,6 +89,16 @@ def test_a_number_is_rarely_believed_of_what_is_at_the_end_of_its_tolerance():
     assert verdicts(value, {"a": 3.0})["supported"] < 0.05
     # The mean of exponential noise of 3 and 1 is 4: the same from that.
     assert verdicts({**value, "expected": 21}, skewed=True)["supported"] < 0.05
+
+
+def test_a_published_number_is_rarely_believed_of_what_is_off_by_its_margin():
+    # Ten cells, of which all are off by the margin: each would be believed in 5 % of cases.
+    off = dict.fromkeys(NAMES, 3.0)
+    test = {"kind": "published", "metric": "m", "margin": 3.0}
+    assert verdicts(test, off)["supported"] < 0.05
+    assert verdicts(test, dict.fromkeys(NAMES, 8.0))["refuted"] > 0.9
+    # The error of a mean is √10/√10 = 1: a margin of six is enough for ten at once.
+    assert verdicts({**test, "margin": 6.0})["supported"] > 0.9
 
 
 def test_a_family_of_claims_as_a_whole():

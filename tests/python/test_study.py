@@ -218,8 +218,13 @@ def test_the_quick_form_says_so(study_dir, tmp_path):
 def test_gelle2008_is_the_published_experiment():
     study = find("gelle2008")
     assert "gelle2008" in keys()
-    points = study.plan(quick=False).points
+    runs = study.plan(quick=False).points
+    points = [point for point in runs if point.repetition == 0]
     assert len(points) == 50
+    assert len(runs) == 4 * 50
+    # Variants of one repetition share their seed.
+    assert len({point.experiment["seed"] for point in runs}) == 4
+    assert len(study.plan(quick=True).points) == 8
     assert [point.axes["stack.preset"] for point in points[::25]] == ["ns2-tcp-linux", "ns2-sack1"]
     experiment = points[1].experiment
     assert [flow["cc"] for flow in experiment["flow"]] == ["bic", "cubic"]

@@ -39,6 +39,28 @@ def within_range(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -
     return _all_between(cells, expected, test["low"], test["high"])
 
 
+def published(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> Answer:
+    """Every chosen cell equivalent to its published number: two one-sided tests of each."""
+    margin = _margin(test, "margin")
+    found = []
+    for cell in cells:
+        if cell.published is None or cell.measured is None:
+            continue
+        share = abs(cell.published) * margin.value
+        apart = margin.value if margin.kind == "margin" else share
+        low, high = cell.published - apart, cell.published + apart
+        found.append(
+            Comparison(
+                place(cell.point), of_cell(cell), low, high, equivalence=True,
+                unsettled=cell.unsettled,
+            )
+        )  # fmt: skip
+    if not found:
+        return _open("No cell has both a published and a measured value.")
+    total = sum(cell.published is not None for cell in expected)
+    return Answer("Measured", tuple(found), note=_domain(len(found), total))
+
+
 def _all_between(
     cells: Sequence[Cell], expected: Sequence[Cell], low: float, high: float
 ) -> Answer:

@@ -23,6 +23,7 @@ KINDS: dict[str, tuple[set[str], set[str], _Judge]] = {
     "errors": ({"metric", "median"}, {"at", "max", "reference"}, held.errors),
     "follows": ({"metric", "within"}, {"at", "reference"}, held.follows),
     "value": ({"metric", "expected"}, {"at", "tolerance", "share"}, kinds.value),
+    "published": ({"metric"}, {"at", "margin", "share"}, kinds.published),
     "range": ({"metric", "low", "high"}, {"at"}, kinds.within_range),
     "order": ({"metric", "axis", "order"}, {"at", "for_each"}, kinds.order),
     "reaches": ({"metric", "axis", "at_least", "low", "high"}, {"at"}, reaches),
@@ -138,7 +139,7 @@ def _check_together(kind: str, test: Mapping[str, Any], where: str) -> None:
             )
     if kind == "no_difference" and ("axis" in test) == ("left" in test and "right" in test):
         raise InputError(f'{where}: give either "axis", or "left" and "right"')
-    if kind in ("value", "no_difference"):
+    if kind in ("value", "no_difference", "published"):
         own = "tolerance" if kind == "value" else "margin"
         if own in test and "share" in test:
             raise InputError(f'{where}: give either "{own}" or "share"')
