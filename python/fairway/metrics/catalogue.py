@@ -142,8 +142,8 @@ def _delta_fair(of: Subject) -> float | None:
         return None
     series = of.run.series
     first, second = (series.filter(pl.col("flow") == flow) for flow in of.ids)
-    goodputs = first["goodput_bps"].fill_null(0.0), second["goodput_bps"].fill_null(0.0)
-    return dynamics.delta_fair_time_s(first["t_s"].to_list(), *(g.to_list() for g in goodputs))
+    one, other = (frame["goodput_bps"].fill_null(0.0).to_list() for frame in (first, second))
+    return dynamics.delta_fair_time_s(first["t_s"].to_list(), one, other)
 
 
 def _loss_event_rate(of: Subject) -> float | None:
