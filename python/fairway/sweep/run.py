@@ -98,7 +98,7 @@ def run_plan(
         directory,
         plan.until,
         stops,
-        found and found.to_json(),
+        None if found is None else found.to_json(),
     )
 
 
