@@ -181,7 +181,7 @@ def set_path(document: Document, path: str, value: Any) -> None:
     experiment may do without. Setting a path that the experiment sweeps replaces the whole axis.
     """
     sweep = document.get("sweep")
-    if isinstance(sweep, dict) and path in sweep:
+    if isinstance(sweep, dict) and _take_out(sweep, path):
         sweep[path] = value if isinstance(value, list) else [value]
         return
     *parents, last = path.split(".")
@@ -196,6 +196,24 @@ def set_path(document: Document, path: str, value: Any) -> None:
         node[int(last)] = value
     else:
         raise InputError(f"{path}: nothing of that name can be set here")
+
+
+def _take_out(sweep: Document, path: str) -> bool:
+    """Take a path out of those that change together; whether the sweep has it at all."""
+    if path in sweep:
+        return True
+    found = False
+    for key in ("list", "random", "latin_hypercube"):
+        group = sweep.get(key)
+        tables = [t for t in (group if isinstance(group, list) else [group]) if isinstance(t, dict)]
+        if not any(path in table for table in tables):
+            continue
+        found = True
+        for table in tables:
+            table.pop(path, None)
+        if not any(name != "points" for table in tables for name in table):
+            del sweep[key]
+    return found
 
 
 def _child(node: Any, part: str, path: str) -> Any:

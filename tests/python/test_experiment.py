@@ -1,9 +1,11 @@
 """Reading experiment files and setting values in them."""
 
+import math
+
 import pytest
 
 from conftest import SMALL
-from fairway import ExperimentError
+from fairway import ExperimentError, _core
 from fairway.errors import InputError
 from fairway.experiment import parse_override, parse_toml, plan, set_path
 
@@ -83,3 +85,53 @@ def test_a_mapping_must_be_plain_data():
         plan({"title": object()})
     with pytest.raises(InputError, match="TOML"):
         plan({"title": None})
+
+
+DRAWN = """
+[sweep.latin_hypercube]
+points = 20
+"topology.bottleneck.rate" = { low = "1 Mbit/s", high = "100 Mbit/s", scale = "log" }
+"topology.bottleneck.delay" = { low = "1 ms", high = "41 ms" }
+
+[[sweep.list]]
+"flow.0.cc" = "bic"
+"flow.1.cc" = "htcp"
+
+[[sweep.list]]
+"flow.0.cc" = "cubic"
+"flow.1.cc" = "reno"
+"""
+
+
+def test_a_latin_hypercube_covers_every_part_of_each_range_once():
+    from scipy.stats import qmc
+
+    planned = plan(SMALL + DRAWN)
+    assert len(planned.points) == 40
+    assert planned.axes == (
+        "topology.bottleneck.rate", "topology.bottleneck.delay", "flow.0.cc", "flow.1.cc",
+    )  # fmt: skip
+    drawn = [
+        (
+            math.log10(_core.quantity(point.axes["topology.bottleneck.rate"], "rate") / 1e6) / 2,
+            (_core.quantity(point.axes["topology.bottleneck.delay"], "duration") / 1e6 - 1) / 40,
+        )
+        for point in planned.points[::2]
+    ]
+    for axis in (0, 1):
+        assert sorted(int(point[axis] * 20) for point in drawn) == list(range(20))
+    # Together they fill the square about as well as SciPy's own.
+    theirs = [qmc.discrepancy(qmc.LatinHypercube(2, rng=seed).random(20)) for seed in range(100)]
+    assert min(theirs) < qmc.discrepancy(drawn) < max(theirs)
+    pairs = {(point.axes["flow.0.cc"], point.axes["flow.1.cc"]) for point in planned.points}
+    assert pairs == {("bic", "htcp"), ("cubic", "reno")}
+
+
+def test_a_value_set_takes_its_path_out_of_those_that_change_together():
+    planned = plan(SMALL + DRAWN, overrides={"flow.0.cc": "bbr"})
+    assert {point.axes["flow.0.cc"] for point in planned.points} == {"bbr"}
+    assert {point.axes["flow.1.cc"] for point in planned.points} == {"htcp", "reno"}
+    changes = {"topology.bottleneck.rate": "9 Mbit/s", "topology.bottleneck.delay": ["2 ms"]}
+    assert len(plan(SMALL + DRAWN, overrides=changes).points) == 2
+    few = plan(SMALL + DRAWN, overrides={"sweep.latin_hypercube.points": 3})
+    assert len(few.points) == 6

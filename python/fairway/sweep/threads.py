@@ -80,8 +80,9 @@ class Threads:
                     _interrupt(thread)
 
     def close(self) -> None:
-        """Wait for the threads."""
+        """Wait for the threads, and let go of what they returned."""
         self._pool.shutdown()
+        self._futures.clear()
 
     def _one(self, index: int, point: Point) -> Outcome:
         backend = self._answer.backend

@@ -224,7 +224,7 @@ pub(super) static EXPERIMENT: Section = Section {
             Kind::Sweep,
             Explained,
             r#"{"repetitions": 4, "flow.0.cc": ["reno", "cubic"]}"#,
-            "Paths of keys with the values each takes in turn, every combination once; `repetitions` repeats each combination with other seeds, or until an interval is narrow enough.",
+            "Paths of keys with the values each takes in turn, every combination once; `list`, `random` and `latin_hypercube` have paths that change together; `repetitions` repeats each combination with other seeds, or until an interval is narrow enough.",
         ),
     ]],
     switches: &[],

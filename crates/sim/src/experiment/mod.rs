@@ -23,6 +23,7 @@ mod queues;
 mod reader;
 mod repetitions;
 mod routes;
+mod samples;
 mod schema;
 mod stack;
 mod sweep;

@@ -97,8 +97,7 @@ fn read(text: &str, source: &str, catalogue: &Catalogue) -> Result<Plan, Vec<Exp
             points.push(Point { axes: axes.clone(), repetition, document });
         }
     }
-    let axes = sweep.axes.into_iter().map(|axis| axis.path).collect();
-    Ok(Plan { title, axes, points, until: sweep.repetitions.until })
+    Ok(Plan { title, axes: sweep.axes(), points, until: sweep.repetitions.until })
 }
 
 /// Puts the traces that a document names into it.

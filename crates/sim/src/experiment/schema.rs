@@ -156,6 +156,13 @@ fn of_kind(kind: &Kind) -> Map<String, Value> {
                     { "type": "integer", "minimum": 1, "maximum": MAX_POINTS },
                     until(),
                 ] },
+                "list": {
+                    "type": "array",
+                    "items": { "type": "object", "minProperties": 1 },
+                    "minItems": 1,
+                },
+                "random": drawn(),
+                "latin_hypercube": drawn(),
             },
             "additionalProperties": { "type": "array", "minItems": 1 },
         }),
@@ -178,6 +185,23 @@ fn until() -> Value {
             "metric": { "anyOf": [name, { "type": "array", "items": name, "minItems": 1 }] },
         },
         "additionalProperties": false,
+    })
+}
+
+/// Points that are drawn from ranges, as `samples::read` has them.
+fn drawn() -> Value {
+    let end = json!({ "type": ["number", "string"] });
+    json!({
+        "type": "object",
+        "required": ["points"],
+        "minProperties": 2,
+        "properties": { "points": { "type": "integer", "minimum": 1, "maximum": MAX_POINTS } },
+        "additionalProperties": {
+            "type": "object",
+            "required": ["low", "high"],
+            "properties": { "low": end, "high": end, "scale": { "enum": ["linear", "log"] } },
+            "additionalProperties": false,
+        },
     })
 }
 

@@ -1,4 +1,4 @@
-//! Sweeps: paths of keys, the values that each takes, and every combination of them.
+//! Sweeps: paths of keys, the values that they take alone or together, and every combination.
 
 use fairway_random::{SPLITMIX64_STEP, splitmix64};
 use serde_json::{Map, Value};
@@ -7,22 +7,31 @@ use super::error::{ExperimentError, Report, did_you_mean};
 use super::keys::{EXPERIMENT, Kind, MAX_POINTS, Section};
 use super::reader::{excerpt, show};
 use super::repetitions::{self, Repetitions};
+use super::samples::{self, Way};
 
 /// Text of all points together, in bytes: what a plan can hold in memory, several times over.
 const MAX_TEXT: u64 = 128 << 20;
 
 /// A sweep, its paths found in the experiment.
 pub(super) struct SweepText {
-    pub(super) axes: Vec<Axis>,
+    groups: Vec<Group>,
     pub(super) repetitions: Repetitions,
 }
 
-/// One axis of a sweep.
-pub(super) struct Axis {
+/// Paths that take their values together; most often one path.
+struct Group {
+    paths: Vec<Path>,
+    /// A value for each path, in turn.
+    rows: Vec<Vec<Value>>,
+}
+
+/// A key that a sweep sets.
+struct Path {
     /// As it is written.
-    pub(super) path: String,
+    text: String,
+    /// Where it stands in the sweep, for messages.
+    at: String,
     steps: Vec<Step>,
-    values: Vec<Value>,
 }
 
 /// A step of a path.
@@ -55,17 +64,34 @@ pub(super) fn read(
         return None;
     };
     let mut repetitions = repetitions::ONCE;
-    let mut axes: Vec<Axis> = Vec::new();
-    for (path, value) in sweep {
-        if path == "repetitions" {
+    let mut groups: Vec<Group> = Vec::new();
+    let seed = document.get("seed").and_then(Value::as_u64).unwrap_or(1);
+    for (key, value) in sweep {
+        if key == "repetitions" {
             repetitions = repetitions::read(value, report);
-        } else if let Some(axis) = read_axis(path, value, document, report) {
-            refuse_overlap(&axis, &axes, report);
-            axes.push(axis);
+            continue;
+        }
+        let group = if let Some(way) = Way::of(key) {
+            samples::read(key, way, value, seed, report).map(transposed).and_then(
+                |(paths, rows)| {
+                    Group::found(&format!("sweep.{key}."), paths, rows, document, report)
+                },
+            )
+        } else if key == "list" {
+            read_list(value, report).and_then(|(paths, rows)| {
+                Group::found("sweep.list.0.", paths, rows, document, report)
+            })
+        } else {
+            let rows = read_axis(key, value, report);
+            rows.and_then(|rows| Group::found("sweep.", vec![key.clone()], rows, document, report))
+        };
+        if let Some(group) = group {
+            group.refuse_overlap(&groups, report);
+            groups.push(group);
         }
     }
-    let combinations = |points: u64, axis: &Axis| points.saturating_mul(axis.values.len() as u64);
-    let points = axes.iter().fold(u64::from(repetitions.count), combinations);
+    let combinations = |points: u64, group: &Group| points.saturating_mul(group.rows.len() as u64);
+    let points = groups.iter().fold(u64::from(repetitions.count), combinations);
     if points > MAX_POINTS {
         let message = format!("{points} points, more than {MAX_POINTS}; sweep fewer values");
         report.refuse("sweep", message);
@@ -78,39 +104,72 @@ pub(super) fn read(
         report.refuse("sweep", message);
         return None;
     }
-    Some(SweepText { axes, repetitions })
+    Some(SweepText { groups, repetitions })
 }
 
-fn read_axis(path: &str, value: &Value, document: &Value, report: &Report) -> Option<Axis> {
-    let at = format!("sweep.\"{}\"", excerpt(path));
-    let values = match value {
-        Value::Array(values) if !values.is_empty() => values.clone(),
+/// The values of one path, each a row of its own.
+fn read_axis(path: &str, value: &Value, report: &Report) -> Option<Vec<Vec<Value>>> {
+    let message = match value {
+        Value::Array(values) if !values.is_empty() => {
+            return Some(values.iter().map(|value| vec![value.clone()]).collect());
+        }
         Value::Array(_) => {
-            report
-                .refuse(at, "expected at least one value, got an empty list; add one or remove it");
-            return None;
+            "expected at least one value, got an empty list; add one or remove it".to_owned()
         }
-        Value::Object(table) => {
-            let quoted = innermost(path, table);
-            let message = format!(
-                "expected a list of values, got a table; write the path in quotes: \"{quoted}\" = [...]"
-            );
-            report.refuse(at, message);
-            return None;
-        }
+        Value::Object(table) => format!(
+            "expected a list of values, got a table; write the path in quotes: \"{}\" = [...]",
+            innermost(path, table)
+        ),
         other => {
             let found = show(other);
-            report.refuse(at, format!("expected a list of values, got {found}; write [{found}]"));
-            return None;
+            format!("expected a list of values, got {found}; write [{found}]")
         }
     };
-    match find(path, document) {
-        Ok(steps) => Some(Axis { path: path.to_owned(), steps, values }),
-        Err(message) => {
-            report.refuse(at, message);
-            None
+    report.refuse(format!("sweep.\"{}\"", excerpt(path)), message);
+    None
+}
+
+/// Paths, and rows of values for them.
+type Table = (Vec<String>, Vec<Vec<Value>>);
+
+/// The combinations of `sweep.list`, which all set the same paths.
+fn read_list(value: &Value, report: &Report) -> Option<Table> {
+    let entries = value.as_array().filter(|entries| !entries.is_empty());
+    let tables: Option<Vec<_>> =
+        entries.and_then(|entries| entries.iter().map(Value::as_object).collect());
+    let Some(tables) = tables.filter(|tables| !tables[0].is_empty()) else {
+        let message = format!(
+            "expected a list of tables, each with values for the same paths, got {}; \
+             write [[sweep.list]] before each",
+            show(value)
+        );
+        report.refuse("sweep.list", message);
+        return None;
+    };
+    let paths: Vec<String> = tables[0].keys().cloned().collect();
+    let mut rows = Vec::with_capacity(tables.len());
+    for (index, table) in tables.iter().enumerate() {
+        let row: Option<Vec<_>> = paths.iter().map(|path| table.get(path).cloned()).collect();
+        match row.filter(|_| table.len() == paths.len()) {
+            Some(row) => rows.push(row),
+            None => {
+                let quoted: Vec<_> =
+                    paths.iter().map(|path| format!("\"{}\"", excerpt(path))).collect();
+                let message = format!("expected values for {} and no others", quoted.join(", "));
+                report.refuse(format!("sweep.list.{index}"), message);
+            }
         }
     }
+    (rows.len() == tables.len()).then_some((paths, rows))
+}
+
+/// Columns as rows.
+fn transposed(columns: Vec<samples::Column>) -> Table {
+    let count = columns.first().map_or(0, |(_, values)| values.len());
+    let rows = (0..count)
+        .map(|index| columns.iter().map(|(_, values)| values[index].clone()).collect())
+        .collect();
+    (columns.into_iter().map(|(path, _)| path).collect(), rows)
 }
 
 /// The first path through nested tables, as a path without quotes becomes in TOML.
@@ -122,14 +181,48 @@ fn innermost(path: &str, table: &Map<String, Value>) -> String {
     }
 }
 
-/// Refuses an axis that would overwrite what another sets.
-fn refuse_overlap(axis: &Axis, others: &[Axis], report: &Report) {
-    for other in others {
-        let shared = axis.steps.len().min(other.steps.len());
-        if axis.steps[..shared] == other.steps[..shared] {
-            let (path, other) = (excerpt(&axis.path), excerpt(&other.path));
-            let message = format!("sets what \"{other}\" sets too; remove one of them");
-            report.refuse(format!("sweep.\"{path}\""), message);
+impl Group {
+    /// A group whose paths all lead somewhere; `prefix` is where they stand.
+    fn found(
+        prefix: &str,
+        paths: Vec<String>,
+        rows: Vec<Vec<Value>>,
+        document: &Value,
+        report: &Report,
+    ) -> Option<Self> {
+        let mut group = Group { paths: Vec::with_capacity(paths.len()), rows };
+        let count = paths.len();
+        for text in paths {
+            let at = format!("{prefix}\"{}\"", excerpt(&text));
+            match find(&text, document) {
+                Ok(steps) => {
+                    let path = Path { text, at, steps };
+                    path.refuse_overlap(group.paths.iter(), report);
+                    group.paths.push(path);
+                }
+                Err(message) => report.refuse(at, message),
+            }
+        }
+        (group.paths.len() == count).then_some(group)
+    }
+
+    fn refuse_overlap(&self, others: &[Group], report: &Report) {
+        for path in &self.paths {
+            path.refuse_overlap(others.iter().flat_map(|other| &other.paths), report);
+        }
+    }
+}
+
+impl Path {
+    /// Refuses a path that would overwrite what another sets.
+    fn refuse_overlap<'a>(&self, others: impl Iterator<Item = &'a Path>, report: &Report) {
+        for other in others {
+            let shared = self.steps.len().min(other.steps.len());
+            if self.steps[..shared] == other.steps[..shared] {
+                let other = excerpt(&other.text);
+                let message = format!("sets what \"{other}\" sets too; remove one of them");
+                report.refuse(&self.at, message);
+            }
         }
     }
 }
@@ -202,20 +295,27 @@ fn find_entry(list: &str, entry: &str, tables: Option<&Value>) -> Result<usize, 
 type Combination = (Vec<(String, Value)>, Value);
 
 impl SweepText {
-    /// Every combination of the axes' values, the last axis varying fastest.
+    /// The paths that vary, in the order of the file.
+    pub(super) fn axes(&self) -> Vec<String> {
+        self.groups.iter().flat_map(|group| &group.paths).map(|path| path.text.clone()).collect()
+    }
+
+    /// Every combination of the groups' rows, the last group varying fastest.
     pub(super) fn combinations(
         &self,
         document: &Value,
     ) -> Result<Vec<Combination>, Vec<ExperimentError>> {
         let mut combinations = vec![(Vec::new(), document.clone())];
-        for axis in &self.axes {
-            let mut longer = Vec::with_capacity(combinations.len() * axis.values.len());
+        for group in &self.groups {
+            let mut longer = Vec::with_capacity(combinations.len() * group.rows.len());
             for (axes, document) in &combinations {
-                for value in &axis.values {
+                for row in &group.rows {
                     let mut axes: Vec<(String, Value)> = axes.clone();
                     let mut document = document.clone();
-                    axis.set(&mut document, value.clone())?;
-                    axes.push((axis.path.clone(), value.clone()));
+                    for (path, value) in group.paths.iter().zip(row) {
+                        path.set(&mut document, value.clone())?;
+                        axes.push((path.text.clone(), value.clone()));
+                    }
                     longer.push((axes, document));
                 }
             }
@@ -225,7 +325,7 @@ impl SweepText {
     }
 }
 
-impl Axis {
+impl Path {
     /// Sets the key that the path leads to, with the tables on the way that are not written.
     fn set(&self, document: &mut Value, value: Value) -> Result<(), Vec<ExperimentError>> {
         let mut here = document;
@@ -238,7 +338,7 @@ impl Axis {
             };
             here = next.ok_or_else(|| {
                 vec![ExperimentError {
-                    path: format!("sweep.\"{}\"", excerpt(&self.path)),
+                    path: self.at.clone(),
                     message: "the path leads through a value that is not a table; make it one"
                         .to_owned(),
                 }]

@@ -206,3 +206,86 @@ fn what_is_wrong_with_an_end_of_repeating() {
          did you mean \"at_most\"?",
     );
 }
+
+#[test]
+fn paths_of_a_list_change_together_and_every_path_beside_it_varies_faster() {
+    let plan = planned(&with_end(
+        "[[sweep.list]]\n\"flow.0.cc\" = \"bic\"\n\"flow.main.start\" = \"1 s\"\n\
+         [[sweep.list]]\n\"flow.main.start\" = \"2 s\"\n\"flow.0.cc\" = \"cubic\"\n\
+         [sweep]\n\"flow.0.count\" = [1, 2]",
+    ));
+    assert_eq!(plan.axes, ["flow.0.cc", "flow.main.start", "flow.0.count"]);
+    let found: Vec<_> = plan
+        .points
+        .iter()
+        .map(|point| point.axes.iter().map(|(_, value)| value.clone()).collect::<Vec<_>>())
+        .collect();
+    let expected = [
+        [json!("bic"), json!("1 s"), json!(1)],
+        [json!("bic"), json!("1 s"), json!(2)],
+        [json!("cubic"), json!("2 s"), json!(1)],
+        [json!("cubic"), json!("2 s"), json!(2)],
+    ];
+    assert_eq!(found, expected);
+    assert_eq!(plan.points[3].document["flow"][0]["start"], "2 s");
+}
+
+#[test]
+fn drawn_points_are_correct_experiments_and_depend_on_the_seed_alone() {
+    let text = with_end(
+        "[sweep.latin_hypercube]\npoints = 20\n\
+         \"topology.bottleneck.delay\" = { low = \"1 ms\", high = \"100 ms\", scale = \"log\" }\n\
+         \"topology.bottleneck.rate\" = { low = \"1 Mbit/s\", high = \"10 Mbit/s\" }\n\
+         \"flow.main.count\" = { low = 1, high = 4 }",
+    );
+    let plan = planned(&text);
+    assert_eq!(plan.points.len(), 20);
+    assert_eq!(plan, planned(&text));
+    let other = planned(&format!("seed = 2\n{text}"));
+    assert_ne!(plan.points[0].axes, other.points[0].axes);
+}
+
+#[test]
+fn what_is_wrong_with_lists_and_ranges() {
+    let drawn = |end: &str| with_end(&format!("[sweep.random]\n{end}"));
+    assert_refused(
+        &drawn("points = 0\n\"flow.0.count\" = { low = 1, high = 2 }"),
+        "sweep.random.points: expected a whole number from 1 to 100000, got 0",
+    );
+    assert_refused(
+        &drawn("points = 2"),
+        "sweep.random: names no path; write \"topology.bottleneck.delay\" = { low = \"1 ms\", high = \"100 ms\" }",
+    );
+    assert_refused(
+        &drawn("points = 2\n\"flow.0.start\" = { low = \"1 s\", high = \"5\" }"),
+        "sweep.random.\"flow.0.start\": expected low and high of one unit, which a value lies between, got \"1 s\" and \"5\"; write { low = \"1 ms\", high = \"100 ms\" }",
+    );
+    assert_refused(
+        &drawn("points = 2\n\"flow.0.count\" = { low = 2, high = 2 }"),
+        "sweep.random.\"flow.0.count\".low: is not below high; exchange the two or write a list",
+    );
+    assert_refused(
+        &drawn("points = 2\n\"flow.0.start\" = { low = \"0 s\", high = \"1 s\", scale = \"log\" }"),
+        "sweep.random.\"flow.0.start\".low: is not above zero, which a scale of \"log\" needs",
+    );
+    assert_refused(
+        &drawn("points = 2\n\"flow.0.count\" = { low = 1, high = 2, scale = \"logs\" }"),
+        "sweep.random.\"flow.0.count\".scale: expected \"linear\" or \"log\", got \"logs\"",
+    );
+    assert_refused(
+        &drawn("points = 2\n\"flow.0.cout\" = { low = 1, high = 2 }"),
+        "sweep.random.\"flow.0.cout\": a flow has no \"cout\"; did you mean \"count\"?",
+    );
+    assert_refused(
+        &with_end("[[sweep.list]]\n\"flow.0.count\" = 1\n[[sweep.list]]\n\"flow.0.cc\" = \"bic\""),
+        "sweep.list.1: expected values for \"flow.0.count\" and no others",
+    );
+    assert_refused(
+        &with_end("[sweep]\nlist = [1]"),
+        "sweep.list: expected a list of tables, each with values for the same paths, got a list of 1; write [[sweep.list]] before each",
+    );
+    assert_refused(
+        &with_end("[sweep]\n\"flow.0.count\" = [1]\n[[sweep.list]]\n\"flow.main.count\" = 1"),
+        "sweep.list.0.\"flow.main.count\": sets what \"flow.0.count\" sets too; remove one of them",
+    );
+}
