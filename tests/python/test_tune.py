@@ -8,7 +8,8 @@ import sys
 import pytest
 
 import fairway
-from conftest import SMALL, ScriptedBackend, command, run_of
+from conftest import SMALL, ScriptedBackend, run_of
+from fairway.cli import guarded
 from fairway.errors import InputError, Interrupted
 from fairway.experiment import parse_toml, plan
 from fairway.tune import tune
@@ -366,17 +367,18 @@ def test_without_optuna_it_says_how_to_get_it(small, monkeypatch):
         tune(small, ["jain_index"], algorithm="cubic", trials=1)
 
 
-def test_the_command(small, tmp_path):
-    done = command(
+def test_the_command(small, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    arguments = [
         "tune", "small.toml", "--algorithm", "cubic", "--objective", "-loss_ratio",
-        "--param", "beta=0.5..0.9", "--trials", "1", "--repetitions", "1", "--fresh", "2",
-        "--json", "-q", cwd=tmp_path,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["objectives"] == [
+        "--param", "beta=0.5..0.9", "--trials", "1", "--repetitions", "1", "--fresh", "2", "-q",
+    ]  # fmt: skip
+    assert guarded([*arguments, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["objectives"] == [
         {"name": "loss_ratio", "direction": "minimize"}
     ]
     assert (tmp_path / "runs" / "small-tune" / "tuned.toml").is_file()
-    done = command("tune", "small.toml", "--objective", "a b", cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr.startswith("fairway: --objective a b: expected + or -")
+    assert guarded(arguments) == 0
+    assert "on 2 fresh seeds" in capsys.readouterr().out
+    assert guarded(["tune", "small.toml", "--objective", "a b"]) == 2
+    assert capsys.readouterr().err.startswith("fairway: --objective a b: expected + or -")
