@@ -279,6 +279,25 @@ def test_stopped_and_called_again_it_runs_only_what_is_missing(small, tmp_path):
     assert len(second.ran) == len(whole.ran) - limit
 
 
+def test_importance_is_of_what_keeps_the_constraints(small):
+    # The later the second flow starts, the better; after 0.3 s the constraint is broken.
+    def act(experiment, control):
+        start = float(experiment["flow"][1]["start"].split()[0])
+        beta = experiment["flow"][0].get("cc_params", {}).get("beta", BETA)
+        return run_of(experiment, [10 + start - (beta - 0.5) ** 2, 5.0 + start])
+
+    found = tuned(
+        small, ScriptedBackend(act), "beta=0.2..0.95", "flow.1.start=0.1..1.0 s", trials=60,
+        repetitions=1, constraints=["flow.1.goodput_bps <= 5.3"],
+    )  # fmt: skip
+    (shares,) = found.found.importances
+    best_start = found.finalists[0].trial.score.settings["flow.1.start"]
+    assert 0.2 < float(best_start.split()[0]) <= 0.3
+    assert sum(shares.values()) == pytest.approx(1)
+    # As what is best is at the bound, the start matters more than a β worth a tenth of it.
+    assert shares["flow.1.start"] > shares["beta"]
+
+
 @pytest.fixture(scope="module")
 def real(tmp_path_factory):
     """A search in the simulator, by two threads."""

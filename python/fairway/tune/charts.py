@@ -71,7 +71,11 @@ def slice_of(
         kinds = {"trial": "number", "y": "number"}
     else:
         data = data.with_columns(pl.Series("x", [number_of(v, parameter.unit) for v in values]))
-        scale = alt.Scale(type="log" if parameter.log else "linear", zero=False, nice=False)
+        scale = (
+            alt.Scale(type="log", nice=False)
+            if parameter.log
+            else alt.Scale(zero=False, nice=False)
+        )
         unit = f" ({parameter.unit})" if parameter.unit else ""
         x = alt.X("x:Q", title=parameter.name + unit, scale=scale)
         kinds = {"trial": "number", "x": "number", "y": "number"}
@@ -104,7 +108,7 @@ def importances(tuning: Tuning, index: int, *, width: Width = 480) -> alt.Chart:
             y=alt.Y("parameter:N", title=None, sort=None),
             tooltip=["parameter:N", alt.Tooltip("share:Q", format=".2f")],
         )
-        .properties(width=width, height=alt.Step(24)),
+        .properties(width=width, height=24 * len(shares)),
     )
 
 

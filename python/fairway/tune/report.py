@@ -30,7 +30,7 @@ def report(tuning: Tuning) -> str:
     tables = [tuning.comparison_table(), tuning.parameter_table()]
     cases = tuning.case_table()
     sections = [
-        Section("Verdicts", " ".join(map(_sentence, tuning.sentences())),
+        Section("Verdicts", " ".join(tuning.sentences()),
                 warnings=tuning.warnings, tables=[*tables, *([cases] if cases.rows else [])]),
         Section("How this was found", f"{_METHOD} {tuning.curse()}"),
     ]  # fmt: skip
@@ -66,7 +66,3 @@ def _of_objective(tuning: Tuning, index: int, name: str) -> list[Section]:
         Section(f"Search: {name}", figures=figures),
         Section(f"Parameters: {name}", figures=slices, grid=330),
     ]
-
-
-def _sentence(said: str) -> str:
-    return said[0].upper() + said[1:]

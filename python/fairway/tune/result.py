@@ -100,7 +100,7 @@ class Tuning:
     def sentences(self) -> Iterator[str]:
         """The verdicts, for people: of each finalist and objective."""
         for finalist in self.finalists:
-            values = settings_text(finalist.trial.score.settings)
+            values = f"Trial {finalist.trial.number}"
             if finalist.fresh.refused is not None:
                 yield f"{values}: could not be measured again: {finalist.fresh.refused}."
                 continue

@@ -174,10 +174,15 @@ def _told(
 def _importances(
     study: optuna.Study, parameters: Sequence[Parameter], goal: Goal
 ) -> Iterator[Mapping[str, float]]:
-    """By PED-ANOVA (Watanabe, Bansal and Hutter, IJCAI 2023): what the best trials share."""
+    """By PED-ANOVA (Watanabe, Bansal and Hutter, IJCAI 2023): what the best trials share.
+
+    It only asks which trials are best. Those that break constraints come after all that do not, by
+    how far they are off.
+    """
     import optuna
 
-    count = len(study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.COMPLETE,)))
+    complete = study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.COMPLETE,))
+    count = len(complete)
     names = [parameter.name for parameter in parameters]
     for index, objective in enumerate(goal.objectives):
         if count < _FEWEST or len(names) == 1:
@@ -193,11 +198,19 @@ def _importances(
                 study,
                 evaluator=evaluator,
                 params=names,
-                target=functools.partial(_loss, objective, index),
+                target=functools.partial(_loss, objective, index, complete),
             )
 
 
-def _loss(objective: Objective, index: int, trial: optuna.trial.FrozenTrial) -> float:
+def _loss(
+    objective: Objective,
+    index: int,
+    complete: Sequence[optuna.trial.FrozenTrial],
+    trial: optuna.trial.FrozenTrial,
+) -> float:
+    off = sum(max(0.0, violation) for violation in trial.constraints.values())
+    if off > 0:
+        return max(-objective.gain(other.values[index]) for other in complete) + off
     return -objective.gain(trial.values[index])
 
 
