@@ -204,7 +204,7 @@ def cell_columns(study: Study) -> list[str]:
     axes = [study.name(axis) for axis in study.axes]
     metric = ["metric"] if len(study.compared) > 1 else []
     interval = ["95 % interval"] if study.repeats else []
-    references = [column.title for column in study.references]
+    references = _reference_titles(study)
     return [*axes, *metric, "published", "measured", *interval, "difference", *references]
 
 
@@ -227,5 +227,10 @@ def cell_row(study: Study, cell: Cell) -> list[str]:
         show(cell.measured),
         *([_interval(cell, show)] if study.repeats else []),
         show(cell.difference),
-        *(show(references.get(column.title)) for column in study.references),
+        *(show(references.get(title)) for title in _reference_titles(study)),
     ]
+
+
+def _reference_titles(study: Study) -> list[str]:
+    """Each once, though several metrics may have numbers of the same title."""
+    return list(dict.fromkeys(column.title for column in study.references))

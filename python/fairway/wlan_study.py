@@ -1,6 +1,7 @@
-"""The cells of the study "wlan", and what the model says of them: `python -m fairway.wlan_study`.
+"""The cells of the studies of a WLAN, and what the model says: `python -m fairway.wlan_study`.
 
-Written into the study's files, so that they are data like those of any other study.
+Written into the files of "wlan" and of the part "wlan" of "siddiqui2012", so that they are data
+like those of any other study.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import csv
 import itertools
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,10 @@ STATIONS, LARGEST = 20, 64
 #: Of the simulation, in seconds: what is measured; and what is not, at least and for each packet of
 #: all windows, which is ten times what a packet takes.
 MEASURED_S, WARM_S, WARM_PER_PACKET_S = 80, 12, 0.03
+
+#: Of siddiqui2012: numbers of stations, windows that go round among them, the equal one, and what
+#: is measured of each repetition, in seconds.
+NUMBERS, ROUND, EQUAL, PART_MEASURED_S = (2, 4, 6, 10, 20), (4, 32, 8, 20, 64, 12), 20, 30
 
 #: Where the scenarios begin in `study.toml`.
 MARK = "# Written by `python -m fairway.wlan_study`: all that follows."
@@ -80,6 +86,22 @@ def cells() -> list[Cell]:
     return found
 
 
+def siddiqui_cells() -> list[Cell]:
+    """Cells of siddiqui2012: the number of stations varies, directions and windows do not."""
+    found = []
+    for stations in NUMBERS:
+        half = stations // 2
+        # Every other window of the round to either direction.
+        windows = list(itertools.islice(itertools.cycle(ROUND), stations))
+        flows = [("download", w) for w in windows[::2]] + [("upload", w) for w in windows[1::2]]
+        found += [
+            _cell([("download", EQUAL)] * stations, f"windows {EQUAL}"),
+            _cell([("download", EQUAL)] * half + [("upload", EQUAL)] * half, f"windows {EQUAL}"),
+            _cell(flows, "mixed windows"),
+        ]
+    return found
+
+
 def _cell(flows: list[tuple[Any, int]], windows: str) -> Cell:
     directions: list[Direction] = [direction for direction, _ in flows]
     downloads = directions.count("download")
@@ -87,16 +109,16 @@ def _cell(flows: list[tuple[Any, int]], windows: str) -> Cell:
     return Cell(name, tuple(Flow(direction, window) for direction, window in flows))
 
 
-def scenarios() -> str:
-    """The cells as scenarios of `study.toml`."""
+def scenarios(chosen: Sequence[Cell], measured_s: int) -> str:
+    """Cells as scenarios of `study.toml`."""
     lines = []
-    for cell in cells():
+    for cell in chosen:
         warm = WARM_S + round(WARM_PER_PACKET_S * cell.window)
         lines += [
             "",
             f'[scenarios."{cell.name}"]',
-            f'duration = "{warm + MEASURED_S} s"',
-            f'"measure.window" = ["{warm} s", "{warm + MEASURED_S} s"]',
+            f'duration = "{warm + measured_s} s"',
+            f'"measure.window" = ["{warm} s", "{warm + measured_s} s"]',
             f'"topology.stations" = {len(cell.flows)}',
             f"flow = [{', '.join(map(_flow, range(len(cell.flows)), cell.flows))}]",
         ]
@@ -113,10 +135,10 @@ def _flow(station: int, flow: Flow) -> str:
     )
 
 
-def table() -> list[dict[str, Any]]:
-    """What the model says of each cell, with each standard, without and with delayed ACKs."""
+def table(chosen: Sequence[Cell], delays: Sequence[bool]) -> list[dict[str, Any]]:
+    """What the model says of each cell, with each standard, and without or with delayed ACKs."""
     rows = []
-    for cell, standard, delayed in itertools.product(cells(), STANDARDS, (False, True)):
+    for cell, standard, delayed in itertools.product(chosen, STANDARDS, delays):
         found = wlan(
             cell.flows,
             Access(standard, attempts=ATTEMPTS),
@@ -141,11 +163,12 @@ def table() -> list[dict[str, Any]]:
     return rows
 
 
-def _write(study: Path) -> None:
+def _write(study: Path, chosen: Sequence[Cell], measured_s: int, delays: Sequence[bool]) -> None:
     path = study / "study.toml"
     head, _, _ = path.read_text(encoding="utf-8").partition(MARK)
-    path.write_text(head + MARK + "\n" + scenarios(), encoding="utf-8")
-    rows = table()
+    path.write_text(head + MARK + "\n" + scenarios(chosen, measured_s), encoding="utf-8")
+    rows = table(chosen, delays)
+    (study / "published").mkdir(exist_ok=True)
     with (study / "published" / "model.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
@@ -153,4 +176,6 @@ def _write(study: Path) -> None:
 
 
 if __name__ == "__main__":
-    _write(Path(__file__).parent / "studies" / "wlan")
+    studies = Path(__file__).parent / "studies"
+    _write(studies / "wlan", cells(), MEASURED_S, (False, True))
+    _write(studies / "siddiqui2012" / "wlan", siddiqui_cells(), PART_MEASURED_S, (False,))

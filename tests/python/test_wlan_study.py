@@ -9,7 +9,7 @@ from fairway.claims import Cell, Claim, judge
 from fairway.errors import InputError
 from fairway.residuals import residual_charts
 from fairway.study import Reproduction, find
-from fairway.wlan_study import MARK, cells, scenarios, table
+from fairway.wlan_study import MARK, MEASURED_S, cells, scenarios, table
 
 STUDY = find("wlan")
 
@@ -28,10 +28,13 @@ def test_cells_cover_what_they_shall():
 
 def test_the_files_are_what_they_are_written_from():
     text = (STUDY.directory / "study.toml").read_text(encoding="utf-8")
-    assert text.partition(MARK)[2].lstrip("\n") == scenarios().lstrip("\n")
+    assert text.partition(MARK)[2].lstrip("\n") == scenarios(cells(), MEASURED_S).lstrip("\n")
     with (STUDY.directory / "published" / "model.csv").open(encoding="utf-8") as file:
         written = list(csv.DictReader(file))
-    expected = [{k: "" if v is None else str(v) for k, v in row.items()} for row in table()]
+    expected = [
+        {k: "" if v is None else str(v) for k, v in row.items()}
+        for row in table(cells(), (False, True))
+    ]
     assert written == expected
 
 
