@@ -320,6 +320,7 @@ def metric_over_axis(
     group: str | None = None,
     predicted: pl.DataFrame | None = None,
     published: pl.DataFrame | None = None,
+    log: bool = False,
     width: int | Literal["container"] = 480,
     height: int = 240,
 ) -> alt.LayerChart:
@@ -335,6 +336,8 @@ def metric_over_axis(
         group: Column that tells lines apart.
         predicted: Columns `axis`, `mean`, and `group` if given: what models say, if anything.
         published: Columns `axis`, `mean`, and `group` if it differs between groups.
+        log: Whether the metric's axis is logarithmic. What is measured and not above zero is left
+            out then, and an interval that reaches zero ends at half of the smallest mean.
         width: In pixels, or as wide as its place on the page.
         height: In pixels.
     """
@@ -343,7 +346,12 @@ def metric_over_axis(
     groups = list(rows[group].cast(pl.String).unique(maintain_order=True)) if group else ["all"]
     color, shape = group_encoding(groups if group else [], COLUMNS_OF_LEGEND)
     label = f"{metric} against {axis}"
-    y = alt.Y("mean:Q", title=metric, scale=alt.Scale(zero=False))
+    if log:
+        rows = rows.filter(pl.col("mean") > 0)
+        low = pl.max_horizontal("low", pl.col("mean").min() / 2)
+        rows = rows.with_columns(pl.when(pl.col("low").is_not_null()).then(low).alias("low"))
+    scale = alt.Scale(type="log") if log else alt.Scale(zero=False)
+    y = alt.Y("mean:Q", title=metric, scale=scale)
     tooltip = [
         alt.Tooltip("g:N", title="group"),
         alt.Tooltip("x:Q" if numeric else "x:N", title=axis),

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from fairway import text
-from fairway.claims import Cell
+from fairway.claims import Cell, point_is_at
 from fairway.dots import dots
 from fairway.figures import (
     QUANTITIES,
@@ -111,7 +111,7 @@ def _over_axis(result: Reproduction, figure: Mapping[str, Any]) -> Section:
     label, name, group = study.name(figure["axis"]), study.name(metric), figure.get("group")
     panels: dict[str, list[Cell]] = {}
     for cell in result.cells:
-        if cell.metric == metric:
+        if cell.metric == metric and point_is_at(cell.point, figure.get("at", {})):
             panels.setdefault(text.label(cell.point[panel]) if panel else "", []).append(cell)
     charts = []
     for title, cells in panels.items():
@@ -125,6 +125,7 @@ def _over_axis(result: Reproduction, figure: Mapping[str, Any]) -> Section:
                 metric=name,
                 group="group" if group else None,
                 published=published.rename({"axis": label}),
+                log=figure.get("log", False),
                 width=FILL,
             )
             shown = f"{name}: {title}" if title else name

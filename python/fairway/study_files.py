@@ -61,7 +61,7 @@ _KEYS: dict[str, tuple[set[str], set[str]]] = {
     "claim": ({"id", "statement", "where", "test"}, {"family", "unknown"}),
     "heat_map": ({"kind", "metric", "x", "y"}, {"limit", "panel"}),
     "dots": ({"kind", "metric", "axis", "panel", "title"}, {"excess", "log"}),
-    "over_axis": ({"kind", "metric", "axis"}, {"group", "panel", "title"}),
+    "over_axis": ({"kind", "metric", "axis"}, {"at", "group", "log", "panel", "title"}),
     "phases": ({"kind", "title"}, {"at", "until_s"}),
     "ratio": ({"kind", "axis", "panel", "group"}, {"within", "reference", "limit"}),
     "residuals": ({"kind", "metric", "title", "x", "panel"}, {"color", "log"}),

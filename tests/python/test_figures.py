@@ -9,7 +9,7 @@ import pytest
 from conftest import SMALL, run_of
 from fairway.errors import InputError
 from fairway.experiment import parse_toml
-from fairway.figures import QUANTITIES, heat_map, thin
+from fairway.figures import QUANTITIES, heat_map, metric_over_axis, thin
 from fairway.formats import check_formats
 from fairway.report import run_report
 
@@ -104,3 +104,14 @@ def test_a_heat_map_keeps_the_order_given_and_empty_cells():
                     limit=1).to_dict()  # fmt: skip
     assert spec["layer"][0]["encoding"]["x"]["sort"] == ["b", "a"]
     assert spec["layer"][0]["encoding"]["color"]["scale"]["domain"] == [-1, 0, 1]
+
+
+def test_a_logarithmic_axis_shows_what_is_above_zero():
+    columns = {"n": [1, 2, 3], "mean": [8.0, 0.0, 2.0], "low": [-1.0, 0.0, 1.5]}
+    rows = pl.DataFrame({**columns, "high": [9.0, 0.0, 3.0]})
+    chart = metric_over_axis(rows, axis="n", metric="x", log=True).to_dict()
+    points = chart["layer"][-1]
+    assert points["encoding"]["y"]["scale"] == {"type": "log"}
+    # The row of zero is gone, and the interval from −1 begins at half of 2.
+    values = "x,mean,low,high,g\n1,8.0,1.0,9.0,all\n3,2.0,1.5,3.0,all\n"
+    assert list(chart["datasets"].values()) == [values]

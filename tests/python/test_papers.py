@@ -211,13 +211,13 @@ def synthetic(test, cells) -> Iterator[list[Cell]]:
             for cell in cells
         ]
     if "left" in test:
-        for one, other in ((1.0, 2.0), (2.0, 1.0)):
+        for one, other in ((1.0, 2.0), (2.0, 1.0), (middle, 1.0)):
             yield [measured(c, one if point_is_at(c.point, test["left"]) else other) for c in cells]
 
 
 def candidates(test, key) -> Iterator[float]:
     old = test[key]
-    values = [test[k] for k in ("low", "high") if k in test]
+    values = [test[k] for k in ("low", "high", "at_least", "at_most") if k in test]
     for new in (*values, old / 2, old * 2, old + 1, old - 1, 1e-9, 1e9, -1e9):
         changed = {**test, key: new}
         try:
