@@ -120,11 +120,13 @@ def _named(node: Any) -> Iterator[str]:
 
 
 def _axes_of(document: Document) -> list[str]:
-    """The axes of the experiment's own sweep that are lists, as `--axis` would have them."""
+    """The axes of the experiment's own sweep that list plain values, as `--axis` has them."""
     return [
         f"{path}={json.dumps(values, ensure_ascii=False)}"
         for path, values in document.get("sweep", {}).items()
-        if isinstance(values, list) and len(values) > 1
+        if isinstance(values, list)
+        and len(values) > 1
+        and all(isinstance(value, str | int | float) for value in values)
     ]
 
 

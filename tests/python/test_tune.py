@@ -380,6 +380,16 @@ def test_a_sweep_of_what_is_tuned_is_refused(sweep_file):
         tune(sweep_file, ["jain_index"], algorithm="bic", flows=["0"])
 
 
+def test_a_sweep_that_draws_is_a_case_for_each_point(small):
+    # Two points at random, and one path that is tuned already.
+    drawn = '"topology.bottleneck.delay" = { low = "10 ms", high = "20 ms" }'
+    small.write_text(f"{SMALL}\n[sweep.random]\npoints = 2\n{drawn}\n")
+    found = tuned(small, bowl(0.6), "beta=0.2..0.95", trials=1, fresh=2)
+    assert len(found.finalists[0].comparisons[0].by_case) == 2
+    with pytest.raises(InputError, match="delay' varies already"):
+        tuned(small, bowl(0.6), "topology.bottleneck.delay=1..9 ms", trials=1)
+
+
 def test_without_optuna_it_says_how_to_get_it(small, monkeypatch):
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(InputError, match=r"pip install 'fairway\[tune\]'"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -131,12 +131,22 @@ def _subject(
         added[f"flow.{index}.cc"] = algorithm
         params.append(flow.get("cc_params", {}))
     own = [f"flow.{index}.cc" for index in chosen] if any("." not in n for n in searched) else []
-    for axis in sweep:
+    for axis in _axes(sweep):
         if axis in searched or any(axis == cc or axis.startswith(f"{cc}_params") for cc in own):
             raise InputError(
                 f"{path}: sweep: {axis!r} varies already what is to be tuned; take it out"
             )
     return Subject(path, {**changes, **added}, chosen, tuple(params), sweep)
+
+
+def _axes(sweep: Mapping[str, Any]) -> Iterator[str]:
+    """The paths that a sweep varies, together or by themselves."""
+    for name, given in sweep.items():
+        if "." in name or not isinstance(given, list | Mapping):
+            yield name
+        else:
+            for together in given if isinstance(given, list) else [given]:
+                yield from together if isinstance(together, Mapping) else [name]
 
 
 def _flows(
