@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fairway.golden.result import Fidelity
     from fairway.shows import Gallery, Portrait
     from fairway.study import Reproduction
+    from fairway.study_all import All
     from fairway.study_parts import WholeReproduction
 
 
@@ -167,6 +168,38 @@ def reproduce(
     if parts:
         raise InputError(f"{key}: has no parts; leave out --part")
     return reproduce_study(study, out, quick=quick, threads=threads, dask=dask, quiet=quiet)
+
+
+def reproduce_all(
+    out: str | Path | None = None,
+    *,
+    every: bool = False,
+    quick: bool = False,
+    threads: int | None = None,
+    dask: str | None = None,
+    quiet: bool = True,
+) -> All:
+    """Run the studies of all papers again, into one directory with an index.
+
+    Args:
+        out: Directory for the results; `runs/all` if not given. Given the same directory again it
+            goes on where it stopped.
+        every: Whether to run the other studies that come with Fairway too.
+        quick: Whether to run the shortened form of each.
+        threads: Runs at the same time; as many as there are cores if not given.
+        dask: Address of a Dask scheduler whose workers do the runs, or "local".
+        quiet: Whether to show no progress on standard error.
+
+    Raises:
+        fairway.InputError: If something cannot be written.
+        fairway.RunFailed: If runs failed.
+    """
+    from fairway.study_all import all_keys, reproduce_each
+
+    def one(key: str, directory: Path) -> Reproduction | WholeReproduction:
+        return reproduce(key, directory, quick=quick, threads=threads, dask=dask, quiet=quiet)
+
+    return reproduce_each(all_keys(every=every), out, one, quick=quick, quiet=quiet)
 
 
 def agree(

@@ -229,7 +229,10 @@ def run(
 
 @app.command()
 def reproduce(
-    key: Annotated[str, typer.Argument(help="Key of a study, or the directory of your own.")],
+    key: Annotated[
+        str,
+        typer.Argument(help='Key of a study, the directory of your own, or "all" for all papers.'),
+    ],
     quick: Annotated[
         bool, typer.Option("--quick", help="The shortened form that the study declares.")
     ] = False,
@@ -239,6 +242,9 @@ def reproduce(
     ] = None,
     cells: Annotated[
         bool, typer.Option("--cells", help="Print every cell, published beside measured.")
+    ] = False,
+    every: Annotated[
+        bool, typer.Option("--every", help="With all: the studies of no paper too.")
     ] = False,
     out: Out = None,
     threads: Threads = None,
@@ -256,12 +262,28 @@ def reproduce(
       fairway reproduce alrshah2009 --part bench
       fairway reproduce path/to/my-study
       fairway reproduce gelle2008 --dask local
+      fairway reproduce all --quick
 
     Everything is kept in runs/<key> (or --out); the same command goes on where it was stopped.
     """
     from fairway import api
-    from fairway.study_terminal import show_reproduction
+    from fairway.study_terminal import show_all, show_reproduction
 
+    if key == "all":
+        if part:
+            raise InputError("reproduce all: --part is of one study; name it instead of all")
+        together = api.reproduce_all(
+            out, every=every, quick=quick, threads=threads, dask=dask, quiet=quiet
+        )
+        if as_json:
+            print_json(together.to_json())
+        else:
+            show_all(together)
+        if not quiet:
+            note(f"Report: {together.report}")
+        return
+    if every:
+        raise InputError("--every: goes with `fairway reproduce all`")
     result = api.reproduce(
         key, out, parts=part or (), quick=quick, threads=threads, dask=dask, quiet=quiet
     )

@@ -24,6 +24,8 @@ POINTS = "points"
 COMPARISON = ".comparison"
 #: File that marks a directory as one of a study of parts, each of which has a sweep in it.
 PARTS = ".parts"
+#: File that marks a directory as one of several studies, each of which has a directory in it.
+STUDIES = ".studies"
 #: File that marks a directory as one of runs held against golden traces, and what that is called.
 FIDELITY = ".fidelity"
 FIDELITY_KIND = "comparison with golden traces"
@@ -60,8 +62,8 @@ def check_writable(directory: Path, kind: str) -> None:
 
     Args:
         directory: Where a result shall go.
-        kind: "run", "sweep", "comparison", "study of parts", "comparison with golden traces" or
-            "golden recording"; one does not replace another.
+        kind: "run", "sweep", "comparison", "study of parts", "set of studies", "comparison with
+            golden traces" or "golden recording"; one does not replace another.
 
     Raises:
         InputError: If not, or if it holds something other than results of that kind.
@@ -199,6 +201,8 @@ def _kind(directory: Path) -> str:
         return "a comparison"
     if PARTS in names:
         return "a study of parts"
+    if STUDIES in names:
+        return "a set of studies"
     if FIDELITY in names:
         return f"a {FIDELITY_KIND}"
     if RECORDED in names:

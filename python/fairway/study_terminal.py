@@ -7,6 +7,8 @@ import textwrap
 import typer
 
 from fairway.study import Reproduction
+from fairway.study_all import All
+from fairway.study_all_report import study_table
 from fairway.study_parts import WholeReproduction
 from fairway.study_parts_report import part_table
 from fairway.study_report import cell_table, difference_table, once, verdict_counts
@@ -45,6 +47,15 @@ def show_reproduction(result: Reproduction | WholeReproduction, *, cells: bool) 
         show_table(difference_table(part, name))
         if cells:
             show_table(cell_table(part))
+
+
+def show_all(result: All) -> None:
+    """Print what came of several studies: a line for each, and the verdict of every claim."""
+    show_table(study_table(result))
+    for key, one in result.results.items():
+        typer.echo(f"{key}: {one.study.question or one.study.title}")
+        for claim, finding in zip(one.study.claims, one.findings, strict=True):
+            typer.echo(_wrapped(f"{finding.verdict:10} {claim.id}  {claim.statement}."))
 
 
 def _wrapped(line: str) -> str:

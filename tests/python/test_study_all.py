@@ -1,0 +1,136 @@
+"""Several studies run again into one directory with an index."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from conftest import SMALL, command
+from fairway import api
+from fairway.errors import InputError
+from fairway.study_all import PAPERS, all_keys, reproduce_each
+
+STUDY = """
+title = "Study {name}"
+source = "Nobody, 2026"
+question = "Is {name} fair?"
+experiment = "small.toml"
+
+[axes]
+"flow.0.cc" = ["bic", "htcp"]
+
+[[compare]]
+metric = "asymmetry"
+title = "paper"
+file = "published/t.csv"
+column = "a"
+match = {{ "flow.0.cc" = "cc" }}
+"""
+CLAIMS = """
+[[claim]]
+id = "{name}1"
+statement = "Asymmetry is below two"
+where = "page 1"
+
+[[claim.test]]
+{part}kind = "range"
+metric = "asymmetry"
+low = -2
+high = {high}
+"""
+
+
+def made(directory: Path, name: str, high: float, part: str = "") -> Path:
+    place = directory / name / part
+    (place / "published").mkdir(parents=True)
+    (place / "published" / "t.csv").write_text("cc,a\nbic,0.51\n")
+    (place / "study.toml").write_text(STUDY.format(name=name))
+    (place / "small.toml").write_text(SMALL)
+    if part:
+        (directory / name / "study.toml").write_text(
+            f'title = "Whole {name}"\nsource = "Nobody, 2026"\nparts = ["{part}"]\n'
+        )
+    line = f'part = "{part}"\n' if part else ""
+    claims = CLAIMS.format(name=name, high=high, part=line)
+    (directory / name / "claims.toml").write_text(claims)
+    return directory / name
+
+
+@pytest.fixture
+def studies(tmp_path):
+    # An asymmetry is at most 1 and at least −1: one claim holds, the other does not.
+    return [str(made(tmp_path, "fair", 2)), str(made(tmp_path, "whole", -1.5, "inner"))]
+
+
+def run(key, directory):
+    return api.reproduce(key, directory, threads=1)
+
+
+def test_one_index_of_several_studies(studies, tmp_path):
+    out = tmp_path / "out"
+    result = reproduce_each(studies, out, run, quick=False, quiet=True)
+    answer = json.loads((out / "reproduction.json").read_text())
+    assert answer == result.to_json()
+    assert [study["study"] for study in answer["studies"]] == ["fair", "whole"]
+    assert [study["claims"][0]["verdict"] for study in answer["studies"]] == [
+        "supported",
+        "refuted",
+    ]
+    assert [study["cost"]["runs"] for study in answer["studies"]] == [2, 2]
+    assert answer["cost"]["runs"] == 4
+    assert answer["cost"]["wall_s"] >= 0
+    page = (out / "index.html").read_text()
+    for said in (
+        "Study fair",
+        "Whole whole",
+        "Is fair fair?",
+        "refuted",
+        "fair1",
+        "whole1",
+        "0.51",
+    ):
+        assert said in page
+    # Whatever it leads to is there, and every anchor once.
+    links = set(re.findall(r'href="([^"#:?]+)"', page))
+    assert links == {"fair/report.html", "whole/report.html"}
+    assert all((out / link).is_file() for link in links)
+    anchors = re.findall(r'\bid="([^"]+)"', page)
+    assert len(anchors) == len(set(anchors))
+    # Given again, nothing is run again.
+    kept = [path for path in out.rglob("manifest.json") if "points" in path.parts]
+    times = {path: path.stat().st_mtime_ns for path in kept}
+    assert len(times) == 4
+    again = reproduce_each(studies, out, run, quick=False, quiet=True)
+    assert {path: path.stat().st_mtime_ns for path in kept} == times
+    assert again.to_json()["studies"][0]["claims"] == answer["studies"][0]["claims"]
+
+
+def test_other_files_are_not_replaced(studies, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "letter.txt").write_text("mine")
+    with pytest.raises(InputError, match="other files"):
+        reproduce_each(studies, tmp_path / "out", run, quick=False, quiet=True)
+
+
+def test_which_studies_are_all():
+    papers, every = all_keys(every=False), all_keys(every=True)
+    assert set(papers) <= set(PAPERS)
+    assert every[: len(papers)] == papers
+    assert "wlan" in every
+    assert "wlan" not in papers
+    assert len(set(every)) == len(every)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("all", "--part", "bench"), "--part is of one study"),
+        (("gelle2008", "--every"), "goes with `fairway reproduce all`"),
+    ],
+)
+def test_options_that_do_not_go_together(arguments, says, tmp_path):
+    done = command("reproduce", *arguments, "--out", tmp_path / "out")
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert not (tmp_path / "out").exists()
