@@ -20,7 +20,7 @@
     return {
       background: "transparent",
       font: "system-ui, -apple-system, 'Segoe UI', Roboto, Arial, sans-serif",
-      range: { category: dark ? ["#56B4E9", "#E69F00", "#2fbf95", "#e08fbd", "#f0e442", "#f0794b"] : {{ palette | tojson }} },
+      range: { category: {{ colours | tojson }}[dark ? "dark" : "light"] },
       axis: { labelColor: ink, titleColor: ink, gridColor: line, domainColor: line, tickColor: line,
               titleFontWeight: 500, labelFontSize: 11, titleFontSize: 12 },
       legend: { labelColor: ink, titleColor: ink, labelFontSize: 12, symbolStrokeWidth: 2,
