@@ -102,7 +102,7 @@ def phase_chart(
     )
     window = (
         alt.Chart(inline(line, t="number", cwnd="number"))
-        .mark_line(color="#222", strokeWidth=1.3, clip=True)
+        .mark_line(color=PALETTE[0], strokeWidth=1.5, clip=True)
         .encode(
             x=alt.X("t:Q", scale=x),
             y=alt.Y("cwnd:Q", scale=y, title=None, axis=alt.Axis(tickCount=5)),
