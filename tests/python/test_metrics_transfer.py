@@ -68,6 +68,16 @@ def test_a_figure_that_does_not_exist_is_none():
     assert measure(two, "transfer.a.utilisation", None, experiment()) is None
 
 
+def test_the_size_of_a_transfer_is_known_beside_copies_of_others():
+    found = summary()
+    found["flows"] += [{**found["flows"][0], "id": f"b/{i}"} for i in range(2)]
+    document = experiment()
+    document["flow"][0]["id"] = "a"
+    document["flow"].append({"cc": "reno", "id": "b", "count": 2, "bytes": "1 MB"})
+    assert measure(found, "transfer.a.utilisation", None, document) == pytest.approx(1.0)
+    assert measure(found, "transfer.b/0.utilisation", None, document) is None
+
+
 def test_losses_of_several_links_add_up():
     both = experiment()
     both["topology"]["link"][0]["loss"] = {**LOSS, "probability": 0.5}

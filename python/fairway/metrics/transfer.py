@@ -150,8 +150,11 @@ def transfer_figure(
 def _size(
     rows: Sequence[Mapping[str, Any]], row: Mapping[str, Any], flows: Sequence[Mapping[str, Any]]
 ) -> str | None:
-    """The size of a transfer as it is written; none where flows have copies or ways back."""
-    return flows[rows.index(row)].get("bytes") if len(rows) == len(flows) else None
+    """The size of a transfer as it is written; none of a copy, and where rows and flows differ."""
+    if len(rows) == len(flows):
+        return flows[rows.index(row)].get("bytes")
+    # Copies, connections and ways back have something behind their flow's id.
+    return next((flow.get("bytes") for flow in flows if flow.get("id") == row["id"]), None)
 
 
 def _links(experiment: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
