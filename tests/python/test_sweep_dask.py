@@ -16,7 +16,8 @@ from fairway.experiment import plan
 from fairway.progress import Silent
 from fairway.sweep import cluster as fairway_cluster
 from fairway.sweep import run_plan
-from test_sweep_scale import KEEPS, TINY, tree
+from fairway.sweep.cluster import Cluster
+from test_sweep_scale import KEEPS, TINY, alike, tree
 
 # What Dask's processes leave open is theirs.
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -36,6 +37,26 @@ def workers():
 def test_two_workers_give_the_bytes_of_one_process(tmp_path, workers, keep):
     fairway.run(TINY, tmp_path / "process", threads=1, keep=keep)
     fairway.run(TINY, tmp_path / "workers", dask=workers.scheduler_address, keep=keep)
+    assert tree(tmp_path / "workers") == tree(tmp_path / "process")
+
+
+@pytest.mark.parametrize("keep", KEEPS)
+def test_workers_are_asked_once_for_the_same_experiment(tmp_path, workers, keep, monkeypatch):
+    asked = []
+    start = Cluster.start
+
+    def recorded(self, points):
+        asked.append(points)
+        start(self, points)
+
+    monkeypatch.setattr(Cluster, "start", recorded)
+    planned = alike(TINY.replace("40", "3"), "a", "b")
+    run_plan(planned, Simulator(), directory=tmp_path / "process", keep=keep)
+    run_plan(
+        planned, Simulator(), directory=tmp_path / "workers", keep=keep,
+        dask=workers.scheduler_address,
+    )  # fmt: skip
+    assert [len(points) for points in asked] == [3]
     assert tree(tmp_path / "workers") == tree(tmp_path / "process")
 
 

@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -15,6 +16,7 @@ import pytest
 import fairway
 from conftest import SWEEP, ScriptedBackend, run_of
 from fairway._core import SimulationError
+from fairway.backends.sim import Simulator
 from fairway.errors import InputError, RunFailed
 from fairway.experiment import plan
 from fairway.progress import State
@@ -89,6 +91,57 @@ def test_a_sweep_of_summaries_reads_back_and_computes_runs_again_when_asked(tmp_
     names = ("summary.json", "sweep.parquet", "flows.parquet", "links.parquet", "report.html")
     for name in names:
         assert (tmp_path / "rows" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def alike(text, *names):
+    """A plan of which each point is there once for each name, which changes nothing in it."""
+    planned = plan(text)
+    points = [
+        replace(point, axes={"scenario": name, **point.axes})
+        for name in names
+        for point in planned.points
+    ]
+    return replace(planned, axes=("scenario", *planned.axes), points=tuple(points))
+
+
+@pytest.mark.parametrize("keep", [None, *KEEPS])
+def test_points_that_are_the_same_experiment_run_once(tmp_path, keep):
+    backend = ScriptedBackend(share)
+    place = tmp_path / "s" if keep else None
+    sweep = run_plan(alike(SWEEP, "a", "b", "c"), backend, directory=place, keep=keep)
+    # Two algorithms and two repetitions, for each of three names.
+    assert (len(sweep), len(backend.ran)) == (12, 4)
+    assert sweep.table["scenario"].to_list() == ["a"] * 4 + ["b"] * 4 + ["c"] * 4
+    assert sweep.table["asymmetry"].to_list() == [0.5, 0.5, 0.0, 0.0] * 3
+    for outcome in sweep.outcomes:
+        assert outcome.run.experiment == outcome.point.experiment
+    if keep:  # a further name copies what is there
+        backend.ran.clear()
+        more = run_plan(alike(SWEEP, "a", "d"), backend, directory=place, keep=keep)
+        assert (len(more), backend.ran) == (8, [])
+
+
+@pytest.mark.parametrize("keep", KEEPS)
+def test_what_ran_once_is_kept_as_if_each_had_been_run(tmp_path, keep):
+    text = TINY.replace("40", "2")
+    run_plan(alike(text, "a", "b"), Simulator(), directory=tmp_path / "both", keep=keep)
+    for name in ("a", "b"):
+        run_plan(alike(text, name), Simulator(), directory=tmp_path / name, keep=keep)
+    both, a, b = (tree(tmp_path / name) for name in ("both", "a", "b"))
+    assert both == {**a, **b}
+    if keep == "runs":
+        assert len({name.split("/")[1] for name in both if name.startswith("points/")}) == 4
+
+
+def test_what_fails_once_fails_for_all_that_are_the_same(tmp_path):
+    def fails(experiment, control):
+        if experiment["flow"][0]["cc"] == "htcp":
+            raise SimulationError("3 packets in, 2 out")
+        return share(experiment, control)
+
+    with pytest.raises(RunFailed, match="4 of 8 runs failed"):
+        run_plan(alike(SWEEP, "a", "b"), ScriptedBackend(fails), directory=tmp_path / "s")
+    assert len(list((tmp_path / "s" / "points").iterdir())) == 4
 
 
 @pytest.mark.parametrize("keep", KEEPS)

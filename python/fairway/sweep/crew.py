@@ -12,7 +12,7 @@ from fairway._core import ExperimentError, SimulationError
 from fairway.errors import InputError, Interrupted, RunFailed
 from fairway.experiment import Point
 from fairway.progress import Silent, State
-from fairway.sweep.kept import Kept
+from fairway.sweep.kept import Answer, Kept
 from fairway.sweep.outcome import Outcome
 
 #: How often progress is shown and Ctrl-C looked at, in seconds.
@@ -52,16 +52,20 @@ class Crew:
         self,
         points: tuple[Point, ...],
         workers: Workers,
+        answer: Answer,
         kept: Kept,
         directory: Path | None,
         progress: Silent,
     ) -> None:
         self._points = points
         self._workers = workers
+        self._answer = answer
         self._kept = kept
         self._directory = directory
         self._progress = progress
         self._outcomes: dict[int, Outcome] = {}
+        #: Points that are computed -> further points of the same content.
+        self._alike: dict[int, list[int]] = {}
         self._failures: dict[int, BaseException] = {}
         self._staged: list[int] = []
         self._committed_at = time.monotonic()
@@ -88,15 +92,11 @@ class Crew:
         return [self._outcomes[index] for index in range(len(self._points))]
 
     def _run(self) -> None:
-        missing: dict[int, Point] = {}
         for index, point in enumerate(self._points):
-            outcome = self._kept.find(point)
-            if outcome is None:
-                missing[index] = point
-            else:
+            if (outcome := self._kept.find(point)) is not None:
                 self._outcomes[index] = outcome
         self._found = len(self._outcomes)
-        self._workers.start(missing)
+        self._workers.start(self._missing())
         while len(self._outcomes) + len(self._failures) < len(self._points):
             self._take(self._workers.finished(_TICK_S))
             if time.monotonic() - self._committed_at >= _COMMIT_S:
@@ -105,6 +105,29 @@ class Crew:
         self._commit()
         self._show()
 
+    def _missing(self) -> dict[int, Point]:
+        """The points that are to be computed: of several of the same content, the first."""
+        hashes = [self._answer.content_hash(point) for point in self._points]
+        firsts = {hashes[index]: index for index in self._outcomes}
+        missing: dict[int, Point] = {}
+        for index, point in enumerate(self._points):
+            if index in self._outcomes:
+                continue
+            first = firsts.setdefault(hashes[index], index)
+            if first == index or self._answer.engine_of(point) == "unknown":
+                missing[index] = point
+            else:
+                self._alike.setdefault(first, []).append(index)
+        for first in self._alike.keys() & self._outcomes.keys():
+            self._give_alike(first)
+        return missing
+
+    def _give_alike(self, first: int) -> None:
+        """Give the result of a point to those of the same content."""
+        for index in self._alike.get(first, ()):
+            self._outcomes[index] = self._kept.copy(self._outcomes[first], self._points[index])
+            self._staged.append(index)
+
     def _take(self, finished: list[Finished], *, fatal: bool = True) -> None:
         worst: BaseException | None = None
         for index, result in finished:
@@ -112,8 +135,9 @@ class Crew:
                 self._outcomes[index] = result
                 self._staged.append(index)
                 self._simulated_s += _duration_s(self._points[index])
+                self._give_alike(index)
             elif fatal:
-                self._failures[index] = result
+                self._failures.update(dict.fromkeys([index, *self._alike.get(index, ())], result))
                 worst = worst or _fatal(result)
         if worst is not None:
             raise worst

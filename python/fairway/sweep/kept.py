@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -66,6 +68,9 @@ class Kept(Protocol):
     def stage(self, point: Point, parcel: Parcel) -> Outcome:
         """Write a finished run down, not yet where it is found; from any thread."""
 
+    def copy(self, outcome: Outcome, point: Point) -> Outcome:
+        """Write a finished run down once more, for another point of the same content."""
+
     def commit(self, outcomes: Sequence[Outcome]) -> None:
         """Make staged runs last, and put them where they are found."""
 
@@ -89,6 +94,10 @@ class InMemory:
         """The run as it is."""
         assert parcel.run is not None
         return Outcome(point, without_time(parcel.run.summary), None, parcel.run)
+
+    def copy(self, outcome: Outcome, point: Point) -> Outcome:
+        """The same run."""
+        return replace(outcome, point=point)
 
     def commit(self, outcomes: Sequence[Outcome]) -> None:
         """Nothing is to be done."""
@@ -122,6 +131,17 @@ class Directories:
             if parcel.run is not None:
                 parcel.run.write_captures(parcel_directory)
         return Outcome(point, parcel.summary, place)
+
+    def copy(self, outcome: Outcome, point: Point) -> Outcome:
+        """Copy the directory, staged or in place, under the name of the other point."""
+        assert outcome.directory is not None
+        place = place_of(self._points, self._answer, point)
+        staged = self._scratch.path / outcome.directory.name
+        if place != outcome.directory:
+            source = staged if staged.exists() else outcome.directory
+            with writing(place):
+                shutil.copytree(source, self._scratch.path / place.name, dirs_exist_ok=True)
+        return replace(outcome, point=point, directory=place)
 
     def commit(self, outcomes: Sequence[Outcome]) -> None:
         """Flush what was staged, all at once, and move it into place."""

@@ -41,7 +41,7 @@ def run_plan(
     """Run every point of a plan, or as many as it takes until intervals are narrow enough.
 
     Points whose results `directory` already holds (same experiment, version and program) are
-    not run again.
+    not run again, and of points that are the same experiment one is run.
 
     Args:
         plan: What to run.
@@ -80,7 +80,9 @@ def run_plan(
         with _labour(answer, kept, threads or available_cores(), dask) as hire:
 
             def run(part: Plan) -> list[Outcome]:
-                return Crew(part.points, hire(), kept, directory, progress or Silent()).work()
+                return Crew(
+                    part.points, hire(), answer, kept, directory, progress or Silent()
+                ).work()
 
             stops: list[repetitions.Stop] = []
             if plan.until is None:
