@@ -133,8 +133,11 @@ def preset_sources() -> str:
 
 
 def escaped(text: str) -> str:
-    """Text in which Markdown finds no marks."""
-    return re.sub(r"([*_<\[])", r"\\\1", text)
+    """Text in which Markdown finds no marks but those of code."""
+    parts = re.split(r"(`[^`]*`)", text)
+    return "".join(
+        part if part.startswith("`") else re.sub(r"([*_<\[])", r"\\\1", part) for part in parts
+    )
 
 
 def tcp_info() -> str:

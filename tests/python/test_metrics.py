@@ -2,7 +2,9 @@
 
 import itertools
 import math
+from types import SimpleNamespace
 
+import polars as pl
 import pytest
 
 import fairway
@@ -177,6 +179,11 @@ def test_delta_fair_by_hand():
     # ln 0.1 / ln(1 − 0.5 · 0.01) = −2.302585 / −0.00501254
     assert metrics.delta_fair_acks(0.5, 0.01) == pytest.approx(459, abs=0.5)
     assert metrics.delta_fair_acks(0.5, 0) is None
+    for delta in (0, 1):
+        with pytest.raises(ValueError, match="delta"):
+            metrics.delta_fair_acks(0.5, 0.01, delta)
+        with pytest.raises(ValueError, match="delta"):
+            metrics.delta_fair_time_s(t_s, first, second, delta)
 
 
 def test_delays_by_hand():
@@ -184,10 +191,62 @@ def test_delays_by_hand():
     assert metrics.mean_one_way_delay_s([0], [None]) is None
     assert metrics.percentile([5, 1, 4, 2, 3], 50) == 3
     assert metrics.percentile([5, 1, 4, 2, 3], 99) == 5
+    # 7 of 100 are not above the 7th, and 0.07 · 100 is 7.000000000000001.
+    assert metrics.percentile(range(1, 101), 7) == 7
     assert metrics.percentile([], 50) is None
     assert metrics.slowdown(3, 2) == 1.5
     assert metrics.power(8e6, 0.05) == pytest.approx(1.6e8)
     assert metrics.power(8e6, 0) is None
+
+
+def run_of(rows, series=()):
+    """A run of these flows alone, with samples as (flow, t_s, goodput_bps, srtt_s)."""
+    names = ("flow", "t_s", "goodput_bps", "srtt_s")
+    return SimpleNamespace(
+        summary={"flows": rows, "metrics": {}},
+        series=pl.DataFrame(list(series), schema=names, orient="row"),
+        experiment={"duration": "10 s"},
+    )
+
+
+def test_several_flows_have_the_delay_of_all_their_packets():
+    rows = [
+        {"id": "a", "cc": "reno", "mean_one_way_delay_s": 0.1, "throughput_bps": 3e6,
+         "sent_segments": 320, "lost_segments": 20},
+        {"id": "b", "cc": "reno", "mean_one_way_delay_s": 0.5, "throughput_bps": 1e6,
+         "sent_segments": 100, "lost_segments": 0},
+    ]  # fmt: skip
+    # (300 · 0.1 + 100 · 0.5) / 400; 4 Mbit/s over it.
+    assert of(run_of(rows), "mean_one_way_delay_s") == pytest.approx(0.2)
+    assert of(run_of(rows), "power") == pytest.approx(2e7)
+    assert of(run_of(rows), "flow.b.mean_one_way_delay_s") == 0.5
+    rows[1]["mean_one_way_delay_s"] = None
+    assert of(run_of(rows), "mean_one_way_delay_s") is None
+
+
+def test_buffers_delay_each_flow_against_its_own_path():
+    rows = [{"id": "a", "cc": "reno", "mean_srtt_s": 0.03},
+            {"id": "b", "cc": "reno", "mean_srtt_s": 0.11}]  # fmt: skip
+    series = [
+        ("a", 1.0, 0.0, 0.02),
+        ("a", 2.0, 0.0, 0.04),
+        ("b", 1.0, 0.0, 0.1),
+        ("b", 2.0, 0.0, None),
+    ]
+    # 50 % of 20 ms, 10 % of 100 ms.
+    run = run_of(rows, series)
+    assert of(run, "flow.a.buffer_delay_percent") == pytest.approx(50)
+    assert of(run, "buffer_delay_percent") == pytest.approx(30)
+    assert of(run_of(rows, series[:2]), "buffer_delay_percent") is None
+
+
+def test_flows_are_compared_in_the_bins_that_both_have():
+    rows = [{"id": "a", "cc": "reno"}, {"id": "b", "cc": "reno"}]
+    # b is sampled from 2 s on: shares 100/101 at 2 s, ½ at 4 s.
+    series = [("a", 1.0, 9.0, None), ("a", 2.0, 100.0, None), ("a", 3.0, 8.0, None),
+              ("a", 4.0, 5.0, None), ("b", 2.0, 1.0, None), ("b", 3.0, 2.0, None),
+              ("b", 4.0, 5.0, None)]  # fmt: skip
+    assert of(run_of(rows, series), "delta_fair_time_s") == 2
 
 
 def test_counters_of_a_transfer(lossy):

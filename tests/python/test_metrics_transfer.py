@@ -46,6 +46,13 @@ def test_figures_by_hand():
     assert at("nai_1024_per_s") == pytest.approx(1280.0)
 
 
+def test_a_link_that_changes_has_no_one_rate():
+    document = experiment()
+    document["topology"]["link"][1]["change"] = [{"at": "1 s", "rate": "1 Mbit/s"}]
+    for figure in ("utilisation", "transfer_time_ratio"):
+        assert measure(summary(), f"transfer.a.{figure}", None, document) is None
+
+
 def test_the_index_is_that_of_the_thesis():
     # Table C-8, case 1: 7913.73 kbit/s, 689 packets of 1500 bytes lost at 0.01: 95.715.
     bits, seconds = 7_913_730.0 * 100, 100.0

@@ -85,7 +85,7 @@ class Simulator:
             },
             series=lambda: _series(data),
             queues=lambda: _queues(data),
-            losses=None if getattr(data, "losses", None) is None else lambda: _losses(data),
+            losses=None if data.losses is None else lambda: _losses(data),
             version=_core.version(),
             captures=captures,
             owns_captures=True,

@@ -86,17 +86,39 @@ def _payload_utilisation(of: Subject) -> float | None:
 
 
 def _power(of: Subject) -> float | None:
-    throughput, delay = _sum("throughput_bps")(of), of.mean("mean_one_way_delay_s")
+    throughput, delay = _sum("throughput_bps")(of), _one_way_delay(of)
     return None if throughput is None or delay is None else rates.power(throughput, delay)
 
 
+def _one_way_delay(of: Subject) -> float | None:
+    """Over the packets of all flows: each flow's mean counts as often as it had packets arrive."""
+    delays = of.values("mean_one_way_delay_s")
+    if delays is None or len(delays) < 2:
+        return delays[0] if delays else None
+    sent, lost = of.values("sent_segments"), of.values("lost_segments")
+    if sent is None or lost is None:
+        return None
+    arrived = [one - other for one, other in zip(sent, lost, strict=True)]
+    total = math.fsum(arrived)
+    weighted = (delay * count for delay, count in zip(delays, arrived, strict=True))
+    return math.fsum(weighted) / total if total > 0 else None
+
+
 def _buffer_delay(of: Subject) -> float | None:
-    """The base is the shortest sampled round-trip time of the whole run."""
+    """Each flow against its own base: their paths may differ."""
     import polars as pl
 
-    mean_s = of.mean("mean_srtt_s")
-    base_s: Any = of.run.series.filter(pl.col("flow").is_in(of.ids))["srtt_s"].min()
-    return None if mean_s is None or base_s is None else rates.buffer_delay_percent(mean_s, base_s)
+    means, found = of.values("mean_srtt_s"), []
+    if means is None:
+        return None
+    series = of.run.series
+    for flow, mean_s in zip(of.ids, means, strict=True):
+        base_s: Any = series.filter(pl.col("flow") == flow)["srtt_s"].min()
+        percent = None if base_s is None else rates.buffer_delay_percent(mean_s, base_s)
+        if percent is None:
+            return None
+        found.append(percent)
+    return _mean(found) if found else None
 
 
 def _fairness(function: Callable[[list[float]], float | None]) -> Callable[[Subject], float | None]:
@@ -140,10 +162,12 @@ def _delta_fair(of: Subject) -> float | None:
 
     if len(of.ids) != 2:
         return None
-    series = of.run.series
-    first, second = (series.filter(pl.col("flow") == flow) for flow in of.ids)
-    one, other = (frame["goodput_bps"].fill_null(0.0).to_list() for frame in (first, second))
-    return dynamics.delta_fair_time_s(first["t_s"].to_list(), one, other)
+    bins = of.run.series.select("t_s", "flow", pl.col("goodput_bps").fill_null(0.0))
+    first, second = (bins.filter(pl.col("flow") == flow) for flow in of.ids)
+    # Bins that both have: a kernel samples a connection while there is one.
+    both = first.join(second, on="t_s", suffix="_2").sort("t_s")
+    columns = (both[name].to_list() for name in ("t_s", "goodput_bps", "goodput_bps_2"))
+    return dynamics.delta_fair_time_s(*columns)
 
 
 def _loss_event_rate(of: Subject) -> float | None:
@@ -219,7 +243,7 @@ OF_FLOWS = (
            _of_counts(losses.packet_delivery_ratio, "lost_segments")),
     Metric("ctt_s", "s", COUNTERS, rates.completion_s, _ctt),
     Metric("mean_one_way_delay_s", "s", COUNTERS, dynamics.mean_one_way_delay_s,
-           lambda of: of.mean("mean_one_way_delay_s")),
+           _one_way_delay),
     Metric("jain_index", "1", COUNTERS, fairness.jain_index, _fairness(fairness.jain_index)),
     Metric("asymmetry", "1", COUNTERS, fairness.asymmetry, _fairness(_asymmetry)),
     Metric("unfairness", "1", COUNTERS, fairness.unfairness, _fairness(fairness.unfairness)),

@@ -16,7 +16,7 @@ def mean_one_way_delay_s(
     (survivorship). With each packet's own departure, a retransmission counts from when it was sent
     again: the column `mean_one_way_delay_s` of a flow is that. With the departure of the first copy
     of its bytes it is the time that data takes, repair included; a run does not keep that, give the
-    times of a capture. None where nothing arrived.
+    times of a capture. Of several flows it is over the packets of all. None where nothing arrived.
 
     Args:
         sent_s: When each packet left, itself or the first copy of its bytes.
@@ -50,7 +50,8 @@ def percentile(values: Sequence[float], percent: float) -> float | None:
         raise ValueError(f"percentile {percent}: expected 0 to 100")
     if not values:
         return None
-    rank = max(1, math.ceil(percent / 100 * len(values)))
+    # Multiplied first: 7/100 · 100 is more than 7.
+    rank = max(1, math.ceil(percent * len(values) / 100))
     return sorted(values)[rank - 1]
 
 
@@ -149,8 +150,7 @@ def delta_fair_time_s(
     Raises:
         ValueError: If δ is not between 0 and 1.
     """
-    if not 0 < delta < 1:
-        raise ValueError(f"delta {delta}: expected more than 0 and less than 1")
+    _check_delta(delta)
     begins: float | None = None
     for time_s, x, y in zip(t_s, first, second, strict=True):
         total = x + y
@@ -171,6 +171,15 @@ def delta_fair_acks(decrease: float, mark_probability: float, delta: float = 0.1
     b = 0.5, p = 0.01, δ = 0.1 gives 459. None where nothing is ever reduced (b·p = 0).
 
     Source: Bansal, Balakrishnan, Floyd and Shenker, SIGCOMM 2001, section 4.2.2.
+
+    Raises:
+        ValueError: If δ is not between 0 and 1.
     """
+    _check_delta(delta)
     reduced = decrease * mark_probability
     return math.log(delta) / math.log1p(-reduced) if 0 < reduced < 1 else None
+
+
+def _check_delta(delta: float) -> None:
+    if not 0 < delta < 1:
+        raise ValueError(f"delta {delta}: expected more than 0 and less than 1")

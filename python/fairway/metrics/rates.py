@@ -93,7 +93,8 @@ def tcp_efficiency_percent(sent: float, retransmitted: float) -> float | None:
 def buffer_delay_percent(mean_rtt_s: float, base_rtt_s: float) -> float | None:
     """100 · (mean round-trip time − base) ÷ base, in percent: what buffers add to the path.
 
-    None where the base is 0.
+    From a run, the base is the shortest smoothed round-trip time that was sampled, also before the
+    measuring window; of several flows it is the mean of theirs. None where the base is 0.
 
     Source: RFC 6349 section 4.3.
     """

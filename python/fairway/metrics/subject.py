@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     from fairway.results import Run
 
+#: Keys of a link whose rate is not always the one that is written.
+_CHANGING = ("change", "on_off", "state", "trace")
+
 
 @dataclass(frozen=True)
 class Subject:
@@ -112,7 +115,7 @@ class Subject:
         table = self._link(link.removesuffix("/reverse"))
         way_back = table.get("reverse", {}) if link.endswith("/reverse") else {}
         rate = way_back.get("rate", table.get("rate"))
-        changes = [key for key in ("change", "on_off", "state", "trace") if table.get(key)]
+        changes = [key for key in _CHANGING if table.get(key)]
         if rate is None or changes or rate == "unlimited":
             found = f"it has {', '.join(changes)}" if changes else f"its rate is {rate!r}"
             raise InputError(f"metric {self.name}: needs a link of a fixed rate; {link}: {found}")
@@ -135,6 +138,11 @@ class Subject:
         if not isinstance(table, Mapping):
             raise InputError(f"metric {self.name}: the experiment does not spell {link} out")
         return table
+
+
+def is_steady(link: Mapping[str, Any]) -> bool:
+    """Whether a link of an experiment has a rate, and always the same."""
+    return link.get("rate") is not None and not any(link.get(key) for key in _CHANGING)
 
 
 def seconds(text: str) -> float:

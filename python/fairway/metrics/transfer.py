@@ -10,6 +10,7 @@ from typing import Any
 from fairway import _core
 from fairway.errors import InputError
 from fairway.metrics import losses, rates
+from fairway.metrics.subject import is_steady
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Transfer:
         duplicates: Of those that arrived, those with bytes that had arrived before.
         error_rate: Part of the packets that the links on its way lose at random; none if they
             lose otherwise.
-        rate_bps: Rate of the slowest link; none if a link has none.
+        rate_bps: Rate of the slowest link; none if a link has none, or not always the same.
     """
 
     duration_s: float
@@ -132,8 +133,7 @@ def transfer_figure(
     run_s = _core.quantity(experiment["duration"], "duration") / 1e9
     size = _size(summary["flows"], row, experiment["flow"])
     links = list(_links(experiment))
-    rates = [_core.quantity(link["rate"], "rate") if "rate" in link else None for link in links]
-    known = [rate for rate in rates if rate is not None]
+    known = [_core.quantity(link["rate"], "rate") for link in links if is_steady(link)]
     transfer = Transfer(
         duration_s=row["fct_s"],
         payload_bits=None if size is None else 8 * _core.quantity(size, "size"),
@@ -142,7 +142,7 @@ def transfer_figure(
         lost=row["lost_segments"],
         duplicates=row.get("duplicate_segments") or 0,
         error_rate=_error_rate(links),
-        rate_bps=min(known) if known and len(known) == len(rates) else None,
+        rate_bps=min(known) if known and len(known) == len(links) else None,
     )
     return FIGURES[figure].read(transfer)
 
@@ -168,14 +168,14 @@ def _links(experiment: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 def _error_rate(links: list[Mapping[str, Any]]) -> float | None:
     """Probability that one of the links loses a packet; none if not all losses are independent."""
-    rates: list[float] = []
+    lost: list[float] = []
     for link in links:
         loss = link.get("loss")
         if loss is None or loss.get("direction", "forward") == "reverse":
             continue
         if loss.get("kind", "bernoulli") != "bernoulli" or loss.get("unit", "packet") != "packet":
             return None
-        rates.append(loss["probability"])
-    if len(rates) <= 1:
-        return rates[0] if rates else None
-    return 1 - math.prod(1 - rate for rate in rates)
+        lost.append(loss["probability"])
+    if len(lost) <= 1:
+        return lost[0] if lost else None
+    return 1 - math.prod(1 - rate for rate in lost)
