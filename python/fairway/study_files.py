@@ -306,12 +306,16 @@ def _claims(directory: Path, parts: Mapping[str, Study]) -> Iterator[Claim]:
     if not path.exists():
         return
     raw = parse_toml(read_text(path, "claims file", MAX_BYTES), str(path))
+    known: set[str] = set()
     for index, entry in enumerate(raw.get("claim", [])):
         where = f"{path}: claim.{index}"
         for key in ("id", "statement", "where", "test"):
             if not entry.get(key):
                 raise InputError(f'{where}: needs "{key}"')
         check_keys(entry, "claim", where)
+        if entry["id"] in known:
+            raise InputError(f"{where}.id: {entry['id']!r} is the id of a claim before it")
+        known.add(entry["id"])
         for number, test in enumerate(entry["test"]):
             check_test(test, f"{where}.test.{number}")
             _check_in_part(test, parts, f"{where}.test.{number}")

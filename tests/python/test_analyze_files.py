@@ -15,7 +15,6 @@ from conftest import SMALL, command
 from fairway.analysis.packets import PACKET_SCHEMA
 from fairway.analysis.series import CAPTURE_SERIES_SCHEMA
 from fairway.tables import SERIES_SCHEMA
-from test_browser import browser  # noqa: F401
 
 SCHEMAS = {
     "packets.parquet": PACKET_SCHEMA,
@@ -82,7 +81,7 @@ def test_figures_are_named_after_the_connection(directory):
     assert {"1-time-sequence.svg", "1-windows.svg", "1-rates.svg", "1-rtt.svg"} <= names
 
 
-def test_the_report_in_a_browser(directory, browser):  # noqa: F811
+def test_the_report_in_a_browser(directory, browser):
     wrong = []
     page = browser.new_page(viewport={"width": 1000, "height": 900})
     page.on("pageerror", lambda error: wrong.append(f"script error: {error}"))

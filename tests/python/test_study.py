@@ -167,6 +167,13 @@ def test_a_wrong_claim_says_where(study_dir, more, says):
         load_study(study_dir)
 
 
+def test_each_claim_has_an_id_of_its_own(study_dir):
+    path = study_dir / "claims.toml"
+    path.write_text(2 * path.read_text())
+    with pytest.raises(InputError, match=r"claim\.1\.id: 'c1' is the id of a claim before it"):
+        load_study(study_dir)
+
+
 def test_a_word_among_published_numbers(study_dir):
     (study_dir / "published" / "t.csv").write_text("cc,a\nbic,many\n")
     with pytest.raises(InputError, match="'many' is not a number"):
