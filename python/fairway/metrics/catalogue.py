@@ -166,8 +166,8 @@ def _delta_fair(of: Subject) -> float | None:
     first, second = (bins.filter(pl.col("flow") == flow) for flow in of.ids)
     # Bins that both have: a kernel samples a connection while there is one.
     both = first.join(second, on="t_s", suffix="_2").sort("t_s")
-    columns = (both[name].to_list() for name in ("t_s", "goodput_bps", "goodput_bps_2"))
-    return dynamics.delta_fair_time_s(*columns)
+    times, one, other = both["t_s"], both["goodput_bps"], both["goodput_bps_2"]
+    return dynamics.delta_fair_time_s(times.to_list(), one.to_list(), other.to_list())
 
 
 def _loss_event_rate(of: Subject) -> float | None:
