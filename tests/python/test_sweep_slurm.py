@@ -12,10 +12,10 @@ from test_sweep_scale import TINY, tree
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "examples" / "slurm.py"
 
-#: Takes a job as Slurm does, and runs it on this machine.
+#: Takes a job as Slurm does, which keeps a copy as the script is removed, and runs it here.
 SBATCH = """#!/bin/sh
 cp "$1" "$FAKE_SLURM/job.sh"
-SLURM_JOB_ID=7 setsid sh "$1" > "$FAKE_SLURM/job.log" 2>&1 &
+SLURM_JOB_ID=7 setsid sh "$FAKE_SLURM/job.sh" > "$FAKE_SLURM/job.log" 2>&1 &
 echo $! > "$FAKE_SLURM/pid"
 echo "Submitted batch job 7"
 """
