@@ -186,6 +186,8 @@ def test_an_address_without_a_scheduler_is_named(tmp_path, monkeypatch):
     # Nothing listens at the port of "discard".
     with pytest.raises(InputError, match="no scheduler answers there"):
         fairway.run(TINY, tmp_path / "s", dask="tcp://127.0.0.1:9")
+    with pytest.raises(InputError, match="needs certificates"):
+        fairway.run(TINY, tmp_path / "s", dask="tls://127.0.0.1:9")
     for address in ("nonsense", "tcp://", "http://node:80", ""):
         with pytest.raises(InputError, match="expected the address of a scheduler"):
             fairway.run(TINY, tmp_path / "s", dask=address)

@@ -137,6 +137,11 @@ def connect(address: str, answer: Answer, threads: int) -> Iterator[Callable[[Ke
             )  # fmt: skip
         try:
             client = stack.enter_context(Client(where, timeout=_CONNECT_S, set_as_default=False))
+        except TypeError as error:  # by which Dask says that it has no certificate
+            raise InputError(
+                f"--dask {address}: needs certificates, which are written into "
+                f"distributed.comm.tls of Dask's configuration ({error})"
+            ) from None
         except (OSError, ValueError, TimeoutError) as error:
             raise InputError(
                 f"--dask {address}: no scheduler answers there ({error}); `dask scheduler` starts "
