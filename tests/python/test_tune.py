@@ -60,7 +60,9 @@ def test_an_objective_as_it_is_written(text, terms, minimise):
     assert (found.formula.terms, found.minimise) == (terms, minimise)
 
 
-@pytest.mark.parametrize("text", ["", "a b", "a +", "+ a", "2*", "0.5*-a", "3", "a * b", "1.2.3*a"])
+@pytest.mark.parametrize(
+    "text", ["", "a b", "a +", "+ a", "2*", "0.5*-a", "3", "a * b", "1.2.3*a", "1e999*a"]
+)
 def test_what_is_no_objective_is_refused(text):
     with pytest.raises(InputError, match="--objective"):
         parse_objective(text)

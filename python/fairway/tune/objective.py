@@ -127,12 +127,7 @@ def parse_constraint(text: str) -> Constraint:
     found = re.fullmatch(r"\s*(.+?)\s*(>=|<=)\s*(\S+)\s*", text)
     if found is None:
         raise InputError(f'{where}: expected METRIC >= NUMBER or <=, such as "jain_index >= 0.9"')
-    try:
-        bound = float(found[3])
-    except ValueError:
-        bound = math.nan
-    if not math.isfinite(bound):
-        raise InputError(f"{where}: {found[3]!r} is not a number")
+    bound = _finite(found[3], where)
     return Constraint(_formula(found[1], where), bound, found[2] == ">=")
 
 
@@ -159,10 +154,17 @@ def _term(word: str, sign: float, where: str) -> tuple[float, str]:
         sign, word = -sign, word[1:]
     factor = 1.0
     if found := _FACTOR.fullmatch(word):
-        try:
-            factor, word = float(found["factor"]), found["metric"]
-        except ValueError:
-            raise InputError(f"{where}: {found['factor']!r} is not a number") from None
+        factor, word = _finite(found["factor"], where), found["metric"]
     if not re.match(r"[A-Za-z]", word):
         raise InputError(f"{where}: {word!r} is no metric; see `fairway run FILE --json`")
     return sign * factor, word
+
+
+def _finite(text: str, where: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise InputError(f"{where}: {text!r} is not a number")
+    return number
