@@ -39,6 +39,8 @@ _REMEDIES = {
     errno.ENOENT: "no such directory, and it cannot be made; choose another path",
     errno.ENOTDIR: "a part of the path is a file, not a directory; choose another path",
     errno.EEXIST: "a file of that name exists; choose another path or remove it",
+    errno.ENOSYS: "the file system has no locks; choose a directory on another one",
+    errno.ENOLCK: "the file system has no locks; choose a directory on another one",
     errno.ENAMETOOLONG: "the name is too long; choose a shorter one",
 }
 

@@ -22,6 +22,7 @@ from fairway.experiment import plan
 from fairway.progress import State
 from fairway.sweep import MAX_DIRECTORIES, load_sweep, run_plan
 from fairway.sweep.rows import ROWS, read_rows
+from fairway.sweep.scratch import Scratch
 
 #: A run of it takes about a millisecond.
 TINY = """
@@ -260,7 +261,8 @@ def test_a_line_that_was_cut_off_is_no_result(tmp_path):
         json.dumps([key, row.engine, json.loads(row.experiment), json.loads(row.summary)])
         for key, row in rows.items()
     ]
-    (left / "journal.jsonl").write_text("\n".join(lines)[:-20])
+    foreign = ["3", "[]", '["a", 1, {}, {}]', "\x00\x00", "null"]
+    (left / "journal.jsonl").write_text("\n".join([*foreign, *lines])[:-20])
     again = run_plan(plan(SWEEP), backend, directory=tmp_path / "s", keep="summaries")
     assert len(backend.ran) == 4 + 1
     assert again.table.equals(done.table)
@@ -289,6 +291,96 @@ def test_damaged_rows_are_named(tmp_path):
     with pytest.raises(InputError, match=r"summaries.parquet.*run it again"):
         load_sweep(tmp_path / "s")
     assert len(fairway.run(TINY, tmp_path / "s", keep="summaries")) == 40
+
+
+@pytest.mark.parametrize("damage", ["summary", "type", "null"])
+def test_rows_that_somebody_changed_are_run_again(tmp_path, damage):
+    backend = ScriptedBackend(share)
+    done = run_plan(plan(SWEEP), backend, directory=tmp_path / "s", keep="summaries")
+    path = tmp_path / "s" / "points" / ROWS
+    rows = pl.read_parquet(path)
+    is_first = pl.int_range(pl.len()) == 0
+    changed = {
+        "summary": pl.when(is_first).then(pl.lit('{"flows": 3}')).otherwise("summary"),
+        "type": pl.lit(3),
+        "null": pl.when(is_first).then(None).otherwise("summary"),
+    }[damage]
+    rows.with_columns(summary=changed).write_parquet(path)
+    again = run_plan(plan(SWEEP), backend, directory=tmp_path / "s", keep="summaries")
+    assert len(backend.ran) == 4 + (1 if damage == "summary" else 4)
+    assert again.summary == done.summary
+
+
+def test_two_sweeps_at_once_keep_the_rows_of_both(tmp_path):
+    """The second one ends while the first one runs."""
+    other = ScriptedBackend(share)
+    second = []
+
+    def during(experiment, control):
+        if not second:
+            second.append(run_plan(plan(SWEEP, overrides={"seed": 99}), other,
+                                   directory=tmp_path / "s", keep="summaries"))  # fmt: skip
+        return share(experiment, control)
+
+    run_plan(plan(SWEEP), ScriptedBackend(during), directory=tmp_path / "s", keep="summaries",
+             threads=1)  # fmt: skip
+    assert len(read_rows(tmp_path / "s" / "points")) == 8
+    assert [path.name for path in (tmp_path / "s" / "points").iterdir()] == [ROWS]
+
+
+#: Runs a sweep where no file may grow beyond so many bytes, as on a disk that is full.
+FULL = """
+import resource, sys
+from fairway.cli import guarded
+sys.dont_write_bytecode = True  # Python 3.11 takes modules of which it could write a part
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
+sys.exit(guarded(["run", *sys.argv[2:]]))
+"""
+
+
+@pytest.mark.parametrize(("keep", "most"), [("runs", 2000), ("summaries", 20_000)])
+def test_a_full_disk_is_told_and_what_was_kept_is_there_afterwards(tmp_path, keep, most):
+    (tmp_path / "tiny.toml").write_text(TINY)
+    ended = subprocess.run(
+        [sys.executable, "-c", FULL, str(most), "tiny.toml", "--out", "s", "--keep", keep],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 2, ended.stderr
+    assert "cannot write" in ended.stderr and "Traceback" not in ended.stderr
+    assert "Error" not in ended.stderr
+    fairway.run(tmp_path / "tiny.toml", tmp_path / "s", keep=keep)
+    fairway.run(tmp_path / "tiny.toml", tmp_path / "whole", keep=keep)
+    assert tree(tmp_path / "s") == tree(tmp_path / "whole")
+
+
+def test_what_a_living_process_has_not_finished_is_left_to_it(tmp_path):
+    mine = Scratch(tmp_path)
+    (mine.path / "half").mkdir()
+    code = f"""
+from pathlib import Path
+from fairway.sweep.scratch import Scratch
+other = Scratch(Path({str(tmp_path)!r}))
+other.clear(lambda left: True)
+print(other.path.name, flush=True)
+input()
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        theirs = tmp_path / other.stdout.readline().strip()
+        assert (mine.path / "half").is_dir()
+        mine.clear(lambda _: True)
+        assert theirs.is_dir()
+        other.kill()
+        other.wait()
+    seen = []
+    # Without a lock file: it died before it made one.
+    (tmp_path / ".partial-early").mkdir()
+    mine.clear(lambda left: seen.append(left.name) or left == theirs)
+    assert sorted(seen) == sorted([theirs.name, ".partial-early"])
+    assert not theirs.exists()
+    mine.let_go()
+    assert [path.name for path in tmp_path.iterdir()] == [".partial-early"]
 
 
 def test_duckdb_polars_and_pandas_open_the_tables(tmp_path):

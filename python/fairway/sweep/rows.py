@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -77,7 +78,9 @@ class Rows:
         engine = self._answer.engine_of(point)
         row = self._rows.get(self._answer.content_hash(point))
         if row is not None and row.engine == engine != "unknown":
-            return Outcome(point, row.summary, again=partial(self._answer.again, point))
+            with contextlib.suppress(InputError):
+                _, summary = read_summary(row, self._points / ROWS)
+                return Outcome(point, summary, again=partial(self._answer.again, point))
         return found_directory(self._points, self._answer, point)
 
     def stage(self, point: Point, parcel: Parcel) -> Outcome:
@@ -108,15 +111,22 @@ class Rows:
 
     def close(self, planned: Sequence[Point] | None) -> None:
         """Write the rows in the order of the points; rows of other points come after them."""
-        if planned is None:
-            self._journal.close()
-            self._scratch.let_go(keep=self._added)
-            return
+        keep = self._added
+        try:
+            if planned is not None:
+                self._write(planned)
+                keep = False
+        finally:
+            with contextlib.suppress(OSError):  # of a full disk, `commit` has told
+                self._journal.close()
+            self._scratch.let_go(keep=keep)
+
+    def _write(self, planned: Sequence[Point]) -> None:
+        # Another process may have ended a sweep of other points there meanwhile.
+        rows = {**read_rows(self._points), **self._rows}
         wanted = [self._answer.content_hash(point) for point in planned]
-        order = dict.fromkeys([*wanted, *sorted(self._rows)])
-        write_rows(self._points, {key: self._rows[key] for key in order if key in self._rows})
-        self._journal.close()
-        self._scratch.let_go()
+        order = dict.fromkeys([*wanted, *sorted(rows)])
+        write_rows(self._points, {key: rows[key] for key in order if key in rows})
 
 
 def read_rows(points: Path) -> dict[str, Row]:
@@ -128,8 +138,10 @@ def read_rows(points: Path) -> dict[str, Row]:
         return {}
     try:
         frame = pl.read_parquet(path, memory_map=False)
-        columns = [frame[name].to_list() for name in _COLUMNS]
+        columns = [frame[name] for name in _COLUMNS]
     except (OSError, pl.exceptions.PolarsError):
+        return {}
+    if any(column.dtype != pl.String or column.null_count() for column in columns):
         return {}
     return {
         content_hash: Row(engine, experiment.encode(), summary.encode())
@@ -179,10 +191,12 @@ def _journalled(journal: Path) -> Iterator[tuple[str, Row]]:
     with journal.open("rb") as file:
         for line in file:
             try:
-                content_hash, engine, experiment, summary = json.loads(line)
+                row = json.loads(line)
             except (ValueError, RecursionError):
                 continue
-            yield content_hash, Row(engine, _json(experiment), _json(summary))
+            match row:
+                case [str(content_hash), str(engine), dict(experiment), dict(summary)]:
+                    yield content_hash, Row(engine, _json(experiment), _json(summary))
 
 
 def _json(value: Any) -> bytes:

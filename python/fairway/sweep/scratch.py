@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import shutil
@@ -12,6 +13,10 @@ from pathlib import Path
 from fairway.errors import writing
 
 _PREFIX = ".partial-"
+
+#: File in a scratch directory that is locked as long as its process lives. Network file systems
+#: lock files between machines, and directories on one alone.
+_LOCK = ".lock"
 
 
 class Scratch:
@@ -27,11 +32,12 @@ class Scratch:
             parent.mkdir(parents=True, exist_ok=True)
             while True:
                 self.path = Path(tempfile.mkdtemp(dir=parent, prefix=_PREFIX))
-                self._lock = os.open(self.path, os.O_RDONLY)
-                fcntl.flock(self._lock, fcntl.LOCK_EX)
-                if self.path.exists():
-                    return
-                os.close(self._lock)  # another process was faster, and took it for left behind
+                # Another process may be faster, and take it for left behind.
+                with contextlib.suppress(FileNotFoundError):
+                    self._lock = _lock(self.path, fcntl.LOCK_EX)
+                    if _is_there(self.path, self._lock):
+                        return
+                    os.close(self._lock)
 
     def clear(self, take: Callable[[Path], bool]) -> None:
         """Remove directories of processes that died.
@@ -43,15 +49,11 @@ class Scratch:
             if path == self.path:
                 continue
             try:
-                lock = os.open(path, os.O_RDONLY)
+                lock = _lock(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                continue
+                continue  # its process lives, it has gone, or it is somebody else's
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                continue  # its process lives
-            else:
-                if take(path):
+                if _is_there(path, lock) and take(path):
                     shutil.rmtree(path, ignore_errors=True)
             finally:
                 os.close(lock)
@@ -61,3 +63,22 @@ class Scratch:
         os.close(self._lock)
         if not keep:
             shutil.rmtree(self.path, ignore_errors=True)
+
+
+def _lock(scratch: Path, how: int) -> int:
+    """The descriptor of its lock file, which is made if it is not there yet, locked."""
+    # For writing, as NFS has no exclusive locks of others.
+    lock = os.open(scratch / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, how)
+    except OSError:
+        os.close(lock)
+        raise
+    return lock
+
+
+def _is_there(scratch: Path, lock: int) -> bool:
+    """Whether what was locked is still its lock file, and was not removed meanwhile."""
+    with contextlib.suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(lock), (scratch / _LOCK).stat())
+    return False
