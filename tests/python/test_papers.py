@@ -17,7 +17,7 @@ from fairway.study_cells import Column
 from fairway.study_files import load
 from fairway.study_model import Whole
 from fairway.study_parts import cells_of
-from fairway.study_published import unused
+from published_numbers import unused
 
 PAPERS = ("alrshah2009", "gelle2008", "khader2020", "prukpaiboon2012", "siddiqui2012")
 CLAIMS = Path(__file__).parent / "claims_of_papers.csv"

@@ -1,11 +1,13 @@
 """Studies of parts: read, run, judged over all parts, and what is skipped."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from conftest import SMALL, command, summary_of
+from fairway.claims import Cell, Claim, judge
 from fairway.errors import InputError
 from fairway.linux import cache
 from fairway.study import load_study, measured_cells
@@ -128,6 +130,25 @@ def test_what_is_unknown_is_asked_in_each_part_that_knows_it(whole_dir):
     # bic is asked in both parts, the others in one; shared's asymmetry of bic is 0.8.
     assert at == {("bic",): "refuted", ("htcp",): "supported", ("cubic",): "supported"}
     assert found.verdict == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("measured", "verdict"), [([3, 1], "supported"), ([9, 1], "refuted"), ([], "undecided")]
+)
+def test_a_part_that_knows_nothing_unknown_counts_at_every_value(measured, verdict):
+    def cell(part, **point):
+        value = 0.5 if part == "equal" else (measured[0] - 1) / (measured[0] + 1)
+        return Cell(point, "asymmetry", None, value, None, None, (value,), part=part)
+
+    known = [cell("equal", scenario="a"), cell("equal", scenario="b")]
+    ran = [*known, cell("shared")] if measured else known
+    expected = [*known, replace(known[0], point={}, part="shared")]
+    test = {"kind": "range", "metric": "asymmetry", "low": 0.4, "high": 0.6}
+    claim = Claim("c", "s", "w", ({**test, "part": "equal"}, {**test, "part": "shared"}),
+                  unknown=("scenario",))  # fmt: skip
+    found = judge(claim, ran, expected)
+    assert [dict(at) for at, _ in found.by_value] == [{"scenario": "a"}, {"scenario": "b"}]
+    assert found.verdict == verdict
 
 
 @pytest.mark.parametrize(

@@ -112,16 +112,24 @@ def _parts(
     expected = [cell for cell in expected if cell.part in claim.parts]
     if not claim.unknown:
         return [({}, _answers(claim, claim.tests, cells, expected, skipped))]
+    varied = {cell.part for cell in expected if _varies(cell, claim)}
+    # What is unknown changes nothing in a part without these axes: it is asked at every value.
+    fixed, fixed_wanted = (
+        [cell for cell in some if cell.part not in varied] for some in (cells, expected)
+    )
     found: list[tuple[Mapping[str, Any], list[Answer]]] = []
-    for at, wanted in split(expected, claim.unknown):
-        # A part that does not know the value says nothing of it.
+    for at, of_value in split([c for c in expected if c.part in varied], claim.unknown):
+        wanted = [*of_value, *fixed_wanted]
+        # A part that varies otherwise says nothing of the value.
         tests = [test for test in claim.tests if _knows(test, wanted)]
-        if any(_speaks_of(test, wanted) for test in tests):
-            here = [cell for cell in cells if is_at(cell, at)]
-            # Parts without these axes are asked once, as by one more value.
-            own = at or {"part": ", ".join(dict.fromkeys(cell.part for cell in wanted))}
-            found.append((own, _answers(claim, tests, here, wanted, skipped)))
+        if any(_speaks_of(test, of_value) for test in tests):
+            here = [cell for cell in cells if is_at(cell, at)] + fixed
+            found.append((at, _answers(claim, tests, here, wanted, skipped)))
     return found
+
+
+def _varies(cell: Cell, claim: Claim) -> bool:
+    return any(axis in cell.point for axis in claim.unknown)
 
 
 def _knows(test: Mapping[str, Any], expected: Sequence[Cell]) -> bool:

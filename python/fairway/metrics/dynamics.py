@@ -41,7 +41,7 @@ def percentile(values: Sequence[float], percent: float) -> float | None:
     packets come in bursts, which meet the queue that they make. Dropped packets have no sojourn.
     None without values.
 
-    Source: RFC 7928 section 4; the nearest rank, as in RFC 2330 section 11.3.
+    Source: RFC 2330 section 11.3, of the empirical distribution: the nearest rank.
 
     Raises:
         ValueError: If the percentage is not from 0 to 100.

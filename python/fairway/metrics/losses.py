@@ -118,9 +118,9 @@ def loss_synchronisation(
         rtt_s: Round-trip time.
         active: How many flows have data outstanding at a time.
 
-    Source: Appenzeller, Keslassy and McKeown, "Sizing router buffers", SIGCOMM 2004, section 3, on
-    in-phase and desynchronised flows; as a share of flows in Hassayoun, Iyengar and Ros, "Dynamic
-    window coupling for multipath congestion control", ICNP 2011.
+    Source: RFC 7928 section 2.4, the share of flows that lose packets during a loss event;
+    Appenzeller, Keslassy and McKeown, "Sizing router buffers", SIGCOMM 2004, section 3, on in-phase
+    and desynchronised flows.
     """
     begins = loss_events(times_s, rtt_s)
     shares, place = [], 0
