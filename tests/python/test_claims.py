@@ -33,7 +33,7 @@ def test_cells_within_by_hand():
     found = verdict(cells, WITHIN)
     assert found.verdict == "supported"
     assert found.measured == pytest.approx(0.04)
-    # A change of one published value turns it: |.44 − .36| = .08, mean .05 + … > .05.
+    # A change of one published value turns it: |.44 − .35| = .09, and the mean is .055.
     turned = [cells[0], cell([0.44], 0.35, cc="b")]
     assert verdict(turned, WITHIN).verdict == "refuted"
     # Largest .16 refutes although the mean of five is .032.
