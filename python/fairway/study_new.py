@@ -68,6 +68,8 @@ def new_study(
         raise InputError(f"{directory}: expected a name of letters, digits, dots and dashes")
     if directory.exists():
         raise InputError(f"{directory}: exists already; choose another name or remove it")
+    if directory == Path(name) and name == "all":
+        raise InputError("all: means all studies to `fairway reproduce`; choose another name")
     if directory == Path(name) and name in keys():
         raise InputError(f"{name}: a study of that name comes with Fairway; choose another name")
     files = _experiment(experiment)

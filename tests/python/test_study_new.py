@@ -160,6 +160,8 @@ def test_nothing_is_overwritten():
     assert Path("mine/study.toml").read_text() == before + "# mine\n"
     with pytest.raises(InputError, match="comes with Fairway"):
         new_study(Path("gelle2008"))
+    with pytest.raises(InputError, match="means all studies"):
+        new_study(Path("all"))
     for name in ("a b", "..", "-x", "é"):
         with pytest.raises(InputError, match=r"expected a name|exists already"):
             new_study(Path(name))
