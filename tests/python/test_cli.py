@@ -257,7 +257,7 @@ def test_help_loads_no_heavy_library():
 
 
 def test_what_draws_is_loaded_only_to_draw(small, tmp_path):
-    drawing = {"altair", "vl_convert", "jinja2", "scipy"}
+    drawing = {"altair", "vl_convert", "jinja2", "scipy", "distributed", "optuna", "pandas"}
     for shown in (["--json"], ["--quiet"]):
         assert not drawing & loaded_by("run", small, *shown)
     # Nor are tables made that nobody asked for.
