@@ -2,6 +2,9 @@
 
 import os
 import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -33,11 +36,21 @@ def workers():
         yield cluster
 
 
+@pytest.fixture(scope="module")
+def process(tmp_path_factory):
+    """What one process makes of `TINY`: what is kept -> every file."""
+    found = {}
+    for keep in KEEPS:
+        place = tmp_path_factory.mktemp("process") / keep
+        fairway.run(TINY, place, threads=1, keep=keep)
+        found[keep] = tree(place)
+    return found
+
+
 @pytest.mark.parametrize("keep", KEEPS)
-def test_two_workers_give_the_bytes_of_one_process(tmp_path, workers, keep):
-    fairway.run(TINY, tmp_path / "process", threads=1, keep=keep)
+def test_two_workers_give_the_bytes_of_one_process(tmp_path, workers, process, keep):
     fairway.run(TINY, tmp_path / "workers", dask=workers.scheduler_address, keep=keep)
-    assert tree(tmp_path / "workers") == tree(tmp_path / "process")
+    assert tree(tmp_path / "workers") == process[keep]
 
 
 @pytest.mark.parametrize("keep", KEEPS)
@@ -68,6 +81,22 @@ def test_captures_come_back_too(tmp_path, workers):
     assert tree(tmp_path / "workers") == tree(tmp_path / "process")
 
 
+def sent_by_value(monkeypatch, function):
+    """Have workers do something else than `carry_out`."""
+    monkeypatch.setattr(function, "__module__", "__main__")  # by its name they would not find it
+    monkeypatch.setattr(fairway_cluster, "carry_out", function)
+
+
+def slowly(order):
+    """On a worker: `carry_out`, and long enough for it to die meanwhile."""
+    import time
+
+    from fairway.sweep.cluster import carry_out
+
+    time.sleep(0.05)
+    return carry_out(order)
+
+
 class Killer(Silent):
     """Kills a worker as soon as five runs have come back."""
 
@@ -83,25 +112,24 @@ class Killer(Silent):
 
 
 @pytest.mark.parametrize("keep", KEEPS)
-def test_killing_a_worker_midway_loses_nothing(tmp_path, workers, keep):
-    # Of a run that takes a while, so that there is something to lose.
-    text = TINY.replace("100 ms", "20 s")
-    fairway.run(text, tmp_path / "process", keep=keep)
+def test_killing_a_worker_midway_loses_nothing(tmp_path, workers, process, keep, monkeypatch):
+    sent_by_value(monkeypatch, slowly)
     with Client(workers, set_as_default=False) as client:
         killer = Killer(client)
         sweep = run_plan(
-            plan(text), Simulator(), directory=tmp_path / "workers", keep=keep,
+            plan(TINY), Simulator(), directory=tmp_path / "workers", keep=keep,
             dask=workers.scheduler_address, progress=killer,
         )  # fmt: skip
     assert 5 <= killer.killed_at < 40
     sweep.save_overview(tmp_path / "workers")
-    assert tree(tmp_path / "workers") == tree(tmp_path / "process")
+    assert tree(tmp_path / "workers") == process[keep]
 
 
 def test_a_run_whose_workers_keep_dying_is_named(tmp_path, workers, monkeypatch):
-    # On a worker: it is sent by its value.
+    assert workers.scheduler.allowed_failures == 3  # as the page says: the fourth is too many
+    monkeypatch.setattr(workers.scheduler, "allowed_failures", 1)
     monkeypatch.setattr(fairway_cluster, "carry_out", lambda _: os._exit(1))
-    with pytest.raises(RunFailed, match=r"4 workers died while they ran it.*too little memory"):
+    with pytest.raises(RunFailed, match=r"2 workers died while they ran it.*too little memory"):
         fairway.run(TINY.replace("40", "2"), tmp_path / "s", dask=workers.scheduler_address)
 
 
@@ -132,8 +160,7 @@ def test_a_simulation_that_fails_on_a_worker_fails_as_here(tmp_path, workers, mo
         finally:
             Simulator.run = kept
 
-    failing.__module__ = "__main__"  # so that it is sent by its value
-    monkeypatch.setattr(fairway_cluster, "carry_out", failing)
+    sent_by_value(monkeypatch, failing)
     with pytest.raises(RunFailed, match=r"1 of 2 runs failed\nrepetition 0: at 1.5 s"):
         fairway.run(TINY.replace("40", "2"), tmp_path / "s", dask=workers.scheduler_address)
     assert len(list((tmp_path / "s" / store.POINTS).iterdir())) == 1
@@ -145,7 +172,7 @@ def test_what_a_worker_refuses_is_refused_as_here(tmp_path, workers):
         fairway.run(text, tmp_path / "s", dask=workers.scheduler_address)
 
 
-def test_ctrl_c_keeps_what_has_arrived(tmp_path, workers):
+def test_ctrl_c_keeps_what_has_arrived(tmp_path, workers, process):
     class Impatient(Silent):
         def update(self, state):
             if state.done >= 5:
@@ -159,8 +186,24 @@ def test_ctrl_c_keeps_what_has_arrived(tmp_path, workers):
         )  # fmt: skip
     assert 5 <= len(list((tmp_path / "s" / store.POINTS).iterdir())) < 40
     fairway.run(TINY, tmp_path / "s")
-    fairway.run(TINY, tmp_path / "process")
-    assert tree(tmp_path / "s") == tree(tmp_path / "process")
+    assert tree(tmp_path / "s") == process["runs"]
+
+
+def test_a_terminal_that_interrupts_local_workers_too_shows_one_line(tmp_path):
+    (tmp_path / "s.toml").write_text(TINY.replace("100 ms", "2 s").replace("40", "900"))
+    with subprocess.Popen(
+        [sys.executable, "-m", "fairway", "run", "s.toml", "--dask", "local", "-j1", "--out", "s"],
+        cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        # Shells start what is in the background with this signal ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
+    ) as command:  # fmt: skip
+        while command.poll() is None and not list(tmp_path.glob("s/points/r*")):
+            time.sleep(0.05)
+        os.killpg(command.pid, signal.SIGINT)
+        said = command.stderr.read()
+    assert command.returncode == Interrupted.exit_code
+    assert "Traceback" not in said
+    assert said.splitlines()[-1].startswith("fairway: stopped with ")
 
 
 def test_what_cannot_be_done_elsewhere_is_refused(tmp_path, workers):

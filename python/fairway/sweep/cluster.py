@@ -7,6 +7,7 @@ import concurrent.futures
 import contextlib
 import queue
 import re
+import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -147,7 +148,14 @@ def connect(address: str, answer: Answer, threads: int) -> Iterator[Callable[[Ke
                 f"--dask {address}: no scheduler answers there ({error}); `dask scheduler` starts "
                 'one and says its address; "local" needs none'
             ) from None
+        if address == LOCAL:
+            client.run(_leave_ctrl_c_to_the_command)
         yield lambda kept: Cluster(client, answer, kept)
+
+
+def _leave_ctrl_c_to_the_command() -> None:
+    """Called on workers started here, which a terminal interrupts too: they would print why."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 class Cluster:
