@@ -116,6 +116,7 @@ def summary(point, throughput_bps):
     flow = {
         "id": "0",
         "fct_s": seconds,
+        "ctt_s": seconds + 0.045,  # the last acknowledgement's way back
         # Over the 40 000 s of the experiment.
         "throughput_bps": throughput_bps * seconds / 40_000,
         "sent_segments": round(arrived / (1 - point.axes[LOSS])),

@@ -23,10 +23,17 @@
 //! of the last round plus or minus 1, which makes growth half as fast. It holds half the
 //! threshold while it recovers.
 //!
-//! The base is forgotten after a pause.
+//! ns-3.29 (`src/internet/model/tcp-vegas.cc`): `diff = W − ⌊W·base/rtt⌋`. The threshold is
+//! `max(2, min(threshold, W − 1))` after a loss and whenever queues take segments away, and ¾ of the
+//! window or more after every round: a loss takes back what has been added since the last one and
+//! never half of the window, which gains by random losses. While anything is wrong it is
+//! ns-3's NewReno.
+//!
+//! The base is forgotten after a pause, but for ns-3.
 
 use fairway_units::Duration;
 
+use crate::ns3;
 use crate::probe::{Probe, Start};
 use crate::round::{Delay, DelayRound};
 use crate::{
@@ -42,7 +49,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     signal: "delay + loss",
     year: 1995,
     source: "Brakmo and Peterson, IEEE JSAC 13(8), 1995",
-    variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22],
+    variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22, Variant::Ns3_29],
     params: &[
         // `tcp_vegas.c`, module parameters.
         Param::new("alpha", "segments in queues below which it grows", 2.0, 0.0, 1e6),
@@ -70,10 +77,12 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         Vector::new("W = 50, rtt 111 in 6.1: ⌊50·11000/100001⌋ = 5 > 4, so 49", 49.0, || {
             after_round(Variant::Linux6_1, 50, 100, 111)
         }),
-        Vector::new("W = 50 at a loss: 50/2", 25.0, || {
-            let mut probe = Probe::new("vegas", Variant::Linux6_1, &Start::avoidance(50, 100));
-            probe.loss();
-            probe.cwnd() as f64
+        Vector::new("the same in ns-3.29: 50 − ⌊50·100/111⌋ = 5 > 4, so 49", 49.0, || {
+            after_round(Variant::Ns3_29, 50, 100, 111)
+        }),
+        Vector::new("W = 50 at a loss: 50/2", 25.0, || after_loss(Variant::Linux6_1)),
+        Vector::new("the same in ns-3.29, the first: 50 − 1", 49.0, || {
+            after_loss(Variant::Ns3_29)
         }),
     ],
     build,
@@ -90,6 +99,13 @@ fn after_round(variant: Variant, cwnd: u32, base_ms: u64, rtt_ms: u64) -> f64 {
     probe.cwnd() as f64
 }
 
+/// The window after a first loss, at 50 segments.
+fn after_loss(variant: Variant) -> f64 {
+    let mut probe = Probe::new("vegas", variant, &Start::slow_start(50, 100));
+    probe.loss();
+    probe.cwnd() as f64
+}
+
 fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {
     let slow_start = SlowStart::of(variant);
     let limits =
@@ -97,9 +113,8 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
     let version = match variant {
         Variant::Paper => Version::Paper { doubles: false },
         Variant::Linux6_1 => Version::Linux6_1,
-        Variant::Linux2_6_22 | Variant::Ns3_29 | Variant::Ns2 => {
-            Version::Linux2_6_22 { cwnd_at_start: 0 }
-        }
+        Variant::Linux2_6_22 | Variant::Ns2 => Version::Linux2_6_22 { cwnd_at_start: 0 },
+        Variant::Ns3_29 => Version::Ns3_29,
     };
     Box::new(Windowed::new(Vegas::new(version, limits), slow_start, init))
 }
@@ -148,6 +163,7 @@ enum Version {
     Linux2_6_22 {
         cwnd_at_start: u32,
     },
+    Ns3_29,
 }
 
 struct Vegas {
@@ -182,6 +198,11 @@ impl Vegas {
                 self.version = Version::Linux2_6_22 { cwnd_at_start: window.cwnd };
                 if let Some(delay) = delay {
                     self.adjust_2_6_22(window, delay, cwnd_at_start, ack, flow);
+                }
+            }
+            Version::Ns3_29 => {
+                if let Some(delay) = delay {
+                    self.adjust_ns3_29(window, delay, ack.may_grow);
                 }
             }
         }
@@ -241,6 +262,29 @@ impl Vegas {
         }
         window.cwnd = window.cwnd.max(MIN_WINDOW);
     }
+
+    fn adjust_ns3_29(&self, window: &mut Window, delay: Delay, may_grow: bool) {
+        let share = delay.base.as_secs_f64() / delay.rtt.as_secs_f64();
+        let target = (f64::from(window.cwnd) * share) as u32;
+        let diff = f64::from(window.cwnd.saturating_sub(target));
+        if window.cwnd >= window.ssthresh {
+            let step = self.limits.step(diff, may_grow);
+            window.cwnd = window.cwnd.saturating_add_signed(step).max(MIN_WINDOW);
+            if step < 0 {
+                window.ssthresh = ns3_threshold(window);
+            }
+        } else if diff > self.limits.gamma {
+            window.cwnd = window.cwnd.min(target + 1).max(MIN_WINDOW);
+            window.ssthresh = ns3_threshold(window);
+        }
+        let three_quarters = (u64::from(window.cwnd) * 3 / 4) as u32;
+        window.ssthresh = window.ssthresh.max(three_quarters);
+    }
+}
+
+/// `TcpVegas::GetSsThresh`.
+fn ns3_threshold(window: &Window) -> u32 {
+    window.ssthresh.min(window.cwnd.saturating_sub(1)).max(MIN_WINDOW)
 }
 
 impl Rule for Vegas {
@@ -267,7 +311,7 @@ impl Rule for Vegas {
         (is_held && !self.as_reno).then_some(0)
     }
 
-    fn growth(&mut self, window: &mut Window, acked: u32, _ack: &Ack, _flow: &Flow) {
+    fn growth(&mut self, window: &mut Window, acked: u32, _ack: &Ack, flow: &Flow) {
         if !self.as_reno {
             return;
         }
@@ -278,16 +322,20 @@ impl Rule for Vegas {
             Version::Linux2_6_22 { .. } => {
                 window.count_ack(window.cwnd);
             }
+            Version::Ns3_29 => ns3::congestion_avoidance(window, flow.mss),
         }
     }
 
     fn backoff(&mut self, window: &Window, _signal: Signal, _flow: &Flow) -> u32 {
-        window.cwnd / 2
+        match self.version {
+            Version::Ns3_29 => ns3_threshold(window),
+            _ => window.cwnd / 2,
+        }
     }
 
     fn recovery_window(&self, ssthresh: u32) -> u32 {
         match self.version {
-            Version::Paper { .. } | Version::Linux6_1 => ssthresh,
+            Version::Paper { .. } | Version::Linux6_1 | Version::Ns3_29 => ssthresh,
             Version::Linux2_6_22 { .. } => ssthresh / 2,
         }
     }
@@ -297,7 +345,9 @@ impl Rule for Vegas {
     }
 
     fn on_idle(&mut self, _idle: Duration, flow: &Flow) {
-        self.rounds.on_idle(flow);
+        if !matches!(self.version, Version::Ns3_29) {
+            self.rounds.on_idle(flow);
+        }
     }
 
     fn on_transmit_start(&mut self, _idle: Duration, flow: &Flow) {
@@ -362,9 +412,31 @@ mod tests {
     }
 
     #[test]
+    fn ns3_takes_back_what_was_added_since_the_last_loss_and_no_more() {
+        let mut probe = probe(Variant::Ns3_29, &Start::slow_start(40, 100));
+        probe.loss();
+        assert_eq!(probe.cwnd(), 39);
+        // One segment for each of some rounds without queues, of which a loss leaves 39.
+        for _ in 0..6 {
+            next_round(&mut probe, 100);
+        }
+        assert!((43..=45).contains(&probe.cwnd()), "{}", probe.cwnd());
+        assert_eq!(probe.ssthresh(), Some(39));
+        probe.loss();
+        assert_eq!((probe.cwnd(), probe.ssthresh()), (39, Some(39)));
+        // Three quarters of 60 are 45.
+        while probe.cwnd() < 60 {
+            next_round(&mut probe, 100);
+        }
+        probe.loss();
+        assert_eq!((probe.cwnd(), probe.ssthresh()), (45, Some(45)));
+    }
+
+    #[test]
     fn it_settles_between_alpha_and_beta() {
         // A path that holds 50 segments: rtt = 100·W/50 beyond that. 52 to 54 are in bounds.
-        for variant in [Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22] {
+        let ns3 = Variant::Ns3_29;
+        for variant in [Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22, ns3] {
             for start in [40, 80] {
                 let mut probe = probe(variant, &Start::avoidance(start, 100));
                 probe.ack(1);
@@ -395,7 +467,8 @@ mod tests {
 
     #[test]
     fn the_window_never_falls_below_two() {
-        for variant in [Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22] {
+        let ns3 = Variant::Ns3_29;
+        for variant in [Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22, ns3] {
             let mut probe =
                 probe(variant, &Start::avoidance(10, 1).with("alpha", 0.0).with("beta", 0.0));
             probe.ack(1);
