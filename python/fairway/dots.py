@@ -40,7 +40,9 @@ def dots(
     base = alt.Chart(inline(data, **dict.fromkeys(numbers, "number")), description=title)
     # Every layer says so: one that does not would draw the axis down to zero.
     scale = alt.Scale(type="log" if log else "linear", domain=list(domain), nice=False, zero=False)
-    axis = alt.Axis(tickCount=5, format="~g")
+    # Rates in M and k, and small numbers as they are: "~s" alone would write 0.01 as "10m".
+    ticks = "abs(datum.value) < 10000 ? format(datum.value, '~g') : format(datum.value, '~s')"
+    axis = alt.Axis(tickCount=5, labelExpr=ticks)
 
     def x(field: str) -> alt.X:
         return alt.X(f"{field}:Q", title=x_title, scale=scale, axis=axis)

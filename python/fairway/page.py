@@ -24,6 +24,8 @@ COLOURS = {
 
 #: Rows of a table that are seen at once; one with more is scrolled, searched and sorted.
 LONG = 16
+#: Characters of a label that stay on one line.
+PROSE = 60
 
 
 class Link(str):
@@ -78,6 +80,10 @@ class Table:
         """The columns by whose values rows can be chosen, with their headings."""
         return [(self.columns[index], index) for index in self.facets]
 
+    def is_prose(self, index: int, cell: str) -> bool:
+        """Whether a cell is text that is broken into lines."""
+        return index < self.labels and len(cell) > PROSE
+
     def is_number(self, index: int) -> bool:
         """Whether a column holds numbers."""
         return self.labels <= index < len(self.columns) - self.trailing
@@ -122,6 +128,7 @@ class Section:
     Attributes:
         title: The heading.
         text: A paragraph.
+        links: Where there is more.
         tables: Tables, one under the other.
         figures: Charts, one under the other, or side by side if `grid` is set.
         grid: Smallest width in pixels of a chart in a grid; none for full width.
@@ -136,6 +143,7 @@ class Section:
 
     title: str
     text: str = ""
+    links: Sequence[Link] = ()
     tables: Sequence[Table] = ()
     figures: Sequence[Figure] = ()
     grid: int | None = None

@@ -26,7 +26,7 @@ _MOST_FLOWS, _MOST_SAMPLES = 8, 50_000
 
 
 def phase_section(result: Reproduction, figure: Mapping[str, Any]) -> Section:
-    """The window of the first flow at each point, its phases behind it, with common axes."""
+    """The window of the first flow at each point, its phases behind it, over the same time."""
     drawn = [
         outcome
         for outcome in result.sweep.outcomes
@@ -39,13 +39,12 @@ def phase_section(result: Reproduction, figure: Mapping[str, Any]) -> Section:
         rows = outcome.series().filter(pl.col("flow") == flow, pl.col("t_s") <= until)
         title = ", ".join(str(value) for value in outcome.point.axes.values()) or result.study.key
         shown[title] = (rows, of_series(rows, flow))
-    peaks = [phase.peak_segments for _, found in shown.values() for phase in found]
     charts = [
-        Figure(title, phase_chart(rows, found, y_max=max(peaks), width=FILL))
+        Figure(title, phase_chart(rows, found, width=FILL))
         for title, (rows, found) in shown.items()
         if found
     ]
-    lead = "cwnd in segments against time in seconds; the same axes in every chart."
+    lead = "cwnd in segments, each chart on its own scale, against time in seconds."
     return Section(figure["title"], lead, figures=charts, grid=330)
 
 
@@ -102,7 +101,7 @@ def phase_chart(
     )
     window = (
         alt.Chart(inline(line, t="number", cwnd="number"))
-        .mark_line(color=PALETTE[0], strokeWidth=1.5, clip=True)
+        .mark_line(style="ink", strokeWidth=1.5, clip=True)
         .encode(
             x=alt.X("t:Q", scale=x),
             y=alt.Y("cwnd:Q", scale=y, title=None, axis=alt.Axis(tickCount=5)),

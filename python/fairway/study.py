@@ -13,7 +13,7 @@ import polars as pl
 
 from fairway import store, study_cells, text
 from fairway.backends import backend as find_backend
-from fairway.claims import Cell, Claim, Finding, judge_all
+from fairway.claims import Cell, Claim, Finding, judge_all, readable
 from fairway.progress import reporter
 from fairway.repetitions import Stop
 from fairway.study_files import find, keys, load_study
@@ -145,7 +145,8 @@ def reproduce_study(
 
 def findings(study: Study, cells: Sequence[Cell]) -> tuple[Finding, ...]:
     """The verdict of each claim."""
-    return tuple(judge_all(study.claims, cells, expected_cells(study)))
+    found = judge_all(study.claims, cells, expected_cells(study))
+    return tuple(readable(finding, study.names) for finding in found)
 
 
 def expected_cells(study: Study) -> list[Cell]:
@@ -220,13 +221,15 @@ def cell_row(study: Study, cell: Cell) -> list[str]:
     many = len(study.compared) > 1
     references = cell.references or {}
     show = text.number if many else text.decimal
+    published = text.exact(cell.published) if many else show(cell.published)
+    measured = show(cell.measured)
     return [
         *(text.label(value) for value in cell.point.values()),
         *([study.name(cell.metric)] if many else []),
-        show(cell.published),
-        show(cell.measured),
+        published,
+        measured,
         *([_interval(cell, show)] if study.repeats else []),
-        show(cell.difference),
+        text.beside(cell.difference, published, measured) if many else show(cell.difference),
         *(show(references.get(title)) for title in _reference_titles(study)),
     ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import get_args
+from urllib.parse import quote
 
 from fairway import text
 from fairway.claims import Finding, Verdict
@@ -13,6 +14,8 @@ from fairway.progress import readable
 from fairway.study import Reproduction, cell_columns, cell_row
 from fairway.study_all import All, by_verdict, parts_of
 from fairway.study_parts import WholeReproduction
+from fairway.study_report import Place
+from fairway.study_runs import cell_names, run_link
 
 _LEAD = (
     "What each paper claims, and what came of it when its experiments were run again. The tables "
@@ -56,7 +59,12 @@ def study_table(result: All, *, links: bool = False) -> Table:
             ]
         )
     columns = ["study", *get_args(Verdict), "published", "runs", "processor", "time"]
-    return Table("Studies, claims by verdict, cells with a published number", columns, rows)
+    caption = "Claims by verdict, numbers that were published, and what it took"
+    if not links:
+        return Table(caption, columns, rows)
+    for row, one in zip(rows, result.results.values(), strict=True):
+        row.insert(1, one.study.question or one.study.title)
+    return Table(caption, ["study", "question", *columns[1:]], rows, labels=2)
 
 
 def _study_sections(key: str, result: Reproduction | WholeReproduction) -> Iterator[Section]:
@@ -65,23 +73,30 @@ def _study_sections(key: str, result: Reproduction | WholeReproduction) -> Itera
     if result.quick:
         said += f" Shortened: {result.quick}."
     skipped = result.skipped.values() if isinstance(result, WholeReproduction) else ()
-    report = Table("Report", ["report"], [[Link(f"{key}/report.html", f"{key}/report.html")]])
+    report = Link(f"Report of {key}: figures, effects and every run", f"{key}/report.html")
     yield Section(
         study.title,
         said,
         warnings=[f"not run: {why}" for why in skipped],
-        tables=[report, _claim_table(key, result)],
+        links=[report],
+        tables=[_claim_table(key, result)],
         id=key,
     )
     for name, part in parts_of(result).items():
         title = f"Part {name}: {part.study.title}" if name else "Published beside measured"
-        table = _published_table("-".join(filter(None, (key, name, "cells"))), part)
+        table = _published_table(key, name, part)
         yield Section(title, tables=[table], id=f"{key}-{name or 'cells'}-table", level=3)
 
 
 def _claim_table(key: str, result: Reproduction | WholeReproduction) -> Table:
     rows = [
-        [finding.verdict, claim.id, claim.statement, _measured(finding), claim.where]
+        [
+            finding.verdict,
+            Link(claim.id, f"{key}/report.html#claim-{quote(claim.id)}", label=f"{claim.id}, why"),
+            claim.statement,
+            _measured(finding),
+            claim.where,
+        ]
         for claim, finding in zip(result.study.claims, result.findings, strict=True)
     ]
     columns = ["verdict", "claim", "statement", "measured", "where"]
@@ -100,16 +115,21 @@ def _measured(finding: Finding) -> str:
     return f"{number(finding.measured)} [{of}{number(ends[0])}, {number(ends[1])}]"
 
 
-def _published_table(name: str, result: Reproduction) -> Table:
-    """Every cell that has a published number or another beside it."""
-    study = result.study
+def _published_table(key: str, part: str, result: Reproduction) -> Table:
+    """Every cell that has a published number or another beside it; measured leads to its runs."""
+    study, names = result.study, cell_names(result)
+    runs = f"{key}/report.html#{Place(result.directory, (), part).anchor('runs')}"
     shown = [
         cell
         for cell in result.cells
         if cell.published is not None
         or any(v is not None for v in (cell.references or {}).values())
     ]
-    rows = [[str(value) for value in cell_row(study, cell)] for cell in shown]
+    rows = [cell_row(study, cell) for cell in shown]
+    measured = cell_columns(study).index("measured")
+    for row, cell in zip(rows, shown, strict=True):
+        row[measured] = run_link(row[measured], cell, names, table=runs)
     labels = len(study.axes) + (len(study.compared) > 1)
     caption = text.count(len(rows), "published number")
-    return Table(caption, cell_columns(study), rows, labels, id=name)
+    name = "-".join(filter(None, (key, part, "cells")))
+    return Table(caption, cell_columns(study), rows, labels, id=name, facets=range(labels))

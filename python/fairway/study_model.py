@@ -83,8 +83,9 @@ class Study:
     backend: str = "sim"
 
     def name(self, axis: str) -> str:
-        """What people call an axis."""
-        return self.names.get(axis, axis)
+        """What people call an axis or a metric, or the mean of one."""
+        metric = axis.removeprefix("mean ")
+        return self.names.get(axis, axis.removesuffix(metric) + self.names.get(metric, metric))
 
     @property
     def repeats(self) -> bool:

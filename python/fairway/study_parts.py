@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fairway import store
-from fairway.claims import Cell, Finding, judge_all
+from fairway.claims import Cell, Finding, judge_all, readable
 from fairway.errors import InputError
 from fairway.study import (
     Reproduction,
@@ -162,7 +162,9 @@ def whole_findings(
 ) -> Sequence[Finding]:
     """The verdict of each claim, from the cells of all parts that were run."""
     expected = cells_of({name: expected_cells(part) for name, part in study.parts.items()})
-    return judge_all(study.claims, cells, expected, skipped)
+    found = judge_all(study.claims, cells, expected, skipped)
+    names = {path: name for part in study.parts.values() for path, name in part.names.items()}
+    return [readable(finding, names) for finding in found]
 
 
 def _skipped(study: Whole, only: Sequence[str], *, quick: bool) -> dict[str, str]:

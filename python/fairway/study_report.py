@@ -17,7 +17,7 @@ from fairway.claims.verdicts import number
 from fairway.page import Link, Section, Table, render
 from fairway.repetitions import sentence
 from fairway.report import experiment_section, window_sentence
-from fairway.study import Reproduction, cell_columns, cell_row
+from fairway.study import Reproduction, Study, cell_columns, cell_row
 from fairway.study_figures import figure_section
 from fairway.study_runs import cell_names, run_link, run_table, write_experiments
 
@@ -123,7 +123,7 @@ def cell_table(
     measured = columns.index("measured")
     tags = []
     for row, cell in zip(rows, result.cells, strict=True):
-        row[measured] = run_link(row[measured], cell, names, table=on.anchor("runs"))
+        row[measured] = run_link(row[measured], cell, names, table="#" + on.anchor("runs"))
         tags.append([claim.id for claim in on.claims if speaks_of(claim, cell, on.part)])
     return Table(
         caption,
@@ -137,14 +137,16 @@ def cell_table(
 
 
 def difference_table(result: Reproduction, part: str = "") -> Table:
-    """How far measured is from published: one line per metric.
+    """How far measured is from published: one line per metric that has published numbers.
 
     Args:
         result: The study.
         part: The part of a study that it is; empty if it is all of it.
     """
     rows = []
-    for metric in dict.fromkeys(cell.metric for cell in result.cells):
+    metrics = dict.fromkeys(cell.metric for cell in result.cells)
+    known = dict.fromkeys(cell.metric for cell in result.cells if cell.difference is not None)
+    for metric in known or metrics:
         own = [cell for cell in result.cells if cell.metric == metric]
         both = [cell for cell in own if cell.difference is not None]
         off = [abs(cell.difference or 0.0) for cell in both]
@@ -163,8 +165,8 @@ def difference_table(result: Reproduction, part: str = "") -> Table:
                 text.percent(median(relative), signed=False) if relative else text.ABSENT,
             ]
         )
-    caption = "|measured − published|" + (f", part {part}" if part else "")
-    columns = ["metric", "cells", "published", "median", "largest", "median of published"]
+    caption = "How far measured is from published" + (f", part {part}" if part else "")
+    columns = ["metric", "cells", "published", "median", "largest", "median, relative"]
     return Table(caption, columns, rows)
 
 
@@ -200,12 +202,25 @@ def comparison_table(result: Reproduction | WholeReproduction) -> Table:
         for at, part in parts:
             own = [text.label(value) for value in at.values()]
             rows += [
-                [claim.id, ", ".join([*own, *([c.label] if c.label else [])]), *_comparison_row(c)]
+                [claim.id, _metric(result, c), _place(own, c.label), *_comparison_row(c)]
                 for c in part.comparisons
             ]
-    columns = ["claim", "of", "verdict", "claimed", "effect", "interval", "n", "p"]
+    columns = ["claim", "metric", "of", "verdict", "claimed", "effect", "interval", "n", "p"]
     caption = "Effects beside what is claimed of them"
-    return Table(caption, columns, rows, labels=4, id="effects", facets=(0, 2))
+    return Table(caption, columns, rows, labels=5, id="effects", facets=(0, 1, 3))
+
+
+def _metric(result: Reproduction | WholeReproduction, comparison: Comparison) -> str:
+    """What people call what an effect is of."""
+    study = result.study
+    part = study if isinstance(study, Study) else study.parts[comparison.part]
+    return part.name(comparison.metric)
+
+
+def _place(values: list[str], label: str) -> str:
+    """What an effect is of, and at which plausible values, where its label does not say these."""
+    known = f", {label},"
+    return ", ".join([*(v for v in values if f", {v}," not in known), *filter(None, [label])])
 
 
 def _comparison_row(comparison: Comparison) -> list[str]:
@@ -230,13 +245,28 @@ def _verdicts(result: Reproduction | WholeReproduction) -> list[dict[str, Any]]:
             "statement": claim.statement,
             "where": claim.where,
             "measured": _measured(finding),
-            "finding": once(finding.reason),
+            "finding": _short(finding),
             "values": _by_value(finding),
             "links": _decided(result, claim, finding),
             **({"part": "|".join(claim.parts)} if any(claim.parts) else {}),
         }
         for claim, finding in zip(result.study.claims, result.findings, strict=True)
     ]
+
+
+def _short(finding: Finding) -> str:
+    """The reason; of plausible values, which a list below it has one by one, how many."""
+    if not finding.by_value or len({part.verdict for _, part in finding.by_value}) < 2:
+        return once(finding.reason)
+    counts = Counter(part.verdict for _, part in finding.by_value)
+    return (
+        finding.reason.partition(":")[0]
+        + ": "
+        + ", ".join(
+            f"{verdict} for {text.count(count, 'value')}" for verdict, count in counts.items()
+        )
+        + "."
+    )
 
 
 def _measured(finding: Finding) -> str:

@@ -73,7 +73,7 @@ def run_table(result: Reproduction, names: Mapping[str, str], *, anchor: str, ro
                 *(text.label(value) for value in axes.values()),
                 str(repetition + 1),
                 str(outcome.summary["seed"]),
-                *(text.number(values.get((key(axes), m, repetition)), 6) for m in metrics),
+                *(text.exact(values.get((key(axes), m, repetition)), 6) for m in metrics),
                 Link("summary.json", quote(f"{place}/summary.json"), label=f"summary of {place}"),
                 Link(
                     "manifest.json",
@@ -101,11 +101,11 @@ def run_table(result: Reproduction, names: Mapping[str, str], *, anchor: str, ro
 
 
 def run_link(shown: str, cell: Cell, names: Mapping[str, str], *, table: str) -> str:
-    """A measured number that leads to the runs it is of."""
+    """A measured number that leads to the runs it is of, in the table at that address."""
     if not cell.values:
         return shown
     query = urlencode({"pick": names[key(cell.point)]})
-    return Link(shown, f"#{table}", rows=query, label=f"{shown}, its runs")
+    return Link(shown, table, rows=query, label=f"{shown}, its runs")
 
 
 def cell_names(result: Reproduction) -> dict[str, str]:

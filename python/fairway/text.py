@@ -30,6 +30,29 @@ def number(value: float | int | str | None, digits: int = 4) -> str:
     return f"{value:.{digits - 1}g}"
 
 
+def exact(value: float | None, digits: int = 6) -> str:
+    """A number with at most that many significant digits, and none that say nothing.
+
+    >>> exact(0.16), exact(40.0), exact(1.25), exact(0.840001, 6), exact(1234567.8), exact(None)
+    ('0.16', '40', '1.25', '0.840001', '1,234,568', '–')
+    """
+    shown = number(value, digits)
+    return shown.rstrip("0").rstrip(".") if "." in shown and "e" not in shown else shown
+
+
+def beside(difference: float | None, *shown: str) -> str:
+    """A difference of numbers, with no more decimals than the numbers are shown with.
+
+    >>> beside(-2.2e-08, "1", "1.0000"), beside(-0.014949, "1", "0.9851"), beside(18.67, "52")
+    ('0.0000', '-0.0149', '19')
+    """
+    if difference is None or any("e" in one for one in shown):
+        return number(difference)
+    places = max(len(one.partition(".")[2]) for one in shown)
+    written = f"{difference:,.{places}f}"
+    return written if float(written.replace(",", "")) else written.lstrip("-")
+
+
 def label(value: Any) -> str:
     """A value that somebody chose, as it was written; a table by its kind and its other values.
 

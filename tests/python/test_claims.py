@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from fairway.claims import Cell, Claim, check_test, judge, judge_all
+from fairway.claims import Cell, Claim, check_test, judge, judge_all, readable
 from fairway.errors import InputError
 from fairway.stats import mean_interval
 
@@ -441,3 +441,22 @@ def test_a_published_number_is_among_the_runs_or_is_not():
     assert verdict(cells, AMONG, expected=[*cells, cell([], 0.5, cc="d")]).verdict == "undecided"
     # One run has no range, and a cell without a number asks nothing.
     assert verdict([cell([1.0], 1.0), cell([1.0, 2.0], cc="x")], AMONG).verdict == "undecided"
+
+
+def test_reasons_say_what_was_measured_in_the_words_of_the_study():
+    tests = [
+        {"kind": "range", "metric": metric, "low": 0, "high": 1}
+        for metric in ("flow.1.goodput_bps", "flow.1.goodput")
+    ]
+    cells = [
+        dataclasses.replace(cell([value], cc="a"), metric=test["metric"])
+        for value, test in zip((0.5, 0.25), tests, strict=True)
+    ]
+    found = judge(Claim("c", "s", "w", tuple(tests)), cells, cells)
+    assert [c.metric for c in found.comparisons] == ["flow.1.goodput_bps", "flow.1.goodput"]
+    said = readable(found, {"flow.1.goodput_bps": "goodput (bit/s)", "flow.1": "nobody"}).reason
+    # A path is named as a whole, or not at all.
+    assert said == (
+        "goodput (bit/s): measured 0.5, claimed 0 to 1. "
+        "flow.1.goodput: measured 0.25, claimed 0 to 1."
+    )

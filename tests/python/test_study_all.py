@@ -5,10 +5,12 @@ import re
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from conftest import SMALL, command
-from fairway import api
+from fairway import api, cli, study_all
 from fairway.errors import InputError
+from fairway.study import find, keys
 from fairway.study_all import PAPERS, all_keys, reproduce_each
 
 STUDY = """
@@ -92,9 +94,13 @@ def test_one_index_of_several_studies(studies, tmp_path):
     ):
         assert said in page
     # Whatever it leads to is there, and every anchor once.
-    links = set(re.findall(r'href="([^"#:?]+)"', page))
-    assert links == {"fair/report.html", "whole/report.html"}
-    assert all((out / link).is_file() for link in links)
+    links = re.findall(r'href="([^"#:]+)(?:#([^"]+))?"', page)
+    assert {file for file, _ in links} == {"fair/report.html", "whole/report.html"}
+    assert {anchor for _, anchor in links} == {
+        "", "claim-fair1", "claim-whole1", "runs", "part-inner-runs",
+    }  # fmt: skip
+    for file, anchor in links:
+        assert f' id="{anchor}"' in (out / file).read_text() or not anchor
     anchors = re.findall(r'\bid="([^"]+)"', page)
     assert len(anchors) == len(set(anchors))
     # Given again, nothing is run again.
@@ -111,6 +117,40 @@ def test_other_files_are_not_replaced(studies, tmp_path):
     (tmp_path / "out" / "letter.txt").write_text("mine")
     with pytest.raises(InputError, match="other files"):
         reproduce_each(studies, tmp_path / "out", run, quick=False, quiet=True)
+
+
+def test_options_reach_every_study(studies, tmp_path, monkeypatch):
+    asked, really = [], api.reproduce
+
+    def reproduce(key, directory, **options):
+        asked.append((Path(key).name, options))
+        return really(key, directory, threads=1)
+
+    monkeypatch.setattr(study_all, "all_keys", lambda **_: studies)
+    monkeypatch.setattr(api, "reproduce", reproduce)
+    arguments = ["reproduce", "all", "--dask", "tcp://there:8786", "--threads", "3", "--quiet"]
+    done = CliRunner().invoke(cli.app, [*arguments, "--out", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    options = {"quick": False, "threads": 3, "dask": "tcp://there:8786", "quiet": True}
+    assert asked == [("fair", options), ("whole", options)]
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_every_cell_is_printed_on_demand(studies, tmp_path):
+    done = command("reproduce", studies[1], "--cells", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("bic")]
+    (cell,) = [c for c in json.loads((tmp_path / "out" / "reproduction.json").read_text())["cells"]
+               if c["point"]["flow.0.cc"] == "bic"]  # fmt: skip
+    name, published, measured, difference = line.split()
+    assert (name, published, measured) == ("bic", "0.510", f"{cell['measured']:.3f}")
+    assert float(difference) == pytest.approx(cell["measured"] - 0.51, abs=5.1e-4)
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_every_study_asks_a_question():
+    questions = {key: find(key).question for key in keys()}
+    assert all(asked.endswith("?") for asked in questions.values()), questions
 
 
 def test_which_studies_are_all():

@@ -117,7 +117,7 @@ def judged(study, goodputs, skipped):
 def test_each_test_is_judged_on_the_cells_of_its_part(whole_dir, equal, shared, skipped, verdict):
     found = judged(load(whole_dir), {"equal": equal, "shared": shared}, skipped)
     assert found.verdict == verdict
-    assert ("Not run: no kernel" in found.reason) == bool(skipped)
+    assert ("not run: no kernel" in found.reason) == bool(skipped)
     assert "shared: " in found.reason
 
 

@@ -8,7 +8,7 @@ supported if all are, else undecided.
 """
 
 from fairway.claims.cells import Cell, point_is_at, same
-from fairway.claims.judging import Finding, judge, judge_all
+from fairway.claims.judging import Finding, judge, judge_all, readable
 from fairway.claims.reading import Claim, axes_of, check_test
 from fairway.claims.verdicts import Comparison, Verdict
 
@@ -23,5 +23,6 @@ __all__ = [
     "judge",
     "judge_all",
     "point_is_at",
+    "readable",
     "same",
 ]

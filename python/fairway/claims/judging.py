@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args
@@ -55,6 +56,25 @@ class Finding:
                 {"at": dict(at), **finding.to_json()} for at, finding in self.by_value
             ]
         return answer
+
+
+def readable(finding: Finding, names: Mapping[str, str]) -> Finding:
+    """A finding whose sentences call axes and metrics what people call them.
+
+    Args:
+        finding: The finding.
+        names: Axis or metric -> what people call it.
+    """
+    paths = sorted(names, key=len, reverse=True)
+    if not paths:
+        return finding
+    # Whole paths alone: "flow.1" is no part of "flow.12", nor of "subflow.1".
+    known = re.compile(rf"(?<![\w.])(?:{'|'.join(map(re.escape, paths))})(?![\w*]|\.\w)")
+    return replace(
+        finding,
+        reason=known.sub(lambda found: names[found[0]], finding.reason),
+        by_value=tuple((at, readable(inner, names)) for at, inner in finding.by_value),
+    )
 
 
 def judge(claim: Claim, cells: Sequence[Cell], expected: Sequence[Cell]) -> Finding:
@@ -149,21 +169,34 @@ def _answers(
     expected: Sequence[Cell],
     skipped: Mapping[str, str],
 ) -> list[Answer]:
-    """The answer of each test; which part it is of is said where the claim is about several."""
-    found = [_answer(test, cells, expected, skipped) for test in tests]
-    if len(claim.parts) < 2:
-        return found
+    """The answer of each test; of what it is, is said where the claim is about several things."""
+    parts = claim.parts if len(claim.parts) > 1 else []
+    metrics = {test["metric"] for test in claim.tests if "metric" in test}
     return [
-        _named(test["part"], answer) if "part" in test else answer
-        for test, answer in zip(tests, found, strict=True)
+        _told(
+            test,
+            _answer(test, cells, expected, skipped),
+            part=test.get("part", "") if parts else "",
+            metric=test.get("metric", "") if len(metrics) > 1 else "",
+        )
+        for test in tests
     ]
 
 
-def _named(part: str, answer: Answer) -> Answer:
+def _told(test: Mapping[str, Any], answer: Answer, *, part: str, metric: str) -> Answer:
+    """An answer that says of which part and of which metric it is, where these are given."""
     comparisons = tuple(
-        replace(c, label=f"{part}, {c.label}" if c.label else part) for c in answer.comparisons
+        replace(
+            comparison,
+            label=", ".join(filter(None, (part, comparison.label))),
+            metric=test.get("metric", ""),
+            part=test.get("part", ""),
+        )
+        for comparison in answer.comparisons
     )
-    return replace(answer, lead=f"{part}: {answer.lead}", comparisons=comparisons)
+    place = ", ".join(filter(None, (part, metric)))
+    lead = f"{place}: {answer.lead[:1].lower()}{answer.lead[1:]}" if place else answer.lead
+    return replace(answer, lead=lead, comparisons=comparisons)
 
 
 def _chosen(test: Mapping[str, Any], cells: Sequence[Cell]) -> list[Cell]:

@@ -180,12 +180,20 @@ def _each(test: _Test, cells: Sequence[Cell]) -> Iterator[tuple[dict[str, Any], 
     yield from split([cell for cell in cells if cell.values], test["for_each"])
 
 
-def _compared(label: str, found: Between, low: float, high: float, **keys: bool) -> Comparison:
+def _compared(
+    label: str,
+    found: Between,
+    low: float,
+    high: float,
+    *,
+    strict: bool = False,
+    equivalence: bool = False,
+) -> Comparison:
     """A comparison with bounds as they are written: for a ratio, those of logarithms follow.
 
     Bounds of a share are of logarithms already: they are symmetric about no difference.
     """
-    if found.logarithmic and not keys.get("equivalence"):
+    if found.logarithmic and not equivalence:
         low, high = _log(low), _log(high)
     return Comparison(
         label,
@@ -194,7 +202,8 @@ def _compared(label: str, found: Between, low: float, high: float, **keys: bool)
         high,
         logarithmic=found.logarithmic,
         unsettled=found.unsettled,
-        **keys,
+        strict=strict,
+        equivalence=equivalence,
     )
 
 

@@ -33,6 +33,8 @@ class Comparison:
             a comparison decides nothing.
         adjusted: Its p-value after Holm's correction; none before it, or without p-value.
         family: How many comparisons were corrected together; 0 before.
+        metric: What was measured.
+        part: The part of a study whose cells it is of.
     """
 
     label: str
@@ -45,6 +47,8 @@ class Comparison:
     unsettled: bool = False
     adjusted: float | None = None
     family: int = 0
+    metric: str = ""
+    part: str = ""
 
     @property
     def confidence(self) -> float:
@@ -121,6 +125,7 @@ class Comparison:
         ends = self.interval or (None, None)
         return {
             "label": self.label,
+            "metric": self.metric,
             "scale": "ratio" if self.logarithmic else "difference",
             "effect": self.mean,
             "ci_low": ends[0],

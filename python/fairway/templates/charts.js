@@ -26,7 +26,7 @@
       legend: { labelColor: ink, titleColor: ink, labelFontSize: 12, symbolStrokeWidth: 2,
                 layout: { top: { direction: "vertical", anchor: "start", margin: 4 } } },
       title: { color: ink, subtitleColor: ink },
-      rule: { color: ink }, text: { color: ink }, view: { stroke: null }
+      style: { ink: { stroke: ink } }, rule: { color: ink }, text: { color: ink }, view: { stroke: null }
     };
   }
 
