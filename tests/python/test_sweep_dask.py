@@ -73,6 +73,21 @@ def test_workers_are_asked_once_for_the_same_experiment(tmp_path, workers, keep,
     assert tree(tmp_path / "workers") == tree(tmp_path / "process")
 
 
+def test_workers_of_this_machine_that_are_gone_for_good_are_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(fairway_cluster, "_ALONE_S", 0.3)
+    start = Cluster.start
+
+    def without_workers(self, points):
+        self._client.cluster.scale(0)
+        while self._client.scheduler_info()["workers"]:
+            time.sleep(0.05)
+        start(self, points)
+
+    monkeypatch.setattr(Cluster, "start", without_workers)
+    with pytest.raises(RunFailed, match="no worker has been left"):
+        fairway.run(TINY, tmp_path / "out", dask="local", threads=1)
+
+
 def test_captures_come_back_too(tmp_path, workers):
     text = TINY.replace("40", "2")
     fairway.run(text, tmp_path / "process", capture="hosts")

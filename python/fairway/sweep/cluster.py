@@ -9,6 +9,7 @@ import queue
 import re
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,10 @@ _BACKENDS = ("sim", "linux", "model")
 
 #: How long the scheduler may take to answer, in seconds.
 _CONNECT_S = 10
+
+#: How long there may be no worker of those started here before that is for good, in seconds: one
+#: that died is started again within a few, unless Dask has given it up.
+_ALONE_S = 60
 
 #: What becomes of runs when the scheduler goes.
 _CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
@@ -150,7 +155,7 @@ def connect(address: str, answer: Answer, threads: int) -> Iterator[Callable[[Ke
             ) from None
         if address == LOCAL:
             client.run(_leave_ctrl_c_to_the_command)
-        yield lambda kept: Cluster(client, answer, kept)
+        yield lambda kept: Cluster(client, answer, kept, local=address == LOCAL)
 
 
 def _leave_ctrl_c_to_the_command() -> None:
@@ -161,8 +166,10 @@ def _leave_ctrl_c_to_the_command() -> None:
 class Cluster:
     """Workers of a Dask cluster; a run of one that dies is done by another."""
 
-    def __init__(self, client: Client, answer: Answer, kept: Kept) -> None:
+    def __init__(self, client: Client, answer: Answer, kept: Kept, *, local: bool = False) -> None:
         self._client = client
+        self._local = local
+        self._worker_seen_at = time.monotonic()
         self._answer = answer
         self._kept = kept
         self._points: Mapping[int, Point] = {}
@@ -196,7 +203,20 @@ class Cluster:
             while True:
                 found.append((index, self._received(index, result)))
                 index, result = self._arrived.get_nowait()
+        if self._local and not found:
+            self._look_for_workers()
         return found
+
+    def _look_for_workers(self) -> None:
+        """Give up when those started here are gone for good: nobody starts others."""
+        now = time.monotonic()
+        if self._client.scheduler_info()["workers"]:
+            self._worker_seen_at = now
+        elif now - self._worker_seen_at > _ALONE_S:
+            raise RunFailed(
+                f"--dask {LOCAL}: no worker has been left for {_ALONE_S} s (too little memory?); "
+                "what has arrived is kept, and the same command goes on from there"
+            )
 
     def fraction(self) -> float:
         """Nothing is known of runs under way."""
