@@ -221,7 +221,7 @@ def cell_row(study: Study, cell: Cell) -> list[str]:
     many = len(study.compared) > 1
     references = cell.references or {}
     show = text.number if many else text.decimal
-    published = text.exact(cell.published) if many else show(cell.published)
+    published = text.exact(cell.published, 4) if many else show(cell.published)
     measured = show(cell.measured)
     return [
         *(text.label(value) for value in cell.point.values()),
