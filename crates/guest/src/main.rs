@@ -1,13 +1,14 @@
 //! The agent: process 1 of a kernel that was started for one experiment.
 //!
 //! It makes the network that the plan describes, opens the connections, measures, writes what it
-//! has measured into the run directory and powers the machine off. `connection` is the traffic,
+//! has measured into the run directory and powers the machine off. `connection` and `datagrams` are the traffic,
 //! `watch`, `states` and `counters` are what is measured, `run` is when. The same program is what
 //! starts such a kernel on the host: `supervise`.
 
 mod capture;
 mod connection;
 mod counters;
+mod datagrams;
 mod packet;
 mod run;
 mod setup;

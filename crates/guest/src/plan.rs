@@ -2,6 +2,8 @@
 
 use std::net::Ipv4Addr;
 
+use fairway_net::datagrams::{self, Periods};
+use fairway_units::{Duration, Rate};
 use serde::{Deserialize, Serialize};
 
 /// One experiment, as namespaces, devices, lines for `ip` and `tc`, and sockets.
@@ -28,6 +30,9 @@ pub struct Plan {
     pub devices: Vec<(usize, String)>,
     /// The connections.
     pub flows: Vec<Flow>,
+    /// Flows of datagrams.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub datagrams: Vec<Datagrams>,
     /// Transfers by Fairway's own sender and receiver.
     #[serde(default)]
     pub transfers: Vec<Transfer>,
@@ -36,6 +41,32 @@ pub struct Plan {
     /// What is captured, if anything is.
     #[serde(default)]
     pub capture: Option<Capture>,
+}
+
+/// What results have a row of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Row {
+    /// The connection of this index.
+    Connection(usize),
+    /// The flow of datagrams of this index.
+    Datagrams(usize),
+}
+
+impl Plan {
+    /// Everything that has a row in results, in the order of the experiment.
+    pub fn rows(&self) -> Vec<Row> {
+        let mut rows = Vec::with_capacity(self.flows.len() + self.datagrams.len());
+        let mut datagrams = self.datagrams.iter().enumerate().peekable();
+        for index in 0..=self.flows.len() {
+            while let Some((flow, _)) = datagrams.next_if(|(_, flow)| flow.behind <= index) {
+                rows.push(Row::Datagrams(flow));
+            }
+            if index < self.flows.len() {
+                rows.push(Row::Connection(index));
+            }
+        }
+        rows
+    }
 }
 
 /// Which packets are written to files in `pcap/`, and how.
@@ -120,6 +151,112 @@ pub struct Flow {
     pub mss: u32,
     /// Integer socket options of both ends, set before the connection opens.
     pub options: Vec<SocketOption>,
+}
+
+/// A flow of datagrams, from a socket that sends at its times to one that listens.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Datagrams {
+    /// Its name in results.
+    pub id: String,
+    /// How many connections stand before it in results.
+    pub behind: usize,
+    /// Index of the namespace it sends from.
+    pub source: usize,
+    /// Index of the namespace it sends to.
+    pub sink: usize,
+    /// Address of the sink.
+    pub address: Ipv4Addr,
+    /// Port of the sink; nothing else has it.
+    pub port: u16,
+    /// When its packets leave.
+    pub pattern: Pattern,
+    /// Rate of the payload in bit/s; of on–off traffic while it is on.
+    pub rate_bps: u64,
+    /// Payload of a full packet in bytes: at least [`STAMP_BYTES`].
+    pub payload_bytes: u32,
+    /// Payload after which it ends, the last packet shorter if need be; endless if none.
+    pub bytes: Option<u64>,
+    /// When its application starts.
+    pub start_ns: u64,
+    /// No packet leaves then or later.
+    pub stop_ns: Option<u64>,
+    /// Seed and name of the random stream that its departures are drawn from.
+    pub random: (u64, String),
+    /// Memory that its packets may take before its application waits; without, nothing holds it back.
+    pub send_buffer: Option<u64>,
+}
+
+/// What every full datagram begins with: its number, and when it left, in nanoseconds from the beginning of
+/// the run.
+pub const STAMP_BYTES: u32 = 16;
+
+/// When datagrams leave: [`fairway_net::datagrams::Pattern`], as text.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pattern {
+    /// At a constant rate.
+    Constant,
+    /// At a rate that is drawn anew.
+    Variable {
+        /// Standard deviation of the rate in bit/s.
+        deviation_bps: u64,
+        /// How long a rate holds.
+        period_ns: u64,
+    },
+    /// After exponentially distributed gaps.
+    Poisson,
+    /// At a constant rate in some periods.
+    OnOff {
+        /// Mean length of the periods with packets.
+        on_ns: u64,
+        /// Mean length of those without.
+        off_ns: u64,
+        /// Shape of the Pareto distribution of both; exponential if none.
+        pareto_shape: Option<f64>,
+    },
+}
+
+impl From<&datagrams::Pattern> for Pattern {
+    fn from(pattern: &datagrams::Pattern) -> Self {
+        match *pattern {
+            datagrams::Pattern::Constant => Pattern::Constant,
+            datagrams::Pattern::Variable { deviation, period } => Pattern::Variable {
+                deviation_bps: deviation.as_bps(),
+                period_ns: period.as_nanos(),
+            },
+            datagrams::Pattern::Poisson => Pattern::Poisson,
+            datagrams::Pattern::OnOff { on, off, periods } => Pattern::OnOff {
+                on_ns: on.as_nanos(),
+                off_ns: off.as_nanos(),
+                pareto_shape: match periods {
+                    Periods::Exponential => None,
+                    Periods::Pareto { shape } => Some(shape),
+                },
+            },
+        }
+    }
+}
+
+impl From<&Pattern> for datagrams::Pattern {
+    fn from(pattern: &Pattern) -> Self {
+        let nanos = Duration::from_nanos;
+        match *pattern {
+            Pattern::Constant => datagrams::Pattern::Constant,
+            Pattern::Variable { deviation_bps, period_ns } => datagrams::Pattern::Variable {
+                deviation: Rate::from_bps(deviation_bps),
+                period: nanos(period_ns),
+            },
+            Pattern::Poisson => datagrams::Pattern::Poisson,
+            Pattern::OnOff { on_ns, off_ns, pareto_shape } => datagrams::Pattern::OnOff {
+                on: nanos(on_ns),
+                off: nanos(off_ns),
+                periods: match pareto_shape {
+                    None => Periods::Exponential,
+                    Some(shape) => Periods::Pareto { shape },
+                },
+            },
+        }
+    }
 }
 
 /// A transfer by Fairway's own sender and receiver.

@@ -2,7 +2,8 @@
 //!
 //! The files, all little-endian, in the directory that the guest was given:
 //!
-//! - `flows.bin`: one [`FlowSample`] for each flow and sample, in the order of time and flow.
+//! - `flows.bin`: one [`FlowSample`] for each flow and sample, in the order of time and of
+//!   [`crate::plan::Plan::rows`].
 //! - `transfer-<index>.bin`: of each transfer, a [`FlowSample`] for each of its connections and samples,
 //!   in the order of time; one without `tcp_info` says when the next one's interval begins.
 //! - `queues.bin`: one [`QueueSample`] for each reported queue and sample.
@@ -26,7 +27,8 @@ pub struct FlowSample {
     pub flow: u32,
     /// Bytes that the sink has received in order (`tcpi_bytes_received` of its socket).
     pub delivered_bytes: u64,
-    /// `struct tcp_info` of the source as the kernel gives it; empty while there is no socket.
+    /// `struct tcp_info` of the source as the kernel gives it; empty while there is no socket, and of
+    /// datagrams.
     pub tcp_info: Vec<u8>,
 }
 
@@ -135,6 +137,9 @@ pub struct Totals {
     pub states_told: bool,
     /// One entry a flow.
     pub flows: Vec<FlowTotals>,
+    /// One entry a flow of datagrams.
+    #[serde(default)]
+    pub datagrams: Vec<DatagramTotals>,
     /// One entry a reported queue.
     pub queues: Vec<QueueTotals>,
     /// One entry a transfer.
@@ -159,6 +164,24 @@ pub struct FlowTotals {
     /// When and why the kernel gave the connection up, if it did.
     pub given_up: Option<GivenUp>,
     /// Why the guest could not work the connection, if so: the fault of the guest, not of the path.
+    pub error: Option<String>,
+}
+
+/// One flow of datagrams.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DatagramTotals {
+    /// At the beginning and at the end of the measuring window; its sent packets are `segments`.
+    pub window: [FlowMark; 2],
+    /// Packets received over the whole run, copies not counted.
+    pub arrivals: u64,
+    /// When the sink had the last byte of a flow with an end, from the beginning of the run.
+    pub completed_ns: Option<u64>,
+    /// Interarrival jitter at the end of the window (RFC 3550 section 6.4.1); none before the second
+    /// packet.
+    pub jitter_ns: Option<u64>,
+    /// Median, 95th and 99th percentile of the one-way delay in the window.
+    pub delays_ns: [Option<u64>; 3],
+    /// Why the guest could not send or receive it, if so.
     pub error: Option<String>,
 }
 
@@ -215,6 +238,12 @@ pub struct FlowMark {
     pub delay_ns: u64,
     /// Data packets that will not arrive.
     pub missing: u64,
+    /// Datagrams that came after one that was sent later.
+    #[serde(default)]
+    pub reordered: u64,
+    /// Copies of datagrams that had come before.
+    #[serde(default)]
+    pub duplicated: u64,
 }
 
 /// One reported queue over the measuring window.

@@ -7,14 +7,16 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use fairway_guest::plan::Plan;
+use fairway_guest::plan::{Plan, Row};
 use fairway_guest::record::{
-    FlowMark, FlowSample, FlowTotals, MAX_TCP_INFO, QueueMark, QueueSample, QueueTotals, Totals,
+    DatagramTotals, FlowMark, FlowSample, FlowTotals, MAX_TCP_INFO, QueueMark, QueueSample,
+    QueueTotals, Totals,
 };
 
 use crate::Error;
 use crate::connection::{self, Connection};
 use crate::counters::{Asker, Counters};
+use crate::datagrams::Datagrams;
 use crate::setup::{Namespaces, RUN_DIRECTORY, any_socket};
 use crate::states::States;
 use crate::sys;
@@ -49,6 +51,8 @@ pub fn run(plan: &Plan, namespaces: &Namespaces) -> Result<(), Error> {
 struct Run<'a> {
     plan: &'a Plan,
     connections: Vec<Connection>,
+    datagrams: Vec<Datagrams>,
+    rows: Vec<Row>,
     transfers: Vec<Transfer>,
     watch: Watch,
     states: Option<States>,
@@ -77,9 +81,11 @@ impl<'a> Run<'a> {
         namespaces.leave()?;
         let failed = |error| Error::new("reading the clock", error);
         let begin_ns = sys::now_ns().map_err(failed)? + LEAD_NS;
-        watch.begin(sys::wall_ns().map_err(failed)? + LEAD_NS);
-        let mut stacks = Stacks::new(connection::THREADS * plan.flows.len())
-            .map_err(|error| Error::new("making room for threads", error))?;
+        let begin_wall_ns = sys::wall_ns().map_err(failed)? + LEAD_NS;
+        watch.begin(begin_wall_ns);
+        let threads = connection::THREADS * plan.flows.len() + plan.datagrams.len();
+        let mut stacks =
+            Stacks::new(threads).map_err(|error| Error::new("making room for threads", error))?;
         let mut connections = Vec::with_capacity(plan.flows.len());
         let mut started_at = BTreeMap::new();
         for flow in &plan.flows {
@@ -87,6 +93,11 @@ impl<'a> Run<'a> {
             connections.push(Connection::start(flow, *ranks, namespaces, &mut stacks, begin_ns)?);
             *ranks += 1;
         }
+        let datagrams = plan.datagrams.iter().map(|flow| {
+            let begin_ns = [begin_ns, begin_wall_ns];
+            Datagrams::start(flow, plan.window_ns, namespaces, &mut stacks, begin_ns)
+        });
+        let datagrams = datagrams.collect::<Result<_, _>>()?;
         namespaces.leave()?;
         let transfers = transfer::start(plan, namespaces, begin_ns)?;
         let kernel = fs::read_to_string("/proc/sys/kernel/osrelease")
@@ -95,6 +106,8 @@ impl<'a> Run<'a> {
         Ok(Run {
             plan,
             connections,
+            datagrams,
+            rows: plan.rows(),
             transfers,
             watch,
             places,
@@ -107,6 +120,7 @@ impl<'a> Run<'a> {
                 watched: true,
                 states_told: states.is_some(),
                 flows: vec![FlowTotals::default(); plan.flows.len()],
+                datagrams: vec![DatagramTotals::default(); plan.datagrams.len()],
                 queues: vec![QueueTotals::default(); plan.queues.len()],
                 transfers: Vec::new(),
                 unseen_packets: 0,
@@ -131,6 +145,9 @@ impl<'a> Run<'a> {
             let t_ns = next_look_ns.min(next_sample_ns).min(mark_ns).min(plan.duration_ns);
             sys::sleep_until(self.begin_ns + t_ns);
             let seen = self.watch.catch_up().map_err(failed)?;
+            for flow in &mut self.datagrams {
+                flow.catch_up().map_err(failed)?;
+            }
             if let Some(states) = &mut self.states {
                 states.catch_up().map_err(failed)?;
             }
@@ -163,12 +180,19 @@ impl<'a> Run<'a> {
     }
 
     fn sample(&mut self, t_ns: u64) -> io::Result<()> {
-        for (index, connection) in self.connections.iter().enumerate() {
-            let mut sample = FlowSample { t_ns, flow: index as u32, ..FlowSample::default() };
-            if self.plan.flows[index].start_ns < t_ns {
-                let length = fairway_socket::tcp_info(connection.source(), &mut self.info)?;
-                sample.tcp_info.extend_from_slice(&self.info[..length]);
-                sample.delivered_bytes = delivered_bytes(connection)?;
+        for (flow, row) in (0..).zip(&self.rows) {
+            let mut sample = FlowSample { t_ns, flow, ..FlowSample::default() };
+            match *row {
+                Row::Connection(index) if self.plan.flows[index].start_ns < t_ns => {
+                    let connection = &self.connections[index];
+                    let length = fairway_socket::tcp_info(connection.source(), &mut self.info)?;
+                    sample.tcp_info.extend_from_slice(&self.info[..length]);
+                    sample.delivered_bytes = delivered_bytes(connection)?;
+                }
+                Row::Connection(_) => {}
+                Row::Datagrams(index) => {
+                    sample.delivered_bytes = self.datagrams[index].mark().delivered_bytes;
+                }
             }
             sample.write(&mut self.flows)?;
         }
@@ -215,7 +239,12 @@ impl<'a> Run<'a> {
                 wire_bytes: watch.wire_bytes,
                 delay_ns: watch.delay_ns,
                 missing: watch.missing,
+                ..FlowMark::default()
             };
+        }
+        for (flow, totals) in self.datagrams.iter().zip(&mut self.totals.datagrams) {
+            totals.window[end] = flow.mark();
+            totals.jitter_ns = flow.jitter_ns();
         }
         let mut counters = vec![(Counters::default(), 0); self.plan.queues.len()];
         ask(&mut self.places, &mut counters)?;
@@ -244,6 +273,9 @@ impl<'a> Run<'a> {
             flow.established_ns = connection.established().map(|established| established.at_ns);
             flow.given_up = connection.given_up();
             flow.error = connection.error();
+        }
+        for (flow, totals) in self.datagrams.iter().zip(&mut self.totals.datagrams) {
+            flow.finish(totals);
         }
         for (index, queue) in self.totals.queues.iter_mut().enumerate() {
             let watch = self.watch.queue(index);

@@ -235,7 +235,8 @@ impl Place {
                         (1, false) => Order::OfFlow,
                         _ => Order::None,
                     };
-                    let came_ns = take(inside, identity(&packet), order);
+                    // A datagram that did not come in was sent here.
+                    let came_ns = take(inside, identity(&packet), order).or(packet.left_ns);
                     if let Some(came_ns) = came_ns
                         && (window_ns[0]..window_ns[1]).contains(&t_ns)
                     {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use fairway_guest::plan::Plan;
+use fairway_guest::plan::{Plan, Row};
 use fairway_guest::record::{FlowTotals, Totals, transfer_file};
 use fairway_sim::experiment::{Experiment, Flow};
 use fairway_trace::{FlowSummary, Metrics, QueueSeries, Series, Summary};
@@ -84,8 +84,8 @@ pub enum CollectError {
         /// What is wrong with it.
         what: String,
     },
-    /// The guest could not work a connection.
-    #[error("flow {flow}: the guest could not work its connection: {error}")]
+    /// The guest could not work a flow.
+    #[error("flow {flow}: the guest could not work it: {error}")]
     Connection {
         /// Name of the flow.
         flow: String,
@@ -104,18 +104,25 @@ pub fn collect(experiment: &Experiment, directory: &Path) -> Result<Collected, C
     let damaged = source.damage();
     let totals: Totals = source.json()?;
     let flows: Vec<&Flow> = by_guest(experiment).into_iter().map(|(_, flow)| flow).collect();
-    let found = [totals.flows.len(), totals.queues.len(), totals.transfers.len()];
-    if found != [flows.len(), plan.queues.len(), plan.transfers.len()] {
+    let found = [&totals.flows.len(), &totals.datagrams.len(), &totals.queues.len()];
+    let planned = [&flows.len(), &experiment.datagrams.len(), &plan.queues.len()];
+    let is_planned =
+        [plan.flows.len(), plan.datagrams.len()] == [flows.len(), experiment.datagrams.len()];
+    if found != planned || totals.transfers.len() != plan.transfers.len() || !is_planned {
         return Err(damaged("it is of another number of flows or queues than the plan".into()));
     }
     refuse_failures(&flows, &plan, &totals)?;
     let source = Source::open(directory, "flows.bin")?;
-    let (mut series, mut tcp_info) = samples::flows(experiment, flows.len(), source)?;
+    let (mut series, mut tcp_info) = samples::flows(experiment, plan.rows().len(), source)?;
     let queues = samples::queues(experiment, &plan, Source::open(directory, "queues.bin")?)?;
     let mut summary = summarise(experiment, &flows, &plan, &totals, &series, &tcp_info, &queues)
         .map_err(|what| damaged(what.to_string()))?;
     let broken = broken(experiment, &flows, &totals);
-    let mut flow_ids: Vec<String> = flows.iter().map(|flow| flow.id.clone()).collect();
+    let id = |row: &Row| match *row {
+        Row::Connection(index) => plan.flows[index].id.clone(),
+        Row::Datagrams(index) => plan.datagrams[index].id.clone(),
+    };
+    let mut flow_ids: Vec<String> = plan.rows().iter().map(id).collect();
     let mut transfers = Vec::new();
     for (index, pair) in plan.transfers.iter().zip(&totals.transfers).enumerate() {
         let source = Source::open(directory, &transfer_file(index))?;
@@ -130,8 +137,7 @@ pub fn collect(experiment: &Experiment, directory: &Path) -> Result<Collected, C
         summary.applications.push(measured.application);
         transfers.push(measured.transfer);
     }
-    let all: Vec<&FlowSummary> = summary.flows.iter().collect();
-    summary.metrics = Metrics::new(&all, summary.metrics.utilisation);
+    summary.metrics = Metrics::new(&compared(&summary.flows), summary.metrics.utilisation);
     Ok(Collected {
         summary,
         series,
@@ -148,12 +154,20 @@ pub fn collect(experiment: &Experiment, directory: &Path) -> Result<Collected, C
     })
 }
 
+/// The flows that metrics compare with each other: those of TCP, or datagrams where there are none.
+pub(crate) fn compared(flows: &[FlowSummary]) -> Vec<&FlowSummary> {
+    let are_datagrams = flows.iter().all(|flow| flow.datagrams.is_some());
+    flows.iter().filter(|flow| flow.datagrams.is_none() || are_datagrams).collect()
+}
+
 /// Refuses records of connections and transfers that the guest could not work.
 fn refuse_failures(flows: &[&Flow], plan: &Plan, totals: &Totals) -> Result<(), CollectError> {
     let flows = flows.iter().map(|flow| &flow.id).zip(totals.flows.iter().map(|flow| &flow.error));
     let transfers = plan.transfers.iter().map(|transfer| &transfer.id);
     let transfers = transfers.zip(totals.transfers.iter().map(|transfer| &transfer.error));
-    for (flow, error) in flows.chain(transfers) {
+    let datagrams = plan.datagrams.iter().map(|flow| &flow.id);
+    let datagrams = datagrams.zip(totals.datagrams.iter().map(|flow| &flow.error));
+    for (flow, error) in flows.chain(datagrams).chain(transfers) {
         if let Some(error) = error {
             let (flow, error) = (flow.clone(), error.clone());
             return Err(CollectError::Connection { flow, error });

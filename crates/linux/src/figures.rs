@@ -3,13 +3,16 @@
 //! Where packets were not watched one by one, what needs that is estimated from the sockets and
 //! the queues' own counters, or left out.
 
-use fairway_guest::plan::{Plan, Queue};
-use fairway_guest::record::{FlowTotals, QueueTotals, Totals};
-use fairway_sim::experiment::{Experiment, Flow};
+use fairway_guest::plan::{Plan, Queue, Row};
+use fairway_guest::record::{DatagramTotals, FlowMark, QueueTotals, Totals};
+use fairway_sim::experiment::{DatagramFlow, Experiment, Flow};
 use fairway_tcp::{IP_HEADER_BYTES, TCP_HEADER_BYTES, TIMESTAMP_OPTION_BYTES};
-use fairway_trace::{FlowCounts, FlowSummary, LinkSummary, Metrics, QueueSeries, Series, Summary};
+use fairway_trace::{
+    DatagramSummary, FlowCounts, FlowSummary, LinkSummary, Metrics, QueueSeries, Series, Summary,
+};
 use fairway_units::{NANOS_PER_SEC, Time};
 
+use crate::collect::compared;
 use crate::samples::on_link;
 use fairway_trace::tcp_info::{FIELDS, TcpInfo, Values, series as field};
 
@@ -29,20 +32,35 @@ pub(crate) fn summarise(
     tcp_info: &TcpInfo,
     queues: &QueueSeries,
 ) -> Result<Summary, &'static str> {
-    let count = guests.len();
+    let rows = plan.rows();
+    let count = rows.len();
     let window = [experiment.measure.from, experiment.measure.to];
+    let length = window[1].since(window[0]);
     let mut flows = Vec::with_capacity(count);
-    for (i, (flow, found)) in guests.iter().zip(&totals.flows).enumerate() {
-        let mut counts = counts(found)?;
+    for (place, row) in rows.iter().enumerate() {
+        let Row::Connection(i) = *row else { continue };
+        let (flow, found) = (guests[i], &totals.flows[i]);
+        let mut counts = counts(&found.window)?;
         if !totals.watched {
             estimate(&mut counts, flow);
         }
         flows.push(FlowSummary {
-            mean_cwnd_segments: series.mean(&series.cwnd_segments, i, count, window),
-            mean_srtt_s: series.mean(&series.srtt_s, i, count, window),
-            fct_s: completion_s(flow, found)?,
-            ..FlowSummary::new(&flow.id, &flow.cc.name, &counts, window[1].since(window[0]))
+            mean_cwnd_segments: series.mean(&series.cwnd_segments, place, count, window),
+            mean_srtt_s: series.mean(&series.srtt_s, place, count, window),
+            fct_s: completion_s(flow.start, found.completed_ns)?,
+            ..FlowSummary::new(&flow.id, &flow.cc.name, &counts, length)
         });
+    }
+    for (place, row) in rows.iter().enumerate() {
+        let Row::Datagrams(i) = *row else { continue };
+        let (flow, found) = (&experiment.datagrams[i], &totals.datagrams[i]);
+        let counts = counts(&found.window)?;
+        let received = datagram_summary(flow, found, &counts);
+        let summary = FlowSummary {
+            fct_s: completion_s(flow.start, found.completed_ns)?,
+            ..FlowSummary::of_datagrams(&flow.id, &counts, length, received)
+        };
+        flows.insert(place, summary);
     }
     let mut links = Vec::with_capacity(plan.queues.len());
     for (i, (queue, found)) in plan.queues.iter().zip(&totals.queues).enumerate() {
@@ -52,17 +70,18 @@ pub(crate) fn summarise(
         }
         links.push(link);
     }
-    let all: Vec<&FlowSummary> = flows.iter().collect();
-    let metrics = Metrics::new(&all, links.first().map_or(0.0, |link| link.utilisation));
-    let packets = match totals.watched {
+    let metrics =
+        Metrics::new(&compared(&flows), links.first().map_or(0.0, |link| link.utilisation));
+    let segments = match totals.watched {
         true => totals.flows.iter().map(|flow| flow.arrivals).sum(),
         false => delivered_segments(tcp_info, count),
     };
+    let datagrams: u64 = totals.datagrams.iter().map(|flow| flow.arrivals).sum();
     Ok(Summary {
         title: experiment.title.clone(),
         backend: "linux",
         seed: experiment.seed,
-        packets,
+        packets: segments + datagrams,
         flows,
         applications: Vec::new(),
         completions: Vec::new(),
@@ -76,8 +95,7 @@ fn since(from: u64, to: u64) -> Result<u64, &'static str> {
     to.checked_sub(from).ok_or(FALLEN)
 }
 
-fn counts(found: &FlowTotals) -> Result<FlowCounts, &'static str> {
-    let [a, b] = &found.window;
+fn counts([a, b]: &[FlowMark; 2]) -> Result<FlowCounts, &'static str> {
     Ok(FlowCounts {
         delivered_bytes: since(a.delivered_bytes, b.delivered_bytes)?,
         wire_bytes: since(a.wire_bytes, b.wire_bytes)?,
@@ -89,6 +107,8 @@ fn counts(found: &FlowTotals) -> Result<FlowCounts, &'static str> {
         timeouts: since(a.timeouts, b.timeouts)?,
         arrivals: since(a.arrivals, b.arrivals)?,
         delay_nanos: u128::from(since(a.delay_ns, b.delay_ns)?),
+        reordered: since(a.reordered, b.reordered)?,
+        duplicated: since(a.duplicated, b.duplicated)?,
         ..FlowCounts::default()
     })
 }
@@ -104,10 +124,31 @@ fn estimate(counts: &mut FlowCounts, flow: &Flow) {
     counts.missing = counts.retransmissions;
 }
 
-fn completion_s(flow: &Flow, found: &FlowTotals) -> Result<Option<f64>, &'static str> {
-    let Some(completed_ns) = found.completed_ns else { return Ok(None) };
+/// What the receiver of a flow of datagrams says of the measuring window.
+fn datagram_summary(
+    flow: &DatagramFlow,
+    found: &DatagramTotals,
+    counts: &FlowCounts,
+) -> DatagramSummary {
+    let seconds = |nanos: u64| nanos as f64 / NANOS_PER_SEC as f64;
+    let [p50, p95, p99] = found.delays_ns.map(|nanos| nanos.map(seconds));
+    DatagramSummary {
+        kind: flow.pattern.name(),
+        received_packets: counts.arrivals,
+        reordered_packets: counts.reordered,
+        duplicated_packets: counts.duplicated,
+        loss_ratio: (counts.segments > 0).then(|| counts.missing as f64 / counts.segments as f64),
+        jitter_s: found.jitter_ns.map(seconds),
+        p50_one_way_delay_s: p50,
+        p95_one_way_delay_s: p95,
+        p99_one_way_delay_s: p99,
+    }
+}
+
+fn completion_s(start: Time, completed_ns: Option<u64>) -> Result<Option<f64>, &'static str> {
+    let Some(completed_ns) = completed_ns else { return Ok(None) };
     let took_ns = completed_ns
-        .checked_sub(flow.start.as_nanos())
+        .checked_sub(start.as_nanos())
         .ok_or("a flow has ended before its beginning")?;
     Ok(Some(took_ns as f64 / NANOS_PER_SEC as f64))
 }

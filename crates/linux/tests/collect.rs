@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use fairway_guest::plan::{Plan, Queue};
+use fairway_guest::plan::{Datagrams, Flow, Pattern, Plan, Queue};
 use fairway_guest::record::{
-    FlowMark, FlowSample, FlowTotals, GivenUp, QueueMark, QueueSample, QueueTotals, Totals,
+    DatagramTotals, FlowMark, FlowSample, FlowTotals, GivenUp, QueueMark, QueueSample, QueueTotals,
+    Totals,
 };
 use fairway_linux::{Broken, Collected, collect};
 use fairway_sim::experiment::{Experiment, from_document, plan};
@@ -59,6 +60,42 @@ fn queue(id: &str) -> Queue {
     }
 }
 
+fn flow(id: &str) -> Flow {
+    Flow {
+        id: id.into(),
+        source: 0,
+        sink: 0,
+        address: [10, 64, 0, 1].into(),
+        port: 10_000,
+        cc: "reno".into(),
+        start_ns: 0,
+        stop_ns: None,
+        bytes: None,
+        rate_bps: None,
+        mss: 1448,
+        options: Vec::new(),
+    }
+}
+
+fn datagrams(id: &str, behind: usize) -> Datagrams {
+    Datagrams {
+        id: id.into(),
+        behind,
+        source: 0,
+        sink: 0,
+        address: [10, 64, 0, 1].into(),
+        port: 10_002,
+        pattern: Pattern::Constant,
+        rate_bps: 1_000_000,
+        payload_bytes: 1470,
+        bytes: None,
+        start_ns: 0,
+        stop_ns: None,
+        random: (9, String::new()),
+        send_buffer: None,
+    }
+}
+
 fn the_plan() -> Plan {
     Plan {
         duration_ns: 4_000_000_000,
@@ -69,7 +106,8 @@ fn the_plan() -> Plan {
         sysctls: Vec::new(),
         links: Vec::new(),
         devices: Vec::new(),
-        flows: Vec::new(),
+        flows: ["cubic#0", "reno#1"].map(flow).into(),
+        datagrams: Vec::new(),
         transfers: Vec::new(),
         queues: vec![queue("bottleneck"), queue("bottleneck/reverse")],
         capture: None,
@@ -90,6 +128,7 @@ fn totals() -> Totals {
                 wire_bytes: 2_100_000,
                 delay_ns: 28_000_000_000,
                 missing: 8,
+                ..FlowMark::default()
             },
         ],
         arrivals: 2_800,
@@ -115,6 +154,7 @@ fn totals() -> Totals {
         watched: true,
         states_told: true,
         flows: vec![first, second],
+        datagrams: Vec::new(),
         queues: vec![forward, QueueTotals::default()],
         transfers: Vec::new(),
         unseen_packets: 0,
@@ -272,6 +312,78 @@ fn tcp_info_has_rows_for_sockets_only() {
     assert_eq!(run.tcp_info.flow, [0, 0, 1, 0, 1]);
     let at = FIELDS.iter().position(|field| field.name == "snd_cwnd_segments").unwrap();
     assert_eq!(run.tcp_info.columns[at], Values::Whole(vec![10, 20, 4, 30, 8]));
+}
+
+#[test]
+fn datagrams_stand_where_the_experiment_has_them() {
+    let text = EXPERIMENT.replacen(
+        "[[flow]]\ncc    = \"reno\"",
+        "[[flow]]\nid = \"udp\"\nkind = \"cbr\"\nrate = \"1 Mbit/s\"\n[[flow]]\ncc    = \"reno\"",
+        1,
+    );
+    let points = plan(&text, "by hand").unwrap().points;
+    let experiment = from_document(&points[0].document).unwrap();
+    let udp = DatagramTotals {
+        window: [
+            FlowMark { segments: 100, ..FlowMark::default() },
+            FlowMark {
+                delivered_bytes: 132_300,
+                segments: 200,
+                arrivals: 90,
+                wire_bytes: 134_820,
+                delay_ns: 1_800_000_000,
+                missing: 10,
+                reordered: 2,
+                duplicated: 3,
+                ..FlowMark::default()
+            },
+        ],
+        arrivals: 95,
+        jitter_ns: Some(1_000_000),
+        delays_ns: [Some(20_000_000), Some(30_000_000), None],
+        ..DatagramTotals::default()
+    };
+    let totals = Totals { datagrams: vec![udp], ..totals() };
+    let directory = Directory::with_records("datagrams", &totals);
+    let with_datagrams = Plan { datagrams: vec![datagrams("udp", 1)], ..the_plan() };
+    directory.write("plan.json", &serde_json::to_vec(&with_datagrams).unwrap());
+    let samples = flow_samples().into_iter().flat_map(|sample| {
+        let udp = FlowSample { flow: 1, tcp_info: Vec::new(), ..sample.clone() };
+        match sample.flow {
+            0 => vec![sample, udp],
+            _ => vec![FlowSample { flow: 2, ..sample }],
+        }
+    });
+    let mut flows = Vec::new();
+    samples.for_each(|sample| sample.write(&mut flows).unwrap());
+    directory.write("flows.bin", &flows);
+    let run = collect(&experiment, &directory.0).unwrap();
+    assert_eq!(
+        run.flow_ids,
+        ["cubic#0", "udp", "reno#2"].map(str::to_owned).map(|id| id.replace("#2", "#1"))
+    );
+    let udp = &run.summary.flows[1];
+    assert_eq!((udp.id.as_str(), &udp.cc, udp.window_reductions), ("udp", &None, None));
+    // 132300 and 134820 bytes in 2 s; 10 of 100 packets.
+    assert_eq!((udp.goodput_bps, udp.throughput_bps), (529_200.0, 539_280.0));
+    assert_eq!((udp.sent_segments, udp.lost_segments), (100, 10));
+    assert_eq!(udp.mean_one_way_delay_s, Some(0.02));
+    let received = udp.datagrams.as_ref().unwrap();
+    assert_eq!(
+        (received.kind, received.received_packets, received.loss_ratio),
+        ("cbr", 90, Some(0.1))
+    );
+    assert_eq!((received.reordered_packets, received.duplicated_packets), (2, 3));
+    assert_eq!((received.jitter_s, received.p50_one_way_delay_s), (Some(0.001), Some(0.02)));
+    assert_eq!((received.p95_one_way_delay_s, received.p99_one_way_delay_s), (Some(0.03), None));
+    // The windows are of connections, and metrics compare these.
+    assert_eq!(run.summary.flows[2].mean_cwnd_segments, Some(6.0));
+    assert_eq!(run.summary.metrics.loss_ratio, Some(8.0 / 1_400.0));
+    assert_eq!(run.summary.packets, 2_800 + 691 + 95);
+    // Fewer than the plan has.
+    let none = Totals { datagrams: Vec::new(), ..totals };
+    directory.write("totals.json", &serde_json::to_vec(&none).unwrap());
+    assert!(collect(&experiment, &directory.0).unwrap_err().to_string().contains("another number"));
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! packet that is offered to it, and when it arrives. A [`wlan::Cell`] is a medium that stations
 //! share.
 
+pub mod datagrams;
 mod delay;
 mod histogram;
 pub mod impairment;

@@ -1,9 +1,7 @@
 //! Flows: their addresses, ports, sizes and socket options.
 
 use fairway_guest::plan::{Flow as FlowPlan, SocketOption};
-use fairway_sim::experiment::{
-    Experiment, ExperimentError, ExperimentErrors, Flow, SOCKET_OPTIONS, Shape, Source,
-};
+use fairway_sim::experiment::{Experiment, Flow, SOCKET_OPTIONS, Shape, Source};
 use fairway_units::Bytes;
 
 use super::algorithm;
@@ -16,7 +14,7 @@ use crate::programs::by_guest;
 /// The port of the first flow's sink. With [`MAX_FLOWS`] behind it, all are below those that the
 /// kernel gives to sources, from 32768 on.
 pub(super) const FIRST_PORT: u16 = 10_000;
-/// Connections of one kernel, each two threads of the guest. Starting so many takes it half a minute,
+/// Flows of one kernel, of which a connection is two threads of the guest. Starting so many takes it half a minute,
 /// and that grows with their square; threads are numbered up to 32768 (`pid_max`).
 const MAX_FLOWS: usize = 5_000;
 /// Pairs of hosts with links of their own: six veths each.
@@ -35,33 +33,12 @@ const LEAST_MSS: u32 = 48;
 /// Bounds of `TCP_MAXSEG` (net/ipv4/tcp.c): TCP_MIN_MSS, MAX_TCP_WINDOW.
 const MAXSEG: [u32; 2] = [88, 32_767];
 
-/// Refuses flows without a connection, which the guest has no sender and no receiver for.
-pub(super) fn refuse_datagrams(experiment: &Experiment) -> Result<(), ExperimentErrors> {
-    let mut errors: Vec<ExperimentError> = Vec::new();
-    for flow in &experiment.datagrams {
-        let id = flow.id.split('/').next().unwrap_or(&flow.id);
-        // One without an id is named after its kind, "#" and its index.
-        let name = id.rsplit_once('#').map_or(id, |(_, index)| index);
-        let path = format!("flow.{name}.kind");
-        if errors.last().is_some_and(|last| last.path == path) {
-            continue;
-        }
-        let message = format!(
-            "\"{}\": the guest of a kernel sends and receives over TCP only; use --backend sim, or \
-             remove the flow",
-            flow.pattern.name()
-        );
-        errors.push(ExperimentError { path, message });
-    }
-    if errors.is_empty() { Ok(()) } else { Err(ExperimentErrors { source: None, errors }) }
-}
-
 /// Refuses more flows and hosts than a kernel is set up with.
 pub(super) fn refuse_numbers(experiment: &Experiment, refusals: &mut Refusals) {
-    let flows = experiment.flows.len();
+    let flows = experiment.flows.len() + experiment.datagrams.len();
     if flows > MAX_FLOWS {
         let message = format!(
-            "{flows} connections are more than the {MAX_FLOWS} that a kernel is set up with; lower \
+            "{flows} flows are more than the {MAX_FLOWS} that a kernel is set up with; lower \
              the counts or use --backend sim"
         );
         refusals.refuse("flow", message);
@@ -81,7 +58,9 @@ pub(super) fn refuse_numbers(experiment: &Experiment, refusals: &mut Refusals) {
 fn pairs_with_access(experiment: &Experiment) -> usize {
     match experiment.topology.shape {
         Shape::Dumbbell { access: Some(_), .. } => {
-            experiment.flows.iter().map(|flow| flow.hosts[0] + 1).max().unwrap_or(0)
+            let connections = experiment.flows.iter().map(|flow| flow.hosts[0]);
+            let datagrams = experiment.datagrams.iter().map(|flow| flow.hosts[0]);
+            connections.chain(datagrams).map(|host| host + 1).max().unwrap_or(0)
         }
         _ => 0,
     }
@@ -95,7 +74,7 @@ pub(super) fn refuse_memory(
     refusals: &mut Refusals,
 ) {
     let namespaces = (row.routers() + 2 * hosts.groups.len()) as u64;
-    let flows = experiment.flows.len() as u64;
+    let flows = (experiment.flows.len() + experiment.datagrams.len()) as u64;
     let pairs = pairs_with_access(experiment) as u64;
     let needed = 2
         * (MEMORY_OF_NAMESPACE * namespaces
@@ -103,7 +82,7 @@ pub(super) fn refuse_memory(
             + MEMORY_OF_FLOW * flows);
     if needed > experiment.linux.memory.get() {
         let message = format!(
-            "{} is too little for {flows} connections and {namespaces} routers and groups of hosts; \
+            "{} is too little for {flows} flows and {namespaces} routers and groups of hosts; \
              write memory = \"{} MiB\" or more, or use --backend sim",
             experiment.linux.memory,
             needed.div_ceil(1 << 20)

@@ -10,7 +10,8 @@ pub(super) type Sysctl = (String, String);
 const BACKLOG: u64 = 1_000_000;
 /// `rmem_max` and `wmem_max` of the kernel (include/net/sock.h, SK_RMEM_MAX): 256 packets.
 const USUAL_MAX_BUFFER: u64 = 212_992;
-/// Threads beside the two that the guest has for each connection: the kernel's own. Without it, the
+/// Threads beside the two that the guest has for each connection, and the one for each flow of datagrams:
+/// the kernel's own. Without it, the
 /// kernel allows as many as an eighth of its memory holds (kernel/fork.c, `set_max_threads`).
 const THREADS: usize = 1000;
 /// Pages of `tcp_mem`.
@@ -43,7 +44,7 @@ pub(super) fn sysctls(experiment: &Experiment) -> Vec<Sysctl> {
     };
     // Beyond the first number the kernel saves memory and windows shrink; beyond the last it fails.
     let pages = experiment.linux.memory.get() / PAGE / 4 * 3;
-    let threads = THREADS + 2 * experiment.flows.len();
+    let threads = THREADS + 2 * experiment.flows.len() + experiment.datagrams.len();
     [
         ("net/core/rmem_max", largest(|stack| stack.receive_buffer).to_string()),
         ("net/core/wmem_max", largest(|stack| stack.send_buffer).to_string()),

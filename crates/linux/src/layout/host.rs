@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fairway_sim::experiment::{Flow, switches};
+use fairway_sim::experiment::{DatagramFlow, Flow, switches};
 use fairway_tcp::{DelayedAck, EcnMode, Preset, Stack};
 use fairway_units::Duration;
 use serde_json::Value;
@@ -97,7 +97,7 @@ pub(super) struct Hosts {
 
 impl Hosts {
     /// The hosts of all flows, grouped by their sysctls.
-    pub(super) fn new(flows: &[Flow], refusals: &mut Refusals) -> Self {
+    pub(super) fn new(flows: &[Flow], datagrams: &[DatagramFlow], refusals: &mut Refusals) -> Self {
         let mut of_hosts: BTreeMap<usize, (usize, Settings, String)> = BTreeMap::new();
         for (index, flow) in flows.iter().enumerate() {
             let settings = settings(index, flow, refusals);
@@ -112,6 +112,13 @@ impl Hosts {
                     refusals.refuse_flow(index, "from", message);
                 }
             }
+        }
+        // Hosts of datagrams alone have the stack of any others.
+        let any = of_hosts.values().next().map(|(_, settings, _)| settings.clone());
+        let any = any.unwrap_or_else(|| Settings { sysctls: Vec::new(), route: String::new() });
+        for flow in datagrams {
+            let other = || (0, any.clone(), String::new());
+            of_hosts.entry(flow.hosts[0]).or_insert_with(other);
         }
         let mut hosts = Hosts { groups: Vec::new(), pairs: Vec::new() };
         // Hosts are numbered without gaps, in the order of the flows.
@@ -128,8 +135,9 @@ impl Hosts {
 }
 
 /// Largest IP packet of any flow.
-pub(super) fn mtu(flows: &[Flow]) -> u32 {
-    flows.iter().map(|flow| packet(&flow.stack)).max().unwrap_or(0)
+pub(super) fn mtu(flows: &[Flow], datagrams: &[DatagramFlow]) -> u32 {
+    let segments = flows.iter().map(|flow| packet(&flow.stack));
+    segments.chain(datagrams.iter().map(|flow| flow.packet_bytes)).max().unwrap_or(0)
 }
 
 /// Largest IP packet of a stack.

@@ -4,6 +4,7 @@
 mod algorithm;
 mod capture;
 mod controlled;
+mod datagrams;
 mod flow;
 mod global;
 mod host;
@@ -42,17 +43,18 @@ pub fn layout(experiment: &Experiment) -> Result<Layout, ExperimentErrors> {
     row::refuse_shape(experiment, &mut refusals);
     refusals.finish()?;
     let mut refusals = Refusals::new(&experiment.flows);
-    // What follows counts hosts by connections.
-    flow::refuse_datagrams(experiment)?;
     flow::refuse_numbers(experiment, &mut refusals);
     let boot_arguments = algorithm::boot_arguments(experiment, &mut refusals);
     let row = row::row(&experiment.topology, &mut refusals);
-    let hosts = Hosts::new(&experiment.flows, &mut refusals);
+    let hosts = Hosts::new(&experiment.flows, &experiment.datagrams, &mut refusals);
     flow::refuse_memory(experiment, &row, &hosts, &mut refusals);
-    let mtu = host::mtu(&experiment.flows);
+    let mtu = host::mtu(&experiment.flows, &experiment.datagrams);
     let flows = flow::flows(experiment, &hosts, mtu, &mut refusals);
+    let datagrams = datagrams::datagrams(experiment, &hosts, &mut refusals);
     let transfers = transfer::transfers(experiment, &hosts, &row, mtu, &mut refusals);
-    let disciplines = row::disciplines(&row, &experiment.topology, mtu, &mut refusals);
+    let holds_sockets = datagrams.iter().any(|flow| flow.send_buffer.is_some());
+    let disciplines =
+        row::disciplines(&row, &experiment.topology, mtu, holds_sockets, &mut refusals);
     refusals.finish()?;
     let mut refusals = Refusals::new(&experiment.flows);
     let overhead = u32::try_from(experiment.topology.frame_overhead.get()).unwrap_or(u32::MAX);
@@ -75,6 +77,7 @@ pub fn layout(experiment: &Experiment) -> Result<Layout, ExperimentErrors> {
         links: network.links,
         devices: network.devices,
         flows,
+        datagrams,
         transfers,
         queues: network.queues,
         capture,

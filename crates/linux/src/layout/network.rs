@@ -160,6 +160,11 @@ fn column(index: usize, group: usize, hosts: &Hosts, routers: usize) -> usize {
     }
 }
 
+/// Index of the namespace of the router in front of the first link.
+pub(super) fn first_router(hosts: &Hosts) -> usize {
+    hosts.groups.len()
+}
+
 /// Index of the namespace of a group's sinks.
 pub(super) fn sink_namespace(hosts: &Hosts, topology: &Topology, group: usize) -> usize {
     let links = match &topology.shape {

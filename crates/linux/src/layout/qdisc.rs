@@ -3,7 +3,8 @@
 //! A queue that is limited in packets is one netem: it holds a packet to the end of its
 //! transmission, counts it until then, and drops at the tail, as the simulator's does.
 //!
-//! netem cannot count bytes, nor run RED. There an htb of one class is the rate, with the queue as
+//! netem cannot count bytes, nor run RED; and a packet that it holds takes no memory of its sender's socket
+//! any more (net/sched/sch_netem.c, `netem_enqueue`), which a `send_buffer` needs. There an htb of one class is the rate, with the queue as
 //! its leaf. Its bucket holds one byte, and it passes a packet while the bucket is not empty of it:
 //! so packet k leaves at s(k) = max(a(k), s(k-1) + L(k-1)/R), when its transmission begins, and the
 //! leaf holds those that wait. A second netem of the same rate on the wire, which the packet meets
@@ -71,11 +72,13 @@ pub(super) struct Wire {
     pub(super) frame: u64,
 }
 
-/// The queue disciplines of a link at `path`.
+/// The queue disciplines of a link at `path`; such that packets hold the memory of their sockets while they
+/// wait, if that matters.
 pub(super) fn disciplines(
     link: &Link,
     overhead: u32,
     mtu: u32,
+    holds_sockets: bool,
     path: &str,
     refusals: &mut Refusals,
 ) -> Disciplines {
@@ -85,6 +88,10 @@ pub(super) fn disciplines(
     let (queue, shaped) = match &link.queue {
         // Nothing waits in front of a link that takes no time.
         _ if link.rate == Rate::UNLIMITED => (pfifo(), false),
+        Queue::DropTail { limit } if holds_sockets && !matches!(limit, Limit::Bytes(_)) => {
+            let waiting = waiting_packets(*limit, path, refusals);
+            (htb(&wire, leaf(format!("pfifo limit {waiting}")), path, refusals), true)
+        }
         Queue::DropTail { limit: Limit::Unlimited } => (netem(&wire, UNLIMITED), false),
         Queue::DropTail { limit: Limit::Packets(packets) } => (netem(&wire, *packets), false),
         Queue::DropTail { limit: limit @ Limit::Bytes(_) } => {
@@ -237,6 +244,17 @@ fn waiting_bytes(limit: Limit, wire: &Wire, path: &str, refusals: &mut Refusals)
         refusals.refuse(format!("{path}.queue.limit"), message);
     }
     waiting.min(u64::from(u32::MAX))
+}
+
+/// Packets that may wait behind one in transmission.
+fn waiting_packets(limit: Limit, path: &str, refusals: &mut Refusals) -> u64 {
+    let Limit::Packets(packets) = limit else { return UNLIMITED };
+    if packets < 2 {
+        let message = "\"1 packets\" leaves no room behind the packet in transmission, and where a flow \
+                       has a send_buffer a kernel's queue has to; write limit = \"2 packets\" or more";
+        refusals.refuse(format!("{path}.queue.limit"), message);
+    }
+    packets.saturating_sub(1).min(u64::from(u32::MAX))
 }
 
 /// A rate as `tc` reads it.

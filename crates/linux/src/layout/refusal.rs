@@ -1,6 +1,6 @@
 //! What a kernel cannot do, collected so that one attempt shows it all.
 
-use fairway_sim::experiment::{ExperimentError, ExperimentErrors, Flow};
+use fairway_sim::experiment::{DatagramFlow, ExperimentError, ExperimentErrors, Flow};
 
 /// Errors listed before the rest is only counted: nobody reads more at a time.
 const LISTED: usize = 50;
@@ -35,6 +35,17 @@ impl Refusals {
         match self.of_flows.iter_mut().find(same) {
             Some((_, _, flows)) => flows.push(flow),
             None => self.of_flows.push((key, message, vec![flow])),
+        }
+    }
+
+    /// Refuses a key of a flow of datagrams, once for all its copies.
+    pub(super) fn refuse_datagrams(&mut self, flow: &DatagramFlow, key: &str, message: String) {
+        let id = flow.id.split('/').next().unwrap_or(&flow.id);
+        // One without an id is named after its kind, "#" and its index.
+        let name = id.rsplit_once('#').map_or(id, |(_, index)| index);
+        let path = format!("flow.{name}.{key}");
+        if self.errors.last().is_none_or(|last| last.path != path) {
+            self.errors.push(ExperimentError { path, message });
         }
     }
 

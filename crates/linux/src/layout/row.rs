@@ -50,16 +50,27 @@ pub(super) fn refuse_shape(experiment: &Experiment, refusals: &mut Refusals) {
         refusals.refuse(format!("{}.reverse", path(&experiment.topology, index, link)), message);
     }
     for (index, flow) in experiment.flows.iter().enumerate() {
-        if flow.reversed {
-            let message = "flows of a kernel go from left to right; exchange from and to, or use \
-                           --backend sim";
-            refusals.refuse_flow(index, "direction", message.to_owned());
-        } else if flow.hosts[0] != flow.hosts[1] {
-            let message = "a kernel's hosts come in pairs, of which this flow's are two halves; name \
-                           others or use --backend sim";
-            refusals.refuse_flow(index, "to", message.to_owned());
+        if let Some((key, message)) = refused_ends(flow.hosts, flow.reversed) {
+            refusals.refuse_flow(index, key, message.to_owned());
         }
     }
+    for flow in &experiment.datagrams {
+        if let Some((key, message)) = refused_ends(flow.hosts, flow.reversed) {
+            refusals.refuse_datagrams(flow, key, message.to_owned());
+        }
+    }
+}
+
+/// What is refused of the ends of a flow, if anything is.
+fn refused_ends(hosts: [usize; 2], reversed: bool) -> Option<(&'static str, &'static str)> {
+    if reversed {
+        let message = "flows of a kernel go from left to right; exchange from and to, or use \
+                       --backend sim";
+        return Some(("direction", message));
+    }
+    let message = "a kernel's hosts come in pairs, of which this flow's are two halves; name others \
+                   or use --backend sim";
+    (hosts[0] != hosts[1]).then_some(("to", message))
 }
 
 /// The row of a topology.
@@ -94,18 +105,21 @@ pub(super) fn row<'a>(topology: &'a Topology, refusals: &mut Refusals) -> Row<'a
     }
 }
 
-/// The queue disciplines of every stage.
+/// The queue disciplines of every stage; of the first, such that packets hold the memory of their sockets,
+/// if that matters.
 pub(super) fn disciplines(
     row: &Row,
     topology: &Topology,
     mtu: u32,
+    holds_sockets: bool,
     refusals: &mut Refusals,
 ) -> Vec<Disciplines> {
     let overhead = u32::try_from(topology.frame_overhead.get()).unwrap_or(u32::MAX);
     let of_stage = |(index, stage): (usize, &Stage)| {
         let path = path(topology, index, stage.link);
         refuse_rate(stage.link.rate, &path, refusals);
-        qdisc::disciplines(stage.link, overhead, mtu, &path, refusals)
+        let holds_sockets = holds_sockets && index == 0;
+        qdisc::disciplines(stage.link, overhead, mtu, holds_sockets, &path, refusals)
     };
     row.stages.iter().enumerate().map(of_stage).collect()
 }

@@ -2,6 +2,7 @@
 
 mod any;
 mod captures;
+mod datagrams;
 mod disciplines;
 mod plans;
 mod refusals;

@@ -1,5 +1,6 @@
 //! Datagram traffic of an experiment: `[[flow]]` tables whose `kind` is one of UDP's.
 
+use fairway_net::datagrams::{Pattern, Periods};
 use fairway_units::{Bytes, Duration, NANOS_PER_SEC, Rate, Time};
 
 use super::keys::{Absent, Key, Kind, key};
@@ -140,55 +141,6 @@ pub struct DatagramFlow {
     pub hosts: [usize; 2],
     /// Whether its source is on the right, and its sink on the left.
     pub reversed: bool,
-}
-
-/// When the packets of a datagram flow leave.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Pattern {
-    /// At a constant rate.
-    Constant,
-    /// At a rate that is drawn anew, from a log-normal distribution.
-    Variable {
-        /// Standard deviation of the rate.
-        deviation: Rate,
-        /// How long a rate holds.
-        period: Duration,
-    },
-    /// After gaps that are exponentially distributed.
-    Poisson,
-    /// At a constant rate in some periods, and not at all between them.
-    OnOff {
-        /// Mean length of the periods with packets.
-        on: Duration,
-        /// Mean length of those without.
-        off: Duration,
-        /// How both are distributed.
-        periods: Periods,
-    },
-}
-
-/// Distribution of the lengths of periods.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Periods {
-    /// Exponential.
-    Exponential,
-    /// Pareto.
-    Pareto {
-        /// Its shape, above 1.
-        shape: f64,
-    },
-}
-
-impl Pattern {
-    /// Its name as a kind of traffic.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Pattern::Constant => "cbr",
-            Pattern::Variable { .. } => "vbr",
-            Pattern::Poisson => "poisson",
-            Pattern::OnOff { .. } => "onoff",
-        }
-    }
 }
 
 /// Reads the `[[flow]]` of a datagram flow, of one of [`KINDS`].

@@ -7,7 +7,7 @@ fn connections() {
     check(&with_flow("cc = \"cubic\"\ncount = 5000\n[linux]\nmemory = \"2 GiB\""), &[]);
     check(
         &with_flow("cc = \"cubic\"\ncount = 5001\n[linux]\nmemory = \"2 GiB\""),
-        &["flow: 5001 connections are more than the 5000 that a kernel is set up with; lower the \
+        &["flow: 5001 flows are more than the 5000 that a kernel is set up with; lower the \
            counts or use --backend sim"],
     );
 }
@@ -34,7 +34,7 @@ fn memory() {
     check(&with(352), &[]);
     check(
         &with(353),
-        &["linux.memory: 128 MiB is too little for 353 connections and 4 routers and groups of \
+        &["linux.memory: 128 MiB is too little for 353 flows and 4 routers and groups of \
            hosts; write memory = \"129 MiB\" or more, or use --backend sim"],
     );
 }
@@ -52,7 +52,7 @@ fn memory_of_access_links() {
     check(&with(48), &[]);
     check(
         &with(49),
-        &["linux.memory: 128 MiB is too little for 49 connections and 8 routers and groups of \
+        &["linux.memory: 128 MiB is too little for 49 flows and 8 routers and groups of \
            hosts; write memory = \"129 MiB\" or more, or use --backend sim"],
     );
 }

@@ -11,19 +11,45 @@ fn precedence() {
     );
 }
 
+const BUFFERED: &str = "kind = \"cbr\"\nrate = \"1 Mbit/s\"\nsend_buffer = \"212992 bytes\"";
+
 #[test]
 fn datagrams() {
     check(
         &with_flow(
             "cc = \"reno\"\n[[flow]]\nkind = \"poisson\"\nrate = \"1 Mbit/s\"\ncount = 2\n\
-             [[flow]]\nid = \"udp\"\nkind = \"cbr\"\nrate = \"1 Mbit/s\"",
+             packet = \"43 bytes\"\n[[flow]]\nid = \"udp\"\nkind = \"cbr\"\nrate = \"1 Mbit/s\"\n\
+             precedence = 1\nsend_buffer = \"4001 bytes\"",
         ),
         &[
-            "flow.1.kind: \"poisson\": the guest of a kernel sends and receives over TCP only; use \
-             --backend sim, or remove the flow",
-            "flow.udp.kind: \"cbr\": the guest of a kernel sends and receives over TCP only; use \
-             --backend sim, or remove the flow",
+            "flow.1.packet: 43 bytes have no room for the number and the time that a kernel's guest \
+             writes into its packets; write \"44 bytes\" or more, or use --backend sim",
+            "flow.udp.precedence: 1: no queue that a kernel is given goes by it; leave it out or use \
+             --backend sim",
+            "flow.udp.send_buffer: 4001 bytes are no size that a kernel's socket has, 4608 to \
+             2147483646 bytes and even; write \"4608 bytes\" or use --backend sim",
         ],
+    );
+    check(
+        &with_flow("kind = \"cbr\"\nrate = \"1 Mbit/s\"\ndirection = \"reverse\""),
+        &[
+            "flow.0.direction: flows of a kernel go from left to right; exchange from and to, or use \
+           --backend sim",
+        ],
+    );
+    let captured = format!("{}[capture]\nat = \"all\"\n", with_flow(BUFFERED));
+    check(
+        &captured,
+        &[
+            "flow.0.send_buffer: a kernel's flow that waits for its socket sends where no capture sees \
+           it; remove it or [capture], or use --backend sim",
+        ],
+    );
+    check(
+        &dumbbell("", "limit = \"1 packets\"", BUFFERED),
+        &["topology.bottleneck.queue.limit: \"1 packets\" leaves no room behind the packet in \
+           transmission, and where a flow has a send_buffer a kernel's queue has to; write limit = \
+           \"2 packets\" or more"],
     );
 }
 

@@ -1,18 +1,20 @@
 //! When the packets of a datagram flow leave.
 
-use fairway_net::Serialiser;
 use fairway_random::Stream;
 use fairway_units::{Duration, NANOS_PER_SEC, Rate, Time};
 
-use crate::experiment::{Pattern, Periods};
+use super::{Pattern, Periods};
+use crate::serialiser::Serialiser;
 
 /// The departures of one flow, one after the other.
-pub(crate) struct Schedule {
+#[derive(Debug)]
+pub struct Schedule {
     rhythm: Rhythm,
     stream: Stream,
 }
 
 /// What a [`Pattern`] needs to know from one packet to the next.
+#[derive(Debug)]
 enum Rhythm {
     Constant(Serialiser),
     Variable(Variable),
@@ -21,6 +23,7 @@ enum Rhythm {
 }
 
 /// A rate that is drawn anew every period.
+#[derive(Debug)]
 struct Variable {
     mean_bps: f64,
     deviation_bps: f64,
@@ -30,6 +33,7 @@ struct Variable {
 }
 
 /// Periods with packets at a constant rate, and periods without any.
+#[derive(Debug)]
 struct OnOff {
     peak: Serialiser,
     on: Duration,
@@ -42,7 +46,7 @@ struct OnOff {
 impl Schedule {
     /// The schedule of a flow, and when its first packet leaves if it starts at `start`: for
     /// Poisson traffic after a random gap as all others, for on–off traffic when it is first on.
-    pub(crate) fn new(
+    pub fn new(
         pattern: &Pattern,
         rate: Rate,
         payload_bytes: u32,
@@ -78,7 +82,7 @@ impl Schedule {
     }
 
     /// When the packet after one of `payload_bytes` leaves, which left at `at`.
-    pub(crate) fn next(&mut self, at: Time, payload_bytes: u32) -> Time {
+    pub fn next(&mut self, at: Time, payload_bytes: u32) -> Time {
         match &mut self.rhythm {
             Rhythm::Constant(serialiser) => at + serialiser.transmit(payload_bytes),
             Rhythm::Variable(variable) => variable.next(at, payload_bytes, &mut self.stream),

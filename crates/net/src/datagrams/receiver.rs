@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 
-use fairway_net::{Histogram, Window};
 use fairway_units::{Duration, Time};
+
+use crate::{Histogram, Window};
 
 /// Gaps in the sequence numbers that are remembered, to tell a late packet from a copy. What is
 /// missing longer than that many further gaps counts as late when it comes, even if it is a copy.
@@ -11,7 +12,7 @@ const GAPS: usize = 1 << 12;
 
 /// The receiving end of a datagram flow. Counters are from the start of the run.
 #[derive(Clone, Debug)]
-pub(crate) struct Receiver {
+pub struct Receiver {
     /// One more than the largest sequence number that has arrived.
     expected: u64,
     /// Numbers below that have not arrived, first and end of each gap, ascending.
@@ -19,32 +20,36 @@ pub(crate) struct Receiver {
     /// Below this, what is missing is not known any more.
     known_from: u64,
     /// Packets that have arrived, copies not counted.
-    pub(crate) received: u64,
+    pub received: u64,
     /// Of them, those that came after one with a larger number (RFC 4737 section 3.3).
-    pub(crate) reordered: u64,
+    pub reordered: u64,
     /// Packets that had arrived before.
-    pub(crate) duplicated: u64,
+    pub duplicated: u64,
     /// Payload bytes that have arrived, once each.
-    pub(crate) payload_bytes: u64,
+    pub payload_bytes: u64,
     /// Bytes of all that has arrived, headers included.
-    pub(crate) wire_bytes: u64,
+    pub wire_bytes: u64,
     /// One-way delays of the packets received, added up.
-    pub(crate) delay_nanos: u128,
+    pub delay_nanos: u128,
     /// Interarrival jitter in nanoseconds.
-    pub(crate) jitter_nanos: f64,
+    pub jitter_nanos: f64,
     last_delay: Option<Duration>,
     window: Window,
     /// One-way delays of packets that arrived in the measuring window.
-    pub(crate) delays: Histogram,
+    pub delays: Histogram,
 }
 
 /// A packet as it arrives.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrival {
-    pub(crate) sequence: u64,
-    pub(crate) sent_at: Time,
-    pub(crate) payload_bytes: u32,
-    pub(crate) wire_bytes: u32,
+pub struct Arrival {
+    /// Its number: packets are numbered in the order in which they leave.
+    pub sequence: u64,
+    /// When it left.
+    pub sent_at: Time,
+    /// Its payload.
+    pub payload_bytes: u32,
+    /// Its IP packet.
+    pub wire_bytes: u32,
 }
 
 /// What a packet is to those that came before it.
@@ -56,7 +61,8 @@ enum Place {
 }
 
 impl Receiver {
-    pub(crate) fn new(window: Window) -> Self {
+    /// A receiver that keeps delays of this measuring window.
+    pub fn new(window: Window) -> Self {
         Receiver {
             expected: 0,
             gaps: VecDeque::new(),
@@ -75,7 +81,7 @@ impl Receiver {
     }
 
     /// A packet arrives.
-    pub(crate) fn receive(&mut self, arrival: Arrival, now: Time) {
+    pub fn receive(&mut self, arrival: Arrival, now: Time) {
         self.wire_bytes += u64::from(arrival.wire_bytes);
         match self.place(arrival.sequence) {
             Place::Next => {}
@@ -93,6 +99,12 @@ impl Receiver {
         if self.window.contains(now) {
             self.delays.record(delay);
         }
+    }
+
+    /// Packets that have not arrived, though one that left later has: lost, or overtaken and still on
+    /// their way.
+    pub fn missing(&self) -> u64 {
+        self.expected - self.received
     }
 
     /// The jitter of RFC 3550 section 6.4.1 and appendix A.8, which iperf reports: a sixteenth of the
@@ -174,7 +186,9 @@ mod tests {
 
     #[test]
     fn packets_in_order_with_some_missing() {
-        assert_eq!(counts(&after(&[0, 1, 2, 5, 6, 9])), (6, 0, 0));
+        let receiver = after(&[0, 1, 2, 5, 6, 9]);
+        assert_eq!(counts(&receiver), (6, 0, 0));
+        assert_eq!(receiver.missing(), 4);
     }
 
     #[test]
@@ -182,6 +196,7 @@ mod tests {
         // 3 and 4 come late, in either order; 4 and 6 come twice; 2 never comes.
         let receiver = after(&[0, 1, 6, 4, 3, 4, 5, 6, 7]);
         assert_eq!(counts(&receiver), (7, 3, 2));
+        assert_eq!(receiver.missing(), 1);
         // RFC 4737 section 3.3: of 1 4 2 3 5, two are reordered.
         assert_eq!(counts(&after(&[1, 4, 2, 3, 5])), (5, 2, 0));
         // A packet in the middle of a gap, then its neighbours.

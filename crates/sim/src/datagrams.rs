@@ -4,9 +4,7 @@
 //! the other, and one event for the next packet. Between them a datagram is a parcel as a segment
 //! is, and lies where segments lie: its sequence number stands in the place of a stream offset.
 
-mod receiver;
-mod schedule;
-
+use fairway_net::datagrams::{Arrival, Receiver, Schedule};
 use fairway_net::{Packet, Window, memory_of};
 use fairway_random::Stream;
 use fairway_tcp::{Flags, Segment};
@@ -16,8 +14,6 @@ use fairway_units::{Duration, Time};
 use crate::experiment::{DatagramFlow, Experiment, UDP_HEADERS};
 use crate::network::Network;
 use crate::parcel::{Parcel, Parcels};
-use receiver::{Arrival, Receiver};
-use schedule::Schedule;
 
 /// All datagram flows of a run.
 pub(crate) struct Datagrams {

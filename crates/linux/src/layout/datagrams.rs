@@ -1,0 +1,91 @@
+//! Flows of datagrams: what the simulator's become in a kernel.
+//!
+//! A packet takes memory of its sender's socket until it leaves its host or a queue that forgets whose it is.
+//! A flow without a `send_buffer` does not feel that, and sends from its host. One that has one sends from the
+//! router in front of the first link, which thus is its host's own card: only there do packets in the queue
+//! still hold the socket's memory.
+
+use fairway_guest::plan::{Datagrams, STAMP_BYTES};
+use fairway_random::Stream;
+use fairway_sim::experiment::{DatagramFlow, Experiment, UDP_HEADERS};
+use fairway_units::Bytes;
+
+use super::flow::FIRST_PORT;
+use super::host::Hosts;
+use super::network::{first_router, sink_address, sink_namespace};
+use super::refusal::Refusals;
+use crate::programs::by_guest;
+
+/// Bounds of a socket's buffer for sending as it counts it, packets' own memory included: the least is room
+/// for two of 2048 bytes (include/net/sock.h, SOCK_MIN_SNDBUF), the largest a signed integer.
+const BUFFERS: [u64; 2] = [4608, i32::MAX as u64 - 1];
+
+/// The flows of datagrams as the guest starts them.
+pub(super) fn datagrams(
+    experiment: &Experiment,
+    hosts: &Hosts,
+    refusals: &mut Refusals,
+) -> Vec<Datagrams> {
+    let connections = by_guest(experiment);
+    let plan = |(index, flow): (usize, &DatagramFlow)| {
+        refuse(experiment, flow, refusals);
+        let group = hosts.pairs[flow.hosts[0]].group;
+        // By number and by the simulator's names, so that packets leave when they do there.
+        let name = |what: &str| format!("datagrams/{index}/{what}");
+        let jitter_ns =
+            Stream::new(experiment.seed, &name("start")).below(flow.start_jitter.as_nanos());
+        let number = experiment.flows.len() + index;
+        Datagrams {
+            id: flow.id.clone(),
+            behind: connections.iter().filter(|(place, _)| *place < flow.behind).count(),
+            source: if flow.send_buffer.is_some() { first_router(hosts) } else { group },
+            sink: sink_namespace(hosts, &experiment.topology, group),
+            address: sink_address(flow.hosts[0]),
+            port: FIRST_PORT.saturating_add(u16::try_from(number).unwrap_or(u16::MAX)),
+            pattern: (&flow.pattern).into(),
+            rate_bps: flow.rate.as_bps(),
+            payload_bytes: flow.packet_bytes - UDP_HEADERS,
+            bytes: flow.bytes.map(Bytes::get),
+            start_ns: flow.start.as_nanos() + jitter_ns,
+            stop_ns: flow.stop.map(|stop| stop.as_nanos()),
+            random: (experiment.seed, name("departures")),
+            send_buffer: flow.send_buffer.map(Bytes::get),
+        }
+    };
+    experiment.datagrams.iter().enumerate().map(plan).collect()
+}
+
+/// Refuses what no flow of a kernel does.
+fn refuse(experiment: &Experiment, flow: &DatagramFlow, refusals: &mut Refusals) {
+    let least = STAMP_BYTES + UDP_HEADERS;
+    if flow.packet_bytes < least {
+        let message = format!(
+            "{} bytes have no room for the number and the time that a kernel's guest writes into its \
+             packets; write \"{least} bytes\" or more, or use --backend sim",
+            flow.packet_bytes
+        );
+        refusals.refuse_datagrams(flow, "packet", message);
+    }
+    if flow.precedence != 0 {
+        let message = format!(
+            "{}: no queue that a kernel is given goes by it; leave it out or use --backend sim",
+            flow.precedence
+        );
+        refusals.refuse_datagrams(flow, "precedence", message);
+    }
+    let Some(buffer) = flow.send_buffer.map(Bytes::get) else { return };
+    let [smallest, largest] = BUFFERS;
+    if !(smallest..=largest).contains(&buffer) || !buffer.is_multiple_of(2) {
+        let nearest = buffer.clamp(smallest, largest).next_multiple_of(2);
+        let message = format!(
+            "{buffer} bytes are no size that a kernel's socket has, {smallest} to {largest} bytes and \
+             even; write \"{nearest} bytes\" or use --backend sim"
+        );
+        refusals.refuse_datagrams(flow, "send_buffer", message);
+    }
+    if experiment.capture.is_on() {
+        let message = "a kernel's flow that waits for its socket sends where no capture sees it; remove \
+                       it or [capture], or use --backend sim";
+        refusals.refuse_datagrams(flow, "send_buffer", message.to_owned());
+    }
+}
