@@ -116,8 +116,8 @@ def test_a_repeated_run_says_how_far_it_differs(kernel, tmp_path):
     if not kernel.repeatable:
         pytest.skip(f"{kernel.path} has randomness of its own")
     run = fairway.run(EXPERIMENT, tmp_path / "out", backend="linux", repeat=1)
-    # 11 figures of two flows, 7 of two directions, and six metrics.
-    same = {"times": 1, "figures": 42, "samples_equal": True, "differences": []}
+    # 14 figures of two flows, 9 of two directions, and six metrics.
+    same = {"times": 1, "figures": 52, "samples_equal": True, "differences": []}
     assert run.summary["repeated"] == same
     report = (tmp_path / "out" / "report.html").read_text("utf-8")
     assert f"Linux {kernel.release} in virtual time" in report
