@@ -153,6 +153,14 @@ def test_every_study_asks_a_question():
     assert all(asked.endswith("?") for asked in questions.values()), questions
 
 
+@pytest.mark.parametrize("key", keys())
+def test_every_study_can_be_run_whole_and_shortened(key):
+    study = find(key)
+    for part in getattr(study, "parts", {"": study}).values():
+        assert part.plan(quick=False).points
+        assert part.quick is None or part.plan(quick=True).points
+
+
 def test_which_studies_are_all():
     papers, every = all_keys(every=False), all_keys(every=True)
     assert set(papers) <= set(PAPERS)
