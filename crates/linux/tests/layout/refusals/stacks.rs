@@ -37,7 +37,7 @@ fn datagrams() {
            --backend sim",
         ],
     );
-    let captured = format!("{}[capture]\nat = \"all\"\n", with_flow(BUFFERED));
+    let captured = format!("{}[capture]\nat = \"everything\"\n", with_flow(BUFFERED));
     check(
         &captured,
         &[
