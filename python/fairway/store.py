@@ -57,6 +57,17 @@ def content_hash(
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def study_directory(out: str | Path | None, key: str, *, quick: bool) -> Path:
+    """Where the results of a study go.
+
+    Args:
+        out: Where they are wanted; `runs/<key>` if not given.
+        key: Key of the study, or "all".
+        quick: Whether it is the shortened form, which has a directory of its own.
+    """
+    return Path(out) if out else Path("runs") / (f"{key}-quick" if quick else key)
+
+
 def check_writable(directory: Path, kind: str) -> None:
     """Find out, before anything is computed, whether `directory` can be made and filled.
 

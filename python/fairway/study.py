@@ -125,7 +125,7 @@ def reproduce_study(
     """
     from fairway.study_report import study_report
 
-    directory = Path(out) if out else Path("runs") / (study.key + ("-quick" if quick else ""))
+    directory = store.study_directory(out, study.key, quick=quick)
     sweep = run_plan(
         study.plan(quick=quick),
         find_backend(study.backend),

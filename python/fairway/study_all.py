@@ -120,7 +120,7 @@ def reproduce_each(
     """
     from fairway.study_all_report import index
 
-    directory = Path(out) if out else Path("runs") / ("all-quick" if quick else "all")
+    directory = store.study_directory(out, "all", quick=quick)
     store.check_writable(directory, "set of studies")
     store.write_file(directory / store.STUDIES, "\n".join(chosen) + "\n")
     results: dict[str, Reproduction | WholeReproduction] = {}

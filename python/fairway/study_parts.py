@@ -133,7 +133,7 @@ def reproduce_whole(
     if len(skipped) == len(study.parts):
         reasons = "; ".join(dict.fromkeys(skipped.values()))
         raise InputError(f"{study.key}: no part of it can be run: {reasons}")
-    directory = Path(out) if out else Path("runs") / (study.key + ("-quick" if quick else ""))
+    directory = store.study_directory(out, study.key, quick=quick)
     store.check_writable(directory, "study of parts")
     store.write_file(directory / store.PARTS, "\n".join(study.parts) + "\n")
     parts = {
