@@ -155,7 +155,7 @@ def test_a_part_that_knows_nothing_unknown_counts_at_every_value(measured, verdi
     ("file", "old", "new", "says"),
     [
         ("study.toml", '"shared"]', '"equal"]', "each once"),
-        ("study.toml", '"shared"]', '"../shared"]', "small letters"),
+        ("study.toml", '"shared"]', '"../other"]', "small letters"),
         ("study.toml", '"shared"]', '"points"]', "small letters"),
         ("study.toml", '"shared"]', '"other"]', "no such study"),
         ("study.toml", "parts", "axes = {}\nparts", "axes: unknown"),
