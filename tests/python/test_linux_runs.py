@@ -121,7 +121,7 @@ def test_a_repeated_run_says_how_far_it_differs(kernel, tmp_path):
     assert run.summary["repeated"] == same
     report = (tmp_path / "out" / "report.html").read_text("utf-8")
     assert f"Linux {kernel.release} in virtual time" in report
-    assert "all 42 figures and every sample were the same" in report
+    assert "all 52 figures and every sample were the same" in report
 
 
 def lossy(loss: float, sysctls: str, duration: str) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
+import os
 import queue
 import re
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -154,13 +154,16 @@ def connect(address: str, answer: Answer, threads: int) -> Iterator[Callable[[Ke
                 'one and says its address; "local" needs none'
             ) from None
         if address == LOCAL:
-            client.run(_leave_ctrl_c_to_the_command)
+            client.register_worker_callbacks(_leave_ctrl_c_to_the_command)
         yield lambda kept: Cluster(client, answer, kept, local=address == LOCAL)
 
 
 def _leave_ctrl_c_to_the_command() -> None:
-    """Called on workers started here, which a terminal interrupts too: they would print why."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Called on workers started here, which a terminal interrupts too: they would print why.
+
+    To ignore the signal is not enough: Polars takes it while it writes a table.
+    """
+    os.setpgrp()
 
 
 class Cluster:

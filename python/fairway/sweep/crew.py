@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -77,7 +80,8 @@ class Crew:
         try:
             with self._progress:
                 try:
-                    self._run()
+                    with _ctrl_c_between_steps() as ctrl_c:
+                        self._run(ctrl_c)
                 except BaseException as error:
                     self._workers.abandon()
                     self._take(self._workers.finished(0.0), fatal=False)
@@ -91,7 +95,7 @@ class Crew:
             raise RunFailed(self._describe())
         return [self._outcomes[index] for index in range(len(self._points))]
 
-    def _run(self) -> None:
+    def _run(self, look_at_ctrl_c: Callable[[], None]) -> None:
         for index, point in enumerate(self._points):
             if (outcome := self._kept.find(point)) is not None:
                 self._outcomes[index] = outcome
@@ -102,6 +106,7 @@ class Crew:
             if time.monotonic() - self._committed_at >= _COMMIT_S:
                 self._commit()
             self._show()
+            look_at_ctrl_c()
         self._commit()
         self._show()
 
@@ -181,6 +186,36 @@ class Crew:
         if len(failures) > 5:
             lines.append(f"… and {len(failures) - 5} more")
         return "\n".join(lines)
+
+
+@contextlib.contextmanager
+def _ctrl_c_between_steps() -> Iterator[Callable[[], None]]:
+    """Have Ctrl-C, or to be ended from outside, wait until it is asked for.
+
+    An exception between any two instructions would lose what has just finished on its way.
+
+    Yields:
+        What asks, and then does what the signal would have done.
+    """
+    pending: list[int] = []
+    handlers = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if callable(handler := signal.getsignal(number)):
+                handlers[number] = handler
+                signal.signal(number, lambda number, _: pending.append(number))
+
+    def look() -> None:
+        if pending:
+            number = pending.pop()
+            handlers[signal.Signals(number)](number, None)
+
+    try:
+        yield look
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    look()
 
 
 def _fatal(error: BaseException) -> BaseException | None:
