@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from fairway.figures import Figures
+    from fairway.window_phases import Phase
 
     #: A table, or how to make it when it is first asked for.
     Source = pl.DataFrame | Callable[[], pl.DataFrame]
@@ -225,6 +226,14 @@ class Run:
         Columns as `fairway.tables.LOSS_SCHEMA`.
         """
         return self._losses() if callable(self._losses) else self._losses
+
+    @functools.cached_property
+    def phases_of(self) -> Callable[[str], list[Phase]]:
+        """The phases that a flow's samples in `series` show, by its id; found once."""
+        from fairway.window_phases import of_series
+
+        # Of the series alone: a function that holds this object would keep it longer than needed.
+        return functools.cache(functools.partial(of_series, self.series))
 
     @functools.cached_property
     def flows(self) -> pl.DataFrame:

@@ -14,6 +14,9 @@ from fairway.repetitions import Stop
 from fairway.stats import mean_interval
 from fairway.sweep import Outcome
 
+#: Identity of an outcome -> metric -> its value.
+_Values = Mapping[int, Mapping[str, float | None]]
+
 #: The value of an axis in a cell that is a mean over it.
 MEAN = "mean"
 
@@ -104,14 +107,32 @@ def measured_cells(
 ) -> Iterator[Cell]:
     """One cell per point that was run and metric, over its repetitions; then those of means."""
     unsettled = {repr(stop.axes): stop.unsettled for stop in stops}
-    for mean_over, columns in _by_mean(compared):
-        for group in _grouped(outcomes, mean_over):
-            for column in (c for c in columns if c.covers(group[0].point.axes)):
-                open_ones = {repr(o.point.axes) for o in group} & unsettled.keys()
-                yield replace(
-                    _cell(group, column, references),
-                    unsettled=any(column.metric in unsettled[key] for key in open_ones),
-                )
+    groups = [
+        (group, [column for column in columns if column.covers(group[0].point.axes)])
+        for mean_over, columns in _by_mean(compared)
+        for group in _grouped(outcomes, mean_over)
+    ]
+    values = _values(groups)
+    for group, columns in groups:
+        open_ones = {repr(outcome.point.axes) for outcome in group} & unsettled.keys()
+        for column in columns:
+            yield replace(
+                _cell(group, column, references, values),
+                unsettled=any(column.metric in unsettled[key] for key in open_ones),
+            )
+
+
+def _values(groups: Sequence[tuple[Sequence[Outcome], Sequence[Column]]]) -> _Values:
+    """What was measured in each run, all of it read before the next run is opened."""
+    metrics_of: dict[int, tuple[Outcome, dict[str, None]]] = {}
+    for group, columns in groups:
+        for outcome in group:
+            wanted = metrics_of.setdefault(id(outcome), (outcome, {}))[1]
+            wanted.update(dict.fromkeys(column.metric for column in columns))
+    return {
+        key: metrics.all_of_outcome(outcome, wanted)
+        for key, (outcome, wanted) in metrics_of.items()
+    }
 
 
 def _by_mean(compared: Sequence[Column]) -> Iterable[tuple[str | None, list[Column]]]:
@@ -138,9 +159,11 @@ def _unique(points: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:
     return {repr(point): point for point in points}.values()
 
 
-def _cell(group: Sequence[Outcome], column: Column, references: Sequence[Column]) -> Cell:
+def _cell(
+    group: Sequence[Outcome], column: Column, references: Sequence[Column], values_of: _Values
+) -> Cell:
     point = averaged(group[0].point.axes, column.mean_over)
-    found = _by_repetition(group, column.metric)
+    found = _by_repetition(group, column.metric, values_of)
     values = tuple(found.values())
     estimate = mean_interval(values) if values else None
     return Cell(
@@ -163,7 +186,7 @@ def _beside(
     return {other.title: other.at(point) for other in references if other.name == column.name}
 
 
-def _by_repetition(group: Sequence[Outcome], metric: str) -> dict[int, float]:
+def _by_repetition(group: Sequence[Outcome], metric: str, values_of: _Values) -> dict[int, float]:
     """Repetition -> value, its mean where the group has several points.
 
     A repetition that a point lacks, or in which it has no value, has no mean.
@@ -171,7 +194,7 @@ def _by_repetition(group: Sequence[Outcome], metric: str) -> dict[int, float]:
     points = len({repr(outcome.point.axes) for outcome in group})
     found: dict[int, list[float | None]] = {}
     for outcome in group:
-        value = metrics.of_outcome(outcome, metric)
+        value = values_of[id(outcome)][metric]
         known = value is not None and math.isfinite(value)
         found.setdefault(outcome.point.repetition, []).append(value if known else None)
     return {

@@ -173,11 +173,11 @@ def epochs(found: Sequence[Phase]) -> list[Phase]:
     return made
 
 
-def figure(series: pl.DataFrame, flow: str, name: str) -> float | None:
+def figure(run: Run, flow: str, name: str) -> float | None:
     """One number of a flow's phases, for the metric `phases.<flow>.<name>`.
 
     Args:
-        series: The run's time series.
+        run: The run.
         flow: The flow's id.
         name: `<what>_<number>_<figure>`, such as `slow_start_1_end_s`: `<what>` is a kind of phase
             or `epoch`, `<figure>` an attribute of `Phase`. Numbers begin at 1. Or `<what>_count`.
@@ -196,7 +196,7 @@ def figure(series: pl.DataFrame, flow: str, name: str) -> float | None:
             f"metric phases.{flow}.{name}: expected <phase>_count or <phase>_<number>_<figure>, "
             f"where a phase is {', '.join(kinds)} and a figure {', '.join(figures)}"
         )
-    found = of_series(series, flow)
+    found = run.phases_of(flow)
     if match[1] == "epoch":
         found = epochs(found)
     chosen = [phase for phase in found if phase.kind == kinds[match[1]]]

@@ -1,7 +1,6 @@
 """Phases of a sender, found in series that are drawn by hand."""
 
 import itertools
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -12,6 +11,7 @@ from conftest import SMALL
 from fairway.errors import InputError
 from fairway.metrics import measure
 from fairway.phase_charts import phase_chart, phase_tables
+from fairway.results import Run
 from fairway.window_phases import epochs, of_samples
 
 NONE = float("nan")
@@ -157,6 +157,10 @@ def series():
     )
 
 
+def run_of(samples):
+    return Run(experiment={}, summary={}, series=samples, queues=pl.DataFrame(), version="")
+
+
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
@@ -174,7 +178,7 @@ def series():
 def test_metrics_of_phases(name, expected):
     summary = {"flows": [{"id": "a.b"}], "links": [], "metrics": {}}
     for flow in ("a.b", "0"):
-        value = measure(summary, f"phases.{flow}.{name}", lambda: SimpleNamespace(series=series()))
+        value = measure(summary, f"phases.{flow}.{name}", lambda: run_of(series))
         assert value == (None if expected is None else pytest.approx(expected))
 
 
@@ -184,7 +188,7 @@ def test_metrics_of_phases(name, expected):
 def test_other_names_are_refused(name):
     summary = {"flows": [{"id": "a"}], "links": [], "metrics": {}}
     with pytest.raises(InputError, match="expected <phase>_count or <phase>_<number>_<figure>"):
-        measure(summary, f"phases.a.{name}", lambda: SimpleNamespace(series=series()))
+        measure(summary, f"phases.a.{name}", lambda: run_of(series))
     with pytest.raises(InputError, match="needs the run's time series"):
         measure(summary, "phases.a.epoch_count")
 

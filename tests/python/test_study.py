@@ -2,6 +2,7 @@
 
 import csv
 import json
+import weakref
 from importlib.resources import files
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from conftest import SMALL, command, summary_of
 from fairway.errors import InputError
 from fairway.experiment import Point
 from fairway.study import find, findings, keys, load_study, measured_cells
-from fairway.sweep import Outcome
+from fairway.sweep import Outcome, outcome
 
 STUDY = """
 title = "Tiny"
@@ -114,6 +115,48 @@ def test_repetitions_give_intervals(study_dir):
     cells = list(measured_cells(study, list(scripted_outcomes(study, repetitions=3))))
     assert all(c.ci_low < c.measured < c.ci_high for c in cells)
     assert all(len(c.values) == 3 for c in cells)
+
+
+def test_a_run_is_read_once_for_all_metrics_and_let_go_before_the_next(
+    study_dir, tmp_path, monkeypatch
+):
+    (study_dir / "study.toml").write_text(
+        STUDY
+        + """
+[[compare]]
+metric = "phases.0.epoch_count"
+title = "paper"
+file = "published/t.csv"
+column = "a"
+match = { "flow.0.cc" = "cc" }
+
+[[compare]]
+metric = "buffer_delay_percent"
+title = "paper"
+file = "published/t.csv"
+column = "a"
+match = {}
+mean_over = "flow.0.cc"
+"""
+    )
+    made = fairway.reproduce(str(study_dir), tmp_path / "out")
+    load, alive, most = outcome.load, weakref.WeakSet(), []
+
+    def counted(directory):
+        run = load(directory)
+        alive.add(run)
+        most.append(len(alive))
+        return run
+
+    monkeypatch.setattr(outcome, "load", counted)
+    cells = list(measured_cells(made.study, made.sweep.outcomes))
+    # Two metrics need the tables of the two runs, the asymmetry does not.
+    assert most == [1, 1]
+    assert [(cell.metric, cell.measured is not None) for cell in cells] == [
+        ("asymmetry", True), ("phases.0.epoch_count", True),
+        ("asymmetry", True), ("phases.0.epoch_count", True),
+        ("mean buffer_delay_percent", True),
+    ]  # fmt: skip
 
 
 def test_wide_tables_other_units_and_numbers_as_text(study_dir):

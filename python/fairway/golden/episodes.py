@@ -54,13 +54,14 @@ def reductions(trace: Trace) -> list[float]:
     rtt = np.nan_to_num(trace.srtt_s)
     found: list[float] = []
     falling, since = False, 0
+    # Half an interval more, because times of samples are not exact.
+    earliest = np.searchsorted(t, t - rtt - 1.5 * step)
     for i in range(1, len(t)):
         if falling and window[i] < window[i - 1]:
             continue
         if falling:
             falling, since = False, i - 1
-        # Half an interval more, because times of samples are not exact.
-        first = max(since, int(np.searchsorted(t, t[i] - rtt[i] - 1.5 * step)))
+        first = max(since, int(earliest[i]))
         highest = window[first : i + 1].max()
         fall = highest - window[i]
         # One step more than round trips fit in, because the first may have just been due.

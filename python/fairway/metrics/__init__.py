@@ -48,10 +48,11 @@ from fairway.metrics.rates import (
     throughput_ratio,
     transfer_time_ratio,
 )
-from fairway.metrics.reading import measure, of_outcome
+from fairway.metrics.reading import all_of_outcome, measure, of_outcome
 
 __all__ = [
     "aggregate_reduction",
+    "all_of_outcome",
     "asymmetry",
     "buffer_delay_percent",
     "coefficient_of_variation",

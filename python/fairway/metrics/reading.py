@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +59,15 @@ def measure(
 
 def of_outcome(outcome: Outcome, name: str) -> float | None:
     """One number of a point of a sweep, as `measure`; its run is opened only if it has to be."""
-    return measure(outcome.summary, name, lambda: outcome.run, outcome.point.experiment)
+    return all_of_outcome(outcome, [name])[name]
+
+
+def all_of_outcome(outcome: Outcome, names: Iterable[str]) -> dict[str, float | None]:
+    """Numbers of a point of a sweep by their names; its run is opened once, if it has to be."""
+    summary, experiment = outcome.summary, outcome.point.experiment
+    # Let go with this call: the tables of all runs of a sweep may not fit into memory.
+    run = functools.cache(lambda: outcome.run)
+    return {name: measure(summary, name, run, experiment) for name in names}
 
 
 def _of_all(summary: Mapping[str, Any], of: Subject) -> float | None:
@@ -110,7 +119,7 @@ def _of_transfer(summary: Mapping[str, Any], rest: str, of: Subject) -> float | 
 def _of_phases(summary: Mapping[str, Any], rest: str, of: Subject) -> float | None:
     entry, _, figure = rest.rpartition(".")
     row = _entry(summary["flows"], entry, of.name)
-    return window_phases.figure(of.run.series, str(row["id"]), figure)
+    return window_phases.figure(of.run, str(row["id"]), figure)
 
 
 def _of_application(summary: Mapping[str, Any], rest: str, of: Subject) -> float | None:
