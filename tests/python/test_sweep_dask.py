@@ -30,7 +30,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 def workers():
     """A scheduler and two worker processes, which are started again when they die."""
     with LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None,
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0",
         memory_limit=0, silence_logs="CRITICAL",
     ) as cluster:  # fmt: skip
         yield cluster

@@ -136,9 +136,11 @@ def connect(address: str, answer: Answer, threads: int) -> Iterator[Callable[[Ke
         where: Any = address
         if address == LOCAL:
             where = stack.enter_context(
+                # Without an address its web server would be at a port of all networks, and the
+                # second sweep on this machine find it taken.
                 LocalCluster(
                     n_workers=threads, threads_per_worker=1, processes=True,
-                    dashboard_address=None, memory_limit=0, silence_logs="ERROR",
+                    dashboard_address="127.0.0.1:0", memory_limit=0, silence_logs="ERROR",
                 )
             )  # fmt: skip
         try:
