@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import tomli_w
+from tables_commands import commands
+from tables_text import capitalised, code, escaped, table, toml
 
 from fairway import _core, scenarios
 from fairway.explain import bounds, by_family, markdown
@@ -51,33 +53,6 @@ WLAN = (
 )
 LISTED = re.compile(r"(      # algorithms\n).*?(      # end\n)", re.DOTALL)
 MARKED = re.compile(r"(<!-- table: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
-
-
-def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A Markdown table."""
-    lines = [list(header)]
-    lines.append(["---"] * len(lines[0]))
-    lines += [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
-def code(value: Any) -> str:
-    """A value as it would be written in TOML, marked as code."""
-    return f"`{toml(value)}`"
-
-
-def toml(value: Any) -> str:
-    """A value as it would be written in TOML."""
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{quoted(k)} = {toml(v)}" for k, v in value.items()) + " }"
-    if isinstance(value, list):
-        return "[" + ", ".join(toml(item) for item in value) + "]"
-    return json.dumps(value, ensure_ascii=False)
-
-
-def quoted(key: str) -> str:
-    """A TOML key, in quotes where it needs them."""
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key)
 
 
 def keys(section: Mapping[str, Any], skip: Iterable[str] = ()) -> str:
@@ -132,14 +107,6 @@ def preset_sources() -> str:
     return "\n".join(parts)
 
 
-def escaped(text: str) -> str:
-    """Text in which Markdown finds no marks but those of code."""
-    parts = re.split(r"(`[^`]*`)", text)
-    return "".join(
-        part if part.startswith("`") else re.sub(r"([*_<\[])", r"\\\1", part) for part in parts
-    )
-
-
 def tcp_info() -> str:
     """Every column that holds a field of the kernel's."""
     rows = [
@@ -175,7 +142,7 @@ def laws() -> str:
         (code(law["name"]), law["title"], law["equation"], law["range"], law["source"])
         for law in json.loads(_core.model_laws())
     ]
-    return table("law | what it tells | equation | range | source", rows)
+    return table(["law", "what it tells", "equation", "range", "source"], rows)
 
 
 def metric_names() -> str:
@@ -312,11 +279,6 @@ def page_name(entry: Mapping[str, Any]) -> str:
     return str(entry["name"]).replace("+", "-plus")
 
 
-def capitalised(text: str) -> str:
-    """The text with a capital letter, its other capitals kept."""
-    return text[:1].upper() + text[1:]
-
-
 def fields(kind: type) -> str:
     """The fields of what a congestion control written in Python is shown."""
     names = [name for name, field in vars(kind).items() if inspect.isdatadescriptor(field)]
@@ -384,6 +346,7 @@ def tables() -> dict[str, str]:
         "metric-names": metric_names(),
         "metric-functions": metric_functions(),
         "laws": laws(),
+        "commands": commands(),
     }
 
 

@@ -1,0 +1,44 @@
+"""What commands say of themselves holds: each has an example, of options that it has."""
+
+import re
+import shlex
+
+import pytest
+import typer.main
+
+from fairway.cli import app
+
+
+def leaves(command, path):
+    below = getattr(command, "commands", {})
+    for name, inner in below.items():
+        yield from leaves(inner, f"{path} {name}")
+    if not below:
+        yield path, command
+
+
+COMMANDS = dict(leaves(typer.main.get_command(app), "fairway"))
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+def test_examples_are_of_the_command_and_have_its_options(path):
+    command = COMMANDS[path]
+    _, _, rest = command.help.partition("\b\nExample")
+    lines = [line.strip() for line in rest.partition("\n\n")[0].split("\n")[1:]]
+    text = "\n".join(lines).replace("\\\n", " ")
+    mine = [line for line in text.split("\n") if path in line]
+    assert mine, f"{path}: no example"
+    known = {name for parameter in command.params for name in parameter.opts}
+    if command.context_settings.get("ignore_unknown_options"):
+        return  # its options are parameters of models
+    for line in mine:
+        # What stands in parentheses behind an example explains it.
+        words = shlex.split(re.sub(r"\s{2,}\(.*\)$", "", line[line.index(path) :]))
+        used = {word.partition("=")[0] for word in words if re.match(r"--?[a-zA-Z]", word)}
+        assert used <= known, f"{path}: {line}"
+
+
+def test_all_commands_are_seen():
+    assert {"fairway run", "fairway model laws", "fairway study new", "fairway linux build"} <= set(
+        COMMANDS
+    )
