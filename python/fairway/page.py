@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import html
+import importlib.resources
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +12,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from fairway.figures import AnyChart
+
+#: Name -> text. They are read with the code that fills them, and not when a page is written: hours
+#: of runs may lie between, in which another version is installed.
+_TEMPLATES = {
+    file.name: file.read_text("utf-8")
+    for file in (importlib.resources.files("fairway") / "templates").iterdir()
+    if file.is_file()
+}
 
 #: Width of a chart that fills its place on the page.
 FILL: Literal["container"] = "container"
@@ -176,7 +185,7 @@ def render(
     from fairway._core import version
 
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("fairway", "templates"),
+        loader=jinja2.DictLoader(_TEMPLATES),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

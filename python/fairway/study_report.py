@@ -11,6 +11,10 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+# A report is written hours after its study began, and another version may be installed meanwhile:
+# what others load when they first need it is loaded with this module.
+import fairway.golden.episodes
+import fairway.tables  # noqa: F401
 from fairway import text
 from fairway.claims import Cell, Claim, Comparison, Finding, point_is_at
 from fairway.claims.verdicts import number

@@ -2,6 +2,8 @@
 
 import csv
 import json
+import subprocess
+import sys
 import weakref
 from importlib.resources import files
 from pathlib import Path
@@ -249,6 +251,42 @@ def test_a_study_of_ones_own_from_end_to_end(study_dir, tmp_path):
     report = (tmp_path / "out" / "report.html").read_text()
     assert "As published" in report
     assert report.index("As published") < report.index("Published beside measured</h2>")
+
+
+# Names what of the package is opened after the first run began.
+LATE = """
+import sys
+from pathlib import Path
+from fairway import _core, __file__ as here
+from fairway.cli import guarded
+
+package, began, run = str(Path(here).parent), [], _core.run
+
+def watch(event, arguments):
+    if began and event == "open" and str(arguments[0]).startswith(package):
+        print("late:", arguments[0])
+
+def begin(*arguments):
+    began.append(True)
+    return run(*arguments)
+
+sys.addaudithook(watch)
+_core.run = begin
+guarded(sys.argv[1:])
+print("began:", bool(began))
+"""
+
+
+def test_another_version_may_be_installed_while_it_runs(study_dir, tmp_path):
+    path = study_dir / "study.toml"
+    path.write_text(path.read_text() + '[[figure]]\nkind = "phases"\ntitle = "What they do"\n')
+    done = subprocess.run(
+        [sys.executable, "-c", LATE, "reproduce", study_dir, "--out", tmp_path / "out"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert (tmp_path / "out" / "report.html").is_file()
+    assert "began: True" in done.stdout
+    assert "late:" not in done.stdout
 
 
 def test_the_quick_form_says_so(study_dir, tmp_path):
