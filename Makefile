@@ -128,7 +128,7 @@ docs-figures: $(BUILT)
 	$(BIN)/python docs/fidelity.py
 
 clean:
-	rm -rf $(VENV) target fuzz/target fuzz/found site .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) target fuzz/target fuzz/found site .mypy_cache .ruff_cache .pytest_cache
 	find python tests -name __pycache__ -prune -exec rm -rf {} +
 	rm -f python/fairway/_core*.so
 	rm -rf python/fairway/bin

@@ -1,0 +1,88 @@
+"""The page of dependencies names what is asked for, and nothing is asked for that is not used."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from fairway.experiment import parse_toml
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "dependencies.md"
+#: Programs, and what another package loads: `pyarrow` is how pandas reads Parquet.
+NOT_IMPORTED = {"maturin", "mypy", "pyarrow", "ruff"}
+#: Names of modules that are not those of their packages.
+MODULES = {"mkdocs-material": "mkdocs", "vl-convert-python": "vl_convert"}
+
+pytestmark = pytest.mark.skipif(not PAGE.is_file(), reason="this is not a source tree")
+
+ROW = re.compile(r"^\| `([^`]+)` \| ([^|]+) \| ([^|]+) \|$", re.M)
+
+
+def rows(section):
+    """Name -> who asks for it, as the page has it."""
+    text = PAGE.read_text().partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+    assert all(why.strip() for _, _, why in ROW.findall(text))
+    return {name: set(users.split(", ")) for name, users, _ in ROW.findall(text)}
+
+
+def read(path):
+    return parse_toml(path.read_text(), str(path))
+
+
+def crates():
+    """Directory of each crate -> sections of dependencies in its manifest."""
+    for path in sorted([*(ROOT / "crates").glob("*/Cargo.toml"), ROOT / "fuzz" / "Cargo.toml"]):
+        manifest = read(path)
+        yield path.parent, manifest.get("dependencies", {}), manifest.get("dev-dependencies", {})
+
+
+def asked_for():
+    """Python package -> by which extras, or "users"."""
+    project = read(ROOT / "pyproject.toml")["project"]
+    groups = {"users": project["dependencies"], **project["optional-dependencies"]}
+    found = {}
+    for group, requirements in groups.items():
+        for requirement in requirements:
+            name = re.match(r"[A-Za-z0-9_-]+", requirement)[0]
+            found.setdefault(name, set()).add(group)
+    return found
+
+
+def test_the_page_names_every_crate_and_who_uses_it():
+    users = {}
+    for place, needed, tested in crates():
+        for name in {*needed, *tested}:
+            if not name.startswith("fairway-"):
+                users.setdefault(name, set()).add(place.name)
+    assert rows("Rust") == users
+
+
+def test_the_page_names_every_python_package_and_whom_it_is_for():
+    assert rows("Python") == asked_for()
+
+
+def test_every_crate_that_a_manifest_names_is_used_and_named_once():
+    named = set()
+    for place, needed, tested in crates():
+        assert not needed.keys() & tested.keys(), place
+        named |= {*needed, *tested}
+        # What tests alone need may stand in `src` too; what all need has to.
+        source = place / "src" if (place / "src").is_dir() else place
+        for where, names in ((source, needed), (place, tested)):
+            code = "\n".join(path.read_text() for path in where.rglob("*.rs"))
+            words = set(re.findall(r"\w+", code))
+            assert {name for name in names if name.replace("-", "_") not in words} == set(), place
+    for name in read(ROOT / "Cargo.toml")["workspace"]["dependencies"]:
+        assert name in named, f"{name}: no crate of the workspace uses it"
+
+
+def test_every_python_package_is_imported():
+    code = "\n".join(
+        path.read_text()
+        for folder in ("python", "tests/python", "docs", "examples")
+        for path in (ROOT / folder).rglob("*.py")
+    )
+    imported = set(re.findall(r"^\s*(?:from|import) (\w+)", code, re.M))
+    for name in asked_for().keys() - NOT_IMPORTED:
+        assert MODULES.get(name, name.replace("-", "_")) in imported, name
