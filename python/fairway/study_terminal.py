@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterator, Sequence
 
 import typer
 
+from fairway.claims import Finding
 from fairway.study import Reproduction
 from fairway.study_all import All
 from fairway.study_all_report import study_table
@@ -36,7 +38,9 @@ def show_reproduction(result: Reproduction | WholeReproduction, *, cells: bool) 
         typer.echo(verdict_counts(result.findings) + "\n")
     for claim, finding in zip(study.claims, result.findings, strict=True):
         typer.echo(_wrapped(f"{finding.verdict:10} {claim.id}  {claim.statement}."))
-        typer.echo(_wrapped(f"{'':{_INDENT}}{once(finding.reason)}"))
+        typer.echo(_wrapped(f"{'':{_INDENT}}{once(finding.brief)}"))
+    if result.quick and any(not part.was_run for part in _at_each_value(result.findings)):
+        typer.echo("\nWhat was not run is named in reproduction.json, and run without --quick.")
     typer.echo()
     if isinstance(result, WholeReproduction):
         show_table(part_table(result))
@@ -56,6 +60,11 @@ def show_all(result: All) -> None:
         typer.echo(f"{key}: {one.study.question or one.study.title}")
         for claim, finding in zip(one.study.claims, one.findings, strict=True):
             typer.echo(_wrapped(f"{finding.verdict:10} {claim.id}  {claim.statement}."))
+
+
+def _at_each_value(findings: Sequence[Finding]) -> Iterator[Finding]:
+    for finding in findings:
+        yield from (part for _, part in finding.by_value or (({}, finding),))
 
 
 def _wrapped(line: str) -> str:

@@ -303,6 +303,33 @@ def test_the_quick_form_says_so(study_dir, tmp_path):
     assert quick.findings[0].verdict in ("undecided", "refuted")
 
 
+def test_values_that_were_not_run_are_counted_in_the_terminal_and_named_in_the_json(
+    study_dir, tmp_path
+):
+    # No asymmetry is above two: refuted wherever it was run.
+    (study_dir / "claims.toml").write_text("""
+[[claim]]
+id = "c"
+statement = "It is above two"
+where = "page 1"
+unknown = ["flow.0.cc"]
+
+[[claim.test]]
+kind = "range"
+metric = "asymmetry"
+low = 2
+high = 3
+""")
+    done = command("reproduce", study_dir, "--quick", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert "It depends on first: refuted for “bic”; 1 value was not run." in done.stdout
+    assert done.stdout.count("without --quick") == 1
+    answer = json.loads((tmp_path / "out" / "reproduction.json").read_text())
+    assert answer["claims"][0]["reason"] == (
+        "It depends on first: refuted for “bic”; undecided for “htcp”."
+    )
+
+
 def test_gelle2008_is_the_published_experiment():
     study = find("gelle2008")
     assert "gelle2008" in keys()

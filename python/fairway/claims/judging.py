@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
+from fairway import text
 from fairway.claims.cells import Cell, is_at, place, split
 from fairway.claims.reading import KINDS, Claim
 from fairway.claims.verdicts import Answer, Comparison, Verdict, corrected, weakest
@@ -27,6 +28,7 @@ class Finding:
         spread: Least and largest of the comparisons or cells behind the number, if several are.
         comparisons: Every effect that was held against what is claimed of it.
         by_value: For each plausible value of what the source leaves open, the finding there.
+        was_run: Whether any point that the claim speaks of was run.
     """
 
     verdict: Verdict
@@ -38,6 +40,18 @@ class Finding:
     spread: tuple[float, float] | None = None
     comparisons: tuple[Comparison, ...] = ()
     by_value: tuple[tuple[Mapping[str, Any], Finding], ...] = ()
+    was_run: bool = True
+
+    @property
+    def brief(self) -> str:
+        """The reason, with plausible values at which nothing was run counted and not listed."""
+        ran = [(at, part) for at, part in self.by_value if part.was_run]
+        idle = len(self.by_value) - len(ran)
+        if not idle:
+            return self.reason
+        head, depends, _ = self.reason.removesuffix(".").partition(": ")
+        known = f"{head}: {_by_verdict(ran)}" if depends else head
+        return f"{known}; {text.count(idle, 'value')} {'was' if idle == 1 else 'were'} not run."
 
     def to_json(self) -> dict[str, Any]:
         """The verdict with its numbers as plain data."""
@@ -216,9 +230,9 @@ def _answer(
     chosen, wanted = _chosen(test, cells), _chosen(test, expected)
     why = skipped.get(test.get("part", ""))
     if why is not None:
-        return Answer(f"Not run: {why}.", limit="undecided")
+        return Answer(f"Not run: {why}.", limit="undecided", was_run=False)
     if not any(cell.measured is not None for cell in chosen):
-        return Answer("No point that it speaks of was run.", limit="undecided")
+        return Answer("No point that it speaks of was run.", limit="undecided", was_run=False)
     return KINDS[test["kind"]][2](test, chosen, wanted)
 
 
@@ -228,13 +242,15 @@ def _finding(answers: Sequence[Answer]) -> Finding:
     comparisons = tuple(c for answer in answers for c in answer.comparisons)
     # The number of the test that decides, or of the first that has one.
     ranked = sorted(answers, key=lambda answer: answer.verdict != verdict)
+    was_run = any(answer.was_run for answer in answers)
     for found in (answer.number for answer in ranked):
         if found.value is not None:
             low, high = found.interval or (None, None)
             return Finding(
-                verdict, reason, found.value, low, high, found.basis, found.spread, comparisons
-            )
-    return Finding(verdict, reason, comparisons=comparisons)
+                verdict, reason, found.value, low, high, found.basis, found.spread, comparisons,
+                was_run=was_run,
+            )  # fmt: skip
+    return Finding(verdict, reason, comparisons=comparisons, was_run=was_run)
 
 
 def _over_values(found: Sequence[tuple[Mapping[str, Any], Finding]]) -> Finding:
@@ -245,14 +261,12 @@ def _over_values(found: Sequence[tuple[Mapping[str, Any], Finding]]) -> Finding:
         return Finding("undecided", "No point that it speaks of is in the study.")
     verdicts = {finding.verdict for _, finding in found}
     axes = ", ".join(found[0][0])
-    places = {v: [f"“{place(at)}”" for at, f in found if f.verdict == v] for v in get_args(Verdict)}
-    parts = "; ".join(f"{v} for {', '.join(of)}" for v, of in places.items() if of)
     comparisons = tuple(c for _, finding in found for c in finding.comparisons)
     verdict: Verdict = found[0][1].verdict if len(verdicts) == 1 else "undecided"
     head = (
         f"{verdict.capitalize()} for every plausible value of {axes}."
         if len(verdicts) == 1
-        else f"It depends on {axes}: {parts}."
+        else f"It depends on {axes}: {_by_verdict(found)}."
     )
     number = next((f for _, f in found if f.measured is not None), found[0][1])
     return Finding(
@@ -265,4 +279,11 @@ def _over_values(found: Sequence[tuple[Mapping[str, Any], Finding]]) -> Finding:
         number.spread,
         comparisons,
         tuple(found),
+        any(finding.was_run for _, finding in found),
     )
+
+
+def _by_verdict(found: Sequence[tuple[Mapping[str, Any], Finding]]) -> str:
+    """Plausible values by the verdict at each."""
+    places = {v: [f"“{place(at)}”" for at, f in found if f.verdict == v] for v in get_args(Verdict)}
+    return "; ".join(f"{v} for {', '.join(of)}" for v, of in places.items() if of)

@@ -188,6 +188,7 @@ class Answer:
         basis: What the interval is, or why there is none.
         spread: Least and largest of the cells that it is of, if there are several.
         every: Whether the sentence tells of each comparison against the claim, not of one alone.
+        was_run: Whether any point that the test speaks of was run.
     """
 
     lead: str
@@ -199,6 +200,7 @@ class Answer:
     basis: str = ""
     spread: tuple[float, float] | None = None
     every: bool = False
+    was_run: bool = True
 
     @property
     def number(self) -> Number:
