@@ -26,7 +26,7 @@ help:
 	@echo "make build    set up, build and install fairway into $(VENV)"
 	@echo "make linux    build the Linux kernel for --backend linux, if it is not there (minutes)"
 	@echo "make test     every test, Rust and Python"
-	@echo "make soak     random experiments under the laws of the simulator, SCENARIOS=10000 of them"
+	@echo "make soak     random experiments, fuzzers and disturbed transfers for MINUTES=60"
 	@echo "make fuzz     the readers of captures under a fuzzer, SECONDS=60 for each of TARGETS"
 	@echo "make format   format the sources"
 	@echo "make lint     formatting, lints, types, and the stub of the compiled module"
@@ -53,10 +53,10 @@ test-rust: $(TOOLS)
 test-python: $(BUILT)
 	$(BIN)/python -m pytest
 
-# One that fails is printed as the smallest experiment that still does.
-SCENARIOS ?= 10000
-soak: $(TOOLS)
-	FAIRWAY_SCENARIOS=$(SCENARIOS) cargo test --quiet --locked --package fairway-sim --test scenarios
+# What is found is printed with what finds it again; an experiment as the smallest that still fails.
+MINUTES ?= 60
+soak: $(BUILT)
+	$(BIN)/python tests/python/soak.py --minutes $(MINUTES)
 
 # The fuzzer needs a nightly compiler and cargo-fuzz, and installs what is missing. No sanitizer:
 # there is no unsafe code. What it finds to be new stays in fuzz/found, what breaks a target in
