@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import sys
 from collections.abc import Mapping
@@ -191,9 +192,9 @@ def set_path(document: Document, path: str, value: Any) -> None:
     for depth, part in enumerate(parents):
         node = _child(node, part, ".".join(parents[: depth + 1]))
     if isinstance(node, dict):
-        node[last] = value
+        node[last] = copy.deepcopy(value)
     elif isinstance(node, list) and last.isdecimal() and int(last) < len(node):
-        node[int(last)] = value
+        node[int(last)] = copy.deepcopy(value)
     else:
         raise InputError(f"{path}: nothing of that name can be set here")
 

@@ -30,6 +30,16 @@ def test_overrides_reach_tables_lists_and_ids():
     }
 
 
+def test_a_table_that_one_override_sets_is_not_changed_by_the_next():
+    # A study sets the same flows in every scenario, and keys of them in some.
+    flows = {"flow": [{"cc": "reno", "start": "1 s"}]}
+    first = plan(parse_toml(SMALL, "small"), overrides={**flows, "flow.0.start": "2 s"})
+    second = plan(parse_toml(SMALL, "small"), overrides=flows)
+    assert first.points[0].experiment["flow"][0]["start"] == "2 s"
+    assert second.points[0].experiment["flow"][0]["start"] == "1 s"
+    assert flows == {"flow": [{"cc": "reno", "start": "1 s"}]}
+
+
 def test_an_override_of_a_swept_path_replaces_the_axis():
     document = {"sweep": {"flow.0.cc": ["bic", "htcp"]}, "flow": [{"cc": "bic"}]}
     set_path(document, "flow.0.cc", "cubic")
