@@ -16,6 +16,7 @@ from fairway.repetitions import sentence
 from fairway.stats import mean_interval
 from fairway.study import find, findings, measured_cells
 from fairway.sweep import load_sweep, run_plan
+from small_studies import claim, compare, in_range, study_of, write
 
 UNTIL = '{ until = "±5 %", at_most = 40, metric = "utilisation" }'
 
@@ -148,43 +149,17 @@ def test_backends_are_compared_over_a_number_of_seeds():
     assert planned.until is None
 
 
-STUDY = """
-title = "Tiny"
-source = "Nobody, 2026"
-experiment = "small.toml"
-repetitions = { until = "±5 %", at_most = 12 }
-
-[axes]
-"flow.0.cc" = ["bic", "htcp"]
-
-[[compare]]
-metric = "utilisation"
-title = "paper"
-file = "t.csv"
-column = "u"
-match = { "flow.0.cc" = "cc" }
-"""
-CLAIMS = """
-[[claim]]
-id = "c"
-statement = "It is nearly full"
-where = "page 1"
-
-[[claim.test]]
-kind = "range"
-metric = "utilisation"
-low = 0.5
-high = 1.5
-at = { "flow.0.cc" = "CC" }
-"""
+STUDY = study_of(
+    "Tiny",
+    compare("utilisation", "u"),
+    keys='repetitions = { until = "±5 %", at_most = 12 }',
+)
+CLAIMS = claim("c", in_range("utilisation", 0.5, 1.5, 'at = { "flow.0.cc" = "CC" }'))
 
 
 def test_what_is_not_settled_decides_no_claim(tmp_path):
-    (tmp_path / "study.toml").write_text(STUDY)
-    (tmp_path / "small.toml").write_text(SMALL)
-    (tmp_path / "t.csv").write_text("cc,u\nbic,0.9\nhtcp,0.9\n")
     for cc, verdict in (("bic", "supported"), ("htcp", "undecided")):
-        (tmp_path / "claims.toml").write_text(CLAIMS.replace("CC", cc))
+        write(tmp_path, STUDY, CLAIMS.replace("CC", cc), "cc,u\nbic,0.9\nhtcp,0.9\n")
         study = find(str(tmp_path))
         assert study.repeats
         planned = study.plan(quick=False)

@@ -11,22 +11,16 @@ from pathlib import Path
 import pytest
 
 import fairway
-from conftest import SMALL, command, summary_of
+from conftest import command, summary_of
 from fairway.errors import InputError
 from fairway.experiment import Point
 from fairway.study import find, findings, keys, load_study, measured_cells
 from fairway.sweep import Outcome, outcome
+from small_studies import claim, compare, in_range, study_of, write
 
-STUDY = """
-title = "Tiny"
-source = "Nobody, 2026"
-question = "Which of two takes more?"
-experiment = "small.toml"
-repetitions = 1
-
-[axes]
-"flow.0.cc" = ["bic", "htcp"]
-
+STUDY = (
+    study_of("Tiny", compare(), keys='question = "Which of two takes more?"\nrepetitions = 1')
+    + """
 [names]
 "flow.0.cc" = "first"
 
@@ -34,13 +28,6 @@ repetitions = 1
 note = "half as long"
 set = { duration = "2 s", "measure.window" = ["1 s", "2 s"] }
 axes = { "flow.0.cc" = ["bic"] }
-
-[[compare]]
-metric = "asymmetry"
-title = "paper"
-file = "published/t.csv"
-column = "a"
-match = { "flow.0.cc" = "cc" }
 
 [[figure]]
 kind = "heat_map"
@@ -58,30 +45,14 @@ kind = "small_multiples"
 quantity = "cwnd"
 title = "cwnd"
 """
-CLAIMS = """
-[[claim]]
-id = "c1"
-statement = "As published"
-where = "page 1"
-
-[[claim.test]]
-kind = "cells_within"
-metric = "asymmetry"
-mean = 0.05
-max = 0.15
-"""
+)
+CLAIMS = claim("c1", 'kind = "cells_within"\nmetric = "asymmetry"\nmean = 0.05\nmax = 0.15')
 
 
 @pytest.fixture
 def study_dir(tmp_path: Path) -> Path:
-    directory = tmp_path / "tiny"
-    (directory / "published").mkdir(parents=True)
-    (directory / "study.toml").write_text(STUDY)
-    (directory / "claims.toml").write_text(CLAIMS)
-    (directory / "small.toml").write_text(SMALL)
     # The scripted runs below measure 0.5 and 0.0: differences .01 and .03, mean .02.
-    (directory / "published" / "t.csv").write_text("cc,a\nbic,0.51\nhtcp,-0.03\n")
-    return directory
+    return write(tmp_path / "tiny", STUDY, CLAIMS, "cc,a\nbic,0.51\nhtcp,-0.03\n")
 
 
 def scripted_outcomes(study, repetitions=1):
@@ -124,22 +95,8 @@ def test_a_run_is_read_once_for_all_metrics_and_let_go_before_the_next(
 ):
     (study_dir / "study.toml").write_text(
         STUDY
-        + """
-[[compare]]
-metric = "phases.0.epoch_count"
-title = "paper"
-file = "published/t.csv"
-column = "a"
-match = { "flow.0.cc" = "cc" }
-
-[[compare]]
-metric = "buffer_delay_percent"
-title = "paper"
-file = "published/t.csv"
-column = "a"
-match = {}
-mean_over = "flow.0.cc"
-"""
+        + compare("phases.0.epoch_count")
+        + compare("buffer_delay_percent", match="", more='mean_over = "flow.0.cc"')
     )
     made = fairway.reproduce(str(study_dir), tmp_path / "out")
     load, alive, most = outcome.load, weakref.WeakSet(), []
@@ -307,19 +264,8 @@ def test_values_that_were_not_run_are_counted_in_the_terminal_and_named_in_the_j
     study_dir, tmp_path
 ):
     # No asymmetry is above two: refuted wherever it was run.
-    (study_dir / "claims.toml").write_text("""
-[[claim]]
-id = "c"
-statement = "It is above two"
-where = "page 1"
-unknown = ["flow.0.cc"]
-
-[[claim.test]]
-kind = "range"
-metric = "asymmetry"
-low = 2
-high = 3
-""")
+    claims = claim("c", in_range("asymmetry", 2, 3), more='unknown = ["flow.0.cc"]')
+    (study_dir / "claims.toml").write_text(claims)
     done = command("reproduce", study_dir, "--quick", "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     assert "It depends on first: refuted for “bic”; 1 value was not run." in done.stdout

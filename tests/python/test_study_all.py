@@ -7,55 +7,25 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from conftest import SMALL, command
+from conftest import command
 from fairway import api, cli, study_all
 from fairway.errors import InputError
 from fairway.study import find, keys
 from fairway.study_all import PAPERS, all_keys, reproduce_each
-
-STUDY = """
-title = "Study {name}"
-source = "Nobody, 2026"
-question = "Is {name} fair?"
-experiment = "small.toml"
-
-[axes]
-"flow.0.cc" = ["bic", "htcp"]
-
-[[compare]]
-metric = "asymmetry"
-title = "paper"
-file = "published/t.csv"
-column = "a"
-match = {{ "flow.0.cc" = "cc" }}
-"""
-CLAIMS = """
-[[claim]]
-id = "{name}1"
-statement = "Asymmetry is below two"
-where = "page 1"
-
-[[claim.test]]
-{part}kind = "range"
-metric = "asymmetry"
-low = -2
-high = {high}
-"""
+from small_studies import claim, compare, in_range, study_of, write
 
 
 def made(directory: Path, name: str, high: float, part: str = "") -> Path:
-    place = directory / name / part
-    (place / "published").mkdir(parents=True)
-    (place / "published" / "t.csv").write_text("cc,a\nbic,0.51\n")
-    (place / "study.toml").write_text(STUDY.format(name=name))
-    (place / "small.toml").write_text(SMALL)
+    text = study_of(f"Study {name}", compare(), keys=f'question = "Is {name} fair?"')
+    write(directory / name / part, text, published="cc,a\nbic,0.51\n")
     if part:
         (directory / name / "study.toml").write_text(
             f'title = "Whole {name}"\nsource = "Nobody, 2026"\nparts = ["{part}"]\n'
         )
-    line = f'part = "{part}"\n' if part else ""
-    claims = CLAIMS.format(name=name, high=high, part=line)
-    (directory / name / "claims.toml").write_text(claims)
+    test = in_range("asymmetry", -2, high, f'part = "{part}"' if part else "")
+    (directory / name / "claims.toml").write_text(
+        claim(f"{name}1", test, statement="Asymmetry is below two")
+    )
     return directory / name
 
 

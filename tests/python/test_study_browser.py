@@ -10,36 +10,22 @@ from urllib.parse import unquote, urlparse
 import pytest
 
 import fairway
-from conftest import SMALL, command
+from conftest import command
+from small_studies import claim, compare, in_range, study_of, write
 
-STUDY = """
-title = "Tiny"
-source = "Nobody, 2026"
-question = "Which of three takes more?"
-experiment = "small.toml"
-repetitions = 2
-
-[axes]
-"flow.0.cc" = ["bic", "htcp", "cubic"]
-"flow.1.cc" = ["bic", "htcp", "cubic"]
-
+BOTH = '"flow.0.cc" = "first", "flow.1.cc" = "second"'
+STUDY = (
+    study_of(
+        "Tiny",
+        compare(match=BOTH),
+        compare("jain_index", "j", match=BOTH),
+        keys='question = "Which of three takes more?"\nrepetitions = 2',
+        axes='"flow.0.cc" = ["bic", "htcp", "cubic"]\n"flow.1.cc" = ["bic", "htcp", "cubic"]',
+    )
+    + """
 [names]
 "flow.0.cc" = "first"
 "flow.1.cc" = "second"
-
-[[compare]]
-metric = "asymmetry"
-title = "paper"
-file = "published/t.csv"
-column = "a"
-match = { "flow.0.cc" = "first", "flow.1.cc" = "second" }
-
-[[compare]]
-metric = "jain_index"
-title = "paper"
-file = "published/t.csv"
-column = "j"
-match = { "flow.0.cc" = "first", "flow.1.cc" = "second" }
 
 [[figure]]
 kind = "heat_map"
@@ -65,39 +51,19 @@ kind = "small_multiples"
 quantity = "cwnd"
 title = "cwnd"
 """
-CLAIMS = """
-[[claim]]
-id = "all"
-statement = "Indices are at least a half"
-where = "page 1"
-
-[[claim.test]]
-kind = "range"
-metric = "jain_index"
-low = 0.5
-high = 1.0
-
-[[claim]]
-id = "none"
-statement = "Asymmetries of BIC are above two"
-where = "page 2"
-
-[[claim.test]]
-kind = "range"
-metric = "asymmetry"
-low = 2.0
-high = 3.0
-at = { "flow.0.cc" = "bic" }
-
-[[claim]]
-id = "unasked"
-statement = "It was a Tuesday"
-where = "page 3"
-
-[[claim.test]]
-kind = "unmeasured"
-reason = "No run has a weekday."
-"""
+)
+CLAIMS = "".join(
+    claim(name, test, statement=statement)
+    for name, statement, test in (
+        ("all", "Indices are at least a half", in_range("jain_index", 0.5, 1)),
+        (
+            "none",
+            "Asymmetries of BIC are above two",
+            in_range("asymmetry", 2, 3, 'at = { "flow.0.cc" = "bic" }'),
+        ),
+        ("unasked", "It was a Tuesday", 'kind = "unmeasured"\nreason = "No run has a weekday."'),
+    )
+)
 ALGORITHMS = ("bic", "htcp", "cubic")
 #: A chart for each panel and kind: 3 matrices, 1 over an axis, 3 of dots, 9 windows.
 CHARTS = 3 + 1 + 3 + 9
@@ -106,13 +72,9 @@ CHARTS = 3 + 1 + 3 + 9
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
     """A small study, run: nine points, twice each, two metrics."""
-    directory = tmp_path_factory.mktemp("study") / "tiny"
-    (directory / "published").mkdir(parents=True)
-    (directory / "study.toml").write_text(STUDY)
-    (directory / "claims.toml").write_text(CLAIMS)
-    (directory / "small.toml").write_text(SMALL)
     lines = [f"{one},{other},0.1,0.9" for one in ALGORITHMS for other in ALGORITHMS]
-    (directory / "published" / "t.csv").write_text("\n".join(["first,second,a,j", *lines]) + "\n")
+    published = "\n".join(["first,second,a,j", *lines]) + "\n"
+    directory = write(tmp_path_factory.mktemp("study") / "tiny", STUDY, CLAIMS, published)
     out = directory.parent / "out"
     return fairway.reproduce(str(directory), out)
 

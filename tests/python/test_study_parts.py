@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import SMALL, command, summary_of
+from conftest import command, summary_of
 from fairway.claims import Cell, Claim, judge
 from fairway.errors import InputError
 from fairway.linux import cache
@@ -14,65 +14,35 @@ from fairway.study import load_study, measured_cells
 from fairway.study_files import load
 from fairway.study_parts import cells_of, reproduce_whole, whole_findings
 from fairway.sweep import Outcome
+from small_studies import claim, compare, in_range, study_of, write
 
 WHOLE = """
 title = "Twofold"
 source = "Nobody, 2026"
 parts = ["equal", "shared"]
 """
-PART = """
-title = "One part"
-source = "Nobody, 2026"
-experiment = "small.toml"
-
-[axes]
-"flow.0.cc" = ["bic", "htcp"]
-
-[[compare]]
-metric = "asymmetry"
-title = "paper"
-file = "../published/t.csv"
-column = "a"
-match = { "flow.0.cc" = "cc" }
-"""
+PART = study_of("One part", compare(file="../published/t.csv"))
 QUICK = """
 [quick]
 note = "one algorithm"
 axes = { "flow.0.cc" = ["bic"] }
 """
-CLAIMS = """
-[[claim]]
-id = "both"
-statement = "As published"
-where = "page 1"
-
-[[claim.test]]
-part = "equal"
-kind = "cells_within"
-metric = "asymmetry"
-mean = 0.05
-max = 0.15
-
-[[claim.test]]
-part = "shared"
-kind = "range"
-metric = "asymmetry"
-low = -0.1
-high = 0.6
-"""
+CLAIMS = claim(
+    "both",
+    'part = "equal"\nkind = "cells_within"\nmetric = "asymmetry"\nmean = 0.05\nmax = 0.15\n',
+    'part = "shared"\n' + in_range("asymmetry", -0.1, 0.6),
+)
 
 
 @pytest.fixture
 def whole_dir(tmp_path: Path) -> Path:
     directory = tmp_path / "two"
-    (directory / "published").mkdir(parents=True)
+    write(directory / "equal", PART)
+    write(directory / "shared", PART + QUICK)
+    (directory / "published").mkdir()
     (directory / "published" / "t.csv").write_text("cc,a\nbic,0.51\nhtcp,-0.03\n")
     (directory / "study.toml").write_text(WHOLE)
     (directory / "claims.toml").write_text(CLAIMS)
-    for name, more in (("equal", ""), ("shared", QUICK)):
-        (directory / name).mkdir()
-        (directory / name / "study.toml").write_text(PART + more)
-        (directory / name / "small.toml").write_text(SMALL)
     return directory
 
 
