@@ -266,6 +266,7 @@ impl<'a, T: Tap> Simulation<'a, T> {
                 self.consult(control)?;
             }
             until_control -= 1;
+            debug_assert!(at >= self.now, "an event for {at} at {}", self.now);
             self.now = at;
             self.tap.advance(at);
             self.handle(component)?;

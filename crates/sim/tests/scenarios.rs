@@ -429,8 +429,11 @@ fn draw_datagrams(r: &mut Stream) -> Vec<DatagramFlow> {
                 ("cbr", "count = 3\n"),
                 ("cbr", "send_buffer = \"5 kB\"\n"),
                 ("poisson", "precedence = 7\n"),
-                ("vbr", "rate_deviation = \"5 kbit/s\"\nrate_period = \"1 s\"\n"),
-                ("onoff", "on_time = \"2 s\"\noff_time = \"10 s\"\n"),
+                (
+                    "vbr",
+                    "rate_deviation = \"5 kbit/s\"\nrate_period = \"1 s\"\nsend_buffer = \"6 kB\"\n",
+                ),
+                ("onoff", "on_time = \"2 s\"\noff_time = \"10 s\"\nsend_buffer = \"7 kB\"\n"),
                 ("onoff", "on_time = \"2 s\"\nperiods = \"pareto\"\npareto_shape = 1.2\n"),
             ],
         );

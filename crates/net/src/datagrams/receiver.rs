@@ -102,9 +102,9 @@ impl Receiver {
     }
 
     /// Packets that have not arrived, though one that left later has: lost, or overtaken and still on
-    /// their way.
+    /// their way. Copies that count as late are taken for some of them.
     pub fn missing(&self) -> u64 {
-        self.expected - self.received
+        self.expected.saturating_sub(self.received)
     }
 
     /// The jitter of RFC 3550 section 6.4.1 and appendix A.8, which iperf reports: a sixteenth of the
@@ -220,6 +220,10 @@ mod tests {
         for (sequence, place) in [(0, Place::Late), (20, Place::Late), (20, Place::Copy)] {
             assert_eq!(receiver.place(sequence), place, "{sequence}");
         }
+        // Of what is forgotten a copy counts as late, however many there are.
+        let arrival = Arrival { sequence: 1, sent_at: ms(1), payload_bytes: 1, wire_bytes: 29 };
+        (0..2 * gaps).for_each(|_| receiver.receive(arrival, ms(11)));
+        assert_eq!((receiver.received, receiver.missing()), (3 * gaps, 0));
     }
 
     #[test]

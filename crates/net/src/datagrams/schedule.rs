@@ -81,7 +81,8 @@ impl Schedule {
         (Schedule { rhythm, stream }, first)
     }
 
-    /// When the packet after one of `payload_bytes` leaves, which left at `at`.
+    /// When the packet after one of `payload_bytes` leaves, which left at `at`: when it was due, or
+    /// later if its application had to wait. It does not catch up.
     pub fn next(&mut self, at: Time, payload_bytes: u32) -> Time {
         match &mut self.rhythm {
             Rhythm::Constant(serialiser) => at + serialiser.transmit(payload_bytes),
@@ -112,6 +113,13 @@ fn nanos(nanos: f64) -> Duration {
 impl Variable {
     /// Bits flow at the rate of each period; a packet leaves when its last bit has.
     fn next(&mut self, at: Time, payload_bytes: u32, stream: &mut Stream) -> Time {
+        if at >= self.period_ends {
+            // Its application may have waited for many periods, of which the last is the one that counts.
+            let passed = at.since(self.period_ends).as_nanos() / self.period.as_nanos();
+            self.period_ends =
+                self.period_ends + self.period.saturating_mul(passed.saturating_add(1));
+            self.rate_bps = stream.log_normal(self.mean_bps, self.deviation_bps);
+        }
         let mut at = at;
         // Of the packet's payload, the part that has not flowed yet.
         let mut part = 1.0;
@@ -233,6 +241,28 @@ mod tests {
         let squares = counts.iter().map(|count| (count - mean) * (count - mean)).sum::<f64>();
         let deviation = (squares / counts.len() as f64).sqrt();
         assert!((deviation / 25.72 - 1.0).abs() < 0.03, "{deviation}");
+    }
+
+    #[test]
+    fn after_a_wait_packets_leave_at_their_rate_and_do_not_catch_up() {
+        let ms = Duration::from_millis;
+        // 7776 bits at 7.776 Mbit/s: 1 ms, give or take what a deviation of a bit/s makes of it.
+        let variable =
+            Pattern::Variable { deviation: Rate::from_bps(1), period: Duration::from_millis(40) };
+        let on_off =
+            Pattern::OnOff { on: ms(1_000_000), off: ms(1), periods: Periods::Exponential };
+        for pattern in [Pattern::Constant, variable, on_off] {
+            let stream = Stream::new(1, "test");
+            let rate = Rate::from_bps(7_776_000);
+            let (mut schedule, first) = Schedule::new(&pattern, rate, PAYLOAD, Time::ZERO, stream);
+            let mut late = first + ms(100_003);
+            for _ in 0..100 {
+                let next = schedule.next(late, PAYLOAD);
+                let gap_ns = next.as_nanos().checked_sub(late.as_nanos()).expect("later");
+                assert!((999_999..=1_000_001).contains(&gap_ns), "{pattern:?}: {gap_ns}");
+                late = next;
+            }
+        }
     }
 
     #[test]
