@@ -18,17 +18,17 @@ impl Cause {
     pub const NAMES: [&str; 3] = ["dropped", "lost", "damaged"];
 }
 
-/// Losses that are kept at most: 200 MB of them.
+/// Losses that are kept at most: 170 MB of them, 17 bytes each.
 const MOST: usize = 10_000_000;
 
 /// One row per data packet or datagram that did not arrive, in the order of time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Losses {
-    /// When it was dropped or lost, in seconds.
+    /// When it was dropped or lost, in seconds; of a damaged one, when it arrived.
     pub t_s: Vec<f64>,
     /// Index of its flow among those of the summary.
     pub flow: Vec<u32>,
-    /// Index of the link direction at which it happened.
+    /// Index of the link direction at which it happened; of a damaged one, the last of its way.
     pub link: Vec<u32>,
     /// Index into [`Cause::NAMES`].
     pub cause: Vec<u8>,
