@@ -5,7 +5,6 @@ use fairway_units::{Bytes, Duration, Rate, split_unit};
 use serde_json::{Map, Value};
 
 use super::error::{Report, did_you_mean};
-use super::keys::MAX_POINTS;
 use super::reader::{excerpt, show};
 
 /// How values are drawn.
@@ -47,13 +46,14 @@ impl Way {
 /// A path and its value at each of the points.
 pub(super) type Column = (String, Vec<Value>);
 
-/// Reads `[sweep.random]` or `[sweep.latin_hypercube]` and draws its points. Each path has a stream
+/// Reads `[sweep.random]` or `[sweep.latin_hypercube]` and draws its points, `most` at the most. Each path has a stream
 /// of its own, so that one more leaves the values of the others as they are.
 pub(super) fn read(
     key: &str,
     way: Way,
     value: &Value,
     seed: u64,
+    most: u64,
     report: &Report,
 ) -> Option<Vec<Column>> {
     let at = format!("sweep.{key}");
@@ -62,7 +62,7 @@ pub(super) fn read(
         report.refuse(at, message);
         return None;
     };
-    let points = points(&at, table, report);
+    let points = points(&at, table, most, report);
     let ranges: Vec<_> = table
         .iter()
         .filter(|(name, _)| *name != "points")
@@ -86,12 +86,12 @@ pub(super) fn read(
     Some(ranges.into_iter().map(column).collect())
 }
 
-fn points(at: &str, table: &Map<String, Value>, report: &Report) -> Option<u64> {
+fn points(at: &str, table: &Map<String, Value>, most: u64, report: &Report) -> Option<u64> {
     let value = table.get("points");
-    let count = value.and_then(Value::as_u64).filter(|count| (1..=MAX_POINTS).contains(count));
+    let count = value.and_then(Value::as_u64).filter(|count| (1..=most).contains(count));
     if count.is_none() {
         let found = value.map_or_else(|| "nothing".to_owned(), show);
-        let message = format!("expected a whole number from 1 to {MAX_POINTS}, got {found}");
+        let message = format!("expected a whole number from 1 to {most}, got {found}");
         report.refuse(format!("{at}.points"), message);
     }
     count
@@ -132,8 +132,8 @@ impl Unit {
     }
 }
 
-/// Units of which there are only whole ones.
-const WHOLE: [&str; 2] = ["packets", "segments"];
+/// Units of which there are only whole ones, as they may be written too.
+const WHOLE: [(&str, &str); 2] = [("packet", "packets"), ("segment", "segments")];
 
 impl Range {
     fn read(at: &str, value: &Value, report: &Report) -> Option<Self> {
@@ -206,12 +206,7 @@ impl Range {
                 let drawn = between(*low, *high).clamp(*low, *high);
                 match unit {
                     None => Value::from(drawn),
-                    // As many digits as anybody reads; exact decimals with units are read back.
-                    Some(unit) => {
-                        let digits = format!("{drawn:.6}");
-                        let short = digits.trim_end_matches('0').trim_end_matches('.');
-                        Value::String(format!("{short} {unit}"))
-                    }
+                    Some(unit) => Value::String(format!("{drawn} {unit}")),
                 }
             }
         }
@@ -239,12 +234,15 @@ impl Ends {
             return Some(Ends::Whole(low.get(), high.get(), Unit::Bytes));
         }
         let ((low, unit), (high, other)) = (split_unit(low), split_unit(high));
+        let whole = |unit| WHOLE.iter().find(|(one, several)| [*one, *several].contains(&unit));
+        if let (Some((_, unit)), Some((_, other))) = (whole(unit), whole(other))
+            && unit == other
+        {
+            let unit = Unit::Named((*unit).to_owned());
+            return Some(Ends::Whole(low.parse().ok()?, high.parse().ok()?, unit));
+        }
         if unit != other {
             return None;
-        }
-        if WHOLE.contains(&unit) {
-            let unit = Unit::Named(unit.to_owned());
-            return Some(Ends::Whole(low.parse().ok()?, high.parse().ok()?, unit));
         }
         Some(Ends::Real(low.parse().ok()?, high.parse().ok()?, Some(unit.to_owned())))
     }
@@ -265,7 +263,7 @@ mod tests {
 
     fn drawn(way: Way, table: Value) -> Vec<Column> {
         let report = Report::default();
-        let columns = read("random", way, &table, 7, &report);
+        let columns = read("random", way, &table, 7, 100, &report);
         report.finish(columns).expect("a correct table")
     }
 
@@ -310,7 +308,11 @@ mod tests {
         assert_eq!(middle(json!("1 Mbit/s"), json!("1 Gbit/s")), json!("500.5 Mbit/s"));
         assert_eq!(middle(json!("1 KiB"), json!("3 KiB")), json!("2 KiB"));
         assert_eq!(middle(json!("10 packets"), json!("20 packets")), json!("15 packets"));
+        assert_eq!(middle(json!("1 packet"), json!("9 packets")), json!("5 packets"));
         assert_eq!(middle(json!("0.5 bdp"), json!("2 bdp")), json!("1.25 bdp"));
+        // 2^-20 and three times as much: small numbers keep their digits.
+        let tiny = middle(json!("0.00000095367431640625 bdp"), json!("0.00000286102294921875 bdp"));
+        assert_eq!(tiny, json!("0.0000019073486328125 bdp"));
         for (low, high) in [
             (json!("1 ms"), json!("1 Mbit/s")),
             (json!("1 packets"), json!("1 bdp")),

@@ -72,7 +72,9 @@ pub(super) fn read(
             continue;
         }
         let group = if let Some(way) = Way::of(key) {
-            samples::read(key, way, value, seed, report).map(transposed).and_then(
+            // Drawn before all points are counted, and so bounded as they are.
+            let most = (MAX_TEXT / length.max(1) as u64).clamp(1, MAX_POINTS);
+            samples::read(key, way, value, seed, most, report).map(transposed).and_then(
                 |(paths, rows)| {
                     Group::found(&format!("sweep.{key}."), paths, rows, document, report)
                 },

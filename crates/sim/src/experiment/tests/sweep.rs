@@ -252,6 +252,13 @@ fn what_is_wrong_with_lists_and_ranges() {
         &drawn("points = 0\n\"flow.0.count\" = { low = 1, high = 2 }"),
         "sweep.random.points: expected a whole number from 1 to 100000, got 0",
     );
+    // 128 MiB of text are 654 points of a file of 205 kB.
+    let long = format!(
+        "# {}\n{}",
+        "-".repeat(200 << 10),
+        drawn("points = 655\n\"flow.0.count\" = { low = 1, high = 2 }")
+    );
+    assert_refused(&long, "sweep.random.points: expected a whole number from 1 to 654, got 655");
     assert_refused(
         &drawn("points = 2"),
         "sweep.random: names no path; write \"topology.bottleneck.delay\" = { low = \"1 ms\", high = \"100 ms\" }",
