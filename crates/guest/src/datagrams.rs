@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use fairway_guest::plan::{Datagrams as Plan, STAMP_BYTES};
 use fairway_guest::record::{DatagramTotals, FlowMark};
 use fairway_net::Window;
-use fairway_net::datagrams::{Arrival, Pattern, Receiver, Schedule};
+use fairway_net::datagrams::{Arrival, Pattern, Receiver, Schedule, UDP_HEADERS};
 use fairway_random::Stream;
 use fairway_socket::Batch;
 use fairway_units::{Duration, Rate, Time};
@@ -23,8 +23,6 @@ use crate::setup::Namespaces;
 use crate::sys;
 use crate::threads::Stacks;
 
-/// IPv4 and UDP headers.
-const HEADERS: u32 = 20 + 8;
 /// Datagrams that are read with one call.
 const BATCH: usize = 256;
 /// Largest buffer that can be asked for (net/core/sock.c, `__sock_set_rcvbuf`): the kernel doubles it. What
@@ -125,7 +123,7 @@ impl Datagrams {
             sequence,
             sent_at: Time::from_nanos(left_ns),
             payload_bytes,
-            wire_bytes: payload_bytes + HEADERS,
+            wire_bytes: payload_bytes + UDP_HEADERS,
         };
         self.receiver.receive(arrival, at);
         if self.ends.plan.bytes == Some(self.receiver.payload_bytes) {
@@ -212,14 +210,14 @@ impl Ends {
         }
     }
 
-    /// Waits until half of the socket's buffer is free, as `send` without flags does; false if the stop of
+    /// Waits until more than half of the socket's buffer is free, as `send` without flags does; false if the stop of
     /// the flow comes first.
     fn wait_for_room(&self) -> io::Result<bool> {
         let mut room = [PollFd::new(self.source.as_fd(), PollFlags::POLLOUT)];
         let left = match self.plan.stop_ns {
             None => None,
             Some(stop_ns) => {
-                let left_ns = (self.begin_ns + stop_ns).saturating_sub(sys::now_ns()?);
+                let left_ns = self.begin_ns.saturating_add(stop_ns).saturating_sub(sys::now_ns()?);
                 Some(TimeSpec::from_duration(std::time::Duration::from_nanos(left_ns)))
             }
         };

@@ -38,29 +38,30 @@ pub(crate) fn summarise(
     let length = window[1].since(window[0]);
     let mut flows = Vec::with_capacity(count);
     for (place, row) in rows.iter().enumerate() {
-        let Row::Connection(i) = *row else { continue };
-        let (flow, found) = (guests[i], &totals.flows[i]);
-        let mut counts = counts(&found.window)?;
-        if !totals.watched {
-            estimate(&mut counts, flow);
-        }
-        flows.push(FlowSummary {
-            mean_cwnd_segments: series.mean(&series.cwnd_segments, place, count, window),
-            mean_srtt_s: series.mean(&series.srtt_s, place, count, window),
-            fct_s: completion_s(flow.start, found.completed_ns)?,
-            ..FlowSummary::new(&flow.id, &flow.cc.name, &counts, length)
+        flows.push(match *row {
+            Row::Connection(i) => {
+                let (flow, found) = (guests[i], &totals.flows[i]);
+                let mut counts = counts(&found.window)?;
+                if !totals.watched {
+                    estimate(&mut counts, flow);
+                }
+                FlowSummary {
+                    mean_cwnd_segments: series.mean(&series.cwnd_segments, place, count, window),
+                    mean_srtt_s: series.mean(&series.srtt_s, place, count, window),
+                    fct_s: completion_s(flow.start, found.completed_ns)?,
+                    ..FlowSummary::new(&flow.id, &flow.cc.name, &counts, length)
+                }
+            }
+            Row::Datagrams(i) => {
+                let (flow, found) = (&experiment.datagrams[i], &totals.datagrams[i]);
+                let counts = counts(&found.window)?;
+                let received = datagram_summary(flow, found, &counts);
+                FlowSummary {
+                    fct_s: completion_s(flow.start, found.completed_ns)?,
+                    ..FlowSummary::of_datagrams(&flow.id, &counts, length, received)
+                }
+            }
         });
-    }
-    for (place, row) in rows.iter().enumerate() {
-        let Row::Datagrams(i) = *row else { continue };
-        let (flow, found) = (&experiment.datagrams[i], &totals.datagrams[i]);
-        let counts = counts(&found.window)?;
-        let received = datagram_summary(flow, found, &counts);
-        let summary = FlowSummary {
-            fct_s: completion_s(flow.start, found.completed_ns)?,
-            ..FlowSummary::of_datagrams(&flow.id, &counts, length, received)
-        };
-        flows.insert(place, summary);
     }
     let mut links = Vec::with_capacity(plan.queues.len());
     for (i, (queue, found)) in plan.queues.iter().zip(&totals.queues).enumerate() {

@@ -4,14 +4,14 @@
 //! the other, and one event for the next packet. Between them a datagram is a parcel as a segment
 //! is, and lies where segments lie: its sequence number stands in the place of a stream offset.
 
-use fairway_net::datagrams::{Arrival, Receiver, Schedule};
+use fairway_net::datagrams::{Arrival, Receiver, Schedule, UDP_HEADERS};
 use fairway_net::{Packet, Window, memory_of};
 use fairway_random::Stream;
 use fairway_tcp::{Flags, Segment};
 use fairway_trace::{DatagramSummary, FlowBooks, FlowCounts, Violation};
 use fairway_units::{Duration, Time};
 
-use crate::experiment::{DatagramFlow, Experiment, UDP_HEADERS};
+use crate::experiment::{DatagramFlow, Experiment, departures_of};
 use crate::network::Network;
 use crate::parcel::{Parcel, Parcels};
 
@@ -65,9 +65,10 @@ impl SendBuffer {
         self.taken_bytes >= self.size_bytes
     }
 
-    /// An application that waits goes on when half of the buffer is free (`sock_def_write_space`).
+    /// An application that waits goes on when more than half of the buffer is free
+    /// (include/net/sock.h, `sock_writeable`).
     fn is_writeable(&self) -> bool {
-        self.taken_bytes <= self.size_bytes / 2
+        self.taken_bytes < self.size_bytes / 2
     }
 }
 
@@ -77,14 +78,14 @@ impl Datagrams {
         let window = Window { from: experiment.measure.from, to: experiment.measure.to };
         let ends = |(index, flow): (usize, &DatagramFlow)| {
             let way = first_way + index as u32;
-            // By number, not by name, as those of connections.
-            let random =
-                |what: &str| Stream::new(experiment.seed, &format!("datagrams/{index}/{what}"));
-            let jitter = random("start").below(flow.start_jitter.as_nanos());
-            let start = flow.start + Duration::from_nanos(jitter);
             let payload_bytes = flow.packet_bytes - UDP_HEADERS;
-            let (schedule, first_at) =
-                Schedule::new(&flow.pattern, flow.rate, payload_bytes, start, random("departures"));
+            let (schedule, first_at) = Schedule::new(
+                &flow.pattern,
+                flow.rate,
+                payload_bytes,
+                flow.jittered_start(experiment.seed, index),
+                Stream::new(experiment.seed, &departures_of(index)),
+            );
             Ends {
                 schedule,
                 receiver: Receiver::new(window),

@@ -6,8 +6,7 @@
 //! still hold the socket's memory.
 
 use fairway_guest::plan::{Datagrams, STAMP_BYTES};
-use fairway_random::Stream;
-use fairway_sim::experiment::{DatagramFlow, Experiment, UDP_HEADERS};
+use fairway_sim::experiment::{DatagramFlow, Experiment, UDP_HEADERS, departures_of};
 use fairway_units::Bytes;
 
 use super::flow::FIRST_PORT;
@@ -16,9 +15,9 @@ use super::network::{first_router, sink_address, sink_namespace};
 use super::refusal::Refusals;
 use crate::programs::by_guest;
 
-/// Bounds of a socket's buffer for sending as it counts it, packets' own memory included: the least is room
-/// for two of 2048 bytes (include/net/sock.h, SOCK_MIN_SNDBUF), the largest a signed integer.
-const BUFFERS: [u64; 2] = [4608, i32::MAX as u64 - 1];
+/// Largest buffer of a socket for sending, packets' own memory included: `sk_sndbuf` is a signed integer, and
+/// even as the kernel doubles what is asked for.
+const LARGEST_BUFFER: u64 = i32::MAX as u64 - 1;
 
 /// The flows of datagrams as the guest starts them.
 pub(super) fn datagrams(
@@ -30,10 +29,6 @@ pub(super) fn datagrams(
     let plan = |(index, flow): (usize, &DatagramFlow)| {
         refuse(experiment, flow, refusals);
         let group = hosts.pairs[flow.hosts[0]].group;
-        // By number and by the simulator's names, so that packets leave when they do there.
-        let name = |what: &str| format!("datagrams/{index}/{what}");
-        let jitter_ns =
-            Stream::new(experiment.seed, &name("start")).below(flow.start_jitter.as_nanos());
         let number = experiment.flows.len() + index;
         Datagrams {
             id: flow.id.clone(),
@@ -46,9 +41,10 @@ pub(super) fn datagrams(
             rate_bps: flow.rate.as_bps(),
             payload_bytes: flow.packet_bytes - UDP_HEADERS,
             bytes: flow.bytes.map(Bytes::get),
-            start_ns: flow.start.as_nanos() + jitter_ns,
+            // By the simulator's random numbers, so that packets leave when they do there.
+            start_ns: flow.jittered_start(experiment.seed, index).as_nanos(),
             stop_ns: flow.stop.map(|stop| stop.as_nanos()),
-            random: (experiment.seed, name("departures")),
+            random: (experiment.seed, departures_of(index)),
             send_buffer: flow.send_buffer.map(Bytes::get),
         }
     };
@@ -74,12 +70,11 @@ fn refuse(experiment: &Experiment, flow: &DatagramFlow, refusals: &mut Refusals)
         refusals.refuse_datagrams(flow, "precedence", message);
     }
     let Some(buffer) = flow.send_buffer.map(Bytes::get) else { return };
-    let [smallest, largest] = BUFFERS;
-    if !(smallest..=largest).contains(&buffer) || !buffer.is_multiple_of(2) {
-        let nearest = buffer.clamp(smallest, largest).next_multiple_of(2);
+    if buffer > LARGEST_BUFFER || !buffer.is_multiple_of(2) {
+        let nearest = buffer.min(LARGEST_BUFFER).next_multiple_of(2);
         let message = format!(
-            "{buffer} bytes are no size that a kernel's socket has, {smallest} to {largest} bytes and \
-             even; write \"{nearest} bytes\" or use --backend sim"
+            "{buffer} bytes are no size that a kernel's socket has, even and at most {LARGEST_BUFFER}; \
+             write \"{nearest} bytes\" or use --backend sim"
         );
         refusals.refuse_datagrams(flow, "send_buffer", message);
     }

@@ -44,7 +44,7 @@ impl Refusals {
         // One without an id is named after its kind, "#" and its index.
         let name = id.rsplit_once('#').map_or(id, |(_, index)| index);
         let path = format!("flow.{name}.{key}");
-        if self.errors.last().is_none_or(|last| last.path != path) {
+        if self.errors.iter().all(|known| known.path != path) {
             self.errors.push(ExperimentError { path, message });
         }
     }

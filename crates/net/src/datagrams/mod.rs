@@ -9,6 +9,9 @@ use fairway_units::{Duration, Rate};
 pub use receiver::{Arrival, Receiver};
 pub use schedule::Schedule;
 
+/// IPv4 header without options (RFC 791) and UDP header (RFC 768), bytes.
+pub const UDP_HEADERS: u32 = 20 + 8;
+
 /// When the packets of a datagram flow leave.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pattern {

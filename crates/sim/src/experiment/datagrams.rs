@@ -1,6 +1,7 @@
 //! Datagram traffic of an experiment: `[[flow]]` tables whose `kind` is one of UDP's.
 
-use fairway_net::datagrams::{Pattern, Periods};
+use fairway_net::datagrams::{Pattern, Periods, UDP_HEADERS};
+use fairway_random::Stream;
 use fairway_units::{Bytes, Duration, NANOS_PER_SEC, Rate, Time};
 
 use super::keys::{Absent, Key, Kind, key};
@@ -8,8 +9,6 @@ use super::places::Ends;
 use super::reader::{Name, Table};
 use super::traffic::{FlowText, Timing, Traffic, read_bytes, read_id, read_precedence};
 
-/// IPv4 header without options (RFC 791) and UDP header (RFC 768).
-pub const UDP_HEADERS: u32 = 20 + 8;
 /// A packet of iperf 2 with its headers: 1470 bytes of payload (its manual, `-l`).
 const DEFAULT_PACKET: u32 = 1470 + UDP_HEADERS;
 /// Longest IPv4 packet: its length field has 16 bits.
@@ -20,6 +19,9 @@ const DEFAULT_PERIOD: Duration = Duration::from_millis(500);
 const DEFAULT_SHAPE: f64 = 1.5;
 /// A variable rate changes with each frame of a film at 25 a second.
 const DEFAULT_RATE_PERIOD: Duration = Duration::from_millis(40);
+/// Least buffer for sending that Linux gives a socket: two packets of 2048 bytes (include/net/sock.h,
+/// `SOCK_MIN_SNDBUF`).
+const LEAST_SEND_BUFFER: u64 = 4608;
 /// Periods that may pass between two packets, in the mean.
 const MAX_PERIODS: u64 = 1000;
 /// Largest shape: beyond it a Pareto distribution is all but constant.
@@ -143,6 +145,20 @@ pub struct DatagramFlow {
     pub reversed: bool,
 }
 
+impl DatagramFlow {
+    /// When the `index`-th of all datagram flows starts, its jitter drawn. What is random of a flow goes
+    /// by its number, not by its name, as with connections.
+    pub fn jittered_start(&self, seed: u64, index: usize) -> Time {
+        let mut stream = Stream::new(seed, &format!("datagrams/{index}/start"));
+        self.start + Duration::from_nanos(stream.below(self.start_jitter.as_nanos()))
+    }
+}
+
+/// Name of the random stream that the departures of the `index`-th of all datagram flows are drawn from.
+pub fn departures_of(index: usize) -> String {
+    format!("datagrams/{index}/departures")
+}
+
 /// Reads the `[[flow]]` of a datagram flow, of one of [`KINDS`].
 pub(super) fn read(
     table: &Table,
@@ -180,7 +196,7 @@ pub(super) fn read(
         stop: timing.stop_time(),
         start_jitter: jitter.or(of_copies)?,
         precedence: read_precedence(table),
-        send_buffer: table.read("send_buffer"),
+        send_buffer: read_send_buffer(table),
         hosts: [0; 2],
         reversed: false,
     };
@@ -232,6 +248,18 @@ fn read_packet(table: &Table) -> u32 {
         return DEFAULT_PACKET;
     }
     bytes as u32
+}
+
+fn read_send_buffer(table: &Table) -> Option<Bytes> {
+    let buffer: Option<Bytes> = table.read("send_buffer");
+    if let Some(buffer) = buffer.filter(|buffer| buffer.get() < LEAST_SEND_BUFFER) {
+        let message = format!(
+            "expected the {LEAST_SEND_BUFFER} bytes that Linux gives every socket, or more, got {buffer}; \
+             write \"{LEAST_SEND_BUFFER} bytes\""
+        );
+        table.refuse("send_buffer", message);
+    }
+    buffer
 }
 
 /// The time of a full packet's payload at the rate.

@@ -40,12 +40,12 @@ mod wlan;
 mod workload;
 
 pub use capture::{AT, CaptureSettings, PlaceKind, Places};
-pub use datagrams::{DatagramFlow, UDP_HEADERS};
+pub use datagrams::{DatagramFlow, departures_of};
 pub use distribution::Distribution;
 pub use document::{from_document, from_document_with};
 pub use error::{ExperimentError, ExperimentErrors};
 pub use fairway_net::Limit;
-pub use fairway_net::datagrams::{Pattern, Periods};
+pub use fairway_net::datagrams::{Pattern, Periods, UDP_HEADERS};
 #[cfg(test)]
 pub(crate) use keys::MAX_CONNECTIONS;
 pub use linux::{LinuxSettings, SOCKET_OPTIONS, SocketOption};

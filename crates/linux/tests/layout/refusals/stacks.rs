@@ -19,15 +19,15 @@ fn datagrams() {
         &with_flow(
             "cc = \"reno\"\n[[flow]]\nkind = \"poisson\"\nrate = \"1 Mbit/s\"\ncount = 2\n\
              packet = \"43 bytes\"\n[[flow]]\nid = \"udp\"\nkind = \"cbr\"\nrate = \"1 Mbit/s\"\n\
-             precedence = 1\nsend_buffer = \"4001 bytes\"",
+             count = 2\nprecedence = 1\nsend_buffer = \"4801 bytes\"",
         ),
         &[
             "flow.1.packet: 43 bytes have no room for the number and the time that a kernel's guest \
              writes into its packets; write \"44 bytes\" or more, or use --backend sim",
             "flow.udp.precedence: 1: no queue that a kernel is given goes by it; leave it out or use \
              --backend sim",
-            "flow.udp.send_buffer: 4001 bytes are no size that a kernel's socket has, 4608 to \
-             2147483646 bytes and even; write \"4608 bytes\" or use --backend sim",
+            "flow.udp.send_buffer: 4801 bytes are no size that a kernel's socket has, even and at most \
+             2147483646; write \"4802 bytes\" or use --backend sim",
         ],
     );
     check(

@@ -79,6 +79,18 @@ fn datagrams_that_go_back() {
 }
 
 #[test]
+fn a_send_buffer_is_one_that_a_socket_can_have() {
+    let with =
+        |buffer: &str| format!("kind = \"cbr\"\nrate = \"1 Mbit/s\"\nsend_buffer = \"{buffer}\"");
+    assert_eq!(datagrams(&with("4608 bytes")).send_buffer, Some(Bytes::new(4608)));
+    assert_refused(
+        &with_datagrams(&with("4607 bytes")),
+        "flow.u.send_buffer: expected the 4608 bytes that Linux gives every socket, or more, got 4607 bytes; \
+         write \"4608 bytes\"",
+    );
+}
+
+#[test]
 fn what_is_tcps() {
     let refused = |keys: &str, message: &str| {
         let keys = format!("kind = \"cbr\"\nrate = \"1 Mbit/s\"\n{keys}");
