@@ -20,6 +20,7 @@ from typing import Any
 
 import tomli_w
 from tables_commands import commands
+from tables_models import law_sections, laws
 from tables_text import capitalised, code, escaped, table, toml
 
 from fairway import _core, scenarios
@@ -134,15 +135,6 @@ def algorithms() -> str:
         header = ["`cc`", "what it does", "signal", "year", "variants", "source"]
         parts.append(f"### {capitalised(family)}\n\n{table(header, rows)}")
     return "\n".join(parts)
-
-
-def laws() -> str:
-    """The throughput laws."""
-    rows = [
-        (code(law["name"]), law["title"], law["equation"], law["range"], law["source"])
-        for law in json.loads(_core.model_laws())
-    ]
-    return table(["law", "what it tells", "equation", "range", "source"], rows)
 
 
 def metric_names() -> str:
@@ -346,6 +338,7 @@ def tables() -> dict[str, str]:
         "metric-names": metric_names(),
         "metric-functions": metric_functions(),
         "laws": laws(),
+        "law-sections": law_sections(),
         "commands": commands(),
     }
 
