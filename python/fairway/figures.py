@@ -531,12 +531,6 @@ def _decades(domain: tuple[float, float], number: str) -> alt.Axis:
     return alt.Axis(format=number, values=[10.0**power for power in range(first, last + 1)])
 
 
-def small_multiples(charts: Mapping[str, AnyChart], columns: int) -> alt.ConcatChart:
-    """Charts side by side under their titles, with common axes, for paper."""
-    titled = [chart.properties(title=title) for title, chart in charts.items()]
-    return cast(alt.ConcatChart, alt.concat(*titled, columns=columns).resolve_scale(y="shared"))
-
-
 def thin(frame: pl.DataFrame, key: str, column: str, points: int, keep: Keep) -> pl.DataFrame:
     """Thin a time series out to at most `points` rows per line.
 

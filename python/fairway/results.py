@@ -6,7 +6,7 @@ import functools
 import html
 import shutil
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,9 +130,9 @@ class Run:
         *,
         experiment: dict[str, Any],
         summary: dict[str, Any],
-        series: Source,
-        queues: Source,
         version: str,
+        series: Source | None = None,
+        queues: Source | None = None,
         tcp_info: Source | None = None,
         captures: Path | None = None,
         owns_captures: bool = False,
@@ -187,13 +187,23 @@ class Run:
 
     @functools.cached_property
     def series(self) -> pl.DataFrame:
-        """One row per flow and sample, columns as `fairway.tables.SERIES_SCHEMA`."""
-        return self._series() if callable(self._series) else self._series
+        """One row per flow and sample, columns as `fairway.tables.SERIES_SCHEMA`.
+
+        Models give none.
+        """
+        from fairway.tables import SERIES_SCHEMA
+
+        return _made(self._series, SERIES_SCHEMA)
 
     @functools.cached_property
     def queues(self) -> pl.DataFrame:
-        """One row per link and sample, columns as `fairway.tables.QUEUE_SCHEMA`."""
-        return self._queues() if callable(self._queues) else self._queues
+        """One row per link and sample, columns as `fairway.tables.QUEUE_SCHEMA`.
+
+        Models give none, and of a real path none is known.
+        """
+        from fairway.tables import QUEUE_SCHEMA
+
+        return _made(self._queues, QUEUE_SCHEMA)
 
     @functools.cached_property
     def tcp_info(self) -> pl.DataFrame | None:
@@ -373,6 +383,15 @@ class Run:
 
         tables = (metric_table(self.metrics), *flow_tables(self), *link_tables(self))
         return f"<h3>{html.escape(self.title)}</h3>" + "".join(plain_html(t) for t in tables)
+
+
+def _made(source: Source | None, schema: Mapping[str, Any]) -> pl.DataFrame:
+    """A table, made if that has waited; one without rows if there is none."""
+    if source is None:
+        import polars as pl
+
+        return pl.DataFrame(schema=schema)
+    return source() if callable(source) else source
 
 
 def shape_of(backend: str | None) -> dict[str, Any]:

@@ -70,7 +70,6 @@ def run_of(analysis: Analysis) -> Run:
         experiment={"title": analysis.name, "capture": _origin(report)},
         summary=summary,
         series=series,
-        queues=_no_queues,
         version=_core.version(),
         packets=analysis.packets,
         capture_series=analysis.series,
@@ -83,12 +82,6 @@ def _origin(report: Mapping[str, Any]) -> dict[str, Any]:
     known = {"name": capture["name"], "frames": capture["frames"],
              "started_s": capture["started_s"]}  # fmt: skip
     return {key: value for key, value in known.items() if value is not None}
-
-
-def _no_queues() -> pl.DataFrame:
-    from fairway.transfer.record import no_queues
-
-    return no_queues()
 
 
 def _mss_bytes(flow: Flow) -> float:

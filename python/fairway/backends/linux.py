@@ -11,7 +11,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairway import _core
+from fairway import _core, digest
 from fairway.backends.control import Control
 from fairway.backends.sim import completed
 from fairway.captures import new_directory
@@ -48,8 +48,8 @@ class Linux:
         Raises:
             InputError: If there is no kernel.
         """
-        files = (self._kernel.path, AGENT, Path(_core.__file__ or ""))
-        return hashlib.sha256("".join(map(_digest, files)).encode()).hexdigest()
+        files = (self._kernel.path, AGENT, digest.MODULE)
+        return hashlib.sha256("".join(map(digest.of_file, files)).encode()).hexdigest()
 
     def check(self, experiment: dict[str, Any], algorithms: Algorithms | None = None) -> None:
         """Refuse, by name, what a kernel cannot do.
@@ -197,20 +197,3 @@ def _tcp_info(data: _core.LinuxData) -> pl.DataFrame:
     from fairway.tables import tcp_info_frame
 
     return tcp_info_frame(data.tcp_info, data.flow_ids)
-
-
-def _digest(path: Path) -> str:
-    try:
-        state = path.stat()
-    except OSError:
-        return "missing"
-    return _digest_of(path, state.st_mtime_ns, state.st_size)
-
-
-@functools.cache
-def _digest_of(path: Path, _changed_ns: int, _size: int) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while piece := file.read(1 << 20):
-            digest.update(piece)
-    return digest.hexdigest()

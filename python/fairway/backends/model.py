@@ -6,15 +6,13 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
-from fairway import _core
+from fairway import _core, digest
 from fairway.backends.control import Control
-from fairway.backends.sim import completed, digest_of_module
+from fairway.backends.sim import completed
 from fairway.results import Run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    import polars as pl
 
     from fairway.algorithm import Algorithms
 
@@ -61,7 +59,7 @@ class Models:
 
     def engine(self) -> str:
         """SHA-256 of the compiled module."""
-        return digest_of_module()
+        return digest.of_file(digest.MODULE)
 
     def check(self, experiment: dict[str, Any], algorithms: Algorithms | None = None) -> None:
         """Refuse, by name, what no model covers.
@@ -90,8 +88,6 @@ class Models:
         return Run(
             experiment=experiment,
             summary=completed(summary, time.perf_counter() - started, own),
-            series=_no_series,
-            queues=_no_queues,
             version=_core.version(),
         )
 
@@ -122,19 +118,3 @@ def _summary(experiment: Mapping[str, Any], found: dict[str, Any]) -> dict[str, 
 def _flow(flow: dict[str, Any]) -> dict[str, Any]:
     names = (*_UNKNOWN_OF_FLOWS, *(_UNKNOWN_OF_DATAGRAMS if flow["cc"] is None else ()))
     return {**dict.fromkeys(names), **flow}
-
-
-def _no_series() -> pl.DataFrame:
-    import polars as pl
-
-    from fairway.tables import SERIES_SCHEMA
-
-    return pl.DataFrame(schema=SERIES_SCHEMA)
-
-
-def _no_queues() -> pl.DataFrame:
-    import polars as pl
-
-    from fairway.tables import QUEUE_SCHEMA
-
-    return pl.DataFrame(schema=QUEUE_SCHEMA)

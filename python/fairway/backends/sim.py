@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import functools
-import hashlib
 import json
 import shutil
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairway import _core
+from fairway import _core, digest
 from fairway.captures import ELSEWHERE, are_wanted, new_directory
 from fairway.errors import InputError
 from fairway.model.beside import beside
@@ -36,7 +33,7 @@ class Simulator:
 
     def engine(self) -> str:
         """SHA-256 of the compiled module: two builds of one version may differ."""
-        return digest_of_module()
+        return digest.of_file(digest.MODULE)
 
     def check(self, experiment: dict[str, Any], algorithms: Algorithms | None = None) -> None:
         """Refuse captures at places that there are not; `connections = "auto"` is refused by `run`.
@@ -120,15 +117,3 @@ def completed(summary: dict[str, Any], wall_s: float, own: Mapping[str, Any]) ->
     rest = {key: value for key, value in summary.items() if key not in named}
     code = {"algorithms": dict(own)} if own else {}
     return {**head, "wall_s": round(wall_s, 3), **code, **rest}
-
-
-def digest_of_module() -> str:
-    """SHA-256 of the compiled module."""
-    return _engine_digest(getattr(_core, "__file__", None))
-
-
-@functools.cache
-def _engine_digest(module_file: str | None) -> str:
-    if module_file is None:
-        return "unknown"
-    return hashlib.sha256(Path(module_file).read_bytes()).hexdigest()

@@ -8,10 +8,9 @@ import json
 import os
 import threading
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairway import _core
+from fairway import _core, digest
 from fairway.backends.control import Control
 from fairway.backends.sim import completed
 from fairway.errors import InputError, RunFailed
@@ -69,8 +68,7 @@ class Xfer:
 
     def engine(self) -> str:
         """SHA-256 of the compiled module and the other end: another path is another answer."""
-        code = Path(_core.__file__ or "").read_bytes()
-        return hashlib.sha256(hashlib.sha256(code).digest() + self._peer.encode()).hexdigest()
+        return hashlib.sha256((digest.of_file(digest.MODULE) + self._peer).encode()).hexdigest()
 
     def check(self, experiment: dict[str, Any], algorithms: Algorithms | None = None) -> None:
         """Refuse, by name, what cannot be done on a real path.
@@ -152,7 +150,6 @@ class _Followed:
                 "warnings": [remark, *self._warnings],
             },
             series=functools.partial(record.series, data),
-            queues=record.no_queues,
             version=_core.version(),
             tcp_info=functools.partial(record.tcp_info, data),
         )

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from fairway import digest
 from fairway.errors import InputError
 
 #: Where Debian's packages `linux-source-…` put their tarballs.
@@ -37,7 +38,7 @@ class Source:
         Of a tarball it is the SHA-256 of its bytes. Of a tree it is that of all names, sizes and
         times of change, which are enough to see an edit and read in a second.
         """
-        return _tree_identity(self.path) if self.is_tree else _file_digest(self.path)
+        return _tree_identity(self.path) if self.is_tree else f"sha256:{digest.of_file(self.path)}"
 
 
 def packaged(directory: Path = DEBIAN) -> list[Source]:
@@ -79,21 +80,13 @@ def _version(name: str) -> tuple[int, ...]:
     return tuple(map(int, digits[1].split("."))) if digits else ()
 
 
-def _file_digest(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while piece := file.read(1 << 20):
-            digest.update(piece)
-    return f"sha256:{digest.hexdigest()}"
-
-
 def _tree_identity(tree: Path) -> str:
-    digest = hashlib.sha256()
+    found = hashlib.sha256()
     for folder, folders, files in os.walk(tree):
         folders[:] = sorted(set(folders) - {".git"})
         for name in sorted(files):
             path = Path(folder) / name
             state = path.lstat()
             line = f"{path.relative_to(tree)}\0{state.st_size}\0{state.st_mtime_ns}\n"
-            digest.update(line.encode("utf-8", "surrogateescape"))
-    return f"tree:{digest.hexdigest()}"
+            found.update(line.encode("utf-8", "surrogateescape"))
+    return f"tree:{found.hexdigest()}"

@@ -55,7 +55,6 @@ def run_of(data: TransferData, settings: Mapping[str, Any] | None = None) -> Run
         experiment=experiment,
         summary=summary,
         series=lambda: _in_order(series(data)),
-        queues=no_queues,
         version=_core.version(),
         tcp_info=lambda: _in_order(tcp_info(data)),
     )
@@ -73,15 +72,6 @@ def tcp_info(data: TransferData) -> pl.DataFrame:
     from fairway.tables import tcp_info_frame
 
     return tcp_info_frame(data.tcp_info(), data.flow_ids)
-
-
-def no_queues() -> pl.DataFrame:
-    """No queue of a real path can be looked into."""
-    import polars as pl
-
-    from fairway.tables import QUEUE_SCHEMA
-
-    return pl.DataFrame(schema=QUEUE_SCHEMA)
 
 
 def _in_order(frame: pl.DataFrame) -> pl.DataFrame:
