@@ -22,7 +22,7 @@ AGENT := python/fairway/bin/fairway-guest
 .PHONY: help build demo linux test test-rust test-python soak fuzz fuzz-corpus format lint bench goldens docs clean
 
 help:
-	@echo "make demo     set up, then reproduce a published study: table and HTML report"
+	@echo "make demo     set up, run a first experiment, reproduce a published study: tables and HTML reports"
 	@echo "make build    set up, build and install fairway into $(VENV)"
 	@echo "make linux    build the Linux kernel for --backend linux, if it is not there (minutes)"
 	@echo "make test     every test, Rust and Python"
@@ -39,6 +39,7 @@ help:
 build: $(BUILT)
 
 demo: $(BUILT)
+	$(BIN)/fairway run examples/single.toml --out runs/first
 	$(BIN)/fairway reproduce gelle2008 --quick
 
 linux: $(BUILT)
@@ -137,14 +138,14 @@ clean:
 $(TOOLS): requirements/dev.lock
 	@command -v cargo >/dev/null || { echo "cargo not found: install Rust, see https://rustup.rs" >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "$(PYTHON) is too old or missing: Python 3.10 or newer is needed; name another with make PYTHON=…" >&2; exit 1; }
-	@echo "Installing the pinned Python packages into $(VENV)"
+	@echo "Installing the pinned Python packages into $(VENV) (downloads them the first time: a minute or more)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.lock
 	@touch $@
 
 # Python sources are used in place, so only Rust sources and the package's metadata count.
 $(BUILT): $(TOOLS) $(RUST_SOURCES) pyproject.toml
-	@echo "Building fairway (release build, takes a few minutes the first time)"
+	@echo "Building fairway (release build, about four minutes on two idle cores the first time)"
 	@touch $@.begun
 	@# The packages that it needs are there already, so pip has nothing to say but that.
 	@VIRTUAL_ENV=$(abspath $(VENV)) PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet

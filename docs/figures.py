@@ -1,4 +1,4 @@
-"""Draws the figures of this documentation: each algorithm in its scenario, and the gallery.
+"""Draws the figures of this documentation: of the tour, of each algorithm, and the gallery.
 
     .venv/bin/python docs/figures.py            draw those that are out of date
     .venv/bin/python docs/figures.py --check    fail if one is
@@ -17,21 +17,38 @@ from pathlib import Path
 
 from tables import DOCS, PAGES, page_name, table
 
+import fairway
 from fairway import api
 from fairway.figures import AnyChart, drawn
+from fairway.report import sweep_charts
 from fairway.shows import Gallery, portraits
 
 FIGURES = PAGES / "figures"
 GALLERY = DOCS / "gallery.md"
+EXAMPLES = DOCS.parent / "examples"
 MEASURED = re.compile(r"(<!-- measured -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def charts(gallery: Gallery) -> dict[Path, AnyChart]:
     """Every figure by its file."""
-    found: dict[Path, AnyChart] = {DOCS / "gallery.svg": gallery.figure()}
+    found: dict[Path, AnyChart] = {DOCS / "gallery.svg": gallery.figure(), **tour()}
     for portrait in portraits(gallery.algorithms):
         found[FIGURES / f"{page_name(portrait.algorithm)}.svg"] = portrait.figure()
     return found
+
+
+def tour() -> dict[Path, AnyChart]:
+    """The figures of the tour, of its own experiments."""
+    first = fairway.run(EXAMPLES / "single.toml")
+    shares = fairway.run(EXAMPLES / "shares.toml")
+    assert isinstance(first, fairway.Run)
+    assert isinstance(shares, fairway.Sweep)
+    jain_index = sweep_charts(shares, width=640)["jain_index"]
+    return {
+        DOCS / "tour-window.svg": first.figures.cwnd(height=180),
+        DOCS / "tour-queue.svg": first.figures.backlog(height=120),
+        DOCS / "tour-shares.svg": jain_index,
+    }
 
 
 def numbers(gallery: Gallery, page: str) -> str:

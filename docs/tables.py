@@ -52,7 +52,7 @@ WLAN = (
     "ap_queue",
     "station",
 )
-LISTED = re.compile(r"(      # algorithms\n).*?(      # end\n)", re.DOTALL)
+LISTED = re.compile(r"( *# algorithms\n).*?( *# end\n)", re.DOTALL)
 MARKED = re.compile(r"(<!-- table: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -251,11 +251,12 @@ def sums(entry: Mapping[str, Any]) -> str:
 
 def navigation() -> str:
     """The pages of the algorithms, for `mkdocs.yml`."""
+    indent = " " * 10
     lines = []
     for family, entries in by_family(known()):
-        lines.append(f"      - {capitalised(family)}:\n")
+        lines.append(f"{indent}- {capitalised(family)}:\n")
         lines += [
-            f"          - {json.dumps(entry['title'])}: algorithms/{page_name(entry)}.md\n"
+            f"{indent}    - {json.dumps(entry['title'])}: algorithms/{page_name(entry)}.md\n"
             for entry in entries
         ]
     return "".join(lines)

@@ -10,6 +10,7 @@ from typing import Any
 from fairway import text
 from fairway.errors import InputError
 from fairway.page import FILL, Figure, Section, Table, render
+from fairway.report import figure
 from fairway.results import Run, load
 
 #: Smallest width of a chart beside others, and the room that its legend has, in pixels.
@@ -29,8 +30,8 @@ class Comparison:
     runs: tuple[Run, ...]
 
     def differences(self) -> dict[str, list[Any]]:
-        """Paths of the experiments that are not the same in all, with each one's value."""
-        flat = [flatten(run.experiment) for run in self.runs]
+        """What answered and paths of the experiments that are not the same in all, by run."""
+        flat = [{"backend": run.backend, **flatten(run.experiment)} for run in self.runs]
         paths = dict.fromkeys(path for one in flat for path in one)
         rows = {path: [one.get(path) for one in flat] for path in paths}
         return {path: row for path, row in rows.items() if any(v != row[0] for v in row)}
@@ -41,10 +42,14 @@ class Comparison:
         return {name: [run.metrics.get(name) for run in self.runs] for name in names}
 
     def goodputs(self) -> dict[str, list[float | None]]:
-        """Goodput in bit/s of each flow of each run, matched by position."""
+        """Goodput in bit/s of each flow of each run, matched by position.
+
+        A flow is named by its ids: `reno#1`, or `reno#1 / bbr#1` where they differ.
+        """
         most = max(len(run.summary["flows"]) for run in self.runs)
         return {
-            f"flow {index}": [_goodput(run, index) for run in self.runs] for index in range(most)
+            _names(self.runs, index): [_goodput(run, index) for run in self.runs]
+            for index in range(most)
         }
 
     def to_json(self) -> dict[str, Any]:
@@ -62,12 +67,14 @@ class Comparison:
     def tables(self) -> list[Table]:
         """What differs, the metrics and the goodputs."""
         changed = {k: [_value(v) for v in row] for k, row in self.differences().items()}
-        numbers = {k: [text.number(v) for v in row] for k, row in self.metrics().items()}
+        numbers = {
+            text.without_unit(k): [figure(k, v) for v in row] for k, row in self.metrics().items()
+        }
         rates = {k: [text.bit_rate(v) for v in row] for k, row in self.goodputs().items()}
         return [
-            self._table("What differs in the experiments", changed),
+            self._table("What differs", changed),
             self._table("Metrics", numbers),
-            self._table("Goodput", rates),
+            self._table("Goodput of each flow", rates),
         ]
 
     def report(self) -> str:
@@ -123,6 +130,11 @@ def flatten(document: Any, prefix: str = "") -> dict[str, Any]:
     for key, value in items:
         found.update(flatten(value, f"{prefix}.{key}" if prefix else key))
     return found
+
+
+def _names(runs: Sequence[Run], index: int) -> str:
+    ids = (run.summary["flows"][index]["id"] for run in runs if index < len(run.summary["flows"]))
+    return " / ".join(dict.fromkeys(ids))
 
 
 def _goodput(run: Run, index: int) -> float | None:

@@ -52,10 +52,10 @@ class State:
 def _short(number: float) -> str:
     """Two digits, or all of a number above 100.
 
-    >>> _short(0.0123), _short(3.14159), _short(1234.5)
-    ('0.012', '3.1', '1234')
+    >>> _short(0.0123), _short(3.14159), _short(99.7), _short(1234.5)
+    ('0.012', '3.1', '100', '1234')
     """
-    return f"{number:.0f}" if number >= 100 else f"{number:.2g}"
+    return f"{number:.0f}" if number >= 10 else f"{number:.2g}"
 
 
 class Silent:

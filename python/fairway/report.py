@@ -119,7 +119,8 @@ def sweep_report(sweep: Sweep) -> str:
     """The report of a sweep: every run in one table, and each metric over the axes."""
     repeated = repetitions.sentence(sweep.until, sweep.stops) if sweep.until else ""
     sections = [Section("Runs", repeated, warnings=sweep.warnings, tables=[sweep_table(sweep)])]
-    figures = [Figure(name, chart) for name, chart in sweep_charts(sweep, width=FILL).items()]
+    charts = sweep_charts(sweep, width=FILL)
+    figures = [Figure(text.capital(_charted(name)[0]), chart) for name, chart in charts.items()]
     if figures:
         shown = "Means over repetitions, with 95 % confidence intervals where there are several."
         if not sweep.predicted.is_empty():
@@ -132,10 +133,16 @@ def sweep_report(sweep: Sweep) -> str:
 
 def sweep_charts(sweep: Sweep, **size: Any) -> dict[str, AnyChart]:
     """Each metric against the first axis, one line per value of the second."""
+    import polars as pl
+
     from fairway.figures import metric_over_axis
 
     if not sweep.axes:
         return {}
+
+    def scaled(rows: pl.DataFrame, factor: float) -> pl.DataFrame:
+        return rows.with_columns(pl.col("mean", "low", "high") * factor)
+
     axis, group = sweep.axes[0], sweep.axes[1] if len(sweep.axes) > 1 else None
     numeric = [name for name in sweep.axes if sweep.table[name].dtype.is_numeric()]
     if numeric and group is not None and axis not in numeric:
@@ -147,11 +154,23 @@ def sweep_charts(sweep: Sweep, **size: Any) -> dict[str, AnyChart]:
         by = [axis] + ([group] if group else [])
         rows = estimates(sweep.table, by, metric)
         if not rows.is_empty():
+            title, factor = _charted(metric)
             said = estimates(sweep.predicted, by, metric) if metric in sweep.predicted else None
             charts[metric] = metric_over_axis(
-                rows, axis=axis, metric=metric, group=group, predicted=said, **size
+                scaled(rows, factor),
+                axis=axis,
+                metric=title,
+                group=group,
+                predicted=None if said is None else scaled(said, factor),
+                **size,
             )
     return charts
+
+
+def _charted(metric: str) -> tuple[str, float]:
+    """What a metric is called on a chart, and what its values are multiplied by there."""
+    words = text.without_unit(metric).replace("_", " ")
+    return (f"{words} (Mbit/s)", 1e-6) if metric.endswith("_bps") else (words, 1)
 
 
 def estimates(table: pl.DataFrame, by: Sequence[str], metric: str) -> pl.DataFrame:
@@ -174,7 +193,7 @@ def estimates(table: pl.DataFrame, by: Sequence[str], metric: str) -> pl.DataFra
 
 def metric_table(metrics: Mapping[str, float | None]) -> Table:
     """The metrics of a run."""
-    rows = [[text.without_unit(name), _figure(name, value)] for name, value in metrics.items()]
+    rows = [[text.without_unit(name), figure(name, value)] for name, value in metrics.items()]
     return Table("Metrics", ["metric", "value"], rows)
 
 
@@ -299,7 +318,7 @@ def application_tables(run: Run) -> list[Table]:
             columns = ["mean", "least", "most"]
             cells = {name: _spread([of[name] for of in figures]) for name in figures[0]}
         rows = [
-            [_in_words(name), *(_figure(name, value) for value in values)]
+            [_in_words(name), *(figure(name, value) for value in values)]
             for name, values in cells.items()
             if any(value is not None for value in values)
         ]
@@ -326,7 +345,7 @@ def _in_words(name: str) -> str:
     return " ".join(words)
 
 
-def _figure(name: str, value: float | None) -> str:
+def figure(name: str, value: float | None) -> str:
     """A figure's value, with the unit that its name says."""
     if value is None:
         return text.ABSENT
@@ -422,7 +441,7 @@ def sweep_table(sweep: Sweep) -> Table:
     axes = len(sweep.axes)
     rows = [
         [text.label(row[name]) for name in columns[:axes]]
-        + [_figure(name, row[name]) for name in columns[axes:]]
+        + [figure(name, row[name]) for name in columns[axes:]]
         for row in table.iter_rows(named=True)
     ]
     figures = [text.without_unit(name).replace("_", " ") for name in columns[axes:]]

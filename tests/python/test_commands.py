@@ -17,7 +17,26 @@ def leaves(command, path):
         yield path, command
 
 
+def groups(command, path):
+    below = getattr(command, "commands", {})
+    if below:
+        yield path, command
+    for name, inner in below.items():
+        yield from groups(inner, f"{path} {name}")
+
+
 COMMANDS = dict(leaves(typer.main.get_command(app), "fairway"))
+GROUPS = dict(groups(typer.main.get_command(app), "fairway"))
+
+
+@pytest.mark.parametrize("path", GROUPS)
+def test_examples_of_a_group_are_of_commands_below_it(path):
+    _, _, rest = GROUPS[path].help.partition("\b\nExample")
+    lines = [line.strip() for line in rest.partition("\n\n")[0].split("\n")[1:] if line.strip()]
+    assert lines, f"{path}: no example"
+    for line in lines:
+        name = line.removeprefix(f"{path} ").split()[0]
+        assert name in GROUPS[path].commands, line
 
 
 @pytest.mark.parametrize("path", COMMANDS)

@@ -86,7 +86,7 @@ def test_the_path_can_be_simulated_beside_it(records, tmp_path):
     assert done.returncode == 0, done.stderr
     compared = json.loads(done.stdout)
     assert len(compared["goodput_bps"]) == STREAMS
-    assert compared["differences"] == {}
+    assert compared["differences"] == {"backend": ["xfer", "sim"]}
     assert "vegaEmbed" in (tmp_path / "both.html").read_text()
 
 

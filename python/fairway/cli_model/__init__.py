@@ -13,7 +13,14 @@ app = typer.Typer(
 
 @app.callback()
 def model() -> None:
-    """Ask the analytic models: an answer in a millisecond, and how far to trust it."""
+    """Ask the analytic models: an answer in a millisecond, and how far to trust it.
+
+    \b
+    Examples:
+      fairway model laws
+      fairway model law pftk --loss "1 %" --rtt "100 ms" --rto "1 s"
+      fairway model streams --help
+    """
 
 
 from fairway.cli_model import (  # noqa: E402  (each adds its command)
