@@ -52,7 +52,7 @@ test-rust: $(TOOLS)
 	cargo test --workspace --exclude fairway-py --locked
 
 test-python: $(BUILT)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n logical --dist loadfile
 
 # What is found is printed with what finds it again; an experiment as the smallest that still fails.
 MINUTES ?= 60
