@@ -19,7 +19,7 @@ BUILT := $(VENV)/.fairway-built
 # What runs inside of a Linux kernel; packed into the package.
 AGENT := python/fairway/bin/fairway-guest
 
-.PHONY: help build demo linux test test-rust test-python soak fuzz fuzz-corpus format lint bench goldens docs clean
+.PHONY: help build demo linux test test-rust test-python soak fuzz fuzz-corpus format lint bench bench-all goldens docs clean
 
 help:
 	@echo "make demo     set up, run a first experiment, reproduce a published study: tables and HTML reports"
@@ -30,7 +30,8 @@ help:
 	@echo "make fuzz     the readers of captures under a fuzzer, SECONDS=60 for each of TARGETS"
 	@echo "make format   format the sources"
 	@echo "make lint     formatting, lints, types, and the stub of the compiled module"
-	@echo "make bench    speed and memory, against ns-2, iperf3, tcptrace and tshark where they are installed"
+	@echo "make bench    speed beside ns-2, ns-3, iperf3, tcptrace and tshark, as far as they are installed"
+	@echo "make bench-all   the same with more figures, and the models, algorithms and readers of captures"
 	@echo "make goldens  accept the windows of the algorithms as they are now"
 	@echo "make docs     the documentation as a web site, in site/"
 	@echo "make docs-figures  the documentation's figures and numbers again, from new runs"
@@ -106,6 +107,10 @@ lint: $(BUILT)
 	$(BIN)/python docs/fidelity.py --check
 
 bench: $(BUILT)
+	$(BIN)/python benches/table.py
+
+# The same with all that is measured, and what stands beside no other program.
+bench-all: $(BUILT)
 	$(BIN)/python benches/run.py
 	$(BIN)/python benches/linux.py
 	$(BIN)/python benches/xfer.py

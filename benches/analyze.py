@@ -1,6 +1,7 @@
 """Speed and memory of analyses of captures, beside tcptrace and tshark.
 
-    .venv/bin/python benches/analyze.py [--rounds N] [--packets N] [--connections N] [--file FILE]
+    .venv/bin/python benches/analyze.py [--json] [--rounds N] [--packets N] [--connections N]
+        [--file FILE]
 
 The capture is made here: transfers side by side over paths of 20 to 100 ms, with a loss in every
 twentieth round trip; headers only. Every program reads it from the page cache, in turn, and writes
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import heapq
 import itertools
+import json
 import os
 import random
 import shutil
@@ -140,6 +142,7 @@ def main() -> None:
     parser.add_argument("--packets", type=int, default=1_000_000)
     parser.add_argument("--connections", type=int, default=100)
     parser.add_argument("--file", type=Path, help="a capture, in place of one that is made")
+    parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         path = options.file or Path(directory) / "capture.pcap"
@@ -154,14 +157,22 @@ def main() -> None:
         for _ in range(options.rounds):
             for name, command in programs.items():
                 measured[name].append(measure(command))
-    ours = statistics.median(seconds for seconds, _, _ in measured["fairway"])
-    for name, results in measured.items():
-        seconds = statistics.median(seconds for seconds, _, _ in results)
-        cpu_s = statistics.median(cpu_s for _, cpu_s, _ in results)
-        memory_mb = max(memory_mb for _, _, memory_mb in results)
-        times = f"{seconds / ours:7.1f} times" if name != "fairway" else ""
-        told = f"{seconds:8.3f} s {cpu_s:8.3f} s of processors {memory_mb:6.0f} MB {times}"
-        sys.stdout.write(f"{name:16} {told}\n")
+    rows = [
+        {
+            "program": name,
+            "wall_s": statistics.median(seconds for seconds, _, _ in results),
+            "cpu_s": statistics.median(cpu_s for _, cpu_s, _ in results),
+            "memory_mb": max(memory_mb for _, _, memory_mb in results),
+        }
+        for name, results in measured.items()
+    ]
+    if options.json:
+        sys.stdout.write(json.dumps(rows, indent=2) + "\n")
+        return
+    for row in rows:
+        times = f"{row['wall_s'] / rows[0]['wall_s']:7.1f} times" if row is not rows[0] else ""
+        told = f"{row['wall_s']:8.3f} s {row['cpu_s']:8.3f} s of processors"
+        sys.stdout.write(f"{row['program']:16} {told} {row['memory_mb']:6.0f} MB {times}\n")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
-"""Speed and memory of Fairway, beside ns-2 on the same experiment.
+"""Speed and memory of Fairway, beside ns-2 and ns-3 on the same experiment.
 
     .venv/bin/python benches/run.py [--json] [--rounds N] [--quick]
 
 `examples/pair.toml` for 100 simulated seconds, each program in its own process and in turn
 (Fairway, ns-2, ns-2 bare, Fairway, …), so that whatever else the machine does falls on both. Then
 the time per packet as the same link is shared by more flows, and that of ten thousand short flows
-(`examples/short-flows.toml`).
+(`examples/short-flows.toml`). ns-3 is so much slower that it simulates 10 s,
+and Fairway those again beside it.
 
 A packet here is a data packet that was delivered (in ns-2: that left the bottleneck, 1 ms
 before). Two times are told apart:
@@ -48,12 +49,19 @@ HERE = Path(__file__).resolve().parent
 EXPERIMENT = HERE.parent / "examples" / "pair.toml"
 SHORT_FLOWS = HERE.parent / "examples" / "short-flows.toml"
 NS2_SCRIPT = HERE / "ns2" / "pair.tcl"
+NS3_PROGRAM = HERE / "ns3" / "pair.cc"
+#: What it is linked with: not by pkg-config, whose flags Debian's package has wrong.
+NS3_MODULES = (
+    "applications", "flow-monitor", "internet", "bridge", "traffic-control", "point-to-point",
+    "network", "stats", "core",
+)  # fmt: skip
 
 PAIR_SECONDS = 100
 SCALING_SECONDS = 20
-SCALING_FLOWS = (2, 10, 100, 1000)
+SCALING_FLOWS = (2, 10, 100, 1000, 10_000)
 #: Beyond this, ns-2's time is not that of packets: it computes a route for every pair of nodes.
 NS2_MAX_FLOWS = 100
+NS3_SECONDS = 10
 
 
 @dataclass(frozen=True)
@@ -148,6 +156,43 @@ def run_ns2(flows: int, seconds: int, *, measured: bool) -> Cost:
     return Cost(int(found[1]), wall_s, wall_s, cpu_s, peak_mb)
 
 
+def build_ns3(directory: Path) -> Path | None:
+    """The program of ns-3, or None where ns-3 or a compiler is not installed."""
+    if shutil.which("g++") is None or not Path("/usr/include/ns3").exists():
+        return None
+    program = directory / "pair"
+    libraries = [f"-lns3-{module}" for module in NS3_MODULES]
+    command = ["g++", "-O2", "-std=c++17", "-o", str(program), str(NS3_PROGRAM), *libraries]
+    subprocess.run(command, check=True)
+    return program
+
+
+def run_ns3(program: Path, flows: int, seconds: int) -> Cost:
+    """One run of ns-3, with a monitor of flows."""
+    output, wall_s, cpu_s, peak_mb = measure(
+        [str(program), f"{seconds}", f"{seconds / 2:g}", f"{flows // 2}", "1"]
+    )
+    return Cost(int(output.split()[1]), wall_s, wall_s, cpu_s, peak_mb)
+
+
+def bench_ns3(rounds: int) -> dict[str, Any] | None:
+    """A shorter pair experiment in ns-3 and here, in turn; None where ns-3 is not installed."""
+    with tempfile.TemporaryDirectory() as directory:
+        program = build_ns3(Path(directory))
+        if program is None:
+            return None
+        turns = []
+        for turn in range(1, rounds + 1):
+            say(f"pair in ns-3, {NS3_SECONDS} s simulated: round {turn} of {rounds}")
+            turns.append((run_fairway(2, NS3_SECONDS), run_ns3(program, 2, NS3_SECONDS)))
+    return {
+        "simulated_s": NS3_SECONDS,
+        "ns3_packets_per_s": spread([other.packets_per_s for _, other in turns]),
+        "ratio_to_ns3": spread([own.packets_per_s / other.packets_per_s for own, other in turns]),
+        "ns3_peak_memory_mb": max(other.peak_memory_mb for _, other in turns),
+    }
+
+
 def spread(values: list[float]) -> dict[str, float]:
     """Median and range."""
     return {"median": statistics.median(values), "min": min(values), "max": max(values)}
@@ -161,6 +206,7 @@ def bench(rounds: int, seconds: int, scaling_seconds: int) -> dict[str, Any]:
         bench_flows(flows, rounds, scaling_seconds, ns2_missing is None) for flows in SCALING_FLOWS
     ]
     result["short_flows"] = bench_short_flows(rounds)
+    result["ns3"] = bench_ns3(rounds)
     result["ns2_skipped"] = ns2_missing
     return result
 
@@ -264,6 +310,11 @@ def table(result: dict[str, Any]) -> str:
             lines.append(f"    {title:26} {peak:.0f} MB")
     if result["ns2_skipped"]:
         lines.append(f"  ns-2 skipped: {result['ns2_skipped']}")
+    if result["ns3"]:
+        times = ranged(result["ns3"]["ratio_to_ns3"], 0)
+        lines.append(f"  times ns-3, {NS3_SECONDS} s simulated, whole process each: {times}")
+    else:
+        lines.append("  ns-3 skipped: not installed (Debian packages libns3-dev and g++)")
     lines += ["", "Time per packet, simulation only:", ""]
     lines.append("  flows   Fairway (range)       times 2 flows   peak memory   ns-2")
     first = result["scaling"][0]["fairway_ns_per_packet"]["median"]

@@ -1,6 +1,6 @@
 """What a sweep of many small runs takes beyond their simulation.
 
-    .venv/bin/python benches/sweep.py [--runs N] [--keep runs|summaries] [--dask]
+    .venv/bin/python benches/sweep.py [--json] [--runs N] [--keep runs|summaries] [--dask]
 
 Two flows over 10 Mbit/s for 0.2 s, N times with other seeds: once with one thread, once with two,
 and with `--dask` on two local workers. Simulation is the processor time of the compiled simulator,
@@ -12,6 +12,7 @@ time of the whole sweep less simulation shared out among the threads.
 from __future__ import annotations
 
 import argparse
+import json
 import resource
 import sys
 import tempfile
@@ -67,8 +68,8 @@ class Timed:
         return data
 
 
-def measure(runs: int, threads: int, keep: str | None, dask: str | None) -> None:
-    """Run the sweep, go on with it, and print what both took."""
+def measure(runs: int, threads: int, keep: str | None, dask: str | None) -> dict[str, Any]:
+    """Run the sweep, go on with it; what both took."""
     timed = Timed()
     sim._core = timed  # type: ignore[assignment]
     with tempfile.TemporaryDirectory() as place:
@@ -83,16 +84,29 @@ def measure(runs: int, threads: int, keep: str | None, dask: str | None) -> None
         load_sweep(out)
         back = time.perf_counter() - back
         files = sum(1 for _ in out.rglob("*"))
-    own_cpu_ms = (cpu - timed.simulated_s) / runs * 1e3
-    own_wall_ms = (wall - timed.simulated_s / threads) / runs * 1e3
-    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
-    who = "two local Dask workers" if dask else f"{threads} thread{'s' if threads > 1 else ''}"
-    simulated_ms = timed.simulated_s / runs * 1e3
-    sys.stdout.write(
-        f"{who}: {runs} runs in {wall:.1f} s, {runs / wall:.0f} a second; simulation "
-        f"{simulated_ms:.2f} ms a run; beyond it {own_cpu_ms:.2f} ms of processor and "
-        f"{own_wall_ms:.2f} ms of the clock; the same command again {again:.1f} s, reading back "
-        f"{back:.1f} s; {files} files, peak {peak_mb:.0f} MB\n"
+    return {
+        "who": "two local Dask workers" if dask else f"{threads} thread{'s' * (threads > 1)}",
+        "runs": runs,
+        "wall_s": wall,
+        "simulation_ms": timed.simulated_s / runs * 1e3,
+        "beyond_cpu_ms": (cpu - timed.simulated_s) / runs * 1e3,
+        "beyond_wall_ms": (wall - timed.simulated_s / threads) / runs * 1e3,
+        "again_s": again,
+        "back_s": back,
+        "files": files,
+        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6,
+    }
+
+
+def told(row: dict[str, Any]) -> str:
+    """A row for people."""
+    return (
+        f"{row['who']}: {row['runs']} runs in {row['wall_s']:.1f} s, "
+        f"{row['runs'] / row['wall_s']:.0f} a second; simulation {row['simulation_ms']:.2f} ms a "
+        f"run; beyond it {row['beyond_cpu_ms']:.2f} ms of processor and "
+        f"{row['beyond_wall_ms']:.2f} ms of the clock; the same command again "
+        f"{row['again_s']:.1f} s, reading back {row['back_s']:.1f} s; {row['files']} files, peak "
+        f"{row['peak_mb']:.0f} MB\n"
     )
 
 
@@ -102,11 +116,17 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=10_000)
     parser.add_argument("--keep", choices=("runs", "summaries"), default=None)
     parser.add_argument("--dask", action="store_true")
+    parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
-    for threads in (1, 2):
-        measure(options.runs, threads, options.keep, None)
-    if options.dask:
-        measure(options.runs, 2, options.keep, "local")
+    ways = [(1, None), (2, None), *([(2, "local")] if options.dask else [])]
+    rows = []
+    for threads, dask in ways:
+        rows.append(measure(options.runs, threads, options.keep, dask))
+        if not options.json:
+            sys.stdout.write(told(rows[-1]))
+            sys.stdout.flush()
+    if options.json:
+        sys.stdout.write(json.dumps(rows, indent=2) + "\n")
     return 0
 
 

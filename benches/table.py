@@ -1,0 +1,144 @@
+"""All that is measured beside other programs, in one table.
+
+    .venv/bin/python benches/table.py [--quick]
+
+Each row is from a benchmark of its own in this directory, which tells more: `run.py` (ns-2, ns-3,
+number of flows), `analyze.py` (tcptrace, tshark), `xfer.py` (iperf3), `linux.py` (the Linux
+backend) and `sweep.py` (1 and 2 cores). Programs that are not installed are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+
+#: What was measured, here, beside what, there, how many times.
+Row = tuple[str, str, str, str, str]
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="less of everything")
+    quick = parser.parse_args().quick
+    rows = [
+        *simulator(asked("run.py", ["--quick", "--rounds", "1"] if quick else [])),
+        *captures(asked("analyze.py", ["--rounds", "2"] if quick else [])),
+        *transfers(asked("xfer.py", ["--quick", "--rounds", "1"] if quick else [])),
+        *kernel(asked("linux.py", ["--rounds", "1"] if quick else [])),
+        *sweeps(asked("sweep.py", ["--runs", "1000"] if quick else [])),
+    ]
+    head = ("measured", "Fairway", "beside", "there", "times")
+    widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
+    for row in [head, *rows]:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        sys.stdout.write("  ".join(cells).rstrip() + "\n")
+
+
+def asked(script: str, options: list[str]) -> Any:
+    """What a benchmark prints as JSON; None if it cannot be run here."""
+    sys.stderr.write(f"{script}\n")
+    command = [sys.executable, str(HERE / script), "--json", *options]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    return json.loads(done.stdout) if done.returncode == 0 and done.stdout else None
+
+
+def simulator(found: dict[str, Any] | None) -> list[Row]:
+    """Packets a second of whole processes, and the cost of a packet by the number of flows."""
+    if found is None:
+        return []
+    pair, what = found["pair"], "two flows, million packets/s"
+    own = f"{pair['fairway_packets_per_s']['median'] / 1e6:.2f}"
+    rows: list[Row] = []
+    for key, name in (("ns2", "ns-2.35, measuring alike"), ("ns2_bare", "ns-2.35, bare")):
+        if f"{key}_packets_per_s" in pair:
+            there = f"{pair[f'{key}_packets_per_s']['median'] / 1e6:.2f}"
+            rows.append((what, own, name, there, ranged(pair[f"ratio_to_{key}"], 1)))
+    if ns3 := found["ns3"]:
+        there = f"{ns3['ns3_packets_per_s']['median'] / 1e6:.4f}"
+        name = "ns-3 of Debian, with its logging"
+        rows.append((what, own, name, there, ranged(ns3["ratio_to_ns3"], 0)))
+    first = found["scaling"][0]["fairway_ns_per_packet"]["median"]
+    for row in found["scaling"]:
+        cost = row["fairway_ns_per_packet"]["median"]
+        ns2 = row.get("ns2_ns_per_packet")
+        beside = ("ns-2.35", f"{ns2:.0f}", f"{ns2 / cost:.1f}") if ns2 else ("", "", "")
+        grown = f"{cost:.0f} ({cost / first:.2f} of two flows')"
+        rows.append((f"{row['flows']} flows, ns a packet", grown, *beside))
+    short = found["short_flows"]["fairway_ns_per_packet"]["median"]
+    flows = found["short_flows"]["flows"]
+    rows.append((f"{flows} short flows, ns a packet", f"{short:.0f}", "", "", ""))
+    return rows
+
+
+def captures(found: list[dict[str, Any]] | None) -> list[Row]:
+    """Seconds for a capture of a million packets."""
+    own, *others = found or [None]
+    return [
+        (
+            "a capture read, s",
+            f"{own['wall_s']:.2f}",
+            other["program"],
+            f"{other['wall_s']:.2f}",
+            f"{other['wall_s'] / own['wall_s']:.1f}",
+        )
+        for other in others
+    ]
+
+
+def transfers(found: list[dict[str, Any]] | None) -> list[Row]:
+    """Gbit/s from file to file, beside iperf3, which moves memory."""
+    return [
+        (
+            f"{row['way']}, {row['streams']} streams, {row['kind']}, Gbit/s",
+            f"{middle(row['gbps']):.2f}",
+            "iperf3",
+            f"{middle(row['gbps']) / middle(row['ratio']):.2f}",
+            f"{middle(row['ratio']):.2f}",
+        )
+        for row in found or []
+        if row["kind"] in ("plain", "encrypted")
+    ]
+
+
+def kernel(found: list[dict[str, Any]] | None) -> list[Row]:
+    """Packets a second of runs on a Linux kernel."""
+    return [
+        (f"Linux backend, {row['run']}, packets/s", f"{row['packets_per_s']:.0f}", "", "", "")
+        for row in found or []
+        if row["packets"] > 1000
+    ]
+
+
+def sweeps(found: list[dict[str, Any]] | None) -> list[Row]:
+    """Runs a second of a sweep with one thread and with two."""
+    rows: list[Row] = []
+    for row in found or []:
+        rate = row["runs"] / row["wall_s"]
+        first = found[0]["runs"] / found[0]["wall_s"] if found else rate
+        beside = ("1 thread", f"{first:.0f}", f"{rate / first:.2f}") if rows else ("", "", "")
+        rows.append((f"sweep of {row['runs']}, {row['who']}, runs/s", f"{rate:.0f}", *beside))
+        told = f"{row['beyond_cpu_ms']:.2f}"
+        rows.append(("  beyond simulation, ms of processor a run", told, "", "", ""))
+    return rows
+
+
+def middle(values: list[float]) -> float:
+    """The median."""
+    return sorted(values)[len(values) // 2]
+
+
+def ranged(found: dict[str, float], places: int) -> str:
+    """A median with its range."""
+    median, low, high = (f"{found[key]:.{places}f}" for key in ("median", "min", "max"))
+    return f"{median} ({low} to {high})"
+
+
+if __name__ == "__main__":
+    main()
