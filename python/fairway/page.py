@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import html
+import importlib.metadata
 import importlib.resources
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
+
+from fairway import store
+from fairway.errors import InputError
+from fairway.kept import kept
 
 if TYPE_CHECKING:
     from fairway.figures import AnyChart
@@ -207,12 +213,34 @@ def render(
 
 @functools.cache
 def chart_library() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script that defines `vegaEmbed`."""
+    """Vega, Vega-Lite and Vega-Embed as one script that defines `vegaEmbed`.
+
+    To bundle it takes three seconds, more than all else of a short run, so the bundle is kept for
+    the next command wherever it can be.
+    """
+    # Wrapped, because the bundle's own names would become global ones.
+    return f"(function () {{\n{_bundle()}\n}})();".replace("</script", "<\\/script")
+
+
+def _bundle() -> str:
+    try:
+        release = importlib.metadata.version("vl-convert-python")
+        file = kept("charts") / f"vega-embed-{release}.js"
+        if file.is_file():
+            return file.read_text(encoding="utf-8")
+    except (OSError, RuntimeError, UnicodeDecodeError):  # no home, or one of somebody else's
+        return _bundled()
+    bundle = _bundled()
+    with contextlib.suppress(OSError, InputError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        store.write_file(file, bundle)
+    return bundle
+
+
+def _bundled() -> str:
     import vl_convert
 
-    # Wrapped, because the bundle's own names would become global ones.
-    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    return f"(function () {{\n{bundle}\n}})();".replace("</script", "<\\/script")
+    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
 
 
 def plain_html(table: Table) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from fairway import store
 from fairway.errors import FairwayError, InputError, Interrupted, writing
+from fairway.kept import PLACE
 from fairway.linux import cache, source, tools
 from fairway.linux.compile import Compilation
 from fairway.linux.edits import RANDOMNESS, apply
@@ -215,7 +216,7 @@ def _workplace(root: Path) -> Iterator[Path]:
         raise InputError(
             f"{root}: {free / 1e9:.1f} GB are free, and building a kernel takes "
             f"{_ROOM_BYTES / 1e9:.1f} GB for a while; free some space, or name another directory "
-            f"with {cache.PLACE}=DIR"
+            f"with {PLACE}=DIR"
         )
     with writing(root):
         place = Path(tempfile.mkdtemp(dir=root, prefix=_UNFINISHED))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fairway.errors import InputError
+from fairway.kept import kept
 from fairway.linux import packaged, source
 from fairway.linux.kernel import Kernel, described, examined
 from fairway.linux.recipe import recipe
@@ -15,19 +16,14 @@ from fairway.linux.source import Source
 
 #: Names another kernel than the default: an executable, or the release of one that was built.
 CHOICE = "FAIRWAY_KERNEL"
-#: Names another directory for everything that Fairway keeps between commands.
-PLACE = "FAIRWAY_CACHE"
 #: Hexadecimal digits of the digest in the name of a kernel's directory.
 _DIGITS = 16
 _IDENTITIES = "identities.json"
 
 
 def root() -> Path:
-    """The directory of the kernels: `$FAIRWAY_CACHE/linux`, by default in `~/.cache/fairway`."""
-    if place := os.environ.get(PLACE):
-        return Path(place).expanduser().absolute() / "linux"
-    caches = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(caches).expanduser().absolute() / "fairway" / "linux"
+    """The directory of the kernels: `$FAIRWAY_CACHE/linux`, by default `~/.cache/fairway/linux`."""
+    return kept("linux")
 
 
 def find(version: str | None = None) -> Kernel | None:

@@ -1,0 +1,21 @@
+"""Where Fairway keeps what it need not make again: kernels, the library of charts."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+#: Names another directory for everything that Fairway keeps between commands.
+PLACE = "FAIRWAY_CACHE"
+
+
+def kept(what: str) -> Path:
+    """A directory of things of one kind: `$FAIRWAY_CACHE/what`, by default in `~/.cache/fairway`.
+
+    Raises:
+        RuntimeError: If the default is needed and there is no home directory.
+    """
+    if place := os.environ.get(PLACE):
+        return Path(place).expanduser().absolute() / what
+    caches = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(caches).expanduser().absolute() / "fairway" / what
