@@ -14,12 +14,13 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import tomli_w
 from tables_commands import commands
+from tables_keys import key_tables, queue_keys
 from tables_models import law_sections, laws
 from tables_text import capitalised, code, escaped, table, toml
 
@@ -35,42 +36,8 @@ PAGES = DOCS / "algorithms"
 SITE = DOCS.parent / "mkdocs.yml"
 #: Where algorithms' code is, from their pages.
 CODE = "../../crates/cc/src/algorithms/"
-#: Keys of `[topology]` that stand on the page of WLANs.
-WLAN = (
-    "standard",
-    "stations",
-    "server",
-    "rate",
-    "control_rate",
-    "preamble",
-    "slot",
-    "protection",
-    "rts_threshold",
-    "short_retry_limit",
-    "long_retry_limit",
-    "queue",
-    "ap_queue",
-    "station",
-)
 LISTED = re.compile(r"( *# algorithms\n).*?( *# end\n)", re.DOTALL)
 MARKED = re.compile(r"(<!-- table: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
-
-
-def keys(section: Mapping[str, Any], skip: Iterable[str] = ()) -> str:
-    """The table of a section's keys."""
-    rows = []
-    for name, key in section["properties"].items():
-        if name in skip:
-            continue
-        if "default" in key:
-            absent = code(key["default"])
-        else:
-            absent = "required" if name in section["required"] else ""
-        meaning = key["description"]
-        if "enum" in key:
-            meaning += " One of " + ", ".join(code(choice) for choice in key["enum"]) + "."
-        rows.append([f"`{name}`", code(key["examples"][0]), absent, meaning])
-    return table(["key", "example", "default", "meaning"], rows)
 
 
 def preset_names() -> str:
@@ -296,36 +263,9 @@ def show(value: Any) -> str:
 
 def tables() -> dict[str, str]:
     """Every table by name."""
-    experiment = json.loads(_core.schema())
-    properties = experiment["properties"]
-    stack = properties["stack"]
-    topology = properties["topology"]
-    bottleneck = topology["properties"]["bottleneck"]
-    link = bottleneck["properties"]
-    switches = [name for name in stack["properties"] if name not in ("preset", "cc_variant")]
     return {
-        "experiment": keys(experiment),
-        "stack": keys(stack),
-        "topology": keys(topology, skip=WLAN),
-        "wlan": keys(topology, skip=[name for name in topology["properties"] if name not in WLAN]),
-        "station": keys(topology["properties"]["station"]["items"]),
-        "link": keys(topology["properties"]["link"]["items"]),
-        "queue": keys(link["queue"]),
-        "loss": keys(link["loss"]),
-        "corruption": keys(link["corruption"]),
-        "duplication": keys(link["duplication"]),
-        "reordering": keys(link["reordering"]),
-        "jitter": keys(link["jitter"]),
-        "change": keys(link["change"]["items"]),
-        "on-off": keys(link["on_off"]),
-        "state": keys(link["state"]["items"]),
-        # A flow has every switch of the stack too; its table would repeat them.
-        "flow": keys(properties["flow"]["items"], skip=switches),
-        "sizes": keys(properties["flow"]["items"]["properties"]["size"]["anyOf"][1]),
-        "times": keys(properties["flow"]["items"]["properties"]["think"]["anyOf"][1]),
-        "measure": keys(properties["measure"]),
-        "capture": keys(properties["capture"]),
-        "linux": keys(properties["linux"]),
+        **key_tables(),
+        "queue-keys": queue_keys(),
         "preset-names": preset_names(),
         "presets": presets(),
         "preset-sources": preset_sources(),

@@ -52,6 +52,7 @@ __all__ = [
     "run",
     "run_script",
     "schema",
+    "specimen",
     "tcp_info_fields",
     "version",
     "xfer_layout",
@@ -615,6 +616,13 @@ def xfer_layout(experiment: str, algorithms: _Algorithms | None = None) -> str:
 
 def schema() -> str:
     """JSON Schema of experiment files."""
+
+def specimen(path: str, kind: str | None = None) -> str | None:
+    """A small valid experiment, as JSON, that has the key at `path` in a table of `kind`.
+
+    Lists in the path have no index. Without a kind it is the first that has the key; without such
+    a key there is none.
+    """
 
 def algorithms() -> str:
     """Every congestion control, as JSON."""

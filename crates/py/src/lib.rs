@@ -215,6 +215,13 @@ fn schema() -> String {
     experiment::schema().to_string()
 }
 
+/// A small valid experiment, as JSON, that has the key at `path` in a table of `kind`.
+#[pyfunction]
+#[pyo3(signature = (path, kind = None))]
+fn specimen(path: &str, kind: Option<&str>) -> Option<String> {
+    experiment::specimen(path, kind).map(|document| document.to_string())
+}
+
 /// Every congestion control, as JSON.
 #[pyfunction]
 fn algorithms() -> String {
@@ -367,6 +374,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(check_captures, module)?)?;
     module.add_function(wrap_pyfunction!(linux::linux_layout, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
+    module.add_function(wrap_pyfunction!(specimen, module)?)?;
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(presets, module)?)?;
     module.add_function(wrap_pyfunction!(linux::linux_collect, module)?)?;

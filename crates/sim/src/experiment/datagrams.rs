@@ -39,9 +39,9 @@ pub(super) static KEYS: &[Key] = &[
     key(
         "packet",
         Kind::Size,
-        Absent::Explained,
+        Absent::Default(r#""1498 bytes""#),
         r#""1000 bytes""#,
-        "Of a datagram flow: size of its IP packets, 20 bytes of IP header and 8 of UDP's included; without it \"1498 bytes\", which are iperf's 1470 of payload.",
+        "Of a datagram flow: size of its IP packets, 20 bytes of IP header and 8 of UDP's included; unless written, iperf's 1470 of payload.",
     ),
     key(
         "start_jitter",
@@ -60,39 +60,44 @@ pub(super) static KEYS: &[Key] = &[
     key(
         "rate_period",
         Kind::Duration,
-        Absent::Explained,
+        Absent::Default(r#""40 ms""#),
         r#""40 ms""#,
-        "Of kind \"vbr\": how long each rate holds; without it, \"40 ms\", a frame of a film.",
+        "Of kind \"vbr\": how long each rate holds; unless written, a frame of a film.",
     ),
     key(
         "on_time",
         Kind::Duration,
-        Absent::Explained,
+        Absent::Default(r#""500 ms""#),
         r#""500 ms""#,
-        "Of kind \"onoff\": mean length of the periods with packets; without it, \"500 ms\", as in ns-2.",
+        "Of kind \"onoff\": mean length of the periods with packets; unless written as in ns-2.",
     ),
     key(
         "off_time",
         Kind::Duration,
-        Absent::Explained,
+        Absent::Default(r#""500 ms""#),
         r#""500 ms""#,
-        "Of kind \"onoff\": mean length of the periods without packets; without it, \"500 ms\", as in ns-2.",
+        "Of kind \"onoff\": mean length of the periods without packets; unless written as in ns-2.",
     ),
     key(
         "periods",
         Kind::Choice { thing: "distribution of periods", names: || vec!["exponential", "pareto"] },
-        Absent::Explained,
+        Absent::Default(r#""exponential""#),
         r#""pareto""#,
-        "Of kind \"onoff\": how the lengths of periods are distributed. Many flows with Pareto periods make self-similar traffic (Willinger et al. 1997). Without it, exponentially.",
+        "Of kind \"onoff\": how the lengths of periods are distributed. Many flows with Pareto periods make self-similar traffic (Willinger et al. 1997).",
     ),
     key(
         "pareto_shape",
         Kind::Number { min: 1.0, max: MAX_SHAPE },
-        Absent::Explained,
+        Absent::Default("1.5"),
         "1.5",
-        "Of periods = \"pareto\": shape of the distribution, above 1; below 2 the variance is infinite. Without it, 1.5, as in ns-2.",
+        "Of periods = \"pareto\": shape of the distribution, above 1; below 2 the variance is infinite; unless written as in ns-2.",
     ),
 ];
+
+/// Whether datagram flows have this key.
+pub(super) fn has_key(name: &str) -> bool {
+    SHARED_KEYS.contains(&name) || KEYS.iter().any(|key| key.name == name)
+}
 
 /// Kinds of datagram traffic.
 pub(super) const KINDS: [&str; 4] = ["cbr", "vbr", "poisson", "onoff"];
@@ -221,8 +226,7 @@ pub(super) fn refuse_keys_of_datagrams(table: &Table) {
 }
 
 fn refuse_keys_of_tcp(table: &Table, kind: &str) {
-    let own = |name: &str| SHARED_KEYS.contains(&name) || KEYS.iter().any(|key| key.name == name);
-    for name in table.written().filter(|name| !own(name)) {
+    for name in table.written().filter(|name| !has_key(name)) {
         let message = match name {
             "cc" | "cc_variant" | "cc_params" => {
                 format!("kind = \"{kind}\" is UDP, which has no congestion control; remove it")

@@ -90,6 +90,9 @@ pub(super) enum Absent {
     Required,
     /// As if this had been written (JSON).
     Default(&'static str),
+    /// As if this had been written in a table whose `kind` is one of these (JSON), and as its
+    /// meaning says in others.
+    Of(&'static [(&'static [&'static str], &'static str)]),
     /// As its meaning says.
     Explained,
 }
@@ -111,12 +114,19 @@ pub(super) struct Section {
     pub(super) name: &'static str,
     pub(super) groups: &'static [&'static [Key]],
     pub(super) switches: &'static [&'static [Switch]],
+    /// The values of `kind` with which a key may be written; none if that does not matter.
+    pub(super) kinds: fn(&str) -> Vec<&'static str>,
+}
+
+/// Of tables whose keys belong to no kind.
+pub(super) fn every_kind(_: &str) -> Vec<&'static str> {
+    Vec::new()
 }
 
 impl Section {
     /// A table with these keys and no switches of the stack.
     pub(super) const fn plain(name: &'static str, groups: &'static [&'static [Key]]) -> Self {
-        Section { name, groups, switches: &[] }
+        Section { name, groups, switches: &[], kinds: every_kind }
     }
 
     /// The form of the mean of a distribution, which is that of a single value in its place.
@@ -228,6 +238,7 @@ pub(super) static EXPERIMENT: Section = Section {
         ),
     ]],
     switches: &[],
+    kinds: every_kind,
 };
 
 /// `[stack]`.
@@ -241,11 +252,16 @@ pub(super) static STACK: Section = Section {
         "The named set of switches to begin with.",
     )]],
     switches: &[STACK_SWITCHES, SWITCHES],
+    kinds: every_kind,
 };
 
 /// `[topology]`.
-pub(super) static TOPOLOGY: Section =
-    Section { name: "the topology", groups: &[TOPOLOGY_KEYS, wlan::KEYS], switches: &[] };
+pub(super) static TOPOLOGY: Section = Section {
+    name: "the topology",
+    groups: &[TOPOLOGY_KEYS, wlan::KEYS],
+    switches: &[],
+    kinds: topology::kinds_with,
+};
 
 static TOPOLOGY_KEYS: &[Key] = &[
     key(
@@ -286,9 +302,9 @@ static TOPOLOGY_KEYS: &[Key] = &[
     key(
         "multipath",
         Kind::Choice { thing: "choice of routes", names: multipath_names },
-        Explained,
+        Default(r#""hash""#),
         r#""in-turn""#,
-        "Who goes which way where several are equally short. Hash: each direction of each connection keeps to one, drawn at random. In turn: the connections between two nodes take one after the other. Packet: packets take one after the other. Hash unless written.",
+        "Who goes which way where several are equally short. Hash: each direction of each connection keeps to one, drawn at random. In turn: the connections between two nodes take one after the other. Packet: packets take one after the other.",
     ),
     key("hosts", Kind::Count { min: 2, max: 1000 }, Explained, "9", "Hosts of a star."),
     key(
@@ -329,9 +345,9 @@ static TOPOLOGY_KEYS: &[Key] = &[
     key(
         "cells",
         Kind::Count { min: 1, max: 1000 },
-        Explained,
+        Default("2"),
         "2",
-        "LTE: base stations, with a user device each; 2 unless written.",
+        "LTE: base stations, with a user device each.",
     ),
 ];
 
@@ -384,6 +400,7 @@ pub(super) static REVERSE: Section = Section {
         LINK_OVER_TIME,
     ],
     switches: &[],
+    kinds: every_kind,
 };
 
 static DUPLEX_KEYS: &[Key] = &[key(
@@ -399,6 +416,7 @@ pub(super) static LINK: Section = Section {
     name: "a link",
     groups: &[LINK_KEYS, LINK_WIRE, LINK_OVER_TIME, DUPLEX_KEYS],
     switches: &[],
+    kinds: every_kind,
 };
 
 /// A link of a list.
@@ -428,13 +446,14 @@ pub(super) static NAMED_LINK: Section = Section {
             key(
                 "metric",
                 Kind::Count { min: 1, max: 65_535 },
-                Explained,
+                Default("1"),
                 "10",
-                "Graph: what it adds to the length of a route, of which the shortest is taken; 1 unless written.",
+                "Graph: what it adds to the length of a route, of which the shortest is taken.",
             ),
         ],
     ],
     switches: &[],
+    kinds: every_kind,
 };
 
 /// `[[flow]]`.
@@ -575,6 +594,7 @@ pub(super) static FLOW: Section = Section {
         datagrams::KEYS,
     ],
     switches: &[SWITCHES],
+    kinds: workload::kinds_with,
 };
 
 /// `[measure]`.
@@ -604,6 +624,7 @@ pub(super) static MEASURE: Section = Section {
         ),
     ]],
     switches: &[],
+    kinds: every_kind,
 };
 
 /// `[linux]`.
@@ -633,6 +654,7 @@ pub(super) static LINUX: Section = Section {
         ),
     ]],
     switches: &[],
+    kinds: every_kind,
 };
 
 /// Kinds of traffic: TCP's, and those of datagrams.

@@ -276,7 +276,7 @@ impl Readable for String {
 }
 
 /// Characters of a title or name.
-const MAX_TEXT: usize = 200;
+pub(super) const MAX_TEXT: usize = 200;
 
 /// One of the names of a [`Kind::Choice`], or of Fairway's own algorithms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -328,7 +328,7 @@ impl Readable for Segments {
 }
 
 /// Segments that a window or a buffer may hold: no 30-bit window (RFC 7323) holds more.
-const MAX_SEGMENTS: u64 = 1 << 30;
+pub(super) const MAX_SEGMENTS: u64 = 1 << 30;
 
 /// A limit in segments, or none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -527,7 +527,7 @@ impl Readable for RateOrDown {
 }
 
 /// Elements that a list may have.
-const MAX_LIST: usize = 100_000;
+pub(super) const MAX_LIST: usize = 100_000;
 
 /// The elements of a list that has some. `example` is a correct one.
 fn elements<T>(
@@ -589,7 +589,7 @@ impl Readable for Window {
 pub(super) struct Rates(pub(super) Vec<Rate>);
 
 /// Rates that may be written.
-const MAX_RATES: usize = 100;
+pub(super) const MAX_RATES: usize = 100;
 
 impl Readable for Rates {
     fn read(value: &Value, kind: &Kind) -> Result<Self, String> {

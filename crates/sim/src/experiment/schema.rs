@@ -28,7 +28,7 @@ fn of_section(section: &Section) -> Map<String, Value> {
         .map(|key| key.name)
         .collect();
     let properties: Map<_, _> =
-        section.keys().map(|key| (key.name.to_owned(), of_key(key))).collect();
+        section.keys().map(|key| (key.name.to_owned(), of_key(section, key))).collect();
     let mut schema = Map::new();
     schema.insert("type".to_owned(), json!("object"));
     schema.insert("properties".to_owned(), Value::Object(properties));
@@ -37,13 +37,28 @@ fn of_section(section: &Section) -> Map<String, Value> {
     schema
 }
 
-fn of_key(key: &Key) -> Value {
+/// Besides what JSON Schema knows, `x-takes` says in words what may be written, `x-kinds` with which
+/// values of `kind`, and `x-defaults` what holds otherwise with each of them.
+fn of_key(section: &Section, key: &Key) -> Value {
     let mut schema = Map::new();
     schema.insert("description".to_owned(), json!(key.meaning));
     if let Absent::Default(default) = key.absent {
         schema.insert("default".to_owned(), literal(default));
     }
+    if let Absent::Of(defaults) = key.absent {
+        let each = |kinds: &'static [&'static str], default: &'static str| {
+            kinds.iter().map(move |kind| ((*kind).to_owned(), literal(default)))
+        };
+        let defaults: Map<_, _> =
+            defaults.iter().flat_map(|(kinds, default)| each(kinds, default)).collect();
+        schema.insert("x-defaults".to_owned(), Value::Object(defaults));
+    }
     schema.insert("examples".to_owned(), json!([literal(key.example)]));
+    schema.insert("x-takes".to_owned(), json!(key.kind.takes()));
+    let kinds = (section.kinds)(key.name);
+    if !kinds.is_empty() {
+        schema.insert("x-kinds".to_owned(), json!(kinds));
+    }
     schema.extend(of_kind(&key.kind));
     Value::Object(schema)
 }

@@ -31,10 +31,9 @@ pub(super) fn kinds() -> Vec<&'static str> {
     KINDS.iter().map(|(name, _)| *name).collect()
 }
 
-/// One kind that has this key.
-#[cfg(test)]
-pub(super) fn one_with(key: &str) -> Option<&'static str> {
-    KINDS.iter().find(|(_, keys)| keys.contains(&key)).map(|(name, _)| *name)
+/// The kinds that have this key of their own.
+pub(super) fn kinds_with(key: &str) -> Vec<&'static str> {
+    KINDS.iter().filter(|(_, keys)| keys.contains(&key)).map(|(name, _)| *name).collect()
 }
 
 /// Reads `[topology]`. `packet` is the largest IP packet of any flow, in bytes.

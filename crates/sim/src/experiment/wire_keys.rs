@@ -169,16 +169,16 @@ static LOSS_KEYS: &[Key] = &[
     key(
         "loss_in_bad",
         PROBABILITY,
-        Explained,
+        Default("1"),
         "0.5",
-        "Gilbert-Elliott: probability 1 − h of a loss in the bad state; 1 unless written.",
+        "Gilbert-Elliott: probability 1 − h of a loss in the bad state.",
     ),
     key(
         "loss_in_good",
         PROBABILITY,
-        Explained,
+        Default("0"),
         "0.001",
-        "Gilbert-Elliott: probability 1 − k of a loss in the good state; 0 unless written.",
+        "Gilbert-Elliott: probability 1 − k of a loss in the good state.",
     ),
     key(
         "p13",
@@ -197,23 +197,17 @@ static LOSS_KEYS: &[Key] = &[
     key(
         "p32",
         PROBABILITY,
-        Explained,
+        Default("0"),
         "0.3",
-        "Four-state: from lost to received in a burst (2); 0 unless written.",
+        "Four-state: from lost to received in a burst (2).",
     ),
-    key(
-        "p23",
-        PROBABILITY,
-        Explained,
-        "0.6",
-        "Four-state: from received to lost in a burst; 1 unless written.",
-    ),
+    key("p23", PROBABILITY, Default("1"), "0.6", "Four-state: from received to lost in a burst."),
     key(
         "p14",
         PROBABILITY,
-        Explained,
+        Default("0"),
         "0.02",
-        "Four-state: from received in a gap to lost alone (4); 0 unless written.",
+        "Four-state: from received in a gap to lost alone (4).",
     ),
     key("loss", PROBABILITY, Explained, "0.02", "Bursty: share of packets lost in the long run."),
     key(
@@ -226,23 +220,23 @@ static LOSS_KEYS: &[Key] = &[
     key(
         "density",
         PROBABILITY,
-        Explained,
+        Default("1"),
         "0.7",
-        "Bursty: share of packets lost within bursts; 1 unless written.",
+        "Bursty: share of packets lost within bursts.",
     ),
     key(
         "isolated",
         PROBABILITY,
-        Explained,
+        Default("0"),
         "0.005",
-        "Bursty: share of packets outside bursts that are lost alone; 0 unless written.",
+        "Bursty: share of packets outside bursts that are lost alone.",
     ),
     key(
         "spared",
         Kind::Number { min: 1.0, max: 1e9 },
-        Explained,
+        Default("1"),
         "2",
-        "Bursty: mean packets in a row that are received within a burst; 1 unless written.",
+        "Bursty: mean packets in a row that are received within a burst.",
     ),
     key(
         "packets",
@@ -270,15 +264,17 @@ static LOSS_KEYS: &[Key] = &[
     key(
         "of",
         Kind::Choice { thing: "count", names: || vec!["data", "all"] },
-        Explained,
+        Default(r#""data""#),
         r#""all""#,
-        "List, periodic, burst: what is counted and lost, packets that carry data or all; data unless written.",
+        "List, periodic, burst: what is counted and lost, packets that carry data or all.",
     ),
 ];
 
-static LOSS: Section = Section::plain("a loss", &[LOSS_KEYS, DIRECTION]);
+static LOSS: Section =
+    Section { kinds: wires::kinds_with, ..Section::plain("a loss", &[LOSS_KEYS, DIRECTION]) };
 
-static LOSS_ONE_WAY: Section = Section::plain("a loss", &[LOSS_KEYS]);
+static LOSS_ONE_WAY: Section =
+    Section { kinds: wires::kinds_with, ..Section::plain("a loss", &[LOSS_KEYS]) };
 
 static CORRUPTION_KEYS: &[Key] = &[
     key("probability", PROBABILITY, Required, "0.001", "Probability that a packet is damaged."),
@@ -309,9 +305,9 @@ static REORDERING_KEYS: &[Key] = &[
     key(
         "gap",
         Kind::Count { min: 1, max: u32::MAX as u64 },
-        Explained,
+        Default("1"),
         "5",
-        "Early: after one that overtakes, at least this many less one do not; 1 unless written.",
+        "Early: after one that overtakes, at least this many less one do not.",
     ),
 ];
 

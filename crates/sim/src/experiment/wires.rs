@@ -50,10 +50,9 @@ pub(super) fn loss_names() -> Vec<&'static str> {
     LOSS_KINDS.iter().map(|kind| kind.name).collect()
 }
 
-/// The first loss model that has this key of its own.
-#[cfg(test)]
-pub(super) fn loss_with(key: &str) -> Option<&'static str> {
-    LOSS_KINDS.iter().find(|kind| kind.keys.contains(&key)).map(|kind| kind.name)
+/// The loss models that have this key of their own.
+pub(super) fn kinds_with(key: &str) -> Vec<&'static str> {
+    LOSS_KINDS.iter().filter(|kind| kind.keys.contains(&key)).map(|kind| kind.name).collect()
 }
 
 /// What the wires of a link do, towards the sinks and back. In the table of one direction, what is

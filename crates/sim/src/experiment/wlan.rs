@@ -69,23 +69,23 @@ pub(super) static KEYS: &[Key] = &[
     key(
         "preamble",
         Kind::Choice { thing: "preamble", names: || vec!["long", "short"] },
-        Explained,
+        Default(r#""long""#),
         r#""short""#,
-        "802.11b: preamble of frames at more than 1 Mbit/s; long unless written.",
+        "802.11b: preamble of frames at more than 1 Mbit/s.",
     ),
     key(
         "slot",
         Kind::Choice { thing: "slot", names: || vec!["short", "long"] },
-        Explained,
+        Default(r#""short""#),
         r#""long""#,
-        "802.11g: slots of 9 or of 20 microseconds; short unless written.",
+        "802.11g: slots of 9 or of 20 microseconds.",
     ),
     key(
         "protection",
         Kind::Switch,
-        Explained,
+        Default("false"),
         "true",
-        "802.11g: whether each frame goes behind a CTS at 2 Mbit/s of its sender to itself, which 802.11b stations would understand; false unless written.",
+        "802.11g: whether each frame goes behind a CTS at 2 Mbit/s of its sender to itself, which 802.11b stations would understand.",
     ),
     key(
         "rts_threshold",
@@ -97,16 +97,16 @@ pub(super) static KEYS: &[Key] = &[
     key(
         "short_retry_limit",
         Kind::Count { min: 1, max: 255 },
-        Explained,
+        Default("7"),
         "7",
-        "Attempts at a WLAN's frame that no RTS announces, or at the RTS; 7 unless written (IEEE 802.11-2016 annex C, dot11ShortRetryLimit).",
+        "Attempts at a WLAN's frame that no RTS announces, or at the RTS (IEEE 802.11-2016 annex C, dot11ShortRetryLimit).",
     ),
     key(
         "long_retry_limit",
         Kind::Count { min: 1, max: 255 },
-        Explained,
+        Default("4"),
         "4",
-        "Attempts at a WLAN's frame that an RTS announces; 4 unless written (dot11LongRetryLimit).",
+        "Attempts at a WLAN's frame that an RTS announces (dot11LongRetryLimit).",
     ),
     key(
         "queue",
@@ -177,6 +177,7 @@ pub(super) static STATIONS: Section = Section {
         ),
     ]],
     switches: &[],
+    kinds: super::keys::every_kind,
 };
 
 /// Reads a WLAN. `packet` is the largest IP packet of any flow and `frame` is it on a wire, in

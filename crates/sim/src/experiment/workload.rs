@@ -5,10 +5,13 @@ use fairway_random::Stream;
 use fairway_units::{Bytes, Duration, NANOS_PER_SEC, Rate, Time};
 
 use super::distribution::{self, Distribution, SIZES, TIMES};
-use super::keys::{Absent::Explained, Key, Kind, MAX_CONNECTIONS, key};
-use super::program;
+use super::keys::{
+    Absent::{Default, Explained, Of},
+    Key, Kind, MAX_CONNECTIONS, key,
+};
 use super::reader::{Name, Rates, Table};
 use super::{Dealing, Exchanges, Film, OnOff, Source, Striping, Workload};
+use super::{datagrams, program};
 use crate::application::share;
 
 /// Kinds of traffic over TCP; the first is what a flow is without one.
@@ -41,9 +44,9 @@ pub(super) static KEYS: &[Key] = &[
     key(
         "size",
         Kind::Distribution(&SIZES),
-        Explained,
+        Of(&[(&["telnet"], r#""1 bytes""#)]),
         r#""20 kB""#,
-        "One for all or a distribution. Of kind \"arrivals\", \"ftp\", \"request\", \"web\" and \"incast\", which need it: the size of a transfer, a file, an answer, an object, what each server sends. Of \"telnet\": of each write; without it, 1 byte.",
+        "One for all or a distribution. Of kind \"arrivals\", \"ftp\", \"request\", \"web\" and \"incast\", which need it: the size of a transfer, a file, an answer, an object, what each server sends. Of \"telnet\": of each write.",
     ),
     key(
         "flow_rate",
@@ -62,30 +65,30 @@ pub(super) static KEYS: &[Key] = &[
     key(
         "transfers",
         Kind::Count { min: 1, max: MAX_CONNECTIONS },
-        Explained,
+        Of(&[(&["ftp"], "10")]),
         "10",
-        "How many transfers, writes, requests, pages, rounds or segments there are at the most; without it, as many as begin until stop or the end of the run. Of kind \"ftp\", 10 files unless written.",
+        "How many transfers, writes, requests, pages, rounds or segments there are at the most; without it, as many as begin until stop or the end of the run.",
     ),
     key(
         "request",
         Kind::Distribution(&SIZES),
-        Explained,
+        Default(r#""300 bytes""#),
         r#""500 bytes""#,
-        "Of kind \"request\", \"web\", \"incast\" and \"video\": the size of each request of the client, which is at the sink; without it, 300 bytes.",
+        "Of kind \"request\", \"web\", \"incast\" and \"video\": the size of each request of the client, which is at the sink.",
     ),
     key(
         "think",
         Kind::Distribution(&TIMES),
-        Explained,
+        Of(&[(&["telnet"], r#"{"distribution": "exponential", "mean": "1 s"}"#)]),
         r#""2 s""#,
-        "One time for all or a distribution: between the end of a file, an answer, a page or a round and the beginning of the next, nothing unless written; of kind \"telnet\", between writes, exponential with a mean of 1 s unless written.",
+        "One time for all or a distribution: between the end of a file, an answer, a page or a round and the beginning of the next, nothing unless written; of kind \"telnet\", between writes.",
     ),
     key(
         "objects",
         Kind::Count { min: 1, max: 10_000 },
-        Explained,
+        Default("10"),
         "30",
-        "Of kind \"web\": objects of a page; the first is loaded before the others. Without it, 10.",
+        "Of kind \"web\": objects of a page; the first is loaded before the others.",
     ),
     key(
         "servers",
@@ -97,16 +100,16 @@ pub(super) static KEYS: &[Key] = &[
     key(
         "burst",
         Kind::Distribution(&TIMES),
-        Explained,
+        Default(r#"{"distribution": "exponential", "mean": "500 ms"}"#),
         r#""500 ms""#,
-        "Of kind \"bursts\": how long it writes; exponential with a mean of 500 ms unless written.",
+        "Of kind \"bursts\": how long it writes.",
     ),
     key(
         "pause",
         Kind::Distribution(&TIMES),
-        Explained,
+        Default(r#"{"distribution": "exponential", "mean": "500 ms"}"#),
         r#""500 ms""#,
-        "Of kind \"bursts\": how long it writes nothing; exponential with a mean of 500 ms unless written.",
+        "Of kind \"bursts\": how long it writes nothing.",
     ),
     key(
         "ladder",
@@ -118,16 +121,16 @@ pub(super) static KEYS: &[Key] = &[
     key(
         "segment",
         Kind::Duration,
-        Explained,
+        Default(r#""4 s""#),
         r#""4 s""#,
-        "Of kind \"video\": length of a segment; without it, 4 s.",
+        "Of kind \"video\": length of a segment.",
     ),
     key(
         "buffer",
         Kind::Duration,
-        Explained,
+        Default(r#""240 s""#),
         r#""60 s""#,
-        "Of kind \"video\": most that the client holds; without it, 240 s (Huang et al. 2014).",
+        "Of kind \"video\": most that the client holds (Huang et al. 2014).",
     ),
     key(
         "reservoir",
@@ -188,6 +191,18 @@ const KEYS_OF_KINDS: [(&str, &[&str]); 9] = [
     ),
     ("incast", &["request", "size", "think", "transfers", "servers"]),
 ];
+
+/// The kinds of flows that have this key, if others have not.
+pub(super) fn kinds_with(key: &str) -> Vec<&'static str> {
+    let of_tcp =
+        KEYS_OF_KINDS.iter().filter(|(_, keys)| keys.contains(&key)).map(|(name, _)| *name);
+    let mut kinds: Vec<_> = of_tcp.collect();
+    let is_own = !kinds.is_empty() || datagrams::KEYS.iter().any(|other| other.name == key);
+    if is_own && datagrams::has_key(key) {
+        kinds.extend(datagrams::KINDS);
+    }
+    kinds
+}
 
 /// Refuses, in a flow of one kind, what only others have.
 pub(super) fn refuse_keys_of_others(table: &Table, kind: &str) {
@@ -295,7 +310,8 @@ fn read_exchanges(table: &Table, kind: &str) -> Option<WorkText> {
     let think = distribution::read::<Duration>(table, "think");
     let typing = Distribution::Exponential { mean: TYPING };
     let thinking = if is_typing { typing } else { Distribution::Constant(0.0) };
-    let transfers: Option<u64> = table.read("transfers");
+    let usual = if kind == "ftp" { Some(FILES) } else { None };
+    let transfers: Option<u64> = table.read("transfers").or(usual);
     let servers: Option<u64> = if kind == "incast" { table.require("servers") } else { Some(1) };
     let connections: u64 = match kind {
         "web" => program::read_count(table).unwrap_or(BROWSER_CONNECTIONS),

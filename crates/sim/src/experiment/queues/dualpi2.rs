@@ -31,16 +31,16 @@ pub(super) static KEYS: &[Key] = &[
     key(
         "coupling_factor",
         Kind::Number { min: 0.0, max: 255.0 },
-        Absent::Explained,
+        Absent::Default("2"),
         "2",
-        "DualPI2: how many times the base probability packets of low latency are marked with; 2 unless written (RFC 9332 section 2.1: k).",
+        "DualPI2: how many times the base probability packets of low latency are marked with (RFC 9332 section 2.1: k).",
     ),
     key(
         "step_thresh",
         Kind::DurationOrPackets,
-        Absent::Explained,
+        Absent::Default(r#""1 ms""#),
         r#""1 ms""#,
-        "DualPI2: wait, or packets behind, above which a packet of low latency is marked; 1 ms unless written.",
+        "DualPI2: wait, or packets behind, above which a packet of low latency is marked.",
     ),
     key(
         "ramp",
@@ -52,16 +52,16 @@ pub(super) static KEYS: &[Key] = &[
     key(
         "min_qlen_step",
         Kind::Count { min: 0, max: 1_000_000 },
-        Absent::Explained,
+        Absent::Default("0"),
         "0",
-        "DualPI2: packets of low latency that must wait when one arrives for step_thresh to apply to it; 0 unless written.",
+        "DualPI2: packets of low latency that must wait when one arrives for step_thresh to apply to it.",
     ),
     key(
         "classic_protection",
         Kind::Count { min: 0, max: 100 },
-        Absent::Explained,
+        Absent::Default("10"),
         "10",
-        "DualPI2: percent of the line that the classic queue has while packets wait in both; 10 unless written.",
+        "DualPI2: percent of the line that the classic queue has while packets wait in both.",
     ),
     key(
         "time_shift",
@@ -73,23 +73,23 @@ pub(super) static KEYS: &[Key] = &[
     key(
         "any_ect",
         Kind::Switch,
-        Absent::Explained,
+        Absent::Default("false"),
         "false",
-        "DualPI2: whether packets that came as ECT(0) are of low latency too; false unless written.",
+        "DualPI2: whether packets that came as ECT(0) are of low latency too.",
     ),
     key(
         "drop_enqueue",
         Kind::Switch,
-        Absent::Explained,
+        Absent::Default("false"),
         "false",
-        "DualPI2: whether its controller decides on packets as they arrive and not as they leave; false unless written.",
+        "DualPI2: whether its controller decides on packets as they arrive and not as they leave.",
     ),
     key(
         "drop_on_overload",
         Kind::Switch,
-        Absent::Explained,
+        Absent::Default("true"),
         "true",
-        "DualPI2: whether packets of low latency are dropped too when marks no longer help, rather than wait until the limit is reached; true unless written.",
+        "DualPI2: whether packets of low latency are dropped too when marks no longer help, rather than wait until the limit is reached.",
     ),
 ];
 

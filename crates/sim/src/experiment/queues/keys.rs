@@ -17,6 +17,7 @@ pub(in super::super) static QUEUE: Section = Section {
         nested::KEYS,
     ],
     switches: &[],
+    kinds: super::kinds_with,
 };
 
 /// A queue inside another one: one level, so that there is an end.
@@ -32,6 +33,7 @@ pub(super) static INNER_QUEUE: Section = Section {
         shaping::KEYS,
     ],
     switches: &[],
+    kinds: super::kinds_with,
 };
 
 static KIND: &[Key] = &[key(
@@ -58,65 +60,77 @@ static COMMON: &[Key] = &[
     key(
         "limit",
         Kind::Limit,
-        Absent::Explained,
+        Absent::Of(&[
+            (&["routeros-red"], r#""60 packets""#),
+            (&["codel", "pie", "drr"], r#""1000 packets""#),
+            (&["fq_codel", "cobalt", "fq_pie"], r#""10240 packets""#),
+            (&["dualpi2"], r#""10000 packets""#),
+            (&["sfq"], r#""127 packets""#),
+        ]),
         r#""42 packets""#,
-        "Packets, bytes, time at the link's rate, or bandwidth-delay products (rate of the slowest link times base round-trip time of the longest path) that may wait or be in transmission. Without it, \"1.0 bdp\" at the slowest link and \"unlimited\" at every other. The following count packets that wait, and unless written, as in Linux: CoDel and PIE 1000; FQ-CoDel, COBALT and FQ-PIE 10240; DualPI2 10000; SFQ 127; DRR 1000 for each flow; PRIO 1000 for each band that has no queue of its own. \"routeros-red\": packets of mean_packet, 60 unless written, as in RouterOS. TBF: a time is the longest wait for tokens.",
+        "What may wait or be in transmission: packets, bytes, time at the link's rate, or bandwidth-delay products (rate of the slowest link times base round-trip time of the longest path). Unless written, \"1.0 bdp\" at the slowest link and \"unlimited\" at every other. CoDel and PIE, alone or for each flow, COBALT, DualPI2, SFQ and DRR count packets that wait, DRR those of each flow, and unless written as in Linux; \"routeros-red\" packets of mean_packet, as in RouterOS. TBF: a time is the longest wait for tokens. PRIO: unless written, 1000 packets for each band that has no queue of its own.",
     ),
     key(
         "min_threshold",
         Kind::Packets,
-        Absent::Explained,
+        Absent::Of(&[(&["red"], r#""5 packets""#), (&["routeros-red"], r#""10 packets""#)]),
         r#""5 packets""#,
-        "RED: average queue below which nothing is dropped; 5 packets unless written (Floyd 1997).",
+        "RED: average queue below which nothing is dropped (Floyd 1997; RouterOS). With adaptive, the default follows from the rate.",
     ),
     key(
         "max_threshold",
         Kind::Packets,
-        Absent::Explained,
+        Absent::Of(&[(&["routeros-red"], r#""50 packets""#)]),
         r#""15 packets""#,
-        "RED: average queue at which the drop probability reaches max_probability; three times min_threshold unless written (Floyd 1997).",
+        "RED: average queue at which the drop probability reaches max_probability; unless written, three times min_threshold (Floyd 1997).",
     ),
     key(
         "max_probability",
         Kind::Number { min: 0.0, max: 1.0 },
-        Absent::Explained,
+        Absent::Default("0.1"),
         "0.1",
-        "RED: drop probability at max_threshold; 0.1 unless written (Floyd 1997).",
+        "RED: drop probability at max_threshold (Floyd 1997).",
     ),
     key(
         "weight",
         Kind::Number { min: 0.0, max: 1.0 },
-        Absent::Explained,
+        Absent::Default("0.002"),
         "0.002",
-        "RED: weight of a new sample in the average; 0.002 unless written (Floyd 1997).",
+        "RED: weight of a new sample in the average (Floyd 1997). With adaptive, the default follows from the rate.",
     ),
     key(
         "gentle",
         Kind::Switch,
-        Absent::Explained,
+        Absent::Default("true"),
         "true",
-        "RED: whether the probability rises to 1 between one and two max_threshold rather than jumping; true unless written (Floyd 2000).",
+        "RED: whether the probability rises to 1 between one and two max_threshold rather than jumping (Floyd 2000).",
     ),
     key(
         "ecn",
         Kind::Switch,
-        Absent::Explained,
+        Absent::Of(&[
+            (&["red", "codel", "pie", "fq_pie"], "false"),
+            (&["fq_codel", "cobalt"], "true"),
+        ]),
         "false",
-        "RED, CoDel, FQ-CoDel, COBALT, PIE, FQ-PIE: whether packets that allow it are marked instead of dropped; true for FQ-CoDel and COBALT unless written, as in Linux, and false for the others. DualPI2 always marks.",
+        "RED, CoDel, FQ-CoDel, COBALT, PIE, FQ-PIE: whether packets that allow it are marked instead of dropped; unless written as in Linux. DualPI2 always marks.",
     ),
     key(
         "target",
         Kind::Duration,
-        Absent::Explained,
+        Absent::Of(&[
+            (&["red", "codel", "fq_codel"], r#""5 ms""#),
+            (&["pie", "fq_pie", "dualpi2"], r#""15 ms""#),
+        ]),
         r#""5 ms""#,
-        "Delay that the queue may have. Unless written, CoDel and FQ-CoDel: 5 ms (RFC 8289 section 4.3). COBALT: 5 ms, or the time of one and a half packets of 1514 bytes if that is more, as CAKE. PIE, FQ-PIE and the classic queue of DualPI2: 15 ms (RFC 8033 section 4.2, RFC 9332 appendix A). Adaptive RED: the delay by which thresholds that are not written are chosen; 5 ms, as in ns-2.",
+        "Delay that the queue may have (RFC 8289 section 4.3; RFC 8033 section 4.2; RFC 9332 appendix A). COBALT: unless written 5 ms, or the time of one and a half packets of 1514 bytes if that is more, as CAKE. DualPI2: of its classic queue. Adaptive RED: the delay by which thresholds that are not written are chosen, as in ns-2.",
     ),
     key(
         "interval",
         Kind::Duration,
-        Absent::Explained,
+        Absent::Of(&[(&["codel", "fq_codel"], r#""100 ms""#)]),
         r#""100 ms""#,
-        "CoDel, FQ-CoDel, COBALT: time for which the delay may be above the target before packets are dropped, about the longest round-trip time; 100 ms unless written (RFC 8289 section 4.2), for COBALT at least twice the target.",
+        "CoDel, FQ-CoDel, COBALT: time for which the delay may be above the target before packets are dropped, about the longest round-trip time (RFC 8289 section 4.2). COBALT: unless written 100 ms, or twice the target if that is more.",
     ),
     key(
         "ce_threshold",
@@ -128,9 +142,9 @@ static COMMON: &[Key] = &[
     key(
         "flows",
         Kind::Count { min: 1, max: 65_536 },
-        Absent::Explained,
+        Absent::Of(&[(&["fq_codel", "fq_pie"], "1024"), (&["sfq"], "128")]),
         "1024",
-        "FQ-CoDel, FQ-PIE: queues that flows are spread over by a hash; 1024 unless written. SFQ: queues that may have packets at the same time, at most 65408; 128 unless written. All as in Linux.",
+        "FQ-CoDel, FQ-PIE: queues that flows are spread over by a hash. SFQ: queues that may have packets at the same time, at most 65408. All as in Linux.",
     ),
     key(
         "quantum",
@@ -142,8 +156,11 @@ static COMMON: &[Key] = &[
     key(
         "variant",
         Kind::Choice { thing: "variant", names: || vec!["ns2", "linux", "rfc"] },
-        Absent::Explained,
+        Absent::Of(&[
+            (&["red"], r#""ns2""#),
+            (&["codel", "fq_codel", "pie", "fq_pie"], r#""linux""#),
+        ]),
         r#""linux""#,
-        "Whose version it is where implementations differ. RED: ns2, or linux (how drops are spread, how the average decays on an idle link); ns2 unless written. CoDel and FQ-CoDel: linux, or rfc (the time of each drop by an exact square root). PIE and FQ-PIE: linux, or rfc (a probability that ends at 1). Linux unless written.",
+        "Whose version it is where implementations differ. RED: ns2, or linux (how drops are spread, how the average decays on an idle link). CoDel and FQ-CoDel: linux, or rfc (the time of each drop by an exact square root). PIE and FQ-PIE: linux, or rfc (a probability that ends at 1).",
     ),
 ];

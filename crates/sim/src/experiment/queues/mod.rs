@@ -67,10 +67,9 @@ pub(super) fn names() -> Vec<&'static str> {
     DISCIPLINES.iter().map(|discipline| discipline.name).collect()
 }
 
-/// The first discipline that has this key of its own.
-#[cfg(test)]
-pub(super) fn one_with(key: &str) -> Option<&'static str> {
-    DISCIPLINES.iter().find(|one| one.keys.contains(&key)).map(|one| one.name)
+/// The disciplines that have this key of their own.
+pub(super) fn kinds_with(key: &str) -> Vec<&'static str> {
+    DISCIPLINES.iter().filter(|one| one.keys.contains(&key)).map(|one| one.name).collect()
 }
 
 /// The queue of the link that `link` describes. `default` is the limit that drop-tail and RED have if

@@ -17,16 +17,16 @@ pub(super) static KEYS: &[Key] = &[
     key(
         "depth",
         Kind::Count { min: 1, max: 127 },
-        Absent::Explained,
+        Absent::Default("127"),
         "127",
-        "SFQ: packets of one of its queues that may wait; 127 unless written, as in Linux.",
+        "SFQ: packets of one of its queues that may wait; unless written as in Linux.",
     ),
     key(
         "divisor",
         Kind::Count { min: 1, max: 65_536 },
-        Absent::Explained,
+        Absent::Default("1024"),
         "1024",
-        "SFQ: values of the hash by which flows are told apart, a power of two; 1024 unless written, as in Linux.",
+        "SFQ: values of the hash by which flows are told apart, a power of two; unless written as in Linux.",
     ),
     key(
         "perturb",
@@ -38,9 +38,9 @@ pub(super) static KEYS: &[Key] = &[
     key(
         "head_drop",
         Kind::Switch,
-        Absent::Explained,
+        Absent::Default("false"),
         "false",
-        "SFQ: whether the oldest packet of the longest queue is dropped rather than the newest; false unless written, as in Linux.",
+        "SFQ: whether the oldest packet of the longest queue is dropped rather than the newest; unless written as in Linux.",
     ),
 ];
 
