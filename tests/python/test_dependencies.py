@@ -9,8 +9,8 @@ from fairway.experiment import parse_toml
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "dependencies.md"
-#: Programs, and what another package loads: `pyarrow` is how pandas reads Parquet.
-NOT_IMPORTED = {"maturin", "mypy", "pyarrow", "ruff"}
+#: Programs, and what another package loads: pandas `pyarrow`, and pytest `pytest-xdist`.
+NOT_IMPORTED = {"maturin", "mypy", "pyarrow", "pytest-xdist", "ruff"}
 #: Names of modules that are not those of their packages.
 MODULES = {"mkdocs-material": "mkdocs", "vl-convert-python": "vl_convert"}
 
