@@ -160,9 +160,19 @@ def bit_rate(value: float | None) -> str:
     return f"{number(value)} bit/s"
 
 
+def in_ms(value: float | None) -> str:
+    """Seconds as a number of milliseconds, for a table whose heading has the unit.
+
+    >>> in_ms(0.0411), in_ms(0.057), in_ms(None)
+    ('41.10', '57', '–')
+    """
+    # To the nanosecond: 0.057 s is 57 ms, and not 57.00000000000001.
+    return ABSENT if value is None else number(round(value * 1e3, 6))
+
+
 def milliseconds(value: float | None) -> str:
     """Seconds, shown in milliseconds."""
-    return ABSENT if value is None else f"{number(value * 1e3)} ms"
+    return ABSENT if value is None else f"{in_ms(value)} ms"
 
 
 def interval(low: float | None, high: float | None, places: int = 3) -> str:

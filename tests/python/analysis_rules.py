@@ -28,6 +28,9 @@ class Case:
     def of(self, name: str, key: str) -> float:
         return (self.this[name] or {}).get(key) or 0.0
 
+    def ms(self, name: str, key: str) -> float:
+        return self.of(name, key) * 1e3
+
 
 @dataclass(frozen=True)
 class Field:
@@ -62,6 +65,10 @@ def spread(name: str, key: str, part: str, **rounding: float) -> Field:
     return Field(name, lambda case: case.of(key, part), **rounding)
 
 
+def time(name: str, key: str, part: str, **rounding: float) -> Field:
+    return Field(name, lambda case: case.ms(key, part), **rounding)
+
+
 def again(case: Case) -> int:
     this = case.this
     return this["retransmitted_syns"] + this["retransmitted_fins"]
@@ -74,9 +81,9 @@ MEAN = {"absolute": 0.051, "relative": 1.1e-4}
 
 def times(name: str, key: str, least: str, most: str, mean: str) -> list[Field]:
     return [
-        spread(f"{name}{least}", key, "min", **MS),
-        spread(f"{name}{most}", key, "max", **MS),
-        spread(f"{name}{mean}", key, "mean", **MEAN),
+        time(f"{name}{least}", key, "min", **MS),
+        time(f"{name}{most}", key, "max", **MS),
+        time(f"{name}{mean}", key, "mean", **MEAN),
     ]
 
 
@@ -103,12 +110,12 @@ def sent_again(case: Case) -> int:
 def acknowledged(case: Case) -> int:
     """Acknowledgements of a whole segment; those that are no clear round trip included."""
     this = case.this
-    return int(case.of("rtt_ms", "count")) + this["ambiguous_acks"] + this["post_loss_acks"]
+    return int(case.of("rtt_s", "count")) + this["ambiguous_acks"] + this["post_loss_acks"]
 
 
 def initial_rtt_ms(case: Case) -> float:
-    parts = [one["handshake_rtt_ms"] for one in (case.this, case.other)]
-    return sum(parts) if None not in parts else 0.0
+    parts = [one["handshake_rtt_s"] for one in (case.this, case.other)]
+    return sum(parts) * 1e3 if None not in parts else 0.0
 
 
 #: Fields of `tcptrace -lrW --csv`.
@@ -148,20 +155,20 @@ TCPTRACE = [
     Field("data_xmit_time", lambda case: case.this["data_s"], absolute=0.00051),
     Field("idletime_max", idle_ms, **MS),
     Field("throughput", goodput, absolute=1.0),
-    spread("RTT_samples", "rtt_ms", "count"),
-    *times("RTT_", "rtt_ms", "min", "max", "avg"),
-    spread("RTT_stdev", "rtt_ms", "stdev", **MEAN),
-    Field("RTT_from_3WHS", lambda case: case.this["handshake_rtt_ms"] or 0, **MS),
-    spread("RTT_full_sz_smpls", "full_size_rtt_ms", "count"),
-    *times("RTT_full_sz_", "full_size_rtt_ms", "min", "max", "avg"),
+    spread("RTT_samples", "rtt_s", "count"),
+    *times("RTT_", "rtt_s", "min", "max", "avg"),
+    time("RTT_stdev", "rtt_s", "stdev", **MEAN),
+    Field("RTT_from_3WHS", lambda case: (case.this["handshake_rtt_s"] or 0) * 1e3, **MS),
+    spread("RTT_full_sz_smpls", "full_size_rtt_s", "count"),
+    *times("RTT_full_sz_", "full_size_rtt_s", "min", "max", "avg"),
     count("post-loss_acks", "post_loss_acks"),
     count("ambiguous_acks", "ambiguous_acks"),
-    *times("RTT_", "ambiguous_rtt_ms", "min_(last)", "max_(last)", "avg_(last)"),
+    *times("RTT_", "ambiguous_rtt_s", "min_(last)", "max_(last)", "avg_(last)"),
     count("segs_cum_acked", "cumulatively_acked_segments"),
     count("duplicate_acks", "duplicate_acks"),
     count("triple_dupacks", "triple_duplicate_acks"),
     count("max_#_retrans", "max_retransmissions"),
-    *times("", "retransmission_ms", "min_retr_time", "max_retr_time", "avg_retr_time"),
+    *times("", "retransmission_s", "min_retr_time", "max_retr_time", "avg_retr_time"),
 ]
 
 #: Of what tshark says of packets, summed up by direction. Round trips are of the data of a
@@ -174,7 +181,7 @@ TSHARK = [
     Field("duplicate_acks", lambda case: case.this["duplicate_acks"]),
     Field("zero_windows", lambda case: case.this["zero_windows"]),
     Field("ack_rtts", acknowledged),
-    spread("ack_rtt_min_ms", "rtt_ms", "min", absolute=0.001),
+    time("ack_rtt_min_ms", "rtt_s", "min", absolute=0.001),
     Field("initial_rtt_ms", initial_rtt_ms, absolute=0.001),
 ]
 
@@ -296,7 +303,7 @@ TSHARK_DIFFERENCES = [
     Difference(
         ("ack_rtts", "ack_rtt_min_ms"),
         "tshark shows no round trip of zero: a receiver's capture with a coarse clock has many.",
-        lambda case, theirs, ours: case.of("rtt_ms", "min") == 0.0,
+        lambda case, theirs, ours: case.of("rtt_s", "min") == 0.0,
     ),
     Difference(
         ("ack_rtts",),

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use fairway_units::{Duration, Time};
+use fairway_units::{Duration, NANOS_PER_SEC, Time};
 use serde::Serialize;
 
 use crate::connection::Connection;
@@ -136,7 +136,7 @@ pub struct DirectionReport {
     /// Most transmissions of one segment after the first.
     pub max_retransmissions: u64,
     /// From one transmission of a segment to the next.
-    pub retransmission_ms: Option<Spread>,
+    pub retransmission_s: Option<Spread>,
 
     /// Packets with an acknowledgement, and those with nothing else.
     pub acks: u64,
@@ -190,15 +190,15 @@ pub struct DirectionReport {
     pub throughput_bps: Option<f64>,
 
     /// Round trip of the handshake: from the SYN to its acknowledgement.
-    pub handshake_rtt_ms: Option<f64>,
+    pub handshake_rtt_s: Option<f64>,
     /// Round trips by sequence numbers and Karn's rule.
-    pub rtt_ms: Option<Quantiles>,
+    pub rtt_s: Option<Quantiles>,
     /// Round trips by timestamps.
-    pub timestamp_rtt_ms: Option<Quantiles>,
+    pub timestamp_rtt_s: Option<Quantiles>,
     /// Round trips of segments as long as the longest.
-    pub full_size_rtt_ms: Option<Spread>,
+    pub full_size_rtt_s: Option<Spread>,
     /// Since the last transmission, of segments that were sent more than once.
-    pub ambiguous_rtt_ms: Option<Spread>,
+    pub ambiguous_rtt_s: Option<Spread>,
     /// Acknowledgements that have waited for a retransmission of something else.
     pub post_loss_acks: u64,
     /// Acknowledgements of segments that were sent more than once.
@@ -438,7 +438,7 @@ fn report_direction(
         window_probe_bytes: counts.probe_bytes,
         keep_alives: counts.keep_alives,
         max_retransmissions: u64::from(counts.most_transmissions.saturating_sub(1)),
-        retransmission_ms: spread(&counts.retransmission_ns, NANOS_IN_MS),
+        retransmission_s: spread(&counts.retransmission_ns, NANOS_IN_S),
         acks: counts.acks,
         pure_acks: counts.pure_acks,
         sack_packets: counts.sack_packets,
@@ -470,11 +470,11 @@ fn report_direction(
         longest_idle_s: counts.longest_idle.as_secs_f64(),
         goodput_bps: rate_bps(counts.unique_bytes, duration),
         throughput_bps: rate_bps(counts.wire_bytes, duration),
-        handshake_rtt_ms: direction.handshake_rtt.map(milliseconds),
-        rtt_ms: quantiles(&trips.by_sequence),
-        timestamp_rtt_ms: quantiles(&trips.by_timestamp),
-        full_size_rtt_ms: spread(&trips.full_size, NANOS_IN_MS),
-        ambiguous_rtt_ms: spread(&trips.ambiguous, NANOS_IN_MS),
+        handshake_rtt_s: direction.handshake_rtt.map(Duration::as_secs_f64),
+        rtt_s: quantiles(&trips.by_sequence),
+        timestamp_rtt_s: quantiles(&trips.by_timestamp),
+        full_size_rtt_s: spread(&trips.full_size, NANOS_IN_S),
+        ambiguous_rtt_s: spread(&trips.ambiguous, NANOS_IN_S),
         post_loss_acks: trips.after_loss,
         ambiguous_acks: trips.ambiguous.count,
         cumulatively_acked_segments: trips.cumulative,
@@ -494,11 +494,7 @@ fn report_direction(
 const IPV4_BYTES: u32 = 20;
 const IPV6_BYTES: u32 = 40;
 
-const NANOS_IN_MS: f64 = 1e6;
-
-fn milliseconds(span: Duration) -> f64 {
-    span.as_nanos() as f64 / NANOS_IN_MS
-}
+pub(crate) const NANOS_IN_S: f64 = NANOS_PER_SEC as f64;
 
 fn spread(moments: &Moments, unit: f64) -> Option<Spread> {
     Some(Spread {
@@ -511,10 +507,10 @@ fn spread(moments: &Moments, unit: f64) -> Option<Spread> {
 }
 
 fn quantiles(distribution: &Distribution) -> Option<Quantiles> {
-    let Spread { count, min, mean, max, stdev } = spread(&distribution.moments, NANOS_IN_MS)?;
+    let Spread { count, min, mean, max, stdev } = spread(&distribution.moments, NANOS_IN_S)?;
     let histogram = &distribution.histogram;
     // A bucket's middle may lie beyond the least and the greatest.
-    let at = |part| Some((histogram.quantile(part)? / NANOS_IN_MS).clamp(min, max));
+    let at = |part| Some((histogram.quantile(part)? / NANOS_IN_S).clamp(min, max));
     let (p50, p90, p95, p99) = (at(0.5)?, at(0.9)?, at(0.95)?, at(0.99)?);
     Some(Quantiles { count, min, mean, max, stdev, p50, p90, p95, p99 })
 }

@@ -52,16 +52,16 @@ class Pair:
                     f"from the {_ENDS[index]} end {total['lost_packets']:,} of "
                     f"{text.count(total['sent_packets'], 'packet')} lost"
                 )
-        uncertain = clock["offset_uncertainty_ms"]
+        uncertain = clock["offset_uncertainty_s"]
         if uncertain is None:
             known = (
                 "Packets went one way only, so delays are over the least one, whatever that was."
             )
         else:
             known = (
-                f"The second clock is {_signed(clock['offset_ms'])} ms ahead, ± "
-                f"{text.number(uncertain)} ms, half of the least round trip: the least delays of "
-                "both directions are taken to be equal."
+                f"The second clock is {_signed(round(clock['offset_s'] * 1e3, 6))} ms ahead, ± "
+                f"{text.milliseconds(uncertain)}, half of the least round trip: the least delays "
+                "of both directions are taken to be equal."
             )
         count = text.count(len(self.report["connections"]), "connection")
         drift = f"It gains {_signed(clock['drift_ppm'])} ppm, which is taken out."
@@ -177,12 +177,10 @@ def _losses(shown: Sequence[tuple[str, Mapping[str, Any]]], more: str) -> Table:
 def _delays(shown: Sequence[tuple[str, Mapping[str, Any]]]) -> Table:
     rows = []
     for name, way in shown:
-        delay, varies = way["delay_ms"], way["delay_variation_ms"]
+        delay, varies = way["delay_s"], way["delay_variation_s"]
         if delay is not None:
-            row = [text.number(delay[key]) for key in ("min", "mean", "p50", "p95", "p99", "max")]
-            rows.append(
-                [name, *row, text.ABSENT if varies is None else text.number(varies["mean"])]
-            )
+            row = [text.in_ms(delay[key]) for key in ("min", "mean", "p50", "p95", "p99", "max")]
+            rows.append([name, *row, text.ABSENT if varies is None else text.in_ms(varies["mean"])])
     names = ["id", "least", "mean", "median", "95 %", "99 %", "longest", "variation"]
     return Table("One-way delays (ms)", names, rows)
 
@@ -219,7 +217,7 @@ def _list(way: Mapping[str, Any]) -> Table:
             text.number(loss["from_byte"]),
             text.number(loss["data_bytes"]),
             text.number(loss["repaired_by"]),
-            text.number(loss["repaired_after_ms"]),
+            text.in_ms(loss["repaired_after_s"]),
         ]
         for loss in shown
     ]

@@ -27,12 +27,13 @@ def delays(
         width: In pixels, or as wide as its place on the page.
         height: In pixels.
     """
-    names = ("t_s", "least_delay_ms", "mean_delay_ms", "most_delay_ms")
+    names = ("t_s", "least_delay_s", "mean_delay_s", "most_delay_s")
     schema = dict.fromkeys(names, pl.Float64) | {"lost_packets": pl.Int64}
     frame = pl.DataFrame([{name: row[name] for name in schema} for row in course], schema=schema)
-    seen = frame.drop_nulls("mean_delay_ms").drop("lost_packets")
+    delays = pl.col(*names[1:]).mul(1e3).name.map(lambda name: name.removesuffix("s") + "ms")
+    seen = frame.drop_nulls("mean_delay_s").select("t_s", delays)
     lost = frame.filter(pl.col("lost_packets") > 0).select("t_s", "lost_packets")
-    number = dict.fromkeys(names, "number")
+    number = dict.fromkeys(seen.columns, "number")
     time = alt.X("t_s:Q", title="Time (s)", scale=alt.Scale(nice=False))
     base = alt.Chart(inline(seen, **number)).encode(x=time)
     title = "One-way delay (ms)"

@@ -209,7 +209,7 @@ def _printed(connection: Mapping[str, Any], left_out: set[str]) -> dict[str, Any
     directions = [
         {
             **_without(direction, left_out),
-            "rtt_ms": direction["rtt_ms"] or {"count": 0, **_NO_RTT},
+            "rtt_s": direction["rtt_s"] or {"count": 0, **_NO_RTT},
         }
         for direction in connection["directions"]
     ]

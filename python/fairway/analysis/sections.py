@@ -129,8 +129,8 @@ def first_repair(packets: pl.DataFrame, flow: Flow) -> tuple[float, float] | Non
     if again.is_empty():
         return None
     at_s = float(again["t_s"].min())  # type: ignore[arg-type]
-    rtt = flow.direction["rtt_ms"] or flow.direction.get("timestamp_rtt_ms")
-    around_s = _AROUND_RTTS * (rtt["mean"] / 1e3 if rtt and rtt["mean"] else _NO_RTT_S)
+    rtt = flow.direction["rtt_s"] or flow.direction.get("timestamp_rtt_s")
+    around_s = _AROUND_RTTS * (rtt["mean"] if rtt and rtt["mean"] else _NO_RTT_S)
     whole = between(packets, at_s - around_s, at_s + around_s)
     return (at_s - around_s, at_s + around_s) if whole.height < packets.height / 2 else None
 

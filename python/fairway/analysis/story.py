@@ -53,9 +53,9 @@ def _handshake(connection: Mapping[str, Any]) -> str:
         return "Its handshake is not in the capture: windows may be scaled by more than is shown."
     sentences = []
     for way in connection["directions"]:
-        if way["handshake_rtt_ms"] is not None:
-            rtt = text.number(way["handshake_rtt_ms"])
-            sentences.append(f"The SYN of {way['from']} is acknowledged after {rtt} ms")
+        if way["handshake_rtt_s"] is not None:
+            rtt = text.milliseconds(way["handshake_rtt_s"])
+            sentences.append(f"The SYN of {way['from']} is acknowledged after {rtt}")
     for way in connection["directions"]:
         if (offer := way["offered"]) is not None:
             sentences.append(f"{way['from']} offers {_offered(offer)}")
@@ -101,11 +101,11 @@ def _way(flow: Flow) -> str:
         sentences.append(
             f"By the capture, {text.count(lost, 'packet')} {_were(lost)} dropped or lost"
         )
-    rtt = of["rtt_ms"] or of.get("timestamp_rtt_ms")
+    rtt = of["rtt_s"] or of.get("timestamp_rtt_s")
     if rtt is not None:
+        least, mean, late = (text.milliseconds(rtt[key]) for key in ("min", "mean", "p99"))
         sentences.append(
-            f"Its round-trip time is {text.number(rtt['min'])} ms at the least, "
-            f"{text.number(rtt['mean'])} ms in the mean and {text.number(rtt['p99'])} ms at 99 %"
+            f"Its round-trip time is {least} at the least, {mean} in the mean and {late} at 99 %"
         )
     if limit := flow.window.get("limited_by"):
         sentences.append(f"What limited it: {limit}")

@@ -63,7 +63,7 @@ def connection_table(report: Mapping[str, Any], top: int) -> Table:
 
 def _line(flow: Flow) -> list[str]:
     of = flow.direction
-    rtt = of["rtt_ms"] or of.get("timestamp_rtt_ms")
+    rtt = of["rtt_s"] or of.get("timestamp_rtt_s")
     return [
         flow.id,
         of["from"],
@@ -71,7 +71,7 @@ def _line(flow: Flow) -> list[str]:
         text.size(of["unique_bytes"]),
         text.bit_rate(of["goodput_bps"]),
         text.number(of["retransmitted_segments"]),
-        text.ABSENT if rtt is None else f"{text.number(rtt['mean'])} ms",
+        text.milliseconds(rtt["mean"] if rtt else None),
     ]
 
 
@@ -144,10 +144,10 @@ def _announced(way: Mapping[str, Any]) -> str:
 
 def round_trip_table(connection: Mapping[str, Any]) -> list[Table]:
     """Round-trip times, by sequence numbers and by timestamps."""
-    kinds = {"rtt_ms": "sequence numbers", "timestamp_rtt_ms": "timestamps"}
+    kinds = {"rtt_s": "sequence numbers", "timestamp_rtt_s": "timestamps"}
     rows = [
         [way["from"], words, text.number(way[key]["count"])]
-        + [text.number(way[key][name]) for name in ("min", "p50", "mean", "p90", "p99", "max")]
+        + [text.in_ms(way[key][name]) for name in ("min", "p50", "mean", "p90", "p99", "max")]
         for way in connection["directions"]
         for key, words in kinds.items()
         if way.get(key) and way["data_bytes"]

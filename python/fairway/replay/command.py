@@ -45,13 +45,13 @@ class Replay:
         """The measured transfer, and each simulated one."""
         direction = self.transfer.direction
         duration_s = self.transfer.duration_s
-        rtt = direction["rtt_ms"]
+        rtt = direction["rtt_s"]
         measured = {
             "what": "measured",
             "cc": self.same,
             "duration_s": duration_s,
             "goodput_bps": self.transfer.bytes * 8 / duration_s if duration_s else None,
-            "mean_rtt_s": rtt["mean"] / 1e3 if rtt else None,
+            "mean_rtt_s": rtt["mean"] if rtt else None,
             "retransmitted_segments": direction["retransmitted_segments"],
         }
         return [measured, *map(self._simulated, self.sweep.outcomes)]

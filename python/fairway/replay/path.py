@@ -63,8 +63,8 @@ class Transfer:
     @property
     def duration_s(self) -> float:
         """From the first packet to the acknowledgement of the last data, as far as is known."""
-        handshake_s = (self.direction["handshake_rtt_ms"] or 0.0) / 1e3
-        rtt_s = self.direction["rtt_ms"]["p50"] / 1e3 if self.direction["rtt_ms"] else 0.0
+        handshake_s = self.direction["handshake_rtt_s"] or 0.0
+        rtt_s = self.direction["rtt_s"]["p50"] if self.direction["rtt_s"] else 0.0
         together = handshake_s + float(self.direction["data_s"]) + rtt_s
         return min(together, float(self.found.connection["duration_s"])) or together
 

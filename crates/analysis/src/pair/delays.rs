@@ -4,15 +4,13 @@ use fairway_units::Time;
 use serde::Serialize;
 
 use crate::histogram::{Histogram, Moments};
-use crate::report::Quantiles;
+use crate::report::{NANOS_IN_S, Quantiles};
 
 /// Intervals of a course: one for each pixel of a diagram, and a few for each of many connections.
 const MOST_INTERVALS: usize = 1024;
 
 /// The shortest interval, in nanoseconds.
 const SHORTEST_NS: i64 = 1_000_000;
-
-const NANOS_IN_MS: f64 = 1e6;
 
 /// Delays of packets in the order in which they arrive.
 #[derive(Clone, Debug, Default)]
@@ -37,31 +35,31 @@ impl Delays {
         }
     }
 
-    pub(super) fn in_ms(&self) -> Option<Quantiles> {
+    pub(super) fn in_s(&self) -> Option<Quantiles> {
         quantiles(&self.moments, &self.histogram, 0)
     }
 
     /// Over the least.
-    pub(super) fn queueing_in_ms(&self) -> Option<Quantiles> {
+    pub(super) fn queueing_in_s(&self) -> Option<Quantiles> {
         quantiles(&self.moments, &self.histogram, self.moments.min)
     }
 
     /// How much delays of packets that follow each other differ, whichever is longer.
-    pub(super) fn variation_in_ms(&self) -> Option<Quantiles> {
+    pub(super) fn variation_in_s(&self) -> Option<Quantiles> {
         quantiles(&self.changes, &self.changes_histogram, 0)
     }
 }
 
 fn quantiles(moments: &Moments, histogram: &Histogram, least: u64) -> Option<Quantiles> {
-    let ms = |nanos: f64| (nanos - least as f64) / NANOS_IN_MS;
-    let (min, max) = (ms(moments.min as f64), ms(moments.max as f64));
-    let at = |part| Some(ms(histogram.quantile(part)?).clamp(min, max));
+    let seconds = |nanos: f64| (nanos - least as f64) / NANOS_IN_S;
+    let (min, max) = (seconds(moments.min as f64), seconds(moments.max as f64));
+    let at = |part| Some(seconds(histogram.quantile(part)?).clamp(min, max));
     Some(Quantiles {
         count: moments.count,
         min,
-        mean: ms(moments.mean()?),
+        mean: seconds(moments.mean()?),
         max,
-        stdev: moments.deviation().map(|deviation| deviation / NANOS_IN_MS),
+        stdev: moments.deviation().map(|deviation| deviation / NANOS_IN_S),
         p50: at(0.5)?,
         p90: at(0.9)?,
         p95: at(0.95)?,
@@ -113,11 +111,11 @@ pub struct CourseRow {
     pub t_s: f64,
     /// Least, mean and longest delay of packets that were sent in it and have arrived; none
     /// without one.
-    pub least_delay_ms: Option<f64>,
+    pub least_delay_s: Option<f64>,
     /// Their mean.
-    pub mean_delay_ms: Option<f64>,
+    pub mean_delay_s: Option<f64>,
     /// The longest.
-    pub most_delay_ms: Option<f64>,
+    pub most_delay_s: Option<f64>,
     /// Packets that were sent in it.
     pub sent_packets: u64,
     /// Those of them that were lost.
@@ -172,12 +170,12 @@ impl Course {
         let rows = self.intervals.iter().enumerate().filter(|(_, i)| **i != Interval::default());
         rows.map(|(index, interval)| {
             let end = start.saturating_add(length.saturating_mul(index as i64 + 1));
-            let some = |nanos: f64| (interval.arrived > 0).then_some(nanos / NANOS_IN_MS);
+            let some = |nanos: f64| (interval.arrived > 0).then_some(nanos / NANOS_IN_S);
             CourseRow {
                 t_s: end as f64 * 1e-9,
-                least_delay_ms: interval.least_ns.map(|least| least as f64 / NANOS_IN_MS),
-                mean_delay_ms: some(interval.sum_ns as f64 / interval.arrived.max(1) as f64),
-                most_delay_ms: some(interval.most_ns as f64),
+                least_delay_s: interval.least_ns.map(|least| least as f64 / NANOS_IN_S),
+                mean_delay_s: some(interval.sum_ns as f64 / interval.arrived.max(1) as f64),
+                most_delay_s: some(interval.most_ns as f64),
                 sent_packets: interval.sent,
                 lost_packets: interval.lost,
             }
@@ -196,13 +194,13 @@ mod tests {
         for ms in [10, 12, 11, 20] {
             delays.add(ms * 1_000_000);
         }
-        let all = delays.in_ms().expect("four delays");
-        assert_eq!((all.min, all.mean, all.max, all.p50), (10.0, 13.25, 20.0, 11.0));
-        let queueing = delays.queueing_in_ms().expect("four delays");
-        assert_eq!((queueing.min, queueing.mean, queueing.max), (0.0, 3.25, 10.0));
+        let all = delays.in_s().expect("four delays");
+        assert_eq!((all.min, all.mean, all.max, all.p50), (0.010, 0.013_25, 0.020, 0.011));
+        let queueing = delays.queueing_in_s().expect("four delays");
+        assert_eq!((queueing.min, queueing.mean, queueing.max), (0.0, 0.003_25, 0.010));
         // 2, 1 and 9 ms.
-        let variation = delays.variation_in_ms().expect("three changes");
-        assert_eq!((variation.count, variation.mean, variation.max), (3, 4.0, 9.0));
+        let variation = delays.variation_in_s().expect("three changes");
+        assert_eq!((variation.count, variation.mean, variation.max), (3, 0.004, 0.009));
     }
 
     #[test]
@@ -216,6 +214,6 @@ mod tests {
         let rows = course.rows(Time::ZERO);
         assert!(rows.len() <= MOST_INTERVALS);
         assert_eq!(rows.iter().map(|row| row.sent_packets).sum::<u64>(), 4);
-        assert_eq!((rows[0].lost_packets, rows[0].mean_delay_ms), (2, Some(1.0)));
+        assert_eq!((rows[0].lost_packets, rows[0].mean_delay_s), (2, Some(0.001)));
     }
 }

@@ -10,9 +10,7 @@ use super::delays::CourseRow;
 use super::findings::Findings;
 use super::identity::{Level, Side};
 use super::ways::Connection;
-use crate::report::Quantiles;
-
-const NANOS_IN_MS: f64 = 1e6;
+use crate::report::{NANOS_IN_S, Quantiles};
 
 /// What two captures of the same transfers tell together. Times are those of the first capture's
 /// clock, in seconds since its first packet.
@@ -52,16 +50,16 @@ pub enum RecognisedBy {
 #[derive(Clone, Debug, Serialize)]
 pub struct ClockReport {
     /// How far it is ahead at its first packet, if the least delays of both directions are equal.
-    pub offset_ms: f64,
+    pub offset_s: f64,
     /// The offset is off by no more: half of the least round trip of the network. None if packets
     /// went one way only: then the least delay counts as none.
-    pub offset_uncertainty_ms: Option<f64>,
+    pub offset_uncertainty_s: Option<f64>,
     /// How much it gains, in parts per million.
     pub drift_ppm: f64,
     /// The same by the packets of each direction alone.
     pub drift_by_direction_ppm: [Option<f64>; 2],
     /// Least delay there and back.
-    pub least_round_trip_ms: Option<f64>,
+    pub least_round_trip_s: Option<f64>,
 }
 
 /// All packets that go one way.
@@ -155,14 +153,14 @@ pub struct PairDirection {
     /// The largest extent of it, in packets.
     pub most_reordering_extent: u64,
     /// The longest that one was late behind it.
-    pub most_reordering_late_ms: f64,
+    pub most_reordering_late_s: f64,
 
     /// One-way delays by the first capture's clock.
-    pub delay_ms: Option<Quantiles>,
+    pub delay_s: Option<Quantiles>,
     /// The same over the least of them: time in queues.
-    pub queueing_delay_ms: Option<Quantiles>,
+    pub queueing_delay_s: Option<Quantiles>,
     /// How much delays of packets that arrive one after the other differ.
-    pub delay_variation_ms: Option<Quantiles>,
+    pub delay_variation_s: Option<Quantiles>,
 
     /// Packets that the sender's capture says were thrown away.
     pub annotated_packets: u64,
@@ -193,7 +191,7 @@ pub struct LossRow {
     /// Number of the packet that was sent in its place.
     pub repaired_by: Option<u64>,
     /// How long after it that was sent.
-    pub repaired_after_ms: Option<f64>,
+    pub repaired_after_s: Option<f64>,
 }
 
 /// What is known of the pair as a whole.
@@ -251,15 +249,15 @@ pub(super) fn report(frame: Frame, connections: &[Connection], ways: Vec<Finding
 }
 
 fn report_clock(estimate: &Estimate) -> ClockReport {
-    let least_round_trip_ms =
-        estimate.is_two_way.then_some(estimate.least_round_trip_ns / NANOS_IN_MS);
+    let least_round_trip_s =
+        estimate.is_two_way.then_some(estimate.least_round_trip_ns / NANOS_IN_S);
     ClockReport {
-        offset_ms: estimate.clock.offset_ns as f64 / NANOS_IN_MS,
-        offset_uncertainty_ms: least_round_trip_ms.map(|trip| trip / 2.0),
+        offset_s: estimate.clock.offset_ns as f64 / NANOS_IN_S,
+        offset_uncertainty_s: least_round_trip_s.map(|trip| trip / 2.0),
         // Adding zero makes a negative one positive.
         drift_ppm: estimate.clock.drift * 1e6 + 0.0,
         drift_by_direction_ppm: estimate.drift_by_direction.map(|drift| Some(drift? * 1e6 + 0.0)),
-        least_round_trip_ms,
+        least_round_trip_s,
     }
 }
 
@@ -319,10 +317,10 @@ fn report_direction(
         losses_not_repaired: found.lost_and_not_repaired,
         reordered_packets: found.reordering.packets,
         most_reordering_extent: found.reordering.most_extent,
-        most_reordering_late_ms: found.reordering.most_late_ns as f64 / NANOS_IN_MS,
-        delay_ms: found.delays.in_ms(),
-        queueing_delay_ms: found.delays.queueing_in_ms(),
-        delay_variation_ms: found.delays.variation_in_ms(),
+        most_reordering_late_s: found.reordering.most_late_ns as f64 / NANOS_IN_S,
+        delay_s: found.delays.in_s(),
+        queueing_delay_s: found.delays.queueing_in_s(),
+        delay_variation_s: found.delays.variation_in_s(),
         annotated_packets: found.annotated,
         annotated_and_lost_packets: found.annotated_and_lost,
         annotated_and_arrived_packets: found.annotated_and_arrived,
@@ -341,7 +339,7 @@ fn row(loss: &super::watch::Loss, start: Time) -> LossRow {
         from_byte: loss.offset,
         data_bytes: loss.payload_bytes,
         repaired_by: loss.repair.map(|repair| repair.number),
-        repaired_after_ms: after.map(|nanos| nanos as f64 / NANOS_IN_MS),
+        repaired_after_s: after.map(|nanos| nanos as f64 / NANOS_IN_S),
     }
 }
 

@@ -91,7 +91,7 @@ pub struct Retransmission {
     /// Why it was sent.
     pub cause: Cause,
     /// What the timer had been set to, if one sent it.
-    pub timer_ms: Option<f64>,
+    pub timer_s: Option<f64>,
     /// How many times that had been doubled.
     pub backoffs: u32,
     /// What shows that it was for nothing, if anything does.
@@ -149,8 +149,8 @@ pub struct LossReport {
     /// Duplicates that the receiver reported and no retransmission explains: copies that the
     /// network made, or retransmissions that the capture has not seen.
     pub unexplained_duplicates: u64,
-    /// The longest timer that expired, in milliseconds.
-    pub longest_timeout_ms: Option<f64>,
+    /// The longest timer that expired.
+    pub longest_timeout_s: Option<f64>,
     /// The most times that a timer was doubled.
     pub most_backoffs: u32,
     /// Episodes of repair, and how many are not listed.
@@ -306,7 +306,7 @@ impl Losses {
             offset: sent.offset,
             bytes: sent.bytes,
             cause: verdict.cause,
-            timer_ms: verdict.timer.map(|span| span.as_secs_f64() * 1e3),
+            timer_s: verdict.timer.map(Duration::as_secs_f64),
             backoffs: verdict.backoffs,
             spurious: None,
         });
@@ -358,7 +358,7 @@ impl Losses {
         for episode in &mut report.episodes {
             episode.is_spurious = episode.lost_segments == 0;
         }
-        report.longest_timeout_ms = has_timeouts.then(|| self.longest.as_secs_f64() * 1e3);
+        report.longest_timeout_s = has_timeouts.then(|| self.longest.as_secs_f64());
         report
     }
 }

@@ -35,10 +35,10 @@ pub enum Position {
 pub struct Vantage {
     /// Where.
     pub position: Position,
-    /// Round trip between the capture and the sender of the data, in milliseconds.
-    pub sender_rtt_ms: Option<f64>,
-    /// Round trip between the capture and the receiver, in milliseconds.
-    pub receiver_rtt_ms: Option<f64>,
+    /// Round trip between the capture and the sender of the data.
+    pub sender_rtt_s: Option<f64>,
+    /// Round trip between the capture and the receiver.
+    pub receiver_rtt_s: Option<f64>,
 }
 
 /// Finds out where the capture stands: by the handshake, and by how soon data echo the timestamp of
@@ -104,11 +104,10 @@ impl Finder {
 
     /// What is known so far.
     pub(super) fn vantage(&self, flow: &Flow) -> Vantage {
-        let ms = |span: Duration| span.as_secs_f64() * 1e3;
         Vantage {
             position: self.position(flow),
-            sender_rtt_ms: self.sender_rtt(flow).map(ms),
-            receiver_rtt_ms: receiver_rtt(flow).map(ms),
+            sender_rtt_s: self.sender_rtt(flow).map(Duration::as_secs_f64),
+            receiver_rtt_s: receiver_rtt(flow).map(Duration::as_secs_f64),
         }
     }
 }

@@ -46,12 +46,12 @@ fn a_whole_connection() {
     assert_eq!((client.packets, server.packets), (5, 3));
     assert_eq!((client.data_bytes, client.unique_bytes, client.acked_bytes), (500, 500, 500));
     assert_eq!((client.stream_bytes, client.missed_bytes), (Some(500), Some(0)));
-    assert_eq!(client.handshake_rtt_ms, Some(40.0));
-    assert_eq!(server.handshake_rtt_ms, Some(1.0));
+    assert_eq!(client.handshake_rtt_s, Some(0.040));
+    assert_eq!(server.handshake_rtt_s, Some(0.001));
     // SYN 40 ms, data 40 ms, FIN 41 ms.
-    let rtt = client.rtt_ms.expect("there are three samples");
-    assert_eq!((rtt.count, rtt.min, rtt.max, rtt.p50), (3, 40.0, 41.0, 40.0));
-    assert!((rtt.mean - 121.0 / 3.0).abs() < 1e-9);
+    let rtt = client.rtt_s.expect("there are three samples");
+    assert_eq!((rtt.count, rtt.min, rtt.max, rtt.p50), (3, 0.040, 0.041, 0.040));
+    assert!((rtt.mean - 0.121 / 3.0).abs() < 1e-9);
     // 1000 is on the wire as it is in the SYN, and shifted by seven afterwards.
     let window = server.advertised_window_bytes.expect("it announces windows");
     assert_eq!((window.count, window.min, window.max), (2, 128_000.0, 128_000.0));
@@ -99,8 +99,8 @@ fn a_syn_again_is_the_same_connection() {
     let sent = wire.sent();
     assert_eq!((sent.syns, sent.retransmitted_syns), (2, 1));
     // Nobody knows which of them was answered.
-    assert_eq!((sent.handshake_rtt_ms, sent.ambiguous_acks), (None, 1));
-    assert_eq!(sent.ambiguous_rtt_ms.expect("one sample").max, 40.0);
+    assert_eq!((sent.handshake_rtt_s, sent.ambiguous_acks), (None, 1));
+    assert_eq!(sent.ambiguous_rtt_s.expect("one sample").max, 0.040);
     assert_eq!((sent.max_retransmissions, sent.retransmitted_segments), (1, 0));
 }
 
@@ -113,7 +113,7 @@ fn both_open_at_once() {
     let connection = wire.connection();
     assert_eq!(connection.uses_sack, Some(true));
     assert_eq!(connection.directions[0].unique_bytes, 10);
-    assert_eq!(connection.directions[1].handshake_rtt_ms, Some(1.0));
+    assert_eq!(connection.directions[1].handshake_rtt_s, Some(0.001));
 }
 
 #[test]

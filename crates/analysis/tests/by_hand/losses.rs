@@ -47,10 +47,10 @@ fn a_retransmission_and_the_acknowledgements_around_it() {
     assert_eq!((sent.duplicate_acks, sent.triple_duplicate_acks), (3, 1));
     // The acknowledgement at 94 ms has waited for the first segment.
     assert_eq!((sent.post_loss_acks, sent.cumulatively_acked_segments), (1, 3));
-    let retransmission = sent.retransmission_ms.expect("there is one");
-    assert_eq!((retransmission.count, retransmission.min), (1, 44.0));
-    let rtt = sent.rtt_ms.expect("the SYN and the last");
-    assert_eq!((rtt.count, rtt.max), (2, 40.0));
+    let retransmission = sent.retransmission_s.expect("there is one");
+    assert_eq!((retransmission.count, retransmission.min), (1, 0.044));
+    let rtt = sent.rtt_s.expect("the SYN and the last");
+    assert_eq!((rtt.count, rtt.max), (2, 0.040));
 }
 
 #[test]
@@ -65,8 +65,8 @@ fn a_retransmission_of_other_length() {
     assert_eq!((sent.data_bytes, sent.unique_bytes), (5500, 2500));
     assert_eq!((sent.retransmitted_segments, sent.retransmitted_bytes), (2, 3000));
     // Byte 501 was sent at 10, 300 and 900 ms.
-    let times = sent.retransmission_ms.expect("two");
-    assert_eq!((times.count, times.min, times.max), (2, 290.0, 890.0));
+    let times = sent.retransmission_s.expect("two");
+    assert_eq!((times.count, times.min, times.max), (2, 0.290, 0.890));
 }
 
 #[test]
@@ -75,8 +75,8 @@ fn a_part_of_a_segment_is_acknowledged() {
     wire.at_ms(10).client(data(1, 1000)).at_ms(50).server(ack(501)).at_ms(52).server(ack(1001));
     let sent = wire.sent();
     assert_eq!(sent.acked_bytes, 1000);
-    let rtt = sent.rtt_ms.expect("SYN, half and half");
-    assert_eq!((rtt.count, rtt.max), (3, 42.0));
+    let rtt = sent.rtt_s.expect("SYN, half and half");
+    assert_eq!((rtt.count, rtt.max), (3, 0.042));
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn one_direction_alone() {
     wire.client(data(99_901, 100)).client(data(1, 100));
     let sent = wire.sent();
     assert_eq!((sent.unique_bytes, sent.retransmitted_segments), (100_000, 2));
-    assert!(sent.rtt_ms.is_none());
+    assert!(sent.rtt_s.is_none());
 
     for index in 0..1000 {
         wire.server(ack(1 + index * 100));

@@ -54,7 +54,7 @@ fn books(direction: &DirectionReport) {
     assert!(direction.data_segments <= direction.packets);
     assert!(direction.retransmitted_segments + direction.window_probes <= direction.data_segments);
     assert!(direction.pure_acks <= direction.acks && direction.acks <= direction.packets);
-    if let Some(rtt) = direction.rtt_ms {
+    if let Some(rtt) = direction.rtt_s {
         assert!(rtt.min <= rtt.p50 && rtt.p50 <= rtt.p99 && rtt.p99 <= rtt.max);
         assert!(rtt.min <= rtt.mean + 1e-9 && rtt.mean <= rtt.max + 1e-9);
     }
@@ -96,6 +96,6 @@ proptest! {
         let sent = wire.sent();
         prop_assert_eq!(sent.unique_bytes, u64::from(total));
         prop_assert_eq!(sent.acked_bytes, u64::from(total));
-        prop_assert_eq!(sent.rtt_ms.expect("samples").count, lengths.len() as u64);
+        prop_assert_eq!(sent.rtt_s.expect("samples").count, lengths.len() as u64);
     }
 }

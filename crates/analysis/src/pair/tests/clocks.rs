@@ -23,20 +23,20 @@ fn transfer() -> Network {
 #[test]
 fn one_clock_has_no_offset_and_no_drift() {
     let report = transfer().analyse();
-    assert_eq!((report.clock.offset_ms, report.clock.drift_ppm), (0.0, 0.0));
-    assert_eq!(report.clock.least_round_trip_ms, Some(40.0));
-    assert_eq!(report.clock.offset_uncertainty_ms, Some(20.0));
+    assert_eq!((report.clock.offset_s, report.clock.drift_ppm), (0.0, 0.0));
+    assert_eq!(report.clock.least_round_trip_s, Some(0.040));
+    assert_eq!(report.clock.offset_uncertainty_s, Some(0.020));
     let [there, back] = &report.connections[0].directions[..] else { panic!("two directions") };
-    let delay = there.delay_ms.expect("delays");
-    // 4950 segments and two packets of the handshake; waits of 0, 0.05 ... 4.95.
-    assert_eq!((delay.count, delay.min, delay.max), (4952, 20.0, 24.95));
-    let mean = 20.0 + 2.475 * 4950.0 / 4952.0;
+    let delay = there.delay_s.expect("delays");
+    // 4950 segments and two packets of the handshake; waits of 0, 0.05 ... 4.95 ms.
+    assert_eq!((delay.count, delay.min, delay.max), (4952, 0.020, 0.024_95));
+    let mean = 0.020 + 0.002_475 * 4950.0 / 4952.0;
     // 50 waits of each 99 values would be even; 4950 is 49.5 rounds of 100.
-    assert!((delay.mean - mean).abs() < 0.02, "{} for {mean}", delay.mean);
-    assert!((delay.p50 - 22.475).abs() < 0.12, "{}", delay.p50);
-    let queued = there.queueing_delay_ms.expect("delays");
-    assert!((queued.max - 4.95).abs() < 1e-9 && queued.min == 0.0);
-    assert_eq!(back.delay_ms.map(|delay| (delay.min, delay.max)), Some((20.0, 20.0)));
+    assert!((delay.mean - mean).abs() < 0.02e-3, "{} for {mean}", delay.mean);
+    assert!((delay.p50 - 0.022_475).abs() < 0.12e-3, "{}", delay.p50);
+    let queued = there.queueing_delay_s.expect("delays");
+    assert!((queued.max - 0.004_95).abs() < 1e-12 && queued.min == 0.0);
+    assert_eq!(back.delay_s.map(|delay| (delay.min, delay.max)), Some((0.020, 0.020)));
     assert!(!there.course.is_empty() && there.course.len() <= 1024);
 }
 
@@ -47,15 +47,15 @@ fn five_seconds_ahead_and_50_ppm_fast() {
     assert!((report.clock.drift_ppm - 50.0).abs() < 0.01, "{}", report.clock.drift_ppm);
     // 5 s, and 50 ppm of 1000 s on top, at the first packet; half a microsecond for what the
     // drift does in the 20 ms of a delay.
-    let offset = report.clock.offset_ms;
-    assert!((offset - 5050.0).abs() < 0.01, "{offset}");
+    let offset = report.clock.offset_s;
+    assert!((offset - 5.050).abs() < 0.01e-3, "{offset}");
     for direction in &report.connections[0].directions {
         assert_eq!(direction.lost_packets, 0);
-        let delay = direction.delay_ms.expect("delays");
-        assert!((delay.min - 20.0).abs() < 0.005, "{}", delay.min);
+        let delay = direction.delay_s.expect("delays");
+        assert!((delay.min - 0.020).abs() < 0.005e-3, "{}", delay.min);
     }
-    let there = report.connections[0].directions[0].delay_ms.expect("delays");
-    assert!((there.max - 24.95).abs() < 0.005, "{}", there.max);
+    let there = report.connections[0].directions[0].delay_s.expect("delays");
+    assert!((there.max - 0.024_95).abs() < 0.005e-3, "{}", there.max);
 }
 
 #[test]
@@ -64,14 +64,14 @@ fn behind_and_slow_and_the_other_way_round() {
     let [first, second] = clocks.seen.clone();
     let report = clocks.analyse();
     assert!((report.clock.drift_ppm + 200.0).abs() < 0.05, "{}", report.clock.drift_ppm);
-    assert!((report.clock.offset_ms + 323.456_789).abs() < 0.01, "{}", report.clock.offset_ms);
+    assert!((report.clock.offset_s + 0.323_456_789).abs() < 0.01e-3, "{}", report.clock.offset_s);
     // The capture at the receiver named first: senders are found all the same.
     let swapped = Network { seen: [second, first], ..Network::default() };
     let report = swapped.analyse();
     let client = report.connections[0].directions.iter().find(|one| one.from.port() == 40_000);
     let client = client.expect("the client's direction");
     assert_eq!(client.sender_capture, 1);
-    assert_eq!(client.delay_ms.map(|delay| delay.min), Some(20.0));
+    assert_eq!(client.delay_s.map(|delay| delay.min), Some(0.020));
 }
 
 #[test]

@@ -37,7 +37,7 @@ fn a_loss_and_its_repair() {
     let loss = there.losses[0];
     // Two packets of the handshake come from the client, one from the server; 7 before it.
     assert_eq!((loss.packet, loss.from_byte, loss.data_bytes), (11, 7000, 1000));
-    assert_eq!((loss.repaired_by, loss.repaired_after_ms), (Some(14), Some(23.0)));
+    assert_eq!((loss.repaired_by, loss.repaired_after_s), (Some(14), Some(0.023)));
     assert!((loss.t_s - 0.107).abs() < 1e-12);
     assert_eq!((there.needed_retransmissions, there.needless_retransmissions), (1, 1));
     // S: 12 segments of data; R: 11; 2 were sent again, and 1 had been there.
@@ -79,8 +79,8 @@ fn a_packet_that_comes_twice_and_one_that_comes_late() {
     let there = &report.connections[0].directions[0];
     assert_eq!((there.network_duplicates, there.lost_packets, there.unsent_packets), (1, 0, 0));
     assert_eq!((there.reordered_packets, there.most_reordering_extent), (1, 3));
-    // It came at 115.5; the first that was sent after it at 113.
-    assert!((there.most_reordering_late_ms - 2.5).abs() < 1e-9);
+    // It came at 115.5 ms; the first that was sent after it at 113 ms.
+    assert!((there.most_reordering_late_s - 0.002_5).abs() < 1e-12);
     assert_eq!(there.loss_ratio.of_sent, Some(-1.0 / 8.0), "as two traces have it: one more");
 }
 

@@ -80,10 +80,13 @@ fn timeouts_double_and_slow_start_follows() {
     play.ack(2400.0, 4);
     let losses = play.report().losses;
     assert_eq!((losses.causes.timeout, losses.causes.after_timeout), (3, 3));
-    let timers: Vec<_> =
-        losses.list.iter().filter_map(|one| one.timer_ms.map(|ms| (ms, one.backoffs))).collect();
-    assert_eq!(timers, [(300.0, 0), (600.0, 1), (1200.0, 2)]);
-    assert_eq!((losses.longest_timeout_ms, losses.most_backoffs), (Some(1200.0), 2));
+    let timers: Vec<_> = losses
+        .list
+        .iter()
+        .filter_map(|one| one.timer_s.map(|timer_s| (timer_s, one.backoffs)))
+        .collect();
+    assert_eq!(timers, [(0.3, 0), (0.6, 1), (1.2, 2)]);
+    assert_eq!((losses.longest_timeout_s, losses.most_backoffs), (Some(1.2), 2));
     let [episode] = losses.episodes[..] else { panic!("{:?}", losses.episodes) };
     assert_eq!((episode.kind, episode.timeouts), (EpisodeKind::Timeout, 3));
     assert_eq!((episode.retransmitted_segments, episode.end_s), (6, Some(2.4)));
@@ -102,7 +105,7 @@ fn a_probe_of_the_tail_sends_the_newest_segment() {
     play.ack(500.0, 5);
     let losses = play.report().losses;
     assert_eq!((losses.causes.tail_loss_probe, losses.causes.sack), (1, 1));
-    assert_eq!((losses.list[0].timer_ms, losses.list[0].backoffs), (Some(200.0), 0));
+    assert_eq!((losses.list[0].timer_s, losses.list[0].backoffs), (Some(0.2), 0));
 }
 
 #[test]

@@ -92,7 +92,7 @@ fn in_the_middle_acknowledgements_count_when_they_reach_the_sender() {
     }
     let report = play.report();
     assert_eq!(report.vantage.position, Position::Middle);
-    assert_eq!(report.vantage.sender_rtt_ms, Some(60.0));
+    assert_eq!(report.vantage.sender_rtt_s, Some(0.060));
     let cwnd = report.series.cwnd_bytes[report.series.cwnd_bytes.len() / 2];
     assert_eq!(cwnd, Some(10 * u64::from(MSS)));
 }
