@@ -46,15 +46,21 @@ impl Sampler {
         let t_s = now.as_secs_f64();
         let period_s = self.period.as_secs_f64();
         for (i, traced) in traced.iter().enumerate() {
-            let s = &mut self.series;
-            s.t_s.push(t_s);
-            s.flow.push(i as u32);
             let delivered = match traced {
+                Traced::Data(connection, way) => connections[*connection].delivered(*way),
+                Traced::Datagrams(flow) => datagrams.delivered_bytes(*flow),
+            };
+            let goodput_bps = (delivered - self.delivered[i]) as f64 * 8.0 / period_s;
+            self.delivered[i] = delivered;
+            let s = &mut self.series;
+            match traced {
+                Traced::Datagrams(_) => s.push_goodput(t_s, i as u32, goodput_bps),
                 Traced::Data(connection, way) => {
-                    let (from, to) = connections[*connection].ends(*way);
-                    let sender = from.sender();
+                    let sender = connections[*connection].ends(*way).0.sender();
                     let mss = self.mss[i];
                     let ssthresh = sender.ssthresh();
+                    s.t_s.push(t_s);
+                    s.flow.push(i as u32);
                     s.cwnd_segments.push(sender.cwnd() as f64 / mss);
                     s.ssthresh_segments.push(if ssthresh == u64::MAX {
                         f64::NAN
@@ -63,18 +69,9 @@ impl Sampler {
                     });
                     s.srtt_s.push(sender.srtt().map_or(f64::NAN, Duration::as_secs_f64));
                     s.flight_size_segments.push(sender.flight_size() as f64 / mss);
-                    to.receiver().delivered_bytes()
+                    s.goodput_bps.push(goodput_bps);
                 }
-                Traced::Datagrams(flow) => {
-                    s.cwnd_segments.push(f64::NAN);
-                    s.ssthresh_segments.push(f64::NAN);
-                    s.srtt_s.push(f64::NAN);
-                    s.flight_size_segments.push(f64::NAN);
-                    datagrams.delivered_bytes(*flow)
-                }
-            };
-            s.goodput_bps.push((delivered - self.delivered[i]) as f64 * 8.0 / period_s);
-            self.delivered[i] = delivered;
+            }
         }
         network.reported_links(now, |i, (packets, bytes), totals| {
             let q = &mut self.queues;

@@ -69,20 +69,6 @@ impl RateConfig {
         }
     }
 
-    /// The rate that stands for it where one number is asked for: that before the first change, that
-    /// of an on–off line that is on, a Markov chain's highest, a trace's mean.
-    pub fn nominal(&self) -> Rate {
-        match self {
-            RateConfig::Constant(rate) => *rate,
-            RateConfig::Schedule(schedule) => schedule.rate,
-            RateConfig::OnOff(on_off) => on_off.rate,
-            RateConfig::Markov(markov) => {
-                markov.states.iter().map(|state| state.rate).max().unwrap_or_default()
-            }
-            RateConfig::Trace(trace) => trace.mean_rate(),
-        }
-    }
-
     /// The line, if [`RateConfig::check`] has found nothing wrong. `seed` and `name` fix its random
     /// stream.
     pub fn model(&self, seed: u64, name: &str) -> Box<dyn RateModel> {

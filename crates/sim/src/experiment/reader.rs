@@ -83,11 +83,6 @@ impl<'a> Table<'a> {
         self.section.keys().map(|key| key.name).filter(|name| self.has(name))
     }
 
-    /// Whether tables like this have such a key.
-    pub(super) fn has_key(&self, name: &str) -> bool {
-        self.section.key(name).is_some()
-    }
-
     /// The value of a key as it is written.
     pub(super) fn raw(&self, name: &str) -> Option<&'a Value> {
         self.map.get(name)

@@ -23,7 +23,7 @@ const KINDS: &[(&str, &[&str])] = &[
     ("fat-tree", &["access", "fabric", "arity", "multipath"]),
     ("lte", &["core", "backhaul", "radio", "cells"]),
     ("graph", &["link", "access", "multipath"]),
-    ("wlan", wlan::KEY_NAMES),
+    ("wlan", &wlan::KEY_NAMES),
 ];
 
 /// The names of all kinds.

@@ -132,12 +132,12 @@ fn part<T>(
         return (!link.has(name)).then_some(None);
     };
     // Keys of kinds that this version lacks are not unknown; the kind is.
-    if table.has_key("kind") && table.has("kind") {
+    if table.knows("kind") && table.has("kind") {
         table.read::<Name>("kind")?;
     }
     table.refuse_unknown_keys();
     let value = read(&table)?;
-    let direction = match (table.has_key("direction"), table.has("direction")) {
+    let direction = match (table.knows("direction"), table.has("direction")) {
         // The table of one direction.
         (false, _) => "both",
         (true, true) => table.read::<Name>("direction")?.0,

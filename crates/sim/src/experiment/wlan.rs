@@ -27,7 +27,7 @@ const SERVER: &str = "server";
 const STATION: &str = "sta";
 
 /// Keys of `[topology]` that only a WLAN has.
-pub(super) static KEYS: &[Key] = &[
+pub(super) const KEYS: &[Key] = &[
     key(
         "standard",
         Kind::Choice {
@@ -132,22 +132,15 @@ pub(super) static KEYS: &[Key] = &[
 ];
 
 /// Their names.
-pub(super) const KEY_NAMES: &[&str] = &[
-    "standard",
-    "stations",
-    "server",
-    "rate",
-    "control_rate",
-    "preamble",
-    "slot",
-    "protection",
-    "rts_threshold",
-    "short_retry_limit",
-    "long_retry_limit",
-    "queue",
-    "ap_queue",
-    "station",
-];
+pub(super) const KEY_NAMES: [&str; KEYS.len()] = {
+    let mut names = [""; KEYS.len()];
+    let mut i = 0;
+    while i < names.len() {
+        names[i] = KEYS[i].name;
+        i += 1;
+    }
+    names
+};
 
 /// `[[topology.station]]`.
 pub(super) static STATIONS: Section = Section {
