@@ -36,6 +36,7 @@ __all__ = [
     "fluid_run",
     "linux_collect",
     "linux_layout",
+    "loss_causes",
     "model_algorithms",
     "model_answer",
     "model_law",
@@ -562,6 +563,9 @@ def compare_captures(paths: tuple[str | PathLike[str], str | PathLike[str]]) -> 
         CaptureError: If nothing of one can be read, one is a pipe, or they have nothing in common.
         KeyboardInterrupt: On Ctrl-C.
     """
+
+def loss_causes() -> list[str]:
+    """Names of why packets did not arrive, by number."""
 
 def packet_kinds() -> list[str]:
     """Names of the kinds of rows of single packets, by number."""

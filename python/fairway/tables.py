@@ -80,13 +80,12 @@ def loss_frame(
     def named(key: str, names: Sequence[str]) -> pl.Series:
         return pl.Series(names, dtype=pl.String).gather(columns[key]).alias(key)
 
-    causes = ("dropped", "lost", "damaged")
     return pl.DataFrame(
         [
             pl.Series("t_s", columns["t_s"], dtype=pl.Float64),
             named("flow", flow_ids),
             named("link", link_ids),
-            named("cause", causes),
+            named("cause", _core.loss_causes()),
         ]
     )
 

@@ -17,7 +17,7 @@ use fairway_cc::{Algorithm, Catalogue, algorithms as cc_algorithms};
 use fairway_sim::experiment::{self, ExperimentErrors};
 use fairway_sim::{RunError, run as simulate, run_captured};
 use fairway_tcp::{PRESETS, Preset};
-use fairway_trace::{Losses, QueueSeries, Series};
+use fairway_trace::{Cause, Losses, QueueSeries, Series};
 use numpy::IntoPyArray;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyOSError, PyRuntimeError, PyValueError};
@@ -340,6 +340,12 @@ fn loss_columns(py: Python<'_>, losses: Losses) -> PyResult<Bound<'_, PyDict>> {
     Ok(columns)
 }
 
+/// Names of why packets did not arrive, by number.
+#[pyfunction]
+fn loss_causes() -> Vec<&'static str> {
+    Cause::NAMES.to_vec()
+}
+
 /// The compiled simulator: validates experiments and runs them.
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -372,6 +378,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(capture::packet_kinds, module)?)?;
     module.add_function(wrap_pyfunction!(capture::packet_fates, module)?)?;
     module.add_function(wrap_pyfunction!(check_captures, module)?)?;
+    module.add_function(wrap_pyfunction!(loss_causes, module)?)?;
     module.add_function(wrap_pyfunction!(linux::linux_layout, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(specimen, module)?)?;
