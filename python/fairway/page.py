@@ -39,6 +39,8 @@ COLOURS = {
 
 #: Rows of a table that are seen at once; one with more is scrolled, searched and sorted.
 LONG = 16
+#: Sections whose names need no fold.
+FEW = 6
 #: Characters of a label that stay on one line.
 PROSE = 60
 
@@ -148,8 +150,8 @@ class Section:
         figures: Charts, one under the other, or side by side if `grid` is set.
         grid: Smallest width in pixels of a chart in a grid; none for full width.
         verdicts: Claims as mappings: verdict, id, statement, where, finding; and, if there are any,
-            measured, links, part, and values, what was found for each plausible value, as mappings
-            with of, verdict, finding.
+            measured, links, part, effects (a table), and values, what was found for each plausible
+            value, as mappings with of, verdict, finding. Each is a line, which opens to the rest.
         preformatted: Text shown as it is, folded away.
         warnings: Sentences without a full stop, shown under the paragraph.
         id: Its anchor on the page.
@@ -176,6 +178,7 @@ def render(
     *,
     question: str = "",
     contents: bool = False,
+    note: tuple[str, str] | None = None,
 ) -> str:
     """The whole page as one HTML document.
 
@@ -184,7 +187,8 @@ def render(
         lead: A paragraph under it.
         sections: What follows.
         question: What was asked, in one sentence; stands before the lead.
-        contents: Whether to list the sections first.
+        contents: Whether to list the sections first; if there are many, in a fold.
+        note: What that fold under the lead is called, and its text.
     """
     import jinja2
 
@@ -203,6 +207,8 @@ def render(
         title=title,
         question=question,
         lead=lead,
+        note=note,
+        few=FEW,
         sections=anchored,
         contents=contents,
         version=version(),

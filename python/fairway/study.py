@@ -98,7 +98,8 @@ class Reproduction:
 
     def _repr_html_(self) -> str:
         from fairway.page import plain_html
-        from fairway.study_report import cell_table, verdict_table
+        from fairway.study_claims import verdict_table
+        from fairway.study_report import cell_table
 
         tables = (verdict_table(self), cell_table(self))
         return f"<h3>{html.escape(self.study.title)}</h3>" + "".join(map(plain_html, tables))

@@ -7,14 +7,13 @@ from typing import get_args
 from urllib.parse import quote
 
 from fairway import text
-from fairway.claims import Finding, Verdict
-from fairway.claims.verdicts import number
+from fairway.claims import Verdict
 from fairway.page import Link, Section, Table, render
 from fairway.progress import readable
 from fairway.study import Reproduction, cell_columns, cell_row
 from fairway.study_all import All, by_verdict, parts_of
+from fairway.study_claims import Place, measured
 from fairway.study_parts import WholeReproduction
-from fairway.study_report import Place
 from fairway.study_runs import cell_names, run_link
 
 _LEAD = (
@@ -32,8 +31,9 @@ def index(result: All) -> str:
         f"{readable(cost.cpu_s)} of processor time; what was there already was not run again."
     )
     sections = [Section("Papers", took, tables=[study_table(result, links=True)], id="papers")]
-    for key in result.results:
-        sections += _study_sections(key, result.results[key])
+    sections += [_claims(key, one) for key, one in result.results.items()]
+    for key, one in result.results.items():
+        sections += _published(key, one)
     return render("Studies reproduced", _LEAD, sections, contents=True)
 
 
@@ -67,14 +67,15 @@ def study_table(result: All, *, links: bool = False) -> Table:
     return Table(caption, ["study", "question", *columns[1:]], rows, labels=2)
 
 
-def _study_sections(key: str, result: Reproduction | WholeReproduction) -> Iterator[Section]:
+def _claims(key: str, result: Reproduction | WholeReproduction) -> Section:
+    """What a study asked, and the verdict of each claim."""
     study = result.study
     said = f"{study.question} {study.source}.".strip()
     if result.quick:
-        said += f" Shortened: {result.quick}."
+        said += " It was run in its shortened form: what was left out is said with its numbers."
     skipped = result.skipped.values() if isinstance(result, WholeReproduction) else ()
     report = Link(f"Report of {key}: figures, effects and every run", f"{key}/report.html")
-    yield Section(
+    return Section(
         study.title,
         said,
         warnings=[f"not run: {why}" for why in skipped],
@@ -82,10 +83,19 @@ def _study_sections(key: str, result: Reproduction | WholeReproduction) -> Itera
         tables=[_claim_table(key, result)],
         id=key,
     )
-    for name, part in parts_of(result).items():
-        title = f"Part {name}: {part.study.title}" if name else "Published beside measured"
-        table = _published_table(key, name, part)
-        yield Section(title, tables=[table], id=f"{key}-{name or 'cells'}-table", level=3)
+
+
+def _published(key: str, result: Reproduction | WholeReproduction) -> Iterator[Section]:
+    """Every published number of a study beside ours, part by part."""
+    title = f"{key}: published beside measured"
+    said = f"Shortened: {result.quick}." if result.quick else ""
+    parts = parts_of(result)
+    own = [_published_table(key, name, part) for name, part in parts.items() if not name]
+    yield Section(title, said, tables=own, id=f"{key}-cells-table")
+    for name, part in parts.items():
+        if name:
+            title, table = f"Part {name}: {part.study.title}", _published_table(key, name, part)
+            yield Section(title, tables=[table], id=f"{key}-{name}-table", level=3)
 
 
 def _claim_table(key: str, result: Reproduction | WholeReproduction) -> Table:
@@ -94,25 +104,13 @@ def _claim_table(key: str, result: Reproduction | WholeReproduction) -> Table:
             finding.verdict,
             Link(claim.id, f"{key}/report.html#claim-{quote(claim.id)}", label=f"{claim.id}, why"),
             claim.statement,
-            _measured(finding),
+            measured(finding) or text.ABSENT,
             claim.where,
         ]
         for claim, finding in zip(result.study.claims, result.findings, strict=True)
     ]
     columns = ["verdict", "claim", "statement", "measured", "where"]
     return Table(f"Claims of {key}", columns, rows, labels=5, id=f"{key}-claims", facets=[0])
-
-
-def _measured(finding: Finding) -> str:
-    """The number that decided, with its interval, or else the range of the points behind it."""
-    if finding.measured is None:
-        return text.ABSENT
-    ends, of = (finding.ci_low, finding.ci_high), ""
-    if None in ends and finding.spread is not None:
-        ends, of = finding.spread, "points from "
-    if ends[0] is None or ends[1] is None:
-        return number(finding.measured)
-    return f"{number(finding.measured)} [{of}{number(ends[0])}, {number(ends[1])}]"
 
 
 def _published_table(key: str, part: str, result: Reproduction) -> Table:

@@ -88,8 +88,8 @@ class WholeReproduction:
 
     def _repr_html_(self) -> str:
         from fairway.page import plain_html
+        from fairway.study_claims import verdict_table
         from fairway.study_parts_report import part_table
-        from fairway.study_report import verdict_table
 
         tables = (verdict_table(self), part_table(self))
         return f"<h3>{html.escape(self.study.title)}</h3>" + "".join(map(plain_html, tables))

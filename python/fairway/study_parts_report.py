@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fairway import text
-from fairway.page import Section, Table, render
+from fairway.page import Section, Table
+from fairway.study_claims import Place
 from fairway.study_parts import WholeReproduction
-from fairway.study_report import Place, body_sections, claim_sections
+from fairway.study_report import body_sections, claim_sections, page_of
 
 
 def whole_report(result: WholeReproduction) -> str:
@@ -24,10 +25,7 @@ def whole_report(result: WholeReproduction) -> str:
             replace(section, level=3)
             for section in body_sections(part, Place(result.directory, study.claims, name))
         ]
-    lead = study.source + "."
-    if result.quick:
-        lead += f" Shortened: {result.quick}."
-    return render(study.title, lead, sections, question=study.question, contents=True)
+    return page_of(result, sections)
 
 
 def part_table(result: WholeReproduction) -> Table:

@@ -11,9 +11,10 @@ from fairway.claims import Finding
 from fairway.study import Reproduction
 from fairway.study_all import All
 from fairway.study_all_report import study_table
+from fairway.study_claims import once
 from fairway.study_parts import WholeReproduction
 from fairway.study_parts_report import part_table
-from fairway.study_report import cell_table, difference_table, once, verdict_counts
+from fairway.study_report import cell_table, difference_table, verdict_counts
 from fairway.terminal import show_table
 
 #: Columns of the text.

@@ -21,7 +21,13 @@ def test_the_index_says_what_was_asked_and_what_came_of_it(pages, index):
     assert "Whole whole" in said
     words = page.locator("#fair-claims .word, #whole-claims .word")
     assert words.all_text_contents() == ["supported", "refuted"]
-    for link in page.get_by_role("navigation").get_by_role("link").all():
+    # Verdicts come before the numbers of any study.
+    order = ("#papers", "#fair-claims", "#whole-claims", "#fair-cells", "#whole-inner-cells")
+    heights = [page.locator(place).bounding_box()["y"] for place in order]
+    assert heights == sorted(heights)
+    links = page.get_by_role("navigation").get_by_role("link")
+    assert links.count() == page.locator("section").count()
+    for link in links.all():
         assert page.locator(link.get_attribute("href")).count() == 1
 
 
@@ -30,7 +36,8 @@ def test_a_claim_leads_to_its_place_in_the_report(pages, index):
     page.locator("#whole-claims").get_by_role("link", name="whole1, why").click()
     page.wait_for_url("**/whole/report.html#claim-whole1")
     assert page.locator(":target").locator(".id").text_content() == "whole1"
-    assert page.locator(":target").locator(".verdict").inner_text() == "✗ refuted"
+    assert page.locator(":target").locator("h3 .verdict").inner_text() == "✗ refuted"
+    assert page.locator(":target table").is_visible()
 
 
 def test_a_number_leads_to_its_runs_in_the_report_of_parts(pages, index):

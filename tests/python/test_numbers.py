@@ -5,6 +5,7 @@ import doctest
 import pytest
 
 from fairway import experiment, progress, stats, text
+from fairway.claims import units
 from fairway.errors import InputError
 from fairway.metrics import asymmetry, jain_index, measure
 
@@ -76,7 +77,7 @@ def test_measure_reads_every_table():
             measure(summary, name)
 
 
-@pytest.mark.parametrize("module", [text, progress, experiment])
+@pytest.mark.parametrize("module", [text, progress, experiment, units])
 def test_examples_in_docstrings(module):
     result = doctest.testmod(module)
     assert result.attempted > 0

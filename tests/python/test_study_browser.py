@@ -1,6 +1,7 @@
 """The report of a study in a real browser: read, searched, sorted, followed, printed."""
 
 import csv
+import dataclasses
 import itertools
 import json
 import re
@@ -11,6 +12,7 @@ import pytest
 
 import fairway
 from conftest import command
+from fairway.study_report import study_report
 from small_studies import claim, compare, in_range, study_of, write
 
 BOTH = '"flow.0.cc" = "first", "flow.1.cc" = "second"'
@@ -118,7 +120,75 @@ def test_the_question_and_the_verdicts_come_first(opened):
     # An icon and a word, not colour alone.
     words = [re.sub(r"\s+", " ", w) for w in page.locator("h3 .verdict").all_text_contents()]
     assert words == ["✓ supported", "✗ refuted", "? undecided"]
-    assert re.search(r"\d \[.*\]", page.locator("#claims li strong").first.text_content())
+    # Asymmetry and Jain's index have no unit; with two repetitions there is an interval.
+    measured = page.locator("#claims .measured").all_text_contents()
+    assert re.fullmatch(r"[\d.]+ \[-?[\d.]+, [\d.]+\]", measured[0])
+    assert measured[2] == "not measured"
+
+
+@pytest.mark.parametrize(("width", "height"), [(1200, 900), (400, 800)])
+def test_the_first_claim_is_on_the_first_screen(pages, study, tmp_path, width, height):
+    # As long as the longest that a study has: how ten parts were shortened.
+    shortened = dataclasses.replace(study, quick="five of nine scenarios, 20 MB; " * 20)
+    (tmp_path / "report.html").write_text(study_report(shortened))
+    page = pages(tmp_path / "report.html", viewport={"width": width, "height": height})
+    box = page.locator(".verdicts > li").first.bounding_box()
+    assert box["y"] + box["height"] < height
+    assert page.get_by_text("five of nine scenarios").is_hidden()
+    page.locator(".note summary").click()
+    assert page.get_by_text("five of nine scenarios").is_visible()
+
+
+def test_a_claim_is_a_line_that_opens_to_what_decided_it(opened):
+    page = opened()
+    assert page.locator("#claims table:visible").count() == 0
+    summary = page.locator("#claim-none summary")
+    summary.focus()
+    page.keyboard.press("Enter")
+    table = page.locator("#claim-none table")
+    assert table.locator("caption").text_content() == "none: 3 effects on asymmetry"
+    heads = table.locator("thead th").all_text_contents()
+    lines = [
+        dict(zip(heads, row.locator("th, td").all_text_contents(), strict=True))
+        for row in table.locator("tbody tr").all()
+    ]
+    assert [line["of"] for line in lines] == ["bic, bic", "bic, htcp", "bic, cubic"]
+    assert {line["claimed"] for line in lines} == {"2 to 3"}
+    assert {line["n"] for line in lines} == {"2"}
+    # The line above has the numbers of one of these.
+    shown = page.locator("#claim-none .measured").text_content()
+    assert shown in [f"{line['effect']} {line['interval']}" for line in lines]
+    page.keyboard.press("Enter")
+    assert table.is_hidden()
+
+
+def test_a_link_to_a_claim_opens_its_fold(opened):
+    page = opened("#claim-none")
+    assert page.locator("#claim-none table").is_visible()
+    assert page.locator("#claim-all table").is_hidden()
+    # The keyboard goes on from there.
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.closest('li').id") == "claim-none"
+    page.evaluate("window.location.hash = 'claim-all'")
+    page.locator("#claim-all table").wait_for()
+
+
+def test_the_search_finds_what_is_folded(opened):
+    page = opened()
+    page.locator("#claims").get_by_label("Search").fill("no run has a weekday")
+    assert page.locator(".verdicts > li:visible .id").all_text_contents() == ["unasked"]
+
+
+def test_print_opens_every_fold_and_closes_it_again(opened):
+    page = opened("#claim-none")
+    open_now = "document.querySelectorAll('main details[open]:not(.chart details)').length"
+    assert page.evaluate(open_now) == 1
+    page.evaluate(f"addEventListener('beforeprint', () => {{ window.printed = {open_now}; }})")
+    page.pdf()
+    every = page.locator("main details:not(.chart details)").count()
+    assert every == 4  # three claims and the experiment
+    assert page.evaluate("window.printed") == every
+    assert page.evaluate(open_now) == 1
 
 
 def test_rows_are_searched_chosen_and_cleared_by_keyboard(opened):
@@ -167,7 +237,8 @@ def test_a_column_is_sorted_by_keyboard(opened, study):
 
 def test_a_claim_leads_to_its_cells_and_a_number_to_its_runs(opened, study):
     page = opened()
-    page.locator("#claims li", has_text="Asymmetries of BIC").get_by_text("3 cells").click()
+    page.locator("#claim-none summary").click()
+    page.locator("#claim-none").get_by_text("3 cells").click()
     assert said(page, "cells") == "3 of 18 rows"
     number = rows(page, "cells").first.get_by_role("link")
     assert number.get_attribute("aria-label").endswith(", its runs")
@@ -244,8 +315,14 @@ def test_print_shows_every_row(opened):
 
 def test_everything_has_a_name_and_the_headings_an_order(opened):
     page = opened()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    assert page.locator(".skip").bounding_box()["x"] >= 0
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
     page.locator(".chart").first.scroll_into_view_if_needed()
     page.locator(".chart svg.marks").first.wait_for()
+    page.get_by_role("navigation").locator("summary").click()
     for role in ("button", "link", "combobox", "searchbox", "region", "table", "navigation"):
         places = page.get_by_role(role)
         assert places.count(), role
@@ -259,14 +336,14 @@ def test_everything_has_a_name_and_the_headings_an_order(opened):
     assert all(later - earlier <= 1 for earlier, later in itertools.pairwise(levels))
     ids = page.locator("[id]").evaluate_all("es => es.map(e => e.id)")
     assert len(ids) == len(set(ids))
-    page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
-    assert page.locator(".skip").bounding_box()["x"] >= 0
-    page.keyboard.press("Enter")
-    assert page.evaluate("document.activeElement.id") == "main"
 
 
 def test_contents_lead_to_sections(opened):
     page = opened()
-    for link in page.get_by_role("navigation").get_by_role("link").all():
+    contents = page.get_by_role("navigation")
+    assert contents.get_by_role("link").count() == 0
+    contents.locator("summary").focus()
+    page.keyboard.press("Enter")
+    assert contents.get_by_role("link").count() == 9
+    for link in contents.get_by_role("link").all():
         assert page.locator(link.get_attribute("href")).count() == 1

@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from fairway.claims import units
 from fairway.claims.cells import Cell, is_at, place
-from fairway.claims.verdicts import Answer, Verdict, basis_of, number
+from fairway.claims.verdicts import Answer, Verdict, basis_of
 from fairway.stats import statistic_interval
 
 _Test = Mapping[str, Any]
@@ -25,14 +26,16 @@ def cells_within(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -
     """Mean and largest |measured − published| within bounds."""
     found = [(c, c.published) for c in cells if c.published is not None]
     differences = [(abs(c.difference), c) for c, _ in found if c.difference is not None]
-    total = sum(cell.published is not None for cell in expected)
+    total, metric = sum(cell.published is not None for cell in expected), test["metric"]
     if not differences:
         return Answer("No cell has both a published and a measured value.", limit="undecided")
     mean = math.fsum(d for d, _ in differences) / len(differences)
     largest, worst = max(differences, key=lambda pair: pair[0])
     reason = (
-        f"Mean |difference| {number(mean)} (at most {test['mean']}), "
-        f"largest {number(largest)} at {place(worst.point)} (at most {test['max']})"
+        f"Mean |difference| {units.measured(metric, mean)} "
+        f"(at most {units.bound(metric, test['mean'])}), "
+        f"largest {units.measured(metric, largest)} at {place(worst.point)} "
+        f"(at most {units.bound(metric, test['max'])})"
     )
     complete = len(differences) == total
     verdict: Verdict = "supported"
@@ -42,7 +45,13 @@ def cells_within(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -
         reason += f"; only {len(differences)} of {total} cells were run"
         verdict = "undecided"
     return _with_interval(
-        Answer(reason + ".", limit=verdict, measured=mean, spread=_spread(differences)),
+        Answer(
+            reason + ".",
+            limit=verdict,
+            measured=mean,
+            unit_of=metric,
+            spread=_spread(differences),
+        ),
         found,
         lambda means, wanted: abs(means - wanted).mean(axis=0),
     )
@@ -70,7 +79,13 @@ def errors(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> Answ
     elif not complete:
         reason += f"; {total} are to be run"
     return _with_interval(
-        Answer(reason + ".", limit=verdict, measured=median, spread=_spread(found)),
+        Answer(
+            reason + ".",
+            limit=verdict,
+            measured=median,
+            unit_of=units.SHARE,
+            spread=_spread(found),
+        ),
         held,
         lambda means, wanted: _median(abs(means / wanted - 1)),
     )
@@ -186,7 +201,8 @@ def among_runs(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> 
             inside += 1
         else:
             where = place(cell.point, _fixed(test))
-            outside.append(f"{number(wanted)} at {where} ({number(low)} to {number(high)})")
+            published = units.measured(test["metric"], wanted)
+            outside.append(f"{published} at {where} ({units.span(test['metric'], (low, high))})")
     found = inside + len(outside)
     if not found:
         return Answer("No cell has both a number and several runs.", limit="undecided")
@@ -201,7 +217,11 @@ def among_runs(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> 
     elif found < total:
         reason, verdict = f"{reason}; only {found} of {total} cells were run", "undecided"
     return Answer(
-        f"{reason}.", limit=verdict, measured=inside / found, basis="none: a count of cells"
+        f"{reason}.",
+        limit=verdict,
+        measured=inside / found,
+        unit_of=units.SHARE,
+        basis="none: a count of cells",
     )
 
 
@@ -212,14 +232,16 @@ def distance(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> An
     total = sum(is_at(cell, test["left"]) for cell in expected)
     run = len({key[0] for key in apart})
     low, high = test.get("at_least", -math.inf), test.get("at_most", math.inf)
+    metric = test["metric"]
     if not apart:
         return Answer("One side of the comparison was not run.", limit="undecided")
     mean = math.fsum(value / len(apart) for value in apart.values())
     (where, _), largest = max(apart.items(), key=lambda item: item[1])
     shown = ", ".join(value for _, value in where)
     reason = (
-        f"Mean |difference| {number(mean)}, claimed {_bounds(low, high)}; "
-        f"largest {number(largest)} at {shown}"
+        f"Mean |difference| {units.measured(metric, mean)}, "
+        f"claimed {_bounds(metric, low, high)}; "
+        f"largest {units.measured(metric, largest)} at {shown}"
     )
     verdict: Verdict = "supported" if low <= mean <= high else "refuted"
     if run < total:
@@ -237,6 +259,7 @@ def distance(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> An
         reason + ".",
         limit=verdict,
         measured=mean,
+        unit_of=metric,
         interval=ends,
         basis=basis_of(1 if found is None else found.count),
         spread=(min(apart.values()), largest) if len(apart) > 1 else None,
@@ -256,7 +279,9 @@ def _samples(cells: Sequence[Cell], at: Mapping[str, Any]) -> dict[_Key, float]:
     }
 
 
-def _bounds(low: float, high: float) -> str:
+def _bounds(metric: str, low: float, high: float) -> str:
     if math.isinf(high):
-        return f"at least {low}"
-    return f"at most {high}" if math.isinf(low) else f"{low} to {high}"
+        return f"at least {units.bound(metric, low)}"
+    if math.isinf(low):
+        return f"at most {units.bound(metric, high)}"
+    return units.bound(metric, low, high)

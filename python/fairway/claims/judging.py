@@ -29,6 +29,8 @@ class Finding:
         comparisons: Every effect that was held against what is claimed of it.
         by_value: For each plausible value of what the source leaves open, the finding there.
         was_run: Whether any point that the claim speaks of was run.
+        short: The reason, of many comparisons with the one that decides alone.
+        shown: The number that decided with its interval, in its unit.
     """
 
     verdict: Verdict
@@ -41,6 +43,8 @@ class Finding:
     comparisons: tuple[Comparison, ...] = ()
     by_value: tuple[tuple[Mapping[str, Any], Finding], ...] = ()
     was_run: bool = True
+    short: str = ""
+    shown: str = ""
 
     @property
     def brief(self) -> str:
@@ -48,7 +52,7 @@ class Finding:
         ran = [(at, part) for at, part in self.by_value if part.was_run]
         idle = len(self.by_value) - len(ran)
         if not idle:
-            return self.reason
+            return self.short
         head, depends, _ = self.reason.removesuffix(".").partition(": ")
         known = f"{head}: {_by_verdict(ran)}" if depends else head
         return f"{known}; {text.count(idle, 'value')} {'was' if idle == 1 else 'were'} not run."
@@ -87,6 +91,7 @@ def readable(finding: Finding, names: Mapping[str, str]) -> Finding:
     return replace(
         finding,
         reason=known.sub(lambda found: names[found[0]], finding.reason),
+        short=known.sub(lambda found: names[found[0]], finding.short),
         by_value=tuple((at, readable(inner, names)) for at, inner in finding.by_value),
     )
 
@@ -210,7 +215,7 @@ def _told(test: Mapping[str, Any], answer: Answer, *, part: str, metric: str) ->
     )
     place = ", ".join(filter(None, (part, metric)))
     lead = f"{place}: {answer.lead[:1].lower()}{answer.lead[1:]}" if place else answer.lead
-    return replace(answer, lead=lead, comparisons=comparisons)
+    return replace(answer, lead=lead, comparisons=comparisons, of=metric)
 
 
 def _chosen(test: Mapping[str, Any], cells: Sequence[Cell]) -> list[Cell]:
@@ -239,6 +244,7 @@ def _answer(
 def _finding(answers: Sequence[Answer]) -> Finding:
     verdict = weakest([answer.verdict for answer in answers])
     reason = " ".join(answer.reason for answer in answers)
+    short = " ".join(answer.short for answer in answers)
     comparisons = tuple(c for answer in answers for c in answer.comparisons)
     # The number of the test that decides, or of the first that has one.
     ranked = sorted(answers, key=lambda answer: answer.verdict != verdict)
@@ -248,9 +254,9 @@ def _finding(answers: Sequence[Answer]) -> Finding:
             low, high = found.interval or (None, None)
             return Finding(
                 verdict, reason, found.value, low, high, found.basis, found.spread, comparisons,
-                was_run=was_run,
+                was_run=was_run, short=short, shown=found.text,
             )  # fmt: skip
-    return Finding(verdict, reason, comparisons=comparisons, was_run=was_run)
+    return Finding(verdict, reason, comparisons=comparisons, was_run=was_run, short=short)
 
 
 def _over_values(found: Sequence[tuple[Mapping[str, Any], Finding]]) -> Finding:
@@ -258,7 +264,8 @@ def _over_values(found: Sequence[tuple[Mapping[str, Any], Finding]]) -> Finding:
     if len(found) == 1 and not found[0][0]:
         return found[0][1]
     if not found:
-        return Finding("undecided", "No point that it speaks of is in the study.")
+        nothing = "No point that it speaks of is in the study."
+        return Finding("undecided", nothing, short=nothing)
     verdicts = {finding.verdict for _, finding in found}
     axes = ", ".join(found[0][0])
     comparisons = tuple(c for _, finding in found for c in finding.comparisons)
@@ -280,6 +287,8 @@ def _over_values(found: Sequence[tuple[Mapping[str, Any], Finding]]) -> Finding:
         comparisons,
         tuple(found),
         any(finding.was_run for _, finding in found),
+        short=head,
+        shown=number.shown,
     )
 
 

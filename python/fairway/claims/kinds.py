@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from fairway import text
@@ -123,8 +124,17 @@ def compare(test: _Test, cells: Sequence[Cell], _: Sequence[Cell]) -> Answer:
             effect = between(chosen, test["left"], test["right"])
         except NotComparable as why:
             return _open(f"{why}{_where(values)}.")
-        found.append(_compared(place(values), effect, low, high))
+        compared = _compared(place(values), effect, low, high, is_ratio=test["how"] == "ratio")
+        found.append(replace(compared, between=_sides(test)))
     return Answer(test["how"].capitalize(), tuple(found))
+
+
+def _sides(test: _Test) -> str:
+    """Both sides of a comparison, less what they have in common."""
+    left, right, sign = test["left"], test["right"], {"ratio": "÷", "difference": "−"}[test["how"]]
+    same = [axis for axis in left if axis in right and left[axis] == right[axis]]
+    one, other = place(left, same), place(right, same)
+    return f"{one} {sign} {other}" if one and other else ""
 
 
 def no_difference(test: _Test, cells: Sequence[Cell], _: Sequence[Cell]) -> Answer:
@@ -146,7 +156,8 @@ def no_difference(test: _Test, cells: Sequence[Cell], _: Sequence[Cell]) -> Answ
                 return _open(f"{why}{_where(values)}.")
             if margin.kind == "share" and not effect.logarithmic:
                 return _open(f"A share needs values above zero: give a margin{_where(values)}.")
-            found.append(_compared(label, effect, low, high, equivalence=True))
+            is_ratio = margin.kind == "share"
+            found.append(_compared(label, effect, low, high, equivalence=True, is_ratio=is_ratio))
     lead = "Ratio" if margin.kind == "share" else "Difference"
     return Answer(lead, tuple(found))
 
@@ -188,6 +199,7 @@ def _compared(
     *,
     strict: bool = False,
     equivalence: bool = False,
+    is_ratio: bool = False,
 ) -> Comparison:
     """A comparison with bounds as they are written: for a ratio, those of logarithms follow.
 
@@ -204,6 +216,7 @@ def _compared(
         unsettled=found.unsettled,
         strict=strict,
         equivalence=equivalence,
+        is_ratio=is_ratio,
     )
 
 

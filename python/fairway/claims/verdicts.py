@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from fairway.claims.units import bound, measured, span
 from fairway.stats import Effect, holm
-from fairway.text import decimal
 
 Verdict = Literal["supported", "refuted", "undecided"]
 
@@ -34,6 +34,8 @@ class Comparison:
         adjusted: Its p-value after Holm's correction; none before it, or without p-value.
         family: How many comparisons were corrected together; 0 before.
         metric: What was measured.
+        between: The two sides whose effect it is, where the label does not say them.
+        is_ratio: Whether the effect is one, and has no unit.
         part: The part of a study whose cells it is of.
     """
 
@@ -48,6 +50,8 @@ class Comparison:
     adjusted: float | None = None
     family: int = 0
     metric: str = ""
+    between: str = ""
+    is_ratio: bool = False
     part: str = ""
 
     @property
@@ -106,19 +110,22 @@ class Comparison:
     @property
     def text(self) -> str:
         """The effect with its interval."""
-        found = self.interval
-        ends = "" if found is None else f" [{number(found[0])}, {number(found[1])}]"
-        return number(self.mean) + ends
+        return measured(self.unit_of, self.mean, self.interval)
+
+    @property
+    def unit_of(self) -> str:
+        """The metric whose unit the effect has; empty for a ratio."""
+        return "" if self.is_ratio else self.metric
 
     @property
     def claimed(self) -> str:
         """What is claimed of it."""
         low, high = self._shown(self.low), self._shown(self.high)
         if math.isinf(self.high):
-            return f"{'above' if self.strict else 'at least'} {number(low)}"
+            return f"{'above' if self.strict else 'at least'} {bound(self.unit_of, low)}"
         if math.isinf(self.low):
-            return f"{'below' if self.strict else 'at most'} {number(high)}"
-        return f"{number(low)} to {number(high)}"
+            return f"{'below' if self.strict else 'at most'} {bound(self.unit_of, high)}"
+        return bound(self.unit_of, low, high)
 
     def to_json(self) -> dict[str, Any]:
         """Everything as plain data; a bound that there is not is none."""
@@ -159,12 +166,23 @@ class Number:
         interval: Its interval; none if it has none.
         basis: What the interval is, or why there is none.
         spread: Least and largest over the comparisons or cells of its test, if there are several.
+        unit_of: The metric whose unit it has; empty if it has none.
     """
 
     value: float | None
     interval: tuple[float, float] | None
     basis: str
     spread: tuple[float, float] | None
+    unit_of: str = ""
+
+    @property
+    def text(self) -> str:
+        """The number with its interval, or else with the range of what it is one of."""
+        if self.value is None:
+            return ""
+        if self.interval is not None or self.spread is None:
+            return measured(self.unit_of, self.value, self.interval)
+        return f"{measured(self.unit_of, self.value)}, of {span(self.unit_of, self.spread)}"
 
 
 def basis_of(repetitions: int, confidence: float = 1 - ALPHA) -> str:
@@ -184,9 +202,11 @@ class Answer:
         limit: A verdict that the test does not get beyond, whatever the comparisons say.
         note: A sentence more.
         measured: A number to be shown where there are no comparisons.
+        unit_of: The metric whose unit it has; empty if it has none.
         interval: Its interval, if it has one.
         basis: What the interval is, or why there is none.
         spread: Least and largest of the cells that it is of, if there are several.
+        of: The metric that the lead names, if it names one.
         every: Whether the sentence tells of each comparison against the claim, not of one alone.
         was_run: Whether any point that the test speaks of was run.
     """
@@ -196,9 +216,11 @@ class Answer:
     limit: Verdict = "supported"
     note: str = ""
     measured: float | None = None
+    unit_of: str = ""
     interval: tuple[float, float] | None = None
     basis: str = ""
     spread: tuple[float, float] | None = None
+    of: str = ""
     every: bool = False
     was_run: bool = True
 
@@ -207,12 +229,11 @@ class Answer:
         """The number that stands for the answer: of the comparison that decides, if any."""
         shown = self.decisive
         if shown is None:
-            return Number(
-                self.measured, self.interval, self.basis or "none: not measured", self.spread
-            )
+            basis = self.basis or "none: not measured"
+            return Number(self.measured, self.interval, basis, self.spread, self.unit_of)
         alike = [c.mean for c in self.comparisons if c.logarithmic == shown.logarithmic]
         spread = (min(alike), max(alike)) if len(alike) > 1 else None
-        return Number(shown.mean, shown.interval, shown.basis, spread)
+        return Number(shown.mean, shown.interval, shown.basis, spread, shown.unit_of)
 
     @property
     def verdict(self) -> Verdict:
@@ -228,25 +249,38 @@ class Answer:
     @property
     def reason(self) -> str:
         """A sentence or two, with the numbers behind the verdict."""
-        return " ".join(part for part in (self._sentence, self.note) if part)
+        return " ".join(filter(None, (self._of_every or self._of_decisive, self.note)))
 
     @property
-    def _sentence(self) -> str:
+    def short(self) -> str:
+        """The reason, of many comparisons with the one that decides alone."""
+        return " ".join(filter(None, (self._of_decisive, self.note)))
+
+    @property
+    def _of_every(self) -> str:
+        if not self.every or not self.comparisons:
+            return ""
+        against = [c for c in self.comparisons if c.verdict != "supported"]
+        parts = "; ".join(f"{c.label} = {c.text}{_doubt(c)}" for c in against)
+        return f"{self.lead}: {parts or 'every step is as claimed'}."
+
+    @property
+    def _of_decisive(self) -> str:
         shown = self.decisive
         if shown is None:
             return self.lead
-        if self.every:
-            against = [c for c in self.comparisons if c.verdict != "supported"]
-            parts = "; ".join(f"{c.label} = {c.text}{_doubt(c)}" for c in against)
-            return f"{self.lead}: {parts or 'every step is as claimed'}."
         many = len(self.comparisons)
         label = f" at {shown.label}" if many > 1 and shown.label else ""
         alike = sum(c.verdict == shown.verdict for c in self.comparisons)
         rest = f"; {alike} of {many} {shown.verdict}" if many > 1 else ""
         spread = self.number.spread
         if spread is not None and shown.interval is None:
-            rest += f", from {number(spread[0])} to {number(spread[1])}"
-        return f"{self.lead} {shown.text}{label}, claimed {shown.claimed}{_doubt(shown)}{rest}."
+            rest += f", from {span(shown.unit_of, spread)}"
+        lead = " ".join(filter(None, (self.lead, shown.between, shown.text + label)))
+        if self.every:
+            of = f"{self.of}: " if self.of else ""
+            lead = f"{of}{shown.label} = {shown.text}"
+        return f"{lead}, claimed {shown.claimed}{_doubt(shown)}{rest}."
 
 
 def corrected(answers: Sequence[Sequence[Answer]]) -> list[list[Answer]]:
@@ -274,13 +308,6 @@ def weakest(verdicts: Sequence[Verdict]) -> Verdict:
     if "refuted" in verdicts:
         return "refuted"
     return "undecided" if "undecided" in verdicts else "supported"
-
-
-def number(value: float) -> str:
-    """A number for a sentence: four decimals, or four digits where those would not show it."""
-    if value == 0 or 0.1 <= abs(value) < 10_000:
-        return decimal(value, 4).rstrip("0").rstrip(".")
-    return f"{value:.4g}"
 
 
 def _doubt(shown: Comparison) -> str:

@@ -10,8 +10,9 @@
 
   // A block is a table or a list with its tools; `state` is what is chosen, and part of the address.
   function block(place) {
-    const table = place.querySelector("table");
-    const rows = Array.from(place.querySelectorAll(table ? "tbody tr" : ".verdicts > li"));
+    const list = place.querySelector(":scope > .verdicts");
+    const table = list ? null : place.querySelector("table");
+    const rows = Array.from(list ? list.children : place.querySelectorAll("tbody tr"));
     const form = place.querySelector(".tools");
     if (!form) { return null; }
     const said = form.querySelector("output");
