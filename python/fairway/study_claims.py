@@ -75,21 +75,25 @@ def measured(finding: Finding) -> str:
     """
     if not finding.by_value:
         return finding.shown
-    counts = Counter(part.verdict for _, part in finding.by_value)
+    counts = _counts(finding)
     if len(counts) == 1:
         return f"at each of {text.count(len(finding.by_value), 'value')}"
-    return ", ".join(
-        f"{counts[verdict]} {verdict}" for verdict in get_args(Verdict) if counts[verdict]
-    )
+    return ", ".join(f"{count} {name}" for name, count in counts.items())
 
 
 def short(finding: Finding) -> str:
     """The reason; of plausible values, which a list below it has one by one, how many."""
     if not finding.by_value or len({part.verdict for _, part in finding.by_value}) < 2:
         return once(finding.short)
-    counts = Counter(part.verdict for _, part in finding.by_value)
-    found = [f"{verdict} for {text.count(n, 'value')}" for verdict, n in counts.items()]
+    found = [f"{name} for {text.count(n, 'value')}" for name, n in _counts(finding).items()]
     return f"{finding.reason.partition(':')[0]}: {', '.join(found)}."
+
+
+def _counts(finding: Finding) -> dict[str, int]:
+    """Verdict -> at how many plausible values; those at which nothing was run by themselves."""
+    idle = "not run"
+    counts = Counter(part.verdict if part.was_run else idle for _, part in finding.by_value)
+    return {name: counts[name] for name in (*get_args(Verdict), idle) if counts[name]}
 
 
 def once(sentences: str) -> str:

@@ -270,6 +270,9 @@ def test_values_that_were_not_run_are_counted_in_the_terminal_and_named_in_the_j
     assert done.returncode == 0, done.stderr
     assert "It depends on first: refuted for “bic”; 1 value was not run." in done.stdout
     assert done.stdout.count("without --quick") == 1
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert '<span class="measured">1 refuted, 1 not run</span>' in page
+    assert "It depends on first: refuted for 1 value, not run for 1 value." in page
     answer = json.loads((tmp_path / "out" / "reproduction.json").read_text())
     assert answer["claims"][0]["reason"] == (
         "It depends on first: refuted for “bic”; undecided for “htcp”."
