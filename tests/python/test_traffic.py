@@ -114,7 +114,7 @@ def test_an_experiment_is_carried_out_on_the_path(
         run.save(directory)
     compared = command("compare", *map(str, directories), "--json")
     assert compared.returncode == 0, compared.stderr
-    assert json.loads(compared.stdout)["differences"] == {}
+    assert json.loads(compared.stdout)["differences"] == {"backend": ["xfer", "sim"]}
 
 
 def test_a_run_on_a_path_is_stopped_and_the_next_one_goes(collector: tuple[str, str]) -> None:
