@@ -11,6 +11,10 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     bad.extend(bytes);
     fairway_fuzz::read(Box::new(Cursor::new(bad)));
 
+    // What is packed already would be packed twice, and is unpacked once.
+    if bytes.starts_with(&[0x1f, 0x8b]) {
+        return;
+    }
     let (first, second) = bytes.split_at(bytes.len() / 2);
     let members = Cursor::new(packed(first)).chain(Cursor::new(packed(second)));
     let unpacked = fairway_fuzz::read(Box::new(members));
