@@ -96,7 +96,7 @@ def transfers(found: list[dict[str, Any]] | None) -> list[Row]:
     """Gbit/s from file to file, beside iperf3, which moves memory."""
     return [
         (
-            f"{row['way']}, {row['streams']} streams, {row['kind']}, Gbit/s",
+            f"transfer over {row['way']}, streams: {row['streams']}, {row['kind']}, Gbit/s",
             f"{middle(row['gbps']):.2f}",
             "iperf3",
             f"{middle(row['gbps']) / middle(row['ratio']):.2f}",

@@ -14,23 +14,6 @@ from tables_text import code, table, toml
 
 from fairway import _core
 
-#: Keys of `[topology]` that stand on the page of WLANs.
-WLAN = (
-    "standard",
-    "stations",
-    "server",
-    "rate",
-    "control_rate",
-    "preamble",
-    "slot",
-    "protection",
-    "rts_threshold",
-    "short_retry_limit",
-    "long_retry_limit",
-    "queue",
-    "ap_queue",
-    "station",
-)
 #: Where the tables of the page stand in an experiment.
 PLACES = {
     "experiment": "",
@@ -62,9 +45,12 @@ def key_tables() -> dict[str, str]:
     schema = json.loads(_core.schema())
     stack = schema["properties"]["stack"]["properties"]
     preset = json.loads(_core.presets())[0]["switches"]
+    # Those of a WLAN come last, and have a page of their own.
+    topology = list(schema["properties"]["topology"]["properties"])
+    wlan = topology.index("standard")
     skipped = {
-        "topology": WLAN,
-        "wlan": [key for key in schema["properties"]["topology"]["properties"] if key not in WLAN],
+        "topology": topology[wlan:],
+        "wlan": topology[:wlan],
         # A flow has every switch of the stack too; its table would repeat them.
         "flow": [key for key in stack if key not in ("preset", "cc_variant")],
     }

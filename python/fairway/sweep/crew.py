@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import FrameType
 from typing import Protocol
 
 from fairway import _core
@@ -198,7 +199,7 @@ def _ctrl_c_between_steps() -> Iterator[Callable[[], None]]:
         What asks, and then does what the signal would have done.
     """
     pending: list[int] = []
-    handlers = {}
+    handlers: dict[int, Callable[[int, FrameType | None], object]] = {}
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGINT, signal.SIGTERM):
             if callable(handler := signal.getsignal(number)):
@@ -208,13 +209,13 @@ def _ctrl_c_between_steps() -> Iterator[Callable[[], None]]:
     def look() -> None:
         if pending:
             number = pending.pop()
-            handlers[signal.Signals(number)](number, None)
+            handlers[number](number, None)
 
     try:
         yield look
     finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
+        for caught, handler in handlers.items():
+            signal.signal(caught, handler)
     look()
 
 
