@@ -37,16 +37,28 @@ pub enum Component {
     WindowEnds,
 }
 
-/// What orders an event: time in the upper half; below it the sequence, and in the last bits the
-/// [`Leaf`] it belongs to, which decides nothing because no two sequences are equal.
+/// When an event is due.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Due {
+    /// Its time.
+    pub at: Time,
+    /// Since when that is known: of a packet's arrival, since it was offered to its link.
+    pub since: Time,
+}
+
+/// What orders events: when one is due in the upper half; since when that is known in the lower, and
+/// in the last bits its leaf. Nothing of that depends on the order in which events happened that
+/// cannot meet.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Key(u128);
 
 impl Key {
     const NEVER: Key = Key(u128::MAX);
 
-    fn new(at: Time, sequence: u64, leaf: usize) -> Self {
-        Key(u128::from(at.as_nanos()) << 64 | u128::from(sequence) << LEAF_BITS | leaf as u128)
+    fn new(due: Due, leaf: usize) -> Self {
+        // After 36 years the upper bits of `since` are lost.
+        let since = due.since.as_nanos() << LEAF_BITS | leaf as u64;
+        Key(u128::from(due.at.as_nanos()) << 64 | u128::from(since))
     }
 
     fn at(self) -> Time {
@@ -62,6 +74,8 @@ const LEAF_BITS: u32 = 4;
 const LEAVES: usize = 1 << LEAF_BITS;
 /// The last leaf stands for everything that is in the heap.
 const HEAP: usize = LEAVES - 1;
+/// How many rows may run ahead of other events: they have the first half of the leaves.
+pub(crate) const AHEAD: usize = LEAVES / 2;
 
 /// The earliest of a few events, one a leaf. Nearly all events are the next packets of a few rows,
 /// and which of them is the next is hard to guess: in a heap a processor mispredicts its way at
@@ -88,18 +102,26 @@ impl Tournament {
     fn earliest(&self) -> Key {
         self.nodes[1]
     }
+
+    /// The earliest in the second half of the leaves.
+    fn earliest_behind(&self) -> Key {
+        self.nodes[3]
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Entry {
     key: Key,
+    /// Decides where keys are equal: rows come first, and what is not a row keeps the order in which it
+    /// was scheduled.
+    order: u64,
     component: Component,
 }
 
 impl Ord for Entry {
     fn cmp(&self, other: &Self) -> Ordering {
         // The standard heap gives the greatest first: earliest is greatest.
-        other.key.cmp(&self.key)
+        (other.key, other.order).cmp(&(self.key, self.order))
     }
 }
 
@@ -109,36 +131,82 @@ impl PartialOrd for Entry {
     }
 }
 
-/// Events to come. The first rows, which have one event each, have a leaf each; all else is in a
-/// heap.
+/// Events to come. A few rows, which have one event each, have a leaf each; all else is in a heap.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
     tournament: Tournament,
+    /// The leaf of each of the first rows, and [`HEAP`] for those that have none.
+    leaves: Vec<u8>,
+    /// The row of each leaf.
+    rows: [u32; LEAVES],
     heap: BinaryHeap<Entry>,
+    /// How many rows there are; those behind have one packet, and another one the next time.
+    count: u32,
+    /// Of what is not a row.
     sequence: u64,
-}
-
-impl Default for EventQueue {
-    fn default() -> Self {
-        let tournament = Tournament { nodes: [Key::NEVER; 2 * LEAVES] };
-        EventQueue { tournament, heap: BinaryHeap::new(), sequence: 0 }
-    }
+    now: Time,
 }
 
 impl EventQueue {
-    /// Schedule an event; of two at the same time the one scheduled first comes first. A row has
+    /// No events. The rows in `ahead`, at most [`AHEAD`], may run ahead of all other events but
+    /// their own kind; of `count` rows as many others as there is room for have a leaf, too.
+    pub fn new(count: u32, ahead: &[u32]) -> Self {
+        let others = (0..count).filter(|row| !ahead.contains(row)).zip(AHEAD..HEAP);
+        let of_leaf: Vec<(u32, usize)> =
+            ahead.iter().copied().zip(0..AHEAD).chain(others).collect();
+        let with_leaf = of_leaf.iter().map(|(row, _)| row + 1).max().unwrap_or(0);
+        let mut leaves = vec![HEAP as u8; with_leaf as usize];
+        let mut rows = [0; LEAVES];
+        for (row, leaf) in of_leaf {
+            leaves[row as usize] = leaf as u8;
+            rows[leaf] = row;
+        }
+        EventQueue {
+            tournament: Tournament { nodes: [Key::NEVER; 2 * LEAVES] },
+            leaves,
+            rows,
+            heap: BinaryHeap::new(),
+            count,
+            sequence: 1 << u32::BITS,
+            now: Time::ZERO,
+        }
+    }
+
+    /// What is scheduled from here on is scheduled `now`.
+    #[inline(always)]
+    pub fn advance(&mut self, now: Time) {
+        self.now = now;
+    }
+
+    /// Schedule an event; of two at the same time the one scheduled earlier comes first. A row has
     /// one event at a time.
     pub fn push(&mut self, at: Time, component: Component) {
-        let sequence = self.next_sequence();
         match component {
-            Component::Row(row) if (row as usize) < HEAP => {
-                self.tournament.set(row as usize, Key::new(at, sequence, row as usize));
+            Component::Row(row) if row < self.count => {
+                self.push_row(Due { at, since: self.now }, row);
             }
             _ => {
-                self.heap.push(Entry { key: Key::new(at, sequence, HEAP), component });
-                self.heap_changed();
+                self.sequence += 1;
+                self.push_on_heap(Due { at, since: self.now }, self.sequence, component);
             }
         }
+    }
+
+    /// Schedule the event of a row, which has none.
+    pub fn push_row(&mut self, due: Due, row: u32) {
+        match self.leaf(row) {
+            HEAP => self.push_on_heap(due, u64::from(row), Component::Row(row)),
+            leaf => self.tournament.set(leaf, Key::new(due, leaf)),
+        }
+    }
+
+    fn push_on_heap(&mut self, due: Due, order: u64, component: Component) {
+        self.heap.push(Entry { key: Key::new(due, HEAP), order, component });
+        self.heap_changed();
+    }
+
+    fn leaf(&self, row: u32) -> usize {
+        self.leaves.get(row as usize).map_or(HEAP, |leaf| *leaf as usize)
     }
 
     /// The next event, left in the queue.
@@ -147,7 +215,12 @@ impl EventQueue {
         if key.leaf() == HEAP {
             return self.heap.peek().map(|entry| (entry.key.at(), entry.component));
         }
-        Some((key.at(), Component::Row(key.leaf() as u32)))
+        Some((key.at(), Component::Row(self.rows[key.leaf()])))
+    }
+
+    /// When the next event is due that no row may run ahead of.
+    pub fn next_of_others(&self) -> Time {
+        self.tournament.earliest_behind().at()
     }
 
     /// Take the next event away.
@@ -157,17 +230,15 @@ impl EventQueue {
                 self.heap.pop();
                 self.heap_changed();
             }
-            row => self.tournament.set(row, Key::NEVER),
+            leaf => self.tournament.set(leaf, Key::NEVER),
         }
     }
 
-    /// The next event happened and happens again at `at`: cheaper than taking it away and
-    /// scheduling it anew.
+    /// The next event happened and happens again: cheaper than taking it away and scheduling it anew.
     #[inline(always)]
-    pub fn repeat(&mut self, at: Time) {
-        let sequence = self.next_sequence();
+    pub fn repeat(&mut self, due: Due) {
         let leaf = self.tournament.earliest().leaf();
-        let key = Key::new(at, sequence, leaf);
+        let key = Key::new(due, leaf);
         if leaf != HEAP {
             self.tournament.set(leaf, key);
             return;
@@ -179,14 +250,21 @@ impl EventQueue {
         self.heap_changed();
     }
 
+    /// As [`Self::repeat`], known since now.
+    pub fn repeat_at(&mut self, at: Time) {
+        self.repeat(Due { at, since: self.now });
+    }
+
+    /// The event of a row that has run ahead happens again.
+    #[inline(always)]
+    pub fn put_off(&mut self, row: u32, due: Due) {
+        let leaf = self.leaf(row);
+        self.tournament.set(leaf, Key::new(due, leaf));
+    }
+
     fn heap_changed(&mut self) {
         let key = self.heap.peek().map_or(Key::NEVER, |entry| entry.key);
         self.tournament.set(HEAP, key);
-    }
-
-    fn next_sequence(&mut self) -> u64 {
-        self.sequence += 1;
-        self.sequence
     }
 }
 
@@ -206,67 +284,102 @@ mod tests {
     }
 
     #[test]
-    fn earliest_first_and_first_scheduled_first() {
-        let mut queue = EventQueue::default();
-        for (at, row) in [(5, 0), (3, 1), (5, 2), (3, 3), (4, 4)] {
+    fn earliest_first_then_scheduled_first_then_the_first_row() {
+        let mut queue = EventQueue::new(50, &[0, 2, 18]);
+        let rows = [(0, 5, 0), (0, 3, 40), (1, 5, 1), (1, 3, 3), (1, 3, 2), (1, 4, 49)];
+        for (now, at, row) in rows {
+            queue.advance(Time::from_nanos(now));
             queue.push(Time::from_nanos(at), Component::Row(row));
         }
-        let order: Vec<_> = drain(&mut queue);
-        let rows = [(3, 1), (3, 3), (4, 4), (5, 0), (5, 2)];
-        assert_eq!(order, rows.map(|(at, row)| (at, Component::Row(row))));
+        let order = [(3, 40), (3, 2), (3, 3), (4, 49), (5, 0), (5, 1)];
+        assert_eq!(drain(&mut queue), order.map(|(at, row)| (at, Component::Row(row))));
     }
 
     #[test]
-    fn rows_beyond_the_tournament_keep_the_order() {
-        let mut queue = EventQueue::default();
-        for (at, row) in [(5, 0), (3, 40), (5, 15), (3, 14), (4, 16)] {
-            queue.push(Time::from_nanos(at), Component::Row(row));
+    fn what_is_no_row_keeps_the_order_in_which_it_was_scheduled() {
+        let mut queue = EventQueue::new(4, &[0, 1]);
+        let components = [
+            Component::Timer(7),
+            // A row that comes once, and may come again as another one.
+            Component::Row(4),
+            Component::Sample,
+            Component::Row(3),
+        ];
+        for component in components {
+            queue.push(Time::from_nanos(1), component);
         }
-        let rows = [(3, 40), (3, 14), (4, 16), (5, 0), (5, 15)];
-        assert_eq!(drain(&mut queue), rows.map(|(at, row)| (at, Component::Row(row))));
+        let order = [components[3], components[0], components[1], components[2]];
+        assert_eq!(drain(&mut queue), order.map(|component| (1, component)));
     }
 
     #[test]
     fn a_repeated_event_queues_behind_those_of_the_same_time() {
-        let mut queue = EventQueue::default();
+        let mut queue = EventQueue::new(2, &[0, 1]);
         queue.push(Time::from_nanos(1), Component::Row(0));
         queue.push(Time::from_nanos(2), Component::Row(1));
-        queue.repeat(Time::from_nanos(2));
+        queue.advance(Time::from_nanos(1));
+        queue.repeat_at(Time::from_nanos(2));
         assert_eq!(drain(&mut queue), [(2, Component::Row(1)), (2, Component::Row(0))]);
     }
 
+    #[test]
+    fn rows_may_run_ahead_of_one_another_only() {
+        let mut queue = EventQueue::new(20, &[0, 2]);
+        assert_eq!(queue.next_of_others(), Time::NEVER);
+        queue.push(Time::from_nanos(3), Component::Row(0));
+        queue.push(Time::from_nanos(5), Component::Row(2));
+        assert_eq!(queue.next_of_others(), Time::NEVER);
+        queue.push(Time::from_nanos(9), Component::Row(19));
+        assert_eq!(queue.next_of_others(), Time::from_nanos(9));
+        queue.push(Time::from_nanos(8), Component::Row(1));
+        assert_eq!(queue.next_of_others(), Time::from_nanos(8));
+        let [at, since] = [7, 4].map(Time::from_nanos);
+        queue.put_off(0, Due { at, since });
+        let order = [(5, 2), (7, 0), (8, 1), (9, 19)];
+        assert_eq!(drain(&mut queue), order.map(|(at, row)| (at, Component::Row(row))));
+    }
+
     proptest! {
-        /// Beside a sorted list: rows in the tournament, rows beyond it and other events, taken
-        /// away or repeated.
+        /// Beside a sorted list: rows with a leaf, rows without and other events, taken away or
+        /// repeated.
         #[test]
         fn behaves_like_a_sorted_list(
             steps in prop::collection::vec((0u32..40, 0u64..9, prop::bool::ANY), 1..200),
         ) {
-            let mut queue = EventQueue::default();
-            let mut model: Vec<(u64, u64, Component)> = Vec::new();
-            let (mut sequence, mut now) = (0, 0);
+            // Leaves 0 to 2; then 8 to 14, which the rows 1, 2, 4, 5, 6, 8 and 9 have.
+            let mut queue = EventQueue::new(25, &[0, 3, 7]);
+            let leaves = [0, 3, 7, 1, 2, 4, 5, 6, 8, 9];
+            let mut model: Vec<((u64, u64, u64), Component)> = Vec::new();
+            let (mut sequence, mut now) = (100, 0);
             for (which, delay, repeats) in steps {
+                let is_row = which < 25;
                 let component =
-                    if which < 20 { Component::Row(which) } else { Component::Timer(which) };
-                sequence += 1;
-                if !model.iter().any(|(_, _, known)| *known == component) {
+                    if is_row { Component::Row(which) } else { Component::Timer(which) };
+                if !model.iter().any(|(_, known)| *known == component) {
+                    sequence += 1;
+                    let leaf = leaves.iter().position(|row| *row == which);
+                    let order = match leaf {
+                        Some(leaf) => leaf as u64,
+                        None if is_row => 10 + u64::from(which),
+                        None => sequence,
+                    };
                     queue.push(Time::from_nanos(now + delay), component);
-                    model.push((now + delay, sequence, component));
+                    model.push(((now + delay, now, order), component));
                 } else {
-                    let (at, _, next) = model[0];
+                    let ((at, _, order), next) = model.remove(0);
                     prop_assert_eq!(queue.next(), Some((Time::from_nanos(at), next)));
-                    model.remove(0);
                     now = at;
+                    queue.advance(Time::from_nanos(now));
                     if repeats {
-                        queue.repeat(Time::from_nanos(now + delay));
-                        model.push((now + delay, sequence, next));
+                        queue.repeat_at(Time::from_nanos(now + delay));
+                        model.push(((now + delay, now, order), next));
                     } else {
                         queue.pop();
                     }
                 }
-                model.sort_by_key(|(at, sequence, _)| (*at, *sequence));
+                model.sort_by_key(|(key, _)| *key);
             }
-            let left: Vec<_> = model.iter().map(|(at, _, component)| (*at, *component)).collect();
+            let left: Vec<_> = model.iter().map(|((at, ..), component)| (*at, *component)).collect();
             prop_assert_eq!(drain(&mut queue), left);
         }
     }

@@ -11,6 +11,7 @@ use std::slice::from_ref;
 use fairway_units::Time;
 use prefetch_index::prefetch_index;
 
+use crate::event::Due;
 use crate::parcel::Parcel;
 
 /// How far ahead of a look-ahead the row itself is asked for, in packets.
@@ -18,7 +19,7 @@ const LOOK_AHEAD: usize = 12;
 
 #[derive(Clone, Copy, Debug)]
 struct OnItsWay {
-    arrives: Time,
+    arrives: Due,
     parcel: Parcel,
 }
 
@@ -39,7 +40,7 @@ impl Rows {
 
     /// A packet joins the end of a row. Returns whether the row was empty before, so that it has
     /// a new next event.
-    pub(crate) fn join(&mut self, row: u32, arrives: Time, parcel: Parcel) -> bool {
+    pub(crate) fn join(&mut self, row: u32, arrives: Due, parcel: Parcel) -> bool {
         let row = &mut self.rows[row as usize];
         let was_empty = row.is_empty();
         row.push_back(OnItsWay { arrives, parcel });
@@ -48,7 +49,7 @@ impl Rows {
 
     /// Whether a packet that arrives then would be the last of the row.
     pub(crate) fn is_in_order(&self, row: u32, arrives: Time) -> bool {
-        self.rows[row as usize].back().is_none_or(|last| last.arrives <= arrives)
+        self.rows[row as usize].back().is_none_or(|last| last.arrives.at <= arrives)
     }
 
     /// Whether nothing is in the row.
@@ -57,7 +58,7 @@ impl Rows {
     }
 
     /// Take the packet whose arrival is due, and say when the next one arrives.
-    pub(crate) fn take(&mut self, row: u32) -> Option<(Parcel, Option<Time>)> {
+    pub(crate) fn take(&mut self, row: u32) -> Option<(Parcel, Option<Due>)> {
         let count = self.rows.len();
         let Some(row) = self.rows.get_mut(row as usize) else {
             return Some((self.take_stray(row as usize - count)?, None));

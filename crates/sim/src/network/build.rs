@@ -11,8 +11,10 @@ use fairway_random::Stream;
 use fairway_units::{Duration, Rate};
 
 use super::exits::{Exit, exits, express_links};
+use super::lookahead::Plan;
 use super::node::Node;
 use super::{Device, Network};
+use crate::event::AHEAD;
 use crate::experiment::{
     Experiment, Extras, Graph, GraphLink, Link as LinkSpec, Multipath, Queue, Router, Shape, Step,
 };
@@ -87,6 +89,14 @@ impl Spec<'_> {
         match self.what {
             What::Link(link) => link.delay,
             What::Host | What::Node(_) => Duration::ZERO,
+        }
+    }
+
+    /// Packets take no less than this.
+    fn least_delay(&self) -> Duration {
+        match self.what {
+            What::Link(link) if link.extras.is_none() => link.delay,
+            What::Link(_) | What::Host | What::Node(_) => Duration::ZERO,
         }
     }
 
@@ -393,6 +403,16 @@ impl<'a> Builder<'a> {
         }
         let delays: Vec<Duration> = self.specs.iter().map(Spec::delay).collect();
         let (exits, shared_rows) = exits(ways, &express, &delays);
+        let lookahead = Plan {
+            routes: ways,
+            counts: &routes.counts,
+            paired: 2 * self.experiment.flows.len(),
+            exits: &exits,
+            parts: &self.parts(),
+            least: &self.specs.iter().map(Spec::least_delay).collect::<Vec<_>>(),
+            shared_rows,
+        }
+        .lookahead(AHEAD);
         let overhead = self.experiment.topology.frame_overhead.get();
         let overhead = u32::try_from(overhead).unwrap_or(u32::MAX);
         let seed = self.experiment.seed;
@@ -413,12 +433,21 @@ impl<'a> Builder<'a> {
             ways: Ways::new(routes.ways()),
             routes: routes.chosen,
             shared_rows: shared_rows as u32,
+            lookahead,
             news: Vec::new(),
         }
     }
 }
 
 impl Builder<'_> {
+    /// What each link is a part of: itself, but for the nodes of a cell, which share a medium.
+    fn parts(&self) -> Vec<u32> {
+        let is_node = |spec: &Spec| matches!(spec.what, What::Node(_));
+        let medium = self.specs.iter().position(is_node).unwrap_or(0);
+        let parts = self.specs.iter().enumerate();
+        parts.map(|(link, spec)| if is_node(spec) { medium } else { link } as u32).collect()
+    }
+
     /// A link whose packets take room in their senders' buffers has to say when they leave.
     fn wait_at_first_links(&mut self, routes: &Routes) {
         let of_datagrams = routes.ways().skip(2 * self.experiment.flows.len());

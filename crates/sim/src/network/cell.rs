@@ -5,7 +5,7 @@ use fairway_net::{LinkFigures, LinkTotals};
 use fairway_units::Time;
 
 use super::News;
-use crate::event::Component;
+use crate::event::{Component, Due};
 use crate::parcel::Parcel;
 use crate::rows::Rows;
 
@@ -62,7 +62,7 @@ impl Medium {
             if arrival.packet.is_held() {
                 news.push(News::Left(arrival.packet));
             }
-            if rows.join(row, now, arrival.packet.released()) {
+            if rows.join(row, Due { at: now, since: now }, arrival.packet.released()) {
                 news.push(News::Event(now, Component::Row(row)));
             }
         }

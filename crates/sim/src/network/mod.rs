@@ -3,6 +3,7 @@
 mod build;
 mod cell;
 mod exits;
+mod lookahead;
 mod node;
 mod wlan;
 
@@ -13,7 +14,7 @@ use fairway_trace::{LinkBooks, Violation, ideal_s};
 use fairway_units::{Duration, Rate, Time};
 
 use crate::capture::Tap;
-use crate::event::Component;
+use crate::event::{Component, Due};
 use crate::experiment::{Experiment, HEADERS, TIMESTAMP_OPTION};
 use crate::parcel::Parcel;
 use crate::rows::Rows;
@@ -21,6 +22,7 @@ use crate::ways::Ways;
 use cell::Medium;
 use exits::Exit;
 
+pub(crate) use lookahead::Lookahead;
 pub(crate) use node::Node;
 
 /// All link directions of a network and the ways through them.
@@ -44,6 +46,8 @@ pub(crate) struct Network {
     pub(crate) routes: Vec<Option<String>>,
     /// Rows that links share: those come first, and behind them each link's own.
     shared_rows: u32,
+    /// Rows that may run ahead of others.
+    pub(crate) lookahead: Lookahead,
     /// What has become of packets, where that is more than one thing at a time.
     news: Vec<News>,
 }
@@ -62,7 +66,7 @@ enum Device {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Passage {
     /// It is on its way; a row has a new next event, then.
-    Begins(Time, u32),
+    Begins(Due, u32),
     /// It is on its way behind others.
     Behind,
     /// A queue dropped it.
@@ -208,6 +212,7 @@ impl Network {
         mut at: Time,
         tap: &mut impl Tap,
     ) -> Passage {
+        let since = at;
         loop {
             let index = self.ways.link(parcel.position());
             tap.enters(&parcel, index, at);
@@ -240,8 +245,9 @@ impl Network {
                     if in_order { row } else { own_row }
                 }
             };
-            let begins = self.rows.join(row, at, parcel);
-            return if begins { Passage::Begins(at, row) } else { Passage::Behind };
+            let due = Due { at, since };
+            let begins = self.rows.join(row, due, parcel);
+            return if begins { Passage::Begins(due, row) } else { Passage::Behind };
         }
     }
 
@@ -321,7 +327,7 @@ impl Network {
             match sent.arrival {
                 None => self.news.push(News::Lost(sent.packet)),
                 Some(arrival) => {
-                    let event = self.propagate(index, sent.packet, arrival, tap);
+                    let event = self.propagate(index, sent.packet, arrival, now, tap);
                     self.news.extend(event.map(|(at, component)| News::Event(at, component)));
                 }
             }
@@ -335,6 +341,7 @@ impl Network {
         index: u32,
         packet: Parcel,
         arrival: Arrival,
+        now: Time,
         tap: &mut impl Tap,
     ) -> Option<(Time, Component)> {
         let Arrival { at, corrupted } = arrival;
@@ -347,7 +354,8 @@ impl Network {
         if !self.rows.is_in_order(row, at) {
             return Some((at, Component::Row(self.rows.join_apart(packet))));
         }
-        self.rows.join(row, at, packet).then_some((at, Component::Row(row)))
+        let due = Due { at, since: now };
+        self.rows.join(row, due, packet).then_some((at, Component::Row(row)))
     }
 
     /// What ports have done since this was asked last.
@@ -362,7 +370,7 @@ impl Network {
     }
 
     /// Take the packet whose arrival is due from a row, and say when the row's next one arrives.
-    pub(crate) fn take(&mut self, row: u32) -> Option<(Parcel, Option<Time>)> {
+    pub(crate) fn take(&mut self, row: u32) -> Option<(Parcel, Option<Due>)> {
         self.rows.take(row)
     }
 
