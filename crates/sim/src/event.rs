@@ -1,4 +1,4 @@
-//! The event queue: what happens next, in the order of (time, sequence).
+//! The event queue: what happens next.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;

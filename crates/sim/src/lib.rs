@@ -1,7 +1,7 @@
 //! The simulator: an experiment goes in, a run comes out.
 //!
-//! Deterministic: integer nanoseconds, events in the order of (time, sequence), one random
-//! stream a component. The same experiment and seed give the same bytes on every machine.
+//! Deterministic: integer nanoseconds, events in an order of their own, one random stream a
+//! component. The same experiment and seed give the same bytes on every machine.
 
 mod application;
 mod capture;
