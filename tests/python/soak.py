@@ -22,8 +22,8 @@ from transfer_soak import disturbed_transfer
 
 ROOT = Path(__file__).parents[2]
 
-#: Random experiments of one round; some minutes.
-SCENARIOS = 3000
+#: Random experiments of one round; two minutes.
+SCENARIOS = 30_000
 
 #: Seconds of a round for each target of the fuzzer, and for transfers.
 FUZZ_S = 60

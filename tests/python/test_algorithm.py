@@ -402,7 +402,16 @@ def test_one_failure_stops_a_sweep():
     assert time.monotonic() - started < 30
 
 
-@pytest.mark.parametrize("body", ["pass", "\n        while True: pass"])
+_ENDLESS = "\n        while True: pass"
+#: What comes once may be swallowed, here and by any code between two callbacks.
+_SWALLOWS = """
+        try:
+            while True: pass
+        except KeyboardInterrupt:
+            while True: pass"""
+
+
+@pytest.mark.parametrize("body", ["pass", _ENDLESS, _SWALLOWS])
 def test_ctrl_c_stops_a_run(tmp_path, body):
     text = FIXED.replace("ack(self, ack, flow): pass", f"ack(self, ack, flow): {body}")
     path = written(tmp_path, "endless", text)

@@ -245,18 +245,6 @@ impl Path {
         Ok(queue.map(|queue| queue.clamp(0.0, self.buffer_packets) / self.capacity_pps))
     }
 
-    /// The loss that `n` streams make themselves when they keep the path and its buffer full: where the
-    /// window of each is `(P+B)/N`, at a round-trip time of `T + B/C`; none if no loss sets the window.
-    ///
-    /// # Errors
-    /// [`Error`] if the path makes no sense, or for no streams.
-    pub fn loss_when_full(&self, n: u32, algorithm: Algorithm) -> Result<Option<f64>, Error> {
-        self.check()?;
-        let window = (self.pipe_packets() + self.buffer_packets) / streams(n)?;
-        let rtt_s = self.rtt_s + self.buffer_packets / self.capacity_pps;
-        Ok(algorithm.loss_at(window, rtt_s))
-    }
-
     /// The retransmission timeout that Linux has there when the buffer is full: `T + B/C + 200 ms`
     /// (net/ipv4/tcp_input.c, `tcp_rtt_estimator`: what is added to the smoothed round-trip time is
     /// `TCP_RTO_MIN` or more).

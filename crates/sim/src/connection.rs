@@ -10,8 +10,9 @@ use fairway_trace::{Cause, FlowBooks, FlowCounts, Violation};
 use fairway_units::{Bytes, Duration, NANOS_PER_SEC, Rate, Time};
 use prefetch_index::prefetch_index;
 
+use crate::application;
 use crate::direction::{Direction, Way};
-use crate::experiment::{Flow, Source};
+use crate::experiment::{Experiment, Flow, Source};
 
 /// An application that is always ahead of its connection: more than any run can carry.
 const ENDLESS: u64 = 1 << 62;
@@ -480,6 +481,29 @@ impl Connection {
     pub(crate) fn acknowledged_time(&self) -> Option<Duration> {
         self.acknowledged.map(|at| at.since(self.started))
     }
+}
+
+/// The connections; neighbours with equal stacks share one.
+pub(crate) fn connections(experiment: &Experiment) -> Result<Vec<Connection>, CcError> {
+    let mut shared: Option<Arc<Stack>> = None;
+    let mut connections = Vec::with_capacity(experiment.flows.len());
+    let members = application::members(&experiment.flows, &experiment.applications);
+    for ((i, flow), member) in experiment.flows.iter().enumerate().zip(members) {
+        let stack = match shared {
+            Some(stack) if *stack == flow.stack => stack,
+            _ => Arc::new(flow.stack.clone()),
+        };
+        connections.push(Connection::new(
+            i as u32,
+            flow,
+            member,
+            &stack,
+            &experiment.catalogue,
+            experiment.seed,
+        )?);
+        shared = Some(stack);
+    }
+    Ok(connections)
 }
 
 /// How long `bytes` take at a rate.

@@ -10,6 +10,7 @@ mod datagrams;
 mod direction;
 mod event;
 pub mod experiment;
+mod loss_book;
 mod network;
 mod parcel;
 mod rows;

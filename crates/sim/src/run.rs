@@ -2,11 +2,10 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 
 use fairway_cc::CcError;
 use fairway_net::Packet;
-use fairway_tcp::{Stack, Transmit};
+use fairway_tcp::Transmit;
 use fairway_trace::{
     Cause, Control, FlowBooks, FlowCounts, Losses, QueueSeries, Series, Summary, Violation,
 };
@@ -14,11 +13,12 @@ use fairway_units::{Duration, Time};
 
 use crate::application::{self, Driver, Hands};
 use crate::capture::{self, NoTap, Recorder, Tap};
-use crate::connection::Connection;
+use crate::connection::{Connection, connections};
 use crate::datagrams::Datagrams;
 use crate::direction::Way;
 use crate::event::{Component, Due, EventQueue};
-use crate::experiment::{Experiment, ExperimentErrors, Flow, Source};
+use crate::experiment::{Experiment, ExperimentErrors, Source};
+use crate::loss_book::LossBook;
 use crate::network::{Network, News, Passage};
 use crate::parcel::{Parcel, Parcels};
 use crate::sampler::Sampler;
@@ -124,66 +124,6 @@ impl Experiment {
     }
 }
 
-/// The connections; neighbours with equal stacks share one.
-fn connections(experiment: &Experiment) -> Result<Vec<Connection>, CcError> {
-    let mut shared: Option<Arc<Stack>> = None;
-    let mut connections = Vec::with_capacity(experiment.flows.len());
-    let members = application::members(&experiment.flows, &experiment.applications);
-    for ((i, flow), member) in experiment.flows.iter().enumerate().zip(members) {
-        let stack = match shared {
-            Some(stack) if *stack == flow.stack => stack,
-            _ => Arc::new(flow.stack.clone()),
-        };
-        connections.push(Connection::new(
-            i as u32,
-            flow,
-            member,
-            &stack,
-            &experiment.catalogue,
-            experiment.seed,
-        )?);
-        shared = Some(stack);
-    }
-    Ok(connections)
-}
-
-/// Whether rows may run ahead of one another. Not where what happens to one connection is seen by
-/// others at once, nor where somebody wants to see everything in the order of time.
-fn runs_ahead<T: Tap>(experiment: &Experiment) -> bool {
-    let is_alone = |flow: &Flow| {
-        let jitters = flow.stack.send_jitter > Duration::ZERO;
-        // Both ends of a connection draw from one stream.
-        let shares_chance = flow.both_ways && jitters;
-        let is_driven = flow.application.is_some() || flow.source == Source::Driven;
-        !is_driven && flow.read_rate.is_none() && !shares_chance
-    };
-    !T::IS_ACTIVE
-        && !experiment.measure.losses
-        && experiment.applications.is_empty()
-        && experiment.flows.iter().all(is_alone)
-}
-
-/// What did not arrive, and whose it was.
-struct LossBook {
-    losses: Losses,
-    /// The row of results of each way, as packets know it.
-    rows: Vec<u32>,
-}
-
-impl LossBook {
-    fn new(connections: usize, traced: &[Traced]) -> Self {
-        let mut rows = vec![0; 2 * connections + traced.len()];
-        for (row, of) in traced.iter().enumerate() {
-            let way = match *of {
-                Traced::Data(i, way) => 2 * i + way as usize,
-                Traced::Datagrams(i) => 2 * connections + i,
-            };
-            rows[way] = row as u32;
-        }
-        LossBook { losses: Losses::default(), rows }
-    }
-}
-
 struct Simulation<'a, T> {
     experiment: &'a Experiment,
     events: EventQueue,
@@ -221,10 +161,7 @@ impl<'a, T: Tap> Simulation<'a, T> {
         let mut connections = connections(experiment)?;
         let end = Time::ZERO + experiment.duration;
         let delays = connections.iter().any(|connection| connection.jitter.is_some());
-        let lookahead = match runs_ahead::<T>(experiment) {
-            true => network.lookahead.clone(),
-            false => network.lookahead.stopped(),
-        };
+        let lookahead = network.lookahead.within(experiment, T::IS_ACTIVE);
         let mut events = EventQueue::new(lookahead.by.len() as u32, &lookahead.rows);
         let drivers: Vec<_> = {
             let driver = |of| application::driver(of, experiment.seed);

@@ -357,11 +357,6 @@ impl Sender {
         self.board.pipe()
     }
 
-    /// First offset that the peer's window does not allow.
-    pub fn right_edge(&self) -> u64 {
-        self.right_edge
-    }
-
     /// End of what the application has written.
     pub fn stream_end(&self) -> u64 {
         self.stream_end

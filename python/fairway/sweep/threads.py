@@ -73,11 +73,22 @@ class Threads:
                 control.cancel()
         for future in self._futures:
             future.cancel()
-        wait(self._futures, _PATIENCE_S)
+        # Once is not enough: a thread that is busy elsewhere when it comes may swallow it, and begin
+        # with the algorithm after that.
+        while wait(self._futures, _PATIENCE_S).not_done and self._interrupt_algorithms():
+            pass
+
+    def _interrupt_algorithms(self) -> bool:
+        """Interrupt all runs that have an algorithm of the user's; whether there was one."""
         with self._lock:
-            for _, thread, point in self._running.values():
-                if self._answer.algorithms.used(point.experiment):
-                    _interrupt(thread)
+            threads = [
+                thread
+                for _, thread, point in self._running.values()
+                if self._answer.algorithms.used(point.experiment)
+            ]
+            for thread in threads:
+                _interrupt(thread)
+        return bool(threads)
 
     def close(self) -> None:
         """Wait for the threads, and let go of what they returned."""

@@ -80,12 +80,6 @@ pub struct GroupSeries {
 }
 
 impl GroupReport {
-    /// What the group delivers over what a bottleneck could carry, in bit/s of payload: the
-    /// throughput ratio.
-    pub fn throughput_ratio(&self, bottleneck_bps: f64) -> Option<f64> {
-        (bottleneck_bps > 0.0).then(|| self.goodput_bps / bottleneck_bps)
-    }
-
     /// The connections of a capture side by side; none unless two of them carry much.
     pub fn new(connections: &[ConnectionReport]) -> Option<GroupReport> {
         let (tracks, left_out) = members(connections.iter().filter_map(Track::new).collect());

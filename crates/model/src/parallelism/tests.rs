@@ -150,7 +150,6 @@ fn all_together_are_as_one() {
 
 #[test]
 fn loss_beyond_the_threshold() {
-    let full = path(1250.0, 0.2, 300.0);
     for (algorithm, losses) in [
         (Algorithm::Reno, [0.000496, 0.001983, 0.004463]),
         (Algorithm::Cubic, [0.002256, 0.005685, 0.009761]),
@@ -159,11 +158,12 @@ fn loss_beyond_the_threshold() {
         (Algorithm::Scalable, [0.002479, 0.009917, 0.022314]),
     ] {
         for (n, loss) in [10, 20, 30].into_iter().zip(losses) {
-            let found = full.loss_when_full(n, algorithm).unwrap().unwrap();
+            // The window of each is (P+B)/N at a round-trip time of T + B/C: 550/N in 440 ms.
+            let found = algorithm.loss_at(550.0 / f64::from(n), 0.44).unwrap();
             assert!((found - loss).abs() < 6e-7, "{algorithm:?} {n}: {found} is not {loss}");
         }
     }
-    assert_eq!(full.loss_when_full(10, Algorithm::Bbr), Ok(None));
+    assert_eq!(Algorithm::Bbr.loss_at(55.0, 0.44), None);
     // With timeouts: 550/N packets in 440 ms.
     let asked = laws::Pftk {
         loss: 0.01,

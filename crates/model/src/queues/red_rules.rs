@@ -1,4 +1,4 @@
-//! RED's rules for single packets, and how it adapts itself.
+//! RED's rule for single packets, and the parameters that it chooses for itself.
 
 use crate::error::{Error, not_negative, positive};
 use crate::red::Red;
@@ -15,17 +15,8 @@ pub fn drop_after(red: Red, average_packets: f64, count: f64) -> Result<f64, Err
     Ok(if left <= base { 1.0 } else { base / left })
 }
 
-/// The increase, its bound as a share of the probability, and the factor of the decrease of Floyd, Gummadi
-/// and Shenker 2001 ("Adaptive RED"), section 3.
-const ADD: f64 = 0.01;
-const ADD_SHARE: f64 = 0.25;
-const FACTOR: f64 = 0.9;
-/// Between these the probability is moved (the same).
-const LEAST: f64 = 0.01;
-const MOST: f64 = 0.5;
-/// The band within which the average shall stay, between the thresholds (the same).
-const BAND: (f64, f64) = (0.4, 0.6);
-/// The lower threshold is no less than this (the same, section 4).
+/// The lower threshold is no less than this (Floyd, Gummadi and Shenker 2001,
+/// "Adaptive RED", section 4).
 const LEAST_MIN_PACKETS: f64 = 5.0;
 
 /// The parameters that Adaptive RED chooses for a link.
@@ -54,21 +45,6 @@ impl AdaptiveRed {
             max_packets: 3.0 * min_packets,
         })
     }
-
-    /// The probability at the upper threshold after the next half second, at an average of so many packets.
-    ///
-    /// # Errors
-    /// [`Error`] for a number below zero.
-    pub fn adapted(&self, max_probability: f64, average_packets: f64) -> Result<f64, Error> {
-        let now = not_negative("probability at the upper threshold", max_probability)?;
-        let average = not_negative("average queue in packets", average_packets)?;
-        let at = |share: f64| self.min_packets + share * (self.max_packets - self.min_packets);
-        if average > at(BAND.1) && now <= MOST {
-            return Ok(now + ADD.min(now * ADD_SHARE));
-        }
-        let shrinks = average < at(BAND.0) && now >= LEAST;
-        Ok(if shrinks { now * FACTOR } else { now })
-    }
 }
 
 #[cfg(test)]
@@ -96,17 +72,6 @@ mod tests {
         assert!((chosen.weight - 7.997e-4).abs() < 1e-7);
         assert_eq!((chosen.min_packets, chosen.max_packets), (12.5, 37.5));
         assert_eq!(AdaptiveRed::of(1250.0, 0.005).unwrap().min_packets, 5.0);
-        // The band is 22.5 to 27.5: above it 0.02 + 0.02/4 and 0.1 + 0.01, below it nine tenths.
-        for (now, average, next) in [
-            (0.02, 28.0, 0.025),
-            (0.1, 28.0, 0.11),
-            (0.1, 25.0, 0.1),
-            (0.1, 22.0, 0.09),
-            (0.009, 22.0, 0.009),
-            (0.6, 28.0, 0.6),
-        ] {
-            assert!((chosen.adapted(now, average).unwrap() - next).abs() < 1e-12);
-        }
-        assert!(AdaptiveRed::of(0.0, 0.02).is_err() && chosen.adapted(f64::NAN, 1.0).is_err());
+        assert!(AdaptiveRed::of(0.0, 0.02).is_err());
     }
 }

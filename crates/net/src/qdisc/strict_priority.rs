@@ -35,17 +35,6 @@ impl Default for StrictPriorityConfig {
     }
 }
 
-impl StrictPriorityConfig {
-    /// A band of this kind for each precedence, the highest first: RFC 2474 section 4.2.2.2 wants
-    /// a higher class served no worse than a lower one, which Linux's priorities are not.
-    pub fn by_class(band: &QdiscConfig) -> Self {
-        StrictPriorityConfig {
-            bands: vec![band.clone(); 8],
-            band_of_precedence: [7, 6, 5, 4, 3, 2, 1, 0],
-        }
-    }
-}
-
 /// A queue with bands of strict priority.
 #[derive(Debug)]
 pub struct StrictPriority<P> {
@@ -150,9 +139,13 @@ mod tests {
     }
 
     #[test]
-    fn by_class_the_highest_precedence_is_first() {
-        let band = QdiscConfig::DropTail(DropTailConfig::default());
-        let config = StrictPriorityConfig::by_class(&band);
+    fn with_a_band_for_each_precedence_the_highest_is_first() {
+        // RFC 2474 section 4.2.2.2 wants a higher class served no worse than a lower one, which
+        // Linux's priorities are not.
+        let config = StrictPriorityConfig {
+            bands: vec![QdiscConfig::DropTail(DropTailConfig::default()); 8],
+            band_of_precedence: [7, 6, 5, 4, 3, 2, 1, 0],
+        };
         let mut queue = StrictPriority::new(&config, Stream::new(1, "prio"));
         arrive(&mut queue, &[1, 2, 0, 4, 7, 6, 3, 5, 7]);
         assert_eq!(leave(&mut queue), (vec![7, 7, 6, 5, 4, 3, 2, 1, 0], None));

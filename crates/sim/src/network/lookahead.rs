@@ -9,6 +9,7 @@
 use fairway_units::Duration;
 
 use super::exits::Exit;
+use crate::experiment::{Experiment, Flow, Source};
 
 /// Rows that may run ahead.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,9 +38,24 @@ pub(super) struct Plan<'a> {
 }
 
 impl Lookahead {
-    /// None runs ahead, and all is as before else.
-    pub(crate) fn stopped(&self) -> Self {
-        Lookahead { rows: self.rows.clone(), by: vec![Duration::ZERO; self.by.len()] }
+    /// What of it holds in an experiment: nothing where what happens to one connection is seen by
+    /// others at once, nor where all is to be in the order of time. The rows are the same then, so
+    /// that events at the same time are in the same order.
+    pub(crate) fn within(&self, experiment: &Experiment, captures: bool) -> Self {
+        let is_alone = |flow: &Flow| {
+            let jitters = flow.stack.send_jitter > Duration::ZERO;
+            // Both ends of a connection draw from one stream.
+            let shares_chance = flow.both_ways && jitters;
+            let is_driven = flow.application.is_some() || flow.source == Source::Driven;
+            !is_driven && flow.read_rate.is_none() && !shares_chance
+        };
+        let mut ahead = self.clone();
+        let in_order = captures || experiment.measure.losses;
+        if in_order || !experiment.applications.is_empty() || !experiment.flows.iter().all(is_alone)
+        {
+            ahead.by.fill(Duration::ZERO);
+        }
+        ahead
     }
 }
 
@@ -186,6 +202,5 @@ mod tests {
         assert_eq!(lookahead(&ways, &[0, 0], 8).0.rows, Vec::<u32>::new());
         let (ahead, _) = lookahead(&ways, &[3, 4], 8);
         assert_eq!(ahead.rows.len(), 2);
-        assert_eq!(ahead.stopped().by, vec![Duration::ZERO; ahead.by.len()]);
     }
 }
