@@ -60,7 +60,7 @@ fn dumbbell() -> impl Strategy<Value = String> {
         [prop::sample::select(rates.to_vec()), prop::sample::select(rates.to_vec())],
         [0u32..20, 0u32..8],
         prop::sample::select(queues.to_vec()),
-        (1u32..6, 5u32..400, prop::bool::ANY, 0u64..1000),
+        (1u32..6, 8u32..400, prop::bool::ANY, 0u64..1000),
     )
         .prop_map(|(preset, cc, [rate, access], [delay, hosts], queue, rest)| {
             let (count, limit, both_ways, seed) = rest;

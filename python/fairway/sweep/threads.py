@@ -73,8 +73,8 @@ class Threads:
                 control.cancel()
         for future in self._futures:
             future.cancel()
-        # Once is not enough: a thread that is busy elsewhere when it comes may swallow it, and begin
-        # with the algorithm after that.
+        # Once is not enough: a thread that is busy elsewhere when it comes may swallow it, and
+        # begin with the algorithm after that.
         while wait(self._futures, _PATIENCE_S).not_done and self._interrupt_algorithms():
             pass
 
