@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import html
-import importlib.metadata
 import importlib.resources
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -229,6 +228,8 @@ def chart_library() -> str:
 
 
 def _bundle() -> str:
+    import importlib.metadata
+
     try:
         release = importlib.metadata.version("vl-convert-python")
         file = kept("charts") / f"vega-embed-{release}.js"

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from fairway import _core, text
 from fairway.errors import InputError
 from fairway.experiment import Plan, Point
-from fairway.stats import mser5
 
 if TYPE_CHECKING:
     from fairway.backends import Backend
@@ -138,6 +137,8 @@ def settle(
 def ends_of(outcome: Outcome) -> list[Found]:
     """Where the goodput of each flow of a run settles, of those that last to the end."""
     import polars as pl
+
+    from fairway.stats import mser5
 
     experiment, found = outcome.point.experiment, []
     period_ns = _core.quantity(experiment["measure"].get("sample", _SAMPLE), "duration")

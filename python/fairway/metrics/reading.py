@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from fairway import window_phases
 from fairway.errors import InputError
 from fairway.metrics.catalogue import by_name
 from fairway.metrics.subject import Subject
@@ -117,6 +116,9 @@ def _of_transfer(summary: Mapping[str, Any], rest: str, of: Subject) -> float | 
 
 
 def _of_phases(summary: Mapping[str, Any], rest: str, of: Subject) -> float | None:
+    # It loads NumPy.
+    from fairway import window_phases
+
     entry, _, figure = rest.rpartition(".")
     row = _entry(summary["flows"], entry, of.name)
     return window_phases.figure(of.run, str(row["id"]), figure)
