@@ -179,7 +179,7 @@ class Cluster:
         self._kept = kept
         self._points: Mapping[int, Point] = {}
         self._futures: list[Future[Any]] = []
-        self._arrived: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
+        self._arrived: queue.Queue[tuple[int, Any]] = queue.Queue()
 
     def start(self, points: Mapping[int, Point]) -> None:
         """Hand all runs to the scheduler, in their order."""

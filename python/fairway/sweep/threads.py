@@ -38,7 +38,9 @@ class Threads:
         self._kept = kept
         self._pool = ThreadPoolExecutor(max_workers=count)
         self._futures: list[Future[Outcome]] = []
-        self._finished: queue.SimpleQueue[Finished] = queue.SimpleQueue()
+        # A SimpleQueue waits for ever where a signal's handler takes longer than the wait was to be
+        # (CPython's Modules/_queuemodule.c, `get`: what is left of the time is negative then).
+        self._finished: queue.Queue[Finished] = queue.Queue()
         self._stop = threading.Event()
         self._lock = threading.Lock()
         #: Runs that are being computed: what follows them, the threads they are in, the points.
