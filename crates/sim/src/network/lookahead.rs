@@ -43,11 +43,9 @@ impl Lookahead {
     /// that events at the same time are in the same order.
     pub(crate) fn within(&self, experiment: &Experiment, captures: bool) -> Self {
         let is_alone = |flow: &Flow| {
-            let jitters = flow.stack.send_jitter > Duration::ZERO;
-            // Both ends of a connection draw from one stream.
-            let shares_chance = flow.both_ways && jitters;
+            // Both ends of a connection that send keep one account of what is done.
             let is_driven = flow.application.is_some() || flow.source == Source::Driven;
-            !is_driven && flow.read_rate.is_none() && !shares_chance
+            !is_driven && !flow.both_ways && flow.read_rate.is_none()
         };
         let mut ahead = self.clone();
         let in_order = captures || experiment.measure.losses;
