@@ -447,6 +447,43 @@ class Watching(Fixed):
         self.shown.append((ack, flow))
 
 
+#: Two flows that meet nothing in common.
+_APART = """
+duration = "3 s"
+[topology]
+kind = "parking-lot"
+access = { rate = "1 Gbit/s", delay = "5 ms" }
+[[topology.link]]
+rate = "100 Mbit/s"
+delay = "10 ms"
+[[topology.link]]
+rate = "100 Mbit/s"
+delay = "10 ms"
+[[flow]]
+cc = "mine"
+from = "r0"
+to = "r1"
+[[flow]]
+cc = "mine"
+start = "3 ms"
+from = "r1"
+to = "r2"
+"""
+
+
+def test_two_flows_are_told_in_the_order_of_time():
+    """For what they keep in common time would go back and forth else."""
+    times: list[int] = []
+
+    class Both(Fixed):
+        def on_ack(self, ack, flow):
+            times.append(flow.now)
+
+    run(functools.partial(Both, segments=100), _APART)
+    assert len(times) > 1000
+    assert times == sorted(times)
+
+
 def test_what_it_is_shown():
     Watching.shown.clear()
     run(Watching, overrides={"stack.mss": "1000 bytes"})

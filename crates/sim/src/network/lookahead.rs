@@ -45,7 +45,9 @@ impl Lookahead {
         let is_alone = |flow: &Flow| {
             // Both ends of a connection that send keep one account of what is done.
             let is_driven = flow.application.is_some() || flow.source == Source::Driven;
-            !is_driven && !flow.both_ways && flow.read_rate.is_none()
+            // Those of a user's may know of each other.
+            let is_own = experiment.catalogue.is_foreign(&flow.cc.name);
+            !is_driven && !is_own && !flow.both_ways && flow.read_rate.is_none()
         };
         let mut ahead = self.clone();
         let in_order = captures || experiment.measure.losses;
