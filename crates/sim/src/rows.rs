@@ -27,6 +27,8 @@ struct OnItsWay {
 #[derive(Clone, Debug)]
 pub(crate) struct Rows {
     rows: Vec<VecDeque<OnItsWay>>,
+    /// When the packet arrives that joined each row last.
+    last: Vec<Time>,
     /// Packets that do not arrive in the order of their row, in slots that are used again.
     strays: Vec<Option<Parcel>>,
     free_slots: Vec<u32>,
@@ -35,12 +37,18 @@ pub(crate) struct Rows {
 impl Rows {
     /// `count` empty rows.
     pub(crate) fn new(count: usize) -> Self {
-        Rows { rows: vec![VecDeque::new(); count], strays: Vec::new(), free_slots: Vec::new() }
+        Rows {
+            rows: vec![VecDeque::new(); count],
+            last: vec![Time::ZERO; count],
+            strays: Vec::new(),
+            free_slots: Vec::new(),
+        }
     }
 
     /// A packet joins the end of a row. Returns whether the row was empty before, so that it has
     /// a new next event.
     pub(crate) fn join(&mut self, row: u32, arrives: Due, parcel: Parcel) -> bool {
+        self.last[row as usize] = arrives.at;
         let row = &mut self.rows[row as usize];
         let was_empty = row.is_empty();
         row.push_back(OnItsWay { arrives, parcel });
@@ -49,7 +57,7 @@ impl Rows {
 
     /// Whether a packet that arrives then would be the last of the row.
     pub(crate) fn is_in_order(&self, row: u32, arrives: Time) -> bool {
-        self.rows[row as usize].back().is_none_or(|last| last.arrives.at <= arrives)
+        self.last[row as usize] <= arrives
     }
 
     /// Whether nothing is in the row.

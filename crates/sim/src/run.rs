@@ -29,6 +29,9 @@ use crate::traced::Traced;
 const SEGMENT_AHEAD: usize = 4;
 const CONNECTION_AHEAD: usize = 2;
 
+/// So many connections are in the fast caches anyway.
+const FEW_CONNECTIONS: usize = 32;
+
 /// The sides of a connection, as places in pairs and as the parts of a timer's index.
 const SOURCE: usize = 0;
 const SINK: usize = 1;
@@ -591,7 +594,8 @@ impl<'a, T: Tap> Simulation<'a, T> {
         if let Some(parcel) = self.network.ahead(row, SEGMENT_AHEAD) {
             self.parcels.prefetch(parcel);
         }
-        if let Some(parcel) = self.network.ahead(row, CONNECTION_AHEAD)
+        if self.connections.len() > FEW_CONNECTIONS
+            && let Some(parcel) = self.network.ahead(row, CONNECTION_AHEAD)
             && let Some(connection) = self.connections.get(parcel.connection())
         {
             connection.prefetch(parcel.forward());
