@@ -43,10 +43,10 @@ impl Lookahead {
     /// that events at the same time are in the same order.
     pub(crate) fn within(&self, experiment: &Experiment, captures: bool) -> Self {
         let is_alone = |flow: &Flow| {
-            // Both ends of a connection that send keep one account of what is done.
             let is_driven = flow.application.is_some() || flow.source == Source::Driven;
-            // Those of a user's may know of each other.
+            // A user's algorithms may know of each other.
             let is_own = experiment.catalogue.is_foreign(&flow.cc.name);
+            // Ends that both send keep one account of what is done.
             !is_driven && !is_own && !flow.both_ways && flow.read_rate.is_none()
         };
         let mut ahead = self.clone();
