@@ -19,17 +19,19 @@ BUILT := $(VENV)/.fairway-built
 # What runs inside of a Linux kernel; packed into the package.
 AGENT := python/fairway/bin/fairway-guest
 
-.PHONY: help build demo linux test test-rust test-python soak fuzz fuzz-corpus format lint bench bench-all goldens docs clean
+.PHONY: help build demo linux test test-rust test-python soak fuzz fuzz-corpus mutants format lint audit bench bench-all goldens docs clean
 
 help:
 	@echo "make demo     set up, run a first experiment, reproduce a published study: tables and HTML reports"
 	@echo "make build    set up, build and install fairway into $(VENV)"
 	@echo "make linux    build the Linux kernel for --backend linux, if it is not there (minutes)"
 	@echo "make test     every test, Rust and Python"
-	@echo "make soak     random experiments, fuzzers and disturbed transfers for MINUTES=60"
-	@echo "make fuzz     the readers of captures under a fuzzer, SECONDS=60 for each of TARGETS"
+	@echo "make soak     random experiments, walks, fuzzers and disturbed transfers for MINUTES=60"
+	@echo "make fuzz     the readers of outside data under a fuzzer, SECONDS=60 for each of TARGETS"
+	@echo "make mutants  changes to CRATES=\"cc net tcp\" that no test of theirs notices, SAMPLE=100 of which one is tried"
 	@echo "make format   format the sources"
-	@echo "make lint     formatting, lints, types, and the stub of the compiled module"
+	@echo "make lint     formatting, lints, types, the stub of the compiled module, and make audit"
+	@echo "make audit    licences, sources and known vulnerabilities of the dependencies"
 	@echo "make bench    speed beside ns-2, ns-3, iperf3, tcptrace and tshark, as far as they are installed"
 	@echo "make bench-all   the same with more figures, and the models, algorithms and readers of captures"
 	@echo "make goldens  accept the windows of the algorithms as they are now"
@@ -60,43 +62,70 @@ MINUTES ?= 60
 soak: $(BUILT)
 	$(BIN)/python tests/python/soak.py --minutes $(MINUTES)
 
-# The fuzzer needs a nightly compiler and cargo-fuzz, and installs what is missing. No sanitizer:
-# there is no unsafe code. What it finds to be new stays in fuzz/found, what breaks a target in
-# fuzz/artifacts; `make fuzz-corpus` keeps as little of it in fuzz/corpus as runs the same code.
+# The fuzzer needs a nightly compiler and cargo-fuzz, and installs what is missing. What it finds to
+# be new stays in fuzz/found, what breaks a target in fuzz/artifacts; `make fuzz-corpus` keeps as
+# little of it in fuzz/corpus as runs the same code. Fairway has no unsafe code, but the libraries
+# that it calls have: AddressSanitizer watches them where the compiler brings it along (the Rust
+# unstable book, "sanitizer": Linux with glibc on these two).
 SECONDS ?= 60
-TARGETS ?= capture text packet gzip
+TARGETS ?= capture text packet gzip experiment trace script frame admission iperf3 journal
+SANITIZER ?= $(if $(filter x86_64 aarch64,$(shell uname -m)),address,none)
 FUZZER := cargo +nightly fuzz
+# Freed memory that the sanitizer holds back counts against the limit of a target's memory.
+export ASAN_OPTIONS ?= quarantine_size_mb=64
 
 fuzz:
 	@command -v rustup >/dev/null || { echo "rustup not found: it is needed to install a nightly compiler, see https://rustup.rs" >&2; exit 1; }
 	@rustup run nightly rustc --version 2>/dev/null || rustup toolchain install nightly --profile minimal
 	@cargo fuzz --version 2>/dev/null || cargo install cargo-fuzz --locked --version 0.13.2
 	for target in $(TARGETS); do \
-		mkdir -p fuzz/found/$$target; \
-		$(FUZZER) run --sanitizer none $$target fuzz/found/$$target fuzz/corpus/$$target tests/captures -- \
+		case $$target in \
+			experiment|trace) seeds=examples ;; \
+			script) seeds=tests/scripts ;; \
+			frame|admission|iperf3|journal) seeds= ;; \
+			*) seeds=tests/captures ;; \
+		esac; \
+		mkdir -p fuzz/found/$$target fuzz/corpus/$$target; \
+		$(FUZZER) run --sanitizer $(SANITIZER) $$target fuzz/found/$$target fuzz/corpus/$$target $$seeds -- \
 			-max_total_time=$(SECONDS) -timeout=10 -rss_limit_mb=512 -max_len=8192 -print_final_stats=1; \
 	done
 
 fuzz-corpus:
 	for target in $(TARGETS); do \
-		mkdir -p fuzz/found/$$target fuzz/smaller; \
-		$(FUZZER) run --sanitizer none $$target fuzz/smaller fuzz/found/$$target fuzz/corpus/$$target -- \
+		mkdir -p fuzz/found/$$target fuzz/corpus/$$target fuzz/smaller; \
+		$(FUZZER) run --sanitizer $(SANITIZER) $$target fuzz/smaller fuzz/found/$$target fuzz/corpus/$$target -- \
 			-set_cover_merge=1 -use_counters=0 -max_len=8192; \
 		rm -rf fuzz/corpus/$$target; \
 		mv fuzz/smaller fuzz/corpus/$$target; \
 	done
 
-# Modules that a macro declares, which `cargo fmt` does not see.
-ALGORITHMS := $(shell find crates/cc/src/algorithms -name '*.rs')
+# One in SAMPLE of the changes to a crate that its own tests should notice, always the same ones;
+# SHARD, below SAMPLE, takes others. Those that no test noticed are in mutants/CRATE/mutants.out/missed.txt,
+# and are no failure here: many of them change nothing that can be seen.
+CRATES ?= cc net tcp
+SAMPLE ?= 100
+SHARD ?= 0
+MUTANTS := $(BIN)/cargo-mutants
+mutants: $(TOOLS) $(MUTANTS)
+	for crate in $(CRATES); do \
+		mkdir -p mutants/$$crate; \
+		status=0; \
+		$(MUTANTS) mutants --package fairway-$$crate --shard $(SHARD)/$(SAMPLE) --sharding round-robin --no-shuffle \
+			--timeout 120 --output mutants/$$crate --cargo-arg=--locked || status=$$?; \
+		case $$status in 0|2|3) ;; *) exit $$status ;; esac; \
+	done
+
+# As with cargo-deny below, its build takes longer than it runs at full speed would save.
+$(MUTANTS):
+	CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_LTO=off \
+		cargo install cargo-mutants --quiet --locked --version 27.1.0 --root $(VENV)
 
 format:
 	cargo fmt --all
-	rustfmt $(ALGORITHMS)
 	$(BIN)/ruff format
 
-lint: $(BUILT)
+lint: $(BUILT) audit
 	cargo fmt --all --check
-	rustfmt --check $(ALGORITHMS)
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -105,6 +134,27 @@ lint: $(BUILT)
 	$(BIN)/python docs/tables.py --check
 	$(BIN)/python docs/figures.py --check
 	$(BIN)/python docs/fidelity.py --check
+
+# Licences, bans and sources need no network. Advisories do: where their data cannot be reached, a
+# line says so, and what could be checked decides.
+DENY := $(BIN)/cargo-deny
+CHECK_CRATES := $(DENY) --config deny.toml
+audit: $(TOOLS) $(DENY)
+	$(CHECK_CRATES) check --allow license-exception-not-encountered licenses bans sources
+	$(CHECK_CRATES) --manifest-path fuzz/Cargo.toml check licenses bans sources
+	if $(CHECK_CRATES) fetch db 2>/dev/null; then $(CHECK_CRATES) check advisories; \
+	else echo "Advisories of crates not checked: their database cannot be reached."; fi
+	$(BIN)/pip-audit --requirement requirements/dev.lock --disable-pip --progress-spinner off \
+		--format json --output $(VENV)/audit.json
+	@$(BIN)/python -c 'import json; found = json.load(open("$(VENV)/audit.json"))["dependencies"]; \
+		skipped = sum("skip_reason" in one for one in found); \
+		print(f"Python packages checked for advisories: {len(found) - skipped} of {len(found)}", \
+			"(the others cannot be reached)" if skipped else "")'
+
+# Compiled for its build time, not its speed: it runs for a second.
+$(DENY):
+	CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_LTO=off \
+		cargo install cargo-deny --quiet --locked --version 0.20.2 --no-default-features --root $(VENV)
 
 bench: $(BUILT)
 	$(BIN)/python benches/table.py
@@ -134,7 +184,7 @@ docs-figures: $(BUILT)
 	$(BIN)/python docs/fidelity.py
 
 clean:
-	rm -rf $(VENV) target fuzz/target fuzz/found site .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) target fuzz/target fuzz/found mutants site .mypy_cache .ruff_cache .pytest_cache
 	find python tests -name __pycache__ -prune -exec rm -rf {} +
 	rm -f python/fairway/_core*.so
 	rm -rf python/fairway/bin
@@ -145,7 +195,7 @@ $(TOOLS): requirements/dev.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "$(PYTHON) is too old or missing: Python 3.10 or newer is needed; name another with make PYTHON=…" >&2; exit 1; }
 	@echo "Installing the pinned Python packages into $(VENV) (downloads them the first time: a minute or more)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
 	@touch $@
 
 # Python sources are used in place, so only Rust sources and the package's metadata count.

@@ -20,7 +20,6 @@ from tables import DOCS, PAGES, page_name, table
 import fairway
 from fairway import api
 from fairway.figures import AnyChart, drawn
-from fairway.report import sweep_charts
 from fairway.shows import Gallery, portraits
 
 FIGURES = PAGES / "figures"
@@ -43,7 +42,7 @@ def tour() -> dict[Path, AnyChart]:
     shares = fairway.run(EXAMPLES / "shares.toml")
     assert isinstance(first, fairway.Run)
     assert isinstance(shares, fairway.Sweep)
-    jain_index = sweep_charts(shares, width=640)["jain_index"]
+    jain_index = shares.figures.draw("jain_index", width=640)
     return {
         DOCS / "tour-window.svg": first.figures.cwnd(height=180),
         DOCS / "tour-queue.svg": first.figures.backlog(height=120),

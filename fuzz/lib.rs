@@ -1,9 +1,10 @@
-//! What has to hold of a capture, whatever its bytes are.
+//! What has to hold of captures and of experiment files, whatever their bytes are.
 
 use std::io::{self, Cursor, Read};
 
 use fairway_capture::read::Capture;
 use fairway_capture::{Packet, Transport};
+use fairway_sim::experiment;
 
 /// No packet of a capture is shorter than this in it: a line of text with two addresses.
 const LEAST_PACKET_BYTES: u64 = 12;
@@ -64,4 +65,40 @@ pub fn check(packet: &Packet) {
         Transport::Other(_) => {}
     }
     assert_eq!(packet.source.is_ipv4(), packet.destination.is_ipv4());
+}
+
+/// Points of a sweep that are validated: more take their time, and that is no fault.
+const MOST_POINTS: i64 = 200;
+
+/// Plans an experiment file.
+pub fn plan(text: &str) {
+    if text.parse().is_ok_and(|table: toml::Table| points(&table) > MOST_POINTS) {
+        return;
+    }
+    match experiment::plan(text, "fuzz.toml") {
+        Ok(plan) => assert!(!plan.points.is_empty()),
+        Err(errors) => {
+            assert!(!errors.errors.is_empty());
+            for error in &errors.errors {
+                assert!(!error.path.is_empty() && !error.message.is_empty());
+                assert!(!error.to_string().contains(char::is_control), "{error:?}");
+            }
+        }
+    }
+}
+
+/// How many points a sweep asks for, at the most.
+fn points(table: &toml::Table) -> i64 {
+    let count = |value: &toml::Value| match value {
+        toml::Value::Array(list) => list.len() as i64,
+        toml::Value::Integer(number) => *number,
+        toml::Value::Table(inner) => {
+            inner.values().filter_map(toml::Value::as_integer).max().unwrap_or(1)
+        }
+        _ => 1,
+    };
+    let sweep = table.get("sweep").and_then(toml::Value::as_table);
+    sweep.into_iter().flat_map(toml::Table::values).fold(1, |product: i64, value| {
+        product.saturating_mul(count(value).max(1))
+    })
 }

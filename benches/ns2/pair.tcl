@@ -1,9 +1,10 @@
 # The experiment of examples/pair.toml in ns-2, to compare results and speed with.
 #
 #   ns pair.tcl CC1 CC2 DURATION START2 SAMPLES [INTERVAL] [PACKETS] [PAIRS] [SEED] [MONITORS]
+#      [RATE] [DELAY] [BUFFER]
 #
-#   CC1, CC2   a TCP-Linux module: reno bic cubic highspeed htcp scalable; CC2 may be
-#              "none", for one flow alone
+#   CC1, CC2   a TCP-Linux module: reno bic compound cubic highspeed htcp hybla illinois lp
+#              scalable vegas veno westwood yeah; CC2 may be "none", for one flow alone
 #   DURATION   seconds simulated
 #   START2     when the second flow starts, seconds (the first starts at 0.1 s)
 #   SAMPLES    file for one line of columns every INTERVAL seconds, or "-" for none
@@ -15,6 +16,9 @@
 #   SEED       of the sender's random delays (overhead_); 1 if not given
 #   MONITORS   1 for a flow monitor on both directions of the bottleneck, as the script of the
 #              paper has them to count each flow's packets, bytes and drops; 0 if not given
+#   RATE       of the bottleneck; 622Mb if not given
+#   DELAY      of the bottleneck, one way; 48ms if not given
+#   BUFFER     of the bottleneck, packets; 1555 if not given
 #
 # The set-up follows the script in the appendix of S. Gelle, "Performance of high-speed
 # TCP Protocols over NS-2 TCP Linux" (Old Dominion University, 2008), restated. Lines of
@@ -37,7 +41,7 @@ proc argument {index otherwise} {
 }
 
 if {[llength $argv] < 5} {
-    puts stderr "usage: ns pair.tcl CC1 CC2 DURATION START2 SAMPLES \[INTERVAL\] \[PACKETS\] \[PAIRS\] \[SEED\] \[MONITORS\]"
+    puts stderr "usage: ns pair.tcl CC1 CC2 DURATION START2 SAMPLES \[INTERVAL\] \[PACKETS\] \[PAIRS\] \[SEED\] \[MONITORS\] \[RATE\] \[DELAY\] \[BUFFER\]"
     exit 2
 }
 set cc(0)      [argument 0 bic]
@@ -51,6 +55,9 @@ set packets    [argument 6 -]
 set pairs      [argument 7 1]
 set seed       [argument 8 1]
 set monitors   [argument 9 0]
+set rate       [argument 10 622Mb]
+set delay      [argument 11 48ms]
+set buffer     [argument 12 1555]
 
 set segment_bits 8000.0
 
@@ -73,9 +80,9 @@ proc initial_ssthresh {module} { return [expr {$module == "htcp" ? 1 : 100}] }
 
 set left  [$ns node]
 set right [$ns node]
-$ns duplex-link $left $right 622Mb 48ms DropTail
-$ns queue-limit $left $right 1555
-$ns queue-limit $right $left 1555
+$ns duplex-link $left $right $rate $delay DropTail
+$ns queue-limit $left $right $buffer
+$ns queue-limit $right $left $buffer
 set bottleneck [$ns monitor-queue $left $right ""]
 if {$monitors} {
     foreach {from to} [list $left $right $right $left] {

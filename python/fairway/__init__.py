@@ -12,7 +12,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fairway._core import AlgorithmError, ExperimentError, SimulationError
     from fairway.agreement.result import Agreement
     from fairway.analysis.result import Analysis
     from fairway.api import (
@@ -28,7 +27,16 @@ if TYPE_CHECKING:
         run,
         schema,
     )
-    from fairway.errors import FairwayError, InputError, Interrupted, RunFailed
+    from fairway.errors import (
+        AlgorithmError,
+        ExperimentError,
+        FairwayError,
+        InputError,
+        Interrupted,
+        NotDrawn,
+        RunFailed,
+        SimulationError,
+    )
     from fairway.golden.result import Fidelity
     from fairway.results import Run
     from fairway.study import Reproduction
@@ -37,11 +45,11 @@ if TYPE_CHECKING:
 
 # Everything is loaded when it is first used, so that `import fairway` costs nothing.
 _HOME = {
-    "AlgorithmError": "fairway._core",
+    "AlgorithmError": "fairway.errors",
     "Agreement": "fairway.agreement.result",
     "Analysis": "fairway.analysis.result",
-    "ExperimentError": "fairway._core",
-    "SimulationError": "fairway._core",
+    "ExperimentError": "fairway.errors",
+    "SimulationError": "fairway.errors",
     "agree": "fairway.api",
     "algorithms": "fairway.api",
     "analyze": "fairway.api",
@@ -57,6 +65,7 @@ _HOME = {
     "FairwayError": "fairway.errors",
     "InputError": "fairway.errors",
     "Interrupted": "fairway.errors",
+    "NotDrawn": "fairway.errors",
     "RunFailed": "fairway.errors",
     "Fidelity": "fairway.golden.result",
     "Phase": "fairway.window_phases",
@@ -74,6 +83,7 @@ __all__ = [
     "Fidelity",
     "InputError",
     "Interrupted",
+    "NotDrawn",
     "Phase",
     "Reproduction",
     "Run",

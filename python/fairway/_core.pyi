@@ -6,6 +6,8 @@ from typing import Any, Protocol, final
 
 from numpy.typing import NDArray
 
+from fairway.errors import AlgorithmError, ExperimentError, SimulationError
+
 __all__ = [
     "Ack",
     "AlgorithmError",
@@ -37,6 +39,7 @@ __all__ = [
     "linux_collect",
     "linux_layout",
     "loss_causes",
+    "measured",
     "model_algorithms",
     "model_answer",
     "model_law",
@@ -58,15 +61,6 @@ __all__ = [
     "version",
     "xfer_layout",
 ]
-
-class ExperimentError(ValueError):
-    """An experiment that cannot be run; one line per error: path, value, remedy."""
-
-class AlgorithmError(RuntimeError):
-    """A congestion control written in Python that does not answer as one has to."""
-
-class SimulationError(RuntimeError):
-    """A run that broke a law of conservation or a limit; names the first offending event."""
 
 class CollectError(RuntimeError):
     """What a run on a kernel has left cannot be used; names the file or the flow."""
@@ -509,6 +503,13 @@ def check_captures(experiment: str, algorithms: _Algorithms | None = None) -> No
 
 def quantity(text: str, kind: str) -> int:
     """A quantity as people write it: a "rate" in bit/s, a "size" in bytes, a "duration" in ns."""
+
+def measured(text: str) -> tuple[float, str, str, float] | None:
+    """A quantity of any kind as a number; None if the text is no quantity.
+
+    Its value; what that counts: "s", "bit/s", "bytes", "packets", "segments" or "bdp"; the unit
+    that it is written with; and how much of what is counted that unit is.
+    """
 
 def model_streams(question: str) -> str:
     """The parallelism threshold of a path, and what to expect of fewer and more streams.

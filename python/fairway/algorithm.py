@@ -1,8 +1,8 @@
 """Congestion controls of your own: classes that an experiment names.
 
-`cc = "python:module.Class"` in an experiment file finds a class beside the file or on `sys.path`;
-`fairway.run(…, algorithms={"mine": Class})` gives one a name. docs/your-own-algorithm.md is the
-guide.
+`cc = "python:module.Class"` in an experiment file finds a class beside the file or on `sys.path`,
+if whoever runs it permits that (`permitting`); `fairway.run(…, algorithms={"mine": Class})` gives
+one a name. docs/your-own-algorithm.md is the guide.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib
+import importlib.machinery
 import inspect
 import linecache
 import sys
@@ -17,6 +18,8 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
@@ -79,6 +82,49 @@ class CongestionControl(Protocol):
         """Sending resumes after `idle` without anything outstanding."""
 
 
+#: What every class has; see `CongestionControl`.
+_METHODS = tuple(name for name in vars(CongestionControl) if not name.startswith("_"))
+
+
+@dataclass(frozen=True)
+class Permission:
+    """Whether experiments may name classes to import.
+
+    Attributes:
+        python: Whether they may.
+        backend: What answers: only the simulator can run a class.
+    """
+
+    python: bool = False
+    backend: str = "sim"
+
+
+_NONE = Permission()
+_permission: ContextVar[Permission] = ContextVar("permission", default=_NONE)
+
+
+@contextmanager
+def permitting(*, python: bool | None = None, backend: str | None = None) -> Iterator[None]:
+    """Have experiments that are read meanwhile import code, or not.
+
+    Args:
+        python: Whether `cc = "python:…"` may import a module; as before if not given.
+        backend: Name of the backend that will answer; as before if not given.
+    """
+    now = _permission.get()
+    python = now.python if python is None else python
+    token = _permission.set(Permission(python, backend or now.backend))
+    try:
+        yield
+    finally:
+        _permission.reset(token)
+
+
+def is_python_permitted() -> bool:
+    """Whether experiments that are read now may import code."""
+    return _permission.get().python
+
+
 class Algorithms:
     """The classes that an experiment may name: those given, and those that can be imported.
 
@@ -97,6 +143,7 @@ class Algorithms:
         self._beside = None if beside is None else beside.resolve()
         self._imported: dict[str, Maker] = {}
         self._sources: dict[str, dict[str, str | None]] = {}
+        self._permission = _permission.get()
         for name, maker in self._given.items():
             _check_given(name, maker)
 
@@ -111,7 +158,7 @@ class Algorithms:
             InputError: If there is none.
         """
         if name not in self._given and name not in self._imported:
-            self._imported[name] = _imported(name, self._beside)
+            self._imported[name] = _imported(name, self._beside, self._permission)
         maker = self._given[name] if name in self._given else self._imported[name]
         self._sources.setdefault(name, _source(maker))
         return maker
@@ -144,12 +191,21 @@ def _kind(value: object) -> str:
     return f"{value!r:.60} ({type(value).__name__})"
 
 
-def _imported(name: str, beside: Path | None) -> Maker:
+def _imported(name: str, beside: Path | None, permission: Permission) -> Maker:
     """The class that a name such as `python:module.Class` stands for."""
+    if permission.backend != "sim":
+        raise InputError(
+            f"{permission.backend} cannot run a class in Python; only the simulator on this "
+            "machine can (--backend sim, without --dask)"
+        )
     path = name.removeprefix(PREFIX)
     module_name, _, class_name = path.rpartition(".")
     if not all(part.isidentifier() for part in path.split(".")) or not module_name:
         raise InputError('expected a module and a class; write "python:my_module.MyClass"')
+    if path.partition(".")[0] in sys.stdlib_module_names:
+        raise InputError(f"{module_name} is a module of Python itself; name one of your own")
+    if not permission.python:
+        raise InputError(_not_permitted(module_name, beside))
     with _IMPORTING:
         module = _module(module_name, beside)
     maker = getattr(module, class_name, None)
@@ -159,9 +215,49 @@ def _imported(name: str, beside: Path | None) -> Maker:
             f"{module_name} ({_file(module) or 'no file'}) has no class {class_name}; "
             f"it has {', '.join(known) or 'none'}"
         )
-    if not callable(maker):
+    if not inspect.isclass(maker):
         raise InputError(f"{path} is {_kind(maker)}, not a class")
-    return maker  # type: ignore[no-any-return]
+    # Before it is called: a class of something else may do anything when it is made.
+    missing = [method for method in _METHODS if not callable(getattr(maker, method, None))]
+    if missing:
+        raise InputError(
+            f"{path} is no congestion control: it has no method {', '.join(missing)}; "
+            "fairway.algorithm.CongestionControl shows what one has"
+        )
+    return maker
+
+
+def _not_permitted(module_name: str, beside: Path | None) -> str:
+    """Which file would have run, and how to permit it."""
+    file = _find(module_name, beside)
+    if file is None:
+        return _not_found(module_name.partition(".")[0], beside)
+    return (
+        f"would run the code in {file} (SHA-256 {_digest(file.read_bytes())}); read it, and give "
+        "--allow-python (in Python, allow_python=True) if you trust it"
+    )
+
+
+def _find(module_name: str, beside: Path | None) -> Path | None:
+    """The file of a module, found without importing anything."""
+    importlib.invalidate_caches()
+    root = module_name.partition(".")[0]
+    local = None if beside is None else _local(root, beside)
+    places = [str(beside)] if local is not None else None
+    name = ""
+    for part in module_name.split("."):
+        name = f"{name}.{part}" if name else part
+        spec = importlib.machinery.PathFinder.find_spec(name, places)
+        if spec is None:
+            return None
+        places = list(spec.submodule_search_locations or ())
+    return Path(spec.origin) if spec is not None and spec.has_location and spec.origin else None
+
+
+def _not_found(module_name: str, beside: Path | None) -> str:
+    place = f" in {beside} or" if beside else ""
+    root = module_name.partition(".")[0]
+    return f"no module {module_name}{place} on sys.path; put {root}.py beside the experiment file"
 
 
 def _is_own_class(value: object, module: ModuleType) -> bool:
@@ -187,11 +283,7 @@ def _module(name: str, beside: Path | None) -> ModuleType:
             module = importlib.import_module(name)
     except Exception as error:
         if isinstance(error, ModuleNotFoundError) and error.name in (name, root):
-            place = f" in {beside} or" if beside else ""
-            raise InputError(
-                f"no module {error.name}{place} on sys.path; "
-                f"put {root}.py beside the experiment file"
-            ) from None
+            raise InputError(_not_found(error.name, beside)) from None
         raise InputError(f"importing {name} failed: {_told(error)}") from error
     if (file := _file(module)) is not None:
         _DIGESTS[name] = _digest(file.read_bytes())

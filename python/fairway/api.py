@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairway import store, warm_up
+from fairway.algorithm import permitting
 from fairway.backends import backend as find_backend
+from fairway.drawing import draw_figures
 from fairway.errors import InputError
-from fairway.experiment import plan
+from fairway.experiment import MAX_SEED, Plan, plan, source_of_file
 from fairway.formats import check_formats
+from fairway.inventory import source_of
 from fairway.progress import reporter
 from fairway.repeat import repeated
 from fairway.results import Run
@@ -44,6 +47,9 @@ def run(
     capture: str | Sequence[str] | None = None,
     dask: str | None = None,
     keep: Keep | None = None,
+    replace: bool = False,
+    allow_python: bool = False,
+    metrics: Sequence[str] = (),
     quiet: bool = True,
 ) -> Run | Sweep:
     """Run an experiment.
@@ -55,7 +61,8 @@ def run(
         seed: Seed instead of the experiment's own.
         overrides: Values to set first: path -> value, such as `{"flow.0.cc": "cubic"}`.
         algorithms: Congestion controls of your own: name -> class, so that `cc = "mine"` is
-            `{"mine": MyCC}`. Classes in modules need no name here: `cc = "python:module.MyCC"`.
+            `{"mine": MyCC}`. Classes in modules need no name here, but `allow_python`:
+            `cc = "python:module.MyCC"`.
         backend: What answers: "sim", "linux" for a real kernel in virtual time, or
             `fairway.backends.xfer.Xfer(peer, token)` for a real path.
         threads: Runs of a sweep at the same time; as many as there are cores if not given.
@@ -68,6 +75,11 @@ def run(
             "tcp://node1:8786", or "local" for processes on this machine. Needs `out`.
         keep: What of each run of a sweep is kept: "runs", a directory each with its tables, or
             "summaries". If not given, "summaries" of more than a thousand.
+        replace: Whether results of another experiment in `out` are replaced. Those of the same
+            experiment, or of the same file with the same `overrides`, are in any case.
+        allow_python: Whether the experiment may name modules, which are imported and run.
+        metrics: Metrics of the table, report and figures of a sweep, by the names of
+            `fairway.metrics.measure`, instead of those that they have else.
         quiet: Whether to show no progress on standard error.
 
     Returns:
@@ -81,28 +93,44 @@ def run(
             exception that it raises stops the run and is raised as it is.
     """
     check_formats(figures)
+    if metrics:
+        from fairway.metrics.reading import check_names
+
+        check_names(metrics)
     changes = dict(overrides or {})
     if seed is not None:
+        if not 0 <= seed <= MAX_SEED:
+            raise InputError(f"seed: {seed}; expected a whole number from 0 to {MAX_SEED}")
         changes["seed"] = seed
     if capture is not None:
         changes["capture.at"] = capture if isinstance(capture, str) else list(capture)
     chosen = find_backend(backend)
-    planned = plan(experiment, overrides=changes, algorithms=algorithms)
+    with permitting(python=allow_python, backend=chosen.name if dask is None else "--dask"):
+        planned = plan(experiment, overrides=changes, algorithms=algorithms)
     directory = None if out is None else Path(out)
+    source = _source(experiment, changes, chosen)
     if directory is not None:
         store.check_writable(directory, "sweep" if planned.is_sweep else "run")
+        _refuse_another(directory, source, planned, chosen, replace=replace)
     progress = reporter(planned.title, quiet=quiet)
     if planned.is_sweep:
         if repeat:
             raise InputError("repeat: one experiment is repeated at a time, not a sweep")
         sweep = run_plan(
             planned, chosen, directory=directory, threads=threads, progress=progress,
-            dask=dask, keep=keep,
+            dask=dask, keep=keep, source=source,
         )  # fmt: skip
+        shown = sweep.with_metrics(metrics) if metrics else sweep
         if directory is not None:
-            sweep.save_overview(directory)
-        return sweep
+            sweep.save_overview(directory, report=shown.report)
+            draw_figures(directory, lambda place: shown.figures.save(place, figures), figures)
+        return shown
 
+    if metrics:
+        raise InputError(
+            "--metric: chooses what the table of a sweep shows, and this experiment is one run; "
+            "`fairway report DIR --metric NAME` shows metrics of a run"
+        )
     if dask is not None:
         raise InputError("--dask: for the runs of a sweep; this experiment is one run")
 
@@ -116,8 +144,40 @@ def run(
     if repeat:
         only.summary["repeated"] = repeated(only, once, repeat)
     if directory is not None:
-        only.save(directory, figures=figures, engine=chosen.engine())
+        only.save(
+            directory, figures=figures, engine=chosen.engine(), source=source, replace=replace
+        )
     return only
+
+
+def _source(
+    experiment: str | Path | Mapping[str, Any], changes: Mapping[str, Any], chosen: Backend
+) -> str:
+    """Digest of what is asked for: its results may be replaced when it is asked for again."""
+    # Captures come on top of the same result.
+    what = {key: value for key, value in changes.items() if key != "capture.at"}
+    return source_of("run", source_of_file("run", experiment) or experiment, what, chosen.name)
+
+
+def _refuse_another(
+    directory: Path, source: str, planned: Plan, chosen: Backend, *, replace: bool
+) -> None:
+    """Refuse a directory with the result of another experiment, in words that say how it differs.
+
+    A sweep may go on where all runs are its own.
+    """
+    from fairway import _core
+
+    def runs() -> dict[str, dict[str, Any]]:
+        return {
+            store.content_hash(
+                point.experiment, chosen.name, _core.version(),
+                planned.algorithms.used(point.experiment),
+            ): {"backend": chosen.name, **point.experiment}
+            for point in planned.points
+        }  # fmt: skip
+
+    store.refuse_another(directory, source, planned=runs, remedy=store.REPLACE, replace=replace)
 
 
 def load(directory: str | Path) -> Run | Sweep:
@@ -140,6 +200,7 @@ def reproduce(
     quick: bool = False,
     threads: int | None = None,
     dask: str | None = None,
+    allow_python: bool = False,
     quiet: bool = True,
 ) -> Reproduction | WholeReproduction:
     """Run a published study again and hold its numbers and claims against ours.
@@ -151,6 +212,7 @@ def reproduce(
         quick: Whether to run the shortened form the study declares.
         threads: Runs at the same time; as many as there are cores if not given.
         dask: Address of a Dask scheduler whose workers do the runs, or "local".
+        allow_python: Whether its experiments may name modules, which are imported and run.
         quiet: Whether to show no progress on standard error.
 
     Raises:
@@ -160,14 +222,15 @@ def reproduce(
     from fairway.study_model import Whole
     from fairway.study_parts import reproduce_whole
 
-    study = find(key)
-    if isinstance(study, Whole):
-        return reproduce_whole(
-            study, out, only=parts, quick=quick, threads=threads, dask=dask, quiet=quiet
-        )
-    if parts:
-        raise InputError(f"{key}: has no parts; leave out --part")
-    return reproduce_study(study, out, quick=quick, threads=threads, dask=dask, quiet=quiet)
+    with permitting(python=allow_python, backend=None if dask is None else "--dask"):
+        study = find(key)
+        if isinstance(study, Whole):
+            return reproduce_whole(
+                study, out, only=parts, quick=quick, threads=threads, dask=dask, quiet=quiet
+            )
+        if parts:
+            raise InputError(f"{key}: has no parts; leave out --part")
+        return reproduce_study(study, out, quick=quick, threads=threads, dask=dask, quiet=quiet)
 
 
 def reproduce_all(
@@ -212,6 +275,7 @@ def agree(
     overrides: Mapping[str, Any] | None = None,
     threads: int | None = None,
     figures: Sequence[str] = (),
+    allow_python: bool = False,
     quiet: bool = True,
 ) -> Agreement:
     """Run an experiment on two or more backends and say where they differ.
@@ -230,6 +294,7 @@ def agree(
         overrides: Values to set first: path -> value.
         threads: Runs at the same time; as many as there are cores if not given.
         figures: Formats of figures to write there: "pdf", "png", "svg".
+        allow_python: Whether the experiment may name modules, which are imported and run.
         quiet: Whether to show no progress on standard error.
 
     Raises:
@@ -240,10 +305,11 @@ def agree(
     from fairway.agreement.run import compare_backends
 
     directory = None if out is None else Path(out)
-    return compare_backends(
-        experiment, directory, against=against, seeds=seeds, changes=tolerances,
-        overrides=overrides, threads=threads, figures=figures, quiet=quiet,
-    )  # fmt: skip
+    with permitting(python=allow_python):
+        return compare_backends(
+            experiment, directory, against=against, seeds=seeds, changes=tolerances,
+            overrides=overrides, threads=threads, figures=figures, quiet=quiet,
+        )  # fmt: skip
 
 
 def fidelity(

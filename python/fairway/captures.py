@@ -37,16 +37,17 @@ def new_directory() -> Path:
 
 
 def copy(captures: Path, target: Path) -> None:
-    """Copy a directory of captures, which takes no time and no room on the same file system."""
-    shutil.copytree(captures, target, copy_function=_link_or_copy)
+    """Copy a directory of captures, which takes no time and no room on the same file system.
 
-
-def _link_or_copy(source: str, target: str) -> str:
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copy2(source, target)
-    return target
+    Raises:
+        OSError: With the first file that could not be written.
+    """
+    target.mkdir()
+    for source in sorted(captures.iterdir()):
+        try:
+            os.link(source, target / source.name)
+        except OSError:
+            shutil.copy2(source, target / source.name)
 
 
 def places(text: str) -> str | list[str]:

@@ -6,11 +6,12 @@ import copy
 import os
 import signal
 import sys
-import textwrap
 import threading
 import traceback
 import warnings
+from collections.abc import Callable
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -28,16 +29,28 @@ from fairway.cli_replay import replay
 from fairway.cli_script import script
 from fairway.cli_tune import tune
 from fairway.cli_xfer import recv, send
-from fairway.errors import FairwayError, InputError, Interrupted
+from fairway.errors import (
+    AlgorithmError,
+    ExperimentError,
+    FairwayError,
+    InputError,
+    Interrupted,
+    NotDrawn,
+)
 from fairway.terminal import (
+    AllowPython,
     Dask,
     Json,
+    Metrics,
     Out,
     Quiet,
+    Replace,
     Threads,
-    columns,
+    commands,
     note,
+    note_report,
     print_json,
+    say,
     show_table,
     warn,
 )
@@ -46,17 +59,7 @@ if TYPE_CHECKING:
     from fairway.results import Run
     from fairway.sweep import Sweep
 
-#: Exit code when a congestion control of the user's own fails.
-_ALGORITHM_FAILED = 3
-
-app = typer.Typer(
-    name="fairway",
-    no_args_is_help=True,
-    # Plain help: it keeps the examples' line breaks, and starts twice as fast.
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
-)
+app = commands("fairway")
 
 
 app.add_typer(cli_linux.app, name="linux")
@@ -119,6 +122,7 @@ def root(
     difference that `agree --check` or `fidelity --check` found;
     2 something given cannot be used;
     3 a congestion control of your own failed;
+    4 the results are complete, but a report or a figure could not be drawn;
     130 stopped with Ctrl-C; 143 ended by a signal, as `kill` sends it.
     """
 
@@ -128,7 +132,7 @@ def run(
     file: Annotated[Path, typer.Argument(help="Experiment file (TOML).", show_default=False)],
     out: Out = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, max=2**64 - 1, help="Seed instead of the experiment's own.")
+        int | None, typer.Option(min=0, max=2**63 - 1, help="Seed instead of the experiment's own.")
     ] = None,
     assignments: Annotated[
         list[str] | None,
@@ -148,7 +152,7 @@ def run(
     threads: Threads = None,
     repeat: Annotated[
         int,
-        typer.Option(min=0, max=100, help="Run it again so often; say how far figures differ."),
+        typer.Option(min=0, max=100, help="Repeat N times and report the spread."),
     ] = 0,
     figures: Annotated[
         str, typer.Option(metavar="FORMATS", help="Also write figures: pdf,png,svg. Needs --out.")
@@ -168,6 +172,9 @@ def run(
             "[default: runs up to 1000]"
         ),
     ] = None,
+    replace: Replace = False,
+    allow_python: AllowPython = False,
+    metrics: Metrics = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -184,10 +191,12 @@ def run(
       fairway run pair.toml --backend xfer --peer server --token ABCD…
       fairway run sweep.toml --out runs/sweep   (again: goes on where it stopped)
       fairway run sweep.toml --dask tcp://node1:8786
+      fairway run sweep.toml --metric jain_index --metric power
 
     A sweep without --out is kept in runs/<name of the file>, unless models answer.
     """
     from fairway import api, captures
+    from fairway.algorithm import permitting
     from fairway.experiment import parse_override, plan
     from fairway.results import Run
 
@@ -200,11 +209,15 @@ def run(
     if seed is not None:
         changes["seed"] = seed
     # What models say is there again in a moment.
-    is_kept = out is None and (backend is not Backend.MODEL or dask is not None)
-    if is_kept and plan(file, overrides=changes).is_sweep:
-        out = Path("runs") / file.stem
-    if at is not None and out is None:
-        raise InputError("--capture: needs --out DIR, where the captures shall go")
+    if out is None:
+        with permitting(python=allow_python, backend="--dask" if dask else backend.value):
+            planned = plan(file, overrides=changes)
+        if planned.is_sweep and (backend is not Backend.MODEL or dask is not None):
+            # Nobody has named this directory, and runs of other values stay in it.
+            out, replace = Path("runs") / file.stem, True
+        elif at is not None or any(captures.are_wanted(one.experiment) for one in planned.points):
+            where = "capture.at" if at is None else "--capture"
+            raise InputError(f"{where}: needs --out DIR, where the captures shall go")
     result = api.run(
         file,
         out,
@@ -216,6 +229,9 @@ def run(
         capture=at,
         dask=dask,
         keep=None if keep is None else keep.value,
+        replace=replace,
+        allow_python=allow_python,
+        metrics=metrics or (),
         quiet=quiet,
     )
     if as_json:
@@ -226,8 +242,12 @@ def run(
         _show_sweep(result)
     for warning in result.warnings:
         warn(warning)
-    if out is not None and not quiet:
-        note(f"Report: {out / 'report.html'}")
+    if quiet:
+        return
+    if out is not None:
+        note_report(out)
+    elif not as_json:
+        note("Nothing is kept: --out DIR keeps tables, time series and a report with charts.")
 
 
 @app.command()
@@ -252,6 +272,7 @@ def reproduce(
     out: Out = None,
     threads: Threads = None,
     dask: Dask = None,
+    allow_python: AllowPython = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -283,19 +304,20 @@ def reproduce(
         else:
             show_all(together)
         if not quiet:
-            note(f"Report: {together.report}")
+            note_report(together.report)
         return
     if every:
         raise InputError("--every: goes with `fairway reproduce all`")
     result = api.reproduce(
-        key, out, parts=part or (), quick=quick, threads=threads, dask=dask, quiet=quiet
-    )
+        key, out, parts=part or (), quick=quick, threads=threads, dask=dask,
+        allow_python=allow_python, quiet=quiet,
+    )  # fmt: skip
     if as_json:
         print_json(result.to_json())
     else:
         show_reproduction(result, cells=cells)
     if not quiet:
-        note(f"Report: {result.report}")
+        note_report(result.report)
 
 
 @app.command()
@@ -306,6 +328,7 @@ def compare(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="File for an HTML report with charts.")
     ] = None,
+    metrics: Metrics = None,
     as_json: Json = False,
 ) -> None:
     """Show two or more runs side by side.
@@ -314,19 +337,21 @@ def compare(
     Examples:
       fairway compare runs/bic runs/cubic
       fairway compare runs/a runs/b --out comparison.html
+      fairway compare runs/a runs/b --metric power --metric flow.0.timeouts
     """
     from fairway import store
     from fairway.compare import compare as compare_runs
+    from fairway.drawing import SAME_COMMAND, drawing
 
-    comparison = compare_runs(directories)
+    comparison = compare_runs(directories, metrics or ())
     if as_json:
         print_json(comparison.to_json())
     else:
-        for table in comparison.tables():
-            show_table(table)
+        show_table(*comparison.tables())
     if out is not None:
-        store.write_file(out, comparison.report())
-        note(f"Report: {out}")
+        with drawing("comparison", SAME_COMMAND):
+            store.write_file(out, comparison.report())
+            note_report(out)
 
 
 app.command()(agree)
@@ -345,8 +370,9 @@ app.command()(tune)
 def report(
     directory: Annotated[Path, typer.Argument(help="A run or sweep directory.")],
     figures: Annotated[str, typer.Option(metavar="FORMATS", help="Figures: pdf,png,svg.")] = "",
+    metrics: Metrics = None,
 ) -> None:
-    """Write report.html of a run or a sweep again, from its tables.
+    """Write report.html of a run, a sweep or a replay again, from its tables.
 
     \b
     Examples:
@@ -354,26 +380,40 @@ def report(
       fairway report runs/gelle2008/points/bic-cubic-r0-0123456789 --figures pdf
     """
     from fairway import api, store
+    from fairway.drawing import REPORT, SAME_COMMAND, draw_figures, drawing
     from fairway.figures import save_charts
-    from fairway.report import run_report, sweep_charts, sweep_report
+    from fairway.formats import check_formats
+    from fairway.metrics.reading import check_names
+    from fairway.replay import report as replayed
     from fairway.results import Run
 
-    result = api.load(directory)
+    chosen = metrics or ()
     formats = [name.strip() for name in figures.split(",") if name.strip()]
+    check_formats(formats)
+    check_names(chosen)
+    result = api.load(directory)
+    page: Callable[[], str]
+    save: Callable[[Path, list[str]], object]
     if isinstance(result, Run):
-        store.write_file(directory / "report.html", run_report(result))
-        if formats:
-            result.figures.save(directory / "figures", formats)
+        result.measured(chosen)  # what it does not have is not an error of the drawing
+        page, save = partial(result.report, chosen), result.figures.save
+    elif replay := replayed.load(directory):
+        page = partial(replayed.page, *replay)
+        save = partial(save_charts, replayed.charts(*replay))
     else:
-        store.write_file(directory / "report.html", sweep_report(result))
-        if formats:
-            save_charts(sweep_charts(result), directory / "figures", formats)
-    note(f"Report: {directory / 'report.html'}")
+        shown = result.with_metrics(chosen)
+        _ = shown.table  # the same
+        page, save = shown.report, shown.figures.save
+    with drawing("report", SAME_COMMAND):
+        with store.listing(directory):
+            store.write_file(directory / REPORT, page())
+        note_report(directory)
+    draw_figures(directory, lambda place: save(place, formats), formats)
 
 
 @app.command()
 def algorithms(
-    name: Annotated[str | None, typer.Argument(help="One algorithm, in full.")] = None,
+    name: Annotated[str | None, typer.Argument(help="Explain this algorithm.")] = None,
     figure: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Also draw its window: a .pdf, .png or .svg file."),
@@ -402,8 +442,7 @@ def algorithms(
         if as_json:
             print_json(known)
         else:
-            for table in explain.list_tables(known):
-                show_table(table, explain.LIST_WIDTHS)
+            show_table(*explain.list_tables(known))
         return
     entry = select(known, [name])[0]
     if as_json:
@@ -422,7 +461,7 @@ def algorithms(
 
 @app.command()
 def presets(
-    name: Annotated[str | None, typer.Argument(help="One preset, with its sources.")] = None,
+    name: Annotated[str | None, typer.Argument(help="Show this preset and its sources.")] = None,
     as_json: Json = False,
 ) -> None:
     """List the presets of the TCP stack, or one with the source of every value.
@@ -446,9 +485,8 @@ def presets(
         print_json(known)
     else:
         show_table(preset_tables.summaries(known))
-        for table in preset_tables.comparison(known, columns()):
-            show_table(table)
-        typer.echo(preset_tables.common(known, columns()))
+        show_table(preset_tables.comparison(known))
+        say(preset_tables.common(known))
 
 
 @app.command()
@@ -486,7 +524,7 @@ def gallery(
     if not quiet:
         for kind in formats:
             note(f"Figure: {out / f'gallery.{kind}'}")
-        note(f"Report: {out / 'report.html'}")
+        note_report(out)
 
 
 @app.command()
@@ -514,18 +552,18 @@ def _show_run(result: Run) -> None:
         flow_tables,
         link_tables,
         metric_table,
+        partial_sentence,
         wlan_tables,
     )
 
     typer.echo(f"{result.title}\n")
     flows = (*flow_tables(result), *completion_table(result), *application_tables(result))
     tables = (*flows, *link_tables(result), *wlan_tables(result))
-    for table in (*tables, metric_table(result.metrics)):
-        show_table(table)
-    for said in sentences(result):
-        typer.echo(textwrap.fill(said, 80))
+    show_table(*tables, metric_table(result))
+    for said in filter(None, (partial_sentence(result.experiment), *sentences(result))):
+        say(said)
     if "repeated" in result.summary:
-        typer.echo(textwrap.fill(sentence(result.summary["repeated"]), 80))
+        say(sentence(result.summary["repeated"]))
 
 
 def _show_sweep(result: Sweep) -> None:
@@ -562,8 +600,6 @@ def main() -> None:
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), stop)
-    # Python itself would print a line of its source with it.
-    warnings.showwarning = lambda message, *_, **__: warn(str(message))
     code = guarded(sys.argv[1:])
     _end(128 + received[0] if received and code == Interrupted.exit_code else code)
 
@@ -580,11 +616,28 @@ def _end(code: int) -> NoReturn:
 
 
 def guarded(arguments: list[str]) -> int:
+    """Run the command; every error and warning becomes a message, and an exit code."""
+    warned: list[Warning | str] = []
+
+    def show(message: Warning | str, *_: object) -> None:
+        warned.append(message)
+        warn(str(message))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", NotDrawn)
+        # Python itself would print a line of its source with it.
+        warnings.showwarning = show  # type: ignore[assignment]
+        code = _code_of(arguments)
+    undrawn = any(isinstance(message, NotDrawn) for message in warned)
+    return NotDrawn.exit_code if undrawn and code == 0 else code
+
+
+def _code_of(arguments: list[str]) -> int:
     """Run the command; every error becomes a message and an exit code."""
     try:
         return _invoke(arguments)
     except FairwayError as error:
-        note(f"fairway: {error}")
+        note(_told(error))
         return error.exit_code
     except KeyboardInterrupt:
         note("fairway: stopped")
@@ -624,23 +677,18 @@ def _name(command: CommandInfo) -> str:
     return command.name or command.callback.__name__  # type: ignore[union-attr]
 
 
-def _unexpected(error: Exception) -> int:
-    from fairway._core import AlgorithmError, ExperimentError, SimulationError
+def _told(error: FairwayError) -> str:
+    """An error in words; of an experiment there is one on each line."""
+    lines = str(error).splitlines() if isinstance(error, ExperimentError) else [str(error)]
+    return "\n".join([*(f"fairway: {line}" for line in lines), *getattr(error, "__notes__", ())])
 
-    if isinstance(error, AlgorithmError):
-        note("\n".join([f"fairway: {error}", *getattr(error, "__notes__", ())]))
-        return _ALGORITHM_FAILED
+
+def _unexpected(error: Exception) -> int:
     if hasattr(error, "fairway_traceback"):
         # Raised by an algorithm of the user's own: its traceback, without Fairway's frames.
         lines = traceback.format_exception(type(error), error, error.fairway_traceback)
         note("".join(lines) + "fairway: a congestion control of your own failed, as shown above")
-        return _ALGORITHM_FAILED
-    if isinstance(error, ExperimentError):
-        note("\n".join(f"fairway: {line}" for line in str(error).splitlines()))
-        return 2
-    if isinstance(error, SimulationError):
-        note(f"fairway: {error}")
-        return 1
+        return AlgorithmError.exit_code
     if isinstance(error, OSError):
         note(f"fairway: {error}")
         return 2

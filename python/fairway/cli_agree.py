@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-import textwrap
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from fairway.terminal import Json, Out, Quiet, Threads, note, print_json, show_table
+from fairway.terminal import (
+    AllowPython,
+    Json,
+    Out,
+    Quiet,
+    Threads,
+    note_report,
+    print_json,
+    say,
+    show_table,
+)
 
 
 def agree(
@@ -40,6 +49,7 @@ def agree(
     check: Annotated[
         bool, typer.Option("--check", help="Exit with 1 if any metric is different.")
     ] = False,
+    allow_python: AllowPython = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -60,7 +70,6 @@ def agree(
     from fairway import api
     from fairway.agreement.plans import stem
     from fairway.agreement.quantities import parse_tolerance
-    from fairway.agreement.tables import WIDTHS
     from fairway.experiment import parse_override
 
     place = out or Path("runs") / "agree" / stem(experiment)
@@ -73,17 +82,17 @@ def agree(
         overrides=dict(parse_override(one) for one in assignments or []),
         threads=threads,
         figures=[name.strip() for name in figures.split(",") if name.strip()],
+        allow_python=allow_python,
         quiet=quiet,
     )
     if as_json:
         print_json(result.to_json())
     else:
         typer.echo(f"{result.title}\n")
-        for table in result.tables():
-            show_table(table, () if result.axes else WIDTHS)
+        show_table(*result.tables())
         for remark in result.remarks():
-            typer.echo(textwrap.fill(remark, 80))
+            say(remark)
     if not quiet:
-        note(f"Report: {place / 'report.html'}")
+        note_report(place)
     if check and not result.agrees:
         raise typer.Exit(1)

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fairway.errors import InputError
-from fairway.terminal import Json, Out, Quiet, columns, note, print_json, show_table, warn
+from fairway.terminal import (
+    Json,
+    Out,
+    Quiet,
+    Replace,
+    note,
+    note_report,
+    print_json,
+    show_table,
+    warn,
+    wrapped,
+)
 
 if TYPE_CHECKING:
     from fairway.analysis.result import Analysis
@@ -25,10 +35,13 @@ def analyze(
         ),
     ],
     connection: Annotated[
-        int | None, typer.Option("--connection", "-c", min=1, metavar="ID", help="One, in full.")
+        int | None,
+        typer.Option(
+            "--connection", "-c", min=1, metavar="ID", help="Show this connection in full."
+        ),
     ] = None,
     top: Annotated[
-        int, typer.Option(min=1, max=1000, help="So many connections, those with most data.")
+        int, typer.Option(min=1, max=1000, help="Show the N connections with most data.")
     ] = 20,
     identify: Annotated[
         bool, typer.Option("--identify", help="Ask which congestion control the senders have.")
@@ -47,6 +60,7 @@ def analyze(
     end: Annotated[
         str | None, typer.Option("--to", metavar="TIME", help="Single packets until then.")
     ] = None,
+    replace: Replace = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -70,7 +84,9 @@ def analyze(
     loss caused which retransmission.
     """
     from fairway import api, store
+    from fairway.analysis.pair import KIND
     from fairway.formats import check_formats
+    from fairway.inventory import source_of
 
     if len(files) > 2:
         raise InputError(f"{len(files)} captures: name one, or the two at both ends of transfers")
@@ -78,12 +94,14 @@ def analyze(
     check_formats(formats)
     if formats and out is None:
         raise InputError("--figures: needs --out DIR, where the figures shall go")
+    source = source_of("analyze", [str(file.resolve()) for file in files])
     if out is not None:
-        store.check_writable(out, "run")
+        store.check_writable(out, "run" if len(files) == 1 else KIND)
+        store.refuse_another(out, source, remedy=store.REPLACE, replace=replace)
     if len(files) == 2:
         if xplot is not None or connection is not None or start is not None or end is not None:
             raise InputError("--connection, --from, --to and --xplot take one capture")
-        _compare(files[0], files[1], top, out, formats, as_json, quiet)
+        _compare(files[0], files[1], top, out, formats, as_json, quiet, source)
         return
     found = api.analyze(
         files[0],
@@ -107,9 +125,9 @@ def analyze(
         found.save_xplot(xplot)
         note(f"For xplot.org: {xplot}")
     if out is not None:
-        found.save(out, figures=formats)
+        found.save(out, figures=formats, source=source, replace=replace)
         if not quiet:
-            note(f"Report: {out / 'report.html'}")
+            note_report(out)
 
 
 def _compare(
@@ -120,6 +138,7 @@ def _compare(
     formats: list[str],
     as_json: bool,
     quiet: bool,
+    source: str,
 ) -> None:
     from fairway import api
     from fairway.analysis.pair import compare
@@ -129,23 +148,21 @@ def _compare(
         alone = api.analyze(first, detail=False, quiet=quiet).to_json()
         print_json({**alone, "pair": pair.report})
     else:
-        typer.echo(_wrapped(pair.overview()) + "\n")
-        for table in pair.tables(top):
-            show_table(table)
+        typer.echo(wrapped(pair.overview()) + "\n")
+        show_table(*pair.tables(top))
     for warning in pair.warnings():
         warn(warning)
     if out is not None:
-        pair.save(out, formats)
+        pair.save(out, formats, source)
         if not quiet:
-            note(f"Report: {out / 'report.html'}")
+            note_report(out)
 
 
 def _show(found: Analysis, top: int) -> None:
     from fairway.analysis.story import overview
 
-    typer.echo(_wrapped(overview(found.report, found.name)) + "\n")
-    for table in found.tables(top):
-        show_table(table)
+    typer.echo(wrapped(overview(found.report, found.name)) + "\n")
+    show_table(*found.tables(top))
 
 
 def _show_connection(found: Analysis, number: int) -> None:
@@ -156,11 +173,6 @@ def _show_connection(found: Analysis, number: int) -> None:
     connection = found.connection(number)
     started_s = found.report["capture"]["started_s"] or 0.0
     for paragraph in story(connection, started_s):
-        typer.echo(_wrapped(paragraph) + "\n")
+        typer.echo(wrapped(paragraph) + "\n")
     for flow in flows([connection]):
-        for table in connection_tables(flow, started_s):
-            show_table(table)
-
-
-def _wrapped(paragraph: str) -> str:
-    return textwrap.fill(paragraph, columns())
+        show_table(*connection_tables(flow, started_s))

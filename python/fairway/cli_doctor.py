@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fairway.errors import InputError
-from fairway.terminal import Json, columns, print_json
+from fairway.terminal import Json, print_json, size, wrapped
 
 if TYPE_CHECKING:
     from fairway.host import Advice, Path, Settings
@@ -40,7 +39,7 @@ def doctor(
     ] = None,
     rate: Annotated[
         str | None,
-        typer.Option(metavar="RATE", help='What the path shall carry: "10 Gbit/s".'),
+        typer.Option(metavar="RATE", help='Target rate: "10 Gbit/s".'),
     ] = None,
     rtt: Annotated[
         str | None, typer.Option(metavar="TIME", help='Round-trip time: "200 ms".')
@@ -57,7 +56,11 @@ def doctor(
     mss: Annotated[
         int | None,
         # Linux, include/net/tcp.h: TCP_MIN_MSS; a packet has 65,535 bytes at the most (RFC 791).
-        typer.Option(min=88, max=65535, help="Payload of a packet.  [default: by the MTU]"),
+        typer.Option(
+            parser=size(88, 65535),
+            metavar="SIZE",
+            help="Payload of a packet.  [default: by the MTU]",
+        ),
     ] = None,
     role: Annotated[Role, typer.Option(help="What this host does.")] = Role.BOTH,
     as_json: Json = False,
@@ -185,12 +188,5 @@ def _show(settings: Settings, measured: RoundTrip | None, advice: Advice) -> Non
 
 
 def _say(text: str, label: str = "") -> None:
-    """A sentence, wrapped below its label; commands in it may be longer than a line."""
-    after = "# " if label == "# " else " " * len(label)
-    width = min(columns(), 100)
-    typer.echo(
-        textwrap.fill(
-            text, width, initial_indent=label, subsequent_indent=after,
-            break_long_words=False, break_on_hyphens=False,
-        )
-    )  # fmt: skip
+    """A sentence, wrapped below its label; a comment's lines are all comments."""
+    typer.echo(wrapped(text, label, "# " if label == "# " else None))

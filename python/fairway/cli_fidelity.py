@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-import textwrap
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from fairway.terminal import Json, Out, Quiet, Threads, note, print_json, show_table
+from fairway.terminal import (
+    Json,
+    Out,
+    Quiet,
+    Threads,
+    note_report,
+    print_json,
+    say,
+    show_table,
+)
 
 
 def fidelity(
@@ -58,15 +66,14 @@ def fidelity(
         print_json(result.to_json())
     else:
         typer.echo(f"{result.title}\n")
-        for table in result.tables():
-            show_table(table)
+        show_table(*result.tables())
         about = (
             f"{what_is_taken()} Each value is the simulator's, and beside it the real one; * is "
             f"out of tolerance. An interval counts from {FEWEST_REDUCTIONS} reductions on."
         )
-        typer.echo(textwrap.fill(about, 80))
+        say(about)
         typer.echo(f"{result.sentence}.")
     if not quiet:
-        note(f"Report: {place / 'report.html'}")
+        note_report(place)
     if check and not result.holds:
         raise typer.Exit(1)

@@ -7,13 +7,9 @@ from typing import Annotated
 
 import typer
 
-from fairway.terminal import Json, Quiet, Threads, note, print_json
+from fairway.terminal import Json, Quiet, Threads, commands, note, print_json
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
-)
+app = commands()
 
 
 @app.callback()

@@ -105,8 +105,8 @@ def generate(
     iperf3: Iperf3 = False,
     plain: command.Plain = False,
     timeout: command.Silence = "30 s",
-    record: command.Record = None,
-    interval: command.Interval = "1 s",
+    record: command.RecordOut = None,
+    interval: command.Interval = None,
     path_rate: command.PathRate = None,
     per_stream: command.PerStream = False,
     as_json: Json = False,
@@ -145,7 +145,7 @@ def generate(
 
     \b
     Examples:
-      fairway generate server --token ABCD… -n 10 --duration "60 s" --record runs/path
+      fairway generate server --token ABCD… -n 10 --duration "60 s" --out runs/path
       fairway generate server --token-file t --udp --rate "2 Mbit/s" --message "1000 bytes"
       fairway generate server --token-file t -n 200 --between "1 ms" "5 ms" --message "4 kB"
       fairway generate server --iperf3 -n 4 --ways reverse
@@ -246,8 +246,8 @@ def collect(
     max_sessions: Annotated[int | None, typer.Option(min=1, help="Sessions at once.")] = None,
     iperf3: Iperf3 = False,
     timeout: command.Silence = "30 s",
-    record: command.Record = None,
-    interval: command.Interval = "1 s",
+    record: command.RecordOut = None,
+    interval: command.Interval = None,
     path_rate: command.PathRate = None,
     per_stream: command.PerStream = False,
     as_json: Json = False,
@@ -263,7 +263,7 @@ def collect(
     \b
     Examples:
       fairway collect --once
-      fairway collect --bind 192.0.2.7:5312 --record runs/collected
+      fairway collect --bind 192.0.2.7:5312 --out runs/collected
       fairway collect --iperf3
 
     It prints a token for the generators; iperf3 knows none, and everybody may send to it. With

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-import textwrap
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from fairway.terminal import Json, Out, Quiet, Threads, columns, note, print_json, show_table, warn
+from fairway.terminal import (
+    AllowPython,
+    Json,
+    Out,
+    Quiet,
+    Threads,
+    note,
+    note_report,
+    print_json,
+    say,
+    show_table,
+    warn,
+)
 
 
 def replay(
@@ -36,6 +47,7 @@ def replay(
     ] = 0,
     out: Out = None,
     threads: Threads = None,
+    allow_python: AllowPython = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
@@ -51,19 +63,22 @@ def replay(
     where each comes from. With --out it is DIR/replay.toml: change it, and run it again. Captures
     at the sender show most.
     """
+    from fairway.algorithm import permitting
     from fairway.replay.command import FILE
     from fairway.replay.command import replay as replay_capture
+    from fairway.replay.report import UNKNOWN
 
-    done = replay_capture(
-        capture,
-        [name.strip() for name in cc.split(",") if name.strip()],
-        out,
-        connection=connection,
-        same=same,
-        overhead_bytes=overhead,
-        threads=threads,
-        quiet=quiet,
-    )
+    with permitting(python=allow_python):
+        done = replay_capture(
+            capture,
+            [name.strip() for name in cc.split(",") if name.strip()],
+            out,
+            connection=connection,
+            same=same,
+            overhead_bytes=overhead,
+            threads=threads,
+            quiet=quiet,
+        )
     if as_json:
         print_json(done.to_json())
     else:
@@ -74,12 +89,9 @@ def replay(
         typer.echo(done.experiment)
         show_table(done.table())
         if done.same is None:
-            remark = (
-                "Which congestion control the transfer had does not show in its window; with "
-                "--as NAME the same is simulated too, which tells how good the fit is."
-            )
-            typer.echo(textwrap.fill(remark, columns()))
+            say(UNKNOWN)
     for doubt in done.transfer.doubts():
         warn(doubt)
     if out is not None and not quiet:
-        note(f"Experiment: {out / FILE}\nReport: {out / 'report.html'}")
+        note(f"Experiment: {out / FILE}")
+        note_report(out)

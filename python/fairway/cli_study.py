@@ -7,13 +7,9 @@ from typing import Annotated
 
 import typer
 
-from fairway.terminal import Json, note, print_json, show_table
+from fairway.terminal import AllowPython, Json, commands, note, print_json, say, show_table
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
-)
+app = commands()
 
 
 @app.callback()
@@ -51,6 +47,7 @@ def list_studies(as_json: Json = False) -> None:
 @app.command()
 def show(
     key: Annotated[str, typer.Argument(help="Key of a study, or the directory of your own.")],
+    allow_python: AllowPython = False,
     as_json: Json = False,
 ) -> None:
     """Show what a study asks, what varies in it, and its claims.
@@ -60,16 +57,17 @@ def show(
       fairway study show gelle2008
     """
     from fairway import study_files, study_tables
+    from fairway.algorithm import permitting
 
-    one = study_files.find(key)
+    with permitting(python=allow_python):
+        one = study_files.find(key)
     if as_json:
         print_json(study_tables.summary(one))
         return
-    for line in study_tables.introduction(one):
-        typer.echo(line)
+    for paragraph in study_tables.introduction(one):
+        say(paragraph)
     typer.echo()
-    for table in study_tables.in_full(one):
-        show_table(table)
+    show_table(*study_tables.in_full(one))
 
 
 @app.command()
@@ -91,6 +89,7 @@ def new(
         typer.Option("--metric", metavar="METRIC", help="What is measured; may be repeated.  "
                      "[default: jain_index]"),
     ] = None,
+    allow_python: AllowPython = False,
 ) -> None:  # fmt: skip
     """Begin a study of your own: files that run, explained key by key.
 
@@ -101,9 +100,11 @@ def new(
         --axis "flow.0.cc=reno,cubic" --axis "topology.bottleneck.delay=5 ms,50 ms"
         --metric jain_index --metric link.bottleneck.utilisation
     """
+    from fairway.algorithm import permitting
     from fairway.study_new import new_study
 
-    files = new_study(directory, experiment=experiment, axes=axes or (), metrics=metrics or ())
+    with permitting(python=allow_python):
+        files = new_study(directory, experiment=experiment, axes=axes or (), metrics=metrics or ())
     for file in files:
         typer.echo(file)
     note(

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-import textwrap
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from fairway.terminal import Json, Out, Quiet, Threads, columns, note, print_json, show_table, warn
+from fairway.terminal import (
+    AllowPython,
+    Json,
+    Out,
+    Quiet,
+    Threads,
+    note,
+    note_report,
+    print_json,
+    say,
+    show_table,
+    warn,
+)
 
 
 class Runs(str, Enum):
@@ -25,8 +36,8 @@ def tune(
     ],
     objectives: Annotated[
         list[str],
-        typer.Option("--objective", metavar="METRIC", help="To be large; -METRIC to be small; "
-                     "sums as 'a - 0.5*b'. Several ask for the trade-off."),
+        typer.Option("--objective", metavar="METRIC", help="Metric to maximise; -METRIC to "
+                     "minimise; sums as 'a - 0.5*b'. Several: the trade-off."),
     ],
     algorithm: Annotated[
         str | None, typer.Option("--algorithm", metavar="NAME", help="Whose parameters.")
@@ -67,10 +78,11 @@ def tune(
     backend: Annotated[Runs, typer.Option(help="What answers.")] = Runs.SIM,
     out: Out = None,
     threads: Threads = None,
+    allow_python: AllowPython = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
-    """Search an algorithm's parameters; prove the best on fresh seeds.
+    """Search an algorithm's parameters; compare the best on fresh seeds.
 
     \b
     Examples:
@@ -85,39 +97,40 @@ def tune(
     experiment with the best values. The same command goes on where it was stopped.
     """
     from fairway import tune as tuning
+    from fairway.algorithm import permitting
     from fairway.experiment import parse_override
 
     out = out or Path("runs") / f"{experiment.stem}-tune"
-    done = tuning.tune(
-        experiment,
-        objectives,
-        out,
-        algorithm=algorithm,
-        parameters=parameters or (),
-        constraints=constraints or (),
-        flows=flows or (),
-        also=also or (),
-        overrides=dict(parse_override(assignment) for assignment in assignments or []),
-        trials=trials,
-        repetitions=repetitions,
-        fresh=fresh,
-        batch=batch,
-        seed=seed,
-        backend=backend.value,
-        threads=threads,
-        quiet=quiet,
-    )
+    with permitting(python=allow_python, backend=backend.value):
+        done = tuning.tune(
+            experiment,
+            objectives,
+            out,
+            algorithm=algorithm,
+            parameters=parameters or (),
+            constraints=constraints or (),
+            flows=flows or (),
+            also=also or (),
+            overrides=dict(parse_override(assignment) for assignment in assignments or []),
+            trials=trials,
+            repetitions=repetitions,
+            fresh=fresh,
+            batch=batch,
+            seed=seed,
+            backend=backend.value,
+            threads=threads,
+            quiet=quiet,
+        )
     if as_json:
         print_json(done.to_json())
     else:
         typer.echo(f"{done.title}\n")
-        for table in (done.parameter_table(), done.comparison_table(), done.case_table()):
-            show_table(table)
+        show_table(*(done.parameter_table(), done.comparison_table(), done.case_table()))
         for said in (*done.sentences(), done.curse()):
-            typer.echo(textwrap.fill(said, columns()))
+            say(said)
     for warning in done.warnings:
         warn(warning)
     if not quiet:
         for name in done.files():
             note(f"Experiment: {out / name}")
-        note(f"Report: {out / 'report.html'}")
+        note_report(out)

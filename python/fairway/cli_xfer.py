@@ -54,14 +54,9 @@ def send(
             metavar="TIME", help="How long to go on trying when nothing arrives.  [default: 90 s]"
         ),
     ] = None,
-    record: Annotated[
-        Path | None,
-        typer.Option(
-            "--record", "--out", "-o", metavar="DIR", help="Directory for what is measured."
-        ),
-    ] = None,
+    record: command.RecordOut = None,
     capture: command.Capture = None,
-    interval: command.Interval = "1 s",
+    interval: command.Interval = None,
     path_rate: command.PathRate = None,
     per_stream: command.PerStream = False,
     as_json: Json = False,
@@ -146,7 +141,7 @@ def recv(
     ] = None,
     record: command.Record = None,
     capture: command.Capture = None,
-    interval: command.Interval = "1 s",
+    interval: command.Interval = None,
     path_rate: command.PathRate = None,
     per_stream: command.PerStream = False,
     as_json: Json = False,

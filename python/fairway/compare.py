@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fairway import text
+from fairway import columns, text
+from fairway.columns import Column
 from fairway.errors import InputError
+from fairway.metrics.reading import check_names
 from fairway.page import FILL, Figure, Section, Table, render
-from fairway.report import figure
 from fairway.results import Run, load
+from fairway.sweep.tables import COSTS
 
+if TYPE_CHECKING:
+    from fairway.figures import Quantity
+
+#: Runs that are columns of a table; of more, each has a line.
+_BESIDE = 3
 #: Smallest width of a chart beside others, and the room that its legend has, in pixels.
 _CHART_WIDTH, _LEGEND_WIDTH = 420, 360
+#: Points of a rate's line at most, in a chart of that width: a mean over some pixels each, where
+#: every sample of several flows would cover the others.
+_RATE_POINTS = 100
+#: Room above the largest value, and below the smallest one, as a part of what lies between.
+_MARGIN = 0.04
+#: What is shown of each flow: column -> how, and what it is called.
+_FLOW_COLUMNS: Mapping[str, tuple[Callable[[str, Sequence[float | None]], Column], str]] = {
+    "goodput_bps": (columns.rates, "Goodput"),
+    "mean_srtt_s": (columns.milliseconds, "Mean smoothed RTT"),
+    "retransmitted_segments": (columns.numbers, "Retransmitted segments"),
+}
 
 
 @dataclass(frozen=True)
@@ -24,10 +42,12 @@ class Comparison:
     Attributes:
         names: What each run is called: its directory.
         runs: The runs.
+        chosen: Metrics to show, if not those of the summaries, delay and retransmissions.
     """
 
     names: tuple[str, ...]
     runs: tuple[Run, ...]
+    chosen: tuple[str, ...] = ()
 
     def differences(self) -> dict[str, list[Any]]:
         """What answered and paths of the experiments that are not the same in all, by run."""
@@ -38,17 +58,21 @@ class Comparison:
 
     def metrics(self) -> dict[str, list[float | None]]:
         """Each metric of each run."""
-        names = dict.fromkeys(name for run in self.runs for name in run.metrics)
-        return {name: [run.metrics.get(name) for run in self.runs] for name in names}
+        found = [
+            run.measured(self.chosen) if self.chosen else {**run.metrics, **run.measured(COSTS)}
+            for run in self.runs
+        ]
+        names = dict.fromkeys(name for metrics in found for name in metrics)
+        return {name: [metrics.get(name) for metrics in found] for name in names}
 
-    def goodputs(self) -> dict[str, list[float | None]]:
-        """Goodput in bit/s of each flow of each run, matched by position.
+    def of_flows(self, column: str) -> dict[str, list[float | None]]:
+        """A column of each flow of each run, matched by position.
 
         A flow is named by its ids: `reno#1`, or `reno#1 / bbr#1` where they differ.
         """
         most = max(len(run.summary["flows"]) for run in self.runs)
         return {
-            _names(self.runs, index): [_goodput(run, index) for run in self.runs]
+            _names(self.runs, index): [_of_flow(run, index, column) for run in self.runs]
             for index in range(most)
         }
 
@@ -61,60 +85,120 @@ class Comparison:
             ],
             "differences": self.differences(),
             "metrics": self.metrics(),
-            "goodput_bps": self.goodputs(),
+            **{column: self.of_flows(column) for column in _FLOW_COLUMNS},
         }
 
     def tables(self) -> list[Table]:
-        """What differs, the metrics and the goodputs."""
+        """What differs, the metrics, and goodput, round trip and retransmissions of the flows."""
         changed = {k: [_value(v) for v in row] for k, row in self.differences().items()}
-        numbers = {
-            text.without_unit(k): [figure(k, v) for v in row] for k, row in self.metrics().items()
-        }
-        rates = {k: [text.bit_rate(v) for v in row] for k, row in self.goodputs().items()}
-        return [
-            self._table("What differs", changed),
-            self._table("Metrics", numbers),
-            self._table("Goodput of each flow", rates),
+        metrics = [
+            columns.figures(name, row)
+            for name, row in self.metrics().items()
+            if self.chosen or any(value is not None for value in row)
         ]
+        return [
+            self._table(
+                "What differs",
+                [Column(path, row) for path, row in changed.items()],
+                text_only=True,
+            ),
+            self._table("Metrics", metrics),
+            *(self._flow_table(column) for column in _FLOW_COLUMNS),
+        ]
+
+    def _flow_table(self, column: str) -> Table:
+        kind, title = _FLOW_COLUMNS[column]
+        shown = [kind(name, row) for name, row in self.of_flows(column).items()]
+        return self._table(f"{title} of each flow", shown)
 
     def report(self) -> str:
         """The comparison as HTML, every chart once per run."""
-        from fairway.figures import QUANTITIES, is_measured, over_time
+        from fairway.figures import QUANTITIES
 
         sections = [Section("Summary", tables=self.tables())]
         for quantity in QUANTITIES.values():
-            charts = [
-                Figure(
-                    name,
-                    over_time(
-                        getattr(run, quantity.table),
-                        quantity,
-                        width=FILL,
-                        legend_width=_LEGEND_WIDTH,
-                    ),
-                )
-                for name, run in zip(self.names, self.runs, strict=True)
-                if is_measured(run, quantity)
-            ]
-            if charts:
+            if charts := self.charts(quantity):
                 sections.append(Section(quantity.title, figures=charts, grid=_CHART_WIDTH))
         return render("Comparison", " · ".join(self.names), sections)
 
-    def _table(self, caption: str, rows: Mapping[str, Sequence[str]]) -> Table:
-        return Table(caption, ["", *self.names], [[name, *row] for name, row in rows.items()])
+    def charts(self, quantity: Quantity) -> list[Figure]:
+        """A quantity of each run that has it, over the same time and between the same ends."""
+        from fairway.figures import (
+            MAX_POINTS,
+            drawn_table,
+            is_measured,
+            measuring_window,
+            over_time,
+            thin,
+        )
+
+        frames = [
+            (name, drawn_table(run, quantity), measuring_window(run.experiment))
+            for name, run in zip(self.names, self.runs, strict=True)
+            if is_measured(run, quantity)
+        ]
+        points = _RATE_POINTS if quantity.keep == "mean" else MAX_POINTS
+        drawn = [
+            thin(frame, quantity.key, quantity.column, points, quantity.keep)[quantity.column]
+            for _, frame, _ in frames
+        ]
+        most = max((float(values.max()) for values in drawn), default=0.0)  # type: ignore[arg-type]
+        least = min((float(values.min()) for values in drawn), default=0.0)  # type: ignore[arg-type]
+        low, high = (0.0 if quantity.from_zero else least), most
+        margin = _MARGIN * ((high - low) or abs(high) or 1.0)
+        return [
+            Figure(
+                name,
+                over_time(
+                    frame,
+                    quantity,
+                    points=points,
+                    y_min=0.0 if quantity.from_zero else quantity.scale * (low - margin),
+                    y_max=quantity.scale * (high + margin),
+                    end_s=max(float(one["t_s"].max()) for _, one, _ in frames),  # type: ignore[arg-type]
+                    window=window,
+                    width=FILL,
+                    legend_width=_LEGEND_WIDTH,
+                ),
+            )
+            for name, frame, window in frames
+        ]
+
+    def _table(
+        self, caption: str, quantities: Sequence[Column], *, text_only: bool = False
+    ) -> Table:
+        """Each quantity beside the runs, or where runs are many, a line for each run."""
+        # A directory that is named twice has two names.
+        names = [
+            f"{name} ({count})" if (count := self.names[:index].count(name) + 1) > 1 else name
+            for index, name in enumerate(self.names)
+        ]
+        if quantities and len(self.runs) > _BESIDE:
+            lines = [columns.words("run", names), *quantities]
+            return columns.table(caption, lines, labels=len(lines) if text_only else 1, keys=1)
+        rows = [[quantity.heading, *quantity.cells] for quantity in quantities]
+        return Table(caption, ["", *names], rows)
 
 
-def compare(directories: Sequence[str | Path]) -> Comparison:
+def compare(directories: Sequence[str | Path], metrics: Sequence[str] = ()) -> Comparison:
     """Read run directories to compare.
 
+    Args:
+        directories: The directories.
+        metrics: Metrics to show, by the names of `fairway.metrics.measure`, instead of those of
+            the summaries, delay and retransmissions.
+
     Raises:
-        InputError: With fewer than two, or if one is not a run directory.
+        InputError: With fewer than two, if one is not a run directory, or if there is no such
+            metric.
     """
+    check_names(metrics)
     if len(directories) < 2:
         raise InputError("compare: name two or more run directories")
     return Comparison(
         tuple(str(directory) for directory in directories),
         tuple(load(directory) for directory in directories),
+        tuple(metrics),
     )
 
 
@@ -137,9 +221,10 @@ def _names(runs: Sequence[Run], index: int) -> str:
     return " / ".join(dict.fromkeys(ids))
 
 
-def _goodput(run: Run, index: int) -> float | None:
+def _of_flow(run: Run, index: int, column: str) -> float | None:
     flows = run.summary["flows"]
-    return float(flows[index]["goodput_bps"]) if index < len(flows) else None
+    value = flows[index][column] if index < len(flows) else None
+    return None if value is None else float(value)
 
 
 def _value(value: Any) -> str:

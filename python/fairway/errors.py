@@ -20,6 +20,22 @@ class InputError(FairwayError):
     exit_code = 2
 
 
+class ExperimentError(FairwayError, ValueError):
+    """An experiment that cannot be run; one line per error: path, value, remedy."""
+
+    exit_code = 2
+
+
+class SimulationError(FairwayError, RuntimeError):
+    """A run that broke a law of conservation or a limit; names the first offending event."""
+
+
+class AlgorithmError(FairwayError, RuntimeError):
+    """A congestion control written in Python that does not answer as one has to."""
+
+    exit_code = 3
+
+
 class RunFailed(FairwayError):  # noqa: N818
     """A simulation that was valid to start did not end well."""
 
@@ -28,6 +44,12 @@ class Interrupted(FairwayError):  # noqa: N818
     """The user stopped a command; what was finished is kept."""
 
     exit_code = 130
+
+
+class NotDrawn(UserWarning):
+    """A report or a figure was not written; the results are complete all the same."""
+
+    exit_code = 4
 
 
 _REMEDIES = {

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from fairway.errors import InputError, read_text
+from fairway.inventory import source_of
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 #: Largest experiment file in bytes; the simulator has the same bound.
 MAX_BYTES = 1 << 20
+
+#: Largest seed: a whole number of TOML has 64 bits with its sign (TOML 1.0, "Integer").
+MAX_SEED = 2**63 - 1
 
 Document = dict[str, Any]
 
@@ -135,6 +139,13 @@ def plan(
     )
 
 
+def source_of_file(command: str, experiment: str | Path | Mapping[str, Any]) -> str | None:
+    """Digest of a command and the file that it is given; None for what is not in a file."""
+    if isinstance(experiment, Mapping) or (isinstance(experiment, str) and "\n" in experiment):
+        return None
+    return source_of(command, str(Path(experiment).resolve()))
+
+
 def json_copy(value: Mapping[str, Any]) -> Any:
     """Copy a tree of plain values, refusing anything else."""
     try:
@@ -171,24 +182,19 @@ def parse_override(assignment: str) -> tuple[str, Any]:
         return path, value
 
 
-#: What an experiment may do without, and has as soon as a key of it is set.
-_OPTIONAL_TABLES = ("stack", "measure", "capture", "linux")
-
-
 def set_path(document: Document, path: str, value: Any) -> None:
     """Set one value, addressed as a sweep axis is: through tables, by index or by `id`.
 
-    The last part may name a new key; every other part must exist, but for the tables that an
-    experiment may do without. Setting a path that the experiment sweeps replaces the whole axis.
+    Tables that are not there are created on the way; whether an experiment may have them is for its
+    reader to say. Entries of lists have to be there. Setting a path that the experiment sweeps
+    replaces the whole axis. A part with dots in it is quoted as in TOML: `sweep."flow.0.cc"`.
     """
     sweep = document.get("sweep")
     if isinstance(sweep, dict) and _take_out(sweep, path):
         sweep[path] = value if isinstance(value, list) else [value]
         return
-    *parents, last = path.split(".")
+    *parents, last = _parts(path)
     node: Any = document
-    if parents and parents[0] in _OPTIONAL_TABLES:
-        document.setdefault(parents[0], {})
     for depth, part in enumerate(parents):
         node = _child(node, part, ".".join(parents[: depth + 1]))
     if isinstance(node, dict):
@@ -197,6 +203,23 @@ def set_path(document: Document, path: str, value: Any) -> None:
         node[int(last)] = copy.deepcopy(value)
     else:
         raise InputError(f"{path}: nothing of that name can be set here")
+
+
+def _parts(path: str) -> list[str]:
+    """The parts of a path; where one is quoted, all are read as a dotted key of TOML is."""
+    if not {'"', "'"} & set(path):
+        return path.split(".")
+    parts = []
+    try:
+        node: Any = tomllib.loads(f"{path} = 0")
+        while isinstance(node, dict):
+            ((part, node),) = node.items()
+            parts.append(part)
+    except (ValueError, RecursionError):
+        raise InputError(
+            f"{path}: not a path; quotes stand around a whole part, as in 'sweep.\"flow.0.cc\"'"
+        ) from None
+    return parts
 
 
 def _take_out(sweep: Document, path: str) -> bool:
@@ -219,10 +242,7 @@ def _take_out(sweep: Document, path: str) -> bool:
 
 def _child(node: Any, part: str, path: str) -> Any:
     if isinstance(node, dict):
-        if part in node:
-            return node[part]
-        known = ", ".join(node) or "nothing"
-        raise InputError(f"{path}: not in the experiment, which has {known} there")
+        return node.setdefault(part, {})
     if isinstance(node, list):
         if part.isdecimal() and int(part) < len(node):
             return node[int(part)]

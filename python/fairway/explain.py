@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fairway.page import Table
+from fairway.terminal import columns, wrapped
 
 if TYPE_CHECKING:
     from fairway.shows import Portrait
 
+#: Columns of a drawn window, at the most.
 WIDTH = 80
-#: Columns of the list: name, year, signal, variants, source.
-LIST_WIDTHS = (10, 4, 17, 12, 28)
 #: A bar of that many eighths of a line.
 _BARS = " ▁▂▃▄▅▆▇█"
 
@@ -55,7 +54,7 @@ def introduction(entry: Mapping[str, Any]) -> Iterator[str]:
         ("Source: ", entry["source"]),
         ("Variants: ", ", ".join(entry["variants"])),
     ):
-        yield textwrap.fill(what + value, WIDTH, subsequent_indent=" " * len(what))
+        yield wrapped(value, what)
 
 
 def header(entry: Mapping[str, Any]) -> str:
@@ -66,7 +65,7 @@ def header(entry: Mapping[str, Any]) -> str:
     from rich.markdown import Markdown
 
     page = io.StringIO()
-    console = Console(file=page, width=WIDTH, color_system=None, legacy_windows=False)
+    console = Console(file=page, width=columns(), color_system=None, legacy_windows=False)
     console.print(Markdown(markdown(entry["header"]), hyperlinks=False))
     return "\n".join(line.rstrip() for line in page.getvalue().splitlines()).strip("\n")
 
@@ -87,8 +86,8 @@ def parameters(entry: Mapping[str, Any]) -> Iterator[str]:
         yield "Parameters"
     for param in entry["params"]:
         what = f"{param['name']}: {param['meaning']}; {bounds(param)}"
-        yield textwrap.fill(what, WIDTH, subsequent_indent="    ")
-        yield textwrap.fill(defaults(param), WIDTH, initial_indent="    ")
+        yield wrapped(what, after="    ")
+        yield wrapped(defaults(param), "    ")
 
 
 def defaults(param: Mapping[str, Any]) -> str:
@@ -111,7 +110,7 @@ def sums(entry: Mapping[str, Any]) -> Iterator[str]:
         if not vector["holds"]:
             result += f", but the code gives {vector['computed']:.10g}"
         line = f"{mark} {vector['sum']} → {result}"
-        yield textwrap.fill(line, WIDTH, subsequent_indent="  ")
+        yield wrapped(line, after="  ")
 
 
 def chart(portrait: Portrait, *, height: int = 10, plain: bool = False) -> str:
@@ -128,25 +127,25 @@ def chart(portrait: Portrait, *, height: int = 10, plain: bool = False) -> str:
     known = [(float(t), float(cwnd)) for t, cwnd in rows if cwnd is not None]
     end = max(t for t, _ in known)
     margin = 7
-    columns = _means(known, end, WIDTH - margin)
-    top = max(columns)
-    lines = textwrap.wrap(f"cwnd of {flow} (segments): {portrait.scenario.title}", WIDTH)
+    means = _means(known, end, min(columns(), WIDTH) - margin)
+    top = max(means)
+    lines = [wrapped(f"cwnd of {flow} (segments): {portrait.scenario.title}")]
     labels = {height - 1: f"{top:.0f}", height // 2 - 1: f"{top / 2:.0f}"}
     for row in reversed(range(height)):
-        body = "".join(_cell(value / top * height - row, plain) for value in columns)
+        body = "".join(_cell(value / top * height - row, plain) for value in means)
         side = "|" if plain else "│"
         lines.append(f"{labels.get(row, ''):>{margin - 2}} {side}{body}".rstrip())
-    rule = "+" + "-" * len(columns) if plain else "└" + "─" * len(columns)
+    rule = "+" + "-" * len(means) if plain else "└" + "─" * len(means)
     lines.append(f"{'0':>{margin - 2}} {rule}")
-    lines.append(f"{'':{margin - 1}}0 s{f'{end:.0f} s':>{len(columns) - 2}}")
+    lines.append(f"{'':{margin - 1}}0 s{f'{end:.0f} s':>{len(means) - 2}}")
     return "\n".join(lines)
 
 
-def _means(known: Sequence[tuple[float, float]], end: float, columns: int) -> list[float]:
+def _means(known: Sequence[tuple[float, float]], end: float, count: int) -> list[float]:
     """The mean of each of so many equal parts of time; an empty part is like the one before it."""
-    parts: list[list[float]] = [[] for _ in range(columns)]
+    parts: list[list[float]] = [[] for _ in range(count)]
     for t, value in known:
-        parts[min(int(t / end * columns), columns - 1)].append(value)
+        parts[min(int(t / end * count), count - 1)].append(value)
     means: list[float] = []
     for part in parts:
         before = means[-1] if means else 0.0

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
+import json
 import math
 import re
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import altair as alt
 import polars as pl
 
+from fairway import _core, store
 from fairway.errors import writing
 from fairway.formats import check_formats
 
@@ -30,8 +35,14 @@ _DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 1], [1, 3]]
 #: What is published stands back from what is measured: told from both pages by 4.5 : 1.
 PUBLISHED = "#767676"
 
+#: Family of the algorithms that do not go by ssthresh.
+_RATE_BASED = "model- and rate-based"
+
 #: Points along one line of a report's chart: about one per pixel.
 MAX_POINTS = 800
+
+#: Room beyond the last and the highest of points, which are cut at the edges of a chart.
+_AROUND = 1.05
 
 #: Names in a legend: with more, colours come again so often that it tells nothing.
 MAX_LEGEND = 32
@@ -40,6 +51,7 @@ LEGEND_WIDTH = 880
 #: Width of a character in a legend, and of a line's sample with its gaps.
 _CHARACTER_WIDTH, _SAMPLE_WIDTH = 6, 28
 
+TimeChart = alt.Chart | alt.LayerChart
 AnyChart = alt.Chart | alt.LayerChart | alt.ConcatChart | alt.HConcatChart | alt.VConcatChart
 Keep = Literal["extremes", "mean"]
 
@@ -97,53 +109,87 @@ class Figures:
     def __init__(self, run: Run) -> None:
         self._run = run
 
-    def goodput(self, **size: Any) -> alt.Chart:
+    def goodput(self, **size: Any) -> TimeChart:
         """Goodput of each flow over time."""
         return self.draw("goodput", **size)
 
-    def cwnd(self, **size: Any) -> alt.Chart:
+    def cwnd(self, **size: Any) -> TimeChart:
         """Congestion window of each flow over time."""
         return self.draw("cwnd", **size)
 
-    def ssthresh(self, **size: Any) -> alt.Chart:
-        """Slow start threshold of each flow over time; no line while it is infinite."""
+    def ssthresh(self, **size: Any) -> TimeChart:
+        """Slow start threshold of each flow over time; no line while it is infinite or unused."""
         return self.draw("ssthresh", **size)
 
-    def srtt(self, **size: Any) -> alt.Chart:
+    def srtt(self, **size: Any) -> TimeChart:
         """Smoothed round-trip time of each flow over time."""
         return self.draw("srtt", **size)
 
-    def backlog(self, **size: Any) -> alt.Chart:
+    def backlog(self, **size: Any) -> TimeChart:
         """Queue length of each link over time."""
         return self.draw("backlog", **size)
 
-    def draw(self, name: str, **size: Any) -> alt.Chart:
+    def draw(self, name: str, **size: Any) -> TimeChart:
         """The chart of that name in `QUANTITIES`; `size` as for `over_time`."""
         quantity = QUANTITIES[name]
-        return over_time(getattr(self._run, quantity.table), quantity, **size)
+        window = measuring_window(self._run.experiment)
+        return over_time(drawn_table(self._run, quantity), quantity, window=window, **size)
 
     def save(self, directory: str | Path, formats: Sequence[str] = ("pdf", "png")) -> list[Path]:
         """Write every figure in every format and return the files."""
-        is_captured = "capture" in self._run.summary
         charts: dict[str, AnyChart] = {
             name: self.draw(name, width=640, height=260)
             for name, quantity in QUANTITIES.items()
-            if not is_captured or is_measured(self._run, quantity)
+            if is_measured(self._run, quantity)
         }
-        if is_captured:
+        if "capture" in self._run.summary:
             from fairway.analysis.sections import figure_charts
 
             charts |= figure_charts(self._run)
-        return save_charts(charts, Path(directory), formats)
+        with store.listing(Path(directory).parent):  # if they are in a run's directory
+            return save_charts(charts, Path(directory), formats)
 
     def __repr__(self) -> str:
         return f"<Figures of {self._run.title!r}: {', '.join(QUANTITIES)}>"
 
 
 def is_measured(run: Run, quantity: Quantity) -> bool:
-    """Whether a run has any value of a quantity."""
+    """Whether a run has any value of a quantity, so that a chart of it has a mark."""
+    return not drawn_table(run, quantity)[quantity.column].drop_nulls().is_empty()
+
+
+def drawn_table(run: Run, quantity: Quantity) -> pl.DataFrame:
+    """The table that a quantity is drawn from, without values that say nothing.
+
+    Rate-based algorithms do not go by the ssthresh that the stack keeps for them: BBR only leaves
+    it as it is (`bbr_ssthresh` of Linux 6.1, net/ipv4/tcp_bbr.c).
+    """
     frame: pl.DataFrame = getattr(run, quantity.table)
-    return not frame[quantity.column].drop_nulls().is_empty()
+    if quantity.column != "ssthresh_segments":
+        return frame
+    unused = [flow["id"] for flow in run.summary["flows"] if is_rate_based(flow["cc"])]
+    column = pl.when(~pl.col("flow").is_in(unused)).then(pl.col(quantity.column))
+    return frame.with_columns(column.alias(quantity.column))
+
+
+def is_rate_based(cc: str) -> bool:
+    """Whether an algorithm has a model of the path in place of ssthresh."""
+    return cc in _rate_based()
+
+
+@functools.cache
+def _rate_based() -> frozenset[str]:
+    known = json.loads(_core.algorithms())
+    return frozenset(one["name"] for one in known if one["family"] == _RATE_BASED)
+
+
+def measuring_window(experiment: Mapping[str, Any]) -> tuple[float, float] | None:
+    """The measuring window in seconds; none if that is the whole run."""
+    window = experiment.get("measure", {}).get("window")
+    if not isinstance(window, Sequence) or isinstance(window, str):
+        return None
+    begin, end = (_core.quantity(each, "duration") / 1e9 for each in window)
+    return begin, end
 
 
 def over_time(
@@ -156,10 +202,13 @@ def over_time(
     domain: Sequence[str] | None = None,
     legend: bool = True,
     y_max: float | None = None,
+    y_min: float = 0.0,
+    end_s: float | None = None,
     titles: bool = True,
     legend_width: int = LEGEND_WIDTH,
-) -> alt.Chart:
-    """One line per flow or link over time.
+    window: tuple[float, float] | None = None,
+) -> TimeChart:
+    """One line per flow or link over time; a point where there is one sample only.
 
     Args:
         frame: `Run.series` or `Run.queues`.
@@ -170,36 +219,46 @@ def over_time(
         domain: Names in the order of their colours; as in the table if not given.
         legend: Whether to show one. A click on an entry singles that line out.
         y_max: Upper end of the vertical axis, in the units of its title.
+        y_min: Its lower end, where the upper one is given.
+        end_s: End of the horizontal axis in seconds; from the data if not given.
         titles: Whether the axes have titles.
         legend_width: Room of the legend in pixels, where the chart is as wide as its place.
+        window: The measuring window in seconds, which is shaded.
     """
     key = quantity.key
     names = list(domain or frame[key].unique(maintain_order=True))
-    drawn_names = [name for name in names if name not in _without(frame, quantity)]
+    end = end_s or float(frame["t_s"].max() or 0.0) or 1.0  # type: ignore[arg-type]
     data = thin(frame, key, quantity.column, points, quantity.keep).select(
-        pl.col("t_s").round(3).alias("t"),
+        pl.col("t_s").round(max(3, 3 - math.floor(math.log10(end)))).alias("t"),
         pl.col(key).alias("id"),
         (pl.col(quantity.column) * quantity.scale).round_sig_figs(5).alias("v"),
     )
-    end = float(frame["t_s"].max() or 0.0)  # type: ignore[arg-type]
-    y_scale = alt.Scale(zero=quantity.from_zero) if y_max is None else alt.Scale(domain=[0, y_max])
+    alone = data.filter(pl.len().over("id") == 1)
+    if not alone.is_empty():
+        end *= _AROUND
+    drawn_names = [name for name in names if name in set(data["id"])]
+    y_scale = (
+        _y_scale(data["v"], quantity, has_points=not alone.is_empty())
+        if y_max is None
+        else alt.Scale(domain=[y_min, y_max])
+    )
     legend = legend and len(names) <= MAX_LEGEND
     lit = alt.selection_point(fields=["id"], bind="legend" if legend else alt.Undefined)
-    chart = (
-        alt.Chart(inline(data, t="number", v="number"), description=quantity.alt)
-        .mark_line(strokeWidth=1.4, strokeJoin="round", interpolate="linear", clip=True)
-        .encode(
-            x=alt.X(
-                "t:Q",
-                title="Time (s)" if titles else None,
-                scale=alt.Scale(domain=[0, end], nice=False),
-                axis=alt.Axis(tickCount=10 if titles else 5),
-            ),
+    time: dict[str, Any] = {
+        "title": "Time (s)" if titles else None,
+        "scale": alt.Scale(domain=[0, end], nice=False),
+        "axis": alt.Axis(tickCount=10) if titles else alt.Axis(tickCount=4, labelSeparation=8),
+    }
+
+    def base(rows: pl.DataFrame) -> alt.Chart:
+        chart = alt.Chart(inline(rows, t="number", v="number"), description=quantity.alt)
+        return chart.encode(
+            x=alt.X("t:Q", **time),
             y=alt.Y(
                 "v:Q",
                 title=quantity.title if titles else None,
                 scale=y_scale,
-                axis=alt.Axis(tickCount=5),
+                axis=alt.Axis(tickCount=5) if titles else alt.Axis(tickCount=5, minExtent=22),
             ),
             color=alt.Color(
                 "id:N",
@@ -223,13 +282,38 @@ def over_time(
                 alt.Tooltip("v:Q", title=quantity.title),
             ],
         )
-        .properties(width=width, height=height)
-        .add_params(_zoom())
-    )
+
+    line = base(data).mark_line(strokeWidth=1.4, strokeJoin="round", clip=True)
     if legend and len(names) > 1:
-        chart = chart.encode(opacity=alt.condition(lit, alt.value(1), alt.value(0.12)))
-        chart = chart.add_params(lit)
-    return cast(alt.Chart, chart)
+        line = line.encode(opacity=alt.condition(lit, alt.value(1), alt.value(0.12)))
+        line = line.add_params(lit)
+    layers: list[alt.Chart] = [line]
+    if not alone.is_empty():  # a line of one point has no length
+        layers.append(base(alone).mark_point(filled=True, size=40, opacity=1))
+    if window is not None and not (window[0] <= 0 and window[1] >= end):
+        layers.insert(0, _shade((window[0], min(window[1], end)), time))
+    whole = cast(TimeChart, line if len(layers) == 1 else alt.layer(*layers))
+    return whole.properties(width=width, height=height, description=quantity.alt).add_params(zoom())
+
+
+def _shade(window: tuple[float, float], time: Mapping[str, Any]) -> alt.Chart:
+    """A band behind the lines, from one time to another."""
+    # `t` as of the lines, so that zooming has one name for both.
+    data = inline(pl.DataFrame({"t": [window[0]], "u": [window[1]]}), t="number", u="number")
+    band = alt.Chart(data).mark_rect(color="#888888", opacity=0.12, clip=True)
+    return cast(alt.Chart, band.encode(x=alt.X("t:Q", **time), x2="u:Q"))
+
+
+def _y_scale(values: pl.Series, quantity: Quantity, *, has_points: bool) -> alt.Scale:
+    """The vertical axis; points, and a value that is always the same, have room around them."""
+    least, most = float(values.min() or 0.0), float(values.max() or 0.0)  # type: ignore[arg-type]
+    if most == 0:
+        return alt.Scale(domain=[0, 1])
+    if quantity.from_zero and has_points:
+        return alt.Scale(domain=[0, _AROUND * most])
+    if quantity.from_zero or least < most:
+        return alt.Scale(zero=quantity.from_zero)
+    return alt.Scale(domain=[0.5 * most, 1.5 * most])
 
 
 def _legend_columns(names: Sequence[str], width: int) -> Any:
@@ -239,12 +323,11 @@ def _legend_columns(names: Sequence[str], width: int) -> Any:
     return alt.Undefined if len(names) <= room else room
 
 
-def _without(frame: pl.DataFrame, quantity: Quantity) -> set[str]:
-    """The flows that cannot have a quantity: datagrams have no window and no round trips."""
-    if quantity.table == "queues" or quantity.column == "goodput_bps":
-        return set()
-    windows = frame.group_by("flow").agg(pl.col("cwnd_segments").is_null().all())
-    return set(windows.filter(pl.col("cwnd_segments"))["flow"])
+#: The key of a matrix's colours, under it.
+_KEY = alt.Legend(
+    orient="bottom", direction="horizontal", title=None, tickCount=5, gradientLength=180,
+    gradientThickness=8, offset=6,
+)  # fmt: skip
 
 
 def heat_map(
@@ -257,6 +340,8 @@ def heat_map(
     y_title: str,
     title: str,
     limit: float | None = None,
+    span: tuple[float, float] | None = None,
+    numbers: bool = True,
     width: int | Literal["container"] = 300,
     height: int = 300,
 ) -> alt.LayerChart:
@@ -270,7 +355,9 @@ def heat_map(
         x_title: Title of the horizontal axis.
         y_title: Title of the vertical axis.
         title: What the numbers are, for tooltips and the accessible name.
-        limit: Ends of the diverging colour scale; a sequential one from the data if not given.
+        limit: Ends of the diverging colour scale; a sequential one if not given.
+        span: Ends of that, where matrices are compared; those of the data if not given.
+        numbers: Whether the cells show their numbers.
         width: In pixels, or as wide as its place on the page.
         height: In pixels.
     """
@@ -286,9 +373,12 @@ def heat_map(
                           clamp=True, interpolate="lab")  # fmt: skip
         dark = f"isValid(datum.v) && abs(datum.v) > {0.62 * limit}"
     else:
-        scale = alt.Scale(scheme="cividis")
-        middle = _middle(data["v"])
+        span = span or _ends(data["v"])
+        scale = alt.Scale(scheme="cividis", domain=list(span))
+        middle = sum(span) / 2
         dark = f"isValid(datum.v) && datum.v < {middle}"
+    # A key of one colour says nothing.
+    key = _KEY if limit is not None or (span and span[0] < span[1]) else None
     base = alt.Chart(inline(data, v="number"), description=title).encode(
         x=alt.X("x:N", sort=order_x, title=x_title,
                 axis=alt.Axis(orient="top", labelAngle=0, domain=False, ticks=False)),
@@ -300,7 +390,7 @@ def heat_map(
         alt.Tooltip("v:Q", title=title),
     ]
     cell = base.mark_rect(stroke="white", strokeWidth=1).encode(
-        color=alt.Color("v:Q", scale=scale, legend=None), tooltip=tooltip
+        color=alt.Color("v:Q", scale=scale, legend=key), tooltip=tooltip
     )
     text = base.mark_text(fontSize=12).encode(
         text=alt.Text("v:Q", format=".3~g" if limit is None else ".3f"),
@@ -308,7 +398,9 @@ def heat_map(
     )
     return cast(
         alt.LayerChart,
-        alt.layer(cell, text).properties(width=width, height=height, description=title),
+        alt.layer(cell, *([text] if numbers else [])).properties(
+            width=width, height=height, description=title
+        ),
     )
 
 
@@ -326,8 +418,9 @@ def metric_over_axis(
 ) -> alt.LayerChart:
     """A metric against one axis: the mean with its 95 % interval, one line and shape per group.
 
-    What models say of it is dashed, or a hollow mark where the axis has no numbers; what is
-    published is dashed and hollow, in grey where it is the same for every group.
+    What models say of it is dashed and hollow, and so is what is published, in grey where it is
+    the same for every group. Where the axis has no numbers, what belongs to one of its values
+    stands side by side.
 
     Args:
         rows: Columns `axis`, `mean`, `low`, `high` and `group` if given.
@@ -358,35 +451,43 @@ def metric_over_axis(
         alt.Tooltip("mean:Q", title=metric),
     ]
 
-    def chart(frame: pl.DataFrame, *more: str) -> alt.Chart:
+    beside = {"model": predicted, "published": published}
+    sides = {
+        name: frame for name, frame in beside.items() if not (frame is None or frame.is_empty())
+    }
+    places = [f"{one}{kind}" for one in groups for kind in ("", *sides)]
+
+    def chart(frame: pl.DataFrame, *more: str, kind: str = "") -> alt.Chart:
         by = pl.col(group).cast(pl.String) if group in frame.columns else pl.lit("all")
+        # What is published once for all groups stands in the middle of them.
+        is_common = group is not None and group not in frame.columns
+        is_beside = not (numeric or len(places) == 1 or is_common)
         data = frame.select(
-            pl.col(axis).alias("x"), pl.col("mean", *more).round_sig_figs(5), by.alias("g")
+            pl.col(axis).alias("x"),
+            pl.col("mean", *more).round_sig_figs(5),
+            by.alias("g"),
+            *([(by + kind).alias("place")] if is_beside else []),
         )
         own = kinds | dict.fromkeys(more, "number")
-        return alt.Chart(inline(data, **own), description=label).encode(x=x)
+        drawn = alt.Chart(inline(data, **own), description=label).encode(x=x)
+        if not is_beside:
+            return drawn
+        return drawn.encode(xOffset=alt.XOffset("place:N", scale=alt.Scale(domain=places)))
 
     measured = chart(rows, "low", "high").encode(color=color)
-    layers = [measured.mark_line(strokeWidth=1).encode(y=y)] if numeric else []
+    layers: list[Any] = [measured.mark_line(strokeWidth=1.4).encode(y=y)] if numeric else []
     if not rows["low"].drop_nulls().is_empty():  # one run of a point has no interval
         layers.append(measured.mark_rule().encode(y=alt.Y("low:Q", title=metric), y2="high:Q"))
-    if predicted is not None and not predicted.is_empty():
-        model = chart(predicted).encode(color=color, y=y, tooltip=tooltip)
-        layers.append(
-            model.mark_line(strokeWidth=1.4, strokeDash=[5, 3])
-            if numeric
-            else model.mark_point(filled=False, size=90, shape="diamond")
-        )
     layers.append(
         measured.mark_point(filled=True, size=50, opacity=1).encode(
             y=y, shape=shape, tooltip=tooltip
         )
     )
+    for kind, frame in sides.items():
+        ours = color if kind == "model" or group in frame.columns else alt.value(PUBLISHED)
+        base = chart(frame, kind=kind).encode(color=ours, y=y, tooltip=tooltip[1:])
+        layers.append(_beside(base, kind, numeric=numeric))
     drawn = cast(alt.LayerChart, alt.layer(*layers))
-    if published is not None and not published.is_empty():
-        ours = color if group in published.columns else alt.value(PUBLISHED)
-        base = chart(published).encode(color=ours, y=y, tooltip=tooltip[1:])
-        drawn = cast(alt.LayerChart, alt.layer(drawn, _published(base, numeric=numeric)))
     return drawn.properties(width=width, height=height, description=label)
 
 
@@ -415,13 +516,13 @@ def group_encoding(
     return color, alt.Shape(f"{field}:N", title=None, legend=shown, scale=scale)
 
 
-def _published(base: alt.Chart, *, numeric: bool) -> alt.LayerChart:
-    """Published numbers: hollow diamonds, joined where the axis has numbers, with a legend."""
+def _beside(base: alt.Chart, kind: str, *, numeric: bool) -> alt.LayerChart:
+    """What was not measured: hollow diamonds, joined where the axis has numbers, with a legend."""
     # A scale of its own, which no other layer has, makes a legend of its own.
     entry = alt.StrokeDash(
         "kind:N",
         title=None,
-        scale=alt.Scale(domain=["published"], range=[[1, 0]]),
+        scale=alt.Scale(domain=[kind], range=[[1, 0]]),
         legend=alt.Legend(
             orient="top",
             symbolType="diamond",
@@ -429,7 +530,7 @@ def _published(base: alt.Chart, *, numeric: bool) -> alt.LayerChart:
             symbolFillColor="transparent",
         ),
     )
-    base = base.transform_calculate(kind="'published'")
+    base = base.transform_calculate(kind=f"'{kind}'")
     marks = base.mark_point(shape="diamond", filled=False, size=80, strokeWidth=1.4, opacity=1)
     line = base.mark_line(strokeWidth=1.2, strokeDash=[5, 3])
     layers = [line] if numeric else []
@@ -437,14 +538,43 @@ def _published(base: alt.Chart, *, numeric: bool) -> alt.LayerChart:
 
 
 def _axis_of(values: pl.Series) -> alt.X:
-    """The horizontal axis of some values: logarithmic where numbers spread far."""
+    """The horizontal axis of some values: logarithmic where numbers are spaced geometrically."""
     name = values.name
     if not values.dtype.is_numeric():
         order = list(values.unique(maintain_order=True))
         return alt.X("x:N", title=name, sort=order, axis=alt.Axis(labelAngle=0))
-    positive = bool((values > 0).all())
-    spread = positive and float(values.max()) > 50 * float(values.min())  # type: ignore[arg-type]
-    return alt.X("x:Q", title=name, scale=alt.Scale(type="log" if spread else "linear"))
+    places = sorted(map(float, values.unique()))
+    axis = alt.Axis(values=places, format="~r") if len(places) <= MAX_TICKS else alt.Undefined
+    kind: Any = "log" if is_geometric(places) else "linear"
+    scale = alt.Scale(type=kind, zero=False, nice=False, padding=16)
+    return alt.X("x:Q", title=name, scale=scale, axis=axis)
+
+
+#: Values of an axis that have a tick each; of more, there are ticks at round numbers.
+MAX_TICKS = 8
+#: From this ratio of the largest to the smallest on, few of the values of an axis could be told
+#: apart on a linear one.
+_WIDE = 50
+
+
+def is_geometric(values: Sequence[float]) -> bool:
+    """Whether ascending values are spaced by ratios rather than by differences.
+
+    >>> is_geometric([1, 2, 5, 10, 20]), is_geometric([10, 20, 30, 40]), is_geometric([0, 1, 10])
+    (True, False, False)
+    """
+    if len(values) < 2 or values[0] <= 0:
+        return False
+    if values[-1] / values[0] > _WIDE:
+        return True
+    steps = [after - before for before, after in itertools.pairwise(values)]
+    ratios = [math.log(after / before) for before, after in itertools.pairwise(values)]
+    return _variation(ratios) < _variation(steps)
+
+
+def _variation(steps: Sequence[float]) -> float:
+    """Standard deviation over mean."""
+    return statistics.pstdev(steps) / statistics.fmean(steps)
 
 
 def response(
@@ -485,7 +615,7 @@ def response(
     x_domain = _around([models["x"], measured["x"]])
     y_domain = domain or _around([models["y"], measured["mean"]])
     x = alt.X("x:Q", title=x_title, scale=_log_scale(x_domain), axis=_decades(x_domain, "~e"))
-    y = alt.Y("y:Q", title=y_title, scale=_log_scale(y_domain), axis=_decades(y_domain, "~s"))
+    y = alt.Y("y:Q", title=y_title, scale=_log_scale(y_domain), axis=_decades(y_domain, "~g"))
     color = alt.Color(
         "model:N",
         title=None,
@@ -577,16 +707,18 @@ def inline(frame: pl.DataFrame, **kinds: str) -> alt.InlineData:
     )
 
 
-def _zoom() -> alt.Parameter:
-    """Drag to move, Shift and wheel to zoom (the wheel alone scrolls the page), double-click."""
-    return alt.selection_interval(bind="scales", encodings=["x"], zoom="wheel![event.shiftKey]")
+def zoom() -> alt.Parameter:
+    """Drag to move, Shift and wheel to zoom (the wheel alone scrolls the page), double-click.
+
+    Its name is that by which a page links the charts of one run (templates/charts.js).
+    """
+    return alt.selection_interval(
+        name="zoom", bind="scales", encodings=["x"], zoom="wheel![event.shiftKey]"
+    )
 
 
-def _middle(values: pl.Series) -> float:
-    known = values.drop_nulls()
-    if known.is_empty():
-        return 0.0
-    return (float(known.min()) + float(known.max())) / 2  # type: ignore[arg-type]
+def _ends(values: pl.Series) -> tuple[float, float]:
+    return float(values.min() or 0.0), float(values.max() or 0.0)  # type: ignore[arg-type]
 
 
 def print_config() -> alt.Config:
@@ -607,11 +739,13 @@ def save_charts(
     check_formats(formats)
     files = []
     with writing(directory):
-        directory.mkdir(parents=True, exist_ok=True)
         for name, chart in charts.items():
             for kind in formats:
                 path = directory / f"{re.sub(r'[^A-Za-z0-9_-]+', '-', name)}.{kind}"
-                path.write_bytes(drawn(chart, kind))
+                figure = drawn(chart, kind)
+                # A figure that cannot be drawn leaves no directory without files.
+                directory.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(figure)
                 files.append(path)
     return files
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import functools
+import hashlib
 import html
 import importlib.resources
 import json
@@ -25,6 +27,9 @@ _TEMPLATES = {
     for file in (importlib.resources.files("fairway") / "templates").iterdir()
     if file.is_file()
 }
+
+#: What every page runs.
+_SCRIPTS = ("charts.js", "folds.js", "rows.js")
 
 #: Width of a chart that fills its place on the page.
 FILL: Literal["container"] = "container"
@@ -79,6 +84,7 @@ class Table:
         facets: Columns by whose values rows can be chosen.
         tags: What else rows can be chosen by: name -> the values of each row.
         picks: Names of each row by which a `Link` finds it.
+        keys: How many of the first columns name a row, where those are not all of its labels.
     """
 
     caption: str
@@ -90,6 +96,13 @@ class Table:
     facets: Sequence[int] = ()
     tags: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
     picks: Sequence[Sequence[str]] = ()
+    keys: int = 0
+
+    @property
+    def key_columns(self) -> int:
+        """How many of the first columns name a row: repeated where others follow below."""
+        all_text = self.labels + self.trailing >= len(self.columns)
+        return self.keys or (1 if all_text else max(self.labels, 1))
 
     @property
     def named_facets(self) -> list[tuple[str, int]]:
@@ -201,6 +214,12 @@ def render(
         lstrip_blocks=True,
     )
     has_charts = any(section.figures for section in sections)
+    style = environment.get_template("report.css").render()
+    style += "".join(map(_columns, sorted({s.grid for s in sections if s.grid})))
+    page_script = "".join(
+        environment.get_template(name).render(colours=COLOURS) for name in _SCRIPTS
+    )
+    scripts = [*([chart_library()] if has_charts else []), page_script]
     anchored = [(section.id or f"section-{n}", section) for n, section in enumerate(sections, 1)]
     return environment.get_template("report.html").render(
         title=title,
@@ -211,9 +230,35 @@ def render(
         sections=anchored,
         contents=contents,
         version=version(),
-        colours=COLOURS,
-        bundle=chart_library() if has_charts else "",
+        has_charts=has_charts,
+        style=style,
+        scripts=scripts,
+        policy=policy(scripts, [style]),
     )
+
+
+def policy(scripts: Sequence[str], styles: Sequence[str]) -> str:
+    """The page's Content-Security-Policy: these scripts and styles run, and nothing is fetched.
+
+    Whatever else gets into a page, such as through a title, is not run by a browser. Vega's
+    expressions are interpreted, so that no text becomes code either.
+    """
+    run, look = (" ".join(map(_digest, texts)) for texts in (scripts, styles))
+    return (
+        f"default-src 'none'; script-src {run}; style-src {look}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(inline: str) -> str:
+    digest = hashlib.sha256(inline.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def _columns(width: int) -> str:
+    """The style of a grid whose charts have that width at least."""
+    columns = f"repeat(auto-fill, minmax(min({width}px, 100%), 1fr))"
+    return f".grid-{width} {{ grid-template-columns: {columns}; }}\n"
 
 
 @functools.cache

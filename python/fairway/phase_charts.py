@@ -10,7 +10,7 @@ import polars as pl
 
 from fairway import text
 from fairway.claims import point_is_at
-from fairway.figures import PALETTE, inline, thin
+from fairway.figures import PALETTE, inline, is_rate_based, thin
 from fairway.page import FILL, Figure, Section, Table
 from fairway.results import Run
 from fairway.study import Reproduction
@@ -115,14 +115,19 @@ def phase_tables(run: Run) -> list[Table]:
     """When each flow's first slow start ended, and the share of its time in each phase.
 
     None of runs without windows, and of those with more flows or samples than are looked through.
+    None of captures: their windows are what was in flight, and the analysis tells their phases
+    itself. Nor of flows that do not go by a threshold, which alone tells their phases apart.
     """
+    if "capture" in run.summary:
+        return []
     flows = [row for row in run.summary["flows"] if row["cc"] is not None]
     if not 0 < len(flows) <= _MOST_FLOWS or run.series.height > _MOST_SAMPLES:
         return []
     rows = []
     for flow in flows:
-        found = phases(run, str(flow["id"]))
-        if not found:
+        found = [] if is_rate_based(flow["cc"]) else phases(run, str(flow["id"]))
+        is_reduced = any(phase.kind == "recovery" for phase in found)
+        if not found or (is_reduced and all(p.ssthresh_segments is None for p in found)):
             continue
         first, total = epochs(found)[:1], found[-1].end_s - found[0].start_s
         start = found[0] if found[0].kind == "slow start" else None

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import difflib
 import json
-import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fairway.errors import InputError
 from fairway.page import Table
 
-#: Spaces between two columns of a table of fewer than seven; of more, one less.
-_GAP = 3
 #: What stands in a comparison for the value of the first preset.
 _SAME = "="
 
@@ -47,51 +44,38 @@ def plain(value: Any) -> str:
     return value if isinstance(value, str) else literal(value)
 
 
-def comparison(known: Sequence[Mapping[str, Any]], width: int) -> Iterator[Table]:
-    """Where presets differ: as many tables as it takes to be no wider than `width`.
+def comparison(known: Sequence[Mapping[str, Any]]) -> Table:
+    """Where presets differ: the first, which is the default, and others beside it.
 
-    Each has the first preset, the default, and others beside it, in which `=` stands for the
-    value of the first.
+    `=` stands for the value of the first.
     """
-    switches = differing(known)
     first, *others = known
-    left = [switches, [plain(first["switches"][switch]) for switch in switches]]
-    heads = ["switch", first["name"]]
-    room = width - sum(map(_width, heads, left)) - _GAP
-    while others:
-        columns: list[list[str]] = []
-        used = 0
-        for preset in others:
-            column = [_beside(preset["switches"][s], first["switches"][s]) for s in switches]
-            used += _GAP + _width(preset["name"], column)
-            if columns and used > room:
-                break
-            columns.append(column)
-        names = [preset["name"] for preset in others[: len(columns)]]
-        rows = [list(row) for row in zip(*left, *columns, strict=True)]
-        caption = f"Where presets differ ({_SAME} as in {first['name']})"
-        yield Table(caption, [*heads, *names], rows, labels=len(heads) + len(names))
-        others = others[len(names) :]
+    rows = [
+        [
+            switch,
+            plain(first["switches"][switch]),
+            *(_beside(preset["switches"][switch], first["switches"][switch]) for preset in others),
+        ]
+        for switch in differing(known)
+    ]
+    heads = ["switch", *(preset["name"] for preset in known)]
+    caption = f"Where presets differ ({_SAME} as in {first['name']})"
+    return Table(caption, heads, rows, labels=len(heads), keys=2)
 
 
 def _beside(value: Any, first: Any) -> str:
     return _SAME if value == first else plain(value)
 
 
-def _width(head: str, column: Sequence[str]) -> int:
-    return max(map(len, [head, *column]))
-
-
-def common(known: Sequence[Mapping[str, Any]], width: int) -> str:
+def common(known: Sequence[Mapping[str, Any]]) -> str:
     """The switches that are alike in every preset, as text."""
     different = differing(known)
     alike = [
-        f"{switch} {plain(value)}".replace(" ", "\xa0")  # not broken between lines
+        f"{switch} {plain(value)}"
         for switch, value in known[0]["switches"].items()
         if switch not in different
     ]
-    text = f"The same in all: {', '.join(alike)}."
-    return textwrap.fill(text, width, break_on_hyphens=False).replace("\xa0", " ")
+    return f"The same in all: {', '.join(alike)}."
 
 
 def summaries(known: Sequence[Mapping[str, Any]]) -> Table:

@@ -7,6 +7,12 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+#: How often one long job is told of in lines, in seconds.
+_EVERY_S = 10
+
+#: After that many seconds the time left is told of a job of which less than a hundredth is done.
+_LONG_S = 5
+
 
 @dataclass(frozen=True)
 class State:
@@ -17,7 +23,9 @@ class State:
         total: Runs asked for.
         found: Runs that were there before.
         under_way: Runs done of those that are being computed, as a number of runs.
-        simulated_s: Simulated time of the runs that were computed, in seconds; 0 if unknown.
+        simulated_s: Simulated time of the runs that were computed, in seconds, and of a single run
+            as far as it is; 0 if unknown.
+        duration_s: Simulated time of a single run, in seconds; 0 of several, or if unknown.
     """
 
     done: int = 0
@@ -25,6 +33,7 @@ class State:
     found: int = 0
     under_way: float = 0.0
     simulated_s: float = 0.0
+    duration_s: float = 0.0
 
     @property
     def fraction(self) -> float:
@@ -39,8 +48,14 @@ class State:
         return remaining_s(elapsed_s, (self.done - self.found + self.under_way) / left)
 
     def speed(self, elapsed_s: float) -> str:
-        """Throughput: runs, and simulated seconds, in a second; nothing while too few are done."""
+        """Throughput: runs, and simulated seconds, in a second; nothing while too few are done.
+
+        Of a single run also how much of its time is simulated.
+        """
         computed = self.done - self.found
+        if self.duration_s and elapsed_s >= 0.5:
+            reached = f"{readable(self.simulated_s)} of {readable(self.duration_s)} simulated"
+            return f"{reached}, {_short(self.simulated_s / elapsed_s)} simulated s/s"
         if elapsed_s < 0.5 or computed < 2:
             return ""
         runs = f"{_short(computed / elapsed_s)} runs/s"
@@ -53,9 +68,9 @@ def _short(number: float) -> str:
     """Two digits, or all of a number above 100.
 
     >>> _short(0.0123), _short(3.14159), _short(99.7), _short(1234.5)
-    ('0.012', '3.1', '100', '1234')
+    ('0.012', '3.1', '100', '1,234')
     """
-    return f"{number:.0f}" if number >= 10 else f"{number:.2g}"
+    return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
 
 
 class Silent:
@@ -74,7 +89,7 @@ class Silent:
 class Lines(Silent):
     """One line on standard error whenever a run of several has finished.
 
-    There is at most one every two seconds.
+    There is at most one every two seconds; of a single run one every ten.
     """
 
     def __init__(self, label: str) -> None:
@@ -90,14 +105,18 @@ class Lines(Silent):
         """Print a line if there is news."""
         now = time.monotonic()
         done, total = state.done, state.total
-        if total == 1 or done == self._done or (done < total and now - self._printed_at < 2):
+        is_last = done == total
+        if total == 1 and (is_last or now - self._printed_at < _EVERY_S):
+            return
+        if total > 1 and (done == self._done or (not is_last and now - self._printed_at < 2)):
             return
         self._done, self._printed_at = done, now
         elapsed_s = now - self._started
         speed, left = state.speed(elapsed_s), state.remaining_s(elapsed_s)
-        parts = [f"{self._label}: {done} of {total} runs done"]
+        how_far = f"{state.fraction:.0%} done" if total == 1 else f"{done} of {total} runs done"
+        parts = [f"{self._label}: {how_far}"]
         parts += [speed] if speed else []
-        parts += [] if left is None or done == total else [f"about {readable(left)} left"]
+        parts += [] if left is None or is_last else [f"about {readable(left)} left"]
         sys.stderr.write(", ".join(parts) + "\n")
         sys.stderr.flush()
 
@@ -113,7 +132,7 @@ class Parts(Silent):
         """Print a line if the last one is old."""
         fraction = state.fraction
         now = time.monotonic()
-        if now - self._printed_at < 10:
+        if now - self._printed_at < _EVERY_S:
             return
         self._printed_at = now
         left = remaining_s(now - self._started, fraction)
@@ -180,7 +199,7 @@ def reporter(label: str, *, quiet: bool, single: bool = False) -> Silent:
 
 def remaining_s(elapsed_s: float, fraction: float) -> float | None:
     """Time left if the rest goes as the part done went; none while too little is known."""
-    if fraction < 0.01 or elapsed_s < 0.5:
+    if fraction <= 0 or elapsed_s < (0.5 if fraction >= 0.01 else _LONG_S):
         return None
     return elapsed_s * (1 - fraction) / fraction
 
@@ -188,12 +207,20 @@ def remaining_s(elapsed_s: float, fraction: float) -> float | None:
 def readable(seconds: float) -> str:
     """A duration for people.
 
-    >>> readable(42.4), readable(130), readable(7300)
-    ('42 s', '2 min 10 s', '2 h 1 min')
+    >>> readable(42.4), readable(130), readable(7300), readable(200_000), readable(3.2e8)
+    ('42 s', '2 min 10 s', '2 h 1 min', '2 d 7 h', '10 y 53 d')
     """
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+    left = round(seconds)
+    # A year of 365 days: this is how long something takes, not a date.
+    for large, unit, small, part in _UNITS:
+        if left >= large:
+            return f"{left // large:,} {unit} {left % large // small} {part}"
+    return f"{left} s"
+
+
+_UNITS = (
+    (365 * 86_400, "y", 86_400, "d"),
+    (86_400, "d", 3600, "h"),
+    (3600, "h", 60, "min"),
+    (60, "min", 1, "s"),
+)

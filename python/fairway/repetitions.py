@@ -100,6 +100,36 @@ def _look(rule: Stopping, until: Until, outcomes: Sequence[Outcome]) -> Stop:
     return Stop(outcomes[0].point.axes, len(outcomes), shares, tuple(unsettled))
 
 
+def alike(outcomes: Sequence[Outcome]) -> list[list[Outcome]]:
+    """The combinations whose repetitions are all the same run but for the seed.
+
+    Nothing in them is random, so that to repeat them says nothing.
+    """
+    groups: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        groups.setdefault(repr(outcome.point.axes), []).append(outcome)
+    return [group for group in groups.values() if len(group) > 1 and _is_one_run(group)]
+
+
+def _is_one_run(group: Sequence[Outcome]) -> bool:
+    first = _without_seed(group[0])
+    return all(_without_seed(outcome) == first for outcome in group[1:])
+
+
+def _without_seed(outcome: Outcome) -> dict[str, Any]:
+    return {key: value for key, value in outcome.summary.items() if key not in ("seed", "wall_s")}
+
+
+def remark_on_alike(outcomes: Sequence[Outcome]) -> list[str]:
+    """What has to be known where repetitions do not differ, and what to vary."""
+    same = alike(outcomes)
+    if not same:
+        return []
+    combinations = len({repr(outcome.point.axes) for outcome in outcomes})
+    where = "" if len(same) == combinations else f"{len(same)} of {combinations} combinations: "
+    return [f"{where}every repetition is the same run: {text.NOTHING_RANDOM}"]
+
+
 def sentence(until: Until, stops: Sequence[Stop]) -> str:
     """How often things were repeated, for a reader."""
     counts = [stop.repetitions for stop in stops]

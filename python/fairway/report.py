@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fairway import repetitions, text
+from fairway import columns, repetitions, text
 from fairway.page import FILL, Figure, Section, Table, render
+from fairway.sweep.axes import headings
+from fairway.sweep.tables import COSTS
 
 if TYPE_CHECKING:
-    import polars as pl
-
-    from fairway.figures import AnyChart
     from fairway.results import Run
     from fairway.sweep import Sweep
 
 
-def run_report(run: Run) -> str:
-    """The report of one run."""
-    from fairway.figures import QUANTITIES, is_measured
+def run_report(run: Run, metrics: Sequence[str] = ()) -> str:
+    """The report of one run.
+
+    Args:
+        run: The run.
+        metrics: Metrics to show, if not those of its summary.
+    """
+    from fairway.figures import QUANTITIES, is_measured, measuring_window
 
     own_tables: list[Table] = []
     own_sections: list[Section] = []
@@ -37,6 +40,7 @@ def run_report(run: Run) -> str:
         if is_measured(run, quantity):
             title = quantity.alt.partition(",")[0]
             charts.append(Figure(title, run.figures.draw(name, width=FILL)))
+    shaded = "The measuring window is shaded." if measuring_window(run.experiment) else ""
     from fairway.model.sections import is_of_models, model_sections
     from fairway.phase_charts import phase_tables
 
@@ -46,7 +50,7 @@ def run_report(run: Run) -> str:
             window_sentence(run.experiment),
             warnings=run.warnings,
             tables=[
-                metric_table(run.metrics),
+                metric_table(run, metrics),
                 *own_tables,
                 *completion_table(run),
                 *([] if own_tables else application_tables(run)),
@@ -56,7 +60,7 @@ def run_report(run: Run) -> str:
                 *wlan_tables(run),
             ],
         ),
-        *([Section("Over time", figures=charts)] if charts else []),
+        *([Section("Over time", shaded, figures=charts)] if charts else []),
         *model_sections(run),
         *own_sections,
         *repeated_runs(run),
@@ -119,82 +123,56 @@ def sweep_report(sweep: Sweep) -> str:
     """The report of a sweep: every run in one table, and each metric over the axes."""
     repeated = repetitions.sentence(sweep.until, sweep.stops) if sweep.until else ""
     sections = [Section("Runs", repeated, warnings=sweep.warnings, tables=[sweep_table(sweep)])]
-    charts = sweep_charts(sweep, width=FILL)
-    figures = [Figure(text.capital(_charted(name)[0]), chart) for name, chart in charts.items()]
+    figures = [
+        Figure(text.capital(charted(name)[0]), sweep.figures.draw(name, width=FILL))
+        for name in sweep.figures.names
+    ]
     if figures:
         shown = "Means over repetitions, with 95 % confidence intervals where there are several."
-        if not sweep.predicted.is_empty():
-            shown += " Dashed lines, or diamonds, are what models say."
+        if not sweep.predicted.is_empty() and not sweep.figures.is_heat_map:
+            shown += " Hollow diamonds are what models say."
         sections.append(Section("Metrics", shown, figures=figures, grid=380))
     if sweep.outcomes:
         sections.append(experiment_section(sweep.outcomes[0].point.experiment, "First experiment"))
     return render(sweep.title, f"{text.count(len(sweep), 'run')}.", sections)
 
 
-def sweep_charts(sweep: Sweep, **size: Any) -> dict[str, AnyChart]:
-    """Each metric against the first axis, one line per value of the second."""
-    import polars as pl
-
-    from fairway.figures import metric_over_axis
-
-    if not sweep.axes:
-        return {}
-
-    def scaled(rows: pl.DataFrame, factor: float) -> pl.DataFrame:
-        return rows.with_columns(pl.col("mean", "low", "high") * factor)
-
-    axis, group = sweep.axes[0], sweep.axes[1] if len(sweep.axes) > 1 else None
-    numeric = [name for name in sweep.axes if sweep.table[name].dtype.is_numeric()]
-    if numeric and group is not None and axis not in numeric:
-        axis, group = numeric[0], next(n for n in sweep.axes if n != numeric[0])
-    known = {*sweep.axes, "repetition", "seed"}
-    metrics = [name for name in sweep.table.columns if name not in known]
-    charts: dict[str, AnyChart] = {}
-    for metric in metrics:
-        by = [axis] + ([group] if group else [])
-        rows = estimates(sweep.table, by, metric)
-        if not rows.is_empty():
-            title, factor = _charted(metric)
-            said = estimates(sweep.predicted, by, metric) if metric in sweep.predicted else None
-            charts[metric] = metric_over_axis(
-                scaled(rows, factor),
-                axis=axis,
-                metric=title,
-                group=group,
-                predicted=None if said is None else scaled(said, factor),
-                **size,
-            )
-    return charts
-
-
-def _charted(metric: str) -> tuple[str, float]:
+def charted(metric: str) -> tuple[str, float]:
     """What a metric is called on a chart, and what its values are multiplied by there."""
-    words = text.without_unit(metric).replace("_", " ")
-    return (f"{words} (Mbit/s)", 1e-6) if metric.endswith("_bps") else (words, 1)
+    words = columns.in_words(metric)
+    if metric.endswith("_bps"):
+        return f"{words} (Mbit/s)", 1e-6
+    if columns.is_short_time(metric):
+        return f"{words} (ms)", 1e3
+    return (f"{words} (s)", 1) if metric.endswith("_s") else (words, 1)
 
 
-def estimates(table: pl.DataFrame, by: Sequence[str], metric: str) -> pl.DataFrame:
-    """Mean and 95 % interval of a metric for each combination of `by`."""
-    import polars as pl
-
-    from fairway.stats import mean_interval
-
-    rows = []
-    for key, group in table.drop_nulls(metric).group_by(by, maintain_order=True):
-        values = [value for value in group[metric].to_list() if math.isfinite(value)]
-        if not values:
-            continue
-        found = mean_interval(values)
-        rows.append({**dict(zip(by, key, strict=True)), "mean": found.mean,
-                     "low": found.low, "high": found.high})  # fmt: skip
-    kinds = dict.fromkeys(("mean", "low", "high"), pl.Float64)
-    return pl.DataFrame(rows, schema_overrides=kinds, infer_schema_length=None)
+#: What the metrics of a run mean, for who sees their values.
+MEANINGS = {
+    "goodput_bps": "of all flows together",
+    "jain_index": "1 is equal shares; 1/n if one of n flows has everything",
+    "asymmetry": "0 is equal shares; 1 if the first of two has everything, −1 the second",
+    "unfairness": "(largest − smallest) ÷ smallest goodput: 0 is equal shares, no upper bound",
+    "utilisation": "of the bottleneck",
+    "loss_ratio": "packets dropped or lost ÷ packets sent",
+}
 
 
-def metric_table(metrics: Mapping[str, float | None]) -> Table:
-    """The metrics of a run."""
-    rows = [[text.without_unit(name), figure(name, value)] for name, value in metrics.items()]
-    return Table("Metrics", ["metric", "value"], rows)
+def metric_table(run: Run, metrics: Sequence[str] = ()) -> Table:
+    """Metrics of a run: those named, or of its summary; of one flow, none that compare flows."""
+    if metrics:
+        chosen = [
+            [columns.in_words(name), figure(name, value)]
+            for name, value in run.measured(metrics).items()
+        ]
+        return Table("Metrics", ["metric", "value"], chosen)
+    is_alone = sum(flow["cc"] is not None for flow in run.summary["flows"]) < 2
+    rows = [
+        [text.without_unit(name), figure(name, value), MEANINGS.get(name, "")]
+        for name, value in run.metrics.items()
+        if not (is_alone and name in COMPARING)
+    ]
+    return Table("Metrics", ["metric", "value", "meaning"], rows, trailing=1)
 
 
 def flow_tables(run: Run) -> list[Table]:
@@ -249,21 +227,20 @@ def _together(flows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
 
 def datagram_table(flows: Sequence[Mapping[str, Any]]) -> Table:
     """One line per datagram flow."""
-    rows = [
-        [
-            str(flow["id"]),
-            str(flow["kind"]),
-            text.bit_rate(flow["goodput_bps"]),
-            text.number(flow["sent_segments"]),
-            text.percent(flow["loss_ratio"], signed=False),
-            text.milliseconds(flow["mean_one_way_delay_s"]),
-            text.milliseconds(flow["p99_one_way_delay_s"]),
-            text.milliseconds(flow["jitter_s"]),
-        ]
-        for flow in flows
-    ]
-    names = ["flow", "kind", "goodput", "sent", "lost", "one-way delay", "p99 delay", "jitter"]
-    return Table("Datagram flows", names, rows, labels=2)
+
+    def each(name: str) -> list[Any]:
+        return [flow[name] for flow in flows]
+
+    return columns.table("Datagram flows", [
+        columns.words("flow", each("id")),
+        columns.words("kind", each("kind")),
+        columns.rates("goodput", each("goodput_bps")),
+        columns.numbers("sent", each("sent_segments")),
+        columns.percent("lost", each("loss_ratio")),
+        columns.milliseconds("one-way delay", each("mean_one_way_delay_s")),
+        columns.milliseconds("p99 delay", each("p99_one_way_delay_s")),
+        columns.milliseconds("jitter", each("jitter_s")),
+    ], labels=2)  # fmt: skip
 
 
 def _short_route(route: str | None) -> str:
@@ -274,26 +251,24 @@ def _short_route(route: str | None) -> str:
 
 def flow_table(flows: Sequence[Mapping[str, Any]]) -> Table:
     """One line per flow of TCP."""
-    rows = [
-        [
-            str(flow["id"]),
-            str(flow["cc"]),
-            text.bit_rate(flow["goodput_bps"]),
-            text.number(flow["retransmitted_segments"]),
-            text.number(flow["mean_cwnd_segments"]),
-            text.milliseconds(flow["mean_srtt_s"]),
-            text.milliseconds(flow["mean_one_way_delay_s"]),
-            text.ABSENT if flow["fct_s"] is None else f"{text.number(flow['fct_s'])} s",
-        ]
-        for flow in flows
+
+    def each(name: str) -> list[Any]:
+        return [flow[name] for flow in flows]
+
+    shown = [
+        columns.words("flow", each("id")),
+        columns.words("cc", each("cc")),
+        columns.rates("goodput", each("goodput_bps")),
+        columns.numbers("retrans. segments", each("retransmitted_segments")),
+        columns.numbers("mean cwnd (segments)", each("mean_cwnd_segments")),
+        columns.milliseconds("mean srtt", each("mean_srtt_s")),
+        columns.milliseconds("one-way delay", each("mean_one_way_delay_s")),
+        columns.numbers("fct (s)", each("fct_s")),
     ]
-    names = ["flow", "cc", "goodput", "retrans. segments", "mean cwnd", "mean srtt",
-             "one-way delay", "fct"]  # fmt: skip
     routes = [flow.get("route") for flow in flows]
     if any(routes):
-        names.append("route")
-        rows = [[*row, _short_route(route)] for row, route in zip(rows, routes, strict=True)]
-    return Table("Flows", names, rows, labels=2)
+        shown.append(columns.words("route", map(_short_route, routes)))
+    return columns.table("Flows", shown, labels=2, trailing=int(any(routes)))
 
 
 #: Applications of one kind that are shown beside each other; of more, only what they have together.
@@ -351,27 +326,32 @@ def figure(name: str, value: float | None) -> str:
         return text.ABSENT
     if name.endswith("_bps"):
         return text.bit_rate(value)
+    if columns.is_short_time(name):
+        return text.milliseconds(value)
     return f"{text.number(value)} s" if name.endswith("_s") else text.number(value)
 
 
 def completion_table(run: Run) -> list[Table]:
     """How long transfers took, by flow and size; none where no flow has several."""
     entries = run.summary.get("completions", [])
-    is_any_unfinished = any(entry["unfinished"] for entry in entries)
-    rows = [
-        [
-            _size_class(entry),
-            text.number(entry["count"]),
-            *([text.number(entry["unfinished"])] if is_any_unfinished else []),
-            *(text.milliseconds(entry[f"{name}_s"]) for name in ("mean", "median", "p95", "p99")),
-            text.number(entry["mean_slowdown"]),
-            text.number(entry["p99_slowdown"]),
-        ]
-        for entry in entries
-    ]
-    names = ["flow", "count", *(["unfin."] if is_any_unfinished else []), "mean", "median",
-             "95 %", "99 %", "mean slowdown", "99 % slowdown"]  # fmt: skip
-    return [Table("Flow completion times", names, rows)] if rows else []
+
+    def each(name: str) -> list[Any]:
+        return [entry[name] for entry in entries]
+
+    if not entries:
+        return []
+    unfinished = columns.numbers("unfin.", each("unfinished"))
+    return [columns.table("Flow completion times", [
+        columns.words("flow", map(_size_class, entries)),
+        columns.numbers("count", each("count")),
+        *([unfinished] if any(each("unfinished")) else []),
+        columns.milliseconds("mean", each("mean_s")),
+        columns.milliseconds("median", each("median_s")),
+        columns.milliseconds("95 %", each("p95_s")),
+        columns.milliseconds("99 %", each("p99_s")),
+        columns.numbers("mean slowdown", each("mean_slowdown")),
+        columns.numbers("99 % slowdown", each("p99_slowdown")),
+    ])]  # fmt: skip
 
 
 def _size_class(entry: Mapping[str, Any]) -> str:
@@ -384,28 +364,20 @@ def _size_class(entry: Mapping[str, Any]) -> str:
 
 def link_table(run: Run) -> Table:
     """One line per link."""
-    rows = [
-        [
-            str(link["id"]),
-            text.number(link["utilisation"]),
-            text.number(link["drops"]),
-            text.number(link["losses"]),
-            text.number(link["marks"]),
-            text.number(link["mean_backlog_packets"]),
-            text.milliseconds(link["p99_sojourn_s"]),
-        ]
-        for link in run.summary["links"]
-    ]
-    names = [
-        "link",
-        "utilisation",
-        "drops",
-        "losses",
-        "marks",
-        "mean backlog (packets)",
-        "p99 sojourn",
-    ]
-    return Table("Links", names, rows)
+    links = run.summary["links"]
+
+    def each(name: str) -> list[Any]:
+        return [link[name] for link in links]
+
+    return columns.table("Links", [
+        columns.words("link", each("id")),
+        columns.numbers("utilisation", each("utilisation")),
+        columns.numbers("drops", each("drops")),
+        columns.numbers("losses", each("losses")),
+        columns.numbers("marks", each("marks")),
+        columns.numbers("mean backlog (packets)", each("mean_backlog_packets")),
+        columns.milliseconds("p99 sojourn", each("p99_sojourn_s")),
+    ])  # fmt: skip
 
 
 def link_tables(run: Run) -> list[Table]:
@@ -418,43 +390,87 @@ def wlan_tables(run: Run) -> list[Table]:
     wlan = run.summary.get("wlan")
     if not wlan:
         return []
+    nodes = wlan["nodes"]
     counts = ("delivered", "accesses", "collisions", "errors", "given_up", "duplicates")
-    rows = [
-        [str(node["id"]), *(text.number(node[name]) for name in counts)] for node in wlan["nodes"]
-    ]
+    shown = [columns.numbers(_in_words(name), [node[name] for node in nodes]) for name in counts]
     busy, collided = text.number(wlan["busy"]), text.number(wlan["collided"])
     caption = f"WLAN, busy {busy} of the time, collided {collided}"
-    return [Table(caption, ["node", *(_in_words(name) for name in counts)], rows)]
+    return [columns.table(caption, [columns.words("node", [n["id"] for n in nodes]), *shown])]
 
 
 #: Metrics that compare flows: the same for every run, they say that there was nothing to compare.
 COMPARING = ("jain_index", "asymmetry", "unfairness")
+#: Of them, those that say of two flows what Jain's index says, and of more next to nothing: a
+#: sweep's table has them if they are asked for.
+_DERIVED = ("asymmetry", "unfairness")
 
 
 def sweep_table(sweep: Sweep) -> Table:
     """One line per run of a sweep."""
     table = sweep.table
-    hidden = {"seed", *(name for name in COMPARING if table[name].n_unique() <= 1)}
+    hidden = {"seed", *(axis.column for axis in sweep.columns)}
+    if not sweep.metrics:
+        hidden |= {*_DERIVED, *(name for name in COMPARING if table[name].n_unique() <= 1)}
+        hidden |= {name for name in COSTS if table[name].null_count() == table.height}
     if not table.height or table["repetition"].max() == 0:
         hidden.add("repetition")
-    columns = [name for name in table.columns if name not in hidden]
-    axes = len(sweep.axes)
-    rows = [
-        [text.label(row[name]) for name in columns[:axes]]
-        + [figure(name, row[name]) for name in columns[axes:]]
-        for row in table.iter_rows(named=True)
+    is_repeated = "repetition" not in hidden
+    names = [name for name in table.columns if name not in hidden]
+    shown = [
+        columns.words(heading, map(text.label, axis.shown))
+        for axis, heading in zip(sweep.columns, headings(sweep.columns), strict=True)
     ]
-    figures = [text.without_unit(name).replace("_", " ") for name in columns[axes:]]
-    headings = [*text.short_paths(columns[:axes]), *figures]
-    return Table(text.count(len(sweep), "run"), headings, rows, labels=axes)
+    shown += [columns.figures(name, table[name].to_list()) for name in names]
+    texts = [index for index, axis in enumerate(sweep.columns, 1) if not axis.is_numeric]
+    caption = text.count(len(sweep), "run")
+    keys = len(sweep.columns) + is_repeated
+    return columns.table(caption, shown, labels=max(texts, default=0), keys=keys)
 
 
 def window_sentence(experiment: Mapping[str, Any]) -> str:
     """When the averages were taken."""
+    return partial_sentence(experiment) or f"Averages over {_averaged(experiment)}."
+
+
+#: Flows that are named one by one as running for a part of the time.
+_NAMED = 3
+
+
+def partial_sentence(experiment: Mapping[str, Any]) -> str:
+    """Which flows run for only a part of what averages are taken over; empty if none does."""
     window = experiment.get("measure", {}).get("window")
-    if not window:
-        return "Averages over the whole run."
-    return f"Averages over the measuring window from {window[0]} to {window[1]}."
+    duration = experiment.get("duration")
+    if not isinstance(duration, str):
+        return ""
+    begin_s, end_s = map(_seconds, window or ("0 s", duration))
+    partial = []
+    for index, flow in enumerate(experiment.get("flow", ())):
+        bounds = [
+            f"{word} {flow[key]}"
+            for key, word in (("start", "from"), ("stop", "until"))
+            if isinstance(flow.get(key), str) and begin_s < _seconds(flow[key]) < end_s
+        ]
+        if bounds:
+            partial.append(f"{flow.get('id') or flow.get('cc') or index} {' '.join(bounds)}")
+    if not partial:
+        return ""
+    more = f" and {len(partial) - _NAMED} more so" if len(partial) > _NAMED else ""
+    return (
+        f"Averages are over {_averaged(experiment)}, but some flows run for a part of it: "
+        f"{', '.join(partial[:_NAMED])}{more}. Goodput counts the rest as nothing delivered; "
+        "measure.window = [START, END] averages over another time."
+    )
+
+
+def _averaged(experiment: Mapping[str, Any]) -> str:
+    window = experiment.get("measure", {}).get("window")
+    return f"the measuring window from {window[0]} to {window[1]}" if window else "the whole run"
+
+
+def _seconds(written: str) -> float:
+    from fairway import _core
+
+    return _core.quantity(written, "duration") / 1e9
 
 
 def experiment_section(experiment: Mapping[str, Any], title: str = "Experiment") -> Section:

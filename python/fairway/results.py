@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from fairway import store, text
 from fairway.captures import copy as copy_captures
+from fairway.drawing import draw_figures, draw_report
 from fairway.errors import InputError
-from fairway.shape import COUNT_OR_NONE, NUMBER, NUMBER_OR_NONE, TEXT_OR_NONE, Each
+from fairway.formats import check_formats
+from fairway.model.beside import OF_FLOWS, OF_LINKS
+from fairway.shape import COUNT_OR_NONE, NUMBER, NUMBER_OR_NONE, TEXT_OR_NONE, Each, Either, Maybe
 
 if TYPE_CHECKING:
     import polars as pl
@@ -24,6 +27,17 @@ if TYPE_CHECKING:
     #: A table, or how to make it when it is first asked for.
     Source = pl.DataFrame | Callable[[], pl.DataFrame]
 
+#: What every summary says of the user's own algorithms.
+_ALGORITHMS = Each({"class": str, "file": TEXT_OR_NONE, "sha256": TEXT_OR_NONE})
+#: What models say of a flow or link beside what was measured (`fairway.model.beside`).
+_PREDICTED = {"id": str, "model": str, "in_range": bool, "outside": TEXT_OR_NONE,
+              "residual": Each(NUMBER_OR_NONE)}  # fmt: skip
+_BESIDE = {
+    "sources": Each(str),
+    "flows": [{**_PREDICTED, **dict.fromkeys(OF_FLOWS, NUMBER_OR_NONE)}],
+    "links": [{**_PREDICTED, **dict.fromkeys(OF_LINKS, NUMBER_OR_NONE)}],
+    "metrics": {"residual": Each(NUMBER_OR_NONE)},
+}
 #: What every summary has, as `fairway.shape.problem` takes it.
 SUMMARY_SHAPE = {
     "title": str,
@@ -66,6 +80,10 @@ SUMMARY_SHAPE = {
         }
     ],
     "metrics": Each(NUMBER_OR_NONE),
+    "wall_s": Maybe(NUMBER),
+    "warnings": Maybe([str]),
+    "algorithms": Maybe(_ALGORITHMS),
+    "model": Maybe(Either(({"refused": [str]}, _BESIDE))),
 }
 #: What only runs on a kernel have.
 _TCP_INFO = "tcp_info.parquet"
@@ -92,6 +110,7 @@ TRANSFER_SHAPE = {
     }
 }
 #: What models do not say.
+_ANSWER = {"name": str, "source": str, "in_range": bool, "outside": TEXT_OR_NONE}
 _MODEL_SHAPE = {
     **SUMMARY_SHAPE,
     "packets": COUNT_OR_NONE,
@@ -100,7 +119,7 @@ _MODEL_SHAPE = {
             **SUMMARY_SHAPE["flows"][0],  # type: ignore[index]
             "sent_segments": COUNT_OR_NONE,
             "lost_segments": COUNT_OR_NONE,
-            "model": dict,
+            "model": _ANSWER,
         }
     ],
     "links": [
@@ -108,11 +127,17 @@ _MODEL_SHAPE = {
             **SUMMARY_SHAPE["links"][0],  # type: ignore[index]
             "drops": COUNT_OR_NONE,
             "losses": COUNT_OR_NONE,
-            "model": dict,
+            "model": _ANSWER,
         }
     ],
 }
-MANIFEST_SHAPE = {"experiment": dict, "version": str}
+MANIFEST_SHAPE = {
+    "experiment": dict,
+    "version": str,
+    "backend": str,
+    "content_hash": str,
+    "algorithms": Maybe(_ALGORITHMS),
+}
 
 
 class Run:
@@ -278,14 +303,21 @@ class Run:
         report: bool = True,
         figures: Sequence[str] = (),
         engine: str = "unknown",
+        source: str | None = None,
+        replace: bool = False,
     ) -> Path:
-        """Write everything to a directory, which appears only when it is complete.
+        """Write everything to a directory, which appears when all results are in it.
+
+        Report and figures follow: one that cannot be drawn is a warning, `fairway.NotDrawn`.
 
         Args:
-            directory: Where; an older result of that name is replaced.
+            directory: Where; an older result of the same experiment is replaced.
             report: Whether to write `report.html`.
             figures: Formats in which to write every figure: "pdf", "png", "svg".
             engine: Digest of the program that computed it, if it is to be found by sweeps.
+            source: Digest of what was asked for, as `fairway.inventory.source_of` gives it: what
+                the same has left there is replaced too.
+            replace: Whether the run of another experiment is replaced.
 
         Returns:
             The directory.
@@ -293,24 +325,45 @@ class Run:
         Raises:
             InputError: If it cannot be written; nothing is left behind.
         """
+        check_formats(figures)
         path = Path(directory)
+        store.check_writable(path, "run")
+        store.refuse_another(
+            path, source, remedy=store.REPLACE, replace=replace,
+            planned=lambda: {self.content_hash: {"backend": self.backend, **self.experiment}},
+        )  # fmt: skip
 
         def fill(target: Path) -> None:
             store.write_files(target, self.files(engine=engine))
             self.write_captures(target)
-            if report:
-                from fairway.report import run_report
 
-                (target / "report.html").write_text(run_report(self), "utf-8")
-            if figures:
-                self.figures.save(target / "figures", figures)
-
-        store.write_directory(path, fill)
+        store.write_directory(path, fill, source=source)
         if self._let_go is not None:
             self.captures = path / _CAPTURES
             self._let_go()
             self._let_go = None
+        if report:
+            draw_report(path, self.report)
+        draw_figures(path, lambda place: self.figures.save(place, figures), figures)
         return path
+
+    def report(self, metrics: Sequence[str] = ()) -> str:
+        """The report as HTML, with metrics of these names, or else those of the summary."""
+        from fairway.report import run_report
+
+        return run_report(self, metrics)
+
+    def measured(self, metrics: Sequence[str]) -> dict[str, float | None]:
+        """Metrics by the names of `fairway.metrics.measure`.
+
+        Raises:
+            InputError: If there is no metric of such a name.
+        """
+        from fairway.metrics.reading import measure
+
+        return {
+            name: measure(self.summary, name, lambda: self, self.experiment) for name in metrics
+        }
 
     def files(
         self, *, engine: str = "unknown", summary: dict[str, Any] | None = None
@@ -381,7 +434,7 @@ class Run:
         from fairway.page import plain_html
         from fairway.report import flow_tables, link_tables, metric_table
 
-        tables = (metric_table(self.metrics), *flow_tables(self), *link_tables(self))
+        tables = (metric_table(self), *flow_tables(self), *link_tables(self))
         return f"<h3>{html.escape(self.title)}</h3>" + "".join(plain_html(t) for t in tables)
 
 
@@ -397,6 +450,24 @@ def _made(source: Source | None, schema: Mapping[str, Any]) -> pl.DataFrame:
 def shape_of(backend: str | None) -> dict[str, Any]:
     """What every summary of a backend has, as `fairway.shape.problem` takes it."""
     return _MODEL_SHAPE if backend == "model" else SUMMARY_SHAPE
+
+
+def read_manifest(directory: Path) -> dict[str, Any]:
+    """The manifest of a run, whose hash is that of its experiment.
+
+    Raises:
+        InputError: If it is missing or damaged.
+    """
+    path = directory / store.MANIFEST
+    manifest: dict[str, Any] = store.read_json(path, "manifest", MANIFEST_SHAPE)
+    experiment, backend, version = (manifest[key] for key in ("experiment", "backend", "version"))
+    expected = store.content_hash(experiment, backend, version, manifest.get("algorithms"))
+    if expected != manifest["content_hash"]:
+        raise InputError(
+            f"{path}: damaged manifest: its hash is not that of its experiment; run the "
+            "experiment again"
+        )
+    return manifest
 
 
 def load(directory: str | Path) -> Run:
@@ -420,9 +491,9 @@ def load(directory: str | Path) -> Run:
         raise InputError(f"{path}: holds a sweep, not a run; name one of {path / store.POINTS}/*")
     if not (path / store.MANIFEST).is_file():
         raise InputError(f"{path}: not a result of Fairway: it has no {store.MANIFEST}")
-    manifest = store.read_json(path / store.MANIFEST, "manifest", MANIFEST_SHAPE)
+    manifest = read_manifest(path)
     tcp_info, captures, losses = path / _TCP_INFO, path / _CAPTURES, path / _LOSSES
-    backend = manifest.get("backend")
+    backend = manifest["backend"]
     shape = {**shape_of(backend), **(TRANSFER_SHAPE if backend == "xfer" else {})}
     packets: Source | None = None
     capture_series: Source | None = None

@@ -19,13 +19,28 @@ class Each:
     shape: Any
 
 
+@dataclass(frozen=True)
+class Maybe:
+    """Of a mapping, a value that may be missing."""
+
+    shape: Any
+
+
+@dataclass(frozen=True)
+class Either:
+    """One of several shapes; what is wrong is said by the last."""
+
+    shapes: tuple[Any, ...]
+
+
 def problem(value: Any, shape: Any, path: str = "") -> str | None:
     """What is wrong with `value`; none if nothing is.
 
     Args:
         value: Plain data, as JSON gives it.
         shape: A type or a tuple of types; a list of one shape, for a list of any length; a
-            mapping of keys that must be there to shapes, further keys being allowed; or `Each`.
+            mapping of keys that must be there to shapes, further keys being allowed; `Each`,
+            `Either`, or in a mapping `Maybe`.
         path: Where `value` stands.
 
     >>> problem({"flows": [{"id": 3}]}, {"flows": [{"id": str}]})
@@ -36,15 +51,21 @@ def problem(value: Any, shape: Any, path: str = "") -> str | None:
     if isinstance(shape, Each):
         keys = value if isinstance(value, Mapping) else ()
         return problem(value, dict.fromkeys(keys, shape.shape), path)
+    if isinstance(shape, Either):
+        found = [problem(value, one, path) for one in shape.shapes]
+        return found[-1] if all(found) else None
     if isinstance(shape, Mapping):
         if not isinstance(value, Mapping):
             return _is(value, path)
         for key, inner in shape.items():
             place = f"{path}.{key}" if path else str(key)
             if key not in value:
+                if isinstance(inner, Maybe):
+                    continue
                 return f"{place} is missing"
-            if found := problem(value[key], inner, place):
-                return found
+            wanted = inner.shape if isinstance(inner, Maybe) else inner
+            if wrong := problem(value[key], wanted, place):
+                return wrong
         return None
     if isinstance(shape, list):
         if not isinstance(value, list):

@@ -25,8 +25,9 @@ _GREYS = ["#777777", "#AAAAAA"]
 _WIDTH = 560
 #: Height of a line of text in the gallery, in rows.
 _LINE = 0.42
-#: Width of a cell of the gallery in pixels.
-_CELL = 84
+#: Width of a cell of the gallery in pixels; and on a page, where those of one path, with the names
+#: (110) and the gaps, have to fit into the 360 of a phone.
+_CELL, _CELL_ON_PAGE = 84, 70
 
 
 def portrait(of: Portrait) -> alt.VConcatChart:
@@ -106,6 +107,19 @@ def wall(of: Gallery) -> alt.HConcatChart:
     return alt.hconcat(_labels(rows), *groups, spacing=22)
 
 
+def walls(of: Gallery) -> dict[str, alt.HConcatChart]:
+    """The same, a chart for each path by its title: for a page, on which they stand in a grid."""
+    rows = _Rows.of(of.algorithms)
+    return {
+        path.title[:1].upper() + path.title[1:]: alt.hconcat(
+            _labels(rows),
+            *(_column(of, path, rows, *column, width=_CELL_ON_PAGE) for column in _COLUMNS),
+            spacing=8,
+        )
+        for path in of.paths
+    }
+
+
 @dataclass(frozen=True)
 class _Rows:
     """Where each row of the gallery is, in heights of a row from the top.
@@ -155,6 +169,7 @@ _COLUMNS: list[tuple[str, str, float, Keep, str, str]] = [
 def _column(
     of: Gallery, path: Scenario, rows: _Rows,
     table: str, column: str, scale: float, keep: Keep, name: str, unit: str,
+    *, width: int = _CELL,
 ) -> alt.LayerChart:  # fmt: skip
     """One quantity on one path, for every algorithm."""
     key = "flow" if table == "series" else "link"
@@ -202,13 +217,18 @@ def _column(
         .mark_line(strokeWidth=0.8, strokeJoin="round")
         .encode(x=x, y=y, color=alt.Color("colour:N", scale=None), detail=["row:N", "id:N"])
     )
+    span = f"0–{top:,g}"
     heading = alt.Title(
-        [name, f"0–{top:,g} {unit}"], anchor="start", fontSize=10, fontWeight="normal", offset=0
+        [name, f"{span} {unit}"] if width == _CELL else [name, span, unit],
+        anchor="start",
+        fontSize=10,
+        fontWeight="normal",
+        offset=0,
     )
     return cast(
         alt.LayerChart,
         alt.layer(rules.encode(y=y), lines).properties(
-            width=_CELL, height=rows.size, title=heading
+            width=width, height=rows.size, title=heading
         ),
     )
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairway import scenarios, store, text
+from fairway import inventory, scenarios, store, text
 from fairway.algorithm import Algorithms
 from fairway.backends import backend as find_backend
+from fairway.drawing import SAME_COMMAND, drawing
 from fairway.experiment import Plan, Point, plan
 from fairway.formats import format_of
 from fairway.progress import reporter
@@ -160,13 +161,19 @@ class Gallery:
         import tomli_w
 
         from fairway.page import Figure, Section, render
+        from fairway.show_figures import walls
 
         scale = (
             "All rows of a column have the same scale, from zero to the number in its heading; a "
             "peak that reaches higher is cut. Grey is the other flow."
         )
         sections = [
-            Section("Windows, queues, goodput", scale, figures=[Figure("Gallery", self.figure())]),
+            Section(
+                "Windows, queues, goodput",
+                scale,
+                figures=[Figure(title, chart) for title, chart in walls(self).items()],
+                grid=360,
+            ),
             Section("Numbers", "Averages after the first 10 s.", tables=[self.table()]),
             *(
                 Section(path.key, preformatted=tomli_w.dumps(path.of(self.algorithms[0])))
@@ -217,21 +224,26 @@ def hang(
     """
     paths = scenarios.gallery_paths()
     shown = [(entry, path) for path in paths for entry in algorithms]
+    source = inventory.source_of("gallery")
+    if out is not None:
+        store.refuse_another(out, source)
     sweep = run_plan(
         _plan("Gallery of congestion controls", shown),
         find_backend("sim"),
         directory=out,
         threads=threads,
         progress=reporter("gallery", quiet=quiet),
+        source=source,
     )
     result = Gallery(algorithms, paths, sweep)
     if out is not None:
         store.write_file(out / "gallery.json", store.to_json(result.to_json()))
+        sweep.save_overview(out, report=result.report, again=SAME_COMMAND)
         if formats:
             from fairway.figures import save_charts
 
-            save_charts({"gallery": result.figure()}, out, formats)
-        sweep.save_overview(out, report=result.report())
+            with drawing("figure", SAME_COMMAND):
+                save_charts({"gallery": result.figure()}, out, formats)
     return result
 
 

@@ -10,29 +10,32 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fairway import shape
+from fairway import inventory, shape
 from fairway.errors import InputError, read_text, writing
 
 MANIFEST = "manifest.json"
 #: Sub-directory of a sweep that holds one run directory a point.
 POINTS = "points"
-#: File that marks a directory as one of a comparison of backends, each of which has a sweep in it.
-COMPARISON = ".comparison"
-#: File that marks a directory as one of a study of parts, each of which has a sweep in it.
-PARTS = ".parts"
-#: File that marks a directory as one of several studies, each of which has a directory in it.
-STUDIES = ".studies"
-#: File that marks a directory as one of runs held against golden traces, and what that is called.
-FIDELITY = ".fidelity"
+#: What runs held against golden traces are called.
 FIDELITY_KIND = "comparison with golden traces"
+#: Kinds of results that are replaced whole; the others grow, and nothing in them is removed.
+_REPLACED = ("run", "golden recording", "comparison of captures")
 #: File of a golden recording that says what recorded it.
 RECORDED = "recorded.json"
 #: Digest of the program that computed a result; only `reusable` reads it.
 ENGINE = ".engine"
+#: How to replace the run of another experiment.
+REPLACE = "give --replace (in Python, replace=True)"
+#: Differences that an error message gives before it counts the rest.
+_NAMED = 3
+#: Values of a path that an experiment does not have.
+_NOTHING: dict[str, None] = {"nothing": None}
 _MAX_JSON_BYTES = 64 << 20
 
 
@@ -74,7 +77,8 @@ def check_writable(directory: Path, kind: str) -> None:
     Args:
         directory: Where a result shall go.
         kind: "run", "sweep", "comparison", "study of parts", "set of studies", "comparison with
-            golden traces" or "golden recording"; one does not replace another.
+            golden traces", "golden recording", "comparison of captures" or "study"; one does not
+            replace another.
 
     Raises:
         InputError: If not, or if it holds something other than results of that kind.
@@ -85,12 +89,9 @@ def check_writable(directory: Path, kind: str) -> None:
                 f"cannot write {directory}: a file of that name exists; "
                 "choose another path or remove it"
             )
-        if directory.is_dir() and (found := _kind(directory)) not in (f"a {kind}", "nothing"):
-            raise InputError(
-                f"cannot write {directory}: it holds {found}, which would be "
-                "replaced; choose a new directory or empty this one"
-            )
-        if kind in ("run", "golden recording") and _cannot_move(directory):
+        if directory.is_dir():
+            _refuse_others(directory, kind)
+        if kind in _REPLACED and _cannot_move(directory):
             raise InputError(
                 f"cannot write {directory}: results are moved into place whole, which the current "
                 "directory, one above it or a mount point cannot be; name a directory in it"
@@ -103,7 +104,196 @@ def check_writable(directory: Path, kind: str) -> None:
                 pass
 
 
-def write_directory(directory: Path, fill: Callable[[Path], None], kind: str = "run") -> None:
+def _refuse_others(directory: Path, kind: str) -> None:
+    """Refuse a directory that is not empty, unless it holds a result of that kind.
+
+    Where the result would be replaced, it may hold nothing else either.
+    """
+    names = sorted(path.name for path in directory.iterdir())
+    if not names:
+        return
+    there = inventory.read(directory)
+    if there is None:
+        raise InputError(
+            f"cannot write {directory}: it holds other files ({inventory.named(names)}), and no "
+            f"list of Fairway's own, {inventory.NAME}; choose a new directory or empty this one"
+        )
+    if there.kind != kind:
+        raise InputError(
+            f"cannot write {directory}: it holds a {there.kind}, not a {kind}; choose a new "
+            "directory or empty this one"
+        )
+    if kind in _REPLACED and (unknown := inventory.unknown(directory)):
+        raise InputError(
+            f"cannot replace {directory}: it also holds {inventory.named(unknown)}, which Fairway "
+            "did not write; move that away, or choose a new directory"
+        )
+
+
+def refuse_another(
+    directory: Path,
+    source: str | None,
+    *,
+    planned: Callable[[], Mapping[str, Mapping[str, Any]]] | None = None,
+    remedy: str = "remove this one",
+    replace: bool = False,
+) -> None:
+    """Refuse to write into a directory that holds the result of another experiment.
+
+    What the same command has left there may be replaced, and so may runs that are all asked for
+    again.
+
+    Args:
+        directory: Where a result shall go, writable as such.
+        source: Digest of what is asked for, as `inventory.source_of` gives it; None if unknown.
+        planned: Gives each run that is asked for, if known: its `content_hash` -> its document and
+            `backend`, to say how they differ.
+        remedy: What to do, other than to choose a new directory.
+        replace: Whether it may be replaced all the same.
+
+    Raises:
+        InputError: If it does, with what is there.
+    """
+    there = inventory.read(directory)
+    if replace or there is None or (source is not None and there.source == source):
+        return
+    if there.kind not in _REPLACED and None in (source, there.source):
+        return  # it grows, and nothing is lost
+    manifest = _manifest_of(directory)
+    different = ""
+    if planned is not None:
+        new = planned()
+        old, is_complete = _runs_in(directory, manifest)
+        if old and old.keys() <= new.keys():
+            return
+        found = [experiment for experiment in old.values() if experiment]
+        differences = _differences(found, list(new.values()), is_complete=is_complete)
+        more = [f"and {len(differences) - _NAMED} more"] if len(differences) > _NAMED else []
+        if found and differences:
+            different = f" ({'; '.join([*differences[:_NAMED], *more])})"
+    title = manifest.get("title")
+    if not different and isinstance(title, str):
+        different = f", {title!r}"
+    what = "results of a different experiment"
+    if there.kind not in ("run", "sweep"):
+        what = f"results of a different {there.kind}"
+    raise InputError(
+        f"cannot replace {directory}: it holds the {what}{different}; "
+        f"choose another directory, or {remedy}"
+    )
+
+
+def _manifest_of(directory: Path) -> dict[str, Any]:
+    """A manifest as it is, or nothing where there is none that can be read."""
+    try:
+        manifest = json.loads((directory / MANIFEST).read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return manifest if isinstance(manifest, dict) else {}
+
+
+def _runs_in(
+    directory: Path, manifest: Mapping[str, Any]
+) -> tuple[dict[str, dict[str, Any]], bool]:
+    """The runs of a result, each by its hash, and whether they are all.
+
+    A run has its document and backend; nothing if only its summary is kept. Of a sweep that was
+    stopped, they are those that it finished.
+    """
+    if isinstance(manifest.get("experiment"), dict):
+        return {str(manifest.get("content_hash")): _asked(manifest)}, True
+    points = directory / POINTS
+    entries = manifest.get("points")
+    if isinstance(entries, list):
+        return {
+            str(entry.get("content_hash")): _asked(_manifest_of(points / str(entry["directory"])))
+            if entry.get("directory")
+            else {}
+            for entry in entries
+            if isinstance(entry, dict)
+        }, True
+    found = [_manifest_of(path.parent) for path in sorted(points.glob(f"*/{MANIFEST}"))]
+    return {str(one.get("content_hash")): _asked(one) for one in found}, False
+
+
+def _asked(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The document of a run and its backend."""
+    experiment = manifest.get("experiment")
+    if not isinstance(experiment, dict):
+        return {}
+    return {"backend": manifest.get("backend"), **experiment}
+
+
+def _differences(
+    there: Sequence[Mapping[str, Any]], here: Sequence[Mapping[str, Any]], *, is_complete: bool
+) -> list[str]:
+    """Where the runs of two experiments differ, each path in words.
+
+    What runs that are not all of theirs lack is no difference.
+    """
+    old, new = _values_of(there), _values_of(here)
+    return [
+        f"{path}: {inventory.named(list(was))} there, {inventory.named(list(now))} here"
+        for path in {**old, **new}
+        for was, now in [(old.get(path, _NOTHING), new.get(path, _NOTHING))]
+        if not (was.keys() <= now.keys() and (now.keys() <= was.keys() or not is_complete))
+    ]
+
+
+def _values_of(experiments: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, None]]:
+    """Every path of experiments with its values as they are shown, each once and in order."""
+    found: dict[str, dict[str, None]] = {}
+    for path, value in (pair for experiment in experiments for pair in _values(experiment)):
+        found.setdefault(path, {})[_shown(value)] = None
+    return found
+
+
+def _values(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value of an experiment with its path."""
+    if not isinstance(value, Mapping | list):
+        yield path, value
+        return
+    for key, inner in value.items() if isinstance(value, Mapping) else enumerate(value):
+        yield from _values(inner, f"{path}.{key}" if path else str(key))
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return (text[1:-1] or text) if isinstance(value, str) else text
+
+
+def mark(directory: Path, kind: str, source: str | None = None) -> None:
+    """Make a directory one of a kind that grows; it has to be writable as such."""
+    there = inventory.read(directory)
+    wanted = inventory.Inventory(kind, source or (there.source if there else None))
+    if there != wanted:
+        write_file(directory / inventory.NAME, wanted.to_bytes())
+
+
+@contextlib.contextmanager
+def listing(directory: Path) -> Iterator[None]:
+    """Put files that are written meanwhile into a run's directory on its list, if it has one."""
+    there = inventory.read(directory)
+    if there is None or there.kind not in _REPLACED:
+        yield
+        return
+    before = inventory.unknown(directory)
+    try:
+        yield
+    finally:
+        new = {name for name in inventory.unknown(directory) if not name.endswith("/")}
+        names = new.union(there.files).difference(before)
+        if names != set(there.files):
+            wanted = replace(there, files=tuple(names))
+            write_file(directory / inventory.NAME, wanted.to_bytes(), flush=False)
+
+
+def write_directory(
+    directory: Path,
+    fill: Callable[[Path], None],
+    kind: str = "run",
+    source: str | None = None,
+) -> None:
     """Make a result directory that appears under its name only when it is complete.
 
     `fill` writes into a temporary sibling, which is flushed to disk and renamed. An older result
@@ -118,12 +308,20 @@ def write_directory(directory: Path, fill: Callable[[Path], None], kind: str = "
     try:
         with writing(directory):
             fill(temporary)
+            if kind in _REPLACED:
+                write_inventory(temporary, kind, source)
             _flush_tree(temporary)
             move_into_place(temporary, directory)
             flush_directory(directory.parent)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
+
+
+def write_inventory(directory: Path, kind: str, source: str | None = None) -> None:
+    """List everything that is in a new directory, not yet flushed to disk."""
+    found = inventory.of(directory, kind, source)
+    (directory / inventory.NAME).write_bytes(found.to_bytes())
 
 
 def write_file(path: Path, data: bytes | str | Iterable[str], *, flush: bool = True) -> None:
@@ -202,25 +400,6 @@ def reusable(directory: Path, expected_hash: str, engine: str) -> bool:
     )
 
 
-def _kind(directory: Path) -> str:
-    names = {entry.name for entry in directory.iterdir()}
-    if not names:
-        return "nothing"
-    if POINTS in names:
-        return "a sweep"
-    if COMPARISON in names:
-        return "a comparison"
-    if PARTS in names:
-        return "a study of parts"
-    if STUDIES in names:
-        return "a set of studies"
-    if FIDELITY in names:
-        return f"a {FIDELITY_KIND}"
-    if RECORDED in names:
-        return "a golden recording"
-    return "a run" if MANIFEST in names else "other files"
-
-
 def _temporary_sibling(directory: Path) -> Path:
     with writing(directory):
         path = Path(tempfile.mkdtemp(dir=directory.parent, prefix=f".{directory.name}-partial-"))
@@ -283,17 +462,23 @@ def move_into_place(temporary: Path, directory: Path) -> None:
     # A directory cannot be renamed over a full one: the old result steps aside first, and comes
     # back if the new one cannot take its place. Another process may put its own there meanwhile,
     # which then steps aside as well: the last one stays, whole.
-    aside = directory.with_name(f"{temporary.name}-old")
+    stepped_aside: list[Path] = []
     while True:
         try:
             temporary.rename(directory)
             break
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-                if aside.exists() and not directory.exists():
-                    aside.rename(directory)
+                if stepped_aside and not directory.exists():
+                    stepped_aside[-1].rename(directory)
                 raise
-        shutil.rmtree(aside, ignore_errors=True)
+        aside = directory.with_name(f"{temporary.name}-old{len(stepped_aside) or ''}")
         with contextlib.suppress(FileNotFoundError):
             directory.rename(aside)
-    shutil.rmtree(aside, ignore_errors=True)
+            stepped_aside.append(aside)
+    for aside in stepped_aside:
+        if not inventory.remove(aside):
+            warnings.warn(
+                f"{aside}: holds what was put into {directory} while it was replaced",
+                stacklevel=2,
+            )

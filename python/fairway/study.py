@@ -11,9 +11,11 @@ from typing import Any
 
 import polars as pl
 
-from fairway import store, study_cells, text
+from fairway import inventory, store, study_cells, text
+from fairway.algorithm import permitting
 from fairway.backends import backend as find_backend
 from fairway.claims import Cell, Claim, Finding, judge_all, readable
+from fairway.drawing import SAME_COMMAND
 from fairway.progress import reporter
 from fairway.repetitions import Stop
 from fairway.study_files import find, keys, load_study
@@ -125,22 +127,29 @@ def reproduce_study(
         quiet: Whether to show no progress.
     """
     from fairway.study_report import study_report
+    from fairway.study_runs import write_experiments
 
     directory = store.study_directory(out, study.key, quick=quick)
+    source = inventory.source_of("study", study.key)
+    store.refuse_another(directory, source)
+    with permitting(backend=None if study.backend == "sim" else study.backend):
+        planned = study.plan(quick=quick)
     sweep = run_plan(
-        study.plan(quick=quick),
+        planned,
         find_backend(study.backend),
         directory=directory,
         threads=threads,
         progress=reporter(study.key, quiet=quiet),
         dask=dask,
         keep="runs",
+        source=source,
     )
     cells = tuple(measured_cells(study, sweep.outcomes, sweep.stops))
     note = study.quick.note if quick and study.quick else None
     result = Reproduction(study, sweep, cells, findings(study, cells), note, directory)
     store.write_file(directory / "reproduction.json", store.to_json(result.to_json()))
-    sweep.save_overview(directory, report=study_report(result))
+    write_experiments(result)
+    sweep.save_overview(directory, report=lambda: study_report(result), again=SAME_COMMAND)
     return result
 
 

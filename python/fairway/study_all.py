@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fairway import store
+from fairway.drawing import SAME_COMMAND, drawing
 from fairway.study import Reproduction, keys
 from fairway.study_parts import WholeReproduction
 
@@ -122,7 +123,7 @@ def reproduce_each(
 
     directory = store.study_directory(out, "all", quick=quick)
     store.check_writable(directory, "set of studies")
-    store.write_file(directory / store.STUDIES, "\n".join(chosen) + "\n")
+    store.mark(directory, "set of studies")
     results: dict[str, Reproduction | WholeReproduction] = {}
     costs: dict[str, Cost] = {}
     for number, key in enumerate(chosen, start=1):
@@ -135,7 +136,8 @@ def reproduce_each(
         costs[name] = Cost(runs, _cpu_s() - busy, time.monotonic() - started)
     result = All(results, costs, directory)
     store.write_file(directory / "reproduction.json", store.to_json(result.to_json()))
-    store.write_file(result.report, index(result))
+    with drawing("index", SAME_COMMAND):
+        store.write_file(result.report, index(result))
     return result
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fairway import metrics
+from fairway import metrics, repetitions
 from fairway.claims import Cell, point_is_at, same
 from fairway.repetitions import Stop
 from fairway.stats import mean_interval
@@ -107,6 +107,7 @@ def measured_cells(
 ) -> Iterator[Cell]:
     """One cell per point that was run and metric, over its repetitions; then those of means."""
     unsettled = {repr(stop.axes): stop.unsettled for stop in stops}
+    same = {repr(outcomes[0].point.axes) for outcomes in repetitions.alike(outcomes)}
     groups = [
         (group, [column for column in columns if column.covers(group[0].point.axes)])
         for mean_over, columns in _by_mean(compared)
@@ -114,11 +115,12 @@ def measured_cells(
     ]
     values = _values(groups)
     for group, columns in groups:
-        open_ones = {repr(outcome.point.axes) for outcome in group} & unsettled.keys()
+        keys = {repr(outcome.point.axes) for outcome in group}
+        open_ones = keys & unsettled.keys()
         for column in columns:
             yield replace(
                 _cell(group, column, references, values),
-                unsettled=any(column.metric in unsettled[key] for key in open_ones),
+                unsettled=keys <= same or any(column.metric in unsettled[key] for key in open_ones),
             )
 
 

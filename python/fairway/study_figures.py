@@ -62,6 +62,9 @@ def _heat_maps(result: Reproduction, figure: Mapping[str, Any]) -> Section:
     def chart(name: str, title: str, value: str, limit: float | None) -> Figure:
         title = name + (title[0].lower() + title[1:] if name else title)
         frame = _matrix(panels[name], figure["x"], figure["y"])
+        compared = [number for cell in panels[name] for number in (cell.published, cell.measured)]
+        known = [number for number in compared if number is not None]
+        is_compared = value != "difference" and known
         drawn = heat_map(
             frame,
             x="x",
@@ -71,6 +74,7 @@ def _heat_maps(result: Reproduction, figure: Mapping[str, Any]) -> Section:
             y_title=study.name(figure["y"]),
             title=f"{title} {figure['metric']}",
             limit=limit,
+            span=(min(known), max(known)) if is_compared else None,
             width=FILL,
         )
         return Figure(title, drawn, data=cells_csv(study, panels[name]))
@@ -108,7 +112,8 @@ def _matrix(cells: list[Cell], x: str, y: str) -> pl.DataFrame:
 def _over_axis(result: Reproduction, figure: Mapping[str, Any]) -> Section:
     """A metric along one axis, measured and published; a chart for each value of a panel."""
     study, metric, panel = result.study, figure["metric"], figure.get("panel")
-    label, name, group = study.name(figure["axis"]), study.name(metric), figure.get("group")
+    label, group = study.name(figure["axis"]), figure.get("group")
+    name, factor = shown_as(study.name(metric))
     panels: dict[str, list[Cell]] = {}
     for cell in result.cells:
         if cell.metric == metric and point_is_at(cell.point, figure.get("at", {})):
@@ -120,11 +125,11 @@ def _over_axis(result: Reproduction, figure: Mapping[str, Any]) -> Section:
         # Of several charts, one with a single value along the axis shows no course.
         if not frame.is_empty() and (len(panels) == 1 or frame["axis"].n_unique() > 1):
             chart = metric_over_axis(
-                measured.rename({"axis": label}),
+                _scaled(measured, factor).rename({"axis": label}),
                 axis=label,
                 metric=name,
                 group="group" if group else None,
-                published=published.rename({"axis": label}),
+                published=_scaled(published, factor).rename({"axis": label}),
                 log=figure.get("log", False),
                 width=FILL,
             )
@@ -138,6 +143,18 @@ def _over_axis(result: Reproduction, figure: Mapping[str, Any]) -> Section:
     if any(cell.published is not None for cells in panels.values() for cell in cells):
         said += f"; hollow diamonds: published ({', '.join(titles)})"
     return Section(heading, f"{said}.", figures=charts, grid=330 if panel else None)
+
+
+def shown_as(name: str) -> tuple[str, float]:
+    """What a chart calls a metric, and what its values are multiplied by: Mbit/s, and no 4.43M."""
+    in_bits = name.removesuffix("(bit/s)").removesuffix("_bps")
+    return (name, 1.0) if in_bits == name else (f"{in_bits.strip()} (Mbit/s)", 1e-6)
+
+
+def _scaled(frame: pl.DataFrame, factor: float) -> pl.DataFrame:
+    """The numbers of a frame in another unit."""
+    numbers = pl.col("^(mean|low|high|published|y)$")
+    return frame.with_columns(numbers * factor) if factor != 1 else frame
 
 
 def _along(cells: list[Cell], axis: str, group: str | None) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -192,7 +209,8 @@ def response_charts(
     ]
     if not numbers:
         return {}
-    domain = (min(numbers) / 1.5, max(numbers) * 1.5)
+    name_of_metric, factor = shown_as(study.name(metric))
+    domain = (factor * min(numbers) / 1.5, factor * max(numbers) * 1.5)
     compared = next(column.title for column in study.compared if column.name == metric)
     charts: dict[str, AnyChart] = {}
     for name in dict.fromkeys(str(cell.point[panel]) for cell in cells):
@@ -214,11 +232,11 @@ def response_charts(
         ]
         kinds = dict.fromkeys(("x", "mean", "low", "high"), pl.Float64)
         charts[name] = response(
-            pl.DataFrame(models),
-            pl.DataFrame(measured, schema=kinds),
+            _scaled(pl.DataFrame(models), factor),
+            _scaled(pl.DataFrame(measured, schema=kinds), factor),
             x_title=study.name(axis),
-            y_title=study.name(metric),
-            title=f"{study.name(metric)} of {name} against {study.name(axis)}",
+            y_title=name_of_metric,
+            title=f"{name_of_metric} of {name} against {study.name(axis)}",
             domain=domain,
             **size,
         )
@@ -227,7 +245,8 @@ def response_charts(
 
 def _response(result: Reproduction, figure: Mapping[str, Any]) -> Section:
     charts = response_charts(result, figure, width=FILL)
-    name, axis = result.study.name(figure["metric"]), result.study.name(figure["axis"])
+    name, _ = shown_as(result.study.name(figure["metric"]))
+    axis = result.study.name(figure["axis"])
     return Section(
         f"{text.capital(name)} over {axis}",
         "Lines are models, points are measurements with their 95 % intervals; the same axes in "
@@ -276,7 +295,7 @@ def _dots(result: Reproduction, figure: Mapping[str, Any]) -> Section:
             {
                 "panel": text.label(cell.point[panel]),
                 "y": text.label(cell.point[axis]),
-                "series": study.name(cell.metric),
+                "series": shown_as(study.name(cell.metric))[0],
                 **dot_values(cell, excess=excess),
             }
             for cell in cells
@@ -284,7 +303,10 @@ def _dots(result: Reproduction, figure: Mapping[str, Any]) -> Section:
         schema_overrides=dict.fromkeys(("mean", "low", "high", "published"), pl.Float64),
         infer_schema_length=None,
     )
-    names = ", ".join(study.name(metric) for metric in metrics)
+    shown = [shown_as(study.name(metric)) for metric in metrics]
+    names = ", ".join(name for name, _ in shown)
+    if len({factor for _, factor in shown}) == 1:  # of one unit
+        frame = _scaled(frame.rename({"y": "row"}), shown[0][1]).rename({"row": "y"})
     if frame.is_empty():
         return Section(text.capital(names), "No cell has a value.")
     numbers = pl.concat([frame[name] for name in ("mean", "low", "high", "published")]).drop_nulls()

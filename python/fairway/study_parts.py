@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fairway import store
+from fairway import inventory, store
 from fairway.claims import Cell, Finding, judge_all, readable
+from fairway.drawing import SAME_COMMAND, draw_report
 from fairway.errors import InputError
 from fairway.study import (
     Reproduction,
@@ -134,8 +135,10 @@ def reproduce_whole(
         reasons = "; ".join(dict.fromkeys(skipped.values()))
         raise InputError(f"{study.key}: no part of it can be run: {reasons}")
     directory = store.study_directory(out, study.key, quick=quick)
+    source = inventory.source_of("study", study.key)
     store.check_writable(directory, "study of parts")
-    store.write_file(directory / store.PARTS, "\n".join(study.parts) + "\n")
+    store.refuse_another(directory, source)
+    store.mark(directory, "study of parts", source)
     parts = {
         name: reproduce_study(
             part,
@@ -153,7 +156,7 @@ def reproduce_whole(
     note = _note(study, skipped) if quick else None
     result = WholeReproduction(study, parts, skipped, found, note, directory)
     store.write_file(directory / "reproduction.json", store.to_json(result.to_json()))
-    store.write_file(directory / "report.html", whole_report(result))
+    draw_report(directory, lambda: whole_report(result), SAME_COMMAND)
     return result
 
 

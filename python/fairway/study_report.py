@@ -14,12 +14,12 @@ import fairway.tables  # noqa: F401
 from fairway import text
 from fairway.claims import Finding
 from fairway.page import Section, Table, render
-from fairway.repetitions import sentence
+from fairway.repetitions import remark_on_alike, sentence
 from fairway.report import experiment_section, window_sentence
 from fairway.study import Reproduction, cell_columns, cell_row
 from fairway.study_claims import Place, speaks_of, verdicts
 from fairway.study_figures import figure_section
-from fairway.study_runs import cell_names, run_link, run_table, write_experiments
+from fairway.study_runs import cell_names, run_link, run_table
 
 if TYPE_CHECKING:
     from fairway.study_parts import WholeReproduction
@@ -76,7 +76,6 @@ def body_sections(result: Reproduction, on: Place) -> Iterator[Section]:
         on: Where it stands on the page.
     """
     study = result.study
-    write_experiments(result)
     first = result.sweep.outcomes[0].point.experiment
     until = result.sweep.until
     repeated = sentence(until, result.sweep.stops) if until else ""
@@ -84,7 +83,7 @@ def body_sections(result: Reproduction, on: Place) -> Iterator[Section]:
     yield Section(
         "Published beside measured",
         " ".join([study.summary, window_sentence(first), repeated]).strip(),
-        warnings=result.sweep.warnings if until else (),
+        warnings=result.sweep.warnings if until else remark_on_alike(result.sweep.outcomes),
         tables=[difference_table(result), cell_table(result, on, names)],
         id=on.anchor("beside"),
     )

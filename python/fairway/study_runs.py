@@ -27,7 +27,8 @@ def write_experiments(result: Reproduction) -> None:
         assert outcome.directory is not None
         path, content = outcome.directory / EXPERIMENT, tomli_w.dumps(outcome.point.experiment)
         if not path.is_file() or path.read_text("utf-8") != content:
-            store.write_file(path, content, flush=False)
+            with store.listing(outcome.directory):
+                store.write_file(path, content, flush=False)
 
 
 def command(outcome: Outcome, place: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -22,10 +21,10 @@ def overview(studies: Sequence[Study | Whole]) -> Table:
 
 
 def introduction(one: Study | Whole) -> Iterator[str]:
-    """Title, source, question and summary, in lines of 80 characters."""
+    """Title, source, question and summary, a paragraph each."""
     for paragraph in (one.title, one.source, one.question, one.summary):
         if paragraph:
-            yield textwrap.fill(" ".join(paragraph.split()), 80)
+            yield " ".join(paragraph.split())
 
 
 def in_full(one: Study | Whole) -> list[Table]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 
 import typer
 
 from fairway.claims import Finding
+from fairway.repetitions import remark_on_alike
 from fairway.study import Reproduction
 from fairway.study_all import All
 from fairway.study_all_report import study_table
@@ -15,10 +15,8 @@ from fairway.study_claims import once
 from fairway.study_parts import WholeReproduction
 from fairway.study_parts_report import part_table
 from fairway.study_report import cell_table, difference_table, verdict_counts
-from fairway.terminal import show_table
+from fairway.terminal import say, show_table, warn, wrapped
 
-#: Columns of the text.
-_WIDTH = 80
 #: Where a claim's statement begins.
 _INDENT = 15
 
@@ -34,12 +32,12 @@ def show_reproduction(result: Reproduction | WholeReproduction, *, cells: bool) 
     lines = [study.title, study.question, study.source + "."]
     if result.quick:
         lines.append(f"Shortened: {result.quick}.")
-    typer.echo("\n".join(textwrap.fill(line, _WIDTH) for line in lines if line) + "\n")
+    typer.echo("\n".join(wrapped(line) for line in lines if line) + "\n")
     if study.claims:
         typer.echo(verdict_counts(result.findings) + "\n")
     for claim, finding in zip(study.claims, result.findings, strict=True):
-        typer.echo(_wrapped(f"{finding.verdict:10} {claim.id}  {claim.statement}."))
-        typer.echo(_wrapped(f"{'':{_INDENT}}{once(finding.brief)}"))
+        say(f"{claim.id}  {claim.statement}.", f"{finding.verdict:10} ")
+        say(once(finding.brief), " " * _INDENT)
     if result.quick and any(not part.was_run for part in _at_each_value(result.findings)):
         typer.echo("\nWhat was not run is named in reproduction.json, and run without --quick.")
     typer.echo()
@@ -50,6 +48,8 @@ def show_reproduction(result: Reproduction | WholeReproduction, *, cells: bool) 
     parts = result.parts if isinstance(result, WholeReproduction) else {"": result}
     for name, part in parts.items():
         show_table(difference_table(part, name))
+        for remark in remark_on_alike(part.sweep.outcomes):
+            warn(f"{name}: {remark}" if name else remark)
         if cells:
             show_table(cell_table(part))
 
@@ -60,13 +60,9 @@ def show_all(result: All) -> None:
     for key, one in result.results.items():
         typer.echo(f"{key}: {one.study.question or one.study.title}")
         for claim, finding in zip(one.study.claims, one.findings, strict=True):
-            typer.echo(_wrapped(f"{finding.verdict:10} {claim.id}  {claim.statement}."))
+            say(f"{claim.id}  {claim.statement}.", f"{finding.verdict:10} ")
 
 
 def _at_each_value(findings: Sequence[Finding]) -> Iterator[Finding]:
     for finding in findings:
         yield from (part for _, part in finding.by_value or (({}, finding),))
-
-
-def _wrapped(line: str) -> str:
-    return textwrap.fill(line, _WIDTH, subsequent_indent=" " * _INDENT, drop_whitespace=True)

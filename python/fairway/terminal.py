@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import os
 import shutil
 import sys
 import textwrap
@@ -10,9 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+import typer.core
+
+from fairway.drawing import REPORT
+from fairway.layout import LEAST_WIDTH, lines
+from fairway.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable
 
     from fairway.page import Table
 
@@ -21,11 +28,22 @@ Json = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Directory for the results.")]
+AllowPython = Annotated[
+    bool,
+    typer.Option("--allow-python", help="Let experiments run the modules that python:… names."),
+]
+Replace = Annotated[
+    bool, typer.Option("--replace", help="Replace results of another experiment in --out.")
+]
 Threads = Annotated[
     int | None,
     typer.Option("--threads", "-j", min=1, max=1024, help="Runs at a time.  [default: cores]"),
 ]
 
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option("--metric", metavar="NAME", help="Show this metric instead; may be repeated."),
+]
 Dask = Annotated[
     str | None,
     typer.Option(
@@ -34,61 +52,99 @@ Dask = Annotated[
 ]
 
 
-def columns() -> int:
-    """The columns of the terminal, or 80 where there is none."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 80
-
-
-#: Characters of a label that is not broken.
-SHORT_LABEL = 12
-
-
-def show_table(table: Table, widths: Sequence[int] = ()) -> None:
-    """Print a table that fits the terminal, or 80 columns where there is none.
+def size(least: int = 0, most: int | None = None) -> Callable[[str], int]:
+    """What reads a number of bytes, alone or with its unit: 1000, "1000 bytes", "64 KiB".
 
     Args:
-        table: The table.
-        widths: Of each column, where tables under each other shall be alike; the last is for the
-            last column of a terminal of 80 columns.
+        least: The least that is taken.
+        most: The most.
     """
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table as RichTable
-    from rich.text import Text
 
-    if not table.rows:
-        return
-    console = Console(width=None if sys.stdout.isatty() else 80, highlight=False)
-    count = len(table.columns)
-    values = [max(map(len, column)) for column in zip(*table.rows, strict=True)]
-    # Numbers stay whole, so headings above them are broken between words; those of labels that are
-    # short are broken in two where there is no room, and columns move together.
-    longest = [max([v, *map(len, c.split())]) for v, c in zip(values, table.columns, strict=True)]
-    gap = 2
-    if sum(longest) + gap * count > console.width:
-        gap = 1 if count > 7 else 2
-        for index in range(table.labels):
-            if values[index] <= SHORT_LABEL:
-                longest[index] = max(values[index], (longest[index] + 1) // 2)
-    drawn = RichTable(
-        box=box.SIMPLE_HEAD, title=Text(table.caption), title_justify="left", title_style="bold",
-        pad_edge=False, show_edge=False, padding=(0, 1) if count < 7 else (0, 0, 0, gap - 1),
+    def parse(text: str) -> int:
+        from fairway import _core
+
+        try:
+            value = int(text) if str(text).isdecimal() else _core.quantity(text, "size")
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from None
+        if value < least or (most is not None and value > most):
+            bounds = f"{least:,}" + ("" if most is None else f" to {most:,}")
+            raise typer.BadParameter(f"expected {bounds} bytes, got {value:,}")
+        return value
+
+    return parse
+
+
+class _Group(typer.core.TyperGroup):
+    """Commands that are listed with the whole first sentence of each."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        # Typer's own cuts sentences to a line.
+        rows = [
+            (name, command.get_short_help_str(limit=formatter.width * 4))
+            for name in self.list_commands(ctx)
+            if (command := self.get_command(ctx, name)) is not None and not command.hidden
+        ]
+        if rows:
+            with formatter.section("Commands"):
+                formatter.write_dl(rows)
+
+
+def commands(name: str | None = None) -> typer.Typer:
+    """A group of commands, whose help is alike in all."""
+    return typer.Typer(
+        name=name,
+        cls=_Group,
+        no_args_is_help=True,
+        # Plain help: it keeps the examples' line breaks, and starts twice as fast.
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
+    )
+
+
+def width() -> int | None:
+    """The columns of the terminal, or those that COLUMNS says; none in a pipe or a file."""
+    said = os.environ.get("COLUMNS", "")
+    if sys.stdout.isatty() or (said.isdecimal() and int(said) > 0):
+        return shutil.get_terminal_size().columns
+    return None
+
+
+def columns() -> int:
+    """The columns that sentences have: those of the terminal, or 80 where there is none."""
+    return width() or 80
+
+
+def wrapped(text: str, label: str = "", after: str | None = None) -> str:
+    """A paragraph in lines that fit the terminal; commands and paths in it stay whole.
+
+    Args:
+        text: The paragraph.
+        label: What its first line begins with.
+        after: What its other lines begin with; blanks as wide as the label if not given.
+    """
+    return textwrap.fill(
+        printable(text), max(columns(), LEAST_WIDTH), initial_indent=label,
+        subsequent_indent=" " * len(label) if after is None else after,
+        break_long_words=False, break_on_hyphens=False,
     )  # fmt: skip
-    for index, column in enumerate(table.columns):
-        is_label = index < table.labels
-        room = max(longest[index], widths[index] if widths else 0)
-        folds = is_label and longest[index] > SHORT_LABEL
-        drawn.add_column(
-            Text(column if folds else "\n".join(textwrap.wrap(column, room))),
-            justify="left" if is_label else "right",
-            overflow="fold",
-            no_wrap=not folds and longest[index] < 20,
-            width=widths[index] if widths else None,
-        )
-    for row in table.rows:
-        drawn.add_row(*map(Text, row))
-    console.print(drawn)
-    console.print()
+
+
+def say(text: str, label: str = "") -> None:
+    """Print a paragraph."""
+    typer.echo(wrapped(text, label))
+
+
+def show_table(*tables: Table) -> None:
+    """Print tables, those with equal columns one under the other alike: see `layout.lines`."""
+    filled = (table for table in tables if table.rows)
+    for _, alike in itertools.groupby(filled, lambda table: tuple(table.columns)):
+        group = list(alike)
+        for table, drawn in zip(group, lines(group, width()), strict=True):
+            if table.caption:
+                typer.echo(typer.style(wrapped(table.caption), bold=True))
+            typer.echo("\n".join(map(printable, drawn)) + "\n")
 
 
 def print_json(value: Any) -> None:
@@ -98,7 +154,14 @@ def print_json(value: Any) -> None:
 
 def note(message: str) -> None:
     """Print a remark on standard error."""
-    typer.echo(message, err=True)
+    typer.echo(printable(message), err=True)
+
+
+def note_report(path: Path) -> None:
+    """Say where a report is, or the one of a directory, if it could be drawn."""
+    file = path / REPORT if path.is_dir() else path
+    if file.is_file():
+        note(f"Report: {file}")
 
 
 #: Warnings that were printed: each is printed once.

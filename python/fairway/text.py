@@ -30,6 +30,48 @@ def number(value: float | int | str | None, digits: int = 4) -> str:
     return f"{value:.{digits - 1}g}"
 
 
+#: Decimals that a column has for the sake of its smallest value, at the most.
+_FINE = 4
+
+
+def column(values: Sequence[float | None], digits: int = 4) -> list[str]:
+    """Numbers under each other, all with as many decimals.
+
+    Values down to a tenth of the largest have that many significant digits, the smallest has two,
+    unless it is less than the last decimal tells and is shown so.
+
+    >>> column([10, 9.9996, 10.0004]), column([12, 1234567, None]), column([1, 0.98331])
+    (['10.000', '10.000', '10.000'], ['12', '1,234,567', '–'], ['1.0000', '0.9833'])
+    >>> column([31.89, 2.69e-07, 0]), column([48.76, 0.003]), column([2.5e-07, 1e-5])
+    (['31.89', '<0.01', '0.00'], ['48.760', '0.003'], ['2.500e-07', '1.000e-05'])
+    """
+    known = [value for value in values if value is not None and math.isfinite(value)]
+    sizes = [abs(value) for value in known if value]
+    if not sizes or all(float(value).is_integer() for value in known):
+        return [number(value) for value in values]
+    if max(sizes) < 1e-4:
+        shown = (value if value in known else None for value in values)
+        return [f"{value:.{digits - 1}e}" if value else number(value) for value in shown]
+    large = min(size for size in sizes if size >= max(sizes) / 10)
+    order, least = (math.floor(math.log10(size)) for size in (large, min(sizes)))
+    fine = min(1 - least, _FINE) if -least <= _FINE else 0
+    places = max(digits - 1 - order, fine, 0)
+    # Decimals that are zero in every value say nothing: 9.5 and 10 are 9.5 and 10.0.
+    while places and all(math.isclose(value, round(value, places - 1)) for value in known):
+        places -= 1
+    return [_fixed(value, places) for value in values]
+
+
+def _fixed(value: float | None, places: int) -> str:
+    """A number with that many decimals; one that would be written as zero, as less than them."""
+    if value is None or not math.isfinite(value):
+        return ABSENT
+    written = f"{value:,.{places}f}"
+    if value and not float(written.replace(",", "")):
+        return f"{'>-' if value < 0 else '<'}{10.0**-places:.{places}f}"
+    return written
+
+
 def exact(value: float | None, digits: int = 6) -> str:
     """A number with at most that many significant digits, and none that say nothing.
 
@@ -90,6 +132,16 @@ def short_paths(paths: Sequence[str]) -> list[str]:
     return list(paths)
 
 
+#: What to say where runs with different seeds are the same run. Of the remedy: Floyd and Jacobson,
+#: "On traffic phase effects in packet-switched gateways", Internetworking 3 (1992), section 4;
+#: 100 us is what the studies that come with Fairway use.
+NOTHING_RANDOM = (
+    "nothing in this experiment is random, so there is no spread, no interval and no verdict; "
+    'let senders vary with send_jitter = "100 us" under [stack] '
+    "(--set 'stack.send_jitter=\"100 us\"')"
+)
+
+
 def count(how_many: int, noun: str) -> str:
     """A number of things.
 
@@ -120,6 +172,26 @@ def percent(share: float | None, *, signed: bool = True) -> str:
     if not signed:
         return "< 0.01 %" if 0 < share < 1e-4 else f"{100 * share:.{2 if share < 1 else 3}g} %"
     return with_sign(100 * share, 1 if abs(share) < 1 else 0) + " %"
+
+
+#: Control characters but the line break and the tab, and those that turn the direction of a line or
+#: cannot be seen (Unicode's Bidi_Control and the zero-width characters).
+_UNPRINTABLE = {
+    code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+    for code in (
+        *(code for code in range(0x20) if code not in (0x09, 0x0A)), *range(0x7F, 0xA0), 0x61C,
+        *range(0x200B, 0x2010), *range(0x2028, 0x202F), *range(0x2060, 0x206A), 0xFEFF,
+    )
+}  # fmt: skip
+
+
+def printable(words: str) -> str:
+    r"""Words from a file or a peer, for a terminal: what would control it is escaped.
+
+    >>> printable("\x1b[2Jgone\n"), printable("a\u202eb ü")
+    ('\\x1b[2Jgone\n', 'a\\u202eb ü')
+    """
+    return words.translate(_UNPRINTABLE)
 
 
 def capital(name: str) -> str:
@@ -154,20 +226,37 @@ def bit_rate(value: float | None) -> str:
     """
     if value is None:
         return ABSENT
-    for unit, size in (("Tbit/s", 1e12), ("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)):
-        if abs(value) >= size:
-            return f"{number(value / size)} {unit}"
-    return f"{number(value)} bit/s"
+    unit, factor = _rate_unit(abs(value))
+    return f"{number(value / factor)} {unit}"
+
+
+def _rate_unit(value: float) -> tuple[str, float]:
+    """The largest unit of which a rate has one or more, and its bits a second."""
+    for unit, factor in (("Tbit/s", 1e12), ("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)):
+        if value >= factor:
+            return unit, factor
+    return "bit/s", 1.0
+
+
+def bit_rates(values: Sequence[float | None]) -> tuple[str, list[str]]:
+    """Rates under each other, and the unit of all: that of the middle between their orders.
+
+    >>> bit_rates([9.5e6, None]), bit_rates([1e9, 10e3])
+    (('Mbit/s', ['9.5', '–']), ('Mbit/s', ['1,000.00', '0.01']))
+    """
+    sizes = [abs(value) for value in values if value]
+    unit, factor = _rate_unit(math.sqrt(min(sizes) * max(sizes))) if sizes else ("Mbit/s", 1e6)
+    return unit, column([None if value is None else value / factor for value in values])
 
 
 def in_ms(value: float | None) -> str:
     """Seconds as a number of milliseconds, for a table whose heading has the unit.
 
-    >>> in_ms(0.0411), in_ms(0.057), in_ms(None)
-    ('41.10', '57', '–')
+    >>> in_ms(0.0411), in_ms(0.057), in_ms(5.1346e-07), in_ms(None)
+    ('41.10', '57', '0.0005135', '–')
     """
-    # To the nanosecond: 0.057 s is 57 ms, and not 57.00000000000001.
-    return ABSENT if value is None else number(round(value * 1e3, 6))
+    # To twelve digits: 0.057 s is 57 ms, and not 57.00000000000001.
+    return ABSENT if value is None else number(float(f"{value * 1e3:.12g}"))
 
 
 def milliseconds(value: float | None) -> str:

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 AUTO = "auto"
 #: Runs whose time series are in memory together.
 _AT_ONCE = 64
-#: Period of the time series where the experiment says none, as in `crates/sim`.
-_SAMPLE = "100 ms"
+#: Period of the time series where the experiment says none, and samples of a run too short for
+#: that, as in `crates/sim`.
+_SAMPLE_NS, _LEAST_SAMPLES = 100_000_000, 10
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,15 @@ def settle(
     return replace(plan, points=points), WarmUp(latest, len(found), sum(f.too_short for f in found))
 
 
+def _period_ns(experiment: Mapping[str, Any]) -> int:
+    """Time between the samples of a run."""
+    given = experiment["measure"].get("sample")
+    if given is not None:
+        return _core.quantity(given, "duration")
+    run_ns = _core.quantity(experiment["duration"], "duration")
+    return min(_SAMPLE_NS, max(run_ns // _LEAST_SAMPLES, 1))
+
+
 def ends_of(outcome: Outcome) -> list[Found]:
     """Where the goodput of each flow of a run settles, of those that last to the end."""
     import polars as pl
@@ -141,7 +151,7 @@ def ends_of(outcome: Outcome) -> list[Found]:
     from fairway.stats import mser5
 
     experiment, found = outcome.point.experiment, []
-    period_ns = _core.quantity(experiment["measure"].get("sample", _SAMPLE), "duration")
+    period_ns = _period_ns(experiment)
     series = outcome.run.series
     for row in outcome.summary["flows"]:
         goodputs = series.filter(pl.col("flow") == row["id"])["goodput_bps"].drop_nulls().to_list()

@@ -306,6 +306,15 @@ TSHARK_DIFFERENCES = [
         lambda case, theirs, ours: case.of("rtt_s", "min") == 0.0,
     ),
     Difference(
+        ("ack_rtt_min_ms",),
+        "An acknowledgement of a retransmission, or of data sent before one, is no clear round "
+        "trip (Karn's rule, and tcptrace's post-loss ACKs). tshark takes it for one, and it can be "
+        "the least.",
+        lambda case, theirs, ours: (
+            theirs < ours and case.this["post_loss_acks"] + case.this["ambiguous_acks"] > 0
+        ),
+    ),
+    Difference(
         ("ack_rtts",),
         "What was sent again after it had been acknowledged, a keep-alive or a probe is answered, "
         "and the answer acknowledges nothing: for tshark it ends a round trip.",

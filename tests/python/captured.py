@@ -127,6 +127,14 @@ def by_hand(path: Path) -> Path:
     pcap.wait(1000).client = (CLIENT[0], 4007)
     for index in (0, 1, 1, 2):
         pcap.sends(70_000 + 1000 * index, 9000, 1000)
+
+    # An acknowledgement of a retransmission together with a segment that was sent just before it:
+    # 30 ms, which are no clear round trip; the only clear one has 40.
+    begin(4008)
+    pcap.sends(1000, 9000, 1000).wait(40).hears(9000, 2000)
+    pcap.sends(2000, 9000, 1000).sends(3000, 9000, 1000).wait(40)
+    pcap.hears(9000, 2000, options=sack((3000, 4000)))
+    pcap.sends(4000, 9000, 1000).sends(2000, 9000, 1000).wait(30).hears(9000, 5000)
     return pcap.write(path)
 
 
@@ -174,7 +182,7 @@ for thread in threads:
 def captured(path: Path, sink: list[str], source: list[str], interface: str, address: str, sizes):
     """What tcpdump sees on an interface of the sender while its bytes are sent."""
     dump = [*source, "tcpdump", "-i", interface, "-s", "120", "-U", "-Z", "root", "-w", str(path),
-            "tcp"]  # fmt: skip
+            "tcp port 5001"]  # fmt: skip
     with (
         subprocess.Popen(dump, stderr=subprocess.PIPE, text=True) as tcpdump,
         subprocess.Popen(

@@ -20,6 +20,9 @@ from fairway.algorithm import Algorithms
 from fairway.results import Run
 from fairway.tables import queue_frame, series_frame
 
+#: Commands that run in this process print as to a terminal of so many columns, and not to a pipe.
+os.environ["COLUMNS"] = "80"
+
 SMALL = """\
 title    = "One small flow"
 duration = "3 s"
@@ -91,7 +94,6 @@ def command(*arguments: str | Path, cwd: Path | None = None) -> subprocess.Compl
         cwd=cwd,
         timeout=120,
         check=False,
-        env={**os.environ, "COLUMNS": "80"},
     )
 
 

@@ -1,4 +1,4 @@
-"""Random experiments, fuzzers and disturbed transfers, in turn, for as long as it is told.
+"""Random experiments, walks, fuzzers and disturbed transfers, in turn, for as long as it is told.
 
     python tests/python/soak.py --minutes 60
 
@@ -25,11 +25,19 @@ ROOT = Path(__file__).parents[2]
 #: Random experiments of one round; two minutes.
 SCENARIOS = 30_000
 
-#: Seconds of a round for each target of the fuzzer, and for transfers.
+#: Transfers of one round to a disk that fails, for each of two tests; three minutes.
+CRASHES = 30_000
+
+#: Seconds of a round for walks over the whole product, for each target of the fuzzer, and for
+#: transfers.
+WALKS_S = 240
 FUZZ_S = 60
 TRANSFERS_S = 180
 
-TARGETS = ("capture", "text", "packet", "gzip")
+TARGETS = (
+    *("capture", "text", "packet", "gzip", "experiment", "trace", "script"),
+    *("frame", "admission", "iperf3", "journal"),
+)
 
 
 def main() -> int:
@@ -47,6 +55,9 @@ def main() -> int:
     while not found and time.monotonic() < end:
         tell(f"round {number}")
         found += not scenarios(number)
+        found += not crashes(number)
+        if time.monotonic() < end:
+            found += not walks(number)
         if fuzz and time.monotonic() < end:
             found += sum(not fuzzed(target) for target in TARGETS)
         if time.monotonic() < end:
@@ -74,8 +85,29 @@ def scenarios(number: int) -> bool:
     return _tried(f"{SCENARIOS} experiments", [*command, "--test", "scenarios"], environment)
 
 
+def walks(number: int) -> bool:
+    """Random experiments, and what a person does with them."""
+    # The seed of `make test` is another.
+    options = ["--seed", str(1_000 + number), "--minutes", str(WALKS_S / 60)]
+    command = [sys.executable, "-m", "walker", *options, "--product", str(ROOT)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "tests" / "python")}
+    return _tried(f"walked for {WALKS_S} s", command, environment)
+
+
+def crashes(number: int) -> bool:
+    """Transfers to a simulated disk that fails, fills up and loses power."""
+    environment = {
+        **os.environ,
+        "FAIRWAY_CRASHES": str(CRASHES),
+        # The first ones are run by `make test`.
+        "FAIRWAY_FIRST_CRASH": str(1_000_000 + number * CRASHES),
+    }
+    command = ["cargo", "test", "--quiet", "--locked", "--release", "--package", "fairway-xfer"]
+    return _tried(f"{CRASHES} crashes", [*command, "--lib", "crash_tests"], environment)
+
+
 def fuzzed(target: str) -> bool:
-    """A reader of captures under libFuzzer."""
+    """A reader of outside data under libFuzzer."""
     command = ["make", "fuzz", f"SECONDS={FUZZ_S}", f"TARGETS={target}"]
     return _tried(f"{target} fuzzed for {FUZZ_S} s", command, dict(os.environ))
 

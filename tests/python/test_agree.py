@@ -229,7 +229,7 @@ def test_a_sweep_is_compared_point_by_point(tmp_path):
     assert [len(backend.ran) for backend in sides] == [4, 4]
     out = tmp_path / "out"
     assert sorted(path.name for path in out.iterdir()) == [
-        ".comparison", "agreement.json", "figures", "linux", "report.html", "sim",
+        ".fairway", "agreement.json", "figures", "linux", "report.html", "sim",
     ]  # fmt: skip
     assert json.loads((out / "agreement.json").read_text()) == found.to_json()
     assert len(fairway.load(out / "linux").outcomes) == 4

@@ -16,7 +16,7 @@ import pytest
 
 import fairway
 from conftest import SMALL, command
-from fairway.algorithm import Ack, Flow, Init, RateSample
+from fairway.algorithm import Ack, Flow, Init, RateSample, permitting
 from fairway.errors import InputError
 from fairway.experiment import plan
 
@@ -101,11 +101,13 @@ def test_a_class_has_the_name_it_is_given():
 
 def test_a_module_beside_the_experiment_is_found(tmp_path):
     path = written(tmp_path, "beside_it", FIXED)
-    assert windows(fairway.run(path)) == {10.0}
-    assert plan(path).points[0].experiment["flow"][0]["cc"] == "python:beside_it.Fixed"
+    assert windows(fairway.run(path, allow_python=True)) == {10.0}
+    with permitting(python=True):
+        planned = plan(path)
+    assert planned.points[0].experiment["flow"][0]["cc"] == "python:beside_it.Fixed"
     # Beside the file only, not in the current directory: the text alone has no place.
     with pytest.raises(fairway.ExperimentError, match="no module nowhere_at_all on sys"):
-        fairway.run(path.read_text().replace("beside_it", "nowhere_at_all"))
+        fairway.run(path.read_text().replace("beside_it", "nowhere_at_all"), allow_python=True)
 
 
 def test_a_package_on_the_path_is_found(tmp_path, monkeypatch):
@@ -114,23 +116,23 @@ def test_a_package_on_the_path_is_found(tmp_path, monkeypatch):
     (tmp_path / "lab_package" / "inner.py").write_text(FIXED)
     monkeypatch.syspath_prepend(tmp_path)
     text = SMALL.replace('cc = "bic"', 'cc = "python:lab_package.inner.Fixed"')
-    result = fairway.run(text)
+    result = fairway.run(text, allow_python=True)
     assert windows(result) == {10.0}
     assert result.summary["flows"][0]["id"] == "Fixed#0"
 
 
 def test_an_edited_module_is_read_again(tmp_path):
     path = written(tmp_path, "edited", FIXED)
-    first = fairway.run(path)
+    first = fairway.run(path, allow_python=True)
     (tmp_path / "edited.py").write_text(FIXED.replace("segments=10", "segments=11"))
-    second = fairway.run(path)
+    second = fairway.run(path, allow_python=True)
     assert (windows(first), windows(second)) == ({10.0}, {11.0})
     name = "python:edited.Fixed"
     assert first.algorithms[name]["sha256"] != second.algorithms[name]["sha256"]
     # The same name beside another file is another module.
     (tmp_path / "other").mkdir()
     path = written(tmp_path / "other", "edited", FIXED.replace("segments=10", "segments=12"))
-    assert windows(fairway.run(path)) == {12.0}
+    assert windows(fairway.run(path, allow_python=True)) == {12.0}
 
 
 def test_sweeps_take_their_own_and_fairways(tmp_path):
@@ -139,8 +141,8 @@ def test_sweeps_take_their_own_and_fairways(tmp_path):
         path.read_text()
         + '[sweep]\nrepetitions = 2\n"flow.0.cc" = ["reno", "python:swept.Fixed"]\n'
     )
-    sweep = fairway.run(path, tmp_path / "s", threads=4)
-    again = fairway.run(path, tmp_path / "s2", threads=1)
+    sweep = fairway.run(path, tmp_path / "s", threads=4, allow_python=True)
+    again = fairway.run(path, tmp_path / "s2", threads=1, allow_python=True)
     assert sweep.table.equals(again.table)
     for name in ("series", "flows", "queues"):
         for one, two in zip(sweep.outcomes, again.outcomes, strict=True):
@@ -157,10 +159,10 @@ def test_a_sweep_goes_on_unless_the_code_has_changed(tmp_path):
     def written_at(sweep):
         return [(o.directory / "manifest.json").stat().st_mtime_ns for o in sweep.outcomes]
 
-    first = written_at(fairway.run(path, tmp_path / "s"))
-    assert written_at(fairway.run(path, tmp_path / "s")) == first
+    first = written_at(fairway.run(path, tmp_path / "s", allow_python=True))
+    assert written_at(fairway.run(path, tmp_path / "s", allow_python=True)) == first
     (tmp_path / "resumed.py").write_text(FIXED + "# changed\n")
-    second = written_at(fairway.run(path, tmp_path / "s"))
+    second = written_at(fairway.run(path, tmp_path / "s", allow_python=True))
     assert second[0] == first[0]
     assert second[1] != first[1]
 
@@ -197,7 +199,7 @@ def test_code_that_cannot_be_read_is_run_again(tmp_path):
 
 def test_results_say_which_code_it_was(tmp_path):
     path = written(tmp_path, "recorded", FIXED)
-    fairway.run(path, tmp_path / "r")
+    fairway.run(path, tmp_path / "r", allow_python=True)
     code = {
         "python:recorded.Fixed": {
             "class": "recorded.Fixed",
@@ -225,10 +227,11 @@ def test_results_say_which_code_it_was(tmp_path):
         ("python:not_there.Thing", "no module not_there in {dir} or on sys.path; put not_there.py"),
         ("python:bad.Fixt", "bad ({dir}/bad.py) has no class Fixt; it has Fixed, Halves"),
         ("python:bad.NUMBER", "bad.NUMBER is 3 (int), not a class"),
-        ("python:bad.Halves", "Halves has no method on_rto(first, flow)"),
-        ("python:bad.raises", "ZeroDivisionError: by me ({dir}/bad.py"),
-        ("python:bad.nothing", "NoneType has no method cwnd()"),
-        ("python:bad.no_arguments", "cannot be made: TypeError: no_arguments() takes 0 positional"),
+        ("python:bad.raises", "bad.raises is <function raises at"),
+        ("python:bad.Halves", "bad.Halves is no congestion control: it has no method on_rto; "),
+        ("python:bad.Raises", "ZeroDivisionError: by me ({dir}/bad.py"),
+        ("python:bad.NoArguments", "cannot be made: TypeError: NoArguments.__init__() takes 1 "),
+        ("python:subprocess.Popen", "subprocess is a module of Python itself; name one of your"),
         ("python:wrong_syntax.X", "importing wrong_syntax failed: SyntaxError: "),
         ("python:needs_more.X", "importing needs_more failed: ModuleNotFoundError: No module"),
         ("python:raises_too.X", "RuntimeError: at line 2 ({dir}/raises_too.py, line 2)"),
@@ -239,8 +242,9 @@ def test_what_cannot_be_used_is_refused_at_the_flow(tmp_path, name, says):
         FIXED
         + "NUMBER = 3\n"
         + FIXED.replace("Fixed", "Halves").replace("on_rto", "on_timeout")
-        + "def raises(init): raise ZeroDivisionError('by me')\n"
-        + "def nothing(init): pass\ndef no_arguments(): pass\n"
+        + f"def raises(init): open({str(tmp_path / 'called')!r}, 'w')\n"
+        + "class Raises(Fixed):\n    def __init__(self, init): raise ZeroDivisionError('by me')\n"
+        + "class NoArguments(Fixed):\n    def __init__(self): pass\n"
     )
     (tmp_path / "wrong_syntax.py").write_text("class X:\n    def (\n")
     (tmp_path / "needs_more.py").write_text("import something_not_installed\n")
@@ -248,13 +252,83 @@ def test_what_cannot_be_used_is_refused_at_the_flow(tmp_path, name, says):
     path = tmp_path / "own.toml"
     path.write_text(SMALL.replace('cc = "bic"', f'cc = "{name}"'))
     with pytest.raises(fairway.ExperimentError) as refused:
-        fairway.run(path)
+        fairway.run(path, allow_python=True)
     assert str(refused.value).startswith(f'{path}: flow.0.cc: "{name}": ')
     assert says.format(dir=tmp_path) in str(refused.value)
-    done = command("run", path)
+    done = command("run", path, "--allow-python")
     assert (done.returncode, done.stdout) == (2, "")
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "__pycache__").exists()
+    assert not (tmp_path / "called").exists()
+
+
+def evil(tmp_path, name="evil.CC"):
+    """An experiment that names a module, which leaves a mark if it is imported."""
+    mark = tmp_path / "ran"
+    (tmp_path / "evil.py").write_text(f"open({str(mark)!r}, 'w').close()\n" + FIXED)
+    path = tmp_path / "evil.toml"
+    path.write_text(SMALL.replace('cc = "bic"', f'cc = "python:{name}"'))
+    return path, mark
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run"],
+        ["run", "--backend", "model"],
+        ["run", "--dask", "local", "--out", "o"],
+        ["agree"],
+        ["tune", "--algorithm", "bic", "--objective", "goodput"],
+        ["study", "new", "mine", "--experiment"],
+    ],
+)
+def test_nothing_is_imported_without_leave(tmp_path, monkeypatch, arguments):
+    path, mark = evil(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    done = command(*arguments, path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert not mark.exists()
+    if "--backend" not in arguments and "--dask" not in arguments and "agree" not in arguments:
+        digest = hashlib.sha256((tmp_path / "evil.py").read_bytes()).hexdigest()
+        says = f'"python:evil.CC": would run the code in {tmp_path}/evil.py (SHA-256 {digest})'
+        assert says in done.stderr
+        assert "--allow-python" in done.stderr
+
+
+@pytest.mark.parametrize("backend", ["linux", "model"])
+def test_a_backend_that_cannot_run_a_class_does_not_import_it(tmp_path, backend):
+    path, mark = evil(tmp_path)
+    with pytest.raises(fairway.ExperimentError, match=f"{backend} cannot run a class in Python"):
+        fairway.run(path, backend=backend, allow_python=True)
+    with pytest.raises(fairway.ExperimentError, match="cannot run a class in Python"):
+        fairway.agree(path, against=["sim", backend], allow_python=True)
+    assert not mark.exists()
+
+
+def test_a_study_is_data(tmp_path, monkeypatch):
+    _, mark = evil(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plain.toml").write_text(SMALL)
+    assert command("study", "new", "mine", "--experiment", "plain.toml").returncode == 0
+    study = tmp_path / "mine" / "experiment.toml"
+    study.write_text(SMALL.replace('cc    = "cubic"', 'cc = "python:evil.CC"'))
+    (tmp_path / "evil.py").rename(tmp_path / "mine" / "evil.py")
+    for asked in (["study", "show", "mine"], ["reproduce", "mine", "-q"]):
+        done = command(*asked)
+        assert done.returncode in (0, 2)
+        assert not mark.exists(), asked
+    assert done.returncode == 2
+    assert "mine/evil.py (SHA-256" in done.stderr
+
+
+def test_a_package_is_found_without_importing_it(tmp_path):
+    path, mark = evil(tmp_path, "inner.evil.CC")
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "evil.py").rename(tmp_path / "inner" / "evil.py")
+    (tmp_path / "inner" / "__init__.py").write_text(f"open({str(mark)!r}, 'w').close()\n")
+    with pytest.raises(fairway.ExperimentError, match=r"inner/evil\.py \(SHA-256 [0-9a-f]{64}\)"):
+        fairway.run(path)
+    assert not mark.exists()
 
 
 def test_parameters_and_variants_are_checked(tmp_path):
@@ -375,7 +449,7 @@ def test_a_method_that_takes_too_little_is_an_exception_too():
 def test_the_command_prints_the_traceback_alone(tmp_path):
     text = FIXED.replace("def on_ack(self, ack, flow): pass", "def on_ack(self, ack, flow): 1 // 0")
     path = written(tmp_path, "breaks", text)
-    done = command("run", path, "--out", tmp_path / "r", "--quiet")
+    done = command("run", path, "--allow-python", "--out", tmp_path / "r", "--quiet")
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.count('File "') == 1
     assert f'File "{tmp_path}/breaks.py", line 6, in on_ack' in done.stderr
@@ -388,7 +462,7 @@ def test_the_command_prints_the_traceback_alone(tmp_path):
         "def on_ack(self, ack, flow): pass", "def on_ack(self, *_): self.window = 1.5"
     )
     written(tmp_path, "breaks", text)
-    done = command("run", path, "--quiet")
+    done = command("run", path, "--allow-python", "--quiet")
     assert done.returncode == 3
     assert done.stderr.startswith("fairway: Fixed.cwnd() returned 1.5 (float); it has to return")
     assert "Traceback" not in done.stderr
@@ -417,8 +491,9 @@ def test_ctrl_c_stops_a_run(tmp_path, body):
     path = written(tmp_path, "endless", text)
     place = tmp_path / "results"
     process = subprocess.Popen(
-        [sys.executable, "-m", "fairway", "run", str(path), "--set", "duration=1000000 s",
-         "--set", 'measure.sample="100 s"', "--out", str(place / "r")],
+        [sys.executable, "-m", "fairway", "run", str(path), "--allow-python",
+         "--set", "duration=1000000 s", "--set", 'measure.sample="100 s"',
+         "--out", str(place / "r")],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )  # fmt: skip
     for _ in range(200):

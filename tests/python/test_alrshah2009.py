@@ -33,7 +33,8 @@ def summary(cc, connections, repetition):
         for i in range(connections)
     ]
     link = {"id": "bottleneck", "utilisation": used}
-    return {"flows": flows, "links": [link], "metrics": {}}
+    # What differs from one repetition to the next decides nothing, and shows that they are several.
+    return {"flows": flows, "links": [link], "metrics": {}, "packets": repetition}
 
 
 def by_scenario(study):

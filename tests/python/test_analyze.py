@@ -142,9 +142,9 @@ def test_what_can_be_read_of_a_damaged_capture_is(tmp_path, name, data, connecti
     ("data", "said"),
     [
         (b"", "is empty"),
-        (b"no capture at all, but text\n", "no capture"),
+        (b"no capture at all, but text\n", "not a capture file"),
         (b"\x28\xb5\x2f\xfd" + bytes(20), "zstd"),
-        (random.Random(1).randbytes(64), "no capture"),
+        (random.Random(1).randbytes(64), "not a capture file"),
     ],
 )
 def test_what_is_no_capture_is_refused_in_words(tmp_path, data, said):

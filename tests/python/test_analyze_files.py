@@ -58,7 +58,7 @@ def test_it_stands_beside_a_simulated_run(directory, tmp_path):
     out = tmp_path / "both.html"
     done = command("compare", str(directory / "run"), str(tmp_path / "sim"), "--out", str(out))
     assert done.returncode == 0, done.stderr
-    assert "jain_index" in done.stdout
+    assert "goodput" in done.stdout
     assert out.stat().st_size > 100_000
 
 
@@ -72,7 +72,10 @@ def test_the_report_is_written_again(directory):
 
 def test_the_same_capture_gives_the_same_bytes(directory, tmp_path):
     command("analyze", str(directory / "made.pcap"), "--out", str(tmp_path / "again"))
-    for file in sorted((tmp_path / "again").iterdir()):
+    # The list in the other directory has its figures, too.
+    files = [path for path in (tmp_path / "again").iterdir() if path.name != ".fairway"]
+    assert files
+    for file in files:
         assert file.read_bytes() == (directory / "run" / file.name).read_bytes(), file.name
 
 

@@ -1,6 +1,8 @@
 """Reports in a real browser: every chart is drawn, no script fails, nothing is fetched."""
 
 import functools
+import html
+import re
 
 import pytest
 
@@ -20,6 +22,13 @@ def report(tmp_path_factory):
 def opened(pages, report):
     """A function that opens the report."""
     return functools.partial(pages, report)
+
+
+def ranges(page):
+    """What every chart over time shows of it."""
+    return page.locator(".chart").evaluate_all(
+        "charts => charts.map(chart => chart.vegaView.scale('x').domain())"
+    )
 
 
 def drawn(page):
@@ -50,7 +59,7 @@ def test_the_report_of_a_sweep(opened, tmp_path):
     fairway.run(SMALL, tmp_path / "s", overrides={"sweep": {"flow.0.cc": ["bic", "htcp"]}})
     page = opened()
     page.goto((tmp_path / "s" / "report.html").as_uri())
-    assert page.locator(".chart").count() == 6  # one for each metric
+    assert page.locator(".chart").count() == 8  # one for each metric
     for chart in page.locator(".chart").all():
         chart.scroll_into_view_if_needed()
         # Two points, one for each algorithm.
@@ -77,13 +86,71 @@ def test_a_narrow_screen_needs_no_sideways_scrolling(opened):
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
-def test_dragging_zooms_into_time(opened):
+def test_charts_are_there_when_the_page_has_loaded(opened):
+    page = opened(viewport={"width": 600, "height": 400})
+    assert page.locator("svg.marks .mark-line path").count() >= len(QUANTITIES)
+    assert page.evaluate("window.scrollY") == 0
+
+
+def test_plots_begin_at_one_place(opened):
+    page = opened()
+    lefts = page.locator(".chart").evaluate_all(
+        """charts => charts.map(chart => {
+            const view = chart.vegaView;
+            const drawing = chart.querySelector("svg.marks").getBoundingClientRect();
+            return drawing.left + view.origin()[0];
+        })"""
+    )
+    assert len(lefts) == len(QUANTITIES)
+    assert max(lefts) - min(lefts) < 1
+
+
+def test_the_nearest_point_tells_its_numbers(opened):
+    page = opened(viewport={"width": 1000, "height": 900})
+    chart = page.locator(".chart").nth(1)
+    chart.scroll_into_view_if_needed()
+    # A sample in the middle, and a place 15 pixels above it, where no line is.
+    sample = chart.evaluate(
+        """chart => {
+            const lines = [];
+            (function walk(mark) {
+                mark.items.forEach(item => {
+                    if (mark.marktype === "group") { item.items.forEach(walk); }
+                    else if (mark.marktype === "line" && mark.role === "mark") { lines.push(item); }
+                });
+            })(chart.vegaView.scenegraph().root);
+            const own = lines.filter(item => item.datum.id === "bic#0");
+            const { x, y, datum } = own[Math.floor(own.length / 2)];
+            const [left, top] = chart.vegaView.origin();
+            const pad = chart.vegaView.padding();
+            return { x: x + left + pad.left, y: y + top + pad.top, t: datum.t, v: datum.v };
+        }"""
+    )
+    box = chart.locator("svg.marks").bounding_box()
+    page.mouse.move(box["x"] + sample["x"] - 3, box["y"] + sample["y"] - 18)
+    page.mouse.move(box["x"] + sample["x"], box["y"] + sample["y"] - 15)
+    tooltip = page.locator("#vg-tooltip-element.visible")
+    tooltip.wait_for()
+    cells = tooltip.locator("td.value").all_text_contents()
+    assert cells[0] == "bic#0"
+    dot = chart.locator(".dot").bounding_box()
+    shown = (dot["x"] + dot["width"] / 2 - box["x"], dot["y"] + dot["height"] / 2 - box["y"])
+    # The sample itself, or one of the same flow that is nearer to the pointer.
+    assert abs(shown[0] - sample["x"]) <= 15
+    assert (shown[0] - sample["x"]) ** 2 + (shown[1] - sample["y"] + 15) ** 2 <= 15.5**2
+    page.mouse.move(box["x"] + sample["x"], box["y"] - 40)
+    assert page.locator("#vg-tooltip-element.visible").count() == 0
+    assert chart.locator(".dot").is_hidden()
+
+
+def test_shift_and_wheel_zooms_into_all_charts_of_the_run(opened):
     page = opened(viewport={"width": 1000, "height": 900})
     drawn(page)
     chart = page.locator(".chart").first
     chart.scroll_into_view_if_needed()
     line = chart.locator("svg.marks .mark-line path").first
-    before = line.get_attribute("d")
+    before, whole = line.get_attribute("d"), ranges(page)
+    assert whole == [[0, 3]] * len(QUANTITIES)
     box = chart.bounding_box()
     middle = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.mouse.move(*middle)
@@ -92,3 +159,71 @@ def test_dragging_zooms_into_time(opened):
     page.keyboard.up("Shift")
     page.wait_for_timeout(300)
     assert line.get_attribute("d") != before
+    near = ranges(page)
+    assert near[0] != whole[0]
+    assert near == [near[0]] * len(QUANTITIES)
+    page.mouse.dblclick(*middle)
+    page.wait_for_timeout(300)
+    assert ranges(page) == whole
+
+
+EVIL = (
+    "<script>window.injected = 'script'</script>"
+    """<img src="x:" onerror="window.injected = 'image'">"""
+)
+
+
+def test_a_title_is_no_script(pages, tmp_path):
+    fairway.run(SMALL, tmp_path / "run", overrides={"title": EVIL, "flow.0.id": "<b>a"})
+    page = pages(tmp_path / "run" / "report.html")
+    # Not even one that the policy stops: `pages` refuses what a console says.
+    assert page.evaluate("window.injected") is None
+    assert page.locator("h1").text_content() == EVIL
+    assert page.locator("b").count() == 0
+    assert drawn(page) == len(QUANTITIES)
+
+
+def test_the_policy_stops_what_gets_into_a_page(browser, report, tmp_path):
+    text = report.read_text("utf-8")
+    link = """<a id="evil" href="javascript:void(window.injected = 'link')">link</a>"""
+    text = text.replace('<main id="main"', f'{EVIL}{link}<main id="main"')
+    policy = re.search(r"<meta http-equiv=.Content-Security-Policy.[^>]*>", text)[0]
+
+    def injected(page_text):
+        (tmp_path / "evil.html").write_text(page_text, "utf-8")
+        page = browser.new_page()
+        said = []
+        page.on("console", lambda message: said.append(message.text))
+        page.goto((tmp_path / "evil.html").as_uri())
+        page.locator("#evil").click()
+        page.locator(".chart svg.marks").nth(len(QUANTITIES) - 1).wait_for()
+        found = page.evaluate("window.injected || null")
+        page.close()
+        return found, [line for line in said if "Content Security Policy" in line]
+
+    found, stopped = injected(text)
+    assert found is None
+    assert len(stopped) >= 3, stopped
+    # Without it, they run: the test could fail.
+    assert injected(text.replace(policy, ""))[0] == "link"
+
+
+def test_the_policy_allows_nothing_in_general(report):
+    policy = re.search(r'Security-Policy" content="([^"]*)"', report.read_text("utf-8"))[1]
+    rules = dict(rule.strip().split(" ", 1) for rule in html.unescape(policy).split(";"))
+    assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
+    assert "unsafe" not in policy
+    for kind in ("script-src", "style-src"):
+        assert all(re.fullmatch(r"'sha256-[\w+/]{43}='", source) for source in rules[kind].split())
+
+
+def test_the_gallery_fits_on_a_phone(pages, tmp_path):
+    fairway.gallery(["cubic", "bbr"], tmp_path / "g")
+    page = pages(tmp_path / "g" / "report.html", viewport={"width": 390, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    drawings = page.locator(".chart svg.marks")
+    assert drawings.count() == 3  # paths
+    for drawing in drawings.all():
+        box = drawing.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 390

@@ -74,8 +74,8 @@ FOLLOWS = {"kind": "follows", "within": 9}
         (WITHIN, 2.5, 2.5 - 4.30265 * 0.57735, 2.5 + 4.30265 * 0.57735, [1, 4]),
         # The median of two errors is their mean.
         (ERRORS, 2.5, 2.5 - 4.30265 * 0.57735, 2.5 + 4.30265 * 0.57735, [1, 4]),
-        # 3 in every repetition, at the one point that both sides have.
-        (APART, 3.0, 3.0, 3.0, [3, 3]),
+        # 3 in every repetition, at the one point that both sides have: no interval.
+        (APART, 3.0, None, None, [3, 3]),
         # The cell that is farthest off: 5 ± 4.30265/√3.
         (FOLLOWS, 5.0, 5 - 4.30265 / 3**0.5, 5 + 4.30265 / 3**0.5, [2, 5]),
     ],
@@ -84,8 +84,11 @@ def test_intervals_by_hand(test, measured, low, high, spread):
     cells = [cell([1.0, 2.0, 3.0], 1.0, cc="a"), cell([4.0, 5.0, 6.0], 1.0, cc="b")]
     found = judged(test, cells)
     assert found["measured"] == pytest.approx(measured)
-    assert (found["ci_low"], found["ci_high"]) == pytest.approx((low, high), abs=1e-4)
-    assert found["interval"] == "95 %, 3 repetitions"
+    if low is None:
+        assert (found["ci_low"], found["ci_high"]) == (None, None)
+    else:
+        assert (found["ci_low"], found["ci_high"]) == pytest.approx((low, high), abs=1e-4)
+        assert found["interval"] == "95 %, 3 repetitions"
     assert found["spread"] == pytest.approx(spread)
 
 

@@ -457,6 +457,6 @@ def test_reasons_say_what_was_measured_in_the_words_of_the_study():
     said = readable(found, {"flow.1.goodput_bps": "goodput (bit/s)", "flow.1": "nobody"}).reason
     # A path is named as a whole, or not at all.
     assert said == (
-        "goodput (bit/s): measured 0.5 bit/s, claimed 0 to 1 bit/s. "
+        "goodput: measured 0.5 bit/s, claimed 0 to 1 bit/s. "
         "flow.1.goodput: measured 0.25, claimed 0 to 1."
     )

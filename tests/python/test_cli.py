@@ -141,21 +141,37 @@ def test_an_unwritable_directory_is_refused_before_the_simulation(small, tmp_pat
     refused(command("run", small, "--out", tmp_path / "mine"), "other files")
 
 
-def test_a_full_disk(small, tmp_path):
-    """A file system of 64 KiB, where the kernel lets us mount one."""
+@pytest.fixture
+def tiny_disk(tmp_path):
+    """Mounts a file system of a size, where the kernel lets us."""
     mount = tmp_path / "tiny"
     mount.mkdir()
-    done = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(mount)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    if done.returncode != 0:
-        pytest.skip(f"cannot mount a small file system here: {done.stderr.strip()}")
-    try:
-        refused(command("run", small, "--out", mount / "r"), "disk is full")
-        assert list(mount.iterdir()) == []
-    finally:
-        subprocess.run(["umount", str(mount)], check=True)
+
+    def mounted(size):
+        done = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(mount)],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if done.returncode != 0:
+            pytest.skip(f"cannot mount a small file system here: {done.stderr.strip()}")
+        return mount
+
+    yield mounted
+    subprocess.run(["umount", str(mount)], check=False, capture_output=True)
+
+
+def test_a_disk_without_room_for_the_results(small, tiny_disk):
+    mount = tiny_disk("16k")
+    refused(command("run", small, "--out", mount / "r"), "disk is full")
+    assert list(mount.iterdir()) == []
+
+
+def test_a_disk_with_room_for_the_results_and_not_for_the_report(small, tiny_disk):
+    mount = tiny_disk("64k")
+    done = command("run", small, "--out", mount / "r")
+    assert done.returncode == 4, done.stderr
+    assert "report not written" in done.stderr and "the disk is full" in done.stderr
+    assert fairway.load(mount / "r").series.height > 0
 
 
 @pytest.mark.parametrize(
@@ -291,3 +307,10 @@ def test_examples_of_the_readme_parse():
     names = [line.split()[1] for line in readme.read_text().splitlines()
              if line.strip().startswith("fairway ")]  # fmt: skip
     assert set(names) <= {*COMMANDS, "--help", "--version"}
+
+
+def test_no_sentence_of_the_help_is_cut():
+    for group in ((), ("model",), ("linux",), ("study",)):
+        done = command(*group, "--help")
+        assert done.returncode == 0
+        assert "..." not in done.stdout.partition("Commands:")[2]

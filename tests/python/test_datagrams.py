@@ -67,7 +67,11 @@ def test_tables_and_reports(run, tmp_path):
     assert film["cwnd_segments"].null_count() == film.height
     assert "Datagram flows" in run_report(run)
     windows = json.loads(run.figures.cwnd().to_json())
-    colour = windows["encoding"]["color"]
+    colour = next(
+        layer["encoding"]["color"]
+        for layer in windows["layer"]
+        if "scale" in layer.get("encoding", {}).get("color", {})
+    )
     assert colour["legend"]["values"] == ["transfer"]
     assert len(colour["scale"]["domain"]) == 14
 

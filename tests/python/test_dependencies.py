@@ -10,7 +10,7 @@ from fairway.experiment import parse_toml
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "dependencies.md"
 #: Programs, and what another package loads: pandas `pyarrow`, and pytest `pytest-xdist`.
-NOT_IMPORTED = {"maturin", "mypy", "pyarrow", "pytest-xdist", "ruff"}
+NOT_IMPORTED = {"maturin", "mypy", "pip-audit", "pyarrow", "pytest-xdist", "ruff"}
 #: Names of modules that are not those of their packages.
 MODULES = {"mkdocs-material": "mkdocs", "vl-convert-python": "vl_convert"}
 

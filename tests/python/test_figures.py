@@ -1,17 +1,21 @@
 """Charts and reports: what they keep, and that they stand alone."""
 
 import html.parser
+import io
 import re
 
 import polars as pl
 import pytest
+import vl_convert
 
+import fairway
 from conftest import SMALL, run_of
 from fairway.errors import InputError
 from fairway.experiment import parse_toml
-from fairway.figures import QUANTITIES, heat_map, metric_over_axis, thin
+from fairway.figures import QUANTITIES, heat_map, is_measured, metric_over_axis, over_time, thin
 from fairway.formats import check_formats
-from fairway.report import run_report
+from fairway.report import metric_table, run_report
+from fairway.study_figures import shown_as
 
 
 def test_thinning_keeps_peaks_of_a_state_and_the_mean_of_a_rate():
@@ -53,7 +57,8 @@ def run():
 
 def test_every_figure_can_be_saved_for_print(run, tmp_path):
     written = run.figures.save(tmp_path, ["png", "pdf", "svg"])
-    assert len(written) == 3 * len(QUANTITIES)
+    # Of all quantities but ssthresh, which stayed infinite.
+    assert len(written) == 3 * (len(QUANTITIES) - 1)
     magic = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<svg"}
     for path in written:
         assert path.read_bytes().startswith(magic[path.suffix]), path
@@ -115,3 +120,87 @@ def test_a_logarithmic_axis_shows_what_is_above_zero():
     # The row of zero is gone, and the interval from −1 begins at half of 2.
     values = "x,mean,low,high,g\n1,8.0,1.0,9.0,all\n3,2.0,1.5,3.0,all\n"
     assert list(chart["datasets"].values()) == [values]
+
+
+def test_one_flow_is_not_compared_with_itself():
+    experiment = parse_toml(SMALL, "small")
+    both = {row[0] for row in metric_table(run_of(experiment, [1e6, 2e6])).rows}
+    assert {"jain_index", "asymmetry", "unfairness", "utilisation"} <= both
+    run = run_of(experiment, [1e6, 2e6])
+    run.summary["flows"].pop()
+    names = {row[0] for row in metric_table(run).rows}
+    assert names == both - {"jain_index", "asymmetry", "unfairness"}
+
+
+def marks(chart, kind):
+    """What a chart draws of a kind of mark, rendered as in reports."""
+    drawn = vl_convert.vegalite_to_svg(chart.to_json())
+    group = rf'<g[^>]*class="mark-{kind} role-mark[^"]*"[^>]*>(.*?)</g>'
+    paths = (re.findall(r'd="([^"]*)"', part) for part in re.findall(group, drawn, re.DOTALL))
+    return [path for part in paths for path in part]
+
+
+def samples(*rows):
+    return pl.DataFrame(rows, schema=["t_s", "flow", "goodput_bps"], orient="row")
+
+
+def test_a_single_sample_is_a_point():
+    quantity = QUANTITIES["goodput"]
+    one = over_time(samples((0.01, "a", 2e6)), quantity)
+    assert len(marks(one, "symbol")) == 1
+    # Beside a flow of many, which is a line.
+    both = samples((0.1, "a", 2e6), (0.1, "b", 1e6), (0.2, "b", 3e6))
+    assert len(marks(over_time(both, quantity), "symbol")) == 1
+    line = samples((0.1, "b", 1e6), (0.2, "b", 3e6))
+    assert marks(over_time(line, quantity), "symbol") == []
+    assert len(marks(over_time(line, quantity), "line")) == 1
+
+
+def test_times_of_short_runs_are_told_apart():
+    rows = samples(*((n * 1e-5, "a", float(n)) for n in range(1, 101)))
+    chart = over_time(rows, QUANTITIES["goodput"])
+    assert pl.read_csv(io.StringIO(chart.data.values))["t"].n_unique() == 100
+
+
+def test_the_measuring_window_is_shaded_where_it_is_not_the_whole_run():
+    run = run_of(parse_toml(SMALL, "small"), [1e6, 2e6])  # samples until 0.1 s
+    run.experiment = {**run.experiment, "measure": {"window": ["50 ms", "100 ms"]}}
+    (shade,) = marks(run.figures.goodput(), "rect")
+    # The right half of the plot: a rectangle from the middle.
+    left, width = re.match(r"M([\d.]+),[\d.]+h([\d.]+)", shade).groups()
+    assert float(left) == pytest.approx(float(width), abs=1)
+    run.experiment = {**run.experiment, "measure": {"window": ["0 s", "3 s"]}}
+    assert marks(run.figures.goodput(), "rect") == []
+    run.experiment = {**run.experiment, "measure": {}}
+    assert marks(run.figures.goodput(), "rect") == []
+
+
+def test_rate_based_algorithms_have_no_ssthresh():
+    run = fairway.run(SMALL, overrides={"flow.0.cc": "bbr", "flow.1.cc": "reno"})
+    ssthresh = QUANTITIES["ssthresh"]
+    known = run.series.drop_nulls("ssthresh_segments")
+    assert set(known["flow"]) == {"bbr#0", "reno#1"}, "the stack keeps one for both"
+    drawn = "".join(run.figures.ssthresh().to_dict()["datasets"].values())
+    assert "reno#1" in drawn
+    assert "bbr#0" not in drawn
+    assert is_measured(run, ssthresh)
+    alone = fairway.run(SMALL, overrides={"flow.0.cc": "bbr", "flow.1.cc": "bbr3"})
+    assert not is_measured(alone, ssthresh)
+    assert "Slow start threshold" not in run_report(alone)
+
+
+def test_a_matrix_has_a_key_of_its_colours():
+    cells = pl.DataFrame({"a": ["1", "2"], "b": ["1", "1"], "v": [0.25, 0.75]})
+    about = {"x": "a", "y": "b", "value": "v", "x_title": "a", "y_title": "b", "title": "v"}
+    drawn = vl_convert.vegalite_to_svg(heat_map(cells, **about).to_json())
+    legend = drawn[drawn.index("role-legend") :]
+    ends = [float(each) for each in re.findall(r">(0\.\d+)</text>", legend)]
+    assert 0.25 <= min(ends) < max(ends) <= 0.75
+    same = cells.with_columns(v=pl.lit(0.1))
+    assert "role-legend" not in vl_convert.vegalite_to_svg(heat_map(same, **about).to_json())
+
+
+def test_rates_of_studies_are_in_megabits():
+    assert shown_as("goodput of all (bit/s)") == ("goodput of all (Mbit/s)", 1e-6)
+    assert shown_as("flow.0.goodput_bps") == ("flow.0.goodput (Mbit/s)", 1e-6)
+    assert shown_as("jain_index") == ("jain_index", 1)

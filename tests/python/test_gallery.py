@@ -36,6 +36,9 @@ def docs_script(name):
     path = ROOT / "docs" / f"{name}.py"
     if not path.exists():
         pytest.skip("no documentation here: this is not a source tree")
+    if str(path.parent) not in sys.path:
+        # Its own modules lie beside it.
+        sys.path.insert(0, str(path.parent))
     spec = importlib.util.spec_from_file_location(f"docs_{name}", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -159,7 +159,7 @@ def test_every_example_is_answered_or_refused_by_name(path):
         found = fairway.run(path, backend="model")
     except fairway.ExperimentError as error:
         for line in str(error).splitlines():
-            assert line.startswith(("flow", "topology", "stack")), line
+            assert line.removeprefix(f"{path}: ").startswith(("flow", "topology", "stack")), line
             assert "--backend sim" in line
     else:
         runs = [found] if isinstance(found, fairway.Run) else found.outcomes

@@ -116,7 +116,6 @@ def test_the_printed_table_fits(tmp_path: Path) -> None:
         ({"red": "50:10:0.1"}, "upper threshold in packets"),
         ({"red": "10:50:nan"}, "red"),
         ({"rto": "0 s"}, "retransmission timeout"),
-        ({"headers": "-1"}, "headers: expected"),
         ({"figure": "streams.gif"}, "a figure ends in"),
     ],
 )
@@ -147,3 +146,11 @@ def test_units() -> None:
     with pytest.raises(InputError, match="expected packets or bytes"):
         quantities.packets("1.0 bdp", "window", packet_bytes=1000)
     assert {"reno", "cubic", "bbr"} <= set(algorithms())
+
+
+def test_sizes_have_a_unit_or_none() -> None:
+    plain, written = (json.loads(asked("--json", mss=mss).output) for mss in ("1000", "1 kB"))
+    assert plain == written
+    for changes in ({"mss": "many"}, {"headers": "-1"}):
+        refused = asked(**changes)
+        assert refused.exit_code == 2 and "expected a size in bytes" in refused.output

@@ -47,7 +47,7 @@ def test_t_interval_by_hand():
 
 def test_t_interval_of_one_and_of_equal_values():
     assert stats.mean_interval([3.0]) == stats.Estimate(3.0, None, None, 1)
-    assert stats.mean_interval([2.0, 2.0]) == stats.Estimate(2.0, 2.0, 2.0, 2)
+    assert stats.mean_interval([2.0, 2.0]) == stats.Estimate(2.0, None, None, 2)
     with pytest.raises(ValueError, match="no values"):
         stats.mean_interval([])
     with pytest.raises(ValueError, match="confidence"):
@@ -97,3 +97,11 @@ def test_time_left():
     # A quarter took 10 s, so three quarters take 30 s.
     assert progress.remaining_s(10, 0.25) == pytest.approx(30)
     assert progress.remaining_s(10, 0) is None
+
+
+def test_a_long_run_tells_how_far_it_is_and_what_is_left():
+    # A thousandth of ten years in 20 s: 315,360 s, 15,768 of them a second, and 19,980 s to go.
+    years = progress.State(under_way=0.001, simulated_s=315_360, duration_s=315_360_000)
+    assert years.speed(20.0) == "3 d 15 h of 10 y 0 d simulated, 15,768 simulated s/s"
+    assert progress.readable(years.remaining_s(20.0)) == "5 h 33 min"
+    assert years.remaining_s(2.0) is None, "too early to tell"

@@ -212,3 +212,26 @@ def test_phases_of_a_run_cover_it_and_losses_are_reductions():
     assert sum(shares) == pytest.approx(100, abs=1)
     drawn = phase_chart(run.series, phases).to_dict()
     assert [layer["mark"]["type"] for layer in drawn["layer"]] == ["rect", "line"]
+
+
+@pytest.mark.parametrize("cc", ["bbr", "bbr3", "copa"])
+def test_a_report_has_no_phases_of_flows_that_go_by_no_threshold(cc):
+    overrides = {"flow": [{"id": "other", "cc": cc}, {"id": "known", "cc": "reno"}]}
+    run = fairway.run(SMALL, overrides=overrides)
+    assert any(phase.kind == "recovery" for phase in fairway.phases(run, "other"))
+    (table,) = phase_tables(run)
+    assert [row[0] for row in table.rows] == ["known"]
+
+
+def test_a_report_of_a_capture_has_the_phases_of_its_analysis_alone(tmp_path):
+    overrides = {
+        "flow": [{"id": "only", "cc": "reno"}],
+        "topology.bottleneck.queue.limit": "10000 packets",
+        "capture": {"at": "hosts"},
+    }
+    fairway.run(SMALL, overrides=overrides).save(tmp_path / "run")
+    (capture,) = (tmp_path / "run" / "captures").glob("s0.pcapng")
+    fairway.analyze(capture).save(tmp_path / "seen")
+    page = (tmp_path / "seen" / "report.html").read_text("utf-8")
+    assert "Phases of the window" in page
+    assert "Phases, over the whole run" not in page

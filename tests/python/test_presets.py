@@ -79,14 +79,44 @@ def test_many_presets_take_several_tables(columns, monkeypatch, capsys):
     many = [
         dict(KNOWN[i % len(KNOWN)], name=f"{KNOWN[i % len(KNOWN)]['name']}-{i}") for i in range(9)
     ]
-    tables = list(preset_tables.comparison(many, 80))
-    assert len(tables) > 1
-    assert sum(len(table.columns) - 2 for table in tables) == 8
-    for table in tables:
-        assert table.columns[1] == many[0]["name"]
-        terminal.show_table(table)
+    table = preset_tables.comparison(many)
+    terminal.show_table(table)
     shown = capsys.readouterr().out
-    assert fits(shown)
-    # No cell is broken: a row is a line.
-    assert shown.count("\ninitial_window") == len(tables)
-    assert len(shown.splitlines()) == len(tables) * (4 + len(tables[0].rows))
+    assert fits(shown, columns)
+    blocks = shown.strip().split("\n\n")
+    assert len(blocks) > 1
+    switches = [row[0] for row in table.rows]
+    for block in blocks:
+        # The default preset is in each; no cell is broken: a switch is a line.
+        lines = block.splitlines()
+        assert [line.split()[0] for line in lines[-len(switches) :]] == switches
+        assert lines[-len(switches) - 2].split()[:2] == ["switch", many[0]["name"]]
+
+
+@pytest.mark.parametrize(
+    ("preset", "flow", "told"),
+    [
+        # The name that Linux's own source gives to Westwood+ (net/ipv4/tcp_westwood.c).
+        ("linux-6.1", {"cc": "westwood"}, 'write cc = "westwood+"'),
+        ("linux-2.6.27", {"cc": "westwood"}, 'write cc = "westwood+"'),
+        ("ns2-tcp-linux", {"cc": "westwood"}, 'write cc = "westwood+"'),
+        ("ns2-tcp-linux", {"cc": "tcp-lp"}, "does not have the one of linux-2.6.22"),
+        ("ns3-3.29", {"cc": "scalable"}, "does not have the one of ns3-3.29"),
+        ("linux-6.1", {"cc": "westwood", "cc_variant": "paper"}, None),
+        ("linux-6.1", {"cc": "westwood+"}, None),
+        # ns-3's TcpWestwood is Westwood unless it is asked for Westwood+.
+        ("ns3-3.29", {"cc": "westwood"}, None),
+        ("rfc5681", {"cc": "westwood"}, None),
+        # No Linux has a Tahoe that could be meant.
+        ("linux-6.1", {"cc": "tahoe"}, None),
+    ],
+)
+def test_a_name_that_the_stack_has_for_something_else_is_told(preset, flow, told):
+    experiment = parse_toml(SMALL, "small.toml")
+    experiment["stack"] = {"preset": preset}
+    experiment["duration"] = "1 s"
+    experiment.pop("measure", None)
+    experiment["flow"] = [flow, flow]
+    warnings = fairway.run(experiment).warnings
+    assert len(warnings) == (told is not None), warnings
+    assert told is None or told in warnings[0]

@@ -140,7 +140,7 @@ def test_in_the_simulator(tmp_path):
     sweep = fairway.run(text, out=tmp_path / "s", threads=2)
     assert [set(stop.half_widths) for stop in sweep.stops] == [{"goodput_bps"}] * 2
     assert all(stop.repetitions >= 10 for stop in sweep.stops)
-    with pytest.raises(ExperimentError, match='write "±2 %"'):
+    with pytest.raises(ExperimentError, match='write it like "±2 %"'):
         plan(swept('{ until = "2" }'))
 
 

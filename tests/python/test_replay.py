@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import fairway
 from conftest import command
 from fairway import InputError
+from fairway.replay import report
 from fairway.replay.command import fit, replay
 from fairway.results import Run
 
@@ -129,6 +133,49 @@ def test_the_command(tmp_path: Path) -> None:
         "simulated",
         "simulated",
     ]
+
+
+def test_the_report_and_the_terminal_show_one_table(tmp_path: Path) -> None:
+    capture, run = captured(tmp_path, 20, 40, 67, "cubic", 30, flow='bytes = "20 MB"')
+    out = tmp_path / "replay"
+    shown = command("replay", str(capture), "--cc", "bbr", "--as", "cubic", "--out", out, "-q")
+    assert shown.returncode == 0, shown.stderr
+    page = (out / "report.html").read_text()
+    cells = re.findall(r"<t[hd][^>]*>([^<]*)</t[hd]>", page.partition("<script")[0])
+    head, *rows = (cells[first : first + 5] for first in range(0, len(cells), 5))
+    assert head == ["", "duration", "goodput", "mean RTT", "retransmitted"]
+    assert [row[0] for row in rows] == ["measured", "cubic (as measured)", "bbr"]
+    lines = [" ".join(line.split()) for line in shown.stdout.splitlines()]
+    for row in rows:
+        assert " ".join(row) in lines
+    # 20 MB in the time that the transfer took, and not in that of the simulated run.
+    seconds = run.summary["flows"][0]["fct_s"]
+    assert float(rows[0][2].split()[0]) == pytest.approx(160 / seconds, rel=0.02)
+
+    result, series, sweep = report.load(out) or pytest.fail("no replay")
+    assert report.page(result, series, sweep) == page
+    assert command("report", out, "--figures", "svg").returncode == 0
+    assert (out / "report.html").read_text() == page
+    assert {path.stem for path in (out / "figures").iterdir()} == {
+        "delivered", "goodput", "in-flight", "srtt",
+    }  # fmt: skip
+
+
+def test_every_transfer_is_drawn_until_all_is_delivered(tmp_path: Path) -> None:
+    capture, _ = captured(tmp_path, 20, 40, 67, "cubic", 30, flow='bytes = "20 MB"')
+    done = replay(capture, ["vegas"], tmp_path / "replay", same="cubic")
+    drawn = report.charts(done.to_json(), done.transfer.series, done.sweep)
+    for name, chart in drawn.items():
+        data = pl.read_csv(io.StringIO(chart.data.values))
+        ends = data.group_by("id", maintain_order=True).agg(pl.col("t").max(), pl.col("v").last())
+        found = {label: rest for label, *rest in ends.iter_rows()}
+        names = ("measured", "cubic (as measured)", "vegas")
+        assert set(found) == set(names), name
+        for row, label in zip(done.rows(), names, strict=True):
+            end_s, last = found[label]
+            assert end_s == pytest.approx(row["duration_s"], rel=0.02), name
+            if name == "delivered":
+                assert last == pytest.approx(20, rel=1e-3)
 
 
 def test_frames_count_with_what_is_around_packets(tmp_path: Path) -> None:

@@ -79,11 +79,12 @@ def test_a_failed_overwrite_keeps_the_older_result(tmp_path, monkeypatch):
 
 
 def test_overwriting_replaces_the_whole_directory(tmp_path):
-    scripted_run().save(tmp_path / "run", report=False)
-    (tmp_path / "run" / "stale.txt").write_text("old")
+    scripted_run().save(tmp_path / "run", figures=["svg"])
+    assert (tmp_path / "run" / "figures" / "cwnd.svg").exists()
     scripted_run((1.0, 3.0)).save(tmp_path / "run", report=False)
     assert load(tmp_path / "run").metrics["asymmetry"] == -0.5
-    assert not (tmp_path / "run" / "stale.txt").exists()
+    assert not (tmp_path / "run" / "figures").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
 def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path):
@@ -102,7 +103,7 @@ def test_other_peoples_files_are_never_replaced(tmp_path):
     with pytest.raises(InputError, match="holds other files"):
         scripted_run().save(tmp_path / "thesis", report=False)
     assert (tmp_path / "thesis" / "chapter1.tex").read_text() == "years of work"
-    (tmp_path / "sweep" / "points").mkdir(parents=True)
+    store.mark(tmp_path / "sweep", "sweep")
     with pytest.raises(InputError, match="holds a sweep"):
         scripted_run().save(tmp_path / "sweep", report=False)
 

@@ -120,9 +120,10 @@ def test_the_question_and_the_verdicts_come_first(opened):
     # An icon and a word, not colour alone.
     words = [re.sub(r"\s+", " ", w) for w in page.locator("h3 .verdict").all_text_contents()]
     assert words == ["✓ supported", "✗ refuted", "? undecided"]
-    # Asymmetry and Jain's index have no unit; with two repetitions there is an interval.
+    # Asymmetry and Jain's index have no unit; two repetitions that are the same run have no
+    # interval, and the range is that of the points.
     measured = page.locator("#claims .measured").all_text_contents()
-    assert re.fullmatch(r"[\d.]+ \[-?[\d.]+, [\d.]+\]", measured[0])
+    assert re.fullmatch(r"[\d.]+, of [\d.]+ to [\d.]+", measured[0])
     assert measured[2] == "not measured"
 
 
@@ -157,7 +158,8 @@ def test_a_claim_is_a_line_that_opens_to_what_decided_it(opened):
     assert {line["n"] for line in lines} == {"2"}
     # The line above has the numbers of one of these.
     shown = page.locator("#claim-none .measured").text_content()
-    assert shown in [f"{line['effect']} {line['interval']}" for line in lines]
+    assert shown.partition(",")[0] in [line["effect"] for line in lines]
+    assert {line["interval"] for line in lines} == {"–"}
     page.keyboard.press("Enter")
     assert table.is_hidden()
 
@@ -347,3 +349,15 @@ def test_contents_lead_to_sections(opened):
     assert contents.get_by_role("link").count() == 9
     for link in contents.get_by_role("link").all():
         assert page.locator(link.get_attribute("href")).count() == 1
+
+
+def test_the_words_of_a_study_are_no_script(pages, tmp_path):
+    evil = "<script>window.injected = 1</script>"
+    text = study_of(evil, keys=f'question = "{evil}"\nsummary = "{evil}"')
+    claims = claim("bad", in_range("asymmetry", -1, 1), statement=evil)
+    fairway.reproduce(str(write(tmp_path / "evil", text, claims)), tmp_path / "out")
+    page = pages(tmp_path / "out" / "report.html")
+    assert page.evaluate("window.injected || 0") == 0
+    assert page.locator("h1").text_content() == evil
+    assert page.locator(".question").text_content() == evil
+    assert page.locator(".statement").first.text_content() == evil

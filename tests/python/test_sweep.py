@@ -125,7 +125,7 @@ def test_a_sweep_directory(sweep_file, tmp_path):
     sweep = fairway.run(sweep_file, tmp_path / "s")
     names = {p.name for p in (tmp_path / "s").iterdir()}
     assert names == {
-        "points", "manifest.json", "summary.json", "report.html",
+        ".fairway", "points", "manifest.json", "summary.json", "report.html",
         "sweep.parquet", "flows.parquet", "links.parquet",
     }  # fmt: skip
     table = pl.read_parquet(tmp_path / "s" / "sweep.parquet")

@@ -16,6 +16,7 @@ from fairway import store
 from fairway.backends.sim import Simulator
 from fairway.errors import InputError, Interrupted, RunFailed
 from fairway.experiment import plan
+from fairway.inventory import source_of
 from fairway.progress import Silent
 from fairway.sweep import cluster as fairway_cluster
 from fairway.sweep import run_plan
@@ -134,6 +135,7 @@ def test_killing_a_worker_midway_loses_nothing(tmp_path, workers, process, keep,
         sweep = run_plan(
             plan(TINY), Simulator(), directory=tmp_path / "workers", keep=keep,
             dask=workers.scheduler_address, progress=killer,
+            source=source_of("run", TINY, {}, "sim"),
         )  # fmt: skip
     assert 5 <= killer.killed_at < 40
     sweep.save_overview(tmp_path / "workers")
@@ -232,11 +234,11 @@ def test_what_cannot_be_done_elsewhere_is_refused(tmp_path, workers):
         run_plan(plan(TINY), backend, directory=tmp_path / "s", dask=address)
     example = Path(__file__).parents[2] / "examples" / "my_reno.py"
     mine = TINY.replace('"cubic"', '"python:my_reno.MyReno"')
-    with pytest.raises(InputError, match="not sent to other machines"):
+    with pytest.raises(fairway.ExperimentError, match="only the simulator on this machine can"):
         file = tmp_path / "mine.toml"
         file.write_text(mine)
         (tmp_path / "my_reno.py").write_text(example.read_text())
-        fairway.run(file, tmp_path / "s", dask=address)
+        fairway.run(file, tmp_path / "s", dask=address, allow_python=True)
 
 
 def test_an_address_without_a_scheduler_is_named(tmp_path, monkeypatch):

@@ -77,7 +77,7 @@ def test_the_jobs_ask_slurm_for_what_the_script_says(monkeypatch, tmp_path):
 
 def test_a_sweep_by_jobs_gives_the_bytes_of_one_process(tmp_path):
     (tmp_path / "tiny.toml").write_text(TINY)
-    fairway.run(TINY, tmp_path / "process")
+    fairway.run(tmp_path / "tiny.toml", tmp_path / "process")
     # One job of two workers is enough, on a machine with little memory.
     small = SCRIPT.read_text().replace("maximum_jobs=16", "maximum_jobs=1")
     small = small.replace("cores=4", "cores=2").replace("processes=4", "processes=2")

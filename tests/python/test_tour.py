@@ -91,7 +91,7 @@ def test_the_file_is_sent(tree):
         done = command(*(here.get(word, word) for word in send))
         assert done.returncode == 0, done.stderr
         assert server.ended() == 0
-    assert Path("incoming/first/report.html").read_text() == "a report"
+    assert Path("runs/incoming/first/report.html").read_text() == "a report"
     assert Path("runs/sent/report.html").is_file()
 
 

@@ -53,6 +53,9 @@ def test_a_file_arrives_and_both_ends_keep_records(source, tmp_path, security):
         assert [flow["id"] for flow in run.summary["flows"]] == [
             f"transfer/{lane}" for lane in range(STREAMS)
         ]
+        # What the receiving end would use itself says nothing of the sender's.
+        used = {"sender": "reno", "receiver": "unknown"}[end]
+        assert {flow["cc"] for flow in run.summary["flows"]} == {used}
     experiment = fairway.load(records["sender"]).experiment
     assert experiment["flow"][0]["connections"] == STREAMS
     done = command("compare", records["sender"], records["receiver"])

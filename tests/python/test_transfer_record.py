@@ -1,6 +1,7 @@
 """Records of real transfers: the same schema, the same report, and the path as an experiment."""
 
 import json
+import os
 from pathlib import Path
 
 import polars as pl
@@ -65,6 +66,51 @@ def test_goodput_over_time_adds_up_to_the_payload(records):
     steps = total["t_s"].diff().fill_null(total["t_s"][0])
     bits = (total["goodput_bps"] * steps).sum()
     assert bits == pytest.approx(run.summary["transfer"]["payload_bytes"] * 8, rel=1e-6)
+
+
+def test_a_short_transfer_is_sampled_finely(tmp_path):
+    record = tmp_path / "record"
+    with Waiting("collect", "--once", "--plain") as collector:
+        done = command(
+            "generate", collector.address, "--plain", "--token", collector.token(),
+            "--bytes", "500 kB", "--pacing", "10 Mbit/s", "--record", record,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert collector.ended() == 0, collector.printed
+    run = fairway.load(record)
+    seconds = run.summary["transfer"]["duration_s"]
+    # 0.4 s at that pace: 40 samples 10 ms apart, of which a busy machine takes less.
+    assert 0.2 < seconds < 5
+    assert run.summary["transfer"]["interval_s"] == 0.01
+    assert 8 <= run.series.height <= 512
+    assert run.series["t_s"].diff().drop_nulls().min() > 0.002
+    # The rate of the path is that of the whole of it, and not of the busiest 10 ms.
+    path = run.summary["transfer"]["path"]
+    assert path["most_throughput_interval_s"] == 1
+    throughput = run.summary["flows"][0]["throughput_bps"]
+    assert 0.99 * throughput <= path["most_throughput_bps"] < 20e6
+    report = (record / "report.html").read_text("utf-8")
+    assert "Goodput of all streams together" in report
+
+
+def test_a_report_that_cannot_be_drawn_leaves_the_record(tmp_path, monkeypatch):
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "jinja2.py").write_text("raise RuntimeError('no ink')\n")
+    monkeypatch.setenv("PYTHONPATH", str(broken), prepend=os.pathsep)
+    place = tmp_path / "record"
+    with Waiting("collect", "--iperf3", "--once") as collector:
+        done = command(
+            "generate", collector.address, "--iperf3", "--bytes", "100 kB", "--record", place,
+        )  # fmt: skip
+        assert collector.ended() == 0, collector.printed
+    assert done.returncode == 4, done.stderr
+    assert "Warning: report not written: RuntimeError: no ink; the results are" in done.stderr
+    assert f"`fairway report {place}` draws it again" in done.stderr
+    assert "Traceback" not in done.stderr
+    monkeypatch.undo()
+    assert fairway.load(place).summary["transfer"]["payload_bytes"] >= 100_000
+    assert command("report", place).returncode == 0
 
 
 def test_its_report_can_be_written_again(records):

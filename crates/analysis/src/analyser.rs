@@ -1,15 +1,15 @@
 //! Packets in, connections out.
 
-use fairway_capture::{Packet, Transport};
+use fairway_capture::{Packet, Tcp, Transport, Udp};
 use fairway_units::Time;
 
 use crate::connection::Connection;
 use crate::connection::key::Key;
-use crate::connection::table::Table;
 use crate::datagrams::DatagramFlow;
 use crate::detail::Room;
 use crate::direction::Direction;
 use crate::direction::observers::Watch;
+use crate::flows::{Flows, Found};
 use crate::identify::Slots;
 use crate::report::{Part, Report, report, report_datagrams};
 use crate::series::MAX_INTERVALS;
@@ -133,34 +133,56 @@ impl Analyser {
         self.packets += 1;
         let (key, upwards) = self.options.key(packet);
         match &packet.transport {
-            Transport::Tcp(tcp) => {
-                let found = self.tcp.find(&key);
-                let is_known =
-                    found.is_some_and(|index| !self.tcp.list[index].is_succeeded_by(upwards, tcp));
-                let index = match found {
-                    Some(index) if is_known => index,
-                    _ => {
-                        let watch =
-                            self.options.watch(self.tcp.list.len(), &self.slots, &self.room);
-                        self.tcp.add(&key, Connection::new(upwards, packet, watch))
-                    }
-                };
-                self.tcp.list[index].packet(upwards, packet, tcp);
-            }
-            Transport::Udp(udp) => {
-                let index = match self.udp.find(&key) {
-                    Some(index) => index,
-                    None => self.udp.add(&key, DatagramFlow::new(upwards, packet)),
-                };
-                self.udp.list[index].packet(upwards, packet, udp);
-            }
+            Transport::Tcp(tcp) => self.segment(&key, upwards, packet, tcp),
+            Transport::Udp(udp) => self.datagram(&key, upwards, packet, udp),
             Transport::Other(_) => self.other_packets += 1,
+        }
+    }
+
+    #[inline]
+    fn segment(&mut self, key: &Key, upwards: bool, packet: &Packet, tcp: &Tcp) {
+        let begin = |index, first: &Packet| {
+            begin_connection(
+                &self.options,
+                self.options.watch(index, &self.slots, &self.room),
+                first,
+            )
+        };
+        match self.tcp.find(key, packet) {
+            Found::Followed(connection) if !connection.is_succeeded_by(upwards, tcp) => {
+                connection.packet(upwards, packet, tcp);
+            }
+            Found::Second(first)
+                if !begin_connection(&self.options, Watch::default(), first)
+                    .is_succeeded_by(upwards, tcp) =>
+            {
+                if let Some(connection) = self.tcp.follow(packet, begin) {
+                    connection.packet(upwards, packet, tcp);
+                }
+            }
+            Found::LeftOut => {}
+            _ => self.tcp.add(key, packet),
+        }
+    }
+
+    #[inline]
+    fn datagram(&mut self, key: &Key, upwards: bool, packet: &Packet, udp: &Udp) {
+        match self.udp.find(key, packet) {
+            Found::Followed(flow) => flow.packet(upwards, packet, udp),
+            Found::Second(_) => {
+                let begin = |_, first: &Packet| begin_datagrams(&self.options, first);
+                if let Some(flow) = self.udp.follow(packet, begin) {
+                    flow.packet(upwards, packet, udp);
+                }
+            }
+            Found::New => self.udp.add(key, packet),
+            Found::LeftOut => {}
         }
     }
 
     /// TCP connections so far.
     pub fn connections(&self) -> usize {
-        self.tcp.list.len()
+        self.tcp.len()
     }
 
     /// What was found, connections in the order of their first packets.
@@ -169,52 +191,40 @@ impl Analyser {
     }
 
     /// What was found, to be put together with what others have found.
-    pub(crate) fn part(mut self) -> Part {
-        let connections = self.tcp.list.iter_mut();
-        connections.flat_map(|one| &mut one.directions).for_each(Direction::conclude);
+    pub(crate) fn part(self) -> Part {
+        let (options, slots, room) = (&self.options, &self.slots, &self.room);
+        let tcp = self.tcp.finish(|index, first| {
+            begin_connection(options, options.watch(index, slots, room), first)
+        });
+        let udp = self.udp.finish(|_, first| begin_datagrams(options, first));
         Part {
             packets: self.packets,
             other_packets: self.other_packets,
-            connections: self.tcp.list.into_iter().map(|one| report(*one)).collect(),
-            datagram_flows: self.udp.list.iter().map(|flow| report_datagrams(flow)).collect(),
+            connections: tcp.reported(|mut connection| {
+                connection.directions.iter_mut().for_each(Direction::conclude);
+                report(connection)
+            }),
+            datagram_flows: udp.reported(|flow| report_datagrams(&flow)),
         }
     }
 }
 
-/// Connections or flows in the order of their first packets, and where to find them.
-struct Flows<T> {
-    /// Boxed, so that a longer list is not all of them copied.
-    list: Vec<Box<T>>,
-    /// Their keys side by side: they are compared for every packet.
-    keys: Vec<Key>,
-    table: Table,
-    /// The one of the last packet: the next packet is often of the same.
-    last: usize,
+/// A connection with its first packet.
+fn begin_connection(options: &Options, watch: Watch, first: &Packet) -> Connection {
+    let (_, upwards) = options.key(first);
+    let mut connection = Connection::new(upwards, first, watch);
+    if let Transport::Tcp(tcp) = &first.transport {
+        connection.packet(upwards, first, tcp);
+    }
+    connection
 }
 
-impl<T> Flows<T> {
-    fn new() -> Flows<T> {
-        Flows { list: Vec::new(), keys: Vec::new(), table: Table::new(), last: 0 }
+/// A flow of datagrams with its first packet.
+fn begin_datagrams(options: &Options, first: &Packet) -> DatagramFlow {
+    let (_, upwards) = options.key(first);
+    let mut flow = DatagramFlow::new(upwards, first);
+    if let Transport::Udp(udp) = &first.transport {
+        flow.packet(upwards, first, udp);
     }
-
-    #[inline]
-    fn find(&mut self, key: &Key) -> Option<usize> {
-        if self.keys.get(self.last) == Some(key) {
-            return Some(self.last);
-        }
-        let keys = &self.keys;
-        self.last = self.table.find(key, |index| keys[index as usize])? as usize;
-        Some(self.last)
-    }
-
-    /// Adds a flow, which takes the place of one with the same key.
-    fn add(&mut self, key: &Key, flow: T) -> usize {
-        let index = self.list.len();
-        self.list.push(Box::new(flow));
-        self.keys.push(*key);
-        let keys = &self.keys;
-        self.table.set(key, index as u32, |index| keys[index as usize]);
-        self.last = index;
-        index
-    }
+    flow
 }

@@ -12,6 +12,7 @@ use crate::direction::observers::Observers;
 use crate::direction::round_trips::Distribution;
 use crate::direction::{Direction, Offer};
 use crate::fit::Fitted;
+use crate::flows::{Flown, MAX_LISTED, Traffic};
 use crate::group::GroupReport;
 use crate::histogram::Moments;
 use crate::identify::{Identification, Identify};
@@ -31,8 +32,25 @@ pub struct Report {
     pub group: Option<GroupReport>,
     /// Flows of UDP datagrams in the order of their first packets.
     pub datagram_flows: Vec<DatagramReport>,
+    /// What there is besides, of a capture with more connections than are listed.
+    pub left_out: Option<LeftOut>,
     /// What could not be read of the capture. Whoever reads it puts it here.
     pub damaged: Vec<Damaged>,
+}
+
+/// What a capture holds beyond what is listed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct LeftOut {
+    /// TCP connections that are known and not listed.
+    pub connections: u64,
+    /// Those of them of which one packet was seen.
+    pub single_packet: u64,
+    /// Flows of datagrams that are known and not listed.
+    pub datagram_flows: u64,
+    /// Packets of all of these, and of those beyond the number that can be known.
+    pub packets: u64,
+    /// Bytes of their frames.
+    pub wire_bytes: u64,
 }
 
 /// A part of a capture that could not be read.
@@ -317,12 +335,11 @@ pub struct DatagramDirectionReport {
 }
 
 /// What one thread has found: connections and flows without their numbers.
-#[derive(Default)]
 pub(crate) struct Part {
     pub(crate) packets: u64,
     pub(crate) other_packets: u64,
-    pub(crate) connections: Vec<ConnectionReport>,
-    pub(crate) datagram_flows: Vec<DatagramReport>,
+    pub(crate) connections: Flown<ConnectionReport>,
+    pub(crate) datagram_flows: Flown<DatagramReport>,
 }
 
 impl Report {
@@ -330,32 +347,122 @@ impl Report {
     /// `intervals` says how long the series of a connection may be, by its index.
     pub(crate) fn together(parts: Vec<Part>, intervals: impl Fn(usize) -> usize) -> Report {
         let is_one = parts.len() == 1;
-        let mut all = Part::default();
-        for mut part in parts {
-            all.packets += part.packets;
-            all.other_packets += part.other_packets;
-            all.connections.append(&mut part.connections);
-            all.datagram_flows.append(&mut part.datagram_flows);
+        let mut report = Report::default();
+        let (mut tcp, mut udp) = (Vec::new(), Vec::new());
+        for part in parts {
+            report.packets += part.packets;
+            report.other_packets += part.other_packets;
+            tcp.push(part.connections);
+            udp.push(part.datagram_flows);
         }
-        all.connections.sort_by_key(|connection| connection.first_packet);
-        all.datagram_flows.sort_by_key(|flow| flow.first_packet);
-        for (index, connection) in all.connections.iter_mut().enumerate() {
-            connection.id = index as u64 + 1;
+        let (connections, left_out_tcp) = listed(tcp);
+        let (datagram_flows, left_out_udp) = listed(udp);
+        report.connections = connections;
+        report.datagram_flows = datagram_flows;
+        let traffic = left_out_tcp.traffic.and(left_out_udp.traffic);
+        let left_out = LeftOut {
+            connections: left_out_tcp.flows,
+            single_packet: left_out_tcp.singles,
+            datagram_flows: left_out_udp.flows,
+            packets: traffic.packets,
+            wire_bytes: traffic.wire_bytes,
+        };
+        report.left_out = Some(left_out).filter(|left_out| left_out.packets > 0);
+        for connection in &mut report.connections {
             let series = connection.directions.iter_mut().filter_map(|one| one.series.as_mut());
             // One thread knows the index from the beginning, several know their own only.
+            let index = connection.id as usize - 1;
             series.filter(|_| !is_one).for_each(|series| series.shorten(intervals(index)));
         }
-        for (id, flow) in (1..).zip(&mut all.datagram_flows) {
-            flow.id = id;
-        }
-        Report {
-            packets: all.packets,
-            other_packets: all.other_packets,
-            group: GroupReport::new(&all.connections),
-            connections: all.connections,
-            datagram_flows: all.datagram_flows,
-            damaged: Vec::new(),
-        }
+        report.group = GroupReport::new(&report.connections);
+        report
+    }
+}
+
+/// A report of a connection or of a flow of datagrams.
+trait Numbered {
+    fn number(&mut self, id: u64);
+    fn first_packet(&self) -> u64;
+    /// Packets of each direction, and bytes of their frames.
+    fn directions(&self) -> Vec<Traffic>;
+}
+
+impl Numbered for ConnectionReport {
+    fn number(&mut self, id: u64) {
+        self.id = id;
+    }
+
+    fn first_packet(&self) -> u64 {
+        self.first_packet
+    }
+
+    fn directions(&self) -> Vec<Traffic> {
+        let of =
+            |one: &DirectionReport| Traffic { packets: one.packets, wire_bytes: one.wire_bytes };
+        self.directions.iter().map(of).collect()
+    }
+}
+
+impl Numbered for DatagramReport {
+    fn number(&mut self, id: u64) {
+        self.id = id;
+    }
+
+    fn first_packet(&self) -> u64 {
+        self.first_packet
+    }
+
+    fn directions(&self) -> Vec<Traffic> {
+        let of = |one: &DatagramDirectionReport| Traffic {
+            packets: one.packets,
+            wire_bytes: one.wire_bytes,
+        };
+        self.directions.iter().map(of).collect()
+    }
+}
+
+/// Those that are listed, in the order of their first packets, numbered among all that are known;
+/// and what is not listed. Where not all can be, those of a single packet are not.
+fn listed<R: Numbered>(parts: Vec<Flown<R>>) -> (Vec<R>, Unlisted) {
+    let mut unlisted = Unlisted::default();
+    let (mut reports, mut firsts) = (Vec::new(), Vec::new());
+    for part in parts {
+        unlisted.add(part.others.len() as u64, part.singles, part.left_out);
+        firsts.extend(part.others);
+        reports.extend(part.followed);
+    }
+    firsts.extend(reports.iter().map(R::first_packet));
+    firsts.sort_unstable();
+    if firsts.len() > MAX_LISTED {
+        reports.retain(|report| {
+            let traffic = report.directions().into_iter().fold(Traffic::default(), Traffic::and);
+            if traffic.packets == 1 {
+                unlisted.add(1, 1, traffic);
+            }
+            traffic.packets > 1
+        });
+    }
+    reports.sort_unstable_by_key(R::first_packet);
+    for report in &mut reports {
+        let before = firsts.partition_point(|&first| first < report.first_packet());
+        report.number(before as u64 + 1);
+    }
+    (reports, unlisted)
+}
+
+/// What is known and not listed, and the packets of what is not known.
+#[derive(Default)]
+struct Unlisted {
+    flows: u64,
+    singles: u64,
+    traffic: Traffic,
+}
+
+impl Unlisted {
+    fn add(&mut self, flows: u64, singles: u64, traffic: Traffic) {
+        self.flows += flows;
+        self.singles += singles;
+        self.traffic = self.traffic.and(traffic);
     }
 }
 

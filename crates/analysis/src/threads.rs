@@ -15,6 +15,7 @@ use fairway_capture::read::Capture;
 use fairway_units::Time;
 
 use crate::analyser::{Analyser, Options};
+use crate::flows::lane;
 use crate::report::{Part, Report};
 
 /// Packets that are handed over together: few enough to stay in a processor's cache, enough that
@@ -115,7 +116,7 @@ impl<'a, L: FnMut(&Capture, u64) -> bool> Reader<'a, L> {
             self.taken.last_at = self.taken.last_at.max(packet.at);
             let share = match self.batches.len() {
                 1 => 0,
-                shares => self.options.key(packet).0.share() as usize % shares,
+                shares => lane(&self.options.key(packet).0) % shares,
             };
             let batch = &mut self.batches[share];
             batch.push(*packet);

@@ -445,4 +445,27 @@ mod tests {
         assert_eq!(take(&mut model, 10_002, 70), Some(55));
         assert_eq!(take(&mut model, 10_003, 39), Some(39));
     }
+
+    #[test]
+    fn aggregation_is_of_one_round_before_the_plateau_and_of_ten_after() {
+        let mut model = PathModel::new(TOLERANCES);
+        // So much is expected that every acknowledgement begins an interval of its own.
+        model.bw = 1e9;
+        let round = |model: &mut PathModel, n: u64, segments: u64| {
+            let flow = Flow { delivered: n * 100, ..flow(n * 1_000, 0, 40) };
+            let sample = RateSample { prior_delivered: (n - 1) * 100, ..sample(60, false) };
+            model.take_sample(&sample, false, 1e6, &flow);
+            model.take_aggregation(&ack(segments, 40), 1e9, &flow);
+            model.extra_acked_filter.get().unwrap() / f64::from(flow.mss)
+        };
+        let rounds: Vec<f64> =
+            [5, 2, 2].iter().zip(1..).map(|(s, n)| round(&mut model, n, *s)).collect();
+        assert_eq!(rounds, [5.0, 5.0, 2.0]);
+        model.full_bw_reached = true;
+        assert_eq!(round(&mut model, 4, 5), 5.0);
+        for n in 5..=14 {
+            assert_eq!(round(&mut model, n, 2), 5.0, "round {n}");
+        }
+        assert_eq!(round(&mut model, 15, 2), 2.0);
+    }
 }

@@ -27,6 +27,7 @@ mod hystart;
 mod hystart_plus_plus;
 mod linux;
 mod marks;
+mod namesakes;
 mod ns2;
 mod ns3;
 mod policer;
@@ -45,6 +46,7 @@ pub use catalogue::{Catalogue, Foreign};
 pub use coupling::{Coupling, Member, Subflow};
 pub use hystart::HyStart;
 pub use hystart_plus_plus::HyStartPlusPlus;
+pub use namesakes::Namesake;
 pub use registry::{
     Algorithm, CcError, Family, Init, Param, Params, Selection, Variant, Vector, algorithms, create,
 };
@@ -117,7 +119,9 @@ pub struct Ack {
     /// Of the bytes newly delivered, those whose acknowledgement echoed a congestion mark. Known to the
     /// byte only where the receiver says it for each segment ([`EcnFeedback::Accurate`]).
     pub ce: u64,
-    /// Round-trip time that this acknowledgement measured.
+    /// Round-trip time that this acknowledgement measured. In ns-2.35's TCP-Linux, for algorithms with
+    /// [`Needs::send_times`], it is the time since the last segment acknowledged was last sent, even if
+    /// that was SACKed a round trip ago.
     pub rtt: Option<Duration>,
     /// Time the acknowledged data took to the receiver, from the timestamp option (RFC 7323): the
     /// receiver's clock less the sender's, in milliseconds. The clocks are not set alike, so only
@@ -181,6 +185,15 @@ pub struct Needs {
     pub rate_samples: bool,
     /// Congestion marks, whatever the stack's own switch says.
     pub ecn: EcnFeedback,
+    /// Round-trip times from the times of sending that the stack keeps for the algorithm (Linux 2.6.22
+    /// `TCP_CONG_RTT_STAMP`). Only ns-2.35's TCP-Linux makes a difference: see [`Ack::rtt`].
+    pub send_times: bool,
+}
+
+impl Needs {
+    /// [`Needs::send_times`] alone.
+    pub const SEND_TIMES: Needs =
+        Needs { rate_samples: false, ecn: EcnFeedback::Stack, send_times: true };
 }
 
 /// How the receiver echoes congestion marks.

@@ -87,7 +87,7 @@ impl Transfer {
         let shared = Arc::<Shared>::default();
         let (ended, ends) = channel();
         let subject = |title: &str| Subject {
-            interval: Duration::from_nanos(sample_ns),
+            interval: Some(Duration::from_nanos(sample_ns)),
             ..Subject::new(title, plan.id.clone(), "transfer")
         };
         let told = |error: TransferError| Error::new(what.clone(), error);

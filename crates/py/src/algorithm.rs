@@ -14,19 +14,14 @@ use fairway_cc::{
 };
 use fairway_sim::Control;
 use fairway_units::{Duration, Rate, Time};
-use pyo3::exceptions::{PyException, PyRuntimeError};
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyString};
-use pyo3::{create_exception, intern};
+use pyo3::{import_exception, intern};
 
 use crate::views;
 
-create_exception!(
-    _core,
-    AlgorithmError,
-    PyRuntimeError,
-    "A congestion control written in Python that does not answer as one has to."
-);
+import_exception!(fairway.errors, AlgorithmError);
 
 /// The methods that every algorithm has, as they are called.
 const REQUIRED: [(&str, &str); 8] = [

@@ -5,6 +5,7 @@ mod capture;
 mod linux;
 mod model;
 mod pair;
+mod quantity;
 mod script;
 mod views;
 mod xfer;
@@ -19,24 +20,15 @@ use fairway_sim::{RunError, run as simulate, run_captured};
 use fairway_tcp::{PRESETS, Preset};
 use fairway_trace::{Cause, Losses, QueueSeries, Series};
 use numpy::IntoPyArray;
-use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyException, PyOSError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use pyo3::{create_exception, import_exception};
 use serde_json::{Map, Value, json};
 
-create_exception!(
-    _core,
-    ExperimentError,
-    PyValueError,
-    "An experiment that cannot be run; one line per error: path, value, remedy."
-);
-create_exception!(
-    _core,
-    SimulationError,
-    PyRuntimeError,
-    "A run that broke a law of conservation or a limit; names the first offending event."
-);
+// In Python, since they are of two kinds: Fairway's and Python's.
+import_exception!(fairway.errors, ExperimentError);
+import_exception!(fairway.errors, SimulationError);
 create_exception!(_core, Cancelled, PyException, "The run was cancelled through its `Control`.");
 
 /// Progress and cancellation of a simulation or an analysis; safe to use from any thread.
@@ -385,7 +377,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(presets, module)?)?;
     module.add_function(wrap_pyfunction!(linux::linux_collect, module)?)?;
-    module.add_function(wrap_pyfunction!(xfer::quantity, module)?)?;
+    module.add_function(wrap_pyfunction!(quantity::quantity, module)?)?;
+    module.add_function(wrap_pyfunction!(quantity::measured, module)?)?;
     module.add_function(wrap_pyfunction!(xfer::xfer_layout, module)?)?;
     module.add_function(wrap_pyfunction!(script::run_script, module)?)?;
     module.add_function(wrap_pyfunction!(linux::tcp_info_fields, module)?)?;

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fairway_units::{Bytes, Duration as Time, Rate};
 use fairway_xfer::load::carry;
 use fairway_xfer::{Error, Session, Sessions, Task, job};
 use pyo3::create_exception;
@@ -168,18 +167,6 @@ pub(crate) fn xfer_layout(
         let found = carry(&experiment).map_err(experiment_error)?;
         json(&serde_json::json!({"options": found.options, "interval_s": found.interval_s}))
     })
-}
-
-/// A quantity as people write it: a "rate" in bit/s, a "size" in bytes or a "duration" in ns.
-#[pyfunction]
-pub(crate) fn quantity(text: &str, kind: &str) -> PyResult<u64> {
-    let number = match kind {
-        "rate" => text.parse::<Rate>().map(Rate::as_bps),
-        "size" => text.parse::<Bytes>().map(Bytes::get),
-        "duration" => text.parse::<Time>().map(Time::as_nanos),
-        _ => return Err(PyValueError::new_err(format!("{kind}: no such kind of quantity"))),
-    };
-    number.map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 fn json(value: &impl Serialize) -> PyResult<String> {

@@ -37,7 +37,7 @@ pub(crate) struct Connection {
     sink_closed: bool,
     /// Whether the sink opens the connection.
     sink_opens: bool,
-    written: u64,
+    writer: Writer,
     app: Source,
     reader: Option<Reader>,
     watch: Watch,
@@ -48,6 +48,18 @@ pub(crate) struct Connection {
     mss: u32,
     /// Of its packets, 0 to 7.
     pub(crate) precedence: u8,
+}
+
+/// An application that writes at a rate.
+#[derive(Clone, Copy, Debug)]
+struct Writer {
+    written: u64,
+    /// When its next piece is due: behind the clock while it waits.
+    due: Time,
+    /// It waits for room while as much is still to be sent as the buffers of both ends hold: no more could
+    /// be under way however soon it wrote.
+    enough: u64,
+    is_waiting: bool,
 }
 
 /// An application that reads more slowly than data may arrive.
@@ -130,7 +142,12 @@ impl Connection {
             acknowledged: None,
             sink_closed: flow.both_ways,
             sink_opens: flow.sink_opens,
-            written: 0,
+            writer: Writer {
+                written: 0,
+                due: Time::ZERO,
+                enough: stack.send_buffer.min(stack.receive_buffer),
+                is_waiting: false,
+            },
             app: flow.source,
             reader: flow.read_rate.map(|rate| Reader { rate, is_waiting: false }),
             watch: Watch { application: None, delivered: [u64::MAX; 2], filled: 0 },
@@ -160,11 +177,13 @@ impl Connection {
         match self.app {
             Source::Bulk => self.each_writes(ENDLESS),
             Source::File { bytes } => {
-                self.written = bytes.get();
-                self.each_writes(self.written);
+                self.each_writes(bytes.get());
                 self.each_closes();
             }
-            Source::Limited { .. } => return self.write(now),
+            Source::Limited { .. } => {
+                self.writer.due = now;
+                return self.write(now);
+            }
             Source::Driven => self.started = now,
         }
         None
@@ -207,9 +226,8 @@ impl Connection {
 
     /// Whether so little waits to be sent that the application is to be told.
     pub(crate) fn has_room(&self) -> bool {
-        let sender = self.source.sender();
         let is_open = self.source.state() == State::Established && !self.stopped;
-        is_open && sender.stream_end().saturating_sub(sender.snd_nxt()) < self.watch.filled
+        is_open && unsent(&self.source) < self.watch.filled
     }
 
     /// Whether no more may be written.
@@ -243,23 +261,48 @@ impl Connection {
         self.note_acknowledgement(now);
     }
 
-    /// A rate-limited application writes its next segment's worth. Returns when it writes again.
+    /// A rate-limited application writes what is due by now, a segment's worth at a time, as far as there
+    /// is room. Returns when it writes again, unless it waits for room.
     pub(crate) fn write(&mut self, now: Time) -> Option<Time> {
         let Source::Limited { rate, bytes } = self.app else { return None };
         if self.stopped {
             return None;
         }
-        let left = bytes.map_or(u64::MAX, |b| b.get() - self.written);
-        let piece = u64::from(self.mss).min(left);
-        if piece > 0 {
-            self.each_writes(piece);
-            self.written += piece;
+        while self.writer.due <= now {
+            self.writer.is_waiting = self.has_enough();
+            if self.writer.is_waiting {
+                self.is_attended = true;
+                return None;
+            }
+            let left = bytes.map_or(u64::MAX, |bytes| bytes.get() - self.writer.written);
+            let piece = u64::from(self.mss).min(left);
+            if piece > 0 {
+                self.each_writes(piece);
+                self.writer.written += piece;
+            }
+            if left == piece {
+                self.each_closes();
+                return None;
+            }
+            self.writer.due = self.writer.due + time_of(piece, rate);
         }
-        if left == piece {
-            self.each_closes();
-            return None;
-        }
-        Some(now + time_of(piece, rate))
+        Some(self.writer.due)
+    }
+
+    /// Bytes that fill the buffers of both ends.
+    pub(crate) fn enough(&self) -> u64 {
+        self.writer.enough
+    }
+
+    /// Whether an application that writes at a rate waits for room, and there is some.
+    pub(crate) fn is_ready_to_write(&self) -> bool {
+        self.writer.is_waiting && !self.stopped && !self.has_enough()
+    }
+
+    /// Whether every end that sends has so much to send that more would change nothing.
+    pub(crate) fn has_enough(&self) -> bool {
+        let has_enough = |end: &Endpoint| unsent(end) >= self.writer.enough;
+        has_enough(&self.source) && (!self.is_both_ways() || has_enough(&self.sink))
     }
 
     /// When a slow application reads next, if that is to be scheduled.
@@ -504,6 +547,11 @@ pub(crate) fn connections(experiment: &Experiment) -> Result<Vec<Connection>, Cc
         shared = Some(stack);
     }
     Ok(connections)
+}
+
+/// Bytes that an end's application has written and that were not sent yet.
+fn unsent(end: &Endpoint) -> u64 {
+    end.sender().stream_end().saturating_sub(end.sender().snd_nxt())
 }
 
 /// How long `bytes` take at a rate.

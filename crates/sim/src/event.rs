@@ -29,6 +29,8 @@ pub enum Component {
     Begin(u32),
     /// The time has come that an application asked for, with this token.
     Wake(u32, u32),
+    /// A packet is missing of which that was known before.
+    Missing,
     /// The time series take a sample.
     Sample,
     /// The measuring window begins.

@@ -13,6 +13,7 @@ pub mod experiment;
 mod loss_book;
 mod network;
 mod parcel;
+mod remarks;
 mod rows;
 mod run;
 mod sampler;

@@ -1,8 +1,40 @@
-//! The list of losses while a run goes on.
+//! The list of losses while a run goes on, and the losses that are still to come.
 
-use fairway_trace::Losses;
+use std::collections::VecDeque;
 
+use fairway_trace::{Cause, Losses};
+use fairway_units::Time;
+
+use crate::parcel::Parcel;
 use crate::traced::Traced;
+
+/// Packets that will be missing: a host that delays its departures offers them to a link before they
+/// are there, and the link says at once what will become of them.
+#[derive(Default)]
+pub(crate) struct Forthcoming {
+    /// In the order of their times.
+    packets: VecDeque<(Time, Parcel, Cause)>,
+}
+
+impl Forthcoming {
+    /// A packet will be missing at that time.
+    pub(crate) fn push(&mut self, at: Time, parcel: Parcel, cause: Cause) {
+        let place = self.packets.partition_point(|(before, ..)| *before <= at);
+        self.packets.insert(place, (at, parcel, cause));
+    }
+
+    /// The next packet that is missing by now.
+    pub(crate) fn pop(&mut self, now: Time) -> Option<(Parcel, Cause)> {
+        let (_, parcel, cause) = *self.packets.front().filter(|(at, ..)| *at <= now)?;
+        self.packets.pop_front();
+        Some((parcel, cause))
+    }
+
+    /// Those that are not missing yet.
+    pub(crate) fn parcels(&self) -> impl Iterator<Item = &Parcel> {
+        self.packets.iter().map(|(_, parcel, _)| parcel)
+    }
+}
 
 /// What did not arrive, and whose it was.
 pub(crate) struct LossBook {

@@ -6,9 +6,7 @@ use std::path::Path;
 use fairway_cc::CcError;
 use fairway_net::Packet;
 use fairway_tcp::Transmit;
-use fairway_trace::{
-    Cause, Control, FlowBooks, FlowCounts, Losses, QueueSeries, Series, Summary, Violation,
-};
+use fairway_trace::{Cause, Control, FlowCounts, Losses, QueueSeries, Series, Summary, Violation};
 use fairway_units::{Duration, Time};
 
 use crate::application::{self, Driver, Hands};
@@ -18,9 +16,10 @@ use crate::datagrams::Datagrams;
 use crate::direction::Way;
 use crate::event::{Component, Due, EventQueue};
 use crate::experiment::{Experiment, ExperimentErrors, Source};
-use crate::loss_book::LossBook;
+use crate::loss_book::{Forthcoming, LossBook};
 use crate::network::{Network, News, Passage};
 use crate::parcel::{Parcel, Parcels};
+use crate::remarks;
 use crate::sampler::Sampler;
 use crate::summary::{applications, summarise};
 use crate::traced::Traced;
@@ -61,7 +60,7 @@ pub struct Run {
     pub loss_flow_ids: Vec<String>,
     /// Names of all link directions, in the order of the indices that losses have.
     pub loss_link_ids: Vec<String>,
-    /// What has to be known of its captures and losses.
+    /// What has to be known besides: of names, captures and losses.
     pub remarks: Vec<String>,
 }
 
@@ -144,6 +143,7 @@ struct Simulation<'a, T> {
     /// What has time series.
     sampled: Vec<Traced>,
     losses: Option<LossBook>,
+    forthcoming: Forthcoming,
     window: [Vec<FlowCounts>; 2],
     /// Latest departure onto each link, if any host delays its departures.
     departed: Vec<Time>,
@@ -198,6 +198,7 @@ impl<'a, T: Tap> Simulation<'a, T> {
         let sampled: Vec<Traced> = sampled.copied().collect();
         Ok(Simulation {
             losses: experiment.measure.losses.then(|| LossBook::new(connections.len(), &traced)),
+            forthcoming: Forthcoming::default(),
             sampler: Sampler::new(experiment, &sampled, network.reported.len()),
             traced,
             sampled,
@@ -291,6 +292,11 @@ impl<'a, T: Tap> Simulation<'a, T> {
             }
             Component::Begin(i) => self.drive(i, |driver, hands| driver.begin(hands)),
             Component::Wake(i, token) => self.drive(i, |driver, hands| driver.wake(hands, token)),
+            Component::Missing => {
+                let missing = self.forthcoming.pop(self.now);
+                missing.into_iter().for_each(|(parcel, cause)| self.count_missing(parcel, cause));
+                Ok(())
+            }
             Component::WindowBegins => {
                 self.window[0] = self.counts();
                 self.drivers.iter_mut().flatten().for_each(|driver| driver.window_begins(self.now));
@@ -407,19 +413,29 @@ impl<'a, T: Tap> Simulation<'a, T> {
         match self.network.offer(parcel, at, &mut self.tap) {
             Passage::Begins(due, row) => self.events.push_row(due, row),
             Passage::Behind => {}
-            other => self.see_to(parcel, other),
+            other => self.see_to(parcel, other, at),
         }
     }
 
     /// What became of a packet that is not simply on its way. Apart, so that what nearly all packets
     /// pass is two branches and no table of jumps.
     #[inline(never)]
-    fn see_to(&mut self, parcel: Parcel, passage: Passage) {
+    fn see_to(&mut self, parcel: Parcel, passage: Passage, at: Time) {
         match passage {
-            Passage::Dropped => self.books_of_missing(parcel, Cause::Dropped).dropped += 1,
-            Passage::Lost => self.books_of_missing(parcel, Cause::Lost).lost += 1,
+            Passage::Dropped => self.will_miss(parcel, Cause::Dropped, at),
+            Passage::Lost => self.will_miss(parcel, Cause::Lost, at),
             Passage::News => self.take_news(),
             Passage::Begins(..) | Passage::Behind => {}
+        }
+    }
+
+    /// A packet is dropped or lost at a time that may be still to come: the link counts it then.
+    fn will_miss(&mut self, parcel: Parcel, cause: Cause, at: Time) {
+        if at > self.now {
+            self.forthcoming.push(at, parcel, cause);
+            self.events.push(at, Component::Missing);
+        } else {
+            self.count_missing(parcel, cause);
         }
     }
 
@@ -432,11 +448,11 @@ impl<'a, T: Tap> Simulation<'a, T> {
                 News::Left(parcel) => self.release(&parcel),
                 News::Dropped(parcel) => {
                     self.tap.is_dropped(&parcel, self.network.link_at(parcel.position()));
-                    self.books_of_missing(parcel, Cause::Dropped).dropped += 1;
+                    self.count_missing(parcel, Cause::Dropped);
                 }
                 News::Lost(parcel) => {
                     self.tap.is_lost(&parcel, self.network.link_at(parcel.position()));
-                    self.books_of_missing(parcel, Cause::Lost).lost += 1;
+                    self.count_missing(parcel, Cause::Lost);
                 }
                 News::Doubled(parcel, port, arrival) => {
                     if self.datagrams.is_datagram(&parcel) {
@@ -465,8 +481,8 @@ impl<'a, T: Tap> Simulation<'a, T> {
         }
     }
 
-    /// A packet will not arrive: the books of its flow.
-    fn books_of_missing(&mut self, parcel: Parcel, cause: Cause) -> &mut FlowBooks {
+    /// A packet will not arrive: its flow counts it.
+    fn count_missing(&mut self, parcel: Parcel, cause: Cause) {
         if parcel.is_held() {
             self.release(&parcel);
         }
@@ -476,14 +492,20 @@ impl<'a, T: Tap> Simulation<'a, T> {
             let link = self.network.link_at(parcel.position());
             book.losses.push(self.now, book.rows[parcel.way() as usize], link, cause);
         }
-        if is_datagram {
-            return self.datagrams.miss(&parcel);
+        let books = if is_datagram {
+            self.datagrams.miss(&parcel)
+        } else {
+            let connection = &mut self.connections[parcel.connection()];
+            if parcel.has_payload() {
+                connection.miss(parcel.forward(), cause);
+            }
+            &mut connection.books
+        };
+        match cause {
+            Cause::Dropped => books.dropped += 1,
+            Cause::Lost => books.lost += 1,
+            Cause::Damaged => books.corrupted += 1,
         }
-        let connection = &mut self.connections[parcel.connection()];
-        if parcel.has_payload() {
-            connection.miss(parcel.forward(), cause);
-        }
-        &mut connection.books
     }
 
     /// A packet is at the end of its way.
@@ -538,7 +560,7 @@ impl<'a, T: Tap> Simulation<'a, T> {
     #[inline(never)]
     fn deliver_special(&mut self, parcel: Parcel) -> Result<(), Violation> {
         if parcel.is_corrupted() {
-            self.books_of_missing(parcel, Cause::Damaged).corrupted += 1;
+            self.count_missing(parcel, Cause::Damaged);
             return Ok(());
         }
         let datagram = self.parcels.open(parcel);
@@ -553,10 +575,17 @@ impl<'a, T: Tap> Simulation<'a, T> {
     #[inline(never)]
     fn tell(&mut self, index: u32, way: Way) -> Result<(), Violation> {
         let connection = &mut self.connections[index as usize];
-        let Some(application) = connection.application() else { return Ok(()) };
+        if connection.is_ready_to_write() {
+            let again = connection.write(self.now);
+            self.schedule_write(index, again);
+            self.pump_applications(index)?;
+        }
+        let Some(application) = self.connections[index as usize].application() else {
+            return Ok(());
+        };
         let own =
             index as usize - self.experiment.applications[application as usize].connections.start;
-        if connection.takes_delivery(way) {
+        if self.connections[index as usize].takes_delivery(way) {
             self.drive(application, |driver, hands| driver.delivered(hands, own, way))?;
         }
         while self.connections[index as usize].has_room() {
@@ -721,7 +750,8 @@ impl<'a, T: Tap> Simulation<'a, T> {
     /// Check that every packet is accounted for.
     fn close_books(&mut self) -> Result<(), Violation> {
         let mut inside = vec![0u64; self.connections.len()];
-        let on_their_way = self.network.close_books(self.now)?;
+        let mut on_their_way = self.network.close_books(self.now)?;
+        on_their_way.extend(self.forthcoming.parcels());
         for parcel in on_their_way.iter().filter(|parcel| !self.datagrams.is_datagram(parcel)) {
             inside[parcel.connection()] += 1;
         }
@@ -750,6 +780,7 @@ impl<'a, T: Tap> Simulation<'a, T> {
         let losses = self.losses.map(|book| book.losses);
         let left_out = losses.as_ref().map_or(0, |losses| losses.left_out);
         let is_asked_for = losses.is_some();
+        let name = |link: &u32| self.network.names[*link as usize].clone();
         let names = |names: Vec<String>| if is_asked_for { names } else { Vec::new() };
         let run = Run {
             loss_flow_ids: names(self.traced.iter().map(|row| row.name(self.experiment)).collect()),
@@ -759,16 +790,8 @@ impl<'a, T: Tap> Simulation<'a, T> {
             series,
             flow_ids: self.sampled.iter().map(|row| row.name(self.experiment)).collect(),
             queues,
-            link_ids: self
-                .network
-                .reported
-                .iter()
-                .map(|l| self.network.names[*l as usize].clone())
-                .collect(),
-            remarks: (left_out > 0)
-                .then(|| format!("of the losses, {left_out} more than are kept were left out"))
-                .into_iter()
-                .collect(),
+            link_ids: self.network.reported.iter().map(name).collect(),
+            remarks: remarks::of_run(self.experiment, left_out),
         };
         (run, self.tap)
     }

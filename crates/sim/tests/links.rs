@@ -218,9 +218,47 @@ fn a_trace_file_is_read_when_an_experiment_is_planned() {
     std::fs::write(directory.join("wrong"), "1\n3.5\n").unwrap();
     let errors = plan(&text("wrong"), &source).unwrap_err().to_string();
     assert!(errors.contains("topology.bottleneck.trace: \"wrong\": line 2: expected whole"));
+    // What may be somebody's secret is not in the message.
+    for (content, line) in [("root:$6$salt$hash:19000:0\n", 1), ("1\n99999999999\n", 2)] {
+        std::fs::write(directory.join("foreign"), content).unwrap();
+        let errors = plan(&text("foreign"), &source).unwrap_err().to_string();
+        let expected = format!(
+            "{source}: topology.bottleneck.trace: \"foreign\": line {line}: expected whole \
+             milliseconds up to 4294967295, and nothing else; write one time on each line, such as \
+             \"12\""
+        );
+        assert_eq!(errors, expected);
+    }
     let errors = plan(&text("none"), &source).unwrap_err().to_string();
     assert!(
         errors.contains("topology.bottleneck.trace: cannot read the trace \"none\""),
         "{errors}"
     );
+}
+
+#[test]
+fn what_a_flow_misses_its_links_have_dropped_by_then() {
+    // A SYN leaves its host at some time within an hour, and datagrams of the same host wait behind it
+    // until after the run. They will find a queue of one packet, but that is not of this run.
+    let run = run_text(
+        r#"
+        duration = "10 s"
+        [topology]
+        kind = "dumbbell"
+        [topology.bottleneck]
+        rate = "10 Mbit/s"
+        delay = "10 ms"
+        queue = { limit = "1 packets" }
+        [[flow]]
+        cc = "reno"
+        send_jitter = "1 h"
+        [[flow]]
+        kind = "cbr"
+        rate = "1 Mbit/s"
+        "#,
+    );
+    let drops: u64 = run.summary.links.iter().map(|link| link.drops).sum();
+    let missing: u64 = run.summary.flows.iter().map(|flow| flow.lost_segments).sum();
+    assert!(run.summary.flows[1].sent_segments > 800);
+    assert_eq!((missing, drops), (0, 0));
 }

@@ -198,3 +198,50 @@ fn a_stop_ends_every_kind() {
         assert!(run.summary.applications[0].goodput_bps > 0.0, "{kind}");
     }
 }
+
+#[test]
+fn an_application_far_ahead_of_its_connection_costs_no_more_than_an_endless_one() {
+    // A write every 12 ns, or every 10 ns of a burst, would be some 10^9 in these seconds.
+    let bulk = json!({ "id": "a", "cc": "cubic", "both_ways": true, "stop": "9 s" });
+    let endless = workload(bulk.clone(), "39 Mbit/s", "10 s");
+    let mut fast = bulk;
+    fast["app_rate"] = json!("1 Tbit/s");
+    let fast = workload(fast, "39 Mbit/s", "10 s");
+    for (fast, endless) in fast.summary.flows.iter().zip(&endless.summary.flows) {
+        // They differ in the first segments: what is written when the connection is there.
+        let share = fast.goodput_bps / endless.goodput_bps;
+        assert!((share - 1.0).abs() < 0.005, "{}: {share}", fast.id);
+    }
+    let bursts = json!({
+        "kind": "bursts", "cc": "cubic", "app_rate": "1 Tbit/s", "burst": "900 ms",
+        "pause": "100 ms",
+    });
+    let telnet = json!({ "kind": "telnet", "cc": "cubic", "think": "10 ns", "size": "1 kB" });
+    for flow in [bursts, telnet] {
+        let run = workload(flow, "39 Mbit/s", "10 s");
+        // Payload of 1448 in packets of 1500 bytes, but for the slow start.
+        let goodput = run.summary.applications[0].goodput_bps / (39e6 * 1448.0 / 1500.0);
+        assert!((0.98..=1.0).contains(&goodput), "{goodput}");
+    }
+}
+
+#[test]
+fn a_burst_that_waited_for_room_is_as_long_as_it_was_to_be() {
+    // 100 ms at 100 Mbit/s are 864 pieces of 1448 bytes, each after 115.84 us, and a second holds 10 of
+    // them: 10 Mbit/s carry one burst in 1.036 s and more, and the rest waits.
+    let flow = json!({
+        "kind": "bursts", "cc": "reno", "app_rate": "100 Mbit/s", "burst": "100 ms",
+        "pause": "900 ms", "send_buffer": "100 kB", "receive_buffer": "100 kB", "stop": "20 s",
+    });
+    let run = workload(flow, "10 Mbit/s", "21 s");
+    let application = &run.summary.applications[0];
+    let piece = wire_s(1500.0);
+    let bursts = figure(application, "bursts");
+    // 20 s carry 16 666 packets: 19 bursts of 864, and one that is cut off.
+    assert_eq!(bursts, 19.0);
+    let first = 864.0 * piece;
+    let mean = figure(application, "mean_burst_time_s");
+    // Burst n of 1 to 19 ends n times that after the first began, and n - 1 seconds before that it did.
+    let expected = 10.0 * first - 9.0;
+    assert!((mean - expected).abs() < 0.03, "{mean}, not {expected}");
+}

@@ -134,7 +134,7 @@ fn defers(room: &Room, cwnd_room: u64, largest: u64, buffer: u64, now: Time) -> 
     if now.since(room.last_sent_at) > PATIENCE
         || may_leave >= largest
         || (!is_last && may_leave >= buffer)
-        || may_leave >= room.window.min(room.cwnd) / WINDOW_DIVISOR
+        || is_share_of_window(room, may_leave)
     {
         return false;
     }
@@ -142,6 +142,12 @@ fn defers(room: &Room, cwnd_room: u64, largest: u64, buffer: u64, now: Time) -> 
     let (Some(oldest), Some(srtt)) = (room.oldest_sent_at, room.srtt) else { return false };
     let soon = PATIENCE.min(Duration::from_nanos(srtt.as_nanos() / 2));
     oldest + srtt <= now + soon
+}
+
+/// Whether so much of the window is worth sending. The kernel divides bytes: a third of four segments is
+/// more than one.
+fn is_share_of_window(room: &Room, segments: u64) -> bool {
+    segments * WINDOW_DIVISOR >= room.window.min(room.cwnd)
 }
 
 /// The same before Linux 3.12: for a third of the window or all that a device takes, for as long as
@@ -152,10 +158,7 @@ fn defers_for_device(room: &Room, cwnd_room: u64, largest: u64, now: Time) -> bo
         Size::Device { tick, deferred_at: Some(at) } => now.since(at) >= tick * 2,
         _ => false,
     };
-    !waited
-        && room.in_flight > 0
-        && may_leave < largest
-        && may_leave < room.window.min(room.cwnd) / WINDOW_DIVISOR
+    !waited && room.in_flight > 0 && may_leave < largest && !is_share_of_window(room, may_leave)
 }
 
 #[cfg(test)]
@@ -224,6 +227,23 @@ mod tests {
         // Room for a third of a small window is worth sending.
         let small = Room { cwnd: 6, in_flight: 4, ..little };
         assert_eq!(next(&small, 45, at(41_000)), Burst::Send(2));
+    }
+
+    #[test]
+    fn a_third_of_the_window_is_not_rounded_down_to_whole_segments() {
+        // 14 · 1448 / 3 = 6757 bytes: four segments, 5792, wait; five, 7240, leave.
+        let device = Size::Device { tick: Duration::from_millis(4), deferred_at: None };
+        for size in [paced(14_500_000), device] {
+            let window =
+                |cwnd, in_flight| next(&Room { cwnd, in_flight, size, ..room(0) }, 45, at(41_000));
+            assert_eq!(window(14, 10), Burst::Wait { by_cwnd: true });
+            assert_eq!(window(14, 9), Burst::Send(5));
+            // 5 · 1448 / 3 = 2413 bytes: one segment waits for another.
+            assert_eq!(window(5, 4), Burst::Wait { by_cwnd: true });
+            assert_eq!(window(5, 3), Burst::Send(2));
+            // A third of three segments is one.
+            assert_eq!(window(3, 2), Burst::Send(1));
+        }
     }
 
     #[test]

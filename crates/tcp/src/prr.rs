@@ -110,6 +110,16 @@ mod tests {
     }
 
     #[test]
+    fn at_the_target_nothing_more_leaves() {
+        // RFC 6937 section 3: the proportional part is for pipe > ssthresh alone, which would let
+        // ceil(10·10/20) − 1 = 4 leave. At ssthresh the limit is ssthresh − pipe = 0.
+        let mut prr = Prr::begin(20, 10);
+        assert_eq!(arrive(&mut prr, 18, 1, false), 19);
+        prr.sent();
+        assert_eq!(arrive(&mut prr, 10, 9, false), 10);
+    }
+
+    #[test]
     fn nothing_delivered_changes_nothing() {
         let mut prr = Prr::begin(20, 10);
         assert_eq!(arrive(&mut prr, 5, 0, false), 20);

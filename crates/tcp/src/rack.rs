@@ -13,6 +13,10 @@ const MAX_STEPS: u32 = 255;
 /// Most segments of reordering that are tolerated (`net.ipv4.tcp_max_reordering`).
 const MAX_REORDERING: u32 = 300;
 
+/// Comes after every SACKed segment (`net/ipv4/tcp_input.c`, `tcp_ack`: `tcp_sacktag_write_queue`, block
+/// by block upwards, before `tcp_clean_rtx_queue`).
+const ACKNOWLEDGED: u64 = u64::MAX;
+
 /// What the latest arrivals say about what was sent before them.
 #[derive(Clone, Debug)]
 pub struct Rack {
@@ -20,8 +24,10 @@ pub struct Rack {
     min_rtt: Option<Duration>,
     /// Of the segment that was sent last of all that arrived: when it was sent, and its end.
     latest: (Time, u64),
-    /// Round-trip time of the segment that arrived last.
+    /// Round-trip time of the segment that was looked at last, as the kernel goes through them.
     rtt: Duration,
+    /// What that was in this acknowledgement: the end of a SACKed segment, or [`ACKNOWLEDGED`].
+    rtt_of: u64,
     /// Whether something has arrived since losses were looked for.
     advanced: bool,
     /// Segments of reordering tolerated before anything else is known.
@@ -43,6 +49,7 @@ impl Rack {
             min_rtt: None,
             latest: (Time::ZERO, 0),
             rtt: Duration::ZERO,
+            rtt_of: 0,
             advanced: false,
             least_reordering: reordering,
             reordering,
@@ -62,18 +69,32 @@ impl Rack {
     pub fn begin(&mut self, now: Time, min_rtt: Option<Duration>) {
         self.now = now;
         self.min_rtt = min_rtt;
+        self.rtt_of = 0;
     }
 
-    /// A segment that was last sent at `sent_at` has arrived.
+    /// A segment that was last sent at `sent_at` is acknowledged, and was not SACKed before.
     #[inline]
-    pub fn arrived(&mut self, sent_at: Time, end: u64, sent_again: bool) {
+    pub fn acknowledged(&mut self, sent_at: Time, end: u64, sent_again: bool) {
+        self.arrived(sent_at, end, sent_again, ACKNOWLEDGED);
+    }
+
+    /// A segment that was last sent at `sent_at` is SACKed.
+    #[inline]
+    pub fn sacked(&mut self, sent_at: Time, end: u64, sent_again: bool) {
+        self.arrived(sent_at, end, sent_again, end);
+    }
+
+    #[inline]
+    fn arrived(&mut self, sent_at: Time, end: u64, sent_again: bool, rtt_of: u64) {
         let rtt = self.now.since(sent_at);
         // Then it was an earlier transmission that arrived (RFC 8985 section 6.2 step 2).
         if sent_again && self.min_rtt.is_some_and(|min_rtt| rtt < min_rtt) {
             return;
         }
         self.advanced = true;
-        self.rtt = rtt;
+        if rtt_of >= self.rtt_of {
+            (self.rtt, self.rtt_of) = (rtt, rtt_of);
+        }
         self.latest = self.latest.max((sent_at, end));
     }
 
@@ -172,7 +193,7 @@ mod tests {
     fn fourth_arrived() -> Rack {
         let mut rack = Rack::new(3);
         rack.begin(at(53), Some(ms(50)));
-        rack.arrived(at(3), 4000, false);
+        rack.sacked(at(3), 4000, false);
         rack
     }
 
@@ -190,10 +211,30 @@ mod tests {
     }
 
     #[test]
+    fn what_is_acknowledged_counts_after_what_is_sacked() {
+        // Segments 1 and 2 left at 0, 3 at 10 and 4 at 12 ms. At 50 ms 1 is acknowledged, 4 and 3 SACKed.
+        let mut rack = Rack::new(3);
+        rack.begin(at(50), Some(ms(40)));
+        rack.acknowledged(at(0), 1000, false);
+        rack.sacked(at(12), 4000, false);
+        rack.sacked(at(10), 3000, false);
+        let window = rack.window(false, 2, Some(ms(40)), None);
+        // Segment 1 took 50 ms: 2 may take 50 + 10, though by 3 and 4 it is late.
+        assert!(rack.is_overtaken(at(0), 2000));
+        assert_eq!(rack.remaining(at(0), window, at(50)), Some(ms(10)));
+        // The next brings SACKs alone: the upper block counts, 60 − 15 ms, and 2 is lost.
+        rack.begin(at(60), Some(ms(40)));
+        rack.sacked(at(15), 6000, false);
+        rack.sacked(at(12), 5000, false);
+        assert_eq!(rack.remaining(at(10), window, at(60)), Some(ms(5)));
+        assert_eq!(rack.remaining(at(0), window, at(60)), None);
+    }
+
+    #[test]
     fn segments_of_one_burst_have_their_order() {
         let mut rack = Rack::new(3);
         rack.begin(at(50), None);
-        rack.arrived(at(0), 2000, false);
+        rack.sacked(at(0), 2000, false);
         assert!(rack.is_overtaken(at(0), 1000) && !rack.is_overtaken(at(0), 2000));
     }
 
@@ -202,10 +243,10 @@ mod tests {
         let mut rack = fourth_arrived();
         rack.begin(at(80), Some(ms(50)));
         assert!(rack.take_advanced());
-        rack.arrived(at(60), 1000, true);
+        rack.sacked(at(60), 1000, true);
         assert!(!rack.take_advanced() && !rack.is_overtaken(at(10), 11_000));
         rack.begin(at(110), Some(ms(50)));
-        rack.arrived(at(60), 1000, true);
+        rack.sacked(at(60), 1000, true);
         assert!(rack.take_advanced() && rack.is_overtaken(at(10), 11_000));
     }
 
@@ -229,5 +270,16 @@ mod tests {
         // Sixteen recoveries later it is as it was.
         (0..16).for_each(|_| rack.recovered(false));
         assert_eq!(window(&rack), 10);
+    }
+
+    #[test]
+    fn a_timeout_after_many_arrivals_takes_reordering_back() {
+        // Linux `tcp_enter_loss`: from net.ipv4.tcp_reordering SACKed segments on, 3 here.
+        let mut rack = fourth_arrived();
+        rack.reordered(5_500, 1000);
+        rack.doubt_reordering(2);
+        assert_eq!(rack.reordering, 6);
+        rack.doubt_reordering(3);
+        assert_eq!(rack.reordering, 3);
     }
 }

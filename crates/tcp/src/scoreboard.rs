@@ -62,6 +62,8 @@ pub struct News {
     pub acked_sent: Option<Sendings>,
     /// The same of segments newly SACKed.
     pub sacked_sent: Option<Sendings>,
+    /// When the last of all segments now acknowledged in order was last sent.
+    pub last_sent: Option<Time>,
     /// Bytes newly marked lost: of segments, and of retransmissions found lost again.
     pub lost: u64,
     /// Whether a retransmission was found lost.
@@ -281,7 +283,7 @@ impl Scoreboard {
                 if self.watches_originals {
                     let again = front.is(EVER_RETRANSMITTED);
                     if by_time {
-                        self.rack.arrived(front.sent_at, front.end, again);
+                        self.rack.acknowledged(front.sent_at, front.end, again);
                     }
                     if !again {
                         news.saw_original(self.una - len, front.end, highest_sacked);
@@ -297,6 +299,7 @@ impl Scoreboard {
                 }
                 rate.remove_first();
             }
+            news.last_sent = Some(front.sent_at);
             self.sent.pop_front();
             self.first += 1;
             segments += 1;
@@ -541,7 +544,7 @@ impl Scoreboard {
             if self.watches_originals {
                 let again = before.is(EVER_RETRANSMITTED);
                 if self.detection == LossDetection::Rack {
-                    self.rack.arrived(before.sent_at, before.end, again);
+                    self.rack.sacked(before.sent_at, before.end, again);
                 }
                 if !again {
                     news.saw_original(began, before.end, highest_sacked);

@@ -615,3 +615,21 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn losses_that_were_none_are_in_the_network_again() {
+    // Segments of 1000, 500 and 300 bytes; all of them are lost by a timeout, and none is after all.
+    let mut board = Scoreboard::new(LossDetection::Rfc6675, 3, MSS);
+    for (n, end) in [1000, 1500, 1800].into_iter().enumerate() {
+        board.sent(end, at(n as u64));
+    }
+    assert_eq!(board.mark_all_lost(), 1800);
+    assert_eq!(board.pipe(), 0);
+    board.forget_losses();
+    assert_eq!(board.pipe(), 1800);
+    // What has been SACKed meanwhile is not.
+    assert_eq!(board.mark_all_lost(), 1800);
+    sack(&mut board, 1000, 1500);
+    board.forget_losses();
+    assert_eq!(board.pipe(), 1300);
+}

@@ -163,6 +163,9 @@ pub struct Sender {
     /// TCP-Linux only: segments in flight allowed while flight is above the window.
     conserved_flight: u64,
     sack1: Sack1,
+    /// Whether the algorithm is told round-trip times as TCP-Linux measures them from its own table
+    /// (`bugfix_ts_`).
+    tells_age_of_last: bool,
     /// The first retransmission of an episode leaves whatever the window says (RFC 6675 step 4.3).
     retransmit_first: bool,
     /// RFC 6675 NextSeg rule 3 may send in this episode: once, where the RFC sets no limit.
@@ -213,7 +216,8 @@ impl Sender {
         let min_rto = cc.min_rto().unwrap_or(stack.rto_min);
         let mut board = Scoreboard::new(stack.loss_detection(), stack.reordering, stack.mss);
         let timer = Timer::new(stack.timers());
-        if cc.needs().rate_samples {
+        let needs = cc.needs();
+        if needs.rate_samples {
             board.measure_delivery_rate();
         }
         if stack.adaptive_reordering && !stack.rack {
@@ -222,6 +226,7 @@ impl Sender {
         if stack.frto {
             board.watch_originals();
         }
+        let tells_age_of_last = stack.recovery == Recovery::TcpLinux && needs.send_times;
         Sender {
             board,
             rtt: RttEstimator::new(RtoPolicy { min: min_rto, ..stack.rto() }),
@@ -245,6 +250,7 @@ impl Sender {
             sack_duplicates: 0,
             conserved_flight: 0,
             sack1: Sack1::default(),
+            tells_age_of_last,
             retransmit_first: false,
             rescue_allowed: false,
             had_partial_ack: false,
@@ -331,6 +337,11 @@ impl Sender {
     pub fn begin(&mut self, now: Time) {
         let flow = self.flow(0, now);
         self.cc.on_established(&flow);
+        if self.tells_age_of_last {
+            // The SYN is the first packet of TCP-Linux: 40 bytes, whose round trip a packet of data never
+            // reaches.
+            self.cc.on_ack(&Ack { rtt: self.rtt.min_rtt(), ..Ack::default() }, &flow);
+        }
     }
 
     /// Whether everything, the FIN included, was acknowledged.
@@ -676,6 +687,10 @@ impl Sender {
         let latest = self.as_the_clock_has_it(latest, now);
         self.rtt.sample_min(latest);
         self.rtt.sample(timeout, self.board.una(), self.snd_nxt);
+        if self.tells_age_of_last {
+            // ns-2.35 `tcp/tcp-linux.cc`, `recv`: `tss` of the highest segment acknowledged.
+            return news.last_sent.map(|sent| now.since(sent));
+        }
         Some(latest)
     }
 

@@ -7,8 +7,9 @@
 
 mod script;
 
+use fairway_cc::Needs;
 use fairway_tcp::Stack;
-use script::{Script, preset};
+use script::{Script, preset, witness::Asks};
 
 fn tcp_linux(window: u32) -> Stack {
     Stack {
@@ -138,6 +139,35 @@ fn every_acknowledgement_restarts_the_timer() {
     assert!((200..=300).contains(&left.as_millis()), "{left}");
     t.run(2_000);
     assert_eq!((t.received(), t.source.counters().timeouts), (23_000, 1));
+}
+
+/// When round trips were told, and how long they were, in milliseconds: of acknowledgements that
+/// acknowledged this much. Segments 0 and 10 of twenty are lost.
+fn round_trips(needs: Needs, acked: u64) -> Vec<(u64, Option<u64>)> {
+    let asks = Asks { needs, ..Asks::default() };
+    let (mut t, notes) = Script::asking(&tcp_linux(20), &asks);
+    t.lose("> 0..1000");
+    t.lose("> 10000..11000");
+    t.open(1_000_000);
+    t.run(300);
+    let acks = notes.acks().into_iter().filter(|(ack, _)| ack.acked == acked);
+    acks.map(|(ack, flow)| (flow.now.as_millis(), ack.rtt.map(|rtt| rtt.as_millis()))).collect()
+}
+
+#[test]
+fn the_send_time_of_the_last_segment_acknowledged_counts_though_it_was_sacked_long_before() {
+    // The retransmission of 0 left at 200 ms; it acknowledges up to 10, and 9 left at 100 ms. SACKs alone
+    // tell no round trip.
+    assert_eq!(round_trips(Needs::SEND_TIMES, 10_000), [(300, Some(200))]);
+    assert!(round_trips(Needs::SEND_TIMES, 0)[1..].iter().all(|told| told.1.is_none()));
+    assert_eq!(round_trips(Needs::default(), 10_000), [(300, Some(100))]);
+    assert!(round_trips(Needs::default(), 0).iter().all(|told| told.1 == Some(100)));
+}
+
+#[test]
+fn the_syn_is_a_round_trip_to_modules_that_ask_for_times_of_sending() {
+    assert_eq!(round_trips(Needs::SEND_TIMES, 0)[0], (100, Some(100)));
+    assert_eq!(round_trips(Needs::default(), 0)[0].0, 200);
 }
 
 #[test]

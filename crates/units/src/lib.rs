@@ -3,10 +3,12 @@
 //! Nothing here loses precision silently: arithmetic that could overflow saturates where a
 //! saturated value is still meaningful (a time that never comes) and panics in debug builds elsewhere.
 
+mod meaning;
 mod text;
 
 use std::ops::{Add, AddAssign, Mul, Sub, SubAssign};
 
+pub use meaning::meant_number;
 pub use text::{Decimal, Problem, QuantityError, split_unit};
 
 /// Nanoseconds in one second.

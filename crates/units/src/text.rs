@@ -20,6 +20,8 @@ pub struct Decimal {
 const MAX_SCALE: u32 = 38;
 
 impl Decimal {
+    /// The number zero.
+    pub const ZERO: Decimal = Decimal { digits: 0, scale: 0 };
     /// The number one.
     pub const ONE: Decimal = Decimal { digits: 1, scale: 0 };
 
@@ -59,10 +61,47 @@ impl Decimal {
         u64::try_from(product / divisor).map_err(|_| Problem::TooLarge)
     }
 
+    /// It times ten to the power of `exponent`, if that fits.
+    pub(crate) fn shifted(self, exponent: i32) -> Option<Self> {
+        let Decimal { digits, scale } = self;
+        if digits == 0 {
+            return Some(self);
+        }
+        let scale = i64::from(scale) - i64::from(exponent);
+        match u32::try_from(scale) {
+            Ok(scale) => Some(Decimal { digits, scale }).filter(|_| scale <= MAX_SCALE),
+            Err(_) => {
+                let factor = 10_u128.checked_pow(u32::try_from(-scale).ok()?)?;
+                Some(Decimal { digits: digits.checked_mul(factor)?, scale: 0 })
+            }
+        }
+    }
+
+    /// An eighth of it, if that fits.
+    pub(crate) fn eighth(self) -> Option<Self> {
+        // 1/8 = 125/1000.
+        let digits = self.digits.checked_mul(125)?;
+        Some(Decimal { digits, scale: self.scale + 3 }).filter(|eighth| eighth.scale <= MAX_SCALE)
+    }
+
     /// The product with `factor`, rounded down, if it fits.
     pub fn times_rounded_down(self, factor: u64) -> Option<u64> {
         let product = self.digits.checked_mul(u128::from(factor))?;
         u64::try_from(product / 10_u128.pow(self.scale)).ok()
+    }
+}
+
+impl fmt::Display for Decimal {
+    /// Prints "7.5": exact, without zeros behind the point.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let divisor = 10_u128.pow(self.scale);
+        let (whole, fraction) = (self.digits / divisor, self.digits % divisor);
+        if fraction == 0 {
+            return write!(f, "{whole}");
+        }
+        let places = self.scale as usize;
+        let digits = format!("{fraction:0places$}");
+        write!(f, "{whole}.{}", digits.trim_end_matches('0'))
     }
 }
 
@@ -107,7 +146,7 @@ pub struct QuantityError {
 /// The longest excerpt of a wrong text that an error repeats, in characters.
 const EXCERPT: usize = 40;
 
-/// One kind of quantity: its name and its units.
+/// One kind of quantity: its name, its units, and what is meant by other forms of it.
 struct Quantity {
     /// With its article: "a duration".
     name: &'static str,
@@ -115,12 +154,12 @@ struct Quantity {
     example: &'static str,
     /// The smallest unit, in words.
     whole: &'static str,
-    /// Units by size; the first is the smallest, `default` is offered where none was written.
+    /// Units by size; the first is the smallest.
     units: &'static [(&'static str, u64)],
     /// Other spellings of units.
     aliases: &'static [(&'static str, &'static str)],
-    /// The unit offered where none or a wrong one was written.
-    default: &'static str,
+    /// What to write for a text that is not right, if it has a reading.
+    meant: fn(&str) -> Option<String>,
     /// Largest value that can be written, in the smallest unit.
     max: u64,
 }
@@ -139,7 +178,7 @@ const DURATION: Quantity = Quantity {
     ],
     // The micro sign and the Greek letter look the same.
     aliases: &[("\u{b5}s", "us"), ("\u{3bc}s", "us")],
-    default: "s",
+    meant: |text| Duration::meant(text).map(|time| format!("\"{time}\"")),
     max: u64::MAX,
 };
 
@@ -155,7 +194,7 @@ const RATE: Quantity = Quantity {
         ("Tbit/s", 1_000_000_000_000),
     ],
     aliases: &[],
-    default: "Mbit/s",
+    meant: meant_rate,
     // The largest value is the unlimited rate, which has its own word.
     max: u64::MAX - 1,
 };
@@ -174,7 +213,7 @@ const SIZE: Quantity = Quantity {
         ("GiB", 1 << 30),
     ],
     aliases: &[("B", "bytes"), ("byte", "bytes")],
-    default: "bytes",
+    meant: |text| Bytes::meant(text).map(|size| format!("\"{size}\"")),
     max: u64::MAX,
 };
 
@@ -184,10 +223,8 @@ impl Quantity {
         let (number, unit) = split_unit(text);
         if number.is_empty() {
             let negative = text.trim().strip_prefix('-').filter(|rest| self.parse(rest).is_ok());
-            return Err(match negative {
-                Some(rest) => self.error(text, Problem::Negative, Some(rest.trim().to_owned())),
-                None => self.error(text, Problem::NoNumber, None),
-            });
+            let problem = if negative.is_some() { Problem::Negative } else { Problem::NoNumber };
+            return Err(self.error(text, problem));
         }
         let Some(decimal) = Decimal::parse(number) else {
             let well_formed = number.matches('.').count() <= 1
@@ -200,20 +237,18 @@ impl Quantity {
                 Some((whole, _)) if whole.len() < MAX_SCALE as usize => Problem::TooFine,
                 _ => Problem::TooLarge,
             };
-            return Err(self.error(text, problem, None));
+            return Err(self.error(text, problem));
         };
         if unit.is_empty() {
-            let example = format!("{number} {}", self.default);
-            return Err(self.error(text, Problem::NoUnit, Some(example)));
+            return Err(self.error(text, Problem::NoUnit));
         }
         let Some(size) = self.unit(unit) else {
-            let example = self.like(unit).map(|unit| format!("{number} {unit}"));
-            return Err(self.error(text, Problem::UnknownUnit, example));
+            return Err(self.error(text, Problem::UnknownUnit));
         };
         match decimal.times(size) {
             Ok(value) if value <= self.max => Ok(value),
-            Ok(_) => Err(self.error(text, Problem::TooLarge, None)),
-            Err(problem) => Err(self.error(text, problem, None)),
+            Ok(_) => Err(self.error(text, Problem::TooLarge)),
+            Err(problem) => Err(self.error(text, problem)),
         }
     }
 
@@ -223,17 +258,7 @@ impl Quantity {
         self.units.iter().find(|(unit, _)| *unit == name).map(|(_, size)| *size)
     }
 
-    /// The unit that somebody who wrote `name` may have meant; none if it does not look like a unit.
-    fn like(&self, name: &str) -> Option<&'static str> {
-        if !name.chars().all(|c| c.is_alphabetic() || c == '/') {
-            return None;
-        }
-        let lower = name.to_lowercase().replace("bps", "bit/s").replace("b/s", "bit/s");
-        let found = self.units.iter().find(|(unit, _)| unit.to_lowercase() == lower);
-        Some(found.map_or(self.default, |(unit, _)| unit))
-    }
-
-    fn error(&self, text: &str, problem: Problem, example: Option<String>) -> QuantityError {
+    fn error(&self, text: &str, problem: Problem) -> QuantityError {
         let names: Vec<_> = self.units.iter().map(|(unit, _)| *unit).collect();
         let expected = match problem {
             Problem::TooFine => format!("{} in {}", self.name, self.whole),
@@ -245,10 +270,31 @@ impl Quantity {
         };
         let remedy = match problem {
             Problem::TooFine => "write fewer digits after the point".to_owned(),
-            _ => format!("write \"{}\"", example.as_deref().unwrap_or(self.example)),
+            Problem::TooLarge => "write less".to_owned(),
+            Problem::Negative => format!("try \"{}\"", self.example),
+            _ => match (self.meant)(text) {
+                Some(meant) => format!("write {meant}"),
+                None => format!("write a number and its unit, such as \"{}\"", self.example),
+            },
         };
         QuantityError { problem, expected, found: excerpt(text), remedy }
     }
+}
+
+/// Below this, in bits per second, nobody has a link: who left out the unit meant another one than bit/s.
+const NO_LINK: u64 = 1_000;
+
+fn meant_rate(text: &str) -> Option<String> {
+    let rate = Rate::meant(text)?;
+    let unit = text.trim_start_matches(|c: char| !c.is_alphabetic());
+    Some(if unit.is_empty() && rate.as_bps() < NO_LINK {
+        let mega = Rate::from_bps(rate.as_bps() * 1_000_000);
+        format!("\"{rate}\", or \"{mega}\" if that is meant")
+    } else if unit.contains('B') || unit.to_lowercase().contains("byte") {
+        format!("\"{rate}\": a byte is 8 bits")
+    } else {
+        format!("\"{rate}\"")
+    })
 }
 
 /// "a, b or c".
@@ -442,9 +488,10 @@ mod tests {
     #[test]
     fn refusals_say_what_to_write() {
         let units = "ns, us, ms, s, min or h";
+        let like = "write a number and its unit, such as \"48 ms\"";
         assert_eq!(
             refusal::<Duration>("50 miles"),
-            format!("expected a duration in {units}, got \"50 miles\"; write \"50 s\"")
+            format!("expected a duration in {units}, got \"50 miles\"; {like}")
         );
         assert_eq!(
             refusal::<Duration>("50"),
@@ -452,11 +499,11 @@ mod tests {
         );
         assert_eq!(
             refusal::<Duration>("soon"),
-            format!("expected a duration in {units}, got \"soon\"; write \"48 ms\"")
+            format!("expected a duration in {units}, got \"soon\"; {like}")
         );
         assert_eq!(
             refusal::<Duration>("-1 s"),
-            "expected a duration of zero or more, got \"-1 s\"; write \"1 s\""
+            "expected a duration of zero or more, got \"-1 s\"; try \"48 ms\""
         );
         assert_eq!(
             refusal::<Duration>("0.1 ns"),
@@ -475,8 +522,20 @@ mod tests {
         assert_eq!(
             refusal::<Duration>("20000000000 s"),
             "expected a duration of at most 18446744073709551615 ns, got \"20000000000 s\"; \
-             write \"48 ms\""
+             write less"
         );
+        let units = "bit/s, kbit/s, Mbit/s, Gbit/s or Tbit/s";
+        for (text, remedy) in [
+            ("10000000", "write \"10 Mbit/s\""),
+            ("10", "write \"10 bit/s\", or \"10 Mbit/s\" if that is meant"),
+            ("10 MB/s", "write \"80 Mbit/s\": a byte is 8 bits"),
+            ("10 MB", "write a number and its unit, such as \"10 Mbit/s\""),
+        ] {
+            assert_eq!(
+                refusal::<Rate>(text),
+                format!("expected a rate in {units}, got {text:?}; {remedy}")
+            );
+        }
     }
 
     #[test]

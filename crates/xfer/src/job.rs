@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::load::{self, GenerateOptions};
-use crate::measure::{INTERVAL, Meter, SHORTEST_INTERVAL, Subject};
+use crate::measure::{Meter, SHORTEST_INTERVAL, Subject};
 use crate::recv::{ReceiveOptions, receive_each};
 use crate::send::SendOptions;
 use crate::{Control, Error, Sessions, iperf3, send};
@@ -32,7 +32,7 @@ struct Job {
 struct Measure {
     /// Title of the record.
     title: Option<String>,
-    /// Time between samples, in seconds.
+    /// Time between samples, in seconds; it adapts if none is given.
     interval_s: Option<f64>,
     /// Rate of the path in bit/s.
     path_rate_bps: Option<u64>,
@@ -45,12 +45,12 @@ impl Measure {
         Ok(Subject { interval: self.interval()?, path_rate_bps: self.path_rate_bps, ..subject })
     }
 
-    fn interval(&self) -> Result<Duration, Error> {
+    fn interval(&self) -> Result<Option<Duration>, Error> {
         let least_s = SHORTEST_INTERVAL.as_secs_f64();
         match self.interval_s {
-            None => Ok(INTERVAL),
+            None => Ok(None),
             Some(seconds) if (least_s..=LONGEST_INTERVAL_S).contains(&seconds) => {
-                Ok(Duration::from_secs_f64(seconds))
+                Ok(Some(Duration::from_secs_f64(seconds)))
             }
             Some(seconds) => Err(Error::Input(format!(
                 "interval: {seconds} s; give {least_s} s to {LONGEST_INTERVAL_S} s"

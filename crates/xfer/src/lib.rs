@@ -9,16 +9,23 @@ pub mod auth;
 pub mod auto;
 mod capture;
 mod control;
+#[cfg(test)]
+mod corpus_tests;
+#[cfg(test)]
+mod crash_tests;
 mod error;
 pub mod iperf3;
 pub mod job;
 pub mod load;
 pub mod measure;
 pub mod recv;
+mod rt;
+mod secret;
 pub mod send;
 pub mod socket;
 pub mod store;
 mod task;
+mod trust;
 pub mod wire;
 mod words;
 

@@ -136,6 +136,9 @@ pub fn wish(socket: &Socket, wishes: &Wishes) -> Result<(), Error> {
     Ok(())
 }
 
+/// The congestion control of a sender that has not said which it uses.
+pub const UNKNOWN_CC: &str = "unknown";
+
 /// Name of a socket's congestion control; none if it does not tell.
 pub fn congestion_control(socket: &Socket) -> Option<String> {
     let name = socket.tcp_congestion().ok()?;

@@ -1,4 +1,44 @@
-//! Numbers as people read them in messages.
+//! Numbers as people read them in messages, and what the other side says.
+
+use serde::{Deserialize, Deserializer};
+
+/// Characters of what a peer says that are shown.
+pub(crate) const PEER_CHARACTERS: usize = 500;
+
+/// What a peer says, for a terminal: a field of a message that is read with
+/// `#[serde(deserialize_with)]`. Control and format characters, which move a cursor, change a title
+/// or turn a line around, are escaped, and a long text is cut.
+///
+/// # Errors
+/// If it is no text.
+pub(crate) fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    String::deserialize(deserializer).map(|text| printable(&text))
+}
+
+/// A text that changes nothing but the line that it is written on; what is printable stays the same.
+pub(crate) fn printable(text: &str) -> String {
+    let mut shown = String::new();
+    for character in text.chars() {
+        if is_unprintable(character) {
+            shown.extend(character.escape_default());
+        } else {
+            shown.push(character);
+        }
+        if let Some((end, _)) = shown.char_indices().nth(PEER_CHARACTERS) {
+            shown.truncate(end);
+            shown.push('…');
+            break;
+        }
+    }
+    shown
+}
+
+/// Characters that control a terminal, turn the direction of a line or cannot be seen (Unicode's
+/// Bidi_Control and the zero-width characters).
+pub(crate) fn is_unprintable(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
 
 /// A size in decimal units, rounded to three digits: "5.03 MB".
 pub(crate) fn size(bytes: u64) -> String {
@@ -35,9 +75,32 @@ pub(crate) fn files_and_directories(files: u64, directories: u64) -> String {
     }
 }
 
+/// What went wrong with another host, whose address stands in the message once.
+pub(crate) fn of_peer(peer: &str, error: &impl std::fmt::Display) -> String {
+    let said = error.to_string();
+    if said.contains(peer) { said } else { format!("{peer}: {said}") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_is_named_once() {
+        let broken = "receiving from 192.0.2.1:5: the connection ended";
+        assert_eq!(of_peer("192.0.2.1:5", &broken), broken);
+        assert_eq!(of_peer("192.0.2.2:5", &"disk full"), "192.0.2.2:5: disk full");
+    }
+
+    #[test]
+    fn what_a_peer_says_stays_on_its_line() {
+        // ESC begins a control sequence (ECMA-48), and U+202E turns a line around.
+        assert_eq!(printable("\u{1b}[2Jno\r\nyes"), "\\u{1b}[2Jno\\r\\nyes");
+        assert_eq!(printable("a\u{202e}b ü"), "a\\u{202e}b ü");
+        let cut = "x".repeat(500) + "…";
+        assert_eq!(printable(&"x".repeat(501)), cut);
+        assert_eq!(printable(&cut), cut);
+    }
 
     #[test]
     fn numbers_are_short() {

@@ -354,3 +354,42 @@ fn a_sender_believes_no_receiver_that_says_anything() {
     }
     assert_eq!(PANICS.load(Ordering::SeqCst), 0);
 }
+
+/// A receiver that welcomes, keeps its control connection alive, and does nothing else.
+fn be_silent(listener: &TcpListener, identity: &Identity) {
+    let socket = listener.accept().unwrap().0.into();
+    let held = Control::new().hold(&socket).unwrap();
+    let connection = Connection { socket, held };
+    let (mut channel, purpose) = admit(connection, identity, Security::Encrypted, LONG).unwrap();
+    assert_eq!(purpose, Purpose::Control);
+    assert!(matches!(channel.read_frame().unwrap(), Some(ToReceiver::Begin(_))));
+    let welcome = ToSender::Welcome { session: 0, streams: 1, resumed: false, patience_ms: 1000 };
+    channel.write_frame(&welcome).unwrap();
+    let (sender, _receiver) = channel.into_control();
+    while sender.keep_alive().is_ok() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_sender_loses_patience_with_a_receiver_that_is_there_and_answers_nothing() {
+    let ground = tempfile::tempdir().unwrap();
+    let path = ground.path().join("a");
+    std::fs::write(&path, b"content").unwrap();
+    let identity = Identity::new().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut options = SendOptions::new(
+        &path,
+        listener.local_addr().unwrap().to_string(),
+        identity.token().to_string(),
+    );
+    options.patience_s = Some(0.3);
+    options.timeout_s = Some(5.0);
+    let sending = Control::new();
+    let ended = std::thread::scope(|scope| {
+        scope.spawn(|| be_silent(&listener, &identity));
+        send(&options, &sending, &meter(&sending))
+    });
+    let Err(Error::Refused(said)) = ended else { panic!("{ended:?}") };
+    assert!(said.contains("acknowledged nothing for 0.3 s"), "{said}");
+}

@@ -10,10 +10,12 @@ from fairway import _core, store
 from fairway.agreement.plans import comparison_plan
 from fairway.agreement.quantities import tolerances
 from fairway.agreement.result import Agreement, PointAgreement
+from fairway.algorithm import permitting
 from fairway.backends import Backend
 from fairway.backends import backend as find_backend
+from fairway.drawing import SAME_COMMAND, draw_figures, draw_report
 from fairway.errors import InputError
-from fairway.experiment import Plan
+from fairway.experiment import Plan, source_of_file
 from fairway.formats import check_formats
 from fairway.progress import reporter
 from fairway.sweep import Outcome, Sweep, run_plan
@@ -52,9 +54,11 @@ def compare_backends(
     accepted = tolerances(changes)
     sides = [find_backend(side) if isinstance(side, str) else side for side in against]
     names = _names(sides)
-    planned = comparison_plan(experiment, seeds=seeds, overrides=overrides)
+    unable = next((name for name in names if name != "sim"), None)
+    with permitting(backend=unable):
+        planned = comparison_plan(experiment, seeds=seeds, overrides=overrides)
     if out is not None:
-        _prepare(out, names)
+        _prepare(out, names, experiment)
     sweeps = {}
     # The reference first: what it cannot run is then found before the others have run.
     for side in reversed(sides):
@@ -84,12 +88,14 @@ def _names(sides: Sequence[Backend]) -> list[str]:
     return names
 
 
-def _prepare(out: Path, names: Sequence[str]) -> None:
+def _prepare(out: Path, names: Sequence[str], experiment: str | Path | Mapping[str, Any]) -> None:
     """Make the directory one of a comparison, if it can be."""
     store.check_writable(out, "comparison")
+    source = source_of_file("agree", experiment)
+    store.refuse_another(out, source)
     for name in names:
         store.check_writable(out / name, "sweep")
-    store.write_file(out / store.COMPARISON, "\n".join(names) + "\n")
+    store.mark(out, "comparison", source)
 
 
 def _run_side(
@@ -116,9 +122,12 @@ def _paired(ours: Sweep, reference: Sweep) -> Iterator[tuple[list[Outcome], list
 
 def _save(result: Agreement, out: Path, figures: Sequence[str]) -> None:
     store.write_file(out / RESULT, store.to_json(result.to_json()))
-    if figures:
-        from fairway.agreement.charts import paper_charts
-        from fairway.figures import save_charts
+    draw_figures(out, lambda place: _save_figures(result, place, figures), figures, SAME_COMMAND)
+    draw_report(out, result.report, SAME_COMMAND)
 
-        save_charts(paper_charts(result), out / "figures", figures)
-    store.write_file(out / "report.html", result.report())
+
+def _save_figures(result: Agreement, place: Path, formats: Sequence[str]) -> None:
+    from fairway.agreement.charts import paper_charts
+    from fairway.figures import save_charts
+
+    save_charts(paper_charts(result), place, formats)

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 #: Quantities in the lines of a sweep.
 IN_LINES = ("goodput", "cwnd", "srtt")
-#: Columns of the tables of one experiment, in 80 columns.
-WIDTHS = (17, 7, 7, 8, 14, 5, 10)
 #: What stands behind a difference in a line of many.
 _MARK = {"equivalent": " ", "different": "*", "undecided": "?"}
 
@@ -104,7 +102,7 @@ def _block(
     caption = ": ".join([", ".join(key), *titles] if key and len(titles) == 1 else [", ".join(key)])
     columns = [axis, *(["flow"] if several else [])]
     for what in ("goodput", "cwnd"):
-        columns += [f"{what} {side}", reference, "%"]
+        columns += [f"{what} {side}", f"{what} {reference}", f"{what} %"]
     columns += ["srtt %", "area %", "= * ?"]
     rows = []
     for point in points:

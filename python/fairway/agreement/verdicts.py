@@ -123,12 +123,12 @@ def judge(ours: Sequence[float], reference: Sequence[float], tolerance: Toleranc
     if not any(first.values) and not any(second.values):
         nothing = Difference(0.0, None, None)
         return Judgement(first, second, nothing, margin, "equivalent", "zero")
-    if apart.low is None or apart.high is None:
-        return Judgement(first, second, apart, margin, "undecided", "single")
     if first.deviation == 0 and second.deviation == 0:
         same: Verdict = "equivalent" if abs(apart.mean) <= margin else "different"
         # There is no interval around a difference of two constants.
         return Judgement(first, second, Difference(apart.mean, None, None), margin, same, "values")
+    if apart.low is None or apart.high is None:
+        return Judgement(first, second, apart, margin, "undecided", "single")
     verdict = decide(apart.low, apart.high, margin)
     more = _more_seeds(first, second, margin) if verdict == "undecided" else None
     return Judgement(first, second, apart, margin, verdict, "interval", more)

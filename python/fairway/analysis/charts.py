@@ -8,7 +8,7 @@ import altair as alt
 import polars as pl
 
 from fairway.analysis.series import coarser
-from fairway.figures import inline
+from fairway.figures import TimeChart, inline, zoom
 
 Width = int | Literal["container"]
 
@@ -38,8 +38,9 @@ def windows(series: pl.DataFrame, *, width: Width = 640, height: int = 240) -> a
              "receive_window_bytes": "receive window"}  # fmt: skip
     top = _ROOM * max(_most(series["flight_bytes"]), _most(series["cwnd_bytes"]), 1.0)
     lines = _long(series, named, 1e-3)
-    chart = _lines(lines, "Window (kB)", [_BLUE, _RED, _ORANGE], list(named.values()),
-                   "Bytes in flight and windows over time", y_max=top * 1e-3)  # fmt: skip
+    chart = _lines(lines, _time(series), "Window (kB)", [_BLUE, _RED, _ORANGE],
+                   list(named.values()), "Bytes in flight and windows over time",
+                   y_max=top * 1e-3)  # fmt: skip
     bands = phase_bands(series)
     shown = [one for one in _PHASES.values() if one[0] in set(bands["k"])]
     band = (
@@ -59,7 +60,7 @@ def windows(series: pl.DataFrame, *, width: Width = 640, height: int = 240) -> a
         )
     )  # fmt: skip
     layers = [band, chart] if shown else [chart]
-    layered = alt.layer(*layers).resolve_scale(color="independent").add_params(_zoom())
+    layered = alt.layer(*layers).resolve_scale(color="independent").add_params(zoom())
     return cast(alt.LayerChart, layered.properties(width=width, height=height))
 
 
@@ -85,7 +86,7 @@ def rates(series: pl.DataFrame, *, width: Width = 640, height: int = 200) -> alt
     # Not by the millisecond, in which a packet is there or is not.
     named = {"throughput_bps": "throughput", "goodput_bps": "goodput"}
     coarse = coarser(series, 200)
-    chart = _lines(_long(coarse, named, 1e-6), "Payload (Mbit/s)", [_ORANGE, _BLUE],
+    chart = _lines(_long(coarse, named, 1e-6), _time(series), "Payload (Mbit/s)", [_ORANGE, _BLUE],
                    list(named.values()), "Throughput and goodput over time")  # fmt: skip
     again = series.filter(pl.col("retransmitted_segments") > 0).select(
         pl.col("t_s").round(6).alias("t"), pl.col("retransmitted_segments").alias("n")
@@ -100,7 +101,7 @@ def rates(series: pl.DataFrame, *, width: Width = 640, height: int = 200) -> alt
         )
     )
     layers = [chart, ticks] if again.height else [chart]
-    layered = alt.layer(*layers).add_params(_zoom())
+    layered = alt.layer(*layers).add_params(zoom())
     return cast(alt.LayerChart, layered.properties(width=width, height=height))
 
 
@@ -114,7 +115,7 @@ def round_trips(series: pl.DataFrame, *, width: Width = 640, height: int = 200) 
     )
     what = "Round-trip time over time: range of each interval, and smoothed"
     base = alt.Chart(inline(data, t="number", a="number", b="number", s="number"), description=what)
-    x = _time()
+    x = _time(series)
     tooltip = [
         alt.Tooltip("t:Q", title="Time (s)"),
         alt.Tooltip("a:Q", title="Smallest (ms)"),
@@ -129,7 +130,7 @@ def round_trips(series: pl.DataFrame, *, width: Width = 640, height: int = 200) 
     line = base.mark_line(color=_RED, strokeWidth=1.2, clip=True).encode(
         x=x, y=alt.Y("s:Q", scale=scale)
     )
-    layered = alt.layer(band, line).add_params(_zoom())
+    layered = alt.layer(band, line).add_params(zoom())
     return cast(alt.LayerChart, layered.properties(width=width, height=height, description=what))
 
 
@@ -148,20 +149,22 @@ def _long(series: pl.DataFrame, named: dict[str, str], scale: float) -> pl.DataF
 
 def _lines(
     data: pl.DataFrame,
+    x: alt.X,
     title: str,
     colours: list[str],
     names: list[str],
     what: str,
     y_max: float | None = None,
-) -> alt.Chart:
+) -> TimeChart:
+    """One line for each name; a point where it has one value only."""
     present = set(data["k"])
     shown = [(name, c) for name, c in zip(names, colours, strict=True) if name in present]
     scale = alt.Scale(zero=True) if y_max is None else alt.Scale(domain=[0, y_max])
-    chart = (
-        alt.Chart(inline(data, t="number", v="number"), description=what)
-        .mark_line(strokeWidth=1.3, strokeJoin="round", clip=True)
-        .encode(
-            x=_time(),
+
+    def base(rows: pl.DataFrame) -> alt.Chart:
+        chart = alt.Chart(inline(rows, t="number", v="number"), description=what)
+        return chart.encode(
+            x=x,
             y=alt.Y("v:Q", title=title, scale=scale, axis=alt.Axis(tickCount=5)),
             color=alt.Color(
                 "k:N",
@@ -175,17 +178,21 @@ def _lines(
                 alt.Tooltip("v:Q", title=title),
             ],
         )
-    )
-    return cast(alt.Chart, chart)
+
+    line = base(data).mark_line(strokeWidth=1.3, strokeJoin="round", clip=True)
+    alone = data.filter(pl.len().over("k") == 1)
+    if alone.is_empty():
+        return cast(TimeChart, line)
+    return cast(TimeChart, alt.layer(line, base(alone).mark_point(filled=True, size=40)))
 
 
-def _time() -> alt.X:
-    return alt.X("t:Q", title="Time (s)", scale=alt.Scale(zero=False, nice=False),
-                 axis=alt.Axis(tickCount=10))  # fmt: skip
-
-
-def _zoom() -> alt.Parameter:
-    return alt.selection_interval(bind="scales", encodings=["x"], zoom="wheel![event.shiftKey]")
+def _time(series: pl.DataFrame) -> alt.X:
+    """The axis of all charts of one flow: the same, so that a page zooms into them together."""
+    begin: Any = series["t_s"].min()
+    end: Any = series["t_s"].max()
+    domain = [begin, end] if begin is not None and begin < end else alt.Undefined
+    scale = alt.Scale(domain=domain, zero=False, nice=False)
+    return alt.X("t:Q", title="Time (s)", scale=scale, axis=alt.Axis(tickCount=10))
 
 
 def _most(column: pl.Series) -> float:

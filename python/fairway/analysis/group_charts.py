@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 import altair as alt
 import polars as pl
 
-from fairway.figures import PALETTE, inline
+from fairway.figures import PALETTE, inline, zoom
 
 #: Members with a colour of their own; the others are one area.
 _COLOURED = len(PALETTE)
@@ -89,7 +89,7 @@ def shares(
         )
         .properties(width=width, height=height)
         .add_params(
-            alt.selection_interval(bind="scales", encodings=["x"], zoom="wheel![event.shiftKey]")
+            zoom()
         )
     )  # fmt: skip
     return cast(alt.Chart, chart)

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairway import text
-from fairway.errors import InputError, Interrupted, writing
+from fairway import store, text
+from fairway.drawing import SAME_COMMAND, draw_figures, draw_report
+from fairway.errors import InputError, Interrupted
+from fairway.formats import check_formats
 from fairway.page import Figure, Section, Table, render
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ _LOSSES = 12
 _SHOWN = 6
 #: Names of the captures in tables.
 _ENDS = ("first", "second")
+#: What its directory is called.
+KIND = "comparison of captures"
 
 
 class Pair:
@@ -123,17 +127,26 @@ class Pair:
             sections.append(Section(heading, tables=tables, figures=figures))
         return render(title, "", sections)
 
-    def save(self, directory: str | Path, figures: Sequence[str] = ()) -> None:
-        """Write `pair.json`, `report.html` and figures into a directory."""
+    def save(
+        self, directory: str | Path, figures: Sequence[str] = (), source: str | None = None
+    ) -> None:
+        """Write `pair.json`, `report.html` and figures to a directory, whole or not at all."""
         from fairway.figures import save_charts
 
+        check_formats(figures)
         directory = Path(directory)
-        with writing(directory):
-            directory.mkdir(parents=True, exist_ok=True)
-            (directory / "pair.json").write_text(json.dumps(self.report) + "\n")
-            (directory / "report.html").write_text(self.to_html())
-        if figures:
-            save_charts(self.charts(), directory / "figures", figures)
+
+        def fill(place: Path) -> None:
+            (place / "pair.json").write_text(json.dumps(self.report) + "\n", "utf-8")
+
+        store.write_directory(directory, fill, KIND, source)
+        draw_report(directory, self.to_html, SAME_COMMAND)
+        draw_figures(
+            directory,
+            lambda place: save_charts(self.charts(), place, figures),
+            figures,
+            SAME_COMMAND,
+        )
 
 
 def compare(first: str | Path, second: str | Path) -> Pair:

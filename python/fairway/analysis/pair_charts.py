@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 import altair as alt
 import polars as pl
 
-from fairway.figures import inline
+from fairway.figures import inline, zoom
 
 #: Okabe and Ito's colours, as in `fairway.figures`.
 _BLUE, _RED = "#0072B2", "#D55E00"
@@ -55,8 +55,7 @@ def delays(
                          alt.Tooltip("lost_packets:Q", title="Lost packets")],
             )
         )  # fmt: skip
-    zoom = alt.selection_interval(bind="scales", encodings=["x"], zoom="wheel![event.shiftKey]")
-    layered = alt.layer(*layers).add_params(zoom)
+    layered = alt.layer(*layers).add_params(zoom())
     described = layered.properties(
         width=width,
         height=height,

@@ -151,9 +151,16 @@ class Analysis:
 
         return run_of(self)
 
-    def save(self, directory: str | Path, *, figures: Sequence[str] = ()) -> Path:
+    def save(
+        self,
+        directory: str | Path,
+        *,
+        figures: Sequence[str] = (),
+        source: str | None = None,
+        replace: bool = False,
+    ) -> Path:
         """Write a run directory: tables, report and figures; see `Run.save`."""
-        return self.to_run().save(directory, figures=figures)
+        return self.to_run().save(directory, figures=figures, source=source, replace=replace)
 
     def save_xplot(self, directory: str | Path) -> list[Path]:
         """Write files for xplot.org of every shown flow, as `tcptrace -G` does.

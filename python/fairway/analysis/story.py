@@ -182,4 +182,17 @@ def warnings(report: Mapping[str, Any]) -> list[str]:
             f"{capture['rows_left_out']:,} rows of single packets found no room; name a time "
             "with --from and --to"
         )
+    if left_out := report.get("left_out"):
+        said.append(_left_out_sentence(left_out))
     return said
+
+
+def _left_out_sentence(left_out: Mapping[str, int]) -> str:
+    """What a capture with more connections than are listed holds besides."""
+    kinds = [text.count(left_out["connections"], "TCP connection")]
+    if single := left_out["single_packet"]:
+        kinds[0] += f" ({single:,} of a single packet)"
+    if left_out["datagram_flows"]:
+        kinds.append(text.count(left_out["datagram_flows"], "flow") + " of datagrams")
+    packets = text.count(left_out["packets"], "packet")
+    return f"not listed: {' and '.join(kinds)}, with {packets}; filter the capture to see them"

@@ -31,7 +31,7 @@ class Cell:
         references: Other numbers shown beside, by title.
         repetitions: Which repetitions `values` are of; 0, 1, … if not given.
         unsettled: Whether repeating ended at its limit before the interval was as narrow as was
-            asked for.
+            asked for, or every repetition is the same run.
         part: Of which part of its study it is; empty where a study has no parts.
     """
 

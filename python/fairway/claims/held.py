@@ -11,7 +11,7 @@ from typing import Any
 
 from fairway.claims import units
 from fairway.claims.cells import Cell, is_at, place
-from fairway.claims.verdicts import Answer, Verdict, basis_of
+from fairway.claims.verdicts import NOTHING_RANDOM, SAME, Answer, Verdict, basis_of, weakest
 from fairway.stats import statistic_interval
 
 _Test = Mapping[str, Any]
@@ -121,6 +121,15 @@ def _with_interval(
     common = [r for r in measured[0][0] if all(r in values for values, _ in measured)]
     if len(common) < 2:
         return replace(answer, basis=basis_of(1))
+    if all(len(set(values.values())) == 1 for values, _ in measured):
+        if any(cell.unsettled for cell, _ in held):
+            return replace(
+                answer,
+                lead=f"{answer.lead} Undecided: {NOTHING_RANDOM}.",
+                limit=weakest([answer.limit, "undecided"]),
+                basis=SAME,
+            )
+        return replace(answer, basis=SAME)
     wanted = np.array([number for _, number in measured])
 
     def of_means(means: Any) -> Any:

@@ -76,6 +76,10 @@ class Finding:
         return answer
 
 
+#: The unit of a name before a number with a unit of its own: "end (s): measured 490 ms".
+_UNIT_TWICE = re.compile(r" \((?:s|bit/s)\)(: measured [^\s,]+(?: \[[^]]*\])? \w*(?:s|bit/s)\b)")
+
+
 def readable(finding: Finding, names: Mapping[str, str]) -> Finding:
     """A finding whose sentences call axes and metrics what people call them.
 
@@ -88,10 +92,14 @@ def readable(finding: Finding, names: Mapping[str, str]) -> Finding:
         return finding
     # Whole paths alone: "flow.1" is no part of "flow.12", nor of "subflow.1".
     known = re.compile(rf"(?<![\w.])(?:{'|'.join(map(re.escape, paths))})(?![\w*]|\.\w)")
+
+    def named(sentences: str) -> str:
+        return _UNIT_TWICE.sub(r"\1", known.sub(lambda found: names[found[0]], sentences))
+
     return replace(
         finding,
-        reason=known.sub(lambda found: names[found[0]], finding.reason),
-        short=known.sub(lambda found: names[found[0]], finding.short),
+        reason=named(finding.reason),
+        short=named(finding.short),
         by_value=tuple((at, readable(inner, names)) for at, inner in finding.by_value),
     )
 

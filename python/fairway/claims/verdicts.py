@@ -12,6 +12,10 @@ from fairway.stats import Effect, holm
 
 Verdict = Literal["supported", "refuted", "undecided"]
 
+#: Why there is no interval where every repetition gave the same value.
+SAME = "none: the same in every repetition"
+#: Why nothing is decided where repetitions do not differ in anything.
+NOTHING_RANDOM = "nothing in these runs is random: each repetition is the same run"
 #: Probability of a false answer in a family of comparisons.
 ALPHA = 0.05
 
@@ -29,8 +33,8 @@ class Comparison:
         strict: Whether an effect of exactly the bound is against the claim.
         equivalence: Whether the claim is that there is no difference: two one-sided tests, whose
             interval is one of 90 %.
-        unsettled: Whether repeating ended at its limit before the interval was narrow enough; such
-            a comparison decides nothing.
+        unsettled: Whether repeating ended at its limit before the interval was narrow enough, or
+            every repetition is the same run; such a comparison decides nothing.
         adjusted: Its p-value after Holm's correction; none before it, or without p-value.
         family: How many comparisons were corrected together; 0 before.
         metric: What was measured.
@@ -69,12 +73,11 @@ class Comparison:
     def p(self) -> float | None:
         """The least error rate at which the whole interval is on one side of every bound.
 
-        At 0.05 the interval of `confidence` just touches a bound. None with one repetition.
+        At 0.05 the interval of `confidence` just touches a bound. None with one repetition, or
+        where every repetition gave the same.
         """
         if self.effect.error is None:
             return None
-        if self.effect.error == 0:
-            return 0.0
         bounds = [bound for bound in (self.low, self.high) if math.isfinite(bound)]
         found = [p for bound in bounds if (p := self.effect.p_at(bound)) is not None]
         # Inside, the nearer bound is in doubt; outside, the bound that lies between.
@@ -105,7 +108,9 @@ class Comparison:
     @property
     def basis(self) -> str:
         """What the interval is, or why there is none."""
-        return basis_of(1 if self.interval is None else self.effect.count, self.confidence)
+        if self.interval is None and self.effect.count > 1:
+            return SAME
+        return basis_of(self.effect.count, self.confidence)
 
     @property
     def text(self) -> str:
@@ -312,6 +317,8 @@ def weakest(verdicts: Sequence[Verdict]) -> Verdict:
 
 def _doubt(shown: Comparison) -> str:
     """Why a comparison is open although its interval is on one side."""
+    if shown.unsettled and shown.basis == SAME:
+        return f" ({NOTHING_RANDOM})"
     if shown.unsettled:
         count = shown.effect.count
         return f" ({count} repetitions did not make the interval as narrow as was asked for)"

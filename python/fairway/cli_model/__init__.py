@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import typer
+from fairway.terminal import commands
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
-)
+app = commands()
 
 
 @app.callback()

@@ -10,7 +10,7 @@ import typer
 
 from fairway.cli_model import app
 from fairway.errors import InputError
-from fairway.terminal import Json, columns, print_json
+from fairway.terminal import Json, print_json, say, show_table
 
 if TYPE_CHECKING:
     from fairway.model.fluid import Curves, FixedPoint, Flows, Fluid
@@ -184,7 +184,6 @@ def _json(curves: Curves, point: FixedPoint | None) -> dict[str, Any]:
 
 def _show(asked: Fluid, curves: Curves, point: FixedPoint | None) -> None:
     from fairway.page import Table
-    from fairway.terminal import show_table
 
     means = curves.means
     low, high = means["queue_range"]
@@ -216,16 +215,14 @@ def _show(asked: Fluid, curves: Curves, point: FixedPoint | None) -> None:
         for index, flows in enumerate(asked.classes)
     ]
     show_table(Table("Windows in packets", heads, lines, labels=2))
-    typer.echo(_believed(curves.outside, point))
+    say(_believed(curves.outside, point))
 
 
 def _believed(outside: str | None, point: FixedPoint | None) -> str:
-    import textwrap
-
     said = "Inside the model's range." if outside is None else f"Outside of its range: {outside}."
     if point is None:
         said += " There is no fixed point: nothing stops the windows."
-    return textwrap.fill(f"{said} Model: {MODEL}.", min(columns(), 80))
+    return f"{said} Model: {MODEL}."
 
 
 def _draw(asked: Fluid, curves: Curves, file: Path) -> None:

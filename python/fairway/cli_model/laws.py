@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +12,7 @@ import typer
 
 from fairway.cli_model import app
 from fairway.errors import InputError
-from fairway.terminal import Json, columns, print_json
+from fairway.terminal import Json, print_json, say, show_table
 
 if TYPE_CHECKING:
     from fairway.model.answer import Answer
@@ -124,13 +123,13 @@ def _list(as_json: bool) -> None:
         return
     width = max(map(len, describe()))
     for name, entry in describe().items():
-        typer.echo(_wrapped(entry["title"], f"{name:{width}}  "))
+        say(entry["title"], f"{name:{width}}  ")
     typer.echo("\n`fairway model laws NAME` shows parameters, range and source of a law.")
 
 
 def _describe(entry: Mapping[str, Any]) -> None:
     for label in ("title", "equation", "range", "source"):
-        typer.echo(_wrapped(entry[label], f"{label:10}"))
+        say(entry[label], f"{label:10}")
     parameters, results = entry["parameters"], entry["results"]
     width = max(len(_option(p["name"])) for p in parameters)
     typer.echo("\nParameters")
@@ -142,19 +141,13 @@ def _describe(entry: Mapping[str, Any]) -> None:
             end = f"By default {'no limit' if default is None else format(default, 'g')}."
         unit = _unit(parameter["name"])
         text = f"{parameter['meaning']} {parameter['expected'].capitalize()}"
-        typer.echo(
-            _wrapped(f"{text}{f', in {unit}' if unit else ''}. {end}",
-                     f"  {_option(parameter['name']):{width}}  ")
-        )  # fmt: skip
+        if unit:
+            text += f", in {unit}"
+        say(f"{text}. {end}", f"  {_option(parameter['name']):{width}}  ")
     width = max(len(result["name"]) for result in results)
     typer.echo("\nResults")
     for result in results:
-        typer.echo(_wrapped(result["meaning"], f"  {result['name']:{width}}  "))
-
-
-def _wrapped(text: str, label: str) -> str:
-    width = min(columns(), 100)
-    return textwrap.fill(text, width, initial_indent=label, subsequent_indent=" " * len(label))
+        say(result["meaning"], f"  {result['name']:{width}}  ")
 
 
 def _entry(name: str) -> dict[str, Any]:
@@ -312,10 +305,10 @@ def _show_point(entry: Mapping[str, Any], answer: Answer) -> None:
         typer.echo(f"  {label:{width}}{text}".rstrip())
     typer.echo()
     if answer.in_range[0]:
-        typer.echo(_wrapped(f"In range: {entry['range']}.", ""))
+        say(f"In range: {entry['range']}.")
     else:
-        typer.echo(_wrapped(f"Outside of its range: {answer.reason[0]}.", ""))
-    typer.echo(_wrapped(entry["source"] + ".", "Source: "))
+        say(f"Outside of its range: {answer.reason[0]}.")
+    say(entry["source"] + ".", "Source: ")
 
 
 def _show_points(
@@ -325,7 +318,6 @@ def _show_points(
     answer: Answer,
 ) -> None:
     from fairway.page import Table
-    from fairway.terminal import show_table
     from fairway.text import number
 
     def heading(name: str) -> str:
@@ -333,21 +325,19 @@ def _show_points(
         label = name.removesuffix(_suffix(name)).replace("_", " ")
         return f"{label} ({unit})" if unit else label
 
-    # As many results as fit beside what varies.
-    shown = list(answer.values)[: max(2, 6 - len(varied))]
     rows = [
         [
             *(f"{point[name]:g}" for name in varied),
-            *(number(answer.values[name][i]) for name in shown),
+            *(number(answer.values[name][i]) for name in answer.values),
             "yes" if answer.in_range[i] else "no",
         ]
         for i, point in enumerate(points)
     ]
-    headings = [*map(heading, varied), *map(heading, shown), "in range"]
+    headings = [*map(heading, varied), *map(heading, answer.values), "in range"]
     show_table(Table(entry["title"], headings, rows, labels=len(varied)))
     for reason in answer.reasons:
-        typer.echo(_wrapped(f"Outside of its range: {reason}.", ""))
-    typer.echo(_wrapped(entry["source"] + ".", "Source: "))
+        say(f"Outside of its range: {reason}.")
+    say(entry["source"] + ".", "Source: ")
 
 
 def _plot(

@@ -8,7 +8,7 @@ import typer
 
 from fairway.cli_model import app
 from fairway.errors import InputError
-from fairway.terminal import Json, print_json, show_table
+from fairway.terminal import Json, print_json, show_table, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 @app.command()
 def queue(
     rate: Annotated[str, typer.Option(metavar="RATE", help='Of the link: "10 Mbit/s".')],
-    packet: Annotated[int, typer.Option(metavar="BYTES", help="Bytes of a packet.")] = 1500,
+    packet: Annotated[
+        int, typer.Option(parser=size(), metavar="SIZE", help="Bytes of a packet.")
+    ] = 1500,
     rtt: Annotated[
         str | None, typer.Option(metavar="TIME", help="Without queues: for buffers and RED.")
     ] = None,
@@ -73,8 +75,7 @@ def queue(
     if as_json:
         print_json(found)
         return
-    for table in _tables(found, flows, cc):
-        show_table(table)
+    show_table(*_tables(found, flows, cc))
 
 
 def _tables(found: dict[str, Any], flows: int, cc: str) -> Iterator[Table]:

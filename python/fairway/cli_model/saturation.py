@@ -16,7 +16,7 @@ from fairway.cli_model.wlan import (
     Standard,
     StandardName,
 )
-from fairway.terminal import Json, print_json, show_table
+from fairway.terminal import Json, print_json, show_table, size
 
 if TYPE_CHECKING:
     from fairway.page import Table
@@ -34,7 +34,8 @@ def saturation(
     slot: Slot = Length.SHORT,
     protection: Protection = False,
     packet: Annotated[
-        int, typer.Option(min=1, max=2296, metavar="BYTES", help="IP packet, all of which counts.")
+        int,
+        typer.Option(parser=size(1, 2296), metavar="SIZE", help="IP packet, all of which counts."),
     ] = 1500,
     attempts: Annotated[
         int, typer.Option(min=0, max=255, help="After which a frame is given up; 0 for never.")

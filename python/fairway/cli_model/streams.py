@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +10,7 @@ import typer
 
 from fairway.cli_model import app
 from fairway.errors import InputError
-from fairway.terminal import Json, columns, note, print_json, show_table
+from fairway.terminal import Json, note, print_json, say, show_table, size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,11 +41,15 @@ def streams(
         ),
     ],
     cc: Annotated[str, typer.Option(metavar="NAME", help="Congestion control of all streams.")],
-    mss: Annotated[int, typer.Option(metavar="BYTES", help="Bytes of a packet.")] = 1448,
+    mss: Annotated[
+        int, typer.Option(parser=size(), metavar="SIZE", help="Payload of a packet, in bytes.")
+    ] = 1448,
     headers: Annotated[
         int,
         typer.Option(
-            metavar="BYTES", help="More bytes of each that the rate counts: 40, 52 with timestamps."
+            parser=size(),
+            metavar="SIZE",
+            help="More bytes of each that the rate counts: 40, 52 with timestamps.",
         ),
     ] = 0,
     loss: Annotated[
@@ -136,17 +139,13 @@ def red_queue(written: str) -> RedQueue:
 
 def _show(found: Streams) -> None:
     answer = found.answer
-    _say(found.reason)
-    _say(f"Model: {answer['model']}.")
+    say(found.reason)
+    say(f"Model: {answer['model']}.")
     if answer["outside"]:
-        _say(f"Do not trust it here: {answer['outside']}.")
+        say(f"Do not trust it here: {answer['outside']}.")
     typer.echo()
     show_table(_limits(answer))
     show_table(_rows(found))
-
-
-def _say(sentence: str) -> None:
-    typer.echo(textwrap.fill(sentence, min(columns(), 100)))
 
 
 def _limits(answer: Mapping[str, Any]) -> Table:

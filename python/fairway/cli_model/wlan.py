@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +9,7 @@ import typer
 
 from fairway.cli_model import app
 from fairway.errors import InputError
-from fairway.terminal import Json, columns, print_json, show_table
+from fairway.terminal import Json, print_json, say, show_table, size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -88,15 +87,15 @@ def wlan(
     slot: Slot = Length.SHORT,
     protection: Protection = False,
     packet: Annotated[
-        int, typer.Option(min=41, max=2296, metavar="BYTES", help="IP packet with data.")
+        int, typer.Option(parser=size(41, 2296), metavar="SIZE", help="IP packet with data.")
     ] = 1500,
     ack: Annotated[
-        int, typer.Option(min=1, max=2296, metavar="BYTES", help="IP packet without.")
+        int, typer.Option(parser=size(1, 2296), metavar="SIZE", help="IP packet without.")
     ] = 40,
     payload: Annotated[
         int | None,
         typer.Option(
-            min=1, max=2296, metavar="BYTES", help="In a packet with data.  [default: 40 less]"
+            parser=size(1, 2296), metavar="SIZE", help="In a packet with data.  [default: 40 less]"
         ),
     ] = None,
     attempts: Annotated[
@@ -180,7 +179,7 @@ def _show(found: Prediction) -> None:
     if answer["outside"]:
         sentences.append(f"Do not trust it here: {answer['outside']}.")
     for sentence in sentences:
-        typer.echo(textwrap.fill(sentence, min(columns(), 100)))
+        say(sentence)
     typer.echo()
     show_table(_rates(found))
     show_table(_contenders(answer))

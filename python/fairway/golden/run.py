@@ -8,6 +8,7 @@ from pathlib import Path
 from fairway import _core, store
 from fairway.algorithm import Algorithms
 from fairway.backends import Backend
+from fairway.drawing import SAME_COMMAND, draw_figures, draw_report
 from fairway.errors import InputError
 from fairway.experiment import Plan, Point, plan
 from fairway.formats import check_formats
@@ -82,7 +83,7 @@ def _prepare(out: Path) -> None:
     """Make the directory one of this kind, if it can be."""
     store.check_writable(out, store.FIDELITY_KIND)
     store.check_writable(out / _RUNS, "sweep")
-    store.write_file(out / store.FIDELITY, "")
+    store.mark(out, store.FIDELITY_KIND)
 
 
 def _cells(recorded: Recorded, outcome: Outcome) -> Iterator[Cell]:
@@ -95,9 +96,12 @@ def _cells(recorded: Recorded, outcome: Outcome) -> Iterator[Cell]:
 
 def _save(result: Fidelity, out: Path, figures: Sequence[str]) -> None:
     store.write_file(out / RESULT, store.to_json(result.to_json()))
-    if figures:
-        from fairway.figures import save_charts
-        from fairway.golden.charts import page
+    draw_figures(out, lambda place: _save_figures(result, place, figures), figures, SAME_COMMAND)
+    draw_report(out, result.report, SAME_COMMAND)
 
-        save_charts({"windows": page(result)}, out / "figures", figures)
-    store.write_file(out / "report.html", result.report())
+
+def _save_figures(result: Fidelity, place: Path, formats: Sequence[str]) -> None:
+    from fairway.figures import save_charts
+    from fairway.golden.charts import page
+
+    save_charts({"windows": page(result)}, place, formats)

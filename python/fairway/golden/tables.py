@@ -25,7 +25,12 @@ def tables(result: Fidelity) -> list[Table]:
 
 
 def _means(name: str, cells: Sequence[Cell]) -> Table:
-    columns = ["", "goodput Mbit/s", "real", "%", "mean cwnd", "real", "%", "srtt ms", "real", "%"]
+    columns = [
+        "algorithm",
+        *_with_difference("goodput (Mbit/s)"),
+        *_with_difference("mean cwnd"),
+        *_with_difference("srtt (ms)"),
+    ]
     shown = ("goodput_bps", "mean_cwnd_segments", "mean_srtt_s")
     rows = [
         [cell.label, *(part for what in shown for part in _judged(cell.comparisons[what]))]
@@ -35,8 +40,13 @@ def _means(name: str, cells: Sequence[Cell]) -> Table:
 
 
 def _events(name: str, cells: Sequence[Cell]) -> Table:
-    columns = ["", "reduc- tions", "real", "apart s", "real", "%", "exit s", "real",
-               "exit window", "real", "%"]  # fmt: skip
+    columns = [
+        "algorithm",
+        *_with_real("reductions"),
+        *_with_difference("interval (s)"),
+        *_with_real("exit (s)"),
+        *_with_difference("exit window"),
+    ]
     rows = [
         [
             cell.label,
@@ -51,8 +61,15 @@ def _events(name: str, cells: Sequence[Cell]) -> Table:
 
 
 def _windows(name: str, cells: Sequence[Cell]) -> Table:
-    columns = ["", "cwnd 5 %", "real", "cwnd 50 %", "real", "cwnd 95 %", "real", "sent again",
-               "real", "area %", "all"]  # fmt: skip
+    columns = [
+        "algorithm",
+        *_with_real("cwnd 5 %"),
+        *_with_real("cwnd 50 %"),
+        *_with_real("cwnd 95 %"),
+        *_with_real("retrans."),
+        "area %",
+        "all",
+    ]
     shown = ("p5_cwnd_segments", "p50_cwnd_segments", "p95_cwnd_segments", "retransmitted_segments")
     rows = [
         [
@@ -64,6 +81,16 @@ def _windows(name: str, cells: Sequence[Cell]) -> Table:
         for cell in cells
     ]
     return Table(f"{name}: windows, and all in all", columns, rows)
+
+
+def _with_real(quantity: str) -> list[str]:
+    """Headings of a quantity: simulated, and of the real kernel."""
+    return [quantity, f"real {quantity}"]
+
+
+def _with_difference(quantity: str) -> list[str]:
+    """Those headings, and that of the difference."""
+    return [*_with_real(quantity), f"{quantity.partition(' (')[0]} off (%)"]
 
 
 def missed(result: Fidelity) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import fnmatch
 import functools
 import math
@@ -56,14 +57,45 @@ def measure(
     return _KINDS[kind](summary, rest, of)
 
 
+#: Metrics of a summary that are of the path, and so not of any flows.
+_OF_PATH = ("utilisation", "loss_ratio")
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Refuse names that no run can have a metric of, before anything is computed.
+
+    Raises:
+        InputError: If there is such a one.
+    """
+    known = [*_OF_PATH, *by_name(of_links=False)]
+    for name in names:
+        kind, _, rest = name.partition(".")
+        if kind in _KINDS if rest else name in known:
+            continue
+        near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near)}? " if near else ""
+        raise InputError(
+            f'metric {name}: there is none; {hint}All are on the page "Metrics", and those of one '
+            'flow or link are written as "flow.0.mean_srtt_s", "link.bottleneck.p99_sojourn_s"'
+        )
+
+
 def of_outcome(outcome: Outcome, name: str) -> float | None:
     """One number of a point of a sweep, as `measure`; its run is opened only if it has to be."""
     return all_of_outcome(outcome, [name])[name]
 
 
-def all_of_outcome(outcome: Outcome, names: Iterable[str]) -> dict[str, float | None]:
-    """Numbers of a point of a sweep by their names; its run is opened once, if it has to be."""
-    summary, experiment = outcome.summary, outcome.point.experiment
+def all_of_outcome(
+    outcome: Outcome, names: Iterable[str], summary: Mapping[str, Any] | None = None
+) -> dict[str, float | None]:
+    """Numbers of a point of a sweep by their names; its run is opened once, if it has to be.
+
+    Args:
+        outcome: The point.
+        names: Metrics as `measure` takes them.
+        summary: Its summary, if it is at hand: reading it takes time where it is kept as JSON.
+    """
+    summary, experiment = summary or outcome.summary, outcome.point.experiment
     # Let go with this call: the tables of all runs of a sweep may not fit into memory.
     run = functools.cache(lambda: outcome.run)
     return {name: measure(summary, name, run, experiment) for name in names}

@@ -47,7 +47,7 @@ def windows_over_loss(
         "window:Q",
         title="mean window (packets)",
         scale=alt.Scale(type="log"),
-        axis=alt.Axis(format="~s", values=[10.0**power for power in range(-2, 13)]),
+        axis=alt.Axis(format="~g", values=[10.0**power for power in range(-2, 13)]),
     )
     color = alt.Color(
         "law:N", title=None, scale=alt.Scale(domain=list(laws)), legend=alt.Legend(orient="top")

@@ -6,21 +6,30 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
 
 from fairway import store, text
+from fairway.algorithm import is_python_permitted
 from fairway.analysis.reading import STANDARD_INPUT, read, twice
+from fairway.analysis.series import series_frame
+from fairway.drawing import draw_report
 from fairway.errors import InputError
-from fairway.page import Table
+from fairway.experiment import source_of_file
 from fairway.progress import reporter
+from fairway.replay import report
 from fairway.replay.path import Found, Transfer, experiment_text
 from fairway.results import Run
 from fairway.sweep import Sweep
+from fairway.tables import parquet
+
+if TYPE_CHECKING:
+    from fairway import _core
+    from fairway.page import Table
 
 #: The experiment file beside the results.
 FILE = "replay.toml"
-#: What was measured and simulated, as `--json` prints it.
-RESULT = "replay.json"
 #: A connection is large if it has this part of the data of the largest.
 _LARGE = 0.1
 
@@ -71,22 +80,8 @@ class Replay:
         }
 
     def table(self) -> Table:
-        """The rows, for people."""
-        columns = ["", "duration", "goodput", "mean RTT", "retransmitted"]
-        return Table("What would have happened", columns, [self._row(row) for row in self.rows()])
-
-    def _row(self, row: dict[str, Any]) -> list[str]:
-        name = "measured" if row["what"] == "measured" else str(row["cc"])
-        if row["what"] == "simulated" and row["cc"] == self.same:
-            name += " (as measured)"
-        took = row["duration_s"]
-        return [
-            name,
-            "not in time" if took is None else f"{text.number(took)} s",
-            text.bit_rate(row["goodput_bps"]),
-            text.milliseconds(row["mean_rtt_s"]),
-            text.number(row["retransmitted_segments"]),
-        ]
+        """The rows, for people: the table of the terminal and of the report."""
+        return report.table(self.rows(), self.same)
 
     def to_json(self) -> dict[str, Any]:
         """Everything as plain data."""
@@ -128,11 +123,13 @@ def fit(
     source = str(capture)
     name = "standard input" if source == STANDARD_INPUT else Path(source).name
     with twice(source) as again:
-        report = _read(again, {"name": name}, name, quiet)
-        chosen, others = _choose(report["connections"], connection, name)
-        wanted = {"name": name, "fit": chosen, "overhead_bytes": overhead_bytes, "identify": True}
-        report = _read(again, wanted, f"{name}, closer", quiet)
-    only = next(one for one in report["connections"] if one["id"] == chosen)
+        found = json.loads(_read(again, {"name": name}, name, quiet).report)
+        chosen, others = _choose(found["connections"], connection, name)
+        wanted = {"name": name, "fit": chosen, "overhead_bytes": overhead_bytes, "identify": True,
+                  "follow": [chosen]}  # fmt: skip
+        closer = _read(again, wanted, f"{name}, closer", quiet)
+    found = json.loads(closer.report)
+    only = next(one for one in found["connections"] if one["id"] == chosen)
     direction = max(only["directions"], key=lambda one: one["unique_bytes"])
     if direction.get("path") is None:
         raise InputError(
@@ -141,8 +138,10 @@ def fit(
             "(some hundred packets, and their acknowledgements, are needed); choose another with "
             "--connection"
         )
-    found = Found(len(report["connections"]), tuple(others), only, report["damaged"])
-    return Transfer(name, found, direction, direction["path"])
+    index = closer.directions.index((chosen, only["directions"].index(direction)))
+    series = _series(closer, index, only["first_s"] - (found["capture"]["started_s"] or 0.0))
+    facts = Found(len(found["connections"]), tuple(others), only, found["damaged"])
+    return Transfer(name, facts, direction, direction["path"], series)
 
 
 def replay(
@@ -176,19 +175,31 @@ def replay(
 
     if out is not None:
         store.check_writable(Path(out), "sweep")
+        source = source_of_file("replay", capture)
+        store.refuse_another(Path(out), source)
     transfer = fit(capture, connection=connection, overhead_bytes=overhead_bytes, quiet=quiet)
     same = same or transfer.algorithm
     wanted = list(dict.fromkeys([*([same] if same else []), *algorithms]))
     if not wanted:
         raise InputError("--cc: name the algorithms to simulate, such as --cc reno,cubic,bbr")
     experiment = experiment_text(transfer, wanted, overhead_bytes)
-    sweep = api.run(experiment, out, threads=threads, quiet=quiet)
+    try:
+        # Whether the directory may be replaced was asked above, for the capture.
+        sweep = api.run(
+            experiment, out, threads=threads, quiet=quiet, allow_python=is_python_permitted(),
+            replace=True,
+        )  # fmt: skip
+    finally:
+        if out is not None:
+            store.mark(Path(out), "sweep", source)
     assert isinstance(sweep, Sweep)
     done = Replay(transfer, experiment, same, sweep)
     if out is not None:
         store.write_file(Path(out) / FILE, experiment)
         result = json.dumps(done.to_json(), indent=2, ensure_ascii=False, allow_nan=False)
-        store.write_file(Path(out) / RESULT, result + "\n")
+        store.write_file(Path(out) / report.RESULT, result + "\n")
+        store.write_file(Path(out) / report.CAPTURED, parquet(transfer.series))
+        draw_report(Path(out), lambda: report.page(done.to_json(), transfer.series, sweep))
     return done
 
 
@@ -201,10 +212,16 @@ def _mean_rtt_s(run: Run, until_s: float | None) -> float | None:
     return float(mean) if isinstance(mean, float) else None
 
 
-def _read(path: str, options: Mapping[str, Any], label: str, quiet: bool) -> dict[str, Any]:
+def _read(path: str, options: Mapping[str, Any], label: str, quiet: bool) -> _core.AnalysisData:
     with reporter(label, quiet=quiet, single=True) as progress:
-        report: dict[str, Any] = json.loads(read(path, options, progress).report)
-    return report
+        return read(path, options, progress)
+
+
+def _series(data: _core.AnalysisData, index: int, first_s: float) -> pl.DataFrame:
+    """Intervals of one direction, in seconds since the connection's first packet."""
+    names = [str(number) for number in range(len(data.directions))]
+    own = series_frame(data.series, names, {}).filter(pl.col("flow") == str(index))
+    return own.with_columns(pl.col("t_s") - first_s)
 
 
 def _choose(

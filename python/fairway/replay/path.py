@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairway import text
+
+if TYPE_CHECKING:
+    import polars as pl
 
 #: The file allows a transfer this many times what it took, so that slower algorithms end too.
 _PATIENCE = 3.0
 #: And no less than this, in seconds.
 _LEAST_S = 10.0
-#: Intervals of the time series.
-_SAMPLES = 500
+#: Samples of the time series during a transfer that takes as long as the captured one.
+_SAMPLES = 250
+#: The shortest time between two, in seconds: ten thousand of a run of `_LEAST_S`.
+_SHORTEST_S = 1e-3
 #: A part of what was delivered at one rate that leaves no doubt about it.
 _SURE_SHARE = 0.8
 #: A part of the bytes that left with a full receive window which says that it held the sender back.
@@ -53,12 +58,15 @@ class Transfer:
         found: The capture, and the connection in it.
         direction: The direction with the data.
         path: Its path.
+        series: Its intervals, `t_s` since its first packet, columns as
+            `fairway.analysis.series.CAPTURE_SERIES_SCHEMA`.
     """
 
     name: str
     found: Found
     direction: Mapping[str, Any]
     path: Mapping[str, Any]
+    series: pl.DataFrame
 
     @property
     def duration_s(self) -> float:
@@ -185,7 +193,7 @@ def _head(transfer: Transfer) -> list[str]:
         f'duration = "{duration_s:.4g} s"',
         "",
         "[measure]",
-        f'sample = "{max(duration_s / _SAMPLES, 1e-3) * 1e3:.4g} ms"',
+        f'sample = "{max(transfer.duration_s / _SAMPLES, _SHORTEST_S) * 1e3:.4g} ms"',
     ]
 
 

@@ -15,7 +15,8 @@ class Effect:
 
     Attributes:
         mean: The estimate.
-        error: Its standard error; none where one value alone says nothing of it.
+        error: Its standard error, above zero; none where nothing is known of it: of one value
+            alone, and of values that are all the same, whose next one may be any other.
         freedom: Degrees of freedom of that error; none without one.
         deviation: Standard deviation of what was averaged, if that is one sample.
         count: Repetitions behind it.
@@ -41,8 +42,6 @@ class Effect:
         checked_confidence(confidence)
         if self.error is None or self.freedom is None:
             return None
-        if self.error == 0:
-            return self.mean, self.mean
         from scipy.special import stdtrit
 
         half = float(stdtrit(self.freedom, 1 - (1 - confidence) / 2)) * self.error
@@ -57,8 +56,8 @@ class Effect:
         if self.error is None or self.freedom is None:
             return None
         distance = abs(self.mean - bound)
-        if self.error == 0 or math.isinf(distance):
-            return 0.0 if distance > 0 else 0.5
+        if math.isinf(distance):
+            return 0.0
         from scipy.special import stdtr
 
         return float(stdtr(self.freedom, -distance / self.error))
@@ -72,8 +71,8 @@ def mean_effect(values: Sequence[float]) -> Effect:
     """
     mean, deviation = moments(values)
     count = len(values)
-    if deviation is None:
-        return Effect(mean, None, None, None, count)
+    if not deviation:
+        return Effect(mean, None, None, deviation, count)
     return Effect(mean, deviation / math.sqrt(count), count - 1, deviation, count)
 
 
@@ -125,7 +124,7 @@ def welch_effect(first: Sequence[float], second: Sequence[float]) -> Effect:
     """
     (one, deviation), (other, other_deviation) = moments(first), moments(second)
     count = min(len(first), len(second))
-    if deviation is None or other_deviation is None:
+    if deviation is None or other_deviation is None or deviation == other_deviation == 0:
         return Effect(one - other, None, None, None, count)
     error, freedom = welch_error((deviation, len(first)), (other_deviation, len(second)))
     return Effect(one - other, error, freedom, None, count)

@@ -23,8 +23,8 @@ class Estimate:
 
     Attributes:
         mean: Arithmetic mean of the values.
-        low: Lower end of the interval; none with fewer than two values.
-        high: Upper end of the interval; none with fewer than two values.
+        low: Lower end of the interval; none with fewer than two different values.
+        high: Upper end of the interval; likewise.
         count: How many values stand behind it.
     """
 
@@ -58,7 +58,7 @@ def mean_interval(values: Sequence[float], confidence: float = 0.95) -> Estimate
     n = 30 instead of 95 %; of log-normal ones with σ = 1, 82 % with n = 5 (simulated).
 
     Args:
-        values: At least one; one alone has no interval.
+        values: At least one; one alone has no interval, nor have values that are all the same.
         confidence: Coverage, between 0 and 1.
 
     Raises:

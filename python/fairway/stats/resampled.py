@@ -39,7 +39,8 @@ def statistic_interval(
         confidence: Coverage, between 0 and 1.
 
     Returns:
-        The statistic of the means over all repetitions; without an interval if there is one.
+        The statistic of the means over all repetitions; without an interval if there is one, or
+        if all are the same.
 
     Raises:
         ValueError: If samples are not equally long, empty or not finite.
@@ -51,8 +52,8 @@ def statistic_interval(
         raise ValueError("samples: expected equally many finite values of each mean")
     count = matrix.shape[1]
     found = float(statistic(matrix.mean(axis=1)))
-    if count == 1:
-        return Estimate(found, None, None, 1)
+    if (matrix == matrix[:, :1]).all():
+        return Estimate(found, None, None, count)  # one repetition, or every one the same
     if count >= ENOUGH_TO_DRAW:
 
         def of_drawn(drawn: NDArray[np.float64], axis: int) -> Any:

@@ -47,10 +47,9 @@ class Stopping:
             return None
         effect = mean_effect(values)
         interval = effect.interval()
-        assert interval is not None
+        if interval is None:
+            return 0.0  # every value is the same
         half = (interval[1] - interval[0]) / 2
-        if half == 0:
-            return 0.0
         return half / abs(effect.mean) if effect.mean else None
 
     def precise(self, values: Sequence[float]) -> bool:

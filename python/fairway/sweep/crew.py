@@ -159,13 +159,16 @@ class Crew:
         self._committed_at = time.monotonic()
 
     def _show(self) -> None:
+        under_way = self._workers.fraction()
+        duration_s = _duration_s(self._points[0]) if len(self._points) == 1 else 0.0
         self._progress.update(
             State(
                 done=len(self._outcomes),
                 total=len(self._points),
                 found=self._found,
-                under_way=self._workers.fraction(),
-                simulated_s=self._simulated_s,
+                under_way=under_way,
+                simulated_s=self._simulated_s + under_way * duration_s,
+                duration_s=duration_s,
             )
         )
 

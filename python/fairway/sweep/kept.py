@@ -119,8 +119,12 @@ class Directories:
         self._scratch.clear(lambda left: not (left / JOURNAL).exists())
 
     def find(self, point: Point) -> Outcome | None:
-        """A directory of the same content."""
-        return found_directory(self._points, self._answer, point)
+        """A directory of the same content; one that is to be replaced has to be Fairway's alone."""
+        outcome = found_directory(self._points, self._answer, point)
+        place = place_of(self._points, self._answer, point)
+        if outcome is None and place.exists():
+            store.check_writable(place, "run")
+        return outcome
 
     def stage(self, point: Point, parcel: Parcel) -> Outcome:
         """Write the directory under the name that it will have, in a hidden one."""
@@ -130,6 +134,7 @@ class Directories:
             store.write_files(parcel_directory, parcel.files)
             if parcel.run is not None:
                 parcel.run.write_captures(parcel_directory)
+            store.write_inventory(parcel_directory, "run")
         return Outcome(point, parcel.summary, place)
 
     def copy(self, outcome: Outcome, point: Point) -> Outcome:

@@ -7,23 +7,27 @@ import hashlib
 import html
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairway import repetitions, store, text, warm_up
 from fairway.backends import backend as find_backend
+from fairway.drawing import draw_report
 from fairway.errors import InputError
 from fairway.experiment import Point, Until
 from fairway.repetitions import Stop
-from fairway.results import MANIFEST_SHAPE, Run, shape_of
+from fairway.results import Run, read_manifest, shape_of
 from fairway.shape import TEXT_OR_NONE
+from fairway.sweep.axes import Axis, axes_of
 from fairway.sweep.outcome import Outcome
 from fairway.sweep.rows import ROWS, Row, read_rows, read_summary
-from fairway.sweep.tables import part_table, run_table
+from fairway.sweep.tables import COSTS, part_table, run_table
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from fairway.sweep_charts import SweepFigures
 
 _MANIFEST_SHAPE = {
     "title": str,
@@ -45,6 +49,8 @@ class Sweep:
         until: What repeating ended at, if the experiment says so.
         stops: Where each combination's repeating ended then.
         warm_up: How its measuring window was found, as `warm_up.WarmUp.to_json`, if it was.
+        metrics: Metrics of its table, by the names of `metrics.measure`; if none is named, those
+            of each run's summary, delay and retransmissions.
     """
 
     def __init__(
@@ -57,6 +63,7 @@ class Sweep:
         until: Until | None = None,
         stops: Sequence[Stop] = (),
         warm_up: Mapping[str, Any] | None = None,
+        metrics: Sequence[str] = (),
     ) -> None:
         self.title = title
         self.axes = tuple(axes)
@@ -66,6 +73,14 @@ class Sweep:
         self.until = until
         self.stops = tuple(stops)
         self.warm_up = warm_up
+        self.metrics = tuple(metrics)
+
+    def with_metrics(self, metrics: Sequence[str]) -> Sweep:
+        """The same sweep with other metrics in its table, report and figures."""
+        return Sweep(
+            self.title, self.axes, self.outcomes, self.version, self.directory, self.until,
+            self.stops, self.warm_up, metrics,
+        )  # fmt: skip
 
     def __len__(self) -> int:
         return len(self.outcomes)
@@ -81,19 +96,35 @@ class Sweep:
         return f"<h3>{html.escape(self.title)}</h3>" + plain_html(sweep_table(self))
 
     @functools.cached_property
+    def columns(self) -> list[Axis]:
+        """Its axes as columns of its tables."""
+        return axes_of(self.axes, [outcome.point.axes for outcome in self.outcomes])
+
+    @functools.cached_property
     def table(self) -> pl.DataFrame:
-        """One row per point: its axes, repetition, seed and metrics."""
-        return run_table(self.outcomes, self.axes)
+        """One row per point: its axes, repetition, seed and metrics.
+
+        An axis of quantities is a column of numbers whose name ends in their unit:
+        `topology.bottleneck.rate_bps`.
+        """
+        return run_table(self.outcomes, self.columns, self.metrics)
+
+    @functools.cached_property
+    def figures(self) -> SweepFigures:
+        """Charts of this sweep, one for each metric."""
+        from fairway.sweep_charts import SweepFigures
+
+        return SweepFigures(self)
 
     @functools.cached_property
     def flows(self) -> pl.DataFrame:
         """One row per run and flow: axes, repetition, seed, and the flow's figures."""
-        return part_table("flows", self.outcomes, self.axes)
+        return part_table("flows", self.outcomes, self.columns)
 
     @functools.cached_property
     def links(self) -> pl.DataFrame:
         """One row per run and link: axes, repetition, seed, and the link's figures."""
-        return part_table("links", self.outcomes, self.axes)
+        return part_table("links", self.outcomes, self.columns)
 
     @functools.cached_property
     def predicted(self) -> pl.DataFrame:
@@ -106,7 +137,7 @@ class Sweep:
                 **{name: value for name, value in model["metrics"].items() if name != "residual"},
             }
             for axes, model in zip(
-                self.table.select(self.axes).iter_rows(named=True),
+                self.table.select(axis.column for axis in self.columns).iter_rows(named=True),
                 (outcome.summary.get("model", {}) for outcome in self.outcomes),
                 strict=True,
             )
@@ -127,6 +158,7 @@ class Sweep:
             for warning, count in counted.items()
         ]
         found += warm_up.warnings(self.warm_up)
+        found += repetitions.remark_on_alike(self.outcomes)
         return found + (repetitions.warnings(self.until, self.stops) if self.until else [])
 
     @property
@@ -135,9 +167,17 @@ class Sweep:
         return {
             "title": self.title,
             "axes": list(self.axes),
-            "points": [_entry(outcome) for outcome in self.outcomes],
+            "points": list(self._entries()),
             **self._how(),
         }
+
+    def _entries(self) -> Iterator[dict[str, Any]]:
+        """The points of the summary, each with the metrics of the table that its own one lacks."""
+        if not self.outcomes:
+            return
+        metrics = self.table.select(self.metrics or COSTS).iter_rows(named=True)
+        for outcome, more in zip(self.outcomes, metrics, strict=True):
+            yield {**_entry(outcome), "metrics": more}
 
     def _how(self) -> dict[str, Any]:
         """How its window was found, and what repeating ended at and where, as plain data."""
@@ -150,27 +190,38 @@ class Sweep:
             "stops": [stop.to_json() for stop in self.stops],
         }
 
-    def save_overview(self, directory: Path, *, report: str | None = None) -> None:
-        """Write what stands above the points; the manifest comes last, when all is there."""
+    def report(self) -> str:
+        """The report as HTML."""
+        from fairway.report import sweep_report
+
+        return sweep_report(self)
+
+    def save_overview(
+        self, directory: Path, *, report: Callable[[], str] | None = None, again: str = ""
+    ) -> None:
+        """Write what stands above the points: tables, then the manifest, then the report.
+
+        A report that cannot be drawn is a warning, `fairway.NotDrawn`.
+
+        Args:
+            directory: The sweep's directory.
+            report: Makes the report, if it is not `Sweep.report`.
+            again: What draws that again, if not `fairway report`.
+        """
         from fairway.tables import parquet
 
         tables = {"sweep": self.table, "flows": self.flows, "links": self.links}
         for name, table in tables.items():
             store.write_file(directory / f"{name}.parquet", parquet(table))
         store.write_file(directory / "summary.json", self._summary_lines())
-        if report is None:
-            from fairway.report import sweep_report
-
-            report = sweep_report(self)
-        store.write_file(directory / "report.html", report)
         store.write_file(directory / store.MANIFEST, store.to_json(self._manifest()))
+        draw_report(directory, report or self.report, again)
 
     def _summary_lines(self) -> Iterator[str]:
         """`summary` as JSON with a line for each point, never all in memory."""
         rest = {"title": self.title, "axes": list(self.axes), **self._how()}
         yield store.to_json(rest).rstrip("}\n ") + ',\n  "points": ['
-        for index, outcome in enumerate(self.outcomes):
-            entry = _entry(outcome)
+        for index, entry in enumerate(self._entries()):
             line = json.dumps(entry, ensure_ascii=False, allow_nan=False)
             yield f"{',' if index else ''}\n    {line}"
         yield "\n  ]\n}\n"
@@ -240,8 +291,8 @@ def _entry(outcome: Outcome) -> dict[str, Any]:
 
 
 def _from_directory(entry: dict[str, Any], place: Path) -> Outcome:
-    manifest = store.read_json(place / store.MANIFEST, "manifest", MANIFEST_SHAPE)
-    shape = shape_of(manifest.get("backend"))
+    manifest = read_manifest(place)
+    shape = shape_of(manifest["backend"])
     summary = store.read_json(place / "summary.json", "summary", shape)
     return Outcome(
         Point(entry["axes"], entry["repetition"], manifest["experiment"]), summary, place

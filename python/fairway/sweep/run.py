@@ -37,6 +37,7 @@ def run_plan(
     progress: Silent | None = None,
     dask: str | None = None,
     keep: Keep | None = None,
+    source: str | None = None,
 ) -> Sweep:
     """Run every point of a plan, or as many as it takes until intervals are narrow enough.
 
@@ -53,6 +54,7 @@ def run_plan(
             this machine.
         keep: What is kept of each run; if not given, "runs" of up to `MAX_DIRECTORIES` points and
             "summaries" of more.
+        source: Digest of what was asked for, which the directory remembers.
 
     Raises:
         ExperimentError: If the backend cannot answer a point; nothing has been run then.
@@ -74,6 +76,8 @@ def run_plan(
         lambda part: run_plan(part, backend, threads=threads, progress=progress).outcomes,
     )
     answer = Answer(backend, plan.algorithms, version())
+    if directory is not None:
+        store.mark(directory, "sweep", source)
     kept = _kept(directory, answer, keep, len(plan.points))
     finished = None
     try:

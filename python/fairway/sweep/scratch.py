@@ -34,7 +34,7 @@ class Scratch:
                 self.path = Path(tempfile.mkdtemp(dir=parent, prefix=_PREFIX))
                 # Another process may be faster, and take it for left behind.
                 with contextlib.suppress(FileNotFoundError):
-                    self._lock = _lock(self.path, fcntl.LOCK_EX)
+                    self._lock = _lock(self.path, fcntl.LOCK_EX, os.O_CREAT)
                     if _is_there(self.path, self._lock):
                         return
                     os.close(self._lock)
@@ -46,9 +46,12 @@ class Scratch:
             take: Takes what is of use in one; says whether it may be removed.
         """
         for path in sorted(self.path.parent.glob(f"{_PREFIX}*")):
-            if path == self.path:
+            if path == self.path or path.is_symlink():
                 continue
+            with contextlib.suppress(OSError):
+                path.rmdir()  # of one that died before it made a lock file
             try:
+                # Without a lock file it is nobody's scratch directory.
                 lock = _lock(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 continue  # its process lives, it has gone, or it is somebody else's
@@ -65,10 +68,10 @@ class Scratch:
             shutil.rmtree(self.path, ignore_errors=True)
 
 
-def _lock(scratch: Path, how: int) -> int:
-    """The descriptor of its lock file, which is made if it is not there yet, locked."""
+def _lock(scratch: Path, how: int, make: int = 0) -> int:
+    """The descriptor of its lock file, locked; `os.O_CREAT` makes the file."""
     # For writing, as NFS has no exclusive locks of others.
-    lock = os.open(scratch / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    lock = os.open(scratch / _LOCK, make | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, how)
     except OSError:

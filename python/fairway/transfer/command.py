@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fairway import store
 from fairway.errors import InputError, read_text
-from fairway.terminal import note, print_json, show_table, warn
+from fairway.inventory import source_of
+from fairway.terminal import note_report, print_json, show_table, size, warn
 from fairway.transfer.token import TOKEN_VARIABLE, bare
 
 if TYPE_CHECKING:
@@ -36,7 +38,17 @@ Record = Annotated[
     Path | None,
     typer.Option("--record", metavar="DIR", help="Directory for what is measured."),
 ]
-Interval = Annotated[str, typer.Option(metavar="TIME", help="Time between samples.")]
+RecordOut = Annotated[
+    Path | None,
+    typer.Option("--record", "--out", "-o", metavar="DIR", help="Directory for what is measured."),
+]
+Interval = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        help="Time between samples.  [default: 10 ms at first, longer as time goes by]",
+    ),
+]
 PathRate = Annotated[
     str | None,
     typer.Option(metavar="RATE", help="Rate of the path, if it is known: for its utilisation."),
@@ -53,7 +65,10 @@ SendBuffer = Annotated[
 ReceiveBuffer = Annotated[
     str | None, typer.Option(metavar="SIZE", help="Receive buffer; it bounds the window.")
 ]
-Mss = Annotated[int | None, typer.Option(min=88, max=65535, help="Largest segment in bytes.")]
+Mss = Annotated[
+    int | None,
+    typer.Option(parser=size(88, 65535), metavar="SIZE", help="Largest segment, in bytes."),
+]
 From = Annotated[str | None, typer.Option("--bind", metavar="ADDR", help="Address to send from.")]
 Silence = Annotated[str, typer.Option(metavar="TIME", help="How long the other end may be silent.")]
 KeepToken = Annotated[
@@ -100,6 +115,21 @@ class Ended:
         self._as_json = as_json
         self._as_iperf3 = as_iperf3
         self._settings = settings
+        self._source: str | None = None
+
+    def begin(self, source: str) -> None:
+        """Refuse, before anything is sent, a directory that its record may not replace.
+
+        Args:
+            source: Digest of what is asked for.
+
+        Raises:
+            InputError: If it holds anything but a record of the same.
+        """
+        self._source = source
+        if self.record is not None and self._once:
+            store.check_writable(self.record, "run")
+            store.refuse_another(self.record, source)
 
     def __call__(self, data: TransferData) -> None:
         """Show a session, and write its record."""
@@ -112,9 +142,9 @@ class Ended:
         else:
             self._show(summary)
         if self.record is not None and summary["flows"]:
-            directory = self.record if self._once else self.record / f"{data.number:04d}"
-            save(data, directory, self._settings)
-            note(f"Report: {directory / 'report.html'}")
+            directory = self.record if self._once else _unused(self.record, data.number)
+            save(data, directory, self._settings, self._source)
+            note_report(directory)
 
     def _show(self, summary: Mapping[str, Any]) -> None:
         from fairway.transfer.tables import closing_line, stream_tables
@@ -125,9 +155,15 @@ class Ended:
             sys.stdout.write(json.dumps({"event": "session", "summary": summary}) + "\n")
             sys.stdout.flush()
         elif summary["flows"]:
-            for table in stream_tables(summary):
-                show_table(table)
+            show_table(*stream_tables(summary))
             typer.echo(closing_line(summary))
+
+
+def _unused(record: Path, number: int) -> Path:
+    """The directory of a session: records of an earlier process, which counted too, stay."""
+    while (record / f"{number:04d}").exists():
+        number += 1
+    return record / f"{number:04d}"
 
 
 def follow(
@@ -155,6 +191,9 @@ def follow(
     from fairway.transfer.screen import Screen
 
     document = {"job": job, "options": dict(options), "measure": dict(measure)}
+    # A receiver that is started again has another token.
+    asked = {key: value for key, value in options.items() if key != "token"}
+    ended.begin(source_of(job, asked, measure))
     with Screen(
         label, quiet=quiet, per_stream=per_stream, json_lines=ended.as_lines, ended=ended
     ) as screen:
@@ -209,7 +248,7 @@ def wishes(
     )
 
 
-def measure(title: str, interval: str, path_rate: str | None) -> dict[str, Any]:
+def measure(title: str, interval: str | None, path_rate: str | None) -> dict[str, Any]:
     """How a transfer is measured, as the compiled module has it."""
     from fairway.transfer import jobs
 

@@ -62,7 +62,7 @@ def experiment_of(summary: Mapping[str, Any], taken: Mapping[str, Any]) -> dict[
 
 
 def path_rate_bps(seen: Mapping[str, Any]) -> float:
-    """The rate of the path: as given, else the most that was carried in one interval."""
+    """The rate of the path: as given, else the most that was carried in an interval."""
     given = seen["rate_bps"]
     return float(seen["most_throughput_bps"] if given is None else given)
 

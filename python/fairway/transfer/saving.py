@@ -5,27 +5,34 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairway.errors import FairwayError, InputError, RunFailed
+from fairway.errors import FairwayError, InputError, NotDrawn, RunFailed
 
 if TYPE_CHECKING:
     from fairway._core import TransferData
 
-#: Where modules are found is given behind the directory, so that both processes are the same
-#: program.
-_CHILD = "import sys; sys.path[:] = sys.argv[2:]; from fairway.transfer.saving import main; main()"
+#: Where modules are found is given behind directory and source, so that both processes are the
+#: same program.
+_CHILD = "import sys; sys.path[:] = sys.argv[3:]; from fairway.transfer.saving import main; main()"
 
 
-def save(data: TransferData, directory: Path, settings: Mapping[str, Any] | None) -> None:
+def save(
+    data: TransferData,
+    directory: Path,
+    settings: Mapping[str, Any] | None,
+    source: str | None = None,
+) -> None:
     """Write the record of a session to a directory, as `fairway run --out` does.
 
     Args:
         data: What was measured.
-        directory: Where; an older result of that name is replaced.
+        directory: Where; an older record of the same is replaced.
         settings: Of the host.
+        source: Digest of what was asked for.
 
     Raises:
         InputError: If it cannot be written there.
@@ -33,7 +40,7 @@ def save(data: TransferData, directory: Path, settings: Mapping[str, Any] | None
     """
     header = json.dumps(settings).encode()
     child = subprocess.run(
-        [sys.executable, "-c", _CHILD, str(directory), *sys.path],
+        [sys.executable, "-c", _CHILD, str(directory), source or "", *sys.path],
         input=b"%d\n%b%b" % (len(header), header, data.pack()),
         stderr=subprocess.PIPE,
         check=False,
@@ -42,6 +49,8 @@ def save(data: TransferData, directory: Path, settings: Mapping[str, Any] | None
         said = child.stderr.decode(errors="replace").strip()
         kind = InputError if child.returncode == InputError.exit_code else RunFailed
         raise kind(said or f"writing the record {directory}: exit code {child.returncode}")
+    for undrawn in child.stderr.decode(errors="replace").splitlines():
+        warnings.warn(NotDrawn(undrawn), stacklevel=2)
 
 
 def main() -> None:
@@ -52,7 +61,13 @@ def main() -> None:
     source = sys.stdin.buffer
     settings = json.loads(source.read(int(source.readline())))
     try:
-        run_of(TransferData.unpack(source.read()), settings).save(sys.argv[1])
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always", NotDrawn)
+            run = run_of(TransferData.unpack(source.read()), settings)
+            run.save(sys.argv[1], source=sys.argv[2] or None)
+        sys.stderr.writelines(
+            f"{one.message}\n" for one in warned if isinstance(one.message, NotDrawn)
+        )
     except FairwayError as error:
         sys.stderr.write(str(error))
         sys.exit(error.exit_code)

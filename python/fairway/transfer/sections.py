@@ -40,13 +40,20 @@ def transfer_table(run: Run) -> Table:
         ["streams", text.number(len(said["flows"]))],
         ["connections", text.number(said["connections"])],
         ["smallest RTT", text.milliseconds(path["min_rtt_s"])],
-        ["most throughput in an interval", text.bit_rate(path["most_throughput_bps"])],
+        [_most_throughput(said), text.bit_rate(path["most_throughput_bps"])],
         ["time limited by the receive window", text.percent(path["receive_window_limited"],
                                                             signed=False)],
         ["processor, user and system", _cpu(cpu, seconds)],
         ["time between samples", f"{text.number(said['interval_s'])} s"],
     ]  # fmt: skip
     return Table("Transfer", ["", "value"], rows)
+
+
+def _most_throughput(said: Mapping[str, Any]) -> str:
+    interval_s = said["path"].get("most_throughput_interval_s")
+    if interval_s is None:
+        return "most throughput in an interval"
+    return f"most throughput in {text.number(min(interval_s, said['duration_s']))} s"
 
 
 def _of_segments(run: Run) -> list[list[str]]:
@@ -134,7 +141,6 @@ def retransmissions(run: Run) -> pl.DataFrame:
         .otherwise(news.fill_null(pl.col(column).cast(pl.Int64)))
         .cast(pl.Float64)
         .alias("segments"),
-        pl.lit(1.0).alias("cwnd_segments"),
     )
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from fairway import text
+from fairway import columns, text
 from fairway.page import Table
 from fairway.report import datagram_table, folded
 
@@ -23,22 +23,30 @@ def stream_tables(summary: Mapping[str, Any]) -> list[Table]:
     tables = [datagram_table(own)] if (own := [f for f in flows if f["cc"] is None]) else []
     if not connections:
         return tables
-    whole_bytes = sum(payload[flow["id"]] for flow in connections)
+    if not (whole_bytes := sum(payload[flow["id"]] for flow in connections)):
+        return tables  # nothing went over them
     lines = folded(connections)
-    rows = [_row(flow, _payload_of(flow["id"], payload)) for flow in lines]
+    payloads = [_payload_of(flow["id"], payload) for flow in lines]
     if len(lines) > 1:
-        whole = summary["applications"][0]
-        total = {
+        payloads.append(whole_bytes)
+        lines.append({
             "id": "all",
             "cc": "",
             "goodput_bps": sum(flow["goodput_bps"] for flow in connections),
             "retransmitted_segments": sum(f["retransmitted_segments"] for f in connections),
-            "mean_cwnd_segments": whole["mean_cwnd_segments"],
+            "mean_cwnd_segments": summary["applications"][0]["mean_cwnd_segments"],
             "mean_srtt_s": None,
-        }
-        rows.append(_row(total, whole_bytes))
-    names = ["stream", "cc", "payload", "goodput", "retrans. segments", "mean cwnd", "mean srtt"]
-    return [Table("Streams", names, rows, labels=2), *tables]
+        })  # fmt: skip
+    shown = [
+        columns.words("stream", [flow["id"] for flow in lines]),
+        columns.words("cc", [flow["cc"] for flow in lines]),
+        columns.words("payload", map(text.size, payloads)),
+        columns.rates("goodput", [flow["goodput_bps"] for flow in lines]),
+        columns.numbers("retrans. segments", [flow["retransmitted_segments"] for flow in lines]),
+        columns.numbers("mean cwnd (segments)", [flow["mean_cwnd_segments"] for flow in lines]),
+        columns.milliseconds("mean srtt", [flow["mean_srtt_s"] for flow in lines]),
+    ]
+    return [columns.table("Streams", shown, labels=2), *tables]
 
 
 def _payload_of(name: str, payload: Mapping[str, int]) -> int:
@@ -53,31 +61,26 @@ def _payload_of(name: str, payload: Mapping[str, int]) -> int:
     )
 
 
-def _row(flow: Mapping[str, Any], payload_bytes: int) -> list[str]:
-    return [
-        str(flow["id"]),
-        str(flow["cc"]),
-        text.size(payload_bytes),
-        text.bit_rate(flow["goodput_bps"]),
-        text.number(flow["retransmitted_segments"]),
-        text.number(flow["mean_cwnd_segments"]),
-        text.milliseconds(flow["mean_srtt_s"]),
-    ]
-
-
 def closing_line(summary: Mapping[str, Any]) -> str:
     """What went over in how long, in one sentence.
 
     >>> closing_line({"transfer": {"payload_bytes": 10_000_000, "duration_s": 8.0,
     ...     "flows": [1, 2]}})
     '10 MB in 8 s over 2 streams: 10 Mbit/s'
+    >>> closing_line({"transfer": {"payload_bytes": 0, "duration_s": 0.2275,
+    ...     "flows": [1], "counts": {"held_bytes": 5_000_000}}})
+    'Nothing had to be sent: the receiver had all 5 MB already (checked in 0.2275 s)'
     """
     said = summary["transfer"]
-    seconds = said["duration_s"]
-    payload, time = text.size(said["payload_bytes"]), text.number(seconds)
-    rate = text.bit_rate(said["payload_bytes"] * 8 / seconds if seconds else None)
-    streams = text.count(len(said["flows"]), "stream")
-    return f"{payload} in {time} s over {streams}: {rate}"
+    seconds, payload_bytes = said["duration_s"], said["payload_bytes"]
+    held_bytes = (said.get("counts") or {}).get("held_bytes", 0)
+    time, held = text.number(seconds), text.size(held_bytes)
+    if held_bytes and not payload_bytes:
+        return f"Nothing had to be sent: the receiver had all {held} already (checked in {time} s)"
+    line = f"{text.size(payload_bytes)} in {time} s over {text.count(len(said['flows']), 'stream')}"
+    if payload_bytes and seconds:
+        line += f": {text.bit_rate(payload_bytes * 8 / seconds)}"
+    return line + (f"; the receiver had {held} already" if held_bytes else "")
 
 
 def natural(name: str) -> list[tuple[int, str]]:

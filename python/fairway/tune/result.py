@@ -68,7 +68,7 @@ class Tuning:
     def title(self) -> str:
         """What was done, in a few words."""
         places = ", ".join(subject.name for subject in self.subjects)
-        return f"{self.algorithm or 'Parameters'} tuned on {places}"
+        return f"Tuning {self.algorithm or 'parameters'} on {places}"
 
     @property
     def trials(self) -> tuple[Trial, ...]:
@@ -87,6 +87,8 @@ class Tuning:
             )
         if not any(self.goal.kept(trial.score) for trial in self.front):
             found.append("no trial kept all constraints; shown is the one that is least off them")
+        if self.finalists and all(map(_is_one_run, self.finalists)):
+            found.append(f"every seed gave the same: {text.NOTHING_RANDOM}")
         for finalist in self.finalists:
             kept = self.goal.kept(finalist.trial.score)
             if kept and any(check.kept != "kept" for check in finalist.checks):
@@ -316,3 +318,9 @@ def _interval(low: float | None, high: float | None) -> str:
     if low is None or high is None:
         return text.ABSENT
     return f"[{text.number(low)}, {text.number(high)}]"
+
+
+def _is_one_run(finalist: Finalist) -> bool:
+    """Whether fresh seeds gave the same values in every case and formula."""
+    rows = [values for rows in finalist.fresh.cases.values() for values in rows]
+    return bool(rows) and all(len(values) > 1 and len(set(values)) == 1 for values in rows)

@@ -9,7 +9,9 @@ from typing import Any
 from fairway import store
 from fairway.backends import Backend
 from fairway.backends import backend as find_backend
+from fairway.drawing import SAME_COMMAND, draw_report
 from fairway.errors import InputError
+from fairway.experiment import source_of_file
 from fairway.progress import reporter
 from fairway.tune import fresh as proof
 from fairway.tune import search
@@ -44,6 +46,8 @@ def tune(
     quiet: bool = True,
 ) -> Tuning:
     """Search parameters of an algorithm, and compare the best with the default on fresh seeds.
+
+    Experiments that name modules (`cc = "python:…"`) need `fairway.algorithm.permitting` around it.
 
     Args:
         experiment: The experiment file; its sweep, if it has one, is what the mean is taken over.
@@ -93,6 +97,9 @@ def tune(
     directory = None if out is None else Path(out)
     if directory is not None:
         store.check_writable(directory, "sweep")
+        source = source_of_file("tune", experiment)
+        store.refuse_another(directory, source)
+        store.mark(directory, "sweep", source)
     # A point of every experiment's sweep for each trial, and for each finalist.
     cases = sum(len(subject.plan({}, 0, 1).points) for subject in tuned)
     runs = cases * ((trials + 1) * repetitions + 2 * fresh)
@@ -134,4 +141,4 @@ def _save(result: Tuning, directory: Path) -> None:
     for name, content in result.files().items():
         store.write_file(directory / name, content)
     store.write_file(directory / "tune.json", store.to_json(result.to_json()))
-    store.write_file(directory / "report.html", report(result))
+    draw_report(directory, lambda: report(result), SAME_COMMAND)

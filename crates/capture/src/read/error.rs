@@ -41,8 +41,8 @@ pub enum ReadError {
     },
     /// It is no capture.
     #[error(
-        "{name}: is no capture that can be read: it begins with {begin}; expected pcap, pcapng or \
-         the text that tcpdump prints, plain or gzip"
+        "{name}: not a capture file: it begins with {begin}; expected pcap, pcapng or the text that \
+         tcpdump prints, plain or gzip"
     )]
     Unrecognised {
         /// Its name.

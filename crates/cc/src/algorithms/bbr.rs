@@ -37,8 +37,8 @@ use crate::delivery::{
 use crate::linux::HZ;
 use crate::policer::{Event, Policer, Verdict};
 use crate::{
-    Ack, Algorithm, CongestionControl, EcnFeedback, Family, Flow, Init, Needs, Param, Params,
-    Phase, RateSample, Signal, Variant, Vector, window::segments,
+    Ack, Algorithm, CongestionControl, Family, Flow, Init, Needs, Param, Params, Phase, RateSample,
+    Signal, Variant, Vector, window::segments,
 };
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
@@ -315,7 +315,7 @@ impl CongestionControl for Bbr {
     }
 
     fn needs(&self) -> Needs {
-        Needs { rate_samples: true, ecn: EcnFeedback::Stack }
+        Needs { rate_samples: true, ..Needs::default() }
     }
 
     fn pacing_rate(&self) -> Option<Rate> {

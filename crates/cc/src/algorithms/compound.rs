@@ -25,8 +25,8 @@ use fairway_units::Duration;
 use crate::round::{Delay, DelayRound};
 use crate::window::whole_segments;
 use crate::{
-    Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart,
-    Variant, Vector, Window, Windowed,
+    Ack, Algorithm, CongestionControl, Family, Flow, Init, Needs, Param, Params, Rule, Signal,
+    SlowStart, Variant, Vector, Window, Windowed,
 };
 
 const PAPER: &[Variant] = &[Variant::Paper];
@@ -308,6 +308,10 @@ impl Linux2_6_22 {
 }
 
 impl Rule for Linux2_6_22 {
+    fn needs(&self) -> Needs {
+        Needs::SEND_TIMES
+    }
+
     fn on_sample(&mut self, _window: &mut Window, ack: &Ack, flow: &Flow) {
         self.rounds.on_ack(ack, flow);
     }

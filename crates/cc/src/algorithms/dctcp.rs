@@ -101,7 +101,7 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
 /// What it needs, with or without ECT(1).
 fn needs(ect1: bool) -> Needs {
     let ecn = if ect1 { EcnFeedback::Scalable } else { EcnFeedback::Accurate };
-    Needs { rate_samples: false, ecn }
+    Needs { ecn, ..Needs::default() }
 }
 
 /// RFC 8257, in real numbers.

@@ -15,6 +15,11 @@
 //! with the round trip of the handshake, whatever the stack's initial window is: one segment on a path
 //! of less than 50 ms. If the handshake measured none, the initial window stands.
 //!
+//! Linux 2.6.22, which ns-2.35 carries: the same, but a window of which `ρ²/cwnd` is less than 1/128 of
+//! a segment no longer grows. With a round trip of 44 ms, 14 eighths of ρ, that is from 393 segments on:
+//! ⌊2·14²/393⌋ = 0. 6.1 adds a segment for a window of acknowledgements there. While it recovers
+//! it holds half the threshold.
+//!
 //! ns-3.29 (`tcp-hybla.cc`): RTT₀ = 50 ms, the smallest smoothed round trip in whole ms, one step for
 //! each acknowledgement below the threshold and for each segment above it, in whole segments.
 
@@ -34,7 +39,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     signal: "loss",
     year: 2004,
     source: "Caini and Firrincieli, IJSCN 22, 2004",
-    variants: &[Variant::Paper, Variant::Linux6_1, Variant::Ns3_29],
+    variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22, Variant::Ns3_29],
     params: &[Param::new(
         "rtt0_ms",
         "round trip on which it grows as Reno does, ms",
@@ -73,6 +78,25 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             72.0,
             || f64::from(linux(60).avoidance_step(10)),
         ),
+        Vector::new(
+            "Linux 2.6.22, RTT 44 ms: ⌊8·44/25⌋ = 14; at W = 393 ⌊14²·2/393⌋ = 0",
+            393.0,
+            || {
+                let mut probe =
+                    Probe::new("hybla", Variant::Linux2_6_22, &Start::avoidance(393, 44));
+                for _ in 0..1_000 {
+                    probe.ack(1);
+                }
+                probe.cwnd() as f64
+            },
+        ),
+        Vector::new("the same in 6.1: 394 with the 393rd acknowledgement", 394.0, || {
+            let mut probe = Probe::new("hybla", Variant::Linux6_1, &Start::avoidance(393, 44));
+            for _ in 0..393 {
+                probe.ack(1);
+            }
+            probe.cwnd() as f64
+        }),
         Vector::new("ns-3.29, RTT 100 ms, slow start: ρ = 2, 10 + 2² − 1", 13.0, || {
             after_ack(Variant::Ns3_29, &Start::slow_start(10, 100))
         }),
@@ -95,8 +119,8 @@ fn paper_step(rtt_ms: u64) -> f64 {
     slow_start_step(rho(Some(Duration::from_millis(rtt_ms)), 0.025))
 }
 
-fn linux(rtt_ms: u64) -> Linux6_1 {
-    let mut rule = Linux6_1::new(25);
+fn linux(rtt_ms: u64) -> Linux {
+    let mut rule = Linux::new(25, false);
     rule.measure(Duration::from_millis(rtt_ms));
     rule
 }
@@ -105,14 +129,15 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
     let rtt0_ms = params.get("rtt0_ms");
     let slow_start = SlowStart::Standard;
     match variant {
-        Variant::Linux6_1 => {
-            Box::new(Windowed::new(Linux6_1::new(rtt0_ms as u64), slow_start, init))
+        Variant::Linux6_1 | Variant::Linux2_6_22 => {
+            let rule = Linux::new(rtt0_ms as u64, variant == Variant::Linux2_6_22);
+            Box::new(Windowed::new(rule, SlowStart::of(variant), init))
         }
         Variant::Ns3_29 => {
             let rule = Ns3_29 { rtt0_ms, min_rtt: ns3::MinRtt::default(), part: 0.0 };
             Box::new(Windowed::new(rule, slow_start, init))
         }
-        Variant::Paper | Variant::Linux2_6_22 | Variant::Ns2 => {
+        Variant::Paper | Variant::Ns2 => {
             let rule = Caini { rtt0_s: rtt0_ms / 1e3 };
             Box::new(Windowed::new(rule, slow_start, init))
         }
@@ -165,8 +190,10 @@ const EIGHTH_POWERS: [u32; 8] = [128, 139, 152, 165, 181, 197, 215, 234];
 const MAX_EXPONENT: u64 = 16;
 
 /// The kernel's module.
-struct Linux6_1 {
+struct Linux {
     rtt0_ms: u64,
+    /// The one of 2.6.22, not of 6.1.
+    is_old: bool,
     min_srtt: Option<Duration>,
     /// ρ in eighths.
     rho_eighths: u64,
@@ -174,9 +201,9 @@ struct Linux6_1 {
     part: u32,
 }
 
-impl Linux6_1 {
-    fn new(rtt0_ms: u64) -> Self {
-        Linux6_1 { rtt0_ms, min_srtt: None, rho_eighths: 8, part: 0 }
+impl Linux {
+    fn new(rtt0_ms: u64, is_old: bool) -> Self {
+        Linux { rtt0_ms, is_old, min_srtt: None, rho_eighths: 8, part: 0 }
     }
 
     /// `hybla_recalc_param`, if this smoothed round trip is a new minimum.
@@ -213,7 +240,7 @@ impl Linux6_1 {
     }
 }
 
-impl Rule for Linux6_1 {
+impl Rule for Linux {
     /// `hybla_init`.
     fn on_established(&mut self, window: &mut Window, flow: &Flow) {
         if let Some(srtt) = flow.srtt {
@@ -225,7 +252,11 @@ impl Rule for Linux6_1 {
 
     fn growth(&mut self, window: &mut Window, acked: u32, _ack: &Ack, flow: &Flow) {
         if flow.phase != Phase::Open {
-            window.additive_increase(window.cwnd, acked);
+            if self.is_old {
+                window.count_ack(window.cwnd);
+            } else {
+                window.additive_increase(window.cwnd, acked);
+            }
             return;
         }
         let step = self.avoidance_step(window.cwnd);
@@ -234,7 +265,7 @@ impl Rule for Linux6_1 {
         }
         self.add(window, step);
         // A step too small for 1/128: one segment for a window of acknowledgements.
-        if step == 0 && window.credit >= window.cwnd {
+        if step == 0 && !self.is_old && window.credit >= window.cwnd {
             window.cwnd = window.cwnd.saturating_add(1).min(MAX_WINDOW);
             window.credit = 0;
         }
@@ -243,20 +274,29 @@ impl Rule for Linux6_1 {
     fn slow_start(
         &mut self,
         window: &mut Window,
-        _acked: u32,
-        _ack: &Ack,
+        acked: u32,
+        ack: &Ack,
         flow: &Flow,
     ) -> Option<u32> {
         if flow.phase != Phase::Open {
             return None;
         }
-        self.add(window, self.slow_start_step());
-        window.cwnd = window.cwnd.min(window.ssthresh);
+        if window.cwnd >= window.ssthresh {
+            // The slow start of 2.6.22's other modules goes on at the threshold.
+            self.growth(window, acked, ack, flow);
+        } else {
+            self.add(window, self.slow_start_step());
+            window.cwnd = window.cwnd.min(window.ssthresh);
+        }
         Some(0)
     }
 
     fn backoff(&mut self, window: &Window, _signal: Signal, _flow: &Flow) -> u32 {
         window.cwnd / 2
+    }
+
+    fn recovery_window(&self, ssthresh: u32) -> u32 {
+        if self.is_old { ssthresh / 2 } else { ssthresh }
     }
 
     fn on_sample(&mut self, _window: &mut Window, ack: &Ack, flow: &Flow) {
@@ -349,7 +389,7 @@ mod tests {
         // 200 ms: ρ = 8. Four acknowledgements of two segments: 8 + 4·(2⁸ − 1) = 1028, where
         // 10 segments would be five: 10 + 5·255 = 1285. 60 ms: ⌊2.4⌋. 10 ms: 1.
         let established = |rtt_ms| {
-            let mut rule = Linux6_1::new(25);
+            let mut rule = Linux::new(25, false);
             let mut window = Window::new(10);
             rule.on_established(&mut window, &flow(0, 0, rtt_ms));
             (rule, window)
@@ -363,7 +403,7 @@ mod tests {
         assert_eq!([60, 10].map(|rtt_ms| established(rtt_ms).1.cwnd), [2, 1]);
         let mut window = Window::new(10);
         let unmeasured = Flow { srtt: None, ..flow(0, 0, 200) };
-        Linux6_1::new(25).on_established(&mut window, &unmeasured);
+        Linux::new(25, false).on_established(&mut window, &unmeasured);
         assert_eq!(window.cwnd, 10);
     }
 

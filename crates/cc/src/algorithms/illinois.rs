@@ -26,8 +26,8 @@ use crate::linux::packets_acked;
 use crate::round::Round;
 use crate::window::whole_segments;
 use crate::{
-    Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Phase, Rule, Signal,
-    SlowStart, Variant, Vector, Window, Windowed,
+    Ack, Algorithm, CongestionControl, Family, Flow, Init, Needs, Param, Params, Phase, Rule,
+    Signal, SlowStart, Variant, Vector, Window, Windowed,
 };
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
@@ -331,6 +331,10 @@ impl Linux {
 
 impl Rule for Linux {
     const TAKES_REST_OF_SLOW_START: bool = false;
+
+    fn needs(&self) -> Needs {
+        Needs::SEND_TIMES
+    }
 
     fn on_sample(&mut self, window: &mut Window, ack: &Ack, flow: &Flow) {
         self.packets = packets_acked(ack, flow);

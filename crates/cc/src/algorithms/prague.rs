@@ -288,7 +288,7 @@ impl CongestionControl for Prague {
     }
 
     fn needs(&self) -> Needs {
-        Needs { rate_samples: false, ecn: EcnFeedback::Scalable }
+        Needs { ecn: EcnFeedback::Scalable, ..Needs::default() }
     }
 
     /// The window falls by a segment an acknowledgement, not at once.

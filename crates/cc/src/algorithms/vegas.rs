@@ -37,8 +37,8 @@ use crate::ns3;
 use crate::probe::{Probe, Start};
 use crate::round::{Delay, DelayRound};
 use crate::{
-    Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart,
-    Variant, Vector, Window, Windowed,
+    Ack, Algorithm, CongestionControl, Family, Flow, Init, Needs, Param, Params, Rule, Signal,
+    SlowStart, Variant, Vector, Window, Windowed,
 };
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
@@ -289,6 +289,10 @@ fn ns3_threshold(window: &Window) -> u32 {
 
 impl Rule for Vegas {
     const TAKES_REST_OF_SLOW_START: bool = false;
+
+    fn needs(&self) -> Needs {
+        Needs::SEND_TIMES
+    }
 
     fn on_sample(&mut self, window: &mut Window, ack: &Ack, flow: &Flow) {
         self.rounds.on_ack(ack, flow);

@@ -12,6 +12,8 @@
 //! timeout backs off as a loss does; Reno outside the open state and for the first two round
 //! trips measured. A pause makes it forget the smallest round trip.
 //!
+//! Linux 2.6.22, which ns-2.35 carries: the same, counting acknowledgements where 6.1 counts segments.
+//!
 //! ns-3.29 (`tcp-veno.cc`) forgets its count of round trips at each acknowledgement that may grow
 //! the window, so that it nearly always takes the path for "too few samples", which is NewReno of
 //! ns-3. What is left of Veno is the loss: N in whole segments from smoothed round trips, and 4/5 or
@@ -21,8 +23,8 @@ use fairway_units::Duration;
 
 use crate::probe::{Probe, Start};
 use crate::{
-    Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Phase, Rule, Signal,
-    SlowStart, Variant, Vector, Window, Windowed, ns3,
+    Ack, Algorithm, CongestionControl, Family, Flow, Init, Needs, Param, Params, Phase, Rule,
+    Signal, SlowStart, Variant, Vector, Window, Windowed, ns3,
     round::Delay,
     window::{segments, whole_segments},
 };
@@ -35,7 +37,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     signal: "loss + delay",
     year: 2003,
     source: "Fu and Liew, IEEE JSAC 21(2), 2003",
-    variants: &[Variant::Paper, Variant::Linux6_1, Variant::Ns3_29],
+    variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22, Variant::Ns3_29],
     params: &[Param::new(
         "beta",
         "backlog in segments from which a loss means congestion",
@@ -59,6 +61,17 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         Vector::new("Linux, RTT 110: 100 − 90 = 10 halves: 25", 25.0, || {
             after_loss(Variant::Linux6_1, 110)
         }),
+        Vector::new(
+            "Linux 2.6.22, N > 3, acknowledgements of two segments: 51 counted and one more: 51",
+            51.0,
+            || {
+                let mut probe = queued(Variant::Linux2_6_22, 110);
+                for _ in 0..51 {
+                    probe.ack(2);
+                }
+                probe.cwnd() as f64
+            },
+        ),
         Vector::new("ns-3.29, RTT 106: 50 − ⌊50·100/106⌋ = 50 − 47 = 3: 25", 25.0, || {
             after_loss(Variant::Ns3_29, 106)
         }),
@@ -120,14 +133,15 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
     let beta = params.get("beta");
     let slow_start = SlowStart::of(variant);
     match variant {
-        Variant::Linux6_1 => Box::new(Windowed::new(Linux6_1::new(beta as u64), slow_start, init)),
+        Variant::Linux6_1 | Variant::Linux2_6_22 => {
+            let rule = Linux::new(beta as u64, variant == Variant::Linux2_6_22);
+            Box::new(Windowed::new(rule, slow_start, init))
+        }
         Variant::Ns3_29 => {
             let rule = Ns3_29 { beta: beta as u32, base: ns3::MinRtt::default(), diff: 0 };
             Box::new(Windowed::new(rule, slow_start, init))
         }
-        Variant::Paper | Variant::Linux2_6_22 | Variant::Ns2 => {
-            Box::new(Windowed::new(FuLiew { beta }, slow_start, init))
-        }
+        Variant::Paper | Variant::Ns2 => Box::new(Windowed::new(FuLiew { beta }, slow_start, init)),
     }
 }
 
@@ -170,7 +184,9 @@ const NO_RTT: u64 = 0x7fff_ffff;
 const TOO_FEW: u16 = 2;
 
 /// The kernel's module.
-struct Linux6_1 {
+struct Linux {
+    /// The one of 2.6.22, not of 6.1.
+    is_old: bool,
     /// β and the backlog, in half segments (`V_PARAM_SHIFT`).
     beta_halves: u64,
     backlog_halves: u64,
@@ -183,9 +199,10 @@ struct Linux6_1 {
     is_open: bool,
 }
 
-impl Linux6_1 {
-    fn new(beta: u64) -> Self {
-        Linux6_1 {
+impl Linux {
+    fn new(beta: u64, is_old: bool) -> Self {
+        Linux {
+            is_old,
             beta_halves: 2 * beta,
             backlog_halves: 0,
             base_us: NO_RTT,
@@ -214,10 +231,19 @@ impl Linux6_1 {
     }
 }
 
-impl Rule for Linux6_1 {
+impl Rule for Linux {
+    fn needs(&self) -> Needs {
+        Needs::SEND_TIMES
+    }
+
     fn growth(&mut self, window: &mut Window, acked: u32, _ack: &Ack, _flow: &Flow) {
+        let acked = if self.is_old { 1 } else { acked };
         if !self.measures() || !self.is_congested() {
-            window.additive_increase(window.cwnd, acked);
+            if self.is_old {
+                window.count_ack(window.cwnd);
+            } else {
+                window.additive_increase(window.cwnd, acked);
+            }
         } else if window.credit >= window.cwnd {
             window.cwnd = window.cwnd.saturating_add(u32::from(self.increases));
             self.increases = !self.increases;
@@ -301,7 +327,7 @@ mod tests {
 
     #[test]
     fn linux_is_reno_until_three_round_trips_are_measured() {
-        let mut rule = Linux6_1::new(3);
+        let mut rule = Linux::new(3, false);
         let mut window = Window::new(50);
         rule.on_sample(&mut window, &ack(1, 100), &flow(0, 50, 100));
         rule.on_sample(&mut window, &ack(1, 200), &flow(0, 50, 100));
@@ -313,7 +339,7 @@ mod tests {
 
     #[test]
     fn linux_leaves_out_every_other_increase() {
-        let mut rule = Linux6_1::new(3);
+        let mut rule = Linux::new(3, false);
         (rule.samples, rule.backlog_halves) = (3, 6);
         let mut window = Window::new(2);
         let mut windows = Vec::new();
@@ -331,7 +357,7 @@ mod tests {
 
     #[test]
     fn linux_forgets_after_a_pause() {
-        let mut rule = Linux6_1::new(3);
+        let mut rule = Linux::new(3, false);
         let mut window = Window::new(50);
         for rtt_ms in [100, 100, 100] {
             rule.on_sample(&mut window, &ack(1, rtt_ms), &flow(0, 50, 100));

@@ -22,6 +22,11 @@
 //! first sample begins one round trip before the first acknowledgement, where Linux begins
 //! it with the connection; that acknowledgement's own bytes are not counted, as in Linux.
 //!
+//! Linux 2.6.22, which ns-2.35 carries: the round trip is the smoothed one, acknowledgements count where 6.1
+//! counts segments, and the window is BWE·RTTmin as soon as recovery begins. A timeout halves the window for
+//! the threshold, and RTTmin stays. ns-2's TCP-Linux never tells the module that recovery has ended, so that
+//! there the threshold stays at half the window; here it follows as it does in a real kernel.
+//!
 //! ns-3.29 (`tcp-westwood.cc`, `ProtocolType` WestwoodPlus): an acknowledgement starts a sample that
 //! ends one smoothed round trip later, its own bytes included; Tustin filter with 0.9, from zero;
 //! RTTmin is the smallest smoothed round trip.
@@ -45,7 +50,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     signal: "loss + rate of acknowledgements",
     year: 2004,
     source: "Grieco and Mascolo, ACM CCR 34(2), 2004",
-    variants: &[Variant::Paper, Variant::Linux6_1, Variant::Ns3_29],
+    variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22, Variant::Ns3_29],
     params: &[Param::new(
         "alpha",
         "share of the old estimate that a sample leaves",
@@ -82,7 +87,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             "Linux, 1016 bytes/ms, RTTmin 100 ms, 1448 bytes: ⌊101600/1448⌋ = 70",
             70.0,
             || {
-                let mut rule = Linux6_1::new();
+                let mut rule = Linux::new(false);
                 (rule.filter.second, rule.min_rtt) = (1016, 100);
                 f64::from(rule.pipe(1448))
             },
@@ -99,6 +104,14 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
                 probe.cwnd() as f64
             },
         ),
+        Vector::new("Linux 2.6.22, the same, while it still recovers: 19", 19.0, || {
+            let mut probe =
+                Probe::new("westwood+", Variant::Linux2_6_22, &Start::avoidance(20, 100));
+            probe.may_grow = false;
+            probe.rounds(10);
+            probe.congestion(Signal::Loss);
+            probe.cwnd() as f64
+        }),
         Vector::new("ns-3.29, samples 8, 12, 10 from 0: 0.4, 1.36, 2.324", 2.324, || {
             let mut filter = Tustin::default();
             for sample in [8.0, 12.0, 10.0] {
@@ -112,11 +125,14 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
 
 fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {
     match variant {
-        Variant::Linux6_1 => Box::new(Windowed::new(Linux6_1::new(), SlowStart::of(variant), init)),
+        Variant::Linux6_1 | Variant::Linux2_6_22 => {
+            let rule = Linux::new(variant == Variant::Linux2_6_22);
+            Box::new(Windowed::new(rule, SlowStart::of(variant), init))
+        }
         Variant::Ns3_29 => {
             Box::new(Windowed::new(Ns3::new(Ns3PerRound::default()), SlowStart::Ns3, init))
         }
-        Variant::Paper | Variant::Linux2_6_22 | Variant::Ns2 => {
+        Variant::Paper | Variant::Ns2 => {
             let rule = Westwood { bandwidth: PerRound::new(params.get("alpha")) };
             Box::new(Windowed::new(rule, SlowStart::of(variant), init))
         }
@@ -147,7 +163,10 @@ impl LinuxFilter {
 }
 
 /// The kernel's module; times in ticks.
-struct Linux6_1 {
+struct Linux {
+    /// The one of 2.6.22, not of 6.1.
+    is_old: bool,
+    mss: u32,
     filter: LinuxFilter,
     acked: AckedBytes,
     interval_start: Option<u64>,
@@ -161,9 +180,11 @@ struct Linux6_1 {
     timed_out: bool,
 }
 
-impl Linux6_1 {
-    fn new() -> Self {
-        Linux6_1 {
+impl Linux {
+    fn new(is_old: bool) -> Self {
+        Linux {
+            is_old,
+            mss: 1,
             filter: LinuxFilter::default(),
             acked: AckedBytes::default(),
             interval_start: None,
@@ -190,26 +211,44 @@ impl Linux6_1 {
             self.interval_start = Some(now);
         }
     }
+
+    /// `tcp_westwood_pkts_acked`.
+    fn measure(&mut self, ack: &Ack, flow: &Flow) {
+        if self.is_old {
+            if let Some(srtt) = flow.srtt.filter(|_| ack.acked > 0) {
+                self.rtt = srtt.as_millis();
+            }
+        } else if let Some(rtt) = ack.rtt.filter(|rtt| *rtt > Duration::ZERO) {
+            self.rtt = to_jiffies(rtt);
+        }
+    }
 }
 
-impl Rule for Linux6_1 {
+impl Rule for Linux {
     fn growth(&mut self, window: &mut Window, acked: u32, _ack: &Ack, _flow: &Flow) {
-        window.additive_increase(window.cwnd, acked);
+        if self.is_old {
+            window.count_ack(window.cwnd);
+        } else {
+            window.additive_increase(window.cwnd, acked);
+        }
     }
 
     fn backoff(&mut self, window: &Window, _signal: Signal, _flow: &Flow) -> u32 {
         window.cwnd / 2
     }
 
-    fn rto_backoff(&mut self, _window: &Window, flow: &Flow) -> u32 {
-        self.pipe(flow.mss)
+    fn rto_backoff(&mut self, window: &Window, flow: &Flow) -> u32 {
+        if self.is_old { window.cwnd / 2 } else { self.pipe(flow.mss) }
+    }
+
+    fn recovery_window(&self, ssthresh: u32) -> u32 {
+        if self.is_old { self.pipe(self.mss) } else { ssthresh }
     }
 
     fn on_sample(&mut self, _window: &mut Window, ack: &Ack, flow: &Flow) {
         let now = jiffies(flow);
-        if let Some(rtt) = ack.rtt.filter(|rtt| *rtt > Duration::ZERO) {
-            self.rtt = to_jiffies(rtt);
-        }
+        self.mss = flow.mss;
+        self.measure(ack, flow);
         let bytes = self.acked.count(ack, flow);
         if let Some(start) = self.interval_start {
             self.end_interval(now, start);
@@ -226,7 +265,7 @@ impl Rule for Linux6_1 {
     }
 
     fn on_rto(&mut self, _flow: &Flow) {
-        self.forget_min_rtt = true;
+        self.forget_min_rtt |= !self.is_old;
         self.timed_out = true;
     }
 
@@ -276,7 +315,7 @@ mod tests {
         // The first acknowledgement at 1000 ms with 100 ms puts the start at 900 and counts
         // nothing. At 1000 + 1 the interval of 101 ms ends with nothing; then 10 segments up to
         // 1101, which is not strictly after 100 ms; at 1102 they are 14480/101 = 143 bytes/ms.
-        let mut rule = Linux6_1::new();
+        let mut rule = Linux::new(false);
         let mut window = Window::new(10);
         rule.on_sample(&mut window, &ack(10, 100), &flow(1_000, 10, 100));
         rule.on_sample(&mut window, &ack(5, 100), &flow(1_001, 10, 100));
@@ -289,7 +328,7 @@ mod tests {
 
     #[test]
     fn linux_intervals_are_50_ms_at_least() {
-        let mut rule = Linux6_1::new();
+        let mut rule = Linux::new(false);
         let mut window = Window::new(10);
         rule.on_sample(&mut window, &ack(1, 10), &flow(1_000, 10, 10));
         // Start at 990: 1040 is 50 ms, 1041 is 51 with two segments: 2896/51 = 56.
@@ -314,7 +353,7 @@ mod tests {
 
     #[test]
     fn linux_forgets_the_smallest_round_trip_at_a_timeout() {
-        let mut rule = Linux6_1::new();
+        let mut rule = Linux::new(false);
         let mut window = Window::new(10);
         rule.filter = LinuxFilter { first: 1_448, second: 1_448 };
         rule.on_sample(&mut window, &ack(1, 40), &flow(1_000, 10, 40));

@@ -24,8 +24,8 @@ use crate::linux::packets_acked;
 use crate::probe::{Probe, Start};
 use crate::round::{Delay, DelayRound};
 use crate::{
-    Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Phase, Rule, Signal,
-    SlowStart, Variant, Vector, Window, Windowed,
+    Ack, Algorithm, CongestionControl, Family, Flow, Init, Needs, Param, Params, Phase, Rule,
+    Signal, SlowStart, Variant, Vector, Window, Windowed,
 };
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
@@ -226,6 +226,10 @@ impl Yeah {
 }
 
 impl Rule for Yeah {
+    fn needs(&self) -> Needs {
+        Needs::SEND_TIMES
+    }
+
     fn on_sample(&mut self, window: &mut Window, ack: &Ack, flow: &Flow) {
         self.rounds.on_ack(ack, flow);
         if flow.phase == Phase::Open {

@@ -180,7 +180,7 @@ fn what_the_kernel_calls_an_algorithm() {
         ("", "cc = \"westwood+\"\ncc_variant = \"paper\"", "westwood+"),
         (of_paper, "cc = \"westwood+\"", "westwood+"),
         (of_paper, "cc = \"westwood+\"\ncc_variant = \"linux-6.1\"", "westwood"),
-        ("cc_variant = \"linux-2.6.22\"", "cc = \"westwood+\"", "westwood+"),
+        ("cc_variant = \"linux-2.6.22\"", "cc = \"bbr\"", "bbr"),
         ("", "cc = \"dcm+\"", "dcm+"),
         (of_paper, "cc = \"bbr\"", "bbr"),
     ] {

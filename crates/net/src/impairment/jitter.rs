@@ -168,4 +168,16 @@ mod tests {
         assert!((none - 0.25).abs() < 0.0028, "{none}");
         assert!(drawn.iter().all(|nanos| *nanos <= 3_000_000));
     }
+
+    #[test]
+    fn an_hour_is_the_most() {
+        let check = |mean, deviation| {
+            let distribution = Distribution::Normal;
+            Jitter { mean, deviation, distribution, keep_order: true }.check("jitter")
+        };
+        let (hour, more) = (Duration::from_secs(3_600), Duration::from_nanos(3_600_000_000_001));
+        assert_eq!(check(hour, hour), Ok(()));
+        assert!(check(more, hour).unwrap_err().starts_with("jitter.mean: expected at most"));
+        assert!(check(hour, more).unwrap_err().starts_with("jitter.deviation: expected at most"));
+    }
 }

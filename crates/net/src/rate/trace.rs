@@ -52,7 +52,15 @@ impl DeliveryTrace {
                      which repeats"
                 ));
             }
-            let time = parse_line(line).map_err(|error| format!("line {}: {error}", i + 1))?;
+            // What the line has is not said: the file may be no trace, but somebody's secret.
+            let time = milliseconds(line).ok_or_else(|| {
+                format!(
+                    "line {}: expected whole milliseconds up to {}, and nothing else; write one \
+                     time on each line, such as \"12\"",
+                    i + 1,
+                    u32::MAX
+                )
+            })?;
             if let Some(last) = times.last().filter(|last| time < **last) {
                 return Err(format!(
                     "line {}: expected a time that is not before the line above, {last}, got \
@@ -83,8 +91,15 @@ impl DeliveryTrace {
         let mut time = 0u32;
         for word in words {
             let (gap, count) = word.split_once('x').unwrap_or((word, "1"));
-            let gap = parse_line(gap)?;
-            let count = parse_line(count)? as usize;
+            let (Some(gap), Some(count)) = (milliseconds(gap), milliseconds(count)) else {
+                return Err(format!(
+                    "expected whole milliseconds up to {}, got {:?}; write such as \"2\", or \
+                     \"2x3\" for three after 2 ms",
+                    u32::MAX,
+                    excerpt(word)
+                ));
+            };
+            let count = count as usize;
             if count > MOST_OPPORTUNITIES - times.len() {
                 return Err(format!(
                     "expected at most {MOST_OPPORTUNITIES} opportunities, got more; write a shorter \
@@ -151,15 +166,9 @@ impl DeliveryTrace {
     }
 }
 
-/// A time in milliseconds.
-fn parse_line(line: &str) -> Result<u32, String> {
-    let remedy = "write one time on each line, such as \"12\"";
-    let found = excerpt(line);
-    if line.is_empty() || !line.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(format!("expected whole milliseconds, got {found:?}; {remedy}"));
-    }
-    line.parse()
-        .map_err(|_| format!("expected at most {} milliseconds, got {found:?}; {remedy}", u32::MAX))
+/// A whole number of milliseconds, in digits alone.
+fn milliseconds(text: &str) -> Option<u32> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
 /// The beginning of a text.
@@ -350,7 +359,7 @@ mod tests {
         assert_eq!(one.written(), "opportunities 0 1 2x2 5");
         assert_eq!(DeliveryTrace::read(&one.written()), Ok(one));
         assert!(DeliveryTrace::read("cell.down").unwrap_err().contains("got \"cell.down\""));
-        assert!(DeliveryTrace::read("opportunities 1 2xy").unwrap_err().contains("got \"y\""));
+        assert!(DeliveryTrace::read("opportunities 1 2xy").unwrap_err().contains("got \"2xy\""));
         assert!(DeliveryTrace::read("opportunities 1x10000001").unwrap_err().contains("at most"));
         assert!(DeliveryTrace::read("opportunities").unwrap_err().contains("at least one"));
     }
@@ -358,11 +367,12 @@ mod tests {
     #[test]
     fn errors_tell_the_line() {
         let error = |text: &str| DeliveryTrace::parse(text).unwrap_err();
-        assert!(error("1\n\n3\n").starts_with("line 2: expected whole milliseconds, got \"\""));
-        assert!(error("1\n2.5\n").starts_with("line 2: expected whole milliseconds, got \"2.5\""));
-        assert!(error("-1\n").contains("got \"-1\""));
+        let expected = "expected whole milliseconds up to 4294967295, and nothing else";
+        for (text, line) in [("1\n\n3\n", 2), ("1\n2.5\n", 2), ("-1\n", 1), ("4294967296\n", 1)] {
+            let error = error(text);
+            assert!(error.starts_with(&format!("line {line}: {expected}; write ")), "{error}");
+        }
         assert!(error("5\n4\n").starts_with("line 2: expected a time that is not before"));
-        assert!(error("4294967296\n").contains("at most 4294967295"));
         assert!(error("").contains("at least one line"));
         assert!(error("0\n0\n").contains("a trace that lasts"));
     }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use fairway_random::Stream;
-use fairway_units::Time;
+use fairway_units::{Duration, Time};
 
 use super::times::Times;
 use super::{Driver, Hands, Report};
@@ -17,6 +17,10 @@ pub(super) struct Bursts {
     stream: Stream,
     ends: Time,
     began: Time,
+    /// When the next piece of the burst is due; nothing once all are written.
+    due: Option<Time>,
+    /// Whether the beginning of the next burst is scheduled.
+    knows_next: bool,
     written: u64,
     /// Bursts on their way: where each ends, and when it began.
     pending: VecDeque<(u64, Time)>,
@@ -34,25 +38,63 @@ impl Bursts {
             stream,
             ends: Time::ZERO,
             began: Time::ZERO,
+            due: None,
+            knows_next: false,
             written: 0,
             pending: VecDeque::new(),
             times: Times::default(),
         }
     }
 
-    /// Write the next piece; behind the last of a burst comes the next burst.
+    /// Write what is due of the burst, piece by piece, as far as there is room.
     fn write(&mut self, hands: &mut Hands<'_>) {
-        self.written += self.what.piece;
-        hands.write(0, Way::Forward, self.what.piece);
-        let next = hands.now + time_of(self.what.piece, self.what.rate);
-        if next < self.ends {
-            return hands.wake(next, PIECE);
+        while let Some(due) = self.due {
+            if due > hands.now {
+                return hands.wake(due, PIECE);
+            }
+            if hands.is_full(0) {
+                // The clock does not wait.
+                self.begin_next(hands);
+                return hands.await_room(0);
+            }
+            self.write_pieces(hands, 1);
+        }
+    }
+
+    /// Write so many pieces; behind the last of a burst comes the next burst.
+    fn write_pieces(&mut self, hands: &mut Hands<'_>, pieces: u64) {
+        let Some(due) = self.due else { return };
+        let bytes = self.what.piece.saturating_mul(pieces);
+        self.written = self.written.saturating_add(bytes);
+        hands.write(0, Way::Forward, bytes);
+        let next = due + self.interval().saturating_mul(pieces);
+        self.due = Some(next).filter(|next| *next < self.ends);
+        if self.due.is_some() {
+            return;
         }
         self.pending.push_back((self.written, self.began));
         if self.pending.len() == 1 {
             hands.await_delivery(0, Way::Forward, self.written);
         }
-        hands.wake(self.ends.max(hands.now) + self.what.pause.draw_time(&mut self.stream), BURST);
+        self.begin_next(hands);
+    }
+
+    /// Write what is left of the burst: all of it is due.
+    fn finish(&mut self, hands: &mut Hands<'_>) {
+        let Some(due) = self.due else { return };
+        let left = self.ends.since(due).as_nanos();
+        self.write_pieces(hands, left.div_ceil(self.interval().as_nanos()));
+    }
+
+    /// The next burst begins when this one is over and the pause behind it.
+    fn begin_next(&mut self, hands: &mut Hands<'_>) {
+        if !std::mem::replace(&mut self.knows_next, true) {
+            hands.wake(self.ends + self.what.pause.draw_time(&mut self.stream), BURST);
+        }
+    }
+
+    fn interval(&self) -> Duration {
+        time_of(self.what.piece, self.what.rate)
     }
 }
 
@@ -67,9 +109,18 @@ impl Driver for Bursts {
             return;
         }
         if token == BURST {
+            self.finish(hands);
+            hands.keep_filled(0, 0);
+            self.knows_next = false;
             self.began = hands.now;
             self.ends = hands.now + self.what.burst.draw_time(&mut self.stream);
+            self.due = Some(hands.now);
         }
+        self.write(hands);
+    }
+
+    fn has_room(&mut self, hands: &mut Hands<'_>, _: usize) {
+        hands.keep_filled(0, 0);
         self.write(hands);
     }
 

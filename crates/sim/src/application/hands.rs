@@ -67,6 +67,17 @@ impl Hands<'_> {
         self.connections[self.own.start + connection].keep_filled(bytes);
     }
 
+    /// Whether what was written to a connection and not sent fills its buffer.
+    pub(crate) fn is_full(&self, connection: usize) -> bool {
+        self.connections[self.own.start + connection].has_enough()
+    }
+
+    /// Be told once when the buffer of a connection has room.
+    pub(crate) fn await_room(&mut self, connection: usize) {
+        let connection = &mut self.connections[self.own.start + connection];
+        connection.keep_filled(connection.enough());
+    }
+
     /// What a connection has delivered of what goes `way` since it began.
     pub(crate) fn delivered(&self, connection: usize, way: Way) -> u64 {
         self.connections[self.own.start + connection].delivered(way)

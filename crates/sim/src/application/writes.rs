@@ -18,6 +18,8 @@ pub(super) struct Writes {
     count: u64,
     /// What is on its way: where each write ends, and when it was.
     pending: VecDeque<(u64, Time)>,
+    /// Since when a write waits for room.
+    waits_since: Option<Time>,
     times: Times,
     started: Time,
     finished: Option<Time>,
@@ -31,9 +33,29 @@ impl Writes {
             written: 0,
             count: 0,
             pending: VecDeque::new(),
+            waits_since: None,
             times: Times::default(),
             started: Time::ZERO,
             finished: None,
+        }
+    }
+}
+
+impl Writes {
+    /// What was begun at a time is written now.
+    fn write(&mut self, hands: &mut Hands<'_>, began: Time) {
+        let bytes = self.what.size.draw_bytes(&mut self.stream);
+        self.written += bytes;
+        self.count += 1;
+        hands.write(0, Way::Forward, bytes);
+        self.pending.push_back((self.written, began));
+        if self.pending.len() == 1 {
+            hands.await_delivery(0, Way::Forward, self.written);
+        }
+        if self.what.is_over(self.count) {
+            hands.close(0);
+        } else {
+            hands.wake(hands.now + self.what.think.draw_time(&mut self.stream), 0);
         }
     }
 }
@@ -49,18 +71,18 @@ impl Driver for Writes {
         if hands.is_stopped(0) {
             return;
         }
-        let bytes = self.what.size.draw_bytes(&mut self.stream);
-        self.written += bytes;
-        self.count += 1;
-        hands.write(0, Way::Forward, bytes);
-        self.pending.push_back((self.written, hands.now));
-        if self.pending.len() == 1 {
-            hands.await_delivery(0, Way::Forward, self.written);
-        }
-        if self.what.is_over(self.count) {
-            hands.close(0);
+        if hands.is_full(0) {
+            self.waits_since = Some(hands.now);
+            hands.await_room(0);
         } else {
-            hands.wake(hands.now + self.what.think.draw_time(&mut self.stream), 0);
+            self.write(hands, hands.now);
+        }
+    }
+
+    fn has_room(&mut self, hands: &mut Hands<'_>, _: usize) {
+        hands.keep_filled(0, 0);
+        if let Some(since) = self.waits_since.take() {
+            self.write(hands, since);
         }
     }
 

@@ -185,7 +185,7 @@ impl Readable for Snap {
             MIN_SNAP..=MAX_SNAP => Ok(Snap(Some(bytes))),
             _ => Err(format!(
                 "expected {MIN_SNAP} to {MAX_SNAP} bytes, so that headers are whole, got {bytes}; \
-                 write \"{HEADERS}\" or \"200 bytes\""
+                 try \"{HEADERS}\" or \"200 bytes\""
             )),
         }
     }

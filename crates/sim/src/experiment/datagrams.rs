@@ -246,7 +246,7 @@ fn read_packet(table: &Table) -> u32 {
     if !(least..=MAX_PACKET).contains(&bytes) {
         let message = format!(
             "expected {least} to {MAX_PACKET} bytes, headers of {UDP_HEADERS} bytes included, got \
-             {bytes}; write \"1000 bytes\""
+             {bytes}; try \"1000 bytes\""
         );
         table.refuse("packet", message);
         return DEFAULT_PACKET;
@@ -259,7 +259,7 @@ fn read_send_buffer(table: &Table) -> Option<Bytes> {
     if let Some(buffer) = buffer.filter(|buffer| buffer.get() < LEAST_SEND_BUFFER) {
         let message = format!(
             "expected the {LEAST_SEND_BUFFER} bytes that Linux gives every socket, or more, got {buffer}; \
-             write \"{LEAST_SEND_BUFFER} bytes\""
+             try \"{LEAST_SEND_BUFFER} bytes\""
         );
         table.refuse("send_buffer", message);
     }
@@ -357,7 +357,7 @@ fn read_periods(table: &Table) -> Option<Periods> {
     }
     let shape = shape.unwrap_or(DEFAULT_SHAPE);
     if shape <= 1.0 {
-        let message = "expected more than 1, got 1: such periods have no mean; write 1.5";
+        let message = "expected more than 1, got 1: such periods have no mean; try 1.5";
         table.refuse("pareto_shape", message);
         return None;
     }

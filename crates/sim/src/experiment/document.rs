@@ -100,7 +100,7 @@ fn read(document: &Value, catalogue: &Catalogue, report: &Report) -> Option<Reso
     let seed = table.read("seed").unwrap_or(1);
     let duration = table.require::<Duration>("duration");
     if duration == Some(Duration::ZERO) {
-        table.refuse("duration", "expected more than zero, got \"0 s\"; write \"100 s\"");
+        table.refuse("duration", "expected more than zero, got \"0 s\"; try \"100 s\"");
     }
     if duration.is_some_and(|duration| duration > MAX_DURATION) {
         table.refuse("duration", format!("is longer than {MAX_DURATION}; write a shorter run"));
@@ -147,7 +147,8 @@ fn read_measure(experiment: &Table, run: Duration, series: u64) -> Measure {
     let mut measure = Measure {
         from: fairway_units::Time::ZERO,
         to: fairway_units::Time::ZERO + run,
-        sample: Duration::from_millis(100),
+        // Of the shortest runs there are ten samples: one alone makes no line.
+        sample: Duration::from_millis(100).min(Duration::from_nanos((run.as_nanos() / 10).max(1))),
         losses: false,
     };
     let table = experiment.table("measure");
@@ -178,7 +179,7 @@ fn read_measure(experiment: &Table, run: Duration, series: u64) -> Measure {
 fn refuse_samples(experiment: &Table, sample: Duration, run: Duration, series: u64) {
     let path = "measure.sample";
     if sample == Duration::ZERO {
-        let message = "expected more than zero, got \"0 s\"; write \"100 ms\"";
+        let message = "expected more than zero, got \"0 s\"; try \"100 ms\"";
         return experiment.refuse(path, message);
     }
     if sample > run {

@@ -249,7 +249,7 @@ fn fat_tree<'a>(table: &Table<'a>) -> Option<GraphText<'a>> {
     };
     let arity: u64 = table.require("arity")?;
     if !arity.is_multiple_of(2) {
-        table.refuse("arity", format!("expected an even number of ports, got {arity}; write 4"));
+        table.refuse("arity", format!("expected an even number of ports, got {arity}; try 4"));
         return None;
     }
     let half = arity / 2;

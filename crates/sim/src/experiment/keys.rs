@@ -522,7 +522,7 @@ pub(super) static FLOW: Section = Section {
                 Kind::Rate,
                 Explained,
                 r#""2 Mbit/s""#,
-                "Rate at which the application writes; without it, as fast as it can.",
+                "Rate at which the application writes; while the buffers of both ends are full it waits, and then catches up. Without it, as fast as it can.",
             ),
             key(
                 "both_ways",
@@ -613,7 +613,7 @@ pub(super) static MEASURE: Section = Section {
             Kind::Duration,
             Default(r#""100 ms""#),
             r#""1 s""#,
-            "Period of the time series.",
+            "Period of the time series. Of a run shorter than a second, the default is a tenth of it.",
         ),
         key(
             "losses",

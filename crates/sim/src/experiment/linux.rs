@@ -141,7 +141,7 @@ fn entries<'a>(value: &'a Value, example: &str) -> Result<&'a Map<String, Value>
         Value::Object(map) => {
             Err(format!("expected at most {MAX_SETTINGS} settings, got {}", map.len()))
         }
-        other => Err(format!("expected a table, got {}; write {example}", show(other))),
+        other => Err(format!("expected a table, got {}; write it like {example}", show(other))),
     }
 }
 
@@ -180,7 +180,7 @@ pub(super) fn read(experiment: &Table) -> LinuxSettings {
         for (name, _) in sysctls.iter().filter(|(name, _)| !is_sysctl(name)) {
             let message = format!(
                 "\"{}\" is no name of a sysctl of the network, with dots as `sysctl` writes it, of \
-                 all devices or the default; write \"net.ipv4.tcp_no_metrics_save\"",
+                 all devices or the default; write it like \"net.ipv4.tcp_no_metrics_save\"",
                 excerpt(name)
             );
             table.refuse("sysctl", message);
@@ -192,7 +192,7 @@ pub(super) fn read(experiment: &Table) -> LinuxSettings {
             if !is_parameter(name) || value.contains([' ', '"', '\'']) {
                 let message = format!(
                     "\"{}\" = \"{}\" is no parameter of a congestion control or queue discipline \
-                     with a value without spaces or quotes; write \"tcp_cubic.hystart\" = 0",
+                     with a value without spaces or quotes; write it like \"tcp_cubic.hystart\" = 0",
                     excerpt(name),
                     excerpt(value)
                 );
@@ -204,10 +204,7 @@ pub(super) fn read(experiment: &Table) -> LinuxSettings {
     if let Some(memory) = table.read::<Bytes>("memory") {
         if !(MIN_MEMORY..=MAX_MEMORY).contains(&memory.get()) {
             let (min, max) = (Bytes::new(MIN_MEMORY), Bytes::new(MAX_MEMORY));
-            table.refuse(
-                "memory",
-                format!("expected {min} to {max}, got {memory}; write \"1 GiB\""),
-            );
+            table.refuse("memory", format!("expected {min} to {max}, got {memory}; try \"1 GiB\""));
         }
         settings.memory = memory;
     }

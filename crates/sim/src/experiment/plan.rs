@@ -143,7 +143,14 @@ fn parse(text: &str) -> Result<Map<String, Value>, Vec<ExperimentError>> {
     let table: toml::Table = text.parse().map_err(|wrong: toml::de::Error| {
         let offset = wrong.span().map_or(0, |span| span.start);
         let (line, column) = line_and_column(text, offset);
-        let message = wrong.message().replace('\n', ", ");
+        // The TOML reader speaks of its own types where a whole number has more than 64 bits.
+        let message = match wrong.message() {
+            said if said.contains("i128") || said.contains("u128") => {
+                "the number is too large; TOML has whole numbers up to 9223372036854775807"
+                    .to_owned()
+            }
+            said => said.replace('\n', ", "),
+        };
         error(format!("line {line}, column {column}"), format!("not TOML: {message}"))
     })?;
     let report = Report::default();

@@ -1,6 +1,6 @@
 //! Reads tables by their keys: refuses what is unknown or of the wrong form, and says where.
 
-use fairway_units::{Bytes, Decimal, Duration, QuantityError, Rate, split_unit};
+use fairway_units::{Bytes, Decimal, Duration, QuantityError, Rate, meant_number, split_unit};
 use serde_json::{Map, Value};
 
 use super::error::{Report, did_you_mean};
@@ -207,7 +207,7 @@ impl Readable for Rate {
     fn read(value: &Value, _: &Kind) -> Result<Self, String> {
         match quantity::<Rate>(value)? {
             rate if rate.as_bps() == 0 => {
-                Err(format!("expected a rate above zero, got {}; write \"10 Mbit/s\"", show(value)))
+                Err(format!("expected a rate above zero, got {}; try \"10 Mbit/s\"", show(value)))
             }
             rate => Ok(rate),
         }
@@ -291,8 +291,8 @@ impl Readable for Name {
         };
         names.iter().find(|name| **name == text).map(|name| Name(name)).ok_or_else(|| {
             let hint = did_you_mean(text, names.iter().copied());
-            let found = show(value);
-            format!("{found} {thing} is not in this version of Fairway; it has {listed}{hint}")
+            let hint = if hint.is_empty() { format!("; it has {listed}") } else { hint };
+            format!("{} {thing} is not in this version of Fairway{hint}", show(value))
         })
     }
 }
@@ -311,11 +311,16 @@ impl Readable for Segments {
                 Ok(Segments(u32::try_from(count).unwrap_or(u32::MAX)))
             }
             _ => {
-                let example = count.filter(|n| (1..=MAX_SEGMENTS).contains(n)).unwrap_or(10);
+                let names = [&["segment", "segments", "seg", "segs", "mss"], PACKETS].concat();
+                let meant = meant_number(&text, &names).and_then(|count| count.times(1).ok());
+                let remedy = match meant.filter(|count| (1..=MAX_SEGMENTS).contains(count)) {
+                    Some(1) => "write \"1 segment\"".to_owned(),
+                    Some(count) => format!("write \"{count} segments\""),
+                    None => "write it like \"10 segments\"".to_owned(),
+                };
                 let found = show(value);
                 Err(format!(
-                    "expected segments, a whole number from 1 to {MAX_SEGMENTS}, got {found}; \
-                     write \"{example} segments\""
+                    "expected segments, a whole number from 1 to {MAX_SEGMENTS}, got {found}; {remedy}"
                 ))
             }
         }
@@ -358,7 +363,7 @@ impl Readable for Size {
         }
         match Bytes::read(value, kind) {
             Ok(bytes) => Ok(Size::Bytes(bytes.get())),
-            Err(message) => Err(format!("{message}, or segments: write \"30 segments\"")),
+            Err(message) => Err(format!("{message}, or segments, like \"30 segments\"")),
         }
     }
 }
@@ -376,9 +381,12 @@ impl Readable for Packets {
         match (count, unit) {
             (Some(count), "packets" | "packet") if count > 0.0 => Ok(Packets(count)),
             _ => {
-                let example = if count.is_some_and(|n| n > 0.0) { number } else { "60" };
-                let found = show(value);
-                Err(format!("expected packets, got {found}; write \"{example} packets\""))
+                let meant = meant_number(&text, PACKETS).filter(|count| *count != Decimal::ZERO);
+                let remedy = match meant {
+                    Some(count) => format!("write \"{count} packets\""),
+                    None => "write it like \"60 packets\"".to_owned(),
+                };
+                Err(format!("expected packets, got {}; {remedy}", show(value)))
             }
         }
     }
@@ -419,13 +427,40 @@ impl Readable for LimitText {
             }
         };
         limit.filter(|_| quoted).ok_or_else(|| {
-            let example = if whole.is_some_and(|n| n > 0) { number } else { "50" };
-            let found = show(value);
-            format!(
-                "expected packets, bytes, time or bdp, got {found}; write \"{example} packets\""
-            )
+            let remedy = match LimitText::meant(&text) {
+                Some(meant) => format!("write \"{meant}\""),
+                None => "write it like \"50 packets\"".to_owned(),
+            };
+            format!("expected packets, bytes, time or bdp, got {}; {remedy}", show(value))
         })
     }
+}
+
+impl LimitText {
+    /// What is meant by another text, as it is written; a bare number counts packets.
+    fn meant(text: &str) -> Option<String> {
+        if text.trim().eq_ignore_ascii_case("unlimited") {
+            return Some("unlimited".to_owned());
+        }
+        let count = meant_number(text, PACKETS);
+        if let Some(count) = count.and_then(|count| count.times(1).ok()).filter(|n| *n > 0) {
+            return Some(packets(count));
+        }
+        let is_bare = meant_number(text, &[""]).is_some();
+        meant_number(text, &["bdp", "bdps", "x bdp"])
+            .map(|factor| format!("{factor} bdp"))
+            .or_else(|| Bytes::meant(text).map(|bytes| bytes.to_string()))
+            .or_else(|| Duration::meant(text).map(|time| time.to_string()))
+            .filter(|_| !is_bare)
+    }
+}
+
+/// What packets are called, also where the unit is left out.
+const PACKETS: &[&str] = &["", "packet", "packets", "pkt", "pkts"];
+
+/// So many packets, as they are written.
+pub(super) fn packets(count: u64) -> String {
+    format!("{count} packet{}", if count == 1 { "" } else { "s" })
 }
 
 /// A time, or a number of packets.
@@ -442,7 +477,10 @@ impl Readable for DurationOrPackets {
         match LimitText::read(value, kind) {
             Ok(LimitText::Time(time)) => Ok(DurationOrPackets::Duration(time)),
             Ok(LimitText::Packets(packets)) => Ok(DurationOrPackets::Packets(packets)),
-            _ => Err(format!("expected a time or packets, got {}; write \"1 ms\"", show(value))),
+            _ => Err(format!(
+                "expected a time or packets, got {}; write it like \"1 ms\"",
+                show(value)
+            )),
         }
     }
 }
@@ -533,7 +571,8 @@ fn elements<T>(
     match value.as_array() {
         Some(list) if (1..=MAX_LIST).contains(&list.len()) => list.iter().map(read).collect(),
         _ => {
-            Err(format!("expected a list of 1 to {MAX_LIST}, got {}; write {example}", show(value)))
+            let found = show(value);
+            Err(format!("expected a list of 1 to {MAX_LIST}, got {found}; write it like {example}"))
         }
     }
 }
@@ -573,7 +612,7 @@ impl Readable for Window {
                 Ok(Window::Between(Duration::read(from, kind)?, Duration::read(to, kind)?))
             }
             _ => Err(format!(
-                "expected start and end or \"auto\", got {}; write [\"10 s\", \"50 s\"]",
+                "expected start and end or \"auto\", got {}; write it like [\"10 s\", \"50 s\"]",
                 show(value)
             )),
         }
@@ -593,7 +632,7 @@ impl Readable for Rates {
             _ => {
                 let found = show(value);
                 return Err(format!(
-                    "expected 1 to {MAX_RATES} rates, got {found}; write [\"1 Mbit/s\", \"3 Mbit/s\"]"
+                    "expected 1 to {MAX_RATES} rates, got {found}; write it like [\"1 Mbit/s\", \"3 Mbit/s\"]"
                 ));
             }
         };
@@ -615,7 +654,7 @@ impl Readable for Numbers {
     fn read(value: &Value, _: &Kind) -> Result<Self, String> {
         let Value::Object(map) = value else {
             return Err(format!(
-                "expected a table of numbers, got {}; write {{ beta = 0.8 }}",
+                "expected a table of numbers, got {}; write it like {{ beta = 0.8 }}",
                 show(value)
             ));
         };

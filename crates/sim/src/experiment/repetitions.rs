@@ -69,7 +69,7 @@ fn read_until(table: &Map<String, Value>, report: &Report) -> Option<Until> {
         let found = table.get("until").map_or_else(|| "nothing".to_owned(), show);
         let message = format!(
             "expected half of an interval as a part of the mean, above 0 % and below 100 %, got \
-             {found}; write \"±2 %\""
+             {found}; write it like \"±2 %\""
         );
         report.refuse(format!("{AT}.until"), message);
     }
@@ -111,7 +111,7 @@ fn metrics(table: &Map<String, Value>, report: &Report) -> Option<Vec<String>> {
     if found.is_none() {
         let value = table.get("metric").map_or_else(String::new, show);
         let message = format!(
-            "expected the name of a metric or a list of names, got {value}; write \"goodput_bps\""
+            "expected the name of a metric or a list of names, got {value}; try \"goodput_bps\""
         );
         report.refuse(format!("{AT}.metric"), message);
     }

@@ -139,7 +139,7 @@ impl Range {
     fn read(at: &str, value: &Value, report: &Report) -> Option<Self> {
         let Value::Object(table) = value else {
             let message = format!(
-                "expected a range, got {}; write {{ low = \"1 ms\", high = \"100 ms\" }}",
+                "expected a range, got {}; write it like {{ low = \"1 ms\", high = \"100 ms\" }}",
                 show(value)
             );
             report.refuse(at, message);
@@ -167,7 +167,7 @@ impl Range {
             let shown = |end: Option<&Value>| end.map_or_else(|| "nothing".to_owned(), show);
             let message = format!(
                 "expected low and high of one unit, which a value lies between, got {} and {}; \
-                 write {{ low = \"1 ms\", high = \"100 ms\" }}",
+                 write it like {{ low = \"1 ms\", high = \"100 ms\" }}",
                 shown(low),
                 shown(high)
             );

@@ -157,7 +157,7 @@ fn apply(preset: &Stack, switches: &Switches, table: &Table) -> Stack {
 fn check_rto(stack: &Stack, table: &Table) {
     let (min, max, initial) = (stack.rto_min, stack.rto_max, stack.rto_initial);
     if min == Duration::ZERO {
-        table.refuse("rto_min", "expected more than zero, got \"0 s\"; write \"1 ms\"");
+        table.refuse("rto_min", "expected more than zero, got \"0 s\"; try \"1 ms\"");
     }
     if min > max {
         table
@@ -191,8 +191,7 @@ fn settle_slow_start(stack: &mut Stack, switches: &Switches, table: &Table) {
         }
         Err(SlowStartError::Superfluous { .. }) => refuse_max_ssthresh(table, name),
         Err(SlowStartError::TooSmall { value }) => {
-            let message =
-                format!("expected 2 segments or more, got {value}; write \"100 segments\"");
+            let message = format!("expected 2 segments or more, got {value}; try \"100 segments\"");
             table.refuse("max_ssthresh", message);
         }
     }
@@ -239,7 +238,7 @@ fn check_sizes(stack: &Stack, switches: &Switches, table: &Table) {
     }
     if stack.initial_window > MAX_INITIAL_WINDOW {
         let message = format!(
-            "expected at most {MAX_INITIAL_WINDOW} segments, got {}; write \"10 segments\"",
+            "expected at most {MAX_INITIAL_WINDOW} segments, got {}; try \"10 segments\"",
             stack.initial_window
         );
         table.refuse("initial_window", message);

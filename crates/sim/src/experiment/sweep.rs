@@ -12,6 +12,9 @@ use super::samples::{self, Way};
 /// Text of all points together, in bytes: what a plan can hold in memory, several times over.
 const MAX_TEXT: u64 = 128 << 20;
 
+/// Longest value that is written again in a message.
+const LONGEST_EXAMPLE: usize = 60;
+
 /// A sweep, its paths found in the experiment.
 pub(super) struct SweepText {
     groups: Vec<Group>,
@@ -123,8 +126,10 @@ fn read_axis(path: &str, value: &Value, report: &Report) -> Option<Vec<Vec<Value
             innermost(path, table)
         ),
         other => {
-            let found = show(other);
-            format!("expected a list of values, got {found}; write [{found}]")
+            // As JSON and TOML write it, unless it is long.
+            let value = Some(other.to_string()).filter(|text| text.len() <= LONGEST_EXAMPLE);
+            let example = value.unwrap_or("…".to_owned());
+            format!("expected a list of values, got {}; write [{example}]", show(other))
         }
     };
     report.refuse(format!("sweep.\"{}\"", excerpt(path)), message);

@@ -327,7 +327,7 @@ fn read_exchanges(table: &Table, kind: &str) -> Option<WorkText> {
         transfers,
     };
     if is_typing && what.think == Distribution::Constant(0.0) {
-        table.refuse("think", "expected more than zero between two writes; write \"1 s\"");
+        table.refuse("think", "expected more than zero between two writes; try \"1 s\"");
         return None;
     }
     let workload = match kind {
@@ -374,11 +374,11 @@ fn read_film(table: &Table) -> Option<Film> {
         transfers: table.read("transfers"),
     };
     if film.segment == Duration::ZERO {
-        table.refuse("segment", "expected more than zero, got 0 s; write \"4 s\"");
+        table.refuse("segment", "expected more than zero, got 0 s; try \"4 s\"");
         return None;
     }
     if film.ladder.contains(&Rate::UNLIMITED) {
-        table.refuse("ladder", "expected rates with an end; write \"5 Mbit/s\"");
+        table.refuse("ladder", "expected rates with an end; try \"5 Mbit/s\"");
         return None;
     }
     let longest = (film.reservoir + film.cushion).max(film.start_up).max(film.segment);
@@ -528,7 +528,7 @@ fn read_striping(table: &Table, source: Source) -> Option<StripingText> {
         table.refuse("app_rate", message);
     }
     if chunk == Some(Bytes::new(0)) {
-        table.refuse("chunk", "expected more than zero, got 0 bytes; write \"64 KiB\"");
+        table.refuse("chunk", "expected more than zero, got 0 bytes; try \"64 KiB\"");
         return None;
     }
     // So that each has something to carry.

@@ -162,3 +162,27 @@ fn without_scaling_the_window_moves_by_whole_segments() {
     window.offer(MSS);
     assert_eq!(window.wnd(), 44 * MSS);
 }
+
+#[test]
+fn room_for_less_than_a_segment_is_none() {
+    // `__tcp_select_window`: free_space < mss. A buffer of 16 384 has 8192 for data; 14 384 unread
+    // leave 1000, which is more than a sixteenth (512).
+    let mut window = begun(16 << 10);
+    let tuning = window.tuning.as_mut().unwrap();
+    tuning.unread = 14_384;
+    assert_eq!(tuning.window(2, 0), (0, true));
+    // 13 488 leave 1448, a segment.
+    tuning.unread = 13_488;
+    assert_eq!(tuning.window(2, 0), (1448, true));
+}
+
+#[test]
+fn buffers_grow_by_what_a_small_segment_costs() {
+    // `tcp_rcv_space_adjust`: SKB_TRUESIZE(536 + 320) = 856 + 256 + 320 = 1432, half of which, 716,
+    // holds 536 already. 200 segments.
+    let mut window = begun(6 << 20);
+    let tuning = window.tuning.as_mut().unwrap();
+    tuning.mss = 536;
+    tuning.enlarge(200 * 536);
+    assert_eq!((tuning.buffer, tuning.clamp), (286_400, 143_200));
+}

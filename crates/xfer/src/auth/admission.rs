@@ -11,6 +11,7 @@ use super::hello::{
 use super::token::SECRET_BYTES;
 use super::{Identity, Security};
 use crate::Error;
+use crate::secret::Secret;
 use crate::socket::Connection;
 use crate::wire::{
     Channel, FrameError, Inbox, Keys, LENGTH_BYTES, Link, Opener, Parts, Received, Sealer, Tls,
@@ -63,7 +64,7 @@ pub fn admit(
 /// What is known of a client that has not proved itself.
 pub(super) struct Admission {
     tls: Arc<ServerConfig>,
-    secret: [u8; SECRET_BYTES],
+    secret: Secret<SECRET_BYTES>,
     security: Security,
     stage: Stage,
     /// Bytes that it has sent.
@@ -102,6 +103,11 @@ pub(super) struct Admitted {
 }
 
 impl Admitted {
+    #[cfg(any(test, fuzzing))]
+    pub(super) fn purpose(&self) -> Purpose {
+        self.purpose
+    }
+
     pub(super) fn over(self, link: Link) -> Result<(Channel, Purpose), Error> {
         let Admitted { purpose, tls, sealer, opener, plaintext, ciphertext } = self;
         let parts = Parts { link, tls, sealer, opener, plaintext, ciphertext };
@@ -113,7 +119,7 @@ impl Admission {
     pub(super) fn new(identity: &Identity, security: Security) -> Self {
         Admission {
             tls: identity.tls(),
-            secret: identity.token().secret,
+            secret: identity.token().secret.clone(),
             security,
             stage: Stage::Start,
             sent_bytes: 0,
@@ -191,7 +197,7 @@ impl Admission {
         answer.extend_from_slice(&Answer::Nonce.plainly());
         answer.extend_from_slice(&binding[NONCE_BYTES..]);
         self.ciphertext.consume(PREAMBLE.len() + NONCE_BYTES);
-        Ok(Some(Stage::Hello(None, Box::new(Keys::derive(&self.secret, &binding)))))
+        Ok(Some(Stage::Hello(None, Box::new(Keys::derive(&*self.secret, &binding)))))
     }
 
     /// TLS is begun when its first record is there: who drips costs no more than what has dripped.
@@ -225,7 +231,7 @@ impl Admission {
             return Ok(Stage::Handshake(tls));
         }
         let binding = tls.binding().map_err(|_| "TLS has failed")?;
-        Ok(Stage::Hello(Some(tls), Box::new(Keys::derive(&self.secret, &binding))))
+        Ok(Stage::Hello(Some(tls), Box::new(Keys::derive(&*self.secret, &*binding))))
     }
 
     /// The client's proof, when it is there as a whole.

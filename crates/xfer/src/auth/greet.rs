@@ -81,7 +81,7 @@ impl Greeting {
         }
         let binding = tls.binding().map_err(|error| self.tls_refusal(&error))?;
         self.tls = Some(tls);
-        self.prove(Keys::derive(&token.secret, &binding), purpose)
+        self.prove(Keys::derive(&*token.secret, &*binding), purpose)
     }
 
     fn plain(mut self, token: &Token, purpose: &Purpose) -> Result<Channel, Error> {
@@ -97,7 +97,7 @@ impl Greeting {
         }
         self.fill_plaintext(NONCE_BYTES)?;
         self.plaintext.take(&mut binding[NONCE_BYTES..]);
-        self.prove(Keys::derive(&token.secret, &binding), purpose)
+        self.prove(Keys::derive(&*token.secret, &binding), purpose)
     }
 
     /// The messages that prove to each side that the other one knows the secret.

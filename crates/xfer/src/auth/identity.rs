@@ -11,10 +11,12 @@ use rcgen::{CertificateParams, KeyPair, PKCS_ED25519};
 use rustls::ServerConfig;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use serde::{Deserialize, Serialize};
+use zeroize::{Zeroize, Zeroizing};
 
 use super::token::{FINGERPRINT_BYTES, SECRET_BYTES, Token};
 use super::{ALPN, provider};
-use crate::Error;
+use crate::secret::Secret;
+use crate::{Error, trust};
 
 /// A kept identity is about 1 KB long; nothing longer is read.
 const MOST_KEPT_BYTES: u64 = 16 << 10;
@@ -78,11 +80,18 @@ impl Identity {
     }
 }
 
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.token.zeroize();
+        self.key.zeroize();
+    }
+}
+
 impl Kept {
     fn generate() -> Result<Self, Error> {
         let failed = |error: &dyn std::fmt::Display| Error::failed("making a token", error);
-        let mut secret = [0; SECRET_BYTES];
-        getrandom::fill(&mut secret).map_err(|error| failed(&error))?;
+        let mut secret = Secret::<SECRET_BYTES>::default();
+        getrandom::fill(&mut secret[..]).map_err(|error| failed(&error))?;
         let key = KeyPair::generate_for(&PKCS_ED25519).map_err(|error| failed(&error))?;
         let certificate = CertificateParams::new(["fairway".to_string()])
             .and_then(|params| params.self_signed(&key))
@@ -123,17 +132,25 @@ pub(super) fn fingerprint(certificate: &CertificateDer) -> [u8; FINGERPRINT_BYTE
 }
 
 fn read(path: &Path) -> Result<Option<Kept>, String> {
-    let file = match File::open(path) {
+    // A pipe must not block before it is seen to be one.
+    let file = match File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         file => file.map_err(|error| format!("it cannot be read: {error}"))?,
     };
     let about = file.metadata().map_err(|error| format!("it cannot be read: {error}"))?;
+    if let Some(flaw) = trust::is_foreign(about.uid()) {
+        return Err(format!("{flaw}, who knows its secret; delete it, or name another file"));
+    }
+    if !about.is_file() {
+        return Err("it is not a regular file; name another".into());
+    }
     // Group and others, in the bits of chmod(2).
     if about.mode() & 0o077 != 0 {
         let shown = path.display();
         return Err(format!("others may read or change it; run `chmod 600 {shown}`, or delete it"));
     }
-    let mut text = String::new();
+    // Room for all of it at once: text that grows leaves copies behind.
+    let mut text = Zeroizing::new(String::with_capacity(MOST_KEPT_BYTES as usize));
     let read = file.take(MOST_KEPT_BYTES).read_to_string(&mut text);
     read.map_err(|error| format!("it cannot be read: {error}"))?;
     let kept = serde_json::from_str(&text);
@@ -142,12 +159,12 @@ fn read(path: &Path) -> Result<Option<Kept>, String> {
 
 /// Writes a file that is there as a whole or not at all.
 fn write(path: &Path, kept: &Kept) -> io::Result<()> {
-    let text = serde_json::to_string_pretty(kept)?;
+    let text = Zeroizing::new(serde_json::to_string_pretty(kept)?);
     let mut new = path.as_os_str().to_owned();
     new.push(format!(".new-{}", std::process::id()));
     let new = PathBuf::from(new);
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
-    let written = writeln!(file, "{text}").and_then(|()| file.sync_all());
+    let written = writeln!(file, "{}", *text).and_then(|()| file.sync_all());
     // Unlike a rename, a link never takes the place of what another process has written meanwhile.
     let linked = written.and_then(|()| fs::hard_link(&new, path));
     fs::remove_file(&new)?;
@@ -182,6 +199,20 @@ mod tests {
     }
 
     #[test]
+    fn an_identity_of_another_user_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        Identity::keep(&path).unwrap();
+        if !nix::unistd::geteuid().is_root() {
+            println!("skipped: only root can give a file to another user");
+            return;
+        }
+        std::os::unix::fs::chown(&path, Some(65534), None).unwrap();
+        let said = Identity::keep(&path).err().unwrap().to_string();
+        assert!(said.contains("belongs to user 65534") && said.contains("delete it"), "{said}");
+    }
+
+    #[test]
     fn a_file_that_is_no_identity_is_refused_in_words() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("token");
@@ -193,8 +224,12 @@ mod tests {
         assert!(refused("").contains("holds no token"));
         assert!(refused(&"[".repeat(100_000)).contains("holds no token"));
         let mut kept = Kept::generate().unwrap();
-        kept.certificate = Kept::generate().unwrap().certificate;
+        kept.certificate = Kept::generate().unwrap().certificate.clone();
         assert!(refused(&serde_json::to_string(&kept).unwrap()).contains("damaged"));
+        let pipe = folder.path().join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRUSR).unwrap();
+        let said = Identity::keep(&pipe).err().unwrap().to_string();
+        assert!(said.contains("not a regular file"), "{said}");
         let said = Identity::keep(Path::new("/nowhere/at/all")).err().unwrap().to_string();
         assert!(said.contains("cannot be written"), "{said}");
     }

@@ -39,6 +39,11 @@
 //! about 8 KB of memory, and what TLS needs once a whole first message is there; the time of one
 //! handshake of TLS. No thread, and no file beyond those places.
 //!
+//! # Secrets in memory
+//!
+//! The secret and the keys that are derived from it are zeroed when their owner is dropped, and debug
+//! output does not show them. The keys within TLS and the certificate's are rustls's and ring's.
+//!
 //! # The bytes
 //!
 //! ```text
@@ -60,6 +65,8 @@ mod admission;
 mod door;
 #[cfg(test)]
 mod door_tests;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 #[cfg(test)]
 mod fuzz_tests;
 mod greet;

@@ -4,8 +4,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use data_encoding::BASE32_NOPAD;
+use zeroize::Zeroizing;
 
 use crate::Error;
+use crate::secret::Secret;
 
 /// The first byte of a token.
 const VERSION: u8 = 1;
@@ -21,17 +23,20 @@ const BYTES: usize = 1 + FINGERPRINT_BYTES + SECRET_BYTES + CHECKSUM_BYTES;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token {
     pub(super) fingerprint: [u8; FINGERPRINT_BYTES],
-    pub(super) secret: [u8; SECRET_BYTES],
+    pub(super) secret: Secret<SECRET_BYTES>,
 }
 
 impl fmt::Display for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut bytes = Vec::with_capacity(BYTES);
+        let mut bytes = Zeroizing::new(Vec::with_capacity(BYTES));
         bytes.push(VERSION);
         bytes.extend_from_slice(&self.fingerprint);
-        bytes.extend_from_slice(&self.secret);
-        bytes.extend_from_slice(&checksum(&bytes));
-        f.write_str(&BASE32_NOPAD.encode(&bytes).to_ascii_lowercase())
+        bytes.extend_from_slice(&*self.secret);
+        let sum = checksum(&bytes);
+        bytes.extend_from_slice(&sum);
+        let mut written = Zeroizing::new(BASE32_NOPAD.encode(&bytes));
+        written.make_ascii_lowercase();
+        f.write_str(&written)
     }
 }
 
@@ -54,7 +59,8 @@ impl FromStr for Token {
         if text.is_ascii() && text.len() != length {
             return Err(wrong(&format!("has {} characters and not {length}", text.len())));
         }
-        let bytes = BASE32_NOPAD.decode(text.to_ascii_uppercase().as_bytes()).map_err(|_| {
+        let upper = Zeroizing::new(text.to_ascii_uppercase());
+        let bytes = BASE32_NOPAD.decode(upper.as_bytes()).map(Zeroizing::new).map_err(|_| {
             wrong("has a character that no token has: they are made of a to z and 2 to 7")
         })?;
         let (body, sum) = bytes.split_last_chunk().ok_or_else(|| wrong("is empty"))?;
@@ -66,7 +72,7 @@ impl FromStr for Token {
                 "the token is of another version of Fairway: use the same at both ends".into(),
             ));
         };
-        let mut token = Token { fingerprint: [0; FINGERPRINT_BYTES], secret: [0; SECRET_BYTES] };
+        let mut token = Token { fingerprint: [0; FINGERPRINT_BYTES], secret: Secret::default() };
         token.fingerprint.copy_from_slice(&body[..FINGERPRINT_BYTES]);
         token.secret.copy_from_slice(&body[FINGERPRINT_BYTES..]);
         Ok(token)
@@ -85,7 +91,9 @@ mod tests {
     use super::*;
 
     fn token() -> Token {
-        Token { fingerprint: [7; FINGERPRINT_BYTES], secret: [200; SECRET_BYTES] }
+        let mut secret = Secret::default();
+        secret.fill(200);
+        Token { fingerprint: [7; FINGERPRINT_BYTES], secret }
     }
 
     #[test]

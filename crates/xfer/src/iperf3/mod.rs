@@ -39,6 +39,8 @@ mod complete;
 pub mod datagram;
 mod date;
 mod files;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 mod hosted;
 mod json;
 mod lines;

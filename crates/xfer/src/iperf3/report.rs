@@ -15,6 +15,7 @@ use super::rows::{connected, cpu, interval_row, percent, socket_number, span, wi
 use super::run::{Flowed, Role, Test};
 use super::{Direction, Protocol, version};
 use crate::Error;
+use crate::measure::INTERVAL;
 
 /// What there is to know of the host, and when the test began.
 #[derive(Clone, Debug)]
@@ -158,7 +159,7 @@ impl Report<'_> {
             "target_bitrate": parameters.bandwidth_bps.unwrap_or(0),
             "bidir": u8::from(parameters.direction == Direction::Both),
             "fqrate": parameters.pacing_bps.unwrap_or(0),
-            "interval": self.test.subject.interval.as_secs_f64(),
+            "interval": self.test.subject.interval.unwrap_or(INTERVAL).as_secs_f64(),
         })
     }
 

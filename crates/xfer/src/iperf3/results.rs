@@ -173,7 +173,9 @@ impl StreamResult {
 
     /// Length of the time that counts, in seconds; none if the other side did not say.
     pub fn seconds(&self) -> Option<f64> {
-        self.time_s.map(|[start_s, end_s]| end_s - start_s).filter(|seconds| *seconds > 0.0)
+        let seconds = self.time_s.map(|[start_s, end_s]| end_s - start_s);
+        // Two finite times may be further apart than a number can say.
+        seconds.filter(|seconds| *seconds > 0.0 && seconds.is_finite())
     }
 }
 

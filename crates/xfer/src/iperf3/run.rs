@@ -12,7 +12,7 @@ use super::code;
 use super::results::{CpuPercent, Results, StreamResult};
 use super::stream::Stream;
 use super::{Direction, Parameters, Protocol, State};
-use crate::measure::{Cpu, Goal, Meter, Payload, Record, Subject, Watched};
+use crate::measure::{Cpu, Goal, INTERVAL, Meter, Payload, Record, Subject, Watched};
 use crate::{Control, Error};
 
 /// How often someone looks whether an amount has been reached.
@@ -67,7 +67,12 @@ impl Test {
             test: self,
             channel,
             control,
-            book: Book::new(&self.streams, self.subject.interval, !self.omit.is_zero(), began),
+            book: Book::new(
+                &self.streams,
+                self.subject.interval.unwrap_or(INTERVAL),
+                !self.omit.is_zero(),
+                began,
+            ),
             began,
             counting_from: began,
             is_omitting: !self.omit.is_zero(),

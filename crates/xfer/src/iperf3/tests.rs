@@ -36,7 +36,7 @@ fn server(options: ServerOptions) -> (Task, SocketAddr) {
 }
 
 fn subject(kind: &'static str) -> Subject {
-    let interval = Duration::from_millis(100);
+    let interval = Some(Duration::from_millis(100));
     Subject { interval, ..Subject::new("a test", "iperf3", kind) }
 }
 

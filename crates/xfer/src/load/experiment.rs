@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(call.timing, Timing::Rate { rate_bps: 80e3 });
         assert_eq!((down.ways, down.bytes), (Ways::Reverse, Some(3_000_000)));
         assert_eq!(tv.timing, Timing::Rate { rate_bps: 2e6 });
-        let plan = options.plan(SHORTEST_INTERVAL).unwrap();
+        let plan = options.plan(Some(SHORTEST_INTERVAL)).unwrap();
         assert_eq!(plan.flow_count(), 4);
     }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::plan::Plan;
 use super::seen::Seen;
+use crate::words;
 
 /// Flows of one message: each takes up to about a kilobyte.
 pub const FLOWS_PER_PAGE: usize = 128;
@@ -31,7 +32,7 @@ pub enum Said {
         clock: String,
     },
     /// Collector: not so, or not now.
-    Refuse(String),
+    Refuse(#[serde(deserialize_with = "words::said")] String),
     /// Collector: all flows are there.
     Ready,
     /// Generator: the clock starts.

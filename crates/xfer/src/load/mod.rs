@@ -24,6 +24,8 @@
 mod collect;
 mod engine;
 mod experiment;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 mod gaps;
 mod generate;
 mod header;

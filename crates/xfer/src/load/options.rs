@@ -163,11 +163,12 @@ impl Default for GenerateOptions {
 }
 
 impl GenerateOptions {
-    /// The options as both ends agree on them, with a sample every `interval`.
+    /// The options as both ends agree on them, with a sample every `interval`, which adapts if none
+    /// is given.
     ///
     /// # Errors
     /// [`Error::Input`] that names what cannot be used.
-    pub fn plan(&self, interval: Duration) -> Result<Plan, Error> {
+    pub fn plan(&self, interval: Option<Duration>) -> Result<Plan, Error> {
         let mut groups = Vec::new();
         for flow in &self.flows {
             groups.extend(flow.groups()?);
@@ -318,10 +319,9 @@ const _: () = assert!(MESSAGE_BYTES <= LARGEST_MESSAGE);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::INTERVAL;
 
     fn plan_of(flow: FlowOptions) -> Result<Plan, Error> {
-        GenerateOptions { flows: vec![flow], ..GenerateOptions::default() }.plan(INTERVAL)
+        GenerateOptions { flows: vec![flow], ..GenerateOptions::default() }.plan(None)
     }
 
     #[test]
@@ -329,7 +329,7 @@ mod tests {
         let text = r#"{"to": "h", "token": "t", "flows": [{"connections": 4,
             "timing": {"kind": "uniform", "min_s": 0.1, "max_s": 0.5}, "message_bytes": 1000}]}"#;
         let options: GenerateOptions = serde_json::from_str(text).unwrap();
-        let plan = options.plan(INTERVAL).unwrap();
+        let plan = options.plan(None).unwrap();
         let ms = Duration::from_millis;
         assert_eq!(plan.groups[0].gaps, Gaps::Uniform(ms(100), ms(500)));
         assert_eq!((plan.groups[0].count, plan.groups[0].stop), (4, Some(ms(10_000))));

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::gaps::Gaps;
 use super::header;
 use crate::Error;
+use crate::measure::SHORTEST_INTERVAL;
 
 /// Flows of one session at most: what the numbers of datagrams' flows leave room for is more, but
 /// not the ports of one pair of addresses (16 bits).
@@ -100,8 +101,8 @@ pub struct Group {
 pub struct Plan {
     /// Of all gaps.
     pub seed: u64,
-    /// Between looks at the counters.
-    pub interval: Duration,
+    /// Between looks at the counters; it adapts if none is given.
+    pub interval: Option<Duration>,
     /// What is not measured of the beginning.
     pub omit: Duration,
     /// How long a peer may be silent.
@@ -185,7 +186,7 @@ impl Plan {
             return Err(Error::Input(format!("more than {MOST_GROUPS} groups of flows")));
         }
         let milli = Duration::from_millis(1);
-        if self.interval < 10 * milli || self.interval > LONGEST {
+        if self.interval.is_some_and(|own| own < SHORTEST_INTERVAL || own > LONGEST) {
             return Err(Error::Input("interval: expected 10 ms to 7 days".into()));
         }
         if self.timeout < 100 * milli || self.timeout > LONGEST {
@@ -279,7 +280,7 @@ pub(super) mod tests {
     pub fn plan(groups: Vec<Group>) -> Plan {
         Plan {
             seed: 1,
-            interval: Duration::from_millis(100),
+            interval: Some(Duration::from_millis(100)),
             omit: Duration::ZERO,
             timeout: Duration::from_secs(30),
             is_busy: false,
@@ -320,7 +321,7 @@ pub(super) mod tests {
         assert!(refused(|p| p.groups[0].bytes = None).starts_with("duration: nothing"));
         assert!(refused(|p| p.groups[0].stop = Some(Duration::ZERO)).starts_with("duration: 0 s"));
         assert!(refused(|p| p.groups[0].apart = Duration::MAX).starts_with("duration: longer"));
-        assert!(refused(|p| p.interval = Duration::ZERO).starts_with("interval"));
+        assert!(refused(|p| p.interval = Some(Duration::ZERO)).starts_with("interval"));
         assert!(refused(|p| p.groups[0].id = String::new()).starts_with("id"));
         let datagram = refused(|p| {
             p.groups[0].transport = Transport::Udp;

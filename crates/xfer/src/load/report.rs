@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::plan::{Direction, Flow, Plan, Transport};
 use super::seen::Seen;
-use crate::measure::{Record, Samples};
+use crate::measure::{Carried, Record, Samples, most_bps};
 
 /// One flow as both ends saw it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -256,9 +256,16 @@ fn tell_all(record: &mut Record, totals: [&Total; 2]) {
         _ => "both",
     };
     // What went one way in an interval went through the path.
-    let intervals = totals.into_iter().flat_map(|total| &total.intervals);
-    let most_bps = intervals.map(|interval| interval.goodput_bps).fold(0.0, f64::max);
-    taken.path.most_throughput_bps = taken.path.most_throughput_bps.max(most_bps);
+    let nanos = |seconds: f64| (seconds * 1e9) as u64;
+    for total in totals {
+        let starts_s = std::iter::once(0.0).chain(total.intervals.iter().map(|of| of.to_s));
+        let parts: Vec<Carried> = (starts_s.zip(&total.intervals))
+            .map(|(from_s, of)| (from_s, of.to_s, of.goodput_bps * (of.to_s - from_s) / 8.0))
+            .map(|(from_s, to_s, bytes)| (nanos(from_s), nanos(to_s), bytes))
+            .collect();
+        let most_bps = most_bps(&parts, nanos(taken.path.most_throughput_interval_s));
+        taken.path.most_throughput_bps = taken.path.most_throughput_bps.max(most_bps);
+    }
     let payload_bytes = taken.payload_bytes as f64;
     for application in &mut record.summary.applications {
         for (name, value) in &mut application.figures {

@@ -13,7 +13,7 @@ use super::running::{Local, Running};
 use super::seen::{Figures, Seen};
 use super::talk::Talk;
 use crate::measure::{Goal, Meter, Payload, Record, Subject};
-use crate::socket::congestion_control;
+use crate::socket::{UNKNOWN_CC, congestion_control};
 use crate::{Control, Error};
 
 /// Which end this is.
@@ -130,7 +130,13 @@ impl Session<'_> {
                         true => Payload::Acknowledged,
                         false => Payload::Read(Arc::clone(&counts.bytes)),
                     };
-                    let cc = congestion_control(socket).unwrap_or_default();
+                    // The sending end decides: what this socket would use for itself says nothing.
+                    let cc = if is_source {
+                        congestion_control(socket)
+                    } else {
+                        group.sockets.cc.clone()
+                    };
+                    let cc = cc.unwrap_or_else(|| UNKNOWN_CC.into());
                     let added = meter.add(&flow.id, &cc, socket, payload);
                     added.map_err(|error| Error::failed(format!("measuring {}", flow.id), error))?
                 }

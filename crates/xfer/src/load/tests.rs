@@ -61,7 +61,7 @@ impl House {
 
 fn subject() -> Subject {
     let subject = Subject::new("a test", "load", "generator");
-    Subject { interval: Duration::from_millis(50), ..subject }
+    Subject { interval: Some(Duration::from_millis(50)), ..subject }
 }
 
 fn options(flows: Vec<FlowOptions>) -> GenerateOptions {

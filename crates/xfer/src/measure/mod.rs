@@ -23,15 +23,20 @@ pub use datagrams::{DatagramCounts, Datagrams};
 use flow::{Open, Watch};
 pub use observe::{Observation, Observer};
 pub use record::{Cpu, FlowTaken, PathSeen, Record, Taken};
+pub(crate) use rows::{Carried, most_bps};
 pub use rows::{FlowInterval, Samples};
 use state::State;
 
 use crate::{Control, Error};
 
-/// How often samples are taken if nobody asks for another interval.
+/// Where an interval that adapts stops to grow for the sake of a chart; what iperf3 reports by.
 pub const INTERVAL: Duration = Duration::from_secs(1);
-/// Shortest interval: below it, the looking shows in what is seen.
+/// Shortest interval, and the first one of those that adapt: below it, the looking shows in what is
+/// seen.
 pub const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
+/// Time per connection from one look to the next: a look takes some 3 µs, so that all of them take
+/// a thirtieth of a core at the most.
+const LOOK: Duration = Duration::from_micros(100);
 /// How often progress is told: often enough for a bar that moves.
 const TICK: Duration = Duration::from_millis(500);
 /// Stack of the thread that takes the samples: it calls nothing deep.
@@ -46,17 +51,19 @@ pub struct Subject {
     pub name: String,
     /// What it does: "transfer", "generator", "collector", …
     pub kind: &'static str,
-    /// Time between samples at first; it is doubled whenever there are too many rows.
-    pub interval: Duration,
+    /// Time between samples, doubled whenever there are too many rows. If none is given, it adapts:
+    /// it begins at [`SHORTEST_INTERVAL`], and is doubled whenever a flow has so many samples that a
+    /// chart has enough with half of them.
+    pub interval: Option<Duration>,
     /// Rate of the path in bit/s, if someone knows it: what utilisation is a share of.
     pub path_rate_bps: Option<u64>,
 }
 
 impl Subject {
-    /// A subject with the usual interval.
+    /// A subject whose interval adapts.
     pub fn new(title: impl Into<String>, name: impl Into<String>, kind: &'static str) -> Self {
         let (title, name) = (title.into(), name.into());
-        Subject { title, name, kind, interval: INTERVAL, path_rate_bps: None }
+        Subject { title, name, kind, interval: None, path_rate_bps: None }
     }
 }
 
@@ -208,6 +215,13 @@ impl Meter {
         Watched { meter: self.clone(), flow, number }
     }
 
+    /// Time between looks: as short as samples and progress need, and connections allow.
+    fn tick_length(&self) -> Duration {
+        let state = self.state();
+        let looks = LOOK.saturating_mul(u32::try_from(state.flows.len()).unwrap_or(u32::MAX));
+        state.interval().min(TICK).max(looks)
+    }
+
     fn tick(&self) {
         let mut state = self.state();
         let now = Instant::now();
@@ -265,17 +279,17 @@ impl Signal {
 }
 
 fn sample_until_over(shared: &Weak<Shared>, signal: &Signal) {
-    let interval = match shared.upgrade() {
-        Some(shared) => Meter(shared).state().interval(),
-        None => return,
-    };
-    let tick = interval.min(TICK);
-    let mut due = Instant::now() + tick;
-    while !signal.wait(due) {
-        let Some(shared) = shared.upgrade() else { return };
-        Meter(shared).tick();
+    let mut due = Instant::now();
+    loop {
+        // Not held while it waits: who lets the meter go ends it.
+        let Some(tick) = shared.upgrade().map(|shared| Meter(shared).tick_length()) else { return };
         // After a pause of the whole machine it goes on from now.
         due = (due + tick).max(Instant::now());
+        if signal.wait(due) {
+            return;
+        }
+        let Some(shared) = shared.upgrade() else { return };
+        Meter(shared).tick();
     }
 }
 

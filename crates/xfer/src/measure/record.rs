@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::flow::{Flow, Watch};
 use super::observe::share;
-use super::rows::{Row, Samples};
+use super::rows::{Carried, Row, Samples, most_bps};
 use super::state::State;
 use super::{Counts, DatagramCounts, Subject};
 
@@ -81,6 +81,8 @@ pub struct PathSeen {
     pub receive_window_limited: Option<f64>,
     /// Most that all connections together had delivered in one interval, with headers, in bit/s.
     pub most_throughput_bps: f64,
+    /// How long that interval is.
+    pub most_throughput_interval_s: f64,
     /// Most that the latest delivery rates of all connections summed up to, in bit/s.
     pub most_delivery_rate_bps: f64,
     /// Largest segment size that was sent.
@@ -247,6 +249,7 @@ impl State {
             most_receive_window_bytes: largest(window),
             receive_window_limited: share(counts.rwnd_limited_us, counts.busy_us),
             most_throughput_bps: self.most_throughput_bps(),
+            most_throughput_interval_s: self.rate_interval().as_secs_f64(),
             most_delivery_rate_bps: self.most_delivery_rate_bps(),
             mss_bytes: largest(field::SND_MSS),
             mtu_bytes: largest(field::PMTU),
@@ -254,8 +257,8 @@ impl State {
         }
     }
 
-    /// The largest sum of goodputs of rows that end together, with their flows' share of headers; of
-    /// the busier direction, where there are two.
+    /// The most that was delivered in an interval, with the flows' share of headers; of the busier
+    /// direction, where there are two.
     fn most_throughput_bps(&self) -> f64 {
         let towards = |is_sent: bool| {
             let flows = self.flows.iter().filter(|flow| flow.is_sent == is_sent);
@@ -264,11 +267,12 @@ impl State {
                 return 0.0;
             }
             let with_headers = counts.wire_bytes as f64 / counts.payload_bytes as f64;
-            let goodput_bps = |row: &Row| match self.flows[row.flow as usize].is_sent == is_sent {
-                true => row.goodput_bps(),
-                false => 0.0,
-            };
-            most_at_once(self.rows.all(), goodput_bps) * with_headers.max(1.0)
+            let rows = self.rows.all().iter();
+            let own = rows.filter(|row| self.flows[row.flow as usize].is_sent == is_sent);
+            let parts: Vec<Carried> =
+                own.map(|row| (row.from_ns, row.to_ns, row.payload_bytes as f64)).collect();
+            let span_ns = u64::try_from(self.rate_interval().as_nanos()).unwrap_or(u64::MAX);
+            most_bps(&parts, span_ns) * with_headers.max(1.0)
         };
         towards(true).max(towards(false))
     }

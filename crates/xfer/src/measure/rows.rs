@@ -7,7 +7,7 @@ use fairway_trace::tcp_info::TcpInfo;
 use serde::{Deserialize, Serialize};
 
 /// Most rows that are kept: some 20 MB with their records, and columns made of them.
-const MAX_ROWS: usize = 1 << 15;
+pub(super) const MAX_ROWS: usize = 1 << 15;
 
 /// What happened to a flow in one interval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -158,8 +158,8 @@ impl Rows {
         }
     }
 
-    pub(super) fn are_many(&self) -> bool {
-        self.rows.len() >= MAX_ROWS.max(self.many)
+    pub(super) fn reach(&self, most: usize) -> bool {
+        self.rows.len() >= most.max(self.many)
     }
 
     /// Makes one row of every two that follow each other in a flow.
@@ -193,9 +193,55 @@ impl Rows {
     }
 }
 
+/// What was carried from a time to a later one, in nanoseconds, and how many bytes of it.
+pub(crate) type Carried = (u64, u64, f64);
+
+/// The most in bit/s that was carried in one of the spans of that length, one after the other, each
+/// part evenly over its own time. What is left at the end counts if it is half of a span at least, or
+/// all that there is. Spans are longer where there would be more than [`MAX_ROWS`].
+pub(crate) fn most_bps(parts: &[Carried], span_ns: u64) -> f64 {
+    let first_ns = parts.iter().map(|part| part.0).min().unwrap_or(0);
+    let last_ns = parts.iter().map(|part| part.1).max().unwrap_or(0).max(first_ns);
+    let span_ns = span_ns.max((last_ns - first_ns) / MAX_ROWS as u64).max(1);
+    let spans = (last_ns - first_ns).div_ceil(span_ns);
+    let mut bytes = vec![0.0; usize::try_from(spans).unwrap_or(0)];
+    for (from_ns, to_ns, carried) in parts.iter().filter(|part| part.1 > part.0) {
+        let span = |at_ns: u64| (at_ns - first_ns) / span_ns;
+        for span in span(*from_ns)..=span(to_ns - 1) {
+            let begins_ns = first_ns + span * span_ns;
+            let within_ns = (*to_ns).min(begins_ns + span_ns) - (*from_ns).max(begins_ns);
+            bytes[span as usize] += carried * within_ns as f64 / (to_ns - from_ns) as f64;
+        }
+    }
+    let rates = bytes.iter().enumerate().filter_map(|(span, bytes)| {
+        let lasted_ns = (last_ns - first_ns - span as u64 * span_ns).min(span_ns);
+        let counts = span == 0 || lasted_ns >= span_ns.div_ceil(2);
+        counts.then_some(bytes * 8e9 / lasted_ns as f64)
+    });
+    rates.fold(0.0, f64::max)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_most_is_that_of_a_span_and_not_of_a_burst() {
+        let second = 1_000_000_000;
+        // 100 bytes in the first 10 ms, and as many in the second and in the 0.4 s after it.
+        let burst = [(0, second / 100, 100.0), (second, 2 * second, 100.0)];
+        let rest = (2 * second, 2 * second + 400_000_000, 100.0);
+        assert_eq!(most_bps(&[burst[0], burst[1], rest], second), 800.0);
+        // By 10 ms, 100 bytes are 80,000 bit/s.
+        assert_eq!(most_bps(&burst, second / 100), 80_000.0);
+        // Half of what came in two seconds came in each; what is all there is counts.
+        assert_eq!(most_bps(&[(0, 2 * second, 100.0)], second), 400.0);
+        assert_eq!(most_bps(&[(5, 5 + second / 4, 100.0)], second), 3200.0);
+        // What two flows carried at the same time was carried together.
+        assert_eq!(most_bps(&[(0, second, 100.0), (0, second, 50.0)], second), 1200.0);
+        assert_eq!(most_bps(&[], second), 0.0);
+        assert_eq!(most_bps(&[(7, 7, 100.0)], second), 0.0);
+    }
 
     fn row(flow: u32, from_ns: u64, to_ns: u64, payload_bytes: u64) -> Row {
         Row { flow, from_ns, to_ns, payload_bytes, record: Box::default() }

@@ -3,10 +3,12 @@
 use std::time::{Duration, Instant};
 
 use super::flow::{Flow, Open, Told, Watch, load};
-use super::rows::{Row, Rows};
-use super::{Counts, Cpu, Goal, SHORTEST_INTERVAL, Subject};
+use super::rows::{MAX_ROWS, Row, Rows};
+use super::{Counts, Cpu, Goal, INTERVAL, SHORTEST_INTERVAL, Subject};
 use crate::Progress;
 
+/// Samples of a flow at which an interval that adapts is doubled: a chart of half of them is smooth.
+const SAMPLES: usize = 512;
 /// A last sample that comes sooner after the one before than this share of an interval is no row
 /// of its own: its rates would be chance.
 const SHORTEST_ROW: f64 = 0.1;
@@ -31,7 +33,7 @@ pub(super) struct State {
 impl State {
     pub(super) fn new(subject: Subject) -> Self {
         State {
-            interval: subject.interval.max(SHORTEST_INTERVAL),
+            interval: first_interval(&subject),
             subject,
             flows: Vec::new(),
             rows: Rows::default(),
@@ -47,6 +49,23 @@ impl State {
 
     pub(super) fn interval(&self) -> Duration {
         self.interval
+    }
+
+    /// What rates have to last for to be more than chance: the interval that was asked for, or a
+    /// second.
+    pub(super) fn rate_interval(&self) -> Duration {
+        match self.subject.interval {
+            Some(_) => self.interval,
+            None => self.interval.max(INTERVAL),
+        }
+    }
+
+    /// Rows at which two are made one.
+    fn most_rows(&self) -> usize {
+        match self.subject.interval {
+            None if self.interval < INTERVAL => (SAMPLES * self.flows.len()).min(MAX_ROWS),
+            _ => MAX_ROWS,
+        }
     }
 
     /// When everything began, and what it has taken so far.
@@ -133,7 +152,7 @@ impl State {
                 self.ended = Some(now);
             }
         }
-        if self.rows.are_many() {
+        if self.rows.reach(self.most_rows()) {
             self.rows.halve();
             self.interval *= 2;
         }
@@ -153,6 +172,7 @@ impl State {
             flow.restart(now);
         }
         self.rows = Rows::default();
+        self.interval = first_interval(&self.subject);
         self.cpu_before = Cpu::now();
         if self.began.is_some() {
             (self.began, self.ended) = (Some(now), None);
@@ -206,6 +226,10 @@ impl State {
             streams,
         }
     }
+}
+
+fn first_interval(subject: &Subject) -> Duration {
+    subject.interval.unwrap_or_default().max(SHORTEST_INTERVAL)
 }
 
 fn nanos(at: Instant, began: Instant) -> u64 {

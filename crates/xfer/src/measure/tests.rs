@@ -17,7 +17,7 @@ fn handle(stream: &TcpStream) -> Socket {
 fn meter() -> (Meter, Control) {
     let control = Control::new();
     let mut subject = Subject::new("a test", "transfer", "transfer");
-    subject.interval = SHORTEST_INTERVAL;
+    subject.interval = Some(SHORTEST_INTERVAL);
     (Meter::start(subject, &control).unwrap(), control)
 }
 
@@ -173,4 +173,31 @@ fn what_the_kernel_holds_at_the_end_is_no_payload_if_all_of_it_has_arrived() {
     assert!(meter.delivered_bytes() < written.load(Ordering::Relaxed), "nobody reads it");
     watched.has_delivered_all();
     assert_eq!(meter.delivered_bytes(), written.load(Ordering::Relaxed));
+}
+
+#[test]
+fn an_interval_that_adapts_begins_finely_and_doubles_as_time_goes_by() {
+    let mut state = State::new(Subject::new("a test", "transfer", "transfer"));
+    let counts = Arc::<Mutex<DatagramCounts>>::default();
+    let began = Instant::now();
+    let mut now = Duration::ZERO;
+    let watch = Watch::Datagrams { kind: "cbr" };
+    state.open("udp/0", watch, Open::Datagrams(Arc::clone(&counts)), began);
+    // A byte every millisecond.
+    let mut until = |to_ms: u64, state: &mut State| {
+        while now < Duration::from_millis(to_ms) {
+            now += state.interval();
+            counts.lock().unwrap().payload_bytes += state.interval().as_millis() as u64;
+            state.sample(began + now, false);
+        }
+        let payload_bytes: u64 = state.rows.all().iter().map(|row| row.payload_bytes).sum();
+        (state.interval().as_millis(), state.rows.all().len(), payload_bytes)
+    };
+    assert_eq!(until(5110, &mut state), (10, 511, 5110));
+    assert_eq!(until(5120, &mut state), (20, 256, 5120));
+    // 512 rows are full after 5.12, 10.24, 20.48, 40.96 s; from then on a row takes 160 ms.
+    assert_eq!(until(64_000, &mut state), (160, 256 + (64_000 - 40_960) / 160, 64_000));
+    // A window that begins anew is as finely looked at as the first.
+    state.restart(began + Duration::from_secs(64));
+    assert_eq!(until(64_200, &mut state), (10, 20, 200));
 }

@@ -39,6 +39,8 @@ pub struct Manager {
     meters: Meters,
     store: Store,
     done_bytes: Arc<AtomicU64>,
+    /// Shared by the threads of control connections: its count is theirs, and one.
+    talking: Arc<()>,
     table: Mutex<Table>,
     changed: Condvar,
 }
@@ -62,6 +64,7 @@ impl Manager {
             meters,
             store,
             done_bytes: Arc::default(),
+            talking: Arc::default(),
             table: Mutex::default(),
             changed: Condvar::new(),
         }
@@ -76,7 +79,17 @@ impl Manager {
         let manager = Arc::clone(self);
         let from = channel.peer().to_owned();
         let started = match purpose {
-            Purpose::Control => spawn("control", move || talk::run(&manager, channel)),
+            Purpose::Control => {
+                let talking = Arc::clone(&self.talking);
+                if Arc::strong_count(&talking) > self.settings.limits.control_connections() {
+                    let said = "there are too many control connections; this one is closed";
+                    return self.control.note(format!("{from}: {said}"));
+                }
+                spawn("control", move || {
+                    let _talking = talking;
+                    talk::run(&manager, channel);
+                })
+            }
             Purpose::Data { session, stream } => {
                 let found = self.table().sessions.get(&session).map(Arc::clone);
                 let Some(session) = found else { return };
@@ -94,7 +107,7 @@ impl Manager {
                 table.threads.retain(|thread| !thread.is_finished());
                 table.threads.push(thread);
             }
-            Err(error) => self.control.warn(format!("{from}: {error}")),
+            Err(error) => self.control.warn(words::of_peer(&from, &error)),
         }
     }
 
@@ -271,7 +284,7 @@ impl Manager {
                 words::size(received.bytes)
             )),
             Some(Ended::Refused(Error::Cancelled)) => {}
-            Some(Ended::Refused(error)) => self.control.warn(format!("{from}: {error}")),
+            Some(Ended::Refused(error)) => self.control.warn(words::of_peer(from, &error)),
             Some(Ended::GivenUp(why)) => {
                 self.control.warn(format!("{from} has given up: {why}"));
             }

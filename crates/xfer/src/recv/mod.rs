@@ -6,6 +6,8 @@
 //! that gathers what has arrived into its final form is the collector of each session ([`talk`]).
 //! Unlike there, blocks are at their place in the file as they arrive ([`stream`]).
 
+#[cfg(test)]
+pub(crate) mod driven;
 mod mail;
 mod manager;
 mod receiving;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use nix::sys::stat::{Mode, umask as umask_of};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -73,6 +74,14 @@ pub struct Limits {
     pub spare_bytes: u64,
 }
 
+impl Limits {
+    /// Control connections at once: each transfer's, one that takes its place, and a few that are
+    /// told that there is no room.
+    pub fn control_connections(&self) -> usize {
+        self.sessions.saturating_mul(2).saturating_add(8)
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         let store = store::Limits::default();
@@ -100,6 +109,16 @@ pub struct Settings {
     pub timeout: Duration,
     /// How long a sender that is gone may take to come again.
     pub linger: Duration,
+    /// Permissions that no file gets, whatever its sender says: the `umask` of this process.
+    pub umask: u32,
+}
+
+/// The `umask` of this process.
+fn umask() -> u32 {
+    // It can only be read by setting it.
+    let mask = umask_of(Mode::from_bits_truncate(0o077));
+    umask_of(mask);
+    mask.bits()
 }
 
 fn yes() -> bool {
@@ -139,6 +158,7 @@ impl ReceiveOptions {
             limits: self.limits,
             timeout: time("timeout", self.timeout_s, crate::send::TIMEOUT)?,
             linger: time("linger", self.linger_s, LINGER)?,
+            umask: umask(),
         })
     }
 

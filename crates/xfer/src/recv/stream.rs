@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::session::{Due, Ended, Session};
 use crate::Error;
 use crate::measure::Payload;
-use crate::socket::congestion_control;
+use crate::socket::UNKNOWN_CC;
 use crate::store::{Stopped, Sum, scratch};
 use crate::wire::Channel;
 use crate::wire::messages::{DataHead, lane_of};
@@ -22,50 +22,23 @@ pub fn run(session: &Session, number: u32, mut channel: Channel) {
 fn receive(session: &Session, number: u32, epoch: u64, channel: &mut Channel) -> Result<(), Error> {
     channel.set_patience(session.settings.timeout)?;
     let read = Arc::new(AtomicU64::new(0));
-    let cc = congestion_control(channel.socket()).unwrap_or_default();
     let transfer = match session.place {
         0 => "transfer".to_string(),
         place => format!("transfer-{}", place + 1),
     };
     let id = format!("{transfer}/{}", lane_of(number));
     let payload = Payload::Read(Arc::clone(&read));
-    let watched = session.meter.add(&id, &cc, channel.socket(), payload);
+    let watched = session.meter.add(&id, UNKNOWN_CC, channel.socket(), payload);
     let watched = watched.map_err(|error| Error::failed("watching a connection", error))?;
     let mut buffer = scratch();
     loop {
         match channel.read_frame()? {
             Some(DataHead::Block { file, block, bytes }) => {
-                let Some(due) = session.claim(file, block, number, epoch) else { return Ok(()) };
-                let bytes = u64::from(bytes);
                 let mut payload = PayloadReader { channel, read: &read, failure: None };
-                match due {
-                    Due::Skip => skip(&mut payload, bytes, &mut buffer)?,
-                    Due::Write(incoming) => {
-                        let mut writing = match incoming.write(u64::from(block)) {
-                            Ok(writing) => writing,
-                            Err(error) => return refuse(session, error),
-                        };
-                        let ours = match writing.receive(&mut payload, bytes, &mut buffer) {
-                            Ok(sum) => sum,
-                            Err(Stopped::Store(error)) => return refuse(session, error),
-                            Err(Stopped::Connection(error)) => return Err(payload.failed(error)),
-                        };
-                        let theirs = sum(channel)?;
-                        if ours != theirs {
-                            drop(writing);
-                            session.damaged(file, block);
-                            continue;
-                        }
-                        if let Err(error) = writing.done(&ours) {
-                            return refuse(session, error);
-                        }
-                        session.arrived(file, block, bytes);
-                        continue;
-                    }
+                let (by, what) = ((number, epoch), (file, block, u64::from(bytes)));
+                if !take(session, by, what, &mut payload, &mut buffer)? {
+                    return Ok(());
                 }
-                sum(channel)?;
-                // The sender has not heard of it.
-                session.arrived(file, block, 0);
             }
             Some(DataHead::Idle) => {}
             Some(DataHead::End) => {
@@ -81,24 +54,62 @@ fn receive(session: &Session, number: u32, epoch: u64, channel: &mut Channel) ->
     }
 }
 
+/// The content of a block, and after it its sum.
+pub(super) trait Carrier: Read {
+    /// What has failed when it could not be read.
+    fn failed(&mut self, error: io::Error) -> Error;
+
+    /// The sum.
+    fn sum(&mut self) -> Result<Sum, Error>;
+}
+
+/// Takes a block `(file, block, bytes)` from a connection `(number, epoch)`; false if that is not one of
+/// the session's any longer.
+pub(super) fn take(
+    session: &Session,
+    (number, epoch): (u32, u64),
+    (file, block, bytes): (u32, u32, u64),
+    from: &mut impl Carrier,
+    buffer: &mut [u8],
+) -> Result<bool, Error> {
+    let incoming = match session.claim(file, block, number, epoch) {
+        None => return Ok(false),
+        Some(Due::Skip) => {
+            skip(from, bytes, buffer)?;
+            from.sum()?;
+            // The sender has not heard of it.
+            session.arrived(file, block, 0);
+            return Ok(true);
+        }
+        Some(Due::Write(incoming)) => incoming,
+    };
+    let mut writing = incoming.write(u64::from(block)).map_err(|error| refuse(session, error))?;
+    let ours = match writing.receive(from, bytes, buffer) {
+        Ok(sum) => sum,
+        Err(Stopped::Store(error)) => return Err(refuse(session, error)),
+        Err(Stopped::Connection(error)) => return Err(from.failed(error)),
+    };
+    if ours != from.sum()? {
+        drop(writing);
+        session.damaged(file, block);
+        return Ok(true);
+    }
+    writing.done(&ours).map_err(|error| refuse(session, error))?;
+    session.arrived(file, block, bytes);
+    Ok(true)
+}
+
 /// What cannot be kept ends the transfer.
-fn refuse(session: &Session, error: Error) -> Result<(), Error> {
+fn refuse(session: &Session, error: Error) -> Error {
     session.end(Ended::Refused(error.clone()));
-    Err(error)
+    error
 }
 
-fn sum(channel: &mut Channel) -> Result<Sum, Error> {
-    let why = "the connection was closed amid a block";
-    channel.read_frame()?.ok_or_else(|| Error::failed("receiving", why))
-}
-
-fn skip(payload: &mut PayloadReader, bytes: u64, buffer: &mut [u8]) -> Result<(), Error> {
+fn skip(from: &mut impl Carrier, bytes: u64, buffer: &mut [u8]) -> Result<(), Error> {
     let mut left = bytes;
     while left > 0 {
         let piece = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-        if let Err(error) = payload.read_exact(&mut buffer[..piece]) {
-            return Err(payload.failed(error));
-        }
+        from.read_exact(&mut buffer[..piece]).map_err(|error| from.failed(error))?;
         left -= piece as u64;
     }
     Ok(())
@@ -111,9 +122,14 @@ struct PayloadReader<'a> {
     failure: Option<Error>,
 }
 
-impl PayloadReader<'_> {
+impl Carrier for PayloadReader<'_> {
     fn failed(&mut self, error: io::Error) -> Error {
         self.failure.take().unwrap_or_else(|| Error::failed("receiving", error))
+    }
+
+    fn sum(&mut self) -> Result<Sum, Error> {
+        let why = "the connection was closed amid a block";
+        self.channel.read_frame()?.ok_or_else(|| Error::failed("receiving", why))
     }
 }
 

@@ -9,14 +9,17 @@ use super::session::{Ended, Session};
 use crate::Error;
 use crate::send::spawn;
 use crate::store::{Entry, Name};
-use crate::wire::messages::{Begin, Kind, Offered, Run, SUMS_PER_PAGE, ToReceiver, ToSender};
+use crate::wire::messages::{
+    Begin, ENTRIES_PER_PAGE, Kind, MOST_OPEN, Offered, SUMS_PER_PAGE, ToReceiver, ToSender,
+};
 use crate::wire::{Channel, ControlReceiver, ControlSender};
+use crate::words;
 
 /// Manages one control connection, from its first message to its end.
 pub fn run(manager: &Arc<Manager>, channel: Channel) {
     let from = channel.peer().to_owned();
     if let Err(error) = manage(manager, channel) {
-        manager.control.note(format!("{from}: {error}"));
+        manager.control.note(words::of_peer(&from, &error));
     }
 }
 
@@ -130,45 +133,58 @@ fn listen(
         let Some(message) = receiver.receive()? else {
             return Err(Error::failed("receiving", "the sender has closed the connection"));
         };
-        match message {
-            ToReceiver::Begin(_) => {
-                return Err(Error::failed("receiving", "the sender has begun twice"));
-            }
-            ToReceiver::Offer { first, entries } => {
-                for (number, offered) in (first..=u32::MAX).zip(entries) {
-                    match offer(manager, session, epoch, number, offered) {
-                        Ok(true) => {}
-                        Ok(false) => break,
-                        Err(error) => {
-                            session.end(Ended::Refused(error));
-                            break;
-                        }
+        if !heed(manager, session, epoch, message)? {
+            break;
+        }
+        // A refusal goes out; the sender ends the connection when it has read it.
+    }
+    Ok(())
+}
+
+/// Does what a message asks for; false if it is the last one.
+pub(super) fn heed(
+    manager: &Arc<Manager>,
+    session: &Arc<Session>,
+    epoch: u64,
+    message: ToReceiver,
+) -> Result<bool, Error> {
+    match message {
+        ToReceiver::Begin(_) => {
+            return Err(Error::failed("receiving", "the sender has begun twice"));
+        }
+        ToReceiver::Offer { first, entries } => {
+            for (number, offered) in (first..=u32::MAX).zip(entries) {
+                match offer(manager, session, epoch, number, offered) {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    Err(error) => {
+                        session.end(Ended::Refused(error));
+                        break;
                     }
                 }
             }
-            ToReceiver::Length { file, bytes } => {
-                let incoming = session.state().files.get(&file).map(|it| Arc::clone(&it.incoming));
-                let ended = incoming.filter(|it| it.blocks().file_bytes().is_none());
-                if let Some(Err(error)) = ended.map(|incoming| incoming.end(bytes)) {
-                    session.end(Ended::Refused(error));
-                }
-            }
-            ToReceiver::Abandon { file } => {
-                session.state().files.remove(&file);
-            }
-            task @ (ToReceiver::Finish { .. } | ToReceiver::End { .. }) => session.ask(task, epoch),
-            ToReceiver::Bye => {
-                session.end(Ended::Well);
-                return Ok(());
-            }
-            ToReceiver::GiveUp { why } => {
-                session.end(Ended::GivenUp(why));
-                return Ok(());
+        }
+        ToReceiver::Length { file, bytes } => {
+            let incoming = session.state().files.get(&file).map(|it| Arc::clone(&it.incoming));
+            let ended = incoming.filter(|it| it.blocks().file_bytes().is_none());
+            if let Some(Err(error)) = ended.map(|incoming| incoming.end(bytes)) {
+                session.end(Ended::Refused(error));
             }
         }
-        // The refusal goes out; the sender ends the connection when it has read it.
+        ToReceiver::Abandon { file } => {
+            session.state().files.remove(&file);
+        }
+        task @ (ToReceiver::Finish { .. } | ToReceiver::End { .. }) => session.ask(task, epoch),
+        ToReceiver::Bye => {
+            session.end(Ended::Well);
+            return Ok(false);
+        }
+        ToReceiver::GiveUp { why } => {
+            session.end(Ended::GivenUp(why));
+            return Ok(false);
+        }
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Answers the offer of a file or a directory; false if no more is answered by this connection.
@@ -189,11 +205,16 @@ fn offer(
     if number > next {
         return Err(Error::Refused(format!("entry {number} was offered before entry {next}")));
     }
+    if session.state().files.len() >= MOST_OPEN + ENTRIES_PER_PAGE {
+        let why = format!("more than {MOST_OPEN} files were offered and are not sent");
+        return Err(Error::Refused(why));
+    }
     let name = Name::new(offered.name)?;
+    let mode = offered.mode & !session.settings.umask;
     match offered.kind {
         Kind::Directory => {
             let modified = offered.modified.unwrap_or_default();
-            session.delivery.directory(&name, offered.mode, modified)?;
+            session.delivery.directory(&name, mode, modified)?;
             let mut state = session.state();
             state.digest.directory(u64::from(number), name.as_bytes());
             state.directories.insert(number);
@@ -208,7 +229,7 @@ fn offer(
                 session.busy(why, epoch);
                 return Ok(false);
             }
-            let (mode, modified) = (offered.mode, offered.modified);
+            let modified = offered.modified;
             let incoming = session.delivery.begin(Entry { name, bytes, mode, modified })?;
             claim(session, epoch, number, &incoming)?;
             session.state().files.insert(number, Receiving::new(incoming));
@@ -249,14 +270,18 @@ fn claim(
 fn offer_again(session: &Session, epoch: u64, number: u32, offered: &Offered) -> Result<(), Error> {
     let state = session.state();
     let is_directory = state.directories.contains(&number);
-    let runs: Option<Vec<Run>> =
-        state.files.get(&number).map(|receiving| receiving.arrived.runs(number));
+    let known = state.files.get(&number);
+    let known = known.map(|it| (Arc::clone(&it.incoming), it.arrived.runs(number)));
     drop(state);
     if is_directory != (offered.kind == Kind::Directory) {
         return Err(Error::Refused(format!("entry {number} was offered as something else")));
     }
-    match runs {
-        Some(runs) => {
+    match known {
+        Some((incoming, runs)) => {
+            if runs.is_empty() {
+                // The sender may not have heard what is held, and would send it all.
+                claim(session, epoch, number, &incoming)?;
+            }
             session.say(ToSender::Ready { file: number }, epoch);
             for page in runs.chunks(SUMS_PER_PAGE) {
                 session.say(ToSender::Arrived(page.to_vec()), epoch);
@@ -271,14 +296,19 @@ fn offer_again(session: &Session, epoch: u64, number: u32, offered: &Offered) ->
 /// Gathers what has arrived into its final form: the part of the thesis' monitor thread.
 fn collect(session: &Session, epoch: u64) {
     while let Some(task) = session.task(epoch) {
-        let done = match task {
-            ToReceiver::Finish { file, digest } => finish(session, epoch, file, &digest),
-            ToReceiver::End { entries, digest } => settle(session, epoch, entries, &digest),
-            _ => Ok(()),
-        };
-        if let Err(error) = done {
-            session.end(Ended::Refused(error));
-        }
+        gather(session, epoch, task);
+    }
+}
+
+/// Finishes a file, or all of the transfer.
+pub(super) fn gather(session: &Session, epoch: u64, task: ToReceiver) {
+    let done = match task {
+        ToReceiver::Finish { file, digest } => finish(session, epoch, file, &digest),
+        ToReceiver::End { entries, digest } => settle(session, epoch, entries, &digest),
+        _ => Ok(()),
+    };
+    if let Err(error) = done {
+        session.end(Ended::Refused(error));
     }
 }
 

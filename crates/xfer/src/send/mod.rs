@@ -8,6 +8,8 @@
 //! that break are replaced, and so is the control connection.
 
 mod choose;
+#[cfg(test)]
+pub(crate) mod driven;
 mod feed;
 mod limiter;
 mod plan;
@@ -35,6 +37,8 @@ pub(crate) use settings::time;
 pub(crate) use talk::spawn;
 
 use session::Session;
+#[cfg(test)]
+pub(crate) use state::End as Ended;
 use state::End;
 use walk::{Count, Walk};
 

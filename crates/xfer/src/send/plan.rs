@@ -123,6 +123,11 @@ impl Plan {
         }
     }
 
+    /// Whether connections have blocks that have not arrived.
+    pub fn has_out(&self) -> bool {
+        !self.out.is_empty()
+    }
+
     /// Adds a file of so many blocks, some of which the receiver claims to have.
     pub fn add(&mut self, file: u32, blocks: u32, block_bytes: u64, claims: BTreeMap<u32, Sum>) {
         self.insert(file, blocks, block_bytes, claims);

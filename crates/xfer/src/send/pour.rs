@@ -122,13 +122,18 @@ impl<'a> Pour<'a> {
                 // In the cache now, and the kernel sends meanwhile.
                 source.read(index, at, piece, &mut hasher).map_err(Trouble::Source)?;
             }
-            self.written.fetch_add(length as u64, Ordering::Relaxed);
+            self.count(session, length);
             at += length as u64;
         }
         let sum = hasher.sum();
         session.hashed(block, sum);
         channel.queue_frame(&sum)?;
         Ok(())
+    }
+
+    fn count(&self, session: &Session, bytes: usize) {
+        self.written.fetch_add(bytes as u64, Ordering::Relaxed);
+        session.has_written(bytes as u64);
     }
 
     fn send_from_stream(
@@ -153,7 +158,7 @@ impl<'a> Pour<'a> {
             }
             channel.write_payload(piece)?;
             hasher.update(piece);
-            self.written.fetch_add(piece.len() as u64, Ordering::Relaxed);
+            self.count(session, piece.len());
         }
         if block.index == 0 {
             session.state().stream_digest = Some(hasher.digest());

@@ -36,6 +36,7 @@ pub struct Session {
     pub limiter: Option<Limiter>,
     /// Payload that has arrived or was there already.
     pub done_bytes: Arc<AtomicU64>,
+    written_bytes: AtomicU64,
     state: Mutex<State>,
     /// There may be blocks to carry.
     work: Condvar,
@@ -68,6 +69,7 @@ impl Session {
             control,
             meter,
             done_bytes: Arc::default(),
+            written_bytes: AtomicU64::new(0),
             state: Mutex::new(state),
             work: Condvar::new(),
             words: Condvar::new(),
@@ -108,6 +110,16 @@ impl Session {
     pub fn end(&self, end: End) {
         self.state().end(end);
         self.wake();
+    }
+
+    /// So much payload went to a connection.
+    pub fn has_written(&self, bytes: u64) {
+        self.written_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Payload that went to connections, arrived or not.
+    pub fn written_bytes(&self) -> u64 {
+        self.written_bytes.load(Ordering::Relaxed)
     }
 
     /// Wakes everybody who waits for anything.

@@ -140,6 +140,8 @@ pub struct State {
     pub counts: Counts,
     /// When a block arrived last, or the control connection came.
     pub latest_arrival: Instant,
+    /// When the receiver said anything but that it is there, or the control connection came.
+    pub latest_news: Instant,
     /// Blocks of entries that are not stored.
     pub open_blocks: u64,
     digest: TransferDigest,
@@ -184,6 +186,7 @@ impl State {
             connections: 0,
             counts: Counts::default(),
             latest_arrival: Instant::now(),
+            latest_news: Instant::now(),
             open_blocks: 0,
             digest: TransferDigest::new(),
             is_end_said: false,
@@ -209,6 +212,7 @@ impl State {
     pub fn reconnected(&mut self) {
         self.ended = None;
         self.latest_arrival = Instant::now();
+        self.latest_news = self.latest_arrival;
         self.outbox.clear();
         self.is_end_said = false;
         self.damaged.clear();
@@ -218,6 +222,7 @@ impl State {
 
     /// What the receiver says.
     pub fn hear(&mut self, message: ToSender) -> Todo {
+        self.latest_news = Instant::now();
         let mut todo = Todo::default();
         match message {
             ToSender::Claims { file, sums } => {
@@ -265,6 +270,12 @@ impl State {
             }
         }
         todo
+    }
+
+    /// Whether the receiver owes an answer to an offer or to a block. What it has to do at the end of
+    /// a file and of the transfer takes its disk as long as it takes.
+    pub fn waits_for_receiver(&self) -> bool {
+        self.plan.has_out() || self.entries.values().any(|entry| !entry.is_ready)
     }
 
     /// Ends the control connection, unless it has ended.

@@ -3,7 +3,7 @@
 use std::net::Shutdown;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::choose;
 use super::session::{Session, cancelled};
@@ -16,13 +16,10 @@ use crate::auth::{Purpose, greet};
 use crate::socket::{Wishes, connect};
 use crate::store::Blocks;
 use crate::wire::messages::{
-    Begin, ENTRIES_PER_PAGE, Kind, NAME_BYTES_PER_PAGE, Offered, ToReceiver, ToSender,
+    Begin, ENTRIES_PER_PAGE, Kind, MOST_OPEN, NAME_BYTES_PER_PAGE, Offered, ToReceiver, ToSender,
 };
 use crate::wire::{Channel, ControlReceiver, ControlSender};
 
-/// Files that are offered and not stored: 1 KB each at either end, and enough that the answers to
-/// them are not waited for.
-const MOST_OPEN: usize = 4096;
 /// Blocks of them, unless it is one file's: 40 bytes each while the receiver claims to hold them.
 const MOST_OPEN_BLOCKS: u64 = 1 << 20;
 /// Stack of the threads: they call nothing deep.
@@ -106,7 +103,7 @@ fn begin(
 }
 
 /// Goes on where the receiver is, or from the beginning.
-fn go_on(session: &Session, number: u32, resumed: bool) -> Result<(), End> {
+pub(super) fn go_on(session: &Session, number: u32, resumed: bool) -> Result<(), End> {
     if resumed {
         session.state().reconnected();
         return Ok(());
@@ -191,10 +188,31 @@ fn talk(session: &Session, sender: &ControlSender, idle: Duration) {
     }
 }
 
-enum Next {
+/// What the control connection is to say next.
+pub(super) enum Next {
+    /// These.
     Say(Vec<ToReceiver>),
+    /// The next [`page`] of what there is.
     Offer,
+    /// Nothing: it has ended.
     Over,
+}
+
+/// What there is to say; none while there is nothing.
+pub(super) fn next(state: &mut State) -> Option<Next> {
+    if state.ended.is_some() {
+        return Some(Next::Over);
+    }
+    if !state.outbox.is_empty() {
+        return Some(Next::Say(state.outbox.drain(..).collect()));
+    }
+    let has_room = state.entries.len() < MOST_OPEN
+        && (state.open_blocks < MOST_OPEN_BLOCKS || state.entries.is_empty());
+    if !state.is_all_offered && has_room {
+        return Some(Next::Offer);
+    }
+    let end = state.conclusion().map(|end| Next::Say(vec![end]));
+    end.or_else(|| state.ended.is_some().then_some(Next::Over))
 }
 
 fn talk_until_over(session: &Session, sender: &ControlSender, idle: Duration) -> Result<(), Error> {
@@ -203,42 +221,61 @@ fn talk_until_over(session: &Session, sender: &ControlSender, idle: Duration) ->
     for (first, entries) in before {
         sender.send(&ToReceiver::Offer { first, entries })?;
     }
+    let mut patience = Patience::new(session);
     loop {
-        let next = session.wait_for_words(idle, |state| {
-            if state.ended.is_some() {
-                return Some(Next::Over);
-            }
-            if !state.outbox.is_empty() {
-                return Some(Next::Say(state.outbox.drain(..).collect()));
-            }
-            let has_room = state.entries.len() < MOST_OPEN
-                && (state.open_blocks < MOST_OPEN_BLOCKS || state.entries.is_empty());
-            if !state.is_all_offered && has_room {
-                return Some(Next::Offer);
-            }
-            let end = state.conclusion().map(|end| Next::Say(vec![end]));
-            end.or_else(|| state.ended.is_some().then_some(Next::Over))
-        });
-        match next {
+        patience.check(session)?;
+        match session.wait_for_words(idle, next) {
             Some(Next::Over) => {
                 session.wake();
                 return Ok(());
             }
             Some(Next::Say(messages)) => messages.iter().try_for_each(|it| sender.send(it))?,
-            Some(Next::Offer) => offer(session, sender)?,
+            Some(Next::Offer) => page(session)?.iter().try_for_each(|it| sender.send(it))?,
             None => sender.keep_alive()?,
         }
     }
 }
 
+/// How long nothing has come of what the receiver owes, although it is there.
+struct Patience {
+    written_bytes: u64,
+    since: Instant,
+}
+
+impl Patience {
+    fn new(session: &Session) -> Self {
+        Patience { written_bytes: session.written_bytes(), since: Instant::now() }
+    }
+
+    /// # Errors
+    /// [`Error::Refused`] if it has lasted longer than the transfer's patience: another connection
+    /// to a receiver that answers nothing would not help.
+    fn check(&mut self, session: &Session) -> Result<(), Error> {
+        let written_bytes = session.written_bytes();
+        let state = session.state();
+        if !state.waits_for_receiver() || written_bytes != self.written_bytes {
+            *self = Patience { written_bytes, since: Instant::now() };
+        }
+        let since = self.since.max(state.latest_news).max(state.latest_arrival);
+        if since.elapsed() <= session.settings.patience {
+            return Ok(());
+        }
+        let waited = session.settings.patience.as_secs_f64();
+        Err(Error::Refused(format!(
+            "the receiver is there, but has acknowledged nothing for {waited} s; look at its disk, or \
+             give more --patience"
+        )))
+    }
+}
+
 /// What was offered before the control connection was replaced, and is not stored.
-fn offered_before(state: &State) -> Vec<(u32, Vec<Offered>)> {
+pub(super) fn offered_before(state: &State) -> Vec<(u32, Vec<Offered>)> {
     let one = |(number, sending): (&u32, &Sending)| (*number, vec![sending.offered.clone()]);
     state.entries.iter().map(one).collect()
 }
 
-/// Offers the next page.
-fn offer(session: &Session, sender: &ControlSender) -> Result<(), Error> {
+/// Offers the next page; none if there is no more.
+pub(super) fn page(session: &Session) -> Result<Option<ToReceiver>, Error> {
     let mut page = Vec::new();
     let mut bytes = 0;
     let mut first = None;
@@ -260,9 +297,9 @@ fn offer(session: &Session, sender: &ControlSender) -> Result<(), Error> {
     }
     let Some(first) = first else {
         session.wake_streams();
-        return Ok(());
+        return Ok(None);
     };
-    sender.send(&ToReceiver::Offer { first, entries: page })
+    Ok(Some(ToReceiver::Offer { first, entries: page }))
 }
 
 /// The next file or directory.

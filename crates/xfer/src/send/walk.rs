@@ -1,6 +1,7 @@
 //! What there is to send: a file, or a directory and what is below it.
 
-use std::fs::{self, Metadata};
+use std::fs::{self, File, Metadata};
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -91,6 +92,17 @@ impl Walk {
         };
         let kind = if metadata.is_dir() {
             Kind::Directory
+        } else if metadata.is_file() && metadata.size() == 0 && has_content(&path) {
+            // Files of /proc and /sys are made while they are read.
+            if is_root {
+                let path = path.display();
+                return Err(Error::Input(format!(
+                    "{path}: its length is not known before it is read; send it as a stream: \
+                     fairway send - HOST < {path}"
+                )));
+            }
+            self.leave_out(&path, "a file whose length is not known before it is read");
+            return Ok(None);
         } else if metadata.is_file() {
             Kind::File { bytes: Some(metadata.size()) }
         } else if is_root {
@@ -158,6 +170,11 @@ fn children(path: &Path, name: &[u8]) -> Result<Vec<(PathBuf, Vec<u8>)>, Error> 
     Ok(all)
 }
 
+/// Whether a file that says that it is empty is not. What cannot be read is told when it is sent.
+fn has_content(path: &Path) -> bool {
+    File::open(path).is_ok_and(|mut file| file.read(&mut [0]).is_ok_and(|bytes| bytes > 0))
+}
+
 fn kind_in_words(metadata: &Metadata) -> &'static str {
     let kind = metadata.file_type();
     if kind.is_symlink() {
@@ -202,6 +219,14 @@ mod tests {
         assert_eq!(events.len(), 2);
         let Event::Warning { text } = &events[0] else { panic!("{events:?}") };
         assert!(text.ends_with("b/link is left out: it is a link"), "{text}");
+    }
+
+    #[test]
+    fn a_file_that_only_says_that_it_is_empty_is_refused() {
+        // proc(5): files there have a size of 0 and a content.
+        let found = Walk::new(Path::new("/proc/version"), b"x", Control::new(), true).count();
+        let Err(Error::Input(said)) = found else { panic!("it was accepted") };
+        assert!(said.contains("fairway send - HOST < /proc/version"), "{said}");
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -10,7 +9,7 @@ use nix::errno::Errno;
 
 use super::journal::Done;
 use super::partial::{self, Id, Partial};
-use super::settling::{Complete, dress, errno};
+use super::settling::{Complete, errno, plain};
 use super::source::{scratch, sum_block};
 use super::tree::{Blocks, FileTree, Sum};
 use super::writing::Writing;
@@ -92,7 +91,8 @@ impl Incoming {
     }
 
     /// Finds what is there already, from a transfer that was interrupted or as a complete file, reads
-    /// it and tells the sum of each whole block. They count as done.
+    /// it and tells the sum of each whole block. They count as done. May be asked again while no block
+    /// is being written.
     ///
     /// # Errors
     /// If what is there cannot be read, or `each` fails.
@@ -102,16 +102,28 @@ impl Incoming {
         if self.state().there {
             return self.held_whole(blocks, count, each);
         }
-        let Some(partial) = self.open(count, false)? else { return Ok(()) };
+        let open = self.state().partial.clone();
+        let partial = match open {
+            Some(partial) => partial,
+            None => match self.open(count, false)? {
+                Some(partial) => Arc::new(partial),
+                None => return Ok(()),
+            },
+        };
+        // What the kernel could not write it counts as written and shows to whoever reads; it says so
+        // once, to the transfer that failed then.
+        partial.data().forget_cached();
         let mut buffer = scratch();
         let mut tell = |index: u64, noted: Option<Sum>| {
             let found = match sum_block(partial.data(), blocks, index, &mut buffer) {
                 Ok(found) if noted.is_none_or(|noted| noted == found) => found,
                 _ => return Ok(()),
             };
-            self.promise.kept(blocks.bytes(index));
             let mut state = self.state();
-            state.done.set(index, true);
+            if !state.done.has(index) {
+                self.promise.kept(blocks.bytes(index));
+                state.done.set(index, true);
+            }
             if index == 0 {
                 state.first = Some(found);
             }
@@ -131,7 +143,7 @@ impl Incoming {
         // What is held must stay as it is, under the lock; nothing is not worth a descriptor.
         let mut state = self.state();
         if state.done.count() > 0 {
-            state.partial = Some(Arc::new(partial));
+            state.partial = Some(partial);
         }
         Ok(())
     }
@@ -224,6 +236,7 @@ impl Incoming {
             return Err(self.failed("finishing", "it is finished already"));
         };
         if state.there {
+            self.transfer.settling.there(&self.entry.name);
             return Ok(digest);
         }
         let partial = self.partial(&mut state)?;
@@ -263,21 +276,20 @@ impl Incoming {
         claim: Claim,
         small: bool,
     ) -> Result<(), Error> {
-        let data = partial.data();
+        let (data, place) = (partial.data(), &self.transfer.store.place);
         let dressed = || {
-            if data.metadata().map_err(errno)?.len() != bytes {
-                data.set_len(bytes).map_err(errno)?;
+            if data.about()?.bytes != bytes {
+                data.set_len(bytes)?;
             }
-            dress(data, self.entry.mode, self.entry.modified)?;
-            let settling = &self.transfer.settling;
-            if settling.syncs() && !small { data.sync_all().map_err(errno) } else { Ok(()) }
+            data.dress(plain(self.entry.mode), self.entry.modified)?;
+            let is_due = self.transfer.settling.syncs() && !small;
+            if is_due { data.sync() } else { Ok(()) }
         };
         dressed().map_err(|error| self.unwritable(error, 0))?;
-        let place = &self.transfer.store.place;
         let file = Complete { id: self.id.clone(), partial: Arc::clone(partial), claim };
         self.transfer.settling.complete(place, file, !small)?;
         if partial.journal().is_some() {
-            partial::remove_journal(place.partial_directory()?.as_fd(), &self.id);
+            partial::remove_journal(&place.partial_directory()?, &self.id);
         }
         Ok(())
     }
@@ -299,7 +311,7 @@ impl Incoming {
             return Err(self.failed("writing", "its partial file is gone"));
         };
         if let (Some(bytes), Some(_)) = (self.entry.bytes, partial.journal()) {
-            let allocated = partial.allocate(bytes);
+            let allocated = partial.data().allocate(bytes);
             if allocated.map_err(|error| self.unwritable(error, bytes))? {
                 self.promise.kept(u64::MAX);
             }
@@ -441,7 +453,7 @@ impl Drop for Incoming {
             && begun
             && let Ok(directory) = self.transfer.store.place.partial_directory()
         {
-            partial::remove(directory.as_fd(), &self.id);
+            partial::remove(&directory, &self.id);
         }
     }
 }

@@ -5,18 +5,18 @@
 //! killed does not fit its check, so its block counts as missing. What a journal says is only believed
 //! after the block has been read and hashed again.
 
-use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use super::disk::File;
 use super::tree::{FileTree, Sum};
 
 /// What the file begins with; the number grows when its form changes.
-const HEADER: &[u8; 32] = b"fairway: sums of blocks, form 1\n";
+pub(super) const HEADER: &[u8; 32] = b"fairway: sums of blocks, form 1\n";
 /// Bytes of a check: chance does not make 64 bits.
 const CHECK_BYTES: usize = 8;
 /// Bytes of a line.
-const LINE_BYTES: usize = size_of::<Sum>() + CHECK_BYTES;
+pub(super) const LINE_BYTES: usize = size_of::<Sum>() + CHECK_BYTES;
 /// Lines that are read at once.
 const LINES: usize = 1024;
 
@@ -169,14 +169,14 @@ mod tests {
             cut in any::<prop::sample::Index>(),
         ) {
             let file = tempfile::tempfile().unwrap();
-            let journal = Journal::open(file.try_clone().unwrap()).unwrap();
+            let journal = Journal::open(file.try_clone().unwrap().into()).unwrap();
             for (index, sum) in &noted {
                 journal.note(*index, sum).unwrap();
             }
             prop_assert_eq!(&lines(&journal, 3000), &noted);
             let cut = cut.index(file.metadata().unwrap().len() as usize + 1) as u64;
             file.set_len(cut).unwrap();
-            let again = Journal::open(file).unwrap();
+            let again = Journal::open(file.into()).unwrap();
             let whole = |index: u64| cut >= HEADER.len() as u64 && at(index + 1) <= cut;
             let expected: BTreeMap<_, _> = noted.into_iter().filter(|(index, _)| whole(*index)).collect();
             prop_assert_eq!(lines(&again, 3000), expected);
@@ -189,7 +189,7 @@ mod tests {
                 file.write_all_at(HEADER, 0).unwrap();
             }
             file.write_all_at(&bytes, if keep { HEADER.len() as u64 } else { 0 }).unwrap();
-            let journal = Journal::open(file).unwrap();
+            let journal = Journal::open(file.into()).unwrap();
             prop_assert!(lines(&journal, u64::MAX / 64).is_empty());
         }
 
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn a_line_of_another_block_does_not_fit() {
         let file = tempfile::tempfile().unwrap();
-        let journal = Journal::open(file.try_clone().unwrap()).unwrap();
+        let journal = Journal::open(file.try_clone().unwrap().into()).unwrap();
         journal.note(1, &[7; 32]).unwrap();
         let mut line = [0; LINE_BYTES];
         file.read_exact_at(&mut line, at(1)).unwrap();

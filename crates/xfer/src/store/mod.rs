@@ -18,6 +18,9 @@
 //! delivery.settle()                        all on disk, under final names
 //! ```
 
+mod disk;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 mod incoming;
 mod journal;
 mod name;
@@ -41,6 +44,11 @@ pub use name::{Name, PARTIAL_DIRECTORY};
 pub use source::{PIECE_BYTES, Source, Stat, scratch};
 pub use tree::{BlockHasher, Blocks, FileTree, Sum, TransferDigest};
 pub use writing::{Stopped, Writing};
+
+#[cfg(test)]
+pub(crate) use disk::simulated::{Disk, Faults};
+#[cfg(test)]
+pub(crate) use tree::small::set_smallest_block_bytes;
 
 use crate::Error;
 use place::{Found, Place};
@@ -129,7 +137,16 @@ impl Store {
     /// # Errors
     /// [`Error::Input`] if nothing can be received there.
     pub fn open(directory: &Path, options: Options) -> Result<Self, Error> {
-        let place = Place::open(directory)?;
+        Store::at(Place::open(directory)?, options)
+    }
+
+    /// On a simulated disk.
+    #[cfg(test)]
+    pub(crate) fn on(disk: &Disk, options: Options) -> Result<Self, Error> {
+        Store::at(Place::of(Path::new("out"), disk.root()), options)
+    }
+
+    fn at(place: Place, options: Options) -> Result<Self, Error> {
         let keep = Duration::from_secs(u64::from(options.keep_days) * SECONDS_PER_DAY);
         partial::sweep(&place, keep)?;
         let (busy, promised) = (Mutex::default(), AtomicU64::new(0));
@@ -265,12 +282,10 @@ impl Delivery {
             Found::Nothing => false,
             Found::File { bytes } if entry.bytes == Some(bytes) => true,
             Found::File { .. } if store.options.overwrite => false,
-            Found::File { bytes } => {
-                let said = "is there already with another size";
-                return Err(Error::Refused(format!(
-                    "{} {said} ({bytes} bytes); recv --overwrite replaces it",
-                    shown()
-                )));
+            // How large is not for a sender to know, which perhaps may not read here.
+            Found::File { .. } => {
+                let said = "is there already with another size; recv --overwrite replaces it";
+                return Err(Error::Refused(format!("{} {said}", shown())));
             }
             Found::Directory => {
                 return Err(Error::Refused(format!("{} is a directory here", shown())));
@@ -289,9 +304,8 @@ impl Delivery {
     /// If something else has its name.
     pub fn directory(&self, name: &Name, mode: u32, modified: Modified) -> Result<(), Error> {
         self.0.take(name, 0)?;
-        if self.0.store.place.make_directory(name)? {
-            self.0.settling.made(name.clone(), mode, modified);
-        }
+        let is_made = self.0.store.place.make_directory(name)?;
+        self.0.settling.directory(name.clone(), is_made.then_some((mode, modified)));
         Ok(())
     }
 
@@ -338,5 +352,9 @@ impl Transfer {
     }
 }
 
+#[cfg(test)]
+mod crash_tests;
+#[cfg(test)]
+mod sharing_tests;
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::Error;
+use crate::{Error, words};
 
 /// Where files are while they are incomplete, below the directory that they are received into.
 pub const PARTIAL_DIRECTORY: &str = ".fairway-partial";
@@ -92,7 +92,7 @@ impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         for part in self.0.utf8_chunks() {
             for character in part.valid().chars() {
-                if character.is_control() || is_format(character) {
+                if words::is_unprintable(character) {
                     write!(f, "{}", character.escape_default())?;
                 } else {
                     write!(f, "{character}")?;
@@ -104,12 +104,6 @@ impl fmt::Display for Name {
         }
         Ok(())
     }
-}
-
-/// Characters that turn the direction of a line or cannot be seen (Unicode's Bidi_Control and the
-/// zero-width ones): `exe.txt` may not pretend to be another name.
-fn is_format(character: char) -> bool {
-    matches!(character, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 impl fmt::Debug for Name {

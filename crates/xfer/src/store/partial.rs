@@ -1,25 +1,18 @@
 //! Files while they are incomplete, in a directory of their own.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use nix::dir::Dir;
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, FallocateFlags, Flock, FlockArg, OFlag, fallocate, openat};
-use nix::sys::stat::{Mode, fstatat};
-use nix::sys::statfs::{TMPFS_MAGIC, fstatfs};
-use nix::unistd::{UnlinkatFlags, unlinkat};
 
+use super::disk::{Access, Directory, File, Kind};
 use super::journal::Journal;
-use super::name::Name;
+use super::name::{Name, PARTIAL_DIRECTORY};
 use super::no_room;
 use super::place::{Place, in_words};
 use super::settling::errno;
-use crate::Error;
+use crate::{Error, rt, trust};
 
 /// How the content of an incomplete file is named.
 const DATA: &str = ".data";
@@ -58,7 +51,7 @@ impl Id {
 /// An incomplete file, locked against other processes.
 #[derive(Debug)]
 pub struct Partial {
-    data: Flock<File>,
+    data: File,
     /// Files of one block have none.
     journal: Option<Journal>,
 }
@@ -83,33 +76,40 @@ impl Partial {
         let unusable = |error: io::Error| failed(errno(error));
         loop {
             let directory = place.partial_directory()?;
-            let data = match file(directory.as_fd(), &id.data(), make) {
+            let access = if make { Access::Make } else { Access::Write };
+            let data = match directory.file(id.data().as_bytes(), access) {
                 Err(Errno::ENOENT) if !make => return Ok(None),
                 // A transfer that has ended meanwhile has tidied the directory away.
                 Err(Errno::ENOENT) => continue,
                 opened => opened.map_err(failed)?,
             };
-            if !data.metadata().map_err(unusable)?.is_file() {
-                return Err(Error::failed(what(), "it is not a regular file; remove it"));
-            }
-            let data = match Flock::lock(data, FlockArg::LockExclusiveNonblock) {
+            check(&data, &id.data()).map_err(|why| Error::failed(what(), why))?;
+            let data = match data.lock() {
                 Ok(data) => data,
-                Err((_, Errno::EWOULDBLOCK)) => {
+                Err(Errno::EWOULDBLOCK) => {
                     let shown = place.shown(name);
                     let said = format!("{shown} is being received by another process already");
                     return Err(Error::Refused(said));
                 }
-                Err((_, error)) => return Err(failed(error)),
+                Err(error) => return Err(failed(error)),
             };
+            // It may have its final name already, from a process that was killed between giving that
+            // (where no rename is safe) and taking this away: what stands there is not written to.
+            if data.about().map_err(failed)?.has_more_names {
+                remove(&directory, id);
+                continue;
+            }
             // Whoever had the lock before may have finished the file and taken its name away.
-            if !is_at(&data, directory.as_fd(), &id.data()) {
+            if !is_at(&data, &directory, &id.data()) {
                 continue;
             }
             let journal = if journalled {
-                let journal = file(directory.as_fd(), &id.blocks(), true).map_err(failed)?;
-                if data.metadata().is_ok_and(|found| found.len() == 0) {
+                let journal =
+                    directory.file(id.blocks().as_bytes(), Access::Make).map_err(failed)?;
+                check(&journal, &id.blocks()).map_err(|why| Error::failed(what(), why))?;
+                if data.about().is_ok_and(|about| about.bytes == 0) {
                     // Of a file that was finished when the process was killed.
-                    journal.set_len(0).map_err(unusable)?;
+                    journal.set_len(0).map_err(failed)?;
                 }
                 Some(Journal::open(journal).map_err(unusable)?)
             } else {
@@ -128,34 +128,17 @@ impl Partial {
     pub fn journal(&self) -> Option<&Journal> {
         self.journal.as_ref()
     }
-
-    /// Has the file system set the space aside, where it can and that gains something: in memory it
-    /// only means that every page is looked for twice. Whether it has.
-    pub fn allocate(&self, bytes: u64) -> Result<bool, Errno> {
-        let length = i64::try_from(bytes).map_err(|_| Errno::EFBIG)?;
-        let is_memory = fstatfs(&*self.data)?.filesystem_type() == TMPFS_MAGIC;
-        let allocated = match is_memory {
-            true => Err(Errno::EOPNOTSUPP),
-            false => fallocate(&*self.data, FallocateFlags::empty(), 0, length),
-        };
-        match allocated {
-            Err(Errno::EOPNOTSUPP | Errno::ENOSYS) => {
-                nix::unistd::ftruncate(&*self.data, length).map(|()| false)
-            }
-            done => done.map(|()| true),
-        }
-    }
 }
 
 /// Removes an incomplete file, as far as it is there.
-pub fn remove(directory: BorrowedFd, id: &Id) {
-    let _ = unlinkat(directory, id.data().as_str(), UnlinkatFlags::NoRemoveDir);
+pub fn remove(directory: &Directory, id: &Id) {
+    let _ = directory.remove(id.data().as_bytes());
     remove_journal(directory, id);
 }
 
 /// Removes the journal of a file that is complete.
-pub fn remove_journal(directory: BorrowedFd, id: &Id) {
-    let _ = unlinkat(directory, id.blocks().as_str(), UnlinkatFlags::NoRemoveDir);
+pub fn remove_journal(directory: &Directory, id: &Id) {
+    let _ = directory.remove(id.blocks().as_bytes());
 }
 
 /// Removes incomplete files that nobody has written for so long, and nothing else; how many.
@@ -167,23 +150,19 @@ pub fn sweep(place: &Place, older_than: Duration) -> Result<usize, Error> {
     let failed = |error: Errno| {
         Error::failed(format!("looking for old partial files in {}", place.path().display()), error)
     };
-    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
-    let mut listing = Dir::openat(&directory, ".", flags, Mode::empty()).map_err(failed)?;
-    let mut ours = BTreeSet::new();
-    for entry in listing.iter() {
-        let entry = entry.map_err(failed)?;
-        ours.extend(entry.file_name().to_str().ok().and_then(id));
-    }
+    let names = directory.names().map_err(failed)?;
+    let ours = names.iter().filter_map(|name| id(str::from_utf8(name).ok()?));
+    let ours: BTreeSet<Id> = ours.collect();
     let mut removed = 0;
     for id in ours {
         // The content tells whether somebody is at it; a journal is alone if a process was killed
         // between the two.
         let (data, blocks) = (id.data(), id.blocks());
-        let there = fstatat(&directory, data.as_str(), AtFlags::AT_SYMLINK_NOFOLLOW).is_ok();
+        let there = directory.look(data.as_bytes()).is_ok();
         let telling = if there { &data } else { &blocks };
-        if is_old(directory.as_fd(), telling, older_than) {
+        if is_old(&directory, telling, older_than) {
             removed += 1;
-            remove(directory.as_fd(), &id);
+            remove(&directory, &id);
         }
     }
     Ok(removed)
@@ -197,34 +176,30 @@ fn id(name: &str) -> Option<Id> {
 }
 
 /// Whether a file was not written for so long, and nobody has it locked.
-fn is_old(directory: BorrowedFd, name: &str, older_than: Duration) -> bool {
-    let Ok(file) = file(directory, name, false) else { return false };
-    let Ok(found) = file.metadata() else { return false };
+fn is_old(directory: &Directory, name: &str, older_than: Duration) -> bool {
+    let Ok(file) = directory.file(name.as_bytes(), Access::Write) else { return false };
+    let Ok(about) = file.about() else { return false };
     // When it was modified may already be what the sender says.
-    let changed = Duration::from_secs(u64::try_from(found.ctime()).unwrap_or(0));
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    if !found.is_file() || now.saturating_sub(changed) < older_than {
+    if about.kind != Kind::File || rt::wall_clock().saturating_sub(about.changed) < older_than {
         return false;
     }
-    match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-        Ok(locked) => is_at(&locked, directory, name),
-        Err(_) => false,
-    }
+    file.lock().is_ok_and(|locked| is_at(&locked, directory, name))
 }
 
-fn file(directory: BorrowedFd, name: &str, make: bool) -> Result<File, Errno> {
-    // What someone put there may be a pipe, which must not block.
-    let mut flags = OFlag::O_RDWR | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK;
-    flags.set(OFlag::O_CREAT, make);
-    let opened: OwnedFd = openat(directory, name, flags, Mode::from_bits_truncate(0o600))?;
-    Ok(File::from(opened))
+/// Whether an incomplete file or its journal can be relied on.
+fn check(file: &File, name: &str) -> Result<(), String> {
+    let about = file.about().map_err(|error| error.desc())?;
+    let flaw = match about.kind {
+        // Its permissions may be those that it is sent with; nobody else may enter its directory.
+        Kind::File => trust::is_foreign(about.owner),
+        _ => Some("it is not a regular file".into()),
+    };
+    flaw.map_or(Ok(()), |flaw| Err(format!("{PARTIAL_DIRECTORY}/{name}: {flaw}; remove it")))
 }
 
 /// Whether a name still is the one of an open file.
-fn is_at(file: &File, directory: BorrowedFd, name: &str) -> bool {
-    let same = |at: nix::sys::stat::FileStat| -> io::Result<bool> {
-        let open = file.metadata()?;
-        Ok(open.ino() == at.st_ino && open.dev() == at.st_dev)
-    };
-    fstatat(directory, name, AtFlags::AT_SYMLINK_NOFOLLOW).is_ok_and(|at| same(at).unwrap_or(false))
+fn is_at(file: &File, directory: &Directory, name: &str) -> bool {
+    let same =
+        || Ok::<_, Errno>(directory.look(name.as_bytes())?.identity == file.about()?.identity);
+    same().unwrap_or(false)
 }

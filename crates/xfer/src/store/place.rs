@@ -1,34 +1,27 @@
 //! The directory that is received into: nothing below it is reached through a link.
 //!
-//! Every component is opened by itself and with `O_NOFOLLOW`, so neither a link that is there already
+//! Every component is opened by itself, and not through a link, so neither a link that is there already
 //! nor one that someone puts there meanwhile leads outside.
 
-use std::fs::File;
-use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, RenameFlags, openat, renameat2};
-use nix::sys::stat::{Mode, SFlag, fstatat, mkdirat};
-use nix::sys::statvfs::fstatvfs;
-use nix::unistd::{LinkatFlags, UnlinkatFlags, linkat, unlinkat};
 
+use super::disk::{Access, Directory, File, Kind};
 use super::name::{Name, PARTIAL_DIRECTORY};
-use crate::Error;
-
-/// How directories are opened on the way to a file.
-const WAY: OFlag =
-    OFlag::O_PATH.union(OFlag::O_DIRECTORY).union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
+use crate::{Error, trust};
 
 /// A directory to receive into.
 #[derive(Debug)]
 pub struct Place {
     path: PathBuf,
-    directory: OwnedFd,
+    directory: Arc<Directory>,
+    /// Whether to sync the whole file system has never failed: a failure is told once, and does not
+    /// say of which file.
+    is_sound: Mutex<bool>,
     /// The directory of the last file: the next one is likely to be there too.
-    last: Mutex<Option<(Vec<u8>, Arc<OwnedFd>)>>,
+    last: Mutex<Option<(Vec<u8>, Arc<Directory>)>>,
 }
 
 /// What is at a name.
@@ -59,10 +52,19 @@ impl Place {
             let is_other = error.kind() == std::io::ErrorKind::AlreadyExists;
             refused(if is_other { "it is not a directory".into() } else { error.to_string() })
         })?;
-        let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
-        let directory = nix::fcntl::open(path, flags, Mode::empty())
-            .map_err(|error| refused(error.desc().into()))?;
-        Ok(Place { path: path.to_owned(), directory, last: Mutex::new(None) })
+        let directory = Directory::open(path).map_err(|error| refused(error.desc().into()))?;
+        Ok(Place::of(path, directory))
+    }
+
+    /// A directory that is open, and what it is called.
+    pub fn of(path: &Path, directory: Directory) -> Self {
+        let directory = Arc::new(directory);
+        Place {
+            path: path.to_owned(),
+            directory,
+            is_sound: Mutex::new(true),
+            last: Mutex::new(None),
+        }
     }
 
     /// Where something is, for people.
@@ -82,17 +84,13 @@ impl Place {
     pub fn look(&self, name: &Name) -> Result<Found, Error> {
         let failed = |error: Errno| self.failed("looking at", name, error);
         let (parent, last) = name.split();
-        let found = match self.directory(parent, false) {
-            Ok(parent) => fstatat(parent.as_fd(), last, AtFlags::AT_SYMLINK_NOFOLLOW),
-            Err(error) => Err(error),
-        };
-        match found {
+        match self.directory(parent, false).and_then(|parent| parent.look(last)) {
             Err(Errno::ENOENT) => Ok(Found::Nothing),
             Err(error) => Err(failed(error)),
-            Ok(stat) => Ok(match SFlag::from_bits_truncate(stat.st_mode & libc::S_IFMT) {
-                SFlag::S_IFREG => Found::File { bytes: u64::try_from(stat.st_size).unwrap_or(0) },
-                SFlag::S_IFDIR => Found::Directory,
-                _ => Found::Other,
+            Ok(about) => Ok(match about.kind {
+                Kind::File => Found::File { bytes: about.bytes },
+                Kind::Directory => Found::Directory,
+                Kind::Other => Found::Other,
             }),
         }
     }
@@ -105,10 +103,7 @@ impl Place {
         let failed = |error: Errno| self.failed("reading", name, error);
         let (parent, last) = name.split();
         let parent = self.directory(parent, false).map_err(failed)?;
-        // What is put there meanwhile may be a pipe, which must not block.
-        let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK;
-        let file = openat(parent.as_fd(), last, flags, Mode::empty()).map_err(failed)?;
-        Ok(File::from(file))
+        parent.file(last, Access::Read).map_err(failed)
     }
 
     /// Makes a directory and those that it is in; whether it was not there before.
@@ -118,99 +113,133 @@ impl Place {
     pub fn make_directory(&self, name: &Name) -> Result<bool, Error> {
         let failed = |error: Errno| self.failed("making the directory", name, error);
         let (parent, last) = name.split();
-        let mode = Mode::from_bits_truncate(0o777);
-        let made = match self.within(parent, |parent| mkdirat(parent, last, mode)) {
+        let made = match self.within(parent, |parent| parent.make(last, 0o777)) {
             Ok(()) => true,
             Err(Errno::EEXIST) => false,
             Err(error) => return Err(failed(error)),
         };
-        self.within(parent, |parent| step(parent, last)).map_err(failed)?;
+        self.within(parent, |parent| parent.step(last)).map_err(failed)?;
         Ok(made)
     }
 
-    /// Gives a file of `from` its name here, in one step.
+    /// Gives a file of `from` its name here, in one step; `data` is that file, opened.
     ///
     /// # Errors
-    /// If something has that name and must not be replaced.
+    /// If something has that name and must not be replaced, or if it is another file that has the name
+    /// then.
     pub fn rename(
         &self,
-        from: BorrowedFd,
+        from: &Directory,
         partial: &str,
+        data: &File,
         name: &Name,
         overwrite: bool,
     ) -> Result<(), Error> {
         let failed = |error: Errno| self.failed("naming", name, error);
         let (parent, last) = name.split();
-        let flags = if overwrite { RenameFlags::empty() } else { RenameFlags::RENAME_NOREPLACE };
-        let renamed = self.within(parent, |parent| renameat2(from, partial, parent, last, flags));
-        let renamed = match renamed {
+        let partial = partial.as_bytes();
+        let rename = |parent: &Directory| from.rename(partial, parent, last, overwrite);
+        let renamed = match self.within(parent, rename) {
             // A file system that cannot promise it (NFS): a second name is refused by all of them.
             Err(Errno::EINVAL) if !overwrite => self.within(parent, |parent| {
-                linkat(from, partial, parent, last, LinkatFlags::empty())?;
-                unlinkat(from, partial, UnlinkatFlags::NoRemoveDir)
+                from.link(partial, parent, last)?;
+                from.remove(partial)
             }),
             renamed => renamed,
         };
-        renamed.map_err(failed)
+        renamed.map_err(failed)?;
+        // A directory of the name may be one that others write to.
+        let named =
+            self.within(parent, |parent| Ok(parent.look(last)?.identity == data.about()?.identity));
+        if named != Ok(true) {
+            let what = format!("naming {}", self.shown(name));
+            let why = "another user has put something else there; receive into a directory that only \
+                       you may write to";
+            return Err(Error::failed(what, why));
+        }
+        Ok(())
     }
 
-    /// Where incomplete files are.
+    /// Where incomplete files are: a directory of this user, to which nobody else may write, so that
+    /// no name in it comes to mean another file.
     ///
     /// # Errors
-    /// If it cannot be made, or something else has its name.
-    pub fn partial_directory(&self) -> Result<OwnedFd, Error> {
+    /// If it cannot be made, something else has its name, or others may change what is in it.
+    pub fn partial_directory(&self) -> Result<Directory, Error> {
         let partial = PARTIAL_DIRECTORY.as_bytes();
         let failed = |error: Errno| {
             let what = format!("opening {}/{PARTIAL_DIRECTORY}", self.path.display());
             Error::failed(what, in_words(error))
         };
         loop {
-            match step(self.directory.as_fd(), partial) {
+            match self.directory.step(partial) {
                 Err(Errno::ENOENT) => {}
-                opened => return opened.map_err(failed),
+                opened => {
+                    let opened = opened.map_err(failed)?;
+                    let about = opened.about().map_err(failed)?;
+                    return match trust::flaw(about.owner, about.mode) {
+                        None => Ok(opened),
+                        Some(flaw) => Err(self.untrusted(&flaw)),
+                    };
+                }
             }
             // Until it is there: another transfer that ends tidies it away while it is empty.
-            match mkdirat(self.directory.as_fd(), partial, Mode::from_bits_truncate(0o700)) {
+            match self.directory.make(partial, 0o700) {
                 Ok(()) | Err(Errno::EEXIST) => {}
                 Err(error) => return Err(failed(error)),
             }
         }
     }
 
+    fn untrusted(&self, flaw: &str) -> Error {
+        let partial = format!("{}/{PARTIAL_DIRECTORY}", self.path.display());
+        Error::Input(format!(
+            "{partial} is where files are until they are complete, and {flaw}: what is received could \
+             be replaced; remove it, or receive into a directory that only you may write to"
+        ))
+    }
+
     /// Removes the directory of incomplete files if there are none.
     pub fn tidy(&self) {
         // Not empty is usual, and another process may have done it.
-        let _ = unlinkat(self.directory.as_fd(), PARTIAL_DIRECTORY, UnlinkatFlags::RemoveDir);
+        let _ = self.directory.remove_directory(PARTIAL_DIRECTORY.as_bytes());
+    }
+
+    /// Puts everything on disk that its file system holds; false if that is not certain, and each file
+    /// has to be synced by itself.
+    pub fn sync_everything(&self) -> bool {
+        // One after the other: who comes second might not be told of a failure.
+        let mut is_sound = self.is_sound.lock().unwrap_or_else(PoisonError::into_inner);
+        *is_sound = *is_sound && self.directory.sync_file_system().is_ok();
+        *is_sound
     }
 
     /// Bytes that may still be written here.
     ///
     /// # Errors
     /// If the file system does not tell.
-    pub fn free_bytes(&self) -> io::Result<u64> {
-        let found = fstatvfs(&self.directory)?;
-        Ok(found.blocks_available().saturating_mul(found.fragment_size()))
+    pub fn free_bytes(&self) -> Result<u64, Errno> {
+        self.directory.free_bytes()
     }
 
     /// A directory by its name below this one, its components joined by `/`.
-    pub fn directory(&self, name: &[u8], make: bool) -> Result<Arc<OwnedFd>, Errno> {
+    pub fn directory(&self, name: &[u8], make: bool) -> Result<Arc<Directory>, Errno> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, directory)) = last.as_ref().filter(|(at, _)| at == name) {
             return Ok(Arc::clone(directory));
         }
-        let mut at = self.directory.try_clone().map_err(|_| Errno::last())?;
+        let mut at = Arc::clone(&self.directory);
         for component in name.split(|byte| *byte == b'/').filter(|part| !part.is_empty()) {
-            at = match step(at.as_fd(), component) {
-                Err(Errno::ENOENT) if make => {
-                    match mkdirat(at.as_fd(), component, Mode::from_bits_truncate(0o777)) {
-                        Ok(()) | Err(Errno::EEXIST) => step(at.as_fd(), component)?,
-                        Err(error) => return Err(error),
-                    }
-                }
+            let next = match at.step(component) {
+                Err(Errno::ENOENT) if make => match at.make(component, 0o777) {
+                    Ok(()) | Err(Errno::EEXIST) => at.step(component)?,
+                    Err(error) => return Err(error),
+                },
                 next => next?,
             };
+            at = Arc::new(next);
         }
-        let directory = Arc::new(at);
+        let directory = at;
         *last = Some((name.to_vec(), Arc::clone(&directory)));
         Ok(directory)
     }
@@ -219,13 +248,13 @@ impl Place {
     fn within<T>(
         &self,
         name: &[u8],
-        act: impl Fn(BorrowedFd) -> Result<T, Errno>,
+        act: impl Fn(&Directory) -> Result<T, Errno>,
     ) -> Result<T, Errno> {
-        match act(self.directory(name, true)?.as_fd()) {
+        match act(&*self.directory(name, true)?) {
             // The one of the last file may have been removed by somebody meanwhile.
             Err(Errno::ENOENT) => {
                 *self.last.lock().unwrap_or_else(PoisonError::into_inner) = None;
-                act(self.directory(name, true)?.as_fd())
+                act(&*self.directory(name, true)?)
             }
             done => done,
         }
@@ -234,10 +263,6 @@ impl Place {
     fn failed(&self, what: &str, name: &Name, error: Errno) -> Error {
         Error::failed(format!("{what} {}", self.shown(name)), in_words(error))
     }
-}
-
-fn step(at: BorrowedFd, component: &[u8]) -> Result<OwnedFd, Errno> {
-    openat(at, component, WAY, Mode::empty())
 }
 
 /// What a refusal of the kernel means here.

@@ -4,16 +4,9 @@
 //! once, because a file system commits its journal each time that it is asked.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{File, Permissions};
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::PermissionsExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nix::errno::Errno;
-use nix::fcntl::{OFlag, openat};
-use nix::sys::stat::{Mode, futimens};
-use nix::sys::time::TimeSpec;
-use nix::unistd::syncfs;
 
 use super::name::Name;
 use super::partial::{Id, Partial};
@@ -51,6 +44,8 @@ struct State {
     waiting: Vec<Complete>,
     /// Directories in which names are new.
     touched: BTreeSet<Vec<u8>>,
+    /// Files that were there already, up to one more than [`FEW`].
+    there: Vec<Name>,
     /// Directories that were made, with what they are to be in the end.
     made: BTreeMap<Name, (u32, Modified)>,
 }
@@ -66,12 +61,23 @@ impl Settling {
         self.sync
     }
 
-    /// A directory was made: its mode and time are set at the end, when nothing is put into it any
-    /// more.
-    pub fn made(&self, name: Name, mode: u32, modified: Modified) {
+    /// A directory is there. If it was made, its mode and time are set at the end, when nothing is put
+    /// into it any more; if not, whoever made it may have been killed before its name was on disk.
+    pub fn directory(&self, name: Name, made: Option<(u32, Modified)>) {
         let mut state = self.state();
         state.touched.insert(name.split().0.to_vec());
-        state.made.insert(name, (mode, modified));
+        if let Some(made) = made {
+            state.made.insert(name, made);
+        }
+    }
+
+    /// A file was there already; whoever put it there may have been killed before it was on disk.
+    pub fn there(&self, name: &Name) {
+        let mut state = self.state();
+        state.touched.insert(name.split().0.to_vec());
+        if state.there.len() <= FEW {
+            state.there.push(name.clone());
+        }
     }
 
     /// Names a complete file, or has it wait for others if it is not on disk yet.
@@ -99,7 +105,7 @@ impl Settling {
     pub fn settle(&self, place: &Place) -> Result<(), Error> {
         let waiting = std::mem::take(&mut self.state().waiting);
         self.sync_and_name(place, waiting)?;
-        let State { touched, made, .. } = std::mem::take(&mut *self.state());
+        let State { touched, there, made, .. } = std::mem::take(&mut *self.state());
         let in_directory = |name: &Name, error: Errno| {
             Error::failed(format!("settling the directory {}", place.shown(name)), in_words(error))
         };
@@ -107,37 +113,38 @@ impl Settling {
         for (name, (mode, modified)) in made.iter().rev() {
             let set = || {
                 let (parent, last) = name.split();
-                let directory = place.directory(parent, false)?;
-                let flags =
-                    OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-                let opened = openat(directory.as_fd(), last, flags, Mode::empty())?;
-                dress(&File::from(opened), *mode, Some(*modified))
+                let directory = place.directory(parent, false)?.step(last)?;
+                directory.dress(plain(*mode), Some(*modified))
             };
             set().map_err(|error| in_directory(name, error))?;
         }
-        if self.sync && !(touched.is_empty() && made.is_empty()) {
-            self.sync_directories(place, &touched)?;
+        if !self.sync || touched.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        let is_many = there.len() > FEW || touched.len() > FEW;
+        if is_many && place.sync_everything() {
+            return Ok(());
+        }
+        for name in &there {
+            let synced = place.read(name)?.sync();
+            let what = || format!("syncing {}", place.shown(name));
+            synced.map_err(|error| Error::failed(what(), error.desc()))?;
+        }
+        self.sync_directories(place, &touched)
     }
 
     fn sync_directories(&self, place: &Place, touched: &BTreeSet<Vec<u8>>) -> Result<(), Error> {
         let synced = || {
-            if touched.len() > FEW {
-                return sync_file_system(place, b"");
-            }
             for name in touched {
                 // Each up to the outermost: those between may be new, too.
                 let mut name = &name[..];
                 loop {
-                    let directory = place.directory(name, false)?;
-                    readable(directory.as_fd())?.sync_all().map_err(errno)?;
+                    place.directory(name, false)?.sync()?;
                     let Some(slash) = name.iter().rposition(|byte| *byte == b'/') else { break };
                     name = &name[..slash];
                 }
             }
-            let outermost = place.directory(b"", false)?;
-            readable(outermost.as_fd())?.sync_all().map_err(errno)
+            place.directory(b"", false)?.sync()
         };
         synced().map_err(|error| {
             Error::failed(
@@ -148,31 +155,26 @@ impl Settling {
     }
 
     fn sync_and_name(&self, place: &Place, waiting: Vec<Complete>) -> Result<(), Error> {
-        if waiting.is_empty() {
-            return Ok(());
+        let is_synced = waiting.len() > FEW && place.sync_everything();
+        let (mut on_disk, mut all) = (Vec::new(), Ok(()));
+        for file in waiting {
+            match if is_synced { Ok(()) } else { file.partial.data().sync() } {
+                Ok(()) => on_disk.push(file),
+                Err(error) => {
+                    let shown = place.shown(file.claim.name());
+                    all = all.and(Err(Error::failed(format!("syncing {shown}"), error.desc())));
+                }
+            }
         }
-        let partial = place.partial_directory()?;
-        let synced = || {
-            if waiting.len() > FEW {
-                return syncfs(readable(partial.as_fd())?);
-            }
-            for file in &waiting {
-                file.partial.data().sync_all().map_err(errno)?;
-            }
-            Ok(())
-        };
-        synced().map_err(|error| {
-            Error::failed(format!("syncing files in {}", place.path().display()), error.desc())
-        })?;
-        self.name(place, waiting)
+        self.name(place, on_disk).and(all)
     }
 
     fn name(&self, place: &Place, files: Vec<Complete>) -> Result<(), Error> {
         let partial = place.partial_directory()?;
         let mut all = Ok(());
         for file in files {
-            let name = file.claim.name();
-            match place.rename(partial.as_fd(), &file.id.data(), name, self.overwrite) {
+            let (name, data) = (file.claim.name(), file.partial.data());
+            match place.rename(&partial, &file.id.data(), data, name, self.overwrite) {
                 Ok(()) => drop(self.state().touched.insert(name.split().0.to_vec())),
                 // One that cannot be named does not keep the others from it.
                 Err(error) => all = all.and(Err(error)),
@@ -186,26 +188,13 @@ impl Settling {
     }
 }
 
-/// Sets what a file or directory is to be in the end: permissions without set-user-ID and the like,
-/// and when it was modified.
-pub fn dress(file: &File, mode: u32, modified: Option<Modified>) -> Result<(), Errno> {
-    file.set_permissions(Permissions::from_mode(mode & 0o777)).map_err(errno)?;
-    let Some(modified) = modified else { return Ok(()) };
-    let time = TimeSpec::new(modified.seconds, i64::from(modified.nanos.min(999_999_999)));
-    futimens(file, &TimeSpec::UTIME_OMIT, &time)
+/// What a file or directory is permitted in the end: what it is sent with, without set-user-ID and the
+/// like.
+pub fn plain(mode: u32) -> u32 {
+    mode & 0o777
 }
 
 /// The number of the kernel's refusal.
 pub fn errno(error: std::io::Error) -> Errno {
     error.raw_os_error().map_or(Errno::EIO, Errno::from_raw)
-}
-
-/// A directory that was opened to pass through, opened to be read or synced.
-fn readable(directory: BorrowedFd) -> Result<File, Errno> {
-    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
-    openat(directory, ".", flags, Mode::empty()).map(File::from)
-}
-
-fn sync_file_system(place: &Place, directory: &[u8]) -> Result<(), Errno> {
-    syncfs(readable(place.directory(directory, false)?.as_fd())?)
 }

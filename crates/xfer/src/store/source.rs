@@ -126,7 +126,12 @@ impl Source {
 ///
 /// # Errors
 /// If it cannot be read, or the file is too short.
-pub fn sum_block(file: &File, blocks: Blocks, index: u64, scratch: &mut [u8]) -> io::Result<Sum> {
+pub fn sum_block(
+    file: &impl FileExt,
+    blocks: Blocks,
+    index: u64,
+    scratch: &mut [u8],
+) -> io::Result<Sum> {
     let mut hasher = blocks.hasher(index);
     let (mut at, end) = (blocks.offset(index), blocks.offset(index) + blocks.bytes(index));
     while at < end {

@@ -11,23 +11,23 @@ use super::*;
 const MIB: usize = 1 << 20;
 
 /// A directory to receive into, beside one that nothing may be written to.
-struct Ground {
+pub(super) struct Ground {
     top: TempDir,
 }
 
 impl Ground {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let ground = Ground { top: tempfile::tempdir().unwrap() };
         std::fs::create_dir(ground.top.path().join("outside")).unwrap();
         std::fs::write(ground.top.path().join("outside/there"), "before").unwrap();
         ground
     }
 
-    fn path(&self) -> PathBuf {
+    pub(super) fn path(&self) -> PathBuf {
         self.top.path().join("inside")
     }
 
-    fn store(&self) -> Store {
+    pub(super) fn store(&self) -> Store {
         self.open(Options::default())
     }
 
@@ -55,11 +55,11 @@ impl Ground {
     }
 }
 
-fn content(bytes: usize, seed: u8) -> Vec<u8> {
+pub(super) fn content(bytes: usize, seed: u8) -> Vec<u8> {
     (0..bytes).map(|at| (at / 7) as u8 ^ (at >> 15) as u8 ^ seed).collect()
 }
 
-fn entry(name: &str, bytes: usize) -> Entry {
+pub(super) fn entry(name: &str, bytes: usize) -> Entry {
     let modified = Some(Modified { seconds: 1_000_000_000, nanos: 5 });
     Entry { name: Name::new(name).unwrap(), bytes: Some(bytes as u64), mode: 0o106_640, modified }
 }
@@ -69,7 +69,7 @@ fn block(data: &[u8], blocks: Blocks, index: u64) -> &[u8] {
     &data[from..from + blocks.bytes(index) as usize]
 }
 
-fn put(incoming: &Incoming, data: &[u8], index: u64) -> Result<(), Error> {
+pub(super) fn put(incoming: &Incoming, data: &[u8], index: u64) -> Result<(), Error> {
     let mut writing = incoming.write(index)?;
     let sum = writing.write(block(data, incoming.blocks(), index))?;
     writing.done(&sum)

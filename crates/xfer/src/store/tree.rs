@@ -19,6 +19,33 @@ const SMALLEST_BLOCK_BYTES: u64 = 1 << 20;
 /// Most blocks of a file: a bit for each is 128 KiB of memory.
 const MOST_BLOCKS: u64 = 1 << 20;
 
+#[cfg(not(test))]
+fn smallest_block_bytes() -> u64 {
+    SMALLEST_BLOCK_BYTES
+}
+
+#[cfg(test)]
+pub(crate) use small::smallest_block_bytes;
+
+/// Smaller blocks for tests that cut thousands of files into many.
+#[cfg(test)]
+pub(crate) mod small {
+    use std::cell::Cell;
+
+    thread_local! {
+        static BYTES: Cell<u64> = const { Cell::new(super::SMALLEST_BLOCK_BYTES) };
+    }
+
+    pub(crate) fn smallest_block_bytes() -> u64 {
+        BYTES.get()
+    }
+
+    /// The smallest block in this thread from now on.
+    pub(crate) fn set_smallest_block_bytes(bytes: u64) {
+        BYTES.set(bytes);
+    }
+}
+
 /// How a file is cut into blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocks {
@@ -29,7 +56,7 @@ pub struct Blocks {
 impl Blocks {
     /// Of a file of so many bytes.
     pub fn of(file_bytes: u64) -> Self {
-        let needed = file_bytes.div_ceil(MOST_BLOCKS).max(SMALLEST_BLOCK_BYTES);
+        let needed = file_bytes.div_ceil(MOST_BLOCKS).max(smallest_block_bytes());
         // Beyond 2^63 bytes no file system goes (`loff_t` is signed).
         let block_bytes = needed.checked_next_power_of_two().unwrap_or(1 << 63);
         Blocks { file_bytes: Some(file_bytes), block_bytes }
@@ -37,7 +64,7 @@ impl Blocks {
 
     /// Of a stream whose end is not known yet.
     pub fn of_stream() -> Self {
-        Blocks { file_bytes: None, block_bytes: SMALLEST_BLOCK_BYTES }
+        Blocks { file_bytes: None, block_bytes: smallest_block_bytes() }
     }
 
     /// The stream has ended after so many bytes: its blocks stay as they are.

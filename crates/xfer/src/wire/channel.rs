@@ -281,7 +281,7 @@ fn receive(shared: &Shared, ciphertext: &mut Inbox, into: &mut [u8]) -> Result<u
 
 /// A TLS connection that ends without close_notify was cut, and so was one amid a message.
 fn ended(shared: &Shared) -> Error {
-    shared.link.broken("receiving", "the connection ended before everything had come")
+    shared.link.broken("receiving", "the connection ended before all data had arrived")
 }
 
 fn encrypt_to(link: &Link, tls: &mut Tls, mut plaintext: &[u8]) -> Result<(), Error> {

@@ -2,6 +2,9 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use zeroize::Zeroizing;
+
+use crate::secret::Secret;
 
 /// Most bytes of a message: lists are sent in pages, so that nobody has to hold more than this for
 /// a peer that has only claimed a length.
@@ -25,20 +28,27 @@ pub(crate) enum FrameError {
     Malformed,
 }
 
+/// The key of one direction.
+pub(crate) type Key = Secret<{ blake3::KEY_LEN }>;
+
 /// What protects the two directions of one connection.
+#[derive(Debug)]
 pub(crate) struct Keys {
-    pub(crate) client: [u8; blake3::KEY_LEN],
-    pub(crate) server: [u8; blake3::KEY_LEN],
+    pub(crate) client: Key,
+    pub(crate) server: Key,
 }
 
 impl Keys {
     /// Keys that only those have who know `secret`, and that no other connection has: `binding` is
     /// what makes this one unique.
     pub(crate) fn derive(secret: &[u8], binding: &[u8]) -> Self {
-        let mut material = Vec::with_capacity(secret.len() + binding.len());
-        material.extend_from_slice(secret);
-        material.extend_from_slice(binding);
-        let key = |context| blake3::derive_key(context, &material);
+        let key = |context| {
+            let mut hasher = Zeroizing::new(blake3::Hasher::new_derive_key(context));
+            hasher.update(secret).update(binding);
+            let mut key = Key::default();
+            Zeroizing::new(hasher.finalize_xof()).fill(&mut key[..]);
+            key
+        };
         Keys {
             client: key("fairway transfer 1 frames from client to server"),
             server: key("fairway transfer 1 frames from server to client"),
@@ -47,19 +57,21 @@ impl Keys {
 }
 
 /// Makes the frames of one direction.
+#[derive(Debug)]
 pub(crate) struct Sealer {
-    key: [u8; blake3::KEY_LEN],
+    key: Key,
     sequence: u64,
 }
 
 /// Checks the frames of one direction.
+#[derive(Debug)]
 pub(crate) struct Opener {
-    key: [u8; blake3::KEY_LEN],
+    key: Key,
     sequence: u64,
 }
 
 impl Sealer {
-    pub(crate) fn new(key: [u8; blake3::KEY_LEN]) -> Self {
+    pub(crate) fn new(key: Key) -> Self {
         Sealer { key, sequence: 0 }
     }
 
@@ -77,7 +89,7 @@ impl Sealer {
         self.frame(out, |_| true)
     }
 
-    fn frame(
+    pub(crate) fn frame(
         &mut self,
         out: &mut Vec<u8>,
         payload: impl FnOnce(&mut Vec<u8>) -> bool,
@@ -100,7 +112,7 @@ impl Sealer {
 }
 
 impl Opener {
-    pub(crate) fn new(key: [u8; blake3::KEY_LEN]) -> Self {
+    pub(crate) fn new(key: Key) -> Self {
         Opener { key, sequence: 0 }
     }
 
@@ -135,8 +147,8 @@ pub(crate) fn decode<M: DeserializeOwned>(payload: &[u8]) -> Result<M, FrameErro
     }
 }
 
-fn tag(key: &[u8; blake3::KEY_LEN], sequence: u64, payload: &[u8]) -> [u8; TAG_BYTES] {
-    let mut hasher = blake3::Hasher::new_keyed(key);
+fn tag(key: &Key, sequence: u64, payload: &[u8]) -> [u8; TAG_BYTES] {
+    let mut hasher = Zeroizing::new(blake3::Hasher::new_keyed(key));
     // The length need not be hashed: it says where the payload ends, and the tag is behind it.
     hasher.update(&sequence.to_le_bytes()).update(payload);
     let mut tag = [0; TAG_BYTES];
@@ -165,9 +177,15 @@ mod tests {
 
     const KEY: [u8; 32] = [3; 32];
 
+    fn key() -> Key {
+        let mut key = Key::default();
+        key.copy_from_slice(&KEY);
+        key
+    }
+
     fn sealed(message: &impl Serialize) -> Vec<u8> {
         let mut frame = Vec::new();
-        Sealer::new(KEY).seal(message, &mut frame).unwrap();
+        Sealer::new(key()).seal(message, &mut frame).unwrap();
         frame
     }
 
@@ -192,26 +210,26 @@ mod tests {
     fn every_flipped_bit_and_every_missing_byte_is_noticed() {
         let message: Message = (7, vec![1, 2, 3], Some("name".into()));
         let frame = sealed(&message);
-        assert_eq!(open::<Message>(&mut Opener::new(KEY), &frame).unwrap(), message);
+        assert_eq!(open::<Message>(&mut Opener::new(key()), &frame).unwrap(), message);
         for bit in 0..8 * frame.len() {
             let mut flipped = frame.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
             // What a longer frame would go on with.
             flipped.resize(frame.len() + 300, 0);
-            assert!(open::<Message>(&mut Opener::new(KEY), &flipped).is_err(), "bit {bit}");
+            assert!(open::<Message>(&mut Opener::new(key()), &flipped).is_err(), "bit {bit}");
         }
         for length in 0..frame.len() {
-            assert!(open::<Message>(&mut Opener::new(KEY), &frame[..length]).is_err());
+            assert!(open::<Message>(&mut Opener::new(key()), &frame[..length]).is_err());
         }
     }
 
     #[test]
     fn frames_are_noticed_that_come_twice_or_too_early_or_from_elsewhere() {
-        let mut sealer = Sealer::new(KEY);
+        let mut sealer = Sealer::new(key());
         let [mut first, mut second] = [Vec::new(), Vec::new()];
         sealer.seal(&1_u8, &mut first).unwrap();
         sealer.seal(&1_u8, &mut second).unwrap();
-        let mut opener = Opener::new(KEY);
+        let mut opener = Opener::new(key());
         assert_eq!(open::<u8>(&mut opener, &second), Err(FrameError::Forged));
         assert_eq!(open::<u8>(&mut opener, &first), Ok(1));
         assert_eq!(open::<u8>(&mut opener, &first), Err(FrameError::Forged));
@@ -227,17 +245,32 @@ mod tests {
     }
 
     #[test]
+    fn keys_are_of_secret_and_binding_in_this_order() {
+        let keys = Keys::derive(b"secret", b"binding");
+        let context = "fairway transfer 1 frames from client to server";
+        assert_eq!(*keys.client, blake3::derive_key(context, b"secretbinding"));
+    }
+
+    #[test]
+    fn debug_output_has_no_byte_of_a_key() {
+        let keys = Keys { client: key(), server: key() };
+        let shown = format!("{:?} {keys:?} {:?}", Sealer::new(key()), Opener::new(key()));
+        assert_eq!(shown.matches("Secret(32 bytes)").count(), 4, "{shown}");
+        assert!(!shown.contains("3, 3"), "{shown}");
+    }
+
+    #[test]
     fn the_longest_message_and_one_that_is_longer() {
         let mut frame = Vec::new();
         // Two bytes and one that tell the length of these.
-        let mut sealer = Sealer::new(KEY);
+        let mut sealer = Sealer::new(key());
         sealer.seal(&vec![9_u8; MAX_MESSAGE_BYTES - 3], &mut frame).unwrap();
         let length = frame.len();
         assert_eq!(length, MAX_MESSAGE_BYTES + LENGTH_BYTES + TAG_BYTES);
         let too_long = sealer.seal(&vec![9_u8; MAX_MESSAGE_BYTES - 2], &mut frame);
         assert_eq!(too_long, Err(FrameError::TooLong(256 * 1024 + 1)));
         assert_eq!(frame.len(), length, "nothing of it is left");
-        assert!(open::<Vec<u8>>(&mut Opener::new(KEY), &frame).is_ok());
+        assert!(open::<Vec<u8>>(&mut Opener::new(key()), &frame).is_ok());
     }
 
     proptest! {
@@ -249,10 +282,10 @@ mod tests {
 
         #[test]
         fn noise_is_refused_without_a_panic(stream in vec(any::<u8>(), 0..400)) {
-            prop_assert!(open::<Any>(&mut Opener::new(KEY), &stream).is_err());
+            prop_assert!(open::<Any>(&mut Opener::new(key()), &stream).is_err());
             let mut short = stream.clone();
             short.splice(0..0, u32::try_from(stream.len() / 2).unwrap().to_le_bytes());
-            prop_assert!(open::<Any>(&mut Opener::new(KEY), &short).is_err());
+            prop_assert!(open::<Any>(&mut Opener::new(key()), &short).is_err());
         }
 
         /// What someone could send who knows the token.
@@ -260,14 +293,14 @@ mod tests {
         fn noise_under_a_right_tag_is_decoded_or_refused(payload in vec(any::<u8>(), 0..400)) {
             let frame = {
                 let mut frame = Vec::new();
-                Sealer::new(KEY).frame(&mut frame, |out| {
+                Sealer::new(key()).frame(&mut frame, |out| {
                     out.extend_from_slice(&payload);
                     true
                 }).unwrap();
                 frame
             };
-            if let Ok(decoded) = open::<Any>(&mut Opener::new(KEY), &frame) {
-                let again = open::<Any>(&mut Opener::new(KEY), &sealed(&decoded)).unwrap();
+            if let Ok(decoded) = open::<Any>(&mut Opener::new(key()), &frame) {
+                let again = open::<Any>(&mut Opener::new(key()), &sealed(&decoded)).unwrap();
                 prop_assert_eq!(format!("{decoded:?}"), format!("{again:?}"));
             }
         }

@@ -11,11 +11,15 @@
 use serde::{Deserialize, Serialize};
 
 use crate::store::{Modified, Sum};
+use crate::words;
 
 /// Entries of one [`ToReceiver::Offer`] at most.
 pub const ENTRIES_PER_PAGE: usize = 256;
 /// Bytes of their names at most, that a page stays below the bound of a message.
 pub const NAME_BYTES_PER_PAGE: usize = 64 << 10;
+/// Files and directories that are offered and not stored, after which a sender offers no further
+/// page: 1 KB each at either end, and enough that the answers to them are not waited for.
+pub const MOST_OPEN: usize = 4096;
 /// Sums of one [`ToSender::Claims`] at most: 32 KiB.
 pub const SUMS_PER_PAGE: usize = 1024;
 /// Connections of one transfer that have a number: the lower half of [`connection_number`].
@@ -74,6 +78,7 @@ pub enum ToReceiver {
     /// It gives up.
     GiveUp {
         /// Why, for the receiver's log.
+        #[serde(deserialize_with = "words::said")]
         why: String,
     },
 }
@@ -158,6 +163,7 @@ pub enum ToSender {
         /// Its number.
         connection: u32,
         /// Why.
+        #[serde(deserialize_with = "words::said")]
         why: String,
     },
     /// The file is whole, and on disk under its final name when all is confirmed.
@@ -173,11 +179,13 @@ pub enum ToSender {
     /// The transfer ends, and coming again does not help.
     Refused {
         /// Why.
+        #[serde(deserialize_with = "words::said")]
         why: String,
     },
     /// The transfer ends; it may be tried again.
     Busy {
         /// Why.
+        #[serde(deserialize_with = "words::said")]
         why: String,
     },
 }

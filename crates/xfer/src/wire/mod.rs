@@ -27,6 +27,8 @@
 mod channel;
 mod control;
 mod frame;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 mod inbox;
 mod link;
 pub mod messages;

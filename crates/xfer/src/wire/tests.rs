@@ -87,12 +87,12 @@ fn an_end_amid_a_message_or_payload_is_no_orderly_one() {
     let (mut server, mut client) = pair(Security::Plain);
     client.write_payload(&[5, 0, 0, 0, 1]).unwrap();
     client.finish().unwrap();
-    assert!(server.read_frame::<u8>().unwrap_err().to_string().contains("before everything"));
+    assert!(server.read_frame::<u8>().unwrap_err().to_string().contains("before all data"));
 
     // With TLS only close_notify is an end.
     let (mut server, client) = pair(Security::Encrypted);
     client.socket().shutdown(std::net::Shutdown::Write).unwrap();
-    assert!(server.read_frame::<u8>().unwrap_err().to_string().contains("before everything"));
+    assert!(server.read_frame::<u8>().unwrap_err().to_string().contains("before all data"));
 }
 
 #[test]

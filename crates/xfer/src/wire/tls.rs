@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind, Read, Write};
 
 use rustls::{ClientConnection, Connection, ServerConnection};
+use zeroize::Zeroizing;
 
 use super::inbox::Inbox;
 
@@ -42,8 +43,8 @@ impl Tls {
     }
 
     /// Secret bytes that are the same at both ends, and at those of no other connection.
-    pub(crate) fn binding(&self) -> Result<[u8; 32], rustls::Error> {
-        self.0.export_keying_material([0; 32], BINDING_LABEL, None)
+    pub(crate) fn binding(&self) -> Result<Zeroizing<[u8; 32]>, rustls::Error> {
+        self.0.export_keying_material(Zeroizing::new([0; 32]), BINDING_LABEL, None)
     }
 
     /// Plaintext of what has come, as far as it goes into `into`.

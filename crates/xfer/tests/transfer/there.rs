@@ -1,6 +1,7 @@
 //! Something is there already, or names lead elsewhere.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use fairway_xfer::Error;
 use fairway_xfer::auth::{Purpose, Security, greet};
@@ -10,6 +11,8 @@ use fairway_xfer::socket::{Wishes, connect};
 use fairway_xfer::wire::messages::{Begin, Kind, Offered, ToReceiver, ToSender};
 
 use crate::bench::{BLOCK, Receiver, Room, receiving, send};
+use fairway_xfer::wire::Channel;
+use fairway_xfer::wire::messages::{ENTRIES_PER_PAGE, MOST_OPEN};
 
 #[test]
 fn the_same_file_is_not_sent_again_and_another_is_not_replaced() {
@@ -52,25 +55,30 @@ fn a_file_that_differs_is_replaced_if_that_is_allowed() {
     receiver.stop().unwrap();
 }
 
-/// What the receiver answers to the offer of a name.
-fn offered(receiver: &Receiver, name: &[u8], kind: Kind) -> ToSender {
+/// A control connection.
+fn enter(receiver: &Receiver) -> Channel {
     let control = fairway_xfer::Control::new();
     let timeout = std::time::Duration::from_secs(20);
     let address = receiver.address.parse().unwrap();
     let connection = connect(&[address], &Wishes::default(), timeout, &control).unwrap();
     let token = receiver.token.parse().unwrap();
-    let purpose = Purpose::Control;
-    let mut channel = greet(connection, &token, Security::Encrypted, &purpose, timeout).unwrap();
-    let begin = Begin {
-        transfer: [name.len() as u8; 16],
-        streams: 1,
-        entries: 1,
-        bytes: 1,
-        patience_ms: 20_000,
-    };
+    greet(connection, &token, Security::Encrypted, &Purpose::Control, timeout).unwrap()
+}
+
+/// A transfer that was begun.
+fn begin(receiver: &Receiver, transfer: u8) -> Channel {
+    let mut channel = enter(receiver);
+    let transfer = [transfer; 16];
+    let begin = Begin { transfer, streams: 1, entries: 1, bytes: 1, patience_ms: 20_000 };
     channel.write_frame(&ToReceiver::Begin(begin)).unwrap();
     let welcome = channel.read_frame::<ToSender>().unwrap();
     assert!(matches!(welcome, Some(ToSender::Welcome { .. })), "{welcome:?}");
+    channel
+}
+
+/// What the receiver answers to the offer of a name.
+fn offered(receiver: &Receiver, name: &[u8], kind: Kind) -> ToSender {
+    let mut channel = begin(receiver, name.len() as u8);
     let offered = Offered { name: name.to_vec(), kind, mode: 0o644, modified: None };
     channel.write_frame(&ToReceiver::Offer { first: 0, entries: vec![offered] }).unwrap();
     let answer = channel.read_frame().unwrap().unwrap();
@@ -108,5 +116,65 @@ fn names_that_lead_elsewhere_are_refused() {
         }
     }
     assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
+    receiver.stop().unwrap();
+}
+
+#[test]
+fn a_file_gets_no_permission_that_the_receivers_umask_forbids() {
+    let room = Room::new();
+    let path = room.file("in/data", 10);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+    let receiver = Receiver::start(receiving(&room));
+    send(SendOptions::new(&path, &receiver.address, &receiver.token)).unwrap();
+    // proc(5): in octal.
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let umask = status.lines().find_map(|line| line.strip_prefix("Umask:\t")).unwrap();
+    let umask = u32::from_str_radix(umask, 8).unwrap();
+    assert_ne!(0o666 & umask, 0, "a umask that forbids nothing tests nothing");
+    let mode = fs::metadata(room.at("out/data")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o666 & !umask);
+    receiver.stop().unwrap();
+}
+
+#[test]
+fn a_sender_cannot_offer_files_without_end() {
+    let room = Room::new();
+    let receiver = Receiver::start(receiving(&room));
+    let mut channel = begin(&receiver, 1);
+    let most = (MOST_OPEN + ENTRIES_PER_PAGE) as u32;
+    for first in (0..=most).step_by(ENTRIES_PER_PAGE) {
+        let entries = (first..first + ENTRIES_PER_PAGE as u32).map(|number| Offered {
+            name: format!("{number}").into(),
+            kind: Kind::File { bytes: Some(1) },
+            mode: 0o644,
+            modified: None,
+        });
+        let page = ToReceiver::Offer { first, entries: entries.collect() };
+        channel.write_frame(&page).unwrap();
+    }
+    let mut ready = 0;
+    loop {
+        match channel.read_frame::<ToSender>().unwrap() {
+            Some(ToSender::Ready { .. }) => ready += 1,
+            Some(ToSender::Refused { why }) => break assert!(why.contains("offered"), "{why}"),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(ready, most);
+    drop(channel);
+    receiver.stop().unwrap();
+}
+
+#[test]
+fn control_connections_are_bounded() {
+    let room = Room::new();
+    let mut options = receiving(&room);
+    options.limits.sessions = 1;
+    let most = options.limits.control_connections();
+    let receiver = Receiver::start(options);
+    let held: Vec<_> = (0..most).map(|_| enter(&receiver)).collect();
+    // Whoever comes then is let in, and finds the connection closed.
+    assert!(!matches!(enter(&receiver).read_frame::<ToSender>(), Ok(Some(_))));
+    drop(held);
     receiver.stop().unwrap();
 }

@@ -170,7 +170,7 @@ fn read_law(table: &Table, sizing: &Sizing, default: CodelConfig) -> Option<Code
     Some(CodelConfig {
         target: read_time(table, "target", default.target)?,
         interval: at_least(table, "interval", interval, MIN_UPDATE, default.interval)?,
-        limit_packets: read_packets(table, default.limit_packets)?,
+        limit_packets: read_packets(table, default.limit_packets, sizing)?,
         ecn: table.read("ecn").unwrap_or(default.ecn),
         ce_threshold: table.read("ce_threshold").map(|delay| CeThreshold { delay, only_ect1 }),
         mtu_bytes: mtu_bytes(sizing),
@@ -186,7 +186,7 @@ pub(super) fn read_fq_codel(table: &Table, sizing: &Sizing) -> Option<Queue> {
     let linux = FqCodelConfig::default();
     let memory = table.read("memory_limit").map_or(linux.memory_limit_bytes, Bytes::get);
     if memory < MIN_MEMORY {
-        let message = format!("{memory} bytes hold no packet; write \"32 MiB\"");
+        let message = format!("{memory} bytes hold no packet; try \"32 MiB\"");
         table.refuse("memory_limit", message);
         return None;
     }
@@ -210,7 +210,7 @@ pub(super) fn read_cobalt(table: &Table, sizing: &Sizing) -> Option<Queue> {
     discipline(QdiscConfig::Cobalt(CobaltConfig {
         target,
         interval: at_least(table, "interval", interval, MIN_UPDATE, cake.interval)?,
-        limit_packets: read_packets(table, cake.limit_packets)?,
+        limit_packets: read_packets(table, cake.limit_packets, sizing)?,
         ecn: table.read("ecn").unwrap_or(cake.ecn),
         mtu_time: cake.mtu_time,
         blue_increment: table.read("blue_increment").unwrap_or(cake.blue_increment),
@@ -230,7 +230,7 @@ fn read_controller(table: &Table, sizing: &Sizing, default: PieConfig) -> Option
     Some(PieConfig {
         target: read_time(table, "target", default.target)?,
         update_interval: read_tupdate(table, default.update_interval)?,
-        limit_packets: read_packets(table, default.limit_packets)?,
+        limit_packets: read_packets(table, default.limit_packets, sizing)?,
         alpha_sixteenths: read_sixteenths(table, "alpha", default.alpha_sixteenths)?,
         beta_sixteenths: read_sixteenths(table, "beta", default.beta_sixteenths)?,
         burst_allowance: read_time(table, "burst_allowance", default.burst_allowance)?,
@@ -247,7 +247,7 @@ fn read_sixteenths(table: &Table, name: &str, default: u32) -> Option<u32> {
     let Some(weight) = table.read::<f64>(name) else { return Some(default) };
     if weight.fract() != 0.0 {
         let message = format!(
-            "expected a whole number of sixteenths per second, got {weight}; write {default}"
+            "expected a whole number of sixteenths per second, got {weight}; try {default}"
         );
         table.refuse(name, message);
         return None;

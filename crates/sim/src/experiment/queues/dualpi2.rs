@@ -103,7 +103,7 @@ pub(super) fn read_dualpi2(table: &Table, sizing: &Sizing) -> Option<Queue> {
         alpha_hz: number("alpha", linux.alpha_hz),
         beta_hz: number("beta", linux.beta_hz),
         coupling: number("coupling_factor", linux.coupling),
-        limit_packets: read_packets(table, linux.limit_packets)?,
+        limit_packets: read_packets(table, linux.limit_packets, sizing)?,
         low_latency_marks: read_marks(table, linux.low_latency_marks)?,
         min_packets_for_marks: table.read("min_qlen_step").unwrap_or(linux.min_packets_for_marks),
         scheduler: read_scheduler(table, linux.scheduler)?,

@@ -68,7 +68,7 @@ static COMMON: &[Key] = &[
             (&["sfq"], r#""127 packets""#),
         ]),
         r#""42 packets""#,
-        "What may wait or be in transmission: packets, bytes, time at the link's rate, or bandwidth-delay products (rate of the slowest link times base round-trip time of the longest path). Unless written, \"1.0 bdp\" at the slowest link and \"unlimited\" at every other. CoDel and PIE, alone or for each flow, COBALT, DualPI2, SFQ and DRR count packets that wait, DRR those of each flow, and unless written as in Linux; \"routeros-red\" packets of mean_packet, as in RouterOS. TBF: a time is the longest wait for tokens. PRIO: unless written, 1000 packets for each band that has no queue of its own.",
+        "What may wait or be in transmission: packets, bytes, time at the link's rate, or bandwidth-delay products (rate of the slowest link times base round-trip time of the longest path). Unless written, \"1.0 bdp\" at the slowest link and \"unlimited\" at every other. CoDel and PIE, alone or for each flow, COBALT, DualPI2, SFQ and DRR count packets that wait, DRR those of each flow, and unless written as in Linux; a time or bdp is as many of the largest packet as fit, rounded down; \"routeros-red\" packets of mean_packet, as in RouterOS. TBF: a time is the longest wait for tokens. PRIO: unless written, 1000 packets for each band that has no queue of its own.",
     ),
     key(
         "min_threshold",

@@ -3,7 +3,7 @@
 use fairway_net::Limit;
 use fairway_units::{Duration, Rate};
 
-use super::super::reader::{LimitText, Table};
+use super::super::reader::{LimitText, Table, packets};
 
 /// What the limits of queues depend on besides their own link.
 pub(in super::super) struct Path {
@@ -36,20 +36,37 @@ pub(super) fn read_limit(table: &Table, sizing: &Sizing) -> Option<Limit> {
     size(table, "limit", limit, sizing)
 }
 
-/// The limit of a discipline that counts packets.
-pub(super) fn read_packets(table: &Table, default: u64) -> Option<u64> {
+/// The limit of a discipline that counts packets: of a time or a bdp, as many of the largest as it has
+/// room for.
+pub(super) fn read_packets(table: &Table, default: u64, sizing: &Sizing) -> Option<u64> {
+    read_packets_of(table, default, sizing.path.frame, sizing)
+}
+
+/// The same for packets of so many bytes.
+pub(super) fn read_packets_of(
+    table: &Table,
+    default: u64,
+    packet: u64,
+    sizing: &Sizing,
+) -> Option<u64> {
     if !table.has("limit") {
         return Some(default);
     }
-    match table.read("limit")? {
-        LimitText::Packets(packets) if packets > 0 => Some(packets),
-        LimitText::Unlimited => Some(u64::MAX),
-        _ => {
-            let message = "this discipline counts packets; write \"1000 packets\"";
-            table.refuse("limit", message);
-            None
-        }
+    let written = table.read("limit")?;
+    if let LimitText::Bytes(bytes) = written {
+        let message = format!(
+            "this discipline counts packets, of whatever size; write \"{}\" for as many of {packet} \
+             bytes",
+            packets((bytes / packet).max(1))
+        );
+        table.refuse("limit", message);
+        return None;
     }
+    Some(match size(table, "limit", Some(written), sizing)? {
+        Limit::Unlimited => u64::MAX,
+        Limit::Packets(packets) => packets,
+        Limit::Bytes(bytes) => (bytes / packet).max(1),
+    })
 }
 
 /// Turns a limit into packets or bytes. Reports at the key `name` of `table`.
@@ -61,14 +78,14 @@ pub(super) fn size(
 ) -> Option<Limit> {
     let Sizing { default, rate, path } = *sizing;
     let no_rate = || {
-        let message = "time and bdp need a link with a finite rate; write \"50 packets\"";
+        let message = "time and bdp need a link with a finite rate; try \"50 packets\"";
         table.refuse(name, message);
         None
     };
     let bytes = match written.unwrap_or(default) {
         LimitText::Unlimited => return Some(Limit::Unlimited),
         LimitText::Packets(0) => {
-            table.refuse(name, "expected at least one packet, got 0; write \"1 packets\"");
+            table.refuse(name, "expected at least one packet, got 0; try \"1 packet\"");
             return None;
         }
         LimitText::Packets(packets) => return Some(Limit::Packets(packets)),
@@ -86,14 +103,14 @@ pub(super) fn size(
         Some(bytes) => {
             let message = format!(
                 "{bytes} bytes{default} cannot hold one packet of {} bytes; \
-                 write limit = \"50 packets\"",
+                 try limit = \"50 packets\"",
                 path.frame
             );
             table.refuse(name, message);
             None
         }
         None => {
-            table.refuse(name, "is larger than any memory; write \"unlimited\"");
+            table.refuse(name, "is larger than any memory; try \"unlimited\"");
             None
         }
     }

@@ -148,7 +148,7 @@ fn read_quantum(table: &Table, sizing: &Sizing) -> Option<Bytes> {
     let quantum = table.read("quantum").unwrap_or(default);
     if !(MIN_QUANTUM..=MAX_QUANTUM).contains(&quantum.get()) {
         let message = format!(
-            "expected {MIN_QUANTUM} to {MAX_QUANTUM} bytes, got {}; write \"1514 bytes\"",
+            "expected {MIN_QUANTUM} to {MAX_QUANTUM} bytes, got {}; try \"1514 bytes\"",
             quantum.get()
         );
         table.refuse("quantum", message);
@@ -190,7 +190,7 @@ fn at_least(
     example: Duration,
 ) -> Option<Duration> {
     if time < shortest {
-        let message = format!("expected at least {shortest}, got {time}; write \"{example}\"");
+        let message = format!("expected at least {shortest}, got {time}; try \"{example}\"");
         table.refuse(name, message);
         return None;
     }

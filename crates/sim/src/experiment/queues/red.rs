@@ -9,7 +9,7 @@ use fairway_units::{Bytes, Duration, Rate};
 use super::super::Queue;
 use super::super::keys::{Absent, Key, Kind, key};
 use super::super::reader::{Name, Packets, Table};
-use super::limits::{Sizing, read_limit, read_packets};
+use super::limits::{Sizing, read_limit, read_packets_of};
 use super::read_variant;
 
 /// RED's defaults: S. Floyd, "RED: Discussions of Setting Parameters" (1997).
@@ -132,7 +132,7 @@ fn read_mean_packet(table: &Table) -> Option<Bytes> {
     let mean_packet = table.read("mean_packet").unwrap_or(MEAN_PACKET);
     if mean_packet == Bytes::ZERO || mean_packet.get() > MAX_PACKET_BYTES {
         let message = format!(
-            "expected 1 to {MAX_PACKET_BYTES} bytes, got {}; write \"1000 bytes\"",
+            "expected 1 to {MAX_PACKET_BYTES} bytes, got {}; try \"1000 bytes\"",
             mean_packet.get()
         );
         table.refuse("mean_packet", message);
@@ -158,7 +158,7 @@ fn read_max_threshold(table: &Table, limit: Limit, min_threshold: f64) -> Option
     if min_threshold >= max_threshold {
         let message = format!(
             "{max_threshold} packets is not above min_threshold, {min_threshold} packets; \
-             write \"{default_max} packets\""
+             try \"{default_max} packets\""
         );
         table.refuse("max_threshold", message);
         return None;
@@ -186,7 +186,7 @@ fn read_weight(table: &Table, default: f64, min_threshold: f64) -> Option<f64> {
     }
     let weight = table.read("weight").unwrap_or(default);
     if weight == 0.0 {
-        table.refuse("weight", "expected more than 0, got 0; write 0.002");
+        table.refuse("weight", "expected more than 0, got 0; try 0.002");
         return None;
     }
     Some(weight)
@@ -197,7 +197,7 @@ fn weight_for(table: &Table, burst: f64, min_threshold: f64) -> Option<f64> {
     if weight.is_none() {
         let message = format!(
             "no weight lets {burst} packets pass that is not above min_threshold, {min_threshold} \
-             packets; write \"{} packets\"",
+             packets; try \"{} packets\"",
             min_threshold.ceil() + 1.0
         );
         table.refuse("allowed_burst", message);
@@ -209,18 +209,20 @@ fn weight_for(table: &Table, burst: f64, min_threshold: f64) -> Option<f64> {
 pub(super) fn read_routeros_red(table: &Table, sizing: &Sizing) -> Option<Queue> {
     let router = RouterOsRed::default();
     let packets = |name, default: u32| table.read(name).map_or(default, |Packets(n)| n as u32);
-    let limit = read_packets(table, u64::from(router.limit_packets))?;
+    let average_packet = read_mean_packet(table)?;
+    let limit = u64::from(router.limit_packets);
+    let limit = read_packets_of(table, limit, average_packet.get(), sizing)?;
     let router = RouterOsRed {
         limit_packets: u32::try_from(limit).unwrap_or(u32::MAX),
         min_threshold_packets: packets("min_threshold", router.min_threshold_packets),
         max_threshold_packets: packets("max_threshold", router.max_threshold_packets),
         burst_packets: packets("allowed_burst", router.burst_packets),
-        average_packet: read_mean_packet(table)?,
+        average_packet,
     };
     let min_threshold = f64::from(router.min_threshold_packets);
     if router.max_threshold_packets <= router.min_threshold_packets {
         let message = format!(
-            "{} packets is not above min_threshold, {min_threshold} packets; write \"{} packets\"",
+            "{} packets is not above min_threshold, {min_threshold} packets; try \"{} packets\"",
             router.max_threshold_packets,
             MAX_OVER_MIN * min_threshold.max(1.0)
         );

@@ -53,18 +53,18 @@ pub(super) fn read_sfq(table: &Table, sizing: &Sizing) -> Option<Queue> {
     let count = |name, default| table.read::<u64>(name).map_or(default, saturated);
     let divisor = count("divisor", linux.divisor);
     if !divisor.is_power_of_two() {
-        let message = format!("expected a power of two, got {divisor}; write 1024");
+        let message = format!("expected a power of two, got {divisor}; try 1024");
         table.refuse("divisor", message);
         return None;
     }
     let flows = count("flows", linux.flows);
     if flows > MAX_SFQ_FLOWS {
-        let message = format!("expected at most {MAX_SFQ_FLOWS} for SFQ, got {flows}; write 128");
+        let message = format!("expected at most {MAX_SFQ_FLOWS} for SFQ, got {flows}; try 128");
         table.refuse("flows", message);
         return None;
     }
     discipline(QdiscConfig::Sfq(SfqConfig {
-        limit_packets: saturated(read_packets(table, u64::from(linux.limit_packets))?),
+        limit_packets: saturated(read_packets(table, u64::from(linux.limit_packets), sizing)?),
         depth_packets: count("depth", linux.depth_packets),
         flows,
         divisor,
@@ -81,7 +81,7 @@ fn saturated(count: u64) -> u32 {
 fn read_perturb(table: &Table) -> Option<Option<Duration>> {
     let perturb = table.read::<Duration>("perturb");
     if perturb.is_some_and(|period| period.as_millis() == 0) {
-        table.refuse("perturb", "expected at least 1 ms; write \"10 s\"");
+        table.refuse("perturb", "expected at least 1 ms; try \"10 s\"");
         return None;
     }
     Some(perturb)
@@ -91,6 +91,6 @@ pub(super) fn read_drr(table: &Table, sizing: &Sizing) -> Option<Queue> {
     let linux = DrrConfig::default();
     discipline(QdiscConfig::Drr(DrrConfig {
         quantum: read_quantum(table, sizing)?,
-        flow_limit_packets: read_packets(table, linux.flow_limit_packets)?,
+        flow_limit_packets: read_packets(table, linux.flow_limit_packets, sizing)?,
     }))
 }

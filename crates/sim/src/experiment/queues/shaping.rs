@@ -78,7 +78,7 @@ fn holds_a_packet(table: &Table, name: &str, bytes: u64, sizing: &Sizing) -> Opt
     if bytes < frame {
         let message = format!(
             "{bytes} bytes are less than one packet of {frame} bytes, which would never pass; \
-             write \"{frame} bytes\" or more"
+             try \"{frame} bytes\" or more"
         );
         table.refuse(name, message);
         return None;

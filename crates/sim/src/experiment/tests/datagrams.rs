@@ -86,7 +86,7 @@ fn a_send_buffer_is_one_that_a_socket_can_have() {
     assert_refused(
         &with_datagrams(&with("4607 bytes")),
         "flow.u.send_buffer: expected the 4608 bytes that Linux gives every socket, or more, got 4607 bytes; \
-         write \"4608 bytes\"",
+         try \"4608 bytes\"",
     );
 }
 
@@ -148,7 +148,7 @@ fn values_that_make_no_traffic() {
     refused(
         &cbr("packet = \"28 bytes\""),
         "packet: expected 29 to 65535 bytes, headers of 28 bytes included, got 28; \
-         write \"1000 bytes\"",
+         try \"1000 bytes\"",
     );
     refused(&cbr("precedence = 8"), "precedence: expected a whole number from 0 to 7, got 8");
     refused(
@@ -177,6 +177,6 @@ fn values_that_make_no_traffic() {
     );
     refused(
         &on_off("periods = \"pareto\"\npareto_shape = 1"),
-        "pareto_shape: expected more than 1, got 1: such periods have no mean; write 1.5",
+        "pareto_shape: expected more than 1, got 1: such periods have no mean; try 1.5",
     );
 }

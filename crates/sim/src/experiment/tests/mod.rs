@@ -5,6 +5,7 @@ mod examples;
 mod messages;
 mod robustness;
 mod schema;
+mod suggestions;
 mod sweep;
 mod switches;
 mod values;

@@ -189,8 +189,8 @@ fn what_is_wrong_with_an_end_of_repeating() {
     let sweep = |text: &str| with_end(&format!("[sweep]\nrepetitions = {text}"));
     let share = "sweep.repetitions.until: expected half of an interval as a part of the mean, above \
                  0 % and below 100 %, got";
-    assert_refused(&sweep("{ until = \"2\" }"), &format!("{share} \"2\"; write \"±2 %\""));
-    assert_refused(&sweep("{ at_most = 20 }"), &format!("{share} nothing; write \"±2 %\""));
+    assert_refused(&sweep("{ until = \"2\" }"), &format!("{share} \"2\"; write it like \"±2 %\""));
+    assert_refused(&sweep("{ at_most = 20 }"), &format!("{share} nothing; write it like \"±2 %\""));
     assert_refused(
         &sweep("{ until = \"±2 %\", at_most = 9 }"),
         "sweep.repetitions.at_most: expected a whole number from 10 to 100000, got 9",
@@ -198,7 +198,7 @@ fn what_is_wrong_with_an_end_of_repeating() {
     assert_refused(
         &sweep("{ until = \"±2 %\", metric = 3 }"),
         "sweep.repetitions.metric: expected the name of a metric or a list of names, got 3; \
-         write \"goodput_bps\"",
+         try \"goodput_bps\"",
     );
     assert_refused(
         &sweep("{ until = \"±2 %\", atmost = 20 }"),
@@ -265,7 +265,7 @@ fn what_is_wrong_with_lists_and_ranges() {
     );
     assert_refused(
         &drawn("points = 2\n\"flow.0.start\" = { low = \"1 s\", high = \"5\" }"),
-        "sweep.random.\"flow.0.start\": expected low and high of one unit, which a value lies between, got \"1 s\" and \"5\"; write { low = \"1 ms\", high = \"100 ms\" }",
+        "sweep.random.\"flow.0.start\": expected low and high of one unit, which a value lies between, got \"1 s\" and \"5\"; write it like { low = \"1 ms\", high = \"100 ms\" }",
     );
     assert_refused(
         &drawn("points = 2\n\"flow.0.count\" = { low = 2, high = 2 }"),

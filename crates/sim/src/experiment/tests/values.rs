@@ -1,7 +1,7 @@
 //! What the keys mean: every value worked out by hand.
 
 use fairway_cc::{SlowStart, Variant};
-use fairway_net::RedConfig;
+use fairway_net::{QdiscConfig, RedConfig};
 use fairway_tcp::{DelayedAck, EcnMode, PRESETS, Recovery, Stack};
 use fairway_units::{Bytes, Duration, Rate, Time};
 
@@ -282,4 +282,25 @@ fn a_title_comes_from_the_file() {
     assert_eq!(super::plan(&untitled, "studies/two flows.toml").unwrap().title, "two flows");
     assert_eq!(planned(&untitled).points[0].document["title"], "test");
     assert_eq!(super::plan(&untitled, "").unwrap().title, "untitled");
+}
+
+#[test]
+fn limits_in_packets_of_a_time_or_a_bdp() {
+    let limit = |queue: &str| {
+        let text = with("kind = \"droptail\", limit = \"42 packets\"", queue);
+        match bottleneck(&text).queue {
+            Queue::Discipline(config) => match *config {
+                QdiscConfig::FqCodel(config) => config.codel.limit_packets,
+                QdiscConfig::Pie(config) => config.limit_packets,
+                other => panic!("{other:?}"),
+            },
+            other => panic!("{other:?}"),
+        }
+    };
+    // 10 Mbit/s for 50 ms are 62 500 bytes: 41 packets of 1500 and a part of one.
+    assert_eq!(limit("kind = \"fq_codel\", limit = \"1.0 bdp\""), 41);
+    // For 100 ms 125 000 bytes: 83.
+    assert_eq!(limit("kind = \"fq_codel\", limit = \"100 ms\""), 83);
+    assert_eq!(limit("kind = \"pie\", limit = \"2 bdp\""), 83);
+    assert_eq!(limit("kind = \"pie\", limit = \"unlimited\""), u64::MAX);
 }

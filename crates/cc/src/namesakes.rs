@@ -1,0 +1,62 @@
+//! Names under which a stack has another algorithm than Fairway, or a version that Fairway does not have.
+
+use crate::Variant;
+
+/// What a stack's own module of some name is, where Fairway's algorithm of that name has no variant of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Namesake {
+    /// Another algorithm, by Fairway's name of it.
+    Other(&'static str),
+    /// The same algorithm, in a version that Fairway does not have.
+    Missing,
+}
+
+/// By Fairway's name. Linux 6.1 and ns-2.35's copy of 2.6.22: `tcp_westwood.c`, "TCP Westwood+", and
+/// `tcp_lp.c`. ns-3.29: `src/internet/model/tcp-*.cc`.
+const NAMESAKES: &[(Variant, &str, Namesake)] = &[
+    (Variant::Linux6_1, "westwood", Namesake::Other("westwood+")),
+    (Variant::Linux2_6_22, "westwood", Namesake::Other("westwood+")),
+    (Variant::Linux2_6_22, "tcp-lp", Namesake::Missing),
+    (Variant::Ns3_29, "bic", Namesake::Missing),
+    (Variant::Ns3_29, "highspeed", Namesake::Missing),
+    (Variant::Ns3_29, "htcp", Namesake::Missing),
+    (Variant::Ns3_29, "illinois", Namesake::Missing),
+    (Variant::Ns3_29, "scalable", Namesake::Missing),
+    (Variant::Ns3_29, "yeah", Namesake::Missing),
+];
+
+impl Variant {
+    /// What the stack of this variant means by `name`, if that is nothing that Fairway's algorithm of
+    /// this name can be.
+    pub fn namesake(self, name: &str) -> Option<Namesake> {
+        let found = NAMESAKES.iter().find(|(variant, of, _)| (*variant, *of) == (self, name));
+        found.map(|(.., namesake)| *namesake)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Algorithm, algorithms};
+
+    fn entry(name: &str) -> &'static Algorithm {
+        algorithms().iter().find(|algorithm| algorithm.name == name).expect("a name that exists")
+    }
+
+    #[test]
+    fn a_namesake_is_of_an_algorithm_without_that_variant() {
+        for (variant, name, namesake) in NAMESAKES {
+            assert!(!entry(name).variants.contains(variant), "{name} has {variant:?}");
+            if let Namesake::Other(other) = namesake {
+                assert!(entry(other).variants.contains(variant), "{other} has no {variant:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn linux_calls_another_algorithm_westwood_and_ns3_does_not() {
+        assert_eq!(Variant::Linux6_1.namesake("westwood"), Some(Namesake::Other("westwood+")));
+        assert_eq!(Variant::Ns3_29.namesake("westwood"), None);
+        assert_eq!(Variant::Paper.namesake("westwood"), None);
+    }
+}
