@@ -228,6 +228,8 @@ class ScriptedBackend:
 
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+#: A bound on what never comes, far above what a busy machine takes.
+BROWSER_MS = 120_000
 
 
 # Of a module, and not of the session: its event loop is in the way of other tests' own.
@@ -237,12 +239,16 @@ def browser():
     program = next(filter(None, map(shutil.which, CHROMIUM)), None)
     if program is None:
         pytest.skip("no Chromium here (Debian package chromium), so no report is opened in it")
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
+
+    expect.set_options(timeout=BROWSER_MS)
 
     # Chromium's own sandbox refuses to run as root, which is what containers do.
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=program, args=arguments)
+        opened = playwright.chromium.launch(
+            executable_path=program, args=arguments, timeout=BROWSER_MS
+        )
         yield opened
         opened.close()
 
@@ -255,6 +261,7 @@ def pages(browser):
 
     def show(path, at="", **options):
         page = browser.new_page(**options)
+        page.set_default_timeout(BROWSER_MS)
         opened.append(page)
         page.on("pageerror", lambda error: wrong.append(f"script error: {error}"))
         page.on("console", lambda said: wrong.append(f"console: {said.text}"))

@@ -5,6 +5,7 @@ import html
 import re
 
 import pytest
+from playwright.sync_api import expect
 
 import fairway
 from conftest import SMALL
@@ -24,11 +25,11 @@ def opened(pages, report):
     return functools.partial(pages, report)
 
 
-def ranges(page):
-    """What every chart over time shows of it."""
-    return page.locator(".chart").evaluate_all(
-        "charts => charts.map(chart => chart.vegaView.scale('x').domain())"
-    )
+#: What every chart over time shows of it, in JavaScript.
+DOMAINS = (
+    "Array.from(document.querySelectorAll('.chart'), c => String(c.vegaView.scale('x').domain()))"
+)
+ALIKE = "d.every(one => one === d[0])"
 
 
 def drawn(page):
@@ -38,12 +39,13 @@ def drawn(page):
         chart.scroll_into_view_if_needed()
         chart.locator("svg.marks").wait_for()
         # A line is drawn as a path with some length.
-        assert len(chart.locator("svg.marks .mark-line path").first.get_attribute("d")) > 20
+        line = chart.locator("svg.marks .mark-line path").first
+        expect(line).to_have_attribute("d", re.compile(r"^.{21}", re.S))
     return charts.count()
 
 
-def background(page):
-    return page.evaluate("getComputedStyle(document.body).backgroundColor")
+def expect_background(page, colour):
+    expect(page.locator("body")).to_have_css("background-color", colour)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +54,7 @@ def background(page):
 def test_every_chart_is_drawn_in_both_themes(opened, scheme, colour):
     page = opened(color_scheme=scheme)
     assert drawn(page) == len(QUANTITIES)
-    assert background(page) == colour
+    expect_background(page, colour)
 
 
 def test_the_report_of_a_sweep(opened, tmp_path):
@@ -71,13 +73,14 @@ def test_the_theme_can_be_chosen_against_the_system(opened):
     drawn(page)
     button = page.locator("#theme")
     button.click()  # from "system" to "light"
-    assert background(page) == "rgb(255, 255, 255)"
+    expect(button).to_have_text("Theme: light")
+    expect_background(page, "rgb(255, 255, 255)")
     button.click()
-    assert button.text_content() == "Theme: dark"
-    assert background(page) == "rgb(20, 23, 27)"
+    expect(button).to_have_text("Theme: dark")
+    expect_background(page, "rgb(20, 23, 27)")
     assert drawn(page) == len(QUANTITIES)
     page.reload()
-    assert background(page) == "rgb(20, 23, 27)"
+    expect_background(page, "rgb(20, 23, 27)")
 
 
 def test_a_narrow_screen_needs_no_sideways_scrolling(opened):
@@ -130,17 +133,16 @@ def test_the_nearest_point_tells_its_numbers(opened):
     page.mouse.move(box["x"] + sample["x"] - 3, box["y"] + sample["y"] - 18)
     page.mouse.move(box["x"] + sample["x"], box["y"] + sample["y"] - 15)
     tooltip = page.locator("#vg-tooltip-element.visible")
-    tooltip.wait_for()
-    cells = tooltip.locator("td.value").all_text_contents()
-    assert cells[0] == "bic#0"
+    expect(tooltip.locator("td.value").first).to_have_text("bic#0")
+    expect(chart.locator(".dot")).to_be_visible()
     dot = chart.locator(".dot").bounding_box()
     shown = (dot["x"] + dot["width"] / 2 - box["x"], dot["y"] + dot["height"] / 2 - box["y"])
     # The sample itself, or one of the same flow that is nearer to the pointer.
     assert abs(shown[0] - sample["x"]) <= 15
     assert (shown[0] - sample["x"]) ** 2 + (shown[1] - sample["y"] + 15) ** 2 <= 15.5**2
     page.mouse.move(box["x"] + sample["x"], box["y"] - 40)
-    assert page.locator("#vg-tooltip-element.visible").count() == 0
-    assert chart.locator(".dot").is_hidden()
+    expect(page.locator("#vg-tooltip-element.visible")).to_have_count(0)
+    expect(chart.locator(".dot")).to_be_hidden()
 
 
 def test_shift_and_wheel_zooms_into_all_charts_of_the_run(opened):
@@ -149,22 +151,19 @@ def test_shift_and_wheel_zooms_into_all_charts_of_the_run(opened):
     chart = page.locator(".chart").first
     chart.scroll_into_view_if_needed()
     line = chart.locator("svg.marks .mark-line path").first
-    before, whole = line.get_attribute("d"), ranges(page)
-    assert whole == [[0, 3]] * len(QUANTITIES)
+    before = line.get_attribute("d")
+    assert page.evaluate(DOMAINS) == ["0,3"] * len(QUANTITIES)
     box = chart.bounding_box()
     middle = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.mouse.move(*middle)
     page.keyboard.down("Shift")
     page.mouse.wheel(0, -400)
     page.keyboard.up("Shift")
-    page.wait_for_timeout(300)
-    assert line.get_attribute("d") != before
-    near = ranges(page)
-    assert near[0] != whole[0]
-    assert near == [near[0]] * len(QUANTITIES)
+    expect(line).not_to_have_attribute("d", before)
+    # The other charts follow the first: all show the same part of the run, and then all of it.
+    page.wait_for_function(f"() => {{ const d = {DOMAINS}; return d[0] !== '0,3' && {ALIKE}; }}")
     page.mouse.dblclick(*middle)
-    page.wait_for_timeout(300)
-    assert ranges(page) == whole
+    page.wait_for_function(f"() => {{ const d = {DOMAINS}; return d[0] === '0,3' && {ALIKE}; }}")
 
 
 EVIL = (

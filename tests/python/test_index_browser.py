@@ -1,6 +1,7 @@
 """The index of several studies in a real browser: filtered, followed into reports, on a phone."""
 
 import pytest
+from playwright.sync_api import expect
 
 from fairway.study_all import reproduce_each
 from test_study_all import made, run
@@ -35,9 +36,10 @@ def test_a_claim_leads_to_its_place_in_the_report(pages, index):
     page = pages(index)
     page.locator("#whole-claims").get_by_role("link", name="whole1, why").click()
     page.wait_for_url("**/whole/report.html#claim-whole1")
-    assert page.locator(":target").locator(".id").text_content() == "whole1"
-    assert page.locator(":target").locator("h3 .verdict").inner_text() == "✗ refuted"
-    assert page.locator(":target table").is_visible()
+    target = page.locator(":target")
+    expect(target.locator(".id")).to_have_text("whole1")
+    expect(target.locator("h3 .verdict")).to_have_text("✗ refuted", use_inner_text=True)
+    expect(target.locator("table")).to_be_visible()
 
 
 def test_a_number_leads_to_its_runs_in_the_report_of_parts(pages, index):
@@ -47,7 +49,7 @@ def test_a_number_leads_to_its_runs_in_the_report_of_parts(pages, index):
     link.click()
     page.wait_for_url("**/whole/report.html#part-inner-runs?pick=1")
     rows = page.locator("#part-inner-runs tbody tr:visible")
-    assert rows.count() == 1
+    expect(rows).to_have_count(1)
     found = rows.first.locator("td.n").all_text_contents()
     assert any(abs(float(value) - shown) < 1e-3 for value in found)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 import pytest
+from playwright.sync_api import expect
 
 import fairway
 from conftest import command
@@ -91,8 +92,13 @@ def rows(page, table):
     return page.locator(f"#{table} tbody tr:visible")
 
 
-def said(page, table):
-    return page.locator(f"#{table} output").text_content()
+def expect_said(page, table, text):
+    expect(page.locator(f"#{table} output")).to_have_text(text)
+
+
+def expect_open(page, folds):
+    """So many folds are open, but for the charts' menus."""
+    expect(page.locator("main details[open]:not(.chart details)")).to_have_count(folds)
 
 
 def test_every_chart_is_drawn_and_has_a_name(opened):
@@ -104,9 +110,9 @@ def test_every_chart_is_drawn_and_has_a_name(opened):
         chart.locator("svg.marks").wait_for()
     # Each says where it is: "bic: Asymmetry by first: bic".
     named = page.locator(".chart [role=graphics-document]")
-    names = named.evaluate_all("charts => charts.map(chart => chart.getAttribute('aria-label'))")
-    assert len(names) == CHARTS
-    assert all(re.match(r"\w.*: \w", name) for name in names), names
+    expect(named).to_have_count(CHARTS)
+    for name in named.all():
+        expect(name).to_have_attribute("aria-label", re.compile(r"^\w.*: \w"))
 
 
 def test_the_question_and_the_verdicts_come_first(opened):
@@ -137,7 +143,7 @@ def test_the_first_claim_is_on_the_first_screen(pages, study, tmp_path, width, h
     assert box["y"] + box["height"] < height
     assert page.get_by_text("five of nine scenarios").is_hidden()
     page.locator(".note summary").click()
-    assert page.get_by_text("five of nine scenarios").is_visible()
+    expect(page.get_by_text("five of nine scenarios")).to_be_visible()
 
 
 def test_a_claim_is_a_line_that_opens_to_what_decided_it(opened):
@@ -147,6 +153,7 @@ def test_a_claim_is_a_line_that_opens_to_what_decided_it(opened):
     summary.focus()
     page.keyboard.press("Enter")
     table = page.locator("#claim-none table")
+    expect(table).to_be_visible()
     assert table.locator("caption").text_content() == "none: 3 effects on asymmetry"
     heads = table.locator("thead th").all_text_contents()
     lines = [
@@ -161,55 +168,55 @@ def test_a_claim_is_a_line_that_opens_to_what_decided_it(opened):
     assert shown.partition(",")[0] in [line["effect"] for line in lines]
     assert {line["interval"] for line in lines} == {"–"}
     page.keyboard.press("Enter")
-    assert table.is_hidden()
+    expect(table).to_be_hidden()
 
 
 def test_a_link_to_a_claim_opens_its_fold(opened):
     page = opened("#claim-none")
-    assert page.locator("#claim-none table").is_visible()
-    assert page.locator("#claim-all table").is_hidden()
+    expect(page.locator("#claim-none table")).to_be_visible()
+    expect(page.locator("#claim-all table")).to_be_hidden()
     # The keyboard goes on from there.
     page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.closest('li').id") == "claim-none"
+    expect(page.locator("#claim-none :focus")).to_have_count(1)
     page.evaluate("window.location.hash = 'claim-all'")
-    page.locator("#claim-all table").wait_for()
+    expect(page.locator("#claim-all table")).to_be_visible()
 
 
 def test_the_search_finds_what_is_folded(opened):
     page = opened()
     page.locator("#claims").get_by_label("Search").fill("no run has a weekday")
-    assert page.locator(".verdicts > li:visible .id").all_text_contents() == ["unasked"]
+    expect(page.locator(".verdicts > li:visible .id")).to_have_text(["unasked"])
 
 
 def test_print_opens_every_fold_and_closes_it_again(opened):
     page = opened("#claim-none")
     open_now = "document.querySelectorAll('main details[open]:not(.chart details)').length"
-    assert page.evaluate(open_now) == 1
+    expect_open(page, 1)
     page.evaluate(f"addEventListener('beforeprint', () => {{ window.printed = {open_now}; }})")
     page.pdf()
     every = page.locator("main details:not(.chart details)").count()
     assert every == 4  # three claims and the experiment
     assert page.evaluate("window.printed") == every
-    assert page.evaluate(open_now) == 1
+    expect_open(page, 1)
 
 
 def test_rows_are_searched_chosen_and_cleared_by_keyboard(opened):
     page = opened()
-    assert rows(page, "cells").count() == 18
-    assert said(page, "cells") == "18 rows"
+    expect(rows(page, "cells")).to_have_count(18)
+    expect_said(page, "cells", "18 rows")
     page.locator("#cells").get_by_label("Search").focus()
     page.keyboard.type("jain htcp")
     # Three with H-TCP first, three with H-TCP second, one of them both.
-    assert rows(page, "cells").count() == 5
-    assert said(page, "cells") == "5 of 18 rows"
+    expect(rows(page, "cells")).to_have_count(5)
+    expect_said(page, "cells", "5 of 18 rows")
     page.keyboard.press("Tab")
+    expect(page.locator("#cells select[name=first]")).to_be_focused()
     page.keyboard.type("cubic")  # a list takes what is typed
-    assert page.evaluate("document.activeElement.name") == "first"
-    assert said(page, "cells") == "1 of 18 rows"
+    expect_said(page, "cells", "1 of 18 rows")
     page.locator("#cells").get_by_role("button", name="Clear").focus()
     page.keyboard.press("Enter")
-    assert said(page, "cells") == "18 rows"
-    assert page.evaluate("document.activeElement.type") == "search"
+    expect_said(page, "cells", "18 rows")
+    expect(page.locator("#cells").get_by_label("Search")).to_be_focused()
     # A reader hears the count: an output is a polite live region.
     assert page.locator("#cells").get_by_role("status").count() == 1
 
@@ -217,8 +224,8 @@ def test_rows_are_searched_chosen_and_cleared_by_keyboard(opened):
 def test_verdicts_are_chosen(opened):
     page = opened()
     page.locator("#claims").get_by_label("verdict").select_option("refuted")
-    assert page.locator(".verdicts > li:visible .id").all_text_contents() == ["none"]
-    assert said(page, "claims") == "1 of 3 claims"
+    expect(page.locator(".verdicts > li:visible .id")).to_have_text(["none"])
+    expect_said(page, "claims", "1 of 3 claims")
 
 
 def test_a_column_is_sorted_by_keyboard(opened, study):
@@ -229,11 +236,11 @@ def test_a_column_is_sorted_by_keyboard(opened, study):
     head.get_by_role("button").focus()
     for order, is_reversed in (("ascending", False), ("descending", True)):
         page.keyboard.press("Enter")
-        assert head.get_attribute("aria-sort") == order
+        expect(head).to_have_attribute("aria-sort", order)
         shown = page.locator(f"#cells tbody tr td:nth-child({column + 1})").all_text_contents()
         assert list(map(float, shown)) == sorted(map(float, shown), reverse=is_reversed)
     page.keyboard.press("Enter")
-    assert head.get_attribute("aria-sort") == "none"
+    expect(head).to_have_attribute("aria-sort", "none")
     assert rows(page, "cells").all_text_contents() == before
 
 
@@ -241,15 +248,16 @@ def test_a_claim_leads_to_its_cells_and_a_number_to_its_runs(opened, study):
     page = opened()
     page.locator("#claim-none summary").click()
     page.locator("#claim-none").get_by_text("3 cells").click()
-    assert said(page, "cells") == "3 of 18 rows"
+    expect_said(page, "cells", "3 of 18 rows")
     number = rows(page, "cells").first.get_by_role("link")
     assert number.get_attribute("aria-label").endswith(", its runs")
     number.click()
-    assert said(page, "runs") == "2 of 18 rows"
+    expect_said(page, "runs", "2 of 18 rows")
     texts = rows(page, "runs").all_text_contents()
     assert all(text.startswith("bicbic") for text in texts)
     # The address is one that can be sent: the same rows elsewhere.
     again = opened("#" + page.url.partition("#")[2])
+    expect_said(again, "runs", "2 of 18 rows")
     assert rows(again, "runs").all_text_contents() == texts
 
 
@@ -306,9 +314,9 @@ def test_print_shows_every_row(opened):
     assert box.evaluate("e => e.scrollHeight > e.clientHeight")
     page.locator("#cells").get_by_label("Search").fill("htcp")
     page.emulate_media(media="print")
-    assert rows(page, "cells").count() == 18
+    expect(rows(page, "cells")).to_have_count(18)
+    expect(page.locator("button:not(.sort):visible, .tools:visible")).to_have_count(0)
     assert box.evaluate("e => e.scrollHeight <= e.clientHeight + 1")
-    assert page.locator("button:not(.sort):visible, .tools:visible").count() == 0
     # A heading that sorts is a heading still.
     heads = page.locator("#cells thead th").all()
     assert heads
@@ -318,13 +326,16 @@ def test_print_shows_every_row(opened):
 def test_everything_has_a_name_and_the_headings_an_order(opened):
     page = opened()
     page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
-    assert page.locator(".skip").bounding_box()["x"] >= 0
+    skip = page.get_by_role("link", name="Skip to the content")
+    expect(skip).to_be_focused()
+    expect(skip).to_be_in_viewport()
     page.keyboard.press("Enter")
-    assert page.evaluate("document.activeElement.id") == "main"
+    expect(page.locator("#main")).to_be_focused()
     page.locator(".chart").first.scroll_into_view_if_needed()
     page.locator(".chart svg.marks").first.wait_for()
-    page.get_by_role("navigation").locator("summary").click()
+    navigation = page.get_by_role("navigation")
+    navigation.locator("summary").click()
+    expect(navigation.get_by_role("link").first).to_be_visible()
     for role in ("button", "link", "combobox", "searchbox", "region", "table", "navigation"):
         places = page.get_by_role(role)
         assert places.count(), role
@@ -346,7 +357,7 @@ def test_contents_lead_to_sections(opened):
     assert contents.get_by_role("link").count() == 0
     contents.locator("summary").focus()
     page.keyboard.press("Enter")
-    assert contents.get_by_role("link").count() == 9
+    expect(contents.get_by_role("link")).to_have_count(9)
     for link in contents.get_by_role("link").all():
         assert page.locator(link.get_attribute("href")).count() == 1
 
