@@ -7,7 +7,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{Bytes, Duration, NANOS_PER_SEC, Rate, Time};
+use crate::{Bytes, Duration, NANOS_PER_SEC, Rate, Time, meant_number};
 
 /// A non-negative decimal number, exact: `digits` / 10^`scale`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -143,6 +143,9 @@ pub struct QuantityError {
     pub remedy: String,
 }
 
+/// Nanoseconds in one millisecond.
+const NANOS_PER_MS: u64 = 1_000_000;
+
 /// The longest excerpt of a wrong text that an error repeats, in characters.
 const EXCERPT: usize = 40;
 
@@ -171,14 +174,14 @@ const DURATION: Quantity = Quantity {
     units: &[
         ("ns", 1),
         ("us", 1_000),
-        ("ms", 1_000_000),
+        ("ms", NANOS_PER_MS),
         ("s", NANOS_PER_SEC),
         ("min", 60 * NANOS_PER_SEC),
         ("h", 3600 * NANOS_PER_SEC),
     ],
     // The micro sign and the Greek letter look the same.
     aliases: &[("\u{b5}s", "us"), ("\u{3bc}s", "us")],
-    meant: |text| Duration::meant(text).map(|time| format!("\"{time}\"")),
+    meant: meant_duration,
     max: u64::MAX,
 };
 
@@ -279,6 +282,16 @@ impl Quantity {
         };
         QuantityError { problem, expected, found: excerpt(text), remedy }
     }
+}
+
+/// Seconds; for a bare number milliseconds too, in which delays are.
+fn meant_duration(text: &str) -> Option<String> {
+    let time = Duration::meant(text)?;
+    let bare = meant_number(text, &[""]).filter(|number| *number != Decimal::ZERO);
+    Some(match bare.filter(|number| number.times(NANOS_PER_MS).is_ok()) {
+        Some(number) => format!("\"{time}\" or \"{number} ms\""),
+        None => format!("\"{time}\""),
+    })
 }
 
 /// Below this, in bits per second, nobody has a link: who left out the unit meant another one than bit/s.
@@ -495,8 +508,14 @@ mod tests {
         );
         assert_eq!(
             refusal::<Duration>("50"),
-            format!("expected a duration in {units}, got \"50\"; write \"50 s\"")
+            format!(
+                "expected a duration in {units}, got \"50\"; \
+                 write \"50 s\" or \"50 ms\""
+            )
         );
+        // Milliseconds of it would not be whole nanoseconds, and zero is zero.
+        assert!(refusal::<Duration>("0.0000001").ends_with("write \"100 ns\""));
+        assert!(refusal::<Duration>("0").ends_with("write \"0 s\""));
         assert_eq!(
             refusal::<Duration>("soon"),
             format!("expected a duration in {units}, got \"soon\"; {like}")

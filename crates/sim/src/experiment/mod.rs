@@ -36,6 +36,7 @@ mod tests;
 mod topology;
 mod traces;
 mod traffic;
+mod unknown;
 mod wire_keys;
 mod wires;
 mod wlan;

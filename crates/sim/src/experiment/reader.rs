@@ -7,6 +7,7 @@ use super::error::{Report, did_you_mean};
 use super::keys::{Key, Kind, Section, algorithm_names};
 use super::program::AUTO;
 use super::switch::Switch;
+use super::unknown::hint;
 
 /// One table of the experiment being read.
 pub(super) struct Table<'a> {
@@ -37,8 +38,7 @@ impl<'a> Table<'a> {
     /// known to be one of this version's, whose keys these are.
     pub(super) fn refuse_unknown_keys(&self) {
         for name in self.map.keys().filter(|name| self.section.key(name).is_none()) {
-            let known = self.section.keys().map(|key| key.name);
-            let hint = did_you_mean(name, known);
+            let hint = hint(name, self.section, &self.path);
             let hint = if hint.is_empty() {
                 let known: Vec<_> = self.section.keys().map(|key| key.name).collect();
                 format!("; {} has {}", self.section.name, known.join(", "))

@@ -8,6 +8,7 @@ use super::keys::{EXPERIMENT, Kind, MAX_POINTS, Section};
 use super::reader::{excerpt, show};
 use super::repetitions::{self, Repetitions};
 use super::samples::{self, Way};
+use super::unknown::hint;
 
 /// Text of all points together, in bytes: what a plan can hold in memory, several times over.
 const MAX_TEXT: u64 = 128 << 20;
@@ -42,6 +43,16 @@ struct Path {
 enum Step {
     Key(String),
     Index(usize),
+}
+
+impl Step {
+    /// The name of a key.
+    fn name(&self) -> Option<&str> {
+        match self {
+            Step::Key(name) => Some(name),
+            Step::Index(_) => None,
+        }
+    }
 }
 
 /// The seed of a repetition: the master seed itself for repetition 0, so that the experiment
@@ -243,8 +254,8 @@ fn find(path: &str, document: &Value) -> Result<Vec<Step>, String> {
     while let Some(name) = names.next() {
         let key = section.key(name).filter(|key| !matches!(key.kind, Kind::Sweep));
         let Some(key) = key else {
-            let known = section.keys().map(|key| key.name).filter(|name| *name != "sweep");
-            let hint = did_you_mean(name, known);
+            let names = steps.iter().filter_map(Step::name).collect::<Vec<_>>();
+            let hint = hint(name, section, &names.join("."));
             return Err(format!("{} has no \"{}\"{hint}", section.name, excerpt(name)));
         };
         steps.push(Step::Key(name.to_owned()));

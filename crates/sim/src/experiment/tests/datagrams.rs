@@ -107,7 +107,11 @@ fn what_is_tcps() {
     refused("mss = \"1000 bytes\"", "mss: belongs to TCP; the size of UDP's packets is packet");
     refused("connections = 1", "connections: belongs to TCP; for several UDP flows write count");
     refused("sack = true", "sack: belongs to TCP, and kind = \"cbr\" is UDP; remove it");
-    refused("packets = 3", "packets: unknown key; did you mean \"packet\"?");
+    refused(
+        "packets = 3",
+        "packets: unknown key; did you mean \"packet\"? packets belongs in \
+         [topology.bottleneck.loss], [topology.bottleneck.reverse.loss]",
+    );
 }
 
 #[test]

@@ -62,6 +62,20 @@ fn unknown_keys() {
         &with("preset = ", "sacks = true\npreset = "),
         "stack.sacks: unknown key; did you mean \"sack\"?",
     );
+    assert_refused(
+        &with("duration", "send_jitter = \"1 ms\"\nduration"),
+        "send_jitter: unknown key; send_jitter belongs in [stack], [[flow]]",
+    );
+    assert_refused(
+        &with("duration", "sack = false\nduration"),
+        "sack: unknown key; did you mean \"stack\"? sack belongs in [stack], [[flow]]",
+    );
+    // Tables below the one it is written in come before the flows, which are nearer to the root.
+    assert_refused(
+        &with("rate = \"10", "mean = \"1 ms\"\nrate = \"10"),
+        "topology.bottleneck.mean: unknown key; mean belongs in [topology.bottleneck.jitter], \
+         [topology.bottleneck.reverse.jitter], [flow.size] and others",
+    );
 }
 
 #[test]
@@ -95,7 +109,7 @@ fn wrong_quantities() {
     let like = "write a number and its unit, such as \"48 ms\"";
     let cases = [
         ("\"-5 s\"", "expected a duration of zero or more, got \"-5 s\"; try \"48 ms\"".to_owned()),
-        ("100", format!("expected a duration in {units}, got 100; write \"100 s\"")),
+        ("100", format!("expected a duration in {units}, got 100; write \"100 s\" or \"100 ms\"")),
         ("true", format!("expected a duration in {units}, got true; {like}")),
         ("\"0 s\"", "expected more than zero, got \"0 s\"; try \"100 s\"".to_owned()),
         ("{ s = 1 }", format!("expected a duration in {units}, got a table; {like}")),
@@ -605,7 +619,7 @@ fn all_errors_are_listed_and_the_file_is_named() {
         errors.to_string(),
         format!(
             "dir/my.toml: duration: expected {units}, got \"long\"; write a number and its unit, such as \"48 ms\"\n\
-             dir/my.toml: topology.bottleneck.delay: expected {units}, got 25; write \"25 s\""
+             dir/my.toml: topology.bottleneck.delay: expected {units}, got 25; write \"25 s\" or \"25 ms\""
         )
     );
 }

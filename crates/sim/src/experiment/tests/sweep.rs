@@ -161,6 +161,14 @@ fn sweeps_are_bounded() {
 }
 
 #[test]
+fn a_path_to_a_key_of_another_table() {
+    assert_refused(
+        &with_end("[sweep]\n\"send_jitter\" = [\"1 ms\"]"),
+        "sweep.\"send_jitter\": an experiment has no \"send_jitter\"; send_jitter belongs in [stack], [[flow]]",
+    );
+}
+
+#[test]
 fn a_wrong_point_is_named() {
     assert_refused(
         &with_end("[sweep]\n\"flow.main.start\" = [\"1 s\", \"200 s\"]"),
