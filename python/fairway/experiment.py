@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import difflib
 import json
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,6 +28,9 @@ MAX_BYTES = 1 << 20
 
 #: Largest seed: a whole number of TOML has 64 bits with its sign (TOML 1.0, "Integer").
 MAX_SEED = 2**63 - 1
+
+#: Ids that a message lists at most.
+_LISTED = 8
 
 Document = dict[str, Any]
 
@@ -249,5 +254,19 @@ def _child(node: Any, part: str, path: str) -> Any:
         for entry in node:
             if isinstance(entry, dict) and entry.get("id") == part:
                 return entry
-        raise InputError(f"{path}: no such entry; there are {len(node)}, counted from 0")
+        raise _no_entry(node, part, path)
     raise InputError(f"{path}: is not a table or a list, so nothing in it can be set")
+
+
+def _no_entry(entries: list[Any], part: str, path: str) -> InputError:
+    """What a path should have named in place of an entry that is not there."""
+    ids = [str(entry["id"]) for entry in entries if isinstance(entry, dict) and "id" in entry]
+    by_id = f" or by id: {', '.join(ids[:_LISTED])}" if ids else ""
+    # Results name an entry without an id by its kind and its index.
+    index = re.fullmatch(r"[^#]*#(\d{1,6})(/.*)?", part)
+    near = difflib.get_close_matches(part, ids, n=1)
+    meant = index[1] if index and int(index[1]) < len(entries) else near[0] if near else None
+    hint = f"; write {path.removesuffix(part)}{meant}" if meant else ""
+    return InputError(
+        f"{path}: no such entry; there are {len(entries)}, addressed by index from 0{by_id}{hint}"
+    )

@@ -93,6 +93,21 @@ def test_an_override_that_addresses_nothing_is_refused(path):
         set_path({"flow": [{"cc": "bic"}], "seed": 1}, path, 1)
 
 
+def test_an_entry_named_as_in_results_is_told_its_index():
+    document = {"flow": [{"cc": "bic"}, {"cc": "reno"}, {"id": "web", "cc": "bbr"}]}
+    known = "there are 3, addressed by index from 0 or by id: web"
+    for part, hint in (
+        ("reno#1", "; write flow.1"),
+        ("reno#1/3", "; write flow.1"),
+        ("reno#3", ""),
+        ("wbe", "; write flow.web"),
+        ("other", ""),
+    ):
+        with pytest.raises(InputError) as raised:
+            set_path(document, f"flow.{part}.cc", "cubic")
+        assert str(raised.value) == f"flow.{part}: no such entry; {known}{hint}"
+
+
 def test_override_values_are_toml_or_text():
     assert parse_override("seed=3") == ("seed", 3)
     assert parse_override("flow.0.start = 5 s") == ("flow.0.start", "5 s")

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 from types import SimpleNamespace
 
 import polars as pl
@@ -12,6 +13,7 @@ from fairway import metrics
 from fairway.errors import InputError
 from fairway.metrics import measure
 from fairway.metrics.catalogue import FUNCTIONS, OF_FLOWS, OF_LINKS
+from fairway.metrics.reading import check_names
 
 #: 100 kB over 10 Mbit/s and 20 ms there and back, which loses every 20th packet on the wire.
 LOSSY = """
@@ -327,6 +329,20 @@ def test_what_no_run_has_is_refused(pair):
                  "completions.reno.mean_s", "flow.0.speed"):  # fmt: skip
         with pytest.raises(InputError, match="metric"):
             of(pair, name)
+
+
+def test_names_near_to_an_unknown_one_are_suggested():
+    row = {"id": "cubic#0", "cc": "cubic", "goodput_bps": 1e6}
+    summary = {"flows": [row, {**row, "id": "reno#1"}], "metrics": {"goodput_bps": 2e6}}
+    for name, meant in (
+        ("flow.0.goodput", "goodput_bps"),
+        ("flow.ren#1.goodput_bps", "reno#1"),
+        ("group.*.jain", "jain_index"),
+    ):
+        with pytest.raises(InputError, match=re.escape(f"{name}: did you mean {meant}? there is")):
+            measure(summary, name)
+    with pytest.raises(InputError, match=r"there is none; did you mean flow\.0\.goodput_bps\?"):
+        check_names(["flows.0.goodput_bps"])
 
 
 def test_completions_by_size():

@@ -72,12 +72,17 @@ def check_names(names: Iterable[str]) -> None:
         kind, _, rest = name.partition(".")
         if kind in _KINDS if rest else name in known:
             continue
-        near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(near)}? " if near else ""
+        hint = _hint(kind, _KINDS, f".{rest}") if rest else _hint(name, known)
         raise InputError(
             f'metric {name}: there is none; {hint}All are on the page "Metrics", and those of one '
             'flow or link are written as "flow.0.mean_srtt_s", "link.bottleneck.p99_sojourn_s"'
         )
+
+
+def _hint(name: str, known: Iterable[str], rest: str = "") -> str:
+    """The names that one may be a misspelling of, for a message."""
+    near = difflib.get_close_matches(name, list(dict.fromkeys(known)), n=3, cutoff=0.55)
+    return f"did you mean {' or '.join(one + rest for one in near)}? " if near else ""
 
 
 def of_outcome(outcome: Outcome, name: str) -> float | None:
@@ -136,7 +141,7 @@ def _of_group(summary: Mapping[str, Any], rest: str, of: Subject) -> float | Non
     pattern, _, metric = rest.rpartition(".")
     known = by_name(of_links=False)
     if metric not in known:
-        raise InputError(f"metric {of.name}: there is {', '.join(known)}")
+        raise InputError(f"metric {of.name}: {_hint(metric, known)}there is {', '.join(known)}")
     rows = [row for row in summary["flows"] if fnmatch.fnmatchcase(row["id"], pattern)]
     return known[metric].read(replace(of, rows=rows)) if rows else None
 
@@ -213,14 +218,16 @@ def _entry(rows: Sequence[Mapping[str, Any]], key: str, name: str) -> Mapping[st
             return row
     if key.isdecimal() and int(key) < len(rows):
         return rows[int(key)]
-    raise InputError(f"metric {name}: there is {', '.join(str(row['id']) for row in rows)}")
+    ids = [str(row["id"]) for row in rows]
+    raise InputError(f"metric {name}: {_hint(key, ids)}there is {', '.join(ids)}")
 
 
 def _number(
     table: Mapping[str, Any], column: str, name: str, more: Mapping[str, Any] | None = None
 ) -> float | None:
     if column not in table:
-        raise InputError(f"metric {name}: there is {', '.join([*table, *(more or {})])}")
+        known = list(dict.fromkeys([*table, *(more or {})]))
+        raise InputError(f"metric {name}: {_hint(column, known)}there is {', '.join(known)}")
     value = table[column]
     if value is None:
         return None
