@@ -400,9 +400,9 @@ def wlan_tables(run: Run) -> list[Table]:
 
 #: Metrics that compare flows: the same for every run, they say that there was nothing to compare.
 COMPARING = ("jain_index", "asymmetry", "unfairness")
-#: Of them, those that say of two flows what Jain's index says, and of more next to nothing: a
-#: sweep's table has them if they are asked for.
-_DERIVED = ("asymmetry", "unfairness")
+#: Of two flows it says what Jain's index says, and of more next to nothing: a sweep's table has it
+#: if it is asked for.
+_DERIVED = "unfairness"
 
 
 def sweep_table(sweep: Sweep) -> Table:
@@ -410,7 +410,7 @@ def sweep_table(sweep: Sweep) -> Table:
     table = sweep.table
     hidden = {"seed", *(axis.column for axis in sweep.columns)}
     if not sweep.metrics:
-        hidden |= {*_DERIVED, *(name for name in COMPARING if table[name].n_unique() <= 1)}
+        hidden |= {_DERIVED, *(name for name in COMPARING if table[name].n_unique() <= 1)}
         hidden |= {name for name in COSTS if table[name].null_count() == table.height}
     if not table.height or table["repetition"].max() == 0:
         hidden.add("repetition")

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _GROUP = "group"
 #: Height of a row of a heat map, and of what stands around its rows, in pixels.
 _ROW, _AROUND = 30, 60
+#: Metrics from −1 to 1, with opposite meanings below and above zero.
+_SIGNED = ("asymmetry",)
 #: Columns of a heat map whose cells have room for their numbers.
 _NUMBERS = 8
 
@@ -113,6 +115,7 @@ def _chart(sweep: Sweep, metric: str, **size: Any) -> AnyChart:
         return heat_map(
             _grid(rows), x="x", y="y", value="mean", x_title=x_title, y_title=y_title,
             title=title, numbers=len(set(layout.x.values)) <= _NUMBERS,
+            limit=1 if metric.rpartition(".")[2] in _SIGNED else None,
             **{"height": height, **size},
         )  # fmt: skip
     predicted = None

@@ -126,6 +126,19 @@ def test_two_numeric_axes_span_a_heat_map():
     assert float(cell.split(",")[2]) == pytest.approx(mbps, rel=1e-3)
 
 
+def test_asymmetry_is_in_the_table_and_diverges_from_zero_in_a_heat_map():
+    sweep = swept(RATES, DELAYS)
+    table = sweep_table(sweep)
+    assert {"jain index", "asymmetry"} <= set(table.columns)
+    assert "unfairness" not in " ".join(table.columns)
+    scale = {
+        name: sweep.figures.draw(name).to_dict()["layer"][0]["encoding"]["color"]["scale"]
+        for name in ("asymmetry", "goodput_bps")
+    }
+    assert scale["asymmetry"]["domain"] == [-1, 0, 1]
+    assert scale["goodput_bps"]["scheme"] == "cividis"
+
+
 def test_one_numeric_axis_has_lines_and_the_rest_tells_them_apart():
     sweep = swept(CCS, RATES)
     spec = sweep.figures.draw("mean_one_way_delay_s").to_dict()
