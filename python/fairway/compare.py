@@ -108,7 +108,11 @@ class Comparison:
 
     def _flow_table(self, column: str) -> Table:
         kind, title = _FLOW_COLUMNS[column]
-        shown = [kind(name, row) for name, row in self.of_flows(column).items()]
+        shown = [
+            # A heading of two names is short enough.
+            kind(name if name.count(" / ") < 2 else f"flow {index}", row)
+            for index, (name, row) in enumerate(self.of_flows(column).items())
+        ]
         return self._table(f"{title} of each flow", shown)
 
     def report(self) -> str:

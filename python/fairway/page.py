@@ -49,6 +49,14 @@ FEW = 6
 PROSE = 60
 
 
+#: What a chart's definition has in it -> what a reader can do with the chart.
+_HINTS = {
+    '"name":"zoom"': "Charts over time: drag to move along the axis, Shift and wheel to zoom, "
+    "double-click to go back, all of one section together.",
+    '"bind":"legend"': "Click a name in a legend to single it out.",
+}
+
+
 class Link(str):
     """Text that leads somewhere; in a terminal or a notebook it is text.
 
@@ -139,7 +147,7 @@ class Figure:
     caption: str = ""
     data: str = ""
 
-    @property
+    @functools.cached_property
     def spec(self) -> str:
         """The chart as JSON that is safe inside a script element."""
         return json.dumps(self.chart.to_dict(), separators=(",", ":")).replace("<", "\\u003c")
@@ -213,13 +221,13 @@ def render(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    has_charts = any(section.figures for section in sections)
+    specs = [figure.spec for section in sections for figure in section.figures]
     style = environment.get_template("report.css").render()
     style += "".join(map(_columns, sorted({s.grid for s in sections if s.grid})))
     page_script = "".join(
         environment.get_template(name).render(colours=COLOURS) for name in _SCRIPTS
     )
-    scripts = [*([chart_library()] if has_charts else []), page_script]
+    scripts = [*([chart_library()] if specs else []), page_script]
     anchored = [(section.id or f"section-{n}", section) for n, section in enumerate(sections, 1)]
     return environment.get_template("report.html").render(
         title=title,
@@ -230,7 +238,8 @@ def render(
         sections=anchored,
         contents=contents,
         version=version(),
-        has_charts=has_charts,
+        has_charts=bool(specs),
+        hints=[hint for mark, hint in _HINTS.items() if any(mark in spec for spec in specs)],
         style=style,
         scripts=scripts,
         policy=policy(scripts, [style]),

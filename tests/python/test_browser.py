@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 import fairway
 from conftest import SMALL
 from fairway.figures import QUANTITIES
+from fairway.page import Section, Table, render
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +88,14 @@ def test_a_narrow_screen_needs_no_sideways_scrolling(opened):
     page = opened(viewport={"width": 360, "height": 740})
     assert drawn(page) == len(QUANTITIES)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_headings_break_before_a_table_scrolls(pages, tmp_path):
+    table = Table("T", ["run", *["mean one-way delay (ms)"] * 9], [["a", *["1"] * 9]])
+    (tmp_path / "page.html").write_text(render("T", "", [Section("S", tables=[table])]))
+    page = pages(tmp_path / "page.html", viewport={"width": 1280, "height": 800})
+    widths = page.locator(".scroll").evaluate("box => [box.scrollWidth, box.clientWidth]")
+    assert widths[0] == widths[1]
 
 
 def test_charts_are_there_when_the_page_has_loaded(opened):

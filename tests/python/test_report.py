@@ -300,6 +300,24 @@ def test_charts_of_a_comparison_have_the_same_ends(tmp_path):
     ]
 
 
+def test_flows_of_many_names_are_headed_by_their_place(tmp_path):
+    names = ["bbr", "cubic", "htcp"]
+    for name in names:
+        fairway.run(PAIR, tmp_path / name, overrides={"flow.0.cc": name})
+    two = compare([tmp_path / name for name in names[:2]])
+    assert two.tables()[4].rows[0][0] == "bbr#0 / cubic#0"
+    four = compare([tmp_path / name for name in [*names, "bbr"]])
+    assert four.tables()[4].columns == ["run", "flow 0", "cubic#1"]
+
+
+def test_a_page_says_what_can_be_done_with_the_charts_it_has():
+    over_time, metrics = fairway.run(PAIR).report(), swept(RATES, DELAYS).report()
+    for page, can in ((over_time, True), (metrics, False)):
+        footer = page.partition("<footer>")[2].partition("</footer>")[0]
+        assert ("Charts over time: drag" in footer) is can
+        assert ("click a name in a legend" in footer.lower()) is can
+
+
 def test_flows_that_run_for_a_part_of_the_window_are_named():
     flows = [{"cc": "cubic"}, {"cc": "reno", "start": "10 s"}, {"id": "b", "stop": "1 min"}]
     experiment = {"duration": "100 s", "flow": flows}

@@ -3,13 +3,14 @@
 import io
 import json
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from conftest import command
 from fairway.errors import InputError, Interrupted, RunFailed
 from fairway.transfer import command as shared
-from fairway.transfer import jobs, screen, tables
+from fairway.transfer import jobs, screen, sections, tables
 from transfer_ends import Waiting
 
 
@@ -178,6 +179,12 @@ def test_the_last_table_has_a_line_for_each_stream_and_one_for_all():
     assert [row[0] for row in table.rows] == [*names, "all"]
     assert table.rows[2][2:6] == ["20 MB", "8", "4", "20"]
     assert table.columns[3] == "goodput (Mbit/s)"
+
+
+def test_one_segment_sent_again_is_one_segment():
+    sums = {"retransmitted_segments": 1, "figures": {"retransmitted_bytes": 1448}}
+    [row] = sections._of_segments(SimpleNamespace(summary={"applications": [sums]}))
+    assert row == ["retransmitted", "1.45 kB, 1 segment"]
 
 
 def test_many_streams_share_a_line():

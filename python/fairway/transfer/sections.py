@@ -62,8 +62,8 @@ def _of_segments(run: Run) -> list[list[str]]:
     again = sums.get("figures", {}).get("retransmitted_bytes")
     if again is None:
         return []
-    segments = text.number(sums["retransmitted_segments"])
-    return [["retransmitted", f"{text.size(round(again))}, {segments} segments"]]
+    segments = text.count(sums["retransmitted_segments"], "segment")
+    return [["retransmitted", f"{text.size(round(again))}, {segments}"]]
 
 
 def transfer_figures(run: Run) -> list[Figure]:
