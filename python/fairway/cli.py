@@ -567,10 +567,10 @@ def _show_run(result: Run) -> None:
 
 
 def _show_sweep(result: Sweep) -> None:
-    from fairway.report import sweep_table
+    from fairway.report import mean_tables, sweep_table
 
     typer.echo(f"{result.title}\n")
-    show_table(sweep_table(result))
+    show_table(sweep_table(result), *mean_tables(result))
 
 
 def _explain(entry: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -122,19 +123,29 @@ def _difference_table(found: Mapping[str, Any]) -> Table:
 def sweep_report(sweep: Sweep) -> str:
     """The report of a sweep: every run in one table, and each metric over the axes."""
     repeated = repetitions.sentence(sweep.until, sweep.stops) if sweep.until else ""
-    sections = [Section("Runs", repeated, warnings=sweep.warnings, tables=[sweep_table(sweep)])]
+    tables = [sweep_table(sweep), *mean_tables(sweep)]
+    sections = [Section("Runs", repeated, warnings=sweep.warnings, tables=tables)]
     figures = [
         Figure(text.capital(charted(name)[0]), sweep.figures.draw(name, width=FILL))
         for name in sweep.figures.names
     ]
     if figures:
-        shown = "Means over repetitions, with 95 % confidence intervals where there are several."
-        if not sweep.predicted.is_empty() and not sweep.figures.is_heat_map:
-            shown += " Hollow diamonds are what models say."
-        sections.append(Section("Metrics", shown, figures=figures, grid=380))
+        said, caveats = _drawn(sweep)
+        sections.append(Section("Metrics", said, warnings=caveats, figures=figures, grid=380))
     if sweep.outcomes:
         sections.append(experiment_section(sweep.outcomes[0].point.experiment, "First experiment"))
     return render(sweep.title, f"{text.count(len(sweep), 'run')}.", sections)
+
+
+def _drawn(sweep: Sweep) -> tuple[str, Sequence[str]]:
+    """What the charts of a sweep show, and what has to be known of the models in them."""
+    is_repeated = _is_repeated(sweep)
+    if sweep.figures.is_heat_map:
+        return ("Means over repetitions." if is_repeated else ""), ()
+    said = "Means over repetitions, with 95 % confidence intervals." if is_repeated else ""
+    if sweep.predicted.is_empty():
+        return said, ()
+    return f"{said} Hollow diamonds are what models say.".lstrip(), sweep.caveats
 
 
 def charted(metric: str) -> tuple[str, float]:
@@ -408,23 +419,61 @@ _DERIVED = "unfairness"
 def sweep_table(sweep: Sweep) -> Table:
     """One line per run of a sweep."""
     table = sweep.table
-    hidden = {"seed", *(axis.column for axis in sweep.columns)}
-    if not sweep.metrics:
-        hidden |= {_DERIVED, *(name for name in COMPARING if table[name].n_unique() <= 1)}
-        hidden |= {name for name in COSTS if table[name].null_count() == table.height}
-    if not table.height or table["repetition"].max() == 0:
-        hidden.add("repetition")
-    is_repeated = "repetition" not in hidden
-    names = [name for name in table.columns if name not in hidden]
+    names = [*(["repetition"] if _is_repeated(sweep) else []), *_metrics_of(sweep)]
     shown = [
         columns.words(heading, map(text.label, axis.shown))
         for axis, heading in zip(sweep.columns, headings(sweep.columns), strict=True)
     ]
     shown += [columns.figures(name, table[name].to_list()) for name in names]
+    of_range = _ranges(sweep)
+    shown += [columns.words("in range", of_range)] if of_range else []
     texts = [index for index, axis in enumerate(sweep.columns, 1) if not axis.is_numeric]
     caption = text.count(len(sweep), "run")
-    keys = len(sweep.columns) + is_repeated
-    return columns.table(caption, shown, labels=max(texts, default=0), keys=keys)
+    keys = len(sweep.columns) + _is_repeated(sweep)
+    return columns.table(
+        caption, shown, labels=max(texts, default=0), trailing=int(bool(of_range)), keys=keys
+    )
+
+
+def mean_tables(sweep: Sweep) -> list[Table]:
+    """Mean and interval of each metric, where nothing varies but the seed."""
+    from fairway.stats import mean_interval
+
+    if sweep.axes or not _is_repeated(sweep):
+        return []
+    rows = []
+    for name in _metrics_of(sweep):
+        if values := [value for value in sweep.table[name].drop_nulls() if math.isfinite(value)]:
+            of = mean_interval(values)
+            shown = (figure(name, value) for value in (of.mean, of.low, of.high))
+            rows.append([columns.in_words(name), *shown])
+    caption = f"Means over {text.count(len(sweep), 'repetition')}, and their 95 % intervals"
+    return [Table(caption, ["metric", "mean", "from", "to"], rows)]
+
+
+def _is_repeated(sweep: Sweep) -> bool:
+    return bool(sweep.table.height) and sweep.table["repetition"].max() != 0
+
+
+def _metrics_of(sweep: Sweep) -> list[str]:
+    """The metrics that a sweep's tables show: those that were asked for, or that say something."""
+    table = sweep.table
+    hidden = {"repetition", "seed", *(axis.column for axis in sweep.columns)}
+    if not sweep.metrics:
+        hidden |= {_DERIVED, *(name for name in COMPARING if table[name].n_unique() <= 1)}
+        hidden |= {name for name in COSTS if table[name].null_count() == table.height}
+    return [name for name in table.columns if name not in hidden]
+
+
+def _ranges(sweep: Sweep) -> list[str]:
+    """Whether the models that have answered each point are in their range; empty if all are."""
+    if not sweep.outcomes or sweep.outcomes[0].summary["backend"] != "model":
+        return []
+    said = [
+        all(entry["model"]["in_range"] for entry in (*summary["flows"], *summary["links"]))
+        for summary in (outcome.summary for outcome in sweep.outcomes)
+    ]
+    return [] if all(said) else [text.number(one) for one in said]
 
 
 def window_sentence(experiment: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import polars as pl
 import pytest
@@ -13,7 +14,7 @@ from fairway.cli import guarded
 from fairway.compare import compare
 from fairway.figures import QUANTITIES, is_geometric
 from fairway.layout import lines
-from fairway.report import partial_sentence, sweep_table, window_sentence
+from fairway.report import mean_tables, partial_sentence, sweep_table, window_sentence
 from fairway.sweep.axes import axis_of
 from fairway.sweep_charts import estimates
 
@@ -137,6 +138,55 @@ def test_asymmetry_is_in_the_table_and_diverges_from_zero_in_a_heat_map():
     }
     assert scale["asymmetry"]["domain"] == [-1, 0, 1]
     assert scale["goodput_bps"]["scheme"] == "cividis"
+
+
+LOSS = {"topology.bottleneck.loss": {"kind": "bernoulli", "probability": 0.01}}
+
+
+def test_repetitions_of_one_experiment_have_means_with_intervals():
+    sweep = fairway.run(f"{PAIR}\n[sweep]\nrepetitions = 3\n", overrides=LOSS)
+    [table] = mean_tables(sweep)
+    assert table.caption == "Means over 3 repetitions, and their 95 % intervals"
+    row = next(row for row in table.rows if row[0] == "loss ratio")
+    values = sweep.table["loss_ratio"].to_list()
+    mean = sum(values) / 3
+    # Student's t of 2 degrees of freedom at 97.5 %, from a printed table: 4.303.
+    half = 4.303 * (sum((value - mean) ** 2 for value in values) / 2) ** 0.5 / 3**0.5
+    found = [float(cell) for cell in row[1:]]
+    assert found == pytest.approx([mean, mean - half, mean + half], rel=5e-3)
+    assert "Means over 3 repetitions" in sweep.report()
+    assert mean_tables(swept(RATES)) == []
+
+
+@pytest.mark.parametrize(
+    ("axes", "said"),
+    [
+        ((RATES, DELAYS), ""),
+        ((RATES, DELAYS, "repetitions = 2"), "<p>Means over repetitions.</p>"),
+        ((RATES,), ""),
+        ((RATES, "repetitions = 2"),
+         "<p>Means over repetitions, with 95 % confidence intervals.</p>"),
+    ],
+)  # fmt: skip
+def test_what_the_charts_of_a_sweep_show(axes, said):
+    sweep = fairway.run(f"{PAIR}\n[sweep]\n" + "\n".join(axes), overrides=LOSS)
+    page = sweep.report()
+    assert re.findall(r"<p>Means over .*?</p>", page) == ([said] if said else [])
+
+
+def test_models_outside_of_their_range_are_named_where_a_sweep_shows_them():
+    # The law for a share of BBR's is of buffers above one bandwidth-delay product.
+    axes = {"topology.bottleneck.queue.limit": ["0.5 bdp", "4 bdp"]}
+    experiment = PAIR.replace("htcp", "cubic").replace('start = "0.5 s"', "")
+    caveat = "in 1 of 2 runs: bbr-share is outside of its range: a buffer of"
+    measured = fairway.run(experiment, overrides={"sweep": axes})
+    assert any(said.startswith(caveat) for said in measured.caveats), measured.caveats
+    assert f"Warning: {caveat}" in measured.report().partition(">Metrics</h2>")[2]
+    assert "in range" not in sweep_table(measured).columns
+    predicted = fairway.run(experiment, overrides={"sweep": axes}, backend="model")
+    table = sweep_table(predicted)
+    assert table.columns[-1] == "in range"
+    assert [row[-1] for row in table.rows] == ["no", "yes"]
 
 
 def test_one_numeric_axis_has_lines_and_the_rest_tells_them_apart():

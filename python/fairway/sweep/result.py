@@ -7,7 +7,7 @@ import hashlib
 import html
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -148,18 +148,32 @@ class Sweep:
     @property
     def warnings(self) -> list[str]:
         """What has to be known before its figures are trusted, and of how many of its runs."""
-        counted = Counter(
-            warning for outcome in self.outcomes for warning in outcome.summary.get("warnings", [])
-        )
-        found = [
-            warning
-            if count == len(self)
-            else f"in {count} of {text.count(len(self), 'run')}: {warning}"
-            for warning, count in counted.items()
-        ]
+        found = self._counted(outcome.summary.get("warnings", []) for outcome in self.outcomes)
         found += warm_up.warnings(self.warm_up)
         found += repetitions.remark_on_alike(self.outcomes)
         return found + (repetitions.warnings(self.until, self.stops) if self.until else [])
+
+    @property
+    def caveats(self) -> list[str]:
+        """Which models of `predicted` are outside of their range, why, and in how many runs."""
+        from fairway.model import beside
+
+        models = (outcome.summary.get("model", {}) for outcome in self.outcomes)
+        return self._counted(
+            [f"{name} is outside of its range: {why}" for name, why in beside.reasons(model)]
+            for model in models
+            if "metrics" in model
+        )
+
+    def _counted(self, said: Iterable[Iterable[str]]) -> list[str]:
+        """Each sentence once, with the number of runs that it is said of, if not of all."""
+        counted = Counter(sentence for sentences in said for sentence in sentences)
+        return [
+            sentence
+            if count == len(self)
+            else f"in {count} of {text.count(len(self), 'run')}: {sentence}"
+            for sentence, count in counted.items()
+        ]
 
     @property
     def summary(self) -> dict[str, Any]:
