@@ -66,7 +66,7 @@ def replay(
     from fairway.algorithm import permitting
     from fairway.replay.command import FILE
     from fairway.replay.command import replay as replay_capture
-    from fairway.replay.report import UNKNOWN
+    from fairway.replay.report import DEFINED, UNKNOWN
 
     with permitting(python=allow_python):
         done = replay_capture(
@@ -88,6 +88,7 @@ def replay(
             typer.echo(f"Connection {number}, which has most data, of {many:,}.\n")
         typer.echo(done.experiment)
         show_table(done.table())
+        say(DEFINED)
         if done.same is None:
             say(UNKNOWN)
     for doubt in done.transfer.doubts():

@@ -86,6 +86,12 @@ class Quantity:
         return "flow" if self.table == "series" else "link"
 
 
+#: What a chart of goodputs shows after a loss.
+IN_ORDER = (
+    "Data that arrives behind a gap counts when the gap is filled: a sample may be above the rate "
+    "of the link."
+)
+
 QUANTITIES = {
     quantity.name: quantity
     for quantity in (

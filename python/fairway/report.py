@@ -23,7 +23,7 @@ def run_report(run: Run, metrics: Sequence[str] = ()) -> str:
         run: The run.
         metrics: Metrics to show, if not those of its summary.
     """
-    from fairway.figures import QUANTITIES, is_measured, measuring_window
+    from fairway.figures import IN_ORDER, QUANTITIES, is_measured, measuring_window
 
     own_tables: list[Table] = []
     own_sections: list[Section] = []
@@ -40,7 +40,8 @@ def run_report(run: Run, metrics: Sequence[str] = ()) -> str:
     for name, quantity in QUANTITIES.items():
         if is_measured(run, quantity):
             title = quantity.alt.partition(",")[0]
-            charts.append(Figure(title, run.figures.draw(name, width=FILL)))
+            note = IN_ORDER if name == "goodput" and _has_losses(run) else ""
+            charts.append(Figure(title, run.figures.draw(name, width=FILL), note))
     shaded = "The measuring window is shaded." if measuring_window(run.experiment) else ""
     from fairway.model.sections import is_of_models, model_sections
     from fairway.phase_charts import phase_tables
@@ -75,6 +76,10 @@ def run_report(run: Run, metrics: Sequence[str] = ()) -> str:
         return render(run.title, lead, sections)
     lead = f"Backend {run.backend}" + ("" if own_tables else f", seed {run.seed}")
     return render(run.title, lead + (f", {packets:,} packets." if packets else "."), sections)
+
+
+def _has_losses(run: Run) -> bool:
+    return any(flow.get("retransmitted_segments") for flow in run.summary["flows"])
 
 
 def repeated_runs(run: Run) -> list[Section]:

@@ -140,6 +140,7 @@ def test_asymmetry_is_in_the_table_and_diverges_from_zero_in_a_heat_map():
     assert scale["goodput_bps"]["scheme"] == "cividis"
 
 
+LONG_QUEUE = {"topology.bottleneck.queue.limit": "10000 packets"}
 LOSS = {"topology.bottleneck.loss": {"kind": "bernoulli", "probability": 0.01}}
 
 
@@ -366,6 +367,14 @@ def test_a_page_says_what_can_be_done_with_the_charts_it_has():
         footer = page.partition("<footer>")[2].partition("</footer>")[0]
         assert ("Charts over time: drag" in footer) is can
         assert ("click a name in a legend" in footer.lower()) is can
+
+
+def test_a_chart_of_goodput_says_why_a_sample_may_be_above_the_rate():
+    said = "a sample may be above the rate of the link"
+    lossy, unhurt = fairway.run(SMALL, overrides=LOSS), fairway.run(SMALL, overrides=LONG_QUEUE)
+    assert sum(flow["retransmitted_segments"] for flow in unhurt.summary["flows"]) == 0
+    assert said in lossy.report()
+    assert said not in unhurt.report()
 
 
 def test_flows_that_run_for_a_part_of_the_window_are_named():

@@ -67,7 +67,8 @@ class Replay:
 
     def _simulated(self, outcome: Any) -> dict[str, Any]:
         flow = outcome.summary["flows"][0]
-        took_s = flow["fct_s"]
+        # As the capture shows it: until the sender knows that the last byte has arrived.
+        took_s = flow["ctt_s"]
         goodput = flow["goodput_bps"] if took_s is None else self.transfer.bytes * 8 / took_s
         cc = outcome.point.axes["flow.0.cc"]
         return {

@@ -10,7 +10,7 @@ import polars as pl
 
 from fairway import store, text
 from fairway.analysis.series import CAPTURE_SERIES_SCHEMA
-from fairway.figures import Quantity, over_time
+from fairway.figures import IN_ORDER, Quantity, over_time
 from fairway.page import FILL, Figure, Section, Table, render
 from fairway.shape import NUMBER_OR_NONE, TEXT_OR_NONE
 from fairway.sweep import load_sweep
@@ -28,6 +28,16 @@ CAPTURED = "captured.parquet"
 UNKNOWN = (
     "The captured window does not show which congestion control the transfer had; with --as NAME "
     "that algorithm is simulated too, which tells how good the fit is."
+)
+#: What durations and goodputs of the table are.
+DEFINED = (
+    "The duration ends when the sender knows that its last byte has arrived; the goodput is the "
+    "payload, each byte once, over that time."
+)
+#: What the goodputs over time are.
+_GOODPUTS = (
+    "Measured: data that was acknowledged, selectively or not. Simulated: data that was delivered "
+    f"in order. {IN_ORDER}"
 )
 _RESULT_SHAPE = {
     "capture": str,
@@ -87,10 +97,13 @@ def page(result: Mapping[str, Any], captured: pl.DataFrame, sweep: Sweep) -> str
     """
     same = result["congestion_control"]
     figures = [
-        Figure(_QUANTITIES[name].alt, chart)
+        Figure(_QUANTITIES[name].alt, chart, _GOODPUTS if name == "goodput" else "")
         for name, chart in charts(result, captured, sweep, width=FILL).items()
     ]
-    sentence = "Measured in the capture, and the same bytes simulated over the path fitted to it."
+    sentence = (
+        "Measured in the capture, and the same bytes simulated over the path fitted to it. "
+        + DEFINED
+    )
     sections = [
         Section(
             "What would have happened",
