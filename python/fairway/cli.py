@@ -194,6 +194,21 @@ def run(
       fairway run sweep.toml --metric jain_index --metric power
 
     A sweep without --out is kept in runs/<name of the file>, unless models answer.
+
+    \b
+    Columns of the tables:
+      goodput    payload delivered in order, each byte once
+      retrans.   segments sent again; a ratio is of those sent
+      cwnd       congestion window, mean of its samples
+      srtt       smoothed round-trip time, mean of its samples
+      fct        flow completion time: until its last byte is delivered
+      slowdown   that time / the least that the empty path needs
+      drops      packets that a queue dropped; losses: lost on the wire
+      marks      congestion marks (ECN)
+      backlog    packets waiting in the queue
+      sojourn    time in the queue; p99: 99 % waited no longer
+      jain       Jain's index: 1 equal shares, 1/n one of n has all
+      asymmetry  of two flows: 1 the first has all, -1 the second
     """
     from fairway import api, captures
     from fairway.algorithm import permitting

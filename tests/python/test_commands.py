@@ -6,7 +6,10 @@ import shlex
 import pytest
 import typer.main
 
+import fairway
+from conftest import SMALL
 from fairway.cli import app
+from fairway.report import flow_tables, link_tables, sweep_table
 
 
 def leaves(command, path):
@@ -61,3 +64,18 @@ def test_all_commands_are_seen():
     assert {"fairway run", "fairway model laws", "fairway study new", "fairway linux build"} <= set(
         COMMANDS
     )
+
+
+#: What a heading is made of beside the names that the help explains.
+PLAIN = {"flow", "cc", "link", "utilisation", "mean", "index", "ratio", "segments", "packets", "ms",
+         "s", "mbit", "p99", "one", "way", "delay", "loss"}  # fmt: skip
+
+
+def test_the_columns_of_a_run_and_of_a_sweep_are_in_its_help():
+    run = fairway.run(SMALL)
+    sweep = fairway.run(SMALL, overrides={"sweep": {"flow.0.cc": ["bic", "cubic"]}})
+    tables = [*flow_tables(run), *link_tables(run), sweep_table(sweep)]
+    shown = " ".join(str(table.columns).lower() for table in tables)
+    explained = COMMANDS["fairway run"].help.partition("Columns of the tables:")[2]
+    words, known = (set(re.findall(r"[a-z0-9]+", text.lower())) for text in (shown, explained))
+    assert words - PLAIN <= known
