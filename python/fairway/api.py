@@ -12,9 +12,8 @@ from fairway.algorithm import permitting
 from fairway.backends import backend as find_backend
 from fairway.drawing import draw_figures
 from fairway.errors import InputError
-from fairway.experiment import MAX_SEED, Plan, plan, source_of_file
+from fairway.experiment import MAX_SEED, Plan, plan, source_of_experiment
 from fairway.formats import check_formats
-from fairway.inventory import source_of
 from fairway.progress import reporter
 from fairway.repeat import repeated
 from fairway.results import Run
@@ -50,6 +49,7 @@ def run(
     replace: bool = False,
     allow_python: bool = False,
     metrics: Sequence[str] = (),
+    source: str | None = None,
     quiet: bool = True,
 ) -> Run | Sweep:
     """Run an experiment.
@@ -80,6 +80,8 @@ def run(
         allow_python: Whether the experiment may name modules, which are imported and run.
         metrics: Metrics of the table, report and figures of a sweep, by the names of
             `fairway.metrics.measure`, instead of those that they have else.
+        source: Digest of what is asked for, by which `out` tells whether it is asked for again; of
+            the experiment, `overrides` and the backend if not given.
         quiet: Whether to show no progress on standard error.
 
     Returns:
@@ -108,7 +110,7 @@ def run(
     with permitting(python=allow_python, backend=chosen.name if dask is None else "--dask"):
         planned = plan(experiment, overrides=changes, algorithms=algorithms)
     directory = None if out is None else Path(out)
-    source = _source(experiment, changes, chosen)
+    source = source or source_of_experiment("run", experiment, changes, chosen.name)
     if directory is not None:
         store.check_writable(directory, "sweep" if planned.is_sweep else "run")
         _refuse_another(directory, source, planned, chosen, replace=replace)
@@ -148,15 +150,6 @@ def run(
             directory, figures=figures, engine=chosen.engine(), source=source, replace=replace
         )
     return only
-
-
-def _source(
-    experiment: str | Path | Mapping[str, Any], changes: Mapping[str, Any], chosen: Backend
-) -> str:
-    """Digest of what is asked for: its results may be replaced when it is asked for again."""
-    # Captures come on top of the same result.
-    what = {key: value for key, value in changes.items() if key != "capture.at"}
-    return source_of("run", source_of_file("run", experiment) or experiment, what, chosen.name)
 
 
 def _refuse_another(

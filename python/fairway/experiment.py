@@ -144,11 +144,27 @@ def plan(
     )
 
 
-def source_of_file(command: str, experiment: str | Path | Mapping[str, Any]) -> str | None:
-    """Digest of a command and the file that it is given; None for what is not in a file."""
-    if isinstance(experiment, Mapping) or (isinstance(experiment, str) and "\n" in experiment):
-        return None
-    return source_of(command, str(Path(experiment).resolve()))
+def source_of_experiment(
+    command: str,
+    experiment: str | Path | Mapping[str, Any],
+    overrides: Mapping[str, Any] | None,
+    *more: Any,
+) -> str:
+    """Digest of what is asked for: its results may be replaced when it is asked for again.
+
+    Args:
+        command: Which command asks.
+        experiment: A file by its path, or an experiment as it is.
+        overrides: Values set in it first. Captures come on top of the same result.
+        more: What else changes the result, such as the backend.
+    """
+    what = (
+        experiment
+        if isinstance(experiment, Mapping) or "\n" in str(experiment)
+        else source_of(command, str(Path(experiment).resolve()))
+    )
+    changed = {key: value for key, value in (overrides or {}).items() if key != "capture.at"}
+    return source_of(command, what, changed, *more)
 
 
 def json_copy(value: Mapping[str, Any]) -> Any:

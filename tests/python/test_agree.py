@@ -268,6 +268,9 @@ def test_other_results_are_not_replaced(tmp_path, small):
     fairway.agree(small, tmp_path / "agree", against=pair(), seeds=2)
     with pytest.raises(InputError, match="it holds a comparison"):
         fairway.run(small, tmp_path / "agree")
+    with pytest.raises(InputError, match="of a different comparison"):
+        fairway.agree(small, tmp_path / "agree", against=pair(), overrides={"seed": 8})
+    fairway.agree(small, tmp_path / "agree", against=pair(), seeds=3)
 
 
 def test_three_backends(small):

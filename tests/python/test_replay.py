@@ -12,7 +12,7 @@ import pytest
 
 import fairway
 from conftest import command
-from fairway import InputError
+from fairway import InputError, store
 from fairway.replay import report
 from fairway.replay.command import fit, replay
 from fairway.results import Run
@@ -123,6 +123,25 @@ def test_the_same_algorithm_does_the_same_over_the_fitted_path(tmp_path: Path) -
     again = fairway.load(out)
     assert len(again) == 3
     assert json.loads((out / "replay.json").read_text()) == done.to_json()
+
+
+def test_a_directory_is_the_replays_from_its_first_mark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    capture, _ = captured(tmp_path, 10, 20, 30, "reno", 2)
+    marked = []
+    mark = store.mark
+
+    def spy(directory: Path, kind: str, source: str | None = None) -> None:
+        marked.append((kind, source))
+        mark(directory, kind, source)
+
+    monkeypatch.setattr(store, "mark", spy)
+    for _ in range(2):
+        replay(capture, ["vegas"], tmp_path / "replay", same="reno")
+    assert len(set(marked)) == 1
+    with pytest.raises(InputError, match="of a different experiment"):
+        replay(capture, ["vegas"], tmp_path / "replay", same="reno", overhead_bytes=38)
 
 
 def test_the_command(tmp_path: Path) -> None:

@@ -19,8 +19,7 @@ from fairway import store
 from fairway._core import SimulationError
 from fairway.backends.sim import Simulator
 from fairway.errors import InputError, RunFailed
-from fairway.experiment import plan, source_of_file
-from fairway.inventory import source_of
+from fairway.experiment import plan, source_of_experiment
 from fairway.progress import State
 from fairway.sweep import MAX_DIRECTORIES, load_sweep, run_plan
 from fairway.sweep.rows import ROWS, read_rows
@@ -230,7 +229,7 @@ def test_kill_9_loses_no_finished_run_and_leaves_nothing_behind(tmp_path, keep):
     file = tmp_path / "tiny.toml"
     # Long enough that not all are done when progress is told for the first time.
     file.write_text(TINY.replace("100 ms", "20 s"))
-    source = source_of("run", source_of_file("run", file), {}, "sim")
+    source = source_of_experiment("run", file, {}, "sim")
     fairway.run(file, tmp_path / "whole", keep=keep)
     for _ in range(2):
         ended = subprocess.run(

@@ -280,6 +280,8 @@ def test_stopped_and_called_again_it_runs_only_what_is_missing(small, tmp_path):
     in_one = tuned(small, whole, "beta=0.2..0.95", **(options | {"out": None}))
     assert found.to_json() == in_one.to_json()
     assert len(second.ran) == len(whole.ran) - limit
+    with pytest.raises(InputError, match="of a different experiment"):
+        tuned(small, second, "beta=0.2..0.95", **options, overrides={"duration": "4 s"})
 
 
 def test_importance_is_of_what_keeps_the_constraints(small):

@@ -15,7 +15,7 @@ from fairway.backends import Backend
 from fairway.backends import backend as find_backend
 from fairway.drawing import SAME_COMMAND, draw_figures, draw_report
 from fairway.errors import InputError
-from fairway.experiment import Plan, source_of_file
+from fairway.experiment import Plan, source_of_experiment
 from fairway.formats import check_formats
 from fairway.progress import reporter
 from fairway.sweep import Outcome, Sweep, run_plan
@@ -58,7 +58,7 @@ def compare_backends(
     with permitting(backend=unable):
         planned = comparison_plan(experiment, seeds=seeds, overrides=overrides)
     if out is not None:
-        _prepare(out, names, experiment)
+        _prepare(out, names, source_of_experiment("agree", experiment, overrides))
     sweeps = {}
     # The reference first: what it cannot run is then found before the others have run.
     for side in reversed(sides):
@@ -88,10 +88,9 @@ def _names(sides: Sequence[Backend]) -> list[str]:
     return names
 
 
-def _prepare(out: Path, names: Sequence[str], experiment: str | Path | Mapping[str, Any]) -> None:
+def _prepare(out: Path, names: Sequence[str], source: str) -> None:
     """Make the directory one of a comparison, if it can be."""
     store.check_writable(out, "comparison")
-    source = source_of_file("agree", experiment)
     store.refuse_another(out, source)
     for name in names:
         store.check_writable(out / name, "sweep")

@@ -16,7 +16,7 @@ from fairway.analysis.reading import STANDARD_INPUT, read, twice
 from fairway.analysis.series import series_frame
 from fairway.drawing import draw_report
 from fairway.errors import InputError
-from fairway.experiment import source_of_file
+from fairway.experiment import source_of_experiment
 from fairway.progress import reporter
 from fairway.replay import report
 from fairway.replay.path import Found, Transfer, experiment_text
@@ -174,9 +174,9 @@ def replay(
     """
     from fairway import api
 
+    source = source_of_experiment("replay", capture, None, connection, overhead_bytes)
     if out is not None:
         store.check_writable(Path(out), "sweep")
-        source = source_of_file("replay", capture)
         store.refuse_another(Path(out), source)
     transfer = fit(capture, connection=connection, overhead_bytes=overhead_bytes, quiet=quiet)
     same = same or transfer.algorithm
@@ -184,15 +184,10 @@ def replay(
     if not wanted:
         raise InputError("--cc: name the algorithms to simulate, such as --cc reno,cubic,bbr")
     experiment = experiment_text(transfer, wanted, overhead_bytes)
-    try:
-        # Whether the directory may be replaced was asked above, for the capture.
-        sweep = api.run(
-            experiment, out, threads=threads, quiet=quiet, allow_python=is_python_permitted(),
-            replace=True,
-        )  # fmt: skip
-    finally:
-        if out is not None:
-            store.mark(Path(out), "sweep", source)
+    sweep = api.run(
+        experiment, out, threads=threads, quiet=quiet, allow_python=is_python_permitted(),
+        source=source,
+    )  # fmt: skip
     assert isinstance(sweep, Sweep)
     done = Replay(transfer, experiment, same, sweep)
     if out is not None:

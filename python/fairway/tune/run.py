@@ -11,7 +11,7 @@ from fairway.backends import Backend
 from fairway.backends import backend as find_backend
 from fairway.drawing import SAME_COMMAND, draw_report
 from fairway.errors import InputError
-from fairway.experiment import source_of_file
+from fairway.experiment import source_of_experiment
 from fairway.progress import reporter
 from fairway.tune import fresh as proof
 from fairway.tune import search
@@ -97,7 +97,7 @@ def tune(
     directory = None if out is None else Path(out)
     if directory is not None:
         store.check_writable(directory, "sweep")
-        source = source_of_file("tune", experiment)
+        source = source_of_experiment("tune", experiment, overrides, chosen.name)
         store.refuse_another(directory, source)
         store.mark(directory, "sweep", source)
     # A point of every experiment's sweep for each trial, and for each finalist.
