@@ -8,12 +8,13 @@ import signal
 import struct
 import subprocess
 import sys
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
+
+from waiting import PATIENCE_S, until
 
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 
@@ -135,17 +136,26 @@ def by_hand(path: Path) -> Path:
     pcap.sends(2000, 9000, 1000).sends(3000, 9000, 1000).wait(40)
     pcap.hears(9000, 2000, options=sack((3000, 4000)))
     pcap.sends(4000, 9000, 1000).sends(2000, 9000, 1000).wait(30).hears(9000, 5000)
+
+    # The second of three segments is on both sides of a multiple of 2^30.
+    begin(4009, 2**30 - 1501)
+    for index in range(3):
+        pcap.sends(2**30 - 1500 + 1000 * index, 9000, 1000)
+    pcap.wait(40).hears(9000, 2**30 + 1500)
     return pcap.write(path)
 
 
-def run(*arguments: str, timeout: int = 60) -> str:
-    done = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=timeout)
+def run(*arguments: str) -> str:
+    done = subprocess.run(
+        arguments, capture_output=True, text=True, check=False, timeout=PATIENCE_S
+    )
     if done.returncode:
         raise OSError(f"{' '.join(arguments[:6])}: {done.stderr.strip()}")
     return done.stdout
 
 
-#: Takes connections one after the other and sends back a little of what it has heard.
+#: Takes connections at a free port, one after the other, and sends back a little of what it has
+#: heard.
 SINK = """
 import socket, threading
 def serve(connection):
@@ -154,8 +164,8 @@ def serve(connection):
         heard += len(block)
     connection.sendall(b"x" * min(heard // 100, 100_000))
     connection.close()
-server = socket.create_server(("", 5001))
-print("ready", flush=True)
+server = socket.create_server(("", 0))
+print(server.getsockname()[1], flush=True)
 while True:
     threading.Thread(target=serve, args=(server.accept()[0],)).start()
 """
@@ -165,13 +175,13 @@ SOURCE = """
 import socket, sys, threading
 def send(size):
     connection = socket.socket()
-    connection.connect((sys.argv[1], 5001))
+    connection.connect((sys.argv[1], int(sys.argv[2])))
     connection.sendall(bytes(size))
     connection.shutdown(socket.SHUT_WR)
     while connection.recv(1 << 16):
         pass
     connection.close()
-threads = [threading.Thread(target=send, args=(int(size),)) for size in sys.argv[2:]]
+threads = [threading.Thread(target=send, args=(int(size),)) for size in sys.argv[3:]]
 for thread in threads:
     thread.start()
 for thread in threads:
@@ -179,29 +189,56 @@ for thread in threads:
 """
 
 
+#: What is sent as a datagram when all connections have ended: behind their last packets.
+MARK = b"fairway: that was all of it"
+
+#: Sends it.
+MARKING = f"""
+import socket, sys
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+    one.sendto({MARK!r}, (sys.argv[1], int(sys.argv[2])))
+"""
+
+#: Of tcpdump's buffer, in KiB: room for all, however late tcpdump comes to read it.
+BUFFER_KIB = 65_536
+
+
 def captured(path: Path, sink: list[str], source: list[str], interface: str, address: str, sizes):
     """What tcpdump sees on an interface of the sender while its bytes are sent."""
-    dump = [*source, "tcpdump", "-i", interface, "-s", "120", "-U", "-Z", "root", "-w", str(path),
-            "tcp port 5001"]  # fmt: skip
-    with (
-        subprocess.Popen(dump, stderr=subprocess.PIPE, text=True) as tcpdump,
-        subprocess.Popen(
-            [*sink, sys.executable, "-c", SINK], stdout=subprocess.PIPE, text=True
-        ) as server,
-    ):
+    whole = path.with_suffix(".whole")
+    with subprocess.Popen(
+        [*sink, sys.executable, "-c", SINK], stdout=subprocess.PIPE, text=True
+    ) as server:
         try:
-            assert server.stdout.readline() == "ready\n"
-            if not any("listening" in line for line in iter(tcpdump.stderr.readline, "")):
-                raise OSError("tcpdump does not listen")
-            code = [*source, sys.executable, "-c", SOURCE, address]
-            run(*code, *map(str, sizes))
-            # The last packets are still on their way to the file.
-            time.sleep(1)
+            port = str(int(server.stdout.readline()))
+            dump = [*source, "tcpdump", "-i", interface, "-s", "120", "-B", str(BUFFER_KIB), "-U",
+                    "-Z", "root", "-w", str(whole), "port", port]  # fmt: skip
+            with subprocess.Popen(dump, stderr=subprocess.PIPE, text=True) as tcpdump:
+                try:
+                    if not any("listening" in line for line in iter(tcpdump.stderr.readline, "")):
+                        raise OSError("tcpdump does not listen")
+                    code = [*source, sys.executable, "-c", SOURCE, address, port]
+                    run(*code, *map(str, sizes))
+                    run(*source, sys.executable, "-c", MARKING, address, port)
+                    until(lambda: MARK in whole.read_bytes(), tcpdump)
+                finally:
+                    tcpdump.send_signal(signal.SIGINT)
+                    tcpdump.communicate(timeout=PATIENCE_S)
         finally:
             server.kill()
-            tcpdump.send_signal(signal.SIGINT)
-            tcpdump.communicate(timeout=20)
+    path.write_bytes(before_the_mark(whole.read_bytes()))
     return path
+
+
+def before_the_mark(pcap: bytes) -> bytes:
+    """A pcap without the record that has the mark, and what follows it."""
+    end = 24
+    while end < len(pcap):
+        (length,) = struct.unpack_from("<I", pcap, end + 8)
+        if MARK in pcap[end : end + 16 + length]:
+            break
+        end += 16 + length
+    return pcap[:end]
 
 
 def needs_root(*programs: str) -> None:

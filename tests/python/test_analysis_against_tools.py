@@ -27,6 +27,7 @@ from analysis_rules import (
     is_number,
 )
 from fairway.linux import cache
+from waiting import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -91,7 +92,7 @@ def of_a_run(directory: Path, backend: str) -> list[Path]:
 
 def fairway(*arguments: str) -> None:
     command = [sys.executable, "-m", "fairway", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stderr
 
 
@@ -123,9 +124,13 @@ def cases(report: dict[str, Any]) -> Iterator[tuple[int, int, Case]]:
 
 
 def unexplained(
-    fields: list[Field], differences: list[Difference], case: Case, theirs: dict[str, str]
+    fields: list[Field],
+    differences: list[Difference],
+    case: Case,
+    theirs: dict[str, str],
+    path: Path,
 ) -> list[str]:
-    """Fields that differ, and why that is not known."""
+    """Fields that differ, and why that is not known; pytest keeps the capture."""
     found = []
     for field in fields:
         says, ours = theirs[field.name], field.ours(case)
@@ -138,7 +143,8 @@ def unexplained(
             )
         ):
             continue
-        found.append(f"{case.this['from']} > {case.this['to']} {field.name}: {says}, ours {ours}")
+        ends = f"{case.this['from']} > {case.this['to']}"
+        found.append(f"{path}: {ends} {field.name}: {says}, ours {ours}")
     return found
 
 
@@ -155,7 +161,9 @@ def needs(program: str) -> None:
 
 def tcptrace(path: Path) -> list[dict[str, str]]:
     command = ["tcptrace", "-lrWn", "--csv", str(path)]
-    told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout
+    told = subprocess.run(
+        command, capture_output=True, text=True, check=True, timeout=PATIENCE_S
+    ).stdout
     lines = [line for line in told.splitlines() if line and not line.startswith("#")]
     head, *rows = csv.reader(lines)
     names = [name.strip() for name in head]
@@ -175,7 +183,7 @@ def test_beside_tcptrace(captures):
                 for name, value in theirs[index].items()
                 if name.endswith(suffix)
             }
-            found += unexplained(TCPTRACE, TCPTRACE_DIFFERENCES, case, says)
+            found += unexplained(TCPTRACE, TCPTRACE_DIFFERENCES, case, says, path)
     assert not found, "\n".join(found)
 
 
@@ -210,7 +218,9 @@ def tshark(path: Path) -> dict[tuple[int, str], dict[str, str]]:
         "separator=;",
         *options,
     ]
-    told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout
+    told = subprocess.run(
+        command, capture_output=True, text=True, check=True, timeout=PATIENCE_S
+    ).stdout
     sums: dict[tuple[int, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
     ends: dict[int, list[str]] = defaultdict(list)
     for row in csv.reader(io.StringIO(told), delimiter=";"):
@@ -251,5 +261,5 @@ def test_beside_tshark(captures):
         assert len({stream for stream, _ in theirs}) == len(report["connections"])
         for index, _, case in cases(report):
             if says := theirs.get((index, case.this["from"])):
-                found += unexplained(TSHARK, TSHARK_DIFFERENCES, case, says)
+                found += unexplained(TSHARK, TSHARK_DIFFERENCES, case, says, path)
     assert not found, "\n".join(found)
