@@ -8,10 +8,11 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
-
+# As of `typing`, without its import: until `__main__` runs, Ctrl-C is a traceback.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from fairway.agreement.result import Agreement
     from fairway.analysis.result import Analysis
     from fairway.api import (
@@ -112,6 +113,8 @@ def __getattr__(name: str) -> Any:
 
         return _core.version()
     if name in _HOME:
+        import importlib
+
         return getattr(importlib.import_module(_HOME[name]), name)
     raise AttributeError(f"module 'fairway' has no attribute {name!r}")
 

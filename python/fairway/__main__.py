@@ -11,16 +11,21 @@ def _leave(*_: object) -> None:
 
 def main() -> None:
     """Run the command and end the process with its exit code."""
-    # An exception in the midst of an import would be a traceback, or be lost in it. A process in
-    # the background ignores the signal, and goes on doing so.
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    # A process in the background ignores the signal, and goes on doing so.
+    heeds = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if heeds:
+        # An exception in the midst of an import would be a traceback, or be lost in it.
         signal.signal(signal.SIGINT, _leave)
     from fairway import cli
 
     try:
-        if signal.getsignal(signal.SIGINT) is _leave:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-        cli.main()
+        try:
+            if heeds:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
+            cli.main()
+        finally:
+            if heeds:  # while Python itself ends, too
+                signal.signal(signal.SIGINT, _leave)
     except KeyboardInterrupt:  # beside the command, which hears it too
         _leave()
 

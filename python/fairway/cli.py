@@ -611,11 +611,14 @@ def main() -> None:
         raise KeyboardInterrupt
 
     # To be ended from outside or with the terminal is to be stopped, as with Ctrl-C: what is
-    # finished is kept and nothing half-written stays.
-    for name in ("SIGTERM", "SIGHUP"):
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), stop)
+    # finished is kept and nothing half-written stays. What `nohup` has ignored stays ignored.
+    outside = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    heeded = [number for number in outside if signal.getsignal(number) is signal.SIG_DFL]
+    for number in heeded:
+        signal.signal(number, stop)
     code = guarded(sys.argv[1:])
+    for number in heeded:
+        signal.signal(number, signal.SIG_DFL)
     _end(128 + received[0] if received and code == Interrupted.exit_code else code)
 
 
@@ -670,6 +673,8 @@ def _invoke(arguments: list[str]) -> int:
     try:
         _with(arguments[:1])(args=arguments)
     except SystemExit as end:
+        if end.code == Interrupted.exit_code:  # Typer's answer to Ctrl-C, which says nothing
+            raise KeyboardInterrupt from None
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     return 0
 

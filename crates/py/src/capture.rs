@@ -193,7 +193,7 @@ impl Intervals {
     }
 
     fn columns(self, py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-        let columns = PyDict::new(py);
+        let columns = crate::columns(py)?;
         columns.set_item("t_s", self.t_s.into_pyarray(py))?;
         columns.set_item("flow", self.flow.into_pyarray(py))?;
         columns.set_item("throughput_bps", self.throughput_bps.into_pyarray(py))?;
@@ -237,7 +237,7 @@ impl Packets {
     }
 
     fn columns(self, py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-        let columns = PyDict::new(py);
+        let columns = crate::columns(py)?;
         columns.set_item("t_s", self.t_s.into_pyarray(py))?;
         columns.set_item("flow", self.flow.into_pyarray(py))?;
         columns.set_item("packet", self.packet.into_pyarray(py))?;

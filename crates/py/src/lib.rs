@@ -299,8 +299,15 @@ fn run_error(error: RunError) -> PyErr {
     }
 }
 
+/// No columns yet. NumPy is imported first: Ctrl-C while it is imported is an error here, and would be a panic
+/// in `into_pyarray`, which imports it otherwise.
+pub(crate) fn columns(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    py.import("numpy")?;
+    Ok(PyDict::new(py))
+}
+
 pub(crate) fn series_columns(py: Python<'_>, series: Series) -> PyResult<Bound<'_, PyDict>> {
-    let columns = PyDict::new(py);
+    let columns = columns(py)?;
     columns.set_item("t_s", series.t_s.into_pyarray(py))?;
     columns.set_item("flow", series.flow.into_pyarray(py))?;
     columns.set_item("cwnd_segments", series.cwnd_segments.into_pyarray(py))?;
@@ -312,7 +319,7 @@ pub(crate) fn series_columns(py: Python<'_>, series: Series) -> PyResult<Bound<'
 }
 
 pub(crate) fn queue_columns(py: Python<'_>, queues: QueueSeries) -> PyResult<Bound<'_, PyDict>> {
-    let columns = PyDict::new(py);
+    let columns = columns(py)?;
     columns.set_item("t_s", queues.t_s.into_pyarray(py))?;
     columns.set_item("link", queues.link.into_pyarray(py))?;
     columns.set_item("backlog_packets", queues.backlog_packets.into_pyarray(py))?;
@@ -324,7 +331,7 @@ pub(crate) fn queue_columns(py: Python<'_>, queues: QueueSeries) -> PyResult<Bou
 }
 
 fn loss_columns(py: Python<'_>, losses: Losses) -> PyResult<Bound<'_, PyDict>> {
-    let columns = PyDict::new(py);
+    let columns = columns(py)?;
     columns.set_item("t_s", losses.t_s.into_pyarray(py))?;
     columns.set_item("flow", losses.flow.into_pyarray(py))?;
     columns.set_item("link", losses.link.into_pyarray(py))?;

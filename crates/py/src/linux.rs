@@ -129,7 +129,7 @@ fn collect_error(error: Error) -> PyErr {
 }
 
 pub(crate) fn tcp_info_columns(py: Python<'_>, info: TcpInfo) -> PyResult<Bound<'_, PyDict>> {
-    let columns = PyDict::new(py);
+    let columns = crate::columns(py)?;
     columns.set_item("t_s", info.t_s.into_pyarray(py))?;
     columns.set_item("flow", info.flow.into_pyarray(py))?;
     for (field, values) in FIELDS.iter().zip(info.columns) {

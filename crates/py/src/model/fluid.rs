@@ -125,7 +125,7 @@ pub(super) fn fluid_run<'py>(
     let Answer { value: curves, outside } =
         py.detach(|| fluid.run(duration_s, points)).map_err(invalid)?;
     let means = means_text(&curves.means_since(since_s))?;
-    let columns = PyDict::new(py);
+    let columns = crate::columns(py)?;
     columns.set_item("means", means)?;
     columns.set_item("outside", outside)?;
     set_curves(&columns, curves)?;
