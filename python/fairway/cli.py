@@ -67,6 +67,17 @@ app.add_typer(cli_model.app, name="model")
 app.add_typer(cli_study.app, name="study")
 
 
+#: Files of results with a page of their own -> the command that writes it.
+_OWN_PAGES = {
+    "agreement.json": "agree",
+    "fidelity.json": "fidelity",
+    "gallery.json": "gallery",
+    "pair.json": "analyze",
+    "reproduction.json": "reproduce",
+    "tune.json": "tune",
+}
+
+
 class Keep(str, Enum):
     """What is kept of each run of a sweep."""
 
@@ -406,6 +417,12 @@ def report(
     formats = [name.strip() for name in figures.split(",") if name.strip()]
     check_formats(formats)
     check_names(chosen)
+    for file, own in _OWN_PAGES.items():
+        if (directory / file).is_file():
+            raise InputError(
+                f"{directory}: holds results of `fairway {own}` ({file}), which has its own page; "
+                f"the same command with --out {directory} draws it again"
+            )
     result = api.load(directory)
     page: Callable[[], str]
     save: Callable[[Path, list[str]], object]

@@ -257,6 +257,11 @@ def test_the_gallery_shows_three_paths(tmp_path):
         assert (tmp_path / "g" / f"gallery.{kind}").read_bytes().startswith(magic)
     assert json.loads((tmp_path / "g" / "gallery.json").read_text()) == answer
     assert "<figure>" in (tmp_path / "g" / "report.html").read_text()
+    page = (tmp_path / "g" / "report.html").read_bytes()
+    refused = command("report", tmp_path / "g")
+    assert refused.returncode == 2
+    assert "holds results of `fairway gallery`" in refused.stderr
+    assert (tmp_path / "g" / "report.html").read_bytes() == page
     # Again: nothing is run, and the same comes out.
     again = command("gallery", *names, "--out", tmp_path / "g", "--quiet", "--figures", "svg")
     assert again.returncode == 0, again.stderr

@@ -6,7 +6,7 @@ import pytest
 
 import made_capture
 from conftest import command
-from fairway import InputError
+from fairway import InputError, __version__
 from fairway.analysis.pair import compare
 
 EXPERIMENT = """\
@@ -79,6 +79,11 @@ def test_the_command_prints_tables_json_and_a_report(run, tmp_path):
         assert words in done.stdout
     assert "One-way delay" in (tmp_path / "both" / "report.html").read_text()
     assert (tmp_path / "both" / "figures" / "delay-1-forward.svg").stat().st_size > 1000
+    manifest = json.loads((tmp_path / "both" / "manifest.json").read_text())
+    assert manifest["title"] == "s0.pcapng and d0.pcapng"
+    assert manifest["captures"] == files and manifest["version"] == __version__
+    refused = command("report", tmp_path / "both")
+    assert refused.returncode == 2 and "holds results of `fairway analyze`" in refused.stderr
     found = json.loads(command("analyze", *files, "--json").stdout)
     assert {"connections", "damaged", "pair"} <= set(found)
     ratio = found["pair"]["totals"][0]["loss_ratio"]

@@ -36,6 +36,11 @@ class Pair:
     def __init__(self, report: Mapping[str, Any]) -> None:
         self.report = report
 
+    @property
+    def title(self) -> str:
+        """The names of both captures."""
+        return " and ".join(Path(name).name for name in self.report["captures"])
+
     def directions(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Directions with packets and their names, those with most packets first."""
         found = [
@@ -114,7 +119,6 @@ class Pair:
         """The report as one HTML document."""
         from fairway.analysis.pair_charts import delays
 
-        title = " and ".join(Path(name).name for name in self.report["captures"])
         sections = [
             Section("Summary", self.overview(), tables=self.tables(), warnings=self.warnings())
         ]
@@ -125,12 +129,13 @@ class Pair:
             tables = [_list(way)] if way["losses"] else []
             heading = f"{name}: {way['from']} to {way['to']}"
             sections.append(Section(heading, tables=tables, figures=figures))
-        return render(title, "", sections)
+        return render(self.title, "", sections)
 
     def save(
         self, directory: str | Path, figures: Sequence[str] = (), source: str | None = None
     ) -> None:
-        """Write `pair.json`, `report.html` and figures to a directory, whole or not at all."""
+        """Write results, manifest, report and figures to a directory, whole or not at all."""
+        from fairway import _core
         from fairway.figures import save_charts
 
         check_formats(figures)
@@ -138,6 +143,12 @@ class Pair:
 
         def fill(place: Path) -> None:
             (place / "pair.json").write_text(json.dumps(self.report) + "\n", "utf-8")
+            manifest = {
+                "title": self.title,
+                "version": _core.version(),
+                "captures": self.report["captures"],
+            }
+            (place / store.MANIFEST).write_text(store.to_json(manifest), "utf-8")
 
         store.write_directory(directory, fill, KIND, source)
         draw_report(directory, self.to_html, SAME_COMMAND)
