@@ -144,4 +144,5 @@ def phase_tables(run: Run) -> list[Table]:
             ]
         )
     names = ["flow", "slow start until", "first peak (segments)", *KINDS]
-    return [Table("Phases, over the whole run", names, rows)] if rows else []
+    caption = "Phases, over the whole run; recovery lasts until the window grows"
+    return [Table(caption, names, rows)] if rows else []

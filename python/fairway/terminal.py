@@ -116,6 +116,10 @@ def columns() -> int:
     return width() or 80
 
 
+#: Columns that a paragraph has beside its label, or else it begins below it.
+_LEAST_TEXT = 16
+
+
 def wrapped(text: str, label: str = "", after: str | None = None) -> str:
     """A paragraph in lines that fit the terminal; commands and paths in it stay whole.
 
@@ -124,8 +128,11 @@ def wrapped(text: str, label: str = "", after: str | None = None) -> str:
         label: What its first line begins with.
         after: What its other lines begin with; blanks as wide as the label if not given.
     """
+    room = max(columns(), LEAST_WIDTH)
+    if after is None and label.strip() and room - len(label) < _LEAST_TEXT:
+        return f"{label.rstrip()}\n{wrapped(text, '    ')}"
     return textwrap.fill(
-        printable(text), max(columns(), LEAST_WIDTH), initial_indent=label,
+        printable(text), room, initial_indent=label,
         subsequent_indent=" " * len(label) if after is None else after,
         break_long_words=False, break_on_hyphens=False,
     )  # fmt: skip

@@ -166,11 +166,13 @@ def percent(share: float | None, *, signed: bool = True) -> str:
     ('+1.2 %', '-40.0 %', '+250 %')
     >>> percent(0.15, signed=False), percent(0.0667, signed=False), percent(1e-5, signed=False)
     ('15 %', '6.7 %', '< 0.01 %')
+    >>> percent(0.994, signed=False), percent(0.9967, signed=False), percent(1, signed=False)
+    ('99 %', '99.7 %', '100 %')
     """
     if share is None or not math.isfinite(share):
         return ABSENT
     if not signed:
-        return "< 0.01 %" if 0 < share < 1e-4 else f"{100 * share:.{2 if share < 1 else 3}g} %"
+        return "< 0.01 %" if 0 < share < 1e-4 else f"{100 * share:.{2 if share < 0.995 else 3}g} %"
     return with_sign(100 * share, 1 if abs(share) < 1 else 0) + " %"
 
 

@@ -117,8 +117,8 @@ def of_samples(
     A fall is a reduction if it is larger than a sixteenth of the window and than the steps of a
     segment a round trip that delay-based algorithms take (`fairway.golden.episodes.reductions`).
     What happens between two samples is not seen: take some in each round trip. A window that
-    nothing makes grow after a reduction, as that of a sender with little to send, stays in
-    recovery.
+    nothing makes grow after a reduction, as that of a sender with little to send or of Vegas at
+    its equilibrium, stays in recovery, though the lost data was repaired long ago.
 
     Args:
         t_s: Times, rising, in seconds.

@@ -291,6 +291,15 @@ def test_laws_are_listed_and_described():
     assert max(map(len, done.output.splitlines())) <= 80
 
 
+@pytest.mark.parametrize(
+    "words", ["laws", "laws pftk", "law pftk --loss 0.01 --rtt 0.1 --rto 1"], ids=lambda w: w[:8]
+)
+def test_a_narrow_terminal_has_no_longer_lines(words):
+    done = CliRunner(env={"COLUMNS": "40"}).invoke(app, ["model", *words.split()])
+    assert done.exit_code == 0
+    assert max(map(len, done.stdout.splitlines())) <= 40
+
+
 def test_windows_over_loss_are_drawn(tmp_path):
     file = tmp_path / "windows.svg"
     done = run("law", "mathis", "cubic", "--rtt", "100 ms", "--plot", str(file))

@@ -108,6 +108,17 @@ def test_steps_of_a_segment_a_round_trip_are_no_reductions():
     assert [p.kind for p in found([30, 30, 29, 28, 27, 28], [10] * 6)] == ["avoidance"]
 
 
+def test_the_table_says_what_ends_a_recovery():
+    # Vegas loses packets at the end of slow start, and then keeps its window.
+    flow = {"id": "only", "cc": "vegas"}
+    changed = {"flow": [flow], "duration": "10 s", "measure.window": ["0 s", "10 s"], "stack": {}}
+    run = fairway.run(SMALL, overrides=changed)
+    assert run.summary["flows"][0]["window_reductions"] == 1
+    (table,) = phase_tables(run)
+    assert float(table.rows[0][-2].removesuffix(" %")) > 80
+    assert table.caption.endswith("recovery lasts until the window grows")
+
+
 def test_a_window_that_never_grows_again_stays_in_recovery():
     phases = found([16, 32, 16, 16, 16], [NONE] * 2 + [16] * 3)
     assert spans(phases) == [("slow start", 0, 2), ("recovery", 2, 4)]

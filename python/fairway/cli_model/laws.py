@@ -124,7 +124,8 @@ def _list(as_json: bool) -> None:
     width = max(map(len, describe()))
     for name, entry in describe().items():
         say(entry["title"], f"{name:{width}}  ")
-    typer.echo("\n`fairway model laws NAME` shows parameters, range and source of a law.")
+    typer.echo()
+    say("`fairway model laws NAME` shows parameters, range and source of a law.")
 
 
 def _describe(entry: Mapping[str, Any]) -> None:
@@ -296,7 +297,8 @@ def _document(
 def _show_point(entry: Mapping[str, Any], answer: Answer) -> None:
     from fairway.text import number
 
-    typer.echo(f"{entry['title']}\n")
+    say(entry["title"])
+    typer.echo()
     width = max(len(_option(name)) for name in answer.values)
     for name, column in answer.values.items():
         value = column[0]
