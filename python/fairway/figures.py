@@ -761,8 +761,19 @@ def drawn(chart: AnyChart, kind: str) -> bytes:
     import vl_convert
 
     converters: dict[str, Callable[[str], bytes]] = {
-        "pdf": lambda spec: bytes(vl_convert.vegalite_to_pdf(spec)),
+        "pdf": lambda spec: bytes(
+            vl_convert.svg_to_pdf(_one_face(vl_convert.vegalite_to_svg(spec)))
+        ),
         "png": lambda spec: bytes(vl_convert.vegalite_to_png(spec, ppi=200)),
         "svg": lambda spec: str(vl_convert.vegalite_to_svg(spec)).encode(),
     }
     return converters[kind](chart.properties(config=print_config()).to_json())
+
+
+def _one_face(svg: str) -> str:
+    """The drawing without bold text.
+
+    svg2pdf, which vl-convert has, writes the faces of a font in the order of a hash map, another
+    one each time: with one face, the same chart is the same file.
+    """
+    return re.sub(r' font-weight="(?:bold|[6-9]00)"', "", svg)

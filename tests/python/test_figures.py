@@ -12,7 +12,15 @@ import fairway
 from conftest import SMALL, run_of
 from fairway.errors import InputError
 from fairway.experiment import parse_toml
-from fairway.figures import QUANTITIES, heat_map, is_measured, metric_over_axis, over_time, thin
+from fairway.figures import (
+    QUANTITIES,
+    drawn,
+    heat_map,
+    is_measured,
+    metric_over_axis,
+    over_time,
+    thin,
+)
 from fairway.formats import check_formats
 from fairway.report import metric_table, run_report
 from fairway.study_figures import shown_as
@@ -120,6 +128,14 @@ def test_a_logarithmic_axis_shows_what_is_above_zero():
     # The row of zero is gone, and the interval from −1 begins at half of 2.
     values = "x,mean,low,high,g\n1,8.0,1.0,9.0,all\n3,2.0,1.5,3.0,all\n"
     assert list(chart["datasets"].values()) == [values]
+
+
+@pytest.mark.parametrize("kind", ["pdf", "svg", "png"])
+def test_a_chart_is_the_same_file_each_time(kind):
+    rows = pl.DataFrame({"n": [1, 2], "mean": [8.0, 2.0], "low": [7.0, 1.0], "high": [9.0, 3.0]})
+    chart = metric_over_axis(rows, axis="n", metric="x")
+    # A PDF with two faces of a font has their objects in one of several orders, by chance.
+    assert len({drawn(chart, kind) for _ in range(8)}) == 1
 
 
 def test_one_flow_is_not_compared_with_itself():
