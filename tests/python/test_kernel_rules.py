@@ -149,11 +149,11 @@ SUMS: dict[str, list[tuple[str, Callable[[Rules], float], float]]] = {
         ("steady 20 per round", lambda rules: kept_of_twenty(rules, is_dcm=True), 0),
     ],
 }
-#: Beginnings of sums about what is not in the kernel: the code of the thesis (reading 1, and the
-#: sums that go on from its), ns-3.29, and Linux's own module.
+#: Beginnings of sums about what is not in the kernel: the code of the thesis (readings 1 and 2, and
+#: the sums that go on from theirs), ns-3.29, and Linux's own module.
 ELSEWHERE = {
     "westwood+": ("Linux", "ns-3.29"),
-    "dcm+": ("reading 1", "rateCA = ", "not below, ", "and another"),
+    "dcm+": ("reading 1", "reading 2", "rateCA = ", "not below, ", "and another"),
 }
 
 

@@ -112,11 +112,11 @@ mod tests {
     #[test]
     fn own_algorithms_stay_what_they_are() {
         let catalogue = Catalogue::with(Arc::new(Renos));
-        assert!(catalogue.is_foreign("mine") && !catalogue.is_foreign("scalable"));
-        // A round trip of ten segments: Reno has one more. Scalable, which Renos would make a
+        assert!(catalogue.is_foreign("mine") && !catalogue.is_foreign("compound"));
+        // A round trip of ten segments: Reno has one more. Compound TCP, which Renos would make a
         // Reno of whatever its variant, is refused in one that it does not have.
         assert_eq!(after_a_round(&catalogue, &selection("mine", None)), Ok(11));
-        let refused = after_a_round(&catalogue, &selection("scalable", Some(Variant::Ns3_29)));
+        let refused = after_a_round(&catalogue, &selection("compound", Some(Variant::Ns3_29)));
         assert!(matches!(refused, Err(CcError::UnknownVariant { .. })), "{refused:?}");
     }
 

@@ -90,6 +90,9 @@ pub struct Flow {
     pub snd_una: u64,
     /// Next new byte of the stream to be sent.
     pub snd_nxt: u64,
+    /// End of what has been sent of the stream (RFC 793's highest sequence number), where a stack takes
+    /// `snd_nxt` back for retransmissions; the same where it does not.
+    pub snd_max: u64,
     /// Bytes delivered to the receiver so far, in order or not.
     pub delivered: u64,
     /// Bytes marked lost so far, each time they were.

@@ -12,17 +12,11 @@ pub enum Namesake {
 }
 
 /// By Fairway's name. Linux 6.1 and ns-2.35's copy of 2.6.22: `tcp_westwood.c`, "TCP Westwood+", and
-/// `tcp_lp.c`. ns-3.29: `src/internet/model/tcp-*.cc`.
+/// `tcp_lp.c`. All of ns-3.29's (`src/internet/model/tcp-*.cc`) are here under their names.
 const NAMESAKES: &[(Variant, &str, Namesake)] = &[
     (Variant::Linux6_1, "westwood", Namesake::Other("westwood+")),
     (Variant::Linux2_6_22, "westwood", Namesake::Other("westwood+")),
     (Variant::Linux2_6_22, "tcp-lp", Namesake::Missing),
-    (Variant::Ns3_29, "bic", Namesake::Missing),
-    (Variant::Ns3_29, "highspeed", Namesake::Missing),
-    (Variant::Ns3_29, "htcp", Namesake::Missing),
-    (Variant::Ns3_29, "illinois", Namesake::Missing),
-    (Variant::Ns3_29, "scalable", Namesake::Missing),
-    (Variant::Ns3_29, "yeah", Namesake::Missing),
 ];
 
 impl Variant {

@@ -1,86 +1,210 @@
-//! What the models of ns-3.29 share (`src/internet/model/tcp-congestion-ops.cc`, `TcpNewReno`, from
-//! which they descend). ns-3 counts bytes; windows here show the whole segments of them, and lose
-//! the rest of less than a segment when they are reduced.
+//! The congestion controls of ns-3.29, which count bytes in 32 bits: what
+//! `src/internet/model/tcp-socket-state.h` (`TcpSocketState`) and `tcp-congestion-ops.cc`
+//! (`TcpCongestionOps`, `TcpNewReno`) give all of them. [`Socket`] calls them as `TcpSocketBase` does.
+//!
+//! Sums of `uint32_t` wrap around and its quotients are cut off; [`to_u32`] and [`seconds`] convert as
+//! ns-3 built with GCC for x86-64 does. No class of ns-3.29 overrides `CwndEvent`, so there is no such hook.
 
-use fairway_units::Duration;
+mod convert;
+mod socket;
 
-use crate::{Flow, Window, window::segments};
+pub(crate) use self::convert::{TIME_MAX, TIME_MIN, seconds, to_i32, to_u32};
+pub(crate) use self::socket::Socket;
 
-/// One segment for each acknowledgement below the threshold, however much it acknowledges. The
-/// segments left count for congestion avoidance once the threshold is reached.
-pub(crate) fn slow_start(window: &mut Window, acked: u32) -> u32 {
-    window.cwnd = window.cwnd.saturating_add(1);
-    if window.cwnd >= window.ssthresh { acked.saturating_sub(1) } else { 0 }
+use crate::Phase;
+
+/// What a congestion control sees of its socket (`TcpSocketState`). Times are in nanoseconds, as the
+/// `Time` of ns-3 is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Tcb {
+    /// `Simulator::Now`.
+    pub(crate) now: i64,
+    /// `m_segmentSize`.
+    pub(crate) segment_size: u32,
+    /// `m_cWnd`.
+    pub(crate) cwnd: u32,
+    /// `m_ssThresh`.
+    pub(crate) ssthresh: u32,
+    /// `m_lastAckedSeq`, as the others an offset in the stream: a sequence number less 1.
+    pub(crate) last_acked: u64,
+    /// `m_nextTxSequence`, which a retransmission takes back.
+    pub(crate) next_tx: u64,
+    /// `m_highTxMark`.
+    pub(crate) high_tx: u64,
+    /// `m_minRtt`: the smallest smoothed round trip; [`TIME_MAX`] before the first.
+    pub(crate) min_rtt: i64,
+    /// `m_rcvTimestampValue`, ms.
+    pub(crate) rcv_timestamp_value: u32,
+    /// `m_rcvTimestampEchoReply`, ms.
+    pub(crate) rcv_timestamp_echo: u32,
+    /// `m_congState`.
+    pub(crate) phase: Phase,
 }
 
-/// `max(1, ⌊mss²/cwnd⌋)` bytes for each acknowledgement, however much it acknowledges.
-pub(crate) fn congestion_avoidance(window: &mut Window, mss: u32) {
-    let mss = f64::from(mss.max(1));
-    let bytes = (mss / window.exact()).floor().max(1.0);
-    window.add(bytes / mss);
-}
-
-/// `max(2·mss, in flight/2)`.
-pub(crate) fn half_in_flight(flow: &Flow) -> u32 {
-    (segments(flow.flight_size, flow.mss.max(1)) / 2).max(2)
-}
-
-/// The smallest smoothed round trip: ns-3.29 keeps no other (`TcpSocketBase::EstimateRtt`).
-#[derive(Clone, Copy, Default, PartialEq, Debug)]
-pub(crate) struct MinRtt(Option<Duration>);
-
-impl MinRtt {
-    /// An acknowledgement arrived.
-    pub(crate) fn on_ack(&mut self, flow: &Flow) {
-        self.0 = match (self.0, flow.srtt) {
-            (Some(min), Some(srtt)) => Some(min.min(srtt)),
-            (min, srtt) => min.or(srtt),
-        };
+impl Tcb {
+    /// `GetCwndInSegments`.
+    pub(crate) fn cwnd_segments(&self) -> u32 {
+        self.cwnd / self.segment_size
     }
 
-    /// The value, zero before the first.
-    pub(crate) fn get(self) -> Duration {
-        self.0.unwrap_or(Duration::ZERO)
+    /// Sets a window of whole segments.
+    pub(crate) fn set_cwnd_segments(&mut self, segments: u32) {
+        self.cwnd = segments.wrapping_mul(self.segment_size);
+    }
+
+    /// Whether the window is below the threshold.
+    pub(crate) fn is_below(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    fn grow(&mut self, bytes: u32) {
+        self.cwnd = self.cwnd.wrapping_add(bytes);
+    }
+}
+
+/// A class of congestion control. What it does not define, it inherits from `TcpNewReno`.
+pub(crate) trait CongestionOps: Send {
+    /// `PktsAcked`: an acknowledgement of `segments`; `rtt` is the smoothed round trip.
+    fn pkts_acked(&mut self, _tcb: &mut Tcb, _segments: u32, _rtt: i64) {}
+
+    /// `SlowStart`; returns the segments left.
+    fn slow_start(&mut self, tcb: &mut Tcb, segments: u32) -> u32 {
+        new_reno::slow_start(tcb, segments)
+    }
+
+    /// `CongestionAvoidance`.
+    fn congestion_avoidance(&mut self, tcb: &mut Tcb, segments: u32) {
+        new_reno::congestion_avoidance(tcb, segments);
+    }
+
+    /// `IncreaseWindow`.
+    fn increase_window(&mut self, tcb: &mut Tcb, mut segments: u32) {
+        if tcb.is_below() {
+            segments = self.slow_start(tcb, segments);
+        }
+        if !tcb.is_below() {
+            self.congestion_avoidance(tcb, segments);
+        }
+    }
+
+    /// `GetSsThresh`, bytes.
+    fn ssthresh(&mut self, tcb: &Tcb, in_flight: u32) -> u32 {
+        new_reno::ssthresh(tcb, in_flight)
+    }
+
+    /// `CongestionStateSet`, called before the state changes.
+    fn congestion_state_set(&mut self, _tcb: &Tcb, _phase: Phase) {}
+
+    /// Runs what the class has scheduled for a time up to and including `until`.
+    fn run_events(&mut self, _tcb: &Tcb, _until: i64) {}
+}
+
+/// `TcpNewReno`.
+pub(crate) mod new_reno {
+    use super::{CongestionOps, Tcb, to_u32};
+
+    /// The class itself.
+    pub(crate) struct NewReno;
+
+    impl CongestionOps for NewReno {}
+
+    /// A segment for an acknowledgement, whatever it acknowledges.
+    pub(crate) fn slow_start(tcb: &mut Tcb, segments: u32) -> u32 {
+        if segments == 0 {
+            return 0;
+        }
+        tcb.grow(tcb.segment_size);
+        segments - 1
+    }
+
+    /// `max(1, mss²/cwnd)` bytes, cut off, for an acknowledgement.
+    pub(crate) fn congestion_avoidance(tcb: &mut Tcb, segments: u32) {
+        if segments > 0 {
+            let square = f64::from(tcb.segment_size.wrapping_mul(tcb.segment_size));
+            tcb.grow(to_u32((square / f64::from(tcb.cwnd)).max(1.0)));
+        }
+    }
+
+    /// `IncreaseWindow`, where a class that overrides it falls back on it.
+    pub(crate) fn increase_window(tcb: &mut Tcb, segments: u32) {
+        NewReno.increase_window(tcb, segments);
+    }
+
+    /// `max(2·mss, in flight/2)`.
+    pub(crate) fn ssthresh(tcb: &Tcb, in_flight: u32) -> u32 {
+        two_segments(tcb).max(in_flight / 2)
+    }
+
+    /// Twice the segment size.
+    pub(crate) fn two_segments(tcb: &Tcb) -> u32 {
+        tcb.segment_size.wrapping_mul(2)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::{TIME_MAX, Tcb};
+    use crate::Phase;
+
+    /// Segment size of the thesis' runs, bytes.
+    pub(crate) const MSS: u32 = 1440;
+
+    /// A socket with a window of `cwnd` and a threshold of `ssthresh` bytes.
+    pub(crate) fn tcb(cwnd: u32, ssthresh: u32) -> Tcb {
+        Tcb {
+            now: 0,
+            segment_size: MSS,
+            cwnd,
+            ssthresh,
+            last_acked: 0,
+            next_tx: 0,
+            high_tx: 0,
+            min_rtt: TIME_MAX,
+            rcv_timestamp_value: 0,
+            rcv_timestamp_echo: 0,
+            phase: Phase::Open,
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::new_reno::NewReno;
+    use super::testing::{MSS, tcb};
     use super::*;
-    use crate::testing::flow;
 
     #[test]
-    fn one_segment_an_acknowledgement_below_the_threshold() {
-        let mut window = Window { ssthresh: 12, ..Window::new(10) };
-        assert_eq!(slow_start(&mut window, 5), 0);
-        assert_eq!(slow_start(&mut window, 5), 4);
-        assert_eq!(window.cwnd, 12);
+    fn the_segments_that_slow_start_leaves_count_at_the_threshold() {
+        // 2·1440 of 3·1440: 4320 and four left, which are one call: + ⌊1440²/4320⌋ = 480.
+        let mut tcb = tcb(2 * MSS, 3 * MSS);
+        NewReno.increase_window(&mut tcb, 5);
+        assert_eq!(tcb.cwnd, 3 * MSS + 480);
     }
 
     #[test]
-    fn a_square_over_the_window_in_bytes() {
-        // 1448²/14480 = 144.8: 144 bytes. At 2000 segments 0.7 bytes: 1.
-        let mut window = Window::new(10);
-        congestion_avoidance(&mut window, 1_448);
-        assert!((window.exact() - (10.0 + 144.0 / 1_448.0)).abs() < 1e-12);
-        let mut window = Window::new(2_000);
-        congestion_avoidance(&mut window, 1_448);
-        assert!((window.exact() - (2_000.0 + 1.0 / 1_448.0)).abs() < 1e-9);
-    }
-
-    #[test]
-    fn half_of_what_is_in_flight() {
-        assert_eq!(half_in_flight(&flow(0, 21, 40)), 10);
-        assert_eq!(half_in_flight(&flow(0, 3, 40)), 2);
-    }
-
-    #[test]
-    fn the_smallest_smoothed_round_trip() {
-        let mut min = MinRtt::default();
-        assert_eq!(min.get(), Duration::ZERO);
-        for rtt_ms in [50, 40, 60] {
-            min.on_ack(&flow(0, 1, rtt_ms));
+    fn an_acknowledgement_of_less_than_a_segment_adds_nothing() {
+        for cwnd in [2 * MSS, 20 * MSS] {
+            let mut tcb = tcb(cwnd, 10 * MSS);
+            NewReno.increase_window(&mut tcb, 0);
+            assert_eq!(tcb.cwnd, cwnd);
         }
-        assert_eq!(min.get(), Duration::from_millis(40));
+    }
+
+    #[test]
+    fn the_increment_is_cut_off_and_is_a_byte_at_least() {
+        // 1440²/14401 = 143.99; 1440²/2073601 < 1.
+        for (cwnd, increment) in [(14_400, 144), (14_401, 143), (2_073_601, 1)] {
+            let mut tcb = tcb(cwnd, 2 * MSS);
+            NewReno.increase_window(&mut tcb, 1);
+            assert_eq!(tcb.cwnd, cwnd + increment);
+        }
+    }
+
+    #[test]
+    fn half_of_the_bytes_in_flight_is_cut_off() {
+        let tcb = tcb(10 * MSS, u32::MAX);
+        for (in_flight, ssthresh) in [(14_401, 7_200), (5_760, 2_880), (5_759, 2_880), (0, 2_880)] {
+            assert_eq!(NewReno.ssthresh(&tcb, in_flight), ssthresh);
+        }
     }
 }

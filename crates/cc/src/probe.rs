@@ -152,6 +152,7 @@ impl Probe {
             min_rtt: Some(self.min_rtt),
             snd_una: self.snd_una,
             snd_nxt: self.snd_una + flight_size,
+            snd_max: self.snd_una + flight_size,
             delivered: self.snd_una,
             lost: self.lost,
             pacing_delay: Duration::ZERO,

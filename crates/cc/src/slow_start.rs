@@ -1,6 +1,6 @@
 //! Slow starts, chosen apart from the algorithm.
 
-use crate::{Ack, Flow, HyStart, HyStartPlusPlus, Variant, Window, ns3};
+use crate::{Ack, Flow, HyStart, HyStartPlusPlus, Variant, Window};
 
 /// How the window grows below the slow-start threshold.
 #[derive(Clone, PartialEq, Debug)]
@@ -130,7 +130,10 @@ impl SlowStart {
                 left
             }
             SlowStart::HyStartPlusPlus(hystart) => hystart.grow(window, acked),
-            SlowStart::Ns3 => ns3::slow_start(window, acked),
+            SlowStart::Ns3 => {
+                window.cwnd = window.cwnd.saturating_add(1);
+                if window.cwnd >= window.ssthresh { acked.saturating_sub(1) } else { 0 }
+            }
             SlowStart::PerAck { max_ssthresh } => {
                 window.credit = window.credit.saturating_add(match max_ssthresh {
                     Some(max) if window.cwnd > *max => *max / 2,

@@ -153,6 +153,7 @@ impl TestPath {
             min_rtt: Some(self.min_rtt),
             snd_una: self.delivered,
             snd_nxt: self.delivered + self.in_flight,
+            snd_max: self.delivered + self.in_flight,
             delivered: self.delivered,
             lost: self.lost,
             pacing_delay: self.next_send.since(self.now),

@@ -18,6 +18,7 @@ pub(crate) fn flow_at(now: Time) -> Flow {
         min_rtt: None,
         snd_una: 0,
         snd_nxt: 0,
+        snd_max: 0,
         delivered: 0,
         lost: 0,
         pacing_delay: Duration::ZERO,
@@ -30,6 +31,7 @@ pub(crate) fn flow(millis: u64, segments: u32, rtt_ms: u64) -> Flow {
     let mut flow = flow_at(Time::from_nanos(millis * 1_000_000));
     flow.flight_size = u64::from(segments) * u64::from(MSS);
     flow.snd_nxt = flow.flight_size;
+    flow.snd_max = flow.flight_size;
     flow.srtt = Some(Duration::from_millis(rtt_ms));
     flow.min_rtt = flow.srtt;
     flow

@@ -135,11 +135,13 @@ fn live(cc: Box<dyn CongestionControl>, seed: u64) -> Sender {
 #[test]
 fn the_window_is_finite_and_at_least_one_segment() {
     for (name, algorithm, variant) in each() {
+        // ns-3.29 halves the window for a mark, to one segment at least (`TcpSocketBase::SendDataPacket`).
+        let least = if variant == Variant::Ns3_29 { MSS_BYTES } else { 2 * MSS_BYTES };
         for seed in 0..5 {
             for (cwnd, ssthresh) in live(make(algorithm, variant), seed).trace {
                 assert!(cwnd >= MSS_BYTES, "{name}, seed {seed}: window of {cwnd} bytes");
                 assert!(cwnd < 1 << 40, "{name}, seed {seed}: window of {cwnd} bytes");
-                assert!(ssthresh >= 2 * MSS_BYTES, "{name}, seed {seed}: threshold of {ssthresh}");
+                assert!(ssthresh >= least, "{name}, seed {seed}: threshold of {ssthresh}");
             }
         }
     }
@@ -148,6 +150,11 @@ fn the_window_is_finite_and_at_least_one_segment() {
 #[test]
 fn a_reduction_never_leaves_a_larger_window() {
     for (name, algorithm, variant) in each() {
+        // In ns-3.29 the window becomes the threshold, whatever that is (`TcpClassicRecovery`), and
+        // Westwood+'s is what it measured.
+        if (algorithm.name, variant) == ("westwood+", Variant::Ns3_29) {
+            continue;
+        }
         let mut probe = probe(algorithm, variant);
         for episode in 0..30 {
             for _ in 0..=episode % 7 {

@@ -80,6 +80,7 @@ impl Flow {
             min_rtt: min_rtt.map(Duration::from_nanos),
             snd_una,
             snd_nxt,
+            snd_max: snd_nxt,
             delivered,
             lost,
             pacing_delay: Duration::from_nanos(pacing_delay),

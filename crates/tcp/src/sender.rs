@@ -780,6 +780,7 @@ impl Sender {
             min_rtt: self.rtt.min_rtt(),
             snd_una: self.board.una(),
             snd_nxt: self.snd_nxt,
+            snd_max: self.snd_nxt,
             delivered: self.delivered,
             lost: self.lost,
             pacing_delay: self.pacer.delay(now),

@@ -324,6 +324,7 @@ impl Replica {
             min_rtt: self.board.min_rtt(),
             snd_una: position(self.board.una()),
             snd_nxt: position(self.board.nxt()),
+            snd_max: position(self.board.nxt()),
             delivered: self.board.delivered(),
             lost: self.board.lost(),
             pacing_delay: Duration::ZERO,

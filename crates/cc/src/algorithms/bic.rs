@@ -16,13 +16,19 @@
 //! growth is nearly doubled. A timeout forgets everything. Linux 6.1 counts delivered segments,
 //! Linux 2.6.22 acknowledgements, and one more of them.
 //!
+//! ns-3.29 (`tcp-bic.cc`): the same search over delivered segments, no faster for delayed
+//! acknowledgements, and four times as fast near the maximum (`SmoothPart` 5). A falling maximum becomes
+//! β·W, the window itself after the loss, so that the search is over at once.
+//!
 //! ns-2's own agents had it as a patch, of which only the parameters are public. The variant is Linux
 //! 2.6.22's search in real numbers; the first loss takes half.
 
 mod ns2;
+mod ns3;
 
 use crate::linux::{DelayedAckRatio, HZ, jiffies, packets_acked};
 use crate::ns2::{Agent, max_ssthresh};
+use crate::ns3::Socket;
 use crate::{
     Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Phase, Rule, Signal,
     SlowStart, Variant, Vector, Window, Windowed,
@@ -31,7 +37,8 @@ use crate::{
 };
 
 /// The variants that go slowly near the maximum.
-const SMOOTH: &[Variant] = &[Variant::Linux6_1, Variant::Linux2_6_22, Variant::Ns2];
+const SMOOTH: &[Variant] =
+    &[Variant::Linux6_1, Variant::Linux2_6_22, Variant::Ns3_29, Variant::Ns2];
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
     name: "bic",
@@ -41,16 +48,21 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     signal: "loss",
     year: 2004,
     source: "Xu, Harfoush and Rhee, INFOCOM 2004",
-    variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22, Variant::Ns2],
+    variants: &Variant::ALL,
     params: &[
         Param::new("beta", "share of the window kept at a loss", 0.875, 0.1, 0.99).except(&[
             (Variant::Linux6_1, 819.0 / 1024.0),
             (Variant::Linux2_6_22, 819.0 / 1024.0),
+            (Variant::Ns3_29, 0.8),
             (Variant::Ns2, 0.8),
         ]),
         Param::new("max_increment", "largest step (Smax), segments per round trip", 32.0, 1.0, 1e6)
             .whole()
-            .except(&[(Variant::Linux6_1, 16.0), (Variant::Linux2_6_22, 16.0)]),
+            .except(&[
+                (Variant::Linux6_1, 16.0),
+                (Variant::Linux2_6_22, 16.0),
+                (Variant::Ns3_29, 16.0),
+            ]),
         Param::new(
             "min_increment",
             "step (Smin), in segments, below which it goes to the maximum at once",
@@ -67,7 +79,11 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             1e4,
         )
         .whole()
+        .except(&[(Variant::Ns3_29, 5.0)])
         .only(SMOOTH),
+        Param::new("search_part", "the search goes 1 in so many of the distance", 4.0, 2.0, 255.0)
+            .whole()
+            .only(&[Variant::Ns3_29]),
         Param::new(
             "low_window",
             "window in segments below which (Linux: up to which) it is Reno",
@@ -121,6 +137,8 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
                 rule.state.count as f64
             },
         ),
+        ns3::KEPT,
+        ns3::NEAR,
     ],
     build,
 };
@@ -162,6 +180,9 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
             ..Paper::new()
         };
         return Box::new(Windowed::new(rule, slow_start, init));
+    }
+    if variant == Variant::Ns3_29 {
+        return Box::new(Socket::new(ns3::Bic::new(params), init));
     }
     if variant == Variant::Ns2 {
         let rule = ns2::Ns2 {

@@ -12,9 +12,12 @@
 //! **`reading`** chooses whom to follow: 0, chapter 4 with windows in segments (below the
 //! threshold the window triples every round trip); 1, the ns-3.29 C++ of appendix B with windows in
 //! bytes (2 or 3 **bytes** per acknowledgement below the threshold and none from it on, so that the
-//! window stands still but for slow start and losses). Every other switch but `rto_start_ms` is -1 by
-//! default, which means as the reading has it; what that is stands behind its name as (reading 0,
-//! reading 1).
+//! window stands still but for slow start and losses); 2, **frozen**: what that code compiles to if its
+//! RTT_old is never assigned. Then rateCA is 0, and both increments are 0 bytes, for `(uint32_t) (2/0.0)` is
+//! 0 on x86-64: ns-3.29's Westwood+ to the byte, but for congestion avoidance, which adds nothing. That is
+//! an inference; of the rules tried it comes closest to the thesis' runs. Every other switch but
+//! `rto_start_ms` is -1 by default, which means as the reading has it; what that is stands behind its name
+//! as (reading 0, reading 1). Reading 2 has no switches and ignores them.
 //!
 //! 1. `unit` (0, 1): the increments of equation 4.2 are segments (0), or bytes rounded down (1).
 //! 2. `threshold` (0, 1): growth is quick below ssthresh (0), or below the present BWE·RTTmin (1).
@@ -71,6 +74,8 @@ use self::switches::{
     EQUALITY, ESTIMATOR, FILTER, HOLD, READING, RTO_KIND, RTO_START, RTO_WHEN, RTT_SERIES,
     THRESHOLD, UNIT,
 };
+use super::westwood::ns3::{Protocol, Westwood};
+use crate::ns3::Socket;
 use crate::probe::{Probe, Start};
 use crate::{
     Algorithm, CongestionControl, Family, Init, Param, Params, Rule, SlowStart, Variant, Vector,
@@ -138,6 +143,12 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             || smallest_timeout_ns(Switches::EQUATIONS, 1.1, 24),
         )
         .within(500.0),
+        Vector::new("reading 2, W = 10 at ssthresh, three rounds: 10", 10.0, || {
+            let mut probe =
+                Probe::new("dcm+", Variant::Paper, &Start::avoidance(10, 100).with("reading", 2.0));
+            probe.rounds(3);
+            probe.cwnd() as f64
+        }),
         Vector::new(
             "steady 20 per round, no queue: a loss keeps BWE·RTTmin = 20",
             20.0,
@@ -191,7 +202,14 @@ fn smallest_timeout_ns(switches: Switches, rate_ca: f64, steps: u32) -> f64 {
 }
 
 fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {
-    let reading = if params.is_on("reading") { Switches::CODE } else { Switches::EQUATIONS };
+    let reading = match params.get(READING.name) as u8 {
+        0 => Switches::EQUATIONS,
+        1 => Switches::CODE,
+        _ => {
+            let ops = Westwood::new(Protocol::WestwoodPlus, true).frozen();
+            return Box::new(Socket::new(ops, init));
+        }
+    };
     let rule = Dcm::new(reading.with(PARAMS, params));
     Box::new(Windowed::new(rule, SlowStart::of(variant), init))
 }

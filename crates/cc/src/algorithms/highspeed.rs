@@ -12,14 +12,19 @@
 //! first loss after slow start takes half whatever the window. Linux 2.6.22 does the same and
 //! holds half the threshold while it recovers (`tcp_reno_min_cwnd`).
 //!
+//! ns-3.29 (`tcp-highspeed.cc`): the RFC's table with b in two decimals. Each segment counts a(w), and
+//! what is in flight backs off, by its own row.
+//!
 //! ns-2's own agents (`tcp/tcp.cc`, `increase_param`, `decrease_param`) follow the RFC's lines in real
 //! numbers, once for each acknowledgement. The first loss takes half whatever the window.
 
 mod ns2;
+mod ns3;
 
 use std::sync::LazyLock;
 
 use crate::ns2::{Agent, max_ssthresh};
+use crate::ns3::Socket;
 use crate::{
     Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart,
     Variant, Vector, Window, Windowed,
@@ -38,7 +43,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     signal: "loss",
     year: 2003,
     source: "RFC 3649",
-    variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22, Variant::Ns2],
+    variants: &Variant::ALL,
     params: &[
         Param::new("low_window", "window in segments up to which it is Reno", 38.0, 2.0, 1e3)
             .whole()
@@ -106,6 +111,8 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
                 probe.cwnd() as f64
             },
         ),
+        ns3::KEPT,
+        ns3::LAST,
     ],
     build,
 };
@@ -131,7 +138,8 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
             );
             Box::new(Agent::limited(rule, params, init))
         }
-        Variant::Linux6_1 | Variant::Linux2_6_22 | Variant::Ns3_29 => {
+        Variant::Ns3_29 => Box::new(Socket::new(ns3::HighSpeed::default(), init)),
+        Variant::Linux6_1 | Variant::Linux2_6_22 => {
             let rule =
                 Linux { table: &TABLE, row: 0, halves_in_recovery: variant != Variant::Linux6_1 };
             Box::new(Windowed::new(rule, slow_start, init))

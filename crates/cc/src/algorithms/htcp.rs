@@ -15,22 +15,33 @@
 //! each event. Linux 6.1 samples every round trip, Linux 2.6.22 the smoothed one in whole ms, in
 //! congestion avoidance only.
 //!
+//! ns-3.29 (`tcp-htcp.cc`) adds α **bytes** for each acknowledgement to NewReno's growth, at which it
+//! hardly differs from it, and at first, without a β, 2α. β is RTTmin/RTTmax whenever the throughput has
+//! risen to less than twice that before the last event, 0.5 otherwise; it may be 1, and a loss then costs
+//! nothing.
+//!
 //! ns-2's own agents had it as a patch that is not public. The variant is Linux 2.6.22's rules on a window
 //! in real numbers; the first loss takes half.
 
 mod linux;
 mod ns2;
+mod ns3;
 
 use fairway_units::{Duration, Time};
 
 use self::linux::{Linux, Rtt};
 use crate::ns2::Agent;
+use crate::ns3::Socket;
 use crate::{
     Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart,
     Variant, Vector, Window, Windowed,
     probe::{Probe, Start},
     window::whole_segments,
 };
+
+/// The variants with Leith's two switches.
+const SWITCHED: &[Variant] =
+    &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22, Variant::Ns2];
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
     name: "htcp",
@@ -40,23 +51,45 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     signal: "loss + time + delay",
     year: 2004,
     source: "Leith and Shorten, PFLDnet 2004",
-    variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22, Variant::Ns2],
+    variants: &Variant::ALL,
     params: &[
         Param::switch(
             "use_rtt_scaling",
             "whether growth is scaled by the smallest round-trip time",
             false,
         )
-        .except(&[
-            (Variant::Linux6_1, 1.0),
-            (Variant::Linux2_6_22, 1.0),
-            (Variant::Ns2, 1.0),
-        ]),
+        .except(&[(Variant::Linux6_1, 1.0), (Variant::Linux2_6_22, 1.0), (Variant::Ns2, 1.0)])
+        .only(SWITCHED),
         Param::switch(
             "use_bandwidth_switch",
             "whether a change of throughput makes the next back-off half",
             true,
-        ),
+        )
+        .only(SWITCHED),
+        Param::new(
+            "default_backoff",
+            "share of what is in flight kept at a loss when the delay does not say how much",
+            0.5,
+            0.0,
+            1.0,
+        )
+        .only(&[Variant::Ns3_29]),
+        Param::new(
+            "throughput_ratio",
+            "largest quotient of throughputs, a whole number, at which the delay says it",
+            0.2,
+            0.0,
+            1e6,
+        )
+        .only(&[Variant::Ns3_29]),
+        Param::new(
+            "delta_l_s",
+            "time after congestion until growth quickens, seconds",
+            1.0,
+            0.0,
+            1e3,
+        )
+        .only(&[Variant::Ns3_29]),
     ],
     vectors: &[
         Vector::new("Δ = 1.5 s, β = 0.5: 1 + 10·0.5 + 0.25²", 6.0625, || {
@@ -84,6 +117,15 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         Vector::new("6.1, Δ = 1.5 s, RTTmin = 200 ms: 8·6/4 = 12", 12.0, || {
             linux_alpha_after(1_500, 200)
         }),
+        Vector::new(
+            "ns-3.29, 14480 bytes, 5 s, no loss yet: ⌊1448²/14480 + 2(1 + 10·4 + 4²/4)⌋ = ⌊144.8 + 90⌋",
+            14_714.0,
+            || {
+                let mut probe = Probe::new("htcp", Variant::Ns3_29, &Start::avoidance(10, 100));
+                probe.ack_now(1);
+                probe.cc.cwnd() as f64
+            },
+        ),
     ],
     build,
 };
@@ -103,6 +145,11 @@ fn linux_alpha_after(millis: u64, min_rtt: u64) -> f64 {
 
 fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {
     let slow_start = SlowStart::of(variant);
+    if variant == Variant::Ns3_29 {
+        let [backoff, ratio, delta_l_s] =
+            ["default_backoff", "throughput_ratio", "delta_l_s"].map(|name| params.get(name));
+        return Box::new(Socket::new(ns3::Htcp::new(backoff, ratio, delta_l_s), init));
+    }
     let scaling = params.is_on("use_rtt_scaling");
     let switch = params.is_on("use_bandwidth_switch");
     match variant {

@@ -23,12 +23,15 @@
 //! ns-3.29 (`tcp-hybla.cc`): RTT₀ = 50 ms, the smallest smoothed round trip in whole ms, one step for
 //! each acknowledgement below the threshold and for each segment above it, in whole segments.
 
+mod ns3;
+
 use fairway_units::Duration;
 
+use crate::ns3::Socket;
 use crate::probe::{Probe, Start};
 use crate::{
     Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Phase, Rule, Signal,
-    SlowStart, Variant, Vector, Window, Windowed, ns3, window::flight,
+    SlowStart, Variant, Vector, Window, Windowed, window::flight,
 };
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
@@ -100,6 +103,15 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         Vector::new("ns-3.29, RTT 100 ms, slow start: ρ = 2, 10 + 2² − 1", 13.0, || {
             after_ack(Variant::Ns3_29, &Start::slow_start(10, 100))
         }),
+        Vector::new(
+            "ns-3.29, RTT 90 ms: ρ = 1.8, ⌊1448 · (2^1.8 − 1)⌋ = ⌊3594.2⌋ bytes more than 14480",
+            18_074.0,
+            || {
+                let mut probe = Probe::new("hybla", Variant::Ns3_29, &Start::slow_start(10, 90));
+                probe.ack(1);
+                probe.cc.cwnd() as f64
+            },
+        ),
         Vector::new("W = 40 at a loss: 40/2", 20.0, || {
             let mut probe = Probe::new("hybla", Variant::Linux6_1, &Start::avoidance(40, 100));
             probe.loss();
@@ -133,10 +145,7 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
             let rule = Linux::new(rtt0_ms as u64, variant == Variant::Linux2_6_22);
             Box::new(Windowed::new(rule, SlowStart::of(variant), init))
         }
-        Variant::Ns3_29 => {
-            let rule = Ns3_29 { rtt0_ms, min_rtt: ns3::MinRtt::default(), part: 0.0 };
-            Box::new(Windowed::new(rule, slow_start, init))
-        }
+        Variant::Ns3_29 => Box::new(Socket::new(ns3::Hybla::new(rtt0_ms), init)),
         Variant::Paper | Variant::Ns2 => {
             let rule = Caini { rtt0_s: rtt0_ms / 1e3 };
             Box::new(Windowed::new(rule, slow_start, init))
@@ -307,52 +316,6 @@ impl Rule for Linux {
     }
 }
 
-struct Ns3_29 {
-    rtt0_ms: f64,
-    min_rtt: ns3::MinRtt,
-    /// Part of a segment.
-    part: f64,
-}
-
-impl Ns3_29 {
-    fn rho(&self) -> f64 {
-        (self.min_rtt.get().as_millis() as f64 / self.rtt0_ms).max(1.0)
-    }
-
-    fn add_segments(&mut self, window: &mut Window, acked: u32) {
-        let rho = self.rho();
-        self.part += f64::from(acked) * rho * rho / f64::from(window.cwnd.max(1));
-        window.cwnd = window.cwnd.saturating_add(self.part as u32);
-        self.part = self.part.fract();
-    }
-}
-
-impl Rule for Ns3_29 {
-    fn growth(&mut self, window: &mut Window, acked: u32, _ack: &Ack, _flow: &Flow) {
-        self.add_segments(window, acked);
-    }
-
-    fn slow_start(
-        &mut self,
-        window: &mut Window,
-        acked: u32,
-        _ack: &Ack,
-        _flow: &Flow,
-    ) -> Option<u32> {
-        let step = slow_start_step(self.rho());
-        window.add(step.min(f64::from(window.ssthresh) - window.exact()));
-        Some(if window.cwnd >= window.ssthresh { acked.saturating_sub(1) } else { 0 })
-    }
-
-    fn backoff(&mut self, _window: &Window, _signal: Signal, flow: &Flow) -> u32 {
-        ns3::half_in_flight(flow)
-    }
-
-    fn on_sample(&mut self, _window: &mut Window, _ack: &Ack, flow: &Flow) {
-        self.min_rtt.on_ack(flow);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -455,18 +418,5 @@ mod tests {
             paper.slow_start(window, u32::MAX, &ack(1, 1), &flow);
             paper.growth(window, u32::MAX, &ack(1, 1), &flow);
         }
-    }
-
-    #[test]
-    fn ns3_adds_whole_segments() {
-        // ρ = 2, W = 10: 4/10 per segment: two acknowledgements of two make 1.6.
-        let mut rule = Ns3_29 { rtt0_ms: 50.0, min_rtt: ns3::MinRtt::default(), part: 0.0 };
-        let mut window = Window::new(10);
-        rule.on_sample(&mut window, &ack(1, 100), &flow(0, 10, 100));
-        rule.growth(&mut window, 2, &ack(2, 100), &flow(0, 10, 100));
-        assert_eq!(window.cwnd, 10);
-        rule.growth(&mut window, 2, &ack(2, 100), &flow(0, 10, 100));
-        assert_eq!(window.cwnd, 11);
-        assert!((rule.part - 0.6).abs() < 1e-12);
     }
 }

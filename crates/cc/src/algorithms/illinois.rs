@@ -18,11 +18,18 @@
 //! Linux 2.6.22 has a fault that ns-2.35 carries on: a loss leaves `W·β` (an eighth of the
 //! window at the least delay!) in place of `W·(1 − β)`. It also holds half the threshold while
 //! it recovers.
+//!
+//! ns-3.29 (`tcp-illinois.cc`): real numbers, from delays in whole milliseconds of smoothed round trips.
+//! It compares the window in bytes with the 15 segments, so that only timeouts take α = 1, β = 1/2.
 
+mod curves;
 mod delays;
+mod ns3;
 
+use self::curves::{Curves, DEFAULTS, FIXED, FixedCurves};
 use self::delays::Delays;
 use crate::linux::packets_acked;
+use crate::ns3::Socket;
 use crate::round::Round;
 use crate::window::whole_segments;
 use crate::{
@@ -38,7 +45,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     signal: "loss + delay",
     year: 2008,
     source: "Liu, Başar and Srikant, Performance Evaluation 65, 2008",
-    variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22],
+    variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22, Variant::Ns3_29],
     params: &[
         // `tcp_illinois.c`, ALPHA_MIN to BETA_MAX and the module parameters.
         Param::new(
@@ -49,10 +56,26 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             1.0,
         ),
         Param::new("alpha_max", "growth without delay, segments per round trip", 10.0, 1.0, 1000.0),
+        Param::new(
+            "alpha_base",
+            "growth after a timeout, segments per round trip",
+            1.0,
+            0.01,
+            1000.0,
+        )
+        .only(&[Variant::Ns3_29]),
         Param::new("beta_min", "share taken away at a loss without delay", 0.125, 0.01, 0.5),
         Param::new("beta_max", "share taken away at a loss at the largest delay", 0.5, 0.5, 0.9),
-        Param::new("win_thresh", "window in segments below which it is Reno", 15.0, 0.0, 1e6)
-            .whole(),
+        Param::new("beta_base", "share taken away at a loss after a timeout", 0.5, 0.01, 0.9)
+            .only(&[Variant::Ns3_29]),
+        Param::new(
+            "win_thresh",
+            "window below which it is Reno, segments (ns-3: bytes)",
+            15.0,
+            0.0,
+            1e6,
+        )
+        .whole(),
         Param::new("theta", "rounds of little delay before growth is largest again", 5.0, 1.0, 1e3)
             .whole(),
     ],
@@ -86,6 +109,8 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         Vector::new("the same in 2.6.22: ⌊2100/64⌋", 32.0, || {
             f64::from(left_by_loss(100, 21, true))
         }),
+        ns3::ALPHA,
+        ns3::COUNTED,
     ],
     build,
 };
@@ -113,7 +138,8 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
             };
             Box::new(Windowed::new(rule, slow_start, init))
         }
-        Variant::Linux6_1 | Variant::Linux2_6_22 | Variant::Ns3_29 | Variant::Ns2 => {
+        Variant::Ns3_29 => Box::new(Socket::new(ns3::Illinois::new(params), init)),
+        Variant::Linux6_1 | Variant::Linux2_6_22 | Variant::Ns2 => {
             let curves = FixedCurves {
                 alpha: (params.scaled("alpha_min", 128), params.scaled("alpha_max", 128)),
                 beta: (params.scaled("beta_min", 64), params.scaled("beta_max", 64)),
@@ -133,38 +159,6 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
                 delays: Delays::new(u64::from(u32::MAX) / curves.alpha.1),
             };
             Box::new(Windowed::new(rule, slow_start, init))
-        }
-    }
-}
-
-/// Growth and back-off against delay, least and most.
-#[derive(Clone, Copy)]
-struct Curves {
-    alpha: (f64, f64),
-    beta: (f64, f64),
-}
-
-const DEFAULTS: Curves = Curves { alpha: (0.3, 10.0), beta: (0.125, 0.5) };
-
-impl Curves {
-    fn alpha(&self, da: f64, dm: f64) -> f64 {
-        let d1 = dm / 100.0;
-        if da <= d1 {
-            return self.alpha.1;
-        }
-        let (least, most) = self.alpha;
-        (dm - d1) * most / ((dm - d1) + (da - d1) * (most - least) / least)
-    }
-
-    fn beta(&self, da: f64, dm: f64) -> f64 {
-        let (d2, d3) = (0.1 * dm, 0.8 * dm);
-        let (least, most) = self.beta;
-        if da <= d2 {
-            least
-        } else if da >= d3 {
-            most
-        } else {
-            (least * d3 - most * d2 + (most - least) * da) / (d3 - d2)
         }
     }
 }
@@ -236,40 +230,8 @@ impl Rule for LiuBasarSrikant {
     }
 }
 
-/// α in 1/128 and β in 1/64.
-#[derive(Clone, Copy)]
-struct FixedCurves {
-    alpha: (u64, u64),
-    beta: (u64, u64),
-}
-
-/// 0.3·128 = 38.4, rounded down (ALPHA_MIN).
-const FIXED: FixedCurves = FixedCurves { alpha: (38, 1_280), beta: (8, 32) };
 const ONE_A_ROUND: u64 = 128;
 const REDUCED_BY_HALF: u64 = 32;
-
-impl FixedCurves {
-    /// Above the delay at which growth is largest (`alpha`).
-    fn alpha(&self, da: u64, dm: u64) -> u64 {
-        let d1 = dm / 100;
-        let (least, most) = self.alpha;
-        let (da, dm) = (da.saturating_sub(d1), dm - d1);
-        (dm * most).checked_div(dm + da * (most - least) / least).unwrap_or(most)
-    }
-
-    /// `beta`.
-    fn beta(&self, da: u64, dm: u64) -> u64 {
-        let (d2, d3) = (dm / 10, 8 * dm / 10);
-        let (least, most) = self.beta;
-        if da <= d2 {
-            least
-        } else if da >= d3 || d3 <= d2 {
-            most
-        } else {
-            (least * d3 + (most - least) * da).saturating_sub(most * d2) / (d3 - d2)
-        }
-    }
-}
 
 /// `tcp_illinois_ssthresh`; `keeps_beta` is the fault of 2.6.22.
 fn left_by_loss(cwnd: u32, beta: u64, keeps_beta: bool) -> u32 {

@@ -20,9 +20,11 @@
 //! the acknowledgement, without the allowed increase: in congestion avoidance a window in use
 //! never grows, and each loss shrinks it for good.
 
+mod ns3;
+
 use crate::base_delay::DelayHistory;
-use crate::ns3;
-use crate::window::{segments, whole_segments};
+use crate::ns3::Socket;
+use crate::window::whole_segments;
 use crate::{
     Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart,
     Variant, Vector, Window, Windowed,
@@ -66,6 +68,10 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         )
         .whole(),
         Param::switch("slow_start", "whether it begins with slow start", true),
+        // `TcpLedbat::GetTypeId`, `MinCwnd`.
+        Param::new("min_window", "smallest window that delay leaves, segments", 2.0, 1.0, 1e3)
+            .whole()
+            .only(&[Variant::Ns3_29]),
     ],
     vectors: &[
         Vector::new(
@@ -95,6 +101,18 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
                 probe.cwnd() as f64
             },
         ),
+        Vector::new(
+            "ns-3.29, q = 25 ms: 14480 + ⌊75 · 1448/(100 · 14480) · 1448⌋ = 14480 + ⌊108.6⌋",
+            14_588.0,
+            || {
+                let mut probe = Probe::new("ledbat", Variant::Ns3_29, &Start::avoidance(10, 100));
+                for (delay_ms, may_grow) in [(50, false), (75, false), (75, false), (75, true)] {
+                    (probe.one_way_delay_ms, probe.may_grow) = (Some(delay_ms), may_grow);
+                    probe.ack(1);
+                }
+                probe.cc.cwnd() as f64
+            },
+        ),
     ],
     build,
 };
@@ -109,21 +127,17 @@ fn step(cwnd: u32, queueing_ms: u64, acked: u32) -> f64 {
 }
 
 fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {
-    let lengths = |less: usize| {
-        let length = |name| (params.get(name) as usize).saturating_sub(less);
-        OneWay::new(length("base_history"), length("current_filter"))
-    };
-    let (target_ms, gain) = (params.get("target_ms"), params.get("gain"));
-    let slow_start = params.is_on("slow_start");
     if variant == Variant::Ns3_29 {
-        let delays = lengths(1);
-        let rule = Ns3 { delays, target_ms, gain, has_slow_start: slow_start, may_start: true };
-        // `TcpLedbat::IncreaseWindow` goes on at the threshold itself, where TcpNewReno stops.
-        let slow_start = SlowStart::PerAck { max_ssthresh: None };
-        return Box::new(Windowed::new(rule, slow_start, init));
+        return Box::new(Socket::new(ns3::Ledbat::new(params), init));
     }
-    let allowed_increase = params.get("allowed_increase");
-    let rule = Rfc6817 { delays: lengths(0), target_ms, gain, allowed_increase, slow_start };
+    let length = |name| params.get(name) as usize;
+    let rule = Rfc6817 {
+        delays: OneWay::new(length("base_history"), length("current_filter")),
+        target_ms: params.get("target_ms"),
+        gain: params.get("gain"),
+        allowed_increase: params.get("allowed_increase"),
+        slow_start: params.is_on("slow_start"),
+    };
     Box::new(Windowed::new(rule, SlowStart::of(variant), init))
 }
 
@@ -226,53 +240,6 @@ impl Rule for Rfc6817 {
     }
 }
 
-struct Ns3 {
-    delays: OneWay,
-    target_ms: f64,
-    gain: f64,
-    has_slow_start: bool,
-    /// `LEDBAT_CAN_SS`: from the start to the first congestion avoidance, and from a window of
-    /// one segment on.
-    may_start: bool,
-}
-
-impl Rule for Ns3 {
-    fn slow_start(
-        &mut self,
-        window: &mut Window,
-        acked: u32,
-        _ack: &Ack,
-        _flow: &Flow,
-    ) -> Option<u32> {
-        self.may_start |= window.cwnd <= 1;
-        // None for the slow start given to the wrapper.
-        if self.may_start && self.has_slow_start { None } else { Some(acked) }
-    }
-
-    fn growth(&mut self, window: &mut Window, acked: u32, ack: &Ack, flow: &Flow) {
-        self.may_start = false;
-        if self.delays.origin_ms.is_none() {
-            ns3::congestion_avoidance(window, flow.mss);
-            return;
-        }
-        let off = off_target(self.delays.queueing_ms(), self.target_ms);
-        window.add(per_ack(self.gain, off, acked, window));
-        bound(window, flight_before(ack, flow));
-        if window.cwnd <= window.ssthresh {
-            window.ssthresh = (window.cwnd - 1).max(MIN_CWND as u32);
-        }
-    }
-
-    fn backoff(&mut self, _window: &Window, _signal: Signal, flow: &Flow) -> u32 {
-        // `TcpNewReno::GetSsThresh` halves the bytes in flight.
-        segments(flow.flight_size / 2, flow.mss.max(1))
-    }
-
-    fn on_sample(&mut self, _window: &mut Window, ack: &Ack, flow: &Flow) {
-        self.delays.on_ack(ack, flow);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -342,43 +309,5 @@ mod tests {
         let mut window = Window::new(10);
         rule().growth(&mut window, 1, &ack(1, 100), &flow(0, 6, 100));
         assert!((window.exact() - 8.0).abs() < 1e-12);
-    }
-
-    #[test]
-    fn in_ns3_a_full_window_does_not_grow() {
-        // 10 before the acknowledgement, 9 after it: the bound is 10.
-        let mut rule = Ns3 {
-            delays: OneWay::new(9, 3),
-            target_ms: 100.0,
-            gain: 1.0,
-            has_slow_start: true,
-            may_start: true,
-        };
-        let mut window = Window { ssthresh: 10, ..Window::new(10) };
-        rule.on_sample(&mut window, &delayed(5), &flow(0, 9, 100));
-        rule.growth(&mut window, 1, &delayed(5), &flow(0, 9, 100));
-        assert!((window.exact() - 10.0).abs() < 1e-12);
-        assert_eq!(window.ssthresh, 9);
-        // Below the threshold again after a loss, but slow start does not come back.
-        window.ssthresh = 20;
-        assert_eq!(rule.slow_start(&mut window, 1, &delayed(5), &flow(0, 9, 100)), Some(1));
-        let mut one = Window { ssthresh: 20, ..Window::new(1) };
-        assert_eq!(rule.slow_start(&mut one, 1, &delayed(5), &flow(0, 1, 100)), None);
-    }
-
-    #[test]
-    fn in_ns3_it_is_reno_without_timestamps() {
-        let mut rule = Ns3 {
-            delays: OneWay::new(9, 3),
-            target_ms: 100.0,
-            gain: 1.0,
-            has_slow_start: true,
-            may_start: true,
-        };
-        let mut window = Window { ssthresh: 2, ..Window::new(10) };
-        rule.on_sample(&mut window, &ack(2, 100), &flow(0, 9, 100));
-        rule.growth(&mut window, 2, &ack(2, 100), &flow(0, 9, 100));
-        // ⌊1448/10⌋ = 144 bytes.
-        assert!((window.exact() - (10.0 + 144.0 / 1448.0)).abs() < 1e-12);
     }
 }

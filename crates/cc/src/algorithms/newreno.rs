@@ -12,13 +12,13 @@
 //! without. It counts bytes and looks at acknowledgements: one segment for each below the
 //! threshold, `max(1, ⌊mss²/cwnd⌋)` bytes above it, however much the acknowledgement covers, so that
 //! a receiver that acknowledges every second segment gets half a segment per round trip. Back-off is
-//! `max(2·mss, in flight/2)`. Windows show whole segments of those bytes.
+//! `max(2·mss, in flight/2)`.
 
 use super::reno::Rfc5681;
+use crate::ns3::{Socket, new_reno::NewReno};
 use crate::probe::{Probe, Start};
 use crate::{
-    Ack, Algorithm, CongestionControl, Family, Flow, Init, Params, Rule, Signal, SlowStart,
-    Variant, Vector, Window, Windowed, ns3,
+    Algorithm, CongestionControl, Family, Init, Params, SlowStart, Variant, Vector, Windowed,
 };
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
@@ -63,6 +63,11 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
                 probe.cwnd() as f64
             },
         ),
+        Vector::new("ns-3.29, 14480 bytes: + ⌊1448²/14480⌋ = 144", 14_624.0, || {
+            let mut probe = Probe::new("newreno", Variant::Ns3_29, &Start::avoidance(10, 100));
+            probe.ack(2);
+            probe.cc.cwnd() as f64
+        }),
         Vector::new("ns-3.29, 3 in flight at a loss: max(2, ⌊3/2⌋)", 2.0, || {
             after_loss(Variant::Ns3_29, 3)
         }),
@@ -84,19 +89,7 @@ fn after_loss(variant: Variant, cwnd: u32) -> f64 {
 
 fn build(variant: Variant, _params: &Params, init: &Init) -> Box<dyn CongestionControl> {
     match variant {
-        Variant::Ns3_29 => Box::new(Windowed::new(Ns3_29, SlowStart::Ns3, init)),
+        Variant::Ns3_29 => Box::new(Socket::new(NewReno, init)),
         _ => Box::new(Windowed::new(Rfc5681, SlowStart::of(variant), init)),
-    }
-}
-
-struct Ns3_29;
-
-impl Rule for Ns3_29 {
-    fn growth(&mut self, window: &mut Window, _acked: u32, _ack: &Ack, flow: &Flow) {
-        ns3::congestion_avoidance(window, flow.mss);
-    }
-
-    fn backoff(&mut self, _window: &Window, _signal: Signal, flow: &Flow) -> u32 {
-        ns3::half_in_flight(flow)
     }
 }

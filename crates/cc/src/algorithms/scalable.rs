@@ -12,12 +12,17 @@
 //! growing when the counter exceeds that. It also holds half the threshold while it recovers
 //! (`tcp_reno_min_cwnd`).
 //!
+//! ns-3.29 (`tcp-scalable.cc`) has 1/a = 50 and counts segments, but forgets those beyond the last whole
+//! multiple. What is in flight backs off.
+//!
 //! ns-2's own agents had it as a patch: the paper's rules once for each acknowledgement, on a window in
 //! real numbers, of which the first loss takes half.
 
 mod ns2;
+pub(super) mod ns3;
 
 use crate::ns2::{Agent, max_ssthresh};
+use crate::ns3::Socket;
 use crate::{
     Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart,
     Variant, Vector, Window, Windowed,
@@ -33,7 +38,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     signal: "loss",
     year: 2003,
     source: "Kelly, ACM CCR 33(2), 2003",
-    variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22, Variant::Ns2],
+    variants: &Variant::ALL,
     params: &[
         Param::new(
             "a",
@@ -42,7 +47,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             0.0001,
             1.0,
         )
-        .except(&[(Variant::Linux2_6_22, 0.02)]),
+        .except(&[(Variant::Linux2_6_22, 0.02), (Variant::Ns3_29, 0.02)]),
         Param::new("b", "share of the window taken away at a loss", 0.125, 0.001, 0.9),
         Param::new("low_window", "window in segments at or below which it is Reno", 16.0, 0.0, 1e6)
             .whole()
@@ -75,6 +80,26 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             "ns-2, W = 200 before a loss, limited slow start: 200 + 200/⌊200/50⌋",
             250.0,
             || after_segments(Variant::Ns2, 200, 200),
+        ),
+        Vector::new(
+            "ns-3.29, W = 200, 34 acknowledgements of 3: every 17th makes 51, a segment, and 1 is forgotten",
+            202.0,
+            || {
+                let mut probe =
+                    Probe::new("scalable", Variant::Ns3_29, &Start::avoidance(200, 100));
+                (0..34).for_each(|_| probe.ack(3));
+                probe.cwnd() as f64
+            },
+        ),
+        Vector::new(
+            "ns-3.29, 207 in flight at a loss: ⌊207 · 0.875⌋ = ⌊181.125⌋",
+            181.0,
+            || {
+                let mut probe =
+                    Probe::new("scalable", Variant::Ns3_29, &Start::avoidance(207, 100));
+                probe.loss();
+                probe.cwnd() as f64
+            },
         ),
         Vector::new("W = 200 at a loss: 200 − ⌊200/8⌋", 175.0, || after_loss(200)),
         Vector::new("W = 207 at a loss: 207 − ⌊25.875⌋", 182.0, || after_loss(207)),
@@ -118,7 +143,8 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
             let rule = Linux6_1 { inverse_a, b };
             Box::new(Windowed::new(rule, slow_start, init))
         }
-        Variant::Linux2_6_22 | Variant::Ns3_29 => {
+        Variant::Ns3_29 => Box::new(Socket::new(ns3::Scalable::new(inverse_a, b), init)),
+        Variant::Linux2_6_22 => {
             let rule = Linux2_6_22 { inverse_a, b };
             Box::new(Windowed::new(rule, slow_start, init))
         }

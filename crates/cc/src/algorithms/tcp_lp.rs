@@ -20,12 +20,19 @@
 //! connections in eight are therefore Reno's, as a real Linux 6.1 shows. The others halve the window
 //! at the first acknowledgement, and where acknowledgements follow each other faster than the clock ticks,
 //! the window falls to 1 again and again.
+//!
+//! ns-3.29 (`tcp-lp.cc`): both clocks are the simulation's, in whole milliseconds, and the delay is their
+//! difference as it is. It acts in slow start and in recovery too, and starts the inference phase of three
+//! times the age of the timestamp echoed; a window taken to 1 by that goes back to the threshold in slow
+//! start.
 
 mod linux;
+mod ns3;
 
 use fairway_units::Time;
 
 use self::linux::Linux6_1;
+use crate::ns3::Socket;
 use crate::probe::{Probe, Start};
 use crate::{
     Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart,
@@ -40,7 +47,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     signal: "one-way delay + loss",
     year: 2003,
     source: "Kuzmanovic and Knightly, INFOCOM 2003",
-    variants: &[Variant::Paper, Variant::Linux6_1],
+    variants: &[Variant::Paper, Variant::Linux6_1, Variant::Ns3_29],
     params: &[
         Param::new(
             "delta",
@@ -92,6 +99,8 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         ),
         linux::HALVED,
         linux::TWICE,
+        ns3::HALVED,
+        ns3::TWICE,
         Vector::new("W = 40 at a loss: 40/2", 20.0, || {
             let mut probe = Probe::new("tcp-lp", Variant::Paper, &Start::avoidance(40, 100));
             probe.loss();
@@ -118,8 +127,10 @@ fn flow_at(millis: u64) -> Flow {
 
 fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {
     let slow_start = SlowStart::of(variant);
-    if variant == Variant::Linux6_1 {
-        return Box::new(Windowed::new(Linux6_1::new(), slow_start, init));
+    match variant {
+        Variant::Linux6_1 => return Box::new(Windowed::new(Linux6_1::new(), slow_start, init)),
+        Variant::Ns3_29 => return Box::new(Socket::new(ns3::Lp::new(), init)),
+        _ => {}
     }
     let rule = KuzmanovicKnightly::new(params.get("delta"), params.get("inference_rtts"));
     Box::new(Windowed::new(rule, slow_start, init))

@@ -31,9 +31,11 @@
 //!
 //! The base is forgotten after a pause, but for ns-3.
 
+mod ns3;
+
 use fairway_units::Duration;
 
-use crate::ns3;
+use crate::ns3::Socket;
 use crate::probe::{Probe, Start};
 use crate::round::{Delay, DelayRound};
 use crate::{
@@ -84,6 +86,11 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         Vector::new("the same in ns-3.29, the first: 50 − 1", 49.0, || {
             after_loss(Variant::Ns3_29)
         }),
+        Vector::new("and above a threshold of 2: min(2, 50 − 1)", 2.0, || {
+            let mut probe = Probe::new("vegas", Variant::Ns3_29, &Start::avoidance(50, 100));
+            probe.loss();
+            probe.cwnd() as f64
+        }),
     ],
     build,
 };
@@ -114,7 +121,7 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
         Variant::Paper => Version::Paper { doubles: false },
         Variant::Linux6_1 => Version::Linux6_1,
         Variant::Linux2_6_22 | Variant::Ns2 => Version::Linux2_6_22 { cwnd_at_start: 0 },
-        Variant::Ns3_29 => Version::Ns3_29,
+        Variant::Ns3_29 => return Box::new(Socket::new(ns3::Vegas::new(limits), init)),
     };
     Box::new(Windowed::new(Vegas::new(version, limits), slow_start, init))
 }
@@ -163,7 +170,6 @@ enum Version {
     Linux2_6_22 {
         cwnd_at_start: u32,
     },
-    Ns3_29,
 }
 
 struct Vegas {
@@ -198,11 +204,6 @@ impl Vegas {
                 self.version = Version::Linux2_6_22 { cwnd_at_start: window.cwnd };
                 if let Some(delay) = delay {
                     self.adjust_2_6_22(window, delay, cwnd_at_start, ack, flow);
-                }
-            }
-            Version::Ns3_29 => {
-                if let Some(delay) = delay {
-                    self.adjust_ns3_29(window, delay, ack.may_grow);
                 }
             }
         }
@@ -262,29 +263,6 @@ impl Vegas {
         }
         window.cwnd = window.cwnd.max(MIN_WINDOW);
     }
-
-    fn adjust_ns3_29(&self, window: &mut Window, delay: Delay, may_grow: bool) {
-        let share = delay.base.as_secs_f64() / delay.rtt.as_secs_f64();
-        let target = (f64::from(window.cwnd) * share) as u32;
-        let diff = f64::from(window.cwnd.saturating_sub(target));
-        if window.cwnd >= window.ssthresh {
-            let step = self.limits.step(diff, may_grow);
-            window.cwnd = window.cwnd.saturating_add_signed(step).max(MIN_WINDOW);
-            if step < 0 {
-                window.ssthresh = ns3_threshold(window);
-            }
-        } else if diff > self.limits.gamma {
-            window.cwnd = window.cwnd.min(target + 1).max(MIN_WINDOW);
-            window.ssthresh = ns3_threshold(window);
-        }
-        let three_quarters = (u64::from(window.cwnd) * 3 / 4) as u32;
-        window.ssthresh = window.ssthresh.max(three_quarters);
-    }
-}
-
-/// `TcpVegas::GetSsThresh`.
-fn ns3_threshold(window: &Window) -> u32 {
-    window.ssthresh.min(window.cwnd.saturating_sub(1)).max(MIN_WINDOW)
 }
 
 impl Rule for Vegas {
@@ -315,7 +293,7 @@ impl Rule for Vegas {
         (is_held && !self.as_reno).then_some(0)
     }
 
-    fn growth(&mut self, window: &mut Window, acked: u32, _ack: &Ack, flow: &Flow) {
+    fn growth(&mut self, window: &mut Window, acked: u32, _ack: &Ack, _flow: &Flow) {
         if !self.as_reno {
             return;
         }
@@ -326,20 +304,16 @@ impl Rule for Vegas {
             Version::Linux2_6_22 { .. } => {
                 window.count_ack(window.cwnd);
             }
-            Version::Ns3_29 => ns3::congestion_avoidance(window, flow.mss),
         }
     }
 
     fn backoff(&mut self, window: &Window, _signal: Signal, _flow: &Flow) -> u32 {
-        match self.version {
-            Version::Ns3_29 => ns3_threshold(window),
-            _ => window.cwnd / 2,
-        }
+        window.cwnd / 2
     }
 
     fn recovery_window(&self, ssthresh: u32) -> u32 {
         match self.version {
-            Version::Paper { .. } | Version::Linux6_1 | Version::Ns3_29 => ssthresh,
+            Version::Paper { .. } | Version::Linux6_1 => ssthresh,
             Version::Linux2_6_22 { .. } => ssthresh / 2,
         }
     }
@@ -349,9 +323,7 @@ impl Rule for Vegas {
     }
 
     fn on_idle(&mut self, _idle: Duration, flow: &Flow) {
-        if !matches!(self.version, Version::Ns3_29) {
-            self.rounds.on_idle(flow);
-        }
+        self.rounds.on_idle(flow);
     }
 
     fn on_transmit_start(&mut self, _idle: Duration, flow: &Flow) {

@@ -17,16 +17,17 @@
 //! ns-3.29 (`tcp-veno.cc`) forgets its count of round trips at each acknowledgement that may grow
 //! the window, so that it nearly always takes the path for "too few samples", which is NewReno of
 //! ns-3. What is left of Veno is the loss: N in whole segments from smoothed round trips, and 4/5 or
-//! half of what is in flight. Here growth is NewReno's without exception.
+//! half of what is in flight.
+
+mod ns3;
 
 use fairway_units::Duration;
 
+use crate::ns3::Socket;
 use crate::probe::{Probe, Start};
 use crate::{
     Ack, Algorithm, CongestionControl, Family, Flow, Init, Needs, Param, Params, Phase, Rule,
-    Signal, SlowStart, Variant, Vector, Window, Windowed, ns3,
-    round::Delay,
-    window::{segments, whole_segments},
+    Signal, SlowStart, Variant, Vector, Window, Windowed, round::Delay, window::whole_segments,
 };
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
@@ -94,6 +95,15 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
                 probe.cwnd() as f64
             },
         ),
+        Vector::new(
+            "ns-3.29, no queue, 51 · 1448 bytes at a loss: ⌊73848 · 0.8⌋ = ⌊59078.4⌋",
+            59_078.0,
+            || {
+                let mut probe = Probe::new("veno", Variant::Ns3_29, &Start::avoidance(51, 100));
+                probe.loss();
+                probe.cc.cwnd() as f64
+            },
+        ),
     ],
     build,
 };
@@ -137,10 +147,7 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
             let rule = Linux::new(beta as u64, variant == Variant::Linux2_6_22);
             Box::new(Windowed::new(rule, slow_start, init))
         }
-        Variant::Ns3_29 => {
-            let rule = Ns3_29 { beta: beta as u32, base: ns3::MinRtt::default(), diff: 0 };
-            Box::new(Windowed::new(rule, slow_start, init))
-        }
+        Variant::Ns3_29 => Box::new(Socket::new(ns3::Veno::new(beta as u32), init)),
         Variant::Paper | Variant::Ns2 => Box::new(Windowed::new(FuLiew { beta }, slow_start, init)),
     }
 }
@@ -278,32 +285,6 @@ impl Rule for Linux {
     /// `tcp_veno_cwnd_event`, which a long pause brings about as well as a short one.
     fn on_transmit_start(&mut self, _idle: Duration, _flow: &Flow) {
         (self.base_us, self.min_us, self.increases) = (NO_RTT, NO_RTT, true);
-    }
-}
-
-struct Ns3_29 {
-    beta: u32,
-    base: ns3::MinRtt,
-    /// Backlog, whole segments.
-    diff: u32,
-}
-
-impl Rule for Ns3_29 {
-    fn growth(&mut self, window: &mut Window, _acked: u32, _ack: &Ack, flow: &Flow) {
-        ns3::congestion_avoidance(window, flow.mss);
-    }
-
-    fn backoff(&mut self, _window: &Window, _signal: Signal, flow: &Flow) -> u32 {
-        reduced(segments(flow.flight_size, flow.mss.max(1)), self.diff >= self.beta)
-    }
-
-    fn on_sample(&mut self, window: &mut Window, ack: &Ack, flow: &Flow) {
-        self.base.on_ack(flow);
-        let srtt_s = flow.srtt.map_or(0.0, Duration::as_secs_f64);
-        if ack.may_grow && ack.acked > 0 && srtt_s > 0.0 {
-            let target = f64::from(window.cwnd) * (self.base.get().as_secs_f64() / srtt_s);
-            self.diff = window.cwnd.saturating_sub(target as u32);
-        }
     }
 }
 

@@ -15,20 +15,24 @@
 //! estimate too large: that is why there is Westwood+. The equations leave τ open; 0.5 s is an
 //! assumption, with which acknowledgements 50 ms apart give m = 19/21.
 //!
-//! ns-3.29 (`tcp-westwood.cc`, its default `ProtocolType`): the sample is an acknowledgement's bytes
+//! ns-3.29 (`tcp-westwood.cc`, its default `ProtocolType`): the sample is an acknowledgement's segments
 //! over a whole **smoothed** round trip, m is 0.9 and RTTmin the smallest smoothed round trip. The
 //! estimate is too low by about the window over the segments per acknowledgement, so that every
 //! loss brings the threshold down to about 2.
 //!
 //! Linux has no such module: what it calls `westwood` is Westwood+, here "westwood+".
 
+pub(super) mod ns3;
+
 use fairway_units::Duration;
 
-use crate::bandwidth::{AckedBytes, Bandwidth, PerAck, Tustin, pipe_segments};
+use self::ns3::Protocol;
+use crate::bandwidth::{Bandwidth, PerAck, Tustin, pipe_segments};
+use crate::ns3::Socket;
 use crate::probe::{Probe, Start};
 use crate::{
     Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart,
-    Variant, Vector, Window, Windowed, ns3,
+    Variant, Vector, Window, Windowed,
 };
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
@@ -40,13 +44,17 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     year: 2001,
     source: "Mascolo et al., MobiCom 2001",
     variants: &[Variant::Paper, Variant::Ns3_29],
-    params: &[Param::new("tau_s", "time constant of the filter, seconds", 0.5, 0.001, 100.0).only(&[Variant::Paper])],
+    params: &[
+        Param::new("tau_s", "time constant of the filter, seconds", 0.5, 0.001, 100.0)
+            .only(&[Variant::Paper]),
+        FILTER,
+    ],
     vectors: &[
         Vector::new("2τ/Δ = 20, samples 10, 10, 10 from 0: 10/21, (19·0.4762 + 20)/21, (19·1.3832 + 20)/21 = 2.2039", 2.2039, || {
             filtered(crate::bandwidth::memory_of_step(0.5, 0.05))
         })
         .within(5e-5),
-        Vector::new("ns-3.29, samples 10, 10, 10 from 0: 0.5, 1.45, 2.305", 2.305, || filtered(0.9)),
+        Vector::new("ns-3.29, samples 10, 10, 10 from 0: 0.5, 1.45, 2.305", 2.305, || ns3::filtered([10, 10, 10])),
         Vector::new("BWE 10 Mbit/s, RTTmin 100 ms, 1250 bytes: 10⁶/10⁴ = 100 segments", 100.0, || {
             f64::from(pipe_segments(10e6 / 8.0, Duration::from_millis(100), 1250))
         }),
@@ -74,6 +82,11 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     build,
 };
 
+/// `TcpWestwood::GetTypeId`, `FilterType`.
+pub(super) const FILTER: Param =
+    Param::switch("filter", "whether a filter smooths the samples (Tustin, 0.9)", true)
+        .only(&[Variant::Ns3_29]);
+
 /// The third value of a filter fed with 10.
 fn filtered(memory: f64) -> f64 {
     let mut filter = Tustin::default();
@@ -85,7 +98,8 @@ fn filtered(memory: f64) -> f64 {
 
 fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {
     if variant == Variant::Ns3_29 {
-        Box::new(Windowed::new(Ns3::new(Ns3PerAck::default()), SlowStart::Ns3, init))
+        let ops = ns3::Westwood::new(Protocol::Westwood, params.is_on(FILTER.name));
+        Box::new(Socket::new(ops, init))
     } else {
         let rule = Westwood { bandwidth: PerAck::new(params.get("tau_s")) };
         Box::new(Windowed::new(rule, SlowStart::of(variant), init))
@@ -114,55 +128,5 @@ impl<B: Bandwidth> Rule for Westwood<B> {
 
     fn on_sample(&mut self, _window: &mut Window, ack: &Ack, flow: &Flow) {
         self.bandwidth.on_ack(ack, flow);
-    }
-}
-
-/// The same in ns-3.29.
-pub(super) struct Ns3<B> {
-    pub(super) bandwidth: B,
-    min_rtt: ns3::MinRtt,
-}
-
-impl<B: Bandwidth> Ns3<B> {
-    pub(super) fn new(bandwidth: B) -> Self {
-        Ns3 { bandwidth, min_rtt: ns3::MinRtt::default() }
-    }
-}
-
-impl<B: Bandwidth> Rule for Ns3<B> {
-    fn growth(&mut self, window: &mut Window, _acked: u32, _ack: &Ack, flow: &Flow) {
-        ns3::congestion_avoidance(window, flow.mss);
-    }
-
-    fn backoff(&mut self, _window: &Window, _signal: Signal, flow: &Flow) -> u32 {
-        pipe_segments(self.bandwidth.bytes_per_s(), self.min_rtt.get(), flow.mss)
-    }
-
-    fn on_sample(&mut self, _window: &mut Window, ack: &Ack, flow: &Flow) {
-        self.min_rtt.on_ack(flow);
-        self.bandwidth.on_ack(ack, flow);
-    }
-}
-
-/// `alpha` of `TcpWestwood::EstimateBW`.
-pub(super) const NS3_MEMORY: f64 = 0.9;
-
-/// The estimate of ns-3.29: an acknowledgement's bytes over a smoothed round trip.
-#[derive(Default)]
-pub(super) struct Ns3PerAck {
-    acked: AckedBytes,
-    filter: Tustin,
-}
-
-impl Bandwidth for Ns3PerAck {
-    fn on_ack(&mut self, ack: &Ack, flow: &Flow) {
-        let bytes = self.acked.count(ack, flow) as f64;
-        if let Some(srtt) = flow.srtt.filter(|srtt| *srtt > Duration::ZERO) {
-            self.filter.update(bytes / srtt.as_secs_f64(), NS3_MEMORY);
-        }
-    }
-
-    fn bytes_per_s(&self) -> f64 {
-        self.filter.value()
     }
 }

@@ -28,14 +28,16 @@
 //! there the threshold stays at half the window; here it follows as it does in a real kernel.
 //!
 //! ns-3.29 (`tcp-westwood.cc`, `ProtocolType` WestwoodPlus): an acknowledgement starts a sample that
-//! ends one smoothed round trip later, its own bytes included; Tustin filter with 0.9, from zero;
+//! ends one smoothed round trip later, its own segments included; Tustin filter with 0.9, from zero;
 //! RTTmin is the smallest smoothed round trip.
 
-use fairway_units::{Duration, Time};
+use fairway_units::Duration;
 
-use super::westwood::{NS3_MEMORY, Ns3, Westwood};
-use crate::bandwidth::{AckedBytes, Bandwidth, PerRound, Tustin, pipe_segments};
+use super::westwood::ns3::{self, Protocol};
+use super::westwood::{FILTER, Westwood};
+use crate::bandwidth::{AckedBytes, PerRound, pipe_segments};
 use crate::linux::{HZ, jiffies, to_jiffies};
+use crate::ns3::Socket;
 use crate::probe::{Probe, Start};
 use crate::{
     Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart,
@@ -51,14 +53,11 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     year: 2004,
     source: "Grieco and Mascolo, ACM CCR 34(2), 2004",
     variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22, Variant::Ns3_29],
-    params: &[Param::new(
-        "alpha",
-        "share of the old estimate that a sample leaves",
-        0.9,
-        0.0,
-        0.999,
-    )
-    .only(&[Variant::Paper])],
+    params: &[
+        Param::new("alpha", "share of the old estimate that a sample leaves", 0.9, 0.0, 0.999)
+            .only(&[Variant::Paper]),
+        FILTER,
+    ],
     vectors: &[
         Vector::new("steady 20 per round, no queue: BWE·RTTmin = 20", 20.0, || {
             let mut probe = Probe::new("westwood+", Variant::Paper, &Start::avoidance(20, 100));
@@ -113,11 +112,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             probe.cwnd() as f64
         }),
         Vector::new("ns-3.29, samples 8, 12, 10 from 0: 0.4, 1.36, 2.324", 2.324, || {
-            let mut filter = Tustin::default();
-            for sample in [8.0, 12.0, 10.0] {
-                filter.update(sample, NS3_MEMORY);
-            }
-            filter.value()
+            ns3::filtered([8, 12, 10])
         }),
     ],
     build,
@@ -130,7 +125,8 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
             Box::new(Windowed::new(rule, SlowStart::of(variant), init))
         }
         Variant::Ns3_29 => {
-            Box::new(Windowed::new(Ns3::new(Ns3PerRound::default()), SlowStart::Ns3, init))
+            let ops = ns3::Westwood::new(Protocol::WestwoodPlus, params.is_on(FILTER.name));
+            Box::new(Socket::new(ops, init))
         }
         Variant::Paper | Variant::Ns2 => {
             let rule = Westwood { bandwidth: PerRound::new(params.get("alpha")) };
@@ -276,35 +272,6 @@ impl Rule for Linux {
     }
 }
 
-/// The estimate of ns-3.29: `TcpWestwood::PktsAcked` sets a timer for `EstimateBW`.
-#[derive(Default)]
-pub(super) struct Ns3PerRound {
-    acked: AckedBytes,
-    filter: Tustin,
-    bytes: u64,
-    /// When the timer expires, and the round trip that it was set for.
-    timer: Option<(Time, Duration)>,
-}
-
-impl Bandwidth for Ns3PerRound {
-    fn on_ack(&mut self, ack: &Ack, flow: &Flow) {
-        if let Some((_, srtt)) = self.timer.filter(|(due, _)| *due <= flow.now) {
-            let bytes = std::mem::take(&mut self.bytes);
-            self.filter.update(bytes as f64 / srtt.as_secs_f64(), NS3_MEMORY);
-            self.timer = None;
-        }
-        let Some(srtt) = flow.srtt.filter(|srtt| *srtt > Duration::ZERO) else { return };
-        self.bytes = self.bytes.saturating_add(self.acked.count(ack, flow));
-        if self.timer.is_none() {
-            self.timer = Some((flow.now + srtt, srtt));
-        }
-    }
-
-    fn bytes_per_s(&self) -> f64 {
-        self.filter.value()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -365,16 +332,5 @@ mod tests {
         // The end of that episode leaves the window alone.
         rule.on_recovered(&mut window, &flow(1_003, 10, 80));
         assert_eq!(window, Window::new(10));
-    }
-
-    #[test]
-    fn ns3_samples_a_smoothed_round_trip_from_an_acknowledgement_on() {
-        // Acknowledgements at 0, 50, 100 ms: the first two are the sample due at 100.
-        let mut bandwidth = Ns3PerRound::default();
-        for millis in [1_000, 1_050, 1_100] {
-            bandwidth.on_ack(&ack(1, 100), &flow(millis, 10, 100));
-        }
-        // 2·1448/0.1 = 28960; 0.05 of it is 1448.
-        assert!((bandwidth.bytes_per_s() - 1_448.0).abs() < 1e-9);
     }
 }

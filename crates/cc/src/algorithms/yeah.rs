@@ -16,11 +16,19 @@
 //!
 //! Linux 2.6.22 counts the segments of an acknowledgement in fast mode and acknowledgements in
 //! slow mode; fast mode adds when the count exceeds 100. It holds half the threshold while it
-//! recovers. ns-3.29 computes its 1/8 in whole numbers, so that any queue is slow mode; not followed.
+//! recovers.
+//!
+//! ns-3.29 (`tcp-yeah.cc`) computes its 1/8 in whole numbers, so that any queue is slow mode. Fast mode is
+//! its Scalable TCP with 1/100, slow mode its NewReno. A loss takes away of what is in flight
+//! `min(max(Q, W/8), W/2)`; with less than two segments in flight the difference can wrap around, to
+//! a threshold of nearly 2³² bytes.
+
+mod ns3;
 
 use fairway_units::Duration;
 
 use crate::linux::packets_acked;
+use crate::ns3::Socket;
 use crate::probe::{Probe, Start};
 use crate::round::{Delay, DelayRound};
 use crate::{
@@ -36,7 +44,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     signal: "loss + delay",
     year: 2007,
     source: "Baiocchi, Castellani and Vacirca, PFLDnet 2007",
-    variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22],
+    variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22, Variant::Ns3_29],
     params: &[
         // `tcp_yeah.c`, TCP_YEAH_ALPHA, PHY, RHO and ZETA.
         Param::new("q_max", "segments in queues above which it is slow and drains", 80.0, 0.0, 1e6)
@@ -46,6 +54,22 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             .whole(),
         Param::new("zeta", "fast rounds after which Reno's share is forgotten", 50.0, 0.0, 1e4)
             .whole(),
+        // `TcpYeah::GetTypeId`.
+        Param::new("gamma", "the queue is drained by its size over this", 1.0, 1.0, 1e6)
+            .whole()
+            .only(&[Variant::Ns3_29]),
+        Param::new(
+            "epsilon",
+            "draining takes away at most W/2 to the power of this",
+            1.0,
+            0.0,
+            31.0,
+        )
+        .whole()
+        .only(&[Variant::Ns3_29]),
+        Param::new("delta", "a loss takes away at least W/2 to the power of this", 3.0, 0.0, 31.0)
+            .whole()
+            .only(&[Variant::Ns3_29]),
     ],
     vectors: &[
         Vector::new("W = 1000, base 100, rtt 110: Q = 90 > 80, 1000 − 90", 910.0, || {
@@ -75,6 +99,8 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         Vector::new("W = 1000 at a loss beside greedy flows: 1000 − 1000/2", 500.0, || {
             f64::from(left_by_loss(1_000, None))
         }),
+        ns3::KEPT,
+        ns3::WRAPPED,
     ],
     build,
 };
@@ -88,6 +114,9 @@ fn after_round(variant: Variant, cwnd: u32, base_ms: u64, rtt_ms: u64) -> f64 {
 }
 
 fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {
+    if variant == Variant::Ns3_29 {
+        return Box::new(Socket::new(ns3::Yeah::new(params), init));
+    }
     let rule = Yeah {
         q_max: params.get("q_max"),
         phi: params.get("phi"),

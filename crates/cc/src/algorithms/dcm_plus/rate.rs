@@ -1,9 +1,9 @@
 //! What DCM+ measures: round-trip times, their ratio, and the bandwidth.
 
-use super::super::westwood::Ns3PerAck;
-use super::super::westwood_plus::Ns3PerRound;
+use fairway_units::{Duration, Time};
+
 use super::switches::Switches;
-use crate::bandwidth::{Bandwidth, Gaps, PerRound, Tustin};
+use crate::bandwidth::{AckedBytes, Bandwidth, Gaps, PerRound, Tustin};
 use crate::{Ack, Flow};
 
 /// What the filter keeps at each sample (thesis algorithm 3-1 and equation 3.4).
@@ -82,6 +82,55 @@ impl Bandwidth for PerGap {
         if let Some((bytes, gap_s)) = self.gaps.on_ack(ack, flow) {
             self.filter.update(bytes as f64 / gap_s, MEMORY);
         }
+    }
+
+    fn bytes_per_s(&self) -> f64 {
+        self.filter.value()
+    }
+}
+
+/// `alpha` of ns-3.29's `TcpWestwood::EstimateBW`.
+const NS3_MEMORY: f64 = 0.9;
+
+/// Bytes of an acknowledgement over a smoothed round trip (ns-3.29 `tcp-westwood.cc`, WESTWOOD).
+#[derive(Default)]
+struct Ns3PerAck {
+    acked: AckedBytes,
+    filter: Tustin,
+}
+
+impl Bandwidth for Ns3PerAck {
+    fn on_ack(&mut self, ack: &Ack, flow: &Flow) {
+        let bytes = self.acked.count(ack, flow) as f64;
+        if let Some(srtt) = flow.srtt.filter(|srtt| *srtt > Duration::ZERO) {
+            self.filter.update(bytes / srtt.as_secs_f64(), NS3_MEMORY);
+        }
+    }
+
+    fn bytes_per_s(&self) -> f64 {
+        self.filter.value()
+    }
+}
+
+/// Bytes of a smoothed round trip from an acknowledgement on, its own included (WESTWOODPLUS).
+#[derive(Default)]
+struct Ns3PerRound {
+    acked: AckedBytes,
+    filter: Tustin,
+    bytes: u64,
+    /// When the sample ends, and its round trip.
+    timer: Option<(Time, Duration)>,
+}
+
+impl Bandwidth for Ns3PerRound {
+    fn on_ack(&mut self, ack: &Ack, flow: &Flow) {
+        if let Some((_, srtt)) = self.timer.take_if(|(due, _)| *due <= flow.now) {
+            let bytes = std::mem::take(&mut self.bytes);
+            self.filter.update(bytes as f64 / srtt.as_secs_f64(), NS3_MEMORY);
+        }
+        let Some(srtt) = flow.srtt.filter(|srtt| *srtt > Duration::ZERO) else { return };
+        self.bytes = self.bytes.saturating_add(self.acked.count(ack, flow));
+        self.timer.get_or_insert((flow.now + srtt, srtt));
     }
 
     fn bytes_per_s(&self) -> f64 {

@@ -6,7 +6,7 @@ use super::rate::{RoundTrips, estimate};
 use super::switches::Switches;
 use super::timeout::Timeout;
 use crate::bandwidth::{Bandwidth, pipe_segments};
-use crate::{Ack, Flow, Rule, Signal, Window, ns3};
+use crate::{Ack, Flow, Rule, Signal, SlowStart, Window};
 
 /// The window rule.
 pub(crate) struct Dcm {
@@ -95,7 +95,7 @@ impl Rule for Dcm {
             self.call(window, acked, flow);
             return Some(0);
         }
-        let left = ns3::slow_start(window, acked);
+        let left = SlowStart::Ns3.grow(window, acked);
         if left == 0 && window.cwnd >= window.ssthresh {
             // ns-3.29 `TcpNewReno::IncreaseWindow` calls it with the nothing that is left.
             self.call(window, 0, flow);

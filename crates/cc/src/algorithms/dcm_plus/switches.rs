@@ -13,10 +13,10 @@ const fn switch(name: &'static str, meaning: &'static str) -> Param {
 
 pub(crate) const READING: Param = Param::new(
     "reading",
-    "0: the equations of chapter 4; 1: the code of appendix B",
+    "0: the equations of chapter 4; 1: the code of appendix B; 2: that code with a window that stands still",
     0.0,
     0.0,
-    1.0,
+    2.0,
 )
 .whole();
 pub(crate) const UNIT: Param =
