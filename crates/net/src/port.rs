@@ -10,7 +10,7 @@ use std::fmt;
 use fairway_units::{Duration, Time};
 
 use crate::delay::Propagation;
-use crate::impairment::{Fate, Passage, Wire, WireConfig};
+use crate::impairment::{Fate, Passage, SharedDraws, Wire, WireConfig};
 use crate::link::{LinkFigures, LinkTotals, Window};
 use crate::qdisc::{Drops, Line, Next, Qdisc, Queued};
 use crate::rate::RateModel;
@@ -102,6 +102,14 @@ impl<P: Packet + Copy> Port<P> {
             window,
             figures: LinkFigures::default(),
             settled_at: Time::ZERO,
+        }
+    }
+
+    /// Draws losses that are replayed from ns-3 from a sequence that the link's other direction draws
+    /// from, too.
+    pub fn share(&mut self, draws: &SharedDraws) {
+        if let Some(wire) = &mut self.wire {
+            wire.share(draws);
         }
     }
 

@@ -48,6 +48,12 @@ fn refused_link(way: &Way) -> Option<Refusal> {
     }
     let wire = wire_of(way)?;
     let key = match wire {
+        WireConfig { loss: Some(LossConfig::Ns3(_)), .. } => {
+            return Some(Refusal::new(
+                format!("{}.loss.replay", way.path),
+                "models know the probability of a loss and replay no random numbers; remove it",
+            ));
+        }
         WireConfig { loss: Some(loss), .. } if !matches!(loss, LossConfig::Bernoulli(_)) => {
             return Some(Refusal::new(
                 format!("{}.loss", way.path),

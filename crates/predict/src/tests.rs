@@ -243,6 +243,7 @@ fn what_no_model_covers_is_refused_by_name() {
         (flows("cc = \"cubic\"\nread_rate = \"1 Mbit/s\""), "flow.0.read_rate"),
         (flows("cc = \"veno\""), "flow.0.cc"),
         (link("loss = { kind = \"gilbert-elliott\", p = 0.01, r = 0.2 }"), "topology.bottleneck.loss"),
+        (link("loss = { probability = 0.01, replay = \"ns3\" }"), "topology.bottleneck.loss.replay"),
         (link("jitter = { mean = \"1 ms\", deviation = \"1 ms\", distribution = \"normal\" }"),
          "topology.bottleneck.jitter"),
         (link("duplication = { probability = 0.1 }"), "topology.bottleneck.duplication"),

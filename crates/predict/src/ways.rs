@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fairway_random::Stream;
-use fairway_sim::experiment::{Experiment, Graph, Link, Multipath, Router, Shape};
+use fairway_sim::experiment::{Access, Experiment, Graph, Link, Multipath, Router, Shape};
 
 use crate::refusal::Refusal;
 
@@ -74,16 +74,18 @@ impl<'a> Ways<'a> {
         self.all.len() - 1
     }
 
-    fn dumbbell(&mut self, bottleneck: &'a Link, access: Option<&'a Link>, ends: &[Ends]) {
+    fn dumbbell(&mut self, bottleneck: &'a Link, access: Option<&'a Access>, ends: &[Ends]) {
         for (hosts, reversed) in ends {
             let mut cross = |forward: bool| {
                 let mut links = Vec::with_capacity(3);
                 let shared = || bottleneck.id.clone();
                 let path = || "topology.bottleneck".to_owned();
                 links.push(self.place(0, forward, bottleneck, shared, path));
-                if let Some(link) = access {
+                if let Some(Access { link, sides }) = access {
                     // Links on the left have odd keys, those on the right even ones.
-                    for (side, letter) in [(0, 's'), (1, 'd')] {
+                    for (side, letter) in
+                        [(0, 's'), (1, 'd')].into_iter().filter(|(s, _)| sides[*s])
+                    {
                         let host = hosts[side];
                         let id = || format!("{}/{letter}{host}", link.id);
                         let path = || "topology.access".to_owned();

@@ -146,3 +146,36 @@ fn hosts_share_their_access_links_whoever_the_partner_is() {
     let sum: f64 = goodput_mbps(&run_text(text)).iter().sum();
     assert!((0.85..0.97).contains(&sum), "{sum}");
 }
+
+#[test]
+fn access_links_are_on_the_sides_that_are_written() {
+    let delay_ms = |side: &str| {
+        let run = run_text(&format!(
+            r#"
+            duration = "2 s"
+            [topology]
+            kind = "dumbbell"
+            bottleneck = {{ rate = "unlimited", delay = "10 ms" }}
+            access = {{ rate = "unlimited", delay = "45 ms", side = "{side}" }}
+            [[flow]]
+            kind = "cbr"
+            rate = "1 Mbit/s"
+            [[flow]]
+            cc = "reno"
+            bytes = "100 bytes"
+            [[flow]]
+            cc = "reno"
+            bytes = "100 bytes"
+            direction = "reverse"
+            "#
+        ));
+        let [data, transfer, back] = &run.summary.flows[..] else { panic!("three flows") };
+        // SYN, SYN-ACK and the data, one way each.
+        let of_transfer = |seconds: Option<f64>| (seconds.unwrap() * 1e3 / 3.0).round();
+        let one_way = (data.mean_one_way_delay_s.unwrap() * 1e3).round();
+        assert_eq!(of_transfer(transfer.fct_s), one_way);
+        assert_eq!(of_transfer(back.fct_s), one_way);
+        one_way
+    };
+    assert_eq!(["both", "sources", "sinks"].map(delay_ms), [100.0, 55.0, 55.0]);
+}

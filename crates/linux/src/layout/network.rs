@@ -168,8 +168,10 @@ pub(super) fn first_router(hosts: &Hosts) -> usize {
 /// Index of the namespace of a group's sinks.
 pub(super) fn sink_namespace(hosts: &Hosts, topology: &Topology, group: usize) -> usize {
     let links = match &topology.shape {
-        Shape::Dumbbell { access: None, .. } => 1,
-        Shape::Dumbbell { access: Some(_), .. } => 3,
+        Shape::Dumbbell { access, .. } => {
+            let sides = access.as_ref().map_or([false; 2], |access| access.sides);
+            1 + sides.into_iter().filter(|side| *side).count()
+        }
         Shape::Chain { links } => links.len(),
         Shape::Graph(_) | Shape::Wlan(_) => 0,
     };

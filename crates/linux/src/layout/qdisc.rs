@@ -142,6 +142,10 @@ fn refuse_extras(link: &Link, path: &str, refusals: &mut Refusals) {
     ];
     for (key, _) in written.iter().filter(|(_, written)| *written) {
         let message = match *key {
+            "loss" if link.replayed_loss().is_some() => {
+                "a kernel draws random numbers of its own and replays none of ns-3's; remove \
+                 replay, or use --backend sim"
+            }
             "loss" => {
                 "a kernel is given losses of packets each by itself, and these only where nothing \
                  else is on the wire; write kind = \"bernoulli\" alone, or use --backend sim"

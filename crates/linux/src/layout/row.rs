@@ -40,7 +40,7 @@ pub(super) fn refuse_shape(experiment: &Experiment, refusals: &mut Refusals) {
             return;
         }
         Shape::Dumbbell { bottleneck, access } => {
-            [bottleneck].into_iter().chain(access.as_ref()).collect()
+            [bottleneck].into_iter().chain(access.as_ref().map(|access| &access.link)).collect()
         }
         Shape::Chain { links } => links.iter().collect(),
     };
@@ -76,13 +76,15 @@ fn refused_ends(hosts: [usize; 2], reversed: bool) -> Option<(&'static str, &'st
 /// The row of a topology.
 pub(super) fn row<'a>(topology: &'a Topology, refusals: &mut Refusals) -> Row<'a> {
     match &topology.shape {
-        Shape::Dumbbell { bottleneck, access: None } => {
-            Row { stages: vec![Stage { link: bottleneck, per_pair: false }], reported: vec![0] }
-        }
-        Shape::Dumbbell { bottleneck, access: Some(access) } => {
-            let own = || Stage { link: access, per_pair: true };
-            let stages = vec![own(), Stage { link: bottleneck, per_pair: false }, own()];
-            Row { stages, reported: vec![1] }
+        Shape::Dumbbell { bottleneck, access } => {
+            let own = |side: usize| {
+                let access = access.as_ref().filter(|access| access.sides[side])?;
+                Some(Stage { link: &access.link, per_pair: true })
+            };
+            let shared = Stage { link: bottleneck, per_pair: false };
+            let stages: Vec<Stage> = own(0).into_iter().chain([shared]).chain(own(1)).collect();
+            let reported = stages.iter().position(|stage| !stage.per_pair).into_iter().collect();
+            Row { stages, reported }
         }
         // Refused before.
         Shape::Graph(_) | Shape::Wlan(_) => Row { stages: Vec::new(), reported: Vec::new() },

@@ -168,13 +168,16 @@ fn link(possible: bool) -> BoxedStrategy<Value> {
 
 fn topology(possible: bool) -> BoxedStrategy<Value> {
     let link = || link(possible);
-    let dumbbell = (link(), proptest::option::of(link())).prop_map(|(bottleneck, access)| {
-        let mut found = json!({ "kind": "dumbbell", "bottleneck": bottleneck });
-        if let Some(access) = access {
-            found["access"] = access;
-        }
-        found
-    });
+    let side = one_of(["both", "sources", "sinks"].map(Value::from).to_vec());
+    let dumbbell =
+        (link(), proptest::option::of(link()), side).prop_map(|(bottleneck, access, side)| {
+            let mut found = json!({ "kind": "dumbbell", "bottleneck": bottleneck });
+            if let Some(mut access) = access {
+                access["side"] = side;
+                found["access"] = access;
+            }
+            found
+        });
     let chain = proptest::collection::vec(link(), 1..6)
         .prop_map(|links| json!({ "kind": "chain", "link": links }));
     let overheads = if possible { 0..=100u32 } else { 0..=65_535 };

@@ -63,6 +63,23 @@ fn access_links_have_places_of_their_own() {
 }
 
 #[test]
+fn access_links_on_one_side_have_places_there() {
+    let names = |side: &str| {
+        let access = format!("rate = \"1 Gbit/s\"\ndelay = \"1 ms\"\nside = \"{side}\"");
+        let text = format!("{HEAD}\n[topology.access]\n{access}\n[capture]\nat = \"links\"");
+        places(&text).into_iter().map(|place| place.name).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        names("sources"),
+        ["access/s0@s0", "access/s0@left", "bottleneck@left", "bottleneck@right"]
+    );
+    assert_eq!(
+        names("sinks"),
+        ["bottleneck@left", "bottleneck@right", "access/d0@right", "access/d0@d0"]
+    );
+}
+
+#[test]
 fn nothing_is_captured_unless_it_is_asked_for() {
     assert_eq!(laid_out(HEAD).plan.capture, None);
 }

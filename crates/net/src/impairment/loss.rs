@@ -7,12 +7,15 @@ use super::chance::{Chance, Trials};
 use super::counted::{Bursts, Counted, Listed, LossBurst, LossList, LossPeriod, Periodic};
 use super::four_state::{self, FourState};
 use super::gilbert_elliott::{self, GilbertElliott};
+use super::replay::{Ns3Loss, SharedDraws};
 
 /// How packets are lost.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LossConfig {
     /// Each by itself.
     Bernoulli(Chance),
+    /// Each by itself, with the random numbers of ns-3.
+    Ns3(Ns3Loss),
     /// In bursts: two states.
     GilbertElliott(GilbertElliott),
     /// In bursts: four states.
@@ -29,6 +32,7 @@ impl LossConfig {
     pub(super) fn check(&self, name: &str) -> Result<(), String> {
         match self {
             LossConfig::Bernoulli(chance) => chance.check(name),
+            LossConfig::Ns3(loss) => loss.check(name),
             LossConfig::GilbertElliott(model) => model.check(name),
             LossConfig::FourState(model) => model.check(name),
             LossConfig::List(list) => list.check(name),
@@ -42,6 +46,7 @@ impl LossConfig {
 #[derive(Clone, Debug)]
 pub(super) enum Loss {
     Bernoulli(Trials),
+    Ns3 { probability: f64, draws: SharedDraws },
     GilbertElliott(gilbert_elliott::Chain),
     FourState(four_state::Chain),
     List(Listed, Counted),
@@ -53,6 +58,9 @@ impl Loss {
     pub(super) fn new(config: &LossConfig, stream: Stream) -> Self {
         match config {
             LossConfig::Bernoulli(chance) => Loss::Bernoulli(Trials::new(*chance, stream)),
+            LossConfig::Ns3(loss) => {
+                Loss::Ns3 { probability: loss.probability, draws: loss.draws() }
+            }
             LossConfig::GilbertElliott(model) => {
                 Loss::GilbertElliott(gilbert_elliott::Chain::new(*model, stream))
             }
@@ -69,6 +77,7 @@ impl Loss {
         let counts = |of: Counted| data || of == Counted::All;
         match self {
             Loss::Bernoulli(trials) => trials.happens(bytes),
+            Loss::Ns3 { probability, draws } => draws.unit() < *probability,
             Loss::GilbertElliott(chain) => chain.loses(),
             Loss::FourState(chain) => chain.loses(),
             Loss::List(listed, of) => counts(*of) && listed.loses(),

@@ -12,7 +12,9 @@ mod four_state;
 mod gilbert_elliott;
 mod jitter;
 mod loss;
+mod mrg32k3a;
 mod reordering;
+mod replay;
 
 use fairway_random::Stream;
 use fairway_units::{Duration, Time};
@@ -24,6 +26,7 @@ pub use gilbert_elliott::GilbertElliott;
 pub use jitter::{Distribution, Jitter};
 pub use loss::LossConfig;
 pub use reordering::Reordering;
+pub use replay::{Ns3Loss, SharedDraws};
 
 use chance::{Trials, check_probability};
 use loss::Loss;
@@ -55,6 +58,14 @@ impl WireConfig {
     /// Whether all packets just pass, and no [`Wire`] is needed.
     pub fn is_clear(&self) -> bool {
         *self == WireConfig::default()
+    }
+
+    /// The loss that is replayed from ns-3, if one is.
+    pub fn replayed_loss(&self) -> Option<&Ns3Loss> {
+        match &self.loss {
+            Some(LossConfig::Ns3(loss)) => Some(loss),
+            _ => None,
+        }
     }
 
     /// Whether packets arrive in the order in which they entered, whatever happens to them.
@@ -131,6 +142,13 @@ impl Wire {
             turns: config.reordering.map(|config| Turns::new(config, stream("reordering"))),
             jitter: config.jitter.map(|jitter| (jitter, stream("jitter"))),
             last: Time::ZERO,
+        }
+    }
+
+    /// Draws the losses that are replayed from ns-3 from this sequence, not from one of its own.
+    pub fn share(&mut self, draws: &SharedDraws) {
+        if let Some(Loss::Ns3 { draws: own, .. }) = &mut self.loss {
+            *own = draws.clone();
         }
     }
 

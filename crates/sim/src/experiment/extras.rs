@@ -49,7 +49,7 @@ pub(super) struct Beyond {
     /// All that is more.
     pub(super) extras: Option<Box<Extras>>,
     /// What the wires do, whatever it is.
-    wires: [WireConfig; 2],
+    pub(super) wires: [WireConfig; 2],
 }
 
 impl Beyond {
@@ -76,6 +76,7 @@ impl Beyond {
     ) -> Option<Self> {
         let wires = wires::read(table, other)?;
         let schedule = read_schedule(table, line.rate, delay)?;
+        wires::refuse_disorder(table, &wires, &schedule)?;
         let rate = read_rate(table, line, &schedule)?;
         let constant = matches!(rate, RateConfig::Constant(_)) && schedule.changes.is_empty();
         let (loss, extras) = match wires::plain_loss(&wires) {

@@ -287,7 +287,7 @@ static TOPOLOGY_KEYS: &[Key] = &[
     ),
     key(
         "access",
-        Kind::Table(&LINK),
+        Kind::Table(&ACCESS),
         Explained,
         r#"{"rate": "1 Gbit/s", "delay": "1 ms"}"#,
         "Each host's own link in a dumbbell, a star or a fat tree; without it, in a dumbbell, hosts sit at the routers. In other kinds, a link for each end of each connection, in front of the node that it names.",
@@ -415,6 +415,26 @@ static DUPLEX_KEYS: &[Key] = &[key(
 pub(super) static LINK: Section = Section {
     name: "a link",
     groups: &[LINK_KEYS, LINK_WIRE, LINK_OVER_TIME, DUPLEX_KEYS],
+    switches: &[],
+    kinds: every_kind,
+};
+
+/// The link of each host.
+pub(super) static ACCESS: Section = Section {
+    name: "a link",
+    groups: &[
+        LINK_KEYS,
+        LINK_WIRE,
+        LINK_OVER_TIME,
+        DUPLEX_KEYS,
+        &[key(
+            "side",
+            Kind::Choice { thing: "side", names: || vec!["both", "sources", "sinks"] },
+            Default(r#""both""#),
+            r#""sources""#,
+            "Dumbbell: which hosts have such a link, those on the left (sources), those on the right (sinks) or both. The others sit at their router.",
+        )],
+    ],
     switches: &[],
     kinds: every_kind,
 };

@@ -31,8 +31,9 @@ impl<'a> LinkText<'a> {
         let reverse = match table.table("reverse") {
             Some(reverse) => {
                 reverse.refuse_unknown_keys();
-                let beyond = beyond.read_reverse(&reverse)?;
-                Some(ReverseText { table: reverse, beyond })
+                let other = beyond.read_reverse(&reverse)?;
+                refuse_unequal_delays(&reverse, &beyond, &other)?;
+                Some(ReverseText { table: reverse, beyond: other })
             }
             None if table.has("reverse") => return None,
             None => None,
@@ -84,4 +85,19 @@ impl<'a> LinkText<'a> {
             reverse,
         }
     }
+}
+
+/// Losses of both directions that are replayed have one order if both have one delay.
+fn refuse_unequal_delays(reverse: &Table, there: &Beyond, back: &Beyond) -> Option<()> {
+    let replays = [&there.wires[0], &back.wires[1]].map(|wire| wire.replayed_loss().is_some());
+    if replays != [true, true] || there.delay == back.delay {
+        return Some(());
+    }
+    let message = format!(
+        "with loss.replay, both directions draw from one sequence as packets arrive, and need one \
+         delay, got {} and {}; remove this, or write direction = \"forward\" in loss",
+        there.delay, back.delay
+    );
+    reverse.refuse("delay", message);
+    None
 }

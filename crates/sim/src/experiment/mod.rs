@@ -64,6 +64,7 @@ pub use switch::switches;
 use std::ops::Range;
 
 use fairway_cc::{Catalogue, Selection};
+use fairway_net::impairment::Ns3Loss;
 use fairway_net::wlan::CellConfig;
 use fairway_net::{QdiscConfig, RateConfig, RedConfig, Schedule, WireConfig};
 use fairway_tcp::Stack;
@@ -113,8 +114,8 @@ pub enum Shape {
     Dumbbell {
         /// The shared link.
         bottleneck: Link,
-        /// Each host's own link, or none: hosts sit at the routers.
-        access: Option<Link>,
+        /// Hosts' own links, or none: hosts sit at the routers.
+        access: Option<Access>,
     },
     /// One row of links from the sources to the sinks, shared by all flows.
     Chain {
@@ -125,6 +126,22 @@ pub enum Shape {
     Graph(Box<Graph>),
     /// An access point, stations around it and a server behind it.
     Wlan(Box<Wlan>),
+}
+
+impl Shape {
+    /// Every link that is written.
+    pub fn links(&self) -> Vec<&Link> {
+        match self {
+            Shape::Dumbbell { bottleneck, access } => std::iter::once(bottleneck)
+                .chain(access.iter().map(|access| &access.link))
+                .collect(),
+            Shape::Chain { links } => links.iter().collect(),
+            Shape::Graph(graph) => {
+                graph.links.iter().map(|link| &link.link).chain(&graph.access).collect()
+            }
+            Shape::Wlan(wlan) => vec![&wlan.server],
+        }
+    }
 }
 
 /// A WLAN cell, and the wire to its server. As hosts, the server is 0, and the stations follow.
@@ -138,6 +155,15 @@ pub struct Wlan {
     pub station_queue: Queue,
     /// From the server to the access point.
     pub server: Link,
+}
+
+/// Links of a dumbbell's hosts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Access {
+    /// Each host's own link.
+    pub link: Link,
+    /// Whether hosts on the left, and hosts on the right, have one; the others sit at their router.
+    pub sides: [bool; 2],
 }
 
 /// A network of nodes and links.
@@ -229,6 +255,14 @@ impl Link {
             Some(reverse) if !forward => reverse,
             _ => self,
         }
+    }
+
+    /// The loss that is replayed on it from ns-3, in either direction, if one is.
+    pub fn replayed_loss(&self) -> Option<&Ns3Loss> {
+        [true, false].into_iter().find_map(|forward| {
+            let extras = self.direction(forward).extras.as_deref()?;
+            extras.wires[usize::from(!forward)].replayed_loss()
+        })
     }
 
     /// The loss in this direction, if there is any.

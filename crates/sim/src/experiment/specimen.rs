@@ -296,4 +296,7 @@ fn prepare_loss(table: &mut Value, key: &Key, kind: Option<&str>) {
         _ => json!({ "length": 2, "probability": 0.01 }),
     };
     table["kind"] = json!(kind);
+    if matches!(key.name, "seed" | "run" | "stream") {
+        table["replay"] = json!("ns3");
+    }
 }

@@ -6,7 +6,7 @@ use super::graph;
 use super::links::LinkText;
 use super::queues::Path;
 use super::reader::{Name, Table};
-use super::{Shape, Topology, wlan};
+use super::{Access, Shape, Topology, wlan};
 
 /// Links of a chain: every packet passes them all, and counts them in 8 bits.
 const MAX_LINKS: usize = 200;
@@ -41,6 +41,12 @@ pub(super) fn read(table: &Table, packet: u64) -> Option<Topology> {
     let Name(kind) = table.require("kind")?;
     table.refuse_unknown_keys();
     refuse_keys_of_others(table, kind)?;
+    if kind != "dumbbell"
+        && let Some(access) = table.table("access").filter(|access| access.has("side"))
+    {
+        access.refuse("side", "belongs to kind = \"dumbbell\"; remove it");
+        return None;
+    }
     let overhead: Bytes = table.read("frame_overhead").unwrap_or_default();
     if overhead.get() > MAX_OVERHEAD {
         let message = format!("expected at most {MAX_OVERHEAD} bytes, got {overhead}");
@@ -82,25 +88,35 @@ fn read_dumbbell(table: &Table, frame: u64) -> Option<Shape> {
         );
     }
     let bottleneck = table.table("bottleneck").map(|t| LinkText::read(t, "bottleneck".to_owned()));
+    let sides = table.table("access").map_or(Some([true; 2]), |access| read_sides(&access));
     let access = table.table("access").map(|t| LinkText::read(t, "access".to_owned()));
-    let bottleneck = bottleneck??;
+    let (bottleneck, sides) = (bottleneck??, sides?);
     let access = match access {
         Some(access) => Some(access?),
         None => None,
     };
     let access_rate = access.as_ref().map_or(Rate::UNLIMITED, LinkText::slowest);
     let access_time = access.as_ref().map_or(Duration::ZERO, LinkText::round_trip);
-    // A packet passes the access links of both hosts.
-    let base_rtt = bottleneck.round_trip() + access_time * 2;
+    let passed = sides.iter().filter(|side| **side).count() as u64;
+    let base_rtt = bottleneck.round_trip() + access_time * passed;
     let path = Path { slowest: bottleneck.slowest().min(access_rate), base_rtt, frame };
     let access_is_slowest = access_rate < bottleneck.slowest();
     let access = access.map(|access| access.finish(&path, access_is_slowest));
     let bottleneck = bottleneck.finish(&path, !access_is_slowest)?;
     let access = match access {
-        Some(access) => Some(access?),
+        Some(access) => Some(Access { link: access?, sides }),
         None => None,
     };
     Some(Shape::Dumbbell { bottleneck, access })
+}
+
+/// Whether hosts on the left, and hosts on the right, have access links.
+fn read_sides(access: &Table) -> Option<[bool; 2]> {
+    if !access.has("side") {
+        return Some([true; 2]);
+    }
+    let Name(side) = access.read("side")?;
+    Some([side != "sinks", side != "sources"])
 }
 
 fn read_chain(table: &Table, frame: u64) -> Option<Shape> {

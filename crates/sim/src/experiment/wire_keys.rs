@@ -1,6 +1,8 @@
 //! The keys of a link beyond its rate, delay and queue: what its wire does to packets, and how its
 //! rate and delay change.
 
+use fairway_net::impairment::Ns3Loss;
+
 use super::keys::{Absent, Key, Kind, Section, key};
 use super::wires;
 
@@ -270,8 +272,36 @@ static LOSS_KEYS: &[Key] = &[
     ),
 ];
 
-static LOSS: Section =
-    Section { kinds: wires::kinds_with, ..Section::plain("a loss", &[LOSS_KEYS, DIRECTION]) };
+/// One sequence is for both directions, so that a link has it, and not one direction of it.
+static REPLAY_KEYS: &[Key] = &[
+    key(
+        "replay",
+        Kind::Choice { thing: "replay", names: || vec!["ns3"] },
+        Explained,
+        r#""ns3""#,
+        "Bernoulli: draws the random numbers of ns-3, one for each packet of both directions in the order of their arrival, so that the packets are lost that ns-3's RateErrorModel loses. Without it, numbers of the experiment's seed.",
+    ),
+    key(
+        "seed",
+        Kind::Count { min: 1, max: Ns3Loss::MAX_SEED },
+        Default("1"),
+        "1",
+        "Replay: ns-3's RngSeed.",
+    ),
+    key("run", Kind::Count { min: 0, max: u64::MAX }, Default("0"), "2", "Replay: ns-3's RngRun."),
+    key(
+        "stream",
+        Kind::Count { min: 0, max: Ns3Loss::MAX_STREAM },
+        Default("50"),
+        "50",
+        "Replay: the number that the ns-3 program gives to SetStream.",
+    ),
+];
+
+static LOSS: Section = Section {
+    kinds: wires::kinds_with,
+    ..Section::plain("a loss", &[LOSS_KEYS, REPLAY_KEYS, DIRECTION])
+};
 
 static LOSS_ONE_WAY: Section =
     Section { kinds: wires::kinds_with, ..Section::plain("a loss", &[LOSS_KEYS]) };

@@ -1,14 +1,20 @@
 //! What the wire of a link does to packets: losses and other impairments, each per direction.
 
-use fairway_net::WireConfig;
 use fairway_net::impairment::{
     Chance, Counted, Distribution, FourState, GilbertElliott, Jitter, LossBurst, LossBursts,
-    LossConfig, LossList, LossPeriod, Reordering, Starts, Unit,
+    LossConfig, LossList, LossPeriod, Ns3Loss, Reordering, Starts, Unit,
 };
+use fairway_net::{Schedule, WireConfig};
 use fairway_units::{Duration, Time};
 
 use super::Loss;
 use super::reader::{Counts, Name, Table, Times};
+
+/// Of ns-3's `RngSeedManager`, seed and run (`rng-seed-manager.cc` has run 1, from which the example
+/// `tcp-variants-comparison` differs); stream 50 is what that example sets for its error model.
+const REPLAY_SEED: u64 = 1;
+const REPLAY_RUN: u64 = 0;
+const REPLAY_STREAM: u64 = 50;
 
 /// A loss model as it is written.
 struct LossKind {
@@ -20,7 +26,11 @@ struct LossKind {
 
 /// All of them, in the order of the documentation.
 static LOSS_KINDS: &[LossKind] = &[
-    LossKind { name: "bernoulli", keys: &["probability", "unit"], read: read_bernoulli },
+    LossKind {
+        name: "bernoulli",
+        keys: &["probability", "unit", "replay", "seed", "run", "stream"],
+        read: read_bernoulli,
+    },
     LossKind {
         name: "gilbert-elliott",
         keys: &["p", "r", "loss_in_bad", "loss_in_good"],
@@ -109,6 +119,28 @@ pub(super) fn plain_loss(wires: &[WireConfig; 2]) -> Option<Option<Loss>> {
     Some(loss)
 }
 
+/// Refuses what a link whose losses are replayed cannot have: packets draw when they enter the wire,
+/// and in ns-3 when they leave it, which is the same order only if each takes equally long.
+pub(super) fn refuse_disorder(
+    link: &Table,
+    wires: &[WireConfig; 2],
+    schedule: &Schedule,
+) -> Option<()> {
+    let found = [
+        ("reordering", wires.iter().any(|wire| wire.reordering.is_some())),
+        ("jitter", wires.iter().any(|wire| wire.jitter.is_some())),
+        ("change", schedule.changes.iter().any(|change| change.delay.is_some())),
+    ];
+    let replays = wires.iter().any(|wire| wire.replayed_loss().is_some());
+    let Some((key, _)) = found.iter().find(|(_, is_found)| replays && *is_found) else {
+        return Some(());
+    };
+    let message = "a link whose losses are replayed has one delay for all packets; remove this or \
+                   loss.replay";
+    link.refuse(key, message);
+    None
+}
+
 /// What a check says of a link begins with the key.
 pub(super) fn refuse(link: &Table, error: &str) {
     let (key, message) = error.split_once(": ").unwrap_or(("", error));
@@ -188,7 +220,34 @@ fn read_chance(table: &Table) -> Option<Chance> {
 }
 
 fn read_bernoulli(table: &Table) -> Option<LossConfig> {
+    // The table of one direction has none of these keys, and refuses them as unknown.
+    let has = |key: &str| table.knows(key) && table.has(key);
+    if has("replay") {
+        return read_replay(table);
+    }
+    if let Some(key) = ["seed", "run", "stream"].into_iter().find(|key| has(key)) {
+        table.refuse(key, "belongs to replay = \"ns3\"; write that or remove this");
+        return None;
+    }
     read_chance(table).map(LossConfig::Bernoulli)
+}
+
+fn read_replay(table: &Table) -> Option<LossConfig> {
+    table.read::<Name>("replay")?;
+    let probability = table.require("probability");
+    if read_unit(table)? != Unit::Packet {
+        let message = "a replay draws one number for each packet, whatever its size; remove unit";
+        table.refuse("unit", message);
+        return None;
+    }
+    let count = |name, default: u64| if table.has(name) { table.read(name) } else { Some(default) };
+    let seed = count("seed", REPLAY_SEED)?;
+    Some(LossConfig::Ns3(Ns3Loss {
+        probability: probability?,
+        seed: u32::try_from(seed).unwrap_or(u32::MAX),
+        run: count("run", REPLAY_RUN)?,
+        stream: count("stream", REPLAY_STREAM)?,
+    }))
 }
 
 /// The number at a key, or what holds without it; nothing if it is wrong.

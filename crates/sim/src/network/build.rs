@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fairway_net::impairment::{Ns3Loss, SharedDraws};
 use fairway_net::wlan::NodeId;
 use fairway_net::{
     DropTailConfig, Link, LinkConfig, Port, PortConfig, Propagation, QdiscConfig, QueueConfig,
@@ -16,7 +17,8 @@ use super::node::Node;
 use super::{Device, Network};
 use crate::event::AHEAD;
 use crate::experiment::{
-    Experiment, Extras, Graph, GraphLink, Link as LinkSpec, Multipath, Queue, Router, Shape, Step,
+    Access, Experiment, Extras, Graph, GraphLink, Link as LinkSpec, Multipath, Queue, Router,
+    Shape, Step,
 };
 use crate::parcel::Parcel;
 use crate::rows::Rows;
@@ -61,6 +63,8 @@ struct Spec<'a> {
     watched: bool,
     /// Whether a sender waits for packets to leave it.
     is_awaited: bool,
+    /// What both directions of a link draw their losses from, if those are replayed.
+    draws: Option<SharedDraws>,
 }
 
 #[derive(Clone, Copy)]
@@ -109,8 +113,7 @@ impl Spec<'_> {
     }
 
     fn device(&self, frame_overhead: u32, exit: Exit, window: Window, seed: u64) -> Device {
-        let Spec { what, name, ends: _, forward: _, loss_probability, watched, is_awaited: _ } =
-            self;
+        let Spec { what, name, loss_probability, watched, .. } = self;
         let link = match what {
             What::Link(link) => link,
             What::Host => return Device::Link(Link::plain(), exit),
@@ -168,7 +171,9 @@ impl Spec<'_> {
             watched: *watched,
         };
         let qdisc = discipline.build(Stream::new(seed, &format!("{name}/queue")));
-        Port::new(qdisc, rate.model(seed, name), config, window, seed, name)
+        let mut port = Port::new(qdisc, rate.model(seed, name), config, window, seed, name);
+        self.draws.iter().for_each(|draws| port.share(draws));
+        port
     }
 }
 
@@ -228,19 +233,19 @@ impl Routes {
 }
 
 impl<'a> Builder<'a> {
-    fn dumbbell(mut self, bottleneck: &'a LinkSpec, access: Option<&'a LinkSpec>) -> Network {
+    fn dumbbell(mut self, bottleneck: &'a LinkSpec, access: Option<&'a Access>) -> Network {
         let sides = [Node::Left, Node::Right];
         let shared = self.both_ways(bottleneck, &bottleneck.id, sides, true);
         let travellers = travellers(self.experiment);
         // Links of the hosts on the left and on the right.
         let mut hosts = [Vec::new(), Vec::new()];
-        if let Some(link) = access {
+        if let Some(Access { link, sides }) = access {
             let last = |side: usize| travellers.iter().map(|one| one.hosts[side]).max();
             let counts = [0, 1].map(|side| last(side).map_or(0, |last| last + 1));
             for host in 0..counts[0].max(counts[1]) {
                 let (source, sink) = (Node::Source(host as u32), Node::Sink(host as u32));
                 for (side, ends) in [[source, Node::Left], [Node::Right, sink]].iter().enumerate() {
-                    if host < counts[side] {
+                    if sides[side] && host < counts[side] {
                         let name = format!("{}/{}", link.id, [source, sink][side]);
                         hosts[side].push(self.both_ways(link, &name, *ends, false));
                     }
@@ -249,13 +254,10 @@ impl<'a> Builder<'a> {
         }
         let mut routes = Routes::default();
         for traveller in travellers {
-            let links = [0, 1].map(|side| hosts[side].get(traveller.hosts[side]));
-            let (right, left) = match links {
-                [Some(left), Some(right)] => {
-                    (vec![left[0], shared[0], right[0]], vec![right[1], shared[1], left[1]])
-                }
-                _ => (vec![shared[0]], vec![shared[1]]),
-            };
+            let own = |side: usize| hosts[side].get(traveller.hosts[side]);
+            let links = own(0).into_iter().chain([&shared]).chain(own(1));
+            let right = links.clone().map(|link| link[0]).collect();
+            let left = links.rev().map(|link| link[1]).collect();
             routes.add(traveller, right, left);
         }
         self.finish(routes, shared.to_vec())
@@ -359,9 +361,12 @@ impl<'a> Builder<'a> {
         ends: [Node; 2],
         watched: bool,
     ) -> [u32; 2] {
-        let forward = self.one_way(spec, name.to_owned(), ends, true, watched);
+        let draws = spec.replayed_loss().map(Ns3Loss::draws);
         let back = [ends[1], ends[0]];
-        [forward, self.one_way(spec, format!("{name}{REVERSE}"), back, false, watched)]
+        let directions = [(name.to_owned(), ends, true), (format!("{name}{REVERSE}"), back, false)];
+        directions.map(|(name, ends, forward)| {
+            self.one_way(spec, name, ends, forward, watched, draws.clone())
+        })
     }
 
     fn one_way(
@@ -371,11 +376,21 @@ impl<'a> Builder<'a> {
         ends: [Node; 2],
         forward: bool,
         watched: bool,
+        draws: Option<SharedDraws>,
     ) -> u32 {
         let loss_probability = spec.loss_of(forward).map_or(0.0, |loss| loss.probability);
         let what = What::Link(spec.direction(forward));
         let is_awaited = false;
-        self.specs.push(Spec { what, name, ends, forward, loss_probability, watched, is_awaited });
+        self.specs.push(Spec {
+            what,
+            name,
+            ends,
+            forward,
+            loss_probability,
+            watched,
+            is_awaited,
+            draws,
+        });
         (self.specs.len() - 1) as u32
     }
 
@@ -384,7 +399,16 @@ impl<'a> Builder<'a> {
         let what = What::Node(node);
         let (forward, loss_probability, watched) = (true, 0.0, true);
         let (ends, is_awaited) = ([Node::Air(node); 2], false);
-        self.specs.push(Spec { what, name, ends, forward, loss_probability, watched, is_awaited });
+        self.specs.push(Spec {
+            what,
+            name,
+            ends,
+            forward,
+            loss_probability,
+            watched,
+            is_awaited,
+            draws: None,
+        });
         (self.specs.len() - 1) as u32
     }
 
@@ -478,6 +502,7 @@ impl Builder<'_> {
                         loss_probability: 0.0,
                         watched: false,
                         is_awaited: false,
+                        draws: None,
                     });
                     (self.specs.len() - 1) as u32
                 });

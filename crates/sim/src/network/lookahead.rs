@@ -9,7 +9,7 @@
 use fairway_units::Duration;
 
 use super::exits::Exit;
-use crate::experiment::{Experiment, Flow, Source};
+use crate::experiment::{Experiment, Flow, Link, Source};
 
 /// Rows that may run ahead.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,7 +50,10 @@ impl Lookahead {
             !is_driven && !is_own && !flow.both_ways && flow.read_rate.is_none()
         };
         let mut ahead = self.clone();
-        let in_order = captures || experiment.measure.losses;
+        // Directions that draw from one sequence see each other's packets.
+        let replays = |link: &Link| link.replayed_loss().is_some();
+        let replays = experiment.topology.shape.links().into_iter().any(replays);
+        let in_order = captures || experiment.measure.losses || replays;
         if in_order || !experiment.applications.is_empty() || !experiment.flows.iter().all(is_alone)
         {
             ahead.by.fill(Duration::ZERO);

@@ -93,6 +93,13 @@ fn what_a_kernel_is_not_given() {
         ],
     );
     check(
+        &with("loss = { probability = 0.01, replay = \"ns3\" }"),
+        &[
+            "topology.bottleneck.loss: a kernel draws random numbers of its own and replays none of \
+           ns-3's; remove replay, or use --backend sim",
+        ],
+    );
+    check(
         &with(
             "jitter = { mean = \"2 ms\", deviation = \"1 ms\" }\nduplication = { probability = 0.1 }",
         ),

@@ -5,7 +5,7 @@ use fairway_tcp::{DelayedAck, PRESETS};
 use fairway_units::{Bytes, Duration, Rate, Time};
 
 use super::super::{
-    Dealing, Limit, Link, Pattern, Queue, Shape, Source, Striping, Workload, from_document,
+    Access, Dealing, Limit, Link, Pattern, Queue, Shape, Source, Striping, Workload, from_document,
 };
 use super::{experiment, planned};
 
@@ -55,7 +55,8 @@ fn single() {
 fn pair() {
     let pair = experiment(PAIR);
     let bottleneck = link("bottleneck", 622, Duration::from_millis(48), Limit::Packets(1555));
-    let access = Some(link("access", 1000, Duration::from_millis(1), Limit::Unlimited));
+    let access = link("access", 1000, Duration::from_millis(1), Limit::Unlimited);
+    let access = Some(Access { link: access, sides: [true, true] });
     assert_eq!(pair.topology.shape, Shape::Dumbbell { bottleneck, access });
     let ids: Vec<_> = pair.flows.iter().map(|flow| (flow.id.as_str(), flow.hosts[0])).collect();
     assert_eq!(ids, [("bic#0", 0), ("cubic#1", 1)]);

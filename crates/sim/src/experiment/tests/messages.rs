@@ -654,3 +654,56 @@ fn runs_and_windows_that_no_machine_holds() {
          can hold; write a smaller buffer, or mss, for 20000000 segments",
     );
 }
+
+#[test]
+fn losses_that_cannot_be_replayed() {
+    let with = |more: &str| with("queue =", &format!("{more}\nqueue ="));
+    let loss = "probability = 0.1, replay = \"ns3\"";
+    let cases = [
+        (
+            "loss = { probability = 0.1, run = 2 }".to_owned(),
+            "loss.run: belongs to replay = \"ns3\"; write that or remove this",
+        ),
+        (
+            format!("loss = {{ {loss}, unit = \"bit\" }}"),
+            "loss.unit: a replay draws one number for each packet, whatever its size; remove unit",
+        ),
+        (
+            format!("loss = {{ {loss}, seed = 4294944443 }}"),
+            "loss.seed: expected a whole number from 1 to 4294944442, got 4294944443",
+        ),
+        (
+            "loss = { kind = \"list\", packets = [1], replay = \"ns3\" }".to_owned(),
+            "loss.replay: belongs to kind = \"bernoulli\"; remove it",
+        ),
+        (
+            format!("loss = {{ {loss} }}\nchange = [{{ at = \"1 s\", delay = \"9 ms\" }}]"),
+            "change: a link whose losses are replayed has one delay for all packets; remove this or \
+             loss.replay",
+        ),
+        (
+            format!("loss = {{ {loss}, direction = \"both\" }}\nreverse = {{ delay = \"9 ms\" }}"),
+            "reverse.delay: with loss.replay, both directions draw from one sequence as packets \
+             arrive, and need one delay, got 25 ms and 9 ms; remove this, or write direction = \
+             \"forward\" in loss",
+        ),
+    ];
+    for (link, message) in cases {
+        assert_refused(&with(&link), &format!("topology.bottleneck.{message}"));
+    }
+    let reverse = refusal(&with(&format!("reverse = {{ loss = {{ {loss} }} }}")));
+    assert!(reverse[0].contains("reverse.loss.replay: "), "{reverse:?}");
+    // One direction alone has no other to keep an order with.
+    super::experiment(&with(&format!("loss = {{ {loss} }}\nreverse = {{ delay = \"9 ms\" }}")));
+}
+
+#[test]
+fn sides_are_those_of_a_dumbbell() {
+    let access = "{ rate = \"1 Gbit/s\", delay = \"1 ms\", side = \"sinks\" }";
+    let text = with("queue =", "queue =")
+        .replace("kind = \"dumbbell\"", &format!("kind = \"star\"\nhosts = 3\naccess = {access}"));
+    let text = text.replace("[topology.bottleneck]", "[other]");
+    let found = refusal(&text);
+    let message = "topology.access.side: belongs to kind = \"dumbbell\"; remove it".to_owned();
+    assert!(found.contains(&message), "{found:?}");
+}

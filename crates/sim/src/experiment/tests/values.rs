@@ -45,12 +45,20 @@ fn the_bdp_is_of_the_slowest_link_and_the_longest_path() {
     let text = with("[measure]", access).replace("42 packets", "1 bdp");
     let Shape::Dumbbell { bottleneck, access } = experiment(&text).topology.shape else { panic!() };
     assert_eq!(bottleneck.queue, Queue::DropTail { limit: Limit::Bytes(112_500) });
-    assert_eq!(access.unwrap().queue, Queue::DropTail { limit: Limit::Unlimited });
+    assert_eq!(access.unwrap().link.queue, Queue::DropTail { limit: Limit::Unlimited });
     // With the access links slowest, at 8 Mbit/s: 720 000 bits, and the default queue is theirs.
     let text = text.replace("1 Gbit/s", "8 Mbit/s").replace(", limit = \"1 bdp\"", "");
     let Shape::Dumbbell { bottleneck, access } = experiment(&text).topology.shape else { panic!() };
     assert_eq!(bottleneck.queue, Queue::DropTail { limit: Limit::Unlimited });
-    assert_eq!(access.unwrap().queue, Queue::DropTail { limit: Limit::Bytes(90_000) });
+    assert_eq!(access.unwrap().link.queue, Queue::DropTail { limit: Limit::Bytes(90_000) });
+    // On one side alone: 2 x (25 + 10) ms = 70 ms; 8 Mbit/s x 70 ms = 560 000 bits.
+    for (side, sides) in [("sources", [true, false]), ("sinks", [false, true])] {
+        let text = text.replace("[measure]", &format!("side = \"{side}\"\n[measure]"));
+        let Shape::Dumbbell { access, .. } = experiment(&text).topology.shape else { panic!() };
+        let access = access.unwrap();
+        assert_eq!(access.sides, sides);
+        assert_eq!(access.link.queue, Queue::DropTail { limit: Limit::Bytes(70_000) });
+    }
 }
 
 #[test]
