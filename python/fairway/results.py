@@ -63,6 +63,16 @@ SUMMARY_SHAPE = {
             "fct_s": NUMBER_OR_NONE,
             "ctt_s": NUMBER_OR_NONE,
             "route": TEXT_OR_NONE,
+            "flow_monitor": Maybe(
+                {
+                    "tx_kbps": NUMBER_OR_NONE,
+                    "rx_kbps": NUMBER_OR_NONE,
+                    "ctt_s": NUMBER_OR_NONE,
+                    "mean_delay_ms": NUMBER_OR_NONE,
+                    "lost": int,
+                    "tx_packets": int,
+                }
+            ),
         }
     ],
     "links": [

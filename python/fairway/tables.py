@@ -56,6 +56,8 @@ _COUNT_COLUMNS = (
     "received_packets",
     "reordered_packets",
     "duplicated_packets",
+    "flow_monitor.lost",
+    "flow_monitor.tx_packets",
     "drops",
     "losses",
     "marks",
@@ -114,14 +116,17 @@ def _named_frame(
 
 def summary_frame(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     """The flows or links of a summary as a table; of a model its name, and why it is outside."""
-    flat = [
-        {**row, "model": row["model"]["name"], "outside": row["model"]["outside"]}
-        if "model" in row
-        else row
-        for row in rows
-    ]
-    frame = pl.DataFrame(flat, infer_schema_length=None)
+    frame = pl.DataFrame([_flat(row) for row in rows], infer_schema_length=None)
     return frame.select(pl.col(name).cast(_table_type(name)) for name in frame.columns)
+
+
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row without tables in it; what FlowMonitor says has the names that metrics have."""
+    flat = dict(row)
+    if "model" in row:
+        flat |= {"model": row["model"]["name"], "outside": row["model"]["outside"]}
+    monitor = flat.pop("flow_monitor", {})
+    return flat | {f"flow_monitor.{name}": value for name, value in monitor.items()}
 
 
 def _table_type(column: str) -> type[pl.DataType]:

@@ -3,16 +3,18 @@
 use std::slice::from_ref;
 use std::sync::Arc;
 
-use fairway_cc::{Catalogue, CcError, Init, Member};
+use fairway_cc::{Catalogue, CcError, Init, Member, Variant};
 use fairway_random::Stream;
 use fairway_tcp::{Config, Endpoint, Role, Segment, Stack, State};
-use fairway_trace::{Cause, FlowBooks, FlowCounts, Violation};
+use fairway_trace::{Cause, FlowBooks, FlowCounts, FlowMonitorSummary, Violation};
 use fairway_units::{Bytes, Duration, NANOS_PER_SEC, Rate, Time};
 use prefetch_index::prefetch_index;
 
 use crate::application;
 use crate::direction::{Direction, Way};
 use crate::experiment::{Experiment, Flow, Source};
+use crate::flow_monitor::FlowMonitor;
+use crate::parcel::Parcel;
 
 /// An application that is always ahead of its connection: more than any run can carry.
 const ENDLESS: u64 = 1 << 62;
@@ -26,6 +28,8 @@ pub(crate) struct Connection {
     pub(crate) timer_at: [Time; 2],
     pub(crate) jitter: Option<Jitter>,
     pub(crate) books: FlowBooks,
+    /// What ns-3 counts besides, of its stack.
+    flow_monitor: Option<Box<FlowMonitor>>,
     forward: Direction,
     /// The sink's own data, if it sends any.
     reverse: Option<Box<Direction>>,
@@ -135,6 +139,7 @@ impl Connection {
             jitter: (stack.send_jitter > Duration::ZERO)
                 .then(|| Jitter { stream: random("send jitter"), bound: stack.send_jitter }),
             books: FlowBooks::default(),
+            flow_monitor: (stack.cc_variant == Variant::Ns3_29).then(Box::default),
             forward: Direction::new(source_isn, transfer),
             reverse: flow.both_ways.then(|| Box::new(Direction::new(sink_isn, transfer))),
             started: flow.start,
@@ -427,6 +432,9 @@ impl Connection {
         now: Time,
     ) -> Result<(), Violation> {
         self.books.delivered += 1;
+        if let Some(monitor) = &mut self.flow_monitor {
+            monitor.arrive(segment, now);
+        }
         self.forward.arrive(segment, &self.sink, wire_bytes, now)?;
         if let Some(reverse) = &mut self.reverse {
             reverse.observe_window(segment, &self.sink);
@@ -457,6 +465,9 @@ impl Connection {
     #[inline(always)]
     pub(crate) fn leave_source(&mut self, segment: &Segment, now: Time) -> Result<(), Violation> {
         self.books.sent += 1;
+        if let Some(monitor) = &mut self.flow_monitor {
+            monitor.send(segment, now);
+        }
         self.forward.check_departure(segment, &self.source, self.mss, now)
     }
 
@@ -470,13 +481,25 @@ impl Connection {
         }
     }
 
-    /// A data packet will not arrive.
-    pub(crate) fn miss(&mut self, forward: bool, cause: Cause) {
+    /// A packet will not arrive.
+    pub(crate) fn miss(&mut self, parcel: &Parcel, cause: Cause, now: Time) {
+        let forward = parcel.forward();
+        if let Some(monitor) = self.flow_monitor.as_mut().filter(|_| forward) {
+            monitor.miss(cause, now);
+        }
+        if !parcel.has_payload() {
+            return;
+        }
         let direction = if forward { Some(&mut self.forward) } else { self.reverse.as_deref_mut() };
         if let Some(direction) = direction {
             direction.missing += 1;
             direction.dropped += u64::from(cause == Cause::Dropped);
         }
+    }
+
+    /// What ns-3 says of its data at the end of the run, if its stack is ns-3's.
+    pub(crate) fn flow_monitor(&self, end: Time) -> Option<FlowMonitorSummary> {
+        self.flow_monitor.as_ref().map(|monitor| monitor.summary(end))
     }
 
     /// The sender and the receiver of data that goes this way.

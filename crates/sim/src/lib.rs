@@ -10,6 +10,7 @@ mod datagrams;
 mod direction;
 mod event;
 pub mod experiment;
+mod flow_monitor;
 mod loss_book;
 mod network;
 mod parcel;

@@ -496,9 +496,7 @@ impl<'a, T: Tap> Simulation<'a, T> {
             self.datagrams.miss(&parcel)
         } else {
             let connection = &mut self.connections[parcel.connection()];
-            if parcel.has_payload() {
-                connection.miss(parcel.forward(), cause);
-            }
+            connection.miss(&parcel, cause, self.now);
             &mut connection.books
         };
         match cause {

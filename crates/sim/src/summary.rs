@@ -4,7 +4,7 @@ use fairway_trace::{
     ApplicationSummary, CompletionSummary, FlowCounts, FlowSummary, LinkSummary, Metrics, Series,
     Summary, Transfer, WlanNodeSummary, WlanSummary, completions,
 };
-use fairway_units::Duration;
+use fairway_units::{Duration, Time};
 
 use crate::application::{self, Driver, Report};
 use crate::connection::Connection;
@@ -51,6 +51,9 @@ pub(crate) fn summarise(
                     fct_s: connections[*i].completion_time().map(Duration::as_secs_f64),
                     ctt_s: connections[*i].acknowledged_time().map(Duration::as_secs_f64),
                     route: network.routes[*i].clone().filter(|_| *way == Way::Forward),
+                    flow_monitor: connections[*i]
+                        .flow_monitor(Time::ZERO + experiment.duration)
+                        .filter(|_| *way == Way::Forward),
                     ..FlowSummary::new(&name, &experiment.flows[*i].cc.name, &counts, length)
                 },
                 Traced::Datagrams(i) => {

@@ -262,3 +262,83 @@ fn what_a_flow_misses_its_links_have_dropped_by_then() {
     assert!(run.summary.flows[1].sent_segments > 800);
     assert_eq!((missing, drops), (0, 0));
 }
+
+/// A transfer of 20 segments over a link without transmission times worth mentioning, 50 ms long, that
+/// loses packets as ns-3 does.
+fn replayed(loss: &str) -> Run {
+    run_text(&format!(
+        r#"
+        duration = "60 s"
+        stack = {{ preset = "ns3-3.29" }}
+        measure = {{ losses = true }}
+        [topology]
+        kind = "dumbbell"
+        [topology.bottleneck]
+        rate = "100 Gbit/s"
+        delay = "50 ms"
+        loss = {{ replay = "ns3", {loss} }}
+        [[flow]]
+        cc = "newreno"
+        bytes = "10720 bytes"
+        "#
+    ))
+}
+
+#[test]
+fn replayed_losses_fall_on_the_packets_that_ns3_loses() {
+    let first_loss_ms = |loss: &str| (replayed(loss).losses.unwrap().t_s[0] * 1e3).floor();
+    // Of ns-3's draws with seed 1, run 0 and stream 50, the sixth is the first below 0.03, with 0.0210.
+    // SYN, SYN-ACK, ACK, first segment, its acknowledgement: sixth is the second segment, at 200 ms.
+    assert_eq!(first_loss_ms("probability = 0.03, direction = \"both\""), 200.0);
+    // Where the acknowledgements do not draw: SYN, ACK, first, second and third segment, and the
+    // sixth is the fourth, which leaves when the two before have been acknowledged, at 300 ms.
+    assert_eq!(first_loss_ms("probability = 0.03"), 300.0);
+    // The first draw is 0.1291: the SYN is lost, and sent again after 3 s.
+    let run = replayed("probability = 0.13, direction = \"both\"");
+    assert!(run.summary.flows[0].fct_s.unwrap() > 3.0);
+}
+
+#[test]
+fn a_replay_begins_anew_with_each_run_and_with_other_draws_in_another_run_of_ns3() {
+    let loss = "probability = 0.1, direction = \"both\"";
+    let (run, again) = (replayed(loss), replayed(loss));
+    assert_eq!((&run.summary, &run.losses), (&again.summary, &again.losses));
+    assert_ne!(run.losses, replayed(&format!("{loss}, run = 1")).losses);
+    assert_ne!(run.losses, replayed(&format!("{loss}, seed = 2")).losses);
+    assert_ne!(run.losses, replayed(&format!("{loss}, stream = 51")).losses);
+}
+
+#[test]
+fn replayed_losses_of_datagrams_have_the_share_that_ns3_has() {
+    // One direction and 20 000 packets: draws 6018 and 9752 are below 1e-4, and the next is 31898.
+    let run = datagrams("loss = { replay = \"ns3\", probability = 1e-4 }");
+    assert_eq!(run_losses(&run), 2);
+}
+
+#[test]
+fn the_flow_monitor_counts_every_packet_towards_the_sink() {
+    let run = replayed("probability = 0");
+    let (flow, monitor) = (&run.summary.flows[0], run.summary.flows[0].flow_monitor.unwrap());
+    // SYN, acknowledgement, 20 segments of which the last has the FIN, and the acknowledgement of the
+    // sink's FIN, which is sent 50 ms after the last byte has arrived and arrives after 50 ms more.
+    assert_eq!((monitor.tx_packets, monitor.lost), (23, 0));
+    let (bytes, done_s) = (56 + 52 + 20 * (536 + 52) + 52, flow.fct_s.unwrap());
+    assert_near("ctt_s", monitor.ctt_s.unwrap(), done_s + 0.1, 1e-6);
+    let kbit = f64::from(bytes) * 8.0 / 1000.0;
+    assert_near("tx_kbps", monitor.tx_kbps.unwrap(), kbit / (done_s + 0.05), 1e-3);
+    assert_near("rx_kbps", monitor.rx_kbps.unwrap(), kbit / (done_s + 0.1), 1e-3);
+    assert_near("mean_delay_ms", monitor.mean_delay_ms.unwrap(), 50.0, 1e-3);
+    // Draws 1, 6 and 8 are below 0.15: with the first SYN, ten seconds before the end, it is lost.
+    let lossy = replayed("probability = 0.15, direction = \"both\"");
+    let (flow, monitor) = (&lossy.summary.flows[0], lossy.summary.flows[0].flow_monitor.unwrap());
+    assert!(monitor.lost > flow.lost_segments);
+    assert_eq!(monitor.lost, lossy.summary.links[0].losses);
+}
+
+#[test]
+fn other_stacks_have_no_flow_monitor() {
+    assert_eq!(datagrams("").summary.flows[0].flow_monitor, None);
+    let text = include_str!("../../../examples/single.toml");
+    let run = run_text(&text.replace("100 s", "20 s"));
+    assert_eq!(run.summary.flows[0].flow_monitor, None);
+}

@@ -16,7 +16,7 @@ pub use control::Control;
 pub use losses::{Cause, Losses};
 pub use series::{QueueSeries, Series};
 pub use summary::{
-    ApplicationSummary, DatagramSummary, FlowCounts, FlowSummary, LinkSummary, Metrics, Summary,
-    WlanNodeSummary, WlanSummary, asymmetry, jain_index, unfairness,
+    ApplicationSummary, DatagramSummary, FlowCounts, FlowMonitorSummary, FlowSummary, LinkSummary,
+    Metrics, Summary, WlanNodeSummary, WlanSummary, asymmetry, jain_index, unfairness,
 };
 pub use verify::{Allowance, FlowBooks, LinkBooks, StreamCheck, Violation};

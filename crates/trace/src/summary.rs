@@ -72,9 +72,30 @@ pub struct FlowSummary {
     pub ctt_s: Option<f64>,
     /// The links of its way that are not in all ways, where it had a choice among several.
     pub route: Option<String>,
+    /// What ns-3's FlowMonitor says of it; of connections alone whose stack is ns-3's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flow_monitor: Option<FlowMonitorSummary>,
     /// What only the receiver of datagrams measures. Its fields stand among the others.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<DatagramSummary>,
+}
+
+/// What ns-3's FlowMonitor says of a connection's IP packets from the source to the sink, over the whole
+/// run: figures as Khader 2020 makes them of its counters.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct FlowMonitorSummary {
+    /// Bits sent from the first packet to the last, in kbit/s; none before the second.
+    pub tx_kbps: Option<f64>,
+    /// Bits received from the first departure to the last arrival, in kbit/s; none before that.
+    pub rx_kbps: Option<f64>,
+    /// From the first departure to the last arrival; none before that.
+    pub ctt_s: Option<f64>,
+    /// Mean over packets of arrival less departure, in milliseconds; none before an arrival.
+    pub mean_delay_ms: Option<f64>,
+    /// Packets dropped by queues, and those that a wire lost ten seconds ago or earlier.
+    pub lost: u64,
+    /// Packets sent.
+    pub tx_packets: u64,
 }
 
 /// What the receiver of a datagram flow says of the measuring window.
@@ -231,6 +252,7 @@ impl FlowSummary {
             fct_s: None,
             ctt_s: None,
             route: None,
+            flow_monitor: None,
             datagrams: None,
         }
     }

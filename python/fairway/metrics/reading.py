@@ -31,8 +31,9 @@ def measure(
     Args:
         summary: As in `summary.json`.
         name: A metric of the summary ("asymmetry") or of `catalogue.OF_FLOWS` for all flows that
-            are compared; `flow.<id or index>.<column or metric>`; `group.<id>.<metric>` for flows
-            together; `link.<id or index>.<column or metric>`;
+            are compared; `flow.<id or index>.<column or metric>`;
+            `flow.<id or index>.flow_monitor.<figure>`; `group.<id>.<metric>` for flows together;
+            `link.<id or index>.<column or metric>`;
             `application.<id or index>.<column or figure>`; `transfer.<id or index>.<figure>` of a
             finished transfer over its own time (`fairway.metrics.transfer`);
             `phases.<id or index>.<figure>` of what a sender did (`fairway.window_phases`); or
@@ -57,6 +58,8 @@ def measure(
     return _KINDS[kind](summary, rest, of)
 
 
+#: What a flow's row has of ns-3's FlowMonitor.
+_MONITOR = "flow_monitor"
 #: Metrics of a summary that are of the path, and so not of any flows.
 _OF_PATH = ("utilisation", "loss_ratio")
 
@@ -115,7 +118,24 @@ def _of_all(summary: Mapping[str, Any], of: Subject) -> float | None:
 
 
 def _of_flow(summary: Mapping[str, Any], rest: str, of: Subject) -> float | None:
+    entry, _, figure = rest.rpartition(".")
+    if entry.endswith(f".{_MONITOR}"):
+        return _of_monitor(summary, entry.removesuffix(f".{_MONITOR}"), figure, of)
     return _of_row(summary["flows"], "flow", rest, of)
+
+
+def _of_monitor(summary: Mapping[str, Any], entry: str, figure: str, of: Subject) -> float | None:
+    """A figure of ns-3's FlowMonitor; of flows that fit a pattern, the sum."""
+    rows = [{"id": row["id"], **row.get(_MONITOR, {})} for row in summary["flows"]]
+    if "*" in entry:
+        return _sum(rows, "flow", entry, figure)
+    row = _entry(rows, entry, of.name)
+    if len(row) == 1:
+        raise InputError(
+            f"metric {of.name}: the summary of {row['id']} has no {_MONITOR}; only flows of the "
+            'simulator with ns-3\'s stack have one: write preset = "ns3-3.29" in [stack]'
+        )
+    return _number(row, figure, of.name)
 
 
 def _of_link(summary: Mapping[str, Any], rest: str, of: Subject) -> float | None:
@@ -231,6 +251,6 @@ def _number(
     value = table[column]
     if value is None:
         return None
-    if isinstance(value, str | bool):
+    if isinstance(value, str | bool | Mapping):
         raise InputError(f"metric {name}: is {value!r}, not a number")
     return float(value)
