@@ -46,11 +46,11 @@ enum Step {
 }
 
 impl Step {
-    /// The name of a key.
-    fn name(&self) -> Option<&str> {
+    /// As it is written.
+    fn text(&self) -> String {
         match self {
-            Step::Key(name) => Some(name),
-            Step::Index(_) => None,
+            Step::Key(name) => name.clone(),
+            Step::Index(index) => index.to_string(),
         }
     }
 }
@@ -254,8 +254,8 @@ fn find(path: &str, document: &Value) -> Result<Vec<Step>, String> {
     while let Some(name) = names.next() {
         let key = section.key(name).filter(|key| !matches!(key.kind, Kind::Sweep));
         let Some(key) = key else {
-            let names = steps.iter().filter_map(Step::name).collect::<Vec<_>>();
-            let hint = hint(name, section, &names.join("."));
+            let here: Vec<_> = steps.iter().map(Step::text).collect();
+            let hint = hint(name, section, &here.join("."));
             return Err(format!("{} has no \"{}\"{hint}", section.name, excerpt(name)));
         };
         steps.push(Step::Key(name.to_owned()));

@@ -70,7 +70,13 @@ fn unknown_keys() {
         &with("duration", "sack = false\nduration"),
         "sack: unknown key; did you mean \"stack\"? sack belongs in [stack], [[flow]]",
     );
-    // Tables below the one it is written in come before the flows, which are nearer to the root.
+    // The tables below the one that it is written in come first.
+    assert_refused(
+        &with("rate = \"10", "limit = \"5 packets\"\nrate = \"10"),
+        "topology.bottleneck.limit: unknown key; limit belongs in [topology.bottleneck.queue], \
+         [topology.bottleneck.queue.queue]",
+    );
+    assert_refused(&with_end("deviation = \"1 ms\""), "flow.main.deviation: unknown key; X");
     assert_refused(
         &with("rate = \"10", "mean = \"1 ms\"\nrate = \"10"),
         "topology.bottleneck.mean: unknown key; mean belongs in [topology.bottleneck.jitter], \
