@@ -76,7 +76,11 @@ fn unknown_keys() {
         "topology.bottleneck.limit: unknown key; limit belongs in [topology.bottleneck.queue], \
          [topology.bottleneck.queue.queue]",
     );
-    assert_refused(&with_end("deviation = \"1 ms\""), "flow.main.deviation: unknown key; X");
+    assert_refused(
+        &with_end("deviation = \"1 ms\""),
+        "flow.main.deviation: unknown key; deviation belongs in [flow.size], [flow.think], \
+         [topology.bottleneck.jitter] and others",
+    );
     assert_refused(
         &with("rate = \"10", "mean = \"1 ms\"\nrate = \"10"),
         "topology.bottleneck.mean: unknown key; mean belongs in [topology.bottleneck.jitter], \
