@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -19,9 +20,16 @@ from fairway import _core
 from fairway.algorithm import Algorithms
 from fairway.results import Run
 from fairway.tables import queue_frame, series_frame
+from waiting import PATIENCE_S
 
 #: Commands that run in this process print as to a terminal of so many columns, and not to a pipe.
 os.environ["COLUMNS"] = "80"
+
+# Signals that are ignored here, as those of a job in the background are, would be ignored by the
+# programs that tests start; those that are caught are not (execve(2)).
+for _number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, lambda *_: None)
 
 SMALL = """\
 title    = "One small flow"
@@ -92,7 +100,7 @@ def command(*arguments: str | Path, cwd: Path | None = None) -> subprocess.Compl
         capture_output=True,
         text=True,
         cwd=cwd,
-        timeout=120,
+        timeout=PATIENCE_S,
         check=False,
     )
 
@@ -228,8 +236,7 @@ class ScriptedBackend:
 
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-#: A bound on what never comes, far above what a busy machine takes.
-BROWSER_MS = 120_000
+BROWSER_MS = 1000 * PATIENCE_S
 
 
 # Of a module, and not of the session: its event loop is in the way of other tests' own.

@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-#: How long what was killed may take to be gone, in seconds.
-GONE_S = 5.0
+from waiting import PATIENCE_S
 
 #: Says its run directory in `$dir`, and that it is alive.
 _HEAD = """#!/bin/sh
@@ -66,7 +65,7 @@ def processes_with(word: str) -> list[int]:
 
 def assert_nothing_left(temporary: Path) -> None:
     """No process that has the directory in its environment or command line, and no file in it."""
-    end = time.monotonic() + GONE_S
+    end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
         if not processes_with(str(temporary)) and not list(temporary.iterdir()):
             return

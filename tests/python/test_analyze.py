@@ -1,11 +1,12 @@
 """`fairway analyze`: what it prints, and what it says of captures that are damaged."""
 
+import fcntl
 import json
 import random
 import signal
 import subprocess
 import sys
-import time
+import termios
 
 import pytest
 
@@ -13,6 +14,7 @@ import fairway
 import made_capture
 from conftest import command
 from fairway import InputError
+from waiting import PATIENCE_S, until
 
 #: What the contract names of a connection and of a direction; JSON may have more.
 CONNECTION = {"id": int, "directions": list}
@@ -182,6 +184,11 @@ def test_figures_need_a_place(capture):
     assert "--out" in printed(capture, "--figures", "png", code=2).stderr
 
 
+def unread_bytes(pipe):
+    """What is in a pipe (FIONREAD of pipe(7))."""
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
 def test_what_is_stopped_leaves_nothing(tmp_path):
     # The pipe never ends: whoever waits for it is stopped.
     child = subprocess.Popen(
@@ -190,10 +197,10 @@ def test_what_is_stopped_leaves_nothing(tmp_path):
     )  # fmt: skip
     child.stdin.write(WHOLE[:-10])
     child.stdin.flush()
-    time.sleep(2)
+    until(lambda: unread_bytes(child.stdin) == 0, child)
     child.send_signal(signal.SIGINT)
     # Only then does the pipe end.
-    _, said = child.communicate(timeout=60)
+    _, said = child.communicate(timeout=PATIENCE_S)
     assert child.returncode == 130, said
     assert b"Traceback" not in said
     assert list(tmp_path.iterdir()) == []

@@ -3,8 +3,9 @@
 import os
 import re
 import shutil
+import socket
+import struct
 import subprocess
-import time
 
 import polars as pl
 import pytest
@@ -15,6 +16,7 @@ from conftest import SMALL, command
 from fairway.analysis.packets import PACKET_SCHEMA
 from fairway.analysis.series import CAPTURE_SERIES_SCHEMA
 from fairway.tables import SERIES_SCHEMA
+from waiting import PATIENCE_S, until
 
 SCHEMAS = {
     "packets.parquet": PACKET_SCHEMA,
@@ -134,7 +136,7 @@ def test_xplot_reads_the_files(directory, kind):
         pytest.skip("no xplot.org or no Xvfb here (Debian packages xplot-xplot.org and xvfb)")
     read_end, write_end = os.pipe()
     display = subprocess.Popen(
-        [server, "-displayfd", str(write_end), "-screen", "0", "640x480x24"],
+        [server, "-displayfd", str(write_end), "-noreset", "-screen", "0", "640x480x24"],
         pass_fds=[write_end], stderr=subprocess.DEVNULL,
     )  # fmt: skip
     os.close(write_end)
@@ -145,12 +147,29 @@ def test_xplot_reads_the_files(directory, kind):
             [xplot, str(directory / "xplot" / f"1_{kind}.xpl")],
             env={**os.environ, "DISPLAY": f":{number}"}, stderr=subprocess.PIPE,
         )  # fmt: skip
-        # It shows the diagram until it is ended; of a file that it cannot read it says so at once.
-        time.sleep(1.5)
-        ended = shown.poll()
+        # It shows the diagram until it is ended; of a file that it cannot read it says so and ends.
+        until(lambda: windows(number) > 0, shown)
         shown.terminate()
-        _, said_wrong = shown.communicate(timeout=20)
-        assert ended is None, said_wrong
+        shown.communicate(timeout=PATIENCE_S)
     finally:
         display.terminate()
-        display.wait(timeout=20)
+        display.wait(timeout=PATIENCE_S)
+
+
+def windows(display):
+    """How many windows programs have made at a display.
+
+    By the X Window System Protocol (X11R7.7): section 8, "Connection Setup", and QueryTree of
+    section 9 and appendix B.
+    """
+    with socket.socket(socket.AF_UNIX) as server:
+        server.connect(f"/tmp/.X11-unix/X{display}")
+        replies = server.makefile("rb")
+        server.sendall(struct.pack("<BxHHHHxx", ord("l"), 11, 0, 0, 0))
+        is_let_in, length = struct.unpack("<BxxxxxH", replies.read(8))
+        setup = replies.read(4 * length)
+        assert is_let_in == 1, setup
+        vendor_bytes, formats = struct.unpack_from("<H3xB", setup, 16)
+        (root,) = struct.unpack_from("<I", setup, 32 + (vendor_bytes + 3) // 4 * 4 + 8 * formats)
+        server.sendall(struct.pack("<BxHI", 15, 2, root))
+        return struct.unpack_from("<H", replies.read(32), 16)[0]

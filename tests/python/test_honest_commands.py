@@ -16,7 +16,7 @@ from conftest import SMALL, command
 from fairway import captures
 from fairway.cli import guarded
 from fairway.errors import FairwayError
-from waiting import PATIENCE_S, hearing_signals, until
+from waiting import PATIENCE_S, until
 
 
 @pytest.fixture
@@ -103,7 +103,6 @@ def test_ctrl_c_at_any_step_is_no_traceback(file, tmp_path, arguments):
     command = [sys.executable, Path(__file__).with_name("interrupted.py"), report, "1", "61"]
     done = subprocess.run(
         [*command, *given], capture_output=True, text=True, timeout=PATIENCE_S, check=False,
-        preexec_fn=hearing_signals,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     ends = [json.loads(line) for line in report.read_text().splitlines()]
@@ -117,7 +116,6 @@ def test_ctrl_c_while_the_program_is_loaded_is_no_traceback(file):
     process = subprocess.Popen(
         [sys.executable, "-m", "fairway", "run", str(file), "--set", "duration=100000 s"],
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-        preexec_fn=hearing_signals,  # noqa: PLW1509
     )  # fmt: skip
     maps = Path(f"/proc/{process.pid}/maps")
     until(lambda: "fairway/_core" in maps.read_text(), process)

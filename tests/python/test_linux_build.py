@@ -18,6 +18,7 @@ from fairway.linux import cache, packaged, source, tools
 from fairway.linux.compile import BuildFailed, missing_options
 from fairway.linux.edits import EDITS, HZ, RANDOMNESS, REGISTERS, TIMERS, apply
 from fairway.linux.recipe import recipe
+from waiting import PATIENCE_S, until
 
 KCONFIG = "config MORE\n\tint\n\nconfig HZ\n\tint\n\tdefault 100\n\nconfig NR_CPUS\n"
 OFFSETS = "#ifdef FP_XSTATE_MAGIC1\n\tDEFINE_LONGS(HOST_FP_SIZE, 2696);\n#else\n"
@@ -254,19 +255,22 @@ def test_a_configuration_without_what_is_needed_is_refused(tmp_path):
 
 def test_an_interrupted_build_leaves_nothing(tmp_path):
     needs_tools()
-    slow = MAKEFILE.replace("printf 'not a kernel' > linux", "echo $$PPID > ../make.pid; sleep 60")
+    slow = MAKEFILE.replace("printf 'not a kernel' > linux", "echo $$PPID > ../make.pid; sleep 999")
     tree = fake_tree(tmp_path / "tree", Makefile=slow)
     with subprocess.Popen(
         [sys.executable, "-m", "fairway", "linux", "build", "--source", str(tree), "--quiet"],
         stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
-        deadline = time.monotonic() + 30
-        while not (pids := list(cache.root().glob(".building-*/make.pid"))):
-            assert time.monotonic() < deadline, "the build did not begin"
-            time.sleep(0.05)
-        make = int(pids[0].read_text())
+        written = [""]
+
+        def has_begun():
+            written[:] = [path.read_text() for path in cache.root().glob(".building-*/make.pid")]
+            return any(written)
+
+        until(has_begun, process)
+        make = int(written[0])
         process.terminate()
-        complaint = process.communicate(timeout=30)[1]
+        complaint = process.communicate(timeout=PATIENCE_S)[1]
     assert process.returncode == 143
     assert complaint == "fairway: stopped; nothing was kept of this build\n"
     assert [path.name for path in cache.root().iterdir()] == [".lock"]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -20,6 +21,7 @@ from fairway.errors import InputError, RunFailed
 from fairway.experiment import plan
 from fairway.linux import machine, room
 from fake_kernels import assert_nothing_left, fake_kernel, processes_with
+from waiting import PATIENCE_S, until
 
 EXPERIMENT = """
 title = "On a script"
@@ -74,18 +76,37 @@ def test_what_the_guest_says_is_told(tmp_path, temporary, monkeypatch):
     assert_nothing_left(temporary)
 
 
+READY = 'touch "$dir/ready"\n'
+
+
+@pytest.fixture
+def clock(temporary, monkeypatch):
+    """The clock of the patience: it stands until a kernel is `ready`, and then jumps by minutes."""
+    jumps = itertools.count(0, 240)
+
+    def now() -> float:
+        return next(jumps) if list(temporary.glob("*/ready")) else 0
+
+    monkeypatch.setattr(machine, "time", SimpleNamespace(monotonic=now))
+
+
 @pytest.mark.parametrize(
     ("script", "expected"),
     [
-        ("while :; do :; done\n", "it did not start for 0.6 s"),
-        ('printf "%20d\\n" 1500000000 > "$dir/progress"\nsleep 1000\n', "stood still at 1.500 s"),
-        ("sleep 1000 & setsid sleep 1000 & kill -STOP $!; wait\n", "it did not start"),
-        ("trap '' TERM INT HUP; (trap '' TERM; sleep 1000) & sleep 1000\n", "it did not start"),
+        (f"{READY}while :; do :; done\n", "it did not start for 60 s"),
+        (
+            f'printf "%20d\\n" 1500000000 > "$dir/progress"\n{READY}sleep 1000\n',
+            "stood still at 1.500 s",
+        ),
+        (f"{READY}sleep 1000 & setsid sleep 1000 & kill -STOP $!; wait\n", "it did not start"),
+        (
+            f"{READY}trap '' TERM INT HUP; (trap '' TERM; sleep 1000) & sleep 1000\n",
+            "it did not start",
+        ),
     ],
     ids=["spinning", "standing still", "with processes of its own", "deaf"],
 )
-def test_a_kernel_that_hangs_is_ended(tmp_path, temporary, monkeypatch, script, expected):
-    monkeypatch.setenv(machine.PATIENCE, "0.6")
+def test_a_kernel_that_hangs_is_ended(tmp_path, temporary, monkeypatch, clock, script, expected):
     message = failure(tmp_path / "k", script, monkeypatch)
     assert expected in message
     assert machine.PATIENCE in message
@@ -93,13 +114,23 @@ def test_a_kernel_that_hangs_is_ended(tmp_path, temporary, monkeypatch, script, 
 
 
 def test_a_kernel_that_moves_is_waited_for(tmp_path, temporary, monkeypatch):
-    monkeypatch.setenv(machine.PATIENCE, "0.6")
+    # Each step that is seen takes two thirds of the patience.
+    seen = []
+    monkeypatch.setattr(machine, "time", SimpleNamespace(monotonic=lambda: 40 * len(seen)))
     script = """for i in 1 2 3 4; do printf "%20d\\n" $((i * 500000000)) > "$dir/progress"
-    sleep 0.4
+    while [ ! -e "$dir/$i" ]; do sleep 0.01; done
 done
 exit 7
 """
+
+    def reached(_: Control, fraction: float) -> None:
+        seen.append(fraction)
+        (place,) = temporary.glob("fairway-run-*")
+        (place / str(round(4 * fraction))).touch()
+
+    monkeypatch.setattr(Control, "reached", reached)
     assert "exit code 7" in failure(tmp_path / "k", script, monkeypatch)
+    assert seen == [0.25, 0.5, 0.75, 1.0]
 
 
 def test_a_console_without_end_is_ended(tmp_path, temporary, monkeypatch):
@@ -115,13 +146,18 @@ def test_a_console_cannot_steer_the_terminal(tmp_path, temporary, monkeypatch):
 
 
 def test_cancelling_ends_it_at_once(tmp_path, temporary, monkeypatch):
-    fake_kernel(tmp_path / "k", "sleep 1000 & sleep 1000\n", monkeypatch)
+    fake_kernel(tmp_path / "k", HANGING, monkeypatch)
     control, backend = Control(), Linux()
-    threading.Timer(0.3, control.cancel).start()
-    started = time.monotonic()
+
+    def cancel() -> None:
+        until(lambda: list(temporary.glob("*/alive")))
+        control.cancel()
+
+    # Nobody else ends it: the patience has no end.
+    monkeypatch.setattr(machine, "time", SimpleNamespace(monotonic=lambda: 0))
+    threading.Thread(target=cancel).start()
     with pytest.raises(_core.Cancelled):
         backend.run(plan(EXPERIMENT).points[0].experiment, control)
-    assert time.monotonic() - started < 2
     assert_nothing_left(temporary)
 
 
@@ -129,12 +165,9 @@ def test_progress_is_followed(tmp_path, temporary, monkeypatch):
     script = 'printf "%20d\\n" 1000000000 > "$dir/progress"\nsleep 1000\n'
     fake_kernel(tmp_path / "k", script, monkeypatch)
     control = Control()
-    seen = []
 
     def look() -> None:
-        while control.fraction == 0 and len(seen) < 100:
-            seen.append(control.fraction)
-            time.sleep(0.05)
+        until(lambda: control.fraction > 0)
         control.cancel()
 
     watcher = threading.Thread(target=look)
@@ -163,10 +196,7 @@ def command(request, tmp_path, temporary, monkeypatch):
         start_new_session=True,
     ) as command:
         try:
-            end = time.monotonic() + 30
-            while not list(temporary.glob("*/alive")):
-                assert time.monotonic() < end and command.poll() is None, "it has not started"
-                time.sleep(0.02)
+            until(lambda: list(temporary.glob("*/alive")), command)
             yield command
         finally:
             command.kill()
@@ -191,7 +221,7 @@ def test_a_signal_to_the_command_leaves_nothing(command, temporary, number, code
     # The command, its supervisor, the kernel and two processes of its own.
     assert len(processes_with(str(temporary))) >= 5
     command.send_signal(number)
-    command.communicate(timeout=20)
+    command.communicate(timeout=PATIENCE_S)
     assert command.returncode == code
     assert_nothing_left(temporary)
 
@@ -203,7 +233,7 @@ def test_a_signal_to_the_command_leaves_nothing(command, temporary, number, code
 )
 def test_a_signal_to_the_supervisor_leaves_nothing(command, temporary, number):
     os.kill(supervisor(temporary), number)
-    _, message = command.communicate(timeout=20)
+    _, message = command.communicate(timeout=PATIENCE_S)
     assert command.returncode == 1
     assert ("its supervisor was ended by SIGKILL" in message) == (number == signal.SIGKILL)
     assert_nothing_left(temporary)
@@ -232,7 +262,7 @@ exit 1
         [unshare, *inside, "sh", "-c", line],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert done.returncode == 1, done.stderr

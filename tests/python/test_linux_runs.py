@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from fairway.linux import cache, machine
 from fairway.linux.kernel import Kernel
 from fake_kernels import assert_nothing_left, processes_with
 from test_captures import check_whole, tshark
+from waiting import until
 
 EXPERIMENT = """
 title = "Two flows on a kernel"
@@ -276,10 +276,7 @@ def test_python_killed_leaves_no_process_of_the_kernel(kernel, temporary, spinni
     python = subprocess.Popen([sys.executable, "-c", BOOT, spinning])
     try:
         # Python, the supervisor, the kernel, and the two processes of the guest that it traces.
-        end = time.monotonic() + 30
-        while len(processes_with(str(temporary))) < 5:
-            assert time.monotonic() < end, processes_with(str(temporary))
-            time.sleep(0.05)
+        until(lambda: len(processes_with(str(temporary))) >= 5, python)
     finally:
         os.kill(python.pid, signal.SIGKILL)
         python.wait()

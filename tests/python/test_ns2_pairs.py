@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import fairway
+from waiting import PATIENCE_S
 
 BENCHES = Path(__file__).parents[2] / "benches" / "ns2"
 #: TCP-Linux's modules that have another name in Fairway.
@@ -72,7 +73,7 @@ def window_in_ns_2(module: str, at_s: float, directory: Path) -> float:
     arguments = [module, "none", str(at_s + 0.05), "0", str(samples), "0.1", "-"]
     arguments += ["1", "1", "0", "155Mb", "20ms", "170"]
     script = BENCHES / "pair.tcl"
-    subprocess.run(["ns", script, *arguments], check=True, capture_output=True, timeout=120)
+    subprocess.run(["ns", script, *arguments], check=True, capture_output=True, timeout=PATIENCE_S)
     names, *rows = (line.split() for line in samples.read_text().splitlines())
     return float(rows[-1][names.index("cwnd1")])
 

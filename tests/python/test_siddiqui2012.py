@@ -16,6 +16,7 @@ from fairway.study_parts import cells_of, whole_findings
 from fairway.sweep import run_plan
 from fairway.window_phases import epochs, of_samples, of_series
 from fairway.wlan_study import MARK, PART_MEASURED_S, scenarios, siddiqui_cells, table
+from waiting import PATIENCE_S
 
 STUDY = find("siddiqui2012")
 LTE, WLAN = STUDY.parts["lte"], STUDY.parts["wlan"]
@@ -160,7 +161,7 @@ def test_ns_2_turns_where_the_simulator_does(as_plotted, sender):
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     # At its end TCP-Linux writes a line of its own.
     rows = [line.split() for line in done.stdout.splitlines()]

@@ -3,7 +3,6 @@
 import _thread
 import errno
 import threading
-import time
 
 import polars as pl
 import pytest
@@ -15,6 +14,7 @@ from fairway._core import Cancelled, SimulationError
 from fairway.errors import InputError, Interrupted, RunFailed
 from fairway.experiment import plan
 from fairway.sweep import load_sweep, run_plan
+from waiting import PATIENCE_S, until
 
 
 def share(experiment, control):
@@ -25,12 +25,13 @@ def share(experiment, control):
 def test_outcomes_keep_the_order_of_the_file_whatever_finishes_first(tmp_path):
     planned = plan(SWEEP)
 
-    def slow_first(experiment, control):
+    def first_last(experiment, control):
         if experiment == planned.points[0].experiment:
-            time.sleep(0.3)
+            until(lambda: len(backend.ran) == 3)
         return share(experiment, control)
 
-    sweep = run_plan(planned, ScriptedBackend(slow_first), directory=tmp_path / "s", threads=4)
+    backend = ScriptedBackend(first_last)
+    sweep = run_plan(planned, backend, directory=tmp_path / "s", threads=4)
     assert sweep.table["flow.0.cc"].to_list() == ["bic", "bic", "htcp", "htcp"]
     assert sweep.table["repetition"].to_list() == [0, 1, 0, 1]
     assert sweep.table["asymmetry"].to_list() == [0.5, 0.5, 0.0, 0.0]
@@ -71,12 +72,12 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(tmp_path):
     def stuck_on_htcp(experiment, control):
         if experiment["flow"][0]["cc"] == "htcp":
             started.set()
-            assert control.cancelled.wait(120), "was never cancelled"
+            assert control.cancelled.wait(PATIENCE_S), "was never cancelled"
             raise Cancelled
         return share(experiment, control)
 
     def press_ctrl_c():
-        started.wait(120)
+        started.wait(PATIENCE_S)
         _thread.interrupt_main()
 
     threading.Thread(target=press_ctrl_c).start()

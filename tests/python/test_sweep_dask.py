@@ -103,21 +103,32 @@ def sent_by_value(monkeypatch, function):
     monkeypatch.setattr(fairway_cluster, "carry_out", function)
 
 
-def slowly(order):
-    """On a worker: `carry_out`, and long enough for it to die meanwhile."""
-    import time
+def stopping_at(gate):
+    """On workers: `carry_out`, of which the first go on at once and others when there is `gate`."""
 
-    from fairway.sweep.cluster import carry_out
+    def carry_out_or_wait(order):
+        import time
+        from uuid import uuid4
 
-    time.sleep(0.05)
-    return carry_out(order)
+        from fairway.sweep.cluster import carry_out
+
+        tickets = gate.with_suffix(".tickets")
+        tickets.mkdir(exist_ok=True)
+        is_early = len(list(tickets.iterdir())) < 10
+        (tickets / uuid4().hex).touch()
+        while not is_early and not gate.exists():
+            time.sleep(0.01)
+        return carry_out(order)
+
+    return carry_out_or_wait
 
 
 class Killer(Silent):
-    """Kills a worker as soon as five runs have come back."""
+    """Kills a worker as soon as five runs have come back, and opens the gate."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, gate: Path) -> None:
         self._client = client
+        self._gate = gate
         self.killed_at = 0
 
     def update(self, state):
@@ -125,19 +136,21 @@ class Killer(Silent):
             self.killed_at = state.done
             for pid in list(self._client.run(os.getpid).values())[:1]:
                 os.kill(pid, signal.SIGKILL)
+            self._gate.touch()
 
 
 @pytest.mark.parametrize("keep", KEEPS)
 def test_killing_a_worker_midway_loses_nothing(tmp_path, workers, process, keep, monkeypatch):
-    sent_by_value(monkeypatch, slowly)
+    gate = tmp_path / "gate"
+    sent_by_value(monkeypatch, stopping_at(gate))
     with Client(workers, set_as_default=False) as client:
-        killer = Killer(client)
+        killer = Killer(client, gate)
         sweep = run_plan(
             plan(TINY), Simulator(), directory=tmp_path / "workers", keep=keep,
             dask=workers.scheduler_address, progress=killer,
             source=source_of("run", TINY, {}, "sim"),
         )  # fmt: skip
-    assert 5 <= killer.killed_at < 40
+    assert 5 <= killer.killed_at <= 12
     sweep.save_overview(tmp_path / "workers")
     assert tree(tmp_path / "workers") == process[keep]
 
@@ -189,7 +202,10 @@ def test_what_a_worker_refuses_is_refused_as_here(tmp_path, workers):
         fairway.run(text, tmp_path / "s", dask=workers.scheduler_address)
 
 
-def test_ctrl_c_keeps_what_has_arrived(tmp_path, workers, process):
+def test_ctrl_c_keeps_what_has_arrived(tmp_path, workers, process, monkeypatch):
+    gate = tmp_path / "gate"
+    sent_by_value(monkeypatch, stopping_at(gate))
+
     class Impatient(Silent):
         def update(self, state):
             if state.done >= 5:
@@ -201,7 +217,8 @@ def test_ctrl_c_keeps_what_has_arrived(tmp_path, workers, process):
             planned, Simulator(), directory=tmp_path / "s", dask=workers.scheduler_address,
             progress=Impatient(),
         )  # fmt: skip
-    assert 5 <= len(list((tmp_path / "s" / store.POINTS).iterdir())) < 40
+    gate.touch()
+    assert 5 <= len(list((tmp_path / "s" / store.POINTS).iterdir())) <= 12
     fairway.run(TINY, tmp_path / "s")
     assert tree(tmp_path / "s") == process["runs"]
 

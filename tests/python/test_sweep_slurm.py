@@ -8,6 +8,7 @@ from pathlib import Path
 
 import fairway
 from test_sweep_scale import TINY, tree
+from waiting import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "examples" / "slurm.py"
@@ -84,7 +85,7 @@ def test_a_sweep_by_jobs_gives_the_bytes_of_one_process(tmp_path):
     (tmp_path / "slurm.py").write_text(small)
     ended = subprocess.run(
         [sys.executable, "slurm.py", "tiny.toml", "jobs"],
-        cwd=tmp_path, env=fake_slurm(tmp_path), capture_output=True, text=True, timeout=120,
+        cwd=tmp_path, env=fake_slurm(tmp_path), capture_output=True, text=True, timeout=PATIENCE_S,
         check=False,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr + (tmp_path / "job.log").read_text()

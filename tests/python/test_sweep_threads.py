@@ -9,6 +9,7 @@ import pytest
 from conftest import ScriptedBackend
 from fairway.sweep.kept import Answer, InMemory
 from fairway.sweep.threads import Threads
+from waiting import PATIENCE_S
 
 
 class Stuck(Exception):  # noqa: N818 — not an error of what is tried, but that it never ends
@@ -24,7 +25,7 @@ def test_a_signal_whose_handler_takes_longer_than_the_wait_does_not_make_it_endl
     workers = Threads(Answer(ScriptedBackend(None), {}, "1"), InMemory(), 1)
     slow = signal.signal(signal.SIGUSR1, lambda *_: time.sleep(0.2))
     stuck = signal.signal(signal.SIGALRM, gives_up)
-    signal.alarm(10)
+    signal.alarm(int(PATIENCE_S))
     sends = threading.Timer(0.02, signal.pthread_kill, (threading.get_ident(), signal.SIGUSR1))
     try:
         sends.start()
@@ -33,6 +34,7 @@ def test_a_signal_whose_handler_takes_longer_than_the_wait_does_not_make_it_endl
         pytest.fail("it waited for ever")
     finally:
         signal.alarm(0)
+        sends.join()
         signal.signal(signal.SIGUSR1, slow)
         signal.signal(signal.SIGALRM, stuck)
         workers.close()

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from conftest import command
-from transfer_ends import PATIENCE_S, Waiting
+from transfer_ends import Waiting
+from waiting import PATIENCE_S
 
 #: So long that it is most of what its connection carries, and so short that nothing is dropped.
 CONTENT_BYTES = 8_000_000

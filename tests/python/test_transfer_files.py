@@ -6,14 +6,14 @@ import os
 import random
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 import fairway
 from conftest import command
-from transfer_ends import PATIENCE_S, Waiting
+from transfer_ends import Waiting
+from waiting import PATIENCE_S, until
 
 STREAMS = 3
 
@@ -119,13 +119,10 @@ def test_a_sender_that_is_stopped_says_so_and_goes_on_when_it_is_started_again(s
         token = receiver.token()
         slow = subprocess.Popen(
             [sys.executable, "-m", "fairway", "send", str(source), receiver.address,
-             "--token", token, "--limit", "8 Mbit/s", "--chunk", "1 MiB"],
+             "--token", token, "--limit", "80 kbit/s", "--chunk", "1 MiB"],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
-        until = time.monotonic() + PATIENCE_S
-        while not any(" sends " in line for line in receiver.printed["stderr"]):
-            assert time.monotonic() < until, receiver.printed
-            time.sleep(0.1)
+        until(lambda: any(" sends " in line for line in receiver.printed["stderr"]), slow)
         slow.send_signal(2)
         _, said = slow.communicate(timeout=PATIENCE_S)
         assert slow.returncode == 130, said

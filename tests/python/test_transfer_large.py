@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from transfer_ends import Waiting
+from waiting import PATIENCE_S
 
 MIB = 1 << 20
 #: Most memory that either end may ever have had resident.
 MEMORY_BYTES = 100_000_000
-SECONDS = 300
 
 
 @dataclass
@@ -60,7 +60,7 @@ def move(source: Path, there: Path, *words: str, receiver_words: tuple[str, ...]
             watcher = threading.Thread(target=watch)
             watcher.start()
             try:
-                told, _ = sender.communicate(timeout=SECONDS)
+                told, _ = sender.communicate(timeout=PATIENCE_S)
                 assert sender.returncode == 0, told
                 assert receiver.ended() == 0, receiver.printed
             finally:

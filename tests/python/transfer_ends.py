@@ -12,8 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-#: Seconds for anything: a test must not hang, and must not fail on a busy machine.
-PATIENCE_S = 60.0
+from waiting import PATIENCE_S
 
 
 class Waiting:

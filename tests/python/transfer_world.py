@@ -9,20 +9,10 @@ import struct
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
-#: Longer than anything here takes on a busy machine.
-LONG_S = 180.0
-
-
-def free_port() -> int:
-    """A port that nobody listens at."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+from waiting import PATIENCE_S, free_port
 
 
 def noise(path: Path, size: int, seed: int) -> bytes:
@@ -49,8 +39,8 @@ class Receiver:
         if files is not None:
             command = ["prlimit", f"--nofile={files}:{files}", *command]
         self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            )  # fmt: skip
         self._token: str | None = None
         self._has_token = threading.Event()
         self._readers = [
@@ -71,7 +61,7 @@ class Receiver:
     @property
     def token(self) -> str:
         """What it has printed, when it waits for senders."""
-        assert self._has_token.wait(LONG_S)
+        assert self._has_token.wait(PATIENCE_S)
         assert self._token is not None, "".join(self.said)
         return self._token
 
@@ -94,12 +84,12 @@ class Receiver:
     def kill(self) -> None:
         """As `kill -9`."""
         self.process.kill()
-        self.process.wait(LONG_S)
+        self.process.wait(PATIENCE_S)
 
     def stop(self) -> int:
         """Ask it to end, and wait until it has."""
         self.process.send_signal(signal.SIGINT)
-        return self.process.wait(LONG_S)
+        return self.process.wait(PATIENCE_S)
 
     def __enter__(self) -> Receiver:
         return self
@@ -107,7 +97,7 @@ class Receiver:
     def __exit__(self, *_: object) -> None:
         self.kill()
         for reader in self._readers:
-            reader.join(LONG_S)
+            reader.join(PATIENCE_S)
         for stream in (self.process.stdout, self.process.stderr):
             stream.close()
 
@@ -131,7 +121,7 @@ def sending(
 class Sent:
     """What came of `fairway send`."""
 
-    def __init__(self, process: subprocess.Popen, timeout_s: float = LONG_S) -> None:
+    def __init__(self, process: subprocess.Popen, timeout_s: float = PATIENCE_S) -> None:
         try:
             out, error = process.communicate(timeout=timeout_s)
         except subprocess.TimeoutExpired:
@@ -221,7 +211,7 @@ class Proxy:
                     _reset(far)
                     return
                 if changed is Wire.STALL:
-                    self._closing.wait(LONG_S)
+                    self._closing.wait(PATIENCE_S)
                     return
                 before += len(data)
                 far.sendall(changed)
@@ -236,11 +226,11 @@ class Proxy:
     def __exit__(self, *_: object) -> None:
         self._closing.set()
         self._listener.shutdown(socket.SHUT_RDWR)
-        self._accepting.join(LONG_S)
+        self._accepting.join(PATIENCE_S)
         for end in self._ends:
             _reset(end)
         for carrier in self._carriers:
-            carrier.join(LONG_S)
+            carrier.join(PATIENCE_S)
         self._listener.close()
 
 
@@ -253,11 +243,3 @@ def _reset(end: socket.socket) -> None:
     except OSError:
         pass
     end.close()
-
-
-def until(what: Callable[[], bool], timeout_s: float = LONG_S) -> None:
-    """Wait until something is so."""
-    end = time.monotonic() + timeout_s
-    while not what():
-        assert time.monotonic() < end, "it has not come to be"
-        time.sleep(0.01)

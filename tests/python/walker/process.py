@@ -25,7 +25,7 @@ from pathlib import Path
 
 #: Longest that any command may take. Experiments are drawn to take a second or two on an idle
 #: machine; one that takes this long hangs.
-TIMEOUT_S = 120.0
+TIMEOUT_S = 600.0
 
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
