@@ -306,7 +306,7 @@ def test_a_port_that_answers_or_refuses_gives_a_round_trip():
         unused.bind(("127.0.0.1", 0))
         found = measure("127.0.0.1", unused.getsockname()[1])
         assert found.how == "tcp refused"
-        assert 0 < found.least_s < 60
+        assert found.least_s > 0
 
 
 def accept_all(server):

@@ -83,6 +83,11 @@ def is_listening(port: int) -> bool:
     return any(f":{port:04X} " in line and " 0A " in line for line in lines)
 
 
+def is_carrying(port: str) -> bool:
+    """Whether there is more than a listener and both ends of a control connection."""
+    return Path("/proc/net/tcp").read_text().count(f":{int(port):04X} ") > 3
+
+
 def finish(server: subprocess.Popen[str]) -> dict[str, Any]:
     text, said = server.communicate(timeout=PATIENCE_S)
     return report(text, said)
@@ -211,7 +216,8 @@ def test_a_stock_client_is_refused_while_another_is_served() -> None:
         stock = ["iperf3", "-c", "127.0.0.1", "-p", port, "-J"]
         with start([*stock, "-t", "3600", "-b", "1M"]) as first:
             try:
-                until(lambda: "busy" in run([*stock, "-t", "1"]).stdout, first)
+                until(lambda: is_carrying(port), first)
+                assert "busy" in run([*stock, "-t", "1"]).stdout
             finally:
                 first.kill()
 
@@ -231,11 +237,7 @@ def test_a_server_that_is_interrupted_ends_the_test() -> None:
     with collector() as (address, server):
         port = address.rpartition(":")[2]
         with start(["iperf3", "-c", "127.0.0.1", "-p", port, "-J", "-t", "3600"]) as client:
-            inode = f":{int(port):04X} "
-            established = lambda: (  # noqa: E731
-                Path("/proc/net/tcp").read_text().count(inode) > 3
-            )
-            until(established, client)
+            until(lambda: is_carrying(port), client)
             os.kill(server.pid, signal.SIGINT)
             text, _ = client.communicate(timeout=PATIENCE_S)
         assert "error" in json.loads(text)

@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+import dask
 import pytest
 from distributed import Client, LocalCluster
 
@@ -22,6 +23,7 @@ from fairway.sweep import cluster as fairway_cluster
 from fairway.sweep import run_plan
 from fairway.sweep.cluster import Cluster
 from test_sweep_scale import KEEPS, TINY, alike, tree
+from waiting import PATIENCE_S
 
 # What Dask's processes leave open is theirs.
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -30,10 +32,14 @@ pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.fixture(scope="module")
 def workers():
     """A scheduler and two worker processes, which are started again when they die."""
-    with LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0",
-        memory_limit=0, silence_logs="CRITICAL",
-    ) as cluster:  # fmt: skip
+    with (
+        # Dask's own, 15 s, is less than a busy machine takes to start a worker again.
+        dask.config.set({"distributed.deploy.lost-worker-timeout": PATIENCE_S}),
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0",
+            memory_limit=0, silence_logs="CRITICAL",
+        ) as cluster,
+    ):  # fmt: skip
         yield cluster
 
 

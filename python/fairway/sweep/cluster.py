@@ -117,6 +117,7 @@ def connect(address: str, answer: Answer, threads: int) -> Iterator[Callable[[Ke
             cannot be asked elsewhere.
     """
     try:
+        import dask
         from distributed import Client, LocalCluster
     except ImportError:
         raise InputError(
@@ -135,6 +136,9 @@ def connect(address: str, answer: Answer, threads: int) -> Iterator[Callable[[Ke
     with contextlib.ExitStack() as stack:
         where: Any = address
         if address == LOCAL:
+            # Dask's own, 15 s, is less than a busy machine takes to start a worker again.
+            lost = {"distributed.deploy.lost-worker-timeout": _ALONE_S}
+            stack.enter_context(dask.config.set(lost))
             where = stack.enter_context(
                 # Without an address its web server would be at a port of all networks, and the
                 # second sweep on this machine find it taken.
