@@ -319,8 +319,9 @@ fn replayed_losses_of_datagrams_have_the_share_that_ns3_has() {
 fn the_flow_monitor_counts_every_packet_towards_the_sink() {
     let run = replayed("probability = 0");
     let (flow, monitor) = (&run.summary.flows[0], run.summary.flows[0].flow_monitor.unwrap());
-    // SYN, acknowledgement, 20 segments of which the last has the FIN, and the acknowledgement of the
-    // sink's FIN, which is sent 50 ms after the last byte has arrived and arrives after 50 ms more.
+    // SYN, 20 segments, and two packets without data: in ns-3 the handshake's acknowledgement, the FIN
+    // being the last segment's, and the acknowledgement of the sink's FIN, which is sent 50 ms after the
+    // last byte has arrived and arrives after 50 ms more.
     assert_eq!((monitor.tx_packets, monitor.lost), (23, 0));
     let (bytes, done_s) = (56 + 52 + 20 * (536 + 52) + 52, flow.fct_s.unwrap());
     assert_near("ctt_s", monitor.ctt_s.unwrap(), done_s + 0.1, 1e-6);
@@ -328,7 +329,7 @@ fn the_flow_monitor_counts_every_packet_towards_the_sink() {
     assert_near("tx_kbps", monitor.tx_kbps.unwrap(), kbit / (done_s + 0.05), 1e-3);
     assert_near("rx_kbps", monitor.rx_kbps.unwrap(), kbit / (done_s + 0.1), 1e-3);
     assert_near("mean_delay_ms", monitor.mean_delay_ms.unwrap(), 50.0, 1e-3);
-    // Draws 1, 6 and 8 are below 0.15: with the first SYN, ten seconds before the end, it is lost.
+    // Draw 1 is below 0.15: a SYN is lost, long before the end, which is no data.
     let lossy = replayed("probability = 0.15, direction = \"both\"");
     let (flow, monitor) = (&lossy.summary.flows[0], lossy.summary.flows[0].flow_monitor.unwrap());
     assert!(monitor.lost > flow.lost_segments);

@@ -6,7 +6,7 @@ use fairway_net::impairment::{Ns3Loss, SharedDraws};
 use fairway_net::wlan::NodeId;
 use fairway_net::{
     DropTailConfig, Link, LinkConfig, Port, PortConfig, Propagation, QdiscConfig, QueueConfig,
-    RateConfig, RedQueueConfig, Schedule, Window, WireConfig,
+    RateConfig, RateModel, RedQueueConfig, Schedule, Serialiser, Window, WireConfig,
 };
 use fairway_random::Stream;
 use fairway_units::{Duration, Rate};
@@ -171,7 +171,13 @@ impl Spec<'_> {
             watched: *watched,
         };
         let qdisc = discipline.build(Stream::new(seed, &format!("{name}/queue")));
-        let mut port = Port::new(qdisc, rate.model(seed, name), config, window, seed, name);
+        let rate: Box<dyn RateModel> = match rate {
+            RateConfig::Constant(rate) if self.draws.is_some() => {
+                Box::new(Serialiser::of_ns3(rate))
+            }
+            rate => rate.model(seed, name),
+        };
+        let mut port = Port::new(qdisc, rate, config, window, seed, name);
         self.draws.iter().for_each(|draws| port.share(draws));
         port
     }
