@@ -57,7 +57,8 @@ struct Talking<'a> {
 impl<'a> Talking<'a> {
     /// None if it is not the session's any longer.
     fn begin(manager: &'a Manager, session: &'a Arc<Session>, epoch: u64) -> Option<Self> {
-        session.enter(epoch).then_some(Talking { manager, session, epoch })
+        // Made only then: it leaves when it is dropped.
+        session.enter(epoch).then(|| Talking { manager, session, epoch })
     }
 }
 
