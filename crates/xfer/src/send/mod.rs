@@ -19,6 +19,8 @@ mod settings;
 mod state;
 mod stream;
 mod talk;
+#[cfg(test)]
+mod tests;
 mod walk;
 
 use std::os::fd::{AsFd, OwnedFd};

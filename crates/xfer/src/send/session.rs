@@ -345,16 +345,20 @@ impl Session {
 
     /// Reads standard input from now on, as a file; what was read before is there.
     pub fn read_input(self: &Arc<Self>, file: u32) {
-        {
-            let mut state = self.state();
-            for _ in 0..state.read_blocks {
-                state.plan.grow(file);
-            }
-            if let Some(bytes) = state.stream_bytes {
-                state.stream_ended(file, bytes);
-            }
+        let mut state = self.state();
+        for _ in 0..state.read_blocks {
+            state.plan.grow(file);
         }
+        let is_whole = match state.stream_bytes {
+            Some(bytes) => state.stream_ended(file, bytes),
+            None => false,
+        };
+        drop(state);
         self.work.notify_all();
+        if is_whole {
+            // It was empty: no block arrives that would end it.
+            self.follow(&Todo { whole: vec![file], ..Todo::default() });
+        }
         let input = self.input.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(input) = input else { return };
         let session = Arc::clone(self);
