@@ -44,7 +44,11 @@ fn receive(session: &Session, number: u32, epoch: u64, channel: &mut Channel) ->
             Some(DataHead::End) => {
                 // The meter looks at the connection before the other side can end it.
                 drop(watched);
-                return channel.finish();
+                channel.finish()?;
+                // Who closes before the sender's last word has come resets the connection (RFC 2525,
+                // section 2.17), and the sender would make another.
+                let _ = channel.read_frame::<DataHead>();
+                return Ok(());
             }
             None => {
                 let why = "the connection was closed before its end";
