@@ -284,7 +284,10 @@ impl Delivery {
             Found::File { .. } if store.options.overwrite => false,
             // How large is not for a sender to know, which perhaps may not read here.
             Found::File { .. } => {
-                let said = "is there already with another size; recv --overwrite replaces it";
+                let said = match entry.bytes {
+                    Some(_) => "is there already with another size; recv --overwrite replaces it",
+                    None => "is there already; recv --overwrite replaces it",
+                };
                 return Err(Error::Refused(format!("{} {said}", shown())));
             }
             Found::Directory => {
