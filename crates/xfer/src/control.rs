@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::Shutdown;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
+use crate::rt::{Condvar, Instant, Mutex, MutexGuard, Socket};
 use serde::Serialize;
-use socket2::Socket;
 
 /// Events that wait to be fetched; the oldest go first when nobody fetches them.
 const MAX_EVENTS: usize = 10_000;

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use fairway_units::Rate;
 use serde::{Deserialize, Serialize};
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, Type};
 
+use crate::rt::Socket;
 use crate::{Control, Error, Held};
 
 /// Connections that may wait to be accepted; the kernel bounds it by `net.core.somaxconn`.

@@ -1,7 +1,7 @@
 //! The server's side of the greeting, as a machine that is fed bytes.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustls::{ServerConfig, ServerConnection};
 
@@ -11,6 +11,7 @@ use super::hello::{
 use super::token::SECRET_BYTES;
 use super::{Identity, Security};
 use crate::Error;
+use crate::rt::Instant;
 use crate::secret::Secret;
 use crate::socket::Connection;
 use crate::wire::{

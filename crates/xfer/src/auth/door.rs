@@ -2,15 +2,15 @@
 
 use std::io::{self, ErrorKind, Read};
 use std::net::{IpAddr, Ipv4Addr, Shutdown};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use socket2::Socket;
 
 use super::admission::{Admission, Admitted, MOST_BYTES, Step};
 use super::room::{Room, Waiting};
 use super::{Identity, Purpose, Security};
+use crate::rt::{Instant, Socket};
 use crate::socket::Connection;
 use crate::wire::{Channel, Link};
 use crate::{Control, Error};

@@ -1,7 +1,7 @@
 //! The client's side of the greeting.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{ClientConfig, ClientConnection, Resumption};
@@ -14,6 +14,7 @@ use super::identity::fingerprint;
 use super::token::{FINGERPRINT_BYTES, Token};
 use super::{ALPN, Security, provider};
 use crate::Error;
+use crate::rt::Instant;
 use crate::socket::Connection;
 use crate::wire::{
     Channel, Inbox, Keys, LENGTH_BYTES, Link, Opener, Parts, Received, Sealer, Tls, decode,

@@ -2,11 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
-use std::time::Instant;
-
-use socket2::Socket;
 
 use super::admission::Admission;
+use crate::rt::{Instant, Socket};
 
 /// One that waits.
 pub(super) struct Waiting {

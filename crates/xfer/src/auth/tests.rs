@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::time::Duration;
 
-use socket2::Socket;
+use crate::rt::Socket;
 
 use super::*;
 use crate::socket::{Connection, Wishes, connect};

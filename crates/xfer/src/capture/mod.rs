@@ -9,7 +9,6 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 use fairway_capture::write::{CaptureFile, Direction, Format, Interface, Record};
@@ -21,7 +20,7 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use socket2::{Domain, Socket, Type};
 
-use crate::send::spawn;
+use crate::rt::{JoinHandle, spawn};
 use crate::{Control, Error};
 
 /// Packets that are fetched at once.

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::Value;
-use socket2::{Socket, TcpKeepalive};
+use socket2::TcpKeepalive;
 
 use super::{State, code};
+use crate::rt::Socket;
 use crate::{Control, Error};
 
 /// Bytes of a cookie: 36 characters and a zero (`COOKIE_SIZE` of iperf3).

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::rt::Socket;
 use serde_json::Value;
-use socket2::Socket;
 
 use super::channel::{Channel, Cookie, cookie_text, new_cookie};
 use super::open::{connect_tcp, connect_udp};

@@ -6,8 +6,8 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::rt::Socket;
 use serde_json::Value;
-use socket2::Socket;
 
 use super::channel::{Channel, Cookie, cookie_text};
 use super::lines::lines;

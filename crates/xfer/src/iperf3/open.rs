@@ -6,11 +6,12 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use nix::poll::PollFlags;
-use socket2::{Domain, Protocol as IpProtocol, Socket, Type};
+use socket2::{Domain, Protocol as IpProtocol, Type};
 
 use super::channel::{Cookie, is_soft, wait_for};
 use super::datagram::{HELLO, answer, is_welcome};
 use super::{Parameters, Protocol};
+use crate::rt::Socket;
 use crate::socket::{self, Wishes, wish};
 use crate::{Control, Error};
 

@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use crate::rt::Socket;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::{Value, json};
-use socket2::Socket;
 
 use super::channel::{COOKIE_BYTES, Cookie, is_soft};
 use super::files::most_streams;

@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fairway_trace::tcp_info::FIELDS;
-use socket2::{SockRef, Socket};
+use socket2::SockRef;
 
 use super::Protocol;
 use crate::measure::{DatagramCounts, Datagrams};
+use crate::rt::Socket;
 use crate::socket::congestion_control;
 use crate::{Control, Error, Held};
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use socket2::Socket;
+use crate::rt::Socket;
 
 use super::engine::{Wake, clock, locked};
 use super::header::{self, Header, Kind};

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use socket2::Socket;
+use crate::rt::Socket;
 
 use super::engine::{Counts, Wake, locked};
 use super::messages::{FLOWS_PER_PAGE, Said, Sent};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use socket2::Socket;
+use crate::rt::Socket;
 
 use super::engine::{Counts, Engine, Lane, Schedule, TcpSink, TcpSource, UdpSink, UdpSource};
 use super::gaps::Draws;

@@ -6,10 +6,11 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use socket2::{Domain, Protocol, SockAddr, Type};
 
 use super::plan::{Group, Sockets, Transport};
 use crate::Error;
+use crate::rt::Socket;
 use crate::socket::{Wishes, wish};
 
 /// File descriptors that a process needs besides those of flows.

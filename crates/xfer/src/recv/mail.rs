@@ -1,9 +1,10 @@
 //! What a session has to say to its sender, and what that has asked for.
 
-use std::sync::{MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::PoisonError;
+use std::time::Duration;
 
 use super::session::{Session, State};
+use crate::rt::{Instant, MutexGuard};
 use crate::store::Sum;
 use crate::wire::messages::{ToReceiver, ToSender};
 

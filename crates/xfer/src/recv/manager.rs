@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -13,7 +12,7 @@ use super::settings::Settings;
 use super::{stream, talk};
 use crate::auth::{Purpose, Security};
 use crate::measure::{Goal, Meter, Subject};
-use crate::send::spawn;
+use crate::rt::{Condvar, JoinHandle, Mutex, MutexGuard, spawn};
 use crate::store::Store;
 use crate::wire::Channel;
 use crate::wire::messages::{Begin, ToSender};
@@ -226,6 +225,12 @@ impl Manager {
     /// Whether the receiver still takes transfers.
     pub fn is_open(&self) -> bool {
         !self.table().is_over
+    }
+
+    /// Transfers that have not ended.
+    #[cfg(test)]
+    pub(super) fn sessions(&self) -> usize {
+        self.table().sessions.len()
     }
 
     /// Ends everything; what was received.

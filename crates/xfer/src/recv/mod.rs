@@ -31,7 +31,7 @@ use manager::{Manager, Meters};
 use crate::auth::{Door, Identity};
 use crate::capture::Capturing;
 use crate::measure::{Meter, Subject};
-use crate::send::spawn;
+use crate::rt::{Socket, spawn};
 use crate::socket::{listen, resolve};
 use crate::store::Store;
 use crate::{Control, Error, Event, Sessions};
@@ -113,7 +113,7 @@ fn receive_with(
     Ok(Outcome { transfers })
 }
 
-fn listen_at(options: &ReceiveOptions) -> Result<socket2::Socket, Error> {
+fn listen_at(options: &ReceiveOptions) -> Result<Socket, Error> {
     let Some(bind) = &options.bind else {
         // All addresses; where there is no IPv6, those of IPv4.
         let any = |address: &str| resolve(address, DEFAULT_PORT).map(|all| all[0]);

@@ -3,16 +3,15 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Shutdown;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::sync::{Arc, PoisonError};
 
 use serde::Serialize;
-use socket2::Socket;
 
 use super::receiving::Receiving;
 use super::settings::Settings;
 use crate::Error;
 use crate::measure::Meter;
+use crate::rt::{Condvar, Instant, Mutex, MutexGuard, Socket};
 use crate::store::{Delivery, Incoming, Store, TransferDigest};
 use crate::wire::messages::{Run, ToReceiver, ToSender};
 

@@ -7,7 +7,7 @@ use super::manager::Manager;
 use super::receiving::Receiving;
 use super::session::{Ended, Session};
 use crate::Error;
-use crate::send::spawn;
+use crate::rt::spawn;
 use crate::store::{Entry, Name};
 use crate::wire::messages::{
     Begin, ENTRIES_PER_PAGE, Kind, MOST_OPEN, Offered, SUMS_PER_PAGE, ToReceiver, ToSender,

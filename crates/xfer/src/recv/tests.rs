@@ -9,8 +9,8 @@ use crate::store;
 /// More than a thread that was woken needs, however busy the machine is.
 const LONG: Duration = Duration::from_secs(60);
 
-fn socket() -> socket2::Socket {
-    socket2::Socket::new(Domain::IPV4, Type::STREAM, None).unwrap()
+fn socket() -> crate::rt::Socket {
+    crate::rt::Socket::new(Domain::IPV4, Type::STREAM, None).unwrap()
 }
 
 /// A session whose control connection is there.

@@ -1,9 +1,10 @@
 //! A rate that all connections share.
 
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::PoisonError;
+use std::time::Duration;
 
 use crate::Control;
+use crate::rt::{Instant, Mutex};
 
 /// What may go at once after a pause: the pieces that go at 10 Gbit/s in 2 ms, less than a usual
 /// queue, and enough that a late wake-up costs nothing.

@@ -8,8 +8,6 @@
 //! that break are replaced, and so is the control connection.
 
 mod choose;
-#[cfg(test)]
-pub(crate) mod driven;
 mod feed;
 mod limiter;
 mod plan;
@@ -27,7 +25,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -36,17 +34,16 @@ pub use settings::{Auto, CHUNK_BYTES, PATIENCE, SendOptions, Streams, TIMEOUT};
 pub use state::Counts;
 
 pub(crate) use settings::time;
-pub(crate) use talk::spawn;
 
 use session::Session;
-#[cfg(test)]
-pub(crate) use state::End as Ended;
+
 use state::End;
 use walk::{Count, Walk};
 
 use crate::capture::Capturing;
 use crate::measure::{Goal, Meter};
 use crate::recv::DEFAULT_PORT;
+use crate::rt::Instant;
 use crate::socket::resolve;
 use crate::{Control, Error};
 

@@ -2,11 +2,8 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
-
-use socket2::Socket;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use super::feed;
 use super::limiter::Limiter;
@@ -14,9 +11,9 @@ use super::plan::Block;
 use super::settings::Settings;
 use super::state::{End, Lane, Origin, State, Task, Todo};
 use super::stream::{self, Towards};
-use super::talk::spawn;
 use super::walk::Walk;
 use crate::measure::Meter;
+use crate::rt::{Condvar, Instant, JoinHandle, Mutex, MutexGuard, Socket, spawn};
 use crate::store::Sum;
 use crate::wire::messages::{Run, ToSender, connection_number};
 use crate::{Control, Error};

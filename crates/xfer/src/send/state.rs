@@ -3,13 +3,12 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
 
 use serde::Serialize;
-use socket2::Socket;
 
 use super::plan::{Arrival, Block, Plan, Take};
 use crate::Error;
+use crate::rt::{Instant, Socket};
 use crate::store::{Blocks, Stat, Sum, TransferDigest};
 use crate::wire::messages::{Kind, Offered, Run, ToReceiver, ToSender};
 

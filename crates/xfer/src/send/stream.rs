@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::plan::Block;
 use super::pour::{Pour, Trouble};
@@ -11,6 +11,7 @@ use super::state::{End, Task};
 use crate::Error;
 use crate::auth::{Purpose, greet};
 use crate::measure::Payload;
+use crate::rt::Instant;
 use crate::socket::{congestion_control, connect};
 use crate::wire::Channel;
 use crate::wire::messages::{DataHead, Run};

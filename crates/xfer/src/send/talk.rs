@@ -2,8 +2,7 @@
 
 use std::net::Shutdown;
 use std::sync::Arc;
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::choose;
 use super::session::{Session, cancelled};
@@ -13,6 +12,7 @@ use super::stream::Towards;
 use super::walk::{Count, Found, Walk};
 use crate::Error;
 use crate::auth::{Purpose, greet};
+use crate::rt::{Instant, JoinHandle, spawn};
 use crate::socket::{Wishes, connect};
 use crate::store::Blocks;
 use crate::wire::messages::{
@@ -22,8 +22,6 @@ use crate::wire::{Channel, ControlReceiver, ControlSender};
 
 /// Blocks of them, unless it is one file's: 40 bytes each while the receiver claims to hold them.
 const MOST_OPEN_BLOCKS: u64 = 1 << 20;
-/// Stack of the threads: they call nothing deep.
-pub const STACK_BYTES: usize = 512 << 10;
 
 /// What the receiver said to begin with.
 struct Agreed {
@@ -144,15 +142,6 @@ fn start(
         threads.push(spawn("choose", move || choose::run(&of, first, most))?);
     }
     Ok(())
-}
-
-/// Starts a thread of the sender's.
-pub fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, Error> {
-    std::thread::Builder::new()
-        .name(name.into())
-        .stack_size(STACK_BYTES)
-        .spawn(run)
-        .map_err(|error| Error::failed("starting a thread", error))
 }
 
 /// What the receiver says, until nothing more comes.

@@ -57,6 +57,7 @@ impl Scene {
             broken: one_of(&[0.0, 0.0, 0.01]),
             full: one_of(&[0.0, 0.0, 0.01]),
             is_plain: one_of(&[0.0, 0.0, 1.0]) > 0.0,
+            slow: 0.0,
         };
         let capacity = 10_000 + random.below(400_000);
         let disk = Disk::new(seed, faults, capacity);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use nix::errno::Errno;
 
@@ -15,6 +15,7 @@ use super::tree::{Blocks, FileTree, Sum};
 use super::writing::Writing;
 use super::{Claim, Entry, Promise, Transfer, no_room};
 use crate::Error;
+use crate::rt::{Condvar, Mutex, MutexGuard};
 
 /// A file while it is received. Its blocks may be written from many threads at once. When it is
 /// dropped before it is finished, what has arrived stays for a later transfer.

@@ -34,7 +34,7 @@ mod writing;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -48,9 +48,10 @@ pub use writing::{Stopped, Writing};
 #[cfg(test)]
 pub(crate) use disk::simulated::{Disk, Faults};
 #[cfg(test)]
-pub(crate) use tree::small::set_smallest_block_bytes;
+pub(crate) use tree::small::{set_smallest_block_bytes, smallest_block_bytes};
 
 use crate::Error;
+use crate::rt::{Mutex, MutexGuard};
 use place::{Found, Place};
 use settling::Settling;
 

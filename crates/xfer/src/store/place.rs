@@ -4,12 +4,13 @@
 //! nor one that someone puts there meanwhile leads outside.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use nix::errno::Errno;
 
 use super::disk::{Access, Directory, File, Kind};
 use super::name::{Name, PARTIAL_DIRECTORY};
+use crate::rt::Mutex;
 use crate::{Error, trust};
 
 /// A directory to receive into.

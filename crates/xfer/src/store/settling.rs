@@ -4,7 +4,7 @@
 //! once, because a file system commits its journal each time that it is asked.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use nix::errno::Errno;
 
@@ -13,6 +13,7 @@ use super::partial::{Id, Partial};
 use super::place::{Place, in_words};
 use super::{Claim, Modified};
 use crate::Error;
+use crate::rt::{Mutex, MutexGuard};
 
 /// Small files that are synced together, as a commit takes milliseconds. Each has a descriptor, of which
 /// a process has 1024 unless it asks for more.

@@ -1,12 +1,11 @@
 //! A connection whose two ends have proved themselves to each other.
 
 use std::io::{self, IoSlice, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use socket2::Socket;
 
 use super::control::{ControlReceiver, ControlSender};
 use super::frame::{FrameError, LENGTH_BYTES, MAX_MESSAGE_BYTES, Opener, Sealer, decode};
@@ -14,6 +13,7 @@ use super::inbox::Inbox;
 use super::link::{Link, PATIENCE};
 use super::tls::{Received, Tls, tls_failure};
 use crate::Error;
+use crate::rt::{Mutex, MutexGuard, Socket};
 
 /// What is read at once while messages come; what of it is payload is copied once more.
 const READ_AHEAD_BYTES: usize = 4 << 10;

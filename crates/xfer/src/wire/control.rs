@@ -1,14 +1,14 @@
 //! The two ends of a connection on which both sides talk at any time.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use socket2::Socket;
 
 use super::channel::{Reader, Shared, Writer, lock};
 use crate::Error;
+use crate::rt::{Mutex, Socket};
 
 /// Sends messages, from any thread; clones are the same end.
 #[derive(Clone)]

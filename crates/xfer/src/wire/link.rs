@@ -2,11 +2,10 @@
 
 use std::io::{self, ErrorKind, IoSlice, Read};
 use std::net::{Shutdown, SocketAddr};
-use std::time::{Duration, Instant};
-
-use socket2::Socket;
+use std::time::Duration;
 
 use crate::Error;
+use crate::rt::{Instant, Socket};
 use crate::socket::Connection;
 
 /// How long the other side may say nothing, or take nothing, unless it is told otherwise.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use socket2::Socket;
+use crate::rt::Socket;
 
 use crate::load::engine::locked;
 use crate::load::header::{self, Header, Kind};

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use crate::rt::Socket;
 use serde::Serialize;
-use socket2::Socket;
 
 use super::options::{CollectOptions, seconds};
 use super::sockets::{datagrams, make_room, most_flows};

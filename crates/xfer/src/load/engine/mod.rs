@@ -15,7 +15,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::thread::{self, JoinHandle};
 
-use socket2::Socket;
+use crate::rt::Socket;
 
 pub use counts::{Counts, Delays, Wake, locked};
 pub use tcp::{Schedule, TcpSink, TcpSource};

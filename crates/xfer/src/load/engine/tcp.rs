@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use socket2::Socket;
+use crate::rt::Socket;
 
 use super::counts::Counts;
 use super::worker::{Scratch, Step};

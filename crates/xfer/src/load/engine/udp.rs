@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use crate::rt::Socket;
 use fairway_socket::Batch;
 use nix::time::{ClockId, clock_gettime};
-use socket2::Socket;
 
 use super::counts::{Counts, locked};
 use super::tcp::Schedule;

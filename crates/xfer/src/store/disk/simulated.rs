@@ -38,6 +38,8 @@ pub struct Faults {
     pub full: f64,
     /// No rename without replacing, no space set aside (NFS).
     pub is_plain: bool,
+    /// An operation takes long: seconds, or a minute.
+    pub slow: f64,
 }
 
 /// A disk; clones are the same.
@@ -255,6 +257,8 @@ impl Disk {
 
     /// Begins an operation of a process: not if it is dead, and maybe it dies in it.
     fn enter(&self, life: u64) -> Result<MutexGuard<'_, Model>, Errno> {
+        let slow = self.model().slow();
+        rt::simulated::step(slow);
         let mut model = self.model();
         if model.life != life || model.is_dead {
             return Err(Errno::EIO);
@@ -296,6 +300,15 @@ impl Node {
 }
 
 impl Model {
+    /// How long an operation takes.
+    fn slow(&mut self) -> Duration {
+        let probability = self.faults.slow;
+        if !self.chance(probability) {
+            return Duration::ZERO;
+        }
+        Duration::from_secs_f64([0.01, 1.0, 20.0, 70.0][self.random.below(4) as usize])
+    }
+
     fn chance(&mut self, probability: f64) -> bool {
         probability > 0.0 && self.random.unit() < probability
     }
