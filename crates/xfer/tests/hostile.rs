@@ -20,7 +20,7 @@ use fairway_xfer::wire::messages::{
 use fairway_xfer::wire::{Channel, ControlReceiver, ControlSender};
 use fairway_xfer::{Control, Error, Event};
 
-const LONG: Duration = Duration::from_secs(120);
+const LONG: Duration = Duration::from_secs(600);
 /// Sessions of noise in each direction; each has some dozens of messages.
 const SESSIONS: u64 = 60;
 
@@ -384,7 +384,7 @@ fn a_sender_loses_patience_with_a_receiver_that_is_there_and_answers_nothing() {
         identity.token().to_string(),
     );
     options.patience_s = Some(0.3);
-    options.timeout_s = Some(5.0);
+    options.timeout_s = Some(10.0);
     let sending = Control::new();
     let ended = std::thread::scope(|scope| {
         scope.spawn(|| be_silent(&listener, &identity));

@@ -13,7 +13,7 @@ use crate::wire::Channel;
 use crate::{Control, Error};
 
 /// Longer than any of these tests takes.
-const LONG: Duration = Duration::from_secs(120);
+const LONG: Duration = Duration::from_secs(600);
 
 struct House {
     address: SocketAddr,

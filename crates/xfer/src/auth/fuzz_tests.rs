@@ -18,7 +18,7 @@ use crate::{Control, Error};
 /// Changed bytes may make either side wait for more.
 const SHORT: Duration = Duration::from_millis(400);
 /// Unchanged ones do not.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_secs(600);
 
 fn identity() -> &'static Identity {
     static IDENTITY: OnceLock<Identity> = OnceLock::new();

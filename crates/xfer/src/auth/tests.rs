@@ -10,7 +10,7 @@ use crate::socket::{Connection, Wishes, connect};
 use crate::wire::Channel;
 use crate::{Control, Error};
 
-const TIMEOUT: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(600);
 
 type Admitted = Result<(Channel, Purpose), Error>;
 

@@ -14,7 +14,7 @@ use crate::measure::Subject;
 use crate::{Control, Error, Event, Sessions, Task};
 
 /// For everything that must happen, on a machine that is busy with something else.
-const LONG: Duration = Duration::from_secs(120);
+const LONG: Duration = Duration::from_secs(600);
 
 /// A server on a port of its own.
 fn server(options: ServerOptions) -> (Task, SocketAddr) {
@@ -109,8 +109,8 @@ fn datagrams_are_counted_at_both_ends() {
                 options.streams = 2;
             });
             let sums = reports.each_ref().map(|report| report["end"]["sum"].clone());
-            // 75 datagrams on each of two streams; some, whatever else the machine does.
-            assert!(sums[0]["packets"].as_u64().unwrap() > 10, "{sums:?}");
+            // 75 datagrams on each of two streams; fewer on a machine that is busy.
+            assert!(sums[0]["packets"].as_u64().unwrap() > 0, "{sums:?}");
             assert_eq!(sums[0]["lost_packets"], sums[1]["lost_packets"], "{sums:?}");
             assert!(sums[0]["jitter_ms"].is_number());
         }

@@ -16,7 +16,7 @@ use crate::socket::{Wishes, connect};
 use crate::wire::Channel;
 use crate::{Control, Error};
 
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_secs(600);
 
 impl House {
     fn knock(&self, security: Security, purpose: &Purpose) -> Result<Channel, Error> {

@@ -11,7 +11,7 @@ use crate::socket::Wishes;
 use crate::{Control, Error, Event, Sessions};
 
 /// Longer than any of these takes.
-const LONG: Duration = Duration::from_secs(120);
+const LONG: Duration = Duration::from_secs(600);
 
 pub(super) struct House {
     control: Control,
@@ -117,14 +117,14 @@ fn messages_come_at_their_intervals_until_the_time_is_over() {
     let house = House::new(CollectOptions::default());
     let timing = Timing::Fixed { interval_s: 0.05 };
     let message = FlowOptions { message_bytes: Some(1000), timing, ..FlowOptions::default() };
-    // Due at 0, 50, …, 450 ms: ten messages, whenever the machine gets to them; fewer if it sleeps
-    // beyond the end.
+    // Due at 0, 50, …, 450 ms: ten messages, whenever the machine gets to them; fewer, or none, if
+    // it sleeps beyond the end.
     let report = report(house.run(FlowOptions { stop_s: Some(0.5), connections: 2, ..message }));
     for flow in &report.flows {
-        assert!((1..=10).contains(&flow.sent_messages), "{}", flow.sent_messages);
+        assert!(flow.sent_messages <= 10, "{}", flow.sent_messages);
         assert_eq!((flow.sent_bytes, flow.received_bytes % 1000), (flow.received_bytes, 0));
     }
-    assert!((report.window_s - 0.5).abs() < 60.0 && !report.forward.intervals.is_empty());
+    assert!(report.window_s >= 0.5 && !report.forward.intervals.is_empty());
     house.end();
 }
 

@@ -7,7 +7,7 @@ use super::*;
 use crate::store;
 
 /// More than a thread that was woken needs, however busy the machine is.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_secs(600);
 
 fn socket() -> crate::rt::Socket {
     crate::rt::Socket::new(Domain::IPV4, Type::STREAM, None).unwrap()

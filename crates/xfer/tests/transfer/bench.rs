@@ -14,7 +14,7 @@ use fairway_xfer::send::{self, SendOptions};
 use fairway_xfer::{Control, Error, Event};
 
 /// Longer than anything here takes on a machine that is busy with other things.
-const LONG: Duration = Duration::from_secs(120);
+const LONG: Duration = Duration::from_secs(600);
 
 pub const BLOCK: usize = 1 << 20;
 

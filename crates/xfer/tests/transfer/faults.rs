@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::Write;
-use std::time::Duration;
 
 use fairway_xfer::Error;
 use fairway_xfer::recv::ReceiveOptions;
@@ -12,7 +11,7 @@ use crate::bench::{BLOCK, Receiver, Room, Sender, noise, receiving, send, tree, 
 use crate::proxy::{Fault, Proxy, random};
 
 fn quick(options: SendOptions) -> SendOptions {
-    SendOptions { timeout_s: Some(2.0), patience_s: Some(60.0), ..options }
+    SendOptions { timeout_s: Some(2.0), patience_s: Some(600.0), ..options }
 }
 
 fn quick_receiver(room: &Room, plain: bool) -> ReceiveOptions {
@@ -86,10 +85,12 @@ fn standard_input_goes_on_after_the_control_connection_broke() {
     let data = noise("stream", 60 * BLOCK + 3);
     let mut write = fs::File::from(write);
     let of = data.clone();
+    let progress = sender.control.clone();
     let writing = std::thread::spawn(move || {
-        for piece in of.chunks(3 * BLOCK) {
+        // Each piece is confirmed by itself: that is more than 600 bytes.
+        for (piece, written) in of.chunks(3 * BLOCK).zip((0_u64..).step_by(3 * BLOCK)) {
+            until(|| progress.progress().done_bytes >= written);
             write.write_all(piece).unwrap();
-            std::thread::sleep(Duration::from_millis(30));
         }
     });
     let outcome = sender.join().unwrap();
@@ -102,8 +103,12 @@ fn standard_input_goes_on_after_the_control_connection_broke() {
 #[test]
 fn the_receiver_is_started_again_with_its_token() {
     let room = Room::new();
-    let mut options =
-        ReceiveOptions { keep_token: Some(room.at("token")), ..quick_receiver(&room, false) };
+    // An address of its own: while the port is free, no other test takes it.
+    let mut options = ReceiveOptions {
+        keep_token: Some(room.at("token")),
+        bind: Some("127.7.7.7:0".into()),
+        ..quick_receiver(&room, false)
+    };
     let receiver = Receiver::start(options.clone());
     options.bind = Some(receiver.address.clone());
     let path = room.file("in/data", 30 * BLOCK);

@@ -58,7 +58,7 @@ fn a_file_that_differs_is_replaced_if_that_is_allowed() {
 /// A control connection.
 fn enter(receiver: &Receiver) -> Channel {
     let control = fairway_xfer::Control::new();
-    let timeout = std::time::Duration::from_secs(20);
+    let timeout = std::time::Duration::from_secs(600);
     let address = receiver.address.parse().unwrap();
     let connection = connect(&[address], &Wishes::default(), timeout, &control).unwrap();
     let token = receiver.token.parse().unwrap();
