@@ -298,9 +298,9 @@ pub trait CongestionControl: Send {
     /// An acknowledgement arrived that ends an episode, on a stack that lets it grow the window: it is a
     /// sample of the episode, and grows the window that the episode has left. For
     /// [`CongestionControl::on_ack`] with [`CongestionControl::on_recovered`] in between; `flow` has the
-    /// phase of the episode.
-    fn on_last_ack(&mut self, ack: &Ack, cwnd: u64, flow: &Flow) {
-        let flow = Flow { phase: Phase::Open, ..*flow };
+    /// phase of the episode, and `next` is what follows: [`Phase::Open`], or [`Phase::Disorder`].
+    fn on_last_ack(&mut self, ack: &Ack, cwnd: u64, next: Phase, flow: &Flow) {
+        let flow = Flow { phase: next, ..*flow };
         self.on_recovered(cwnd, &flow);
         self.on_ack(ack, &flow);
     }

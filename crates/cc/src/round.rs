@@ -66,10 +66,12 @@ impl Delay {
 }
 
 /// Rounds and their delays, followed as Linux's Vegas does, which its YeAH and Compound share
-/// (`tcp_vegas.c`): a round begins anew when the sender returns to [`Phase::Open`].
+/// (`tcp_vegas.c`): a round begins anew when the sender returns to [`Phase::Open`]
+/// (`tcp_vegas_state`, which hears of changes alone).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DelayRound {
     round: Round,
+    phase: Phase,
     is_open: bool,
     base: Option<Duration>,
     rtt: Option<Duration>,
@@ -82,7 +84,14 @@ impl DelayRound {
     pub(crate) const ENOUGH: u32 = 3;
 
     pub(crate) fn new() -> Self {
-        DelayRound { round: Round::default(), is_open: true, base: None, rtt: None, samples: 0 }
+        DelayRound {
+            round: Round::default(),
+            phase: Phase::Open,
+            is_open: true,
+            base: None,
+            rtt: None,
+            samples: 0,
+        }
     }
 
     /// Every acknowledgement, before [`DelayRound::ends`] is asked.
@@ -93,21 +102,28 @@ impl DelayRound {
             self.samples = self.samples.saturating_add(1);
         }
         match flow.phase {
-            Phase::Open if !self.is_open => self.restart(flow),
-            Phase::Open => {}
-            _ => self.is_open = false,
+            phase if phase == self.phase => {}
+            Phase::Open => self.restart(flow),
+            phase => (self.phase, self.is_open) = (phase, false),
         }
     }
 
     /// An episode of congestion is over, or sending resumes: what was measured is of the past.
     pub(crate) fn restart(&mut self, flow: &Flow) {
+        self.phase = flow.phase;
         self.is_open = true;
         self.round.restart(flow);
         self.clear();
     }
 
+    /// An episode of congestion is over, if something else is not wrong by now.
+    pub(crate) fn on_recovered(&mut self, flow: &Flow) {
+        self.restart(flow);
+        self.is_open = flow.phase == Phase::Open;
+    }
+
     /// Sending resumes after a pause, in which the path may have changed
-    /// (`tcp_vegas_cwnd_event`).
+    /// (`tcp_vegas_cwnd_event`), whatever is wrong.
     pub(crate) fn on_idle(&mut self, flow: &Flow) {
         self.base = None;
         self.restart(flow);
@@ -207,6 +223,26 @@ mod tests {
         rounds.on_idle(&at(20, 20));
         rounds.on_ack(&ack(1, 100), &at(21, 30));
         assert_eq!(rounds.take(1).unwrap().queueing(), Duration::ZERO);
+    }
+
+    #[test]
+    fn only_changes_of_the_phase_count() {
+        // A timeout: nothing is in the network, and the retransmission begins anew while the phase stays
+        // (Linux 6.1 `tcp_vegas_cwnd_event`; `tcp_vegas_state` is not asked again).
+        let mut rounds = DelayRound::new();
+        let loss = |una, nxt| Flow { phase: Phase::Loss, ..at(una, nxt) };
+        rounds.on_ack(&ack(1, 100), &loss(1, 10));
+        assert!(!rounds.is_open());
+        rounds.on_idle(&loss(1, 10));
+        rounds.on_ack(&ack(1, 100), &loss(2, 10));
+        assert!(rounds.is_open());
+        rounds.on_ack(&ack(1, 100), &Flow { phase: Phase::Recovery, ..at(3, 10) });
+        assert!(!rounds.is_open());
+        // The end of an episode is another's beginning.
+        rounds.on_recovered(&Flow { phase: Phase::Disorder, ..at(4, 12) });
+        assert!(!rounds.is_open());
+        rounds.on_recovered(&at(4, 12));
+        assert!(rounds.is_open());
     }
 
     #[test]

@@ -322,9 +322,9 @@ impl<R: Rule> CongestionControl for Windowed<R> {
         self.grow(ack, flow);
     }
 
-    fn on_last_ack(&mut self, ack: &Ack, cwnd: u64, flow: &Flow) {
+    fn on_last_ack(&mut self, ack: &Ack, cwnd: u64, next: Phase, flow: &Flow) {
         self.sample(ack, flow);
-        let flow = Flow { phase: Phase::Open, ..*flow };
+        let flow = Flow { phase: next, ..*flow };
         self.on_recovered(cwnd, &flow);
         self.grow(ack, &flow);
     }

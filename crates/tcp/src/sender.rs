@@ -510,8 +510,9 @@ impl Sender {
                     ack.acked = ack.acked.min(segment);
                     ack.delivered = ack.delivered.min(segment);
                 }
-                self.cc.on_last_ack(&ack, cwnd, &flow);
-                flow.phase = self.cc_phase();
+                let next = self.cc_phase();
+                self.cc.on_last_ack(&ack, cwnd, next, &flow);
+                flow.phase = next;
             }
             None => self.cc.on_ack(&ack, &flow),
         }

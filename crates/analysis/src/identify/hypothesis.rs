@@ -1,7 +1,7 @@
 //! One algorithm that might be the sender's: driven by what the sender has seen, it says what the
 //! window would be.
 
-use fairway_cc::{Ack, CongestionControl, Flow, Signal};
+use fairway_cc::{Ack, CongestionControl, Flow, Phase, Signal};
 use fairway_units::{Duration, Time};
 
 use super::evidence::Evidence;
@@ -109,7 +109,7 @@ impl Hypothesis {
                 // The reduction arrives at the threshold (RFC 6937).
                 self.cc.cwnd().min(self.cc.ssthresh())
             };
-            self.cc.on_last_ack(ack, cwnd, flow);
+            self.cc.on_last_ack(ack, cwnd, Phase::Open, flow);
         } else {
             self.cc.on_ack(ack, flow);
         }

@@ -342,7 +342,7 @@ impl CongestionControl for Bbr {
         self.set_cwnd(segments(ack.lost, self.mss), flow);
     }
 
-    fn on_last_ack(&mut self, ack: &Ack, _cwnd: u64, flow: &Flow) {
+    fn on_last_ack(&mut self, ack: &Ack, _cwnd: u64, _next: Phase, flow: &Flow) {
         self.observe(ack, flow);
         let losses = segments(ack.lost, self.mss);
         // Further losses may begin a recovery on this very acknowledgement, which to the kernel is

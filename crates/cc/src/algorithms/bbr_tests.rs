@@ -176,7 +176,7 @@ fn a_recovery_that_follows_on_the_same_acknowledgement_is_the_same() {
         // The last acknowledgement of the episode finds 5 in flight, and perhaps further losses: these
         // conserve 21 as before, and do not begin with 5 and the one delivered.
         let fewer = Flow { in_flight: 5 * u64::from(MSS), phase: Phase::Recovery, ..probe.flow() };
-        probe.cc.on_last_ack(&ack(1, 40), 0, &fewer);
+        probe.cc.on_last_ack(&ack(1, 40), 0, Phase::Open, &fewer);
         if follows {
             probe.cc.on_congestion(Signal::Loss, &fewer);
             assert_eq!(probe.cwnd(), 21);

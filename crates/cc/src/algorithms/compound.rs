@@ -233,7 +233,7 @@ impl Rule for Tan {
     }
 
     fn on_recovered(&mut self, _window: &mut Window, flow: &Flow) {
-        self.rounds.restart(flow);
+        self.rounds.on_recovered(flow);
         self.diff_reno = None;
     }
 
@@ -340,7 +340,7 @@ impl Rule for Linux2_6_22 {
     }
 
     fn on_recovered(&mut self, _window: &mut Window, flow: &Flow) {
-        self.rounds.restart(flow);
+        self.rounds.on_recovered(flow);
     }
 
     fn on_idle(&mut self, _idle: Duration, flow: &Flow) {

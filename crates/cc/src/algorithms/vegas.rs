@@ -319,7 +319,11 @@ impl Rule for Vegas {
     }
 
     fn on_recovered(&mut self, _window: &mut Window, flow: &Flow) {
-        self.rounds.restart(flow);
+        self.rounds.on_recovered(flow);
+        if matches!(self.version, Version::Linux6_1) {
+            // The acknowledgement that ends an episode is not the episode's any more (`tcp_vegas_state`).
+            self.as_reno = !self.rounds.is_open();
+        }
     }
 
     fn on_idle(&mut self, _idle: Duration, flow: &Flow) {
@@ -338,6 +342,7 @@ impl Rule for Vegas {
 mod tests {
     use super::*;
     use crate::Phase;
+    use crate::testing::{MSS, ack};
 
     fn probe(variant: Variant, start: &Start) -> Probe {
         Probe::new("vegas", variant, start)
@@ -439,6 +444,24 @@ mod tests {
             probe.ack(1);
         }
         assert_eq!(probe.cwnd(), 21);
+    }
+
+    /// A window of 4 that a loss has left, and the acknowledgement of four segments that ends its episode.
+    fn after_last_ack(next: Phase) -> Probe {
+        let mut probe = probe(Variant::Linux6_1, &Start::avoidance(8, 100));
+        probe.ack(1);
+        let flow = Flow { phase: Phase::Recovery, ..probe.flow() };
+        probe.cc.on_congestion(Signal::Loss, &flow);
+        probe.cc.on_last_ack(&ack(4, 100), 4 * u64::from(MSS), next, &flow);
+        probe
+    }
+
+    #[test]
+    fn the_end_of_an_episode_is_reno_s_only_while_something_else_is_wrong() {
+        // Linux 6.1 `tcp_set_ca_state` comes before `tcp_vegas_cong_avoid`: with nothing out of order it is
+        // Vegas again, at the beginning of a round; otherwise four of four make a segment.
+        assert_eq!(after_last_ack(Phase::Open).cwnd(), 4);
+        assert_eq!(after_last_ack(Phase::Disorder).cwnd(), 5);
     }
 
     #[test]

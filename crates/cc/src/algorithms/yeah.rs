@@ -295,7 +295,7 @@ impl Rule for Yeah {
     }
 
     fn on_recovered(&mut self, _window: &mut Window, flow: &Flow) {
-        self.rounds.restart(flow);
+        self.rounds.on_recovered(flow);
     }
 
     fn on_idle(&mut self, _idle: Duration, flow: &Flow) {

@@ -142,7 +142,7 @@ impl<C: CongestionOps> CongestionControl for Socket<C> {
         }
     }
 
-    fn on_last_ack(&mut self, ack: &Ack, _cwnd: u64, flow: &Flow) {
+    fn on_last_ack(&mut self, ack: &Ack, _cwnd: u64, _next: Phase, flow: &Flow) {
         self.on_ack(ack, &Flow { phase: Phase::Open, ..*flow });
     }
 
