@@ -644,7 +644,7 @@ impl Endpoint {
         // RFC 6298 section 2.1 and rule 5.5: the initial timeout, doubled each time.
         let rto = self.stack.rto();
         let wait = rto.initial.saturating_mul(1 << (self.handshake_tries - 1).min(16));
-        self.handshake_deadline = now + wait.min(rto.max);
+        self.handshake_deadline = self.stack.timers().expiry(now, wait.min(rto.max));
         let answer = self.role == Role::Passive;
         let options = if self.timestamps { TIMESTAMP_OPTION_BYTES } else { 0 };
         // The peer's segments have options too, which an answer knows and a SYN does not.

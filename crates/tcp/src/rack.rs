@@ -22,6 +22,8 @@ const ACKNOWLEDGED: u64 = u64::MAX;
 pub struct Rack {
     now: Time,
     min_rtt: Option<Duration>,
+    /// What the acknowledgement echoes, by the sender's clock of whole milliseconds.
+    echo_ms: Option<u64>,
     /// Of the segment that was sent last of all that arrived: when it was sent, and its end.
     latest: (Time, u64),
     /// Round-trip time of the segment that was looked at last, as the kernel goes through them.
@@ -47,6 +49,7 @@ impl Rack {
         Rack {
             now: Time::ZERO,
             min_rtt: None,
+            echo_ms: None,
             latest: (Time::ZERO, 0),
             rtt: Duration::ZERO,
             rtt_of: 0,
@@ -65,16 +68,22 @@ impl Rack {
         self.reordering
     }
 
-    /// An acknowledgement arrives, before it is looked at.
-    pub fn begin(&mut self, now: Time, min_rtt: Option<Duration>) {
+    /// An acknowledgement arrives, before it is looked at; `echo_ms` is the timestamp that it echoes, as
+    /// a time of the sender's clock.
+    pub fn begin(&mut self, now: Time, min_rtt: Option<Duration>, echo_ms: Option<u64>) {
         self.now = now;
         self.min_rtt = min_rtt;
+        self.echo_ms = echo_ms;
         self.rtt_of = 0;
     }
 
-    /// A segment that was last sent at `sent_at` is acknowledged, and was not SACKed before.
+    /// A segment that was last sent at `sent_at` is acknowledged, and was not SACKed before. An echo from
+    /// before its retransmission says nothing of that (`tcp_clean_rtx_queue`, `tcp_skb_spurious_retrans`).
     #[inline]
     pub fn acknowledged(&mut self, sent_at: Time, end: u64, sent_again: bool) {
+        if sent_again && self.echo_ms.is_some_and(|echo| echo < sent_at.as_millis()) {
+            return;
+        }
         self.arrived(sent_at, end, sent_again, ACKNOWLEDGED);
     }
 
@@ -192,7 +201,7 @@ mod tests {
     /// Segments of 1000 bytes left 1 ms apart; the fourth has arrived after 50 ms.
     fn fourth_arrived() -> Rack {
         let mut rack = Rack::new(3);
-        rack.begin(at(53), Some(ms(50)));
+        rack.begin(at(53), Some(ms(50)), None);
         rack.sacked(at(3), 4000, false);
         rack
     }
@@ -214,7 +223,7 @@ mod tests {
     fn what_is_acknowledged_counts_after_what_is_sacked() {
         // Segments 1 and 2 left at 0, 3 at 10 and 4 at 12 ms. At 50 ms 1 is acknowledged, 4 and 3 SACKed.
         let mut rack = Rack::new(3);
-        rack.begin(at(50), Some(ms(40)));
+        rack.begin(at(50), Some(ms(40)), None);
         rack.acknowledged(at(0), 1000, false);
         rack.sacked(at(12), 4000, false);
         rack.sacked(at(10), 3000, false);
@@ -223,7 +232,7 @@ mod tests {
         assert!(rack.is_overtaken(at(0), 2000));
         assert_eq!(rack.remaining(at(0), window, at(50)), Some(ms(10)));
         // The next brings SACKs alone: the upper block counts, 60 − 15 ms, and 2 is lost.
-        rack.begin(at(60), Some(ms(40)));
+        rack.begin(at(60), Some(ms(40)), None);
         rack.sacked(at(15), 6000, false);
         rack.sacked(at(12), 5000, false);
         assert_eq!(rack.remaining(at(10), window, at(60)), Some(ms(5)));
@@ -233,7 +242,7 @@ mod tests {
     #[test]
     fn segments_of_one_burst_have_their_order() {
         let mut rack = Rack::new(3);
-        rack.begin(at(50), None);
+        rack.begin(at(50), None, None);
         rack.sacked(at(0), 2000, false);
         assert!(rack.is_overtaken(at(0), 1000) && !rack.is_overtaken(at(0), 2000));
     }
@@ -241,13 +250,32 @@ mod tests {
     #[test]
     fn what_arrives_too_early_was_not_the_retransmission() {
         let mut rack = fourth_arrived();
-        rack.begin(at(80), Some(ms(50)));
+        rack.begin(at(80), Some(ms(50)), None);
         assert!(rack.take_advanced());
         rack.sacked(at(60), 1000, true);
         assert!(!rack.take_advanced() && !rack.is_overtaken(at(10), 11_000));
-        rack.begin(at(110), Some(ms(50)));
+        rack.begin(at(110), Some(ms(50)), None);
         rack.sacked(at(60), 1000, true);
         assert!(rack.take_advanced() && rack.is_overtaken(at(10), 11_000));
+    }
+
+    #[test]
+    fn an_echo_from_before_the_retransmission_does_not_speak_of_it() {
+        // Sent again at 60 ms, acknowledged at 120: by the echo, for what had left at 59. SACKs are believed.
+        let mut rack = fourth_arrived();
+        assert!(rack.take_advanced());
+        rack.begin(at(120), Some(ms(50)), Some(59));
+        rack.acknowledged(at(60), 1000, true);
+        assert!(!rack.take_advanced() && !rack.is_overtaken(at(10), 11_000));
+        rack.sacked(at(60), 1000, true);
+        assert!(rack.take_advanced() && rack.is_overtaken(at(10), 11_000));
+        // An echo of the same millisecond may be its own; what was sent once is known by itself.
+        for (echo, sent_again) in [(60, true), (59, false)] {
+            let mut rack = fourth_arrived();
+            rack.begin(at(120), Some(ms(50)), Some(echo));
+            rack.acknowledged(at(60), 1000, sent_again);
+            assert!(rack.is_overtaken(at(10), 11_000));
+        }
     }
 
     #[test]

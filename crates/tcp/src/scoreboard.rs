@@ -14,8 +14,11 @@ use crate::rack::Rack;
 use crate::ranges::{Range, RangeSet};
 
 mod adaptive;
+mod buffers;
 mod by_time;
 mod inspect;
+
+pub use buffers::Place;
 
 const SACKED: u8 = 1;
 const LOST: u8 = 1 << 1;
@@ -25,6 +28,10 @@ const RETRANSMITTED: u8 = 1 << 2;
 const EVER_RETRANSMITTED: u8 = 1 << 3;
 /// It was SACKed once, even if that was forgotten since: its delivery has been counted.
 const DELIVERED: u8 = 1 << 4;
+/// It is the first of its buffer.
+const BEGINS: u8 = 1 << 5;
+/// It carries PSH when it is sent again.
+const PUSHES: u8 = 1 << 6;
 
 #[derive(Clone, Copy, Debug)]
 struct Sent {
@@ -149,6 +156,10 @@ pub struct Scoreboard {
     retransmitted_segments: u64,
     /// Outstanding segments that are marked lost, sent again or not.
     lost_segments: u64,
+    /// Buffers that hold the outstanding segments.
+    buffers: u64,
+    /// Absolute index of the segment behind the one sent again last, if that was cut off it.
+    cut_at: u64,
     /// What is known of the order of arrival, for detection by time.
     rack: Rack,
 }
@@ -179,6 +190,8 @@ impl Scoreboard {
             sacked_segments: 0,
             retransmitted_segments: 0,
             lost_segments: 0,
+            buffers: 0,
+            cut_at: buffers::NONE,
             rack: Rack::new(reordering),
         }
     }
@@ -220,21 +233,23 @@ impl Scoreboard {
         let start = self.sent.back().map_or(self.una, |last| last.end);
         debug_assert!(end > start);
         self.pipe += end - start;
-        self.sent.push_back(Sent { end, sent_at: now, retransmission: 0, state: 0 });
+        self.sent.push_back(Sent { end, sent_at: now, retransmission: 0, state: BEGINS });
+        self.buffers += 1;
         let (in_flight, alone) = (self.pipe(), self.sent.len() == 1);
         if let Some(rate) = &mut self.delivery_rate {
             rate.sent(in_flight, alone, now);
         }
     }
 
-    /// `segment` was retransmitted while `snd_nxt` was the next new byte.
-    pub fn retransmitted(&mut self, segment: Lost, snd_nxt: u64, now: Time) {
+    /// `segment` was retransmitted while `snd_nxt` was the next new byte. Returns where in its buffer it is.
+    pub fn retransmitted(&mut self, segment: Lost, snd_nxt: u64, now: Time) -> Place {
         if self.lost_again.front() == Some(&segment.index) {
             self.lost_again.pop_front();
         }
         self.retransmission_count += 1;
         let number = self.retransmission_count;
         self.retransmitted_segments += 1;
+        let place = self.take_out((segment.index - self.first) as usize, now);
         let entry = self.entry(segment.index);
         entry.state |= RETRANSMITTED | EVER_RETRANSMITTED;
         entry.sent_at = now;
@@ -248,6 +263,7 @@ impl Scoreboard {
             let index = segment.index;
             self.retransmissions.push_back(Retransmission { index, snd_nxt, number });
         }
+        place
     }
 
     /// Everything below `ack` was acknowledged.
@@ -300,10 +316,12 @@ impl Scoreboard {
                 rate.remove_first();
             }
             news.last_sent = Some(front.sent_at);
+            self.buffers -= u64::from(front.is(BEGINS));
             self.sent.pop_front();
             self.first += 1;
             segments += 1;
         }
+        self.split(0);
         if filled_hole {
             // What stood behind the hole may have arrived long before (Linux 6.1
             // `tcp_clean_rtx_queue`, FLAG_RETRANS_DATA_ACKED).
@@ -447,7 +465,7 @@ impl Scoreboard {
     /// (ns-2.35 `tcp/scoreboard1.cc`, `ClearScoreBoard`).
     pub fn forget_sacks(&mut self) {
         for entry in &mut self.sent {
-            entry.state &= EVER_RETRANSMITTED | DELIVERED;
+            entry.state &= EVER_RETRANSMITTED | DELIVERED | BEGINS | PUSHES;
         }
         self.pipe = self.sent.back().map_or(0, |last| last.end - self.una);
         self.sacked.clear();
@@ -531,7 +549,8 @@ impl Scoreboard {
 
     /// Mark the segments of `gap`, which are whole and not SACKed.
     fn mark_sacked(&mut self, gap: Range, highest_sacked: u64, news: &mut News) {
-        let mut at = self.sent.partition_point(|s| s.end <= gap.start);
+        let from = self.sent.partition_point(|s| s.end <= gap.start);
+        let mut at = from;
         let mut start = gap.start;
         while start < gap.end {
             let entry = &mut self.sent[at];
@@ -569,6 +588,7 @@ impl Scoreboard {
             news.delivered += if before.is(DELIVERED) { 0 } else { len };
             News::note(&mut news.sacked_sent, before);
         }
+        self.regroup(from, at);
     }
 
     /// Absolute index below which every segment that is not SACKed is lost.

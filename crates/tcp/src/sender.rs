@@ -556,7 +556,7 @@ impl Sender {
         let by_time = self.stack.loss_detection() == LossDetection::Rack;
         if by_time {
             let min_rtt = self.rtt.min_rtt();
-            self.board.rack().begin(now, min_rtt);
+            self.board.rack().begin(now, min_rtt, info.echo_ms);
         }
         if self.is_sack1() {
             self.learn_as_sack1(info, news);

@@ -36,8 +36,8 @@ pub enum Written {
 pub struct WriteQueue {
     /// Those of which something has not left, the first of them first.
     unsent: VecDeque<Buffer>,
-    /// Ends of the bursts that are not acknowledged; each is a buffer of its own.
-    sent: VecDeque<u64>,
+    /// Buffers whose data have left and are not acknowledged.
+    outstanding: u64,
     /// End of what lies in buffers (`write_seq`).
     written: u64,
     /// End of what the application had written when it was last pushed (`pushed_seq`).
@@ -48,7 +48,7 @@ pub struct WriteQueue {
     limit: u64,
     /// Whether it waits (`SOCK_NOSPACE`).
     waits: bool,
-    /// Whether it goes on with what it was writing when it had to wait.
+    /// Whether it is in the middle of what it writes at once.
     goes_on: bool,
 }
 
@@ -57,7 +57,7 @@ impl WriteQueue {
     pub fn new(header_room: u64) -> Self {
         WriteQueue {
             unsent: VecDeque::new(),
-            sent: VecDeque::new(),
+            outstanding: 0,
             written: 0,
             marked: 0,
             head: memory::of_buffer(0, header_room),
@@ -92,14 +92,13 @@ impl WriteQueue {
         self.unsent.front().is_some_and(|first| first.is_marked)
     }
 
-    /// A burst has left that ends at `end`; everything up to `una` is acknowledged.
+    /// A burst has left that ends at `end`: a buffer of its own, one of `outstanding`.
     #[inline]
-    pub fn sent(&mut self, end: u64, una: u64) {
+    pub fn sent(&mut self, end: u64, outstanding: u64) {
         while self.unsent.front().is_some_and(|first| first.end <= end) {
             self.unsent.pop_front();
         }
-        self.free(una);
-        self.sent.push_back(end);
+        self.outstanding = outstanding;
     }
 
     /// The application takes back what lies beyond `end`, which has not left, and writes no more.
@@ -108,16 +107,13 @@ impl WriteQueue {
         self.written = self.written.min(end);
     }
 
-    /// Everything up to `una` is acknowledged. Whether an application that waits goes on: a third of the
-    /// memory has to be free.
+    /// Everything up to `una` is acknowledged, and `outstanding` buffers hold what has left and is not.
+    /// Whether an application that waits goes on: a third of the memory has to be free.
     #[inline]
-    pub fn wakes(&mut self, una: u64) -> bool {
-        self.free(una);
+    pub fn wakes(&mut self, una: u64, outstanding: u64) -> bool {
+        self.outstanding = outstanding;
         let taken = self.memory(una);
-        if self.waits && taken < self.limit && self.limit - taken >= taken / 2 {
-            self.waits = false;
-            self.goes_on = true;
-        }
+        self.waits &= taken >= self.limit || self.limit - taken < taken / 2;
         !self.waits
     }
 
@@ -132,6 +128,7 @@ impl WriteQueue {
             }
             self.copy(end, room, sizes.most);
             if self.written == end {
+                self.goes_on = false;
                 return self.push();
             }
             self.marked = self.marked.max(self.written - self.written % PIECE_BYTES);
@@ -149,7 +146,8 @@ impl WriteQueue {
     /// what was written at once.
     fn copy(&mut self, end: u64, room: u64, most: u64) {
         let left = end - self.written;
-        let goes_on = std::mem::take(&mut self.goes_on);
+        let goes_on =
+            std::mem::replace(&mut self.goes_on, true) && !self.written.is_multiple_of(PIECE_BYTES);
         match self.unsent.back_mut() {
             Some(last) if room > 0 => {
                 let until = self.written + room.min(left);
@@ -180,15 +178,9 @@ impl WriteQueue {
         most.saturating_sub(last.end.saturating_sub(before.max(next)))
     }
 
-    fn free(&mut self, una: u64) {
-        while self.sent.front().is_some_and(|end| *end <= una) {
-            self.sent.pop_front();
-        }
-    }
-
     /// What the buffers take (`sk_wmem_queued`).
     fn memory(&self, una: u64) -> u64 {
-        let buffers = (self.unsent.len() + self.sent.len()) as u64;
+        let buffers = self.unsent.len() as u64 + self.outstanding;
         self.written.saturating_sub(una).saturating_add(buffers.saturating_mul(self.head))
     }
 }
@@ -219,25 +211,52 @@ mod tests {
         Sizes { most: (max_window / 2).min(65_343) / MSS * MSS, unmarked: max_window / 2 }
     }
 
-    /// Everything up to segment `end` leaves, in bursts of two that end with their buffers.
-    fn leave(queue: &mut WriteQueue, next: &mut u64, end: u64, una: u64) {
-        while *next < end * MSS {
-            *next = (*next + 2 * MSS).min(end * MSS).min(queue.end_of_first());
-            queue.sent(*next, una);
-        }
+    /// A queue whose data leave.
+    struct Source {
+        queue: WriteQueue,
+        next: u64,
+        /// Ends of the bursts that left.
+        ends: Vec<u64>,
     }
 
-    /// The application writes what it can; the segments up to `end` leave as soon as they are there.
-    fn fill(queue: &mut WriteQueue, next: &mut u64, end: u64, una: u64, sizes: Sizes) {
-        loop {
-            match queue.write(u64::MAX, *next, una, sizes) {
-                Written::Nothing => return,
-                Written::Push => leave(queue, next, end, una),
-                Written::PushOne => {
-                    let burst = (*next / MSS + 2).min(end);
-                    leave(queue, next, burst, una);
+    impl Source {
+        /// Bursts that are not acknowledged.
+        fn outstanding(&self, una: u64) -> u64 {
+            self.ends.iter().filter(|end| **end > una).count() as u64
+        }
+
+        fn wakes(&mut self, una: u64) -> bool {
+            let outstanding = self.outstanding(una);
+            self.queue.wakes(una, outstanding)
+        }
+
+        /// Everything up to segment `end` leaves, in bursts of two that end with their buffers.
+        fn leave(&mut self, end: u64, una: u64) {
+            while self.next < end * MSS {
+                self.next = (self.next + 2 * MSS).min(end * MSS).min(self.queue.end_of_first());
+                self.ends.push(self.next);
+                let outstanding = self.outstanding(una);
+                self.queue.sent(self.next, outstanding);
+            }
+        }
+
+        /// The application writes what it can; the segments up to `end` leave as soon as they are there.
+        fn fill(&mut self, end: u64, una: u64, sizes: Sizes) {
+            loop {
+                match self.queue.write(u64::MAX, self.next, una, sizes) {
+                    Written::Nothing => return,
+                    Written::Push => self.leave(end, una),
+                    Written::PushOne => self.leave((self.next / MSS + 2).min(end), una),
                 }
             }
+        }
+
+        fn taken(&self, una: u64) -> (u64, u64) {
+            (self.queue.written(), self.queue.memory(una))
+        }
+
+        fn ends_of_unsent(&self) -> Vec<u64> {
+            self.queue.unsent.iter().map(|buffer| buffer.end / MSS).collect()
         }
     }
 
@@ -245,39 +264,59 @@ mod tests {
     /// application had to wait and when it went on. Windows of the peer: 65160, 73728 and 122880.
     #[test]
     fn buffers_end_where_a_kernel_s_do() {
-        let mut queue = queue(46_080);
-        let next = &mut 0;
-        fill(&mut queue, next, 10, 0, sizes(65_160));
-        assert_eq!((queue.written(), queue.memory(0), queue.limit), (46_336, 50_944, 46_080));
-        assert_eq!(queue.end_of_first(), 32 * MSS);
+        let mut source = Source { queue: queue(46_080), next: 0, ends: Vec::new() };
+        source.fill(10, 0, sizes(65_160));
+        assert_eq!((source.taken(0), source.queue.limit), ((46_336, 50_944), 46_080));
+        assert_eq!(source.queue.end_of_first(), 32 * MSS);
 
         let una = 12 * MSS;
-        leave(&mut queue, next, 32, 0);
-        assert!(!queue.wakes(una));
-        queue.grow(101_376);
-        assert!(queue.wakes(una));
-        assert_eq!(queue.memory(una), 36_640);
-        fill(&mut queue, next, 34, una, sizes(73_728));
-        assert_eq!((queue.written(), queue.memory(una)), (121_632, 114_240));
-        assert_eq!(queue.unsent.iter().map(|b| b.end / MSS).collect::<Vec<_>>(), [59, 84]);
+        source.leave(32, 0);
+        assert!(!source.wakes(una));
+        source.queue.grow(101_376);
+        assert!(source.wakes(una));
+        assert_eq!(source.queue.memory(una), 36_640);
+        source.fill(34, una, sizes(73_728));
+        assert_eq!(source.taken(una), (121_632, 114_240));
+        assert_eq!(source.ends_of_unsent(), [59, 84]);
 
         let una = 24 * MSS;
-        leave(&mut queue, next, 58, una);
-        queue.grow(156_672);
-        assert!(queue.wakes(una));
-        assert_eq!(queue.memory(una), 101_472);
-        fill(&mut queue, next, 58, una, sizes(73_728));
-        assert_eq!((queue.written(), queue.memory(una)), (194_032, 175_408));
+        source.leave(58, una);
+        source.queue.grow(156_672);
+        assert!(source.wakes(una));
+        assert_eq!(source.queue.memory(una), 101_472);
+        source.fill(58, una, sizes(73_728));
+        assert_eq!(source.taken(una), (194_032, 175_408));
 
         // The last buffer, 25 segments of which none has left, takes 17 more, and one when one has left.
         let una = 50 * MSS;
-        leave(&mut queue, next, 109, una);
-        queue.grow(276_480);
-        assert!(queue.wakes(una));
-        assert_eq!(queue.memory(una), 146_208);
-        fill(&mut queue, next, 110, una, sizes(122_880));
-        assert_eq!((queue.written(), queue.memory(una)), (341_728, 296_208));
-        assert_eq!(queue.unsent.iter().map(|b| b.end / MSS).collect::<Vec<_>>(), [152, 194, 236]);
+        source.leave(109, una);
+        source.queue.grow(276_480);
+        assert!(source.wakes(una));
+        assert_eq!(source.queue.memory(una), 146_208);
+        source.fill(110, una, sizes(122_880));
+        assert_eq!(source.taken(una), (341_728, 296_208));
+        assert_eq!(source.ends_of_unsent(), [152, 194, 236]);
+    }
+
+    #[test]
+    fn a_buffer_that_was_waited_with_keeps_its_mark_until_the_next_piece() {
+        // Room for one buffer of 22 segments, 31,856 bytes: the application waits, and that is marked.
+        let mut queue = queue(20_000);
+        let sizes = Sizes { most: 22 * MSS, unmarked: 1 << 20 };
+        assert_eq!(queue.write(u64::MAX, 0, 0, sizes), Written::PushOne);
+        assert_eq!(queue.write(u64::MAX, 0, 0, sizes), Written::Push);
+        // Ten have left and arrived; ten more come to it in two steps, within the same 65,536 bytes.
+        queue.sent(10 * MSS, 1);
+        queue.grow(46_080);
+        assert!(queue.wakes(10 * MSS, 0));
+        for next in [5, 10] {
+            queue.copy(u64::MAX, queue.room_of_last(next * MSS, 22 * MSS), 22 * MSS);
+        }
+        assert!(queue.marks_first());
+        assert_eq!(queue.end_of_first(), 32 * MSS);
+        // 32 · 1448 = 46,336, and with 14 more 66,608: the next 65,536 have begun, unmarked as yet.
+        queue.copy(u64::MAX, 14 * MSS, 46 * MSS);
+        assert!(!queue.marks_first());
     }
 
     #[test]
@@ -289,12 +328,12 @@ mod tests {
         for end in [1000, 2000] {
             assert_eq!(queue.write(end, end - 1000, 0, sizes), Written::Push);
             assert!(queue.marks_first());
-            queue.sent(end, 0);
+            queue.sent(end, end / 1000);
         }
         for end in [3000, 4000, 5000] {
             assert_eq!(queue.write(end, 2000, 0, sizes), Written::Push);
         }
-        assert_eq!((queue.end_of_first(), queue.unsent.len(), queue.sent.len()), (5000, 1, 2));
+        assert_eq!((queue.end_of_first(), queue.unsent.len()), (5000, 1));
         assert_eq!(queue.write(5000, 2000, 0, sizes), Written::Nothing);
         // Stopped: nothing waits any more.
         queue.cut(2000);

@@ -1,84 +1,21 @@
 //! The receiving half against a kernel's: what the sink of a Linux 6.1.192 got and sent, packet by
 //! packet, in virtual time.
 //!
-//! A trace has one line for each packet at the sink's device, in order: the time in nanoseconds of
-//! the kernel's clock, `>` for what it got and `<` for what it sent, TCP flags (`c` and `e` after them
-//! for IP's CE and ECT), offset, bytes of data, acknowledged offset, window field, timestamp value
-//! and echo, and the SACK blocks. What it got is given to an endpoint, which has to send the same at
-//! the same time, with the same blocks, echoes and windows.
+//! Traces are of the packets at the sink's device. What it got is given to an endpoint, which has to send the
+//! same at the same time, with the same blocks, echoes and windows.
+
+mod kernel;
 
 use fairway_cc::{Selection, create};
-use fairway_tcp::{
-    Config, EcnMode, Endpoint, Flags, PRESETS, Role, SackBlock, Segment, SeqNr, Stack,
-};
+use fairway_tcp::{Config, EcnMode, Endpoint, Flags, PRESETS, Role, SackBlock, SeqNr, Stack};
 use fairway_units::Time;
+use kernel::{ISN, Line, blocks, parse, segment};
 
-const ISN: [u32; 2] = [1000, 5000];
 /// It takes the kernel's application some microseconds to read.
 const PROCESSES_NANOS: u64 = 12_000;
 /// A packet that the kernel's sender sent alone took 4352 bytes of the receiver's memory, and not the
 /// 2304 of those that leave in bursts: windows are smaller by that.
 const ALONE: f64 = 0.06;
-
-struct Line<'a> {
-    at: u64,
-    got: bool,
-    flags: &'a str,
-    offset: u64,
-    bytes: u32,
-    ack: u64,
-    window: u16,
-    ts_value: u32,
-    ts_echo: u32,
-    rest: Vec<&'a str>,
-}
-
-fn parse(line: &str) -> Line<'_> {
-    let fields: Vec<&str> = line.split_whitespace().collect();
-    Line {
-        at: fields[0].parse().unwrap(),
-        got: fields[1] == ">",
-        flags: fields[2],
-        offset: fields[3].parse().unwrap(),
-        bytes: fields[4].parse().unwrap(),
-        ack: fields[5].parse().unwrap(),
-        window: fields[6].parse().unwrap(),
-        ts_value: fields[7].parse().unwrap(),
-        ts_echo: fields[8].parse().unwrap(),
-        rest: fields[9..].to_vec(),
-    }
-}
-
-fn segment(line: &Line) -> Segment {
-    let flag = |letter: char, flag: Flags| (line.flags.contains(letter), flag);
-    let flags = [
-        flag('S', Flags::SYN),
-        flag('F', Flags::FIN),
-        flag('.', Flags::ACK),
-        flag('P', Flags::PSH),
-        flag('E', Flags::ECE),
-        flag('W', Flags::CWR),
-        flag('c', Flags::CE.with(Flags::ECT)),
-        flag('e', Flags::ECT),
-        flag('S', Flags::SACK_PERMITTED.with(Flags::WINDOW_SCALE)),
-    ];
-    let flags = flags.iter().fold(Flags::TIMESTAMP, |all, (on, flag)| all.with_if(*on, *flag));
-    let scale = line.rest.iter().find_map(|word| word.strip_prefix("wscale="));
-    Segment {
-        flags,
-        forward: true,
-        seq: if flags.has(Flags::SYN) { SeqNr(ISN[0]) } else { SeqNr::of(ISN[0], line.offset) },
-        ack: SeqNr::of(ISN[1], line.ack),
-        payload_offset: line.offset,
-        payload_bytes: line.bytes,
-        ts_value: line.ts_value,
-        ts_echo: line.ts_echo,
-        window: line.window,
-        window_scale: scale.map_or(0, |scale| scale.parse().unwrap()),
-        mss: 1460,
-        ..Segment::default()
-    }
-}
 
 /// What was sent.
 #[derive(Debug)]
@@ -91,8 +28,7 @@ struct Sent {
 
 fn sent(line: &Line) -> Sent {
     let ece = line.flags.contains('E') && !line.flags.contains('S');
-    let blocks: Vec<&str> = line.rest.iter().copied().filter(|word| word.contains('-')).collect();
-    let text = text(line.ack, line.ts_echo, ece, &blocks.join(" "));
+    let text = text(line.ack, line.ts_echo, ece, &blocks(line).join(" "));
     Sent { at: line.at, window: line.window, text }
 }
 
@@ -146,7 +82,7 @@ fn replay(trace: &str, window_tolerance: f64, change: impl Fn(&mut Stack)) {
     let mut sink = Sink { endpoint, sent: Vec::new() };
     for line in lines.iter().filter(|line| line.got) {
         sink.run(line.at);
-        sink.endpoint.handle_segment(&segment(line), Time::from_nanos(line.at));
+        sink.endpoint.handle_segment(&segment(line, true), Time::from_nanos(line.at));
         sink.poll(line.at);
     }
     sink.run(lines.last().unwrap().at + 1);

@@ -243,6 +243,7 @@ impl Scoreboard {
     /// The last segment was sent again as a probe: it counts once in the network, as before.
     pub fn probed(&mut self, snd_nxt: u64, now: Time) {
         let index = self.first + self.sent.len() as u64 - 1;
+        self.split(self.sent.len() - 1);
         self.retransmission_count += 1;
         let number = self.retransmission_count;
         let entry = self.entry(index);
@@ -272,7 +273,7 @@ mod tests {
 
     fn sack(board: &mut Scoreboard, now: u64, from: u64, to: u64) -> News {
         let mut news = News::default();
-        board.rack().begin(at(now), Some(Duration::from_millis(40)));
+        board.rack().begin(at(now), Some(Duration::from_millis(40)), None);
         board.sack(Range { start: 1000 * from, end: 1000 * to }, &mut news);
         news
     }

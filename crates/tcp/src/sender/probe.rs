@@ -60,13 +60,14 @@ impl Sender {
             self.probe.again = false;
             let probe = self.send_new(len, false, now);
             self.note_sent();
-            probe
+            Transmission { push: self.board.last_pushes(), ..probe }
         } else {
             let range = self.board.last_segment()?;
             self.board.probed(self.snd_nxt, now);
             self.probe.again = true;
             let fin = self.closed && range.end == self.stream_end + 1;
-            Transmission { range, fin, retransmission: true, cwr: false, push: true }
+            let push = fin || self.queue.is_none() || self.board.last_pushes();
+            Transmission { range, fin, retransmission: true, cwr: false, push }
         };
         self.probe.high = Some(self.snd_nxt);
         self.start_timer(now);

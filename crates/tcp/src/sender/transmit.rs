@@ -94,7 +94,7 @@ impl Sender {
         if self.board.pipe() == 0 {
             self.begin_transmission(now);
         }
-        self.board.retransmitted(lost, self.snd_nxt, now);
+        let place = self.board.retransmitted(lost, self.snd_nxt, now);
         if self.restarts_timer_with_head()
             && lost.range.start == self.board.una()
             && self.timer.purpose() != Some(Expiry::Reordering)
@@ -102,7 +102,10 @@ impl Sender {
             self.start_timer(now);
         }
         let fin = self.closed && lost.range.end == self.stream_end + 1;
-        Some(Transmission { range: lost.range, fin, retransmission: true, cwr: false, push: fin })
+        // The last of several that leave together (`__tcp_transmit_skb`), or of what was written.
+        let ends = place.goes_on && !(place.has_more && self.fits(self.segment_bytes));
+        let push = fin || (self.queue.is_some() && (ends || self.board.pushes(lost.index)));
+        Some(Transmission { range: lost.range, fin, retransmission: true, cwr: false, push })
     }
 
     /// Linux `tcp_xmit_retransmit_queue`.

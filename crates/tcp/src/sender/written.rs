@@ -39,17 +39,22 @@ impl Sender {
 
     /// The next segment of the burst under way, or of the next if one may begin.
     pub(super) fn next_of_queue(&mut self, now: Time) -> Option<Transmission> {
-        if self.pass.burst_left == 0 && !self.begins_burst(now) {
+        let goes_on = self.pass.burst_left > 0;
+        if !goes_on && !self.begins_burst(now) {
             return self.next_fin(now);
         }
         self.pass.burst_left -= 1;
         let len = self.segment_bytes.min(self.pass.burst_end - self.snd_nxt);
         let transmission = self.send_new(len, false, now);
+        if goes_on {
+            self.board.join_last();
+        }
         let is_last = self.pass.burst_left == 0;
+        let push = is_last && self.pass.pushes;
         if is_last {
             self.note_sent();
         }
-        Some(Transmission { push: is_last && self.pass.pushes, ..transmission })
+        Some(Transmission { push, ..transmission })
     }
 
     /// Kernel and application take turns until a burst begins or neither has anything to do.
@@ -87,8 +92,9 @@ impl Sender {
         let una = self.board.una();
         let sizes = self.sizes();
         let (end, next) = (self.stream_end, self.snd_nxt);
+        let outstanding = self.board.buffers();
         let Some(queue) = &mut self.queue else { return Written::Nothing };
-        if queue.written() >= end || !queue.wakes(una) {
+        if queue.written() >= end || !queue.wakes(una, outstanding) {
             return Written::Nothing;
         }
         queue.write(end, next, una, sizes)
@@ -170,12 +176,17 @@ impl Sender {
         }
     }
 
-    /// A burst has left.
+    /// A burst has left, and an application that waits may hear that there is memory, before the next
+    /// takes more (`tcp_event_new_data_sent`).
     #[inline]
     pub(super) fn note_sent(&mut self) {
-        let una = self.board.una();
+        let (una, outstanding) = (self.board.una(), self.board.buffers());
         if let Some(queue) = &mut self.queue {
-            queue.sent(self.snd_nxt, una);
+            if queue.marks_first() && queue.end_of_first() == self.snd_nxt {
+                self.board.push_last();
+            }
+            queue.sent(self.snd_nxt, outstanding);
+            queue.wakes(una, outstanding);
         }
     }
 }
