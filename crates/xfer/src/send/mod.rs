@@ -36,7 +36,6 @@ pub use state::Counts;
 pub(crate) use settings::time;
 
 use session::Session;
-
 use state::End;
 use walk::{Count, Walk};
 
