@@ -455,6 +455,8 @@ impl<'a> World<'a> {
             _ if says(&["I/O error", "os error 5", "is full"]) => disk,
             _ if says(&["look at its disk"]) => self.is_slow || late || is_often_cut,
             _ if says(&["changed while", "became shorter", "what the sender has"]) => source,
+            // A disk that takes longer than its patience.
+            _ if says(&["nothing has arrived for"]) => self.is_slow || connections,
             _ => connections,
         };
         assert!(is_told, "{said}");
