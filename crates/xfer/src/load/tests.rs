@@ -124,7 +124,6 @@ fn messages_come_at_their_intervals_until_the_time_is_over() {
         assert!(flow.sent_messages <= 10, "{}", flow.sent_messages);
         assert_eq!((flow.sent_bytes, flow.received_bytes % 1000), (flow.received_bytes, 0));
     }
-    assert!(report.window_s >= 0.5 && !report.forward.intervals.is_empty());
     house.end();
 }
 
