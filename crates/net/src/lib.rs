@@ -42,4 +42,4 @@ pub use red::{
     automatic_weight, weight_of_burst,
 };
 pub use schedule::{Change, InFlight, Schedule};
-pub use serialiser::Serialiser;
+pub use serialiser::{Serialiser, Timing};

@@ -10,7 +10,7 @@ use fairway_random::Stream;
 use fairway_units::{Duration, Rate, Time};
 
 use crate::queue::{Admission, Backlog, Queue, QueueConfig};
-use crate::{Histogram, Limit, Packet, Serialiser};
+use crate::{Histogram, Limit, Packet, Serialiser, Timing};
 
 /// A link's properties.
 #[derive(Clone, Debug)]
@@ -27,6 +27,8 @@ pub struct LinkConfig {
     pub loss_probability: f64,
     /// Whether figures over the measuring window are wanted.
     pub watched: bool,
+    /// How transmissions are timed.
+    pub timing: Timing,
 }
 
 /// The part of the run in which a link's statistics count.
@@ -127,6 +129,7 @@ struct Entrance {
     waiting_bytes: u64,
     /// Size of the packet that began its transmission last.
     transmitting_bytes: u32,
+    timing: Timing,
     loss_probability: f64,
     loss_stream: Stream,
     dropped: u64,
@@ -151,6 +154,7 @@ impl Link {
                 waiting_bytes: 0,
                 transmitting_bytes: 0,
                 loss_probability: config.loss_probability,
+                timing: config.timing,
                 loss_stream: Stream::new(seed, &format!("{name}/loss")),
                 dropped: 0,
                 lost: 0,
@@ -161,7 +165,7 @@ impl Link {
             })
         };
         Link {
-            serialiser: Serialiser::new(config.rate),
+            serialiser: Serialiser::timed(config.rate, config.timing),
             free_at: Time::ZERO,
             delay: config.delay,
             frame_overhead: config.frame_overhead,
@@ -238,8 +242,12 @@ impl Entrance {
     /// transmission ends at `free_at`.
     #[inline(always)]
     fn admit<P: Packet>(&mut self, packet: &mut P, bytes: u32, free_at: Time, at: Time) -> bool {
-        self.advance(at);
-        let idle = free_at <= at;
+        let counted = match self.timing {
+            Timing::Exact => at,
+            Timing::Ns3 => Time::from_nanos(at.as_nanos().saturating_sub(1)),
+        };
+        self.advance(counted);
+        let idle = free_at <= counted;
         let backlog = Backlog {
             packets: self.waiting.len() as u64,
             bytes: self.waiting_bytes,
@@ -343,6 +351,7 @@ mod tests {
             queue: QueueConfig::DropTail { limit },
             loss_probability: 0.0,
             watched: true,
+            timing: Timing::Exact,
         }
     }
 

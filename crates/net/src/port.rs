@@ -118,10 +118,10 @@ impl<P: Packet + Copy> Port<P> {
         self.wake_at
     }
 
-    /// Offer a packet. What is due by then has happened ([`Self::wake`]). Returns the time of the
+    /// Offer a packet. What is due before then has happened ([`Self::wake`]). Returns the time of the
     /// next event if it is a new one. Then ask for [`Self::take_drops`].
     pub fn offer(&mut self, packet: P, now: Time) -> Option<Time> {
-        debug_assert!(now < self.wake_at && self.drops.packets.is_empty());
+        debug_assert!(now <= self.wake_at && self.drops.packets.is_empty());
         self.settle(now);
         self.totals.offered += 1;
         let idle = self.transmitting.is_none();

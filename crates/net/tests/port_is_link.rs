@@ -5,7 +5,7 @@
 use fairway_net::{
     AdaptiveRed, DropTailConfig, Ecn, Limit, Link, LinkConfig, LinkFigures, LinkTotals, Offer,
     Packet, Port, PortConfig, Propagation, QdiscConfig, QueueConfig, RedConfig, RedMeasure,
-    RedQueueConfig, RedVariant, Sent, Serialiser, Window, WireConfig,
+    RedQueueConfig, RedVariant, Sent, Serialiser, Timing, Window, WireConfig,
 };
 use fairway_random::Stream;
 use fairway_units::{Bytes, Duration, Rate, Time};
@@ -69,6 +69,7 @@ impl Case {
             queue: self.queue.clone(),
             loss_probability: self.loss_probability,
             watched: true,
+            timing: Timing::Exact,
         };
         let mut link = Link::new(&config, ALWAYS, SEED, "it");
         let offer = |(at, packet): &(Time, Numbered)| {

@@ -279,6 +279,13 @@ static TOPOLOGY_KEYS: &[Key] = &[
         "Bytes added to every packet on every link: 14 for an Ethernet header, 38 with check sequence, preamble and gap.",
     ),
     key(
+        "timing",
+        Kind::Choice { thing: "timing", names: || vec!["exact", "ns3"] },
+        Default(r#""exact""#),
+        r#""ns3""#,
+        "How transmissions are timed. Exact: to the nanosecond over any number of packets. ns3: as ns-3.29 does, where some take a nanosecond less, and a packet that arrives as a transmission ends comes before that.",
+    ),
+    key(
         "bottleneck",
         Kind::Table(&LINK),
         Explained,

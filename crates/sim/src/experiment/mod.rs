@@ -66,7 +66,7 @@ use std::ops::Range;
 use fairway_cc::{Catalogue, Selection};
 use fairway_net::impairment::Ns3Loss;
 use fairway_net::wlan::CellConfig;
-use fairway_net::{QdiscConfig, RateConfig, RedConfig, Schedule, WireConfig};
+use fairway_net::{QdiscConfig, RateConfig, RedConfig, Schedule, Timing, WireConfig};
 use fairway_tcp::Stack;
 use fairway_units::{Bytes, Duration, Rate, Time};
 
@@ -104,6 +104,8 @@ pub struct Topology {
     pub shape: Shape,
     /// Bytes added to every packet on every link (for Ethernet: 14, or 38 with preamble and gap).
     pub frame_overhead: Bytes,
+    /// How transmissions are timed.
+    pub timing: Timing,
 }
 
 /// Shapes of networks.

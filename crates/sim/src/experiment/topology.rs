@@ -1,5 +1,6 @@
 //! The network of an experiment: its shape, links, queues and losses.
 
+use fairway_net::Timing;
 use fairway_units::{Bytes, Duration, Rate};
 
 use super::graph;
@@ -60,7 +61,9 @@ pub(super) fn read(table: &Table, packet: u64) -> Option<Topology> {
         "wlan" => wlan::read(table, packet, frame)?,
         _ => graph::read(kind, table, frame)?,
     };
-    Some(Topology { shape, frame_overhead: overhead })
+    let is_ns3 = table.has("timing") && table.read::<Name>("timing")?.0 == "ns3";
+    let timing = if is_ns3 { Timing::Ns3 } else { Timing::Exact };
+    Some(Topology { shape, frame_overhead: overhead, timing })
 }
 
 /// Refuses the keys of other kinds.

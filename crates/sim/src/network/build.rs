@@ -6,7 +6,7 @@ use fairway_net::impairment::{Ns3Loss, SharedDraws};
 use fairway_net::wlan::NodeId;
 use fairway_net::{
     DropTailConfig, Link, LinkConfig, Port, PortConfig, Propagation, QdiscConfig, QueueConfig,
-    RateConfig, RateModel, RedQueueConfig, Schedule, Serialiser, Window, WireConfig,
+    RateConfig, RedQueueConfig, Schedule, Serialiser, Timing, Window, WireConfig,
 };
 use fairway_random::Stream;
 use fairway_units::{Duration, Rate};
@@ -112,7 +112,7 @@ impl Spec<'_> {
         }
     }
 
-    fn device(&self, frame_overhead: u32, exit: Exit, window: Window, seed: u64) -> Device {
+    fn device(&self, framing: Framing, exit: Exit, window: Window, seed: u64) -> Device {
         let Spec { what, name, loss_probability, watched, .. } = self;
         let link = match what {
             What::Link(link) => link,
@@ -122,7 +122,7 @@ impl Spec<'_> {
         let (loss_probability, watched) = (*loss_probability, *watched);
         let queue = match &link.queue {
             _ if self.is_port() => {
-                return Device::Port(Box::new(self.port(link, frame_overhead, window, seed)));
+                return Device::Port(Box::new(self.port(link, framing, window, seed)));
             }
             Queue::DropTail { limit } => QueueConfig::DropTail { limit: *limit },
             Queue::Red { limit, red } => QueueConfig::Red { limit: *limit, red: (**red).clone() },
@@ -131,21 +131,16 @@ impl Spec<'_> {
         let config = LinkConfig {
             rate: link.rate,
             delay: link.delay,
-            frame_overhead,
+            frame_overhead: framing.overhead,
             queue,
             loss_probability,
             watched,
+            timing: framing.timing,
         };
         Device::Link(Link::new(&config, window, seed, name), exit)
     }
 
-    fn port(
-        &self,
-        link: &LinkSpec,
-        frame_overhead: u32,
-        window: Window,
-        seed: u64,
-    ) -> Port<Parcel> {
+    fn port(&self, link: &LinkSpec, framing: Framing, window: Window, seed: u64) -> Port<Parcel> {
         let Spec { name, forward, loss_probability, watched, .. } = self;
         let discipline = match &link.queue {
             Queue::DropTail { limit } => QdiscConfig::DropTail(DropTailConfig { limit: *limit }),
@@ -166,21 +161,27 @@ impl Spec<'_> {
         };
         let config = PortConfig {
             propagation: Propagation::new(&schedule),
-            frame_overhead,
+            frame_overhead: framing.overhead,
             wire,
             watched: *watched,
         };
-        let qdisc = discipline.build(Stream::new(seed, &format!("{name}/queue")));
-        let rate: Box<dyn RateModel> = match rate {
-            RateConfig::Constant(rate) if self.draws.is_some() => {
-                Box::new(Serialiser::of_ns3(rate))
-            }
-            rate => rate.model(seed, name),
+        let rate = match rate {
+            RateConfig::Constant(rate) => Box::new(Serialiser::timed(rate, framing.timing)),
+            varying => varying.model(seed, name),
         };
+        let qdisc = discipline.build(Stream::new(seed, &format!("{name}/queue")));
         let mut port = Port::new(qdisc, rate, config, window, seed, name);
         self.draws.iter().for_each(|draws| port.share(draws));
         port
     }
+}
+
+/// What all links have in common.
+#[derive(Clone, Copy)]
+struct Framing {
+    /// Bytes added to every packet.
+    overhead: u32,
+    timing: Timing,
 }
 
 /// A connection, whose packets go there and back, or a datagram flow, whose packets go there.
@@ -444,14 +445,18 @@ impl<'a> Builder<'a> {
         }
         .lookahead(AHEAD);
         let overhead = self.experiment.topology.frame_overhead.get();
-        let overhead = u32::try_from(overhead).unwrap_or(u32::MAX);
+        let framing = Framing {
+            overhead: u32::try_from(overhead).unwrap_or(u32::MAX),
+            timing: self.experiment.topology.timing,
+        };
         let seed = self.experiment.seed;
-        let device = |(spec, exit): (&Spec, Exit)| spec.device(overhead, exit, self.window, seed);
+        let device = |(spec, exit): (&Spec, Exit)| spec.device(framing, exit, self.window, seed);
         let devices = self.specs.iter().zip(exits).map(device).collect();
         let paths = self.specs.iter().map(|spec| (spec.rate(), spec.delay())).collect();
         let ends = self.specs.iter().map(|spec| spec.ends).collect();
         let names: Vec<String> = self.specs.into_iter().map(|spec| spec.name).collect();
         Network {
+            timing: framing.timing,
             devices,
             medium: None,
             delivered: vec![0; names.len()],

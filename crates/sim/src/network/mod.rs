@@ -8,7 +8,7 @@ mod node;
 mod wlan;
 
 use fairway_net::wlan::{CellFigures, NodeId};
-use fairway_net::{Arrival, Link, LinkFigures, LinkTotals, Offer, Port};
+use fairway_net::{Arrival, Link, LinkFigures, LinkTotals, Offer, Port, Timing};
 use fairway_tcp::Stack;
 use fairway_trace::{LinkBooks, Violation, ideal_s};
 use fairway_units::{Duration, Rate, Time};
@@ -48,6 +48,7 @@ pub(crate) struct Network {
     shared_rows: u32,
     /// Rows that may run ahead of others.
     pub(crate) lookahead: Lookahead,
+    timing: Timing,
     /// What has become of packets, where that is more than one thing at a time.
     news: Vec<News>,
 }
@@ -265,7 +266,7 @@ impl Network {
         }
     }
 
-    /// Offer a packet to a port, after what was due there.
+    /// Offer a packet to a port, after what was due there, or before what is due at this instant.
     fn offer_to_port(
         &mut self,
         index: u32,
@@ -273,7 +274,9 @@ impl Network {
         now: Time,
         tap: &mut impl Tap,
     ) -> Passage {
-        self.wake(index, now, tap);
+        if self.timing == Timing::Exact {
+            self.wake(index, now, tap);
+        }
         if let Device::Port(port) = &mut self.devices[index as usize] {
             let wakes = port.offer(parcel, now);
             self.news.extend(wakes.map(|at| News::Event(at, Component::Port(index))));
