@@ -3,7 +3,7 @@
 use fairway_units::{Duration, Time};
 
 use crate::quick_ack::QuickAck;
-use crate::{DelayedAck, Stack};
+use crate::{DelayedAck, Recovery, Stack};
 
 /// When data that arrives in order is acknowledged.
 #[derive(Clone, Debug)]
@@ -28,6 +28,8 @@ impl AckPolicy {
                     heartbeat: stack.ack_heartbeat,
                     at_once: stack.ack_first_at_once,
                     enough,
+                    // ns-3.29 `tcp-socket-base.cc`, `ReceivedData`: m_delAckCount.
+                    each: (stack.recovery == Recovery::Ns3).then_some(u64::from(stack.mss)),
                     unacknowledged: 0,
                     deadline: Time::NEVER,
                 })
@@ -82,6 +84,8 @@ pub(crate) struct Counted {
     at_once: bool,
     /// What is acknowledged at once.
     enough: u64,
+    /// Every segment counts as this many bytes, where not its size counts.
+    each: Option<u64>,
     unacknowledged: u64,
     deadline: Time,
 }
@@ -89,7 +93,7 @@ pub(crate) struct Counted {
 impl Counted {
     /// `bytes` came in order. Whether they are acknowledged now.
     pub(crate) fn data(&mut self, bytes: u64, now: Time) -> bool {
-        self.unacknowledged += bytes;
+        self.unacknowledged += self.each.unwrap_or(bytes);
         if self.unacknowledged >= self.enough || std::mem::take(&mut self.at_once) {
             return true;
         }
@@ -112,6 +116,7 @@ impl Counted {
     }
 
     fn sent(&mut self) {
+        self.at_once = false;
         self.unacknowledged = 0;
         self.deadline = Time::NEVER;
     }

@@ -17,7 +17,7 @@ use crate::receiver::{Arrival, Receiver};
 use crate::segment::{Flags, MAX_SACK_BLOCKS, Segment, TIMESTAMP_OPTION_BYTES};
 use crate::sender::{AckInfo, Negotiated, Sender, SenderCounters, Transmission};
 use crate::sequence::SeqNr;
-use crate::{DelayedAck, Stack};
+use crate::{DelayedAck, Recovery, Stack};
 
 /// Retransmissions of a SYN or SYN-ACK before the connection is given up
 /// (Linux `net.ipv4.tcp_syn_retries`; its `tcp_synack_retries` is 5).
@@ -200,7 +200,8 @@ impl Endpoint {
     /// The application will write no more.
     pub fn close(&mut self) {
         self.begin_sending();
-        self.sender.close();
+        let is_answer = self.receiver.close();
+        self.sender.close(is_answer);
         self.sender.begin_burst();
     }
 
@@ -261,6 +262,9 @@ impl Endpoint {
 
     /// A segment arrived.
     pub fn handle_segment(&mut self, segment: &Segment, now: Time) {
+        if self.sends && self.sender.is_gone(now) {
+            return;
+        }
         match self.state {
             State::Listen if segment.flags.has(Flags::SYN) => self.accept(segment),
             State::SynSent if segment.flags.has(Flags::SYN.with(Flags::ACK)) => {
@@ -324,7 +328,11 @@ impl Endpoint {
         if self.state != State::Established {
             return Transmit::Nothing;
         }
+        // ns-3.29 `ReceivedAck`: `ReceivedData` comes before `SendPendingData`.
+        let is_acknowledged_first =
+            self.stack.recovery == Recovery::Ns3 && self.receiver.ack_is_due();
         if self.sends
+            && !is_acknowledged_first
             && let Some(Transmission { range, fin, cwr, retransmission, push }) =
                 self.sender.poll_transmit(now)
         {
@@ -340,7 +348,7 @@ impl Endpoint {
             self.acknowledge_in(segment, now);
             self.receiver.data_sent(now);
             Transmit::Segment
-        } else if self.sends && self.sender.takes_question(now) {
+        } else if self.sends && !is_acknowledged_first && self.sender.takes_question(now) {
             // Below what is acknowledged, so that it is answered (Linux `tcp_xmit_probe_skb`).
             segment.flags = self.ecn.flags();
             self.acknowledge_without_data(segment, now);
@@ -349,7 +357,8 @@ impl Endpoint {
         } else if self.receiver.ack_is_due() {
             segment.flags = self.ecn.flags();
             self.acknowledge_without_data(segment, now);
-            if self.receiver.ack_is_due() { Transmit::Segment } else { Transmit::LastSegment }
+            let is_last = !(self.receiver.ack_is_due() || is_acknowledged_first && self.sends);
+            if is_last { Transmit::LastSegment } else { Transmit::Segment }
         } else {
             Transmit::Nothing
         }
@@ -510,7 +519,11 @@ impl Endpoint {
     /// R2).
     fn note_timestamp(&mut self, segment: &Segment, range: Range) {
         let is_newer = segment.ts_value.wrapping_sub(self.ts_recent) as i32 >= 0;
-        let reaches = range.start <= self.last_ack_sent && range.end >= self.last_ack_sent;
+        let mut reaches = range.start <= self.last_ack_sent && range.end >= self.last_ack_sent;
+        if self.stack.recovery == Recovery::Ns3 {
+            // ns-3.29 `tcp-socket-base.cc`, `ProcessOptionTimestamp`: only what comes in order.
+            reaches &= range.start == self.receiver.rcv_nxt();
+        }
         if self.timestamps && is_newer && reaches {
             self.ts_recent = segment.ts_value;
         }
@@ -656,6 +669,7 @@ impl Endpoint {
             .with_if(self.sack, Flags::SACK_PERMITTED)
             .with_if(self.timestamps, Flags::TIMESTAMP)
             .with_if(self.window_scaling, Flags::WINDOW_SCALE)
+            .with_if(self.stack.recovery == Recovery::Ns3, Flags::PACKED_OPTIONS)
             .with(self.ecn.handshake_flags(answer));
         Segment {
             sent_at: now,
@@ -693,7 +707,11 @@ impl Endpoint {
         segment.connection = self.connection;
         segment.forward = self.forward;
         segment.ack = SeqNr::of(self.peer_isn, rcv_nxt);
-        segment.flags = segment.flags.with(Flags::ACK).with_if(self.timestamps, Flags::TIMESTAMP);
+        segment.flags = segment
+            .flags
+            .with(Flags::ACK)
+            .with_if(self.timestamps, Flags::TIMESTAMP)
+            .with_if(self.stack.recovery == Recovery::Ns3, Flags::PACKED_OPTIONS);
         segment.mss = 0;
         segment.window_scale = 0;
         (segment.ts_value, segment.ts_echo) =

@@ -14,7 +14,7 @@ use crate::quick_ack::{MAX_QUICK, QUICK_AFTER_MARK};
 use crate::ranges::{Range, RangeSet};
 use crate::receive_window::{Progress, ReceiveWindow};
 use crate::segment::MAX_SACK_BLOCKS;
-use crate::{DelayedAck, Stack};
+use crate::{DelayedAck, Recovery, Stack};
 
 /// What an arriving segment brings.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +51,11 @@ pub struct Receiver {
     idle: bool,
     /// Whether acknowledgements or windows follow the connection, as Linux's do.
     adapts: bool,
+    /// Whether it acknowledges as ns-3.29's does (`src/internet/model/tcp-rx-buffer.cc`,
+    /// `tcp-socket-base.cc`).
+    is_ns3: bool,
+    /// Whether the last gap was closed behind a FIN that had come before.
+    is_fin_overtaken: bool,
     fin_at: Option<u64>,
     delivered_bytes: u64,
     duplicate_bytes: u64,
@@ -80,6 +85,8 @@ impl Receiver {
             due: AckDue::Nothing,
             idle: false,
             adapts: stack.delayed_ack == DelayedAck::Linux || stack.receive_window_tuning,
+            is_ns3: stack.recovery == Recovery::Ns3,
+            is_fin_overtaken: false,
             fin_at: None,
             delivered_bytes: 0,
             duplicate_bytes: 0,
@@ -189,6 +196,15 @@ impl Receiver {
             self.due = AckDue::Now;
             self.idle = false;
         }
+    }
+
+    /// This end closes. Whether in answer to the other. In ns-3.29 its FIN is then the only
+    /// acknowledgement of what closed the last gap (`tcp-socket-base.cc`, `ReceivedData`).
+    pub(crate) fn close(&mut self) -> bool {
+        if self.is_ns3 && self.is_fin_overtaken {
+            self.due = AckDue::Nothing;
+        }
+        self.is_finished()
     }
 
     /// Data left this end, with an acknowledgement.
@@ -301,6 +317,7 @@ impl Receiver {
             self.window.keep(bytes);
         }
         self.acknowledge_in_order(self.rcv_nxt - before, had_gap, fin, now);
+        self.is_fin_overtaken = !fin && self.is_finished();
         if self.adapts && self.unread.is_none() {
             // What was out of order is read in the same instant, but packet by packet.
             self.window.read(range.end, now);
@@ -351,7 +368,9 @@ impl Receiver {
             linux.owe();
         }
         let queued = self.queue(range);
-        let left = self.report(range, queued.merged);
+        // In ns-3 what was held already changes no block (`tcp-rx-buffer.cc`, `Add`).
+        let is_listed = !self.is_ns3 || queued.new_bytes > 0;
+        let left = is_listed && self.report(range, queued.merged);
         if queued.new_bytes > 0 {
             self.take_out_of_order(bytes);
         }

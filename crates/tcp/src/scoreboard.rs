@@ -398,20 +398,6 @@ impl Scoreboard {
         if self.sent.is_empty() { 0 } else { self.mark_lost(self.first) }
     }
 
-    /// The first outstanding segment goes again before any other, if it is lost; its
-    /// retransmission, if one is on its way, counts for nothing any more. Whether it is lost.
-    pub fn resend_head(&mut self) -> bool {
-        let Some(head) = self.sent.front_mut().filter(|head| head.is(LOST)) else { return false };
-        let waits = !head.is(RETRANSMITTED);
-        head.state &= !RETRANSMITTED;
-        if !waits {
-            self.retransmitted_segments -= 1;
-            self.pipe -= head.end - self.una;
-            self.lost_again.push_front(self.first);
-        }
-        true
-    }
-
     /// Duplicate acknowledgements stand for nothing any more: whatever is unacknowledged counts.
     pub fn forget_duplicates(&mut self) {
         self.duplicates = 0;
@@ -497,9 +483,9 @@ impl Scoreboard {
     }
 
     /// RFC 6675 NextSeg rule 3: the lowest segment that is neither SACKed nor lost nor
-    /// retransmitted, below the highest SACKed one or, if so asked for, above it.
-    pub fn next_unsacked(&self, above_too: bool) -> Option<Lost> {
-        let highest = if above_too { u64::MAX } else { self.sacked.last()?.start };
+    /// retransmitted, below the highest SACKed one.
+    pub fn next_unsacked(&self) -> Option<Lost> {
+        let highest = self.sacked.last()?.start;
         let mut index = self.examined;
         while index < self.first + self.sent.len() as u64 {
             let range = self.range(index);

@@ -45,6 +45,9 @@ impl Flags {
     pub const AE: Flags = Flags(1 << 11);
     /// IP: the packet may be marked, and its sender answers the share of marks (RFC 9331 ECT(1)).
     pub const ECT1: Flags = Flags(1 << 12);
+    /// Options lie side by side and are padded together, and a SYN has no MSS option, as in ns-3
+    /// (ns-3.29 `tcp-header.cc`, `AppendOption`).
+    pub const PACKED_OPTIONS: Flags = Flags(1 << 13);
 
     /// Both sets together.
     pub const fn with(self, other: Flags) -> Flags {
@@ -116,6 +119,9 @@ impl Segment {
     }
 
     fn option_bytes(&self) -> u32 {
+        if self.flags.has(Flags::PACKED_OPTIONS) {
+            return self.packed_option_bytes();
+        }
         let mut bytes = 0;
         if self.flags.has(Flags::SYN) {
             // MSS 4; window scale 3 and one pad; SACK-permitted 2, which shares the timestamp
@@ -133,6 +139,17 @@ impl Segment {
             bytes += 4 + 8 * u32::from(self.sack_count);
         }
         bytes
+    }
+
+    #[inline(never)]
+    fn packed_option_bytes(&self) -> u32 {
+        let with = |flag, bytes| if self.flags.has(flag) { bytes } else { 0 };
+        let sack = if self.sack_count > 0 { 2 + 8 * u32::from(self.sack_count) } else { 0 };
+        let bytes = with(Flags::TIMESTAMP, 10)
+            + with(Flags::WINDOW_SCALE, 3)
+            + with(Flags::SACK_PERMITTED, 2)
+            + sack;
+        bytes.next_multiple_of(4)
     }
 }
 
@@ -181,5 +198,17 @@ mod tests {
         assert_eq!(ack.wire_bytes(), 52);
         assert_eq!(Segment { payload_bytes: 1448, ..ack }.wire_bytes(), 1500);
         assert_eq!(Segment { sack_count: 3, ..ack }.wire_bytes(), 80);
+    }
+
+    #[test]
+    fn packed_options_are_padded_together() {
+        // ns-3.29: SYN 10 + 3 + 2, so 16; an acknowledgement 10, so 12, or 10 + 2 + 8n with SACK.
+        let packed = Flags::TIMESTAMP.with(Flags::PACKED_OPTIONS);
+        let ack = Segment { flags: Flags::ACK.with(packed), ..Segment::default() };
+        assert_eq!(ack.wire_bytes(), 52);
+        assert_eq!(Segment { sack_count: 3, ..ack }.wire_bytes(), 76);
+        let offers = Flags::SACK_PERMITTED.with(Flags::WINDOW_SCALE);
+        let syn = Segment { flags: Flags::SYN.with(packed).with(offers), ..Segment::default() };
+        assert_eq!(syn.wire_bytes(), 56);
     }
 }

@@ -3,6 +3,7 @@
 mod episodes;
 mod inspect;
 mod losses;
+mod ns3;
 mod outdated;
 mod persist;
 mod probe;
@@ -32,6 +33,7 @@ use crate::validation::Validation;
 use crate::write_queue::WriteQueue;
 use crate::{LossDetection, Recovery, RtoPolicy, Stack};
 pub use inspect::Outstanding;
+use ns3::Ns3;
 use persist::Persist;
 use probe::Probe;
 use sack1::Sack1;
@@ -163,6 +165,8 @@ pub struct Sender {
     /// TCP-Linux only: segments in flight allowed while flight is above the window.
     conserved_flight: u64,
     sack1: Sack1,
+    /// All of ns-3's sender, if it is that.
+    ns3: Option<Box<Ns3>>,
     /// Whether the algorithm is told round-trip times as TCP-Linux measures them from its own table
     /// (`bugfix_ts_`).
     tells_age_of_last: bool,
@@ -226,6 +230,8 @@ impl Sender {
         if stack.frto {
             board.watch_originals();
         }
+        let ns3 =
+            (stack.recovery == Recovery::Ns3).then(|| Box::new(Ns3::new(&stack, stack.rto())));
         let tells_age_of_last = stack.recovery == Recovery::TcpLinux && needs.send_times;
         Sender {
             board,
@@ -250,6 +256,7 @@ impl Sender {
             sack_duplicates: 0,
             conserved_flight: 0,
             sack1: Sack1::default(),
+            ns3,
             tells_age_of_last,
             retransmit_first: false,
             rescue_allowed: false,
@@ -285,6 +292,9 @@ impl Sender {
         self.sack = negotiated.sack;
         self.segment_bytes = u64::from(negotiated.mss);
         (self.right_edge, self.max_window) = (right_edge, right_edge);
+        if let Some(ns3) = &mut self.ns3 {
+            ns3.allow(right_edge);
+        }
         self.size_send_buffer();
     }
 
@@ -297,6 +307,9 @@ impl Sender {
     pub fn allow(&mut self, right_edge: u64) {
         self.right_edge = self.right_edge.max(right_edge);
         self.max_window = self.max_window.max(self.right_edge);
+        if let Some(ns3) = &mut self.ns3 {
+            ns3.allow(self.right_edge);
+        }
     }
 
     /// The application wrote `bytes` more.
@@ -305,11 +318,16 @@ impl Sender {
         self.note_app_limit();
         self.wrote_when_idle |= self.board.is_empty();
         self.stream_end = self.stream_end.saturating_add(bytes);
+        self.note_writing_as_ns3();
     }
 
-    /// The application will write no more.
-    pub fn close(&mut self) {
+    /// The application will write no more; `is_answer` if the other end has closed before.
+    pub fn close(&mut self, is_answer: bool) {
         self.closed = true;
+        if let Some(ns3) = &mut self.ns3 {
+            ns3.closes_second = is_answer;
+        }
+        self.note_writing_as_ns3();
     }
 
     /// The application stops now: what it has written but not sent is withdrawn.
@@ -319,6 +337,13 @@ impl Sender {
         if let Some(queue) = &mut self.queue {
             queue.cut(self.snd_nxt);
         }
+        self.note_writing_as_ns3();
+    }
+
+    fn note_writing_as_ns3(&mut self) {
+        if let Some(ns3) = &mut self.ns3 {
+            ns3.wrote(self.stream_end);
+        }
     }
 
     /// The handshake measured a round-trip time.
@@ -326,11 +351,19 @@ impl Sender {
         let rtt = self.as_the_clock_has_it(rtt, now);
         self.rtt.sample(rtt, 0, 0);
         self.rtt.sample_min(rtt);
+        if let Some(ns3) = &mut self.ns3 {
+            ns3.round_trips.measure(rtt);
+        }
     }
 
     /// The handshake took more than one try, so that it measured nothing.
     pub fn handshake_was_repeated(&mut self) {
         self.rtt.raise_initial(RTO_AFTER_REPEATED_SYN);
+    }
+
+    /// Whether this end of the connection is no longer there.
+    pub fn is_gone(&self, now: Time) -> bool {
+        self.ns3.as_ref().is_some_and(|ns3| ns3.is_gone(now))
     }
 
     /// The connection is there.
@@ -346,93 +379,14 @@ impl Sender {
 
     /// Whether everything, the FIN included, was acknowledged.
     pub fn is_finished(&self) -> bool {
-        self.closed && self.board.una() > self.stream_end
-    }
-
-    /// Congestion window in bytes: while it is being reduced in proportion, the part of the way
-    /// that it has come.
-    pub fn cwnd(&self) -> u64 {
-        match &self.reduction {
-            Some(reduction) => reduction.cwnd() * u64::from(self.stack.mss),
-            None => self.cc.cwnd(),
-        }
-    }
-
-    /// Slow-start threshold in bytes, `u64::MAX` while infinite.
-    pub fn ssthresh(&self) -> u64 {
-        self.cc.ssthresh()
-    }
-
-    /// Bytes believed to be in the network.
-    pub fn flight_size(&self) -> u64 {
-        self.board.pipe()
-    }
-
-    /// End of what the application has written.
-    pub fn stream_end(&self) -> u64 {
-        self.stream_end
-    }
-
-    /// Next new offset to be sent.
-    pub fn snd_nxt(&self) -> u64 {
-        self.snd_nxt
-    }
-
-    /// First unacknowledged offset.
-    pub fn una(&self) -> u64 {
-        self.board.una()
-    }
-
-    /// Smoothed round-trip time.
-    pub fn srtt(&self) -> Option<Duration> {
-        self.rtt.srtt()
-    }
-
-    /// Retransmission timeout, backed off.
-    pub fn rto(&self) -> Duration {
-        self.rtt.rto()
-    }
-
-    /// What the sender is doing about loss.
-    pub fn phase(&self) -> Phase {
-        if self.phase == Phase::Open && self.board.has_holes() {
-            Phase::Disorder
-        } else {
-            self.phase
-        }
-    }
-
-    /// What it did so far.
-    pub fn counters(&self) -> SenderCounters {
-        self.counters
-    }
-
-    /// Most bytes in flight that the window allows for data sent now. It is above [`Self::cwnd`]
-    /// where the stack lets flight fall gradually, or sends one segment whatever the window says.
-    pub fn flight_allowance(&self) -> u64 {
-        let forced = if self.pass.is_forced { self.board.pipe() } else { 0 };
-        self.window_in_effect().max(forced)
-    }
-
-    /// What may be in flight, but for a segment that leaves whatever the window says.
-    fn window_in_effect(&self) -> u64 {
-        let mss = u64::from(self.stack.mss);
-        let cwnd = self.cwnd();
-        match self.stack.recovery {
-            Recovery::Rfc | Recovery::Prr | Recovery::RateHalving | Recovery::Reno => cwnd,
-            Recovery::TcpLinux => cwnd.max(self.conserved_flight * mss),
-            Recovery::Sack1 => self.window_as_sack1(cwnd),
-        }
-    }
-
-    /// When [`Self::handle_timeout`] has to be called: the retransmission timer expires, or a
-    /// segment that was held back may leave.
-    pub fn deadline(&self) -> Time {
-        self.timer.at().min(self.pacer.wake_at())
+        self.closed && self.una() > self.stream_end
     }
 
     /// An acknowledgement arrived.
     pub fn handle_ack(&mut self, info: &AckInfo<'_>, now: Time) {
+        if self.ns3.is_some() {
+            return self.handle_ack_as_ns3(info, now);
+        }
         if info.ack < self.board.una() {
             return self.handle_old_ack(info, now);
         }
@@ -464,9 +418,6 @@ impl Sender {
         let leaving = at_end && !undone;
         let wait = self.find_losses(info, leaving, now, &mut news);
         self.lost += news.lost;
-        if self.stack.resend_on_partial_ack && news.acked > 0 && !leaving {
-            self.resend_first_hole();
-        }
         // What arrived twice has left the network twice (Linux 6.1 `tcp_dsack_seen`).
         news.delivered += twice;
         self.delivered += twice;
@@ -767,7 +718,8 @@ impl Sender {
             | Recovery::Sack1
             | Recovery::Prr
             | Recovery::RateHalving
-            | Recovery::Reno => self.phase(),
+            | Recovery::Reno
+            | Recovery::Ns3 => self.phase(),
         }
     }
 

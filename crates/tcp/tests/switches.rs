@@ -149,56 +149,14 @@ fn round_trips_in_ticks() {
     }
 }
 
-/// Sixteen in flight of which 2 and 9 are lost, and what is sent again.
-fn two_losses(stack: &Stack) -> Vec<String> {
-    let mut t = Script::new(stack);
-    t.lose("> 2000..3000");
-    t.lose("> 9000..10000");
-    t.open(60_000);
-    let seen = t.look(1_000).into_iter();
-    seen.filter(|line| line.ends_with("again")).collect()
-}
-
-#[test]
-fn a_partial_acknowledgement_resends_what_is_on_its_way() {
-    // Both holes are known to be lost at 200 ms and sent again as the window allows; the
-    // acknowledgement of 9000 at 300 ms finds the second on its way, and has it sent once more.
-    let stack = rfc(16);
-    assert_eq!(two_losses(&stack), ["200 > 2000..3000 again", "200 > 9000..10000 again"]);
-    let again = Stack { resend_on_partial_ack: true, ..stack };
-    assert_eq!(
-        two_losses(&again),
-        ["200 > 2000..3000 again", "200 > 9000..10000 again", "300 > 9000..10000 again"]
-    );
-}
-
-#[test]
-fn the_flight_that_is_halved_may_be_what_is_left() {
-    // Twenty in flight; the acknowledgements of 0 and 1 make it 22 of a window of 22. Segments 3, 4
-    // and 5 arrive: 22 + 2 by limited transmit, less three, less the loss, is 20: 10, and not half of
-    // the 22 before that.
-    for (after, ssthresh) in [(false, 11), (true, 10)] {
-        let mut t = Script::new(&Stack {
-            initial_window: 20,
-            delayed_ack: DelayedAck::Off,
-            flight_after_losses: after,
-            ..preset("ns3-3.29")
-        });
-        t.lose("> 2000..3000");
-        t.open(100_000);
-        t.run(250);
-        assert_eq!(t.window(), (ssthresh, ssthresh), "{after}");
-    }
-}
-
 #[test]
 fn an_impatient_sender_restarts_its_timer_once_in_recovery() {
-    // Segments 0 to 11 of sixteen are lost, and without SACK one is found in each round trip: partial
+    // Segments 0 to 11 of forty are lost, and without SACK one is found in each round trip: partial
     // acknowledgements at 300, 400, 500 ... Only the first restarts the timer of one second.
-    let stack = Stack { sack: false, rto_impatient: true, resend_on_partial_ack: true, ..rfc(16) };
+    let stack = Stack { sack: false, rto_impatient: true, ..rfc(40) };
     let mut t = Script::new(&stack);
     (0..12).for_each(|n| t.lose(&format!("> {}..{}", n * 1000, (n + 1) * 1000)));
-    t.open(16_000);
+    t.open(40_000);
     t.run(1_299);
     let counters = t.source.counters();
     assert_eq!((counters.reductions, counters.timeouts), (1, 0));
@@ -207,9 +165,9 @@ fn an_impatient_sender_restarts_its_timer_once_in_recovery() {
     // RFC 6298 rule 5.3 restarts it each time, and there is no timeout.
     let mut t = Script::new(&Stack { rto_impatient: false, ..stack });
     (0..12).for_each(|n| t.lose(&format!("> {}..{}", n * 1000, (n + 1) * 1000)));
-    t.open(16_000);
+    t.open(40_000);
     t.run(3_000);
-    assert_eq!((t.received(), t.source.counters().timeouts), (16_000, 0));
+    assert_eq!((t.received(), t.source.counters().timeouts), (40_000, 0));
 }
 
 #[test]
@@ -227,23 +185,6 @@ fn reno_ends_recovery_with_the_first_acknowledgement_of_anything_new() {
     };
     assert_eq!(lossy(&stack).reductions, 2);
     assert_eq!(lossy(&Stack { recovery: Recovery::Rfc, ..stack }).reductions, 1);
-}
-
-#[test]
-fn recovery_at_the_end_sends_everything_again() {
-    // Segments 2 and 11 of twelve are lost. At the SACK of 5 ten are unacknowledged: the window is 5,
-    // and seven in flight with the retransmission. At the SACK of 8 four are: 9 goes again, which is
-    // on its way. That of 9 takes both off: 10 and 11 go again.
-    let again = |rescue_all| {
-        let mut t = Script::new(&Stack { rescue_all, ..rfc(12) });
-        t.lose("> 2000..3000");
-        t.lose("> 11000..12000");
-        t.open(12_000);
-        t.run(3_000);
-        (t.source.counters().retransmissions, t.source.counters().timeouts)
-    };
-    // The last segment has nothing SACKed above it: without the switch it waits for the timer.
-    assert_eq!((again(false), again(true)), ((2, 1), (4, 0)));
 }
 
 #[test]

@@ -161,6 +161,8 @@ pub struct Options {
     pub sack_count: u8,
     /// Bytes of all options.
     pub bytes: u8,
+    /// To be written side by side and padded together, as ns-3 does.
+    pub is_packed: bool,
 }
 
 impl Options {

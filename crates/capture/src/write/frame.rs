@@ -217,9 +217,10 @@ impl Frame {
         Ok(header)
     }
 
-    /// Options as Linux lays them out. Returns how many bytes they take, a multiple of four.
+    /// Options as Linux lays them out, or packed. Returns how many bytes they take, a multiple of four.
     fn options(&mut self, begin: usize, options: &Options) -> Result<usize, NotWritable> {
         const NOP: u8 = 1;
+        let padding: &[u8] = if options.is_packed { &[] } else { &[NOP, NOP] };
         let mut at = begin;
         let end = begin + MAX_TCP_OPTION_BYTES;
         let mut add = |bytes: &[u8]| {
@@ -238,26 +239,31 @@ impl Frame {
         // In the place of the padding in front of the timestamps, if those are there.
         let sack_permitted = [4, 2];
         if let Some((value, echo)) = options.timestamps {
-            add(if options.sack_permitted { &sack_permitted } else { &[NOP, NOP] })?;
+            add(if options.sack_permitted { &sack_permitted } else { padding })?;
             add(&[8, 10])?;
             add(&value.to_be_bytes())?;
             add(&echo.to_be_bytes())?;
         } else if options.sack_permitted {
-            add(&[NOP, NOP])?;
+            add(padding)?;
             add(&sack_permitted)?;
         }
         if let Some(shift) = options.window_scale {
-            add(&[NOP, 3, 3, shift])?;
+            add(&padding[..padding.len() / 2])?;
+            add(&[3, 3, shift])?;
         }
         let blocks = options.sack_blocks();
         if !blocks.is_empty() {
-            add(&[NOP, NOP, 5, 2 + 8 * blocks.len() as u8])?;
+            add(padding)?;
+            add(&[5, 2 + 8 * blocks.len() as u8])?;
             for (left, right) in blocks {
                 add(&left.to_be_bytes())?;
                 add(&right.to_be_bytes())?;
             }
         }
-        Ok(at - begin)
+        // The end of the options, and zeros behind it; there is room, as 40 is a multiple of four.
+        let padded = (at - begin).next_multiple_of(4);
+        self.bytes[at..begin + padded].fill(0);
+        Ok(padded)
     }
 
     /// The header of UDP but for its checksum. Returns its length.

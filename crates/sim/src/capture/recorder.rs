@@ -413,11 +413,12 @@ fn header(segment: &Segment) -> Tcp {
     let has = |flag| segment.flags.has(flag);
     let bits = BITS.iter().filter(|(flag, _)| has(*flag)).fold(0, |bits, (_, bit)| bits | bit);
     let mut options = Options {
-        mss: has(Flags::SYN).then_some(segment.mss),
+        mss: (has(Flags::SYN) && !has(Flags::PACKED_OPTIONS)).then_some(segment.mss),
         window_scale: has(Flags::WINDOW_SCALE).then_some(segment.window_scale),
         sack_permitted: has(Flags::SACK_PERMITTED),
         timestamps: has(Flags::TIMESTAMP).then_some((segment.ts_value, segment.ts_echo)),
         sack_count: segment.sack_count,
+        is_packed: has(Flags::PACKED_OPTIONS),
         ..Options::default()
     };
     for (to, from) in options.sack.iter_mut().zip(segment.sack_blocks()) {

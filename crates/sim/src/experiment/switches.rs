@@ -252,24 +252,6 @@ pub(super) static SWITCHES: &[Switch] = &[
         "Whether the acknowledgement that ends recovery also grows the window."
     ),
     switch!(
-        resend_on_partial_ack,
-        OnOff,
-        "false",
-        "Whether an acknowledgement in recovery that does not end it has the first missing segment sent again, though that may be on its way already (ns-3.29)."
-    ),
-    switch!(
-        rescue_all,
-        OnOff,
-        "false",
-        "Whether recovery, with nothing lost and nothing new to send, sends everything again that is not SACKed (ns-3.29), and not one segment at the most (RFC 6675)."
-    ),
-    switch!(
-        flight_after_losses,
-        OnOff,
-        "false",
-        "Whether the flight that is halved at a loss is what is left of it, and not what was unacknowledged (ns-3.29)."
-    ),
-    switch!(
         reduce_on_every_timeout,
         OnOff,
         "false",

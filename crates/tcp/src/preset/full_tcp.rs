@@ -89,12 +89,6 @@ pub(super) const FULL_TCP: Preset = preset!(
         "Agent/TCP control_increase_ 0: tcp/tcp.cc, opencwnd";
     grow_on_exit: true,
         "Agent/TCP/FullTcp open_cwnd_on_pack_ true; tcp/tcp-full.cc, recv: opencwnd after ack_action";
-    resend_on_partial_ack: false,
-        "tcp/tcp-full.cc, pack_action sends nothing";
-    rescue_all: false,
-        "tcp/tcp-full.cc has no SACK";
-    flight_after_losses: false,
-        "tcp/tcp.cc, slowdown: half of windowd";
     reduce_on_every_timeout: true,
         "tcp/tcp-full.cc, timeout_action: CLOSE_SSTHRESH_HALF";
     nagle: Nagle::Rfc,

@@ -85,12 +85,6 @@ pub(super) const LINUX_2_6_27: Preset = preset!(
         "net/ipv4/tcp_cong.c, tcp_is_cwnd_limited";
     grow_on_exit: false,
         "net/ipv4/tcp_input.c, tcp_ack: tcp_cong_avoid comes before tcp_fastretrans_alert";
-    resend_on_partial_ack: false,
-        "net/ipv4/tcp_output.c, tcp_xmit_retransmit_queue: what is lost and not on its way";
-    rescue_all: false,
-        "net/ipv4/tcp_output.c, tcp_xmit_retransmit_queue: below the highest SACKed one, which recovery says";
-    flight_after_losses: false,
-        "algorithms halve the window; net/ipv4/tcp_cong.c, tcp_reno_ssthresh";
     reduce_on_every_timeout: false,
         "net/ipv4/tcp_input.c, tcp_enter_loss: not again while everything before is missing";
     nagle: Nagle::Minshall,

@@ -66,6 +66,10 @@ pub enum Recovery {
     /// `tcp_fastretrans_alert`): one segment leaves for every second acknowledgement, and the window
     /// is never more than one above flight.
     RateHalving,
+    /// ns-3.29, and with it the whole sender: buffer, estimate of what is in flight, round trips and
+    /// timer (`src/internet/model/tcp-socket-base.cc`, `TcpClassicRecovery`). Only `sack`,
+    /// `timestamps`, `reordering`, `limited_transmit`, `nagle` and the sizes matter beside it.
+    Ns3,
 }
 
 impl Recovery {
@@ -77,6 +81,7 @@ impl Recovery {
         ("prr", Recovery::Prr),
         ("reno", Recovery::Reno),
         ("rate-halving", Recovery::RateHalving),
+        ("ns3", Recovery::Ns3),
     ];
 }
 
@@ -227,17 +232,6 @@ pub struct Stack {
     pub grow_when_unused: bool,
     /// Whether the acknowledgement that ends recovery also grows the window (Linux 6.1 does).
     pub grow_on_exit: bool,
-    /// Whether an acknowledgement in recovery that does not end it has the first segment that is
-    /// missing sent again, though that may be on its way already (ns-3.29
-    /// `src/internet/model/tcp-socket-base.cc`, `ProcessAck`).
-    pub resend_on_partial_ack: bool,
-    /// Whether recovery, with nothing lost and nothing new to send, sends everything again that is
-    /// not SACKed (ns-3.29 `tcp-tx-buffer.cc`, `NextSeg`), and not one segment that may be lost
-    /// (RFC 6675 NextSeg rule 3).
-    pub rescue_all: bool,
-    /// Whether a loss is taken off the flight that the algorithm then halves (ns-3.29
-    /// `tcp-socket-base.cc`, `EnterRecovery`), and so is what the acknowledgement SACKs.
-    pub flight_after_losses: bool,
     /// Whether each timeout lowers the threshold, and not only the first for the same data
     /// (RFC 5681 section 3.1).
     pub reduce_on_every_timeout: bool,

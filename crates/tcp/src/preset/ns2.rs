@@ -85,12 +85,6 @@ pub(super) const NS2_TCP_LINUX: Preset = preset!(
         "tcp/tcp-linux.cc, LinuxTcpAgent::tcp_is_cwnd_limited";
     grow_on_exit: false,
         "tcp/tcp-linux.cc, recv: tcp_cong_avoid comes before tcp_fastretrans_alert";
-    resend_on_partial_ack: false,
-        "tcp/scoreboard1.cc, GetNextRetran: what is lost and not on its way";
-    rescue_all: false,
-        "tcp/scoreboard1.cc, GetNextRetran: what is lost";
-    flight_after_losses: false,
-        "tcp/linux/src: the modules halve the window";
     reduce_on_every_timeout: true,
         "tcp/tcp-linux.cc, enter_loss";
     rto_min: Duration::from_millis(200),
@@ -210,12 +204,6 @@ pub(super) const NS2_SACK1: Preset = preset!(
         "tcl/lib/ns-default.tcl, Agent/TCP control_increase_ 0; tcp/tcp.cc, recv_newack_helper";
     grow_on_exit: false,
         "tcp/tcp-sack1.cc, recv: newack without opencwnd";
-    resend_on_partial_ack: false,
-        "tcp/tcp-sack1.cc, recv: partial_ack_ false";
-    rescue_all: false,
-        "tcp/scoreboard-rq.cc, GetNextRetran: below what is SACKed";
-    flight_after_losses: false,
-        "tcp/tcp.cc, slowdown: of the window";
     reduce_on_every_timeout: true,
         "tcp/tcp.cc, timeout: slowdown";
     rto_min: Duration::from_millis(200),

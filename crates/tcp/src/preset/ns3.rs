@@ -2,9 +2,9 @@
 //! and attributes; "Khader 2020" is the thesis on DCM+, which ran its `tcp-variants-comparison`
 //! script.
 //!
-//! What is not modelled: `DataRetries` (here a sender never gives up), the zero-window probe's
-//! timer, `TcpPrrRecovery` (`recovery = "prr"` is Linux's form), and the new segment that a partial
-//! acknowledgement forces out where the first hole is not known to be lost.
+//! With `recovery = "ns3"` the sender is ns-3's own (`sender/ns3.rs`): switches of other senders have no
+//! effect, and their values say what ns-3 does. Not modelled: the zero-window probe's timer, and
+//! `TcpPrrRecovery` (`recovery = "prr"` is Linux's form).
 
 use fairway_cc::Variant;
 use fairway_units::Duration;
@@ -67,9 +67,9 @@ pub(super) const NS3_3_29: Preset = preset!(
         "tcp-socket-base.cc, ReTxThreshold 3";
     adaptive_reordering: false,
         "tcp-socket-base.cc, ReTxThreshold 3, always";
-    recovery: Recovery::Rfc,
+    recovery: Recovery::Ns3,
         "tcp-l4-protocol.cc, RecoveryType TcpClassicRecovery: tcp-recovery-ops.cc, EnterRecovery sets \
-         the window to the threshold, which m_cWndInfl does not inflate";
+         the window to the threshold, which m_cWndInfl does not inflate; tcp-socket-base.cc, tcp-tx-buffer.cc";
     tail_loss_probe: false,
         "tcp-socket-base.cc has none";
     frto: false,
@@ -88,12 +88,6 @@ pub(super) const NS3_3_29: Preset = preset!(
         "tcp-socket-base.cc, ProcessAck: IncreaseWindow whatever was in flight";
     grow_on_exit: false,
         "tcp-socket-base.cc, ProcessAck: no IncreaseWindow where exitedFastRecovery";
-    resend_on_partial_ack: true,
-        "tcp-socket-base.cc, ProcessAck: DeleteRetransmittedFlagFromHead and DoRetransmit";
-    rescue_all: true,
-        "tcp-tx-buffer.cc, NextSeg: seqPerRule3 is any segment, each time";
-    flight_after_losses: true,
-        "tcp-socket-base.cc, EnterRecovery: BytesInFlight after MarkHeadAsLost";
     reduce_on_every_timeout: true,
         "tcp-socket-base.cc, ReTxTimeout: SetSentListLost has cleared what IsHeadRetransmitted asks for";
     nagle: Nagle::Off,
@@ -109,7 +103,7 @@ pub(super) const NS3_3_29: Preset = preset!(
     rto_min_bounds_variance: false,
         "tcp-socket-base.cc, EstimateRtt: Max of the sum and m_minRto";
     rto_in_ticks: false,
-        "rtt-estimator.cc, RttMeanDeviation: real numbers";
+        "rtt-estimator.cc, RttMeanDeviation: whole nanoseconds, with shifts";
     rto_restart_on_every_ack: false,
         "tcp-socket-base.cc, NewAck";
     rto_impatient: true,

@@ -80,12 +80,6 @@ pub(super) const RFC_5681: Preset = preset!("rfc5681", "The RFCs: 5681, 6675, 62
         "RFC 2861 section 3.1: not if the window is not full";
     grow_on_exit: false,
         "RFC 5681 section 3.2 step 6: recovery ends with the window at ssthresh";
-    resend_on_partial_ack: false,
-        "RFC 6675 section 5 step C: as NextSeg says";
-    rescue_all: false,
-        "RFC 6675 section 4, NextSeg rules 3 and 4: one segment";
-    flight_after_losses: false,
-        "RFC 5681 equation 4: FlightSize is what is unacknowledged";
     reduce_on_every_timeout: false,
         "RFC 5681 section 3.1: not for a segment that the timer has resent already";
     rto_min: Duration::from_secs(1),
@@ -201,12 +195,6 @@ pub(super) const RFC_9438: Preset = preset!(
         "RFC 9438 section 5.8";
     grow_on_exit: false,
         "RFC 5681 section 3.2 step 6: recovery ends with the window at ssthresh";
-    resend_on_partial_ack: false,
-        "RFC 8985 section 6.2: what is lost and not on its way";
-    rescue_all: false,
-        "RFC 8985 section 7: one probe";
-    flight_after_losses: false,
-        "RFC 9438 section 4.6: the flight size when the loss is found";
     reduce_on_every_timeout: false,
         "RFC 5681 section 3.1: not for a segment that the timer has resent already";
     nagle: Nagle::Rfc,

@@ -32,6 +32,16 @@ impl Receiver {
             self.put_first(earlier);
         }
         let touches = |r: &Range| r.start <= range.end && range.start <= r.end;
+        let merged = if self.is_ns3 {
+            // `UpdateSackList`: what was listed once and has been forgotten is not listed again.
+            let listed = self.recent.iter().filter(|listed| touches(listed));
+            listed.fold(range, |all, listed| Range {
+                start: all.start.min(listed.start),
+                end: all.end.max(listed.end),
+            })
+        } else {
+            merged
+        };
         let place = self.recent.iter().position(touches).unwrap_or(self.recent.len());
         let held = self.compression.as_ref().is_some_and(AckCompression::holds);
         if held && place >= BLOCKS_EXPECTED {

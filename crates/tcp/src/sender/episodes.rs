@@ -18,6 +18,9 @@ const EXIT_BURST_SEGMENTS: u64 = 3;
 impl Sender {
     /// The timer may have expired, or a segment been held back until now.
     pub fn handle_timeout(&mut self, now: Time) {
+        if self.ns3.is_some() {
+            return self.handle_timeout_as_ns3(now);
+        }
         self.pacer.wake(now);
         if now < self.timer.at() {
             return;
@@ -36,7 +39,7 @@ impl Sender {
         // RFC 5681 section 3.1: the threshold is kept only for data that the timer has resent.
         let first = match self.stack.recovery {
             _ if self.stack.reduce_on_every_timeout => true,
-            Recovery::Rfc | Recovery::Reno | Recovery::Sack1 => {
+            Recovery::Rfc | Recovery::Reno | Recovery::Sack1 | Recovery::Ns3 => {
                 self.phase != Phase::Loss
                     || self.timed_out_at.is_none_or(|at| self.board.una() > at)
             }
@@ -150,29 +153,13 @@ impl Sender {
             }
     }
 
-    /// What an acknowledgement that does not end the episode leaves missing is sent again.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn resend_first_hole(&mut self) {
-        if self.phase == Phase::Recovery && self.board.resend_head() {
-            self.retransmit_first = true;
-        }
-    }
-
     fn enter_recovery(&mut self, flow: &Flow) {
         if self.phase != Phase::Cwr {
             let outstanding = self.board.retransmitted_segments() as u32;
             let probes = u32::from(self.probe.is_retransmission());
             self.undo.begin(self.board.una(), outstanding + probes);
             self.conserved_flight = self.cc.cwnd() / u64::from(self.stack.mss);
-            if self.stack.flight_after_losses {
-                // Without SACK ns-3.29 leaves the first segment in.
-                let head = if self.sack { 0 } else { u64::from(self.stack.mss) };
-                let flight_size = self.board.pipe() + head;
-                self.reduce(Signal::Loss, &Flow { flight_size, ..*flow });
-            } else {
-                self.reduce(Signal::Loss, flow);
-            }
+            self.reduce(Signal::Loss, flow);
         }
         self.probe.cancel();
         self.phase = Phase::Recovery;
@@ -226,7 +213,11 @@ impl Sender {
                 }
                 self.reduction = Some(Reduction::Halving(halving));
             }
-            Recovery::Rfc | Recovery::Sack1 | Recovery::TcpLinux | Recovery::Reno => {}
+            Recovery::Rfc
+            | Recovery::Sack1
+            | Recovery::TcpLinux
+            | Recovery::Reno
+            | Recovery::Ns3 => {}
         }
     }
 
@@ -264,7 +255,11 @@ impl Sender {
             Recovery::Rfc | Recovery::Sack1 if !self.sack && self.phase == Phase::Recovery => {
                 ssthresh.min(flight.max(mss) + mss)
             }
-            Recovery::Rfc | Recovery::Sack1 | Recovery::TcpLinux | Recovery::Reno => cwnd,
+            Recovery::Rfc
+            | Recovery::Sack1
+            | Recovery::TcpLinux
+            | Recovery::Reno
+            | Recovery::Ns3 => cwnd,
         };
         if self.phase != Phase::Cwr {
             self.repaired_until = Some(self.recover);

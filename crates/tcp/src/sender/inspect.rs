@@ -1,8 +1,10 @@
-//! What tests may see of the sending half beside its windows.
+//! What others may see of the sending half.
 
-use fairway_units::Duration;
+use fairway_cc::Phase;
+use fairway_units::{Duration, Time};
 
-use super::Sender;
+use super::{Sender, SenderCounters};
+use crate::Recovery;
 
 /// Segments that are outstanding, as Linux's `struct tcp_info` counts them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -18,9 +20,96 @@ pub struct Outstanding {
 }
 
 impl Sender {
+    /// Congestion window in bytes: while it is being reduced in proportion, the part of the way
+    /// that it has come.
+    pub fn cwnd(&self) -> u64 {
+        match &self.reduction {
+            Some(reduction) => reduction.cwnd() * u64::from(self.stack.mss),
+            None => self.cc.cwnd(),
+        }
+    }
+
+    /// Slow-start threshold in bytes, `u64::MAX` while infinite.
+    pub fn ssthresh(&self) -> u64 {
+        self.cc.ssthresh()
+    }
+
+    /// Bytes believed to be in the network.
+    pub fn flight_size(&self) -> u64 {
+        self.ns3.as_ref().map_or_else(|| self.board.pipe(), |ns3| ns3.in_flight())
+    }
+
+    /// End of what the application has written.
+    pub fn stream_end(&self) -> u64 {
+        self.stream_end
+    }
+
+    /// Next new offset to be sent.
+    pub fn snd_nxt(&self) -> u64 {
+        self.snd_nxt
+    }
+
+    /// First unacknowledged offset.
+    pub fn una(&self) -> u64 {
+        self.ns3.as_ref().map_or_else(|| self.board.una(), |ns3| ns3.una())
+    }
+
+    /// Smoothed round-trip time.
+    pub fn srtt(&self) -> Option<Duration> {
+        self.ns3.as_ref().map_or_else(|| self.rtt.srtt(), |ns3| ns3.round_trips.srtt())
+    }
+
+    /// Retransmission timeout, backed off.
+    pub fn rto(&self) -> Duration {
+        self.ns3.as_ref().map_or_else(|| self.rtt.rto(), |ns3| ns3.round_trips.rto())
+    }
+
+    /// What the sender is doing about loss.
+    pub fn phase(&self) -> Phase {
+        if self.phase == Phase::Open && self.board.has_holes() {
+            Phase::Disorder
+        } else {
+            self.phase
+        }
+    }
+
+    /// What it did so far.
+    pub fn counters(&self) -> SenderCounters {
+        self.counters
+    }
+
+    /// Most bytes in flight that the window allows for data sent now. It is above [`Self::cwnd`]
+    /// where the stack lets flight fall gradually, or sends one segment whatever the window says.
+    pub fn flight_allowance(&self) -> u64 {
+        let is_forced = self.pass.is_forced || self.ns3.as_ref().is_some_and(|ns3| ns3.is_forced());
+        self.window_in_effect().max(if is_forced { self.flight_size() } else { 0 })
+    }
+
+    /// What may be in flight, but for a segment that leaves whatever the window says.
+    pub(super) fn window_in_effect(&self) -> u64 {
+        let mss = u64::from(self.stack.mss);
+        let cwnd = self.cwnd();
+        match self.stack.recovery {
+            Recovery::Rfc
+            | Recovery::Prr
+            | Recovery::RateHalving
+            | Recovery::Reno
+            | Recovery::Ns3 => cwnd,
+            Recovery::TcpLinux => cwnd.max(self.conserved_flight * mss),
+            Recovery::Sack1 => self.window_as_sack1(cwnd),
+        }
+    }
+
+    /// When [`Self::handle_timeout`] has to be called: the retransmission timer expires, or a
+    /// segment that was held back may leave.
+    pub fn deadline(&self) -> Time {
+        let written = self.ns3.as_ref().map_or(Time::NEVER, |ns3| ns3.send_at());
+        self.timer.at().min(self.pacer.wake_at()).min(written)
+    }
+
     /// What is outstanding. Walks over all of it.
     pub fn outstanding(&self) -> Outstanding {
-        self.board.outstanding()
+        self.ns3.as_ref().map_or_else(|| self.board.outstanding(), |ns3| ns3.outstanding())
     }
 
     /// Smallest round-trip time.

@@ -35,6 +35,9 @@ impl Sender {
 
     /// What leaves next, if anything may.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Transmission> {
+        if self.ns3.is_some() {
+            return self.poll_as_ns3(now);
+        }
         let Some(transmission) = self.next_transmission(now) else {
             self.end_pass(now);
             return None;
@@ -114,14 +117,13 @@ impl Sender {
     }
 
     /// RFC 6675 NextSeg rule 3, once nothing is known lost and nothing new may be sent: a
-    /// segment that may be lost, which keeps the acknowledgements coming; or every one.
+    /// segment that may be lost, which keeps the acknowledgements coming.
     fn rescue(&mut self) -> Option<Lost> {
         let nothing_new = self.snd_nxt >= self.sendable_end();
-        let allowed = self.rescue_allowed || self.stack.rescue_all;
-        if !allowed || !nothing_new || self.phase != Phase::Recovery {
+        if !self.rescue_allowed || !nothing_new || self.phase != Phase::Recovery {
             return None;
         }
-        let segment = self.board.next_unsacked(self.stack.rescue_all)?;
+        let segment = self.board.next_unsacked()?;
         if !self.fits(segment.range.bytes()) {
             return None;
         }

@@ -1,0 +1,179 @@
+//! Round trips and the retransmission timeout of ns-3.29 (`tcp-socket-base.cc`, `EstimateRtt`;
+//! `rtt-estimator.cc`, `RttMeanDeviation`).
+
+use std::collections::VecDeque;
+
+use fairway_units::{Duration, Time};
+
+use crate::RtoPolicy;
+
+/// What was sent, in order (`RttHistory`).
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    start: u64,
+    end: u64,
+    at: Time,
+    again: bool,
+}
+
+/// The estimator, and what it still waits for.
+#[derive(Clone, Debug)]
+pub(in crate::sender) struct RoundTrips {
+    policy: RtoPolicy,
+    history: VecDeque<Sent>,
+    srtt: Option<Duration>,
+    variation: Duration,
+    min_srtt: Option<Duration>,
+    rto: Duration,
+}
+
+impl RoundTrips {
+    pub(super) fn new(policy: RtoPolicy) -> Self {
+        RoundTrips {
+            rto: policy.initial,
+            policy,
+            history: VecDeque::new(),
+            srtt: None,
+            variation: Duration::ZERO,
+            min_srtt: None,
+        }
+    }
+
+    /// Smoothed round trip: the only one that algorithms are told (`m_lastRtt`).
+    pub(in crate::sender) fn srtt(&self) -> Option<Duration> {
+        self.srtt
+    }
+
+    /// The smallest smoothed round trip (`m_minRtt`).
+    pub(in crate::sender) fn min_srtt(&self) -> Option<Duration> {
+        self.min_srtt
+    }
+
+    /// Retransmission timeout, backed off.
+    pub(in crate::sender) fn rto(&self) -> Duration {
+        self.rto
+    }
+
+    /// `UpdateRttHistory`.
+    pub(super) fn sent(&mut self, start: u64, end: u64, again: bool, now: Time) {
+        if !again {
+            self.history.push_back(Sent { start, end, at: now, again });
+            return;
+        }
+        let index = self.history.partition_point(|sent| sent.end <= start);
+        if let Some(sent) = self.history.get_mut(index).filter(|sent| sent.start <= start) {
+            sent.again = true;
+            sent.end = end;
+        }
+    }
+
+    /// An acknowledgement came; `echo_ms`, its echo of this end's clock. The first segment outstanding
+    /// is measured if it was sent once.
+    pub(super) fn acknowledged(&mut self, ack: u64, echo_ms: Option<u64>, now: Time) {
+        let first = self.history.front().filter(|sent| !sent.again && sent.end <= ack);
+        let sample = first.map(|sent| match echo_ms {
+            Some(echo) => Duration::from_millis(now.as_millis().saturating_sub(echo)),
+            None => now.since(sent.at),
+        });
+        while self.history.front().is_some_and(|sent| sent.end <= ack) {
+            self.history.pop_front();
+        }
+        if let Some(rtt) = sample.filter(|rtt| *rtt > Duration::ZERO) {
+            self.measure(rtt);
+        }
+    }
+
+    /// `RttMeanDeviation::IntegerUpdate`: shifts by 3 and 2 bits, which round down.
+    pub(in crate::sender) fn measure(&mut self, rtt: Duration) {
+        let sample = rtt.as_nanos() as i64;
+        let (srtt, variation) = match self.srtt {
+            None => (sample, sample / 2),
+            Some(srtt) => {
+                let (srtt, variation) = (srtt.as_nanos() as i64, self.variation.as_nanos() as i64);
+                let delta = sample - srtt;
+                let rest = delta.abs() - variation;
+                (((srtt << 3) + delta) >> 3, ((variation << 2) + rest) >> 2)
+            }
+        };
+        let srtt = Duration::from_nanos(srtt as u64);
+        self.variation = Duration::from_nanos(variation as u64);
+        self.srtt = Some(srtt);
+        self.min_srtt = Some(self.min_srtt.map_or(srtt, |min| min.min(srtt)));
+        self.end_back_off();
+    }
+
+    /// The timeout is the estimate's again (`NewAck`).
+    pub(super) fn end_back_off(&mut self) {
+        self.rto = self.unbounded().map_or(self.policy.initial, |rto| rto.max(self.policy.min));
+    }
+
+    /// The timeout without its lower bound, if anything was measured.
+    pub(super) fn unbounded(&self) -> Option<Duration> {
+        let variance = (self.variation * 4).max(self.policy.granularity);
+        self.srtt.map(|srtt| srtt + variance)
+    }
+
+    /// The timer expired: twice as long, and nothing sent before is measured (`ReTxTimeout`).
+    pub(super) fn back_off(&mut self) {
+        self.rto = (self.rto * 2).min(self.policy.max);
+        self.history.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round_trips() -> RoundTrips {
+        RoundTrips::new(RtoPolicy {
+            initial: Duration::from_secs(3),
+            min: Duration::from_secs(1),
+            max: Duration::from_secs(60),
+            granularity: Duration::from_millis(1),
+            min_bounds_variance: false,
+            in_ticks: false,
+        })
+    }
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn shifts_round_down() {
+        let mut rtt = round_trips();
+        rtt.measure(ms(90));
+        assert_eq!((rtt.srtt(), rtt.variation, rtt.rto()), (Some(ms(90)), ms(45), ms(1000)));
+        rtt.measure(ms(91));
+        // 90 + 1/8 ms; 45 ms + (1 − 45)/4 ms.
+        assert_eq!(rtt.srtt(), Some(Duration::from_nanos(90_125_000)));
+        assert_eq!(rtt.variation, ms(34));
+        rtt.measure(ms(90));
+        // (8·90 125 000 − 125 000)/8 = 90 109 375; 34 ms + (0.125 − 34)/4 ms = 25.53125 ms.
+        assert_eq!(rtt.srtt(), Some(Duration::from_nanos(90_109_375)));
+        assert_eq!(rtt.variation, Duration::from_nanos(25_531_250));
+        assert_eq!(rtt.min_srtt(), Some(ms(90)));
+        rtt.measure(ms(90));
+        // 720 875 000 − 109 375 = 720 765 625, by 8: 90 095 703.125, rounded down.
+        assert_eq!(rtt.srtt(), Some(Duration::from_nanos(90_095_703)));
+    }
+
+    #[test]
+    fn only_the_first_segment_outstanding_measures_and_only_if_it_was_sent_once() {
+        let mut rtt = round_trips();
+        let at = |millis: u64| Time::ZERO + ms(millis);
+        rtt.sent(0, 10, false, at(0));
+        rtt.sent(10, 20, false, at(5));
+        rtt.sent(0, 10, true, at(50));
+        // The first was sent again: nothing, though the second was not.
+        rtt.acknowledged(20, None, at(100));
+        assert_eq!(rtt.srtt(), None);
+        rtt.sent(20, 30, false, at(100));
+        rtt.acknowledged(30, Some(130), at(200));
+        assert_eq!(rtt.srtt(), Some(ms(70)));
+        rtt.back_off();
+        assert_eq!(rtt.rto(), ms(2000));
+        rtt.end_back_off();
+        assert_eq!(rtt.rto(), ms(1000));
+    }
+}
