@@ -47,6 +47,13 @@ struct Tree {
     directories: Vec<String>,
 }
 
+/// Sets the day on which a file or directory was changed. Not the time of this host: a sender tells it,
+/// in as many bytes as it takes, and two changes may have it in common.
+fn set_day(path: &Path, day: u64) {
+    let time = SystemTime::UNIX_EPOCH + Duration::from_secs(DAY * day);
+    File::open(path).unwrap().set_modified(time).unwrap();
+}
+
 fn content(random: &mut Stream, bytes: u64) -> Vec<u8> {
     let seed = random.bits32() as u8;
     (0..bytes).map(|at| (at / 3) as u8 ^ (at >> 9) as u8 ^ seed).collect()
@@ -78,7 +85,17 @@ impl Tree {
             fs::create_dir_all(at.join(format!("{top}/empty/inside"))).unwrap();
             tree.directories = vec![top.clone(), format!("{top}/empty/inside")];
         }
+        tree.files.keys().for_each(|name| set_day(&at.join(name), 1));
+        tree.set_day_of_directories();
         tree
+    }
+
+    /// Who gives a name to a file changes the directory that it is in.
+    fn set_day_of_directories(&self) {
+        let names = self.files.keys().chain(&self.directories);
+        let all = names.flat_map(|name| Path::new(name).ancestors());
+        let all = all.map(|name| self.path.parent().unwrap().join(name));
+        all.filter(|path| path.is_dir()).for_each(|path| set_day(&path, 1));
     }
 
     /// Somebody writes a file: it grows, shrinks, is written anew or gives its name to another.
@@ -106,10 +123,9 @@ impl Tree {
         };
         file.set_len(next.len() as u64).unwrap();
         file.write_all(&next).unwrap();
-        // Not the time of this host, which two changes may have in common.
-        let time = Duration::from_secs(DAY * (versions.len() as u64 + 1));
-        file.set_modified(SystemTime::UNIX_EPOCH + time).unwrap();
         versions.push(next);
+        set_day(&path, versions.len() as u64);
+        self.set_day_of_directories();
     }
 }
 
