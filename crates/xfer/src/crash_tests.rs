@@ -168,8 +168,8 @@ struct Sender {
     /// The version of each file when it began.
     versions: BTreeMap<String, usize>,
     happened: Happened,
-    /// Connections that had been cut when it began.
-    cut: u64,
+    /// Connections that had been cut, and bytes that had been changed, when it began.
+    faults: (u64, u64),
 }
 
 struct Receiving {
@@ -347,8 +347,9 @@ impl<'a> World<'a> {
             // Its predecessor may not be known to be gone: the receiver is busy.
             let connections = process > 2;
             let happened = Happened { connections, ..Happened::default() };
-            let cut = self.simulation.network_faults().0;
-            self.sender = Some(Sender { process, thread, ended, control, versions, happened, cut });
+            let faults = self.simulation.network_faults();
+            self.sender =
+                Some(Sender { process, thread, ended, control, versions, happened, faults });
         }
     }
 
@@ -466,10 +467,13 @@ impl<'a> World<'a> {
         let sender = self.sender.as_ref().unwrap();
         let Happened { disk, connections, source, late } = sender.happened;
         // Three times the silence that it bears is its patience.
-        let is_often_cut = self.simulation.network_faults().0 >= sender.cut + 3;
+        let (cut, changed) = self.simulation.network_faults();
+        let is_often_cut = cut >= sender.faults.0 + 3;
+        // If the byte was one of a length, signs of life are read as the rest of a message.
+        let is_changed = changed > sender.faults.1;
         let is_told = match error {
             _ if says(&["I/O error", "os error 5", "is full"]) => disk,
-            _ if says(&["look at its disk"]) => self.is_slow || late || is_often_cut,
+            _ if says(&["look at its disk"]) => self.is_slow || late || is_often_cut || is_changed,
             _ if says(&["changed while", "became shorter", "what the sender has"]) => source,
             // A disk that takes longer than its patience.
             _ if says(&["nothing has arrived for"]) => self.is_slow || connections,
