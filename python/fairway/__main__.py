@@ -2,11 +2,14 @@
 
 import os
 import signal
+import sys
+
+_STOPPED = 130
 
 
 def _leave(*_: object) -> None:
     os.write(2, b"fairway: stopped\n")
-    os._exit(130)
+    os._exit(_STOPPED)
 
 
 def main() -> None:
@@ -28,6 +31,14 @@ def main() -> None:
                 signal.signal(signal.SIGINT, _leave)
     except KeyboardInterrupt:  # beside the command, which hears it too
         _leave()
+    except SystemExit as end:
+        if end.code != _STOPPED:
+            raise
+        # CPython would send itself the signal again if the interrupt came in an `exec` of text, as
+        # in a dataclass, whoever caught it since (`_Py_UnhandledKeyboardInterrupt`).
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(_STOPPED)
 
 
 if __name__ == "__main__":

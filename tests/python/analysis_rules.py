@@ -261,6 +261,11 @@ TCPTRACE_DIFFERENCES = [
         ),
     ),
     Difference(
+        ("RTT_stdev",),
+        "Of two samples tcptrace gives no deviation.",
+        lambda case, theirs, ours: theirs == 0.0 and case.this["rtt_s"]["count"] == 2,
+    ),
+    Difference(
         ("RTT_min",),
         "A round trip of zero, by a coarse clock at the receiver, is the least. For tcptrace a "
         "least of zero is none so far, and the next sample takes its place.",

@@ -16,6 +16,8 @@ LOSS = "topology.link.bottleneck.loss.probability"
 THROUGHPUT = "transfer.0.throughput_bps"
 #: Part -> how many numbers of the thesis it is held against.
 NUMBERS = {
+    # Four tables of eleven rates and five algorithms.
+    "replayed": 4 * 11 * 5,
     # Seven tables of eleven rates and five algorithms, for each of four readings.
     "errors": 4 * 7 * 11 * 5,
     # Two tables of seven rates: DCM+ for four readings, four algorithms once.

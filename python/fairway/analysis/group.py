@@ -21,6 +21,8 @@ def group_tables(report: Mapping[str, Any], top: int) -> list[Table]:
     count = text.count(len(group["members"]), "connection")
     caption = f"{count} side by side, {begin:.3f} s to {end:.3f} s{when}"
     chosen = sorted(group["members"], key=lambda one: -one["goodput_bps"])[:top]
+    if len(chosen) < len(group["members"]):
+        caption += f"; the {len(chosen)} with the highest goodput"
     rows = [
         [str(one["connection"]), one["from"], one["to"], text.bit_rate(one["goodput_bps"]),
          text.ABSENT if one["share"] is None else share(one["share"])]

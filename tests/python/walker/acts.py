@@ -87,6 +87,11 @@ def walk(rng: Random) -> Walk:
         options += ["--figures", rng.choice(("pdf", "png", "svg", "png,svg"))]
     if capture:
         options += ["--capture", rng.choice(("hosts", "links", "everything"))]
+    if capture or "capture" in document:
+        # Only so many places may have files of their own, and pcap knows no others.
+        wanted = document.setdefault("capture", {})
+        wanted.pop("format", None)
+        wanted["files"] = "one"
     is_interrupted = rng.random() < (0.3 if "sweep" in document else 0.05)
     first = Act(
         ("run", "a.toml"),

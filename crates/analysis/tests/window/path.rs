@@ -6,7 +6,7 @@ use fairway_capture::packet::flags;
 use fairway_capture::{Options, Packet, Tcp, Transport};
 use fairway_cc::{Init, Phase, Selection, create};
 use fairway_net::Packet as _;
-use fairway_tcp::{Config, Endpoint, Flags, PRESETS, Role, Segment, Stack};
+use fairway_tcp::{Config, Endpoint, Flags, PRESETS, Recovery, Role, Segment, Stack};
 use fairway_units::{Duration, Time};
 
 /// Period of the samples of the sender's window.
@@ -85,6 +85,8 @@ struct Run {
     data_segments: u64,
     highest: u64,
     timeouts: u64,
+    /// Whether the sender may send again what three SACKs tell is lost before recovery begins (ns-3).
+    repairs_early: bool,
     truth: Truth,
 }
 
@@ -135,6 +137,7 @@ impl Run {
             highest: 0,
             timeouts: 0,
             truth: Truth::default(),
+            repairs_early: stack.recovery == Recovery::Ns3,
         }
     }
 
@@ -219,6 +222,7 @@ impl Run {
             _ if has_expired => &mut truth.timeout,
             Phase::Loss => &mut truth.after_timeout,
             Phase::Recovery => &mut truth.recovery,
+            Phase::Disorder if self.repairs_early => &mut truth.recovery,
             Phase::Open | Phase::Disorder | Phase::Cwr => &mut truth.probe,
         };
         *count += 1;

@@ -678,11 +678,23 @@ fn as_text(value: &Value) -> String {
 /// Characters of a value that an error repeats.
 const EXCERPT: usize = 40;
 
+/// Characters of a path of keys that an error repeats: more than any right one has.
+const PATH_EXCERPT: usize = 120;
+
 /// The first characters of a text.
 pub(super) fn excerpt(text: &str) -> String {
+    beginning(text, EXCERPT)
+}
+
+/// The same of a path of keys.
+pub(super) fn path_excerpt(text: &str) -> String {
+    beginning(text, PATH_EXCERPT)
+}
+
+fn beginning(text: &str, most: usize) -> String {
     let printable = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-    let mut short: String = text.chars().take(EXCERPT).map(printable).collect();
-    if text.chars().nth(EXCERPT).is_some() {
+    let mut short: String = text.chars().take(most).map(printable).collect();
+    if text.chars().nth(most).is_some() {
         short.push('…');
     }
     short

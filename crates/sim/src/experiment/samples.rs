@@ -5,7 +5,7 @@ use fairway_units::{Bytes, Duration, Rate, split_unit};
 use serde_json::{Map, Value};
 
 use super::error::{Report, did_you_mean};
-use super::reader::{excerpt, show};
+use super::reader::{excerpt, path_excerpt, show};
 
 /// How values are drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,7 +67,7 @@ pub(super) fn read(
         .iter()
         .filter(|(name, _)| *name != "points")
         .map(|(path, range)| {
-            let range = Range::read(&format!("{at}.\"{}\"", excerpt(path)), range, report);
+            let range = Range::read(&format!("{at}.\"{}\"", path_excerpt(path)), range, report);
             range.map(|range| (path, range))
         })
         .collect();

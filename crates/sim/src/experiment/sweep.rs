@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::error::{ExperimentError, Report, did_you_mean};
 use super::keys::{EXPERIMENT, Kind, MAX_POINTS, Section};
-use super::reader::{excerpt, show};
+use super::reader::{path_excerpt, show};
 use super::repetitions::{self, Repetitions};
 use super::samples::{self, Way};
 use super::unknown::hint;
@@ -143,7 +143,7 @@ fn read_axis(path: &str, value: &Value, report: &Report) -> Option<Vec<Vec<Value
             format!("expected a list of values, got {}; write [{example}]", show(other))
         }
     };
-    report.refuse(format!("sweep.\"{}\"", excerpt(path)), message);
+    report.refuse(format!("sweep.\"{}\"", path_excerpt(path)), message);
     None
 }
 
@@ -172,7 +172,7 @@ fn read_list(value: &Value, report: &Report) -> Option<Table> {
             Some(row) => rows.push(row),
             None => {
                 let quoted: Vec<_> =
-                    paths.iter().map(|path| format!("\"{}\"", excerpt(path))).collect();
+                    paths.iter().map(|path| format!("\"{}\"", path_excerpt(path))).collect();
                 let message = format!("expected values for {} and no others", quoted.join(", "));
                 report.refuse(format!("sweep.list.{index}"), message);
             }
@@ -194,8 +194,8 @@ fn transposed(columns: Vec<samples::Column>) -> Table {
 fn innermost(path: &str, table: &Map<String, Value>) -> String {
     match table.iter().next() {
         Some((name, Value::Object(inner))) => innermost(&format!("{path}.{name}"), inner),
-        Some((name, _)) => excerpt(&format!("{path}.{name}")),
-        None => excerpt(path),
+        Some((name, _)) => path_excerpt(&format!("{path}.{name}")),
+        None => path_excerpt(path),
     }
 }
 
@@ -211,7 +211,7 @@ impl Group {
         let mut group = Group { paths: Vec::with_capacity(paths.len()), rows };
         let count = paths.len();
         for text in paths {
-            let at = format!("{prefix}\"{}\"", excerpt(&text));
+            let at = format!("{prefix}\"{}\"", path_excerpt(&text));
             match find(&text, document) {
                 Ok(steps) => {
                     let path = Path { text, at, steps };
@@ -237,7 +237,7 @@ impl Path {
         for other in others {
             let shared = self.steps.len().min(other.steps.len());
             if self.steps[..shared] == other.steps[..shared] {
-                let other = excerpt(&other.text);
+                let other = path_excerpt(&other.text);
                 let message = format!("sets what \"{other}\" sets too; remove one of them");
                 report.refuse(&self.at, message);
             }
@@ -256,7 +256,7 @@ fn find(path: &str, document: &Value) -> Result<Vec<Step>, String> {
         let Some(key) = key else {
             let here: Vec<_> = steps.iter().map(Step::text).collect();
             let hint = hint(name, section, &here.join("."));
-            return Err(format!("{} has no \"{}\"{hint}", section.name, excerpt(name)));
+            return Err(format!("{} has no \"{}\"{hint}", section.name, path_excerpt(name)));
         };
         steps.push(Step::Key(name.to_owned()));
         here = here.and_then(|here| here.get(name));
@@ -285,7 +285,7 @@ fn find(path: &str, document: &Value) -> Result<Vec<Step>, String> {
         }
     }
     match names.next() {
-        Some(rest) => Err(format!("nothing is below this key; remove \".{}\"", excerpt(rest))),
+        Some(rest) => Err(format!("nothing is below this key; remove \".{}\"", path_excerpt(rest))),
         None => Ok(steps),
     }
 }
@@ -295,7 +295,7 @@ fn find_entry(list: &str, entry: &str, tables: Option<&Value>) -> Result<usize, 
     let tables = tables.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     if !entry.is_empty() && entry.bytes().all(|byte| byte.is_ascii_digit()) {
         return entry.parse().ok().filter(|index| *index < tables.len()).ok_or_else(|| {
-            let (entry, count) = (excerpt(entry), tables.len());
+            let (entry, count) = (path_excerpt(entry), tables.len());
             format!("there is no {list} {entry}; the file has {count}, counted from 0")
         });
     }
@@ -305,7 +305,7 @@ fn find_entry(list: &str, entry: &str, tables: Option<&Value>) -> Result<usize, 
         .position(|table| table.get("id").and_then(Value::as_str) == Some(entry))
         .ok_or_else(|| {
             let hint = did_you_mean(entry, ids());
-            format!("no {list} has id = \"{}\"{hint}", excerpt(entry))
+            format!("no {list} has id = \"{}\"{hint}", path_excerpt(entry))
         })
 }
 

@@ -6,6 +6,8 @@
 //! directory is kept until that directory is synced. A process that has died ([`Disk::kill`]) can no
 //! longer do anything: its handles belong to an earlier life of the disk.
 
+mod write;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,9 +20,8 @@ use nix::unistd::geteuid;
 use super::{About, Access, Kind};
 use crate::rt;
 use crate::store::Modified;
+use write::{Write, torn};
 
-/// What a medium writes as a whole or not at all.
-const SECTOR_BYTES: usize = 512;
 const ROOT: u64 = 1;
 
 /// How often what goes wrong, as probabilities of one operation, and what the file system can do.
@@ -84,24 +85,6 @@ struct Node {
 enum Content {
     Directory { names: BTreeMap<Vec<u8>, u64>, durable: BTreeMap<Vec<u8>, u64> },
     File { bytes: Vec<u8>, durable: Vec<u8>, unsynced: Vec<Write>, is_lost: bool },
-}
-
-#[derive(Clone, Debug)]
-enum Write {
-    Bytes(usize, Vec<u8>),
-    Length(usize),
-}
-
-impl Write {
-    fn apply(&self, to: &mut Vec<u8>) {
-        match self {
-            Write::Length(bytes) => to.resize(*bytes, 0),
-            Write::Bytes(at, bytes) => {
-                to.resize(to.len().max(at + bytes.len()), 0);
-                to[*at..at + bytes.len()].copy_from_slice(bytes);
-            }
-        }
-    }
 }
 
 impl Disk {
@@ -536,24 +519,6 @@ impl Model {
             }
         }
         named
-    }
-}
-
-/// Some sectors of what was written reach the medium.
-fn torn(medium: &mut Vec<u8>, unsynced: &[Write], share: f64, random: &mut Stream) {
-    for write in unsynced {
-        match write {
-            Write::Length(_) if random.unit() < share => write.apply(medium),
-            Write::Length(_) => {}
-            Write::Bytes(at, bytes) => {
-                for (index, sector) in bytes.chunks(SECTOR_BYTES).enumerate() {
-                    if random.unit() < share {
-                        let write = Write::Bytes(at + index * SECTOR_BYTES, sector.to_vec());
-                        write.apply(medium);
-                    }
-                }
-            }
-        }
     }
 }
 
