@@ -54,7 +54,7 @@ def test_the_tables_have_shares_and_the_whole():
 
 def test_of_many_the_largest_are_shown():
     members, whole = group_tables(report([1e6, 3e6, 2e6], is_together=False), 2)
-    assert members.caption.endswith("; never all at once")
+    assert members.caption.endswith("; never all at once; the 2 with the highest goodput")
     assert [row[0] for row in members.rows] == ["2", "3"]
     assert not any("asymmetry" in row[0] for row in whole.rows)
 
