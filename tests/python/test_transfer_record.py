@@ -81,7 +81,6 @@ def test_a_short_transfer_is_sampled_finely(tmp_path):
     seconds = run.summary["transfer"]["duration_s"]
     # 0.4 s at that pace, and less where the kernel catches up on a busy machine: 40 samples 10 ms
     # apart, or fewer. The distance is doubled when there are 512 samples.
-    assert seconds > 0
     assert run.summary["transfer"]["interval_s"] == 0.01 or seconds > 5
     assert 0 < run.series.height <= 512
     # The rate of the path is that of the whole of it, and not of the busiest 10 ms.

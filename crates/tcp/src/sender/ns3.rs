@@ -2,8 +2,8 @@
 //! functions are named here; applications write as its `BulkSendApplication` does).
 //!
 //! It has its own buffer, round trips and order of steps, so that a run meets ns-3's packet by packet.
-//! Not followed: segments merged when they are sent again, the answer to a handshake segment that comes twice, and a closed window, for
-//! which the sender asks as in other stacks.
+//! Not followed: segments merged when they are sent again, the answer to a handshake segment that comes
+//! twice, a closed window, for which the sender asks as other stacks do, and data sent beyond it.
 
 mod buffer;
 mod round_trips;
@@ -30,7 +30,8 @@ const DATA_RETRIES: u32 = 6;
 pub(super) struct Ns3 {
     buffer: Buffer,
     pub(super) round_trips: RoundTrips,
-    /// Acknowledgements with SACK blocks since one without (`m_dupAckCount`).
+    /// Duplicate acknowledgements; one that also acknowledges new data does not reset it
+    /// (`m_dupAckCount`).
     duplicates: u32,
     /// The segment to be sent next, which goes back when one is sent again (`m_nextTxSequence`).
     next: u64,
