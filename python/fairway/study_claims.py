@@ -90,10 +90,9 @@ def short(finding: Finding) -> str:
 
 
 def _counts(finding: Finding) -> dict[str, int]:
-    """Verdict -> at how many plausible values; those at which nothing was run by themselves."""
-    idle = "not run"
-    counts = Counter(part.verdict if part.was_run else idle for _, part in finding.by_value)
-    return {name: counts[name] for name in (*get_args(Verdict), idle) if counts[name]}
+    """Verdict -> at how many plausible values."""
+    counts = Counter(part.verdict for _, part in finding.by_value)
+    return {name: counts[name] for name in get_args(Verdict) if counts[name]}
 
 
 def once(sentences: str) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 # A report is written hours after its study began, and another version may be installed meanwhile:
 # what others load when they first need it is loaded with this module.
 import fairway.golden.episodes
 import fairway.tables  # noqa: F401
 from fairway import text
-from fairway.claims import Finding
+from fairway.claims import MEANING, Finding, Verdict
 from fairway.page import Section, Table, render
 from fairway.repetitions import remark_on_alike, sentence
 from fairway.report import experiment_section, window_sentence
@@ -163,8 +163,10 @@ def difference_table(result: Reproduction, part: str = "") -> Table:
 
 
 def verdict_counts(findings: tuple[Finding, ...]) -> str:
-    """How many claims have which verdict, in a sentence."""
+    """How many claims have which verdict, and what those words mean that need it."""
     counts = Counter(finding.verdict for finding in findings)
-    others = [f"{counts[v]} {v}" for v in ("refuted", "undecided") if counts[v]]
+    _, *others = get_args(Verdict)
+    shown = [f"{counts[v]} {'depend' if v == 'depends' else v}" for v in others if counts[v]]
     of = f"{counts['supported']} of {text.count(len(findings), 'claim')} supported"
-    return ", ".join([of, *others]) + "."
+    meanings = [f"{v.capitalize()}: {why}." for v, why in MEANING.items() if counts[v]]
+    return " ".join([", ".join([of, *shown]) + ".", *meanings])

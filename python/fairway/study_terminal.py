@@ -34,7 +34,7 @@ def show_reproduction(result: Reproduction | WholeReproduction, *, cells: bool) 
         lines.append(f"Shortened: {result.quick}.")
     typer.echo("\n".join(wrapped(line) for line in lines if line) + "\n")
     if study.claims:
-        typer.echo(verdict_counts(result.findings) + "\n")
+        typer.echo(wrapped(verdict_counts(result.findings)) + "\n")
     for claim, finding in zip(study.claims, result.findings, strict=True):
         say(f"{claim.id}  {claim.statement}.", f"{finding.verdict:10} ")
         say(once(finding.brief), " " * _INDENT)

@@ -44,10 +44,10 @@ def test_cells_within_by_hand():
 def test_cells_that_were_not_run_leave_it_open_unless_one_refutes():
     run = [cell([0.5], 0.5, cc="a")]
     both = [*run, cell([], 0.5, cc="b")]
-    assert verdict(run, WITHIN, expected=both).verdict == "undecided"
+    assert verdict(run, WITHIN, expected=both).verdict == "not run"
     far = [cell([0.9], 0.5, cc="a")]
     assert verdict(far, WITHIN, expected=both).verdict == "refuted"
-    assert verdict([], WITHIN, expected=both).verdict == "undecided"
+    assert verdict([], WITHIN, expected=both).verdict == "not run"
 
 
 VALUE = {"kind": "value", "metric": "m", "at": {"cc": "bic"}, "expected": 1.0, "tolerance": 0.1}
@@ -60,7 +60,7 @@ def test_value_uses_the_interval_when_there_is_one():
     assert verdict([cell([0.95, 1.05])], VALUE).verdict == "undecided"
     assert verdict([cell([1.0, 1.01, 0.99, 1.0])], VALUE).verdict == "supported"
     assert verdict([cell([2.0, 2.01, 1.99, 2.0])], VALUE).verdict == "refuted"
-    assert verdict([cell([1.0], cc="cubic")], VALUE).verdict == "undecided"
+    assert verdict([cell([1.0], cc="cubic")], VALUE).verdict == "not run"
 
 
 def test_range_asks_every_cell():
@@ -79,7 +79,7 @@ ORDER = {"kind": "order", "metric": "m", "axis": "cc", "order": [["a"], ["b", "c
 def test_order():
     assert verdict(order_cells([3], [2], [1]), ORDER).verdict == "supported"
     assert verdict(order_cells([3], [2], [4]), ORDER).verdict == "refuted"
-    assert verdict(order_cells([3], [2], []), ORDER).verdict == "undecided"
+    assert verdict(order_cells([3], [2], []), ORDER).verdict == "not run"
     # Values scatter by 10 from seed to seed, but a is above b and c by 1 with every seed.
     paired = order_cells([11, 21, 31], [10.1, 20, 29.9], [10, 19.9, 30.1])
     assert verdict(paired, ORDER).verdict == "supported"
@@ -93,7 +93,7 @@ def test_trend():
     cells = [cell([0.1], n=1), cell([0.2], n=5), cell([0.4], n=10)]
     assert verdict(cells, rising).verdict == "supported"
     assert verdict(cells, falling).verdict == "refuted"
-    assert verdict(cells[:1], rising).verdict == "undecided"
+    assert verdict(cells[:1], rising).verdict == "not run"
 
 
 def test_compare():
@@ -104,7 +104,7 @@ def test_compare():
     # 9 / 2 = 4.5; 8 / 2 = 4.
     assert verdict([cell([9], cc="a"), cell([2], cc="b")], ratio).verdict == "supported"
     assert verdict([cell([8], cc="a"), cell([2], cc="b")], ratio).verdict == "refuted"
-    assert verdict([cell([8], cc="a")], ratio).verdict == "undecided"
+    assert verdict([cell([8], cc="a")], ratio).verdict == "not run"
     assert verdict([cell([8], cc="a"), cell([0], cc="b")], ratio).verdict == "undecided"
     gap = {**ratio, "how": "difference", "at_least": 6.5}
     assert verdict([cell([9], cc="a"), cell([2], cc="b")], gap).verdict == "supported"
@@ -125,8 +125,8 @@ def test_distance():
     assert "largest 3" in found.reason
     assert verdict(cells, {**near, "at_most": 1.9}).verdict == "refuted"
     assert verdict(cells, {**near, "at_least": 3, "at_most": 9}).verdict == "refuted"
-    assert verdict(cells[:2], near, expected=cells).verdict == "undecided"
-    assert verdict(cells[::2], near).verdict == "undecided"
+    assert verdict(cells[:2], near, expected=cells).verdict == "not run"
+    assert verdict(cells[::2], near).verdict == "not run"
 
 
 def test_published_numbers_by_equivalence():
@@ -227,7 +227,7 @@ def test_no_difference_of_all_two_by_two_is_one_family():
     # c − a is .3 ± 2.131847 × .06/√5 = .0572: [.2428, .3572] is not within .35.
     assert found.verdict == "undecided"
     assert verdict(VARIANTS, {**every, "margin": 0.5}).verdict == "supported"
-    assert verdict(VARIANTS[:1], every).verdict == "undecided"
+    assert verdict(VARIANTS[:1], every).verdict == "not run"
 
 
 def test_margins_that_go_without_saying():
@@ -347,7 +347,7 @@ def test_what_the_source_leaves_open():
         return judge(Claim("c", "s", "w", (more,), unknown=("queue",)), run, expected)
 
     found = judged(cells)
-    assert found.verdict == "undecided"
+    assert found.verdict == "depends"
     assert found.reason == "It depends on queue: supported for “long”; refuted for “short”."
     assert [(at["queue"], f.verdict) for at, f in found.by_value] == [
         ("short", "refuted"),
@@ -356,8 +356,8 @@ def test_what_the_source_leaves_open():
     assert judged([cells[1]], [cells[1]]).verdict == "supported"
     assert judged([cells[0]], [cells[0]]).verdict == "refuted"
     # A plausible value that was not run is not known.
-    assert judged([cells[1]]).verdict == "undecided"
-    assert judged([cells[0]]).verdict == "undecided"
+    assert judged([cells[1]]).verdict == "not run"
+    assert judged([cells[0]]).verdict == "not run"
     # Without `unknown`, every cell has to be within.
     assert judge(Claim("c", "s", "w", (more,)), cells, cells).verdict == "refuted"
 
@@ -407,7 +407,7 @@ def test_a_measurement_follows_a_number_within_a_share_or_within_its_interval():
     assert off.verdict == "refuted"
     assert off.reason == "Measured / expected: 1.040 at 1; 1.150 at 2. Off: 2."
     assert follows(200.0, 199.0, 201.0, at={"x": 2}, reference="other").verdict == "supported"
-    assert follows(None, None, None).verdict == "undecided"
+    assert follows(None, None, None).verdict == "not run"
 
 
 def test_errors_in_the_median_alone():
@@ -438,7 +438,7 @@ def test_a_published_number_is_among_the_runs_or_is_not():
     outside = verdict([*cells, cell([1.0, 3.0], 3.1, cc="c")], AMONG)
     assert outside.verdict == "refuted"
     assert "Outside: 3.1 at c (1 to 3)" in outside.reason
-    assert verdict(cells, AMONG, expected=[*cells, cell([], 0.5, cc="d")]).verdict == "undecided"
+    assert verdict(cells, AMONG, expected=[*cells, cell([], 0.5, cc="d")]).verdict == "not run"
     # One run has no range, and a cell without a number asks nothing.
     assert verdict([cell([1.0], 1.0), cell([1.0, 2.0], cc="x")], AMONG).verdict == "undecided"
 

@@ -257,7 +257,7 @@ def test_the_quick_form_says_so(study_dir, tmp_path):
     )  # fmt: skip
     assert quick.sweep.outcomes[0].point.experiment["duration"] == "2 s"
     # One of two cells cannot support a claim about both.
-    assert quick.findings[0].verdict in ("undecided", "refuted")
+    assert quick.findings[0].verdict in ("not run", "refuted")
 
 
 def test_values_that_were_not_run_are_counted_in_the_terminal_and_named_in_the_json(
@@ -268,15 +268,13 @@ def test_values_that_were_not_run_are_counted_in_the_terminal_and_named_in_the_j
     (study_dir / "claims.toml").write_text(claims)
     done = command("reproduce", study_dir, "--quick", "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
-    assert "It depends on first: refuted for “bic”; 1 value was not run." in done.stdout
+    assert "By first: refuted for “bic”; 1 value was not run." in done.stdout
     assert done.stdout.count("without --quick") == 1
     page = (tmp_path / "out" / "report.html").read_text()
     assert '<span class="measured">1 refuted, 1 not run</span>' in page
-    assert "It depends on first: refuted for 1 value, not run for 1 value." in page
+    assert "By first: refuted for 1 value, not run for 1 value." in page
     answer = json.loads((tmp_path / "out" / "reproduction.json").read_text())
-    assert answer["claims"][0]["reason"] == (
-        "It depends on first: refuted for “bic”; undecided for “htcp”."
-    )
+    assert answer["claims"][0]["reason"] == ("By first: refuted for “bic”; not run for “htcp”.")
 
 
 def test_gelle2008_is_the_published_experiment():
@@ -341,7 +339,7 @@ def test_gelle2008_verdicts_if_the_ns2_rerun_were_measured():
         for row in published_rows("ns2_rerun.csv")
     })  # fmt: skip
     # Of the default agent it has the pairs of HighSpeed and Scalable, which decide nothing.
-    assert [f.verdict for f in found] == ["supported", "undecided", "undecided"]
+    assert [f.verdict for f in found] == ["supported", "not run", "not run"]
     # The mean difference that a spreadsheet finds between the two files is 0.0025.
     assert found[0].measured == pytest.approx(0.0025, abs=0.0005)
     assert found[2].measured == pytest.approx(0.001, abs=0.0005)

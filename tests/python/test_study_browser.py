@@ -121,7 +121,8 @@ def test_the_question_and_the_verdicts_come_first(opened):
     assert order == sorted(order)
     assert page.locator(".question").text_content() == "Which of three takes more?"
     assert page.locator("#verdicts > p").text_content() == (
-        "1 of 3 claims supported, 1 refuted, 1 undecided."
+        "1 of 3 claims supported, 1 refuted, 1 undecided. "
+        "Undecided: the confidence interval holds both answers, or no experiment can decide."
     )
     # An icon and a word, not colour alone.
     words = [re.sub(r"\s+", " ", w) for w in page.locator("h3 .verdict").all_text_contents()]

@@ -78,10 +78,10 @@ def judged(study, goodputs, skipped):
         ([3, 1], [3, 1], {}, "supported"),
         ([3, 1], [9, 1], {}, "refuted"),
         ([9, 1], [3, 1], {}, "refuted"),
-        ([3, 1], [3, 1], {"shared": "no kernel"}, "undecided"),
+        ([3, 1], [3, 1], {"shared": "no kernel"}, "not run"),
         # What ran is enough to refute the claim.
         ([9, 1], [3, 1], {"shared": "no kernel"}, "refuted"),
-        ([3, 1], [3, 1], {"equal": "no kernel", "shared": "no kernel"}, "undecided"),
+        ([3, 1], [3, 1], {"equal": "no kernel", "shared": "no kernel"}, "not run"),
     ],
 )
 def test_each_test_is_judged_on_the_cells_of_its_part(whole_dir, equal, shared, skipped, verdict):
@@ -99,11 +99,11 @@ def test_what_is_unknown_is_asked_in_each_part_that_knows_it(whole_dir):
     at = {tuple(at.values()): part.verdict for at, part in found.by_value}
     # bic is asked in both parts, the others in one; shared's asymmetry of bic is 0.8.
     assert at == {("bic",): "refuted", ("htcp",): "supported", ("cubic",): "supported"}
-    assert found.verdict == "undecided"
+    assert found.verdict == "depends"
 
 
 @pytest.mark.parametrize(
-    ("measured", "verdict"), [([3, 1], "supported"), ([9, 1], "refuted"), ([], "undecided")]
+    ("measured", "verdict"), [([3, 1], "supported"), ([9, 1], "refuted"), ([], "not run")]
 )
 def test_a_part_that_knows_nothing_unknown_counts_at_every_value(measured, verdict):
     def cell(part, **point):

@@ -119,6 +119,10 @@ class NotComparable(Exception):  # noqa: N818
     """Two groups of cells have no effect between them; the message is a sentence without stop."""
 
 
+class NotRun(NotComparable):
+    """They have none because one of them was not run."""
+
+
 def of_cell(cell: Cell) -> Effect:
     """The mean of one cell."""
     if cell.values:
@@ -179,7 +183,7 @@ def _pairs(
     sides = [_by_point(cells, at) for at in (left, right)]
     for at, side in zip((left, right), sides, strict=True):
         if not side:
-            raise NotComparable(f"Not run: {place(at)}")
+            raise NotRun(f"Not run: {place(at)}")
     common = [key for key in sides[0] if key in sides[1]]
     if common:
         sides = [{key: side[key] for key in common} for side in sides]

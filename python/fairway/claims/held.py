@@ -43,7 +43,7 @@ def cells_within(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -
         verdict = "refuted"
     elif not complete:
         reason += f"; only {len(differences)} of {total} cells were run"
-        verdict = "undecided"
+        verdict = "not run"
     return _with_interval(
         Answer(
             reason + ".",
@@ -73,7 +73,7 @@ def errors(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> Answ
     if "max" in test:
         reason += f" (at most {100 * test['max']:g} %)"
     complete = len(found) >= total
-    verdict: Verdict = "supported" if complete else "undecided"
+    verdict: Verdict = "supported" if complete else "not run"
     if largest > test.get("max", math.inf) or (complete and median > test["median"]):
         verdict = "refuted"
     elif not complete:
@@ -177,7 +177,7 @@ def follows(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> Ans
         reason, verdict = f"{reason} Off: {', '.join(off)}.", "refuted"
     elif len(ratios) < (total := sum(bool(_held_against(test, cell)) for cell in expected)):
         reason += f" Only {len(ratios)} of {total} cells were run."
-        verdict = "undecided"
+        verdict = "not run"
     # The cell that is farthest off stands for all.
     share, worst, wanted = max(shares, key=lambda found: abs(found[0] - 1))
     ends = None
@@ -224,7 +224,7 @@ def among_runs(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> 
     if outside:
         reason, verdict = f"{reason}. Outside: {', '.join(outside)}", "refuted"
     elif found < total:
-        reason, verdict = f"{reason}; only {found} of {total} cells were run", "undecided"
+        reason, verdict = f"{reason}; only {found} of {total} cells were run", "not run"
     return Answer(
         f"{reason}.",
         limit=verdict,
@@ -243,7 +243,7 @@ def distance(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> An
     low, high = test.get("at_least", -math.inf), test.get("at_most", math.inf)
     metric = test["metric"]
     if not apart:
-        return Answer("One side of the comparison was not run.", limit="undecided")
+        return Answer("One side of the comparison was not run.", limit="not run")
     mean = math.fsum(value / len(apart) for value in apart.values())
     (where, _), largest = max(apart.items(), key=lambda item: item[1])
     shown = ", ".join(value for _, value in where)
@@ -255,7 +255,7 @@ def distance(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> An
     verdict: Verdict = "supported" if low <= mean <= high else "refuted"
     if run < total:
         reason += f"; only {run} of {total} cells were run"
-        verdict = "undecided"
+        verdict = "not run"
     by_repetition: dict[int, list[float]] = {}
     for (_, repetition), value in apart.items():
         by_repetition.setdefault(repetition, []).append(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
@@ -243,9 +243,9 @@ def _answer(
     chosen, wanted = _chosen(test, cells), _chosen(test, expected)
     why = skipped.get(test.get("part", ""))
     if why is not None:
-        return Answer(f"Not run: {why}.", limit="undecided", was_run=False)
+        return Answer(f"Not run: {why}.", limit="not run", was_run=False)
     if not any(cell.measured is not None for cell in chosen):
-        return Answer("No point that it speaks of was run.", limit="undecided", was_run=False)
+        return Answer("No point that it speaks of was run.", limit="not run", was_run=False)
     return KINDS[test["kind"]][2](test, chosen, wanted)
 
 
@@ -268,7 +268,7 @@ def _finding(answers: Sequence[Answer]) -> Finding:
 
 
 def _over_values(found: Sequence[tuple[Mapping[str, Any], Finding]]) -> Finding:
-    """Supported or refuted only if it is for every plausible value of what is unknown."""
+    """Supported or refuted only if it is so at every plausible value of the unknowns."""
     if len(found) == 1 and not found[0][0]:
         return found[0][1]
     if not found:
@@ -277,11 +277,11 @@ def _over_values(found: Sequence[tuple[Mapping[str, Any], Finding]]) -> Finding:
     verdicts = {finding.verdict for _, finding in found}
     axes = ", ".join(found[0][0])
     comparisons = tuple(c for _, finding in found for c in finding.comparisons)
-    verdict: Verdict = found[0][1].verdict if len(verdicts) == 1 else "undecided"
+    verdict = _together(verdicts)
     head = (
         f"{verdict.capitalize()} for every plausible value of {axes}."
         if len(verdicts) == 1
-        else f"It depends on {axes}: {_by_verdict(found)}."
+        else f"{'It depends on' if verdict == 'depends' else 'By'} {axes}: {_by_verdict(found)}."
     )
     number = next((f for _, f in found if f.measured is not None), found[0][1])
     return Finding(
@@ -298,6 +298,15 @@ def _over_values(found: Sequence[tuple[Mapping[str, Any], Finding]]) -> Finding:
         short=head,
         shown=number.shown,
     )
+
+
+def _together(verdicts: Collection[Verdict]) -> Verdict:
+    """The verdict over all plausible values, from those at each."""
+    if {"supported", "refuted"} <= set(verdicts):
+        return "depends"
+    if len(verdicts) == 1:
+        return next(iter(verdicts))
+    return "undecided" if "undecided" in verdicts else "not run"
 
 
 def _by_verdict(found: Sequence[tuple[Mapping[str, Any], Finding]]) -> str:

@@ -13,6 +13,7 @@ from fairway.claims.cells import (
     Between,
     Cell,
     NotComparable,
+    NotRun,
     difference,
     is_at,
     of_cell,
@@ -81,14 +82,14 @@ def order(test: _Test, cells: Sequence[Cell], _: Sequence[Cell]) -> Answer:
     for values, chosen in _each(test, cells):
         missing = [v for group in groups for v in group if not _was_run(chosen, axis, v)]
         if missing:
-            return _open(f"Not run{_where(values)}: {', '.join(map(text.label, missing))}.")
+            return _missing(f"Not run{_where(values)}: {', '.join(map(text.label, missing))}.")
         for upper, lower in itertools.pairwise(groups):
             for high, low in itertools.product(upper, lower):
                 label = f"{text.label(high)} − {text.label(low)}{_where(values)}"
                 try:
                     effect = difference(chosen, {axis: high}, {axis: low})
                 except NotComparable as why:
-                    return _open(f"{why}{_where(values)}.")
+                    return _without_effect(why, values)
                 found.append(_compared(label, effect, 0.0, math.inf, strict=True))
         ranked = _ranked(chosen, axis, [v for group in groups for v in group])
         leads.append(f"{' > '.join(map(text.label, ranked))}{_where(values)}")
@@ -103,13 +104,13 @@ def trend(test: _Test, cells: Sequence[Cell], _: Sequence[Cell]) -> Answer:
     for values, chosen in _each(test, cells):
         steps = ordered([c.point[axis] for c in chosen if c.values and axis in c.point])
         if len(steps) < 2:
-            return _open(f"Fewer than two values of the axis were run{_where(values)}.")
+            return _missing(f"Fewer than two values of the axis were run{_where(values)}.")
         for first, second in itertools.pairwise(steps):
             label = f"{text.label(first)} to {text.label(second)}{_where(values)}"
             try:
                 effect = difference(chosen, {axis: second}, {axis: first})
             except NotComparable as why:
-                return _open(f"{why}{_where(values)}.")
+                return _without_effect(why, values)
             found.append(_compared(label, effect, low, high))
     return Answer(f"Claimed {test['direction']} in {axis}", tuple(found), every=True)
 
@@ -123,7 +124,7 @@ def compare(test: _Test, cells: Sequence[Cell], _: Sequence[Cell]) -> Answer:
         try:
             effect = between(chosen, test["left"], test["right"])
         except NotComparable as why:
-            return _open(f"{why}{_where(values)}.")
+            return _without_effect(why, values)
         compared = _compared(place(values), effect, low, high, is_ratio=test["how"] == "ratio")
         found.append(replace(compared, between=_sides(test)))
     return Answer(test["how"].capitalize(), tuple(found))
@@ -147,13 +148,13 @@ def no_difference(test: _Test, cells: Sequence[Cell], _: Sequence[Cell]) -> Answ
     for values, chosen in _each(test, cells):
         sides = list(_two_by_two(test, chosen))
         if not sides:
-            return _open(f"Fewer than two values of the axis were run{_where(values)}.")
+            return _missing(f"Fewer than two values of the axis were run{_where(values)}.")
         for left, right in sides:
             label = f"{place(left)} and {place(right)}{_where(values)}"
             try:
                 effect = (ratio if margin.kind == "share" else difference)(chosen, left, right)
             except NotComparable as why:
-                return _open(f"{why}{_where(values)}.")
+                return _without_effect(why, values)
             if margin.kind == "share" and not effect.logarithmic:
                 return _open(f"A share needs values above zero: give a margin{_where(values)}.")
             is_ratio = margin.kind == "share"
@@ -228,6 +229,15 @@ def _log(bound: float) -> float:
 
 def _open(why: str) -> Answer:
     return Answer(why, limit="undecided")
+
+
+def _missing(why: str) -> Answer:
+    return Answer(why, limit="not run")
+
+
+def _without_effect(why: NotComparable, values: Mapping[str, Any]) -> Answer:
+    sentence = f"{why}{_where(values)}."
+    return _missing(sentence) if isinstance(why, NotRun) else _open(sentence)
 
 
 def _where(values: Mapping[str, Any]) -> str:

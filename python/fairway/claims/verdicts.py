@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from fairway.claims.units import bound, measured, span
 from fairway.stats import Effect, holm
 
-Verdict = Literal["supported", "refuted", "undecided"]
+Verdict = Literal["supported", "refuted", "depends", "undecided", "not run"]
+
+#: What the words mean that do not say so by themselves.
+MEANING: Mapping[Verdict, str] = {
+    "depends": "some plausible values of what the source leaves open support it, others refute it",
+    "undecided": "the confidence interval holds both answers, or no experiment can decide",
+    "not run": "some of the runs that decide it are missing",
+}
 
 #: Why there is no interval where every repetition gave the same value.
 SAME = "none: the same in every repetition"
@@ -309,10 +316,9 @@ def corrected(answers: Sequence[Sequence[Answer]]) -> list[list[Answer]]:
 
 
 def weakest(verdicts: Sequence[Verdict]) -> Verdict:
-    """Refuted if one is, else undecided if one is, else supported."""
-    if "refuted" in verdicts:
-        return "refuted"
-    return "undecided" if "undecided" in verdicts else "supported"
+    """Refuted if one is, else undecided, else not run if one is that, else supported."""
+    ranked: tuple[Verdict, ...] = ("refuted", "undecided", "not run")
+    return next((verdict for verdict in ranked if verdict in verdicts), "supported")
 
 
 def _doubt(shown: Comparison) -> str:
