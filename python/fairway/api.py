@@ -443,6 +443,45 @@ def analyze(
     )
 
 
+def animate(
+    experiment: str | Path | Mapping[str, Any],
+    *,
+    start: float | str = 0.0,
+    end: float | str | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    allow_python: bool = False,
+    quiet: bool = True,
+) -> str:
+    """Animate a simulated run: a page that plays its packets and windows.
+
+    Args:
+        experiment: A path, the text of an experiment file, or its content as a mapping; or the
+            directory of a run with captures of everything.
+        start: Where the animation begins, in seconds of the run or as "1.5 s".
+        end: Where it ends; 10 s later if not given, or with the run.
+        overrides: Values to set first: path -> value.
+        allow_python: Whether the experiment may name modules, which are imported and run.
+        quiet: Whether to show no progress on standard error.
+
+    Returns:
+        HTML that needs no network.
+
+    Raises:
+        fairway.ExperimentError: If the experiment is not valid.
+        fairway.InputError: If there is nothing to play, or more than a page holds.
+    """
+    from fairway.animation import animate as animated
+
+    return animated(
+        experiment,
+        begin_s=_seconds(start) or 0.0,
+        end_s=_seconds(end),
+        overrides=overrides,
+        allow_python=allow_python,
+        quiet=quiet,
+    )
+
+
 def _seconds(time: float | str | None) -> float | None:
     """A time in seconds, given as such or with its unit."""
     if not isinstance(time, str):

@@ -22,6 +22,7 @@ from typer.models import CommandInfo
 from fairway import cli_linux, cli_model, cli_study
 from fairway.cli_agree import agree
 from fairway.cli_analyze import analyze
+from fairway.cli_animate import animate
 from fairway.cli_doctor import doctor
 from fairway.cli_fidelity import fidelity
 from fairway.cli_load import collect, generate
@@ -382,6 +383,7 @@ def compare(
 
 app.command()(agree)
 app.command()(analyze)
+app.command()(animate)
 app.command()(fidelity)
 app.command()(replay)
 app.command()(script)

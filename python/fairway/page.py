@@ -29,7 +29,7 @@ _TEMPLATES = {
 }
 
 #: What every page runs.
-_SCRIPTS = ("charts.js", "folds.js", "rows.js")
+_SCRIPTS = ("theme.js", "charts.js", "folds.js", "rows.js")
 
 #: Width of a chart that fills its place on the page.
 FILL: Literal["container"] = "container"
@@ -210,26 +210,15 @@ def render(
         contents: Whether to list the sections first; if there are many, in a fold.
         note: What that fold under the lead is called, and its text.
     """
-    import jinja2
-
-    from fairway._core import version
-
-    environment = jinja2.Environment(
-        loader=jinja2.DictLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     specs = [figure.spec for section in sections for figure in section.figures]
-    style = environment.get_template("report.css").render()
-    style += "".join(map(_columns, sorted({s.grid for s in sections if s.grid})))
-    page_script = "".join(
-        environment.get_template(name).render(colours=COLOURS) for name in _SCRIPTS
+    style = filled("report.css") + "".join(
+        map(_columns, sorted({s.grid for s in sections if s.grid}))
     )
+    page_script = "".join(filled(name) for name in _SCRIPTS)
     scripts = [*([chart_library()] if specs else []), page_script]
     anchored = [(section.id or f"section-{n}", section) for n, section in enumerate(sections, 1)]
-    return environment.get_template("report.html").render(
+    return filled(
+        "report.html",
         title=title,
         question=question,
         lead=lead,
@@ -237,12 +226,34 @@ def render(
         few=FEW,
         sections=anchored,
         contents=contents,
-        version=version(),
         has_charts=bool(specs),
         hints=[hint for mark, hint in _HINTS.items() if any(mark in spec for spec in specs)],
         style=style,
         scripts=scripts,
         policy=policy(scripts, [style]),
+    )
+
+
+def filled(template: str, **values: Any) -> str:
+    """A template with its values; all know the version and the colours of groups."""
+    from fairway._core import version
+
+    made: str = (
+        _templates().get_template(template).render(version=version(), colours=COLOURS, **values)
+    )
+    return made
+
+
+@functools.cache
+def _templates() -> Any:
+    import jinja2
+
+    return jinja2.Environment(
+        loader=jinja2.DictLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
 
 

@@ -1,20 +1,9 @@
-// Themes; charts, the first of which are there when the page is; their tooltips; and zooming.
+// Charts, the first of which are there when the page is; their tooltips; and zooming.
 (function () {
   "use strict";
-  const root = document.documentElement;
-  const button = document.getElementById("theme");
-  const system = window.matchMedia("(prefers-color-scheme: dark)");
-  const choices = ["system", "light", "dark"];
-  let choice = "system";
-  try {
-    const kept = window.localStorage.getItem("fairway-theme");
-    if (choices.includes(kept)) { choice = kept; }
-  } catch (error) { /* storage is closed to this page: the choice lasts as long as the page */ }
-
-  function isDark() { return choice === "dark" || (choice === "system" && system.matches); }
 
   function chartConfig() {
-    const dark = isDark();
+    const dark = window.fairwayTheme.isDark();
     const ink = dark ? "#d5dae0" : "#333a42";
     const line = dark ? "#343b44" : "#e3e7eb";
     return {
@@ -206,20 +195,10 @@
     });
   });
 
-  function redraw() { charts.forEach(function (chart) { if (chart.drawn) { draw(chart); } }); }
-
-  function applyTheme() {
-    if (choice === "system") { root.removeAttribute("data-theme"); } else { root.dataset.theme = choice; }
-    button.textContent = "Theme: " + choice;
-  }
-
-  button.addEventListener("click", function () {
-    choice = choices[(choices.indexOf(choice) + 1) % choices.length];
-    try { window.localStorage.setItem("fairway-theme", choice); } catch (error) { /* as above */ }
-    applyTheme();
-    redraw();
+  window.fairwayTheme.onChange(function () {
+    charts.forEach(function (chart) { if (chart.drawn) { draw(chart); } });
   });
-  system.addEventListener("change", function () { if (choice === "system") { redraw(); } });
+
   function drawOnce(chart) {
     if (!chart.drawn) { draw(chart); }
     return chart.drawn;
@@ -227,7 +206,6 @@
 
   window.addEventListener("beforeprint", function () { charts.forEach(drawOnce); });
 
-  applyTheme();
   // Promises of these are kept before the page has loaded; the others come in turn, or when near.
   charts.slice(0, AT_ONCE).forEach(drawOnce);
   (async function () {
