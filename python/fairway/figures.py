@@ -419,6 +419,7 @@ def metric_over_axis(
     predicted: pl.DataFrame | None = None,
     published: pl.DataFrame | None = None,
     log: bool = False,
+    trend: int | None = None,
     width: int | Literal["container"] = 480,
     height: int = 240,
 ) -> alt.LayerChart:
@@ -437,6 +438,8 @@ def metric_over_axis(
         published: Columns `axis`, `mean`, and `group` if it differs between groups.
         log: Whether the metric's axis is logarithmic. What is measured and not above zero is left
             out then, and an interval that reaches zero ends at half of the smallest mean.
+        trend: Degree of the polynomial through the means of each group, by least squares; no
+            trend line if not given, or where the axis has no numbers.
         width: In pixels, or as wide as its place on the page.
         height: In pixels.
     """
@@ -489,6 +492,11 @@ def metric_over_axis(
             y=y, shape=shape, tooltip=tooltip
         )
     )
+    if trend and numeric:
+        through = measured.transform_regression(
+            "x", "mean", method="poly", order=trend, groupby=["g"]
+        )
+        layers.append(through.mark_line(strokeWidth=2, strokeDash=[2, 2]).encode(y=y))
     for kind, frame in sides.items():
         ours = color if kind == "model" or group in frame.columns else alt.value(PUBLISHED)
         base = chart(frame, kind=kind).encode(color=ours, y=y, tooltip=tooltip[1:])

@@ -11,22 +11,17 @@ from fairway import text
 from fairway.claims import Cell, point_is_at
 from fairway.dots import dots
 from fairway.figures import (
-    QUANTITIES,
     AnyChart,
     heat_map,
     metric_over_axis,
-    over_time,
     response,
-    thin,
 )
 from fairway.page import FILL, Figure, Section
 from fairway.phase_charts import phase_section
 from fairway.ratios import ratio_charts
 from fairway.residuals import residual_section
+from fairway.small_multiples import small_multiples
 from fairway.study import Reproduction, Study
-
-#: Points along one line of a small multiple.
-_SMALL_POINTS = 250
 
 
 def figure_section(result: Reproduction, figure: Mapping[str, Any]) -> Section:
@@ -131,6 +126,7 @@ def _over_axis(result: Reproduction, figure: Mapping[str, Any]) -> Section:
                 group="group" if group else None,
                 published=_scaled(published, factor).rename({"axis": label}),
                 log=figure.get("log", False),
+                trend=figure.get("trend"),
                 width=FILL,
             )
             shown = f"{name}: {title}" if title else name
@@ -142,6 +138,8 @@ def _over_axis(result: Reproduction, figure: Mapping[str, Any]) -> Section:
     titles = [column.title for column in study.compared if column.name == metric]
     if any(cell.published is not None for cells in panels.values() for cell in cells):
         said += f"; hollow diamonds: published ({', '.join(titles)})"
+    if "trend" in figure:
+        said += f"; dotted: polynomial of degree {figure['trend']} by least squares"
     return Section(heading, f"{said}.", figures=charts, grid=330 if panel else None)
 
 
@@ -289,7 +287,12 @@ def _dots(result: Reproduction, figure: Mapping[str, Any]) -> Section:
     study, axis, panel = result.study, figure["axis"], figure["panel"]
     metrics = figure["metric"] if isinstance(figure["metric"], list) else [figure["metric"]]
     excess, log = figure.get("excess", False), figure.get("log", False)
-    cells = [cell for cell in result.cells if cell.metric in metrics and cell.measured is not None]
+    cells = [
+        cell
+        for cell in result.cells
+        if cell.metric in metrics and point_is_at(cell.point, figure.get("at", {}))
+        and cell.measured is not None
+    ]  # fmt: skip
     frame = pl.DataFrame(
         [
             {
@@ -352,34 +355,6 @@ def dot_values(cell: Cell, *, excess: bool) -> dict[str, float | None]:
     return {**shown, "published": None if excess else cell.published}
 
 
-def _small_multiples(result: Reproduction, figure: Mapping[str, Any]) -> Section:
-    """One small chart per point, all with the same axes."""
-    quantity = QUANTITIES[figure["quantity"]]
-    drawn = [outcome for outcome in result.sweep.outcomes if outcome.point.repetition == 0]
-    frames = [getattr(outcome.run, quantity.table) for outcome in drawn]
-    # The axis is for what is drawn: single samples reach far above their neighbours' mean.
-    shown = [
-        thin(frame, quantity.key, quantity.column, _SMALL_POINTS, quantity.keep) for frame in frames
-    ]
-    tops = [float(frame[quantity.column].max() or 0.0) for frame in shown]  # type: ignore[arg-type]
-    y_max = max(tops, default=0.0) * quantity.scale
-    charts = []
-    for outcome, frame in zip(drawn, frames, strict=True):
-        title = ", ".join(str(value) for value in outcome.point.axes.values()) or result.study.key
-        chart = over_time(
-            frame,
-            quantity,
-            width=FILL,
-            height=120,
-            points=_SMALL_POINTS,
-            y_max=y_max or None,
-            titles=False,
-        )
-        charts.append(Figure(title, chart))
-    axes = f"{quantity.title} against time (s); the same axes in every chart."
-    return Section(figure["title"], axes, figures=charts, grid=215)
-
-
 _DRAW = {
     "dots": _dots,
     "heat_map": _heat_maps,
@@ -388,5 +363,5 @@ _DRAW = {
     "ratio": _ratio,
     "residuals": residual_section,
     "response": _response,
-    "small_multiples": _small_multiples,
+    "small_multiples": small_multiples,
 }

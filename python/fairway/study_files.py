@@ -60,13 +60,13 @@ _KEYS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "claim": ({"id", "statement", "where", "test"}, {"family", "unknown"}),
     "heat_map": ({"kind", "metric", "x", "y"}, {"limit", "panel"}),
-    "dots": ({"kind", "metric", "axis", "panel", "title"}, {"excess", "log"}),
-    "over_axis": ({"kind", "metric", "axis"}, {"at", "group", "log", "panel", "title"}),
+    "dots": ({"kind", "metric", "axis", "panel", "title"}, {"at", "excess", "log"}),
+    "over_axis": ({"kind", "metric", "axis"}, {"at", "group", "log", "panel", "title", "trend"}),
     "phases": ({"kind", "title"}, {"at", "until_s"}),
     "ratio": ({"kind", "axis", "panel", "group"}, {"within", "reference", "limit"}),
     "residuals": ({"kind", "metric", "title", "x", "panel"}, {"color", "log"}),
     "response": ({"kind", "metric", "axis", "panel"}, set()),
-    "small_multiples": ({"kind", "quantity", "title"}, set()),
+    "small_multiples": ({"kind", "quantity", "title"}, {"beside"}),
 }
 
 
