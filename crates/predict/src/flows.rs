@@ -48,9 +48,9 @@ pub(crate) fn refusals(experiment: &Experiment) -> Vec<Refusal> {
         if flow.both_ways && flow.application.is_none() {
             refuse(Refusal::new(key_of(flow, "both_ways"), "models know data one way alone"));
         }
-        if flow.read_rate.is_some() {
+        if let Some(reading) = flow.reading {
             let what = "no model knows an application that reads slowly";
-            refuse(Refusal::new(key_of(flow, "read_rate"), what));
+            refuse(Refusal::new(key_of(flow, reading.key()), what));
         }
     }
     if experiment.flows.is_empty() && experiment.datagrams.is_empty() {

@@ -241,6 +241,7 @@ fn what_no_model_covers_is_refused_by_name() {
         (flows("cc = \"cubic\"\nkind = \"ftp\"\nsize = \"10 kB\""), "flow.0.kind"),
         (flows("cc = \"cubic\"\nboth_ways = true"), "flow.0.both_ways"),
         (flows("cc = \"cubic\"\nread_rate = \"1 Mbit/s\""), "flow.0.read_rate"),
+        (flows("cc = \"cubic\"\nread_interval = \"10 ms\""), "flow.0.read_interval"),
         (flows("cc = \"veno\""), "flow.0.cc"),
         (link("loss = { kind = \"gilbert-elliott\", p = 0.01, r = 0.2 }"), "topology.bottleneck.loss"),
         (link("loss = { probability = 0.01, replay = \"ns3\" }"), "topology.bottleneck.loss.replay"),

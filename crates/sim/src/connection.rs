@@ -15,6 +15,7 @@ use crate::direction::{Direction, Way};
 use crate::experiment::{Experiment, Flow, Source};
 use crate::flow_monitor::FlowMonitor;
 use crate::parcel::Parcel;
+use crate::reader::Reader;
 
 /// An application that is always ahead of its connection: more than any run can carry.
 const ENDLESS: u64 = 1 << 62;
@@ -63,14 +64,6 @@ struct Writer {
     /// It waits for room while as much is still to be sent as the buffers of both ends hold: no more could
     /// be under way however soon it wrote.
     enough: u64,
-    is_waiting: bool,
-}
-
-/// An application that reads more slowly than data may arrive.
-#[derive(Clone, Copy, Debug)]
-struct Reader {
-    rate: Rate,
-    /// Whether its next piece is scheduled.
     is_waiting: bool,
 }
 
@@ -129,7 +122,7 @@ impl Connection {
         let source = endpoint(true, source_isn, coupling)?;
         // What it sends goes another way than the data of its application's other connections.
         let mut sink = endpoint(false, sink_isn, None)?;
-        if flow.read_rate.is_some() {
+        if flow.reading.is_some() {
             sink.keep_unread();
         }
         Ok(Connection {
@@ -154,9 +147,9 @@ impl Connection {
                 is_waiting: false,
             },
             app: flow.source,
-            reader: flow.read_rate.map(|rate| Reader { rate, is_waiting: false }),
+            reader: flow.reading.map(Reader::new),
             watch: Watch { application: None, delivered: [u64::MAX; 2], filled: 0 },
-            is_attended: flow.read_rate.is_some(),
+            is_attended: flow.reading.is_some(),
             stopped: false,
             mss: stack.mss,
             precedence: flow.precedence,
@@ -313,20 +306,15 @@ impl Connection {
     /// When a slow application reads next, if that is to be scheduled.
     pub(crate) fn next_read(&mut self, now: Time) -> Option<Time> {
         let reader = self.reader.as_mut()?;
-        let unread = self.sink.receiver().unread();
-        if reader.is_waiting || unread == 0 {
-            return None;
-        }
-        reader.is_waiting = true;
-        Some(now + time_of(u64::from(self.mss).min(unread), reader.rate))
+        reader.schedule(self.sink.receiver().unread(), self.mss, now)
     }
 
-    /// A slow application reads a segment's worth. Returns when it reads again.
+    /// A slow application reads. Returns when it reads again.
     pub(crate) fn read(&mut self, now: Time) -> Result<Option<Time>, Violation> {
         if let Some(reader) = &mut self.reader {
-            reader.is_waiting = false;
+            let bytes = reader.read(self.mss, now);
+            self.sink.read(bytes, now);
         }
-        self.sink.read(u64::from(self.mss), now);
         self.take_delivery(now)?;
         Ok(self.next_read(now))
     }

@@ -14,6 +14,7 @@ mod flow_monitor;
 mod loss_book;
 mod network;
 mod parcel;
+mod reader;
 mod remarks;
 mod rows;
 mod run;

@@ -85,6 +85,44 @@ fn somebody_types() {
 }
 
 #[test]
+fn pauses_between_reads_by_hand() {
+    let completion = |reading: Value| {
+        let mut flow = json!({ "cc": "reno", "bytes": "7240 bytes" });
+        flow.as_object_mut().unwrap().extend(reading.as_object().unwrap().clone());
+        workload(flow, "10 Mbit/s", "5 s").summary.flows[0].fct_s.unwrap()
+    };
+    // Five segments of 1448 bytes in one flight behind a handshake, SYN, answer and acknowledgement: all are
+    // there within 6 ms of the first, which is read when it arrives.
+    let first = 3e-3 + wire_s(60.0 + 60.0 + 52.0 + 1500.0);
+    assert_near(completion(json!({})), first + wire_s(4.0 * 1500.0));
+    // One pause, and everything else at once.
+    assert_near(completion(json!({ "read_interval": "100 ms" })), first + 0.1);
+    // A segment at a time: four more reads. 2000 bytes at a time: of 5792 that are left, three more.
+    let reads = |size: &str| json!({ "read_interval": "100 ms", "read_size": size });
+    assert_near(completion(reads("1448 bytes")), first + 0.4);
+    assert_near(completion(reads("2000 bytes")), first + 0.3);
+}
+
+#[test]
+fn a_window_is_read_once_a_pause() {
+    // 30 segments of window are read, and filled again, every 100 ms: 2.4 Mbit/s of 1000 bytes each.
+    let flow = json!({
+        "cc": "reno", "read_interval": "100 ms",
+        "mss": "1000 bytes", "receive_buffer": "30 kB", "receive_window_tuning": false, "window_divisor": 1,
+    });
+    let run = workload(flow, "10 Mbit/s", "50 s");
+    let goodput = run.summary.flows[0].goodput_bps;
+    assert!((goodput / 2.4e6 - 1.0).abs() < 0.02, "{goodput}");
+    // A write that comes when the pause is over is read when it arrives.
+    let flow = json!({
+        "kind": "telnet", "cc": "reno", "think": "100 ms", "transfers": 50,
+        "read_interval": "90 ms",
+    });
+    let run = workload(flow, "10 Mbit/s", "10 s");
+    assert_near(figure(&run.summary.applications[0], "mean_delay_s"), 1e-3 + wire_s(53.0));
+}
+
+#[test]
 fn bursts_by_hand() {
     let flow = json!({
         "kind": "bursts", "cc": "reno", "app_rate": "1 Mbit/s", "burst": "100 ms",

@@ -1,7 +1,7 @@
 //! Flows: their addresses, ports, sizes and socket options.
 
 use fairway_guest::plan::{Flow as FlowPlan, SocketOption};
-use fairway_sim::experiment::{Experiment, Flow, SOCKET_OPTIONS, Shape, Source};
+use fairway_sim::experiment::{Experiment, Flow, Reading, SOCKET_OPTIONS, Shape, Source};
 use fairway_units::Bytes;
 
 use super::algorithm;
@@ -142,12 +142,16 @@ pub(super) fn refuse_application(index: usize, flow: &Flow, refusals: &mut Refus
         );
         refusals.refuse_flow(index, "precedence", message);
     }
-    if let Some(rate) = flow.read_rate {
+    if let Some(reading) = flow.reading {
+        let found = match reading {
+            Reading::AtRate(rate) => rate.to_string(),
+            Reading::Pausing { interval, .. } => interval.to_string(),
+        };
         let message = format!(
-            "{rate}: the guest's applications read everything at once; leave it out or use \
+            "{found}: the guest's applications read everything at once; leave it out or use \
              --backend sim"
         );
-        refusals.refuse_flow(index, "read_rate", message);
+        refusals.refuse_flow(index, reading.key(), message);
     }
 }
 

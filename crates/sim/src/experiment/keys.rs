@@ -566,6 +566,20 @@ pub(super) static FLOW: Section = Section {
                 "Rate at which the receiving application reads, a segment's worth at a time; without it, everything at once.",
             ),
             key(
+                "read_interval",
+                Kind::Duration,
+                Explained,
+                r#""100 ms""#,
+                "Pause of the receiving application after each read, instead of read_rate. A read waits until something has arrived and takes all that is there, or read_size of it.",
+            ),
+            key(
+                "read_size",
+                Kind::Size,
+                Explained,
+                r#""64 KiB""#,
+                "With read_interval: most that one read takes, the buffer of the receiving application; without it, everything.",
+            ),
+            key(
                 "count",
                 Kind::Count { min: 1, max: MAX_CONNECTIONS },
                 Explained,

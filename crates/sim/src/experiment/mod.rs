@@ -338,10 +338,34 @@ pub struct Flow {
     pub origin: u32,
     /// Whether it has time series: flows that come in great numbers have none.
     pub is_sampled: bool,
-    /// Rate at which the receiving application reads, if not everything at once.
-    pub read_rate: Option<Rate>,
+    /// How the receiving application reads, if not everything at once.
+    pub reading: Option<Reading>,
     /// Socket options by name, for a real Linux kernel.
     pub linux_socket: Vec<(String, i32)>,
+}
+
+/// How a receiving application reads that does not take everything at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// A segment's worth at a time.
+    AtRate(Rate),
+    /// Calls that block until data is there and take up to `size` of it, with a pause after each.
+    Pausing {
+        /// Buffer of the application; none if it holds all that can arrive.
+        size: Option<Bytes>,
+        /// From a call's return to the next call.
+        interval: Duration,
+    },
+}
+
+impl Reading {
+    /// The key that asks for it.
+    pub fn key(&self) -> &'static str {
+        match self {
+            Reading::AtRate(_) => "read_rate",
+            Reading::Pausing { .. } => "read_interval",
+        }
+    }
 }
 
 /// What an application writes.

@@ -232,6 +232,7 @@ fn prepare_flow(table: &mut Value, key: &Key, kind: Option<&str>) {
         "pareto_shape" => table["periods"] = json!("pareto"),
         "chunk" | "striping" | "program" => table["connections"] = json!(2),
         "stagger" => table["count"] = json!(2),
+        "read_size" => table["read_interval"] = json!("10 ms"),
         "from" => table["to"] = json!("d0"),
         "to" => table["from"] = json!("s0"),
         "buffer" => table["start_up"] = json!("4 s"),

@@ -13,7 +13,7 @@ use super::places::{Ends, Place, Places};
 use super::reader::{Name, Numbers, Table, excerpt};
 use super::stack::{HEADERS, StackText, TIMESTAMP_OPTION};
 use super::workload::{self, WorkText};
-use super::{Application, Flow, Source, Topology, Workload};
+use super::{Application, Flow, Reading, Source, Topology, Workload};
 
 /// A SYN with every option: 20 bytes of them.
 const LARGEST_SYN: u64 = HEADERS + 20;
@@ -239,7 +239,7 @@ impl Expanded {
                 self.flows.extend((0..text.connections).map(|connection| Flow {
                     id: named(connection),
                     source: text.part(flow.source, connection),
-                    read_rate: flow.read_rate.map(|rate| text.rate(rate)),
+                    reading: flow.reading.map(|reading| text.reading(reading)),
                     ..flow.clone()
                 }));
                 Workload::Striped(text.striping)
@@ -326,7 +326,7 @@ fn read_flow(
         is_sampled: true,
         both_ways: table.read("both_ways").unwrap_or(false),
         precedence: read_precedence(table),
-        read_rate: table.read::<Rate>("read_rate").filter(|rate| *rate != Rate::UNLIMITED),
+        reading: read_reading(table),
         linux_socket: options,
     };
     let flow = Box::new(flow);
@@ -382,6 +382,34 @@ pub(super) fn read_bytes(table: &Table) -> Option<Bytes> {
         table.refuse("bytes", message);
     }
     bytes
+}
+
+/// How the receiving application reads, if not everything at once.
+fn read_reading(table: &Table) -> Option<Reading> {
+    let rate = table.read::<Rate>("read_rate").filter(|rate| *rate != Rate::UNLIMITED);
+    let interval: Option<Duration> = table.read("read_interval");
+    let size: Option<Bytes> = table.read("read_size");
+    if table.has("read_size") && !table.has("read_interval") {
+        table.refuse("read_size", "needs read_interval, the pause between reads; write both");
+    }
+    if size == Some(Bytes::new(0)) {
+        table.refuse("read_size", "expected more than zero, got 0 bytes; try \"64 KiB\"");
+    }
+    if table.has("read_rate") && table.has("read_interval") {
+        table.refuse("read_interval", "conflicts with `read_rate`; set only one");
+    }
+    match (rate, interval) {
+        (Some(rate), _) => Some(Reading::AtRate(rate)),
+        // Without a pause and with room for everything it reads at once.
+        (None, Some(interval)) if interval > Duration::ZERO => {
+            Some(Reading::Pausing { size, interval })
+        }
+        (None, Some(_)) if size.is_some() => {
+            table.refuse("read_interval", "expected more than zero, got 0 s; try \"10 ms\"");
+            None
+        }
+        _ => None,
+    }
 }
 
 fn read_source(table: &Table) -> Source {

@@ -10,7 +10,7 @@ use super::keys::{
     Key, Kind, MAX_CONNECTIONS, key,
 };
 use super::reader::{Name, Rates, Table};
-use super::{Dealing, Exchanges, Film, OnOff, Source, Striping, Workload};
+use super::{Dealing, Exchanges, Film, OnOff, Reading, Source, Striping, Workload};
 use super::{datagrams, program};
 use crate::application::share;
 
@@ -168,14 +168,27 @@ const KEYS_OF_KINDS: [(&str, &[&str]); 9] = [
             "app_rate",
             "both_ways",
             "read_rate",
+            "read_interval",
+            "read_size",
         ],
     ),
-    ("arrivals", &["size", "flow_rate", "offered_load", "transfers", "read_rate"]),
-    ("ftp", &["size", "think", "transfers", "read_rate"]),
-    ("telnet", &["size", "think", "transfers"]),
+    (
+        "arrivals",
+        &[
+            "size",
+            "flow_rate",
+            "offered_load",
+            "transfers",
+            "read_rate",
+            "read_interval",
+            "read_size",
+        ],
+    ),
+    ("ftp", &["size", "think", "transfers", "read_rate", "read_interval", "read_size"]),
+    ("telnet", &["size", "think", "transfers", "read_rate", "read_interval", "read_size"]),
     ("request", &["request", "size", "think", "transfers"]),
     ("web", &["request", "size", "think", "transfers", "objects", "connections"]),
-    ("bursts", &["app_rate", "burst", "pause"]),
+    ("bursts", &["app_rate", "burst", "pause", "read_rate", "read_interval", "read_size"]),
     (
         "video",
         &[
@@ -484,6 +497,14 @@ impl StripingText {
             Source::Limited { rate, bytes } => {
                 Source::Limited { rate: self.rate(rate), bytes: bytes.map(of) }
             }
+        }
+    }
+
+    /// How the application reads one of its connections: each has a part of a rate, and pauses of its own.
+    pub(super) fn reading(&self, reading: Reading) -> Reading {
+        match reading {
+            Reading::AtRate(rate) => Reading::AtRate(self.rate(rate)),
+            Reading::Pausing { .. } => reading,
         }
     }
 

@@ -47,7 +47,7 @@ impl Lookahead {
             // A user's algorithms may know of each other.
             let is_own = experiment.catalogue.is_foreign(&flow.cc.name);
             // Ends that both send keep one account of what is done.
-            !is_driven && !is_own && !flow.both_ways && flow.read_rate.is_none()
+            !is_driven && !is_own && !flow.both_ways && flow.reading.is_none()
         };
         let mut ahead = self.clone();
         // Directions that draw from one sequence see each other's packets.

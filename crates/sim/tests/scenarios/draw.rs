@@ -228,6 +228,7 @@ fn draw_flow(r: &mut Stream, rate_bps: u64, sack: bool) -> Flow {
         app_rate_bps: None,
         both_ways: chance(r, 0.25),
         read_rate_bps: None,
+        read_interval_ms: None,
         connections: None,
         precedence: 0,
         workload: None,
@@ -252,6 +253,9 @@ fn draw_flow(r: &mut Stream, rate_bps: u64, sack: bool) -> Flow {
         // The same for the reader.
         let slowest = (flow.bytes.unwrap_or(1) as f64 * 8.0 / 3_600.0).max(1.0);
         flow.read_rate_bps = Some(log_uniform(r, slowest.max(1e4), 1e8) as u64);
+    } else if flow.bytes.is_none_or(|bytes| bytes < 1 << 20) && chance(r, 0.1) {
+        // Of a small window, a read an interval: not longer than the run either.
+        flow.read_interval_ms = Some(1 + r.below(500));
     }
     if chance(r, 0.15) && !flow.both_ways && flow.bytes.is_some_and(|bytes| bytes > 10) {
         let striping = if flow.app_rate_bps.is_some() { "static" } else { "dynamic" };

@@ -67,6 +67,7 @@ struct Flow {
     app_rate_bps: Option<u64>,
     both_ways: bool,
     read_rate_bps: Option<u64>,
+    read_interval_ms: Option<u64>,
     /// Connections, and how data is dealt to them.
     connections: Option<(u64, &'static str)>,
     precedence: u64,
@@ -358,6 +359,9 @@ impl Scenario {
             if flow.both_ways {
                 let _ = writeln!(text, "both_ways  = true");
             }
+            if let Some(pause) = flow.read_interval_ms {
+                let _ = writeln!(text, "read_interval = \"{pause} ms\"");
+            }
             if let Some(rate) = flow.read_rate_bps {
                 let _ = writeln!(text, "read_rate  = \"{rate} bit/s\"");
             }
@@ -407,6 +411,7 @@ impl Scenario {
             changed(&|s| s.flows[i].app_rate_bps = None);
             changed(&|s| s.flows[i].both_ways = false);
             changed(&|s| s.flows[i].read_rate_bps = None);
+            changed(&|s| s.flows[i].read_interval_ms = None);
             changed(&|s| s.flows[i].connections = None);
             changed(&|s| s.flows[i].bytes = s.flows[i].bytes.map(|bytes| bytes.div_ceil(2)));
             changed(&|s| s.flows[i].bytes = s.flows[i].bytes.map(|bytes| bytes - bytes / 8));

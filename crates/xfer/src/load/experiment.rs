@@ -69,8 +69,8 @@ fn of_connection(flow: &Flow, end_s: f64, refusals: &mut Refusals) -> Option<Flo
     if flow.both_ways {
         refuse("both_ways", "true: a connection carries payload one way here; write two flows");
     }
-    if flow.read_rate.is_some() {
-        refuse("read_rate", "a collector reads everything at once; leave it out");
+    if let Some(reading) = flow.reading {
+        refuse(reading.key(), "a collector reads everything at once; leave it out");
     }
     if flow.precedence != 0 {
         refuse("precedence", "no queue of the path is told of it; leave it out");

@@ -310,6 +310,18 @@ fn what_workloads_cannot_be() {
          which needs 4 s at the most; write more",
     );
     assert_refused(
+        &flow("bulk", "read_size = \"20 kB\""),
+        "flow.main.read_size: needs read_interval, the pause between reads; write both",
+    );
+    assert_refused(
+        &flow("bulk", "read_rate = \"1 Mbit/s\"\nread_interval = \"10 ms\""),
+        "flow.main.read_interval: conflicts with `read_rate`; set only one",
+    );
+    assert_refused(
+        &flow("bulk", "read_size = \"20 kB\"\nread_interval = \"0 s\""),
+        "flow.main.read_interval: expected more than zero, got 0 s; try \"10 ms\"",
+    );
+    assert_refused(
         &flow("request", "size = \"20 kB\"\nboth_ways = true"),
         "flow.main.both_ways: is nothing of kind = \"request\"; write kind = \"bulk\" or remove it",
     );
