@@ -103,22 +103,46 @@ def _made(
 
     with permitting(python=allow_python, backend="sim"):
         planned = plan(experiment, overrides=overrides)
-    whole = copy.deepcopy(planned.points[0].experiment)
-    whole_ns = _core.quantity(whole["duration"], "duration")
+    document = copy.deepcopy(planned.points[0].experiment)
+    whole_ns = _core.quantity(document["duration"], "duration")
     end_ns = min(round(end_s * _NS), whole_ns)
-    short = {**copy.deepcopy(whole), "duration": f"{end_ns} ns"}
-    for document, length_ns in ((short, end_ns), (whole, whole_ns)):
-        sample_ns = max((end_ns - round(begin_s * _NS)) // _SAMPLES, length_ns // _MOST_SAMPLES, 1)
-        document["measure"] = {"sample": f"{min(sample_ns, length_ns)} ns"}
-        document["capture"] = {"at": "everything", "files": "one"}
-    try:
-        plan(short)
-        chosen = short
-    except ExperimentError:  # of a flow that begins later, say
-        chosen = whole
-    run = api.run(chosen, allow_python=allow_python, quiet=quiet)
+    _leave_out_later(document, end_ns)
+    length_ns = _shortest(document, end_ns, whole_ns)
+    sample_ns = max((end_ns - round(begin_s * _NS)) // _SAMPLES, length_ns // _MOST_SAMPLES, 1)
+    document["duration"] = f"{length_ns} ns"
+    document["measure"] = {"sample": f"{min(sample_ns, length_ns)} ns"}
+    document["capture"] = {"at": "everything", "files": "one"}
+    run = api.run(document, allow_python=allow_python, quiet=quiet)
     assert isinstance(run, Run)
     return run
+
+
+def _leave_out_later(document: dict[str, Any], end_ns: int) -> None:
+    """Remove the last flows of an experiment that start after the animation ends.
+
+    Only the last: the random numbers and names of the others stay as they are.
+    """
+    from fairway import _core
+
+    flows = document.get("flow", [])
+    while len(flows) > 1 and _core.quantity(flows[-1].get("start", "0 s"), "duration") >= end_ns:
+        flows.pop()
+
+
+def _shortest(document: Mapping[str, Any], end_ns: int, whole_ns: int) -> int:
+    """The end of the animation, doubled until every flow begins before it."""
+    from fairway.experiment import plan
+
+    length_ns = end_ns
+    while length_ns < whole_ns:
+        short = {k: v for k, v in document.items() if k not in ("measure", "capture")}
+        try:
+            plan({**copy.deepcopy(short), "duration": f"{length_ns} ns"})
+        except ExperimentError:
+            length_ns *= 2
+        else:
+            return length_ns
+    return whole_ns
 
 
 def _recorded(run: Run) -> Any:
