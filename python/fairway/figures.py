@@ -209,6 +209,7 @@ def over_time(
     legend: bool = True,
     y_max: float | None = None,
     y_min: float = 0.0,
+    begin_s: float = 0.0,
     end_s: float | None = None,
     titles: bool = True,
     legend_width: int = LEGEND_WIDTH,
@@ -226,7 +227,8 @@ def over_time(
         legend: Whether to show one. A click on an entry singles that line out.
         y_max: Upper end of the vertical axis, in the units of its title.
         y_min: Its lower end, where the upper one is given.
-        end_s: End of the horizontal axis in seconds; from the data if not given.
+        begin_s: Beginning of the horizontal axis in seconds.
+        end_s: Its end; from the data if not given.
         titles: Whether the axes have titles.
         legend_width: Room of the legend in pixels, where the chart is as wide as its place.
         window: The measuring window in seconds, which is shaded.
@@ -252,7 +254,7 @@ def over_time(
     lit = alt.selection_point(fields=["id"], bind="legend" if legend else alt.Undefined)
     time: dict[str, Any] = {
         "title": "Time (s)" if titles else None,
-        "scale": alt.Scale(domain=[0, end], nice=False),
+        "scale": alt.Scale(domain=[begin_s, end], nice=False),
         "axis": alt.Axis(tickCount=10) if titles else alt.Axis(tickCount=4, labelSeparation=8),
     }
 

@@ -22,6 +22,7 @@ from fairway.ratios import ratio_charts
 from fairway.residuals import residual_section
 from fairway.small_multiples import small_multiples
 from fairway.study import Reproduction, Study
+from fairway.time_charts import time_section
 
 
 def figure_section(result: Reproduction, figure: Mapping[str, Any]) -> Section:
@@ -359,6 +360,7 @@ _DRAW = {
     "dots": _dots,
     "heat_map": _heat_maps,
     "over_axis": _over_axis,
+    "over_time": time_section,
     "phases": phase_section,
     "ratio": _ratio,
     "residuals": residual_section,

@@ -26,8 +26,12 @@ BACKENDS = ("sim", "linux")
 
 #: Kinds of figures.
 FIGURES = (
-    "dots", "heat_map", "over_axis", "phases", "ratio", "residuals", "response", "small_multiples",
+    "dots", "heat_map", "over_axis", "over_time", "phases", "ratio", "residuals", "response",
+    "small_multiples",
 )  # fmt: skip
+
+#: Quantities of a flow over time, as `fairway.figures.QUANTITIES` has them.
+OVER_TIME = ("goodput", "cwnd", "ssthresh", "srtt")
 
 #: Table of `study.toml` -> keys it needs, keys it may have.
 _KEYS: dict[str, tuple[set[str], set[str]]] = {
@@ -62,6 +66,7 @@ _KEYS: dict[str, tuple[set[str], set[str]]] = {
     "heat_map": ({"kind", "metric", "x", "y"}, {"limit", "panel"}),
     "dots": ({"kind", "metric", "axis", "panel", "title"}, {"at", "excess", "log"}),
     "over_axis": ({"kind", "metric", "axis"}, {"at", "group", "log", "panel", "title", "trend"}),
+    "over_time": ({"kind", "quantity", "title"}, {"at", "from_s", "until_s"}),
     "phases": ({"kind", "title"}, {"at", "until_s"}),
     "ratio": ({"kind", "axis", "panel", "group"}, {"within", "reference", "limit"}),
     "residuals": ({"kind", "metric", "title", "x", "panel"}, {"color", "log"}),
@@ -106,6 +111,19 @@ def load(directory: Path) -> Study | Whole:
     return _whole(directory, raw) if "parts" in raw else load_study(directory)
 
 
+def _check_figure(figure: Mapping[str, Any], where: str) -> None:
+    kind = figure.get("kind")
+    if kind not in FIGURES:
+        raise InputError(f"{where}.kind: {kind!r}; expected {', '.join(FIGURES)}")
+    check_keys(figure, kind, where)
+    if kind == "over_time":
+        named = figure["quantity"]
+        for quantity in named if isinstance(named, list) else [named]:
+            if quantity not in OVER_TIME:
+                known = ", ".join(OVER_TIME)
+                raise InputError(f"{where}.quantity: {quantity!r}; expected {known}")
+
+
 def load_study(directory: Path) -> Study:
     """Read the files of a study that has no parts; it may be one.
 
@@ -120,10 +138,7 @@ def load_study(directory: Path) -> Study:
         check_keys(quick, "quick", f"{path}: quick")
     for index, figure in enumerate(raw.get("figure", [])):
         where = f"{path}: figure.{index}"
-        kind = figure.get("kind")
-        if kind not in FIGURES:
-            raise InputError(f"{where}.kind: {kind!r}; expected {', '.join(FIGURES)}")
-        check_keys(figure, kind, where)
+        _check_figure(figure, where)
     if raw.get("backend", "sim") not in BACKENDS:
         raise InputError(f"{path}: backend: {raw['backend']!r}; expected {' or '.join(BACKENDS)}")
     scenarios = raw.get("scenarios", {})
