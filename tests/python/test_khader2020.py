@@ -33,6 +33,8 @@ NUMBERS = {
     "bottleneck": 4 * 3 * 6,
     "access": 4 * 3 * 6,
     "files": 0,
+    # Transmission time and timeouts of figures 4-4 and 4-5, for each of five readings.
+    "windows": 2 * 5,
 }
 
 
