@@ -1,5 +1,6 @@
 """Animations: the data that a page plays, worked out by hand, and what cannot be played."""
 
+import itertools
 import json
 import re
 from collections import Counter
@@ -205,6 +206,27 @@ def test_around_one_router_senders_stand_on_the_left():
     links = [("h0", "switch"), ("h1", "switch"), ("h2", "switch")]
     at = positions(links, [], ["h0", "h2"], ["h0", "h1", "h2"])
     assert [at[name][0] for name in ("h0", "h2", "switch", "h1")] == [0, 0, 0.5, 1]
+
+
+def test_the_links_of_a_chain_are_in_a_row():
+    links = "".join(
+        f"""
+[[topology.link]]
+rate  = "{rate} Mbit/s"
+delay = "10 ms"
+"""
+        for rate in (3, 2, 1)
+    )
+    head, flow = ONE.partition("[topology]")[0], ONE.partition("[[flow]]")[2]
+    scene = scene_of(
+        fairway.animate(f'{head}[topology]\nkind = "chain"\n{links}[[flow]]{flow}', end=0.3)
+    )
+    row = ["s0", "left", "n1", "n2", "right", "d0"]
+    assert sorted(scene["nodes"], key=lambda node: node[1]) == scene["nodes"]
+    assert [node[0] for node in scene["nodes"]] == row
+    assert {tuple(edge[1:]) for edge in scene["edges"] if edge[0]} == set(
+        itertools.pairwise(row[1:-1])
+    )
 
 
 @pytest.mark.parametrize("name", ["parking-lot", "routes", "wlan", "lte", "impairments", "trace"])

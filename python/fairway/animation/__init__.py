@@ -153,7 +153,20 @@ def _recorded(run: Run) -> Any:
 
     if run.captures is None:
         raise InputError(f"{run.title}: its captures are missing; run it again with them")
-    interfaces, packets = read(run.captures)
+    interfaces, packets = read(run.captures, _places_of_chain(run.experiment["topology"]))
     overhead = _core.quantity(run.experiment["topology"].get("frame_overhead", "0 bytes"), "size")
     found = traffic(packets, overhead)
     return Recorded(interfaces, packets, found, run.summary["flows"], run.series)
+
+
+def _places_of_chain(topology: Mapping[str, Any]) -> dict[str, str]:
+    """Ends of the links of a chain with nodes of their own: captures call all left and right."""
+    if topology["kind"] != "chain":
+        return {}
+    links = [link.get("id", f"link#{index}") for index, link in enumerate(topology["link"])]
+    nodes = ["left", *(f"n{index}" for index in range(1, len(links))), "right"]
+    return {
+        f"{link}@{end}": f"{link}@{node}"
+        for index, link in enumerate(links)
+        for end, node in (("left", nodes[index]), ("right", nodes[index + 1]))
+    }

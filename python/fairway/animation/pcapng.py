@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import mmap
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,8 +75,14 @@ class Packet:
     comment: str
 
 
-def read(directory: Path) -> tuple[list[Interface], list[Packet]]:
+def read(
+    directory: Path, names: Mapping[str, str] | None = None
+) -> tuple[list[Interface], list[Packet]]:
     """All places of a directory of captures, and all packets, file by file.
+
+    Args:
+        directory: Where the captures are.
+        names: Other names of some places.
 
     Raises:
         InputError: If a file is no pcapng, or is cut.
@@ -91,13 +97,13 @@ def read(directory: Path) -> tuple[list[Interface], list[Packet]]:
                 '--set capture.format="pcapng"'
             )
         try:
-            packets += _packets(path, interfaces)
+            packets += _packets(path, interfaces, names or {})
         except (struct.error, IndexError):
             raise InputError(f"{path}: the capture is damaged or cut; capture again") from None
     return interfaces, packets
 
 
-def _packets(path: Path, places: list[Interface]) -> Iterator[Packet]:
+def _packets(path: Path, places: list[Interface], names: Mapping[str, str]) -> Iterator[Packet]:
     """The packets of a file, whose interfaces are added to `places`."""
     interfaces: list[Interface] = []
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
@@ -109,7 +115,7 @@ def _packets(path: Path, places: list[Interface]) -> Iterator[Packet]:
                     raise InputError(f"{path}: not a capture that the simulator wrote")
                 interfaces = []
             elif kind == _INTERFACE:
-                interfaces.append(_interface(data, at, length))
+                interfaces.append(_interface(data, at, length, names))
                 places.append(interfaces[-1])
             elif kind == _PACKET:
                 yield _packet(data, at, length, interfaces)
@@ -132,11 +138,11 @@ def _padded(length: int) -> int:
     return (length + 3) & ~3
 
 
-def _interface(data: mmap.mmap, at: int, length: int) -> Interface:
+def _interface(data: mmap.mmap, at: int, length: int, names: Mapping[str, str]) -> Interface:
     options = _options(data, at + 16, at + length - 4)
-    speed = options.get(_SPEED)
+    speed, name = options.get(_SPEED), options.get(_NAME, b"").decode()
     return Interface(
-        options[_NAME].decode() if _NAME in options else "",
+        names.get(name, name),
         options.get(_DESCRIPTION, b"").decode(),
         None if speed is None else int.from_bytes(speed, "little"),
     )

@@ -23,7 +23,9 @@ window.fairwayStage = (function () {
     const isNarrow = stage.clientWidth < 560;
     const across = new Map();
     scene.nodes.forEach(function ([, x, y]) { across.set(x, (across.get(x) || 0) + 1); });
-    const rows = Math.max(...across.values());
+    const links = new Map();
+    scene.edges.forEach(function ([, one, other]) { const key = [one, other].sort().join("\n"); links.set(key, (links.get(key) || 0) + 1); });
+    const rows = Math.max(...across.values(), ...links.values());
     const wanted = isNarrow ? Math.max(110 * across.size, stage.clientWidth * 1.1) : Math.max(230, Math.min(56 * rows, 560));
     stage.style.height = wanted + "px";
   }
@@ -55,9 +57,11 @@ window.fairwayStage = (function () {
       beside.set(key, (beside.get(key) || 0) + 1);
       return { from: spot[number.get(one)], to: spot[number.get(other)], key: key, rank: beside.get(key) - 1 };
     });
+    const most = Math.max(...beside.values());
+    const apart = Math.min(90, 2 * ((upright ? width : height) - 2 * (upright ? across : down)) / Math.max(most - 1, 1));
     courses.forEach(function (course) {
       const [dx, dy] = [course.to.x - course.from.x, course.to.y - course.from.y];
-      const bend = (course.rank - (beside.get(course.key) - 1) / 2) * 90;
+      const bend = (course.rank - (beside.get(course.key) - 1) / 2) * apart;
       course.length = Math.hypot(dx, dy) || 1;
       const [nx, ny] = [-dy / course.length, dx / course.length];
       course.middle = { x: (course.from.x + course.to.x) / 2 + nx * bend, y: (course.from.y + course.to.y) / 2 + ny * bend };

@@ -129,6 +129,8 @@ def _later(rng: Random, documents: dict[str, Document], capture: bool) -> Iterat
         yield (Act(("run", "broken.toml"), "broken", codes=(2,), mistake=mistake),)
     # Models need not cover an experiment, and say so.
     yield (Act(("run", "a.toml", "--backend", "model"), "m", (), _width(rng), (0, 2)),)
+    # There may be nothing to play so early.
+    yield (Act(("animate", "a.toml", "--to", "0.3 s"), "played.html", (), _width(rng), (0, 2)),)
     if is_sweep:
         yield (Act(("compare", "@a/points/*", "a"), "", (), _width(rng), (0, 2)),)
         return

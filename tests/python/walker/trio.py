@@ -15,7 +15,7 @@ from walker.process import Ran
 #: A terminal on which no table has to do without anything.
 WIDE = 1000
 #: Commands that have no `--json`.
-_WITHOUT_JSON = ("report", "study")
+_WITHOUT_JSON = ("report", "animate", "study")
 
 
 @dataclass
