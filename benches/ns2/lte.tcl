@@ -3,7 +3,8 @@
 #
 #   ns lte.tcl SENDER [WINDOW] [SEGMENT] [QUEUE] [RADIO] [BACKHAUL] [DURATION]
 #
-#   SENDER     TCP-Linux (Agent/TCP/Linux with reno), FullTCP (Agent/TCP/FullTcp) or HSTCP
+#   SENDER     TCP-Linux (Agent/TCP/Linux with reno), FullTCP (Agent/TCP/FullTcp), FullTCP-both (the
+#              same with a file from the user device, too, on the same connection) or HSTCP
 #              (Agent/TCP/Sack1 with windowOption_ 8)
 #   WINDOW     window_, in packets; 100 if not given
 #   SEGMENT    payload of a packet in bytes; 1500 if not given. FullTcp has its own, segsize_, which
@@ -13,7 +14,8 @@
 #   BACKHAUL   rate of the link to the base station; 10Mb if not given
 #   DURATION   seconds; 50 if not given
 #
-# One line for each 10 ms: time (s), cwnd_ and ssthresh_ (packets), smoothed round-trip time (s).
+# One line for each 10 ms: time (s), cwnd_ and ssthresh_ (packets), smoothed round-trip time (s),
+# dupacks_, which FullTcp's cwnd_ has in it during fast recovery.
 
 remove-all-packet-headers
 add-packet-header Flags IP TCP
@@ -64,6 +66,14 @@ switch $sender {
         set sink [new Agent/TCP/FullTcp]
         $sink listen
     }
+    FullTCP-both {
+        set tcp  [new Agent/TCP/FullTcp]
+        set sink [new Agent/TCP/FullTcp]
+        $sink listen
+        set answer [new Application/FTP]
+        $answer attach-agent $sink
+        $ns at 0.0 "$answer start"
+    }
     HSTCP {
         set tcp  [new Agent/TCP/Sack1]
         set sink [new Agent/TCPSink/Sack1]
@@ -82,7 +92,8 @@ proc sample {} {
     global ns tcp
     # srtt_ is in eighths of a tick (tcp.cc, rtt_update).
     set srtt [expr {[$tcp set srtt_] / 8.0 * [$tcp set tcpTick_]}]
-    puts [format "%.2f %.4f %s %.4f" [$ns now] [$tcp set cwnd_] [$tcp set ssthresh_] $srtt]
+    set line [list [$tcp set cwnd_] [$tcp set ssthresh_] $srtt [$tcp set dupacks_]]
+    puts [format "%.2f %.4f %s %.4f %s" [$ns now] {*}$line]
     $ns at [expr {[$ns now] + 0.01}] sample
 }
 $ns at 0.01 sample

@@ -222,7 +222,7 @@ class Run:
 
     @functools.cached_property
     def series(self) -> pl.DataFrame:
-        """One row per flow and sample, columns as `fairway.tables.SERIES_SCHEMA`.
+        """One row per flow and sample, columns as `fairway.tables.SERIES_SCHEMA`, and `INFLATED`.
 
         Models give none.
         """
@@ -489,9 +489,9 @@ def load(directory: str | Path) -> Run:
     from fairway.tables import (
         LOSS_SCHEMA,
         QUEUE_SCHEMA,
-        SERIES_SCHEMA,
         TCP_INFO_SCHEMA,
         read_parquet,
+        read_series,
     )
 
     path = Path(directory)
@@ -520,7 +520,7 @@ def load(directory: str | Path) -> Run:
     return Run(
         experiment=manifest["experiment"],
         summary=store.read_json(path / "summary.json", "summary", shape),
-        series=read_parquet(path / "series.parquet", SERIES_SCHEMA),
+        series=read_series(path / "series.parquet"),
         queues=read_parquet(path / "queues.parquet", QUEUE_SCHEMA),
         version=manifest["version"],
         tcp_info=(lambda: read_parquet(tcp_info, TCP_INFO_SCHEMA)) if tcp_info.is_file() else None,

@@ -23,6 +23,8 @@ SERIES_SCHEMA = {
     "flight_size_segments": pl.Float64,
     "goodput_bps": pl.Float64,
 }
+#: A column more where the stack of a flow inflates its window while it repairs losses.
+INFLATED = "inflated_cwnd_segments"
 #: Columns of `Run.queues`; `drops` (by the queue) and `losses` (on the link) are cumulative.
 QUEUE_SCHEMA = {
     "t_s": pl.Float64,
@@ -66,7 +68,8 @@ _COUNT_COLUMNS = (
 
 def series_frame(columns: Mapping[str, Any], flow_ids: Sequence[str]) -> pl.DataFrame:
     """Turn the simulator's flow columns into a table with flow names and nulls for NaN."""
-    return _named_frame(columns, "flow", flow_ids, SERIES_SCHEMA)
+    more = {INFLATED: pl.Float64} if INFLATED in columns else {}
+    return _named_frame(columns, "flow", flow_ids, SERIES_SCHEMA | more)
 
 
 def queue_frame(columns: Mapping[str, Any], link_ids: Sequence[str]) -> pl.DataFrame:
@@ -145,14 +148,24 @@ def parquet(frame: pl.DataFrame) -> bytes:
     return buffer.getvalue()
 
 
-def read_parquet(path: Path, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
-    """Read a table back and check its columns."""
+def read_series(path: Path) -> pl.DataFrame:
+    """Read the time series of flows back."""
+    return read_parquet(path, SERIES_SCHEMA, {INFLATED: pl.Float64})
+
+
+def read_parquet(
+    path: Path,
+    schema: Mapping[str, type[pl.DataType]],
+    optional: Mapping[str, type[pl.DataType]] | None = None,
+) -> pl.DataFrame:
+    """Read a table back and check its columns; those that are `optional` come last."""
     try:
         frame = pl.read_parquet(path, memory_map=False)
     except FileNotFoundError:
         raise InputError(f"{path}: missing; run the experiment again") from None
     except (OSError, pl.exceptions.PolarsError) as error:
         raise InputError(f"{path}: damaged table: {error}; run the experiment again") from None
-    if frame.schema != pl.Schema(schema):
+    present = {name: kind for name, kind in (optional or {}).items() if name in frame.columns}
+    if frame.schema != pl.Schema({**schema, **present}):
         raise InputError(f"{path}: columns {frame.columns}, expected {list(schema)}")
     return frame

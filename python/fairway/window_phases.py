@@ -47,6 +47,8 @@ class Phase:
         peak_segments: Largest window of its samples.
         peak_s: When that was first seen.
         ssthresh_segments: Slow-start threshold in its last sample; none while infinite.
+        inflated_peak_segments: Largest window of its samples with what fast recovery inflates it
+            by; of an epoch up to the next one, as a plot of ns-2's `cwnd_` shows it.
     """
 
     kind: Kind | Literal["epoch"]
@@ -57,6 +59,7 @@ class Phase:
     peak_segments: float
     peak_s: float
     ssthresh_segments: float | None
+    inflated_peak_segments: float
 
     @property
     def duration_s(self) -> float:
@@ -92,8 +95,12 @@ def phases(run: Run, flow: str | int = 0) -> list[Phase]:
 
 def of_series(series: pl.DataFrame, flow: str) -> list[Phase]:
     """The phases of a flow, from time series as in `series.parquet`; none without a window."""
+    from fairway.tables import INFLATED
+
     rows = _of_flow(series, flow, ("cwnd_segments",))
-    return of_samples(*_arrays(rows, "t_s", "cwnd_segments", "ssthresh_segments", "srtt_s"))
+    t, window, ssthresh, rtt = _arrays(rows, "t_s", "cwnd_segments", "ssthresh_segments", "srtt_s")
+    inflated = _arrays(rows, INFLATED)[0] if INFLATED in rows.columns else None
+    return of_samples(t, window, ssthresh, rtt, inflated=inflated)
 
 
 def of_samples(
@@ -102,6 +109,7 @@ def of_samples(
     ssthresh: Floats,
     srtt_s: Floats,
     state: Floats | None = None,
+    inflated: Floats | None = None,
 ) -> list[Phase]:
     """The phases that samples of one sender show.
 
@@ -127,6 +135,8 @@ def of_samples(
         srtt_s: Smoothed round-trip times, in seconds; NaN before the first.
         state: Linux's `ca_state`, if it is known: then recovery is where it is 2 or 3, and a
             timeout where it is 4 and the window has not grown yet.
+        inflated: Windows with what fast recovery inflates them by, in segments; the windows unless
+            given.
 
     Returns:
         Phases in their order, each beginning where the one before ends; none without samples.
@@ -139,8 +149,10 @@ def of_samples(
         _mark_reductions(kinds, t_s, window, threshold, srtt_s)
     else:
         _mark_states(kinds, window, state)
+    shown = window if inflated is None else inflated
     return [
-        _phase(kind, first, last, t_s, window, ssthresh) for kind, first, last in _runs(list(kinds))
+        _phase(kind, first, last, t_s, window, ssthresh, shown)
+        for kind, first, last in _runs(list(kinds))
     ]
 
 
@@ -158,6 +170,7 @@ def epochs(found: Sequence[Phase]) -> list[Phase]:
         if grows:
             peak = max(parts, key=lambda phase: phase.peak_segments)
             after = found[at] if at < len(found) else parts[-1]
+            repair = itertools.takewhile(lambda phase: phase.kind not in _GROWTH, found[at:])
             made.append(
                 Phase(
                     "epoch",
@@ -168,6 +181,7 @@ def epochs(found: Sequence[Phase]) -> list[Phase]:
                     peak.peak_segments,
                     peak.peak_s,
                     after.ssthresh_segments,
+                    max(phase.inflated_peak_segments for phase in (*parts, *repair)),
                 )
             )
     return made
@@ -263,7 +277,15 @@ def _runs(kinds: Sequence[Kind]) -> list[tuple[Kind, int, int]]:
     return found
 
 
-def _phase(kind: Kind, first: int, last: int, t: Floats, window: Floats, ssthresh: Floats) -> Phase:
+def _phase(
+    kind: Kind,
+    first: int,
+    last: int,
+    t: Floats,
+    window: Floats,
+    ssthresh: Floats,
+    inflated: Floats,
+) -> Phase:
     peak = first + int(np.argmax(window[first : last + 1]))
     return Phase(
         kind,
@@ -274,4 +296,5 @@ def _phase(kind: Kind, first: int, last: int, t: Floats, window: Floats, ssthres
         float(window[peak]),
         float(t[peak]),
         None if np.isnan(ssthresh[last]) else float(ssthresh[last]),
+        float(inflated[first : last + 1].max()),
     )

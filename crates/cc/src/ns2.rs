@@ -8,7 +8,7 @@
 use fairway_units::Duration;
 
 use crate::{
-    Ack, CongestionControl, Flow, Init, Param, Params, Signal, SlowStart, Variant, Window,
+    Ack, CongestionControl, Flow, Init, Param, Params, Phase, Signal, SlowStart, Variant, Window,
     window::segments,
 };
 
@@ -149,6 +149,15 @@ impl<R: Ns2Rule> CongestionControl for Agent<R> {
         if ack.may_grow && ack.acked > 0 {
             self.grow(ack, flow);
         }
+    }
+
+    /// FullTcp leaves fast recovery at the threshold, a whole number (`tcp/tcp-full.cc`, `pack_action`,
+    /// `ack_action`).
+    fn on_last_ack(&mut self, ack: &Ack, cwnd: u64, next: Phase, flow: &Flow) {
+        let flow = Flow { phase: next, ..*flow };
+        self.set(f64::from(segments(cwnd, self.mss)));
+        self.rule.on_recovered(&flow);
+        self.on_ack(ack, &flow);
     }
 
     fn on_congestion(&mut self, _signal: Signal, flow: &Flow) {

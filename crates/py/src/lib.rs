@@ -311,6 +311,10 @@ pub(crate) fn series_columns(py: Python<'_>, series: Series) -> PyResult<Bound<'
     columns.set_item("t_s", series.t_s.into_pyarray(py))?;
     columns.set_item("flow", series.flow.into_pyarray(py))?;
     columns.set_item("cwnd_segments", series.cwnd_segments.into_pyarray(py))?;
+    if !series.inflated_cwnd_segments.is_empty() {
+        let inflated = series.inflated_cwnd_segments.into_pyarray(py);
+        columns.set_item("inflated_cwnd_segments", inflated)?;
+    }
     columns.set_item("ssthresh_segments", series.ssthresh_segments.into_pyarray(py))?;
     columns.set_item("srtt_s", series.srtt_s.into_pyarray(py))?;
     columns.set_item("flight_size_segments", series.flight_size_segments.into_pyarray(py))?;

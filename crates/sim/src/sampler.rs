@@ -15,6 +15,8 @@ pub(crate) struct Sampler {
     queues: QueueSeries,
     period: Duration,
     mss: Vec<f64>,
+    /// Whether the stack of any flow inflates its window.
+    inflates: bool,
     delivered: Vec<u64>,
     link_bytes: Vec<u64>,
 }
@@ -30,6 +32,7 @@ impl Sampler {
             queues: QueueSeries::default(),
             period: experiment.measure.sample,
             mss: traced.iter().map(mss).collect(),
+            inflates: experiment.flows.iter().any(|flow| flow.stack.inflates(flow.stack.sack)),
             delivered: vec![0; traced.len()],
             link_bytes: vec![0; links],
         }
@@ -50,6 +53,15 @@ impl Sampler {
                 Traced::Data(connection, way) => connections[*connection].delivered(*way),
                 Traced::Datagrams(flow) => datagrams.delivered_bytes(*flow),
             };
+            if self.inflates {
+                self.series.inflated_cwnd_segments.push(match traced {
+                    Traced::Datagrams(_) => f64::NAN,
+                    Traced::Data(connection, way) => {
+                        let sender = connections[*connection].ends(*way).0.sender();
+                        sender.inflated_cwnd() as f64 / self.mss[i]
+                    }
+                });
+            }
             let goodput_bps = (delivered - self.delivered[i]) as f64 * 8.0 / period_s;
             self.delivered[i] = delivered;
             let s = &mut self.series;

@@ -66,6 +66,7 @@ fn bits(run: &Run) -> String {
     let series = [
         &s.t_s,
         &s.cwnd_segments,
+        &s.inflated_cwnd_segments,
         &s.ssthresh_segments,
         &s.srtt_s,
         &s.flight_size_segments,

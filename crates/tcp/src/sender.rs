@@ -10,6 +10,7 @@ mod probe;
 mod sack1;
 mod send_buffer;
 mod spurious;
+mod timed;
 mod timers;
 mod transmit;
 mod written;
@@ -37,6 +38,7 @@ use ns3::Ns3;
 use persist::Persist;
 use probe::Probe;
 use sack1::Sack1;
+use timed::Timed;
 use written::Turn;
 
 /// First timeout for data after a repeated SYN (RFC 6298 rule 5.7; Linux `TCP_TIMEOUT_FALLBACK`).
@@ -127,6 +129,8 @@ struct Pass {
     pushes: bool,
     /// Whether the congestion window is what something waits for.
     waits_for_cwnd: bool,
+    /// TCP-Linux only: `conserved_flight` when the event came, which `cwnd_` had then.
+    allowed: u64,
 }
 
 /// The sending half of a connection.
@@ -162,9 +166,12 @@ pub struct Sender {
     restarts_after_loss: bool,
     /// Duplicate acknowledgements in a row on a connection with SACK.
     sack_duplicates: u32,
-    /// TCP-Linux only: segments in flight allowed while flight is above the window.
+    /// TCP-Linux only: segments in flight allowed while flight is above the window
+    /// (`next_pkts_in_flight_`).
     conserved_flight: u64,
     sack1: Sack1,
+    /// The segment that is timed, where one is at a time.
+    timed: Option<Timed>,
     /// All of ns-3's sender, if it is that.
     ns3: Option<Box<Ns3>>,
     /// Whether the algorithm is told round-trip times as TCP-Linux measures them from its own table
@@ -256,6 +263,7 @@ impl Sender {
             sack_duplicates: 0,
             conserved_flight: 0,
             sack1: Sack1::default(),
+            timed: None,
             ns3,
             tells_age_of_last,
             retransmit_first: false,
@@ -631,6 +639,9 @@ impl Sender {
         if self.is_sack1() && !self.measures_as_sack1(info, news) {
             return None;
         }
+        if self.times_one_segment() {
+            return self.end_timing(info.ack, now);
+        }
         let timeout = news.acked_sent.or(news.sacked_sent).map(|sent| now.since(sent.earliest));
         let latest = news.sacked_sent.or(news.acked_sent).map(|sent| now.since(sent.latest));
         let echoed = info.timestamp_age.filter(|_| news.acked > 0);
@@ -657,10 +668,13 @@ impl Sender {
         Duration::from_nanos((ended / tick - began / tick).max(1) * tick)
     }
 
-    /// RFC 7661 in Linux's form (`tcp_is_cwnd_limited`): a window that was not filled does not
+    /// Whether the window may grow. RFC 7661 in Linux's form (`tcp_is_cwnd_limited`): a window that was not filled does not
     /// grow, except below the threshold where half of it used is enough.
     fn window_was_used(&self, prior_flight: u64) -> bool {
         let cwnd = self.cwnd();
+        if self.stack.cwnd_clamp.is_some_and(|n| cwnd >= u64::from(n) * u64::from(self.stack.mss)) {
+            return false;
+        }
         if self.stack.grow_when_unused {
             return true;
         }

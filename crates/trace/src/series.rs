@@ -13,6 +13,8 @@ pub struct Series {
     pub flow: Vec<u32>,
     /// Congestion window in segments.
     pub cwnd_segments: Vec<f64>,
+    /// The same with what fast recovery inflates it by; empty where no flow's stack inflates it.
+    pub inflated_cwnd_segments: Vec<f64>,
     /// Slow-start threshold in segments; NaN while infinite.
     pub ssthresh_segments: Vec<f64>,
     /// Smoothed round-trip time in seconds; NaN before the first sample.

@@ -62,6 +62,7 @@ const FIXED: &[(&str, &str)] = &[
     ("rto_min_bounds_variance", "a kernel always bounds the variance"),
     ("rto_in_ticks", "a kernel measures round trips in microseconds"),
     ("rto_restart_on_every_ack", "a kernel restarts on new data alone"),
+    ("cwnd_clamp", "a kernel has it in its source"),
     ("max_burst", "a kernel has no such limit"),
     ("send_jitter", "a kernel's computing takes no time here"),
 ];

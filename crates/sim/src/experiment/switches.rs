@@ -308,6 +308,12 @@ pub(super) static SWITCHES: &[Switch] = &[
         "Ticks of the clock by which round trips are measured; 0 s for exactly."
     ),
     switch!(
+        cwnd_clamp,
+        SegmentsOrUnlimited,
+        r#""100 segments""#,
+        "Congestion window up to which acknowledgements let it grow (snd_cwnd_clamp of Linux, window_ of ns-2's TCP-Linux and FullTcp)."
+    ),
+    switch!(
         max_burst,
         SegmentsOrUnlimited,
         r#""2 segments""#,

@@ -350,6 +350,7 @@ fn draw_switches(r: &mut Stream) -> Vec<String> {
         "ecn = \"accurate\"".to_owned(),
         "abe = true".to_owned(),
         "window_divisor = 4".to_owned(),
+        "cwnd_clamp = \"20 segments\"".to_owned(),
         "max_burst = \"1 segments\"".to_owned(),
         "max_burst = \"3 segments\"".to_owned(),
         "send_jitter = \"1 ms\"".to_owned(),

@@ -4,9 +4,8 @@
 //!
 //! The base agent is Reno: its descendants are near to `recovery = "rfc"` without SACK
 //! (FullTcp/Newreno) and with it (FullTcp/Sack). What is not modelled: `data_on_syn_` and
-//! `dupack_reset_` (false), `spa_thresh_` (0), the FIN on the last segment of data (here it is one of
-//! its own), one timed segment per round trip (here every acknowledgement measures), and fast
-//! recovery entered without a retransmission by duplicates after a timeout.
+//! `dupack_reset_` (false), `spa_thresh_` (0), the FIN on the last segment of data (here it is one of its
+//! own), and fast recovery entered without a retransmission by duplicates after a timeout.
 
 use fairway_cc::{SlowStart, Variant};
 use fairway_units::Duration;
@@ -103,8 +102,8 @@ pub(super) const FULL_TCP: Preset = preset!(
         "Agent/TCP tcpTick_ 0.01";
     rto_min_bounds_variance: false,
         "tcp/tcp.cc, rtt_timeout: minrto_ bounds the sum";
-    rto_in_ticks: false,
-        "tcp/tcp.cc, rtt_update: rtt_clock has its ticks, and the averages are real numbers";
+    rto_in_ticks: true,
+        "tcp/tcp.cc, rtt_update: whole ticks, with shifts";
     rto_restart_on_every_ack: false,
         "tcp/tcp-full.cc, newack: where there is progress";
     rto_impatient: false,
@@ -113,6 +112,9 @@ pub(super) const FULL_TCP: Preset = preset!(
         "tcp/tcp-full.cc, newack: t_backoff_ 1";
     rtt_clock: Duration::from_millis(10),
         "Agent/TCP tcpTick_ 0.01";
+    cwnd_clamp: None,
+        "tcp/tcp-full.cc, recv, header prediction: window_, of which Siddiqui 2012 has 100 kB; here the \
+         receiver's window limits alone";
     max_burst: None,
         "Agent/TCP maxburst_ 0";
     send_jitter: Duration::ZERO,

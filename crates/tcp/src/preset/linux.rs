@@ -105,6 +105,8 @@ pub(super) const LINUX_6_1: Preset = preset!(
         "net/ipv4/tcp_input.c, tcp_ack_update_rtt: with a sample";
     rtt_clock: Duration::ZERO,
         "net/ipv4/tcp_input.c, tcp_ack_update_rtt: microseconds of the segments themselves";
+    cwnd_clamp: None,
+        "net/ipv4/tcp.c, tcp_init_sock: snd_cwnd_clamp ~0";
     max_burst: None,
         "net/ipv4/tcp_output.c, tcp_write_xmit: as much as cwnd and window allow";
     send_jitter: Duration::ZERO,

@@ -109,6 +109,8 @@ pub(super) const LINUX_2_6_27: Preset = preset!(
         "net/ipv4/tcp_input.c, tcp_ack_saw_tstamp and tcp_ack_no_tstamp: with a sample";
     rtt_clock: Duration::from_millis(4),
         "net/ipv4/tcp_input.c, tcp_ack_update_rtt: tcp_time_stamp, which counts jiffies at 250 Hz";
+    cwnd_clamp: None,
+        "net/ipv4/tcp_ipv4.c, tcp_v4_init_sock: snd_cwnd_clamp ~0";
     max_burst: None,
         "net/ipv4/tcp_output.c, tcp_write_xmit: as much as cwnd and window allow";
     send_jitter: Duration::ZERO,

@@ -261,6 +261,8 @@ pub struct Stack {
     pub backoff_ends_with_any_ack: bool,
     /// Ticks of the clock by which round trips are measured, one at the least; zero for exactly.
     pub rtt_clock: Duration,
+    /// Segments up to which acknowledgements let the congestion window grow, if limited.
+    pub cwnd_clamp: Option<u32>,
     /// Most segments sent in answer to one event, if limited.
     pub max_burst: Option<u32>,
     /// Each departure is delayed by a uniform random time up to this, order kept
@@ -294,6 +296,15 @@ impl Stack {
             seed: 0,
             coupling: None,
             abe: self.abe,
+        }
+    }
+
+    /// Whether the congestion window is inflated while losses are repaired, with or without `sack`.
+    pub fn inflates(&self, sack: bool) -> bool {
+        match self.recovery {
+            Recovery::TcpLinux => true,
+            Recovery::Rfc | Recovery::Reno | Recovery::Sack1 => !sack,
+            Recovery::Prr | Recovery::RateHalving | Recovery::Ns3 => false,
         }
     }
 

@@ -108,6 +108,8 @@ pub(super) const NS2_TCP_LINUX: Preset = preset!(
     rtt_clock: Duration::ZERO,
         "tcp/tcp-linux.cc, rtt_update: the modules are told microseconds; the milliseconds of the \
          timeout are left out";
+    cwnd_clamp: None,
+        "tcp/tcp-linux.cc, load_to_linux: window_, which Gelle 2008 has at 67000 packets";
     max_burst: Some(2),
         "Gelle 2008: maxburst_ 2";
     send_jitter: Duration::from_micros(8),
@@ -226,6 +228,8 @@ pub(super) const NS2_SACK1: Preset = preset!(
         "tcp/tcp.cc, newack: with a measured round trip";
     rtt_clock: Duration::ZERO,
         "rto_in_ticks has its ticks; the algorithms are told exact round trips";
+    cwnd_clamp: None,
+        "tcp/tcp.cc, opencwnd: maxcwnd_ 0, none";
     max_burst: Some(2),
         "Gelle 2008: maxburst_ 2 (ns-2's default is 0, none)";
     send_jitter: Duration::from_micros(8),

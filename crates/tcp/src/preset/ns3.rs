@@ -112,6 +112,8 @@ pub(super) const NS3_3_29: Preset = preset!(
         "tcp-socket-base.cc, NewAck: m_rto from the estimate";
     rtt_clock: Duration::from_millis(1),
         "tcp-option-ts.cc, NowToTsValue: milliseconds";
+    cwnd_clamp: None,
+        "tcp-socket-base.cc has none";
     max_burst: None,
         "tcp-socket-base.cc, SendPendingData has no limit";
     send_jitter: Duration::ZERO,

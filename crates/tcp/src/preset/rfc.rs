@@ -102,6 +102,8 @@ pub(super) const RFC_5681: Preset = preset!("rfc5681", "The RFCs: 5681, 6675, 62
         "RFC 6298 section 5: with a new measurement";
     rtt_clock: Duration::ZERO,
         "RFC 6298 section 4: no granularity is asked for";
+    cwnd_clamp: None,
+        "RFC 5681 has none";
     max_burst: None,
         "RFC 5681 has none";
     send_jitter: Duration::ZERO,
@@ -219,6 +221,8 @@ pub(super) const RFC_9438: Preset = preset!(
         "RFC 6298 section 5: with a new measurement";
     rtt_clock: Duration::ZERO,
         "RFC 6298 section 4: no granularity is asked for";
+    cwnd_clamp: None,
+        "RFC 5681 has none";
     max_burst: None,
         "RFC 5681 has none";
     send_jitter: Duration::ZERO,

@@ -56,6 +56,7 @@ impl Sender {
             && !self.is_sack1()
             && (self.timeouts_in_row > 0 || !matches!(self.phase, Phase::Recovery | Phase::Loss));
         self.timeouts_in_row += 1;
+        self.timed = None;
         self.timed_out_at = Some(self.board.una());
         self.counters.timeouts += 1;
         self.rtt.back_off();
@@ -162,6 +163,7 @@ impl Sender {
             self.reduce(Signal::Loss, flow);
         }
         self.probe.cancel();
+        self.timed = None;
         self.phase = Phase::Recovery;
         self.recover = self.snd_nxt;
         // RFC 3168 section 6.1.2: said after any reduction, so that an echo does not ask for another.

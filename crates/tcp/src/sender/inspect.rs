@@ -82,7 +82,9 @@ impl Sender {
     /// where the stack lets flight fall gradually, or sends one segment whatever the window says.
     pub fn flight_allowance(&self) -> u64 {
         let is_forced = self.pass.is_forced || self.ns3.as_ref().is_some_and(|ns3| ns3.is_forced());
-        self.window_in_effect().max(if is_forced { self.flight_size() } else { 0 })
+        let window =
+            if self.halves_rate() { self.inflated_cwnd() } else { self.window_in_effect() };
+        window.max(if is_forced { self.flight_size() } else { 0 })
     }
 
     /// What may be in flight, but for a segment that leaves whatever the window says.
@@ -97,6 +99,31 @@ impl Sender {
             | Recovery::Ns3 => cwnd,
             Recovery::TcpLinux => cwnd.max(self.conserved_flight * mss),
             Recovery::Sack1 => self.window_as_sack1(cwnd),
+        }
+    }
+
+    /// Whether TCP-Linux lets flight fall by a segment for every second acknowledgement: each segment that
+    /// leaves lowers what the next event allows (ns-2.35 `tcp/tcp-linux.cc`, `send_much`). With `overhead_`
+    /// segments leave by a timer, after which `load_to_linux` takes that back, and flight stays as it is.
+    pub(super) fn halves_rate(&self) -> bool {
+        self.stack.recovery == Recovery::TcpLinux && self.stack.send_jitter == Duration::ZERO
+    }
+
+    /// Congestion window in bytes as ns-2 records it (`cwnd_`). While losses are repaired it is above
+    /// [`Self::cwnd`] by a segment for each duplicate (RFC 5681 section 3.2 steps 3 and 4; ns-2.35
+    /// `tcp/tcp-full.cc`, `dupack_action` and `extra_ack`), or by what TCP-Linux allowed in flight when the
+    /// last acknowledgement came (`tcp/tcp-linux.cc`, `save_from_linux`).
+    pub fn inflated_cwnd(&self) -> u64 {
+        let cwnd = self.cwnd();
+        let mss = u64::from(self.stack.mss);
+        if self.halves_rate() {
+            cwnd.max(self.pass.allowed * mss)
+        } else if self.stack.recovery == Recovery::TcpLinux {
+            self.window_in_effect()
+        } else if self.stack.inflates(self.sack) && self.phase == Phase::Recovery {
+            cwnd + self.board.duplicates() * mss
+        } else {
+            cwnd
         }
     }
 

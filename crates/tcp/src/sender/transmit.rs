@@ -26,10 +26,11 @@ impl Sender {
         if self.stack.recovery == Recovery::Sack1 && self.sends_one_as_sack1() {
             self.max_burst_left = self.max_burst_left.min(1);
         }
-        self.pass = Pass { turn: self.first_turn(), ..Pass::default() };
-        if self.stack.recovery == Recovery::TcpLinux && self.conserved_flight > 0 {
+        let allowed = self.conserved_flight;
+        self.pass = Pass { turn: self.first_turn(), allowed, ..Pass::default() };
+        if self.stack.recovery == Recovery::TcpLinux {
             // At most one segment more in flight than there is now.
-            self.conserved_flight = self.conserved_flight.min(self.flight_segments() + 1);
+            self.conserved_flight = allowed.min(self.flight_segments() + 1);
         }
     }
 
@@ -54,6 +55,10 @@ impl Sender {
         }
         if self.stack.recovery == Recovery::Sack1 {
             self.sent_as_sack1();
+        }
+        if self.halves_rate() {
+            let flight = self.flight_segments();
+            self.conserved_flight = self.conserved_flight.min(flight.saturating_sub(1).max(1));
         }
         self.last_sent = now;
         if let Some(rate) = self.cc.pacing_rate() {
@@ -261,6 +266,7 @@ impl Sender {
         }
         self.board.sent(range.end, now);
         self.snd_nxt = range.end;
+        self.begin_timing(range.start, now);
         if len < self.segment_bytes {
             self.small_until = range.end;
         }

@@ -136,6 +136,11 @@ fn what_a_kernel_has_in_its_source() {
              write false or use --backend sim",
         ),
         (
+            "cwnd_clamp = \"30 segments\"",
+            "cwnd_clamp: \"30 segments\" cannot be set: a kernel has it in its source; write \
+             \"unlimited\" or use --backend sim",
+        ),
+        (
             "max_burst = \"3 segments\"",
             "max_burst: \"3 segments\" cannot be set: a kernel has no such limit; write \
              \"unlimited\" or use --backend sim",

@@ -151,7 +151,7 @@ fn every_switch_is_set_alone() {
         stack
     };
     type Case = (&'static str, fn(&mut Stack));
-    let cases: [Case; 29] = [
+    let cases: [Case; 30] = [
         ("cc_variant = \"paper\"", |s| s.cc_variant = Variant::Paper),
         ("initial_window = \"4 segments\"", |s| s.initial_window = 4),
         ("send_buffer = \"1 MB\"", |s| s.send_buffer = 1_000_000),
@@ -175,6 +175,7 @@ fn every_switch_is_set_alone() {
         ("rto_initial = \"3 s\"", |s| s.rto_initial = Duration::from_secs(3)),
         ("rto_granularity = \"10 ms\"", |s| s.rto_granularity = Duration::from_millis(10)),
         ("rto_min_bounds_variance = false", |s| s.rto_min_bounds_variance = false),
+        ("cwnd_clamp = \"50 segments\"", |s| s.cwnd_clamp = Some(50)),
         ("max_burst = \"2 segments\"", |s| s.max_burst = Some(2)),
         ("send_jitter = \"8 us\"", |s| s.send_jitter = Duration::from_micros(8)),
         ("initial_ssthresh = \"64 segments\"", |s| s.initial_ssthresh = Some(64)),
