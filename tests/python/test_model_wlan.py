@@ -77,6 +77,17 @@ def test_the_chain_of_the_literature_stands_beside():
     assert found.goodput_bps == pytest.approx(4.4736e6, rel=1e-4)
 
 
+def test_the_chain_of_the_literature_has_no_use_for_windows():
+    large, mixed = (
+        wlan(both([a] * 3, [b] * 3), Access()).answer["literature"] for a, b in ((20, 20), (2, 64))
+    )
+    assert large == mixed
+    # Uploads as downloads: data go up instead of down, at nearly the same rate.
+    down = wlan(both([20] * 6, []), Access()).answer["literature"]
+    assert large["packets_per_s"] == pytest.approx(down["packets_per_s"], rel=0.005)
+    assert large["active_at_successes"] == down["active_at_successes"]
+
+
 def test_bianchi():
     # His FHSS table: 8184 bits, Ts 8982, Tc 8713 µs, W 32, m 5, no limit of attempts.
     times = {

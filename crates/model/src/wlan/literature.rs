@@ -1,8 +1,11 @@
-//! The chain of the literature: downloads with windows so large that the access point always has
-//! data, and never for a station that has an acknowledgement to send.
+//! The chain of the literature: equal windows, so large that the access point always has a frame to
+//! send, and never one for a station that has a frame itself.
 //!
 //! R. Bruno, M. Conti, E. Gregori ("Throughput analysis and measurements in IEEE 802.11 WLANs with TCP
-//! and UDP traffic flows", IEEE Trans. Mobile Computing 7(2), 2008) and Kuriakose et al. 2009.
+//! and UDP traffic flows", IEEE Trans. Mobile Computing 7(2), 2008) and Kuriakose et al. 2009. Of uploads
+//! and downloads together, as O. Bhardwaj, G. Sharma, M. Panda and A. Kumar have them ("Modeling finite
+//! buffer effects on TCP traffic over an IEEE 802.11 infrastructure WLAN", Computer Networks 53, 2009, with
+//! an access point's buffer that never overflows), the access point's next frame is any flow's.
 
 use super::dcf::Backoff;
 use super::success::{Contenders, Rounds};
@@ -10,16 +13,16 @@ use super::timing::Times;
 use crate::answer::Answer;
 use crate::error::{Error, positive};
 
-/// What the chain says of downloads.
+/// What the chain says.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Literature {
-    /// Probability, at successes, that so many stations have an acknowledgement, from none to all.
+    /// Probability, at successes, that so many stations have a frame to send, from none to all.
     pub active: Vec<f64>,
     /// Share of the successes that are the access point's.
     pub access_point_share: f64,
     /// Mean time per success in microseconds.
     pub success_us: f64,
-    /// Packets of data a second, of all stations.
+    /// Packets of data a second, of all stations: each direction has them by its number of flows.
     pub packets_per_s: f64,
 }
 
@@ -29,18 +32,21 @@ const FEWEST: u32 = 4;
 /// Probabilities (k + 1)/k! beyond this many stations are below what a double adds to one.
 const MOST_ACTIVE: u32 = 30;
 
-/// Downloads to so many stations, an acknowledgement for each packet.
+/// So many flows of either direction, each of a station of its own, an acknowledgement for each packet.
 ///
 /// # Errors
-/// [`Error`] if back-off or times make no sense, or without stations.
+/// [`Error`] if back-off or times make no sense, or without flows.
 pub fn literature(
-    stations: u32,
+    downloads: u32,
+    uploads: u32,
     backoff: Backoff,
     times: &Times,
 ) -> Result<Answer<Literature>, Error> {
     backoff.check()?;
     times.check()?;
+    let stations = downloads.saturating_add(uploads);
     positive("stations", f64::from(stations))?;
+    let up = f64::from(uploads) / f64::from(stations);
     let mut rounds = Rounds::new(backoff, *times);
     let (mut active, mut access_point, mut round_us) = (Vec::new(), 0.0, 0.0);
     let mut factorial = 1.0;
@@ -50,7 +56,16 @@ pub fn literature(
         let weight = 1.0 / factorial;
         active.push(weight * f64::from(k + 1));
         access_point += weight;
-        round_us += weight * rounds.round_us(Contenders { data: 1, ack: k });
+        // Each of the k, and the access point's next frame, is of an upload with the same probability.
+        for data in 0..=k {
+            let kinds = binomial(k, data, up);
+            for (head, is) in [(1, 1.0 - up), (0, up)] {
+                let contenders = Contenders { data: data + head, ack: k + 1 - data - head };
+                if kinds * is > 0.0 {
+                    round_us += weight * kinds * is * rounds.round_us(contenders);
+                }
+            }
+        }
     }
     let successes: f64 = active.iter().sum();
     active.iter_mut().for_each(|weight| *weight /= successes);
@@ -68,6 +83,12 @@ pub fn literature(
     ))
 }
 
+/// Probability of so many of `all`, each with probability `p`.
+fn binomial(all: u32, some: u32, p: f64) -> f64 {
+    let choices = (0..some).fold(1.0, |c, i| c * f64::from(all - i) / f64::from(i + 1));
+    choices * libm::pow(p, f64::from(some)) * libm::pow(1.0 - p, f64::from(all - some))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,7 +97,7 @@ mod tests {
     fn of(stations: u32, times: &Times) -> Literature {
         let cw_min = if *times == B { 31 } else { 15 };
         let backoff = Backoff { cw_min, cw_max: 1023, attempts: Some(7) };
-        literature(stations, backoff, times).unwrap().value
+        literature(stations, 0, backoff, times).unwrap().value
     }
 
     #[test]
@@ -117,13 +138,29 @@ mod tests {
     }
 
     #[test]
+    fn uploads_take_the_place_of_downloads() {
+        // Data is of the access point or of a station, acknowledgements of the other: with uploads alone the
+        // two are exchanged. One station, in µs: with nothing to send the access point is alone, 310 + 555.27
+        // (15.5 slots idle, then an acknowledgement); with data, two contend, 2 · 1300.40 as with downloads.
+        // Weights 1 and 1: two successes of the access point in 865.27 + 2600.80.
+        let backoff = Backoff { cw_min: 31, cw_max: 1023, attempts: Some(7) };
+        let found = literature(0, 1, backoff, &B).unwrap().value;
+        assert!((found.packets_per_s - 2e6 / (865.27 + 2600.80)).abs() < 0.01, "{found:?}");
+        // Many flows of both: the states and the access point's share are those of as many downloads.
+        let both = literature(10, 10, backoff, &B).unwrap().value;
+        assert_eq!(both.active, of(20, &B).active);
+        let other = literature(10, 10, backoff, &G).unwrap().value;
+        assert!((both.access_point_share - 0.5).abs() < 1e-9 && other.packets_per_s > 1000.0);
+    }
+
+    #[test]
     fn it_knows_where_it_does_not_hold() {
         let backoff = Backoff { cw_min: 31, cw_max: 1023, attempts: Some(7) };
-        let one = literature(1, backoff, &B).unwrap();
+        let one = literature(1, 0, backoff, &B).unwrap();
         // Two of three successes are the access point's: data without acknowledgements.
         assert!((one.value.access_point_share - 2.0 / 3.0).abs() < 1e-12);
         assert!(!one.in_range());
-        assert!(literature(4, backoff, &B).unwrap().in_range());
-        assert!(literature(0, backoff, &B).is_err());
+        assert!(literature(4, 0, backoff, &B).unwrap().in_range());
+        assert!(literature(0, 0, backoff, &B).is_err());
     }
 }

@@ -84,10 +84,11 @@ pub(crate) fn model_wlan(py: Python<'_>, question: &str) -> PyResult<String> {
         wire_rtt_s: question.wire_rtt_s,
     };
     let answer = py.detach(|| cell.predict()).map_err(refused)?;
-    let is_literature = cell.packets_per_ack == 1
-        && cell.flows.iter().all(|flow| flow.direction == Direction::Download);
-    let of_literature = if is_literature {
-        let found = literature(cell.flows.len() as u32, backoff, &times).map_err(refused)?;
+    let of_literature = if cell.packets_per_ack == 1 {
+        let of =
+            |direction| cell.flows.iter().filter(|flow| flow.direction == direction).count() as u32;
+        let (downloads, uploads) = (of(Direction::Download), of(Direction::Upload));
+        let found = literature(downloads, uploads, backoff, &times).map_err(refused)?;
         Some(literature_json(&found.value, found.outside))
     } else {
         None
