@@ -18,6 +18,8 @@ from fairway.metrics import jain_index
 from fairway.model.wlan import Access, Direction, Flow, wlan
 
 STANDARDS = ("802.11b", "802.11g")
+#: Of IPv4 and TCP, without options.
+HEADERS_BYTES = 40
 #: Attempts until a frame is given up, so many that none is.
 ATTEMPTS = 20
 #: Windows of cells in which all have the same: no multiple of three of them, so that each meets
@@ -163,13 +165,37 @@ def table(chosen: Sequence[Cell], delays: Sequence[bool]) -> list[dict[str, Any]
     return rows
 
 
+def equal_windows(chosen: Sequence[Cell]) -> list[dict[str, Any]]:
+    """What the chain of the literature says, which takes windows to be equal and large."""
+    rows = []
+    for cell, standard in itertools.product(chosen, STANDARDS):
+        access = Access(standard, attempts=ATTEMPTS)
+        found = wlan(cell.flows, access).answer["literature"]
+        goodput_bps = found["packets_per_s"] * (access.packet_bytes - HEADERS_BYTES) * 8
+        download_bps = goodput_bps * cell.downloads / len(cell.flows)
+        is_mixed = cell.downloads < len(cell.flows)
+        rows.append(
+            {
+                "scenario": cell.name,
+                "standard": standard,
+                "goodput_bps": round(goodput_bps),
+                "download_bps": round(download_bps),
+                "upload_bps": round(goodput_bps - download_bps) if is_mixed else None,
+            }
+        )
+    return rows
+
+
 def _write(study: Path, chosen: Sequence[Cell], measured_s: int, delays: Sequence[bool]) -> None:
     path = study / "study.toml"
     head, _, _ = path.read_text(encoding="utf-8").partition(MARK)
     path.write_text(head + MARK + "\n" + scenarios(chosen, measured_s), encoding="utf-8")
-    rows = table(chosen, delays)
-    (study / "published").mkdir(exist_ok=True)
-    with (study / "published" / "model.csv").open("w", newline="", encoding="utf-8") as file:
+    _write_csv(study / "published" / "model.csv", table(chosen, delays))
+
+
+def _write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    path.parent.mkdir(exist_ok=True)
+    with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
@@ -178,4 +204,6 @@ def _write(study: Path, chosen: Sequence[Cell], measured_s: int, delays: Sequenc
 if __name__ == "__main__":
     studies = Path(__file__).parent / "studies"
     _write(studies / "wlan", cells(), MEASURED_S, (False, True))
-    _write(studies / "siddiqui2012" / "wlan", siddiqui_cells(), PART_MEASURED_S, (False,))
+    part = studies / "siddiqui2012" / "wlan"
+    _write(part, siddiqui_cells(), PART_MEASURED_S, (False,))
+    _write_csv(part / "published" / "equal_windows.csv", equal_windows(siddiqui_cells()))

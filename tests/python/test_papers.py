@@ -27,7 +27,13 @@ NOT_SHOWN = {
     # What the asymmetry beside them is computed from; Fairway's own rerun, not the paper's.
     ("gelle2008", "ns2_rerun.csv"): {"throughput1_mbps", "throughput2_mbps"},
     # The number of the figure; of a model, what a line is of, and that all flows are equal.
-    ("siddiqui2012", "windows.csv"): {"figure"},
+    # Shown as packets, of packets.csv.
+    ("siddiqui2012", "windows.csv"): {
+        "figure",
+        "first_peak_kb",
+        "next_ssthresh_kb",
+        "second_peak_kb",
+    },
     ("siddiqui2012", "model.csv"): {"delayed", "window", "jain_index"},
     # What the model says of a whole path and of the windows, for the page of the study.
     ("threshold", "model.csv"): {"threshold"},
