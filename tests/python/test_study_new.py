@@ -177,7 +177,7 @@ def test_the_commands(capsys):
     assert "g1" in shown
     (whole,) = [entry for entry in listed if entry["key"] == "gelle2008"]
     # 25 ordered pairs of five algorithms, with each of two agents.
-    assert whole["points"] == 50
+    assert whole["parts"]["gelle2008/pairs"]["points"] == 50
     assert guarded(["study", "new", "gelle2008"]) == 2
     refused = capsys.readouterr()
     assert refused.out == ""
