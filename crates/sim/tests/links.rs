@@ -266,8 +266,13 @@ fn what_a_flow_misses_its_links_have_dropped_by_then() {
 /// A transfer of 20 segments over a link without transmission times worth mentioning, 50 ms long, that
 /// loses packets as ns-3 does.
 fn replayed(loss: &str) -> Run {
+    replayed_with_seed(1, loss)
+}
+
+fn replayed_with_seed(seed: u64, loss: &str) -> Run {
     run_text(&format!(
         r#"
+        seed = {seed}
         duration = "60 s"
         stack = {{ preset = "ns3-3.29" }}
         measure = {{ losses = true }}
@@ -306,6 +311,16 @@ fn a_replay_begins_anew_with_each_run_and_with_other_draws_in_another_run_of_ns3
     assert_ne!(run.losses, replayed(&format!("{loss}, run = 1")).losses);
     assert_ne!(run.losses, replayed(&format!("{loss}, seed = 2")).losses);
     assert_ne!(run.losses, replayed(&format!("{loss}, stream = 51")).losses);
+}
+
+#[test]
+fn a_replay_without_a_run_takes_the_one_of_the_experiments_seed() {
+    let loss = "probability = 0.1, direction = \"both\"";
+    let lost = |seed, loss: &str| replayed_with_seed(seed, loss).losses;
+    assert_eq!(lost(1, loss), lost(1, &format!("{loss}, run = 0")));
+    assert_eq!(lost(3, loss), lost(1, &format!("{loss}, run = 2")));
+    // One that is written stays.
+    assert_eq!(lost(3, &format!("{loss}, run = 0")), lost(1, loss));
 }
 
 #[test]

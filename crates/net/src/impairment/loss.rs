@@ -55,11 +55,12 @@ pub(super) enum Loss {
 }
 
 impl Loss {
-    pub(super) fn new(config: &LossConfig, stream: Stream) -> Self {
+    /// `seed` is the experiment's, of which replays need more than a stream.
+    pub(super) fn new(config: &LossConfig, seed: u64, stream: Stream) -> Self {
         match config {
             LossConfig::Bernoulli(chance) => Loss::Bernoulli(Trials::new(*chance, stream)),
             LossConfig::Ns3(loss) => {
-                Loss::Ns3 { probability: loss.probability, draws: loss.draws() }
+                Loss::Ns3 { probability: loss.probability, draws: loss.draws(seed) }
             }
             LossConfig::GilbertElliott(model) => {
                 Loss::GilbertElliott(gilbert_elliott::Chain::new(*model, stream))

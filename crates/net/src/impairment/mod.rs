@@ -135,7 +135,7 @@ impl Wire {
         let stream = |what: &str| Stream::new(seed, &format!("{name}/{what}"));
         let duplication = Chance { probability: config.duplication, unit: Unit::Packet };
         Wire {
-            loss: config.loss.as_ref().map(|loss| Loss::new(loss, stream("loss"))),
+            loss: config.loss.as_ref().map(|loss| Loss::new(loss, seed, stream("loss"))),
             corruption: config.corruption.map(|chance| Trials::new(chance, stream("corruption"))),
             duplication: (config.duplication > 0.0)
                 .then(|| Trials::new(duplication, stream("duplication"))),

@@ -15,8 +15,9 @@ pub struct Ns3Loss {
     pub probability: f64,
     /// ns-3's `RngSeed`.
     pub seed: u32,
-    /// ns-3's `RngRun`.
-    pub run: u64,
+    /// ns-3's `RngRun`; if none, the experiment's seed less one, so that repetitions are further
+    /// runs of ns-3.
+    pub run: Option<u64>,
     /// Number of the stream that the program has set for the error model's random variable.
     pub stream: u64,
 }
@@ -42,9 +43,10 @@ impl Ns3Loss {
         Ok(())
     }
 
-    /// Its sequence, from the beginning.
-    pub fn draws(&self) -> SharedDraws {
-        let Ns3Loss { seed, run, stream, .. } = *self;
+    /// Its sequence in an experiment with this seed, from the beginning.
+    pub fn draws(&self, experiment_seed: u64) -> SharedDraws {
+        let Ns3Loss { seed, stream, .. } = *self;
+        let run = self.run.unwrap_or(experiment_seed.wrapping_sub(1));
         SharedDraws(Arc::new(Mutex::new(Mrg32k3a::new(seed, run, stream))))
     }
 }

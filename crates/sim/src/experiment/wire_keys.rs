@@ -288,7 +288,13 @@ static REPLAY_KEYS: &[Key] = &[
         "1",
         "Replay: ns-3's RngSeed.",
     ),
-    key("run", Kind::Count { min: 0, max: u64::MAX }, Default("0"), "2", "Replay: ns-3's RngRun."),
+    key(
+        "run",
+        Kind::Count { min: 0, max: u64::MAX },
+        Explained,
+        "2",
+        "Replay: ns-3's RngRun. Without it, the experiment's seed less one, so that repetitions are further runs of ns-3.",
+    ),
     key(
         "stream",
         Kind::Count { min: 0, max: Ns3Loss::MAX_STREAM },

@@ -10,10 +10,9 @@ use fairway_units::{Duration, Time};
 use super::Loss;
 use super::reader::{Counts, Name, Table, Times};
 
-/// Of ns-3's `RngSeedManager`, seed and run (`rng-seed-manager.cc` has run 1, from which the example
-/// `tcp-variants-comparison` differs); stream 50 is what that example sets for its error model.
+/// ns-3's `RngSeed` (`rng-seed-manager.cc`), and the stream that its example `tcp-variants-comparison`
+/// sets for its error model. That example's run is 0, which is the default for an experiment's seed of 1.
 const REPLAY_SEED: u64 = 1;
-const REPLAY_RUN: u64 = 0;
 const REPLAY_STREAM: u64 = 50;
 
 /// A loss model as it is written.
@@ -245,7 +244,7 @@ fn read_replay(table: &Table) -> Option<LossConfig> {
     Some(LossConfig::Ns3(Ns3Loss {
         probability: probability?,
         seed: u32::try_from(seed).unwrap_or(u32::MAX),
-        run: count("run", REPLAY_RUN)?,
+        run: if table.has("run") { Some(table.read("run")?) } else { None },
         stream: count("stream", REPLAY_STREAM)?,
     }))
 }

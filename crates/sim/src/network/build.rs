@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fairway_net::impairment::{Ns3Loss, SharedDraws};
+use fairway_net::impairment::SharedDraws;
 use fairway_net::wlan::NodeId;
 use fairway_net::{
     DropTailConfig, Link, LinkConfig, Port, PortConfig, Propagation, QdiscConfig, QueueConfig,
@@ -368,7 +368,8 @@ impl<'a> Builder<'a> {
         ends: [Node; 2],
         watched: bool,
     ) -> [u32; 2] {
-        let draws = spec.replayed_loss().map(Ns3Loss::draws);
+        let seed = self.experiment.seed;
+        let draws = spec.replayed_loss().map(|loss| loss.draws(seed));
         let back = [ends[1], ends[0]];
         let directions = [(name.to_owned(), ends, true), (format!("{name}{REVERSE}"), back, false)];
         directions.map(|(name, ends, forward)| {
