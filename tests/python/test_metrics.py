@@ -361,3 +361,22 @@ def test_every_function_names_its_source():
         assert "Source: " in function.__doc__, function
         assert getattr(metrics, function.__name__) is function
     assert len({metric.name for metric in OF_FLOWS}) == len(OF_FLOWS)
+
+
+def test_figures_of_the_flow_monitor_against_tables_of_khader():
+    def of(figure, tx_kbps, lost, sent, error_rate):
+        monitor = {"tx_kbps": tx_kbps, "lost": lost, "tx_packets": sent}
+        loss = {"probability": error_rate, "direction": "both"}
+        path = {"kind": "dumbbell", "bottleneck": {"rate": "100 Mbit/s", "loss": loss}}
+        summary = {"flows": [{"id": "0", "flow_monitor": monitor}], "metrics": {}}
+        name = f"flow.0.flow_monitor.{figure}"
+        return measure(summary, name, experiment={"topology": path})
+
+    # BIC at 0.01 loses 696 of 70 260 packets: 0.990606 % in table C-3, 99.00939 % arrive in C-2.
+    assert of("lost_of_sent", 2500.27, 696, 70_260, 0.01) == pytest.approx(0.00990606, rel=1e-6)
+    delivered = of("packet_delivery_ratio", 2500.27, 696, 70_260, 0.01)
+    assert delivered == pytest.approx(0.9900939, rel=1e-7)
+    # Table C-4 has a kbit of 1024 bits, case 1 of C-8 one of 1000.
+    assert of("nai_1024_per_s", 2500.27, 696, 70_260, 0.01) == pytest.approx(30.65465134)
+    assert of("nai_per_s", 7913.73, 689, 71_000, 0.01) == pytest.approx(95.715166909)
+    assert of("nai_per_s", 7913.73, 0, 71_000, 0.01) is None

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fairway.errors import InputError
+from fairway.metrics import flow_monitor
 from fairway.metrics.catalogue import by_name
 from fairway.metrics.subject import Subject
 from fairway.metrics.transfer import transfer_figure
@@ -126,7 +127,7 @@ def _of_flow(summary: Mapping[str, Any], rest: str, of: Subject) -> float | None
 
 def _of_monitor(summary: Mapping[str, Any], entry: str, figure: str, of: Subject) -> float | None:
     """A figure of ns-3's FlowMonitor; of flows that fit a pattern, the sum."""
-    rows = [{"id": row["id"], **_monitor_of(row)} for row in summary["flows"]]
+    rows = [{"id": row["id"], **row.get(_MONITOR, {})} for row in summary["flows"]]
     if "*" in entry:
         return _sum(rows, "flow", entry, figure)
     row = _entry(rows, entry, of.name)
@@ -135,16 +136,9 @@ def _of_monitor(summary: Mapping[str, Any], entry: str, figure: str, of: Subject
             f"metric {of.name}: the summary of {row['id']} has no {_MONITOR}; only flows of the "
             'simulator with ns-3\'s stack have one: write preset = "ns3-3.29" in [stack]'
         )
-    return _number(row, figure, of.name)
-
-
-def _monitor_of(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The figures of a flow's FlowMonitor, if it has one, and the share of packets lost."""
-    figures = dict(row.get(_MONITOR, {}))
-    if figures:
-        sent = figures["tx_packets"]
-        figures["lost_of_sent"] = figures["lost"] / sent if sent else None
-    return figures
+    if figure in flow_monitor.FIGURES:
+        return flow_monitor.figure(row, figure, lambda: of.experiment)
+    return _number(row, figure, of.name, flow_monitor.FIGURES)
 
 
 def _of_link(summary: Mapping[str, Any], rest: str, of: Subject) -> float | None:

@@ -141,7 +141,7 @@ def transfer_figure(
         sent=row["sent_segments"],
         lost=row["lost_segments"],
         duplicates=row.get("duplicate_segments") or 0,
-        error_rate=_error_rate(links),
+        error_rate=error_rate(experiment),
         rate_bps=min(known) if known and len(known) == len(links) else None,
     )
     return FIGURES[figure].read(transfer)
@@ -166,10 +166,13 @@ def _links(experiment: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield topology["bottleneck"]
 
 
-def _error_rate(links: list[Mapping[str, Any]]) -> float | None:
-    """Probability that one of the links loses a packet; none if not all losses are independent."""
+def error_rate(experiment: Mapping[str, Any]) -> float | None:
+    """Probability that a link on the way of every flow loses a packet.
+
+    None if a link loses packets otherwise than each by itself.
+    """
     lost: list[float] = []
-    for link in links:
+    for link in _links(experiment):
         loss = link.get("loss")
         if loss is None or loss.get("direction", "forward") == "reverse":
             continue
