@@ -67,6 +67,18 @@ fn data_both_ways() {
 }
 
 #[test]
+fn applications_that_read_slowly() {
+    let once =
+        "the guest's applications read everything at once; leave it out or use --backend sim";
+    for (key, value) in [("read_rate", "1 Mbit/s"), ("read_interval", "10 ms")] {
+        check(
+            &with_flow(&format!("cc = \"cubic\"\n{key} = \"{value}\"")),
+            &[&format!("flow.0.{key}: {value}: {once}")],
+        );
+    }
+}
+
+#[test]
 fn applications_that_answer() {
     check(
         &with_flow("cc = \"cubic\"\nkind = \"web\"\nsize = \"10 kB\""),
