@@ -98,6 +98,36 @@ def test_tcp_beside_udp(shape, verdict):
     assert {found[claim].verdict for claim in ("p6", "h5")} == {verdict}
 
 
+def test_the_fitted_scenario_is_one_path_in_every_part():
+    parts = find(KEY).parts
+    names = {
+        "losses": "fitted",
+        "sessions": "fitted",
+        "mixed": "fitted",
+        "datagrams": "TCP, fitted",
+    }
+    path = parts["losses"].scenarios["fitted"]
+    assert {key.split(".")[0] for key in path} == {"stack", "topology"}
+    for part, name in names.items():
+        scenario = parts[part].scenarios[name]
+        assert {key: scenario[key] for key in path} == path, part
+    # With every number of sessions and every loss that the report has.
+    grid = [p.axes for p in parts["sessions"].plan(quick=False).points if p.repetition == 0]
+    assert [a["flow.0.count"] for a in grid if a["scenario"] == "fitted"] == [*range(1, 51)]
+    grid = [p.axes for p in parts["datagrams"].plan(quick=False).points if p.repetition == 0]
+    for name in ("UDP", "TCP, fitted"):
+        assert [round(100 * a[LOSS]) for a in grid if a["scenario"] == name] == [*range(31)]
+    # The client sends 150 Mbit/s in all, a session no more than it is asked for.
+    points = parts["mixed"].plan(quick=False).points
+    rates = {
+        p.axes["flow.udp.count"]: float(p.experiment["flow"][1]["rate"].removesuffix(" Mbit/s"))
+        for p in points
+        if p.axes["scenario"] == "fitted"
+    }
+    assert [*rates] == [*range(1, 31), 50, 100, 200]
+    assert all(rates[n] == pytest.approx(min(100, 150 / n), rel=1e-3) for n in rates)
+
+
 def test_udp_of_the_same_host_takes_what_its_buffers_hold():
     """A TCP of 20 MB beside 5 sessions of 10 MB: with buffers the link carries nearly all of it;
     without them, much of UDP is dropped at the host."""
