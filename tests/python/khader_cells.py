@@ -100,7 +100,8 @@ def numbers(study, cells) -> list[Printed]:
         if part not in PARTS or cell["measured"] is None:
             continue
         printed = texts(study, part, point)
-        if metric not in printed:
+        # Drops of the window that the text counts are in no table.
+        if metric not in printed or not metric.startswith(MONITOR):
             continue
         text, unit = printed[metric]
         place = ", ".join(
