@@ -43,7 +43,7 @@ build: $(BUILT)
 
 demo: $(BUILT)
 	$(BIN)/fairway run examples/single.toml --out runs/first
-	$(BIN)/fairway reproduce gelle2008 --quick
+	$(BIN)/fairway reproduce gelle2008 --quick --part pairs
 
 linux: $(BUILT)
 	$(BIN)/fairway linux build
