@@ -3,8 +3,8 @@
     fairway reproduce all --out runs/all
     .venv/bin/python docs/five_papers.py runs/all
 
-A study that was run into a directory of its own is given as NAME=DIRECTORY. The figure of siddiqui2012 is
-drawn by docs/siddiqui2012_figure.py.
+A study that was run into a directory of its own is given as NAME=DIRECTORY. The figure of
+siddiqui2012 is drawn by docs/siddiqui2012_figure.py.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +63,17 @@ class Column:
 
     def at(self, point: Mapping[str, Any]) -> float | None:
         """The published number of a point; none if there is none."""
-        cell = (self.row(point).get(self.column_of(point)) or "").strip()
-        return float(cell) * self.scale if cell else None
+        printed = self._text(point)
+        return float(printed) * self.scale if printed else None
+
+    def half_digit(self, point: Mapping[str, Any]) -> float | None:
+        """Half of the last digit that is printed of a point's number, in the metric's unit."""
+        printed = self._text(point)
+        exponent = Decimal(printed).as_tuple().exponent if printed else None
+        return 0.5 * 10.0**exponent * self.scale if isinstance(exponent, int) else None
+
+    def _text(self, point: Mapping[str, Any]) -> str:
+        return (self.row(point).get(self.column_of(point)) or "").strip()
 
     def column_of(self, point: Mapping[str, Any]) -> str:
         """The column of the file that has the number of a point."""
@@ -172,6 +182,7 @@ def _cell(
         point=point,
         metric=column.name,
         published=column.at(point),
+        half_digit=column.half_digit(point),
         measured=estimate.mean if estimate else None,
         ci_low=estimate.low if estimate else None,
         ci_high=estimate.high if estimate else None,

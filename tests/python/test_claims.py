@@ -8,6 +8,7 @@ import pytest
 from fairway.claims import Cell, Claim, check_test, judge, judge_all, readable
 from fairway.errors import InputError
 from fairway.stats import mean_interval
+from fairway.study_cells import Column
 
 
 def cell(values, published=None, **point):
@@ -48,6 +49,36 @@ def test_cells_that_were_not_run_leave_it_open_unless_one_refutes():
     far = [cell([0.9], 0.5, cc="a")]
     assert verdict(far, WITHIN, expected=both).verdict == "refuted"
     assert verdict([], WITHIN, expected=both).verdict == "not run"
+
+
+def test_half_of_the_last_printed_digit():
+    rows = [{"cc": "a", "n": "0.7711632"}, {"cc": "b", "n": "7.29E+09"}, {"cc": "c", "n": ""}]
+    column = Column("m", "table", rows, {"cc": "cc"}, "n", None, {}, 0.01, {})
+    halves = [column.half_digit({"cc": cc}) for cc in "abcd"]
+    assert halves == [pytest.approx(5e-10), pytest.approx(5e4), None, None]
+
+
+def test_numbers_to_the_printed_digit_by_hand():
+    def printed(measured, text, half_digit, cc):
+        return dataclasses.replace(cell([measured], float(text), cc=cc), half_digit=half_digit)
+
+    # 45.2035 is 45.203 or 45.204; 45.2036 is 45.204.
+    cells = [
+        printed(45.2035, "45.203", 0.0005, "a"),
+        printed(45.2036, "45.203", 0.0005, "b"),
+        printed(7.291e9, "7.29E+09", 0.005e9, "c"),
+    ]
+    test = {"kind": "printed", "metric": "m", "at_least": 2}
+    found = verdict(cells, test)
+    assert (found.verdict, found.measured) == ("supported", 2)
+    assert "Not met: 45.203 at b, measured 45.2036." in found.reason
+    assert verdict(cells, {**test, "at_least": 3}).verdict == "refuted"
+    # A share of 1e-5 beside the digit: 45.203 * 1e-5 is 0.00045.
+    assert verdict(cells, {**test, "at_least": 3, "share": 1e-5}).verdict == "supported"
+    # Two of three can still be met by one that was not run.
+    more = [*cells, cell([], 1.0, cc="d")]
+    assert verdict(cells, {**test, "at_least": 3}, expected=more).verdict == "not run"
+    assert verdict(cells, {**test, "at_least": 4}, expected=more).verdict == "refuted"
 
 
 VALUE = {"kind": "value", "metric": "m", "at": {"cc": "bic"}, "expected": 1.0, "tolerance": 0.1}

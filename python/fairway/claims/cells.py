@@ -33,6 +33,7 @@ class Cell:
         unsettled: Whether repeating ended at its limit before the interval was as narrow as was
             asked for, or every repetition is the same run.
         part: Of which part of its study it is; empty where a study has no parts.
+        half_digit: Half of the last digit that is printed of `published`.
     """
 
     point: Mapping[str, Any]
@@ -46,6 +47,7 @@ class Cell:
     repetitions: tuple[int, ...] = ()
     unsettled: bool = False
     part: str = ""
+    half_digit: float | None = None
 
     @property
     def difference(self) -> float | None:

@@ -234,6 +234,41 @@ def among_runs(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> 
     )
 
 
+def printed(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> Answer:
+    """At least so many cells are the published number to the last digit that is printed of it.
+
+    `share` is allowed beside that: of a number that was worked out from a rounded one.
+    """
+    known = [(c, c.measured, c.published) for c in cells if None not in (c.measured, c.published)]
+    off = [
+        f"{wanted:.10g} at {place(cell.point, _fixed(test))}, measured {found:.7g}"
+        for cell, found, wanted in known
+        if found is not None and wanted is not None and not _is_printed(test, cell, found, wanted)
+    ]
+    total = sum(cell.published is not None for cell in expected)
+    met, least = len(known) - len(off), test["at_least"]
+    reason = f"{met} of {len(known)} numbers are met to the printed digit (at least {least:g})"
+    verdict: Verdict = "supported"
+    if met + total - len(known) < least:
+        verdict = "refuted"
+    elif met < least:
+        verdict = "not run"
+    listed = f". Not met: {'; '.join(off)}" if off else ""
+    return Answer(
+        f"{reason}{listed}.",
+        limit=verdict,
+        measured=float(met),
+        basis="none: a count of cells",
+    )
+
+
+def _is_printed(test: _Test, cell: Cell, found: float, wanted: float) -> bool:
+    # A number half-way between two digits may be rounded either way.
+    share: float = test.get("share", 0.0)
+    slack = (cell.half_digit or 0.0) * (1 + 1e-9) + abs(wanted) * (share + 1e-12)
+    return abs(found - wanted) <= slack
+
+
 def distance(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> Answer:
     """Mean |difference| between cells that differ in an axis, within bounds."""
     left, right = _samples(cells, test["left"]), _samples(cells, test["right"])

@@ -23,6 +23,7 @@ KINDS: dict[str, tuple[set[str], set[str], _Judge]] = {
     "errors": ({"metric", "median"}, {"at", "max", "reference"}, held.errors),
     "follows": ({"metric", "within"}, {"at", "reference"}, held.follows),
     "value": ({"metric", "expected"}, {"at", "tolerance", "share"}, kinds.value),
+    "printed": ({"metric", "at_least"}, {"at", "share"}, held.printed),
     "published": ({"metric"}, {"at", "margin", "share"}, kinds.published),
     "range": ({"metric", "low", "high"}, {"at"}, kinds.within_range),
     "order": ({"metric", "axis", "order"}, {"at", "for_each"}, kinds.order),
