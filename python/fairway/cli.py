@@ -405,7 +405,7 @@ def report(
     \b
     Examples:
       fairway report runs/pair
-      fairway report runs/gelle2008/pairs/points/bic-cubic-r0-0123456789 --figures pdf
+      fairway report runs/pair-sweep/points/cubic-r0-0123456789 --figures pdf
     """
     from fairway import api, store
     from fairway.drawing import REPORT, SAME_COMMAND, draw_figures, drawing

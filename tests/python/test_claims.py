@@ -158,6 +158,9 @@ def test_distance():
     assert verdict(cells, {**near, "at_least": 3, "at_most": 9}).verdict == "refuted"
     assert verdict(cells[:2], near, expected=cells).verdict == "not run"
     assert verdict(cells[::2], near).verdict == "not run"
+    # Three repetitions of the first cell, 3 apart each, weigh as one: (3 + 1)/2.
+    often = [cell([1, 1, 1], cc="a", loss=1), cell([4, 4, 4], cc="b", loss=1), *cells[2:]]
+    assert verdict(often, near).measured == 2.0
 
 
 def test_published_numbers_by_equivalence():

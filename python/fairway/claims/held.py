@@ -274,12 +274,16 @@ def distance(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> An
     left, right = _samples(cells, test["left"]), _samples(cells, test["right"])
     apart = {key: abs(left[key] - right[key]) for key in left if key in right}
     total = sum(is_at(cell, test["left"]) for cell in expected)
-    run = len({key[0] for key in apart})
+    by_cell: dict[tuple[tuple[str, str], ...], list[float]] = {}
+    for (where, _), value in apart.items():
+        by_cell.setdefault(where, []).append(value)
+    run = len(by_cell)
     low, high = test.get("at_least", -math.inf), test.get("at_most", math.inf)
     metric = test["metric"]
     if not apart:
         return Answer("One side of the comparison was not run.", limit="not run")
-    mean = math.fsum(value / len(apart) for value in apart.values())
+    # Of cells: one that was repeated more often counts no more.
+    mean = statistics.fmean(map(statistics.fmean, by_cell.values()))
     (where, _), largest = max(apart.items(), key=lambda item: item[1])
     shown = ", ".join(value for _, value in where)
     reason = (

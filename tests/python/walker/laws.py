@@ -65,10 +65,11 @@ def broken_laws(trio: Trio) -> Iterator[Find]:
 
 def _ended(trio: Trio) -> Iterator[Find]:
     """Commands end, in the documented way, and without a fault of the program."""
-    for ran in trio.ran:
+    ended = [ran for ran in trio.ran if ran.interrupt_s is None or not _is_before(ran.err)]
+    for ran in ended:
         if ran.code is None:
             yield Find("it ends", f"no end after {ran.took_s:.0f} s", ran)
-        elif (fault := _FAULTS.search(ran.out + ran.err)) and not _is_before(ran.err):
+        elif fault := _FAULTS.search(ran.out + ran.err):
             where = _where(ran.out + ran.err)
             yield Find("no fault of its own", f"{fault[0]}: {where}", ran, where)
         elif ran.code not in _DOCUMENTED:
@@ -83,7 +84,7 @@ def _ended(trio: Trio) -> Iterator[Find]:
             yield Find("a refusal names the key", said, ran, trio.act.mistake)
     if trio.act.mistake and any(result.exists() for result in trio.results):
         yield Find("a refusal writes nothing", f"{trio.act.out} was written", trio.wide)
-    codes = {ran.code for ran in trio.ran if ran.code != 130}
+    codes = {ran.code for ran in ended if ran.code != 130}
     if len(codes) > 1:
         yield Find("same exit code again", f"exit codes {sorted(map(str, codes))}", trio.narrow)
 
