@@ -71,7 +71,7 @@ def test_it_plays_to_the_end_and_begins_again(opened):
     page.locator("#speed").select_option(label="1/1,000")
     page.locator("#play").click()
     expect(page.locator("#play")).to_have_text("Pause")
-    page.wait_for_function("Number(document.body.dataset.now) > 0")
+    page.wait_for_function("() => Number(document.body.dataset.now) > 0")
     page.locator("#play").click()
     assert 0 < time_of(page) < 0.5e9
 
@@ -86,7 +86,7 @@ def test_losses_are_found_by_button_and_by_key(opened):
                    r"bottleneck from left to right, dropped by the queue\.")
     )  # fmt: skip
     page.keyboard.press("n")
-    page.wait_for_function("Number(document.body.dataset.now) > 20960000")
+    page.wait_for_function("() => Number(document.body.dataset.now) > 20960000")
     page.keyboard.press("p")
     expect_time(page, 0.02096)
     page.keyboard.press("p")

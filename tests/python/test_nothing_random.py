@@ -72,6 +72,8 @@ def test_cells_of_identical_runs_have_no_interval():
         def at(self, _):
             return None
 
+        half_digit = at
+
     sweep = fairway.run(TWICE)
     (cell,) = measured_cells(sweep.outcomes, [Column()], [])
     assert (cell.ci_low, cell.ci_high, cell.unsettled) == (None, None, True)
