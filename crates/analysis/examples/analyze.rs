@@ -7,7 +7,7 @@ use std::path::Path;
 
 use fairway_analysis::Options;
 use fairway_analysis::whole::analyse;
-use fairway_trace::Control;
+use fairway_schema::Control;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let file = std::env::args().nth(1).ok_or("usage: analyze FILE")?;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use fairway_capture::read::{Capture, Counts, ReadError};
-use fairway_trace::Control;
+use fairway_schema::Control;
 use fairway_units::Time;
 use serde::Serialize;
 

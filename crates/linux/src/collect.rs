@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use fairway_guest::plan::{Plan, Row};
 use fairway_guest::record::{FlowTotals, Totals, transfer_file};
+use fairway_schema::{FlowSummary, Metrics, QueueSeries, Series, Summary};
 use fairway_sim::experiment::{Experiment, Flow};
-use fairway_trace::{FlowSummary, Metrics, QueueSeries, Series, Summary};
 use fairway_units::NANOS_PER_SEC;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -16,7 +16,7 @@ use crate::figures::summarise;
 use crate::programs::by_guest;
 use crate::samples;
 use crate::transfers::{self, Transfer};
-use fairway_trace::tcp_info::TcpInfo;
+use fairway_schema::tcp_info::TcpInfo;
 
 /// Largest plan and largest totals that are read: far more than any experiment needs.
 const MAX_JSON_BYTES: u64 = 64 << 20;

@@ -5,16 +5,16 @@
 
 use fairway_guest::plan::{Plan, Queue, Row};
 use fairway_guest::record::{DatagramTotals, FlowMark, QueueTotals, Totals};
-use fairway_sim::experiment::{DatagramFlow, Experiment, Flow};
-use fairway_tcp::{IP_HEADER_BYTES, TCP_HEADER_BYTES, TIMESTAMP_OPTION_BYTES};
-use fairway_trace::{
+use fairway_schema::{
     DatagramSummary, FlowCounts, FlowSummary, LinkSummary, Metrics, QueueSeries, Series, Summary,
 };
+use fairway_sim::experiment::{DatagramFlow, Experiment, Flow};
+use fairway_tcp::{IP_HEADER_BYTES, TCP_HEADER_BYTES, TIMESTAMP_OPTION_BYTES};
 use fairway_units::{NANOS_PER_SEC, Time};
 
 use crate::collect::compared;
 use crate::samples::on_link;
-use fairway_trace::tcp_info::{FIELDS, TcpInfo, Values, series as field};
+use fairway_schema::tcp_info::{FIELDS, TcpInfo, Values, series as field};
 
 /// A counter that is lower at the end of the window than at its beginning.
 const FALLEN: &str = "a counter falls over the measuring window";

@@ -2,12 +2,12 @@
 
 use fairway_guest::plan::{Plan, Queue};
 use fairway_guest::record::{FlowSample, QueueSample};
+use fairway_schema::{QueueSeries, Series};
 use fairway_sim::experiment::Experiment;
-use fairway_trace::{QueueSeries, Series};
 use fairway_units::NANOS_PER_SEC;
 
 use crate::collect::{CollectError, Source};
-use fairway_trace::tcp_info::TcpInfo;
+use fairway_schema::tcp_info::TcpInfo;
 
 /// Samples that a run may have beyond one for every period: at its very beginning and end.
 const SPARE_SAMPLES: u64 = 2;

@@ -9,8 +9,8 @@ use fairway_guest::record::{
     Totals,
 };
 use fairway_linux::{Broken, Collected, collect};
+use fairway_schema::tcp_info::{FIELDS, Values};
 use fairway_sim::experiment::{Experiment, from_document, plan};
-use fairway_trace::tcp_info::{FIELDS, Values};
 
 /// A length of `struct tcp_info`: that of Linux 6.1.
 const RECORD_BYTES: usize = 232;

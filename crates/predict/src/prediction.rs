@@ -1,7 +1,7 @@
 //! What models say of an experiment, in the words of a summary.
 
+use fairway_schema::{Metrics, asymmetry, jain_index, unfairness};
 use fairway_sim::experiment::Experiment;
-use fairway_trace::{Metrics, asymmetry, jain_index, unfairness};
 use serde::Serialize;
 
 use crate::case::{Case, Stream};

@@ -15,10 +15,10 @@ use std::sync::Arc;
 
 use algorithm::{AlgorithmError, Algorithms};
 use fairway_cc::{Algorithm, Catalogue, algorithms as cc_algorithms};
+use fairway_schema::{Cause, Losses, QueueSeries, Series};
 use fairway_sim::experiment::{self, ExperimentErrors};
 use fairway_sim::{RunError, run as simulate, run_captured};
 use fairway_tcp::{PRESETS, Preset};
-use fairway_trace::{Cause, Losses, QueueSeries, Series};
 use numpy::IntoPyArray;
 use pyo3::exceptions::{PyException, PyOSError};
 use pyo3::prelude::*;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fairway_cc::Catalogue;
 use fairway_linux::{CollectError as Error, collect, layout};
-use fairway_trace::tcp_info::{FIELDS, TcpInfo, Values};
+use fairway_schema::tcp_info::{FIELDS, TcpInfo, Values};
 use numpy::IntoPyArray;
 use pyo3::create_exception;
 use pyo3::exceptions::PyRuntimeError;

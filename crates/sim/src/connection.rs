@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use fairway_cc::{Catalogue, CcError, Init, Member, Variant};
 use fairway_random::Stream;
+use fairway_schema::{Cause, FlowBooks, FlowCounts, FlowMonitorSummary, Violation};
 use fairway_tcp::{Config, Endpoint, Role, Segment, Stack, State};
-use fairway_trace::{Cause, FlowBooks, FlowCounts, FlowMonitorSummary, Violation};
 use fairway_units::{Bytes, Duration, NANOS_PER_SEC, Rate, Time};
 use prefetch_index::prefetch_index;
 

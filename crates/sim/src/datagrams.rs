@@ -7,8 +7,8 @@
 use fairway_net::datagrams::{Arrival, Receiver, Schedule, UDP_HEADERS};
 use fairway_net::{Packet, Window, memory_of};
 use fairway_random::Stream;
+use fairway_schema::{DatagramSummary, FlowBooks, FlowCounts, Violation};
 use fairway_tcp::{Flags, Segment};
-use fairway_trace::{DatagramSummary, FlowBooks, FlowCounts, Violation};
 use fairway_units::{Duration, Time};
 
 use crate::experiment::{DatagramFlow, Experiment, departures_of};

@@ -1,7 +1,7 @@
 //! One direction of a connection's data: what the verifier follows of it, and what is counted.
 
+use fairway_schema::{Allowance, FlowCounts, StreamCheck, Violation};
 use fairway_tcp::{Endpoint, Flags, Segment, SeqNr};
-use fairway_trace::{Allowance, FlowCounts, StreamCheck, Violation};
 use fairway_units::Time;
 
 /// Which way data goes.

@@ -3,8 +3,8 @@
 
 use std::collections::VecDeque;
 
+use fairway_schema::{Cause, FlowMonitorSummary};
 use fairway_tcp::{Flags, IP_HEADER_BYTES, Segment, TCP_HEADER_BYTES};
-use fairway_trace::{Cause, FlowMonitorSummary};
 use fairway_units::{Duration, Time};
 
 /// A packet that no queue dropped is lost if it has not arrived after this (`flow-monitor.cc`,

@@ -23,5 +23,5 @@ mod summary;
 mod traced;
 mod ways;
 
-pub use fairway_trace::Control;
+pub use fairway_schema::Control;
 pub use run::{Run, RunError, run, run_captured};

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use fairway_trace::{Cause, Losses};
+use fairway_schema::{Cause, Losses};
 use fairway_units::Time;
 
 use crate::parcel::Parcel;

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use fairway_cc::CcError;
 use fairway_net::Packet;
+use fairway_schema::{Cause, Control, FlowCounts, Losses, QueueSeries, Series, Summary, Violation};
 use fairway_tcp::Transmit;
-use fairway_trace::{Cause, Control, FlowCounts, Losses, QueueSeries, Series, Summary, Violation};
 use fairway_units::{Duration, Time};
 
 use crate::application::{self, Driver, Hands};

@@ -1,6 +1,6 @@
 //! Takes the time series.
 
-use fairway_trace::{QueueSeries, Series};
+use fairway_schema::{QueueSeries, Series};
 use fairway_units::{Duration, Time};
 
 use crate::connection::Connection;

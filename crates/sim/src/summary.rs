@@ -1,6 +1,6 @@
 //! From counters at both ends of the measuring window to the summary.
 
-use fairway_trace::{
+use fairway_schema::{
     ApplicationSummary, CompletionSummary, FlowCounts, FlowSummary, LinkSummary, Metrics, Series,
     Summary, Transfer, WlanNodeSummary, WlanSummary, completions,
 };

@@ -125,7 +125,7 @@ fn comments_are_what_the_run_counts() {
     let corrupted: Vec<_> = found.keys().map(String::as_str).collect();
     assert_eq!(corrupted, ["fairway: corrupted on second"]);
     // What is tested has happened.
-    let sum = |count: fn(&fairway_trace::LinkSummary) -> u64| {
+    let sum = |count: fn(&fairway_schema::LinkSummary) -> u64| {
         run.summary.links.iter().map(count).sum::<u64>()
     };
     assert!(sum(|link| link.drops) > 50 && sum(|link| link.losses) > 10);

@@ -3,8 +3,8 @@
 mod common;
 
 use common::run_text;
+use fairway_schema::{DatagramSummary, FlowSummary};
 use fairway_sim::Run;
-use fairway_trace::{DatagramSummary, FlowSummary};
 
 /// A run of flows over one link of this rate with a queue of this size; 10 ms each way.
 fn over_link(rate: &str, limit: &str, more: &str) -> Run {

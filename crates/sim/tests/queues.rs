@@ -146,7 +146,7 @@ fn low_latency_beside_a_classic_flow() {
         let [l4s, classic] = &run.summary.flows[..] else { panic!("two flows") };
         // Besides the delay, 0.3 ms of transmission.
         let path_s = f64::from(delay_ms) * 1e-3 + 0.000_3;
-        let wait = |flow: &fairway_trace::FlowSummary| flow.mean_one_way_delay_s.unwrap() - path_s;
+        let wait = |flow: &fairway_schema::FlowSummary| flow.mean_one_way_delay_s.unwrap() - path_s;
         assert_between(wait(l4s), 0.0, 0.001);
         assert_between(wait(classic), 0.010, 0.020);
         assert_between(l4s.goodput_bps / classic.goodput_bps, 0.5, 2.0);

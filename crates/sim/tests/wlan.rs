@@ -182,11 +182,11 @@ fn rts_and_cts_cost_time_and_save_collisions() {
     let flows: Vec<_> = stations.iter().map(|sta| (sta.as_str(), "server", 10)).collect();
     let plain = run_text(&cell("802.11b", "", &flows)).summary;
     let announced = run_text(&cell("802.11b", "rts_threshold = \"500 bytes\"", &flows)).summary;
-    let total = |summary: &fairway_trace::Summary| -> f64 {
+    let total = |summary: &fairway_schema::Summary| -> f64 {
         summary.flows.iter().map(|flow| flow.goodput_bps).sum()
     };
     assert!(total(&announced) < total(&plain));
-    let collided = |summary: &fairway_trace::Summary| summary.wlan.as_ref().unwrap().collided;
+    let collided = |summary: &fairway_schema::Summary| summary.wlan.as_ref().unwrap().collided;
     assert!(collided(&announced) < collided(&plain));
 }
 

@@ -1,8 +1,8 @@
 //! Applications that ask and answer, on paths where their times can be worked out by hand.
 
+use fairway_schema::ApplicationSummary;
 use fairway_sim::experiment::from_document;
 use fairway_sim::{Control, Run, run};
-use fairway_trace::ApplicationSummary;
 use serde_json::{Value, json};
 
 fn workload(flow: Value, rate: &str, duration: &str) -> Run {
@@ -152,7 +152,7 @@ fn an_incast_waits_for_the_last_server() {
     let median = figure(application, "median_round_time_s");
     assert!((least..least + 3e-3).contains(&median), "{median}, not {least}");
     // Of eight that go on at once, all wait for the last: their rows have had the same number of bytes.
-    let bytes = |flow: &fairway_trace::FlowSummary| (flow.goodput_bps * 20.0 / 8.0).round();
+    let bytes = |flow: &fairway_schema::FlowSummary| (flow.goodput_bps * 20.0 / 8.0).round();
     let answers: Vec<f64> = run.summary.flows[..8].iter().map(bytes).collect();
     assert_eq!(answers, [289_600.0; 8]);
     let goodput = figure(application, "mean_round_goodput_bps");

@@ -5,7 +5,7 @@ mod tests;
 
 use std::net::SocketAddr;
 
-use fairway_trace::{asymmetry, jain_index, unfairness};
+use fairway_schema::{asymmetry, jain_index, unfairness};
 use serde::Serialize;
 
 use crate::report::{ConnectionReport, DirectionReport};

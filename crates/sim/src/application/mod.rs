@@ -19,7 +19,7 @@ mod web;
 mod writes;
 
 use fairway_random::Stream;
-use fairway_trace::{ApplicationSummary, FlowSummary};
+use fairway_schema::{ApplicationSummary, FlowSummary};
 use fairway_units::{Duration, Time};
 
 pub(crate) use coupling::members;

@@ -1,6 +1,6 @@
 //! How long the things took that an application did one after the other.
 
-use fairway_trace::quantile;
+use fairway_schema::quantile;
 use fairway_units::{Duration, Time};
 
 /// Things done: when each was, and how long it took.

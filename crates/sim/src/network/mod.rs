@@ -9,8 +9,8 @@ mod wlan;
 
 use fairway_net::wlan::{CellFigures, NodeId};
 use fairway_net::{Arrival, Link, LinkFigures, LinkTotals, Offer, Port, Timing};
+use fairway_schema::{LinkBooks, Violation, ideal_s};
 use fairway_tcp::Stack;
-use fairway_trace::{LinkBooks, Violation, ideal_s};
 use fairway_units::{Duration, Rate, Time};
 
 use crate::capture::Tap;

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fairway_trace::tcp_info::FIELDS;
+use fairway_schema::tcp_info::FIELDS;
 use socket2::SockRef;
 
 use super::Protocol;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fairway_trace::FlowSummary;
+use fairway_schema::FlowSummary;
 use serde::Serialize;
 
 use super::plan::{Direction, Flow, Plan, Transport};

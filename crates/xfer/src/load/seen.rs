@@ -1,6 +1,6 @@
 //! What one end tells the other of a flow.
 
-use fairway_trace::{DatagramSummary, FlowSummary};
+use fairway_schema::{DatagramSummary, FlowSummary};
 use serde::{Deserialize, Serialize};
 
 use super::engine::{Counts, Delays, locked};

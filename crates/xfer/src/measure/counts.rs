@@ -2,7 +2,7 @@
 
 use std::ops::{Add, Sub};
 
-use fairway_trace::tcp_info::{Field, series as field};
+use fairway_schema::tcp_info::{Field, series as field};
 
 /// Header of IPv4 without options (RFC 791 section 3.1) and of IPv6 (RFC 8200 section 3).
 const IPV4_HEADER_BYTES: u64 = 20;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use fairway_trace::tcp_info::series as field;
+use fairway_schema::tcp_info::series as field;
 use socket2::Socket;
 
 use super::{Counts, DatagramCounts, Payload, SHORTEST_INTERVAL};

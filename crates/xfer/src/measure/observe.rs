@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use fairway_trace::tcp_info::{Field, series as field};
+use fairway_schema::tcp_info::{Field, series as field};
 
 use super::{Counts, Meter};
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration as WallDuration;
 
-use fairway_trace::tcp_info::{Field, series as field};
-use fairway_trace::{
+use fairway_schema::tcp_info::{Field, series as field};
+use fairway_schema::{
     ApplicationSummary, DatagramSummary, FlowCounts, FlowSummary, Metrics, Summary,
 };
 use fairway_units::Duration;

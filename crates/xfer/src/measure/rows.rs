@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use fairway_trace::Series;
-use fairway_trace::tcp_info::TcpInfo;
+use fairway_schema::Series;
+use fairway_schema::tcp_info::TcpInfo;
 use serde::{Deserialize, Serialize};
 
 /// Most rows that are kept: some 20 MB with their records, and columns made of them.
