@@ -62,17 +62,24 @@ MINUTES ?= 60
 soak: $(BUILT)
 	$(BIN)/python tests/python/soak.py --minutes $(MINUTES)
 
-# The fuzzer needs a nightly compiler and cargo-fuzz, and installs what is missing. What it finds to
-# be new stays in fuzz/found, what breaks a target in fuzz/artifacts; `make fuzz-corpus` keeps as
-# little of it in fuzz/corpus as runs the same code. Fairway has no unsafe code, but the libraries
-# that it calls have: AddressSanitizer watches them where the compiler brings it along (the Rust
-# unstable book, "sanitizer": Linux with glibc on these two).
+# The fuzzer needs a nightly compiler and cargo-fuzz, and installs what is missing. Inputs that run
+# new code stay in fuzz/found, inputs that break a target in fuzz/artifacts. `make fuzz-corpus` merges
+# fuzz/found into the corpus and drops inputs that add no coverage. Fairway has no unsafe code, but its
+# libraries have: AddressSanitizer watches them where the compiler has it (the Rust unstable book,
+# "sanitizer": Linux with glibc on these two).
 SECONDS ?= 60
 TARGETS ?= capture text packet gzip experiment trace script frame admission iperf3 journal
 SANITIZER ?= $(if $(filter x86_64 aarch64,$(shell uname -m)),address,none)
 FUZZER := cargo +nightly fuzz
 # Freed memory that the sanitizer holds back counts against the limit of a target's memory.
 export ASAN_OPTIONS ?= quarantine_size_mb=64
+
+# One archive a target; the same files always give the same bytes.
+unpack_corpus = mkdir -p fuzz/found/$$target fuzz/corpus/$$target; \
+	tar -xzf fuzz/corpus/$$target.tar.gz -C fuzz/corpus/$$target
+pack_corpus = LC_ALL=C ls fuzz/corpus/$$target \
+	| tar -c -C fuzz/corpus/$$target --format=ustar --mtime=@0 --mode=644 --owner=0 --group=0 --numeric-owner -T - \
+	| gzip -9n > fuzz/corpus/$$target.tar.gz
 
 fuzz:
 	@command -v rustup >/dev/null || { echo "rustup not found: it is needed to install a nightly compiler, see https://rustup.rs" >&2; exit 1; }
@@ -85,18 +92,20 @@ fuzz:
 			frame|admission|iperf3|journal) seeds= ;; \
 			*) seeds=tests/captures ;; \
 		esac; \
-		mkdir -p fuzz/found/$$target fuzz/corpus/$$target; \
+		$(unpack_corpus); \
 		$(FUZZER) run --sanitizer $(SANITIZER) $$target fuzz/found/$$target fuzz/corpus/$$target $$seeds -- \
 			-max_total_time=$(SECONDS) -timeout=10 -rss_limit_mb=512 -max_len=8192 -print_final_stats=1; \
 	done
 
 fuzz-corpus:
 	for target in $(TARGETS); do \
-		mkdir -p fuzz/found/$$target fuzz/corpus/$$target fuzz/smaller; \
+		$(unpack_corpus); \
+		mkdir -p fuzz/smaller; \
 		$(FUZZER) run --sanitizer $(SANITIZER) $$target fuzz/smaller fuzz/found/$$target fuzz/corpus/$$target -- \
 			-set_cover_merge=1 -use_counters=0 -max_len=8192; \
 		rm -rf fuzz/corpus/$$target; \
 		mv fuzz/smaller fuzz/corpus/$$target; \
+		$(pack_corpus); \
 	done
 
 # One in SAMPLE of the changes to a crate that its own tests should notice, always the same ones;
@@ -184,7 +193,7 @@ docs-figures: $(BUILT)
 	$(BIN)/python docs/fidelity.py
 
 clean:
-	rm -rf $(VENV) target fuzz/target fuzz/found mutants site .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) target fuzz/target fuzz/found fuzz/corpus/*/ mutants site .mypy_cache .ruff_cache .pytest_cache
 	find python tests -name __pycache__ -prune -exec rm -rf {} +
 	rm -f python/fairway/_core*.so
 	rm -rf python/fairway/bin

@@ -1,14 +1,16 @@
-//! What a fuzzer has found to run different code, and mutations of it, through the readers: they
-//! do not panic, do not go on for ever, and keep to their memory.
+//! Reads the fuzzer's corpus and mutations of it: no panic, no endless loop, bounded memory.
 //!
-//! The same as `make fuzz` does for longer. Each of the fuzzer's targets has its folder.
+//! `make fuzz` does the same for longer.
 
 use std::fs;
 use std::io::{Cursor, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use fairway_capture::read::{Capture, Counts};
 use fairway_capture::{Packet, Transport};
+
+#[path = "../../../fuzz/corpus.rs"]
+mod corpus;
 
 /// Of each file.
 const MUTATIONS: u64 = 12;
@@ -18,14 +20,11 @@ const MAX_BUFFER_BYTES: usize = 2 << 20;
 const LEAST_PACKET_BYTES: usize = 12;
 const MOST_DAMAGES_KEPT: usize = 100;
 
-fn folder(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)
-}
-
 /// Files of a folder in the order of their names.
 fn files(name: &str) -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
     let mut paths: Vec<_> =
-        fs::read_dir(folder(name)).unwrap().map(|entry| entry.unwrap().path()).collect();
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.is_file());
     paths.sort();
     assert!(!paths.is_empty(), "{name} is empty");
@@ -100,9 +99,9 @@ fn check(packet: &Packet) {
 }
 
 /// Each file as it is, and changed.
-fn each(name: &str, mut run: impl FnMut(Vec<u8>)) {
+fn each(files: Vec<Vec<u8>>, mut run: impl FnMut(Vec<u8>)) {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    for file in files(name) {
+    for file in files {
         for _ in 0..MUTATIONS {
             let mut mutated = file.clone();
             random.mutate(&mut mutated);
@@ -114,30 +113,30 @@ fn each(name: &str, mut run: impl FnMut(Vec<u8>)) {
 
 #[test]
 fn any_bytes() {
-    each("fuzz/corpus/capture", read_plain);
+    each(corpus::files("capture"), read_plain);
 }
 
 #[test]
 fn captures_of_every_format() {
-    each("tests/captures", read_plain);
+    each(files("tests/captures"), read_plain);
 }
 
 #[test]
 fn text() {
     let head = b"00:00:00.000000 IP 10.0.0.1.1 > 10.0.0.2.2: Flags [S], seq 9, length 0\n";
-    each("fuzz/corpus/text", |bytes| read_plain([&head[..], &bytes].concat()));
+    each(corpus::files("text"), |bytes| read_plain([&head[..], &bytes].concat()));
 }
 
 #[test]
 fn packed_bytes() {
-    each("fuzz/corpus/gzip", |bytes| read_plain([&[0x1f, 0x8b][..], &bytes].concat()));
+    each(corpus::files("gzip"), |bytes| read_plain([&[0x1f, 0x8b][..], &bytes].concat()));
 }
 
 /// As the fuzzer's target takes them: a byte for the link type, and two for the length on the wire.
 #[test]
 fn frames() {
     let link_types = [1, 0, 108, 101, 228, 229, 9, 204, 104, 51, 113, 276];
-    each("fuzz/corpus/packet", |bytes| {
+    each(corpus::files("packet"), |bytes| {
         let [link, more_high, more_low, frame @ ..] = bytes.as_slice() else { return };
         let link_type = link_types[usize::from(*link) % link_types.len()];
         let more_bytes = u32::from(u16::from_be_bytes([*more_high, *more_low]));
