@@ -1,4 +1,4 @@
-"""Makes the captures of this folder, and beside each what tshark reads in it.
+"""Makes the captures of this folder, and `tshark.tsv`, which is what tshark reads in them.
 
     sudo python3 tests/captures/make.py
 
@@ -52,19 +52,26 @@ def sh(command, **rest):
     return subprocess.run(command, shell=True, check=True, cwd=HERE, **rest)
 
 
-def expect(name):
-    """Writes what tshark reads of a capture: its TCP and UDP packets, one a line."""
+def tshark(name):
+    """What tshark reads in a capture: a line for each TCP or UDP packet."""
     fields = " ".join(f"-e {field}" for field in FIELDS)
     options = (
         "-o tcp.check_checksum:TRUE -o ip.defragment:TRUE -o tcp.relative_sequence_numbers:FALSE"
     )
-    out = sh(
+    return sh(
         f"TZ=UTC tshark -n -r {name} {options} -Y '(tcp or udp) and not icmp'"
-        f" -T fields -E header=y {fields}",
+        f" -T fields {fields}",
         capture_output=True,
         text=True,
-    ).stdout
-    (HERE / name).with_suffix(".tsv").write_text(out)
+    ).stdout.splitlines()
+
+
+def expectations():
+    """Writes tshark's readings of all captures as one table."""
+    lines = ["\t".join(["capture", *FIELDS])]
+    for path in sorted([*HERE.glob("*.pcap"), *HERE.glob("*.pcapng"), *HERE.glob("*.gz")]):
+        lines += [f"{path.name}\t{packet}" for packet in tshark(path.name)]
+    (HERE / "tshark.tsv").write_text("\n".join(lines) + "\n")
 
 
 # --- captures of real transfers, in a namespace ---
@@ -484,8 +491,7 @@ def main():
         odd_lengths()
         texts()
         packed()
-        for path in sorted([*HERE.glob("*.pcap"), *HERE.glob("*.pcapng"), *HERE.glob("*.gz")]):
-            expect(path.name)
+        expectations()
 
 
 if __name__ == "__main__":
