@@ -59,8 +59,7 @@ def tshark(name):
         "-o tcp.check_checksum:TRUE -o ip.defragment:TRUE -o tcp.relative_sequence_numbers:FALSE"
     )
     return sh(
-        f"TZ=UTC tshark -n -r {name} {options} -Y '(tcp or udp) and not icmp'"
-        f" -T fields {fields}",
+        f"TZ=UTC tshark -n -r {name} {options} -Y '(tcp or udp) and not icmp' -T fields {fields}",
         capture_output=True,
         text=True,
     ).stdout.splitlines()

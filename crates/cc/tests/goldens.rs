@@ -14,7 +14,8 @@ const BDP_SEGMENTS: u64 = 100;
 struct Walk {
     probe: Probe,
     base_rtt: Duration,
-    rounds: u32,
+    /// As last written.
+    ssthresh: Option<u64>,
     text: String,
 }
 
@@ -22,7 +23,7 @@ impl Walk {
     fn new(name: &str, variant: Variant) -> Self {
         let mut probe = Probe::new(name, variant, &Start::slow_start(10, 50));
         probe.one_way_delay_ms = Some(25);
-        Walk { probe, base_rtt: Duration::from_millis(50), rounds: 0, text: String::new() }
+        Walk { probe, base_rtt: Duration::from_millis(50), ssthresh: None, text: String::new() }
     }
 
     /// One window of acknowledgements.
@@ -36,14 +37,13 @@ impl Walk {
         let delivered = window.min(BDP_SEGMENTS) * u64::from(MSS);
         self.probe.delivery_rate = Some(delivered as f64 / self.base_rtt.as_secs_f64());
         self.probe.round();
-        self.rounds += 1;
         self.write();
     }
 
-    /// What happens, and the rounds after it.
+    /// An event and the rounds after it, on one line.
     fn then(&mut self, what: &str, event: impl FnOnce(&mut Self), rounds: u32) {
         event(self);
-        writeln!(self.text, "{what}").expect("a string");
+        write!(self.text, "\n{what}:").expect("a string");
         self.write();
         for _ in 0..rounds {
             self.round();
@@ -51,12 +51,16 @@ impl Walk {
     }
 
     fn write(&mut self) {
-        let ssthresh = self.probe.ssthresh().map_or("-".to_owned(), |s| s.to_string());
-        let pacing = self.probe.cc.pacing_rate().map_or(String::new(), |rate| {
-            format!("  paced at {:.1} segments/RTT", self.pace(rate.as_bps() as f64))
-        });
-        let (round, cwnd) = (self.rounds, self.probe.cwnd());
-        writeln!(self.text, "{round:5} {cwnd:6} {ssthresh:>6}{pacing}").expect("a string");
+        write!(self.text, " {}", self.probe.cwnd()).expect("a string");
+        let ssthresh = self.probe.ssthresh();
+        if ssthresh != self.ssthresh {
+            let value = ssthresh.map_or("-".to_owned(), |s| s.to_string());
+            write!(self.text, "/{value}").expect("a string");
+            self.ssthresh = ssthresh;
+        }
+        if let Some(rate) = self.probe.cc.pacing_rate() {
+            write!(self.text, "@{:.1}", self.pace(rate.as_bps() as f64)).expect("a string");
+        }
     }
 
     fn pace(&self, bits_per_s: f64) -> f64 {
@@ -87,13 +91,13 @@ fn walk(name: &str, variant: Variant) -> String {
 #[test]
 fn windows_by_round() {
     insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
+        let mut text = String::from("windows by round in segments: cwnd[/ssthresh if it changed][@pacing per RTT]\n");
         for algorithm in algorithms() {
-            let mut text = String::from("round   cwnd ssthresh, segments\n");
             for variant in algorithm.variants {
-                writeln!(text, "\n{} ({})", algorithm.name, variant.name()).expect("a string");
-                text += &walk(algorithm.name, *variant);
+                let walk = walk(algorithm.name, *variant);
+                writeln!(text, "\n{} ({}){walk}", algorithm.name, variant.name()).expect("a string");
             }
-            insta::assert_snapshot!(algorithm.name, text);
         }
+        insta::assert_snapshot!("windows", text);
     });
 }
