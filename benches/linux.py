@@ -17,8 +17,8 @@ import sys
 from typing import Any
 
 import fairway
-from fairway.linux import cache
-from fairway.linux.golden import scenarios
+from fairway.backends.linux import cache
+from fairway.compare.fidelity.kernel_traces import scenarios
 
 
 def main() -> None:

@@ -17,13 +17,14 @@ from statistics import fmean
 
 from tables import DOCS, table
 
-from fairway import api, text
-from fairway.agreement.plans import comparison_plan
-from fairway.agreement.result import Agreement, PointAgreement
-from fairway.agreement.verdicts import Judgement
+from fairway import api
 from fairway.backends import backend
-from fairway.golden.quantities import FEWEST_REDUCTIONS, JUDGED, measured
-from fairway.golden.traces import of_run
+from fairway.compare.agree.plans import comparison_plan
+from fairway.compare.agree.result import Agreement, PointAgreement
+from fairway.compare.agree.verdicts import Judgement
+from fairway.compare.fidelity.quantities import FEWEST_REDUCTIONS, JUDGED, measured
+from fairway.compare.fidelity.traces import of_run
+from fairway.ground import text
 from fairway.stats import welch_interval
 from fairway.sweep import Outcome, run_plan
 

@@ -23,7 +23,7 @@ import polars as pl
 from tables_text import table
 
 import fairway
-from fairway.experiment import parse_toml
+from fairway.experiment.plan import parse_toml
 
 DOCS = Path(__file__).parent
 STUDY = DOCS.parent / "python" / "fairway" / "studies" / "alrshah2009"

@@ -14,9 +14,9 @@ import sys
 from tables import DOCS, table
 
 from fairway import api
-from fairway.golden.quantities import JUDGED
-from fairway.golden.result import Cell, Fidelity
-from fairway.golden.tables import difference, value, verdict
+from fairway.compare.fidelity.quantities import JUDGED
+from fairway.compare.fidelity.result import Cell, Fidelity
+from fairway.compare.fidelity.tables import difference, value, verdict
 
 PAGE = DOCS / "fidelity.md"
 MEASURED = re.compile(r"(<!-- measured -->\n).*?(<!-- end -->)", re.DOTALL)

@@ -19,8 +19,8 @@ from tables import DOCS, PAGES, page_name, table
 
 import fairway
 from fairway import api
-from fairway.figures import AnyChart, drawn
-from fairway.shows import Gallery, portraits
+from fairway.compare.gallery.shows import Gallery, portraits
+from fairway.plot.figures import AnyChart, drawn
 
 FIGURES = PAGES / "figures"
 GALLERY = DOCS / "gallery.md"

@@ -19,7 +19,7 @@ import altair as alt
 from figures import digest, shortened
 from tables import DOCS
 
-from fairway.figures import AnyChart, drawn, print_config
+from fairway.plot.figures import AnyChart, drawn, print_config
 
 Row = dict[str, Any]
 

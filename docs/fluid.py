@@ -16,11 +16,13 @@ from figures import digest, shortened
 from tables import DOCS
 
 import fairway
-from fairway.figures import AnyChart, drawn, print_config
 from fairway.model.fluid_figure import panel, stacked
-from fairway.model.fluid_study import STUDY, fluid_of
-from fairway.results import Run
-from fairway.study import load_study
+from fairway.plot.figures import AnyChart, drawn, print_config
+from fairway.results.run import Run
+from fairway.study.reproduce import load_study
+
+sys.path.insert(0, str(DOCS.parent / "tools"))
+from fluid_study import STUDY, fluid_of
 
 FIGURE = DOCS / "fluid.svg"
 #: The points of Reno that are drawn: one whose fluid rests, and one that swings.

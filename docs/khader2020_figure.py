@@ -13,9 +13,9 @@ import altair as alt
 from figures import digest, shortened
 from tables import DOCS
 
-from fairway.figures import QUANTITIES, drawn, print_config
-from fairway.study import find, reproduce_study
-from fairway.time_charts import time_chart
+from fairway.plot.figures import QUANTITIES, drawn, print_config
+from fairway.study.reproduce import find, reproduce_study
+from fairway.study.time_charts import time_chart
 
 FIGURE = DOCS / "khader2020-figures.svg"
 TRANSFER = "7.5e-3, MTU 1200"

@@ -16,8 +16,8 @@ from figures import digest, shortened
 from tables import DOCS, table
 
 import fairway
-from fairway import text
-from fairway.figures import drawn, inline, print_config
+from fairway.ground import text
+from fairway.plot.figures import drawn, inline, print_config
 from fairway.sweep import Sweep
 
 EXPERIMENT = DOCS.parent / "examples" / "transfers" / "windows.toml"

@@ -19,7 +19,7 @@ from typing import Any
 
 import fairway
 from fairway.metrics import all_of_outcome
-from fairway.study_files import library
+from fairway.study.files import library
 from fairway.sweep import Outcome
 
 STUDY = library() / "prukpaiboon2012"

@@ -15,11 +15,11 @@ import polars as pl
 from figures import digest, shortened
 from tables import DOCS
 
-from fairway.figures import drawn, inline, print_config
-from fairway.phase_charts import phase_chart
-from fairway.study import find, reproduce_study
-from fairway.tables import INFLATED
-from fairway.window_phases import of_series
+from fairway.plot.figures import drawn, inline, print_config
+from fairway.results.phase_charts import phase_chart
+from fairway.results.phases import of_series
+from fairway.results.tables import INFLATED
+from fairway.study.reproduce import find, reproduce_study
 
 FIGURE = DOCS / "siddiqui2012.svg"
 RECORDED = DOCS.parent / "tests" / "python" / "ns2_lte_windows.csv"

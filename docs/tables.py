@@ -24,8 +24,9 @@ from tables_keys import key_tables, queue_keys
 from tables_models import law_sections, laws
 from tables_text import capitalised, code, escaped, table, toml
 
-from fairway import _core, scenarios
-from fairway.explain import bounds, by_family, markdown
+from fairway import _core
+from fairway.cli.explain import bounds, by_family, markdown
+from fairway.experiment import scenarios
 from fairway.metrics.catalogue import EXPERIMENT, OF_FLOWS, OF_LINKS
 from fairway.metrics.catalogue import FUNCTIONS as METRIC_FUNCTIONS
 from fairway.metrics.transfer import FIGURES as TRANSFER_FIGURES

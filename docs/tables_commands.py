@@ -9,7 +9,7 @@ from typing import Any
 import typer.main
 from tables_text import escaped, table
 
-from fairway.cli import app
+from fairway.cli.main import app
 
 #: What `--help` says of a parameter behind its meaning: "[default: 0; 0<=x<=100]".
 REMARKS = re.compile(r"  \[([^\]]*)\]")

@@ -12,9 +12,9 @@ import io
 import math
 from pathlib import Path
 
-from fairway.experiment import parse_toml
+from fairway.experiment.plan import parse_toml
 from fairway.model.streams import RedQueue, Streams, streams
-from fairway.study import Study, find
+from fairway.study.reproduce import Study, find
 
 DOCS = Path(__file__).parent
 STUDIES = DOCS.parent / "python" / "fairway" / "studies"

@@ -18,8 +18,8 @@ import polars as pl
 from tables import DOCS, table
 from threshold import TARGET, asked, deliverable_bps
 
-from fairway.figures import PALETTE, drawn, inline
-from fairway.study import find
+from fairway.plot.figures import PALETTE, drawn, inline
+from fairway.study.reproduce import find
 
 PAGE = DOCS / "threshold.md"
 #: What the link of the study of ceilings can deliver of data, in bit/s: 948 of 1000 bytes.

@@ -19,11 +19,13 @@ from figures import digest, shortened
 from tables import DOCS, table
 
 import fairway
-from fairway.figures import drawn, print_config
 from fairway.model.wlan import Access, wlan
-from fairway.residuals import residual_charts
-from fairway.study import Reproduction
-from fairway.wlan_study import ATTEMPTS, cells
+from fairway.plot.figures import drawn, print_config
+from fairway.study.reproduce import Reproduction
+from fairway.study.residuals import residual_charts
+
+sys.path.insert(0, str(DOCS.parent / "tools"))
+from wlan_study import ATTEMPTS, cells
 
 PAGE, FIGURE = DOCS / "wlan-model.md", DOCS / "wlan-model.svg"
 ERRORS = re.compile(r"(<!-- errors -->\n).*?(<!-- end -->)", re.DOTALL)

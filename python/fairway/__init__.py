@@ -13,8 +13,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from fairway.agreement.result import Agreement
-    from fairway.analysis.result import Analysis
     from fairway.api import (
         agree,
         algorithms,
@@ -29,6 +27,9 @@ if TYPE_CHECKING:
         run,
         schema,
     )
+    from fairway.capture.analysis.result import Analysis
+    from fairway.compare.agree.result import Agreement
+    from fairway.compare.fidelity.result import Fidelity
     from fairway.errors import (
         AlgorithmError,
         ExperimentError,
@@ -39,17 +40,16 @@ if TYPE_CHECKING:
         RunFailed,
         SimulationError,
     )
-    from fairway.golden.result import Fidelity
-    from fairway.results import Run
-    from fairway.study import Reproduction
+    from fairway.results.phases import Phase, phases
+    from fairway.results.run import Run
+    from fairway.study.reproduce import Reproduction
     from fairway.sweep import Sweep
-    from fairway.window_phases import Phase, phases
 
 # Everything is loaded when it is first used, so that `import fairway` costs nothing.
 _HOME = {
     "AlgorithmError": "fairway.errors",
-    "Agreement": "fairway.agreement.result",
-    "Analysis": "fairway.analysis.result",
+    "Agreement": "fairway.compare.agree.result",
+    "Analysis": "fairway.capture.analysis.result",
     "ExperimentError": "fairway.errors",
     "SimulationError": "fairway.errors",
     "agree": "fairway.api",
@@ -60,7 +60,7 @@ _HOME = {
     "gallery": "fairway.api",
     "load": "fairway.api",
     "portrait": "fairway.api",
-    "phases": "fairway.window_phases",
+    "phases": "fairway.results.phases",
     "presets": "fairway.api",
     "reproduce": "fairway.api",
     "run": "fairway.api",
@@ -70,10 +70,10 @@ _HOME = {
     "Interrupted": "fairway.errors",
     "NotDrawn": "fairway.errors",
     "RunFailed": "fairway.errors",
-    "Fidelity": "fairway.golden.result",
-    "Phase": "fairway.window_phases",
-    "Run": "fairway.results",
-    "Reproduction": "fairway.study",
+    "Fidelity": "fairway.compare.fidelity.result",
+    "Phase": "fairway.results.phases",
+    "Run": "fairway.results.run",
+    "Reproduction": "fairway.study.reproduce",
     "Sweep": "fairway.sweep",
 }
 

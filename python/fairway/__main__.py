@@ -19,7 +19,7 @@ def main() -> None:
     if heeds:
         # An exception in the midst of an import would be a traceback, or be lost in it.
         signal.signal(signal.SIGINT, _leave)
-    from fairway import cli
+    from fairway.cli import main as cli
 
     try:
         try:

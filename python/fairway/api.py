@@ -7,29 +7,29 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairway import store, warm_up
 from fairway.algorithm import permitting
 from fairway.backends import backend as find_backend
-from fairway.drawing import draw_figures
 from fairway.errors import InputError
-from fairway.experiment import MAX_SEED, Plan, plan, source_of_experiment
-from fairway.formats import check_formats
-from fairway.progress import reporter
-from fairway.repeat import repeated
-from fairway.results import Run
-from fairway.results import load as load_run
-from fairway.sweep import Keep, Sweep, load_sweep, run_plan
+from fairway.experiment.plan import MAX_SEED, Plan, plan, source_of_experiment
+from fairway.ground import store
+from fairway.ground.progress import reporter
+from fairway.plot.drawing import draw_figures
+from fairway.plot.formats import check_formats
+from fairway.results.repeat import repeated
+from fairway.results.run import Run
+from fairway.results.run import load as load_run
+from fairway.sweep import Keep, Sweep, load_sweep, run_plan, warm_up
 
 if TYPE_CHECKING:
-    from fairway.agreement.result import Agreement
     from fairway.algorithm import Maker
-    from fairway.analysis.result import Analysis
     from fairway.backends import Backend
-    from fairway.golden.result import Fidelity
-    from fairway.shows import Gallery, Portrait
-    from fairway.study import Reproduction
-    from fairway.study_all import All
-    from fairway.study_parts import WholeReproduction
+    from fairway.capture.analysis.result import Analysis
+    from fairway.compare.agree.result import Agreement
+    from fairway.compare.fidelity.result import Fidelity
+    from fairway.compare.gallery.shows import Gallery, Portrait
+    from fairway.study.all import All
+    from fairway.study.parts import WholeReproduction
+    from fairway.study.reproduce import Reproduction
 
 
 def run(
@@ -211,9 +211,9 @@ def reproduce(
     Raises:
         fairway.InputError: If there is no such study, or its files are not as they should be.
     """
-    from fairway.study import find, reproduce_study
-    from fairway.study_model import Whole
-    from fairway.study_parts import reproduce_whole
+    from fairway.study.model import Whole
+    from fairway.study.parts import reproduce_whole
+    from fairway.study.reproduce import find, reproduce_study
 
     with permitting(python=allow_python, backend=None if dask is None else "--dask"):
         study = find(key)
@@ -250,7 +250,7 @@ def reproduce_all(
         fairway.InputError: If something cannot be written.
         fairway.RunFailed: If runs failed.
     """
-    from fairway.study_all import all_keys, reproduce_each
+    from fairway.study.all import all_keys, reproduce_each
 
     def one(key: str, directory: Path) -> Reproduction | WholeReproduction:
         return reproduce(key, directory, quick=quick, threads=threads, dask=dask, quiet=quiet)
@@ -295,7 +295,7 @@ def agree(
         fairway.InputError: If something given cannot be used, or a backend is not there.
         fairway.RunFailed: If runs failed.
     """
-    from fairway.agreement.run import compare_backends
+    from fairway.compare.agree.run import compare_backends
 
     directory = None if out is None else Path(out)
     with permitting(python=allow_python):
@@ -328,7 +328,7 @@ def fidelity(
         fairway.InputError: If there is no recording, or something in it cannot be used.
         fairway.RunFailed: If runs failed.
     """
-    from fairway.golden.run import compare_with_golden
+    from fairway.compare.fidelity.run import compare_with_golden
 
     return compare_with_golden(
         None if golden is None else Path(golden), find_backend("sim"),
@@ -364,8 +364,8 @@ def portrait(name: str) -> Portrait:
     Raises:
         fairway.InputError: If there is no such algorithm.
     """
-    from fairway.scenarios import select
-    from fairway.shows import portraits
+    from fairway.compare.gallery.shows import portraits
+    from fairway.experiment.scenarios import select
 
     return portraits(select(algorithms(), [name]))[0]
 
@@ -391,8 +391,8 @@ def gallery(
     Raises:
         fairway.InputError: If there is no such algorithm, or a file cannot be written.
     """
-    from fairway.scenarios import select
-    from fairway.shows import hang
+    from fairway.compare.gallery.shows import hang
+    from fairway.experiment.scenarios import select
 
     check_formats(figures)
     known = algorithms()
@@ -429,7 +429,7 @@ def analyze(
         fairway.InputError: If nothing of it can be read, or there is no such connection.
         fairway.Interrupted: On Ctrl-C.
     """
-    from fairway.analysis.command import explain
+    from fairway.capture.analysis.command import explain
 
     return explain(
         capture,
@@ -470,7 +470,7 @@ def animate(
         fairway.ExperimentError: If the experiment is not valid.
         fairway.InputError: If there is nothing to play, or more than a page holds.
     """
-    from fairway.animation import animate as animated
+    from fairway.capture.animation import animate as animated
 
     return animated(
         experiment,

@@ -18,8 +18,8 @@ import pytest
 
 from fairway import _core
 from fairway.algorithm import Algorithms
-from fairway.results import Run
-from fairway.tables import queue_frame, series_frame
+from fairway.results.run import Run
+from fairway.results.tables import queue_frame, series_frame
 from waiting import PATIENCE_S
 
 #: Commands that run in this process print as to a terminal of so many columns, and not to a pipe.

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fairway.window_phases import Phase, epochs, of_samples
+from fairway.results.phases import Phase, epochs, of_samples
 from waiting import PATIENCE_S
 
 HERE = Path(__file__).parent

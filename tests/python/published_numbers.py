@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fairway.errors import read_text
-from fairway.experiment import MAX_BYTES
-from fairway.study_cells import Column, averaged
-from fairway.study_model import Study, Whole
+from fairway.experiment.plan import MAX_BYTES
+from fairway.study.cells import Column, averaged
+from fairway.study.model import Study, Whole
 
 #: Where a study keeps what was published.
 PUBLISHED = "published"

@@ -7,13 +7,13 @@ import pytest
 
 import fairway
 from conftest import SMALL, SWEEP, ScriptedBackend, run_of
-from fairway import cli
-from fairway.agreement import plans, quantities, run
-from fairway.agreement.curves import Curves, area_between
-from fairway.agreement.quantities import Tolerance
-from fairway.agreement.verdicts import decide, judge
+from fairway.cli import main as cli
+from fairway.compare.agree import plans, quantities, run
+from fairway.compare.agree.curves import Curves, area_between
+from fairway.compare.agree.quantities import Tolerance
+from fairway.compare.agree.verdicts import decide, judge
 from fairway.errors import InputError, RunFailed
-from fairway.results import Run
+from fairway.results.run import Run
 from fairway.stats import mean_and_deviation, welch_interval
 
 KERNEL = {

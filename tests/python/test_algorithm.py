@@ -17,7 +17,7 @@ import fairway
 from conftest import SMALL, command
 from fairway.algorithm import Ack, Flow, Init, RateSample, permitting
 from fairway.errors import InputError
-from fairway.experiment import plan
+from fairway.experiment.plan import plan
 from waiting import PATIENCE_S, until
 
 MSS = 1000

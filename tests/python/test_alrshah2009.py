@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 from fairway.errors import InputError
-from fairway.study import find, measured_cells
-from fairway.study_parts import cells_of, whole_findings
+from fairway.study.parts import cells_of, whole_findings
+from fairway.study.reproduce import find, measured_cells
 from fairway.sweep import Outcome
 
 DIRECTORY = Path(str(files("fairway"))) / "studies" / "alrshah2009"

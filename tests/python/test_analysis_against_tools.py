@@ -26,7 +26,7 @@ from analysis_rules import (
     Field,
     is_number,
 )
-from fairway.linux import cache
+from fairway.backends.linux import cache
 from waiting import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[2]

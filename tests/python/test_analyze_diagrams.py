@@ -3,9 +3,9 @@
 import polars as pl
 import pytest
 
-from fairway.analysis.packets import PACKET_SCHEMA
-from fairway.analysis.sequence import ack_lines, between, marks, time_sequence
-from fairway.figures import drawn
+from fairway.capture.analysis.packets import PACKET_SCHEMA
+from fairway.capture.analysis.sequence import ack_lines, between, marks, time_sequence
+from fairway.plot.figures import drawn
 from made_packets import MSS, RTT_S, transfer
 
 

@@ -3,9 +3,9 @@
 import polars as pl
 import pytest
 
-from fairway.analysis.group import group_tables
-from fairway.analysis.group_charts import shares, shares_over_time
-from fairway.figures import drawn
+from fairway.capture.analysis.group import group_tables
+from fairway.capture.analysis.group_charts import shares, shares_over_time
+from fairway.plot.figures import drawn
 
 
 def report(goodputs, *, is_together=True, begin_s=100.0, seconds=10):

@@ -10,10 +10,10 @@ import pytest
 
 import fairway
 from conftest import SMALL, command
-from fairway.animation.crossings import Fate, Kind, traffic
-from fairway.animation.layout import positions
-from fairway.animation.pcapng import Interface, Packet
-from fairway.animation.scene import MOST_CROSSINGS
+from fairway.capture.animation.crossings import Fate, Kind, traffic
+from fairway.capture.animation.layout import positions
+from fairway.capture.animation.pcapng import Interface, Packet
+from fairway.capture.animation.scene import MOST_CROSSINGS
 
 MS = 1_000_000
 #: One flow, nothing but a link: at 1 Mbit/s a byte takes 8 µs.

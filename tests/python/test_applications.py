@@ -7,7 +7,7 @@ import pytest
 import fairway
 from fairway.errors import InputError
 from fairway.metrics import measure
-from fairway.report import application_tables, completion_table, flow_tables
+from fairway.results.report import application_tables, completion_table, flow_tables
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 

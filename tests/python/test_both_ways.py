@@ -2,7 +2,7 @@
 
 import fairway
 from fairway.metrics import measure
-from fairway.report import flow_tables
+from fairway.results.report import flow_tables
 
 EXPERIMENT = """
 duration = "5 s"

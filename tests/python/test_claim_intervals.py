@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from fairway.claims import Cell, Claim, judge
 from fairway.stats import bootstrap_interval, mean_interval, statistic_interval
+from fairway.study.claims import Cell, Claim, judge
 
 
 def test_a_statistic_of_means_that_share_their_repetitions():

@@ -5,10 +5,10 @@ import json
 
 import pytest
 
-from fairway.claims import Cell, Claim, check_test, judge, judge_all, readable
 from fairway.errors import InputError
 from fairway.stats import mean_interval
-from fairway.study_cells import Column
+from fairway.study.cells import Column
+from fairway.study.claims import Cell, Claim, check_test, judge, judge_all, readable
 
 
 def cell(values, published=None, **point):

@@ -7,8 +7,8 @@ Each kind of claim on 600 studies of which the truth is known; 5 % of them have 
 import numpy as np
 import pytest
 
-from fairway.claims import Cell, Claim, check_test, judge_all
 from fairway.stats import mean_interval
+from fairway.study.claims import Cell, Claim, check_test, judge_all
 
 STUDIES, REPETITIONS = 600, 10
 NAMES = ["a", "b", "c", "d", "e"]

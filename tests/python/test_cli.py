@@ -11,7 +11,7 @@ import pytest
 
 import fairway
 from conftest import SMALL, command
-from fairway import cli
+from fairway.cli import main as cli
 from waiting import PATIENCE_S, until
 
 COMMANDS = [
@@ -248,7 +248,7 @@ def loaded_by(*arguments):
     """The names of all modules that a command has loaded."""
     code = (
         "import sys\n"
-        "from fairway.cli import guarded\n"
+        "from fairway.cli.main import guarded\n"
         "code = guarded(sys.argv[1:])\n"
         "print(*sorted(sys.modules), file=sys.stderr)\n"
         "sys.exit(code)"
@@ -263,7 +263,7 @@ def loaded_by(*arguments):
 
 def test_help_loads_no_heavy_library():
     loaded = loaded_by("--help")
-    assert "fairway.cli" in loaded
+    assert "fairway.cli.main" in loaded
     assert not {"polars", "altair", "numpy", "scipy", "fairway._core"} & loaded
 
 

@@ -8,8 +8,8 @@ import typer.main
 
 import fairway
 from conftest import SMALL
-from fairway.cli import app
-from fairway.report import flow_tables, link_tables, sweep_table
+from fairway.cli.main import app
+from fairway.results.report import flow_tables, link_tables, sweep_table
 
 
 def leaves(command, path):

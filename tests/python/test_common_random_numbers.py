@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import fairway
-from fairway.experiment import plan
+from fairway.experiment.plan import plan
 from fairway.stats import paired_effect, welch_effect
 
 ALGORITHMS = ["reno", "cubic", "vegas", "bbr"]

@@ -12,8 +12,8 @@ import pytest
 
 import fairway
 from conftest import SMALL
-from fairway import terminal
-from fairway.cli import guarded
+from fairway.cli import terminal
+from fairway.cli.main import guarded
 
 #: What a value becomes: other types, empty ones, and numbers that no result has.
 VALUES = [None, True, -1, 0, 10**30, 0.5, "", "x", "\x1b[31m", [], [1], {}, {"a": 1}, [[]], [{}]]

@@ -7,8 +7,8 @@ import pytest
 
 import fairway
 from conftest import command
-from fairway.experiment import plan
-from fairway.report import flow_tables, run_report
+from fairway.experiment.plan import plan
+from fairway.results.report import flow_tables, run_report
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "datagrams.toml"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fairway.experiment import parse_toml
+from fairway.experiment.plan import parse_toml
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "dependencies.md"

@@ -13,7 +13,7 @@ import fairway
 from conftest import command
 from fairway import ExperimentError
 from fairway.algorithm import permitting
-from fairway.experiment import plan
+from fairway.experiment.plan import plan
 
 ROOT = Path(__file__).parents[2]
 #: Pages whose examples are run from top to bottom, as a newcomer would.

@@ -9,7 +9,7 @@ import typer
 import typer.main
 
 from conftest import SMALL, SWEEP, command
-from fairway.cli import app
+from fairway.cli.main import app
 
 ROOT = Path(__file__).parents[2]
 PAGES = ["README.md", *(str(path.relative_to(ROOT)) for path in sorted(ROOT.glob("docs/**/*.md")))]

@@ -12,8 +12,9 @@ import pytest
 import fairway
 import golden_made
 from conftest import SMALL, SWEEP
-from fairway import figures, terminal
-from fairway.cli import guarded
+from fairway.cli import terminal
+from fairway.cli.main import guarded
+from fairway.plot import figures
 from small_studies import compare, study_of, write
 
 #: Flows that models, too, answer for.

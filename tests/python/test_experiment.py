@@ -8,7 +8,7 @@ import pytest
 from conftest import SMALL
 from fairway import ExperimentError, _core
 from fairway.errors import InputError
-from fairway.experiment import parse_override, parse_toml, plan, set_path
+from fairway.experiment.plan import parse_override, parse_toml, plan, set_path
 
 
 def test_a_file_its_text_and_its_mapping_are_one_experiment(small):

@@ -15,14 +15,15 @@ import pytest
 
 import fairway
 import golden_made
-from fairway import _core, cli
+from fairway import _core
+from fairway.cli import main as cli
+from fairway.compare.fidelity import kernel_traces as golden
+from fairway.compare.fidelity import recording
+from fairway.compare.fidelity.quantities import QUANTITIES, Comparison, area, compare, measured
+from fairway.compare.fidelity.result import Cell, Fidelity
+from fairway.compare.fidelity.traces import Trace
 from fairway.errors import InputError
-from fairway.golden import recording
-from fairway.golden.episodes import reductions, slow_start_exit
-from fairway.golden.quantities import QUANTITIES, Comparison, area, compare, measured
-from fairway.golden.result import Cell, Fidelity
-from fairway.golden.traces import Trace
-from fairway.linux import golden
+from fairway.results.episodes import reductions, slow_start_exit
 from golden_made import NAME, PATH, damaged, simulated, write
 
 

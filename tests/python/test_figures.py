@@ -11,8 +11,8 @@ import vl_convert
 import fairway
 from conftest import SMALL, run_of
 from fairway.errors import InputError
-from fairway.experiment import parse_toml
-from fairway.figures import (
+from fairway.experiment.plan import parse_toml
+from fairway.plot.figures import (
     QUANTITIES,
     drawn,
     heat_map,
@@ -21,9 +21,9 @@ from fairway.figures import (
     over_time,
     thin,
 )
-from fairway.formats import check_formats
-from fairway.report import metric_table, run_report
-from fairway.study_figures import shown_as
+from fairway.plot.formats import check_formats
+from fairway.results.report import metric_table, run_report
+from fairway.study.figures import shown_as
 
 
 def test_thinning_keeps_peaks_of_a_state_and_the_mean_of_a_rate():

@@ -4,14 +4,14 @@ import csv
 
 import pytest
 
-from fairway.model import fluid_study
-from fairway.study import SCENARIO, find, reproduce_study
+import fluid_study
+from fairway.study.reproduce import SCENARIO, find, reproduce_study
 
 
 def test_published_is_what_the_model_says() -> None:
     with (fluid_study.STUDY / "published" / "fluid.csv").open() as file:
         published = list(csv.DictReader(file))
-    assert published == fluid_study.rows(), "python -m fairway.model.fluid_study writes it again"
+    assert published == fluid_study.rows(), "python tools/fluid_study.py writes it again"
 
 
 def test_a_scenario_as_a_fluid() -> None:

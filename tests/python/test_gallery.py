@@ -11,10 +11,11 @@ import pytest
 
 import fairway
 from conftest import command
-from fairway import explain, scenarios
+from fairway.cli import explain
+from fairway.compare.gallery.shows import Portrait
 from fairway.errors import InputError
-from fairway.experiment import plan
-from fairway.shows import Portrait
+from fairway.experiment import scenarios
+from fairway.experiment.plan import plan
 
 ROOT = Path(__file__).parents[2]
 MAGIC = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<svg"}

@@ -13,9 +13,9 @@ import pytest
 
 import fairway
 import golden_made
+from fairway.compare.fidelity import kernel_traces as golden
+from fairway.compare.fidelity import recording, scenarios
 from fairway.errors import InputError
-from fairway.golden import recording, scenarios
-from fairway.linux import golden
 from golden_made import NAME, PATH, damaged, simulated, write
 
 

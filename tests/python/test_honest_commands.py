@@ -13,9 +13,9 @@ import pytest
 
 import fairway
 from conftest import SMALL, command
-from fairway import captures
-from fairway.cli import guarded
+from fairway.cli.main import guarded
 from fairway.errors import FairwayError
+from fairway.results import captures
 from waiting import PATIENCE_S, until
 
 

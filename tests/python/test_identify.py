@@ -4,7 +4,7 @@ import pytest
 
 import fairway
 from conftest import command
-from fairway.linux import cache
+from fairway.backends.linux import cache
 
 EXPERIMENT = """
 duration = "15 s"

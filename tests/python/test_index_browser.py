@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from fairway.study_all import reproduce_each
+from fairway.study.all import reproduce_each
 from test_study_all import made, run
 
 

@@ -7,10 +7,10 @@ import pytest
 
 import fairway
 from conftest import SMALL, run_of
-from fairway import inventory, store
-from fairway.cli import guarded
+from fairway.cli.main import guarded
 from fairway.errors import InputError
-from fairway.experiment import parse_toml
+from fairway.experiment.plan import parse_toml
+from fairway.ground import inventory, store
 from fairway.sweep.scratch import Scratch
 
 SWEEP = SMALL + '\n[sweep]\n"flow.0.cc" = ["reno", "cubic"]\n'

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from fairway.results import load
+from fairway.results.run import load
 from waiting import PATIENCE_S, free_port, until
 
 WAYS = {"forward": [], "reverse": ["-R"], "both": ["--bidir"]}

@@ -5,8 +5,8 @@ from importlib.metadata import version
 import pytest
 import vl_convert
 
-from fairway import page
-from fairway.kept import kept
+from fairway.ground.cache import kept
+from fairway.plot import page
 
 
 @pytest.fixture

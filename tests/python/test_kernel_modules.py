@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fairway
-from fairway.linux import cache
+from fairway.backends.linux import cache
 from kernel_trace import DcmPlus, Replay, Verdict, WestwoodPlus
 
 RULES = {"westwood+": WestwoodPlus, "dcm+": DcmPlus}

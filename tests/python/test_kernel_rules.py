@@ -16,7 +16,7 @@ import pytest
 import fairway
 
 HERE = Path(__file__).parent
-RULES = Path(fairway.__file__).parent / "kernel"
+RULES = Path(fairway.__file__).parent / "backends" / "linux" / "kernel"
 MSS = 1448
 #: `WESTWOOD_PLUS_RATE_SHIFT`: a byte per microsecond, in the unit of rates.
 BYTE_PER_US = 1 << 24

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import fairway
-from fairway.study import find, measured_cells
-from fairway.study_cells import expected_cells
-from fairway.study_parts import cells_of, whole_findings
+from fairway.study.cells import expected_cells
+from fairway.study.parts import cells_of, whole_findings
+from fairway.study.reproduce import find, measured_cells
 from fairway.sweep import Outcome
 from khader_cells import MONITOR, Printed, numbers
 

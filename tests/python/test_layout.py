@@ -9,8 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from conftest import SMALL, SWEEP
-from fairway import cli, layout, terminal
-from fairway.page import Table
+from fairway.cli import layout, terminal
+from fairway.cli import main as cli
+from fairway.plot.page import Table
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 #: From the narrowest terminal that is promised to the widest, and a pipe.

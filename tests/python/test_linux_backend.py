@@ -13,12 +13,13 @@ import pytest
 
 import fairway
 from conftest import command
-from fairway import _core, backends, store
-from fairway.backends.linux import Linux
+from fairway import _core, backends
+from fairway.backends.linux import cache, cautions
+from fairway.backends.linux.backend import Linux
 from fairway.errors import InputError, RunFailed
-from fairway.linux import cache, cautions
+from fairway.ground import store
+from fairway.results.tables import SERIES_SCHEMA, TCP_INFO_SCHEMA
 from fairway.sweep import Sweep
-from fairway.tables import SERIES_SCHEMA, TCP_INFO_SCHEMA
 from fake_kernels import assert_nothing_left, fake_kernel, write_records
 
 EXPERIMENT = """

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from conftest import command
+from fairway.backends.linux import build as building
+from fairway.backends.linux import cache, packaged, source, tools
+from fairway.backends.linux.compile import BuildFailed, missing_options
+from fairway.backends.linux.edits import EDITS, HZ, RANDOMNESS, REGISTERS, TIMERS, apply
+from fairway.backends.linux.recipe import recipe
 from fairway.errors import InputError
-from fairway.linux import build as building
-from fairway.linux import cache, packaged, source, tools
-from fairway.linux.compile import BuildFailed, missing_options
-from fairway.linux.edits import EDITS, HZ, RANDOMNESS, REGISTERS, TIMERS, apply
-from fairway.linux.recipe import recipe
 from waiting import PATIENCE_S, until
 
 KCONFIG = "config MORE\n\tint\n\nconfig HZ\n\tint\n\tdefault 100\n\nconfig NR_CPUS\n"

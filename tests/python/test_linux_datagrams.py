@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import fairway
-from fairway.linux import cache
+from fairway.backends.linux import cache
 
 #: A packet of 1498 bytes has 1536 on the link, 1470 of which are payload.
 EXPERIMENT = """

@@ -8,9 +8,10 @@ import polars as pl
 import pytest
 
 from fairway import _core
+from fairway.backends.linux import cache
+from fairway.compare.fidelity import kernel_traces as golden
+from fairway.compare.fidelity import recording
 from fairway.errors import InputError
-from fairway.golden import recording
-from fairway.linux import cache, golden
 
 COMMITTED = recording.packed()
 

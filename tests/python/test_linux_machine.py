@@ -16,10 +16,10 @@ import pytest
 
 import fairway
 from fairway import _core
-from fairway.backends.linux import Control, Linux
+from fairway.backends.linux import machine, room
+from fairway.backends.linux.backend import Control, Linux
 from fairway.errors import InputError, RunFailed
-from fairway.experiment import plan
-from fairway.linux import machine, room
+from fairway.experiment.plan import plan
 from fake_kernels import assert_nothing_left, fake_kernel, processes_with
 from waiting import PATIENCE_S, until
 

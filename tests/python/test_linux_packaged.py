@@ -8,9 +8,9 @@ import pytest
 
 import fairway
 from conftest import command
+from fairway.backends.linux import cache, modules, packaged
+from fairway.backends.linux.status import status
 from fairway.errors import InputError
-from fairway.linux import cache, modules, packaged
-from fairway.linux.status import status
 
 EXPERIMENT = """
 title = "One flow for two seconds"

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 import fairway
+from fairway.backends.linux import cache, machine
+from fairway.backends.linux.kernel import Kernel
 from fairway.errors import RunFailed
-from fairway.linux import cache, machine
-from fairway.linux.kernel import Kernel
 from fake_kernels import assert_nothing_left, processes_with
 from test_captures import check_whole, tshark
 from waiting import until

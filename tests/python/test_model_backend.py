@@ -10,9 +10,9 @@ import pytest
 import fairway
 from conftest import SMALL, SWEEP
 from fairway.backends.model import Models
-from fairway.cli import guarded
+from fairway.cli.main import guarded
 from fairway.model.beside import residual
-from fairway.model.sections import model_sections, sentences
+from fairway.results.model_sections import model_sections, sentences
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

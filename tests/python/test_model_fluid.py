@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from fairway.cli import app
+from fairway.cli.main import app
 from fairway.errors import InputError
 from fairway.model.fluid import DropTail, Flows, Fluid, Red, rules
 

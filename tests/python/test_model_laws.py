@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 from typer.testing import CliRunner
 
 from fairway import _core
-from fairway.cli import app
+from fairway.cli.main import app
 from fairway.errors import InputError
 from fairway.model import laws
 from fairway.model.answer import Answer

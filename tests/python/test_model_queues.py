@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from fairway.cli import app
+from fairway.cli.main import app
 from fairway.errors import InputError
 from fairway.model.queues import queue
 from fairway.model.streams import RedQueue

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from fairway.cli import app
+from fairway.cli.main import app
 from fairway.errors import InputError
 from fairway.model import quantities
 from fairway.model.streams import RedQueue, algorithms, streams

@@ -5,8 +5,8 @@ import re
 
 import fairway
 from conftest import SMALL, command
-from fairway import repetitions
-from fairway.study_cells import measured_cells
+from fairway.study.cells import measured_cells
+from fairway.sweep import repetitions
 
 #: Of the preset, each departure is delayed by up to 8 us.
 FIXED = SMALL.replace("[stack]\n", '[stack]\nsend_jitter = "0 s"\n')

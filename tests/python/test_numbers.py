@@ -4,10 +4,12 @@ import doctest
 
 import pytest
 
-from fairway import experiment, progress, stats, text
-from fairway.claims import units
+from fairway import stats
 from fairway.errors import InputError
+from fairway.experiment import plan as experiment
+from fairway.ground import progress, text
 from fairway.metrics import asymmetry, jain_index, measure
+from fairway.study.claims import units
 
 
 def test_jain_index_by_hand():

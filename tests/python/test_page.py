@@ -7,10 +7,10 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from fairway.figures import PUBLISHED, SHAPES, group_encoding
-from fairway.page import COLOURS, Link, Section, Table, plain_html, render
+from fairway.plot.figures import PUBLISHED, SHAPES, group_encoding
+from fairway.plot.page import COLOURS, Link, Section, Table, plain_html, render
 
-STYLE = (files("fairway") / "templates" / "report.css").read_text()
+STYLE = (files("fairway.plot") / "templates" / "report.css").read_text()
 #: How linear RGB looks without one kind of cone: Machado, Oliveira and Fernandes, "A
 #: Physiologically-based Model for Simulation of Color Vision Deficiency" (2009), severity 1.0.
 VISION = {

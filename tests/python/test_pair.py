@@ -7,7 +7,7 @@ import pytest
 import made_capture
 from conftest import command
 from fairway import InputError, __version__
-from fairway.analysis.pair import compare
+from fairway.capture.analysis.pair import compare
 
 # With this seed nothing is lost so shortly before the end that the captures cannot tell.
 EXPERIMENT = """\

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from fairway.claims import Cell, Claim, check_test, judge, point_is_at, same
-from fairway.claims.cells import split
 from fairway.errors import InputError
-from fairway.study import expected_cells, find, keys
-from fairway.study_cells import Column
-from fairway.study_files import load
-from fairway.study_model import Whole
-from fairway.study_parts import cells_of
+from fairway.study.cells import Column
+from fairway.study.claims import Cell, Claim, check_test, judge, point_is_at, same
+from fairway.study.claims.cells import split
+from fairway.study.files import load
+from fairway.study.model import Whole
+from fairway.study.parts import cells_of
+from fairway.study.reproduce import expected_cells, find, keys
 from published_numbers import unused
 
 PAPERS = ("alrshah2009", "gelle2008", "khader2020", "prukpaiboon2012", "siddiqui2012")

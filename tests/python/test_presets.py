@@ -6,8 +6,8 @@ import pytest
 
 import fairway
 from conftest import SMALL, command
-from fairway import preset_tables, terminal
-from fairway.experiment import parse_toml
+from fairway.cli import preset_tables, terminal
+from fairway.experiment.plan import parse_toml
 
 KNOWN = fairway.presets()
 NAMES = [preset["name"] for preset in KNOWN]

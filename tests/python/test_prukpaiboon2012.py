@@ -8,8 +8,8 @@ import pytest
 
 import fairway
 from fairway.errors import InputError
-from fairway.study import find, measured_cells
-from fairway.study_parts import cells_of, whole_findings
+from fairway.study.parts import cells_of, whole_findings
+from fairway.study.reproduce import find, measured_cells
 from fairway.sweep import Outcome
 
 KEY = "prukpaiboon2012"

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from fairway.errors import InputError
-from fairway.study import SCENARIO, find, load_study, reproduce_study
+from fairway.study.reproduce import SCENARIO, find, load_study, reproduce_study
 
 QUEUE = "topology.link.0.queue.kind"
 

@@ -7,10 +7,10 @@ import pytest
 
 import fairway
 from fairway import InputError
-from fairway.page import render
-from fairway.repeat import relative_difference, repeated, sentence
-from fairway.report import repeated_runs
-from fairway.results import Run
+from fairway.plot.page import render
+from fairway.results.repeat import relative_difference, repeated, sentence
+from fairway.results.report import repeated_runs
+from fairway.results.run import Run
 
 
 def made_up(goodput: float, delay: float | None, jain: float, sample: float) -> Run:

@@ -9,13 +9,13 @@ import pytest
 import fairway
 from conftest import SMALL, ScriptedBackend, run_of
 from fairway._core import ExperimentError
-from fairway.agreement.plans import comparison_plan
+from fairway.compare.agree.plans import comparison_plan
 from fairway.errors import InputError
-from fairway.experiment import plan
-from fairway.repetitions import sentence
+from fairway.experiment.plan import plan
 from fairway.stats import mean_interval
-from fairway.study import find, findings, measured_cells
+from fairway.study.reproduce import find, findings, measured_cells
 from fairway.sweep import load_sweep, run_plan
+from fairway.sweep.repetitions import sentence
 from small_studies import claim, compare, in_range, study_of, write
 
 UNTIL = '{ until = "±5 %", at_most = 40, metric = "utilisation" }'

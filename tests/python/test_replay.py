@@ -12,10 +12,11 @@ import pytest
 
 import fairway
 from conftest import command
-from fairway import InputError, store
-from fairway.replay import report
-from fairway.replay.command import fit, replay
-from fairway.results import Run
+from fairway import InputError
+from fairway.capture.replay import report
+from fairway.capture.replay.command import fit, replay
+from fairway.ground import store
+from fairway.results.run import Run
 
 #: How far a fitted path may be from the simulated one.
 RATE, RTT, BUFFER = 0.02, 0.02, 0.15

@@ -10,13 +10,13 @@ import pytest
 
 import fairway
 from conftest import SMALL
-from fairway.cli import guarded
-from fairway.compare import compare
-from fairway.figures import QUANTITIES, is_geometric
-from fairway.layout import lines
-from fairway.report import mean_tables, partial_sentence, sweep_table, window_sentence
+from fairway.cli.layout import lines
+from fairway.cli.main import guarded
+from fairway.compare.runs import compare
+from fairway.plot.figures import QUANTITIES, is_geometric
+from fairway.results.report import mean_tables, partial_sentence, sweep_table, window_sentence
 from fairway.sweep.axes import axis_of
-from fairway.sweep_charts import estimates
+from fairway.sweep.charts import estimates
 
 #: A pair of which the models answer some metrics, but `loss_ratio` at no point.
 PAIR = SMALL.replace('"bic"', '"bbr"')

@@ -5,10 +5,12 @@ import math
 
 import pytest
 
-from fairway.claims import Cell, judge
 from fairway.errors import InputError
-from fairway.ratios import ratio_charts
-from fairway.response_tables import (
+from fairway.study.claims import Cell, judge
+from fairway.study.figures import response_charts
+from fairway.study.ratios import ratio_charts
+from fairway.study.reproduce import Reproduction, find, load_study
+from response_tables import (
     OTHERS,
     SCENARIOS,
     answer,
@@ -18,9 +20,7 @@ from fairway.response_tables import (
     point_table,
     window_path,
 )
-from fairway.study import Reproduction, find, load_study
-from fairway.study_figures import response_charts
-from fairway.window_laws import Path, mean_window
+from window_laws import Path, mean_window
 
 LOSS = "topology.bottleneck.loss.probability"
 DELAY = "topology.bottleneck.delay"

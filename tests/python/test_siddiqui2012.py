@@ -9,13 +9,15 @@ import pytest
 
 import fairway
 from fairway.backends import backend
-from fairway.claims import Cell
 from fairway.model.wlan import Access, Flow, wlan
-from fairway.study import SCENARIO, find
-from fairway.study_parts import cells_of, whole_findings
+from fairway.results.phases import epochs, of_series
+from fairway.study.claims import Cell
+from fairway.study.parts import cells_of, whole_findings
+from fairway.study.reproduce import SCENARIO, find
 from fairway.sweep import run_plan
-from fairway.window_phases import epochs, of_series
-from fairway.wlan_study import (
+from ns2_lte import RECORDED_S, SENDERS, WINDOWS, figures, phases, samples
+from wlan_cell import download_share
+from wlan_study import (
     ATTEMPTS,
     MARK,
     PART_MEASURED_S,
@@ -24,8 +26,6 @@ from fairway.wlan_study import (
     siddiqui_cells,
     table,
 )
-from ns2_lte import RECORDED_S, SENDERS, WINDOWS, figures, phases, samples
-from wlan_cell import download_share
 
 STUDY = find("siddiqui2012")
 LTE, WLAN = STUDY.parts["lte"], STUDY.parts["wlan"]

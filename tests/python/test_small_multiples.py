@@ -8,9 +8,9 @@ import pytest
 
 import fairway
 from fairway.errors import InputError
-from fairway.figures import metric_over_axis
-from fairway.study import find
-from fairway.study_figures import figure_section
+from fairway.plot.figures import metric_over_axis
+from fairway.study.figures import figure_section
+from fairway.study.reproduce import find
 from small_studies import compare, study_of, write
 
 FIGURE = """

@@ -8,11 +8,11 @@ import pytest
 
 import fairway
 from conftest import SMALL, run_of
-from fairway import store
 from fairway.errors import InputError
-from fairway.experiment import parse_toml
-from fairway.results import load
-from fairway.tables import SERIES_SCHEMA
+from fairway.experiment.plan import parse_toml
+from fairway.ground import store
+from fairway.results.run import load
+from fairway.results.tables import SERIES_SCHEMA
 
 
 def scripted_run(goodputs=(3.0, 1.0)):

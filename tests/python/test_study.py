@@ -13,9 +13,9 @@ import pytest
 import fairway
 from conftest import command, summary_of
 from fairway.errors import InputError
-from fairway.experiment import Point
-from fairway.study import find, findings, keys, load_study, measured_cells
-from fairway.study_parts import cells_of, whole_findings
+from fairway.experiment.plan import Point
+from fairway.study.parts import cells_of, whole_findings
+from fairway.study.reproduce import find, findings, keys, load_study, measured_cells
 from fairway.sweep import Outcome, outcome
 from small_studies import claim, compare, in_range, study_of, write
 

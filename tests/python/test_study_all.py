@@ -8,10 +8,12 @@ import pytest
 from typer.testing import CliRunner
 
 from conftest import command
-from fairway import api, cli, study_all
+from fairway import api
+from fairway.cli import main as cli
 from fairway.errors import InputError
-from fairway.study import find, keys
-from fairway.study_all import PAPERS, all_keys, reproduce_each
+from fairway.study import all as study_all
+from fairway.study.all import PAPERS, all_keys, reproduce_each
+from fairway.study.reproduce import find, keys
 from small_studies import claim, compare, in_range, study_of, write
 
 

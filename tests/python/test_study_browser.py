@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 
 import fairway
 from conftest import command
-from fairway.study_report import study_report
+from fairway.study.report import study_report
 from small_studies import claim, compare, in_range, study_of, write
 
 BOTH = '"flow.0.cc" = "first", "flow.1.cc" = "second"'

@@ -9,11 +9,11 @@ import pytest
 
 import fairway
 from conftest import SMALL, SWEEP
-from fairway.cli import guarded
+from fairway.cli.main import guarded
 from fairway.errors import InputError
-from fairway.experiment import parse_toml
-from fairway.study_files import keys, load_study
-from fairway.study_new import new_study
+from fairway.experiment.plan import parse_toml
+from fairway.study.files import keys, load_study
+from fairway.study.new import new_study
 
 ROOT = Path(__file__).parents[2]
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from conftest import command, summary_of
-from fairway.claims import Cell, Claim, judge
+from fairway.backends.linux import cache
 from fairway.errors import InputError
-from fairway.linux import cache
-from fairway.study import load_study, measured_cells
-from fairway.study_files import load
-from fairway.study_parts import cells_of, reproduce_whole, whole_findings
+from fairway.study.claims import Cell, Claim, judge
+from fairway.study.files import load
+from fairway.study.parts import cells_of, reproduce_whole, whole_findings
+from fairway.study.reproduce import load_study, measured_cells
 from fairway.sweep import Outcome
 from small_studies import claim, compare, in_range, study_of, write
 

@@ -3,7 +3,7 @@
 import pytest
 
 from fairway.errors import InputError
-from fairway.study import load_study
+from fairway.study.reproduce import load_study
 
 EXPERIMENT = """
 duration = "10 s"

@@ -9,10 +9,10 @@ import pytest
 
 import fairway
 from conftest import SWEEP, ScriptedBackend, run_of
-from fairway import store
 from fairway._core import Cancelled, SimulationError
 from fairway.errors import InputError, Interrupted, RunFailed
-from fairway.experiment import plan
+from fairway.experiment.plan import plan
+from fairway.ground import store
 from fairway.sweep import load_sweep, run_plan
 from waiting import PATIENCE_S, until
 

@@ -13,12 +13,12 @@ from distributed import Client, LocalCluster
 
 import fairway
 from conftest import ScriptedBackend, run_of
-from fairway import store
 from fairway.backends.sim import Simulator
 from fairway.errors import InputError, Interrupted, RunFailed
-from fairway.experiment import plan
-from fairway.inventory import source_of
-from fairway.progress import Silent
+from fairway.experiment.plan import plan
+from fairway.ground import store
+from fairway.ground.inventory import source_of
+from fairway.ground.progress import Silent
 from fairway.sweep import cluster as fairway_cluster
 from fairway.sweep import run_plan
 from fairway.sweep.cluster import Cluster

@@ -15,12 +15,12 @@ import pytest
 
 import fairway
 from conftest import SWEEP, ScriptedBackend, run_of
-from fairway import store
 from fairway._core import SimulationError
 from fairway.backends.sim import Simulator
 from fairway.errors import InputError, RunFailed
-from fairway.experiment import plan, source_of_experiment
-from fairway.progress import State
+from fairway.experiment.plan import plan, source_of_experiment
+from fairway.ground import store
+from fairway.ground.progress import State
 from fairway.sweep import MAX_DIRECTORIES, load_sweep, run_plan
 from fairway.sweep.rows import ROWS, read_rows
 from fairway.sweep.scratch import Scratch
@@ -248,7 +248,7 @@ def test_kill_9_loses_no_finished_run_and_leaves_nothing_behind(tmp_path, keep):
             load_sweep(tmp_path / "killed")
     found = []
 
-    class Watch(fairway.progress.Silent):
+    class Watch(fairway.ground.progress.Silent):
         def update(self, state: State) -> None:
             found.append(state.found)
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from fairway.claims import Cell, Claim, judge
-from fairway.study import find
+from fairway.study.claims import Cell, Claim, judge
+from fairway.study.reproduce import find
 
 DOCS = Path(__file__).parents[2] / "docs"
 sys.path.insert(0, str(DOCS))

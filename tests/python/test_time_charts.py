@@ -7,9 +7,9 @@ import pytest
 
 import fairway
 from fairway.errors import InputError
-from fairway.figures import QUANTITIES
-from fairway.study_files import OVER_TIME, load
-from fairway.time_charts import time_section
+from fairway.plot.figures import QUANTITIES
+from fairway.study.files import OVER_TIME, load
+from fairway.study.time_charts import time_section
 from small_studies import compare, study_of, write
 
 STUDY = study_of(

@@ -13,7 +13,7 @@ import fairway
 from conftest import command
 from fairway import _core
 from fairway.backends.xfer import Xfer
-from fairway.experiment import plan
+from fairway.experiment.plan import plan
 from transfer_ends import Waiting
 
 EXPERIMENT = """

@@ -8,9 +8,10 @@ from types import SimpleNamespace
 import pytest
 
 from conftest import command
+from fairway.backends.transfer import jobs, sections, tables
+from fairway.cli import transfer as shared
+from fairway.cli import transfer_screen as screen
 from fairway.errors import InputError, Interrupted, RunFailed
-from fairway.transfer import command as shared
-from fairway.transfer import jobs, screen, sections, tables
 from transfer_ends import Waiting
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import fairway
+from fairway.backends.linux import cache
 from fairway.errors import InputError
-from fairway.linux import cache
-from fairway.results import Run
+from fairway.results.run import Run
 
 #: Payload over frame: 1448 of 1538 bytes.
 PAYLOAD = 1448 / 1538

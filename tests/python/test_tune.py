@@ -9,15 +9,15 @@ import pytest
 
 import fairway
 from conftest import SMALL, ScriptedBackend, run_of
-from fairway.cli import guarded
+from fairway.cli.main import guarded
+from fairway.compare.tune import tune
+from fairway.compare.tune.bench import Goal, Score
+from fairway.compare.tune.fresh import judge
+from fairway.compare.tune.objective import parse_constraint, parse_objective
+from fairway.compare.tune.search import Trial, best, spread
+from fairway.compare.tune.space import known_parameter, parse_parameter
 from fairway.errors import InputError, Interrupted
-from fairway.experiment import parse_toml, plan
-from fairway.tune import tune
-from fairway.tune.bench import Goal, Score
-from fairway.tune.fresh import judge
-from fairway.tune.objective import parse_constraint, parse_objective
-from fairway.tune.search import Trial, best, spread
-from fairway.tune.space import known_parameter, parse_parameter
+from fairway.experiment.plan import parse_toml, plan
 
 pytest.importorskip("optuna")
 

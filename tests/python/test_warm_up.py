@@ -7,9 +7,10 @@ import pytest
 
 import fairway
 from conftest import SMALL
-from fairway import experiment, warm_up
 from fairway.errors import InputError
+from fairway.experiment import plan as experiment
 from fairway.stats import mser5
+from fairway.sweep import warm_up
 
 AUTO = {"measure.window": "auto", "measure.sample": "100 ms", "duration": "20 s"}
 

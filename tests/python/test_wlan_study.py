@@ -5,11 +5,11 @@ import csv
 import pytest
 
 from fairway import metrics
-from fairway.claims import Cell, Claim, judge
 from fairway.errors import InputError
-from fairway.residuals import residual_charts
-from fairway.study import Reproduction, find
-from fairway.wlan_study import MARK, MEASURED_S, cells, scenarios, table
+from fairway.study.claims import Cell, Claim, judge
+from fairway.study.reproduce import Reproduction, find
+from fairway.study.residuals import residual_charts
+from wlan_study import MARK, MEASURED_S, cells, scenarios, table
 
 STUDY = find("wlan")
 

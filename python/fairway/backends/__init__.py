@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fairway.errors import InputError
-from fairway.results import Run
+from fairway.results.run import Run
 
 if TYPE_CHECKING:
     from fairway.algorithm import Algorithms
@@ -72,7 +72,7 @@ def backend(name: str | Backend) -> Backend:
 
         return Simulator()
     if name == "linux":
-        from fairway.backends.linux import Linux
+        from fairway.backends.linux.backend import Linux
 
         return Linux()
     if name == "xfer":

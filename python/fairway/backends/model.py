@@ -6,10 +6,11 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
-from fairway import _core, digest
+from fairway import _core
 from fairway.backends.control import Control
 from fairway.backends.sim import completed
-from fairway.results import Run
+from fairway.ground import digest
+from fairway.results.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,11 +8,12 @@ import shutil
 import time
 from typing import TYPE_CHECKING, Any
 
-from fairway import _core, digest
-from fairway.captures import ELSEWHERE, are_wanted, new_directory
+from fairway import _core
 from fairway.errors import InputError
+from fairway.ground import digest
 from fairway.model.beside import beside
-from fairway.results import Run
+from fairway.results.captures import ELSEWHERE, are_wanted, new_directory
+from fairway.results.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -93,19 +94,19 @@ class Simulator:
 
 
 def _series(data: _core.RunData) -> pl.DataFrame:
-    from fairway.tables import series_frame
+    from fairway.results.tables import series_frame
 
     return series_frame(data.series, data.flow_ids)
 
 
 def _queues(data: _core.RunData) -> pl.DataFrame:
-    from fairway.tables import queue_frame
+    from fairway.results.tables import queue_frame
 
     return queue_frame(data.queues, data.link_ids)
 
 
 def _losses(data: _core.RunData) -> pl.DataFrame:
-    from fairway.tables import loss_frame
+    from fairway.results.tables import loss_frame
 
     return loss_frame(data.losses or {}, data.loss_flow_ids, data.loss_link_ids)
 

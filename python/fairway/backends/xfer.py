@@ -10,13 +10,14 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from fairway import _core, digest
+from fairway import _core
 from fairway.backends.control import Control
 from fairway.backends.sim import completed
+from fairway.backends.transfer import jobs, record
+from fairway.backends.transfer.token import TOKEN_VARIABLE, bare
 from fairway.errors import InputError, RunFailed
-from fairway.results import Run
-from fairway.transfer import jobs, record
-from fairway.transfer.token import TOKEN_VARIABLE, bare
+from fairway.ground import digest
+from fairway.results.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

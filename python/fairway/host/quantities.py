@@ -6,7 +6,7 @@ import re
 from fractions import Fraction
 
 from fairway.errors import InputError
-from fairway.text import number
+from fairway.ground.text import number
 
 
 def share(text: str, option: str) -> float:

@@ -17,7 +17,7 @@ from fairway.metrics.subject import Subject
 from fairway.metrics.transfer import transfer_figure
 
 if TYPE_CHECKING:
-    from fairway.results import Run
+    from fairway.results.run import Run
     from fairway.sweep import Outcome
 
 
@@ -37,7 +37,7 @@ def measure(
             `link.<id or index>.<column or metric>`;
             `application.<id or index>.<column or figure>`; `transfer.<id or index>.<figure>` of a
             finished transfer over its own time (`fairway.metrics.transfer`);
-            `phases.<id or index>.<figure>` of what a sender did (`fairway.window_phases`); or
+            `phases.<id or index>.<figure>` of what a sender did (`fairway.results.phases`); or
             `completions.<flow>[.<smallest size in bytes>].<column>`. An id of a flow, link or group
             may have a `*`, which stands for anything; of columns that is the sum.
         run: The run with its tables, for metrics that need more than the summary.
@@ -177,7 +177,7 @@ def _of_transfer(summary: Mapping[str, Any], rest: str, of: Subject) -> float | 
 
 def _of_phases(summary: Mapping[str, Any], rest: str, of: Subject) -> float | None:
     # It loads NumPy.
-    from fairway import window_phases
+    from fairway.results import phases as window_phases
 
     entry, _, figure = rest.rpartition(".")
     row = _entry(summary["flows"], entry, of.name)

@@ -14,7 +14,7 @@ from fairway.errors import InputError
 if TYPE_CHECKING:
     import polars as pl
 
-    from fairway.results import Run
+    from fairway.results.run import Run
 
 #: Keys of a link whose rate is not always the one that is written.
 _CHANGING = ("change", "on_off", "state", "trace")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 import polars as pl
 
-from fairway.figures import MAX_POINTS, PALETTE, inline
+from fairway.plot.figures import MAX_POINTS, PALETTE, inline
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from fairway.figures import inline
 from fairway.model.answer import Answer
 from fairway.model.laws import ask
+from fairway.plot.figures import inline
 
 #: Losses that are drawn, as powers of ten, and points from one to the next.
 POWERS, POINTS = (-7, -1), 40

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 
+from fairway.backends.transfer import jobs
 from fairway.errors import InputError
 from fairway.host.quantities import share as written_share
-from fairway.transfer import jobs
 
 #: A number, and what it counts that is no quantity of its own.
 _COUNTED = re.compile(r"\s*(\d{1,15}(?:\.\d{1,12})?)\s*(packets?|bdp)\s*")

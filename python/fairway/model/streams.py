@@ -123,8 +123,8 @@ class Streams:
     def save(self, path: str | Path) -> Path:
         """Draw it into a .pdf, .png or .svg file."""
         from fairway.errors import writing
-        from fairway.figures import drawn
-        from fairway.formats import format_of
+        from fairway.plot.figures import drawn
+        from fairway.plot.formats import format_of
 
         path = Path(path)
         kind = format_of(path)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 import altair as alt
 import polars as pl
 
-from fairway.figures import PALETTE, inline
+from fairway.plot.figures import PALETTE, inline
 
 if TYPE_CHECKING:
     from fairway.model.streams import Streams

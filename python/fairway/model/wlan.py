@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from fairway import _core
+from fairway.backends.transfer import jobs
 from fairway.errors import InputError
-from fairway.transfer import jobs
 
 Standard = Literal["802.11a", "802.11b", "802.11g"]
 Direction = Literal["download", "upload"]

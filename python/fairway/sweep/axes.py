@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fairway import _core, text
+from fairway import _core
+from fairway.ground import text
 
 if TYPE_CHECKING:
     import polars as pl

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fairway.errors import InputError, RunFailed
-from fairway.experiment import Document, Point
+from fairway.experiment.plan import Document, Point
 from fairway.sweep.crew import Finished
 from fairway.sweep.kept import Answer, Kept
 from fairway.sweep.parcel import Parcel, pack

@@ -14,8 +14,8 @@ from typing import Protocol
 from fairway import _core
 from fairway._core import ExperimentError, SimulationError
 from fairway.errors import InputError, Interrupted, RunFailed
-from fairway.experiment import Point
-from fairway.progress import Silent, State
+from fairway.experiment.plan import Point
+from fairway.ground.progress import Silent, State
 from fairway.sweep.kept import Answer, Kept
 from fairway.sweep.outcome import Outcome
 

@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from fairway import store
 from fairway.algorithm import Algorithms
 from fairway.backends import Backend
 from fairway.errors import InputError, writing
-from fairway.experiment import Point
-from fairway.results import Run, shape_of
+from fairway.experiment.plan import Point
+from fairway.ground import store
+from fairway.results.run import Run, shape_of
 from fairway.sweep.outcome import Outcome
 from fairway.sweep.parcel import Parcel, without_time
 from fairway.sweep.scratch import Scratch

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairway.experiment import Point
-from fairway.results import Run, load
+from fairway.experiment.plan import Point
+from fairway.results.run import Run, load
 
 if TYPE_CHECKING:
     import polars as pl

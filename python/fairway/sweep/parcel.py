@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from fairway.results import Run
+from fairway.results.run import Run
 
 
 @dataclass(frozen=True)

@@ -11,23 +11,24 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairway import repetitions, store, text, warm_up
 from fairway.backends import backend as find_backend
-from fairway.drawing import draw_report
 from fairway.errors import InputError
-from fairway.experiment import Point, Until
-from fairway.repetitions import Stop
-from fairway.results import Run, read_manifest, shape_of
-from fairway.shape import TEXT_OR_NONE
+from fairway.experiment.plan import Point, Until
+from fairway.ground import store, text
+from fairway.ground.shape import TEXT_OR_NONE
+from fairway.plot.drawing import draw_report
+from fairway.results.run import Run, read_manifest, shape_of
+from fairway.sweep import repetitions, warm_up
 from fairway.sweep.axes import Axis, axes_of
 from fairway.sweep.outcome import Outcome
+from fairway.sweep.repetitions import Stop
 from fairway.sweep.rows import ROWS, Row, read_rows, read_summary
 from fairway.sweep.tables import COSTS, part_table, run_table
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from fairway.sweep_charts import SweepFigures
+    from fairway.sweep.charts import SweepFigures
 
 _MANIFEST_SHAPE = {
     "title": str,
@@ -90,8 +91,8 @@ class Sweep:
         return f"<Sweep {self.title!r}: {text.count(len(self), 'run')} over {over}>"
 
     def _repr_html_(self) -> str:
-        from fairway.page import plain_html
-        from fairway.report import sweep_table
+        from fairway.plot.page import plain_html
+        from fairway.results.report import sweep_table
 
         return f"<h3>{html.escape(self.title)}</h3>" + plain_html(sweep_table(self))
 
@@ -112,7 +113,7 @@ class Sweep:
     @functools.cached_property
     def figures(self) -> SweepFigures:
         """Charts of this sweep, one for each metric."""
-        from fairway.sweep_charts import SweepFigures
+        from fairway.sweep.charts import SweepFigures
 
         return SweepFigures(self)
 
@@ -206,7 +207,7 @@ class Sweep:
 
     def report(self) -> str:
         """The report as HTML."""
-        from fairway.report import sweep_report
+        from fairway.results.report import sweep_report
 
         return sweep_report(self)
 
@@ -222,7 +223,7 @@ class Sweep:
             report: Makes the report, if it is not `Sweep.report`.
             again: What draws that again, if not `fairway report`.
         """
-        from fairway.tables import parquet
+        from fairway.results.tables import parquet
 
         tables = {"sweep": self.table, "flows": self.flows, "links": self.links}
         for name, table in tables.items():

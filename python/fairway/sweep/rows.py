@@ -13,11 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from fairway import store
 from fairway.errors import InputError, writing
-from fairway.experiment import Point
-from fairway.results import shape_of
-from fairway.shape import problem
+from fairway.experiment.plan import Point
+from fairway.ground import store
+from fairway.ground.shape import problem
+from fairway.results.run import shape_of
 from fairway.sweep.kept import JOURNAL, Answer, found_directory
 from fairway.sweep.outcome import Outcome
 from fairway.sweep.parcel import Parcel

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
 
-from fairway import repetitions, store, warm_up
 from fairway.backends import Backend
 from fairway.errors import InputError
-from fairway.experiment import Plan
-from fairway.progress import Silent
+from fairway.experiment.plan import Plan
+from fairway.ground import store
+from fairway.ground.progress import Silent
+from fairway.sweep import repetitions, warm_up
 from fairway.sweep.crew import Crew, Workers
 from fairway.sweep.kept import Answer, Directories, InMemory, Kept
 from fairway.sweep.outcome import Outcome

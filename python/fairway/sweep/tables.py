@@ -81,7 +81,7 @@ def _part_frames(
     part: str, outcomes: Sequence[Outcome]
 ) -> Iterator[tuple[list[int], list[int], pl.DataFrame]]:
     """Frames of many runs each, with the run and the seed of each of their rows."""
-    from fairway.tables import summary_frame
+    from fairway.results.tables import summary_frame
 
     for begin in range(0, len(outcomes), _AT_A_TIME):
         runs: list[int] = []

@@ -13,7 +13,7 @@ from functools import partial
 
 from fairway._core import Cancelled
 from fairway.backends import Progress
-from fairway.experiment import Point
+from fairway.experiment.plan import Point
 from fairway.sweep.crew import Finished
 from fairway.sweep.kept import Answer, Kept
 from fairway.sweep.outcome import Outcome

@@ -68,12 +68,12 @@ def _use(product: Path) -> None:
     import vl_convert  # noqa: F401
 
     import fairway.api
-    import fairway.cli
-    import fairway.compare
-    import fairway.report
+    import fairway.cli.main
+    import fairway.compare.runs
+    import fairway.results.report
     import fairway.sweep
 
-    used = str(Path(fairway.cli.__file__).resolve())
+    used = str(Path(fairway.cli.main.__file__).resolve())
     assert used.startswith(python), f"{used} was imported instead of {python}"
 
 

@@ -179,7 +179,7 @@ def questions() -> tuple[tuple[str, ...], ...]:
     """Commands that need no experiment: the examples of their own help that read no file."""
     from typer.main import get_command
 
-    from fairway.cli import app
+    from fairway.cli.main import app
 
     root = get_command(app)
     asked = [root.commands[name] for name in _ASKED]

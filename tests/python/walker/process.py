@@ -91,7 +91,7 @@ def fairway(
             os.environ["COLUMNS"] = str(width)
         if as_program:
             os.execv(sys.executable, [sys.executable, "-m", "fairway", *words])
-        from fairway.cli import main
+        from fairway.cli.main import main
 
         sys.argv = ["fairway", *words]
         main()

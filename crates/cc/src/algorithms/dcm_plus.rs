@@ -59,7 +59,7 @@
 //! Assumed besides: marks count as losses; before the first bandwidth sample a loss halves; the
 //! ratios are held within a millionth and a million.
 //!
-//! Reading 0 is a congestion control of Linux, too: `python/fairway/kernel/tcp_dcm_plus.c`, which
+//! Reading 0 is a congestion control of Linux, too: `python/fairway/backends/linux/kernel/tcp_dcm_plus.c`, which
 //! the Linux backend runs under the same name. Where it differs is on the page of that backend.
 
 mod rate;

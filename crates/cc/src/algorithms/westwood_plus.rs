@@ -9,7 +9,7 @@
 //! a round ends with the first acknowledgement a smoothed round trip after its start.
 //!
 //! The paper's rule is a congestion control of Linux, too, which Fairway brings along and the Linux
-//! backend runs under the same name: `python/fairway/kernel/tcp_westwood_plus.c`. Where it differs
+//! backend runs under the same name: `python/fairway/backends/linux/kernel/tcp_westwood_plus.c`. Where it differs
 //! is on the page of that backend.
 //!
 //! Linux itself has another module `westwood` (`net/ipv4/tcp_westwood.c`; its description says

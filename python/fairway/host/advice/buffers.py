@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fairway.ground.text import bit_rate, count, milliseconds, size
 from fairway.host import windows
 from fairway.host.advice.statement import Change, Kind, Statement
 from fairway.host.path import Need, Path
 from fairway.host.quantities import binary
 from fairway.host.settings import Settings
 from fairway.host.windows import Window, rate_of
-from fairway.text import bit_rate, count, milliseconds, size
 
 #: Windows that a buffer is advised for: one is on its way, and as much again comes in behind a lost
 #: packet until its retransmission does. The kernel tunes for as much (Linux, net/ipv4/tcp_input.c:

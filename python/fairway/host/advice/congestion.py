@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from fairway.closed_forms import CLOSED_FORMS
+from fairway.ground.text import bit_rate, count, number
 from fairway.host.advice.statement import Change, Statement
+from fairway.host.closed_forms import CLOSED_FORMS
 from fairway.host.path import Path
 from fairway.host.settings import Settings
-from fairway.text import bit_rate, count, number
 
 #: BBR takes no notice of loss up to this share: Cardwell et al., ACM Queue 14(5), 2016, figure 8
 #: (it falls beyond 1 − 1/1.25, where probing gains nothing).

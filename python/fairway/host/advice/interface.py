@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fairway.ground.text import bit_rate, number
 from fairway.host.advice.statement import Change, Statement
 from fairway.host.interface import Interface
 from fairway.host.path import Path
 from fairway.host.settings import Settings
-from fairway.text import bit_rate, number
 
 #: Ethernet's own bytes around a packet: header 14, checksum 4, preamble 8, gap 12 (IEEE 802.3).
 ETHERNET = 38

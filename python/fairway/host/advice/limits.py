@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fairway.ground.text import count
 from fairway.host.advice.interface import FAST_BPS
 from fairway.host.advice.statement import Change, Statement
 from fairway.host.path import Path
 from fairway.host.settings import Settings
-from fairway.text import count
 
 #: Files and sockets besides the streams' that a transfer has open: files, control, event queues.
 BESIDES = 64

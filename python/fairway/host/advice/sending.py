@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fairway.ground.text import bit_rate, milliseconds, size
 from fairway.host.advice.statement import Change, Statement
 from fairway.host.path import Path
 from fairway.host.settings import Settings
-from fairway.text import bit_rate, milliseconds, size
 
 #: Largest block that leaves a connection at once (Linux, GSO_LEGACY_MAX_SIZE).
 GSO_MAX = 65_536

@@ -1,0 +1,200 @@
+"""The real Linux stack as a backend: one kernel, booted for each run."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import shutil
+import time
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairway import _core
+from fairway.backends.control import Control
+from fairway.backends.linux import cache, cautions, modules, packaged
+from fairway.backends.linux.machine import AGENT, Machine, run_directory
+from fairway.backends.sim import completed
+from fairway.errors import InputError, RunFailed, writing
+from fairway.ground import digest
+from fairway.model.beside import beside
+from fairway.results.captures import new_directory
+from fairway.results.run import Run
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from fairway.algorithm import Algorithms
+    from fairway.backends.linux.kernel import Kernel
+
+#: Bytes that one sample of a flow and of a queue take at least (`crates/guest/src/record.rs`, with
+#: the `struct tcp_info` of Linux 6.1).
+_FLOW_SAMPLE_BYTES = 24 + 232
+_QUEUE_SAMPLE_BYTES = 56
+
+
+class Linux:
+    """Runs experiments on a Linux kernel of their own, in virtual time."""
+
+    name = "linux"
+
+    def control(self) -> Control:
+        """A fresh handle to follow or stop one run."""
+        return Control()
+
+    def engine(self) -> str:
+        """SHA-256 of kernel, agent and compiled module.
+
+        Raises:
+            InputError: If there is no kernel.
+        """
+        files = (self._kernel.path, AGENT, digest.MODULE)
+        return hashlib.sha256("".join(map(digest.of_file, files)).encode()).hexdigest()
+
+    def check(self, experiment: dict[str, Any], algorithms: Algorithms | None = None) -> None:
+        """Refuse, by name, what a kernel cannot do.
+
+        Raises:
+            fairway.ExperimentError: With every such key.
+        """
+        self._layout(json.dumps(experiment), algorithms)
+
+    def run(
+        self,
+        experiment: dict[str, Any],
+        control: Control | None = None,
+        algorithms: Algorithms | None = None,
+    ) -> Run:
+        """Run one experiment on a kernel.
+
+        Raises:
+            fairway.ExperimentError: If the experiment is not valid, or a kernel cannot do it.
+            fairway._core.Cancelled: If `control` was cancelled.
+            InputError: If there is no kernel, or no room for it.
+            RunFailed: If the kernel failed; with the last lines of its console.
+        """
+        started = time.perf_counter()
+        text = json.dumps(experiment)
+        layout = self._layout(text, algorithms)
+        with run_directory() as directory:
+            self._carry_out(layout, directory, int(experiment["seed"]), control or Control())
+            try:
+                data = _core.linux_collect(text, directory)
+            except _core.CollectError as error:
+                raise RunFailed(str(error)) from None
+            captures = _kept(directory / "pcap")
+        wall_s = time.perf_counter() - started
+        measured = json.loads(data.summary)
+        return Run(
+            experiment=experiment,
+            summary={
+                **completed(measured, wall_s, {}),
+                "model": beside(data.model, measured),
+                **_transfers(data),
+                "kernel": self._said(data),
+                "warnings": cautions.of_run(self._kernel, data),
+            },
+            series=lambda: _series(data),
+            queues=lambda: _queues(data),
+            version=_core.version(),
+            tcp_info=lambda: _tcp_info(data),
+            captures=captures,
+            owns_captures=True,
+        )
+
+    @functools.cached_property
+    def _kernel(self) -> Kernel:
+        kernel = cache.find()
+        if kernel is None:
+            raise InputError(
+                "--backend linux: no kernel has been built yet; `fairway linux build` makes one "
+                "in some minutes" + (f". {remark}" if (remark := packaged.remark()) else "")
+            )
+        if sentence := cautions.of_kernel(kernel):
+            warnings.warn(sentence, stacklevel=2)
+        return kernel
+
+    def _layout(self, text: str, algorithms: Algorithms | None) -> dict[str, Any]:
+        layout: dict[str, Any] = json.loads(_core.linux_layout(text, algorithms))
+        return layout
+
+    def _carry_out(
+        self, layout: dict[str, Any], directory: Path, seed: int, control: Control
+    ) -> None:
+        plan = layout["plan"]
+        if self._kernel.modules_in is not None:
+            plan["modules"] = modules.files(plan, self._kernel.modules_in)
+        _check_room(plan, directory)
+        with writing(directory):
+            (directory / "plan.json").write_text(json.dumps(plan), "utf-8")
+        machine = Machine(
+            self._kernel,
+            directory,
+            memory_bytes=layout["memory_bytes"],
+            seed=seed,
+            arguments=layout["boot_arguments"],
+        )
+        duration_ns = max(plan["duration_ns"], 1)
+        machine.run(lambda done_ns: control.reached(done_ns / duration_ns), control.is_cancelled)
+
+    def _said(self, data: _core.LinuxData) -> dict[str, Any]:
+        """What of the kernel decides how far the figures can be trusted."""
+        return {
+            "release": data.kernel,
+            "virtual_time": self._kernel.virtual_time,
+            "repeatable": self._kernel.repeatable,
+            "watched": data.watched,
+            "unseen_packets": data.unseen_packets,
+            "broken_connections": json.loads(data.broken),
+        }
+
+
+def _transfers(data: _core.LinuxData) -> dict[str, Any]:
+    """What programs have transferred, and what they said of it."""
+    transfers: list[dict[str, Any]] = json.loads(data.transfers)
+    return {"transfers": transfers} if transfers else {}
+
+
+def _check_room(plan: dict[str, Any], directory: Path) -> None:
+    """Find out before the run whether its samples would not fit."""
+    samples = plan["duration_ns"] // max(plan["sample_ns"], 1)
+    row = len(plan["flows"]) * _FLOW_SAMPLE_BYTES + len(plan["queues"]) * _QUEUE_SAMPLE_BYTES
+    if (free := shutil.disk_usage(directory).free) < samples * row:
+        raise InputError(
+            f"{directory.parent}: {free >> 20} MB are free and the samples of this run take "
+            f"{samples * row >> 20} MB; free some space, set TMPDIR to another directory, or make "
+            "measure.sample longer"
+        )
+
+
+def _kept(captures: Path) -> Path | None:
+    """Move the captures, if there are any, out of the run directory."""
+    if not captures.is_dir():
+        return None
+    place = new_directory()
+    with writing(place):
+        for capture in captures.iterdir():
+            shutil.move(capture, place / capture.name)
+    return place
+
+
+# The tables are made when they are asked for: most sweeps and scripts read the summary alone.
+
+
+def _series(data: _core.LinuxData) -> pl.DataFrame:
+    from fairway.results.tables import series_frame
+
+    return series_frame(data.series, data.flow_ids)
+
+
+def _queues(data: _core.LinuxData) -> pl.DataFrame:
+    from fairway.results.tables import queue_frame
+
+    return queue_frame(data.queues, data.link_ids)
+
+
+def _tcp_info(data: _core.LinuxData) -> pl.DataFrame:
+    from fairway.results.tables import tcp_info_frame
+
+    return tcp_info_frame(data.tcp_info, data.flow_ids)

@@ -1,0 +1,154 @@
+"""Kernels that were built, and which of them answers."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from fairway.backends.linux import packaged, source
+from fairway.backends.linux.kernel import Kernel, described, examined
+from fairway.backends.linux.recipe import recipe
+from fairway.backends.linux.source import Source
+from fairway.errors import InputError
+from fairway.ground.cache import kept
+
+#: Names another kernel than the default: an executable, or the release of one that was built.
+CHOICE = "FAIRWAY_KERNEL"
+#: Hexadecimal digits of the digest in the name of a kernel's directory.
+_DIGITS = 16
+_IDENTITIES = "identities.json"
+
+
+def root() -> Path:
+    """The directory of the kernels: `$FAIRWAY_CACHE/linux`, by default `~/.cache/fairway/linux`."""
+    return kept("linux")
+
+
+def find(version: str | None = None) -> Kernel | None:
+    """The kernel that experiments run on.
+
+    That is the one which FAIRWAY_KERNEL names; else the one built from the default source with
+    this version's configuration; else the one built last; else Debian's packaged one, which has
+    no virtual time.
+
+    Args:
+        version: Only a kernel of that release will do: "6.1" or "6.1.192".
+
+    Returns:
+        None if there is none.
+
+    Raises:
+        InputError: If FAIRWAY_KERNEL names something that is no kernel.
+    """
+    choice = os.environ.get(CHOICE, "")
+    if version is None and choice:
+        return _chosen(choice)
+    built = [kernel for kernel in kernels() if _is_release(kernel, version)]
+    wanted = default_digest()
+    for kernel in built:
+        if kernel.digest == wanted:
+            return kernel
+    if built:
+        return built[0]
+    fallback = packaged.kernel()
+    return fallback if fallback is not None and _is_release(fallback, version) else None
+
+
+def kernels() -> list[Kernel]:
+    """The kernels that were built, the last one first."""
+    try:
+        places = [place for place in root().iterdir() if not place.name.startswith(".")]
+    except OSError:
+        return []
+    found = [kernel for place in places if (kernel := described(place))]
+    return sorted(found, key=lambda kernel: kernel.built, reverse=True)
+
+
+def directory(release: str, digest: str) -> Path:
+    """Where a kernel is kept."""
+    return root() / f"{release}-{digest[:_DIGITS]}"
+
+
+def built_from(digest: str) -> Kernel | None:
+    """The kernel with that digest, if it was built."""
+    return next((kernel for kernel in kernels() if kernel.digest == digest), None)
+
+
+def default_digest() -> str | None:
+    """Digest of the kernel that `fairway linux build` makes by default; none without a source."""
+    sources = source.packaged()
+    return digest_of(sources[0]) if sources else None
+
+
+def digest_of(origin: Source) -> str:
+    """Digest of the kernel that would be made from a source now.
+
+    Raises:
+        InputError: If the source cannot be read.
+    """
+    try:
+        identity = origin.identity() if origin.is_tree else _remembered_identity(origin)
+    except OSError as error:
+        raise InputError(
+            f"{origin.path}: cannot read this source: {error.strerror or error}; "
+            "check the permissions, or name another with --source"
+        ) from error
+    return recipe().digest(identity)
+
+
+def _chosen(choice: str) -> Kernel:
+    if os.sep in choice or Path(choice).exists():
+        path = Path(choice).expanduser().absolute()
+        if path == packaged.EXECUTABLE and (obstacle := packaged.obstacle()):
+            raise InputError(
+                f"{CHOICE}={choice}: the packaged kernel {obstacle}; `fairway linux build` makes "
+                "one that can"
+            )
+        return examined(path)
+    for kernel in kernels():
+        if _is_release(kernel, choice) or kernel.digest.startswith(choice):
+            return kernel
+    raise InputError(
+        f"{CHOICE}={choice}: no kernel of that release was built; `fairway linux status` lists "
+        "those that were. To name an executable, write its path with a slash"
+    )
+
+
+def _is_release(kernel: Kernel, version: str | None) -> bool:
+    return version is None or f"{kernel.release}.".startswith(f"{version}.")
+
+
+def _remembered_identity(tarball: Source) -> str:
+    """The identity of a tarball, read again only if the file has changed.
+
+    Reading 140 MB takes half a second, and every run of an experiment asks.
+    """
+    state = tarball.path.stat()
+    key = f"{tarball.path}:{state.st_size}:{state.st_mtime_ns}"
+    memory = root() / _IDENTITIES
+    known = _read_memory(memory)
+    identity = known.get(key)
+    if not isinstance(identity, str):
+        identity = tarball.identity()
+        _write_memory(memory, {**known, key: identity})
+    return identity
+
+
+def _read_memory(memory: Path) -> dict[str, Any]:
+    try:
+        known = json.loads(memory.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return known if isinstance(known, dict) else {}
+
+
+def _write_memory(memory: Path, known: dict[str, Any]) -> None:
+    """Keep it if that can be done: without it, the next call is slower and no more."""
+    from fairway.ground import store
+
+    try:
+        store.write_file(memory, store.to_json(known))
+    except InputError:
+        return

@@ -1,0 +1,282 @@
+"""One kernel, booted for one run: started, watched, ended, and nothing of it left.
+
+The kernel is started by a supervisor, a small process of its own (`fairway-guest supervise`), which
+ends it and all that belongs to it when it is told to, or when this process is gone for whatever
+reason: then its standard input comes to an end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from fairway._core import Cancelled
+from fairway.backends.linux.kernel import Kernel
+from fairway.backends.linux.room import place_for
+from fairway.errors import InputError, RunFailed, writing
+
+#: The program that runs inside of the kernel, and the supervisor.
+AGENT = Path(__file__).resolve().parents[2] / "bin" / "fairway-guest"
+#: Names another patience: seconds of real time that may pass without progress.
+PATIENCE = "FAIRWAY_LINUX_PATIENCE_S"
+#: The longest that was seen is 20 s: a boot on a machine that had read none of it from its disk.
+_PATIENCE_S = 60.0
+#: How often a kernel is looked at, in seconds.
+_TICK_S = 0.05
+#: How long the supervisor may take to end everything; it takes milliseconds.
+_FAREWELL_S = 10.0
+#: A kernel whose console has grown beyond this has gone mad.
+_MAX_CONSOLE_BYTES = 16 << 20
+#: What of a console goes into an error: its last lines, and the one that says why, before the
+#: registers and calls that a panic prints.
+_LAST_LINES = 15
+_LAST_BYTES = 8192
+_REASON = "Kernel panic"
+#: The run directory as the kernel's process sees it: its working directory.
+_HERE = "/proc/self/cwd"
+#: Exit codes of the supervisor: this and more are signals.
+_SIGNALLED = 128
+
+
+@contextlib.contextmanager
+def run_directory() -> Iterator[Path]:
+    """A private directory for one run, gone at the end.
+
+    Raises:
+        InputError: If it cannot be made.
+    """
+    parent = Path(tempfile.gettempdir()).resolve()
+    with writing(parent):
+        directory = Path(tempfile.mkdtemp(prefix="fairway-run-", dir=parent))
+    try:
+        yield directory
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+class Machine:
+    """A kernel that carries out the plan in a run directory.
+
+    Args:
+        kernel: What to boot.
+        directory: The run directory, with `plan.json` in it.
+        memory_bytes: Memory of the machine.
+        seed: Decides the kernel's randomness.
+        arguments: Further arguments of the kernel.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        directory: Path,
+        *,
+        memory_bytes: int,
+        seed: int,
+        arguments: Sequence[str] = (),
+    ) -> None:
+        self._kernel = kernel
+        self._directory = directory
+        self._console = directory / "console"
+        self._memory_bytes = memory_bytes
+        self._memory_place = place_for(memory_bytes)
+        self._seed = seed
+        self._arguments = arguments
+        self._patience_s = _patience_s()
+
+    def run(self, progressed: Callable[[int], None], cancelled: Callable[[], bool]) -> None:
+        """Boot it and stay with it until it has carried the plan out.
+
+        Args:
+            progressed: Told the virtual nanoseconds done.
+            cancelled: Whether it shall be ended; asked again and again.
+
+        Raises:
+            Cancelled: If it was.
+            RunFailed: If the kernel panicked, stood still, or ended without results.
+        """
+        supervisor = self._start()
+        try:
+            self._watch(supervisor, progressed, cancelled)
+        finally:
+            _end(supervisor)
+        if not (self._directory / "totals.json").is_file():
+            raise self._failure(self._what_happened(supervisor.returncode))
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        if not AGENT.is_file():
+            raise InputError(f"{AGENT}: missing; install Fairway again: make build")
+        with writing(self._directory):
+            (self._directory / "agent").symlink_to(AGENT)
+            console = self._console.open("wb")
+        environment = {
+            "PATH": os.environ.get("PATH") or os.defpath,
+            "HOME": str(self._directory),
+            # The file that is the machine's memory goes there, without a name.
+            "TMPDIR": str(self._memory_place),
+            "FAIRWAY_SEED": str(self._seed),
+        }
+        supervise: list[str | Path] = [AGENT, "supervise", self._directory]
+        kernel: list[str | Path] = [self._kernel.path, *self._command_line()]
+        with console:
+            return subprocess.Popen(
+                [*supervise, *kernel],
+                cwd=self._directory,
+                stdin=subprocess.PIPE,
+                stdout=console,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                start_new_session=True,
+            )
+
+    def _command_line(self) -> list[str]:
+        return [
+            f"mem={self._memory_bytes >> 20}M",
+            # The host's files, which nothing can be written to.
+            *("root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro"),
+            # The command line is part of the kernel's randomness: it does not name the directory.
+            f"init={_HERE}/agent",
+            *("con0=null,fd:1", "con=null", "quiet", "loglevel=4", "panic=-1"),
+            f"uml_dir={_HERE}/uml",
+            f"fairway.dir={_HERE}",
+            *self._kernel.boot,
+            *self._arguments,
+        ]
+
+    def _watch(
+        self,
+        supervisor: subprocess.Popen[bytes],
+        progressed: Callable[[int], None],
+        cancelled: Callable[[], bool],
+    ) -> None:
+        done_ns, moved_at = -1, time.monotonic()
+        while True:
+            if cancelled():
+                raise Cancelled("the run was cancelled")
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                supervisor.wait(_TICK_S)
+                return
+            now = time.monotonic()
+            if (reached_ns := self._done_ns()) != done_ns:
+                done_ns, moved_at = reached_ns, now
+                progressed(max(done_ns, 0))
+            if now - moved_at > self._patience_s:
+                where = "did not start" if done_ns < 0 else f"stood still at {done_ns / 1e9:.3f} s"
+                raise self._failure(
+                    f"it {where} for {self._patience_s:g} s of real time and was ended (if this "
+                    f"machine is only slow, set {PATIENCE} to more seconds)"
+                )
+            if _size(self._console) > _MAX_CONSOLE_BYTES:
+                raise self._failure("it filled its console without end and was ended")
+
+    def _done_ns(self) -> int:
+        """Virtual nanoseconds done; -1 if it has not begun."""
+        try:
+            with (self._directory / "progress").open("rb") as file:
+                return int(file.read(32))
+        except (OSError, ValueError):
+            return -1
+
+    def _what_happened(self, code: int) -> str:
+        said = _tail(self._directory / "error", _LAST_BYTES).strip()
+        if said:
+            return f"its guest gave up: {said}"
+        if code < 0:
+            return f"its supervisor was ended by {_signal_name(-code)}"
+        if code > _SIGNALLED:
+            return f"it was ended by {_signal_name(code - _SIGNALLED)} without results"
+        return f"it ended with exit code {code} and without results"
+
+    def _failure(self, what: str) -> RunFailed:
+        lines = [f"the kernel {self._kernel.path} failed: {what}"]
+        # What is not even room for a page was room for nothing.
+        if (free := _free_bytes(self._directory)) < 1 << 16:
+            lines.append(
+                f"the disk that holds {self._directory.parent} is full ({free} bytes are free): "
+                "free some space, or set TMPDIR to another directory"
+            )
+        console = _tail(self._console, _LAST_BYTES).split("\n")
+        reasons = [line for line in console[:-_LAST_LINES] if _REASON in line]
+        lines.append("the last lines of its console:")
+        lines += [f"  {line}" for line in (*reasons, *console[-_LAST_LINES:])]
+        return RunFailed("\n".join(lines))
+
+
+def _end(supervisor: subprocess.Popen[bytes]) -> None:
+    """Have everything ended, whatever state it is in."""
+    assert supervisor.stdin is not None
+    with contextlib.suppress(OSError):
+        supervisor.stdin.write(b"end\n")
+        supervisor.stdin.flush()
+    with contextlib.suppress(OSError):
+        supervisor.stdin.close()
+    try:
+        supervisor.wait(_FAREWELL_S)
+    except subprocess.TimeoutExpired:
+        supervisor.kill()
+        supervisor.wait()
+    if supervisor.returncode < 0:  # someone has killed it, and it could not do its work
+        _kill_session(supervisor.pid)
+
+
+def _kill_session(session: int) -> None:
+    """Kill every process of a session."""
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            pid = int(entry.name)
+            # Behind the name, in brackets: state, parent, group, session.
+            if int((entry / "stat").read_text("utf-8").rpartition(")")[2].split()[3]) == session:
+                os.kill(pid, signal.SIGKILL)
+
+
+def _patience_s() -> float:
+    given = os.environ.get(PATIENCE, "")
+    if not given:
+        return _PATIENCE_S
+    try:
+        seconds = float(given)
+    except ValueError:
+        seconds = 0.0
+    if not seconds > 0:
+        raise InputError(f"{PATIENCE}={given}: not a time; write seconds, such as {PATIENCE}=300")
+    return seconds
+
+
+def _tail(path: Path, limit: int) -> str:
+    """The end of a text file, blanks at its very end left out; nothing if there is none."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - limit))
+            text = file.read(limit).decode("utf-8", "replace").rstrip()
+    except OSError:
+        return ""
+    # Nothing that a terminal would obey.
+    return "".join(letter if letter.isprintable() or letter == "\n" else " " for letter in text)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _free_bytes(directory: Path) -> int:
+    try:
+        return shutil.disk_usage(directory).free
+    except OSError:
+        return 1 << 62
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

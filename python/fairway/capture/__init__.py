@@ -1,0 +1,1 @@
+"""Captured packets: analysed, replayed and animated."""

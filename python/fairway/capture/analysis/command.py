@@ -1,0 +1,105 @@
+"""Analyses a capture: first all of it, then the chosen connections packet by packet."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairway.capture.analysis.reading import STANDARD_INPUT, read, twice
+from fairway.capture.analysis.result import Analysis, largest
+from fairway.errors import InputError
+from fairway.ground.progress import reporter
+
+if TYPE_CHECKING:
+    from fairway import _core
+
+#: Rows of single packets that are kept: some 300 MB. More is for a part of the time.
+MOST_ROWS = 2_000_000
+
+
+def explain(
+    path: str | Path,
+    *,
+    connection: int | None = None,
+    top: int = 20,
+    detail: bool = True,
+    identify: bool = False,
+    start_s: float | None = None,
+    end_s: float | None = None,
+    most_rows: int = MOST_ROWS,
+    quiet: bool = True,
+) -> Analysis:
+    """Explain a capture; see `fairway.analyze`. Times are in seconds."""
+    if start_s is not None and end_s is not None and end_s <= start_s:
+        raise InputError(f"from {start_s:g} s to {end_s:g} s: no time is between them")
+    source = str(path)
+    is_pipe = source == STANDARD_INPUT
+    name = "standard input" if is_pipe else Path(source).name
+    if not detail:
+        options = {"name": name, "identify": identify}
+        return _without_detail(name, _once(source, options, name, quiet))
+    with twice(source) as again:
+        data = _once(again, {"name": name}, name, quiet)
+        first = _without_detail(name, data)
+        if connection is None:
+            chosen = [one["id"] for one in largest(first.connections, top)]
+        else:
+            chosen = [first.connection(connection)["id"]]
+        if not chosen:
+            return first
+        began_ns = first.report["capture"]["started_ns"] or 0
+        options = {
+            "name": name,
+            "follow": sorted(chosen),
+            "identify": identify,
+            "from_ns": 0 if start_s is None else began_ns + round(start_s * 1e9),
+            "until_ns": None if end_s is None else began_ns + round(end_s * 1e9),
+            "most_rows": most_rows,
+        }
+        return _with_detail(name, _once(again, options, f"{name}, closer", quiet))
+
+
+def _once(path: str, options: Mapping[str, Any], label: str, quiet: bool) -> _core.AnalysisData:
+    with reporter(label, quiet=quiet, single=True) as progress:
+        return read(path, options, progress)
+
+
+def _without_detail(name: str, data: _core.AnalysisData) -> Analysis:
+    return Analysis(name, json.loads(data.report))
+
+
+def _with_detail(name: str, data: _core.AnalysisData) -> Analysis:
+    from fairway.capture.analysis.packets import packet_frame, with_causes
+    from fairway.capture.analysis.series import series_frame, window_frame
+
+    report = json.loads(data.report)
+    # Direction `index` of connection `id` comes as [id, index].
+    names = _names(report["connections"], data.directions)
+    windows = {}
+    causes = []
+    started_s = report["capture"]["started_s"] or 0.0
+    followed = {number for number, _ in data.directions}
+    for one in report["connections"]:
+        for index, way in enumerate(one["directions"]):
+            window = way.get("window")
+            if one["id"] in followed and window:
+                flow = names[data.directions.index((one["id"], index))]
+                windows[flow] = window_frame(window, started_s)
+                causes += [(flow, each) for each in window["losses"]["list"]]
+    series = series_frame(data.series, names, windows)
+    packets = with_causes(packet_frame(data.packets, names), causes)
+    has_data = {flow for flow in names if flow}
+    series, packets = (frame.filter(frame["flow"].is_in(has_data)) for frame in (series, packets))
+    return Analysis(name, report, series, packets)
+
+
+def _names(
+    connections: Sequence[Mapping[str, Any]], directions: Sequence[tuple[int, int]]
+) -> list[str]:
+    """Ids of flows by direction; none for one without data."""
+    from fairway.capture.analysis.result import flows
+
+    known = {(flow.connection["id"], flow.index): flow.id for flow in flows(connections)}
+    return [known.get((number, index), "") for number, index in directions]

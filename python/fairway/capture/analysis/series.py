@@ -1,0 +1,125 @@
+"""Intervals of a direction: how it went over time, in as many points as a diagram has room for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from fairway.results.tables import SERIES_SCHEMA
+
+#: Samples of a flow in the series that every run has.
+_SAMPLES = 200
+#: Columns of `capture.parquet`: one row for each interval of a flow, `t_s` its end in seconds since
+#: the capture's first packet. Rates are of payload: `throughput_bps` of all that was sent,
+#: `goodput_bps` of what the receiver has acknowledged for the first time, selectively or not.
+CAPTURE_SERIES_SCHEMA = {
+    "t_s": pl.Float64,
+    "flow": pl.String,
+    "throughput_bps": pl.Float64,
+    "goodput_bps": pl.Float64,
+    "retransmitted_segments": pl.UInt64,
+    "flight_bytes": pl.UInt64,
+    "receive_window_bytes": pl.UInt64,
+    "cwnd_bytes": pl.UInt64,
+    "phase": pl.String,
+    "least_rtt_s": pl.Float64,
+    "most_rtt_s": pl.Float64,
+    "srtt_s": pl.Float64,
+}
+
+
+def series_frame(
+    columns: Mapping[str, Any], flows: Sequence[str], windows: Mapping[str, pl.DataFrame]
+) -> pl.DataFrame:
+    """Turn the compiled module's columns into a table.
+
+    Args:
+        columns: As `fairway._core.AnalysisData.series`; -1 and NaN stand for "none".
+        flows: Names that its column `flow` indexes.
+        windows: Estimates of windows by flow, as `window_frame` gives them.
+    """
+    frame = pl.DataFrame(dict(columns))
+    names = pl.Series(list(flows), dtype=pl.String)
+    frame = frame.with_columns(names.gather(frame["flow"].cast(pl.Int64)).alias("flow"))
+    parts = []
+    for flow in dict.fromkeys(frame["flow"]):
+        own = frame.filter(pl.col("flow") == flow)
+        known = windows.get(flow)
+        if known is None or known.is_empty():
+            own = own.with_columns(
+                pl.lit(None, dtype=pl.UInt64).alias("cwnd_bytes"),
+                pl.lit(None, dtype=pl.String).alias("phase"),
+            )
+        else:
+            # An interval ends with the window that was known last before its end.
+            own = own.sort("t_s").join_asof(known, on="t_s", strategy="backward")
+        parts.append(own)
+    whole = pl.concat(parts) if parts else pl.DataFrame(schema=CAPTURE_SERIES_SCHEMA)
+    return whole.select(_cast(name, dtype) for name, dtype in CAPTURE_SERIES_SCHEMA.items())
+
+
+def _cast(name: str, dtype: type[pl.DataType]) -> pl.Expr:
+    column = pl.col(name)
+    if dtype == pl.Float64:
+        return column.cast(dtype).fill_nan(None)
+    if dtype == pl.UInt64:
+        return pl.when(column >= 0).then(column).cast(dtype).alias(name)
+    return column.cast(dtype)
+
+
+def window_frame(window: Mapping[str, Any], started_s: float) -> pl.DataFrame:
+    """The estimate of a window over time, as a report has it: `t_s`, `cwnd_bytes`, `phase`."""
+    series = window.get("series") or {"t_s": [], "cwnd_bytes": [], "phase": []}
+    return pl.DataFrame(
+        {
+            "t_s": [t - started_s for t in series["t_s"]],
+            "cwnd_bytes": series["cwnd_bytes"],
+            "phase": series["phase"],
+        },
+        schema={"t_s": pl.Float64, "cwnd_bytes": pl.UInt64, "phase": pl.String},
+    ).sort("t_s")
+
+
+def coarser(series: pl.DataFrame, points: int) -> pl.DataFrame:
+    """The same with at most `points` intervals of each flow.
+
+    Between two acknowledgements nothing is delivered: by the millisecond, rates are a comb.
+    """
+    number = pl.int_range(pl.len()).over("flow")
+    group = number * points // pl.len().over("flow")
+    return (
+        series.sort("flow", "t_s")
+        .group_by("flow", group.alias("g"), maintain_order=True)
+        .agg(
+            pl.col("t_s").last(),
+            pl.col("throughput_bps", "goodput_bps").mean(),
+            pl.col("retransmitted_segments").sum(),
+            pl.col("flight_bytes").max(),
+            pl.col("receive_window_bytes").min(),
+            pl.col("cwnd_bytes", "phase").drop_nulls().last(),
+            pl.col("least_rtt_s").min(),
+            pl.col("most_rtt_s").max(),
+            pl.col("srtt_s").drop_nulls().last(),
+        )
+        .select(*CAPTURE_SERIES_SCHEMA)
+    )
+
+
+def as_run(series: pl.DataFrame, mss_bytes: Mapping[str, float]) -> pl.DataFrame:
+    """The same in the schema of every run's series, windows in segments of each flow's size."""
+    if series.is_empty():
+        return pl.DataFrame(schema=SERIES_SCHEMA)
+    mss = pl.col("flow").replace_strict(
+        {flow: max(size, 1.0) for flow, size in mss_bytes.items()}, return_dtype=pl.Float64
+    )
+    return coarser(series, _SAMPLES).select(
+        "t_s",
+        "flow",
+        (pl.col("cwnd_bytes") / mss).alias("cwnd_segments"),
+        pl.lit(None, dtype=pl.Float64).alias("ssthresh_segments"),
+        "srtt_s",
+        (pl.col("flight_bytes") / mss).alias("flight_size_segments"),
+        "goodput_bps",
+    )

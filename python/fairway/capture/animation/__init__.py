@@ -1,0 +1,172 @@
+"""Animations: a run's packets on the drawing of its topology, as a page that plays."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairway.errors import ExperimentError, InputError
+
+if TYPE_CHECKING:
+    from fairway.results.run import Run
+
+#: Seconds that are shown unless the end is given.
+SHOWN_S = 10.0
+#: Samples of windows in the time that is shown, and in the whole run at most.
+_SAMPLES, _MOST_SAMPLES = 400, 20_000
+#: Times are told to the nanosecond.
+_NS = 10**9
+
+
+def animate(
+    experiment: str | Path | Mapping[str, Any],
+    *,
+    begin_s: float = 0.0,
+    end_s: float | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    allow_python: bool = False,
+    quiet: bool = True,
+) -> str:
+    """Animate a run: an HTML page that plays its packets between two times.
+
+    Args:
+        experiment: A path, the text of an experiment file, or its content as a mapping, which the
+            simulator runs, of a sweep the first; or the directory of a run that has captures of
+            everything.
+        begin_s: Where the animation begins.
+        end_s: Where it ends; 10 s later if not given, or with the run.
+        overrides: Values to set first: path -> value.
+        allow_python: Whether the experiment may name modules, which are imported and run.
+        quiet: Whether to show no progress on standard error.
+
+    Raises:
+        fairway.ExperimentError: If the experiment is not valid.
+        fairway.InputError: If the time has no packet or too many, or if a run has no captures that
+            can be played.
+    """
+    from fairway import _core
+    from fairway.capture.animation.page import page
+    from fairway.capture.animation.scene import scene
+
+    if end_s is not None and end_s <= begin_s:
+        raise InputError(f"--to: {end_s:g} s is not after --from, {begin_s:g} s")
+    end_s = begin_s + SHOWN_S if end_s is None else end_s
+    is_text = isinstance(experiment, Mapping) or "\n" in str(experiment)
+    directory = None if is_text else Path(str(experiment))
+    if directory is not None and directory.is_dir():
+        run = _loaded(directory, overrides)
+    else:
+        run = _made(experiment, overrides, begin_s, end_s, allow_python=allow_python, quiet=quiet)
+    ends_ns = _core.quantity(run.experiment["duration"], "duration")
+    begin_ns, end_ns = round(begin_s * _NS), min(round(end_s * _NS), ends_ns)
+    if begin_ns >= end_ns:
+        raise InputError(f"--from: {begin_s:g} s is not before the run's end, {ends_ns / _NS:g} s")
+    return page(run, scene(_recorded(run), begin_ns, end_ns))
+
+
+def _loaded(directory: Path, overrides: Mapping[str, Any] | None) -> Run:
+    """A run with its captures, from its directory."""
+    from fairway import api
+    from fairway.results.run import Run
+
+    if overrides:
+        raise InputError(f"{directory}: a finished run; --set and --seed go with experiment files")
+    run = api.load(directory)
+    if not isinstance(run, Run):
+        raise InputError(f"{directory}: a sweep; name one of its runs, in {directory / 'points'}")
+    if run.backend != "sim":
+        raise InputError(f"{directory}: a run of backend {run.backend}; the simulator's are played")
+    if run.experiment.get("capture", {}).get("at") != "everything":
+        raise InputError(
+            f"{directory}: has no captures of everything; run the experiment again with "
+            "--capture everything, or animate its file"
+        )
+    return run
+
+
+def _made(
+    experiment: str | Path | Mapping[str, Any],
+    overrides: Mapping[str, Any] | None,
+    begin_s: float,
+    end_s: float,
+    *,
+    allow_python: bool,
+    quiet: bool,
+) -> Run:
+    """Run an experiment until the animation ends, with captures of everything."""
+    from fairway import _core, api
+    from fairway.algorithm import permitting
+    from fairway.experiment.plan import plan
+    from fairway.results.run import Run
+
+    with permitting(python=allow_python, backend="sim"):
+        planned = plan(experiment, overrides=overrides)
+    document = copy.deepcopy(planned.points[0].experiment)
+    whole_ns = _core.quantity(document["duration"], "duration")
+    end_ns = min(round(end_s * _NS), whole_ns)
+    _leave_out_later(document, end_ns)
+    length_ns = _shortest(document, end_ns, whole_ns)
+    sample_ns = max((end_ns - round(begin_s * _NS)) // _SAMPLES, length_ns // _MOST_SAMPLES, 1)
+    document["duration"] = f"{length_ns} ns"
+    document["measure"] = {"sample": f"{min(sample_ns, length_ns)} ns"}
+    document["capture"] = {"at": "everything", "files": "one"}
+    run = api.run(document, allow_python=allow_python, quiet=quiet)
+    assert isinstance(run, Run)
+    return run
+
+
+def _leave_out_later(document: dict[str, Any], end_ns: int) -> None:
+    """Remove the last flows of an experiment that start after the animation ends.
+
+    Only the last: the random numbers and names of the others stay as they are.
+    """
+    from fairway import _core
+
+    flows = document.get("flow", [])
+    while len(flows) > 1 and _core.quantity(flows[-1].get("start", "0 s"), "duration") >= end_ns:
+        flows.pop()
+
+
+def _shortest(document: Mapping[str, Any], end_ns: int, whole_ns: int) -> int:
+    """The end of the animation, doubled until every flow begins before it."""
+    from fairway.experiment.plan import plan
+
+    length_ns = end_ns
+    while length_ns < whole_ns:
+        short = {k: v for k, v in document.items() if k not in ("measure", "capture")}
+        try:
+            plan({**copy.deepcopy(short), "duration": f"{length_ns} ns"})
+        except ExperimentError:
+            length_ns *= 2
+        else:
+            return length_ns
+    return whole_ns
+
+
+def _recorded(run: Run) -> Any:
+    from fairway import _core
+    from fairway.capture.animation.crossings import traffic
+    from fairway.capture.animation.pcapng import read
+    from fairway.capture.animation.scene import Recorded
+
+    if run.captures is None:
+        raise InputError(f"{run.title}: its captures are missing; run it again with them")
+    interfaces, packets = read(run.captures, _places_of_chain(run.experiment["topology"]))
+    overhead = _core.quantity(run.experiment["topology"].get("frame_overhead", "0 bytes"), "size")
+    found = traffic(packets, overhead)
+    return Recorded(interfaces, packets, found, run.summary["flows"], run.series)
+
+
+def _places_of_chain(topology: Mapping[str, Any]) -> dict[str, str]:
+    """Ends of the links of a chain with nodes of their own: captures call all left and right."""
+    if topology["kind"] != "chain":
+        return {}
+    links = [link.get("id", f"link#{index}") for index, link in enumerate(topology["link"])]
+    nodes = ["left", *(f"n{index}" for index in range(1, len(links))), "right"]
+    return {
+        f"{link}@{end}": f"{link}@{node}"
+        for index, link in enumerate(links)
+        for end, node in (("left", nodes[index]), ("right", nodes[index + 1]))
+    }

@@ -1,0 +1,1 @@
+"""The commands of `fairway`: one file for each, named as the command."""

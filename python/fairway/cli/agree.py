@@ -1,0 +1,98 @@
+"""The command `fairway agree`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fairway.cli.terminal import (
+    AllowPython,
+    Json,
+    Out,
+    Quiet,
+    Threads,
+    note_report,
+    print_json,
+    say,
+    show_table,
+)
+
+
+def agree(
+    experiment: Annotated[
+        str,
+        typer.Argument(help="Experiment file, or the name of a set: kernel.", show_default=False),
+    ],
+    out: Out = None,
+    against: Annotated[
+        str,
+        typer.Option(metavar="NAMES", help="Backends; the last is what others are held against."),
+    ] = "sim,linux",
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=2, max=10_000, help="Seeds on each side.  [default: the file's, or 4]"),
+    ] = None,
+    tolerance: Annotated[
+        list[str] | None,
+        typer.Option(metavar="METRIC=SHARE", help="Change a tolerance; may be repeated."),
+    ] = None,
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="PATH=VALUE", help="Set a value first; may be repeated."),
+    ] = None,
+    threads: Threads = None,
+    figures: Annotated[
+        str, typer.Option(metavar="FORMATS", help="Also write figures: pdf,png,svg.")
+    ] = "",
+    check: Annotated[
+        bool, typer.Option("--check", help="Exit with 1 if any metric is different.")
+    ] = False,
+    allow_python: AllowPython = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run an experiment on two backends; say where they differ.
+
+    \b
+    Examples:
+      fairway agree single.toml
+      fairway agree single.toml --seeds 8 --tolerance goodput=0.5% --check
+      fairway agree kernel     (the 17 algorithms of Linux on three paths)
+
+    Each metric is equivalent, different or undecided at its tolerance, by the 90 % interval of
+    the difference of means over several seeds. A sweep is compared point by point.
+
+    Everything is kept in runs/agree/<name> (or --out); the same command goes on where it was
+    stopped.
+    """
+    from fairway import api
+    from fairway.compare.agree.plans import stem
+    from fairway.compare.agree.quantities import parse_tolerance
+    from fairway.experiment.plan import parse_override
+
+    place = out or Path("runs") / "agree" / stem(experiment)
+    result = api.agree(
+        experiment,
+        place,
+        against=[name.strip() for name in against.split(",") if name.strip()],
+        seeds=seeds,
+        tolerances=dict(parse_tolerance(one) for one in tolerance or []),
+        overrides=dict(parse_override(one) for one in assignments or []),
+        threads=threads,
+        figures=[name.strip() for name in figures.split(",") if name.strip()],
+        allow_python=allow_python,
+        quiet=quiet,
+    )
+    if as_json:
+        print_json(result.to_json())
+    else:
+        typer.echo(f"{result.title}\n")
+        show_table(*result.tables())
+        for remark in result.remarks():
+            say(remark)
+    if not quiet:
+        note_report(place)
+    if check and not result.agrees:
+        raise typer.Exit(1)

@@ -1,0 +1,160 @@
+"""Algorithms explained on a terminal: the list, and one in full."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from fairway.cli.terminal import columns, wrapped
+from fairway.plot.page import Table
+
+if TYPE_CHECKING:
+    from fairway.compare.gallery.shows import Portrait
+
+#: Columns of a drawn window, at the most.
+WIDTH = 80
+#: A bar of that many eighths of a line.
+_BARS = " ▁▂▃▄▅▆▇█"
+
+
+def list_tables(known: Sequence[Mapping[str, Any]]) -> list[Table]:
+    """One table for each family."""
+    return [
+        Table(
+            family[:1].upper() + family[1:],
+            ["name", "year", "signal", "variants", "source"],
+            [
+                [e["name"], str(e["year"]), e["signal"], "\n".join(e["variants"]), e["source"]]
+                for e in entries
+            ],
+            labels=5,
+        )
+        for family, entries in by_family(known)
+    ]
+
+
+def by_family(
+    known: Sequence[Mapping[str, Any]],
+) -> list[tuple[str, list[Mapping[str, Any]]]]:
+    """The algorithms of each family, families in the order of their first."""
+    families: dict[str, list[Mapping[str, Any]]] = {}
+    for entry in known:
+        families.setdefault(entry["family"], []).append(entry)
+    return list(families.items())
+
+
+def introduction(entry: Mapping[str, Any]) -> Iterator[str]:
+    """What an algorithm is, line by line."""
+    yield f"{entry['title']} ({entry['name']}, {entry['year']})"
+    for what, value in (
+        ("", entry["summary"]),
+        ("Family: ", entry["family"]),
+        ("Signal: ", entry["signal"]),
+        ("Source: ", entry["source"]),
+        ("Variants: ", ", ".join(entry["variants"])),
+    ):
+        yield wrapped(value, what)
+
+
+def header(entry: Mapping[str, Any]) -> str:
+    """The algorithm's own documentation, its Markdown as plain text."""
+    import io
+
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    page = io.StringIO()
+    console = Console(file=page, width=columns(), color_system=None, legacy_windows=False)
+    console.print(Markdown(markdown(entry["header"]), hyperlinks=False))
+    return "\n".join(line.rstrip() for line in page.getvalue().splitlines()).strip("\n")
+
+
+def markdown(text: str) -> str:
+    """The header of a Rust file as Markdown that stands alone.
+
+    Links to names of the program become code, and `<` outside code is no tag.
+    """
+    text = re.sub(r"\[(`[^`\]]+`)\](?:\[[^\]]*\]|\((?!https?:)[^)]*\))?", r"\1", text)
+    parts = re.split(r"(```.*?```|`[^`]*`)", text, flags=re.DOTALL)
+    return "".join(part if part.startswith("`") else part.replace("<", "&lt;") for part in parts)
+
+
+def parameters(entry: Mapping[str, Any]) -> Iterator[str]:
+    """What each parameter means, its range and its defaults."""
+    if entry["params"]:
+        yield "Parameters"
+    for param in entry["params"]:
+        what = f"{param['name']}: {param['meaning']}; {bounds(param)}"
+        yield wrapped(what, after="    ")
+        yield wrapped(defaults(param), "    ")
+
+
+def defaults(param: Mapping[str, Any]) -> str:
+    """The default of a parameter in each variant that has it."""
+    return ", ".join(f"{value:.6g} ({name})" for name, value in param["default"].items())
+
+
+def bounds(param: Mapping[str, Any]) -> str:
+    """The range of a parameter."""
+    return f"{param['min']:g} to {param['max']:g}"
+
+
+def sums(entry: Mapping[str, Any]) -> Iterator[str]:
+    """The sums by hand, and whether the code gives the same."""
+    if entry["vectors"]:
+        yield "Worked out by hand from the source, and by the code"
+    for vector in entry["vectors"]:
+        mark = "✓" if vector["holds"] else "✗"
+        result = f"{vector['expected']:.7g}"
+        if not vector["holds"]:
+            result += f", but the code gives {vector['computed']:.10g}"
+        line = f"{mark} {vector['sum']} → {result}"
+        yield wrapped(line, after="  ")
+
+
+def chart(portrait: Portrait, *, height: int = 10, plain: bool = False) -> str:
+    """The window in the canonical scenario, drawn with characters.
+
+    Args:
+        portrait: The algorithm in its scenario.
+        height: Lines of the plot.
+        plain: Whether to use ASCII alone.
+    """
+    flow = portrait.flows[0]
+    series = portrait.run.series
+    rows = series.filter(series["flow"] == flow).select("t_s", "cwnd_segments").rows()
+    known = [(float(t), float(cwnd)) for t, cwnd in rows if cwnd is not None]
+    end = max(t for t, _ in known)
+    margin = 7
+    means = _means(known, end, min(columns(), WIDTH) - margin)
+    top = max(means)
+    lines = [wrapped(f"cwnd of {flow} (segments): {portrait.scenario.title}")]
+    labels = {height - 1: f"{top:.0f}", height // 2 - 1: f"{top / 2:.0f}"}
+    for row in reversed(range(height)):
+        body = "".join(_cell(value / top * height - row, plain) for value in means)
+        side = "|" if plain else "│"
+        lines.append(f"{labels.get(row, ''):>{margin - 2}} {side}{body}".rstrip())
+    rule = "+" + "-" * len(means) if plain else "└" + "─" * len(means)
+    lines.append(f"{'0':>{margin - 2}} {rule}")
+    lines.append(f"{'':{margin - 1}}0 s{f'{end:.0f} s':>{len(means) - 2}}")
+    return "\n".join(lines)
+
+
+def _means(known: Sequence[tuple[float, float]], end: float, count: int) -> list[float]:
+    """The mean of each of so many equal parts of time; an empty part is like the one before it."""
+    parts: list[list[float]] = [[] for _ in range(count)]
+    for t, value in known:
+        parts[min(int(t / end * count), count - 1)].append(value)
+    means: list[float] = []
+    for part in parts:
+        before = means[-1] if means else 0.0
+        means.append(sum(part) / len(part) if part else before)
+    return means
+
+
+def _cell(filled: float, plain: bool) -> str:
+    """One character of a bar, of which that many lines are filled from here up."""
+    if plain:
+        return "#" if filled >= 0.5 else " "
+    return _BARS[round(min(max(filled, 0.0), 1.0) * 8)]

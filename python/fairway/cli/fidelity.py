@@ -1,0 +1,70 @@
+"""The command `fairway fidelity`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fairway.cli.terminal import Json, Out, Quiet, Threads, note_report, print_json, say, show_table
+
+
+def fidelity(
+    golden: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Golden traces.  [default: Fairway's own, of Linux 6.1]"),
+    ] = None,
+    out: Out = None,
+    threads: Threads = None,
+    figures: Annotated[
+        str, typer.Option(metavar="FORMATS", help="Also write both windows: pdf,png,svg.")
+    ] = "",
+    check: Annotated[
+        bool, typer.Option("--check", help="Exit with 1 if any cell is out of tolerance.")
+    ] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Simulate what a real kernel did; say how closely it is followed.
+
+    \b
+    Examples:
+      fairway fidelity
+      fairway fidelity --figures pdf,png --check
+      fairway linux record-golden traces && fairway fidelity --golden traces
+
+    Each algorithm on each path is a cell, which is within tolerance if goodput, mean window,
+    mean smoothed round-trip time, the interval between reductions and the exit from slow start
+    are.
+
+    Everything is kept in runs/fidelity/<name of DIR> (or --out); the same command goes on where
+    it was stopped.
+    """
+    from fairway import api
+    from fairway.compare.fidelity.quantities import FEWEST_REDUCTIONS, what_is_taken
+    from fairway.compare.fidelity.recording import packed
+
+    place = out or Path("runs") / "fidelity" / (golden or packed()).resolve().name
+    result = api.fidelity(
+        golden,
+        place,
+        threads=threads,
+        figures=[name.strip() for name in figures.split(",") if name.strip()],
+        quiet=quiet,
+    )
+    if as_json:
+        print_json(result.to_json())
+    else:
+        typer.echo(f"{result.title}\n")
+        show_table(*result.tables())
+        about = (
+            f"{what_is_taken()} Each value is the simulator's, and beside it the real one; * is "
+            f"out of tolerance. An interval counts from {FEWEST_REDUCTIONS} reductions on."
+        )
+        say(about)
+        typer.echo(f"{result.sentence}.")
+    if not quiet:
+        note_report(place)
+    if check and not result.holds:
+        raise typer.Exit(1)

@@ -1,0 +1,121 @@
+"""`fairway linux`: the kernel that answers on `--backend linux`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fairway.cli.terminal import Json, Quiet, Threads, commands, note, print_json
+
+app = commands()
+
+
+@app.callback()
+def linux() -> None:
+    """Build and show the kernel that --backend linux runs on.
+
+    \b
+    Examples:
+      fairway linux build
+      fairway linux status
+      fairway linux record-golden traces
+    """
+
+
+@app.command()
+def build(
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="A Linux source tree, or a tarball of one.  [default: Debian's linux-source-…]",
+            show_default=False,
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Build it again if it is there.")] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Keep the directory it was built in (1.5 GB).")
+    ] = False,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs", "-j", min=1, max=1024, help="Compilers at a time.  [default: cores]"
+        ),
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Build the kernel; takes minutes once, and nothing when it is there.
+
+    \b
+    Examples:
+      fairway linux build
+      fairway linux build --source ~/src/linux
+      fairway linux build --source linux-6.12.tar.xz
+
+    It is built from a copy, and kept in ~/.cache/fairway (FAIRWAY_CACHE names another place).
+    A build runs the source's own makefiles: name only sources that you trust.
+    """
+    from fairway.backends.linux.build import build as build_kernel
+
+    kernel = build_kernel(source, force=force, keep=keep, jobs=jobs, quiet=quiet)
+    if as_json:
+        print_json(kernel.to_json())
+    else:
+        typer.echo(f"Linux {kernel.release}: {kernel.path}")
+    for warning in kernel.warnings:
+        note(f"Warning: {warning}")
+
+
+@app.command()
+def status(as_json: Json = False) -> None:
+    """Show which kernel answers, and what is missing for a better one.
+
+    \b
+    Examples:
+      fairway linux status
+      FAIRWAY_KERNEL=6.12 fairway linux status
+    """
+    from fairway.backends.linux.status import status as look
+
+    found = look()
+    if as_json:
+        print_json(found.to_json())
+    else:
+        typer.echo("\n".join(found.lines()))
+
+
+@app.command("record-golden")
+def record_golden(
+    directory: Annotated[Path, typer.Argument(help="Where the traces go.", show_default=False)],
+    names: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--algorithm", metavar="NAME", help="The kernel's name of one; may be repeated."
+        ),
+    ] = None,
+    threads: Threads = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Record what the kernel's algorithms do: golden traces for the simulator.
+
+    \b
+    Examples:
+      fairway linux record-golden traces
+      fairway linux record-golden traces --algorithm cubic --algorithm bbr
+
+    One file for each algorithm and scenario (`<scenario>.<algorithm>.csv.gz`), summary.csv, and
+    recorded.json. An older recording there is replaced whole.
+    """
+    from fairway.backends import backend
+    from fairway.compare.fidelity.kernel_traces import record
+
+    recorded = record(directory, backend("linux"), names=names, threads=threads, quiet=quiet)
+    if as_json:
+        print_json(recorded)
+    else:
+        count = len(recorded["algorithms"]) * len(recorded["scenarios"])
+        typer.echo(f"{count} traces of Linux {recorded['kernel']}: {directory}")

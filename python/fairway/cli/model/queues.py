@@ -1,0 +1,122 @@
+"""The command `fairway model queue`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fairway.cli.model import app
+from fairway.cli.terminal import Json, print_json, show_table, size
+from fairway.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fairway.plot.page import Table
+
+
+@app.command()
+def queue(
+    rate: Annotated[str, typer.Option(metavar="RATE", help='Of the link: "10 Mbit/s".')],
+    packet: Annotated[
+        int, typer.Option(parser=size(), metavar="SIZE", help="Bytes of a packet.")
+    ] = 1500,
+    rtt: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Without queues: for buffers and RED.")
+    ] = None,
+    flows: Annotated[int, typer.Option(help="Flows that share the link.")] = 1,
+    cc: Annotated[
+        str, typer.Option(metavar="NAME", help="Congestion control of the flows.")
+    ] = "reno",
+    load: Annotated[
+        str | None, typer.Option(metavar="SHARE", help='What comes, of what can leave: "0.8".')
+    ] = None,
+    room: Annotated[
+        int | None, typer.Option(metavar="PACKETS", help="That find room: for M/M/1/K.")
+    ] = None,
+    red: Annotated[
+        str | None,
+        typer.Option(metavar="MIN:MAX:P[:gentle]", help="RED's balance with the flows."),
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Delay that Adaptive RED shall hold.")
+    ] = None,
+    interval: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Of CoDel: when it drops.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Say how large a buffer should be, how long a queue gets, what RED or CoDel do.
+
+    \b
+    Examples:
+      fairway model queue --rate "1 Gbit/s" --rtt "100 ms" --flows 100 --cc cubic
+      fairway model queue --rate "10 Mbit/s" --load 0.8 --room 50
+      fairway model queue --rate "10 Mbit/s" --rtt "200 ms" --flows 10 --red 10:50:0.1
+      fairway model queue --rate "10 Mbit/s" --target "20 ms" --interval "100 ms"
+    """
+    from fairway.cli.model.streams import red_queue
+    from fairway.model.queues import queue as ask
+
+    if rtt is None and load is None and target is None and interval is None:
+        raise InputError(
+            'queue: nothing is asked; add --rtt "100 ms" (buffers, RED), --load 0.8 (waiting), '
+            '--target "20 ms" (Adaptive RED) or --interval "100 ms" (CoDel)'
+        )
+    if red is not None and rtt is None:
+        raise InputError('--red: needs a round-trip time; add --rtt "100 ms"')
+    if room is not None and load is None:
+        raise InputError("--room: needs a load; add --load 0.8")
+    found = ask(
+        rate=rate, packet=packet, rtt=rtt, flows=flows, cc=cc, load=load, room=room,
+        red=None if red is None else red_queue(red), target=target, interval=interval,
+    )  # fmt: skip
+    if as_json:
+        print_json(found)
+        return
+    show_table(*_tables(found, flows, cc))
+
+
+def _tables(found: dict[str, Any], flows: int, cc: str) -> Iterator[Table]:
+    from fairway.ground.text import milliseconds, number, percent
+    from fairway.plot.page import Table
+
+    if buffers := found.get("buffers"):
+        rows = [
+            ["bandwidth-delay product", number(buffers["bdp_packets"])],
+            [f"shared by the root of {flows:,}", number(buffers["desynchronised_packets"])],
+            [f"one stream of {cc}", number(buffers["single_stream_packets"])],
+        ]
+        yield Table("Buffers", ["rule", "packets"], rows)
+    if waiting := found.get("waiting"):
+        names = {"md1": "M/D/1", "mm1": "M/M/1", "mm1k": "M/M/1/K"}
+        rows = [
+            [
+                names[name],
+                number(queue["packets"]),
+                milliseconds(queue["delay_s"]),
+                percent(queue["blocked"], signed=False),
+                queue["outside"] or "",
+            ]
+            for name, queue in waiting.items()
+        ]
+        yield Table("Waiting", ["queue", "packets", "delay", "refused", "remark"], rows)
+    if red := found.get("red"):
+        rows = [
+            [
+                number(red["queue_packets"]),
+                milliseconds(red["delay_s"]),
+                percent(red["loss"], signed=False),
+                red["outside"] or "",
+            ]
+        ]
+        yield Table("RED's balance", ["packets", "delay", "drops", "remark"], rows, labels=0)
+    if chosen := found.get("adaptive_red"):
+        rows = [[name, number(value)] for name, value in chosen.items()]
+        yield Table("Adaptive RED", ["parameter", "value"], rows)
+    if codel := found.get("codel"):
+        rows = [
+            [str(index), milliseconds(at)] for index, at in enumerate(codel["drops_s"], start=1)
+        ]
+        yield Table("CoDel's drops, after the first", ["drop", "time"], rows)

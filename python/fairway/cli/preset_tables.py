@@ -1,0 +1,94 @@
+"""Stack presets as tables: all side by side, or one with the source of every value."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fairway.errors import InputError
+from fairway.plot.page import Table
+
+#: What stands in a comparison for the value of the first preset.
+_SAME = "="
+
+
+def select(known: Sequence[Mapping[str, Any]], name: str) -> dict[str, Any]:
+    """The preset of that name.
+
+    Raises:
+        InputError: If there is none.
+    """
+    by_name = {preset["name"]: preset for preset in known}
+    if name not in by_name:
+        near = difflib.get_close_matches(name, list(by_name), n=2)
+        meant = f"did you mean {' or '.join(near)}? " if near else ""
+        raise InputError(f"no preset named {name!r}; {meant}there is {', '.join(by_name)}")
+    return dict(by_name[name])
+
+
+def differing(known: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The switches in which presets differ."""
+    first = known[0]["switches"]
+    return [s for s in first if any(preset["switches"][s] != first[s] for preset in known)]
+
+
+def literal(value: Any) -> str:
+    """The value of a switch as an experiment file has it; `not set` for a key to leave out."""
+    return "not set" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def plain(value: Any) -> str:
+    """The same without quotes."""
+    return value if isinstance(value, str) else literal(value)
+
+
+def comparison(known: Sequence[Mapping[str, Any]]) -> Table:
+    """Where presets differ: the first, which is the default, and others beside it.
+
+    `=` stands for the value of the first.
+    """
+    first, *others = known
+    rows = [
+        [
+            switch,
+            plain(first["switches"][switch]),
+            *(_beside(preset["switches"][switch], first["switches"][switch]) for preset in others),
+        ]
+        for switch in differing(known)
+    ]
+    heads = ["switch", *(preset["name"] for preset in known)]
+    caption = f"Where presets differ ({_SAME} as in {first['name']})"
+    return Table(caption, heads, rows, labels=len(heads), keys=2)
+
+
+def _beside(value: Any, first: Any) -> str:
+    return _SAME if value == first else plain(value)
+
+
+def common(known: Sequence[Mapping[str, Any]]) -> str:
+    """The switches that are alike in every preset, as text."""
+    different = differing(known)
+    alike = [
+        f"{switch} {plain(value)}"
+        for switch, value in known[0]["switches"].items()
+        if switch not in different
+    ]
+    return f"The same in all: {', '.join(alike)}."
+
+
+def summaries(known: Sequence[Mapping[str, Any]]) -> Table:
+    """What each preset is."""
+    rows = [[preset["name"], preset["summary"]] for preset in known]
+    return Table("Presets", ["name", "what it is"], rows, labels=2)
+
+
+def in_full(preset: Mapping[str, Any]) -> Table:
+    """One preset: every switch with its value and where that is from."""
+    rows = [
+        [switch, literal(value), preset["sources"][switch]]
+        for switch, value in preset["switches"].items()
+    ]
+    caption = f"{preset['name']}: {preset['summary']}"
+    return Table(caption, ["switch", "value", "source"], rows, labels=3)

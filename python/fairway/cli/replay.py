@@ -1,0 +1,98 @@
+"""The command `fairway replay`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fairway.cli.terminal import (
+    AllowPython,
+    Json,
+    Out,
+    Quiet,
+    Threads,
+    note,
+    note_report,
+    print_json,
+    say,
+    show_table,
+    warn,
+)
+
+
+def replay(
+    capture: Annotated[
+        Path,
+        typer.Argument(help="A capture of the transfer; - is standard input.", show_default=False),
+    ],
+    cc: Annotated[
+        str, typer.Option("--cc", metavar="X,Y,Z", help="The algorithms to simulate.")
+    ] = "reno,cubic,bbr",
+    same: Annotated[
+        str | None,
+        typer.Option("--as", metavar="NAME", help="The transfer's own, if you know it."),
+    ] = None,
+    connection: Annotated[
+        int | None,
+        typer.Option(
+            "--connection", "-c", min=1, metavar="ID", help="Instead of that with most data."
+        ),
+    ] = None,
+    overhead: Annotated[
+        int,
+        typer.Option("--frame-overhead", min=0, max=1000, metavar="BYTES",
+                     help="Bytes that the bottleneck carries with each IP packet."),
+    ] = 0,
+    out: Out = None,
+    threads: Threads = None,
+    allow_python: AllowPython = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:  # fmt: skip
+    """Fit a path to a captured transfer; simulate it under other algorithms.
+
+    \b
+    Examples:
+      fairway replay transfer.pcap --cc reno,cubic,bbr
+      fairway replay transfer.pcap --cc bbr,vegas --as cubic --out runs/replay
+      fairway replay transfer.pcap --cc bbr --connection 3 --json
+
+    Shows the experiment file with rate, round trip, queue and losses as they were fitted, and
+    where each comes from. With --out it is DIR/replay.toml: change it, and run it again. Captures
+    at the sender show most.
+    """
+    from fairway.algorithm import permitting
+    from fairway.capture.replay.command import FILE
+    from fairway.capture.replay.command import replay as replay_capture
+    from fairway.capture.replay.report import DEFINED, UNKNOWN
+
+    with permitting(python=allow_python):
+        done = replay_capture(
+            capture,
+            [name.strip() for name in cc.split(",") if name.strip()],
+            out,
+            connection=connection,
+            same=same,
+            overhead_bytes=overhead,
+            threads=threads,
+            quiet=quiet,
+        )
+    if as_json:
+        print_json(done.to_json())
+    else:
+        if connection is None and done.transfer.found.connections > 1:
+            number = done.transfer.found.connection["id"]
+            many = done.transfer.found.connections
+            typer.echo(f"Connection {number}, which has most data, of {many:,}.\n")
+        typer.echo(done.experiment)
+        show_table(done.table())
+        say(DEFINED)
+        if done.same is None:
+            say(UNKNOWN)
+    for doubt in done.transfer.doubts():
+        warn(doubt)
+    if out is not None and not quiet:
+        note(f"Experiment: {out / FILE}")
+        note_report(out)

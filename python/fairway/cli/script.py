@@ -1,0 +1,102 @@
+"""The command `fairway script`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fairway.cli.terminal import Json, note, print_json
+from fairway.errors import InputError, read_text
+
+#: Largest script in bytes, as the reader has it.
+_LARGEST = 1 << 20
+
+
+def script(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Scripts, as packetdrill's, or directories with *.pkt in them.", show_default=False
+        ),
+    ],
+    preset: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Stack instead of the script's.  [default: linux-6.1]"),
+    ] = None,
+    trace: Annotated[
+        bool, typer.Option("--trace", help="Show all segments and calls, with their times.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Test the TCP endpoint with scripts of segments, calls and assertions.
+
+    \b
+    Examples:
+      fairway script fast-retransmit.pkt
+      fairway script tests/scripts
+      fairway script prr.pkt --preset rfc5681 --trace
+
+    Exits with 1 if a script does not pass, and with 2 if one cannot be run.
+    """
+    scripts = [script for path in files for script in _scripts(path)]
+    outcomes = [_run(script, preset) for script in scripts]
+    if as_json:
+        print_json([{k: v for k, v in one.items() if k != "text"} for one in outcomes])
+    else:
+        for outcome in outcomes:
+            _show(outcome, trace)
+        if len(scripts) > 1:
+            typer.echo(_count(outcomes))
+    for outcome in outcomes:
+        if "error" in outcome:
+            note(f"fairway: {outcome['error']}")
+    if any("error" in outcome for outcome in outcomes):
+        raise typer.Exit(InputError.exit_code)
+    if not all(outcome["passed"] for outcome in outcomes):
+        raise typer.Exit(1)
+
+
+def _scripts(path: Path) -> list[Path]:
+    """The scripts in a directory and those below it, or the file itself."""
+    if not path.is_dir():
+        return [path]
+    found = sorted(path.rglob("*.pkt"))
+    if not found:
+        raise InputError(f"{path}: no script in this directory; their names end in .pkt")
+    return found
+
+
+def _run(file: Path, preset: str | None) -> dict[str, Any]:
+    from fairway._core import ScriptError, run_script
+
+    try:
+        text = read_text(file, "script", _LARGEST)
+        verdict: dict[str, Any] = json.loads(run_script(text, str(file), preset))
+    except (ScriptError, InputError) as error:
+        return {"name": str(file), "passed": False, "error": str(error)}
+    return verdict
+
+
+def _show(outcome: dict[str, Any], trace: bool) -> None:
+    if "error" in outcome:
+        return
+    typer.echo(outcome["text"], nl=False)
+    for line in outcome["printed"]:
+        typer.echo(f"  printed: {line}")
+    for warning in outcome["warnings"]:
+        note(f"Warning: {outcome['name']}:{warning}")
+    if trace:
+        typer.echo("  line  time in s    what")
+        for entry in outcome["trace"]:
+            typer.echo(f"{entry['line'] or '-':>6}  {entry['t_s']:>11.6f}  {entry['text']}")
+
+
+def _count(outcomes: list[dict[str, Any]]) -> str:
+    passed = sum(outcome["passed"] for outcome in outcomes)
+    unusable = sum("error" in outcome for outcome in outcomes)
+    failed = len(outcomes) - passed - unusable
+    text = f"{passed} passed, {failed} failed"
+    return f"{text}, {unusable} cannot be run" if unusable else text

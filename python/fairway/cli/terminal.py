@@ -1,0 +1,182 @@
+"""What the commands have in common: options, and how tables, JSON and remarks are printed."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import shutil
+import sys
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+import typer.core
+
+from fairway.cli.layout import LEAST_WIDTH, lines
+from fairway.ground.text import printable
+from fairway.plot.drawing import REPORT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fairway.plot.page import Table
+
+Json = Annotated[
+    bool, typer.Option("--json", help="Print JSON, and nothing else, on standard output.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="Directory for the results.")]
+AllowPython = Annotated[
+    bool,
+    typer.Option("--allow-python", help="Let experiments run the modules that python:… names."),
+]
+Replace = Annotated[
+    bool, typer.Option("--replace", help="Replace results of another experiment in --out.")
+]
+Threads = Annotated[
+    int | None,
+    typer.Option("--threads", "-j", min=1, max=1024, help="Runs at a time.  [default: cores]"),
+]
+
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option("--metric", metavar="NAME", help="Show this metric instead; may be repeated."),
+]
+Dask = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS", help="Dask scheduler whose workers run it; local: start them here."
+    ),
+]
+
+
+def size(least: int = 0, most: int | None = None) -> Callable[[str], int]:
+    """What reads a number of bytes, alone or with its unit: 1000, "1000 bytes", "64 KiB".
+
+    Args:
+        least: The least that is taken.
+        most: The most.
+    """
+
+    def parse(text: str) -> int:
+        from fairway import _core
+
+        try:
+            value = int(text) if str(text).isdecimal() else _core.quantity(text, "size")
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from None
+        if value < least or (most is not None and value > most):
+            bounds = f"{least:,}" + ("" if most is None else f" to {most:,}")
+            raise typer.BadParameter(f"expected {bounds} bytes, got {value:,}")
+        return value
+
+    return parse
+
+
+class _Group(typer.core.TyperGroup):
+    """Commands that are listed with the whole first sentence of each."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        # Typer's own cuts sentences to a line.
+        rows = [
+            (name, command.get_short_help_str(limit=formatter.width * 4))
+            for name in self.list_commands(ctx)
+            if (command := self.get_command(ctx, name)) is not None and not command.hidden
+        ]
+        if rows:
+            with formatter.section("Commands"):
+                formatter.write_dl(rows)
+
+
+def commands(name: str | None = None) -> typer.Typer:
+    """A group of commands, whose help is alike in all."""
+    return typer.Typer(
+        name=name,
+        cls=_Group,
+        no_args_is_help=True,
+        # Plain help: it keeps the examples' line breaks, and starts twice as fast.
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
+    )
+
+
+def width() -> int | None:
+    """The columns of the terminal, or those that COLUMNS says; none in a pipe or a file."""
+    said = os.environ.get("COLUMNS", "")
+    if sys.stdout.isatty() or (said.isdecimal() and int(said) > 0):
+        return shutil.get_terminal_size().columns
+    return None
+
+
+def columns() -> int:
+    """The columns that sentences have: those of the terminal, or 80 where there is none."""
+    return width() or 80
+
+
+#: Columns that a paragraph has beside its label, or else it begins below it.
+_LEAST_TEXT = 16
+
+
+def wrapped(text: str, label: str = "", after: str | None = None) -> str:
+    """A paragraph in lines that fit the terminal; commands and paths in it stay whole.
+
+    Args:
+        text: The paragraph.
+        label: What its first line begins with.
+        after: What its other lines begin with; blanks as wide as the label if not given.
+    """
+    room = max(columns(), LEAST_WIDTH)
+    if after is None and label.strip() and room - len(label) < _LEAST_TEXT:
+        return f"{label.rstrip()}\n{wrapped(text, '    ')}"
+    return textwrap.fill(
+        printable(text), room, initial_indent=label,
+        subsequent_indent=" " * len(label) if after is None else after,
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+
+
+def say(text: str, label: str = "") -> None:
+    """Print a paragraph."""
+    typer.echo(wrapped(text, label))
+
+
+def show_table(*tables: Table) -> None:
+    """Print tables, those with equal columns one under the other alike: see `layout.lines`."""
+    filled = (table for table in tables if table.rows)
+    for _, alike in itertools.groupby(filled, lambda table: tuple(table.columns)):
+        group = list(alike)
+        for table, drawn in zip(group, lines(group, width()), strict=True):
+            if table.caption:
+                typer.echo(typer.style(wrapped(table.caption), bold=True))
+            typer.echo("\n".join(map(printable, drawn)) + "\n")
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON on standard output."""
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def note(message: str) -> None:
+    """Print a remark on standard error."""
+    typer.echo(printable(message), err=True)
+
+
+def note_report(path: Path) -> None:
+    """Say where a report is, or the one of a directory, if it could be drawn."""
+    file = path / REPORT if path.is_dir() else path
+    if file.is_file():
+        note(f"Report: {file}")
+
+
+#: Warnings that were printed: each is printed once.
+_warned: set[str] = set()
+
+
+def warn(message: str) -> None:
+    """Print a warning on standard error, if it was not printed before."""
+    if message not in _warned:
+        _warned.add(message)
+        note(f"Warning: {message}")

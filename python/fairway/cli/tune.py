@@ -1,0 +1,136 @@
+"""The command `fairway tune`."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fairway.cli.terminal import (
+    AllowPython,
+    Json,
+    Out,
+    Quiet,
+    Threads,
+    note,
+    note_report,
+    print_json,
+    say,
+    show_table,
+    warn,
+)
+
+
+class Runs(str, Enum):
+    """What can answer many trials."""
+
+    SIM = "sim"
+    LINUX = "linux"
+
+
+def tune(
+    experiment: Annotated[
+        Path, typer.Argument(help="Experiment file (TOML).", show_default=False)
+    ],
+    objectives: Annotated[
+        list[str],
+        typer.Option("--objective", metavar="METRIC", help="Metric to maximise; -METRIC to "
+                     "minimise; sums as 'a - 0.5*b'. Several: the trade-off."),
+    ],
+    algorithm: Annotated[
+        str | None, typer.Option("--algorithm", metavar="NAME", help="Whose parameters.")
+    ] = None,
+    parameters: Annotated[
+        list[str] | None,
+        typer.Option("--param", metavar="P", help="beta, beta=0.5..0.9, 'c=0.04..4 log', "
+                     "flow.0.count=1..30, flow.0.cc=reno,cubic.  [default: all of NAME's]"),
+    ] = None,
+    constraints: Annotated[
+        list[str] | None,
+        typer.Option("--subject-to", metavar="BOUND", help="Such as 'jain_index >= 0.9'."),
+    ] = None,
+    flows: Annotated[
+        list[str] | None,
+        typer.Option("--flow", metavar="ID", help="Flows to tune.  [default: those of NAME, or "
+                     "all if there are none]"),
+    ] = None,
+    also: Annotated[
+        list[Path] | None,
+        typer.Option("--also", metavar="FILE", help="A further experiment to be good at."),
+    ] = None,
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="PATH=VALUE", help="Set a value first; may be repeated."),
+    ] = None,
+    trials: Annotated[int, typer.Option(min=1, max=100_000, help="Values to try.")] = 40,
+    repetitions: Annotated[
+        int, typer.Option(min=1, max=1000, help="Seeds of each trial, the same for all.")
+    ] = 3,
+    fresh: Annotated[
+        int, typer.Option(min=2, max=10_000, help="Seeds of the comparison at the end.")
+    ] = 10,
+    batch: Annotated[
+        int, typer.Option(min=1, max=1000, help="Trials proposed at a time.")
+    ] = 4,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of the search.")] = 1,
+    backend: Annotated[Runs, typer.Option(help="What answers.")] = Runs.SIM,
+    out: Out = None,
+    threads: Threads = None,
+    allow_python: AllowPython = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:  # fmt: skip
+    """Search an algorithm's parameters; compare the best on fresh seeds.
+
+    \b
+    Examples:
+      fairway tune single.toml --algorithm cubic --objective goodput_bps
+      fairway tune bench.toml --algorithm cubic --param beta --param c
+        --param flow.0.count=1..30 --objective jain_index
+        --subject-to 'link.bottleneck.utilisation >= 0.95'
+      fairway tune pair.toml --algorithm cubic --objective jain_index
+        --objective -link.bottleneck.p99_sojourn_s
+
+    Everything is kept in runs/<name of the file>-tune (or --out): the report, and tuned.toml, the
+    experiment with the best values. The same command goes on where it was stopped.
+    """
+    from fairway.algorithm import permitting
+    from fairway.compare import tune as tuning
+    from fairway.experiment.plan import parse_override
+
+    out = out or Path("runs") / f"{experiment.stem}-tune"
+    with permitting(python=allow_python, backend=backend.value):
+        done = tuning.tune(
+            experiment,
+            objectives,
+            out,
+            algorithm=algorithm,
+            parameters=parameters or (),
+            constraints=constraints or (),
+            flows=flows or (),
+            also=also or (),
+            overrides=dict(parse_override(assignment) for assignment in assignments or []),
+            trials=trials,
+            repetitions=repetitions,
+            fresh=fresh,
+            batch=batch,
+            seed=seed,
+            backend=backend.value,
+            threads=threads,
+            quiet=quiet,
+        )
+    if as_json:
+        print_json(done.to_json())
+    else:
+        typer.echo(f"{done.title}\n")
+        show_table(*(done.parameter_table(), done.comparison_table(), done.case_table()))
+        for said in (*done.sentences(), done.curse()):
+            say(said)
+    for warning in done.warnings:
+        warn(warning)
+    if not quiet:
+        for name in done.files():
+            note(f"Experiment: {out / name}")
+        note_report(out)

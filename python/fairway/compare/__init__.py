@@ -1,0 +1,1 @@
+"""What is asked of many runs: side by side, agreement, fidelity, tuning and the gallery."""

@@ -1,0 +1,232 @@
+"""Golden traces: what a real kernel does, written down for the simulator to be held against.
+
+A directory of traces has one `<scenario>.<algorithm>.csv.gz` each, `summary.csv`, and
+`recorded.json`, which says what recorded them over which paths. `golden.toml` lists the scenarios.
+The package has the recording of Linux 6.1 in `fairway/golden/linux-6.1`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairway.errors import InputError
+from fairway.experiment.plan import plan
+from fairway.ground import store
+from fairway.ground.progress import reporter
+from fairway.sweep import run_plan
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from fairway.backends import Backend
+    from fairway.results.run import Run
+
+_KIND = "golden recording"
+#: The summary leaves out the first slow start: seconds.
+SETTLED_S = 10
+#: What the kernel that Fairway builds has room for in a buffer, without wireless links and tunnels
+#: (include/net/tcp.h, MAX_TCP_HEADER).
+HEADER_ROOM = "192 bytes"
+#: Column of a trace -> column of `Run.tcp_info` and the factor between them.
+TRACE_COLUMNS = {
+    "t_s": ("t_s", 1),
+    "cwnd_segments": ("snd_cwnd_segments", 1),
+    "ssthresh_segments": ("snd_ssthresh_segments", 1),
+    "srtt_us": ("rtt_s", 1_000_000),
+    "rto_us": ("rto_s", 1_000_000),
+    "ca_state": ("ca_state", 1),
+    "retrans_out": ("retrans_segments", 1),
+    "lost_out": ("lost_segments", 1),
+    "sacked_out": ("sacked_segments", 1),
+    "total_retrans": ("total_retrans_segments", 1),
+    "bytes_acked": ("bytes_acked", 1),
+    "unacked_segments": ("unacked_segments", 1),
+}
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One path; every algorithm runs over it alone.
+
+    Attributes:
+        name: As in the names of traces.
+        document: The experiment, for any algorithm.
+    """
+
+    name: str
+    document: dict[str, Any]
+
+
+def scenarios() -> list[Scenario]:
+    """The scenarios of golden.toml."""
+    entries = _contents()["scenario"]
+    return [Scenario(one["name"], document(**one, is_of_own_kernel=True)) for one in entries]
+
+
+def algorithms() -> dict[str, str]:
+    """The kernel's name of every algorithm -> its name in an experiment."""
+    return dict(_contents()["algorithms"])
+
+
+def record(
+    directory: Path,
+    backend: Backend,
+    *,
+    names: list[str] | None = None,
+    threads: int | None = None,
+    quiet: bool = True,
+) -> dict[str, Any]:
+    """Run every algorithm in every scenario on a kernel and write the traces.
+
+    Args:
+        directory: Where the traces go; what is there of an older recording is replaced.
+        backend: The real stack.
+        names: The kernel's names of the algorithms to record; all if not given.
+        threads: Runs at the same time; as many as there are cores if not given.
+        quiet: Whether to show no progress.
+
+    Returns:
+        What `recorded.json` says.
+
+    Raises:
+        InputError: If there is no such algorithm, no kernel, or the directory cannot be written.
+    """
+    known = algorithms()
+    if unknown := sorted(set(names or ()) - set(known)):
+        raise InputError(
+            f"{unknown[0]}: no such algorithm in a golden recording; it has {', '.join(known)}"
+        )
+    chosen = {name: cc for name, cc in known.items() if names is None or name in names}
+    store.check_writable(directory, _KIND)
+    runs: list[tuple[str, str, Run]] = []
+    for scenario in scenarios():
+        swept = {**scenario.document, "sweep": {"flow.0.cc": list(chosen.values())}}
+        sweep = run_plan(
+            plan(swept), backend, threads=threads, progress=reporter(scenario.name, quiet=quiet)
+        )
+        runs += [
+            (scenario.name, name, outcome.run)
+            for name, outcome in zip(chosen, sweep.outcomes, strict=True)
+        ]
+    recorded = {
+        "kernel": runs[0][2].summary["kernel"]["release"],
+        "fairway": runs[0][2].version,
+        "scenarios": _contents()["scenario"],
+        "algorithms": list(chosen),
+    }
+    store.write_directory(directory, lambda place: _write(place, runs, recorded), _KIND)
+    return recorded
+
+
+def trace(run: Run) -> pl.DataFrame:
+    """The trace of a run's first flow, columns as `TRACE_COLUMNS`."""
+    import polars as pl
+
+    info = run.tcp_info
+    assert info is not None
+    columns = []
+    for name, (source, factor) in TRACE_COLUMNS.items():
+        column = pl.col(source)
+        if factor != 1:
+            column = (column * factor).round().cast(pl.Int64)
+        elif name == "ssthresh_segments":
+            column = column.cast(pl.Int64)
+        columns.append(column.alias(name))
+    return info.select(columns)
+
+
+def summary_row(scenario: str, name: str, frame: pl.DataFrame) -> dict[str, Any]:
+    """One row of summary.csv, from `SETTLED_S` to the end of a trace."""
+    import polars as pl
+
+    settled = frame.filter(pl.col("t_s") >= SETTLED_S)
+    first, last = settled.row(0, named=True), settled.row(-1, named=True)
+    seconds = last["t_s"] - first["t_s"]
+    return {
+        "scenario": scenario,
+        "congestion_control": name,
+        "goodput_bps_after_10s": round((last["bytes_acked"] - first["bytes_acked"]) * 8 / seconds),
+        "mean_cwnd_segments_after_10s": round(_mean(settled["cwnd_segments"]), 2),
+        "mean_srtt_us_after_10s": round(_mean(settled["srtt_us"])),
+        "total_retransmits": last["total_retrans"],
+        "retransmits_after_10s": last["total_retrans"] - first["total_retrans"],
+    }
+
+
+def _mean(column: pl.Series) -> float:
+    return float(column.to_numpy().mean())
+
+
+def _contents() -> dict[str, Any]:
+    return tomllib.loads((Path(__file__).parent / "golden.toml").read_text("utf-8"))
+
+
+def document(
+    name: str,
+    rate: str,
+    delay: str,
+    limit: str,
+    duration: str,
+    *,
+    loss: float = 0.0,
+    sample: str = "100 ms",
+    flows: Sequence[Mapping[str, str]] = ({"cc": "cubic"},),
+    is_of_own_kernel: bool = False,
+) -> dict[str, Any]:
+    """The experiment of a scenario: one link between hosts whose buffers do not limit.
+
+    Args:
+        name: What it is called.
+        rate: Of the link.
+        delay: One way, the same in both directions.
+        limit: Of the drop-tail queue.
+        duration: Of the experiment.
+        loss: Probability that a packet of data is lost behind the queue.
+        sample: Time between samples.
+        flows: Each flow's `cc`, and `start` where it is not the beginning.
+        is_of_own_kernel: Whether it is of the kernel that Fairway builds, with less header room.
+    """
+    room = {"header_room": HEADER_ROOM} if is_of_own_kernel else {}
+    buffers = {"receive_buffer": "256 MiB", "send_buffer": "256 MiB"}
+    queue = {"kind": "droptail", "limit": limit}
+    random = {"loss": {"kind": "bernoulli", "probability": loss}} if loss else {}
+    return {
+        "title": name,
+        "duration": duration,
+        "seed": 1,
+        "stack": {"preset": "linux-6.1", "mtu": "1500 bytes", **buffers, **room},
+        "topology": {
+            "kind": "dumbbell",
+            "frame_overhead": "14 bytes",
+            "bottleneck": {"rate": rate, "delay": delay, "queue": queue, **random},
+        },
+        "flow": [dict(flow) for flow in flows],
+        "measure": {"window": [f"{SETTLED_S} s", duration], "sample": sample},
+    }
+
+
+def _write(place: Path, runs: list[tuple[str, str, Run]], recorded: dict[str, Any]) -> None:
+    import polars as pl
+
+    rows = []
+    for scenario, name, run in runs:
+        frame = trace(run)
+        packed = io.BytesIO()
+        # Without a time in it, the same trace is the same file.
+        with gzip.GzipFile(fileobj=packed, mode="wb", mtime=0, filename="") as file:
+            file.write(frame.write_csv().encode())
+        (place / f"{scenario}.{name}.csv.gz").write_bytes(packed.getvalue())
+        rows.append(summary_row(scenario, name, frame))
+    pl.DataFrame(rows).write_csv(place / "summary.csv")
+    (place / store.RECORDED).write_text(store.to_json(recorded), "utf-8")

@@ -1,0 +1,172 @@
+"""What is compared of two traces, within what tolerances, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fairway.compare.agree.curves import Curves, area_between
+from fairway.compare.agree.quantities import Tolerance
+from fairway.compare.fidelity.kernel_traces import SETTLED_S
+from fairway.compare.fidelity.traces import Trace
+from fairway.results.episodes import reductions, slow_start_exit
+
+#: With fewer reductions than this in the recording, their interval is not judged.
+FEWEST_REDUCTIONS = 5
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number of a trace.
+
+    Attributes:
+        name: What it is called in JSON, with its unit.
+        title: What tables call it, with the unit they show.
+        tolerance: Largest difference of no account, as a share of the recording's; none if it is
+            shown and not judged.
+        scale: What values are multiplied by for the unit that tables show.
+    """
+
+    name: str
+    title: str
+    tolerance: float | None = None
+    scale: float = 1.0
+
+
+# The reasons for the tolerances are in docs/fidelity.md.
+QUANTITIES = (
+    Quantity("goodput_bps", "goodput (Mbit/s)", 0.02, 1e-6),
+    Quantity("mean_cwnd_segments", "mean cwnd (segments)", 0.05),
+    Quantity("p5_cwnd_segments", "5 % cwnd (segments)"),
+    Quantity("p50_cwnd_segments", "50 % cwnd (segments)"),
+    Quantity("p95_cwnd_segments", "95 % cwnd (segments)"),
+    Quantity("mean_srtt_s", "mean srtt (ms)", 0.05, 1e3),
+    Quantity("retransmitted_segments", "retransmitted"),
+    Quantity("reductions", "reductions"),
+    Quantity("reduction_interval_s", "interval between reductions (s)", 0.15),
+    Quantity("exit_s", "slow-start exit (s)"),
+    Quantity("exit_window_segments", "slow-start exit window (segments)", 0.1),
+    Quantity("exit_largest_cwnd_segments", "largest cwnd until then (segments)"),
+)
+JUDGED = tuple(quantity for quantity in QUANTITIES if quantity.tolerance is not None)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One quantity of both sides.
+
+    Attributes:
+        quantity: What it is.
+        sim: The simulator's value; none if it has none, such as an interval of one reduction.
+        real: The recording's.
+        judged: Whether it is held against the tolerance.
+    """
+
+    quantity: Quantity
+    sim: float | None
+    real: float | None
+    judged: bool
+
+    @property
+    def relative(self) -> float | None:
+        """Simulated less real, over the real value; none if a side has no value or that is zero."""
+        if self.sim is None or self.real is None:
+            return None
+        if self.sim == self.real:
+            return 0.0
+        return (self.sim - self.real) / abs(self.real) if self.real else None
+
+    @property
+    def within(self) -> bool:
+        """Whether the tolerance holds; where nothing is judged, it does."""
+        if not self.judged:
+            return True
+        tolerance = self.quantity.tolerance
+        assert tolerance is not None
+        # Room for rounding, so that what is just as far off as may be is not out by 1e-16.
+        return self.relative is not None and abs(self.relative) <= tolerance * (1 + 1e-9)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "sim": self.sim,
+            "real": self.real,
+            "relative_difference": self.relative,
+            "tolerance": self.quantity.tolerance,
+            "judged": self.judged,
+            "within": self.within,
+        }
+
+
+def measured(trace: Trace) -> dict[str, float | None]:
+    """Every quantity of a trace: from `SETTLED_S` on, but for the exit from slow start."""
+    settled = trace.settled
+    t, window = trace.t_s[settled], trace.cwnd[settled]
+    delivered, srtt = trace.delivered_bytes[settled], trace.srtt_s[settled]
+    p5, p50, p95 = (float(value) for value in np.percentile(window, [5, 50, 95]))
+    known = srtt[np.isfinite(srtt)]
+    at = [time for time in reductions(trace) if time >= t[0]]
+    left = slow_start_exit(trace)
+    return {
+        "goodput_bps": float((delivered[-1] - delivered[0]) * 8 / (t[-1] - t[0])),
+        "mean_cwnd_segments": float(window.mean()),
+        "p5_cwnd_segments": p5,
+        "p50_cwnd_segments": p50,
+        "p95_cwnd_segments": p95,
+        "mean_srtt_s": float(known.mean()) if len(known) else None,
+        "retransmitted_segments": trace.retransmitted,
+        "reductions": len(at),
+        "reduction_interval_s": (at[-1] - at[0]) / (len(at) - 1) if len(at) > 1 else None,
+        "exit_s": left.t_s if left else None,
+        "exit_window_segments": left.window if left else None,
+        "exit_largest_cwnd_segments": left.largest if left else None,
+    }
+
+
+def compare(sim: Trace, real: Trace) -> dict[str, Comparison]:
+    """Every quantity of both sides, by name."""
+    ours, theirs = measured(sim), measured(real)
+    return {
+        quantity.name: Comparison(
+            quantity,
+            ours[quantity.name],
+            theirs[quantity.name],
+            quantity.tolerance is not None and _counts(quantity, ours, theirs),
+        )
+        for quantity in QUANTITIES
+    }
+
+
+def _counts(
+    quantity: Quantity, sim: Mapping[str, float | None], real: Mapping[str, float | None]
+) -> bool:
+    if quantity.name == "reduction_interval_s":
+        return (real["reductions"] or 0) >= FEWEST_REDUCTIONS
+    # What neither side has, such as an exit from a slow start that lasts, is the same.
+    return sim[quantity.name] is not None or real[quantity.name] is not None
+
+
+def area(sim: Trace, real: Trace) -> float | None:
+    """The area between both windows from `SETTLED_S` on, over that under the recording's.
+
+    The simulator's window is interpolated at the times of the recording's samples.
+
+    Returns:
+        None if the recording's window is zero throughout.
+    """
+    times = real.t_s[real.settled & (real.t_s <= sim.t_s[-1])]
+    if len(times) < 2:
+        return None
+    curves = [
+        Curves(times, np.interp(times, trace.t_s, trace.cwnd)[np.newaxis]) for trace in (sim, real)
+    ]
+    found = area_between("", curves[0], curves[1], Tolerance(0))
+    return found.area if found else None
+
+
+def what_is_taken() -> str:
+    """What of a trace the figures are of, in a sentence."""
+    return f"From t = {SETTLED_S} s on; the exit from slow start is the first."

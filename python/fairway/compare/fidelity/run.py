@@ -1,0 +1,108 @@
+"""Simulates what was recorded, keeps what it finds, and goes on where it was stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from fairway import _core
+from fairway.algorithm import Algorithms
+from fairway.backends import Backend
+from fairway.compare.fidelity import recording
+from fairway.compare.fidelity.recording import Recorded
+from fairway.compare.fidelity.result import Cell, Fidelity
+from fairway.compare.fidelity.traces import of_run
+from fairway.errors import InputError
+from fairway.experiment.plan import Plan, Point, plan
+from fairway.ground import store
+from fairway.ground.progress import reporter
+from fairway.plot.drawing import SAME_COMMAND, draw_figures, draw_report
+from fairway.plot.formats import check_formats
+from fairway.sweep import Outcome, run_plan
+
+#: File of the result.
+RESULT = "fidelity.json"
+#: Sub-directory of the runs.
+_RUNS = "sim"
+
+
+def compare_with_golden(
+    directory: Path | None,
+    backend: Backend,
+    out: Path | None = None,
+    *,
+    threads: int | None = None,
+    figures: Sequence[str] = (),
+    quiet: bool = True,
+) -> Fidelity:
+    """Simulate every golden trace of a directory and hold both together.
+
+    Args:
+        directory: The recording; if not given, the one that comes with Fairway.
+        backend: What answers.
+        out: Directory for the runs and the report. Without it everything stays in memory.
+        threads: Runs at the same time.
+        figures: Formats of figures to write there.
+        quiet: Whether to show no progress.
+    """
+    check_formats(figures)
+    if figures and out is None:
+        raise InputError("figures: need a directory for the results, where they shall go")
+    found = recording.read(directory or recording.packed())
+    planned = _plan(found.recorded)
+    place = None if out is None else out / _RUNS
+    if out is not None:
+        _prepare(out)
+    progress = reporter("fidelity", quiet=quiet)
+    sweep = run_plan(planned, backend, directory=place, threads=threads, progress=progress)
+    if place is not None:
+        sweep.save_overview(place)
+    cells = [
+        cell
+        for recorded, outcome in zip(found.recorded, sweep.outcomes, strict=True)
+        for cell in _cells(recorded, outcome)
+    ]
+    result = Fidelity(str(found.directory), found.kernel, cells, _core.version())
+    if out is not None:
+        _save(result, out, figures)
+    return result
+
+
+def _plan(recorded: Sequence[Recorded]) -> Plan:
+    points = []
+    for one in recorded:
+        axes = {"scenario": one.scenario, "cc": one.algorithm}
+        try:
+            checked = plan(one.experiment).points[0].experiment
+        except _core.ExperimentError as error:
+            raise InputError(f"scenario {one.scenario}: {error}") from None
+        points.append(Point(axes, 0, checked))
+    return Plan("Golden traces, simulated", ("scenario", "cc"), tuple(points), Algorithms())
+
+
+def _prepare(out: Path) -> None:
+    """Make the directory one of this kind, if it can be."""
+    store.check_writable(out, store.FIDELITY_KIND)
+    store.check_writable(out / _RUNS, "sweep")
+    store.mark(out, store.FIDELITY_KIND)
+
+
+def _cells(recorded: Recorded, outcome: Outcome) -> Iterator[Cell]:
+    run = outcome.run
+    several = len(recorded.flows) > 1
+    for index, (cc, real) in enumerate(zip(recorded.flows, recorded.traces, strict=True)):
+        flow = f"{index} {cc}" if several else ""
+        yield Cell(recorded.scenario, recorded.algorithm, flow, of_run(run, index), real)
+
+
+def _save(result: Fidelity, out: Path, figures: Sequence[str]) -> None:
+    store.write_file(out / RESULT, store.to_json(result.to_json()))
+    draw_figures(out, lambda place: _save_figures(result, place, figures), figures, SAME_COMMAND)
+    draw_report(out, result.report, SAME_COMMAND)
+
+
+def _save_figures(result: Fidelity, place: Path, formats: Sequence[str]) -> None:
+    from fairway.compare.fidelity.charts import page
+    from fairway.plot.figures import save_charts
+
+    save_charts({"windows": page(result)}, place, formats)

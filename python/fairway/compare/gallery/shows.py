@@ -1,0 +1,257 @@
+"""Algorithms on show: each in the scenario that shows it best, and all on the same paths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairway.algorithm import Algorithms
+from fairway.backends import backend as find_backend
+from fairway.experiment import scenarios
+from fairway.experiment.plan import Plan, Point, plan
+from fairway.ground import inventory, store, text
+from fairway.ground.progress import reporter
+from fairway.plot.drawing import SAME_COMMAND, drawing
+from fairway.plot.formats import format_of
+from fairway.results.run import Run
+from fairway.sweep import Outcome, Sweep, run_plan
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from fairway.plot.page import Table
+
+#: What is shown of a run in numbers: name -> where it stands in a summary.
+_FLOW_COLUMNS = (
+    "goodput_bps",
+    "mean_cwnd_segments",
+    "mean_srtt_s",
+    "retransmitted_segments",
+    "window_reductions",
+    "timeouts",
+)
+_LINK_COLUMNS = ("utilisation", "mean_backlog_packets", "p99_sojourn_s")
+
+
+@dataclass(frozen=True)
+class Portrait:
+    """An algorithm in its canonical scenario.
+
+    Attributes:
+        algorithm: Its entry in `api.algorithms()`.
+        scenario: The scenario.
+        run: What came of it.
+    """
+
+    algorithm: Mapping[str, Any]
+    scenario: scenarios.Scenario
+    run: Run
+
+    @property
+    def flows(self) -> list[str]:
+        """Names of the algorithm's own flows."""
+        return [flow["id"] for flow in self.run.summary["flows"] if self._is_own(flow["id"])]
+
+    @property
+    def others(self) -> list[str]:
+        """Names of the flows that it meets."""
+        return [flow["id"] for flow in self.run.summary["flows"] if not self._is_own(flow["id"])]
+
+    def _is_own(self, flow: str) -> bool:
+        return scenarios.is_own(flow, self.algorithm)
+
+    def figure(self) -> alt.VConcatChart:
+        """Windows over time, and the queue under them."""
+        from fairway.compare.gallery.figures import portrait
+
+        return portrait(self)
+
+    def save(self, path: Path) -> None:
+        """Write the figure to a file whose name ends in .pdf, .png or .svg."""
+        from fairway.plot.figures import drawn
+
+        store.write_file(path, drawn(self.figure(), format_of(path)))
+
+    def __repr__(self) -> str:
+        return f"<Portrait of {self.algorithm['title']}: {self.scenario.title}>"
+
+
+class Gallery:
+    """Every algorithm on the same paths.
+
+    Attributes:
+        algorithms: Entries of `api.algorithms()`, one row each.
+        paths: The scenarios.
+        sweep: Every run: the algorithms on the first path, then on the second, …
+    """
+
+    def __init__(
+        self,
+        algorithms: Sequence[Mapping[str, Any]],
+        paths: Sequence[scenarios.Scenario],
+        sweep: Sweep,
+    ) -> None:
+        self.algorithms = algorithms
+        self.paths = paths
+        self.sweep = sweep
+        self._outcomes = {
+            (outcome.point.axes["cc"], outcome.point.axes["path"]): outcome
+            for outcome in sweep.outcomes
+        }
+
+    def outcome(self, name: str, path: str) -> Outcome:
+        """What came of an algorithm on a path, by their names."""
+        return self._outcomes[name, path]
+
+    def figure(self) -> alt.HConcatChart:
+        """Window, queue and goodput of every algorithm on every path."""
+        from fairway.compare.gallery.figures import wall
+
+        return wall(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """The numbers, as plain data."""
+        return {
+            "paths": {path.key: path.title for path in self.paths},
+            "algorithms": [
+                {
+                    "name": entry["name"],
+                    "family": entry["family"],
+                    "variant": scenarios.variant(entry),
+                    "paths": {path.key: self._numbers(entry, path) for path in self.paths},
+                }
+                for entry in self.algorithms
+            ],
+        }
+
+    def _numbers(self, entry: Mapping[str, Any], path: scenarios.Scenario) -> dict[str, Any]:
+        """The algorithm's flow and its link; `share` is of the goodput of all flows."""
+        summary = self.outcome(entry["name"], path.key).summary
+        own, link = summary["flows"][0], summary["links"][0]
+        together = sum(flow["goodput_bps"] for flow in summary["flows"])
+        return {
+            **{name: own[name] for name in _FLOW_COLUMNS},
+            "share": own["goodput_bps"] / together if together else None,
+            **{name: link[name] for name in _LINK_COLUMNS},
+        }
+
+    def table(self) -> Table:
+        """Goodput and queue of every algorithm on every path."""
+        from fairway.plot.page import Table
+
+        rows = []
+        for entry in self.algorithms:
+            numbers = [self._numbers(entry, path) for path in self.paths]
+            cells = [
+                cell
+                for of in numbers
+                for cell in (
+                    text.decimal(of["goodput_bps"] / 1e6, 2),
+                    text.decimal(of["mean_backlog_packets"], 1),
+                )
+            ]
+            rows.append([entry["name"], *cells])
+        columns = [f"{path.key} {what}" for path in self.paths for what in ("Mbit/s", "queue")]
+        caption = "Goodput, and packets in the queue on average"
+        return Table(caption, ["name", *columns], rows)
+
+    def report(self) -> str:
+        """The report: the figure, the numbers, the experiments."""
+        import tomli_w
+
+        from fairway.compare.gallery.figures import walls
+        from fairway.plot.page import Figure, Section, render
+
+        scale = (
+            "All rows of a column have the same scale, from zero to the number in its heading; a "
+            "peak that reaches higher is cut. Grey is the other flow."
+        )
+        sections = [
+            Section(
+                "Windows, queues, goodput",
+                scale,
+                figures=[Figure(title, chart) for title, chart in walls(self).items()],
+                grid=360,
+            ),
+            Section("Numbers", "Averages after the first 10 s.", tables=[self.table()]),
+            *(
+                Section(path.key, preformatted=tomli_w.dumps(path.of(self.algorithms[0])))
+                for path in self.paths
+            ),
+        ]  # fmt: skip
+        lead = f"{text.count(len(self.algorithms), 'algorithm')} on the same paths."
+        return render("Gallery of congestion controls", lead, sections)
+
+    def __repr__(self) -> str:
+        paths = ", ".join(path.key for path in self.paths)
+        return f"<Gallery of {text.count(len(self.algorithms), 'algorithm')} on {paths}>"
+
+    def _repr_html_(self) -> str:
+        from fairway.plot.page import plain_html
+
+        return plain_html(self.table())
+
+
+def portraits(
+    algorithms: Sequence[Mapping[str, Any]], *, threads: int | None = None
+) -> list[Portrait]:
+    """Each algorithm in its canonical scenario."""
+    shown = [(entry, scenarios.canonical(entry)) for entry in algorithms]
+    sweep = run_plan(_plan("Portraits", shown), find_backend("sim"), threads=threads)
+    return [
+        Portrait(entry, scenario, outcome.run)
+        for (entry, scenario), outcome in zip(shown, sweep.outcomes, strict=True)
+    ]
+
+
+def hang(
+    algorithms: Sequence[Mapping[str, Any]],
+    out: Path | None = None,
+    *,
+    formats: Sequence[str] = (),
+    threads: int | None = None,
+    quiet: bool = True,
+) -> Gallery:
+    """Run every algorithm on every path of the gallery.
+
+    Args:
+        algorithms: Entries of `api.algorithms()`.
+        out: Directory for runs, numbers, figures and report; without it they stay in memory.
+        formats: Formats of the figure to write there: "pdf", "png", "svg".
+        threads: Runs at the same time.
+        quiet: Whether to show no progress.
+    """
+    paths = scenarios.gallery_paths()
+    shown = [(entry, path) for path in paths for entry in algorithms]
+    source = inventory.source_of("gallery")
+    if out is not None:
+        store.refuse_another(out, source)
+    sweep = run_plan(
+        _plan("Gallery of congestion controls", shown),
+        find_backend("sim"),
+        directory=out,
+        threads=threads,
+        progress=reporter("gallery", quiet=quiet),
+        source=source,
+    )
+    result = Gallery(algorithms, paths, sweep)
+    if out is not None:
+        store.write_file(out / "gallery.json", store.to_json(result.to_json()))
+        sweep.save_overview(out, report=result.report, again=SAME_COMMAND)
+        if formats:
+            from fairway.plot.figures import save_charts
+
+            with drawing("figure", SAME_COMMAND):
+                save_charts({"gallery": result.figure()}, out, formats)
+    return result
+
+
+def _plan(title: str, shown: Iterable[tuple[Mapping[str, Any], scenarios.Scenario]]) -> Plan:
+    """A run for each algorithm and scenario."""
+    points = []
+    for entry, scenario in shown:
+        experiment = plan(scenario.of(entry)).points[0].experiment
+        points.append(Point({"path": scenario.key, "cc": entry["name"]}, 0, experiment))
+    return Plan(title, ("path", "cc"), tuple(points), Algorithms())

@@ -1,0 +1,238 @@
+"""Two or more run directories side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairway.errors import InputError
+from fairway.ground import text
+from fairway.metrics.reading import check_names
+from fairway.plot import columns
+from fairway.plot.columns import Column
+from fairway.plot.page import FILL, Figure, Section, Table, render
+from fairway.results.run import Run, load
+from fairway.sweep.tables import COSTS
+
+if TYPE_CHECKING:
+    from fairway.plot.figures import Quantity
+
+#: Runs that are columns of a table; of more, each has a line.
+_BESIDE = 3
+#: Smallest width of a chart beside others, and the room that its legend has, in pixels.
+_CHART_WIDTH, _LEGEND_WIDTH = 420, 360
+#: Points of a rate's line at most, in a chart of that width: a mean over some pixels each, where
+#: every sample of several flows would cover the others.
+_RATE_POINTS = 100
+#: Room above the largest value, and below the smallest one, as a part of what lies between.
+_MARGIN = 0.04
+#: What is shown of each flow: column -> how, and what it is called.
+_FLOW_COLUMNS: Mapping[str, tuple[Callable[[str, Sequence[float | None]], Column], str]] = {
+    "goodput_bps": (columns.rates, "Goodput"),
+    "mean_srtt_s": (columns.milliseconds, "Mean smoothed RTT"),
+    "retransmitted_segments": (columns.numbers, "Retransmitted segments"),
+}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Runs beside each other.
+
+    Attributes:
+        names: What each run is called: its directory.
+        runs: The runs.
+        chosen: Metrics to show, if not those of the summaries, delay and retransmissions.
+    """
+
+    names: tuple[str, ...]
+    runs: tuple[Run, ...]
+    chosen: tuple[str, ...] = ()
+
+    def differences(self) -> dict[str, list[Any]]:
+        """What answered and paths of the experiments that are not the same in all, by run."""
+        flat = [{"backend": run.backend, **flatten(run.experiment)} for run in self.runs]
+        paths = dict.fromkeys(path for one in flat for path in one)
+        rows = {path: [one.get(path) for one in flat] for path in paths}
+        return {path: row for path, row in rows.items() if any(v != row[0] for v in row)}
+
+    def metrics(self) -> dict[str, list[float | None]]:
+        """Each metric of each run."""
+        found = [
+            run.measured(self.chosen) if self.chosen else {**run.metrics, **run.measured(COSTS)}
+            for run in self.runs
+        ]
+        names = dict.fromkeys(name for metrics in found for name in metrics)
+        return {name: [metrics.get(name) for metrics in found] for name in names}
+
+    def of_flows(self, column: str) -> dict[str, list[float | None]]:
+        """A column of each flow of each run, matched by position.
+
+        A flow is named by its ids: `reno#1`, or `reno#1 / bbr#1` where they differ.
+        """
+        most = max(len(run.summary["flows"]) for run in self.runs)
+        return {
+            _names(self.runs, index): [_of_flow(run, index, column) for run in self.runs]
+            for index in range(most)
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        return {
+            "runs": [
+                {"directory": name, "title": run.title, "seed": run.seed}
+                for name, run in zip(self.names, self.runs, strict=True)
+            ],
+            "differences": self.differences(),
+            "metrics": self.metrics(),
+            **{column: self.of_flows(column) for column in _FLOW_COLUMNS},
+        }
+
+    def tables(self) -> list[Table]:
+        """What differs, the metrics, and goodput, round trip and retransmissions of the flows."""
+        changed = {k: [_value(v) for v in row] for k, row in self.differences().items()}
+        metrics = [
+            columns.figures(name, row)
+            for name, row in self.metrics().items()
+            if self.chosen or any(value is not None for value in row)
+        ]
+        return [
+            self._table(
+                "What differs",
+                [Column(path, row) for path, row in changed.items()],
+                text_only=True,
+            ),
+            self._table("Metrics", metrics),
+            *(self._flow_table(column) for column in _FLOW_COLUMNS),
+        ]
+
+    def _flow_table(self, column: str) -> Table:
+        kind, title = _FLOW_COLUMNS[column]
+        shown = [
+            # A heading of two names is short enough.
+            kind(name if name.count(" / ") < 2 else f"flow {index}", row)
+            for index, (name, row) in enumerate(self.of_flows(column).items())
+        ]
+        return self._table(f"{title} of each flow", shown)
+
+    def report(self) -> str:
+        """The comparison as HTML, every chart once per run."""
+        from fairway.plot.figures import QUANTITIES
+
+        sections = [Section("Summary", tables=self.tables())]
+        for quantity in QUANTITIES.values():
+            if charts := self.charts(quantity):
+                sections.append(Section(quantity.title, figures=charts, grid=_CHART_WIDTH))
+        return render("Comparison", " · ".join(self.names), sections)
+
+    def charts(self, quantity: Quantity) -> list[Figure]:
+        """A quantity of each run that has it, over the same time and between the same ends."""
+        from fairway.plot.figures import (
+            MAX_POINTS,
+            drawn_table,
+            is_measured,
+            measuring_window,
+            over_time,
+            thin,
+        )
+
+        frames = [
+            (name, drawn_table(run, quantity), measuring_window(run.experiment))
+            for name, run in zip(self.names, self.runs, strict=True)
+            if is_measured(run, quantity)
+        ]
+        points = _RATE_POINTS if quantity.keep == "mean" else MAX_POINTS
+        drawn = [
+            thin(frame, quantity.key, quantity.column, points, quantity.keep)[quantity.column]
+            for _, frame, _ in frames
+        ]
+        most = max((float(values.max()) for values in drawn), default=0.0)  # type: ignore[arg-type]
+        least = min((float(values.min()) for values in drawn), default=0.0)  # type: ignore[arg-type]
+        low, high = (0.0 if quantity.from_zero else least), most
+        margin = _MARGIN * ((high - low) or abs(high) or 1.0)
+        return [
+            Figure(
+                name,
+                over_time(
+                    frame,
+                    quantity,
+                    points=points,
+                    y_min=0.0 if quantity.from_zero else quantity.scale * (low - margin),
+                    y_max=quantity.scale * (high + margin),
+                    end_s=max(float(one["t_s"].max()) for _, one, _ in frames),  # type: ignore[arg-type]
+                    window=window,
+                    width=FILL,
+                    legend_width=_LEGEND_WIDTH,
+                ),
+            )
+            for name, frame, window in frames
+        ]
+
+    def _table(
+        self, caption: str, quantities: Sequence[Column], *, text_only: bool = False
+    ) -> Table:
+        """Each quantity beside the runs, or where runs are many, a line for each run."""
+        # A directory that is named twice has two names.
+        names = [
+            f"{name} ({count})" if (count := self.names[:index].count(name) + 1) > 1 else name
+            for index, name in enumerate(self.names)
+        ]
+        if quantities and len(self.runs) > _BESIDE:
+            lines = [columns.words("run", names), *quantities]
+            return columns.table(caption, lines, labels=len(lines) if text_only else 1, keys=1)
+        rows = [[quantity.heading, *quantity.cells] for quantity in quantities]
+        return Table(caption, ["", *names], rows)
+
+
+def compare(directories: Sequence[str | Path], metrics: Sequence[str] = ()) -> Comparison:
+    """Read run directories to compare.
+
+    Args:
+        directories: The directories.
+        metrics: Metrics to show, by the names of `fairway.metrics.measure`, instead of those of
+            the summaries, delay and retransmissions.
+
+    Raises:
+        InputError: With fewer than two, if one is not a run directory, or if there is no such
+            metric.
+    """
+    check_names(metrics)
+    if len(directories) < 2:
+        raise InputError("compare: name two or more run directories")
+    return Comparison(
+        tuple(str(directory) for directory in directories),
+        tuple(load(directory) for directory in directories),
+        tuple(metrics),
+    )
+
+
+def flatten(document: Any, prefix: str = "") -> dict[str, Any]:
+    """Every value of a document by its path: `flow.0.cc` -> "bic"."""
+    if isinstance(document, Mapping):
+        items = [(str(key), value) for key, value in document.items()]
+    elif isinstance(document, list) and any(isinstance(v, Mapping) for v in document):
+        items = [(str(index), value) for index, value in enumerate(document)]
+    else:
+        return {prefix: document}
+    found: dict[str, Any] = {}
+    for key, value in items:
+        found.update(flatten(value, f"{prefix}.{key}" if prefix else key))
+    return found
+
+
+def _names(runs: Sequence[Run], index: int) -> str:
+    ids = (run.summary["flows"][index]["id"] for run in runs if index < len(run.summary["flows"]))
+    return " / ".join(dict.fromkeys(ids))
+
+
+def _of_flow(run: Run, index: int, column: str) -> float | None:
+    flows = run.summary["flows"]
+    value = flows[index][column] if index < len(flows) else None
+    return None if value is None else float(value)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list):
+        return " – ".join(map(str, value))
+    return text.number(value)

@@ -1,0 +1,9 @@
+"""Searches the parameters of an algorithm, and says on fresh seeds whether that was worth it.
+
+docs/tune.md is the guide.
+"""
+
+from fairway.compare.tune.result import Tuning
+from fairway.compare.tune.run import tune
+
+__all__ = ["Tuning", "tune"]

@@ -1,0 +1,1 @@
+"""Experiment files: read, planned, and the scenarios that come with Fairway."""

@@ -1,0 +1,1 @@
+"""Errors, numbers in words, progress, digests, and directories that are written whole."""

@@ -1,0 +1,124 @@
+"""The list that Fairway keeps in each result directory: what is not on it is never removed."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from fairway.ground import shape
+
+#: Name of the list.
+NAME = ".fairway"
+#: Names that an error message gives before it counts the rest.
+_NAMED = 3
+_SHAPE = {"kind": str, "source": shape.TEXT_OR_NONE, "files": [str]}
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """What Fairway says of a directory.
+
+    Attributes:
+        kind: Kind of result: "run", "sweep" and so on.
+        source: Digest of what was asked for, as `source_of` gives it; None if unknown.
+        files: Files that Fairway wrote, relative to the directory; empty for kinds that grow.
+    """
+
+    kind: str
+    source: str | None = None
+    files: tuple[str, ...] = ()
+
+    def to_bytes(self) -> bytes:
+        """The list as JSON."""
+        content = {"kind": self.kind, "source": self.source, "files": sorted(self.files)}
+        return (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode(
+            "utf-8", "surrogateescape"
+        )
+
+
+def source_of(*parts: Any) -> str:
+    """Digest of what was asked for: a command, its file and its options, as plain data."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def read(directory: Path) -> Inventory | None:
+    """The list of a directory; None if it has none, or one that Fairway cannot have written."""
+    path = directory / NAME
+    try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            return None
+        content = json.loads(path.read_text("utf-8", "surrogateescape"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    if shape.problem(content, _SHAPE):
+        return None
+    return Inventory(content["kind"], content["source"], tuple(content["files"]))
+
+
+def of(directory: Path, kind: str, source: str | None = None) -> Inventory:
+    """The list of everything that is in a directory now, itself left out."""
+    return Inventory(kind, source, tuple(name for name, _ in _entries(directory) if name != NAME))
+
+
+def unknown(directory: Path) -> list[str]:
+    """What is in a directory and not on its list: files, links, and directories without a file.
+
+    A link in the place of a listed file is unknown: Fairway writes none.
+    """
+    listed = read(directory)
+    known = {NAME, *(listed.files if listed else ())}
+    return sorted(
+        name if is_file else f"{name}/" if not (directory / name).is_symlink() else name
+        for name, is_file in _entries(directory)
+        if not is_file or name not in known
+    )
+
+
+def remove(directory: Path) -> bool:
+    """Remove what the list names, and the directory if nothing else is in it; whether it went."""
+    listed = read(directory)
+    wanted = set(listed.files if listed else ())
+    # The names are those found here: those on the list may lead elsewhere.
+    found = [name for name, is_file in _entries(directory) if is_file and name in wanted]
+    for name in found:
+        (directory / name).unlink(missing_ok=True)
+    folders = {str(folder) for name in found for folder in PurePosixPath(name).parents} - {"."}
+    with contextlib.suppress(OSError):  # not empty: somebody has put something there
+        for folder in sorted(folders, reverse=True):
+            (directory / folder).rmdir()
+        if {path.name for path in directory.iterdir()} <= {NAME}:
+            (directory / NAME).unlink(missing_ok=True)
+            directory.rmdir()
+            return True
+    return False
+
+
+def named(names: Iterable[str]) -> str:
+    """Some names for a message, and how many more there are."""
+    found = list(names)
+    rest = len(found) - _NAMED
+    shown = ", ".join(found[:_NAMED])
+    return f"{shown} and {rest} more" if rest > 0 else shown
+
+
+def _entries(directory: Path) -> Iterator[tuple[str, bool]]:
+    """Everything below a directory, and whether it is a regular file; of directories the empty."""
+    for folder, folders, files in os.walk(directory):
+        here = Path(folder)
+        links = [name for name in folders if (here / name).is_symlink()]
+        for name in [*files, *links]:
+            path = here / name
+            with contextlib.suppress(FileNotFoundError):  # gone meanwhile
+                yield (
+                    path.relative_to(directory).as_posix(),
+                    stat.S_ISREG(path.lstat().st_mode),
+                )
+        if not folders and not files and here != directory:
+            yield here.relative_to(directory).as_posix(), False

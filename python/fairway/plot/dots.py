@@ -1,0 +1,69 @@
+"""Rows of dots: measured values with their intervals, and what they are held against."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, cast
+
+import altair as alt
+import polars as pl
+
+from fairway.plot.figures import PUBLISHED, group_encoding, inline
+
+
+def dots(
+    rows: pl.DataFrame,
+    *,
+    order: Sequence[str],
+    x_title: str,
+    title: str,
+    log: bool,
+    domain: tuple[float, float],
+    width: int | Literal["container"] = 300,
+    row_height: int = 22,
+) -> alt.LayerChart:
+    """One row for each value of an axis; the same horizontal axis for all charts of a figure.
+
+    Args:
+        rows: Columns `y` (the row), `series`, `mean`, `low`, `high` and `published`; numbers may be
+            null.
+        order: The rows from top to bottom.
+        x_title: What is measured.
+        title: What the chart shows, for those who cannot see it.
+        log: Whether the horizontal axis is logarithmic.
+        domain: Ends of the horizontal axis.
+        width: In pixels, or as wide as its place on the page.
+        row_height: In pixels.
+    """
+    numbers = ("mean", "low", "high", "published")
+    data = rows.with_columns(pl.col(*numbers).round_sig_figs(5))
+    base = alt.Chart(inline(data, **dict.fromkeys(numbers, "number")), description=title)
+    # Every layer says so: one that does not would draw the axis down to zero.
+    scale = alt.Scale(type="log" if log else "linear", domain=list(domain), nice=False, zero=False)
+    # Rates in M and k, and small numbers as they are: "~s" alone would write 0.01 as "10m".
+    ticks = "abs(datum.value) < 10000 ? format(datum.value, '~g') : format(datum.value, '~s')"
+    axis = alt.Axis(tickCount=5, labelExpr=ticks)
+
+    def x(field: str) -> alt.X:
+        return alt.X(f"{field}:Q", title=x_title, scale=scale, axis=axis)
+
+    y = alt.Y("y:N", title=None, sort=list(order), axis=alt.Axis(grid=True, labelLimit=200))
+    color, shape = group_encoding(list(dict.fromkeys(data["series"])), field="series")
+    dot = base.mark_point(filled=True, size=60, opacity=1).encode(
+        x=x("mean"),
+        y=y,
+        color=color,
+        shape=shape,
+        tooltip=["y:N", "series:N", "mean:Q", "published:Q"],
+    )
+    layers: list[alt.Chart] = [dot]
+    if not data["low"].drop_nulls().is_empty():
+        layers.insert(
+            0, base.mark_rule(strokeWidth=2).encode(x=x("low"), x2="high:Q", y=y, color=color)
+        )
+    if not data["published"].drop_nulls().is_empty():
+        target = base.mark_tick(thickness=2, size=16, color=PUBLISHED).encode(x=x("published"), y=y)
+        layers.insert(0, target)
+    height = row_height * len(order)
+    chart = alt.layer(*layers).properties(width=width, height=height, description=title)
+    return cast(alt.LayerChart, chart)

@@ -1,0 +1,86 @@
+"""Writes reports and figures beside results that are complete; one that fails loses nothing."""
+
+from __future__ import annotations
+
+import shlex
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from fairway.errors import FairwayError, Interrupted, NotDrawn
+from fairway.ground import store
+
+#: File of a report in its directory.
+REPORT = "report.html"
+#: What to do about a report that only its own command can draw.
+SAME_COMMAND = "the same command draws it again"
+#: Characters of an error that is not Fairway's own: it stands in a line with what it means.
+_LONGEST = 300
+
+
+@contextmanager
+def drawing(what: str, again: str) -> Iterator[None]:
+    """Warn, in one line, of whatever goes wrong while something is drawn.
+
+    Args:
+        what: What is drawn: "report".
+        again: What draws it again.
+
+    Raises:
+        Interrupted: On Ctrl-C, with what draws it again.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted(
+            f"stopped while drawing the {what}; the results are complete: {again}"
+        ) from None
+    except (Interrupted, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:  # a panic of a compiled library is no Exception
+        said = " ".join(str(error).split())[:_LONGEST]
+        if not isinstance(error, FairwayError):
+            said = f"{type(error).__name__}: {said}" if said else type(error).__name__
+        warnings.warn(
+            NotDrawn(f"{what} not written: {said}; the results are complete: {again}"),
+            stacklevel=4,
+        )
+
+
+def draw_report(directory: Path, render: Callable[[], str], again: str = "") -> None:
+    """Write the report of new results; an older one there, which is of older results, goes first.
+
+    Args:
+        directory: Where the results are.
+        render: Makes the page.
+        again: What draws it again, if not `fairway report`.
+    """
+    path = directory / REPORT
+    with drawing("report", again or f"{report_command(directory)} draws it again"):
+        path.unlink(missing_ok=True)
+        with store.listing(directory):
+            store.write_file(path, render(), flush=False)
+
+
+def draw_figures(
+    directory: Path, save: Callable[[Path], object], formats: Sequence[str], again: str = ""
+) -> None:
+    """Write the figures of results, if formats are named.
+
+    Args:
+        directory: Where the results are; the figures go into `figures` in it.
+        save: Writes the figures into a directory.
+        formats: Their formats.
+        again: What draws them again, if not `fairway report`.
+    """
+    if not formats:
+        return
+    command = report_command(directory, "--figures", ",".join(formats))
+    with drawing("figures", again or f"{command} draws them again"), store.listing(directory):
+        save(directory / "figures")
+
+
+def report_command(directory: Path, *options: str) -> str:
+    """The command that draws a run's or sweep's report again."""
+    return f"`{shlex.join(['fairway', 'report', str(directory), *options])}`"

@@ -1,0 +1,790 @@
+"""Charts: each is one Altair definition, drawn in reports, notebooks and on paper alike."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+import math
+import re
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import altair as alt
+import polars as pl
+
+from fairway import _core
+from fairway.errors import writing
+from fairway.ground import store
+from fairway.plot.formats import check_formats
+
+if TYPE_CHECKING:
+    from fairway.results.run import Run
+
+#: Okabe and Ito, "Color Universal Design" (2008): told apart with any colour vision. Black is
+#: left out (it is the text), and yellow, which is too faint on paper.
+PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
+
+#: Shapes of the groups of a chart, which tell them apart without colour. There are seven for six
+#: colours, so that of 42 groups no two have the same of both.
+SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right"]
+#: Dashes of lines, which tell them apart without colour; the first is solid.
+_DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 1], [1, 3]]
+#: What is published stands back from what is measured: told from both pages by 4.5 : 1.
+PUBLISHED = "#767676"
+
+#: Family of the algorithms that do not go by ssthresh.
+_RATE_BASED = "model- and rate-based"
+
+#: Points along one line of a report's chart: about one per pixel.
+MAX_POINTS = 800
+
+#: Room beyond the last and the highest of points, which are cut at the edges of a chart.
+_AROUND = 1.05
+
+#: Names in a legend: with more, colours come again so often that it tells nothing.
+MAX_LEGEND = 32
+#: Width of a legend above a chart that fills a page, in pixels.
+LEGEND_WIDTH = 880
+#: Width of a character in a legend, and of a line's sample with its gaps.
+_CHARACTER_WIDTH, _SAMPLE_WIDTH = 6, 28
+
+TimeChart = alt.Chart | alt.LayerChart
+AnyChart = alt.Chart | alt.LayerChart | alt.ConcatChart | alt.HConcatChart | alt.VConcatChart
+Keep = Literal["extremes", "mean"]
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A column of a time series and how it is drawn.
+
+    Attributes:
+        name: Short name, also of the figure's file.
+        table: "series" (per flow) or "queues" (per link).
+        column: The column.
+        title: Title of the axis, with the unit.
+        scale: What values are multiplied by for that unit.
+        keep: What thinning out preserves: extremes of a state, or the mean of a rate.
+        alt: What a reader who cannot see the chart is told.
+        from_zero: Whether the axis starts at zero.
+    """
+
+    name: str
+    table: Literal["series", "queues"]
+    column: str
+    title: str
+    scale: float
+    keep: Keep
+    alt: str
+    from_zero: bool = True
+
+    @property
+    def key(self) -> str:
+        """Column that names the lines."""
+        return "flow" if self.table == "series" else "link"
+
+
+#: What a chart of goodputs shows after a loss.
+IN_ORDER = (
+    "Data that arrives behind a gap counts when the gap is filled: a sample may be above the rate "
+    "of the link."
+)
+
+QUANTITIES = {
+    quantity.name: quantity
+    for quantity in (
+        Quantity("goodput", "series", "goodput_bps", "Goodput (Mbit/s)", 1e-6, "mean",
+                 "Goodput of each flow over time"),
+        Quantity("cwnd", "series", "cwnd_segments", "cwnd (segments)", 1, "extremes",
+                 "Congestion window of each flow over time"),
+        Quantity("ssthresh", "series", "ssthresh_segments", "ssthresh (segments)", 1, "extremes",
+                 "Slow start threshold of each flow over time, absent while infinite"),
+        Quantity("srtt", "series", "srtt_s", "Smoothed RTT (ms)", 1e3, "extremes",
+                 "Smoothed round-trip time of each flow over time", from_zero=False),
+        Quantity("backlog", "queues", "backlog_packets", "Queue length (packets)", 1, "extremes",
+                 "Queue length of each link over time"),
+    )
+}  # fmt: skip
+
+
+class Figures:
+    """Charts of one run; each method returns an Altair chart."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def goodput(self, **size: Any) -> TimeChart:
+        """Goodput of each flow over time."""
+        return self.draw("goodput", **size)
+
+    def cwnd(self, **size: Any) -> TimeChart:
+        """Congestion window of each flow over time."""
+        return self.draw("cwnd", **size)
+
+    def ssthresh(self, **size: Any) -> TimeChart:
+        """Slow start threshold of each flow over time; no line while it is infinite or unused."""
+        return self.draw("ssthresh", **size)
+
+    def srtt(self, **size: Any) -> TimeChart:
+        """Smoothed round-trip time of each flow over time."""
+        return self.draw("srtt", **size)
+
+    def backlog(self, **size: Any) -> TimeChart:
+        """Queue length of each link over time."""
+        return self.draw("backlog", **size)
+
+    def draw(self, name: str, **size: Any) -> TimeChart:
+        """The chart of that name in `QUANTITIES`; `size` as for `over_time`."""
+        quantity = QUANTITIES[name]
+        window = measuring_window(self._run.experiment)
+        return over_time(drawn_table(self._run, quantity), quantity, window=window, **size)
+
+    def save(self, directory: str | Path, formats: Sequence[str] = ("pdf", "png")) -> list[Path]:
+        """Write every figure in every format and return the files."""
+        charts: dict[str, AnyChart] = {
+            name: self.draw(name, width=640, height=260)
+            for name, quantity in QUANTITIES.items()
+            if is_measured(self._run, quantity)
+        }
+        if "capture" in self._run.summary:
+            from fairway.capture.analysis.sections import figure_charts
+
+            charts |= figure_charts(self._run)
+        with store.listing(Path(directory).parent):  # if they are in a run's directory
+            return save_charts(charts, Path(directory), formats)
+
+    def __repr__(self) -> str:
+        return f"<Figures of {self._run.title!r}: {', '.join(QUANTITIES)}>"
+
+
+def is_measured(run: Run, quantity: Quantity) -> bool:
+    """Whether a run has any value of a quantity, so that a chart of it has a mark."""
+    return not drawn_table(run, quantity)[quantity.column].drop_nulls().is_empty()
+
+
+def drawn_table(run: Run, quantity: Quantity) -> pl.DataFrame:
+    """The table that a quantity is drawn from, without values that say nothing.
+
+    Rate-based algorithms do not go by the ssthresh that the stack keeps for them: BBR only leaves
+    it as it is (`bbr_ssthresh` of Linux 6.1, net/ipv4/tcp_bbr.c).
+    """
+    frame: pl.DataFrame = getattr(run, quantity.table)
+    if quantity.column != "ssthresh_segments":
+        return frame
+    unused = [flow["id"] for flow in run.summary["flows"] if is_rate_based(flow["cc"])]
+    column = pl.when(~pl.col("flow").is_in(unused)).then(pl.col(quantity.column))
+    return frame.with_columns(column.alias(quantity.column))
+
+
+def is_rate_based(cc: str) -> bool:
+    """Whether an algorithm has a model of the path in place of ssthresh."""
+    return cc in _rate_based()
+
+
+@functools.cache
+def _rate_based() -> frozenset[str]:
+    known = json.loads(_core.algorithms())
+    return frozenset(one["name"] for one in known if one["family"] == _RATE_BASED)
+
+
+def measuring_window(experiment: Mapping[str, Any]) -> tuple[float, float] | None:
+    """The measuring window in seconds; none if that is the whole run."""
+    window = experiment.get("measure", {}).get("window")
+    if not isinstance(window, Sequence) or isinstance(window, str):
+        return None
+    begin, end = (_core.quantity(each, "duration") / 1e9 for each in window)
+    return begin, end
+
+
+def over_time(
+    frame: pl.DataFrame,
+    quantity: Quantity,
+    *,
+    width: int | Literal["container"] = 640,
+    height: int = 220,
+    points: int = MAX_POINTS,
+    domain: Sequence[str] | None = None,
+    legend: bool = True,
+    y_max: float | None = None,
+    y_min: float = 0.0,
+    begin_s: float = 0.0,
+    end_s: float | None = None,
+    titles: bool = True,
+    legend_width: int = LEGEND_WIDTH,
+    window: tuple[float, float] | None = None,
+) -> TimeChart:
+    """One line per flow or link over time; a point where there is one sample only.
+
+    Args:
+        frame: `Run.series` or `Run.queues`.
+        quantity: What is drawn.
+        width: In pixels, or as wide as its place on the page.
+        height: In pixels.
+        points: Points of each line at most.
+        domain: Names in the order of their colours; as in the table if not given.
+        legend: Whether to show one. A click on an entry singles that line out.
+        y_max: Upper end of the vertical axis, in the units of its title.
+        y_min: Its lower end, where the upper one is given.
+        begin_s: Beginning of the horizontal axis in seconds.
+        end_s: Its end; from the data if not given.
+        titles: Whether the axes have titles.
+        legend_width: Room of the legend in pixels, where the chart is as wide as its place.
+        window: The measuring window in seconds, which is shaded.
+    """
+    key = quantity.key
+    names = list(domain or frame[key].unique(maintain_order=True))
+    end = end_s or float(frame["t_s"].max() or 0.0) or 1.0  # type: ignore[arg-type]
+    data = thin(frame, key, quantity.column, points, quantity.keep).select(
+        pl.col("t_s").round(max(3, 3 - math.floor(math.log10(end)))).alias("t"),
+        pl.col(key).alias("id"),
+        (pl.col(quantity.column) * quantity.scale).round_sig_figs(5).alias("v"),
+    )
+    alone = data.filter(pl.len().over("id") == 1)
+    if not alone.is_empty():
+        end *= _AROUND
+    drawn_names = [name for name in names if name in set(data["id"])]
+    y_scale = (
+        _y_scale(data["v"], quantity, has_points=not alone.is_empty())
+        if y_max is None
+        else alt.Scale(domain=[y_min, y_max])
+    )
+    legend = legend and len(names) <= MAX_LEGEND
+    lit = alt.selection_point(fields=["id"], bind="legend" if legend else alt.Undefined)
+    time: dict[str, Any] = {
+        "title": "Time (s)" if titles else None,
+        "scale": alt.Scale(domain=[begin_s, end], nice=False),
+        "axis": alt.Axis(tickCount=10) if titles else alt.Axis(tickCount=4, labelSeparation=8),
+    }
+
+    def base(rows: pl.DataFrame) -> alt.Chart:
+        chart = alt.Chart(inline(rows, t="number", v="number"), description=quantity.alt)
+        return chart.encode(
+            x=alt.X("t:Q", **time),
+            y=alt.Y(
+                "v:Q",
+                title=quantity.title if titles else None,
+                scale=y_scale,
+                axis=alt.Axis(tickCount=5) if titles else alt.Axis(tickCount=5, minExtent=22),
+            ),
+            color=alt.Color(
+                "id:N",
+                title=key.capitalize(),
+                scale=alt.Scale(domain=names),
+                legend=alt.Legend(
+                    orient="top",
+                    title=None,
+                    symbolType="stroke",
+                    labelLimit=240,
+                    columns=_legend_columns(names, legend_width) if titles else 1,
+                    values=drawn_names if 0 < len(drawn_names) < len(names) else alt.Undefined,
+                    rowPadding=alt.Undefined if titles else 0,
+                )
+                if legend and len(names) > 1
+                else None,
+            ),
+            tooltip=[
+                alt.Tooltip("id:N", title=key.capitalize()),
+                alt.Tooltip("t:Q", title="Time (s)"),
+                alt.Tooltip("v:Q", title=quantity.title),
+            ],
+        )
+
+    line = base(data).mark_line(strokeWidth=1.4, strokeJoin="round", clip=True)
+    if legend and len(names) > 1:
+        line = line.encode(opacity=alt.condition(lit, alt.value(1), alt.value(0.12)))
+        line = line.add_params(lit)
+    layers: list[alt.Chart] = [line]
+    if not alone.is_empty():  # a line of one point has no length
+        layers.append(base(alone).mark_point(filled=True, size=40, opacity=1))
+    if window is not None and not (window[0] <= 0 and window[1] >= end):
+        layers.insert(0, _shade((window[0], min(window[1], end)), time))
+    whole = cast(TimeChart, line if len(layers) == 1 else alt.layer(*layers))
+    return whole.properties(width=width, height=height, description=quantity.alt).add_params(zoom())
+
+
+def _shade(window: tuple[float, float], time: Mapping[str, Any]) -> alt.Chart:
+    """A band behind the lines, from one time to another."""
+    # `t` as of the lines, so that zooming has one name for both.
+    data = inline(pl.DataFrame({"t": [window[0]], "u": [window[1]]}), t="number", u="number")
+    band = alt.Chart(data).mark_rect(color="#888888", opacity=0.12, clip=True)
+    return cast(alt.Chart, band.encode(x=alt.X("t:Q", **time), x2="u:Q"))
+
+
+def _y_scale(values: pl.Series, quantity: Quantity, *, has_points: bool) -> alt.Scale:
+    """The vertical axis; points, and a value that is always the same, have room around them."""
+    least, most = float(values.min() or 0.0), float(values.max() or 0.0)  # type: ignore[arg-type]
+    if most == 0:
+        return alt.Scale(domain=[0, 1])
+    if quantity.from_zero and has_points:
+        return alt.Scale(domain=[0, _AROUND * most])
+    if quantity.from_zero or least < most:
+        return alt.Scale(zero=quantity.from_zero)
+    return alt.Scale(domain=[0.5 * most, 1.5 * most])
+
+
+def _legend_columns(names: Sequence[str], width: int) -> Any:
+    """Columns of a legend whose names do not fit into one line."""
+    column = _SAMPLE_WIDTH + _CHARACTER_WIDTH * max(map(len, names), default=0)
+    room = max(width // column, 1)
+    return alt.Undefined if len(names) <= room else room
+
+
+#: The key of a matrix's colours, under it.
+_KEY = alt.Legend(
+    orient="bottom", direction="horizontal", title=None, tickCount=5, gradientLength=180,
+    gradientThickness=8, offset=6,
+)  # fmt: skip
+
+
+def heat_map(
+    cells: pl.DataFrame,
+    *,
+    x: str,
+    y: str,
+    value: str,
+    x_title: str,
+    y_title: str,
+    title: str,
+    limit: float | None = None,
+    span: tuple[float, float] | None = None,
+    numbers: bool = True,
+    width: int | Literal["container"] = 300,
+    height: int = 300,
+) -> alt.LayerChart:
+    """A matrix of numbers, coloured from −limit through white at 0 to +limit if limit is given.
+
+    Args:
+        cells: One row per cell.
+        x: Column of the matrix's columns.
+        y: Column of the matrix's rows.
+        value: Column of the numbers; null leaves the cell empty.
+        x_title: Title of the horizontal axis.
+        y_title: Title of the vertical axis.
+        title: What the numbers are, for tooltips and the accessible name.
+        limit: Ends of the diverging colour scale; a sequential one if not given.
+        span: Ends of that, where matrices are compared; those of the data if not given.
+        numbers: Whether the cells show their numbers.
+        width: In pixels, or as wide as its place on the page.
+        height: In pixels.
+    """
+    data = cells.select(
+        pl.col(x).cast(pl.String).alias("x"),
+        pl.col(y).cast(pl.String).alias("y"),
+        pl.col(value).round_sig_figs(4).alias("v"),
+    )
+    order_x = list(data["x"].unique(maintain_order=True))
+    order_y = list(data["y"].unique(maintain_order=True))
+    if limit is not None:
+        scale = alt.Scale(domain=[-limit, 0, limit], range=["#0072B2", "#F7F7F7", "#D55E00"],
+                          clamp=True, interpolate="lab")  # fmt: skip
+        dark = f"isValid(datum.v) && abs(datum.v) > {0.62 * limit}"
+    else:
+        span = span or _ends(data["v"])
+        scale = alt.Scale(scheme="cividis", domain=list(span))
+        middle = sum(span) / 2
+        dark = f"isValid(datum.v) && datum.v < {middle}"
+    # A key of one colour says nothing.
+    key = _KEY if limit is not None or (span and span[0] < span[1]) else None
+    base = alt.Chart(inline(data, v="number"), description=title).encode(
+        x=alt.X("x:N", sort=order_x, title=x_title,
+                axis=alt.Axis(orient="top", labelAngle=0, domain=False, ticks=False)),
+        y=alt.Y("y:N", sort=order_y, title=y_title, axis=alt.Axis(domain=False, ticks=False)),
+    )  # fmt: skip
+    tooltip = [
+        alt.Tooltip("y:N", title=y_title),
+        alt.Tooltip("x:N", title=x_title),
+        alt.Tooltip("v:Q", title=title),
+    ]
+    cell = base.mark_rect(stroke="white", strokeWidth=1).encode(
+        color=alt.Color("v:Q", scale=scale, legend=key), tooltip=tooltip
+    )
+    text = base.mark_text(fontSize=12).encode(
+        text=alt.Text("v:Q", format=".3~g" if limit is None else ".3f"),
+        color=alt.condition(dark, alt.value("white"), alt.value("#1a1a1a")),
+    )
+    return cast(
+        alt.LayerChart,
+        alt.layer(cell, *([text] if numbers else [])).properties(
+            width=width, height=height, description=title
+        ),
+    )
+
+
+def metric_over_axis(
+    rows: pl.DataFrame,
+    *,
+    axis: str,
+    metric: str,
+    group: str | None = None,
+    predicted: pl.DataFrame | None = None,
+    published: pl.DataFrame | None = None,
+    log: bool = False,
+    trend: int | None = None,
+    width: int | Literal["container"] = 480,
+    height: int = 240,
+) -> alt.LayerChart:
+    """A metric against one axis: the mean with its 95 % interval, one line and shape per group.
+
+    What models say of it is dashed and hollow, and so is what is published, in grey where it is
+    the same for every group. Where the axis has no numbers, what belongs to one of its values
+    stands side by side.
+
+    Args:
+        rows: Columns `axis`, `mean`, `low`, `high` and `group` if given.
+        axis: The horizontal axis.
+        metric: Name of the metric.
+        group: Column that tells lines apart.
+        predicted: Columns `axis`, `mean`, and `group` if given: what models say, if anything.
+        published: Columns `axis`, `mean`, and `group` if it differs between groups.
+        log: Whether the metric's axis is logarithmic. What is measured and not above zero is left
+            out then, and an interval that reaches zero ends at half of the smallest mean.
+        trend: Degree of the polynomial through the means of each group, by least squares; no
+            trend line if not given, or where the axis has no numbers.
+        width: In pixels, or as wide as its place on the page.
+        height: In pixels.
+    """
+    numeric = rows[axis].dtype.is_numeric()
+    x, kinds = _axis_of(rows[axis]), {"mean": "number"} | ({"x": "number"} if numeric else {})
+    groups = list(rows[group].cast(pl.String).unique(maintain_order=True)) if group else ["all"]
+    color, shape = group_encoding(groups if group else [], COLUMNS_OF_LEGEND)
+    label = f"{metric} against {axis}"
+    if log:
+        rows = rows.filter(pl.col("mean") > 0)
+        low = pl.max_horizontal("low", pl.col("mean").min() / 2)
+        rows = rows.with_columns(pl.when(pl.col("low").is_not_null()).then(low).alias("low"))
+    scale = alt.Scale(type="log") if log else alt.Scale(zero=False)
+    y = alt.Y("mean:Q", title=metric, scale=scale)
+    tooltip = [
+        alt.Tooltip("g:N", title="group"),
+        alt.Tooltip("x:Q" if numeric else "x:N", title=axis),
+        alt.Tooltip("mean:Q", title=metric),
+    ]
+
+    beside = {"model": predicted, "published": published}
+    sides = {
+        name: frame for name, frame in beside.items() if not (frame is None or frame.is_empty())
+    }
+    places = [f"{one}{kind}" for one in groups for kind in ("", *sides)]
+
+    def chart(frame: pl.DataFrame, *more: str, kind: str = "") -> alt.Chart:
+        by = pl.col(group).cast(pl.String) if group in frame.columns else pl.lit("all")
+        # What is published once for all groups stands in the middle of them.
+        is_common = group is not None and group not in frame.columns
+        is_beside = not (numeric or len(places) == 1 or is_common)
+        data = frame.select(
+            pl.col(axis).alias("x"),
+            pl.col("mean", *more).round_sig_figs(5),
+            by.alias("g"),
+            *([(by + kind).alias("place")] if is_beside else []),
+        )
+        own = kinds | dict.fromkeys(more, "number")
+        drawn = alt.Chart(inline(data, **own), description=label).encode(x=x)
+        if not is_beside:
+            return drawn
+        return drawn.encode(xOffset=alt.XOffset("place:N", scale=alt.Scale(domain=places)))
+
+    measured = chart(rows, "low", "high").encode(color=color)
+    layers: list[Any] = [measured.mark_line(strokeWidth=1.4).encode(y=y)] if numeric else []
+    if not rows["low"].drop_nulls().is_empty():  # one run of a point has no interval
+        layers.append(measured.mark_rule().encode(y=alt.Y("low:Q", title=metric), y2="high:Q"))
+    layers.append(
+        measured.mark_point(filled=True, size=50, opacity=1).encode(
+            y=y, shape=shape, tooltip=tooltip
+        )
+    )
+    if trend and numeric:
+        through = measured.transform_regression(
+            "x", "mean", method="poly", order=trend, groupby=["g"]
+        )
+        layers.append(through.mark_line(strokeWidth=2, strokeDash=[2, 2]).encode(y=y))
+    for kind, frame in sides.items():
+        ours = color if kind == "model" or group in frame.columns else alt.value(PUBLISHED)
+        base = chart(frame, kind=kind).encode(color=ours, y=y, tooltip=tooltip[1:])
+        layers.append(_beside(base, kind, numeric=numeric))
+    drawn = cast(alt.LayerChart, alt.layer(*layers))
+    return drawn.properties(width=width, height=height, description=label)
+
+
+#: Entries of a legend beside each other where there are more than four: a narrow chart has no room.
+COLUMNS_OF_LEGEND = 3
+
+
+def group_encoding(
+    groups: Sequence[str], columns: int = 0, field: str = "g"
+) -> tuple[alt.Color, alt.Shape]:
+    """Colour and shape of each group, with one legend; none for fewer than two groups.
+
+    Args:
+        groups: Their names in the order of the legend.
+        columns: Entries of the legend beside each other, if there are more than four.
+        field: The column of the names.
+    """
+    legend = alt.Legend(
+        orient="top", columns=columns if len(groups) > 4 else 0, labelLimit=240, symbolOpacity=1
+    )
+    shown = legend if len(groups) > 1 else None
+    domain = alt.Scale(domain=list(groups)) if groups else alt.Undefined
+    shapes = [SHAPES[index % len(SHAPES)] for index in range(len(groups))]
+    color = alt.Color(f"{field}:N", title=None, legend=shown, scale=domain)
+    scale = alt.Scale(domain=list(groups), range=shapes) if groups else alt.Undefined
+    return color, alt.Shape(f"{field}:N", title=None, legend=shown, scale=scale)
+
+
+def _beside(base: alt.Chart, kind: str, *, numeric: bool) -> alt.LayerChart:
+    """What was not measured: hollow diamonds, joined where the axis has numbers, with a legend."""
+    # A scale of its own, which no other layer has, makes a legend of its own.
+    entry = alt.StrokeDash(
+        "kind:N",
+        title=None,
+        scale=alt.Scale(domain=[kind], range=[[1, 0]]),
+        legend=alt.Legend(
+            orient="top",
+            symbolType="diamond",
+            symbolStrokeColor=PUBLISHED,
+            symbolFillColor="transparent",
+        ),
+    )
+    base = base.transform_calculate(kind=f"'{kind}'")
+    marks = base.mark_point(shape="diamond", filled=False, size=80, strokeWidth=1.4, opacity=1)
+    line = base.mark_line(strokeWidth=1.2, strokeDash=[5, 3])
+    layers = [line] if numeric else []
+    return cast(alt.LayerChart, alt.layer(*layers, marks.encode(strokeDash=entry)))
+
+
+def _axis_of(values: pl.Series) -> alt.X:
+    """The horizontal axis of some values: logarithmic where numbers are spaced geometrically."""
+    name = values.name
+    if not values.dtype.is_numeric():
+        order = list(values.unique(maintain_order=True))
+        return alt.X("x:N", title=name, sort=order, axis=alt.Axis(labelAngle=0))
+    places = sorted(map(float, values.unique()))
+    axis = alt.Axis(values=places, format="~r") if len(places) <= MAX_TICKS else alt.Undefined
+    kind: Any = "log" if is_geometric(places) else "linear"
+    scale = alt.Scale(type=kind, zero=False, nice=False, padding=16)
+    return alt.X("x:Q", title=name, scale=scale, axis=axis)
+
+
+#: Values of an axis that have a tick each; of more, there are ticks at round numbers.
+MAX_TICKS = 8
+#: From this ratio of the largest to the smallest on, few of the values of an axis could be told
+#: apart on a linear one.
+_WIDE = 50
+
+
+def is_geometric(values: Sequence[float]) -> bool:
+    """Whether ascending values are spaced by ratios rather than by differences.
+
+    >>> is_geometric([1, 2, 5, 10, 20]), is_geometric([10, 20, 30, 40]), is_geometric([0, 1, 10])
+    (True, False, False)
+    """
+    if len(values) < 2 or values[0] <= 0:
+        return False
+    if values[-1] / values[0] > _WIDE:
+        return True
+    steps = [after - before for before, after in itertools.pairwise(values)]
+    ratios = [math.log(after / before) for before, after in itertools.pairwise(values)]
+    return _variation(ratios) < _variation(steps)
+
+
+def _variation(steps: Sequence[float]) -> float:
+    """Standard deviation over mean."""
+    return statistics.pstdev(steps) / statistics.fmean(steps)
+
+
+def response(
+    models: pl.DataFrame,
+    measured: pl.DataFrame,
+    *,
+    x_title: str,
+    y_title: str,
+    title: str,
+    domain: tuple[float, float] | None = None,
+    width: int | Literal["container"] = 300,
+    height: int = 220,
+) -> alt.LayerChart:
+    """Models as lines and measurements as points with intervals, on logarithmic axes.
+
+    Args:
+        models: Columns `model`, `x`, `y`; one line for each model, the first one solid.
+        measured: Columns `x`, `mean`, `low`, `high`.
+        x_title: Title of the horizontal axis.
+        y_title: Title of the vertical axis.
+        title: What it shows, for the accessible name.
+        domain: Ends of the vertical axis; from the data if not given.
+        width: In pixels, or as wide as its place on the page.
+        height: In pixels.
+    """
+    names = list(models["model"].unique(maintain_order=True))
+    points = "measured"
+    rounded = pl.col("x", "y").round_sig_figs(5)
+    lines = inline(models.select("model", rounded), x="number", y="number")
+    dots = inline(
+        measured.select(
+            pl.lit(points).alias("model"),
+            "x",
+            pl.col("mean", "low", "high").round_sig_figs(5),
+        ),
+        **dict.fromkeys(("x", "mean", "low", "high"), "number"),
+    )
+    x_domain = _around([models["x"], measured["x"]])
+    y_domain = domain or _around([models["y"], measured["mean"]])
+    x = alt.X("x:Q", title=x_title, scale=_log_scale(x_domain), axis=_decades(x_domain, "~e"))
+    y = alt.Y("y:Q", title=y_title, scale=_log_scale(y_domain), axis=_decades(y_domain, "~g"))
+    color = alt.Color(
+        "model:N",
+        title=None,
+        scale=alt.Scale(domain=[*names, points]),
+        legend=alt.Legend(orient="top", labelLimit=240, symbolType="stroke"),
+    )
+    dashes = [_DASHES[index % len(_DASHES)] for index in range(len(names))]
+    dash = alt.StrokeDash(
+        "model:N",
+        title=None,
+        legend=alt.Legend(orient="top", labelLimit=240, symbolType="stroke"),
+        scale=alt.Scale(domain=[*names, points], range=[*dashes, [1, 0]]),
+    )
+    line = (
+        alt.Chart(lines, description=title)
+        .mark_line(strokeWidth=1.6)
+        .encode(x=x, y=y, color=color, strokeDash=dash, tooltip=["model:N", "x:Q", "y:Q"])
+    )
+    base = alt.Chart(dots).encode(x=x, color=color)
+    layers: list[alt.Chart] = [line]
+    if not measured["low"].drop_nulls().is_empty():
+        layers.append(base.mark_rule(strokeWidth=1.5).encode(y=alt.Y("low:Q"), y2="high:Q"))
+    layers.append(base.mark_point(filled=True, size=36, opacity=1).encode(
+        y=alt.Y("mean:Q"), tooltip=["x:Q", "mean:Q", "low:Q", "high:Q"]))  # fmt: skip
+    layered = alt.layer(*layers).properties(width=width, height=height, description=title)
+    return cast(alt.LayerChart, layered)
+
+
+def _around(columns: Sequence[pl.Series]) -> tuple[float, float]:
+    """Ends of a logarithmic axis that leave room around positive values."""
+    values = pl.concat([column.rename("v") for column in columns]).drop_nulls()
+    low, high = values.min(), values.max()
+    return float(low) / 1.6, float(high) * 1.6  # type: ignore[arg-type]
+
+
+def _log_scale(domain: tuple[float, float]) -> alt.Scale:
+    return alt.Scale(type="log", domain=list(domain), nice=False)
+
+
+def _decades(domain: tuple[float, float], number: str) -> alt.Axis:
+    """Ticks at powers of ten."""
+    first, last = math.ceil(math.log10(domain[0])), math.floor(math.log10(domain[1]))
+    return alt.Axis(format=number, values=[10.0**power for power in range(first, last + 1)])
+
+
+def thin(frame: pl.DataFrame, key: str, column: str, points: int, keep: Keep) -> pl.DataFrame:
+    """Thin a time series out to at most `points` rows per line.
+
+    Args:
+        frame: Columns `t_s`, `key` and `column`.
+        key: Column that names the lines.
+        column: Column of values.
+        points: Most rows per line.
+        keep: "mean" averages neighbours, which is right for a rate; "extremes" keeps the
+            smallest and the largest of each group of neighbours, so that no peak disappears.
+    """
+    wanted = frame.select("t_s", key, column).drop_nulls(column)
+    longest = int(wanted.group_by(key).len()["len"].max() or 0)  # type: ignore[arg-type]
+    if longest <= points:
+        return wanted.sort(key, "t_s", maintain_order=True)
+    per_group = -(-longest // (points if keep == "mean" else points // 2))
+    grouped = wanted.sort(key, "t_s", maintain_order=True).with_columns(
+        (pl.int_range(pl.len()).over(key) // per_group).alias("_group")
+    )
+    if keep == "mean":
+        return (
+            grouped.group_by(key, "_group", maintain_order=True)
+            .agg(pl.col("t_s").mean(), pl.col(column).mean())
+            .select("t_s", key, column)
+        )
+    value = pl.col(column)
+    low, high = pl.col("t_s").get(value.arg_min()), pl.col("t_s").get(value.arg_max())
+    extremes = grouped.group_by(key, "_group", maintain_order=True).agg(
+        pl.concat_list(low, high).alias("t_s"),
+        pl.concat_list(value.min(), value.max()).alias(column),
+    )
+    return (
+        extremes.explode("t_s", column)
+        .select("t_s", key, column)
+        .sort(key, "t_s", maintain_order=True)
+    )
+
+
+def inline(frame: pl.DataFrame, **kinds: str) -> alt.InlineData:
+    """A table as CSV inside the chart: a third of the size of rows of JSON."""
+    return alt.InlineData(
+        values=frame.write_csv(null_value=""),
+        format=alt.CsvDataFormat(type="csv", parse=cast(Any, kinds)),
+    )
+
+
+def zoom() -> alt.Parameter:
+    """Drag to move, Shift and wheel to zoom (the wheel alone scrolls the page), double-click.
+
+    Its name is that by which a page links the charts of one run (templates/charts.js).
+    """
+    return alt.selection_interval(
+        name="zoom", bind="scales", encodings=["x"], zoom="wheel![event.shiftKey]"
+    )
+
+
+def _ends(values: pl.Series) -> tuple[float, float]:
+    return float(values.min() or 0.0), float(values.max() or 0.0)  # type: ignore[arg-type]
+
+
+def print_config() -> alt.Config:
+    """Looks for paper: no frame, thin grid, the same colours."""
+    return alt.Config(
+        background="white",
+        font="Helvetica, Arial, sans-serif",
+        range=alt.RangeConfig(category=cast(Any, PALETTE)),
+        axis=alt.Axis(grid=True, gridColor="#e4e4e4", domainColor="#888", tickColor="#888"),
+        view=alt.ViewConfig(stroke=None),
+    )
+
+
+def save_charts(
+    charts: Mapping[str, AnyChart], directory: Path, formats: Sequence[str]
+) -> list[Path]:
+    """Write each chart as `directory/<name>.<format>`."""
+    check_formats(formats)
+    files = []
+    with writing(directory):
+        for name, chart in charts.items():
+            for kind in formats:
+                path = directory / f"{re.sub(r'[^A-Za-z0-9_-]+', '-', name)}.{kind}"
+                figure = drawn(chart, kind)
+                # A figure that cannot be drawn leaves no directory without files.
+                directory.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(figure)
+                files.append(path)
+    return files
+
+
+def drawn(chart: AnyChart, kind: str) -> bytes:
+    """A chart for paper as a file of that format."""
+    import vl_convert
+
+    converters: dict[str, Callable[[str], bytes]] = {
+        "pdf": lambda spec: bytes(
+            vl_convert.svg_to_pdf(_one_face(vl_convert.vegalite_to_svg(spec)))
+        ),
+        "png": lambda spec: bytes(vl_convert.vegalite_to_png(spec, ppi=200)),
+        "svg": lambda spec: str(vl_convert.vegalite_to_svg(spec)).encode(),
+    }
+    return converters[kind](chart.properties(config=print_config()).to_json())
+
+
+def _one_face(svg: str) -> str:
+    """The drawing without bold text.
+
+    svg2pdf, which vl-convert has, writes the faces of a font in the order of a hash map, another
+    one each time: with one face, the same chart is the same file.
+    """
+    return re.sub(r' font-weight="(?:bold|[6-9]00)"', "", svg)

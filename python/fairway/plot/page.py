@@ -1,0 +1,332 @@
+"""Pages: one HTML file that needs no network, made of headings, tables and charts."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import functools
+import hashlib
+import html
+import importlib.resources
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from fairway.errors import InputError
+from fairway.ground import store
+from fairway.ground.cache import kept
+
+if TYPE_CHECKING:
+    from fairway.plot.figures import AnyChart
+
+#: Name -> text. They are read with the code that fills them, and not when a page is written: hours
+#: of runs may lie between, in which another version is installed.
+_TEMPLATES = {
+    file.name: file.read_text("utf-8")
+    for file in (importlib.resources.files("fairway.plot") / "templates").iterdir()
+    if file.is_file()
+}
+
+#: What every page runs.
+_SCRIPTS = ("theme.js", "charts.js", "folds.js", "rows.js")
+
+#: Width of a chart that fills its place on the page.
+FILL: Literal["container"] = "container"
+
+#: Colours of groups on a light and on a dark page: of Okabe and Ito's hues (`figures.PALETTE` has
+#: theirs, for paper), each told from the page by 3 : 1, which WCAG 2.1 (1.4.11) asks for.
+COLOURS = {
+    "light": ["#00629B", "#D55E00", "#009E73", "#C66A9B", "#4D3B00", "#4797D4"],
+    "dark": ["#56B4E9", "#E69F00", "#2FBF95", "#E08FBD", "#F0E442", "#F0794B"],
+}
+
+#: Rows of a table that are seen at once; one with more is scrolled, searched and sorted.
+LONG = 16
+#: Sections whose names need no fold.
+FEW = 6
+#: Characters of a label that stay on one line.
+PROSE = 60
+
+
+#: What a chart's definition has in it -> what a reader can do with the chart.
+_HINTS = {
+    '"name":"zoom"': "Charts over time: drag to move along the axis, Shift and wheel to zoom, "
+    "double-click to go back, all of one section together.",
+    '"bind":"legend"': "Click a name in a legend to single it out.",
+}
+
+
+class Link(str):
+    """Text that leads somewhere; in a terminal or a notebook it is text.
+
+    Attributes:
+        href: A path beside the page, or an anchor on it.
+        rows: Of an anchor: which rows of that table are meant, as a query: `claim=a1`.
+        label: What it is called where its text does not say enough.
+    """
+
+    __slots__ = ("href", "label", "rows")
+    href: str
+    rows: str
+    label: str
+
+    def __new__(cls, text: str, href: str, *, rows: str = "", label: str = "") -> Link:
+        """The text with where it leads."""
+        made = super().__new__(cls, text)
+        made.href, made.rows, made.label = href, rows, label
+        return made
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of ready-made text; the first `labels` columns are text, the others numbers.
+
+    Attributes:
+        caption: What it shows.
+        columns: Headings.
+        rows: Lines of text, some of which may be a `Link`.
+        labels: How many columns are text.
+        trailing: How many of the last columns are text again.
+        id: Its anchor on the page.
+        facets: Columns by whose values rows can be chosen.
+        tags: What else rows can be chosen by: name -> the values of each row.
+        picks: Names of each row by which a `Link` finds it.
+        keys: How many of the first columns name a row, where those are not all of its labels.
+    """
+
+    caption: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    labels: int = 1
+    trailing: int = 0
+    id: str = ""
+    facets: Sequence[int] = ()
+    tags: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
+    picks: Sequence[Sequence[str]] = ()
+    keys: int = 0
+
+    @property
+    def key_columns(self) -> int:
+        """How many of the first columns name a row: repeated where others follow below."""
+        all_text = self.labels + self.trailing >= len(self.columns)
+        return self.keys or (1 if all_text else max(self.labels, 1))
+
+    @property
+    def named_facets(self) -> list[tuple[str, int]]:
+        """The columns by whose values rows can be chosen, with their headings."""
+        return [(self.columns[index], index) for index in self.facets]
+
+    def is_prose(self, index: int, cell: str) -> bool:
+        """Whether a cell is text that is broken into lines."""
+        return index < self.labels and len(cell) > PROSE
+
+    def is_number(self, index: int) -> bool:
+        """Whether a column holds numbers."""
+        return self.labels <= index < len(self.columns) - self.trailing
+
+    @property
+    def is_long(self) -> bool:
+        """Whether its rows need searching."""
+        return len(self.rows) > LONG or bool(self.picks)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart with what a reader is told about it.
+
+    Attributes:
+        title: What it shows.
+        chart: The chart.
+        caption: More about it.
+        data: Its numbers as CSV; those inside the chart if not given.
+    """
+
+    title: str
+    chart: AnyChart
+    caption: str = ""
+    data: str = ""
+
+    @functools.cached_property
+    def spec(self) -> str:
+        """The chart as JSON that is safe inside a script element."""
+        return json.dumps(self.chart.to_dict(), separators=(",", ":")).replace("<", "\\u003c")
+
+    @property
+    def csv(self) -> str:
+        """`data` as JSON that is safe inside a script element."""
+        return json.dumps(self.data).replace("<", "\\u003c")
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading with what stands under it.
+
+    Attributes:
+        title: The heading.
+        text: A paragraph.
+        links: Where there is more.
+        tables: Tables, one under the other.
+        figures: Charts, one under the other, or side by side if `grid` is set.
+        grid: Smallest width in pixels of a chart in a grid; none for full width.
+        verdicts: Claims as mappings: verdict, id, statement, where, finding; and, if there are any,
+            measured, links, part, effects (a table), and values, what was found for each plausible
+            value, as mappings with of, verdict, finding. Each is a line, which opens to the rest.
+        preformatted: Text shown as it is, folded away.
+        warnings: Sentences without a full stop, shown under the paragraph.
+        id: Its anchor on the page.
+        level: 2 for a section, 3 for a part of the one before it.
+    """
+
+    title: str
+    text: str = ""
+    links: Sequence[Link] = ()
+    tables: Sequence[Table] = ()
+    figures: Sequence[Figure] = ()
+    grid: int | None = None
+    verdicts: Sequence[Mapping[str, Any]] = ()
+    preformatted: str = ""
+    warnings: Sequence[str] = ()
+    id: str = ""
+    level: int = 2
+
+
+def render(
+    title: str,
+    lead: str,
+    sections: Sequence[Section],
+    *,
+    question: str = "",
+    contents: bool = False,
+    note: tuple[str, str] | None = None,
+) -> str:
+    """The whole page as one HTML document.
+
+    Args:
+        title: The heading.
+        lead: A paragraph under it.
+        sections: What follows.
+        question: What was asked, in one sentence; stands before the lead.
+        contents: Whether to list the sections first; if there are many, in a fold.
+        note: What that fold under the lead is called, and its text.
+    """
+    specs = [figure.spec for section in sections for figure in section.figures]
+    style = filled("report.css") + "".join(
+        map(_columns, sorted({s.grid for s in sections if s.grid}))
+    )
+    page_script = "".join(filled(name) for name in _SCRIPTS)
+    scripts = [*([chart_library()] if specs else []), page_script]
+    anchored = [(section.id or f"section-{n}", section) for n, section in enumerate(sections, 1)]
+    return filled(
+        "report.html",
+        title=title,
+        question=question,
+        lead=lead,
+        note=note,
+        few=FEW,
+        sections=anchored,
+        contents=contents,
+        has_charts=bool(specs),
+        hints=[hint for mark, hint in _HINTS.items() if any(mark in spec for spec in specs)],
+        style=style,
+        scripts=scripts,
+        policy=policy(scripts, [style]),
+    )
+
+
+def filled(template: str, **values: Any) -> str:
+    """A template with its values; all know the version and the colours of groups."""
+    from fairway._core import version
+
+    made: str = (
+        _templates().get_template(template).render(version=version(), colours=COLOURS, **values)
+    )
+    return made
+
+
+@functools.cache
+def _templates() -> Any:
+    import jinja2
+
+    return jinja2.Environment(
+        loader=jinja2.DictLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def policy(scripts: Sequence[str], styles: Sequence[str]) -> str:
+    """The page's Content-Security-Policy: these scripts and styles run, and nothing is fetched.
+
+    Whatever else gets into a page, such as through a title, is not run by a browser. Vega's
+    expressions are interpreted, so that no text becomes code either.
+    """
+    run, look = (" ".join(map(_digest, texts)) for texts in (scripts, styles))
+    return (
+        f"default-src 'none'; script-src {run}; style-src {look}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(inline: str) -> str:
+    digest = hashlib.sha256(inline.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def _columns(width: int) -> str:
+    """The style of a grid whose charts have that width at least."""
+    columns = f"repeat(auto-fill, minmax(min({width}px, 100%), 1fr))"
+    return f".grid-{width} {{ grid-template-columns: {columns}; }}\n"
+
+
+@functools.cache
+def chart_library() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script that defines `vegaEmbed`.
+
+    To bundle it takes three seconds, more than all else of a short run, so the bundle is kept for
+    the next command wherever it can be.
+    """
+    # Wrapped, because the bundle's own names would become global ones.
+    return f"(function () {{\n{_bundle()}\n}})();".replace("</script", "<\\/script")
+
+
+def _bundle() -> str:
+    import importlib.metadata
+
+    try:
+        release = importlib.metadata.version("vl-convert-python")
+        file = kept("charts") / f"vega-embed-{release}.js"
+        if file.is_file():
+            return file.read_text(encoding="utf-8")
+    except (OSError, RuntimeError, UnicodeDecodeError):  # no home, or one of somebody else's
+        return _bundled()
+    bundle = _bundled()
+    with contextlib.suppress(OSError, InputError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        store.write_file(file, bundle)
+    return bundle
+
+
+def _bundled() -> str:
+    import vl_convert
+
+    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+
+
+def plain_html(table: Table) -> str:
+    """A table for a notebook."""
+
+    def cells(tag: str, values: Iterable[str]) -> str:
+        parts = []
+        for index, value in enumerate(values):
+            side = "left" if index < table.labels else "right"
+            parts.append(f'<{tag} style="text-align:{side}">{html.escape(value)}</{tag}>')
+        return f"<tr>{''.join(parts)}</tr>"
+
+    body = "".join(cells("td", row) for row in table.rows)
+    left = "text-align:left;font-weight:bold"
+    caption = f'<caption style="{left}">{html.escape(table.caption)}</caption>'
+    head = cells("th", table.columns)
+    return f"<table>{caption}<thead>{head}</thead><tbody>{body}</tbody></table>"

@@ -1,0 +1,1 @@
+"""What one experiment gave: a run, its tables and files, and its report."""

@@ -1,0 +1,148 @@
+"""Phases of senders as charts and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, cast
+
+import altair as alt
+import polars as pl
+
+from fairway.ground import text
+from fairway.plot.figures import PALETTE, inline, is_rate_based, thin
+from fairway.plot.page import FILL, Figure, Section, Table
+from fairway.results.phases import Phase, epochs, of_series, phases
+from fairway.results.run import Run
+from fairway.study.claims import point_is_at
+from fairway.study.reproduce import Reproduction
+
+#: Kinds of phases in the order of their colours.
+KINDS = ("slow start", "avoidance", "recovery", "timeout")
+_COLOURS = [PALETTE[2], PALETTE[5], PALETTE[4], PALETTE[1]]
+#: Points along a line.
+_POINTS = 600
+#: Flows and samples of a run's table of phases: with more it would take seconds.
+_MOST_FLOWS, _MOST_SAMPLES = 8, 50_000
+
+
+def phase_section(result: Reproduction, figure: Mapping[str, Any]) -> Section:
+    """The window of the first flow at each point, its phases behind it, over the same time."""
+    drawn = [
+        outcome
+        for outcome in result.sweep.outcomes
+        if outcome.point.repetition == 0 and point_is_at(outcome.point.axes, figure.get("at", {}))
+    ]
+    until = float(figure.get("until_s", float("inf")))
+    shown = {}
+    for outcome in drawn:
+        flow = str(outcome.summary["flows"][0]["id"])
+        rows = outcome.series().filter(pl.col("flow") == flow, pl.col("t_s") <= until)
+        title = ", ".join(str(value) for value in outcome.point.axes.values()) or result.study.key
+        shown[title] = (rows, of_series(rows, flow))
+    charts = [
+        Figure(title, phase_chart(rows, found, width=FILL))
+        for title, (rows, found) in shown.items()
+        if found
+    ]
+    lead = "cwnd in segments, each chart on its own scale, against time in seconds."
+    return Section(figure["title"], lead, figures=charts, grid=330)
+
+
+def phase_chart(
+    rows: pl.DataFrame,
+    found: Sequence[Phase],
+    *,
+    y_max: float | None = None,
+    width: int | Literal["container"] = 640,
+    height: int = 170,
+) -> alt.LayerChart:
+    """A window over time, with what the sender does behind it.
+
+    Args:
+        rows: The samples of one flow, columns as `fairway.results.tables.SERIES_SCHEMA`.
+        found: Its phases.
+        y_max: Upper end of the vertical axis in segments; the peak if not given.
+        width: In pixels, or as wide as its place on the page.
+        height: In pixels.
+    """
+    top = 1.05 * (y_max or max(phase.peak_segments for phase in found))
+    x = alt.Scale(domain=[0, float(rows["t_s"].max() or 0.0)], nice=False)  # type: ignore[arg-type]
+    y = alt.Scale(domain=[0, top], nice=False)
+    spans = pl.DataFrame(
+        [
+            {
+                "phase": phase.kind,
+                "from": round(phase.start_s, 3),
+                "to": round(phase.end_s, 3),
+                "peak": round(phase.peak_segments, 1),
+            }
+            for phase in found
+        ]
+    )
+    behind = (
+        alt.Chart(
+            inline(spans, **{"from": "number", "to": "number", "peak": "number"}),
+            description="What the sender does over time, behind its congestion window",
+        )
+        .mark_rect(opacity=0.35, clip=True)
+        .encode(
+            x=alt.X("from:Q", scale=x, title=None, axis=alt.Axis(tickCount=6)),
+            x2="to:Q",
+            color=alt.Color(
+                "phase:N",
+                scale=alt.Scale(domain=list(KINDS), range=_COLOURS),
+                legend=alt.Legend(orient="top", title=None, columns=4, symbolType="square"),
+            ),
+            tooltip=["phase:N", "from:Q", "to:Q", "peak:Q"],
+        )
+    )
+    line = thin(rows, "flow", "cwnd_segments", _POINTS, "extremes").select(
+        pl.col("t_s").round(3).alias("t"), pl.col("cwnd_segments").round(2).alias("cwnd")
+    )
+    window = (
+        alt.Chart(inline(line, t="number", cwnd="number"))
+        .mark_line(style="ink", strokeWidth=1.5, clip=True)
+        .encode(
+            x=alt.X("t:Q", scale=x),
+            y=alt.Y("cwnd:Q", scale=y, title=None, axis=alt.Axis(tickCount=5)),
+            tooltip=["t:Q", "cwnd:Q"],
+        )
+    )
+    return cast(alt.LayerChart, alt.layer(behind, window).properties(width=width, height=height))
+
+
+def phase_tables(run: Run) -> list[Table]:
+    """When each flow's first slow start ended, and the share of its time in each phase.
+
+    None of runs without windows, and of those with more flows or samples than are looked through.
+    None of captures: their windows are what was in flight, and the analysis tells their phases
+    itself. Nor of flows that do not go by a threshold, which alone tells their phases apart.
+    """
+    if "capture" in run.summary:
+        return []
+    flows = [row for row in run.summary["flows"] if row["cc"] is not None]
+    if not 0 < len(flows) <= _MOST_FLOWS or run.series.height > _MOST_SAMPLES:
+        return []
+    rows = []
+    for flow in flows:
+        found = [] if is_rate_based(flow["cc"]) else phases(run, str(flow["id"]))
+        is_reduced = any(phase.kind == "recovery" for phase in found)
+        if not found or (is_reduced and all(p.ssthresh_segments is None for p in found)):
+            continue
+        first, total = epochs(found)[:1], found[-1].end_s - found[0].start_s
+        start = found[0] if found[0].kind == "slow start" else None
+        shares = [sum(p.duration_s for p in found if p.kind == kind) for kind in KINDS]
+        rows.append(
+            [
+                str(flow["id"]),
+                f"{text.number(start.end_s)} s" if start else text.ABSENT,
+                text.number(first[0].peak_segments) if first else text.ABSENT,
+                *(
+                    text.percent(share / total, signed=False) if total else text.ABSENT
+                    for share in shares
+                ),
+            ]
+        )
+    names = ["flow", "slow start until", "first peak (segments)", *KINDS]
+    caption = "Phases, over the whole run; recovery lasts until the window grows"
+    return [Table(caption, names, rows)] if rows else []

@@ -1,0 +1,536 @@
+"""Reports of runs and sweeps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from fairway.ground import text
+from fairway.plot import columns
+from fairway.plot.page import FILL, Figure, Section, Table, render
+from fairway.sweep import repetitions
+from fairway.sweep.axes import headings
+from fairway.sweep.tables import COSTS
+
+if TYPE_CHECKING:
+    from fairway.results.run import Run
+    from fairway.sweep import Sweep
+
+
+def run_report(run: Run, metrics: Sequence[str] = ()) -> str:
+    """The report of one run.
+
+    Args:
+        run: The run.
+        metrics: Metrics to show, if not those of its summary.
+    """
+    from fairway.plot.figures import IN_ORDER, QUANTITIES, is_measured, measuring_window
+
+    own_tables: list[Table] = []
+    own_sections: list[Section] = []
+    charts: list[Figure] = []
+    if "transfer" in run.summary:
+        from fairway.backends.transfer import sections as transfer
+
+        own_tables, own_sections = [transfer.transfer_table(run)], transfer.settings_section(run)
+        charts += transfer.transfer_figures(run)
+    if "capture" in run.summary:
+        from fairway.capture.analysis import sections as capture
+
+        own_tables, own_sections = capture.capture_tables(run), capture.capture_sections(run)
+    for name, quantity in QUANTITIES.items():
+        if is_measured(run, quantity):
+            title = quantity.alt.partition(",")[0]
+            note = IN_ORDER if name == "goodput" and _has_losses(run) else ""
+            charts.append(Figure(title, run.figures.draw(name, width=FILL), note))
+    shaded = "The measuring window is shaded." if measuring_window(run.experiment) else ""
+    from fairway.results.model_sections import is_of_models, model_sections
+    from fairway.results.phase_charts import phase_tables
+
+    sections = [
+        Section(
+            "Summary",
+            window_sentence(run.experiment),
+            warnings=run.warnings,
+            tables=[
+                metric_table(run, metrics),
+                *own_tables,
+                *completion_table(run),
+                *([] if own_tables else application_tables(run)),
+                *flow_tables(run),
+                *link_tables(run),
+                *phase_tables(run),
+                *wlan_tables(run),
+            ],
+        ),
+        *([Section("Over time", shaded, figures=charts)] if charts else []),
+        *model_sections(run),
+        *own_sections,
+        *repeated_runs(run),
+        experiment_section(run.experiment),
+    ]
+    packets = run.summary.get("packets")
+    if "capture" in run.summary:
+        return render(run.title, capture.capture_lead(run), sections)
+    if is_of_models(run):
+        lead = "What models say; nothing was run, so there are no series."
+        return render(run.title, lead, sections)
+    lead = f"Backend {run.backend}" + ("" if own_tables else f", seed {run.seed}")
+    return render(run.title, lead + (f", {packets:,} packets." if packets else "."), sections)
+
+
+def _has_losses(run: Run) -> bool:
+    return any(flow.get("retransmitted_segments") for flow in run.summary["flows"])
+
+
+def repeated_runs(run: Run) -> list[Section]:
+    """How far runs of the same experiment differ: measured, or what decides it."""
+    from fairway.results import repeat
+
+    said = []
+    if kernel := run.summary.get("kernel"):
+        said.append(_kernel_sentence(kernel))
+    found = run.summary.get("repeated")
+    if found is None and not said:
+        return []
+    if found is None:
+        said.append("Not measured for this run; --repeat 1 runs it again and compares.")
+        return [Section("Repeated runs", " ".join(said))]
+    said.append(repeat.sentence(found))
+    tables = [_difference_table(found)] if found["differences"] else []
+    return [Section("Repeated runs", " ".join(said), tables=tables)]
+
+
+def _kernel_sentence(kernel: Mapping[str, Any]) -> str:
+    """What of a kernel decides how far repeated runs differ."""
+    time = "virtual" if kernel["virtual_time"] else "real"
+    if kernel["virtual_time"] and kernel["repeatable"]:
+        what = "the seed decides its randomness: runs with the same seed are to be the same"
+    elif kernel["virtual_time"]:
+        what = "its randomness is its own: runs with the same seed differ as those with others do"
+    else:
+        what = "what else the machine does shows in the results, and runs with the same seed differ"
+    return f"Linux {kernel['release']} in {time} time; {what}."
+
+
+def _difference_table(found: Mapping[str, Any]) -> Table:
+    """One line per figure that was not always the same."""
+    rows = [
+        [
+            entry["figure"],
+            *(text.number(entry[name]) for name in ("first", "least", "most")),
+            f"{entry['relative']:.3%}",
+        ]
+        for entry in found["differences"]
+    ]
+    return Table("Differences", ["figure", "first run", "least", "most", "difference"], rows)
+
+
+def sweep_report(sweep: Sweep) -> str:
+    """The report of a sweep: every run in one table, and each metric over the axes."""
+    repeated = repetitions.sentence(sweep.until, sweep.stops) if sweep.until else ""
+    tables = [sweep_table(sweep), *mean_tables(sweep)]
+    sections = [Section("Runs", repeated, warnings=sweep.warnings, tables=tables)]
+    figures = [
+        Figure(text.capital(charted(name)[0]), sweep.figures.draw(name, width=FILL))
+        for name in sweep.figures.names
+    ]
+    if figures:
+        said, caveats = _drawn(sweep)
+        sections.append(Section("Metrics", said, warnings=caveats, figures=figures, grid=380))
+    if sweep.outcomes:
+        sections.append(experiment_section(sweep.outcomes[0].point.experiment, "First experiment"))
+    return render(sweep.title, f"{text.count(len(sweep), 'run')}.", sections)
+
+
+def _drawn(sweep: Sweep) -> tuple[str, Sequence[str]]:
+    """What the charts of a sweep show, and what has to be known of the models in them."""
+    is_repeated = _is_repeated(sweep)
+    if sweep.figures.is_heat_map:
+        return ("Means over repetitions." if is_repeated else ""), ()
+    said = "Means over repetitions, with 95 % confidence intervals." if is_repeated else ""
+    if sweep.predicted.is_empty():
+        return said, ()
+    return f"{said} Hollow diamonds are what models say.".lstrip(), sweep.caveats
+
+
+def charted(metric: str) -> tuple[str, float]:
+    """What a metric is called on a chart, and what its values are multiplied by there."""
+    words = columns.in_words(metric)
+    if metric.endswith("_bps"):
+        return f"{words} (Mbit/s)", 1e-6
+    if columns.is_short_time(metric):
+        return f"{words} (ms)", 1e3
+    return (f"{words} (s)", 1) if metric.endswith("_s") else (words, 1)
+
+
+#: What the metrics of a run mean, for who sees their values.
+MEANINGS = {
+    "goodput_bps": "of all flows together",
+    "jain_index": "1 is equal shares; 1/n if one of n flows has everything",
+    "asymmetry": "0 is equal shares; 1 if the first of two has everything, −1 the second",
+    "unfairness": "(largest − smallest) ÷ smallest goodput: 0 is equal shares, no upper bound",
+    "utilisation": "of the bottleneck",
+    "loss_ratio": "packets dropped or lost ÷ packets sent",
+}
+
+
+def metric_table(run: Run, metrics: Sequence[str] = ()) -> Table:
+    """Metrics of a run: those named, or of its summary; of one flow, none that compare flows."""
+    if metrics:
+        chosen = [
+            [columns.in_words(name), figure(name, value)]
+            for name, value in run.measured(metrics).items()
+        ]
+        return Table("Metrics", ["metric", "value"], chosen)
+    is_alone = sum(flow["cc"] is not None for flow in run.summary["flows"]) < 2
+    rows = [
+        [text.without_unit(name), figure(name, value), MEANINGS.get(name, "")]
+        for name, value in run.metrics.items()
+        if not (is_alone and name in COMPARING)
+    ]
+    return Table("Metrics", ["metric", "value", "meaning"], rows, trailing=1)
+
+
+def flow_tables(run: Run) -> list[Table]:
+    """A table of the flows of TCP and one of the datagram flows, those that there are."""
+    flows = run.summary["flows"]
+    datagrams = [flow for flow in flows if flow["cc"] is None]
+    tables = [datagram_table(datagrams)] if datagrams else []
+    if len(datagrams) < len(flows):
+        tables.insert(0, flow_table(folded([flow for flow in flows if flow["cc"] is not None])))
+    return tables
+
+
+#: Connections of one flow that have a line each; of more, one line says what they did together.
+_LINES = 32
+
+
+def folded(flows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The flows, those of one origin in one line where they are many."""
+    origins: dict[tuple[str, bool], list[Mapping[str, Any]]] = {}
+    for flow in flows:
+        origin, _, rest = str(flow["id"]).partition("/")
+        origins.setdefault((origin, rest.endswith("reverse")), []).append(flow)
+    lines: list[Mapping[str, Any]] = []
+    for (origin, is_back), own in origins.items():
+        if len(own) <= _LINES:
+            lines += own
+            continue
+        name = f"{origin}/…" + ("/reverse" if is_back else "")
+        lines.append({"id": f"{name} ({len(own):,})", "cc": own[0]["cc"], **_together(own)})
+    return lines
+
+
+def _together(flows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
+    """Sums over flows, and means of what is no sum."""
+
+    def mean(name: str) -> float | None:
+        known = [flow[name] for flow in flows if flow[name] is not None]
+        return sum(known) / len(known) if known else None
+
+    sums = ("goodput_bps", "retransmitted_segments")
+    means = ("mean_cwnd_segments", "mean_srtt_s", "mean_one_way_delay_s", "fct_s")
+
+    def total(name: str) -> float | None:
+        known = [flow[name] for flow in flows if flow[name] is not None]
+        return sum(known) if known else None
+
+    return {
+        **{name: total(name) for name in sums},
+        **{name: mean(name) for name in means},
+    }
+
+
+def datagram_table(flows: Sequence[Mapping[str, Any]]) -> Table:
+    """One line per datagram flow."""
+
+    def each(name: str) -> list[Any]:
+        return [flow[name] for flow in flows]
+
+    return columns.table("Datagram flows", [
+        columns.words("flow", each("id")),
+        columns.words("kind", each("kind")),
+        columns.rates("goodput", each("goodput_bps")),
+        columns.numbers("sent", each("sent_segments")),
+        columns.percent("lost", each("loss_ratio")),
+        columns.milliseconds("one-way delay", each("mean_one_way_delay_s")),
+        columns.milliseconds("p99 delay", each("p99_one_way_delay_s")),
+        columns.milliseconds("jitter", each("jitter_s")),
+    ], labels=2)  # fmt: skip
+
+
+def _short_route(route: str | None) -> str:
+    """A route as a table has room for it: its first and its last link."""
+    links = (route or text.ABSENT).split(" > ")
+    return " > ".join(links) if len(links) < 3 else f"{links[0]} > … > {links[-1]}"
+
+
+def flow_table(flows: Sequence[Mapping[str, Any]]) -> Table:
+    """One line per flow of TCP."""
+
+    def each(name: str) -> list[Any]:
+        return [flow[name] for flow in flows]
+
+    shown = [
+        columns.words("flow", each("id")),
+        columns.words("cc", each("cc")),
+        columns.rates("goodput", each("goodput_bps")),
+        columns.numbers("retrans. segments", each("retransmitted_segments")),
+        columns.numbers("mean cwnd (segments)", each("mean_cwnd_segments")),
+        columns.milliseconds("mean srtt", each("mean_srtt_s")),
+        columns.milliseconds("one-way delay", each("mean_one_way_delay_s")),
+        columns.numbers("fct (s)", each("fct_s")),
+    ]
+    routes = [flow.get("route") for flow in flows]
+    if any(routes):
+        shown.append(columns.words("route", map(_short_route, routes)))
+    return columns.table("Flows", shown, labels=2, trailing=int(any(routes)))
+
+
+#: Applications of one kind that are shown beside each other; of more, only what they have together.
+_BESIDE = 4
+
+
+def application_tables(run: Run) -> list[Table]:
+    """One table for each kind of application, one line per figure."""
+    tables = []
+    entries = run.summary.get("applications", [])
+    for kind in dict.fromkeys(entry["kind"] for entry in entries):
+        own = [entry for entry in entries if entry["kind"] == kind]
+        figures = [
+            {"connections": entry["connections"], "goodput_bps": entry["goodput_bps"],
+             "fct_s": entry["fct_s"], **entry["figures"]}
+            for entry in own
+        ]  # fmt: skip
+        if len(own) <= _BESIDE:
+            columns = [str(entry["id"]) for entry in own]
+            cells = {name: [of[name] for of in figures] for name in figures[0]}
+        else:
+            columns = ["mean", "least", "most"]
+            cells = {name: _spread([of[name] for of in figures]) for name in figures[0]}
+        rows = [
+            [_in_words(name), *(figure(name, value) for value in values)]
+            for name, values in cells.items()
+            if any(value is not None for value in values)
+        ]
+        caption = kind if len(own) <= _BESIDE else f"{kind}: {text.count(len(own), 'application')}"
+        tables.append(Table(f"Applications: {caption}", ["", *columns], rows))
+    return tables
+
+
+def _spread(values: Sequence[float | None]) -> list[float | None]:
+    """Mean, least and most of the values that there are."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return [None, None, None]
+    return [sum(known) / len(known), min(known), max(known)]
+
+
+def _in_words(name: str) -> str:
+    """A figure's name in words: without its unit where its value has one, else with it."""
+    words = name.split("_")
+    if words[-1] in ("bps", "s"):
+        return " ".join(words[:-1])
+    if words[-1] in ("bytes", "chunks"):
+        return f"{' '.join(words[:-1])} ({words[-1]})"
+    return " ".join(words)
+
+
+def figure(name: str, value: float | None) -> str:
+    """A figure's value, with the unit that its name says."""
+    if value is None:
+        return text.ABSENT
+    if name.endswith("_bps"):
+        return text.bit_rate(value)
+    if columns.is_short_time(name):
+        return text.milliseconds(value)
+    return f"{text.number(value)} s" if name.endswith("_s") else text.number(value)
+
+
+def completion_table(run: Run) -> list[Table]:
+    """How long transfers took, by flow and size; none where no flow has several."""
+    entries = run.summary.get("completions", [])
+
+    def each(name: str) -> list[Any]:
+        return [entry[name] for entry in entries]
+
+    if not entries:
+        return []
+    unfinished = columns.numbers("unfin.", each("unfinished"))
+    return [columns.table("Flow completion times", [
+        columns.words("flow", map(_size_class, entries)),
+        columns.numbers("count", each("count")),
+        *([unfinished] if any(each("unfinished")) else []),
+        columns.milliseconds("mean", each("mean_s")),
+        columns.milliseconds("median", each("median_s")),
+        columns.milliseconds("95 %", each("p95_s")),
+        columns.milliseconds("99 %", each("p99_s")),
+        columns.numbers("mean slowdown", each("mean_slowdown")),
+        columns.numbers("99 % slowdown", each("p99_slowdown")),
+    ])]  # fmt: skip
+
+
+def _size_class(entry: Mapping[str, Any]) -> str:
+    """A flow, or a class of its sizes in words."""
+    least = entry["from_bytes"]
+    if least is None:
+        return str(entry["flow"])
+    return f"  from {text.size(least)}" if least else f"  below {text.size(entry['below_bytes'])}"
+
+
+def link_table(run: Run) -> Table:
+    """One line per link."""
+    links = run.summary["links"]
+
+    def each(name: str) -> list[Any]:
+        return [link[name] for link in links]
+
+    return columns.table("Links", [
+        columns.words("link", each("id")),
+        columns.numbers("utilisation", each("utilisation")),
+        columns.numbers("drops", each("drops")),
+        columns.numbers("losses", each("losses")),
+        columns.numbers("marks", each("marks")),
+        columns.numbers("mean backlog (packets)", each("mean_backlog_packets")),
+        columns.milliseconds("p99 sojourn", each("p99_sojourn_s")),
+    ])  # fmt: skip
+
+
+def link_tables(run: Run) -> list[Table]:
+    """`link_table`, where a link was looked at."""
+    return [link_table(run)] if run.summary["links"] else []
+
+
+def wlan_tables(run: Run) -> list[Table]:
+    """One line per node of the WLAN, if there is one."""
+    wlan = run.summary.get("wlan")
+    if not wlan:
+        return []
+    nodes = wlan["nodes"]
+    counts = ("delivered", "accesses", "collisions", "errors", "given_up", "duplicates")
+    shown = [columns.numbers(_in_words(name), [node[name] for node in nodes]) for name in counts]
+    busy, collided = text.number(wlan["busy"]), text.number(wlan["collided"])
+    caption = f"WLAN, busy {busy} of the time, collided {collided}"
+    return [columns.table(caption, [columns.words("node", [n["id"] for n in nodes]), *shown])]
+
+
+#: Metrics that compare flows: the same for every run, they say that there was nothing to compare.
+COMPARING = ("jain_index", "asymmetry", "unfairness")
+#: Of two flows it says what Jain's index says, and of more next to nothing: a sweep's table has it
+#: if it is asked for.
+_DERIVED = "unfairness"
+
+
+def sweep_table(sweep: Sweep) -> Table:
+    """One line per run of a sweep."""
+    table = sweep.table
+    names = [*(["repetition"] if _is_repeated(sweep) else []), *_metrics_of(sweep)]
+    shown = [
+        columns.words(heading, map(text.label, axis.shown))
+        for axis, heading in zip(sweep.columns, headings(sweep.columns), strict=True)
+    ]
+    shown += [columns.figures(name, table[name].to_list()) for name in names]
+    of_range = _ranges(sweep)
+    shown += [columns.words("in range", of_range)] if of_range else []
+    texts = [index for index, axis in enumerate(sweep.columns, 1) if not axis.is_numeric]
+    caption = text.count(len(sweep), "run")
+    keys = len(sweep.columns) + _is_repeated(sweep)
+    return columns.table(
+        caption, shown, labels=max(texts, default=0), trailing=int(bool(of_range)), keys=keys
+    )
+
+
+def mean_tables(sweep: Sweep) -> list[Table]:
+    """Mean and interval of each metric, where nothing varies but the seed."""
+    from fairway.stats import mean_interval
+
+    if sweep.axes or not _is_repeated(sweep):
+        return []
+    rows = []
+    for name in _metrics_of(sweep):
+        if values := [value for value in sweep.table[name].drop_nulls() if math.isfinite(value)]:
+            of = mean_interval(values)
+            shown = (figure(name, value) for value in (of.mean, of.low, of.high))
+            rows.append([columns.in_words(name), *shown])
+    caption = f"Means over {text.count(len(sweep), 'repetition')}, and their 95 % intervals"
+    return [Table(caption, ["metric", "mean", "from", "to"], rows)]
+
+
+def _is_repeated(sweep: Sweep) -> bool:
+    return bool(sweep.table.height) and sweep.table["repetition"].max() != 0
+
+
+def _metrics_of(sweep: Sweep) -> list[str]:
+    """The metrics that a sweep's tables show: those that were asked for, or that say something."""
+    table = sweep.table
+    hidden = {"repetition", "seed", *(axis.column for axis in sweep.columns)}
+    if not sweep.metrics:
+        hidden |= {_DERIVED, *(name for name in COMPARING if table[name].n_unique() <= 1)}
+        hidden |= {name for name in COSTS if table[name].null_count() == table.height}
+    return [name for name in table.columns if name not in hidden]
+
+
+def _ranges(sweep: Sweep) -> list[str]:
+    """Whether the models that have answered each point are in their range; empty if all are."""
+    if not sweep.outcomes or sweep.outcomes[0].summary["backend"] != "model":
+        return []
+    said = [
+        all(entry["model"]["in_range"] for entry in (*summary["flows"], *summary["links"]))
+        for summary in (outcome.summary for outcome in sweep.outcomes)
+    ]
+    return [] if all(said) else [text.number(one) for one in said]
+
+
+def window_sentence(experiment: Mapping[str, Any]) -> str:
+    """When the averages were taken."""
+    return partial_sentence(experiment) or f"Averages over {_averaged(experiment)}."
+
+
+#: Flows that are named one by one as running for a part of the time.
+_NAMED = 3
+
+
+def partial_sentence(experiment: Mapping[str, Any]) -> str:
+    """Which flows run for only a part of what averages are taken over; empty if none does."""
+    window = experiment.get("measure", {}).get("window")
+    duration = experiment.get("duration")
+    if not isinstance(duration, str):
+        return ""
+    begin_s, end_s = map(_seconds, window or ("0 s", duration))
+    partial = []
+    for index, flow in enumerate(experiment.get("flow", ())):
+        bounds = [
+            f"{word} {flow[key]}"
+            for key, word in (("start", "from"), ("stop", "until"))
+            if isinstance(flow.get(key), str) and begin_s < _seconds(flow[key]) < end_s
+        ]
+        if bounds:
+            partial.append(f"{flow.get('id') or flow.get('cc') or index} {' '.join(bounds)}")
+    if not partial:
+        return ""
+    more = f" and {len(partial) - _NAMED} more so" if len(partial) > _NAMED else ""
+    return (
+        f"Averages are over {_averaged(experiment)}, but some flows run for a part of it: "
+        f"{', '.join(partial[:_NAMED])}{more}. Goodput counts the rest as nothing delivered; "
+        "measure.window = [START, END] averages over another time."
+    )
+
+
+def _averaged(experiment: Mapping[str, Any]) -> str:
+    window = experiment.get("measure", {}).get("window")
+    return f"the measuring window from {window[0]} to {window[1]}" if window else "the whole run"
+
+
+def _seconds(written: str) -> float:
+    from fairway import _core
+
+    return _core.quantity(written, "duration") / 1e9
+
+
+def experiment_section(experiment: Mapping[str, Any], title: str = "Experiment") -> Section:
+    """The experiment itself, so that the report can be run again."""
+    import tomli_w
+
+    return Section(title, preformatted=tomli_w.dumps(experiment))

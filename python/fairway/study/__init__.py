@@ -1,0 +1,1 @@
+"""Published studies as data: run again, and held against what was published."""

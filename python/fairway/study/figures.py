@@ -1,0 +1,364 @@
+"""The figures of a study's report, drawn from its cells as `study.toml` asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from fairway.ground import text
+from fairway.plot.dots import dots
+from fairway.plot.figures import AnyChart, heat_map, metric_over_axis, response
+from fairway.plot.page import FILL, Figure, Section
+from fairway.results.phase_charts import phase_section
+from fairway.study.claims import Cell, point_is_at
+from fairway.study.ratios import ratio_charts
+from fairway.study.reproduce import Reproduction, Study
+from fairway.study.residuals import residual_section
+from fairway.study.small_multiples import small_multiples
+from fairway.study.time_charts import time_section
+
+
+def figure_section(result: Reproduction, figure: Mapping[str, Any]) -> Section:
+    """One figure of a study, an entry of its `study.toml`."""
+    return _DRAW[figure["kind"]](result, figure)
+
+
+def cells_csv(study: Study, cells: Iterable[Cell]) -> str:
+    """The numbers behind a figure, to be read by other programs: one line per cell."""
+    rows = [
+        {
+            **{study.name(axis): text.label(value) for axis, value in cell.point.items()},
+            "metric": study.name(cell.metric),
+            "published": cell.published,
+            "measured": cell.measured,
+            "ci_low": cell.ci_low,
+            "ci_high": cell.ci_high,
+            **(cell.references or {}),
+        }
+        for cell in cells
+    ]
+    return pl.DataFrame(rows, infer_schema_length=None).write_csv()
+
+
+def _heat_maps(result: Reproduction, figure: Mapping[str, Any]) -> Section:
+    """The same matrix as published, as measured, and their difference, for each panel."""
+    study, panel = result.study, figure.get("panel")
+    of_metric = [cell for cell in result.cells if cell.metric == figure["metric"]]
+    panels: dict[str, list[Cell]] = {}
+    for cell in of_metric:
+        panels.setdefault(f"{cell.point[panel]}: " if panel else "", []).append(cell)
+
+    def chart(name: str, title: str, value: str, limit: float | None) -> Figure:
+        title = name + (title[0].lower() + title[1:] if name else title)
+        frame = _matrix(panels[name], figure["x"], figure["y"])
+        compared = [number for cell in panels[name] for number in (cell.published, cell.measured)]
+        known = [number for number in compared if number is not None]
+        is_compared = value != "difference" and known
+        drawn = heat_map(
+            frame,
+            x="x",
+            y="y",
+            value=value,
+            x_title=study.name(figure["x"]),
+            y_title=study.name(figure["y"]),
+            title=f"{title} {figure['metric']}",
+            limit=limit,
+            span=(min(known), max(known)) if is_compared else None,
+            width=FILL,
+        )
+        return Figure(title, drawn, data=cells_csv(study, panels[name]))
+
+    limit = figure.get("limit")
+    # Differences a fifth of the scale large already have the strongest colour.
+    charts = [
+        drawn
+        for name in panels
+        for drawn in (
+            chart(name, "Published", "published", limit),
+            chart(name, "Measured", "measured", limit),
+            chart(name, "Measured − published", "difference", None if limit is None else limit / 5),
+        )
+    ]
+    return Section(f"{figure['metric'].capitalize()} as a matrix", figures=charts, grid=330)
+
+
+def _matrix(cells: list[Cell], x: str, y: str) -> pl.DataFrame:
+    rows = [
+        {
+            "x": str(cell.point[x]),
+            "y": str(cell.point[y]),
+            "published": cell.published,
+            "measured": cell.measured,
+            "difference": cell.difference,
+        }
+        for cell in cells
+    ]
+    numbers = ("published", "measured", "difference")
+    return pl.DataFrame(rows, schema_overrides=dict.fromkeys(numbers, pl.Float64),
+                        infer_schema_length=None)  # fmt: skip
+
+
+def _over_axis(result: Reproduction, figure: Mapping[str, Any]) -> Section:
+    """A metric along one axis, measured and published; a chart for each value of a panel."""
+    study, metric, panel = result.study, figure["metric"], figure.get("panel")
+    label, group = study.name(figure["axis"]), figure.get("group")
+    name, factor = shown_as(study.name(metric))
+    panels: dict[str, list[Cell]] = {}
+    for cell in result.cells:
+        if cell.metric == metric and point_is_at(cell.point, figure.get("at", {})):
+            panels.setdefault(text.label(cell.point[panel]) if panel else "", []).append(cell)
+    charts = []
+    for title, cells in panels.items():
+        measured, published = _along(cells, figure["axis"], group)
+        frame = measured if published.is_empty() else published
+        # Of several charts, one with a single value along the axis shows no course.
+        if not frame.is_empty() and (len(panels) == 1 or frame["axis"].n_unique() > 1):
+            chart = metric_over_axis(
+                _scaled(measured, factor).rename({"axis": label}),
+                axis=label,
+                metric=name,
+                group="group" if group else None,
+                published=_scaled(published, factor).rename({"axis": label}),
+                log=figure.get("log", False),
+                trend=figure.get("trend"),
+                width=FILL,
+            )
+            shown = f"{name}: {title}" if title else name
+            charts.append(Figure(shown, chart, data=cells_csv(study, cells)))
+    heading = figure.get("title", f"{text.capital(name)} over {label}")
+    if not charts:
+        return Section(heading, "No cell has a value.")
+    said = "Means, with 95 % intervals where there are several repetitions"
+    titles = [column.title for column in study.compared if column.name == metric]
+    if any(cell.published is not None for cells in panels.values() for cell in cells):
+        said += f"; hollow diamonds: published ({', '.join(titles)})"
+    if "trend" in figure:
+        said += f"; dotted: polynomial of degree {figure['trend']} by least squares"
+    return Section(heading, f"{said}.", figures=charts, grid=330 if panel else None)
+
+
+def shown_as(name: str) -> tuple[str, float]:
+    """What a chart calls a metric, and what its values are multiplied by: Mbit/s, and no 4.43M."""
+    in_bits = name.removesuffix("(bit/s)").removesuffix("_bps")
+    return (name, 1.0) if in_bits == name else (f"{in_bits.strip()} (Mbit/s)", 1e-6)
+
+
+def _scaled(frame: pl.DataFrame, factor: float) -> pl.DataFrame:
+    """The numbers of a frame in another unit."""
+    numbers = pl.col("^(mean|low|high|published|y)$")
+    return frame.with_columns(numbers * factor) if factor != 1 else frame
+
+
+def _along(cells: list[Cell], axis: str, group: str | None) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Cells along an axis: means with intervals, and published numbers, by group if they differ."""
+    given = {(cell.point[axis], cell.published) for cell in cells if cell.published is not None}
+    # One line of published numbers where they are the same for every group.
+    common = len(given) == len({value for value, _ in given})
+    measured: list[dict[str, Any]] = []
+    published: dict[tuple[Any, str], dict[str, Any]] = {}
+    for cell in cells:
+        at = {"axis": cell.point[axis]}
+        own = {"group": text.label(cell.point[group])} if group else {}
+        if cell.measured is not None:
+            measured.append(
+                {**at, **own, "mean": cell.measured, "low": cell.ci_low, "high": cell.ci_high}
+            )
+        if cell.published is not None:
+            own = {} if common else own
+            published[cell.point[axis], own.get("group", "")] = {
+                **at, **own, "mean": cell.published,
+            }  # fmt: skip
+    names = ["group"] if group else []
+    return (
+        _frame(measured, ["axis", *names], ("mean", "low", "high")),
+        _frame(list(published.values()), ["axis", *(names if not common else [])], ("mean",)),
+    )
+
+
+def _frame(
+    rows: list[dict[str, Any]], names: Sequence[str], numbers: Sequence[str]
+) -> pl.DataFrame:
+    """Rows as a table that has its columns even if there are none."""
+    if not rows:
+        return pl.DataFrame(
+            schema=dict.fromkeys(names, pl.String) | dict.fromkeys(numbers, pl.Float64)
+        )
+    kinds = dict.fromkeys(numbers, pl.Float64)
+    return pl.DataFrame(rows, schema_overrides=kinds, infer_schema_length=None)
+
+
+def response_charts(
+    result: Reproduction, figure: Mapping[str, Any], **size: Any
+) -> dict[str, AnyChart]:
+    """Models beside measurements along one axis, a chart for each value of another."""
+    study, axis, panel, metric = result.study, figure["axis"], figure["panel"], figure["metric"]
+    cells = [c for c in result.cells if c.metric == metric and c.measured is not None]
+    numbers = [
+        number
+        for cell in cells
+        for number in (cell.measured, cell.published, *(cell.references or {}).values())
+        if number
+    ]
+    if not numbers:
+        return {}
+    name_of_metric, factor = shown_as(study.name(metric))
+    domain = (factor * min(numbers) / 1.5, factor * max(numbers) * 1.5)
+    compared = next(column.title for column in study.compared if column.name == metric)
+    charts: dict[str, AnyChart] = {}
+    for name in dict.fromkeys(str(cell.point[panel]) for cell in cells):
+        chosen = [cell for cell in cells if str(cell.point[panel]) == name]
+        models = [
+            {"model": model, "x": float(cell.point[axis]), "y": number}
+            for cell in chosen
+            for model, number in {compared: cell.published, **(cell.references or {})}.items()
+            if number is not None
+        ]
+        measured = [
+            {
+                "x": float(cell.point[axis]),
+                "mean": cell.measured,
+                "low": cell.ci_low,
+                "high": cell.ci_high,
+            }
+            for cell in chosen
+        ]
+        kinds = dict.fromkeys(("x", "mean", "low", "high"), pl.Float64)
+        charts[name] = response(
+            _scaled(pl.DataFrame(models), factor),
+            _scaled(pl.DataFrame(measured, schema=kinds), factor),
+            x_title=study.name(axis),
+            y_title=name_of_metric,
+            title=f"{name_of_metric} of {name} against {study.name(axis)}",
+            domain=domain,
+            **size,
+        )
+    return charts
+
+
+def _response(result: Reproduction, figure: Mapping[str, Any]) -> Section:
+    charts = response_charts(result, figure, width=FILL)
+    name, _ = shown_as(result.study.name(figure["metric"]))
+    axis = result.study.name(figure["axis"])
+    return Section(
+        f"{text.capital(name)} over {axis}",
+        "Lines are models, points are measurements with their 95 % intervals; the same axes in "
+        "every chart.",
+        figures=[
+            Figure(title, chart, data=_csv_of_panel(result, figure, title))
+            for title, chart in charts.items()
+        ],
+        grid=330,
+    )
+
+
+def _csv_of_panel(result: Reproduction, figure: Mapping[str, Any], name: str) -> str:
+    """The cells of one chart, for a figure with a chart for each value of an axis."""
+    metric, panel = figure.get("metric"), figure["panel"]
+    return cells_csv(
+        result.study,
+        [c for c in result.cells if metric in (None, c.metric) and str(c.point[panel]) == name],
+    )
+
+
+def _ratio(result: Reproduction, figure: Mapping[str, Any]) -> Section:
+    study = result.study
+    charts = ratio_charts(result, figure, width=FILL)
+    return Section(
+        f"Measured over expected, over {study.name(figure['axis'])}",
+        "Points are measurements with their 95 % intervals, filled where a claim speaks of them"
+        + (f"; dashed lines: {figure['reference']}" if "reference" in figure else "")
+        + "; the same axes in every chart.",
+        figures=[
+            Figure(title, chart, data=_csv_of_panel(result, figure, title))
+            for title, chart in charts.items()
+        ],
+        grid=330,
+    )
+
+
+def _dots(result: Reproduction, figure: Mapping[str, Any]) -> Section:
+    """Metrics of every value of an axis, a chart for each value of another."""
+    study, axis, panel = result.study, figure["axis"], figure["panel"]
+    metrics = figure["metric"] if isinstance(figure["metric"], list) else [figure["metric"]]
+    excess, log = figure.get("excess", False), figure.get("log", False)
+    cells = [
+        cell
+        for cell in result.cells
+        if cell.metric in metrics and point_is_at(cell.point, figure.get("at", {}))
+        and cell.measured is not None
+    ]  # fmt: skip
+    frame = pl.DataFrame(
+        [
+            {
+                "panel": text.label(cell.point[panel]),
+                "y": text.label(cell.point[axis]),
+                "series": shown_as(study.name(cell.metric))[0],
+                **dot_values(cell, excess=excess),
+            }
+            for cell in cells
+        ],
+        schema_overrides=dict.fromkeys(("mean", "low", "high", "published"), pl.Float64),
+        infer_schema_length=None,
+    )
+    shown = [shown_as(study.name(metric)) for metric in metrics]
+    names = ", ".join(name for name, _ in shown)
+    if len({factor for _, factor in shown}) == 1:  # of one unit
+        frame = _scaled(frame.rename({"y": "row"}), shown[0][1]).rename({"row": "y"})
+    if frame.is_empty():
+        return Section(text.capital(names), "No cell has a value.")
+    numbers = pl.concat([frame[name] for name in ("mean", "low", "high", "published")]).drop_nulls()
+    if log:
+        numbers = numbers.filter(numbers > 0)
+    least, most = float(numbers.min()), float(numbers.max())  # type: ignore[arg-type]
+    room = (most - least) * 0.05
+    x_title = figure["title"] if excess or len(metrics) > 1 else names
+    domain = (least / 1.3, most * 1.3) if log else (least - room, most + room)
+    charts = [
+        Figure(
+            str(name),
+            dots(
+                frame.filter(pl.col("panel") == name).drop("panel"),
+                order=list(dict.fromkeys(frame["y"])),
+                x_title=x_title,
+                title=f"{figure['title']} by {study.name(axis)}: {name}",
+                log=log,
+                domain=domain,
+                width=FILL,
+            ),
+            data=cells_csv(study, [c for c in cells if text.label(c.point[panel]) == name]),
+        )
+        for name in dict.fromkeys(frame["panel"])
+    ]
+    compared = [column.title for column in study.compared if column.name in metrics]
+    lead = "Dots are measurements"
+    if study.repeats:
+        lead += " with their 95 % intervals"
+    if excess:
+        lead += f", less {compared[0]}"
+    elif any(cell.published is not None for cell in cells):
+        lead += f", upright lines {compared[0]}"
+    lead += "; the same axis in every chart."
+    return Section(figure["title"], lead, figures=charts, grid=330)
+
+
+def dot_values(cell: Cell, *, excess: bool) -> dict[str, float | None]:
+    """What a dot shows: the measurement and what it is held against, or the one less the other."""
+    zero = (cell.published or 0.0) if excess else 0.0
+    values = {"mean": cell.measured, "low": cell.ci_low, "high": cell.ci_high}
+    shown = {name: None if value is None else value - zero for name, value in values.items()}
+    return {**shown, "published": None if excess else cell.published}
+
+
+_DRAW = {
+    "dots": _dots,
+    "heat_map": _heat_maps,
+    "over_axis": _over_axis,
+    "over_time": time_section,
+    "phases": phase_section,
+    "ratio": _ratio,
+    "residuals": residual_section,
+    "response": _response,
+    "small_multiples": small_multiples,
+}

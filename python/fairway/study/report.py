@@ -1,0 +1,172 @@
+"""The report of a study: verdicts first, then published beside measured, figures, and the runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from statistics import median
+from typing import TYPE_CHECKING, get_args
+
+# A report is written hours after its study began, and another version may be installed meanwhile:
+# what others load when they first need it is loaded with this module.
+import fairway.results.episodes
+import fairway.results.tables  # noqa: F401
+from fairway.ground import text
+from fairway.plot.page import Section, Table, render
+from fairway.results.report import experiment_section, window_sentence
+from fairway.study.claim_sections import Place, speaks_of, verdicts
+from fairway.study.claims import MEANING, Finding, Verdict
+from fairway.study.figures import figure_section
+from fairway.study.reproduce import Reproduction, cell_columns, cell_row
+from fairway.study.runs import cell_names, run_link, run_table
+from fairway.sweep.repetitions import remark_on_alike, sentence
+
+if TYPE_CHECKING:
+    from fairway.study.parts import WholeReproduction
+
+_WHY = (
+    "Each claim opens to what decided it: every effect that it speaks of, with its 95 % interval "
+    "over n repetitions, or its 90 % interval where the claim is that there is no difference. p is "
+    "corrected for the number of comparisons that the claim makes: at most 0.05 decides, by where "
+    "the effect is."
+)
+_RUNS = (
+    "Every run with its files, and the command that repeats it to the same numbers. Commands are "
+    "for the directory that this report is in; the experiment file that each of them names can be "
+    "changed and run as any other."
+)
+
+
+def study_report(result: Reproduction) -> str:
+    """The whole report as HTML."""
+    study = result.study
+    place = Place(result.directory, study.claims)
+    sections = [*claim_sections(result), *body_sections(result, place)]
+    return page_of(result, sections)
+
+
+def page_of(result: Reproduction | WholeReproduction, sections: Sequence[Section]) -> str:
+    """The whole page as HTML, with what the study is above its sections."""
+    study = result.study
+    note = f"{text.capital(result.quick)}." if result.quick else ""
+    return render(
+        study.title,
+        study.source + ".",
+        sections,
+        question=study.question,
+        contents=True,
+        note=("Shortened form: what was left out", note) if note else None,
+    )
+
+
+def claim_sections(result: Reproduction | WholeReproduction) -> Iterator[Section]:
+    """The verdicts, and what decided them."""
+    if result.study.claims:
+        counts = verdict_counts(result.findings)
+        yield Section("Claims", counts, verdicts=verdicts(result), id="verdicts")
+    if any(finding.comparisons for finding in result.findings):
+        yield Section("How claims are decided", _WHY, id="why")
+
+
+def body_sections(result: Reproduction, on: Place) -> Iterator[Section]:
+    """Cells, figures, runs and the experiment.
+
+    Args:
+        result: The study.
+        on: Where it stands on the page.
+    """
+    study = result.study
+    first = result.sweep.outcomes[0].point.experiment
+    until = result.sweep.until
+    repeated = sentence(until, result.sweep.stops) if until else ""
+    names = cell_names(result)
+    yield Section(
+        "Published beside measured",
+        " ".join([study.summary, window_sentence(first), repeated]).strip(),
+        warnings=result.sweep.warnings if until else remark_on_alike(result.sweep.outcomes),
+        tables=[difference_table(result), cell_table(result, on, names)],
+        id=on.anchor("beside"),
+    )
+    for figure in study.figures:
+        yield figure_section(result, figure)
+    runs = run_table(result, names, anchor=on.anchor("runs"), root=on.root)
+    yield Section("Runs", _RUNS, tables=[runs], id=on.anchor("every-run"))
+    yield experiment_section(first, "Experiment of the first point")
+
+
+def cell_table(
+    result: Reproduction, on: Place | None = None, names: dict[str, str] | None = None
+) -> Table:
+    """Published beside measured.
+
+    Args:
+        result: The study.
+        on: Where it stands on a page; without links and claims if on none.
+        names: What links call the point of each cell.
+    """
+    study = result.study
+    columns = cell_columns(study)
+    rows = [cell_row(study, cell) for cell in result.cells]
+    labels = len(study.axes) + (len(study.compared) > 1)
+    name = study.name(study.compared[0].metric) if len(study.compared) == 1 else "every metric"
+    caption = f"{text.capital(name)}, {text.count(len(rows), 'cell')}"
+    if on is None or names is None:
+        return Table(caption, columns, rows, labels)
+    measured = columns.index("measured")
+    tags = []
+    for row, cell in zip(rows, result.cells, strict=True):
+        row[measured] = run_link(row[measured], cell, names, table="#" + on.anchor("runs"))
+        tags.append([claim.id for claim in on.claims if speaks_of(claim, cell, on.part)])
+    return Table(
+        caption,
+        columns,
+        rows,
+        labels,
+        id=on.anchor("cells"),
+        facets=range(labels),
+        tags={"claim": tags} if any(tags) else {},
+    )
+
+
+def difference_table(result: Reproduction, part: str = "") -> Table:
+    """How far measured is from published: one line per metric that has published numbers.
+
+    Args:
+        result: The study.
+        part: The part of a study that it is; empty if it is all of it.
+    """
+    rows = []
+    metrics = dict.fromkeys(cell.metric for cell in result.cells)
+    known = dict.fromkeys(cell.metric for cell in result.cells if cell.difference is not None)
+    for metric in known or metrics:
+        own = [cell for cell in result.cells if cell.metric == metric]
+        both = [cell for cell in own if cell.difference is not None]
+        off = [abs(cell.difference or 0.0) for cell in both]
+        relative = [
+            distance / abs(cell.published)
+            for distance, cell in zip(off, both, strict=True)
+            if cell.published
+        ]
+        rows.append(
+            [
+                result.study.name(metric),
+                str(len(own)),
+                str(len(off)),
+                text.number(median(off), 3) if off else text.ABSENT,
+                text.number(max(off), 3) if off else text.ABSENT,
+                text.percent(median(relative), signed=False) if relative else text.ABSENT,
+            ]
+        )
+    caption = "How far measured is from published" + (f", part {part}" if part else "")
+    columns = ["metric", "cells", "published", "median", "largest", "median, relative"]
+    return Table(caption, columns, rows)
+
+
+def verdict_counts(findings: tuple[Finding, ...]) -> str:
+    """How many claims have which verdict, and what those words mean that need it."""
+    counts = Counter(finding.verdict for finding in findings)
+    _, *others = get_args(Verdict)
+    shown = [f"{counts[v]} {'depend' if v == 'depends' else v}" for v in others if counts[v]]
+    of = f"{counts['supported']} of {text.count(len(findings), 'claim')} supported"
+    meanings = [f"{v.capitalize()}: {why}." for v, why in MEANING.items() if counts[v]]
+    return " ".join([", ".join([of, *shown]) + ".", *meanings])

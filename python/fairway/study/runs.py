@@ -1,0 +1,120 @@
+"""The runs behind a study's cells: where each is kept, and what repeats it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from fairway.ground import store, text
+from fairway.plot.page import Link, Table
+from fairway.study.cells import averaged
+from fairway.study.claims import Cell
+from fairway.study.reproduce import Reproduction
+from fairway.sweep import Outcome
+
+#: The experiment of a run, beside its results.
+EXPERIMENT = "experiment.toml"
+
+
+def write_experiments(result: Reproduction) -> None:
+    """Put the experiment of each run beside its results, as a file that `fairway run` takes."""
+    import tomli_w
+
+    for outcome in result.sweep.outcomes:
+        assert outcome.directory is not None
+        path, content = outcome.directory / EXPERIMENT, tomli_w.dumps(outcome.point.experiment)
+        if not path.is_file() or path.read_text("utf-8") != content:
+            with store.listing(outcome.directory):
+                store.write_file(path, content, flush=False)
+
+
+def command(outcome: Outcome, place: str) -> str:
+    """What repeats a run, given in the directory of the report.
+
+    Args:
+        outcome: The run.
+        place: Its directory, seen from there.
+    """
+    backend = outcome.summary["backend"]
+    answers = "" if backend == "sim" else f" --backend {backend}"
+    # A congestion control of the user's own is looked for beside the experiment, then in this path.
+    own = outcome.summary.get("algorithms", {}).values()
+    places = {str(Path(code["file"]).parent) for code in own if code["file"]}
+    path = f'PYTHONPATH="{os.pathsep.join(sorted(places))}" ' if places else ""
+    return f"{path}fairway run {place}/{EXPERIMENT}{answers}"
+
+
+def run_table(result: Reproduction, names: Mapping[str, str], *, anchor: str, root: Path) -> Table:
+    """One line for each run: what was measured in it, its files and what repeats it.
+
+    Args:
+        result: The study.
+        names: Point of a cell, as `key` has it -> what links call it.
+        anchor: Of the table.
+        root: The directory of the report.
+    """
+    study = result.study
+    metrics = [c.metric for c in study.compared if c.mean_over is None]
+    means = list(dict.fromkeys(column.mean_over for column in study.compared))
+    values = {
+        (key(cell.point), cell.metric, repetition): value
+        for cell in result.cells
+        for repetition, value in cell.by_repetition.items()
+    }
+    rows, picks = [], []
+    for outcome in result.sweep.outcomes:
+        axes, repetition = outcome.point.axes, outcome.point.repetition
+        assert outcome.directory is not None
+        place = Path(os.path.relpath(outcome.directory, root)).as_posix()
+        rows.append(
+            [
+                *(text.label(value) for value in axes.values()),
+                str(repetition + 1),
+                str(outcome.summary["seed"]),
+                *(text.exact(values.get((key(axes), m, repetition)), 6) for m in metrics),
+                Link("summary.json", quote(f"{place}/summary.json"), label=f"summary of {place}"),
+                Link(
+                    "manifest.json",
+                    quote(f"{place}/{store.MANIFEST}"),
+                    label=f"manifest of {place}",
+                ),
+                Link(command(outcome, place), quote(f"{place}/{EXPERIMENT}")),
+            ]
+        )
+        own = [key(averaged(axes, mean)) for mean in means]
+        picks.append([names[name] for name in own if name in names])
+    headings = [study.name(axis) for axis in study.axes]
+    columns = [*headings, "repetition", "seed", *(study.name(metric) for metric in metrics),
+               "results", "manifest", "command"]  # fmt: skip
+    return Table(
+        text.count(len(rows), "run"),
+        columns,
+        rows,
+        labels=len(headings) + 1,
+        trailing=3,
+        id=anchor,
+        facets=range(len(headings) + (1 if study.repeats else 0)),
+        picks=picks,
+    )
+
+
+def run_link(shown: str, cell: Cell, names: Mapping[str, str], *, table: str) -> str:
+    """A measured number that leads to the runs it is of, in the table at that address."""
+    if not cell.values:
+        return shown
+    query = urlencode({"pick": names[key(cell.point)]})
+    return Link(shown, table, rows=query, label=f"{shown}, its runs")
+
+
+def cell_names(result: Reproduction) -> dict[str, str]:
+    """What links call the point of each cell."""
+    points = dict.fromkeys(key(cell.point) for cell in result.cells)
+    return {point: str(number) for number, point in enumerate(points, 1)}
+
+
+def key(point: Mapping[str, Any]) -> str:
+    """A point as a key of a dictionary."""
+    return repr(dict(point))

@@ -1,0 +1,120 @@
+"""Time series of a study's runs: windows and round-trip times at single points."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import polars as pl
+
+from fairway.ground import text
+from fairway.plot.figures import QUANTITIES, Quantity, TimeChart, over_time
+from fairway.plot.page import FILL, Figure, Section
+from fairway.study.claims import point_is_at
+from fairway.study.reproduce import Reproduction
+from fairway.sweep import Outcome
+
+#: Points along a line.
+_POINTS = 600
+#: Height of a chart in pixels.
+_HEIGHT = 150
+
+
+def time_section(result: Reproduction, figure: Mapping[str, Any]) -> Section:
+    """The first flow's quantities over time at every point; those of one unit in one chart."""
+    at = figure.get("at", {})
+    named = figure["quantity"]
+    quantities = [QUANTITIES[name] for name in ([named] if isinstance(named, str) else named)]
+    units: dict[str, list[Quantity]] = {}
+    for quantity in quantities:
+        units.setdefault(quantity.title.rpartition(" (")[2], []).append(quantity)
+    charts = [
+        drawn
+        for outcome in result.sweep.outcomes
+        if outcome.point.repetition == 0 and point_is_at(outcome.point.axes, at)
+        for together in units.values()
+        for drawn in _charts(result, figure, outcome, together)
+    ]
+    lead = "Against time in seconds, each chart on its own scale; repetition 0."
+    return Section(figure["title"], lead, figures=charts, grid=380)
+
+
+def _charts(
+    result: Reproduction, figure: Mapping[str, Any], outcome: Outcome, together: Sequence[Quantity]
+) -> list[Figure]:
+    """A chart of quantities with one unit; none where none of them has a value."""
+    begin, end = float(figure.get("from_s", 0.0)), float(figure.get("until_s", float("inf")))
+    chart = time_chart(outcome, together, begin_s=begin, end_s=end, width=FILL)
+    if chart is None:
+        return []
+    varied = (
+        text.label(value)
+        for axis, value in outcome.point.axes.items()
+        if axis not in figure.get("at", {}) or isinstance(figure["at"][axis], list)
+    )
+    title = ", ".join(varied) or result.study.key
+    return [Figure(f"{title}: {', '.join(map(_label, together))}", chart)]
+
+
+def time_chart(
+    outcome: Outcome,
+    together: Sequence[Quantity],
+    *,
+    begin_s: float = 0.0,
+    end_s: float = float("inf"),
+    width: int | Literal["container"] = 640,
+    height: int = _HEIGHT,
+) -> TimeChart | None:
+    """Quantities of the first flow over time, as long as it lasts; none without any value.
+
+    Args:
+        outcome: The run.
+        together: Quantities with the same unit, the first drawn on top.
+        begin_s: Beginning of the time that is shown.
+        end_s: Its end.
+        width: In pixels, or as wide as its place on the page.
+        height: In pixels.
+    """
+    frame = _long(outcome, together, begin_s, end_s)
+    if frame.is_empty():
+        return None
+    names = [_label(quantity) for quantity in together]
+    unit = together[0].title.rpartition(" (")[2].removesuffix(")")
+    drawn = replace(
+        together[0],
+        column="value",
+        scale=1.0,
+        title=together[0].title if len(names) == 1 else text.capital(unit),
+        alt=f"{', '.join(names)} of the first flow over time",
+        from_zero=all(quantity.from_zero for quantity in together),
+    )
+    return over_time(
+        frame, drawn, width=width, height=height, points=_POINTS, domain=names, begin_s=begin_s
+    )
+
+
+def _label(quantity: Quantity) -> str:
+    return quantity.title.rpartition(" (")[0]
+
+
+def _long(
+    outcome: Outcome, together: Sequence[Quantity], begin_s: float, end_s: float
+) -> pl.DataFrame:
+    """A row for each sample of each quantity, in the unit of the axis."""
+    flow = outcome.summary["flows"][0]
+    end_s = min(end_s, flow["fct_s"] or end_s)
+    rows = outcome.series().filter(
+        pl.col("flow") == str(flow["id"]), pl.col("t_s").is_between(begin_s, end_s)
+    )
+    # Lines are drawn in the order of their names: the first quantity last, on top.
+    order = pl.Enum([_label(quantity) for quantity in reversed(together)])
+    frames = [
+        rows.select(
+            "t_s",
+            pl.lit(_label(quantity)).cast(order).alias("flow"),
+            (pl.col(quantity.column) * quantity.scale).alias("value"),
+        )
+        for quantity in together
+    ]
+    return pl.concat(frames).drop_nulls("value")

@@ -1,9 +1,0 @@
-"""Searches the parameters of an algorithm, and says on fresh seeds whether that was worth it.
-
-docs/tune.md is the guide.
-"""
-
-from fairway.tune.result import Tuning
-from fairway.tune.run import tune
-
-__all__ = ["Tuning", "tune"]
