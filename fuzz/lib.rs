@@ -4,7 +4,6 @@ use std::io::{self, Cursor, Read};
 
 use fairway_capture::read::Capture;
 use fairway_capture::{Packet, Transport};
-use fairway_sim::experiment;
 
 /// No packet of a capture is shorter than this in it: a line of text with two addresses.
 const LEAST_PACKET_BYTES: u64 = 12;
@@ -75,7 +74,7 @@ pub fn plan(text: &str) {
     if text.parse().is_ok_and(|table: toml::Table| points(&table) > MOST_POINTS) {
         return;
     }
-    match experiment::plan(text, "fuzz.toml") {
+    match fairway_spec::plan(text, "fuzz.toml") {
         Ok(plan) => assert!(!plan.points.is_empty()),
         Err(errors) => {
             assert!(!errors.errors.is_empty());

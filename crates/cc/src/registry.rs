@@ -1,6 +1,6 @@
 //! The one list of algorithms: their names, sources, variants and parameters.
 
-use fairway_random::Stream;
+use fairway_units::random::Stream;
 
 use crate::{CongestionControl, Member, SlowStart};
 

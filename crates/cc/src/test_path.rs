@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use fairway_random::Stream;
+use fairway_units::random::Stream;
 use fairway_units::{Duration, Time};
 
 use crate::probe::MSS;

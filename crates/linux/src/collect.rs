@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use fairway_guest::plan::{Plan, Row};
 use fairway_guest::record::{FlowTotals, Totals, transfer_file};
 use fairway_schema::{FlowSummary, Metrics, QueueSeries, Series, Summary};
-use fairway_sim::experiment::{Experiment, Flow};
+use fairway_spec::{Experiment, Flow};
 use fairway_units::NANOS_PER_SEC;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

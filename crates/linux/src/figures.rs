@@ -8,7 +8,7 @@ use fairway_guest::record::{DatagramTotals, FlowMark, QueueTotals, Totals};
 use fairway_schema::{
     DatagramSummary, FlowCounts, FlowSummary, LinkSummary, Metrics, QueueSeries, Series, Summary,
 };
-use fairway_sim::experiment::{DatagramFlow, Experiment, Flow};
+use fairway_spec::{DatagramFlow, Experiment, Flow};
 use fairway_tcp::{IP_HEADER_BYTES, TCP_HEADER_BYTES, TIMESTAMP_OPTION_BYTES};
 use fairway_units::{NANOS_PER_SEC, Time};
 

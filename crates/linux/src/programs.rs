@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use fairway_sim::experiment::{Application, Experiment, Flow, Program, Striping, Workload};
+use fairway_spec::{Application, Experiment, Flow, Program, Striping, Workload};
 
 /// A transfer that a program makes.
 pub(crate) struct ByProgram<'a> {

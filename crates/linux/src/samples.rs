@@ -3,7 +3,7 @@
 use fairway_guest::plan::{Plan, Queue};
 use fairway_guest::record::{FlowSample, QueueSample};
 use fairway_schema::{QueueSeries, Series};
-use fairway_sim::experiment::Experiment;
+use fairway_spec::Experiment;
 use fairway_units::NANOS_PER_SEC;
 
 use crate::collect::{CollectError, Source};

@@ -4,7 +4,7 @@ use fairway_guest::plan::{Plan, Transfer as TransferPlan};
 use fairway_guest::record::{FlowSample, TransferTotals};
 use fairway_schema::tcp_info::{Field, TcpInfo, series as field};
 use fairway_schema::{ApplicationSummary, FlowCounts, FlowSummary, Series};
-use fairway_sim::experiment::Experiment;
+use fairway_spec::Experiment;
 use fairway_tcp::{IP_HEADER_BYTES, TCP_HEADER_BYTES, TIMESTAMP_OPTION_BYTES};
 use fairway_units::NANOS_PER_SEC;
 use serde::Serialize;

@@ -10,7 +10,7 @@ use fairway_guest::record::{
 };
 use fairway_linux::{Broken, Collected, collect};
 use fairway_schema::tcp_info::{FIELDS, Values};
-use fairway_sim::experiment::{Experiment, from_document, plan};
+use fairway_spec::{Experiment, from_document, plan};
 
 /// A length of `struct tcp_info`: that of Linux 6.1.
 const RECORD_BYTES: usize = 232;

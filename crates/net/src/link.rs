@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use fairway_random::Stream;
+use fairway_units::random::Stream;
 use fairway_units::{Duration, Rate, Time};
 
 use crate::queue::{Admission, Backlog, Queue, QueueConfig};

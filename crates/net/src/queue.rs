@@ -1,7 +1,7 @@
 //! Queue disciplines that decide on arrival: what is admitted, marked or dropped.
 
-use fairway_random::Stream;
 use fairway_units::Time;
+use fairway_units::random::Stream;
 
 use crate::Packet;
 use crate::red::{Red, RedConfig};

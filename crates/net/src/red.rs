@@ -11,7 +11,7 @@ mod parameters;
 #[cfg(test)]
 mod tests;
 
-use fairway_random::Stream;
+use fairway_units::random::Stream;
 use fairway_units::{Bytes, Duration, Time};
 
 pub use adaptive::AdaptiveRed;

@@ -12,8 +12,8 @@ use fairway_net::{
     CobaltConfig, CodelConfig, DelayFrom, DropTailConfig, Drops, DualPi2Config, Ecn, FqCodelConfig,
     FqPieConfig, Limit, Line, Next, Packet, PieConfig, Qdisc, QdiscConfig, Queued,
 };
-use fairway_random::Stream;
 use fairway_units::Time;
+use fairway_units::random::Stream;
 
 const BYTES: u32 = 1500;
 const MS: u64 = 1_000_000;

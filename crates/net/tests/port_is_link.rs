@@ -7,7 +7,7 @@ use fairway_net::{
     Packet, Port, PortConfig, Propagation, QdiscConfig, QueueConfig, RedConfig, RedMeasure,
     RedQueueConfig, RedVariant, Sent, Serialiser, Timing, Window, WireConfig,
 };
-use fairway_random::Stream;
+use fairway_units::random::Stream;
 use fairway_units::{Bytes, Duration, Rate, Time};
 use proptest::prelude::*;
 

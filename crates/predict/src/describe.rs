@@ -2,7 +2,7 @@
 
 use fairway_net::impairment::{Chance, LossConfig, Unit};
 use fairway_net::{DelayFrom, Limit, QdiscConfig, RateConfig, RedConfig, WireConfig};
-use fairway_sim::experiment::{Experiment, Queue, Shape, Wlan};
+use fairway_spec::{Experiment, Queue, Shape, Wlan};
 
 use crate::case::{Bottleneck, Case, Discipline, Group, Load, Room, Stream};
 use crate::flows;

@@ -1,7 +1,7 @@
 //! What models need of flows.
 
 use fairway_cc::Variant;
-use fairway_sim::experiment::{
+use fairway_spec::{
     Application, DatagramFlow, Experiment, Flow, Pattern, Source, UDP_HEADERS, Workload,
 };
 use fairway_tcp::{DelayedAck, EcnMode, Stack};

@@ -18,7 +18,7 @@ mod ways;
 pub use prediction::{Basis, FlowPrediction, LinkPrediction, Prediction};
 pub use refusal::{Refusal, Refusals};
 
-use fairway_sim::experiment::{Experiment, Shape};
+use fairway_spec::{Experiment, Shape};
 
 /// What models say of an experiment.
 ///

@@ -1,7 +1,7 @@
 //! What models say of an experiment, in the words of a summary.
 
 use fairway_schema::{Metrics, asymmetry, jain_index, unfairness};
-use fairway_sim::experiment::Experiment;
+use fairway_spec::Experiment;
 use serde::Serialize;
 
 use crate::case::{Case, Stream};
@@ -194,7 +194,7 @@ fn in_order(
 }
 
 fn applications(experiment: &Experiment, flows: &[FlowPrediction]) -> Vec<ApplicationPrediction> {
-    let of = |application: &fairway_sim::experiment::Application| {
+    let of = |application: &fairway_spec::Application| {
         let own = flows.get(application.connections.clone())?;
         let longest = |most: Option<f64>, flow: &FlowPrediction| Some(most?.max(flow.fct_s?));
         Some(ApplicationPrediction {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use fairway_sim::experiment::Flow;
+use fairway_spec::Flow;
 
 /// Refusals listed before the rest is only counted: nobody reads more at a time.
 const LISTED: usize = 20;

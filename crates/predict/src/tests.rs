@@ -1,6 +1,6 @@
 //! Experiments and what models say of them, worked by hand.
 
-use fairway_sim::experiment::{Experiment, from_document, plan};
+use fairway_spec::{Experiment, from_document, plan};
 
 use proptest::prelude::*;
 use proptest::sample;

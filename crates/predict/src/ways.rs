@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use fairway_random::Stream;
-use fairway_sim::experiment::{Access, Experiment, Graph, Link, Multipath, Router, Shape};
+use fairway_spec::{Access, Experiment, Graph, Link, Multipath, Router, Shape};
+use fairway_units::random::Stream;
 
 use crate::refusal::Refusal;
 

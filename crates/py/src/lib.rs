@@ -16,8 +16,8 @@ use std::sync::Arc;
 use algorithm::{AlgorithmError, Algorithms};
 use fairway_cc::{Algorithm, Catalogue, algorithms as cc_algorithms};
 use fairway_schema::{Cause, Losses, QueueSeries, Series};
-use fairway_sim::experiment::{self, ExperimentErrors};
 use fairway_sim::{RunError, run as simulate, run_captured};
+use fairway_spec::{self as experiment, ExperimentErrors};
 use fairway_tcp::{PRESETS, Preset};
 use numpy::IntoPyArray;
 use pyo3::exceptions::{PyException, PyOSError};
@@ -138,7 +138,7 @@ fn run(
     let (result, model) = with_algorithms(py, algorithms, &control, |catalogue| {
         let experiment = read_experiment(experiment, catalogue)?;
         experiment.check_for_simulator().map_err(experiment_error)?;
-        experiment.check_captures().map_err(experiment_error)?;
+        fairway_sim::check_captures(&experiment).map_err(experiment_error)?;
         let result = match captures {
             Some(directory) => run_captured(&experiment, &control, &directory),
             None => simulate(&experiment, &control),
@@ -167,7 +167,7 @@ fn run(
 fn check_captures(py: Python<'_>, experiment: &str, algorithms: Option<Py<PyAny>>) -> PyResult<()> {
     with_algorithms(py, algorithms, &Arc::default(), |catalogue| {
         let experiment = read_experiment(experiment, catalogue)?;
-        experiment.check_captures().map_err(experiment_error)
+        fairway_sim::check_captures(&experiment).map_err(experiment_error)
     })
 }
 

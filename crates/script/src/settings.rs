@@ -1,7 +1,7 @@
 //! Settings lines: how closely times are held to, and the switches of the stack.
 
 use fairway_cc::Selection;
-use fairway_sim::experiment::from_document;
+use fairway_spec::from_document;
 use fairway_tcp::{IP_HEADER_BYTES, Stack, TCP_HEADER_BYTES, TIMESTAMP_OPTION_BYTES};
 use fairway_units::Duration;
 use serde_json::{Map, Value, json};

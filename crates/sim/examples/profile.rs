@@ -6,8 +6,8 @@
 
 use std::process::ExitCode;
 
-use fairway_sim::experiment::{from_document, plan};
 use fairway_sim::{Control, run};
+use fairway_spec::{from_document, plan};
 
 fn main() -> ExitCode {
     match profile() {

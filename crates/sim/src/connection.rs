@@ -4,18 +4,18 @@ use std::slice::from_ref;
 use std::sync::Arc;
 
 use fairway_cc::{Catalogue, CcError, Init, Member, Variant};
-use fairway_random::Stream;
 use fairway_schema::{Cause, FlowBooks, FlowCounts, FlowMonitorSummary, Violation};
 use fairway_tcp::{Config, Endpoint, Role, Segment, Stack, State};
+use fairway_units::random::Stream;
 use fairway_units::{Bytes, Duration, NANOS_PER_SEC, Rate, Time};
 use prefetch_index::prefetch_index;
 
 use crate::application;
 use crate::direction::{Direction, Way};
-use crate::experiment::{Experiment, Flow, Source};
 use crate::flow_monitor::FlowMonitor;
 use crate::parcel::Parcel;
 use crate::reader::Reader;
+use fairway_spec::{Experiment, Flow, Source};
 
 /// An application that is always ahead of its connection: more than any run can carry.
 const ENDLESS: u64 = 1 << 62;

@@ -6,14 +6,14 @@
 
 use fairway_net::datagrams::{Arrival, Receiver, Schedule, UDP_HEADERS};
 use fairway_net::{Packet, Window, memory_of};
-use fairway_random::Stream;
 use fairway_schema::{DatagramSummary, FlowBooks, FlowCounts, Violation};
 use fairway_tcp::{Flags, Segment};
+use fairway_units::random::Stream;
 use fairway_units::{Duration, Time};
 
-use crate::experiment::{DatagramFlow, Experiment, departures_of};
 use crate::network::Network;
 use crate::parcel::{Parcel, Parcels};
+use fairway_spec::{DatagramFlow, Experiment, departures_of};
 
 /// All datagram flows of a run.
 pub(crate) struct Datagrams {

@@ -9,7 +9,6 @@ mod connection;
 mod datagrams;
 mod direction;
 mod event;
-pub mod experiment;
 mod flow_monitor;
 mod loss_book;
 mod network;
@@ -23,5 +22,6 @@ mod summary;
 mod traced;
 mod ways;
 
+pub use capture::check_captures;
 pub use fairway_schema::Control;
 pub use run::{Run, RunError, run, run_captured};

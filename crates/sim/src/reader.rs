@@ -3,7 +3,7 @@
 use fairway_units::{Bytes, Time};
 
 use crate::connection::time_of;
-use crate::experiment::Reading;
+use fairway_spec::Reading;
 
 /// When the application reads, and how much of what has arrived.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 
 use fairway_cc::Namesake;
 
-use crate::experiment::{Experiment, Flow};
+use fairway_spec::{Experiment, Flow};
 
 /// Remarks about names that mean something else to the stack, and losses that were not recorded.
 pub(crate) fn of_run(experiment: &Experiment, losses_left_out: u64) -> Vec<String> {

@@ -10,12 +10,11 @@ use fairway_tcp::Transmit;
 use fairway_units::{Duration, Time};
 
 use crate::application::{self, Driver, Hands};
-use crate::capture::{self, NoTap, Recorder, Tap};
+use crate::capture::{NoTap, Recorder, Tap};
 use crate::connection::{Connection, connections};
 use crate::datagrams::Datagrams;
 use crate::direction::Way;
 use crate::event::{Component, Due, EventQueue};
-use crate::experiment::{Experiment, ExperimentErrors, Source};
 use crate::loss_book::{Forthcoming, LossBook};
 use crate::network::{Network, News, Passage};
 use crate::parcel::{Parcel, Parcels};
@@ -23,6 +22,7 @@ use crate::remarks;
 use crate::sampler::Sampler;
 use crate::summary::{applications, summarise};
 use crate::traced::Traced;
+use fairway_spec::{Experiment, Source};
 
 /// How many packets ahead the memory of a segment and of a connection are asked for.
 const SEGMENT_AHEAD: usize = 4;
@@ -114,16 +114,6 @@ pub fn run_captured(
     let mut remarks = recorder.finish(end).map_err(RunError::Capture)?;
     remarks.extend_from_slice(&run.remarks);
     Ok(Run { remarks, ..run })
-}
-
-impl Experiment {
-    /// Finds out whether the simulator can capture where the experiment wants it to.
-    ///
-    /// # Errors
-    /// The key, what was found and what to write instead.
-    pub fn check_captures(&self) -> Result<(), ExperimentErrors> {
-        capture::check(self)
-    }
 }
 
 struct Simulation<'a, T> {

@@ -5,9 +5,9 @@ use fairway_units::{Duration, Time};
 
 use crate::connection::Connection;
 use crate::datagrams::Datagrams;
-use crate::experiment::Experiment;
 use crate::network::Network;
 use crate::traced::Traced;
+use fairway_spec::Experiment;
 
 /// Time series so far, and what the last sample saw.
 pub(crate) struct Sampler {

@@ -10,9 +10,9 @@ use crate::application::{self, Driver, Report};
 use crate::connection::Connection;
 use crate::datagrams::Datagrams;
 use crate::direction::Way;
-use crate::experiment::{Application, Experiment, Measure};
 use crate::network::Network;
 use crate::traced::Traced;
+use fairway_spec::{Application, Experiment, Measure};
 
 pub(crate) fn summarise(
     experiment: &Experiment,

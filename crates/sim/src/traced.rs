@@ -2,7 +2,7 @@
 
 use crate::connection::Connection;
 use crate::direction::Way;
-use crate::experiment::Experiment;
+use fairway_spec::Experiment;
 
 /// One row of results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

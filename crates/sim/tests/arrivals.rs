@@ -1,7 +1,7 @@
 //! Transfers that arrive at random, and how long they take.
 
-use fairway_sim::experiment::from_document;
 use fairway_sim::{Control, Run, run};
+use fairway_spec::from_document;
 use serde_json::{Value, json};
 
 fn arrivals(flow: Value, rate: &str, duration: &str) -> Run {

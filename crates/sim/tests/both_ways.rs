@@ -1,7 +1,7 @@
 //! Data both ways on one connection.
 
-use fairway_sim::experiment::from_document;
 use fairway_sim::{Control, Run, run};
+use fairway_spec::from_document;
 use serde_json::{Value, json};
 
 fn both_ways(stack: Value, flow: Value, duration: &str) -> Run {

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use common::{experiment, run_text};
-use fairway_sim::{Control, Run, run_captured};
+use fairway_sim::{Control, Run, check_captures, run_captured};
 
 /// Everything that can happen to a packet: queues that know at once and ports that do not, drops at
 /// arrival and at departure, losses, damage, copies, marks, another order, two directions, UDP.
@@ -48,7 +48,7 @@ const EVENTFUL: &str = r#"
 
 fn captured(capture: &str, directory: &Path) -> Run {
     let experiment = experiment(&format!("{EVENTFUL}\n[capture]\n{capture}"));
-    experiment.check_captures().unwrap();
+    check_captures(&experiment).unwrap();
     run_captured(&experiment, &Control::default(), directory).unwrap_or_else(|e| panic!("{e}"))
 }
 
@@ -147,7 +147,7 @@ fn one_file_has_the_packets_of_all_places() {
 fn places_that_there_are_not_are_refused() {
     let refused = |capture: &str| {
         let experiment = experiment(&format!("{EVENTFUL}\n[capture]\n{capture}"));
-        experiment.check_captures().unwrap_err().to_string()
+        check_captures(&experiment).unwrap_err().to_string()
     };
     assert_eq!(
         refused("at = [\"second\", \"s7\"]"),
@@ -157,7 +157,7 @@ fn places_that_there_are_not_are_refused() {
     let many = "[[flow]]\ncc = \"reno\"\ncount = 200\n[capture]\nat = \"hosts\"";
     let experiment = experiment(&format!("{EVENTFUL}\n{many}"));
     assert_eq!(
-        experiment.check_captures().unwrap_err().to_string(),
+        check_captures(&experiment).unwrap_err().to_string(),
         "capture.files: 406 places would be 406 files, and at most 256 are written; write files = \
          \"one\", or name fewer places in capture.at"
     );

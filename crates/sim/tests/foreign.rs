@@ -5,8 +5,8 @@ use std::sync::Arc;
 use fairway_cc::{
     Catalogue, CcError, CongestionControl, Foreign, Init, Selection, Variant, create,
 };
-use fairway_sim::experiment::{from_document, from_document_with, plan_with};
 use fairway_sim::{Control, run};
+use fairway_spec::{from_document, from_document_with, plan_with};
 use serde_json::{Value, json};
 
 /// Reno in the version of RFC 5681 under the name "lab:my.Reno"; any other name that begins with

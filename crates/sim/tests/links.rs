@@ -6,8 +6,8 @@ use std::path::Path;
 
 use common::run_text;
 use fairway_schema::{DatagramSummary, FlowSummary};
-use fairway_sim::experiment::{from_document, plan};
 use fairway_sim::{Control, Run, run};
+use fairway_spec::{from_document, plan};
 
 /// 20 000 datagrams of 1000 bytes, one a millisecond, over one link of 80 Mbit/s (0.1 ms each) with
 /// 10 ms of propagation; measured until all have arrived.

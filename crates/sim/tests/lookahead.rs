@@ -3,8 +3,8 @@
 mod common;
 
 use common::{experiment, run_text};
-use fairway_sim::experiment::{Experiment, plan};
 use fairway_sim::{Control, Run, run};
+use fairway_spec::{Experiment, plan};
 use proptest::prelude::*;
 
 /// All that a run says but its losses.
@@ -42,7 +42,7 @@ fn examples_are_the_same_in_strict_order() {
     ];
     for (name, text) in examples {
         let document = plan(text, name).unwrap().points.swap_remove(0).document;
-        let experiment = fairway_sim::experiment::from_document(&document).unwrap();
+        let experiment = fairway_spec::from_document(&document).unwrap();
         let ahead = run(&experiment, &Control::default()).unwrap();
         is_the_same_in_order(&ahead, experiment).unwrap_or_else(|e| panic!("{name}: {e}"));
     }

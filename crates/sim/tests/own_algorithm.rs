@@ -10,8 +10,8 @@ use fairway_cc::{
     Variant, Vector, Window, Windowed, probe,
 };
 use fairway_cc::{Catalogue, CcError, Foreign, Selection};
-use fairway_sim::experiment::from_document_with;
 use fairway_sim::{Control, Run, run};
+use fairway_spec::from_document_with;
 
 #[path = "../../../examples/my_reno.rs"]
 mod my_reno;

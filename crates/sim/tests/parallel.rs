@@ -1,8 +1,8 @@
 //! One application's data over several connections.
 
 use fairway_schema::ApplicationSummary;
-use fairway_sim::experiment::from_document;
 use fairway_sim::{Control, Run, run};
+use fairway_spec::from_document;
 use serde_json::{Value, json};
 
 fn parallel(flow: Value, loss: f64, duration: &str) -> Run {

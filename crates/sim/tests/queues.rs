@@ -5,8 +5,8 @@ mod common;
 use std::collections::BTreeSet;
 
 use common::run_text;
-use fairway_sim::experiment::{from_document, plan};
 use fairway_sim::{Control, Run};
+use fairway_spec::{from_document, plan};
 
 /// Flows over 10 Mbit/s and 20 ms there and back for 40 s, measured from 10 s on.
 fn run(queue: &str, flows: &[&str]) -> Run {
@@ -180,8 +180,7 @@ const EXAMPLES: [&str; 4] = [
 
 /// What may be written of a queue.
 fn queue_keys() -> serde_json::Value {
-    let link =
-        &fairway_sim::experiment::schema()["properties"]["topology"]["properties"]["bottleneck"];
+    let link = &fairway_spec::schema()["properties"]["topology"]["properties"]["bottleneck"];
     link["properties"]["queue"]["properties"].clone()
 }
 

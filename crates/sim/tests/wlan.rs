@@ -9,8 +9,8 @@
 mod common;
 
 use common::run_text;
-use fairway_sim::experiment::{from_document, plan};
 use fairway_sim::{Control, Run, run};
+use fairway_spec::{from_document, plan};
 
 /// A cell with flows, each from, to and with a window of so many segments.
 fn cell(standard: &str, topology: &str, flows: &[(&str, &str, u32)]) -> String {

@@ -1,8 +1,8 @@
 //! Applications that ask and answer, on paths where their times can be worked out by hand.
 
 use fairway_schema::ApplicationSummary;
-use fairway_sim::experiment::from_document;
 use fairway_sim::{Control, Run, run};
+use fairway_spec::from_document;
 use serde_json::{Value, json};
 
 fn workload(flow: Value, rate: &str, duration: &str) -> Run {

@@ -4,6 +4,7 @@
 //! saturated value is still meaningful (a time that never comes) and panics in debug builds elsewhere.
 
 mod meaning;
+pub mod random;
 mod text;
 
 use std::ops::{Add, AddAssign, Mul, Sub, SubAssign};

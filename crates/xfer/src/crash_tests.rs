@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-use fairway_random::Stream;
+use fairway_units::random::Stream;
 
 use crate::auth::Identity;
 use crate::measure::{Meter, Subject};

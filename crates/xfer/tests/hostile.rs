@@ -7,7 +7,7 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use fairway_random::Stream;
+use fairway_units::random::Stream;
 use fairway_xfer::auth::{Identity, Purpose, Security, Token, admit, greet};
 use fairway_xfer::measure::{Meter, Subject};
 use fairway_xfer::recv::{ReceiveOptions, receive};

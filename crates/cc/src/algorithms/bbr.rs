@@ -26,7 +26,7 @@
 
 mod probe_rtt;
 
-use fairway_random::Stream;
+use fairway_units::random::Stream;
 use fairway_units::{Duration, Rate, Time};
 
 use crate::bbr_model::Model;

@@ -24,7 +24,7 @@
 //! again when recovery begins, which would forget the state to return to. The draft has no
 //! response to ECN, nor has this; nor to a slow start chosen elsewhere.
 
-use fairway_random::Stream;
+use fairway_units::random::Stream;
 use fairway_units::{Duration, Rate, Time};
 
 use crate::bbr3_model::{PathModel, Tolerances};

@@ -26,8 +26,8 @@
 //! delayed (Hayes, CAIA TR 100219A). Linux looks whether anything is selectively acknowledged;
 //! here that is anything but the open phase.
 
-use fairway_random::Stream;
 use fairway_units::Duration;
+use fairway_units::random::Stream;
 
 use crate::cdg_hystart::CdgHyStart;
 use crate::gradient::{Gradients, MinMax, Queue};

@@ -23,7 +23,7 @@
 //! The module can take the path's own round-trip time from a BPF program; here it is
 //! `base_rtt_us`. As its author says it is for data centres where every sender runs it.
 
-use fairway_random::Stream;
+use fairway_units::random::Stream;
 
 use crate::linux::{HZ, jiffies};
 use crate::{

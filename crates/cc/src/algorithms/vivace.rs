@@ -26,7 +26,7 @@
 
 use std::collections::VecDeque;
 
-use fairway_random::Stream;
+use fairway_units::random::Stream;
 use fairway_units::{Duration, Rate, Time};
 
 use crate::{

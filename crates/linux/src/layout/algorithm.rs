@@ -1,7 +1,7 @@
 //! Congestion controls: what the kernel calls them, and what it can be told about them.
 
 use fairway_cc::{SlowStart, Variant, algorithms};
-use fairway_sim::experiment::{Experiment, Flow};
+use fairway_spec::{Experiment, Flow};
 
 use super::refusal::Refusals;
 

@@ -6,7 +6,7 @@
 
 use fairway_capture::write::Format;
 use fairway_guest::plan::{Capture, CapturePlace, Tap};
-use fairway_sim::experiment::{AT, Experiment, PlaceKind};
+use fairway_spec::{AT, Experiment, PlaceKind};
 use fairway_units::Rate;
 
 use super::host::Hosts;

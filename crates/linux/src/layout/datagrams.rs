@@ -6,7 +6,7 @@
 //! still hold the socket's memory.
 
 use fairway_guest::plan::{Datagrams, STAMP_BYTES};
-use fairway_sim::experiment::{DatagramFlow, Experiment, UDP_HEADERS, departures_of};
+use fairway_spec::{DatagramFlow, Experiment, UDP_HEADERS, departures_of};
 use fairway_units::Bytes;
 
 use super::flow::FIRST_PORT;

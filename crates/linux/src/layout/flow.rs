@@ -1,7 +1,7 @@
 //! Flows: their addresses, ports, sizes and socket options.
 
 use fairway_guest::plan::{Flow as FlowPlan, SocketOption};
-use fairway_sim::experiment::{Experiment, Flow, Reading, SOCKET_OPTIONS, Shape, Source};
+use fairway_spec::{Experiment, Flow, Reading, SOCKET_OPTIONS, Shape, Source};
 use fairway_units::Bytes;
 
 use super::algorithm;

@@ -1,6 +1,6 @@
 //! Sysctls that belong to no namespace.
 
-use fairway_sim::experiment::{Experiment, LinuxSettings};
+use fairway_spec::{Experiment, LinuxSettings};
 
 /// A sysctl: path below `/proc/sys`, value.
 pub(super) type Sysctl = (String, String);

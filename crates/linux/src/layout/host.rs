@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fairway_sim::experiment::{DatagramFlow, Flow, switches};
+use fairway_spec::{DatagramFlow, Flow, switches};
 use fairway_tcp::{DelayedAck, EcnMode, Preset, Stack};
 use fairway_units::Duration;
 use serde_json::Value;

@@ -16,7 +16,7 @@ mod row;
 mod transfer;
 
 use fairway_guest::plan::Plan;
-use fairway_sim::experiment::{Experiment, ExperimentErrors};
+use fairway_spec::{Experiment, ExperimentErrors};
 
 use host::Hosts;
 use refusal::Refusals;

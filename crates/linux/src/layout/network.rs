@@ -12,7 +12,7 @@
 use std::net::Ipv4Addr;
 
 use fairway_guest::plan::{Namespace, Queue};
-use fairway_sim::experiment::{Shape, Topology};
+use fairway_spec::{Shape, Topology};
 use fairway_units::Rate;
 
 use super::global::Sysctl;

@@ -12,7 +12,7 @@
 //! e(k-1) <= s(k), and e(k) = s(k) + L(k)/R: by induction the end of its transmission, exactly.
 
 use fairway_net::{RateConfig, WireConfig};
-use fairway_sim::experiment::{Limit, Link, Queue};
+use fairway_spec::{Limit, Link, Queue};
 use fairway_units::{Duration, Rate};
 
 use super::refusal::Refusals;

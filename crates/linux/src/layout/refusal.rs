@@ -1,6 +1,6 @@
 //! What a kernel cannot do, collected so that one attempt shows it all.
 
-use fairway_sim::experiment::{DatagramFlow, ExperimentError, ExperimentErrors, Flow};
+use fairway_spec::{DatagramFlow, ExperimentError, ExperimentErrors, Flow};
 
 /// Errors listed before the rest is only counted: nobody reads more at a time.
 const LISTED: usize = 50;

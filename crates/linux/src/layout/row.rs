@@ -1,6 +1,6 @@
 //! The row of links that every packet passes from its source to its sink.
 
-use fairway_sim::experiment::{Experiment, Link, Shape, Topology};
+use fairway_spec::{Experiment, Link, Shape, Topology};
 use fairway_units::Rate;
 
 use super::qdisc::{self, Disciplines};

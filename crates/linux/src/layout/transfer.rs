@@ -1,7 +1,7 @@
 //! Transfers by Fairway's own sender and receiver.
 
 use fairway_guest::plan::Transfer;
-use fairway_sim::experiment::{Dealing, Experiment, Flow, Source};
+use fairway_spec::{Dealing, Experiment, Flow, Source};
 use fairway_units::{Bytes, Rate};
 
 use super::algorithm;

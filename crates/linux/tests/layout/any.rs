@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use fairway_cc::algorithms;
 use fairway_guest::plan::Plan;
 use fairway_linux::layout;
-use fairway_sim::experiment::{SOCKET_OPTIONS, from_document};
+use fairway_spec::{SOCKET_OPTIONS, from_document};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Map, Value, json};

@@ -10,7 +10,7 @@ mod text;
 mod transfers;
 
 use fairway_linux::{Layout, layout};
-use fairway_sim::experiment::{Experiment, from_document, plan};
+use fairway_spec::{Experiment, from_document, plan};
 
 /// The first experiment of a file's text.
 fn experiment(text: &str) -> Experiment {

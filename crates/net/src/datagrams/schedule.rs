@@ -1,6 +1,6 @@
 //! When the packets of a datagram flow leave.
 
-use fairway_random::Stream;
+use fairway_units::random::Stream;
 use fairway_units::{Duration, NANOS_PER_SEC, Rate, Time};
 
 use super::{Pattern, Periods};

@@ -1,6 +1,6 @@
 //! Independent chances by packet, byte or bit.
 
-use fairway_random::Stream;
+use fairway_units::random::Stream;
 
 /// What a probability is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Losses by count: packets named by number, every n-th, and bursts of a given length.
 
-use fairway_random::Stream;
 use fairway_units::Time;
+use fairway_units::random::Stream;
 
 use super::chance::check_probability;
 

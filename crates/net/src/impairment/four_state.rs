@@ -8,7 +8,7 @@
 //! States, by the names of the report: 1 received in a gap, 2 received within a burst, 3 lost
 //! within a burst, 4 lost alone in a gap. From 4 the chain always goes back to 1.
 
-use fairway_random::Stream;
+use fairway_units::random::Stream;
 
 use super::chance::check_probability;
 

@@ -5,7 +5,7 @@
 //! 1963 (losses in both); parameters as NetEm has them (`loss gemodel p r 1-h 1-k`; Linux
 //! net/sched/sch_netem.c, `loss_gilb_ell`).
 
-use fairway_random::Stream;
+use fairway_units::random::Stream;
 
 use super::chance::check_probability;
 

@@ -1,7 +1,7 @@
 //! Delay that varies from packet to packet.
 
-use fairway_random::Stream;
 use fairway_units::Duration;
+use fairway_units::random::Stream;
 
 /// A distribution of deviations from the mean, in units of the deviation that is asked for.
 ///

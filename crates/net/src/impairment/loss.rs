@@ -1,7 +1,7 @@
 //! Which packets a wire loses.
 
-use fairway_random::Stream;
 use fairway_units::Time;
+use fairway_units::random::Stream;
 
 use super::chance::{Chance, Trials};
 use super::counted::{Bursts, Counted, Listed, LossBurst, LossList, LossPeriod, Periodic};

@@ -16,7 +16,7 @@ mod mrg32k3a;
 mod reordering;
 mod replay;
 
-use fairway_random::Stream;
+use fairway_units::random::Stream;
 use fairway_units::{Duration, Time};
 
 pub use chance::{Chance, Unit};

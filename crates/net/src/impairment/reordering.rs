@@ -1,7 +1,7 @@
 //! Packets that are overtaken, or overtake.
 
-use fairway_random::Stream;
 use fairway_units::Duration;
+use fairway_units::random::Stream;
 
 use super::chance::check_probability;
 

@@ -10,7 +10,7 @@
 //! empty, this one is; and its first root is zero by omission, which makes its first drop early by
 //! an interval: it is one here, as the comments there mean it to be.
 
-use fairway_random::Stream;
+use fairway_units::random::Stream;
 use fairway_units::{Duration, Rate, Time};
 
 use super::codel::mark;

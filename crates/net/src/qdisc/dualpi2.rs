@@ -5,7 +5,7 @@
 //! and defaults these are. Probabilities are floating-point numbers, as in the RFC: only random
 //! decisions follow from them. Linux's integers make its weights 0.05 % less than they are set to.
 
-use fairway_random::Stream;
+use fairway_units::random::Stream;
 use fairway_units::{Duration, Time};
 
 use super::codel::{ETHERNET_MTU_BYTES, mark};

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use fairway_random::{Stream, splitmix64};
+use fairway_units::random::{Stream, splitmix64};
 
 /// Spreads flows over queues. Two flows may share one.
 #[derive(Clone, Debug)]

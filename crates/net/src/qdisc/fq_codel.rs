@@ -2,8 +2,8 @@
 //!
 //! Sources: RFC 8290; Linux 6.12 `net/sched/sch_fq_codel.c`.
 
-use fairway_random::Stream;
 use fairway_units::Time;
+use fairway_units::random::Stream;
 
 use super::codel::{CodelConfig, Control, ControlParameters, ETHERNET_MTU_BYTES, Source};
 use super::fifo::Fifo;

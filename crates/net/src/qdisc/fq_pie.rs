@@ -3,8 +3,8 @@
 //! Source: Linux 6.12 `net/sched/sch_fq_pie.c`. Its limit of memory only counts and drops nothing,
 //! so there is none here.
 
-use fairway_random::Stream;
 use fairway_units::Time;
+use fairway_units::random::Stream;
 
 use super::codel::ETHERNET_MTU_BYTES;
 use super::fifo::Fifo;

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use fairway_random::Stream;
+use fairway_units::random::Stream;
 
 use super::Qdisc;
 use super::cobalt::{Cobalt, CobaltConfig};

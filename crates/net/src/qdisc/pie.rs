@@ -5,8 +5,8 @@
 //! these are: probabilities in units of 2⁻⁵⁶, delays in ticks of 64 ns, and thresholds as they come
 //! out of integer division.
 
-use fairway_random::Stream;
 use fairway_units::Time;
+use fairway_units::random::Stream;
 
 use super::codel::mark;
 use super::fifo::Fifo;

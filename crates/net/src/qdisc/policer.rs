@@ -5,7 +5,7 @@
 
 use std::fmt::Debug;
 
-use fairway_random::Stream;
+use fairway_units::random::Stream;
 use fairway_units::{Bytes, Rate, Time};
 
 use super::buckets::{Buckets, PeakRate};

@@ -3,8 +3,8 @@
 
 use std::fmt::Debug;
 
-use fairway_random::Stream;
 use fairway_units::Time;
+use fairway_units::random::Stream;
 
 use super::fifo::Fifo;
 use super::{Drops, Line, Next, Qdisc, Queued, Waiting};

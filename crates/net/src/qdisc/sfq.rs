@@ -10,7 +10,7 @@ mod tests;
 
 use std::fmt::Debug;
 
-use fairway_random::{Stream, splitmix64};
+use fairway_units::random::{Stream, splitmix64};
 use fairway_units::{Bytes, Duration, Time};
 
 use super::codel::ETHERNET_MTU_BYTES;

@@ -4,8 +4,8 @@
 
 use std::fmt::Debug;
 
-use fairway_random::Stream;
 use fairway_units::Time;
+use fairway_units::random::Stream;
 
 use super::drop_tail::DropTailConfig;
 use super::nested::Nested;

@@ -4,7 +4,7 @@
 
 use std::fmt::Debug;
 
-use fairway_random::Stream;
+use fairway_units::random::Stream;
 use fairway_units::{Bytes, Duration, Rate, Time};
 
 use super::buckets::{Buckets, PeakRate};

@@ -6,7 +6,7 @@ mod varying;
 
 use std::fmt::Debug;
 
-use fairway_random::Stream;
+use fairway_units::random::Stream;
 use fairway_units::{Rate, Time};
 
 pub use modulated::{Holding, MarkovRate, OnOff, RateState};

@@ -1,6 +1,6 @@
 //! Rates that change at random: on–off links, and rates modulated by a Markov chain.
 
-use fairway_random::Stream;
+use fairway_units::random::Stream;
 use fairway_units::{Duration, Rate, Time};
 
 use super::varying::Pieces;

@@ -83,7 +83,7 @@ impl Red {
 
 #[cfg(test)]
 mod tests {
-    use fairway_random::Stream;
+    use fairway_units::random::Stream;
 
     use super::*;
     use crate::RedConfig;

@@ -7,7 +7,7 @@
 //! others for EIFS.
 
 use fairway_phy::Phy;
-use fairway_random::Stream;
+use fairway_units::random::Stream;
 use fairway_units::{Duration, Rate, Time};
 
 use super::config::{CellConfig, MacConfig, StationConfig};

@@ -1,7 +1,7 @@
 //! The access point or a station: its queue, the frame that it is about to send, and its back-off.
 
 use fairway_phy::Phy;
-use fairway_random::Stream;
+use fairway_units::random::Stream;
 use fairway_units::{Duration, Time};
 
 use super::config::MacConfig;

@@ -3,7 +3,7 @@
 mod table;
 
 use fairway_net::{Drops, Ecn, Line, Next, Packet, Qdisc, Queued, Waiting};
-use fairway_random::Stream;
+use fairway_units::random::Stream;
 use fairway_units::{Duration, Time};
 use proptest::prelude::*;
 

@@ -2,7 +2,7 @@
 
 use fairway_model::wlan::{Backoff, Cell, Direction, Flow, Packets, Times};
 use fairway_phy::OVERHEAD_BYTES;
-use fairway_sim::experiment::{Experiment, Wlan};
+use fairway_spec::{Experiment, Wlan};
 use fairway_units::Duration;
 
 use super::{Answer, FlowAnswer, LinkAnswer, outside};
@@ -123,7 +123,7 @@ fn of_flows(group: &Group, wlan: &Wlan, stations: &[Option<usize>]) -> Vec<Refus
     let windows: f64 = group.flows.iter().map(|stream| stream.window_packets).sum();
     let room = group.bottleneck.room.packets(first.frame_bytes);
     let own = match &wlan.station_queue {
-        fairway_sim::experiment::Queue::DropTail { limit } => crate::describe::room(*limit),
+        fairway_spec::Queue::DropTail { limit } => crate::describe::room(*limit),
         _ => crate::case::Room::Packets(0.0),
     };
     let largest = group.flows.iter().map(|stream| stream.window_packets).fold(0.0, f64::max);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fairway_cc::Catalogue;
 use fairway_linux::layout;
 use fairway_predict::{Refusals, predict};
-use fairway_sim::experiment::{Experiment, ExperimentError, ExperimentErrors};
+use fairway_spec::{Experiment, ExperimentError, ExperimentErrors};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 

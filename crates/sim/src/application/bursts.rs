@@ -2,14 +2,14 @@
 
 use std::collections::VecDeque;
 
-use fairway_random::Stream;
+use fairway_units::random::Stream;
 use fairway_units::{Duration, Time};
 
 use super::times::Times;
 use super::{Driver, Hands, Report};
 use crate::connection::time_of;
 use crate::direction::Way;
-use crate::experiment::OnOff;
+use fairway_spec::OnOff;
 
 /// The one who writes.
 pub(super) struct Bursts {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use fairway_cc::{Coupling, Member};
 
-use crate::experiment::{Application, Flow, Workload};
+use fairway_spec::{Application, Flow, Workload};
 
 /// What couples connections.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,7 +41,7 @@ pub(crate) fn members(flows: &[Flow], applications: &[Application]) -> Vec<Optio
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::from_document;
+    use fairway_spec::from_document;
     use fairway_units::Duration;
     use serde_json::json;
 

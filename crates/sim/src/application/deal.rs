@@ -85,30 +85,9 @@ impl Deal {
     }
 }
 
-/// What one connection gets of `bytes` that are dealt beforehand, round and round: chunk k goes to
-/// connection k modulo their number.
-pub(crate) fn share(bytes: u64, chunk: u64, connections: u64, connection: u64) -> u64 {
-    let full = bytes / chunk;
-    let whole = full / connections + u64::from(connection < full % connections);
-    let rest = if full % connections == connection { bytes % chunk } else { 0 };
-    whole * chunk + rest
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn shares_by_hand() {
-        // 1000 bytes in chunks of 300 are 300, 300, 300, 100: three connections get the first and the
-        // last, the second, the third.
-        let shares = |n| (0..n).map(|i| share(1000, 300, n, i)).collect::<Vec<_>>();
-        assert_eq!(shares(3), [400, 300, 300]);
-        assert_eq!(shares(1), [1000]);
-        assert_eq!(shares(2), [600, 400]);
-        assert_eq!(shares(4), [300, 300, 300, 100]);
-        assert_eq!(shares(5), [300, 300, 300, 100, 0]);
-    }
 
     #[test]
     fn a_deal_by_hand() {

@@ -1,13 +1,13 @@
 //! Files sent one after the other, each on a connection of its own, as FTP sends them (RFC 959 section
 //! 3.2), with time to think between them.
 
-use fairway_random::Stream;
 use fairway_units::Time;
+use fairway_units::random::Stream;
 
 use super::times::Times;
 use super::{Driver, Hands, Report};
 use crate::direction::Way;
-use crate::experiment::Exchanges;
+use fairway_spec::Exchanges;
 
 /// The sender of the files.
 pub(super) struct Files {

@@ -2,14 +2,14 @@
 //! al., "Measurement and Analysis of TCP Throughput Collapse in Cluster-based Storage Systems", FAST
 //! 2008).
 
-use fairway_random::Stream;
 use fairway_units::Time;
+use fairway_units::random::Stream;
 
 use super::exchange::Exchange;
 use super::times::Times;
 use super::{Driver, Hands, Report};
 use crate::direction::Way;
-use crate::experiment::Exchanges;
+use fairway_spec::Exchanges;
 
 /// The client and its servers, each on a connection of its own.
 pub(super) struct Incast {

@@ -18,16 +18,15 @@ mod video;
 mod web;
 mod writes;
 
-use fairway_random::Stream;
 use fairway_schema::{ApplicationSummary, FlowSummary};
+use fairway_units::random::Stream;
 use fairway_units::{Duration, Time};
 
 pub(crate) use coupling::members;
-pub(crate) use deal::share;
 pub(crate) use hands::Hands;
 
 use crate::direction::Way;
-use crate::experiment::{Application, Workload};
+use fairway_spec::{Application, Workload};
 
 /// What an application does.
 pub(crate) trait Driver {

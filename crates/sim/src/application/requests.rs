@@ -1,13 +1,13 @@
 //! A client that asks, reads the whole answer, thinks, and asks again.
 
-use fairway_random::Stream;
 use fairway_units::Time;
+use fairway_units::random::Stream;
 
 use super::exchange::Exchange;
 use super::times::Times;
 use super::{Driver, Hands, Report};
 use crate::direction::Way;
-use crate::experiment::Exchanges;
+use fairway_spec::Exchanges;
 
 /// Both ends.
 pub(super) struct Requests {

@@ -10,7 +10,7 @@ use super::deal::Deal;
 use super::reordering::{Counts, Reordering};
 use super::{Driver, Hands, Report};
 use crate::direction::Way;
-use crate::experiment::{Dealing, Striping};
+use fairway_spec::{Dealing, Striping};
 
 /// The application at both ends.
 pub(super) struct Striped {

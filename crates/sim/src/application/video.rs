@@ -4,13 +4,13 @@
 //! Source of the choice: T.-Y. Huang et al., "A Buffer-Based Approach to Rate Adaptation: Evidence from a
 //! Large Video Streaming Service" (SIGCOMM 2014), algorithm 1 (BBA-0).
 
-use fairway_random::Stream;
+use fairway_units::random::Stream;
 use fairway_units::{Duration, Rate, Time};
 
 use super::exchange::Exchange;
 use super::{Driver, Hands, Report};
 use crate::direction::Way;
-use crate::experiment::Film;
+use fairway_spec::Film;
 
 /// The client and its server.
 pub(super) struct Video {
@@ -222,7 +222,7 @@ impl Driver for Video {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::Distribution;
+    use fairway_spec::Distribution;
 
     fn film() -> Film {
         Film {

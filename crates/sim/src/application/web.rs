@@ -1,13 +1,13 @@
 //! A browser: pages of objects, the first one alone, the others over several connections at a time.
 
-use fairway_random::Stream;
 use fairway_units::Time;
+use fairway_units::random::Stream;
 
 use super::exchange::Exchange;
 use super::times::Times;
 use super::{Driver, Hands, Report};
 use crate::direction::Way;
-use crate::experiment::Exchanges;
+use fairway_spec::Exchanges;
 
 /// The browser and its server.
 pub(super) struct Web {

@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 
-use fairway_random::Stream;
 use fairway_units::Time;
+use fairway_units::random::Stream;
 
 use super::times::Times;
 use super::{Driver, Hands, Report};
 use crate::direction::Way;
-use crate::experiment::Exchanges;
+use fairway_spec::Exchanges;
 
 /// The one who writes.
 pub(super) struct Writes {

@@ -5,8 +5,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use fairway_net::wlan::NodeId;
 
-use crate::experiment::{Experiment, Shape};
 use crate::network::Node;
+use fairway_spec::{Experiment, Shape};
 
 /// Hosts in the last two bytes of an address: 1 to 250 in the last, 0 to 249 before it.
 const IN_LAST: u32 = 250;
@@ -94,7 +94,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::experiment::MAX_CONNECTIONS;
+    use fairway_spec::MAX_CONNECTIONS;
 
     #[test]
     fn addresses_are_readable() {

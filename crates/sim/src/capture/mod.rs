@@ -15,7 +15,7 @@ use fairway_units::Time;
 
 use crate::parcel::Parcel;
 
-pub(crate) use places::check;
+pub use places::check_captures;
 pub(crate) use recorder::Recorder;
 
 /// What is told of the packets of a run. Times are those at which things will have happened, which

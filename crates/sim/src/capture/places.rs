@@ -7,10 +7,10 @@ use fairway_net::wlan::NodeId;
 use fairway_units::Rate;
 
 use super::addresses::{Ends, address};
-use crate::experiment::{
+use crate::network::{Network, Node};
+use fairway_spec::{
     AT, CaptureSettings, Experiment, ExperimentError, ExperimentErrors, PlaceKind, Shape,
 };
-use crate::network::{Network, Node};
 
 /// What a frame's headers need at most, rounded up: what captures of headers alone say they keep.
 const HEADERS_SNAP: u32 = 128;
@@ -144,11 +144,11 @@ fn name(experiment: &Experiment, node: Node) -> String {
     }
 }
 
-/// Finds out whether a network has the places that are to be captured.
+/// Checks that the simulator can capture at the places that an experiment names.
 ///
 /// # Errors
-/// The key, and what is wrong.
-pub(crate) fn check(experiment: &Experiment) -> Result<(), ExperimentErrors> {
+/// The key, what was found and what to write instead.
+pub fn check_captures(experiment: &Experiment) -> Result<(), ExperimentErrors> {
     let settings = &experiment.capture;
     if !settings.is_on() {
         return Ok(());

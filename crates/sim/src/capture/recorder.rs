@@ -19,9 +19,9 @@ use fairway_units::Time;
 use super::Tap;
 use super::addresses::{self, Ends};
 use super::places::Places;
-use crate::experiment::{CaptureSettings, Experiment};
 use crate::network::Network;
 use crate::parcel::Parcel;
+use fairway_spec::{CaptureSettings, Experiment};
 
 /// Nothing, in place of an index.
 const NONE: u32 = u32::MAX;

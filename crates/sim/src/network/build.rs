@@ -8,7 +8,7 @@ use fairway_net::{
     DropTailConfig, Link, LinkConfig, Port, PortConfig, Propagation, QdiscConfig, QueueConfig,
     RateConfig, RedQueueConfig, Schedule, Serialiser, Timing, Window, WireConfig,
 };
-use fairway_random::Stream;
+use fairway_units::random::Stream;
 use fairway_units::{Duration, Rate};
 
 use super::exits::{Exit, exits, express_links};
@@ -16,13 +16,13 @@ use super::lookahead::Plan;
 use super::node::Node;
 use super::{Device, Network};
 use crate::event::AHEAD;
-use crate::experiment::{
-    Access, Experiment, Extras, Graph, GraphLink, Link as LinkSpec, Multipath, Queue, Router,
-    Shape, Step,
-};
 use crate::parcel::Parcel;
 use crate::rows::Rows;
 use crate::ways::Ways;
+use fairway_spec::{
+    Access, Experiment, Extras, Graph, GraphLink, Link as LinkSpec, Multipath, Queue, Router,
+    Shape, Step,
+};
 
 /// What the name of a link has behind it where packets go towards the sources.
 pub(super) const REVERSE: &str = "/reverse";

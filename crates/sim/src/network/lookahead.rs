@@ -9,7 +9,7 @@
 use fairway_units::Duration;
 
 use super::exits::Exit;
-use crate::experiment::{Experiment, Flow, Link, Source};
+use fairway_spec::{Experiment, Flow, Link, Source};
 
 /// Rows that may run ahead.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

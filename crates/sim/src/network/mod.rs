@@ -15,12 +15,12 @@ use fairway_units::{Duration, Rate, Time};
 
 use crate::capture::Tap;
 use crate::event::{Component, Due};
-use crate::experiment::{Experiment, HEADERS, TIMESTAMP_OPTION};
 use crate::parcel::Parcel;
 use crate::rows::Rows;
 use crate::ways::Ways;
 use cell::Medium;
 use exits::Exit;
+use fairway_spec::{Experiment, HEADERS, TIMESTAMP_OPTION};
 
 pub(crate) use lookahead::Lookahead;
 pub(crate) use node::Node;

@@ -2,13 +2,13 @@
 
 use fairway_net::wlan::{Cell, NodeId};
 use fairway_net::{DropTailConfig, QdiscConfig, RedQueueConfig};
-use fairway_random::Stream;
+use fairway_units::random::Stream;
 
 use super::Network;
 use super::build::{Builder, Routes, travellers};
 use super::cell::Medium;
 use super::node::Node;
-use crate::experiment::{Queue, Wlan};
+use fairway_spec::{Queue, Wlan};
 
 /// Name of the access point in results; a station's is that of its host.
 const ACCESS_POINT: &str = "ap";

@@ -1,7 +1,7 @@
 //! What the tests of the simulator share.
 
-use fairway_sim::experiment::{Experiment, from_document};
 use fairway_sim::{Control, Run, run};
+use fairway_spec::{Experiment, from_document};
 
 /// The experiment of a file's text.
 pub fn experiment(text: &str) -> Experiment {

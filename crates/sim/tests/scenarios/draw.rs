@@ -1,8 +1,8 @@
 //! What a random experiment is.
 
 use fairway_cc::{Family, algorithms};
-use fairway_random::Stream;
 use fairway_tcp::PRESETS;
+use fairway_units::random::Stream;
 
 use super::{DatagramFlow, Flow, Scenario};
 

@@ -13,9 +13,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use draw::{chance, draw, log_uniform, pick};
-use fairway_random::Stream;
-use fairway_sim::experiment::from_document;
 use fairway_sim::{Control, Run, run};
+use fairway_spec::from_document;
+use fairway_units::random::Stream;
 use serde_json::Value;
 
 /// Experiments tried where the environment does not say.

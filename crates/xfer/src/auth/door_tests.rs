@@ -174,7 +174,7 @@ fn a_crowd_that_is_silent_or_drips_or_stops_halfway_does_not_shut_out_a_sender()
 fn noise_is_refused_and_nothing_else_happens() {
     for security in [Security::Encrypted, Security::Plain] {
         let house = House::new(security, LONG);
-        let mut random = fairway_random::Stream::new(1, "noise");
+        let mut random = fairway_units::random::Stream::new(1, "noise");
         for _ in 0..300 {
             let mut noise = vec![0; 1 + random.below(2000) as usize];
             noise.fill_with(|| random.below(256) as u8);

@@ -1,6 +1,6 @@
 //! Choosers on paths that are a few formulas.
 
-use fairway_random::Stream;
+use fairway_units::random::Stream;
 
 use super::*;
 

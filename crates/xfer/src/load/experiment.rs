@@ -1,6 +1,6 @@
 //! An experiment on a real path: its flows are carried out, its network is the path.
 
-use fairway_sim::experiment::{
+use fairway_spec::{
     DatagramFlow, Experiment, ExperimentError, ExperimentErrors, Flow, Pattern, Source,
 };
 use fairway_units::Bytes;
@@ -182,7 +182,7 @@ impl Refusals {
 
 #[cfg(test)]
 mod tests {
-    use fairway_sim::experiment::from_document;
+    use fairway_spec::from_document;
     use serde_json::{Value, json};
 
     use super::*;

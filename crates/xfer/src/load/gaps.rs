@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fairway_random::Stream;
+use fairway_units::random::Stream;
 use serde::{Deserialize, Serialize};
 
 /// Time from one message to the next.

@@ -1,6 +1,6 @@
 //! Content that a receiver can check: every byte follows from the flow's key and its position.
 
-use fairway_random::{SPLITMIX64_STEP, splitmix64};
+use fairway_units::random::{SPLITMIX64_STEP, splitmix64};
 
 /// Bytes of a word of the pattern.
 const WORD: u64 = 8;

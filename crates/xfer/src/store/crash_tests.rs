@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use fairway_random::Stream;
+use fairway_units::random::Stream;
 
 use super::*;
 use crate::rt::simulated::set_wall_clock;

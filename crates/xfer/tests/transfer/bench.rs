@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use fairway_random::Stream;
+use fairway_units::random::Stream;
 use fairway_xfer::measure::{Meter, Record, Subject};
 use fairway_xfer::recv::{self, ReceiveOptions};
 use fairway_xfer::send::{self, SendOptions};

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use fairway_random::Stream;
+use fairway_units::random::Stream;
 use socket2::Socket;
 
 /// What happens to a connection, after so many bytes from the sender.

@@ -1,6 +1,6 @@
 //! Single exchanges, worked out by hand.
 
-use fairway_random::Stream;
+use fairway_units::random::Stream;
 use fairway_units::{Duration, Rate, Time};
 
 use super::*;

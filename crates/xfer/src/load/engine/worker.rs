@@ -8,8 +8,8 @@ use std::os::unix::net::UnixStream;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use fairway_random::Stream;
 use fairway_socket::Batch;
+use fairway_units::random::Stream;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread, panicking};
 use std::time::Duration;
 
-use fairway_random::Stream;
+use fairway_units::random::Stream;
 
 use super::network::Network;
 

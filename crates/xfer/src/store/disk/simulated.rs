@@ -13,7 +13,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use fairway_random::Stream;
+use fairway_units::random::Stream;
 use nix::errno::Errno;
 use nix::unistd::geteuid;
 

@@ -1,6 +1,6 @@
 //! Changes of a file's content, and what of them reaches the medium when the power fails.
 
-use fairway_random::Stream;
+use fairway_units::random::Stream;
 
 /// What a medium writes as a whole or not at all.
 const SECTOR_BYTES: usize = 512;

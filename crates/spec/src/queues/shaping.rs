@@ -1,0 +1,123 @@
+//! Shapers and policers; and their keys.
+
+use fairway_net::{PeakRate, PolicerConfig, QdiscConfig, ShaperQueue, TokenBucketConfig};
+use fairway_units::{Bytes, Rate};
+
+use super::discipline;
+use super::limits::{Sizing, read_limit, size};
+use super::nested::{drop_tail, read_inner};
+use crate::Queue;
+use crate::keys::{Absent, Key, Kind, key};
+use crate::reader::{LimitText, Table};
+
+/// The keys that only these have, but for `queue`.
+pub(super) static KEYS: &[Key] = &[
+    key(
+        "rate",
+        Kind::Rate,
+        Absent::Explained,
+        r#""5 Mbit/s""#,
+        "TBF, policer: the rate in the long run; it has to be written.",
+    ),
+    key(
+        "burst",
+        Kind::Size,
+        Absent::Explained,
+        r#""15 kB""#,
+        "TBF, policer: bytes, frame overhead included, that may pass at once after a rest; it has to be written.",
+    ),
+    key(
+        "peak_rate",
+        Kind::Rate,
+        Absent::Explained,
+        r#""8 Mbit/s""#,
+        "TBF, policer: the rate within a burst; without it, that of the link.",
+    ),
+    key(
+        "mtu",
+        Kind::Size,
+        Absent::Explained,
+        r#""1514 bytes""#,
+        "TBF, policer: bytes that may pass at once at peak_rate; one full packet, frame overhead included, unless written.",
+    ),
+];
+
+/// What a shaper and a policer have in common.
+struct Bucket {
+    rate: Rate,
+    burst: Bytes,
+    peak: Option<PeakRate>,
+}
+
+fn read_bucket(table: &Table, sizing: &Sizing) -> Option<Bucket> {
+    let rate = table.require("rate");
+    let burst = table.require::<Bytes>("burst");
+    let (rate, burst) = (rate?, holds_a_packet(table, "burst", burst?.get(), sizing)?);
+    let peak = match table.read::<Rate>("peak_rate") {
+        Some(peak) if peak <= rate => {
+            let message = format!("{peak} is not more than rate, {rate}; raise it or remove it");
+            table.refuse("peak_rate", message);
+            return None;
+        }
+        None if table.has("peak_rate") => return None,
+        None if table.has("mtu") => {
+            table.refuse("mtu", "belongs to peak_rate; write that too or remove it");
+            return None;
+        }
+        None => None,
+        Some(rate) => {
+            let mtu = table.read("mtu").map_or(sizing.path.frame, Bytes::get);
+            Some(PeakRate { rate, mtu: holds_a_packet(table, "mtu", mtu, sizing)? })
+        }
+    };
+    Some(Bucket { rate, burst, peak })
+}
+
+fn holds_a_packet(table: &Table, name: &str, bytes: u64, sizing: &Sizing) -> Option<Bytes> {
+    let frame = sizing.path.frame;
+    if bytes < frame {
+        let message = format!(
+            "{bytes} bytes are less than one packet of {frame} bytes, which would never pass; \
+             try \"{frame} bytes\" or more"
+        );
+        table.refuse(name, message);
+        return None;
+    }
+    Some(Bytes::new(bytes))
+}
+
+pub(super) fn read_token_bucket(table: &Table, sizing: &Sizing) -> Option<Queue> {
+    let Bucket { rate, burst, peak } = read_bucket(table, sizing)?;
+    let shaped = Sizing { rate: rate.min(sizing.rate), ..*sizing };
+    if let Some(inside) = read_inner(table, &shaped)? {
+        let queue = ShaperQueue::Discipline(Box::new(inside));
+        return discipline(QdiscConfig::TokenBucket(TokenBucketConfig {
+            rate,
+            burst,
+            peak,
+            queue,
+        }));
+    }
+    let limit = table.read("limit");
+    if table.has("limit") && limit.is_none() {
+        return None;
+    }
+    let queue = match limit {
+        Some(LimitText::Time(latency)) => ShaperQueue::Latency(latency),
+        limit => {
+            let limit = size(table, "limit", limit, sizing)?;
+            ShaperQueue::Discipline(Box::new(drop_tail(limit)))
+        }
+    };
+    discipline(QdiscConfig::TokenBucket(TokenBucketConfig { rate, burst, peak, queue }))
+}
+
+pub(super) fn read_policer(table: &Table, sizing: &Sizing) -> Option<Queue> {
+    let Bucket { rate, burst, peak } = read_bucket(table, sizing)?;
+    let queue = match read_inner(table, sizing)? {
+        Some(inside) => inside,
+        None => drop_tail(read_limit(table, sizing)?),
+    };
+    let queue = Box::new(queue);
+    discipline(QdiscConfig::Policer(PolicerConfig { rate, burst, peak, queue }))
+}
