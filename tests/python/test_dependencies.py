@@ -32,7 +32,8 @@ def read(path):
 
 def crates():
     """Directory of each crate -> sections of dependencies in its manifest."""
-    for path in sorted([*(ROOT / "crates").glob("*/Cargo.toml"), ROOT / "fuzz" / "Cargo.toml"]):
+    manifests = [*ROOT.glob("crates/*/Cargo.toml"), *ROOT.glob("transfer/*/Cargo.toml")]
+    for path in sorted([*manifests, ROOT / "fuzz" / "Cargo.toml"]):
         manifest = read(path)
         yield path.parent, manifest.get("dependencies", {}), manifest.get("dev-dependencies", {})
 
@@ -75,8 +76,28 @@ def test_every_crate_that_a_manifest_names_is_used_and_named_once():
                 code += (ROOT / "fuzz" / "corpus.rs").read_text()
             words = set(re.findall(r"\w+", code))
             assert {name for name in names if name.replace("-", "_") not in words} == set(), place
-    for name in read(ROOT / "Cargo.toml")["workspace"]["dependencies"]:
-        assert name in named, f"{name}: no crate of the workspace uses it"
+    for workspace in ("Cargo.toml", "transfer/Cargo.toml"):
+        for name in read(ROOT / workspace)["workspace"]["dependencies"]:
+            assert name in named, f"{workspace}: no crate uses {name}"
+
+
+def locked(path):
+    """Name and version of every package in a lock file."""
+    return {(one["name"], one.get("version")) for one in read(path)["package"]}
+
+
+def test_transfer_is_tested_with_the_versions_that_are_shipped():
+    assert locked(ROOT / "transfer" / "Cargo.lock") <= locked(ROOT / "Cargo.lock")
+
+
+def test_both_workspaces_declare_alike_what_both_have():
+    ours, theirs = (read(ROOT / place / "Cargo.toml") for place in (".", "transfer"))
+    assert ours["profile"] == theirs["profile"]
+    assert ours["workspace"]["lints"] == theirs["workspace"]["lints"]
+    assert ours["workspace"]["package"] == theirs["workspace"]["package"]
+    needed, also = (one["workspace"]["dependencies"] for one in (ours, theirs))
+    for name in needed.keys() & also.keys():
+        assert needed[name] == also[name] or name.startswith("fairway-"), name
 
 
 def test_every_python_package_is_imported():

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fairway_xfer::load::carry;
+use fairway_hosts::carry;
 use fairway_xfer::{Error, Session, Sessions, Task, job};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -153,8 +153,8 @@ impl TransferData {
     }
 }
 
-/// What a generator does to carry out an experiment given as JSON, as JSON: `options` of its job, but
-/// for where the collector is, and `interval_s` between samples.
+/// A generator's job for an experiment, both as JSON: its `options`, without the collector's address,
+/// and `interval_s` between samples.
 #[pyfunction]
 #[pyo3(signature = (experiment, algorithms = None))]
 pub(crate) fn xfer_layout(

@@ -23,7 +23,6 @@
 
 mod collect;
 mod engine;
-mod experiment;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 mod gaps;
@@ -45,11 +44,11 @@ mod talk;
 mod tests;
 
 pub use collect::{Collected, collect};
-pub use experiment::{Carried, carry};
 pub use gaps::Gaps;
 pub use generate::{Generated, generate};
+pub use header::BYTES as SMALLEST_DATAGRAM;
 pub use options::{CollectOptions, FlowOptions, GenerateOptions, Timing, Ways};
-pub use plan::{Direction, Flow, Group, Plan, Sockets, Transport};
+pub use plan::{Direction, Flow, Group, LARGEST_DATAGRAM, Plan, Sockets, Transport};
 pub use report::{DatagramReport, FlowReport, Interval, Report, Total};
 
 /// Where a collector listens if nothing else is said: next to the receiver of files.

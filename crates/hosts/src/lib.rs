@@ -1,35 +1,36 @@
-//! An experiment on a real path: its flows are carried out, its network is the path.
+//! An experiment between real hosts: a traffic generator carries out its flows, and the path between
+//! the hosts stands in for its topology.
 
 use fairway_spec::{
     DatagramFlow, Experiment, ExperimentError, ExperimentErrors, Flow, Pattern, Source,
 };
 use fairway_units::Bytes;
 
-use super::options::{FlowOptions, GenerateOptions, Timing, Ways};
-use super::plan::LARGEST_DATAGRAM;
-use crate::measure::SHORTEST_INTERVAL;
-use crate::socket::Wishes;
+use fairway_xfer::load::{
+    FlowOptions, GenerateOptions, LARGEST_DATAGRAM, SMALLEST_DATAGRAM, Timing, Ways,
+};
+use fairway_xfer::measure::SHORTEST_INTERVAL;
+use fairway_xfer::socket::Wishes;
 
 /// Headers of UDP and IPv4 (RFC 768; RFC 791 section 3.1): an experiment has packets with them.
 const DATAGRAM_HEADERS: u32 = 28;
 /// Algorithms that Linux calls otherwise: Fairway's name and the kernel's.
 const NAMES: [(&str, &str); 2] = [("westwood+", "westwood"), ("tcp-lp", "lp")];
 
-/// What a generator does for an experiment.
+/// The part of a generator's job that an experiment determines.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Carried {
-    /// Its flows, seed and measuring window; not where the collector is.
+    /// Flows, seed and omitted start; the collector's address is left empty.
     pub options: GenerateOptions,
     /// Time between samples, in seconds.
     pub interval_s: f64,
 }
 
-/// What a generator does to carry out the flows of an experiment towards a collector. The topology
-/// and the stack are those of the path and of the hosts.
+/// Turns the flows of an experiment into a generator's. Topology and stack are those of the path and
+/// of the hosts.
 ///
 /// # Errors
-/// [`ExperimentErrors`] with everything about the flows that cannot be done on a real path: the key,
-/// what it has, and what to write instead.
+/// [`ExperimentErrors`] with every key that a generator cannot carry out, and what to write instead.
 pub fn carry(experiment: &Experiment) -> Result<Carried, ExperimentErrors> {
     let mut refusals = Refusals::default();
     let end_s = experiment.duration.as_secs_f64();
@@ -128,7 +129,7 @@ fn of_datagrams(flow: &DatagramFlow, end_s: f64, refusals: &mut Refusals) -> Opt
         refuse("start_jitter", "flows start at their times here; leave it out");
     }
     let message_bytes = flow.packet_bytes.saturating_sub(DATAGRAM_HEADERS);
-    if !(super::header::BYTES as u32..=LARGEST_DATAGRAM).contains(&message_bytes) {
+    if !(SMALLEST_DATAGRAM as u32..=LARGEST_DATAGRAM).contains(&message_bytes) {
         refuse("packet", "a datagram needs 60 to 65535 bytes with its headers");
     }
     (refusals.errors.len() == refused).then(|| FlowOptions {
@@ -155,7 +156,7 @@ fn error(path: &str, message: &str) -> ExperimentError {
     ExperimentError { path: path.to_owned(), message: message.to_owned() }
 }
 
-/// What cannot be done, each key of a flow once however many copies it has.
+/// Refused keys: each key of a flow once, however many copies the flow has.
 #[derive(Default)]
 struct Refusals {
     errors: Vec<ExperimentError>,
