@@ -151,9 +151,8 @@ lint: $(BUILT) audit
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest --mypy-config-file pyproject.toml fairway._core
-	$(BIN)/python docs/tables.py --check
-	$(BIN)/python docs/figures.py --check
-	$(BIN)/python docs/fidelity.py --check
+	$(BIN)/python tools/docs/figures.py --check
+	$(BIN)/python tools/docs/fidelity.py --check
 
 # Licences, bans and sources need no network. Advisories do: where their data cannot be reached, a
 # line says so, and what could be checked decides.
@@ -197,14 +196,13 @@ bench-all: $(BUILT)
 goldens:
 	INSTA_UPDATE=always cargo test --quiet --locked --package fairway-cc --test goldens
 
-docs: $(TOOLS)
+docs: $(BUILT)
 	NO_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --strict
 
 # After a change of an algorithm or of the stack: lint finds out which figures it has changed.
 docs-figures: $(BUILT)
-	$(BIN)/python docs/tables.py
-	$(BIN)/python docs/figures.py
-	$(BIN)/python docs/fidelity.py
+	$(BIN)/python tools/docs/figures.py
+	$(BIN)/python tools/docs/fidelity.py
 
 clean:
 	rm -rf $(VENV) target fuzz/target fuzz/found fuzz/corpus/*/ mutants site .mypy_cache .ruff_cache .pytest_cache

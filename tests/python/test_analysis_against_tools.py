@@ -149,7 +149,7 @@ def unexplained(
 
 
 def test_the_page_has_every_reason():
-    page = (ROOT / "docs" / "captures.md").read_text()
+    page = (ROOT / "docs" / "commands" / "analyze.md").read_text()
     for difference in (*TCPTRACE_DIFFERENCES, *TSHARK_DIFFERENCES):
         assert difference.reason in page
 

@@ -8,7 +8,7 @@ import pytest
 
 from conftest import command
 
-PAGE = Path(__file__).parents[2] / "docs" / "captures.md"
+PAGE = Path(__file__).parents[2] / "docs" / "commands" / "analyze.md"
 
 pytestmark = pytest.mark.skipif(
     not PAGE.is_file(), reason="no documentation here: this is not a source tree"

@@ -58,7 +58,7 @@ def test_no_file_of_code_is_longer_than_800_lines():
         "crates",
         "transfer",
         "python",
-        "docs",
+        "tools",
         "tests",
         "benches",
         "examples",

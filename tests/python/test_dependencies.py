@@ -103,7 +103,7 @@ def test_both_workspaces_declare_alike_what_both_have():
 def test_every_python_package_is_imported():
     code = "\n".join(
         path.read_text()
-        for folder in ("python", "tests/python", "docs", "examples")
+        for folder in ("python", "tests/python", "tools", "examples")
         for path in (ROOT / folder).rglob("*.py")
     )
     imported = set(re.findall(r"^\s*(?:from|import) (\w+)", code, re.M))

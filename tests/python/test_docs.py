@@ -17,7 +17,7 @@ from fairway.experiment.plan import plan
 
 ROOT = Path(__file__).parents[2]
 #: Pages whose examples are run from top to bottom, as a newcomer would.
-WALKS = ("README.md", "docs/tune.md", "docs/your-own-algorithm.md")
+WALKS = ("README.md", "docs/commands/tune.md", "docs/your-own-algorithm.md")
 #: What a walk leaves out: set-up, which has happened, and what takes minutes.
 # Too long for a test, or in need of a kernel that takes minutes to build.
 LEFT_OUT = re.compile(r"make |cargo |\S+fairway (reproduce|linux) |.*=my_reno$|.*--backend linux")

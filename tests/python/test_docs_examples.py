@@ -24,10 +24,9 @@ USAGE_ERROR = typer.BadParameter.__bases__[0]
 ELSEWHERE = {
     "README.md": "test_docs.py",
     "docs/tour.md": "test_tour.py",
-    "docs/tune.md": "test_docs.py",
+    "docs/commands/tune.md": "test_docs.py",
     "docs/your-own-algorithm.md": "test_docs.py",
-    "docs/captures.md": "test_analyze_docs.py",
-    "docs/commands.md": "test_commands.py",
+    "docs/commands/analyze.md": "test_analyze_docs.py",
 }
 #: Languages of blocks that show no command, and who reads them.
 SHOWN = {
@@ -42,13 +41,13 @@ SHOWN = {
 PYTHON = ["docs/metrics.md", "docs/statistics.md", "docs/models.md"]
 #: Other blocks of Python, by a word in them.
 PYTHON_NOT_RUN = {
-    ("docs/agree.md", "fairway.agree"): "needs a kernel; test_agree.py",
-    ("docs/fidelity.md", "fairway.fidelity"): "every cell, a minute; test_fidelity.py",
-    ("docs/host-tuning.md", "192.0.2.7"): "a path to a host; test_host_advice.py",
-    ("docs/scale.md", "SLURMCluster"): "needs Slurm; test_sweep_slurm.py",
-    ("docs/scale.md", "duckdb"): "a package that Fairway does not need",
-    ("docs/scale.md", "scan_parquet"): "test_the_table_of_a_sweep_is_read_as_shown, below",
-    ("docs/traffic.md", "Xfer"): "needs a collector; test_traffic.py",
+    ("docs/commands/agree.md", "fairway.agree"): "needs a kernel; test_agree.py",
+    ("docs/commands/fidelity.md", "fairway.fidelity"): "every cell, a minute; test_fidelity.py",
+    ("docs/commands/doctor.md", "192.0.2.7"): "a path to a host; test_host_advice.py",
+    ("docs/commands/run.md", "SLURMCluster"): "needs Slurm; test_sweep_slurm.py",
+    ("docs/commands/run.md", "duckdb"): "a package that Fairway does not need",
+    ("docs/commands/run.md", "scan_parquet"): "test_the_table_of_a_sweep_is_read_as_shown, below",
+    ("docs/commands/generate.md", "Xfer"): "needs a collector; test_traffic.py",
 }
 #: Commands that are run, by the beginnings of their lines; all others are only parsed, for they
 #: need a kernel, another host, a capture or files of yours, or take longer than seconds.
@@ -151,5 +150,5 @@ def test_the_table_of_a_sweep_is_read_as_shown(tmp_path, monkeypatch):
     Path("sweep.toml").write_text(SWEEP)
     done = command("run", "sweep.toml", "--out", "runs/sweep", "--quiet")
     assert done.returncode == 0, done.stderr
-    shown = [text for page, _, text in blocks() if page == "docs/scale.md"]
+    shown = [text for page, _, text in blocks() if page == "docs/commands/run.md"]
     exec(next(text for text in shown if "scan_parquet" in text), {})

@@ -1,9 +1,7 @@
 """Algorithms explained and on show: the list, one in full, pictures, and the gallery."""
 
-import importlib.util
 import json
 import re
-import sys
 from pathlib import Path
 
 import polars as pl
@@ -30,20 +28,6 @@ def entry_of(**changes):
         "variants": ["paper"], "params": [], "vectors": [], "header": "Nothing.", "file": "x.rs",
     }  # fmt: skip
     return {**entry, **changes}
-
-
-def docs_script(name):
-    """A script of the documentation as a module."""
-    path = ROOT / "docs" / f"{name}.py"
-    if not path.exists():
-        pytest.skip("no documentation here: this is not a source tree")
-    if str(path.parent) not in sys.path:
-        # Its own modules lie beside it.
-        sys.path.insert(0, str(path.parent))
-    spec = importlib.util.spec_from_file_location(f"docs_{name}", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 # The list and its JSON.
@@ -285,58 +269,3 @@ def test_a_portrait_in_python():
     portrait = fairway.portrait("htcp")
     assert portrait.flows == ["htcp"]
     assert portrait.figure().to_dict()["title"]["text"] == "H-TCP, linux-6.1"
-
-
-# Pages of the documentation.
-
-
-def test_every_algorithm_has_its_page_and_figure():
-    tables = docs_script("tables")
-    assert not [path.name for path, text in tables.files().items()
-                if not path.exists() or path.read_text() != text]  # fmt: skip
-    nav = (ROOT / "mkdocs.yml").read_text()
-    for entry in KNOWN:
-        page = f"{tables.page_name(entry)}.md"
-        assert f"algorithms/{page}" in nav
-        assert (tables.PAGES / "figures" / page).with_suffix(".svg").exists(), entry["name"]
-        assert f"](algorithms/{page})" in (ROOT / "docs" / "algorithms.md").read_text()
-        assert re.fullmatch(r"[a-z0-9.-]+\.md", page), "a name that every web server serves"
-
-
-def test_pages_and_figures_are_small():
-    docs_script("tables")
-    size = sum(path.stat().st_size for path in (ROOT / "docs").rglob("*") if path.is_file())
-    assert size < 3 << 20
-
-
-def test_a_page_has_what_its_algorithm_has():
-    tables = docs_script("tables")
-    vector = {"sum": "a_b < 3*4 | 5", "expected": 12.0, "computed": 12.0, "holds": True}
-    param = {"name": "beta", "meaning": "share", "default": {"paper": 0.5}, "min": 0, "max": 1}
-    header = "First:\n- a\n- b\n\n# More\nW<3."
-    page = tables.algorithm_page(
-        entry_of(name="x++", header=header, params=[param], vectors=[vector])
-    )
-    assert page.startswith("<!-- ")
-    assert "# Imaginary TCP\n" in page
-    assert "](figures/x-plus-plus.svg)" in page
-    assert "(../../crates/cc/src/algorithms/x.rs)" in page
-    assert "First:\n\n- a\n- b\n\n### More\nW&lt;3." in page
-    assert "| `beta` | share | 0 to 1 | 0.5 |" in page
-    assert "| a\\_b &lt; 3\\*4 \\| 5 | 12 | 12 | ✓ |" in page
-    # Its experiment can be run.
-    experiment = re.search(r"```toml\n(.*?)```", page, re.DOTALL)[1]
-    assert "x++" in experiment
-
-
-def test_figures_lose_only_what_paper_does_not_need():
-    sys.path.insert(0, str(ROOT / "docs"))
-    try:
-        figures = docs_script("figures")
-    finally:
-        sys.path.remove(str(ROOT / "docs"))
-    svg = (
-        '<g class="a" role="x" aria-label="y" opacity="1"><path class="background"/>'
-        '<path class="background" d="M0,0.25L10.04,3.96" fill="red" opacity="0.5"/></g>'
-    )
-    assert figures.shortened(svg) == '<g><path d="M0,0.2L10,4" fill="red" opacity="0.5"/></g>'

@@ -35,7 +35,7 @@ def table():
 
 @pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="no documentation here")
 def test_the_walk_of_the_guide(capsys):
-    page = (ROOT / "docs/studies.md").read_text()
+    page = (ROOT / "docs/commands/study.md").read_text()
     section = page.partition("## Your own study\n")[2].partition("\n## ")[0]
     blocks = re.findall(r"^```(\w+)\n(.*?)^```$", section, re.M | re.S)
     assert [language for language, _ in blocks] == ["console", "text", "text", "console"]

@@ -38,7 +38,7 @@ def fake_slurm(directory: Path) -> dict[str, str]:
 
 
 def test_the_page_shows_the_script_that_is_tested():
-    assert SCRIPT.read_text() in (ROOT / "docs" / "scale.md").read_text()
+    assert SCRIPT.read_text() in (ROOT / "docs" / "commands" / "run.md").read_text()
 
 
 def test_the_jobs_ask_slurm_for_what_the_script_says(monkeypatch, tmp_path):

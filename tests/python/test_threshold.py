@@ -8,8 +8,7 @@ import pytest
 from fairway.study.claims import Cell, Claim, judge
 from fairway.study.reproduce import find
 
-DOCS = Path(__file__).parents[2] / "docs"
-sys.path.insert(0, str(DOCS))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools" / "docs"))
 
 
 def test_the_numbers_of_the_study_are_the_models():

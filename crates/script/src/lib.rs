@@ -2,7 +2,7 @@
 //! answer, and what has to hold, each at its time.
 //!
 //! A script drives one [`fairway_tcp::Endpoint`] in virtual time; nothing of it is executed by a
-//! shell or by Python. `docs/scripts.md` describes the format.
+//! shell or by Python. `docs/commands/script.md` describes the format.
 
 mod connection;
 mod expression;

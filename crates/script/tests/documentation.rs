@@ -1,11 +1,11 @@
-//! The scripts of `docs/scripts.md` pass.
+//! The scripts of `docs/commands/script.md` pass.
 
 use std::fs;
 use std::path::Path;
 
 #[test]
 fn examples_of_the_documentation_pass() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/scripts.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/commands/script.md");
     let page = fs::read_to_string(page).expect("the page");
     let scripts: Vec<&str> = page
         .split("```pkt\n")
@@ -14,7 +14,7 @@ fn examples_of_the_documentation_pass() {
         .collect();
     assert!(scripts.len() >= 2);
     for script in scripts {
-        let verdict = fairway_script::run(script, "docs/scripts.md", None).expect("a verdict");
+        let verdict = fairway_script::run(script, "docs/commands/script.md", None).expect("a verdict");
         assert!(verdict.passed, "{verdict}");
         assert_eq!(verdict.warnings, [] as [&str; 0]);
     }
@@ -22,7 +22,7 @@ fn examples_of_the_documentation_pass() {
 
 #[test]
 fn the_failure_that_it_shows_is_one() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/scripts.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/commands/script.md");
     let page = fs::read_to_string(page).expect("the page");
     let script = page.split("```pkt\n").nth(1).and_then(|rest| rest.split("```").next());
     let wrong = script.expect("a script").replace("1:1001(1000) ack 1\n", "1:2001(2000) ack 1\n");

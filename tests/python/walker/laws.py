@@ -15,7 +15,7 @@ from walker.numbers import Measured, numbers
 from walker.process import Ran
 from walker.trio import WIDE, Trio
 
-#: Exit codes of docs/exit-codes.md.
+#: Exit codes of docs/commands/README.md.
 _DOCUMENTED = (0, 1, 2, 3, 130, 143, 129)
 #: Words of a fault of the program itself.
 _FAULTS = re.compile(

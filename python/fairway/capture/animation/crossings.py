@@ -28,7 +28,7 @@ class Fate(enum.IntEnum):
     CORRUPTED = 3
 
 
-#: How comments of packets begin, as the simulator writes them (docs/captures.md).
+#: How comments of packets begin, as the simulator writes them (docs/commands/analyze.md).
 _COMMENTS = {
     "fairway: dropped": Fate.DROPPED,
     "fairway: lost": Fate.LOST,

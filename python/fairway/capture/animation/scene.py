@@ -21,7 +21,7 @@ MOST_CROSSINGS = 50_000
 #: Flows whose windows are shown beside each other.
 MOST_SENDERS = 12
 #: First ports of openers and of the other ends of TCP and UDP, and connections of a round
-#: (docs/captures.md).
+#: (docs/commands/analyze.md).
 _OPENERS, _TCP, _UDP, _ROUND = 50_000, 42_000, 43_000, 4_000
 #: A packet takes so long for the link with the longest delay, as it is played at first.
 _SECONDS_FOR_A_LINK = 1.5

@@ -1,6 +1,6 @@
 """Searches the parameters of an algorithm, and says on fresh seeds whether that was worth it.
 
-docs/tune.md is the guide.
+docs/commands/tune.md is the guide.
 """
 
 from fairway.compare.tune.result import Tuning
