@@ -20,8 +20,8 @@ from markdown_text import table
 from reference import DOCS, page_name
 
 import fairway
-from fairway.plot.figures import AnyChart, drawn
 from fairway.compare.gallery.shows import Gallery, portraits
+from fairway.plot.figures import AnyChart, drawn
 
 EXAMPLES = DOCS.parent / "examples"
 
