@@ -10,7 +10,7 @@ import pytest
 import typer.main
 
 import fairway
-from fairway.cli import app
+from fairway.cli.main import app
 from test_gallery import entry_of
 
 ROOT = Path(__file__).parents[2]
