@@ -19,13 +19,14 @@ BUILT := $(VENV)/.fairway-built
 # What runs inside of a Linux kernel; packed into the package.
 AGENT := python/fairway/bin/fairway-guest
 
-.PHONY: help build demo linux test test-rust test-python soak crashes fuzz fuzz-corpus mutants format lint audit bench bench-all goldens docs clean
+.PHONY: help build demo linux test test-rust test-python check soak crashes fuzz fuzz-corpus mutants format lint lint-format lint-rust lint-python lint-docs audit bench bench-all goldens docs clean
 
 help:
 	@echo "make demo     set up, run a first experiment, reproduce a published study: tables and HTML reports"
 	@echo "make build    set up, build and install fairway into $(VENV)"
 	@echo "make linux    build the Linux kernel for --backend linux, if it is not there (minutes)"
 	@echo "make test     every test, Rust and Python"
+	@echo "make check    format, lints, types and the unit tests of what changed since origin/main (BASE=COMMIT)"
 	@echo "make soak     random experiments, walks, fuzzers and disturbed transfers for MINUTES=60"
 	@echo "make fuzz     the readers of outside data under a fuzzer, SECONDS=60 for each of TARGETS"
 	@echo "make mutants  changes to CRATES=\"cc net tcp\" that no test of theirs notices, SAMPLE=100 of which one is tried"
@@ -64,6 +65,10 @@ test-python: $(BUILT)
 # CRASHES transfers between two simulated hosts whose disk, network and power fail; of `make soak`.
 crashes: $(TOOLS)
 	$(IN_TRANSFER) cargo test --quiet --locked --release --package fairway-xfer --lib crash_tests
+
+# The inner loop, in under two minutes: it builds no core, so Python tests use the one of the last build.
+check: $(TOOLS)
+	$(BIN)/python tools/check.py $(BASE)
 
 # What is found is printed with what finds it again; an experiment as the smallest that still fails.
 MINUTES ?= 60
@@ -142,15 +147,23 @@ format:
 	$(IN_TRANSFER) cargo fmt --all
 	$(BIN)/ruff format
 
-lint: $(BUILT) audit
+lint: lint-format lint-rust lint-python lint-docs audit
+
+lint-format: $(TOOLS)
 	cargo fmt --all --check
 	$(IN_TRANSFER) cargo fmt --all --check
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+
+lint-rust: $(TOOLS)
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	$(IN_TRANSFER) cargo clippy --workspace --all-targets --locked -- -D warnings
-	$(BIN)/ruff check
-	$(BIN)/ruff format --check
+
+lint-python: $(BUILT)
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest --mypy-config-file pyproject.toml fairway._core
+
+lint-docs: $(BUILT)
 	$(BIN)/python tools/docs/figures.py --check
 	$(BIN)/python tools/docs/fidelity.py --check
 
