@@ -1,7 +1,8 @@
 """`make check` picks the crates and tests of what changed, and refuses unclear commit subjects."""
 
-import check
 import pytest
+
+import check
 
 TESTS = check.ROOT / "tests" / "python"
 
