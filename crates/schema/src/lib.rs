@@ -19,4 +19,4 @@ pub use summary::{
     ApplicationSummary, DatagramSummary, FlowCounts, FlowMonitorSummary, FlowSummary, LinkSummary,
     Metrics, Summary, WlanNodeSummary, WlanSummary, asymmetry, jain_index, unfairness,
 };
-pub use verify::{Allowance, FlowBooks, LinkBooks, StreamCheck, Violation};
+pub use verify::{Allowance, FlowBalance, LinkBalance, StreamCheck, Violation};

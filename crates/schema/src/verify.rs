@@ -26,7 +26,7 @@ impl Violation {
 
 /// Packets of one flow, both directions together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FlowBooks {
+pub struct FlowBalance {
     /// Sent by either end.
     pub sent: u64,
     /// Copies made by links that double packets.
@@ -41,7 +41,7 @@ pub struct FlowBooks {
     pub corrupted: u64,
 }
 
-impl FlowBooks {
+impl FlowBalance {
     /// Check that what was sent is accounted for; `inside` packets are still in the network.
     ///
     /// # Errors
@@ -64,7 +64,7 @@ impl FlowBooks {
 
 /// Packets of one direction of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LinkBooks {
+pub struct LinkBalance {
     /// Offered to it.
     pub offered: u64,
     /// Copies of packets that it made itself.
@@ -79,7 +79,7 @@ pub struct LinkBooks {
     pub inside: u64,
 }
 
-impl LinkBooks {
+impl LinkBalance {
     /// Check that what was offered is accounted for.
     ///
     /// # Errors
@@ -293,12 +293,12 @@ mod tests {
     #[test]
     fn books_balance_or_say_by_how_much() {
         let books =
-            FlowBooks { sent: 9, copied: 2, delivered: 6, dropped: 2, lost: 1, corrupted: 1 };
+            FlowBalance { sent: 9, copied: 2, delivered: 6, dropped: 2, lost: 1, corrupted: 1 };
         assert_eq!(books.balance("x", 1, T), Ok(()));
         assert!(books.balance("x", 0, T).unwrap_err().what.contains("is 10"));
         let link =
-            LinkBooks { offered: 4, copies: 1, delivered: 3, dropped: 1, lost: 0, inside: 1 };
+            LinkBalance { offered: 4, copies: 1, delivered: 3, dropped: 1, lost: 0, inside: 1 };
         assert_eq!(link.balance("l", T), Ok(()));
-        assert!(LinkBooks { inside: 0, ..link }.balance("l", T).is_err());
+        assert!(LinkBalance { inside: 0, ..link }.balance("l", T).is_err());
     }
 }

@@ -1,19 +1,19 @@
-//! A connection in the run: its two endpoints, its application, its books.
+//! A connection in the run: its two endpoints, its application, its packet balance.
 
 use std::slice::from_ref;
 use std::sync::Arc;
 
 use fairway_cc::{Catalogue, CcError, Init, Member, Variant};
-use fairway_schema::{Cause, FlowBooks, FlowCounts, FlowMonitorSummary, Violation};
+use fairway_schema::{Cause, FlowBalance, FlowCounts, FlowMonitorSummary, Violation};
 use fairway_tcp::{Config, Endpoint, Role, Segment, Stack, State};
 use fairway_units::random::Stream;
 use fairway_units::{Bytes, Duration, NANOS_PER_SEC, Rate, Time};
 use prefetch_index::prefetch_index;
 
 use crate::application;
-use crate::direction::{Direction, Way};
+use crate::direction::{Direction, DirectionCounts};
 use crate::flow_monitor::FlowMonitor;
-use crate::parcel::Parcel;
+use crate::packet_handle::PacketHandle;
 use crate::reader::Reader;
 use fairway_spec::{Experiment, Flow, Source};
 
@@ -28,12 +28,12 @@ pub(crate) struct Connection {
     /// When a timer event is scheduled for the source and the sink.
     pub(crate) timer_at: [Time; 2],
     pub(crate) jitter: Option<Jitter>,
-    pub(crate) books: FlowBooks,
+    pub(crate) balance: FlowBalance,
     /// What ns-3 counts besides, of its stack.
     flow_monitor: Option<Box<FlowMonitor>>,
-    forward: Direction,
+    forward: DirectionCounts,
     /// The sink's own data, if it sends any.
-    reverse: Option<Box<Direction>>,
+    reverse: Option<Box<DirectionCounts>>,
     started: Time,
     finished: Option<Time>,
     /// When the senders knew of it.
@@ -47,7 +47,7 @@ pub(crate) struct Connection {
     reader: Option<Reader>,
     watch: Watch,
     /// Whether anything that is done for few connections is to be done for this one.
-    pub(crate) is_attended: bool,
+    pub(crate) has_driver: bool,
     /// Whether the application was told to stop writing.
     stopped: bool,
     mss: u32,
@@ -131,10 +131,10 @@ impl Connection {
             timer_at: [Time::NEVER; 2],
             jitter: (stack.send_jitter > Duration::ZERO)
                 .then(|| Jitter { stream: random("send jitter"), bound: stack.send_jitter }),
-            books: FlowBooks::default(),
+            balance: FlowBalance::default(),
             flow_monitor: (stack.cc_variant == Variant::Ns3_29).then(Box::default),
-            forward: Direction::new(source_isn, transfer),
-            reverse: flow.both_ways.then(|| Box::new(Direction::new(sink_isn, transfer))),
+            forward: DirectionCounts::new(source_isn, transfer),
+            reverse: flow.both_ways.then(|| Box::new(DirectionCounts::new(sink_isn, transfer))),
             started: flow.start,
             finished: None,
             acknowledged: None,
@@ -149,7 +149,7 @@ impl Connection {
             app: flow.source,
             reader: flow.reading.map(Reader::new),
             watch: Watch { application: None, delivered: [u64::MAX; 2], filled: 0 },
-            is_attended: flow.reading.is_some(),
+            has_driver: flow.reading.is_some(),
             stopped: false,
             mss: stack.mss,
             precedence: flow.precedence,
@@ -188,9 +188,9 @@ impl Connection {
     }
 
     /// Let an application be told of this connection.
-    pub(crate) fn attend(&mut self, application: u32) {
+    pub(crate) fn set_driver(&mut self, application: u32) {
         self.watch.application = Some(application);
-        self.is_attended = true;
+        self.has_driver = true;
     }
 
     /// The application that is told of this connection.
@@ -198,9 +198,10 @@ impl Connection {
         self.watch.application
     }
 
-    /// The application waits for `bytes` to be delivered `way`, from the connection's beginning.
-    pub(crate) fn await_delivery(&mut self, way: Way, bytes: u64) {
-        self.watch.delivered[way as usize] = bytes;
+    /// The application waits for `bytes` to be delivered in `direction`, from the connection's
+    /// beginning.
+    pub(crate) fn await_delivery(&mut self, direction: Direction, bytes: u64) {
+        self.watch.delivered[direction as usize] = bytes;
     }
 
     /// The application wants to know when less than `bytes` wait to be sent.
@@ -208,16 +209,16 @@ impl Connection {
         self.watch.filled = bytes;
     }
 
-    /// Bytes given to the application that reads what goes `way`.
-    pub(crate) fn delivered(&self, way: Way) -> u64 {
-        self.ends(way).1.receiver().delivered_bytes()
+    /// Bytes given to the application that reads data in `direction`.
+    pub(crate) fn delivered(&self, direction: Direction) -> u64 {
+        self.ends(direction).1.receiver().delivered_bytes()
     }
 
     /// Whether as much has been delivered as the application waits for. It waits no longer, then.
-    pub(crate) fn takes_delivery(&mut self, way: Way) -> bool {
-        let is_due = self.delivered(way) >= self.watch.delivered[way as usize];
+    pub(crate) fn takes_delivery(&mut self, direction: Direction) -> bool {
+        let is_due = self.delivered(direction) >= self.watch.delivered[direction as usize];
         if is_due {
-            self.watch.delivered[way as usize] = u64::MAX;
+            self.watch.delivered[direction as usize] = u64::MAX;
         }
         is_due
     }
@@ -233,14 +234,14 @@ impl Connection {
         self.stopped
     }
 
-    /// A driver writes what goes `way`, unless it was told to stop.
-    pub(crate) fn write_of_application(&mut self, way: Way, bytes: u64) {
+    /// A driver writes data in `direction`, unless it was told to stop.
+    pub(crate) fn write_of_application(&mut self, direction: Direction, bytes: u64) {
         if self.stopped {
             return;
         }
-        match way {
-            Way::Forward => self.source.write(bytes),
-            Way::Reverse => self.sink.write(bytes),
+        match direction {
+            Direction::Forward => self.source.write(bytes),
+            Direction::Reverse => self.sink.write(bytes),
         }
     }
 
@@ -269,7 +270,7 @@ impl Connection {
         while self.writer.due <= now {
             self.writer.is_waiting = self.has_enough();
             if self.writer.is_waiting {
-                self.is_attended = true;
+                self.has_driver = true;
                 return None;
             }
             let left = bytes.map_or(u64::MAX, |bytes| bytes.get() - self.writer.written);
@@ -352,7 +353,8 @@ impl Connection {
         self.note_acknowledgement(now);
     }
 
-    /// Note when the last byte of the transfer has been delivered, both ways if both ends send.
+    /// Note when the last byte of the transfer has been delivered, in both directions if both ends
+    /// send.
     #[inline]
     fn note_completion(&mut self, now: Time) {
         if self.finished.is_none()
@@ -377,7 +379,7 @@ impl Connection {
 
     /// Ask for the memory that a segment needs which will soon reach the sink or the source.
     pub(crate) fn prefetch(&self, forward: bool) {
-        prefetch_index(from_ref(&self.books), 0);
+        prefetch_index(from_ref(&self.balance), 0);
         prefetch_index(from_ref(&self.forward), 0);
         if forward {
             prefetch_index(from_ref(&self.sink), 0);
@@ -396,7 +398,7 @@ impl Connection {
         wire_bytes: u32,
         now: Time,
     ) -> Result<(), Violation> {
-        self.books.delivered += 1;
+        self.balance.delivered += 1;
         self.forward.observe_window(segment, &self.source);
         let Some(reverse) = &mut self.reverse else {
             self.source.handle_segment(segment, now);
@@ -419,7 +421,7 @@ impl Connection {
         wire_bytes: u32,
         now: Time,
     ) -> Result<(), Violation> {
-        self.books.delivered += 1;
+        self.balance.delivered += 1;
         if let Some(monitor) = &mut self.flow_monitor {
             monitor.arrive(segment, now);
         }
@@ -452,7 +454,7 @@ impl Connection {
     /// A segment has left the source.
     #[inline(always)]
     pub(crate) fn leave_source(&mut self, segment: &Segment, now: Time) -> Result<(), Violation> {
-        self.books.sent += 1;
+        self.balance.sent += 1;
         if let Some(monitor) = &mut self.flow_monitor {
             monitor.send(segment, now);
         }
@@ -462,7 +464,7 @@ impl Connection {
     /// A segment has left the sink.
     #[inline(always)]
     pub(crate) fn leave_sink(&mut self, segment: &Segment, now: Time) -> Result<(), Violation> {
-        self.books.sent += 1;
+        self.balance.sent += 1;
         match &mut self.reverse {
             Some(reverse) => reverse.check_departure(segment, &self.sink, self.mss, now),
             None => Ok(()),
@@ -470,12 +472,12 @@ impl Connection {
     }
 
     /// A packet will not arrive.
-    pub(crate) fn miss(&mut self, parcel: &Parcel, cause: Cause, now: Time) {
-        let forward = parcel.forward();
+    pub(crate) fn miss(&mut self, handle: &PacketHandle, cause: Cause, now: Time) {
+        let forward = handle.forward();
         if let Some(monitor) = self.flow_monitor.as_mut().filter(|_| forward) {
             monitor.miss(cause, now);
         }
-        if !parcel.has_payload() {
+        if !handle.has_payload() {
             return;
         }
         let direction = if forward { Some(&mut self.forward) } else { self.reverse.as_deref_mut() };
@@ -490,21 +492,21 @@ impl Connection {
         self.flow_monitor.as_ref().map(|monitor| monitor.summary(end))
     }
 
-    /// The sender and the receiver of data that goes this way.
-    pub(crate) fn ends(&self, way: Way) -> (&Endpoint, &Endpoint) {
-        match way {
-            Way::Forward => (&self.source, &self.sink),
-            Way::Reverse => (&self.sink, &self.source),
+    /// The sender and the receiver of data that goes in this direction.
+    pub(crate) fn ends(&self, direction: Direction) -> (&Endpoint, &Endpoint) {
+        match direction {
+            Direction::Forward => (&self.source, &self.sink),
+            Direction::Reverse => (&self.sink, &self.source),
         }
     }
 
     /// Counters now, from the start of the run.
-    pub(crate) fn counts(&self, way: Way) -> FlowCounts {
-        let (from, to) = self.ends(way);
-        match (way, &self.reverse) {
-            (Way::Forward, _) => self.forward.counts(from, to),
-            (Way::Reverse, Some(reverse)) => reverse.counts(from, to),
-            (Way::Reverse, None) => FlowCounts::default(),
+    pub(crate) fn counts(&self, direction: Direction) -> FlowCounts {
+        let (from, to) = self.ends(direction);
+        match (direction, &self.reverse) {
+            (Direction::Forward, _) => self.forward.counts(from, to),
+            (Direction::Reverse, Some(reverse)) => reverse.counts(from, to),
+            (Direction::Reverse, None) => FlowCounts::default(),
         }
     }
 

@@ -1,32 +1,32 @@
 //! Datagram flows: packets that leave when an application says, whatever becomes of them.
 //!
 //! They have no connection and no acknowledgements: a [`Schedule`] at one end, a [`Receiver`] at
-//! the other, and one event for the next packet. Between them a datagram is a parcel as a segment
+//! the other, and one event for the next packet. Between them a datagram is a handle as a segment
 //! is, and lies where segments lie: its sequence number stands in the place of a stream offset.
 
 use fairway_net::datagrams::{Arrival, Receiver, Schedule, UDP_HEADERS};
 use fairway_net::{Packet, Window, memory_of};
-use fairway_schema::{DatagramSummary, FlowBooks, FlowCounts, Violation};
+use fairway_schema::{DatagramSummary, FlowBalance, FlowCounts, Violation};
 use fairway_tcp::{Flags, Segment};
 use fairway_units::random::Stream;
 use fairway_units::{Duration, Time};
 
 use crate::network::Network;
-use crate::parcel::{Parcel, Parcels};
+use crate::packet_handle::{PacketHandle, SegmentPool};
 use fairway_spec::{DatagramFlow, Experiment, departures_of};
 
 /// All datagram flows of a run.
 pub(crate) struct Datagrams {
     flows: Vec<Ends>,
-    /// The way of the first; the others follow.
-    first_way: u32,
+    /// The path of the first; the others follow.
+    first_path: u32,
 }
 
-/// Both ends of a datagram flow, and its books.
+/// Both ends of a datagram flow, and its packet balance.
 struct Ends {
     schedule: Schedule,
     receiver: Receiver,
-    books: FlowBooks,
+    balance: FlowBalance,
     /// Packets that were dropped or lost.
     missing: u64,
     /// Sequence number of the next packet, which is how many have left.
@@ -42,7 +42,7 @@ struct Ends {
     start: Time,
     /// No packet leaves then or later.
     stop: Time,
-    way: u32,
+    path: u32,
     entrance: u32,
     precedence: u8,
     send_buffer: Option<SendBuffer>,
@@ -74,10 +74,10 @@ impl SendBuffer {
 
 impl Datagrams {
     pub(crate) fn new(experiment: &Experiment, network: &Network) -> Self {
-        let first_way = 2 * experiment.flows.len() as u32;
+        let first_path = 2 * experiment.flows.len() as u32;
         let window = Window { from: experiment.measure.from, to: experiment.measure.to };
         let ends = |(index, flow): (usize, &DatagramFlow)| {
-            let way = first_way + index as u32;
+            let path = first_path + index as u32;
             let payload_bytes = flow.packet_bytes - UDP_HEADERS;
             let (schedule, first_at) = Schedule::new(
                 &flow.pattern,
@@ -89,7 +89,7 @@ impl Datagrams {
             Ends {
                 schedule,
                 receiver: Receiver::new(window),
-                books: FlowBooks::default(),
+                balance: FlowBalance::default(),
                 missing: 0,
                 sequence: 0,
                 payload_bytes,
@@ -98,8 +98,8 @@ impl Datagrams {
                 first_at,
                 start: flow.start,
                 stop: flow.stop.unwrap_or(Time::NEVER),
-                way,
-                entrance: network.entrance_of(way),
+                path,
+                entrance: network.entrance_of(path),
                 precedence: flow.precedence,
                 send_buffer: flow.send_buffer.map(|size| SendBuffer {
                     size_bytes: size.get(),
@@ -110,7 +110,7 @@ impl Datagrams {
                 jitter_in_window: None,
             }
         };
-        Datagrams { flows: experiment.datagrams.iter().enumerate().map(ends).collect(), first_way }
+        Datagrams { flows: experiment.datagrams.iter().enumerate().map(ends).collect(), first_path }
     }
 
     /// When the first packet of each flow leaves, if it has one.
@@ -119,14 +119,14 @@ impl Datagrams {
         flows.filter(|(_, flow)| flow.first_at < flow.stop).map(|(i, flow)| (i, flow.first_at))
     }
 
-    /// Whether a parcel is a datagram.
+    /// Whether a handle is a datagram.
     #[inline(always)]
-    pub(crate) fn is_datagram(&self, parcel: &Parcel) -> bool {
-        parcel.way() >= self.first_way
+    pub(crate) fn is_datagram(&self, handle: &PacketHandle) -> bool {
+        handle.path() >= self.first_path
     }
 
-    fn flow(&mut self, parcel: &Parcel) -> &mut Ends {
-        &mut self.flows[(parcel.way() - self.first_way) as usize]
+    fn flow(&mut self, handle: &PacketHandle) -> &mut Ends {
+        &mut self.flows[(handle.path() - self.first_path) as usize]
     }
 
     /// Whether the application of a flow has to wait until [`Self::release`] says that it goes on.
@@ -140,11 +140,11 @@ impl Datagrams {
 
     /// A packet that took room in its sender's buffer takes it no longer. Returns the flow if its
     /// application waited, and sends now.
-    pub(crate) fn release(&mut self, parcel: &Parcel, now: Time) -> Option<u32> {
-        let index = parcel.way() - self.first_way;
+    pub(crate) fn release(&mut self, handle: &PacketHandle, now: Time) -> Option<u32> {
+        let index = handle.path() - self.first_path;
         let flow = &mut self.flows[index as usize];
         let buffer = flow.send_buffer.as_mut()?;
-        buffer.taken_bytes -= memory_of(parcel.wire_bytes());
+        buffer.taken_bytes -= memory_of(handle.wire_bytes());
         let goes_on = buffer.is_awaited && buffer.is_writeable();
         buffer.is_awaited &= !goes_on;
         (goes_on && now < flow.stop).then_some(index)
@@ -154,48 +154,48 @@ impl Datagrams {
     pub(crate) fn send(
         &mut self,
         index: u32,
-        parcels: &mut Parcels,
+        pool: &mut SegmentPool,
         now: Time,
-    ) -> (Parcel, Option<Time>) {
+    ) -> (PacketHandle, Option<Time>) {
         let flow = &mut self.flows[index as usize];
         let payload_bytes = (u64::from(flow.payload_bytes).min(flow.left_bytes)) as u32;
-        let place = parcels.place();
-        let datagram = parcels.segment(place);
+        let place = pool.place();
+        let datagram = pool.segment(place);
         datagram.sent_at = now;
         datagram.payload_offset = flow.sequence;
         datagram.payload_bytes = payload_bytes;
         datagram.flags = Flags::default();
         flow.sequence += 1;
-        flow.books.sent += 1;
+        flow.balance.sent += 1;
         if flow.transfer_bytes.is_some() {
             flow.left_bytes -= u64::from(payload_bytes);
         }
         let next = flow.schedule.next(now, payload_bytes);
         let is_last = flow.left_bytes == 0 || next >= flow.stop;
         let wire_bytes = payload_bytes + UDP_HEADERS;
-        let mut parcel =
-            parcels.send_datagram(place, flow.way, flow.entrance, wire_bytes, flow.precedence);
+        let mut handle =
+            pool.send_datagram(place, flow.path, flow.entrance, wire_bytes, flow.precedence);
         if let Some(buffer) = &mut flow.send_buffer {
             buffer.taken_bytes += memory_of(wire_bytes);
-            parcel = parcel.held();
+            handle = handle.held();
         }
-        (parcel, (!is_last).then_some(next))
+        (handle, (!is_last).then_some(next))
     }
 
     /// A packet arrives.
     pub(crate) fn receive(
         &mut self,
-        parcel: &Parcel,
+        handle: &PacketHandle,
         datagram: &Segment,
         now: Time,
     ) -> Result<(), Violation> {
-        let flow = self.flow(parcel);
+        let flow = self.flow(handle);
         let sequence = datagram.payload_offset;
         if sequence >= flow.sequence {
             let what = format!("datagram {sequence} arrived, but {} have left", flow.sequence);
             return Err(Violation::new(now, what));
         }
-        flow.books.delivered += 1;
+        flow.balance.delivered += 1;
         let arrival = Arrival {
             sequence,
             sent_at: datagram.sent_at,
@@ -210,15 +210,15 @@ impl Datagrams {
     }
 
     /// A link has doubled a packet.
-    pub(crate) fn note_copy(&mut self, parcel: &Parcel) {
-        self.flow(parcel).books.copied += 1;
+    pub(crate) fn note_copy(&mut self, handle: &PacketHandle) {
+        self.flow(handle).balance.copied += 1;
     }
 
-    /// A packet will not arrive: the books of its flow.
-    pub(crate) fn miss(&mut self, parcel: &Parcel) -> &mut FlowBooks {
-        let flow = self.flow(parcel);
+    /// A packet will not arrive: it is counted for its flow.
+    pub(crate) fn miss(&mut self, handle: &PacketHandle) -> &mut FlowBalance {
+        let flow = self.flow(handle);
         flow.missing += 1;
-        &mut flow.books
+        &mut flow.balance
     }
 
     /// The measuring window ends.
@@ -290,20 +290,20 @@ impl Datagrams {
     pub(crate) fn check_books(
         &self,
         specs: &[DatagramFlow],
-        on_their_way: &[Parcel],
+        on_their_way: &[PacketHandle],
         now: Time,
     ) -> Result<(), Violation> {
         let mut inside = vec![0u64; self.flows.len()];
         let mut held_bytes = vec![0u64; self.flows.len()];
-        for parcel in on_their_way.iter().filter(|parcel| self.is_datagram(parcel)) {
-            let index = (parcel.way() - self.first_way) as usize;
+        for handle in on_their_way.iter().filter(|handle| self.is_datagram(handle)) {
+            let index = (handle.path() - self.first_path) as usize;
             inside[index] += 1;
-            held_bytes[index] += if parcel.is_held() { memory_of(parcel.wire_bytes()) } else { 0 };
+            held_bytes[index] += if handle.is_held() { memory_of(handle.wire_bytes()) } else { 0 };
         }
         for (((flow, spec), inside), held) in
             self.flows.iter().zip(specs).zip(inside).zip(held_bytes)
         {
-            flow.books.balance(&spec.id, inside, now)?;
+            flow.balance.balance(&spec.id, inside, now)?;
             let taken = flow.send_buffer.as_ref().map_or(0, |buffer| buffer.taken_bytes);
             if taken != held {
                 let what =

@@ -4,27 +4,27 @@ use fairway_schema::{Allowance, FlowCounts, StreamCheck, Violation};
 use fairway_tcp::{Endpoint, Flags, Segment, SeqNr};
 use fairway_units::Time;
 
-/// Which way data goes.
+/// Which end data goes to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Way {
+pub(crate) enum Direction {
     /// From the source, which opens the connection, to the sink.
     Forward,
     /// Back, where the sink's application sends too.
     Reverse,
 }
 
-impl Way {
+impl Direction {
     /// What is added to the name of a flow in results.
     pub(crate) fn suffix(self) -> &'static str {
         match self {
-            Way::Forward => "",
-            Way::Reverse => "/reverse",
+            Direction::Forward => "",
+            Direction::Reverse => "/reverse",
         }
     }
 }
 
-/// The books of one direction.
-pub(crate) struct Direction {
+/// What one direction has carried.
+pub(crate) struct DirectionCounts {
     stream: StreamCheck,
     /// Initial sequence number of the sender.
     isn: u32,
@@ -45,9 +45,9 @@ pub(crate) struct Direction {
     duplicates: u64,
 }
 
-impl Direction {
+impl DirectionCounts {
     pub(crate) fn new(isn: u32, transfer: Option<u64>) -> Self {
-        Direction {
+        DirectionCounts {
             stream: StreamCheck::default(),
             isn,
             window_shift: 0,

@@ -9,8 +9,8 @@ use fairway_units::Time;
 /// What an event concerns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Component {
-    /// The first packet of a row arrives at the end of its link.
-    Row(u32),
+    /// The first packet of a delivery queue arrives at the end of its link.
+    Delivery(u32),
     /// A port has something to do.
     Port(u32),
     /// A timer of an endpoint is due: connection · 2, + 1 for the sink.
@@ -76,12 +76,13 @@ const LEAF_BITS: u32 = 4;
 const LEAVES: usize = 1 << LEAF_BITS;
 /// The last leaf stands for everything that is in the heap.
 const HEAP: usize = LEAVES - 1;
-/// How many rows may run ahead of other events: they have the first half of the leaves.
+/// How many delivery queues may run ahead of other events: they have the first half of the leaves.
 pub(crate) const AHEAD: usize = LEAVES / 2;
 
-/// The earliest of a few events, one a leaf. Nearly all events are the next packets of a few rows,
-/// and which of them is the next is hard to guess: in a heap a processor mispredicts its way at
-/// each of them. Here the way is always the same, and nothing on it is a branch.
+/// The earliest of a few events, one a leaf. Nearly all events are the next packets of a few
+/// delivery queues, and which of them is the next is hard to guess: in a heap a processor
+/// mispredicts its way at each of them. Here the way is always the same, and nothing on it is a
+/// branch.
 #[derive(Clone, Debug)]
 struct Tournament {
     /// The root at 1, the children of `i` at `2i` and `2i + 1`, the leaves behind all others; each
@@ -114,8 +115,8 @@ impl Tournament {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Entry {
     key: Key,
-    /// Decides where keys are equal: rows come first, and what is not a row keeps the order in which it
-    /// was scheduled.
+    /// Decides where keys are equal: delivery queues come first, and what is not a delivery queue
+    /// keeps the order in which it was scheduled.
     order: u64,
     component: Component,
 }
@@ -133,40 +134,43 @@ impl PartialOrd for Entry {
     }
 }
 
-/// Events to come. A few rows, which have one event each, have a leaf each; all else is in a heap.
+/// Events to come. A few delivery queues, which have one event each, have a leaf each; all else is
+/// in a heap.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
     tournament: Tournament,
-    /// The leaf of each of the first rows, and [`HEAP`] for those that have none.
+    /// The leaf of each of the first delivery queues, and [`HEAP`] for those that have none.
     leaves: Vec<u8>,
-    /// The row of each leaf.
-    rows: [u32; LEAVES],
+    /// The delivery queue of each leaf.
+    queues: [u32; LEAVES],
     heap: BinaryHeap<Entry>,
-    /// How many rows there are; those behind have one packet, and another one the next time.
+    /// How many delivery queues there are; those behind have one packet, and another one the next
+    /// time.
     count: u32,
-    /// Of what is not a row.
+    /// Of what is not a delivery queue.
     sequence: u64,
     now: Time,
 }
 
 impl EventQueue {
-    /// No events. The rows in `ahead`, at most [`AHEAD`], may run ahead of all other events but
-    /// their own kind; of `count` rows as many others as there is room for have a leaf, too.
+    /// No events. The delivery queues in `ahead`, at most [`AHEAD`], may run ahead of all other
+    /// events but their own kind; of `count` delivery queues as many others as there is room for
+    /// have a leaf, too.
     pub fn new(count: u32, ahead: &[u32]) -> Self {
-        let others = (0..count).filter(|row| !ahead.contains(row)).zip(AHEAD..HEAP);
+        let others = (0..count).filter(|delivery| !ahead.contains(delivery)).zip(AHEAD..HEAP);
         let of_leaf: Vec<(u32, usize)> =
             ahead.iter().copied().zip(0..AHEAD).chain(others).collect();
-        let with_leaf = of_leaf.iter().map(|(row, _)| row + 1).max().unwrap_or(0);
+        let with_leaf = of_leaf.iter().map(|(delivery, _)| delivery + 1).max().unwrap_or(0);
         let mut leaves = vec![HEAP as u8; with_leaf as usize];
-        let mut rows = [0; LEAVES];
-        for (row, leaf) in of_leaf {
-            leaves[row as usize] = leaf as u8;
-            rows[leaf] = row;
+        let mut queues = [0; LEAVES];
+        for (delivery, leaf) in of_leaf {
+            leaves[delivery as usize] = leaf as u8;
+            queues[leaf] = delivery;
         }
         EventQueue {
             tournament: Tournament { nodes: [Key::NEVER; 2 * LEAVES] },
             leaves,
-            rows,
+            queues,
             heap: BinaryHeap::new(),
             count,
             sequence: 1 << u32::BITS,
@@ -180,12 +184,12 @@ impl EventQueue {
         self.now = now;
     }
 
-    /// Schedule an event; of two at the same time the one scheduled earlier comes first. A row has
-    /// one event at a time.
+    /// Schedule an event; of two at the same time the one scheduled earlier comes first. A delivery
+    /// queue has one event at a time.
     pub fn push(&mut self, at: Time, component: Component) {
         match component {
-            Component::Row(row) if row < self.count => {
-                self.push_row(Due { at, since: self.now }, row);
+            Component::Delivery(delivery) if delivery < self.count => {
+                self.push_delivery(Due { at, since: self.now }, delivery);
             }
             _ => {
                 self.sequence += 1;
@@ -194,10 +198,10 @@ impl EventQueue {
         }
     }
 
-    /// Schedule the event of a row, which has none.
-    pub fn push_row(&mut self, due: Due, row: u32) {
-        match self.leaf(row) {
-            HEAP => self.push_on_heap(due, u64::from(row), Component::Row(row)),
+    /// Schedule the event of a delivery queue, which has none.
+    pub fn push_delivery(&mut self, due: Due, delivery: u32) {
+        match self.leaf(delivery) {
+            HEAP => self.push_on_heap(due, u64::from(delivery), Component::Delivery(delivery)),
             leaf => self.tournament.set(leaf, Key::new(due, leaf)),
         }
     }
@@ -207,8 +211,8 @@ impl EventQueue {
         self.heap_changed();
     }
 
-    fn leaf(&self, row: u32) -> usize {
-        self.leaves.get(row as usize).map_or(HEAP, |leaf| *leaf as usize)
+    fn leaf(&self, delivery: u32) -> usize {
+        self.leaves.get(delivery as usize).map_or(HEAP, |leaf| *leaf as usize)
     }
 
     /// The next event, left in the queue.
@@ -217,10 +221,10 @@ impl EventQueue {
         if key.leaf() == HEAP {
             return self.heap.peek().map(|entry| (entry.key.at(), entry.component));
         }
-        Some((key.at(), Component::Row(self.rows[key.leaf()])))
+        Some((key.at(), Component::Delivery(self.queues[key.leaf()])))
     }
 
-    /// When the next event is due that no row may run ahead of.
+    /// When the next event is due that no delivery queue may run ahead of.
     pub fn next_of_others(&self) -> Time {
         self.tournament.earliest_behind().at()
     }
@@ -257,10 +261,10 @@ impl EventQueue {
         self.repeat(Due { at, since: self.now });
     }
 
-    /// The event of a row that has run ahead happens again.
+    /// The event of a delivery queue that has run ahead happens again.
     #[inline(always)]
-    pub fn put_off(&mut self, row: u32, due: Due) {
-        let leaf = self.leaf(row);
+    pub fn put_off(&mut self, delivery: u32, due: Due) {
+        let leaf = self.leaf(delivery);
         self.tournament.set(leaf, Key::new(due, leaf));
     }
 
@@ -288,13 +292,16 @@ mod tests {
     #[test]
     fn earliest_first_then_scheduled_first_then_the_first_row() {
         let mut queue = EventQueue::new(50, &[0, 2, 18]);
-        let rows = [(0, 5, 0), (0, 3, 40), (1, 5, 1), (1, 3, 3), (1, 3, 2), (1, 4, 49)];
-        for (now, at, row) in rows {
+        let queues = [(0, 5, 0), (0, 3, 40), (1, 5, 1), (1, 3, 3), (1, 3, 2), (1, 4, 49)];
+        for (now, at, delivery) in queues {
             queue.advance(Time::from_nanos(now));
-            queue.push(Time::from_nanos(at), Component::Row(row));
+            queue.push(Time::from_nanos(at), Component::Delivery(delivery));
         }
         let order = [(3, 40), (3, 2), (3, 3), (4, 49), (5, 0), (5, 1)];
-        assert_eq!(drain(&mut queue), order.map(|(at, row)| (at, Component::Row(row))));
+        assert_eq!(
+            drain(&mut queue),
+            order.map(|(at, delivery)| (at, Component::Delivery(delivery)))
+        );
     }
 
     #[test]
@@ -302,10 +309,10 @@ mod tests {
         let mut queue = EventQueue::new(4, &[0, 1]);
         let components = [
             Component::Timer(7),
-            // A row that comes once, and may come again as another one.
-            Component::Row(4),
+            // A delivery queue that comes once, and may come again as another one.
+            Component::Delivery(4),
             Component::Sample,
-            Component::Row(3),
+            Component::Delivery(3),
         ];
         for component in components {
             queue.push(Time::from_nanos(1), component);
@@ -317,38 +324,41 @@ mod tests {
     #[test]
     fn a_repeated_event_queues_behind_those_of_the_same_time() {
         let mut queue = EventQueue::new(2, &[0, 1]);
-        queue.push(Time::from_nanos(1), Component::Row(0));
-        queue.push(Time::from_nanos(2), Component::Row(1));
+        queue.push(Time::from_nanos(1), Component::Delivery(0));
+        queue.push(Time::from_nanos(2), Component::Delivery(1));
         queue.advance(Time::from_nanos(1));
         queue.repeat_at(Time::from_nanos(2));
-        assert_eq!(drain(&mut queue), [(2, Component::Row(1)), (2, Component::Row(0))]);
+        assert_eq!(drain(&mut queue), [(2, Component::Delivery(1)), (2, Component::Delivery(0))]);
     }
 
     #[test]
     fn rows_may_run_ahead_of_one_another_only() {
         let mut queue = EventQueue::new(20, &[0, 2]);
         assert_eq!(queue.next_of_others(), Time::NEVER);
-        queue.push(Time::from_nanos(3), Component::Row(0));
-        queue.push(Time::from_nanos(5), Component::Row(2));
+        queue.push(Time::from_nanos(3), Component::Delivery(0));
+        queue.push(Time::from_nanos(5), Component::Delivery(2));
         assert_eq!(queue.next_of_others(), Time::NEVER);
-        queue.push(Time::from_nanos(9), Component::Row(19));
+        queue.push(Time::from_nanos(9), Component::Delivery(19));
         assert_eq!(queue.next_of_others(), Time::from_nanos(9));
-        queue.push(Time::from_nanos(8), Component::Row(1));
+        queue.push(Time::from_nanos(8), Component::Delivery(1));
         assert_eq!(queue.next_of_others(), Time::from_nanos(8));
         let [at, since] = [7, 4].map(Time::from_nanos);
         queue.put_off(0, Due { at, since });
         let order = [(5, 2), (7, 0), (8, 1), (9, 19)];
-        assert_eq!(drain(&mut queue), order.map(|(at, row)| (at, Component::Row(row))));
+        assert_eq!(
+            drain(&mut queue),
+            order.map(|(at, delivery)| (at, Component::Delivery(delivery)))
+        );
     }
 
     proptest! {
-        /// Beside a sorted list: rows with a leaf, rows without and other events, taken away or
-        /// repeated.
+        /// Beside a sorted list: delivery queues with a leaf, delivery queues without and other
+        /// events, taken away or repeated.
         #[test]
         fn behaves_like_a_sorted_list(
             steps in prop::collection::vec((0u32..40, 0u64..9, prop::bool::ANY), 1..200),
         ) {
-            // Leaves 0 to 2; then 8 to 14, which the rows 1, 2, 4, 5, 6, 8 and 9 have.
+            // Leaves 0 to 2; then 8 to 14, which the delivery queues 1, 2, 4, 5, 6, 8 and 9 have.
             let mut queue = EventQueue::new(25, &[0, 3, 7]);
             let leaves = [0, 3, 7, 1, 2, 4, 5, 6, 8, 9];
             let mut model: Vec<((u64, u64, u64), Component)> = Vec::new();
@@ -356,10 +366,10 @@ mod tests {
             for (which, delay, repeats) in steps {
                 let is_row = which < 25;
                 let component =
-                    if is_row { Component::Row(which) } else { Component::Timer(which) };
+                    if is_row { Component::Delivery(which) } else { Component::Timer(which) };
                 if !model.iter().any(|(_, known)| *known == component) {
                     sequence += 1;
-                    let leaf = leaves.iter().position(|row| *row == which);
+                    let leaf = leaves.iter().position(|delivery| *delivery == which);
                     let order = match leaf {
                         Some(leaf) => leaf as u64,
                         None if is_row => 10 + u64::from(which),

@@ -9,15 +9,15 @@ use fairway_schema::{Cause, Control, FlowCounts, Losses, QueueSeries, Series, Su
 use fairway_tcp::Transmit;
 use fairway_units::{Duration, Time};
 
-use crate::application::{self, Driver, Hands};
+use crate::application::{self, Context, Driver};
 use crate::capture::{NoTap, Recorder, Tap};
 use crate::connection::{Connection, connections};
 use crate::datagrams::Datagrams;
-use crate::direction::Way;
+use crate::direction::Direction;
 use crate::event::{Component, Due, EventQueue};
-use crate::loss_book::{Forthcoming, LossBook};
-use crate::network::{Network, News, Passage};
-use crate::parcel::{Parcel, Parcels};
+use crate::loss_log::{Forthcoming, LossLog};
+use crate::network::{LinkEvent, Network, Passage};
+use crate::packet_handle::{PacketHandle, SegmentPool};
 use crate::remarks;
 use crate::sampler::Sampler;
 use crate::summary::{applications, summarise};
@@ -122,7 +122,7 @@ struct Simulation<'a, T> {
     network: Network,
     connections: Vec<Connection>,
     datagrams: Datagrams,
-    parcels: Parcels,
+    pool: SegmentPool,
     /// Drivers of the applications.
     drivers: Vec<Option<Box<dyn Driver>>>,
     /// Connections that an application has acted on.
@@ -132,7 +132,7 @@ struct Simulation<'a, T> {
     traced: Vec<Traced>,
     /// What has time series.
     sampled: Vec<Traced>,
-    losses: Option<LossBook>,
+    losses: Option<LossLog>,
     forthcoming: Forthcoming,
     window: [Vec<FlowCounts>; 2],
     /// Latest departure onto each link, if any host delays its departures.
@@ -155,7 +155,7 @@ impl<'a, T: Tap> Simulation<'a, T> {
         let end = Time::ZERO + experiment.duration;
         let delays = connections.iter().any(|connection| connection.jitter.is_some());
         let lookahead = network.lookahead.within(experiment, T::IS_ACTIVE);
-        let mut events = EventQueue::new(lookahead.by.len() as u32, &lookahead.rows);
+        let mut events = EventQueue::new(lookahead.by.len() as u32, &lookahead.queues);
         let drivers: Vec<_> = {
             let driver = |of| application::driver(of, experiment.seed);
             experiment.applications.iter().map(driver).collect()
@@ -164,7 +164,7 @@ impl<'a, T: Tap> Simulation<'a, T> {
         for (i, (application, _)) in driven.filter(|(_, (_, driver))| driver.is_some()) {
             events.push(application.start, Component::Begin(i as u32));
             for connection in &mut connections[application.connections.clone()] {
-                connection.attend(i as u32);
+                connection.set_driver(i as u32);
             }
         }
         for (i, flow) in experiment.flows.iter().enumerate() {
@@ -187,7 +187,7 @@ impl<'a, T: Tap> Simulation<'a, T> {
         let sampled = traced.iter().filter(|row| row.is_sampled(experiment));
         let sampled: Vec<Traced> = sampled.copied().collect();
         Ok(Simulation {
-            losses: experiment.measure.losses.then(|| LossBook::new(connections.len(), &traced)),
+            losses: experiment.measure.losses.then(|| LossLog::new(connections.len(), &traced)),
             forthcoming: Forthcoming::default(),
             sampler: Sampler::new(experiment, &sampled, network.reported.len()),
             traced,
@@ -199,7 +199,7 @@ impl<'a, T: Tap> Simulation<'a, T> {
             network,
             connections,
             datagrams,
-            parcels: Parcels::default(),
+            pool: SegmentPool::default(),
             drivers,
             touched: Vec::new(),
             lookahead: lookahead.by,
@@ -246,7 +246,7 @@ impl<'a, T: Tap> Simulation<'a, T> {
 
     fn handle(&mut self, component: Component) -> Result<(), Violation> {
         match component {
-            Component::Row(row) => return self.packet_arrives(row),
+            Component::Delivery(row) => return self.packet_arrives(row),
             Component::Timer(endpoint) => return self.timer_expires(endpoint),
             Component::Datagram(flow) => {
                 self.send_datagram(flow);
@@ -257,7 +257,7 @@ impl<'a, T: Tap> Simulation<'a, T> {
         match component {
             Component::Port(index) => {
                 self.network.wake(index, self.now, &mut self.tap);
-                self.take_news();
+                self.take_link_events();
                 Ok(())
             }
             Component::Open(i) => {
@@ -274,17 +274,19 @@ impl<'a, T: Tap> Simulation<'a, T> {
                 let again = self.connections[i as usize].read(self.now)?;
                 self.schedule_read(i, again);
                 self.pump_apart::<SINK>(i)?;
-                self.tell(i, Way::Forward)
+                self.tell(i, Direction::Forward)
             }
             Component::Stop(i) => {
                 self.connections[i as usize].stop(self.now);
                 self.pump_applications(i)
             }
-            Component::Begin(i) => self.drive(i, |driver, hands| driver.begin(hands)),
-            Component::Wake(i, token) => self.drive(i, |driver, hands| driver.wake(hands, token)),
+            Component::Begin(i) => self.drive(i, |driver, context| driver.begin(context)),
+            Component::Wake(i, token) => {
+                self.drive(i, |driver, context| driver.wake(context, token))
+            }
             Component::Missing => {
                 let missing = self.forthcoming.pop(self.now);
-                missing.into_iter().for_each(|(parcel, cause)| self.count_missing(parcel, cause));
+                missing.into_iter().for_each(|(handle, cause)| self.count_missing(handle, cause));
                 Ok(())
             }
             Component::WindowBegins => {
@@ -309,13 +311,13 @@ impl<'a, T: Tap> Simulation<'a, T> {
                 self.events.push(self.now + self.experiment.measure.sample, Component::Sample);
                 Ok(())
             }
-            Component::Row(_) | Component::Timer(_) | Component::Datagram(_) => Ok(()),
+            Component::Delivery(_) | Component::Timer(_) | Component::Datagram(_) => Ok(()),
         }
     }
 
     fn counts(&self) -> Vec<FlowCounts> {
         let counts = |row: &Traced| match row {
-            Traced::Data(i, way) => self.connections[*i].counts(*way),
+            Traced::Data(i, direction) => self.connections[*i].counts(*direction),
             Traced::Datagrams(i) => self.datagrams.counts(*i),
         };
         self.traced.iter().map(counts).collect()
@@ -349,24 +351,24 @@ impl<'a, T: Tap> Simulation<'a, T> {
         {
             return self.packets_arrive(row, self.end.min(self.now + *ahead));
         }
-        let (parcel, next) = self.take(row)?;
+        let (handle, next) = self.take(row)?;
         match next {
             Some(due) => self.events.repeat(due),
             None => self.events.pop(),
         }
-        self.arrive(row, parcel)
+        self.arrive(row, handle)
     }
 
     /// The next packet of a row arrives, and those behind it that arrive before `until`, and before
     /// anything else is due that they could meet.
     fn packets_arrive(&mut self, row: u32, until: Time) -> Result<(), Violation> {
         for place in 1.. {
-            let (parcel, next) = self.take(row)?;
+            let (handle, next) = self.take(row)?;
             let Some(next) = next else {
                 self.events.pop();
-                return self.arrive(row, parcel);
+                return self.arrive(row, handle);
             };
-            self.arrive(row, parcel)?;
+            self.arrive(row, handle)?;
             if place == STRETCH || next.at >= until.min(self.events.next_of_others()) {
                 self.events.put_off(row, next);
                 break;
@@ -378,80 +380,80 @@ impl<'a, T: Tap> Simulation<'a, T> {
     }
 
     #[inline(always)]
-    fn take(&mut self, row: u32) -> Result<(Parcel, Option<Due>), Violation> {
+    fn take(&mut self, row: u32) -> Result<(PacketHandle, Option<Due>), Violation> {
         let what = "a row had an event but no packet";
         self.network.take(row).ok_or_else(|| Violation::new(self.now, what))
     }
 
     #[inline(always)]
-    fn arrive(&mut self, row: u32, mut parcel: Parcel) -> Result<(), Violation> {
+    fn arrive(&mut self, row: u32, mut handle: PacketHandle) -> Result<(), Violation> {
         if T::IS_ACTIVE {
-            self.tap.leaves(&parcel, self.network.link_at(parcel.position()), self.now);
+            self.tap.leaves(&handle, self.network.link_at(handle.position()), self.now);
         }
-        if self.network.is_at_end(&parcel) {
+        if self.network.is_at_end(&handle) {
             self.look_ahead(row);
-            self.deliver(parcel)
+            self.deliver(handle)
         } else {
-            self.network.pass(&mut parcel);
-            self.offer(parcel, self.now);
+            self.network.pass(&mut handle);
+            self.offer(handle, self.now);
             Ok(())
         }
     }
 
     /// Give a packet to the link that it is at.
-    fn offer(&mut self, parcel: Parcel, at: Time) {
-        match self.network.offer(parcel, at, &mut self.tap) {
-            Passage::Begins(due, row) => self.events.push_row(due, row),
+    fn offer(&mut self, handle: PacketHandle, at: Time) {
+        match self.network.offer(handle, at, &mut self.tap) {
+            Passage::Begins(due, queue) => self.events.push_delivery(due, queue),
             Passage::Behind => {}
-            other => self.see_to(parcel, other, at),
+            other => self.see_to(handle, other, at),
         }
     }
 
     /// What became of a packet that is not simply on its way. Apart, so that what nearly all packets
     /// pass is two branches and no table of jumps.
     #[inline(never)]
-    fn see_to(&mut self, parcel: Parcel, passage: Passage, at: Time) {
+    fn see_to(&mut self, handle: PacketHandle, passage: Passage, at: Time) {
         match passage {
-            Passage::Dropped => self.will_miss(parcel, Cause::Dropped, at),
-            Passage::Lost => self.will_miss(parcel, Cause::Lost, at),
-            Passage::News => self.take_news(),
+            Passage::Dropped => self.will_miss(handle, Cause::Dropped, at),
+            Passage::Lost => self.will_miss(handle, Cause::Lost, at),
+            Passage::LinkEvent => self.take_link_events(),
             Passage::Begins(..) | Passage::Behind => {}
         }
     }
 
     /// A packet is dropped or lost at a time that may be still to come: the link counts it then.
-    fn will_miss(&mut self, parcel: Parcel, cause: Cause, at: Time) {
+    fn will_miss(&mut self, handle: PacketHandle, cause: Cause, at: Time) {
         if at > self.now {
-            self.forthcoming.push(at, parcel, cause);
+            self.forthcoming.push(at, handle, cause);
             self.events.push(at, Component::Missing);
         } else {
-            self.count_missing(parcel, cause);
+            self.count_missing(handle, cause);
         }
     }
 
     /// See to what ports have done.
-    fn take_news(&mut self) {
-        let news = self.network.take_news();
-        for news in &news {
-            match *news {
-                News::Event(at, component) => self.events.push(at, component),
-                News::Left(parcel) => self.release(&parcel),
-                News::Dropped(parcel) => {
-                    self.tap.is_dropped(&parcel, self.network.link_at(parcel.position()));
-                    self.count_missing(parcel, Cause::Dropped);
+    fn take_link_events(&mut self) {
+        let link_events = self.network.take_link_events();
+        for link_events in &link_events {
+            match *link_events {
+                LinkEvent::Event(at, component) => self.events.push(at, component),
+                LinkEvent::Left(handle) => self.release(&handle),
+                LinkEvent::Dropped(handle) => {
+                    self.tap.is_dropped(&handle, self.network.link_at(handle.position()));
+                    self.count_missing(handle, Cause::Dropped);
                 }
-                News::Lost(parcel) => {
-                    self.tap.is_lost(&parcel, self.network.link_at(parcel.position()));
-                    self.count_missing(parcel, Cause::Lost);
+                LinkEvent::Lost(handle) => {
+                    self.tap.is_lost(&handle, self.network.link_at(handle.position()));
+                    self.count_missing(handle, Cause::Lost);
                 }
-                News::Doubled(parcel, port, arrival) => {
-                    if self.datagrams.is_datagram(&parcel) {
-                        self.datagrams.note_copy(&parcel);
+                LinkEvent::Doubled(handle, port, arrival) => {
+                    if self.datagrams.is_datagram(&handle) {
+                        self.datagrams.note_copy(&handle);
                     } else {
-                        self.connections[parcel.connection()].books.copied += 1;
+                        self.connections[handle.connection()].balance.copied += 1;
                     }
-                    let copy = self.parcels.copy(parcel);
-                    self.tap.is_copied(&parcel, &copy);
+                    let copy = self.pool.copy(handle);
+                    self.tap.is_copied(&handle, &copy);
                     let event =
                         self.network.propagate(port, copy, arrival, self.now, &mut self.tap);
                     if let Some((at, component)) = event {
@@ -460,68 +462,76 @@ impl<'a, T: Tap> Simulation<'a, T> {
                 }
             }
         }
-        self.network.give_back(news);
+        self.network.give_back(link_events);
     }
 
     /// A packet leaves its sender's buffer, where it took room.
     #[inline(never)]
-    fn release(&mut self, parcel: &Parcel) {
-        if let Some(flow) = self.datagrams.release(parcel, self.now) {
+    fn release(&mut self, handle: &PacketHandle) {
+        if let Some(flow) = self.datagrams.release(handle, self.now) {
             self.events.push(self.now, Component::Datagram(flow));
         }
     }
 
     /// A packet will not arrive: its flow counts it.
-    fn count_missing(&mut self, parcel: Parcel, cause: Cause) {
-        if parcel.is_held() {
-            self.release(&parcel);
+    fn count_missing(&mut self, handle: PacketHandle, cause: Cause) {
+        if handle.is_held() {
+            self.release(&handle);
         }
-        self.parcels.discard(parcel);
-        let is_datagram = self.datagrams.is_datagram(&parcel);
-        if let Some(book) = self.losses.as_mut().filter(|_| is_datagram || parcel.has_payload()) {
-            let link = self.network.link_at(parcel.position());
-            book.losses.push(self.now, book.rows[parcel.way() as usize], link, cause);
+        self.pool.discard(handle);
+        let is_datagram = self.datagrams.is_datagram(&handle);
+        if let Some(log) = self.losses.as_mut().filter(|_| is_datagram || handle.has_payload()) {
+            let link = self.network.link_at(handle.position());
+            log.losses.push(self.now, log.rows[handle.path() as usize], link, cause);
         }
-        let books = if is_datagram {
-            self.datagrams.miss(&parcel)
+        let balance = if is_datagram {
+            self.datagrams.miss(&handle)
         } else {
-            let connection = &mut self.connections[parcel.connection()];
-            connection.miss(&parcel, cause, self.now);
-            &mut connection.books
+            let connection = &mut self.connections[handle.connection()];
+            connection.miss(&handle, cause, self.now);
+            &mut connection.balance
         };
         match cause {
-            Cause::Dropped => books.dropped += 1,
-            Cause::Lost => books.lost += 1,
-            Cause::Damaged => books.corrupted += 1,
+            Cause::Dropped => balance.dropped += 1,
+            Cause::Lost => balance.lost += 1,
+            Cause::Damaged => balance.corrupted += 1,
         }
     }
 
     /// A packet is at the end of its way.
-    fn deliver(&mut self, parcel: Parcel) -> Result<(), Violation> {
-        self.network.end(&parcel);
-        self.tap.is_delivered(&parcel, self.now);
-        if parcel.is_special() {
-            return self.deliver_special(parcel);
+    fn deliver(&mut self, handle: PacketHandle) -> Result<(), Violation> {
+        self.network.end(&handle);
+        self.tap.is_delivered(&handle, self.now);
+        if handle.is_special() {
+            return self.deliver_special(handle);
         }
-        let segment = self.parcels.open(parcel);
-        let connection = &mut self.connections[parcel.connection()];
-        if parcel.forward() {
-            connection.deliver_to_sink(segment, parcel.wire_bytes(), self.now)?;
-            let is_attended = connection.is_attended;
-            if is_attended {
+        let segment = self.pool.open(handle);
+        let connection = &mut self.connections[handle.connection()];
+        if handle.forward() {
+            connection.deliver_to_sink(segment, handle.wire_bytes(), self.now)?;
+            let has_driver = connection.has_driver;
+            if has_driver {
                 let read_at = connection.next_read(self.now);
-                self.schedule_read(parcel.connection() as u32, read_at);
+                self.schedule_read(handle.connection() as u32, read_at);
             }
-            self.delivered += u64::from(parcel.has_payload());
-            self.parcels.discard(parcel);
-            self.pump::<SINK>(parcel.connection() as u32)?;
-            if is_attended { self.tell(parcel.connection() as u32, Way::Forward) } else { Ok(()) }
+            self.delivered += u64::from(handle.has_payload());
+            self.pool.discard(handle);
+            self.pump::<SINK>(handle.connection() as u32)?;
+            if has_driver {
+                self.tell(handle.connection() as u32, Direction::Forward)
+            } else {
+                Ok(())
+            }
         } else {
-            connection.deliver_to_source(segment, parcel.wire_bytes(), self.now)?;
-            let is_attended = connection.is_attended;
-            self.parcels.discard(parcel);
-            self.pump::<SOURCE>(parcel.connection() as u32)?;
-            if is_attended { self.tell(parcel.connection() as u32, Way::Reverse) } else { Ok(()) }
+            connection.deliver_to_source(segment, handle.wire_bytes(), self.now)?;
+            let has_driver = connection.has_driver;
+            self.pool.discard(handle);
+            self.pump::<SOURCE>(handle.connection() as u32)?;
+            if has_driver {
+                self.tell(handle.connection() as u32, Direction::Reverse)
+            } else {
+                Ok(())
+            }
         }
     }
 
@@ -531,37 +541,37 @@ impl<'a, T: Tap> Simulation<'a, T> {
             self.events.pop();
             return;
         }
-        let (mut parcel, next) = self.datagrams.send(flow, &mut self.parcels, self.now);
-        parcel = parcel.at(self.network.in_turn(parcel.position(), parcel.way()));
+        let (mut handle, next) = self.datagrams.send(flow, &mut self.pool, self.now);
+        handle = handle.at(self.network.in_turn(handle.position(), handle.path()));
         match next {
             Some(at) => self.events.repeat_at(at),
             None => self.events.pop(),
         }
-        let at = self.behind_others(parcel.position(), Duration::ZERO);
+        let at = self.behind_others(handle.position(), Duration::ZERO);
         if T::IS_ACTIVE {
-            self.tap.sets_out(&parcel, self.parcels.segment(parcel.place() as u32), at);
+            self.tap.sets_out(&handle, self.pool.segment(handle.place() as u32), at);
         }
-        self.offer(parcel, at);
+        self.offer(handle, at);
     }
 
     /// A packet is at the end of its way that is a datagram, or damaged.
     #[inline(never)]
-    fn deliver_special(&mut self, parcel: Parcel) -> Result<(), Violation> {
-        if parcel.is_corrupted() {
-            self.count_missing(parcel, Cause::Damaged);
+    fn deliver_special(&mut self, handle: PacketHandle) -> Result<(), Violation> {
+        if handle.is_corrupted() {
+            self.count_missing(handle, Cause::Damaged);
             return Ok(());
         }
-        let datagram = self.parcels.open(parcel);
-        self.datagrams.receive(&parcel, datagram, self.now)?;
+        let datagram = self.pool.open(handle);
+        self.datagrams.receive(&handle, datagram, self.now)?;
         self.delivered += 1;
-        self.parcels.discard(parcel);
+        self.pool.discard(handle);
         Ok(())
     }
 
-    /// Something that goes this way may have been delivered, and something sent: tell the connection's
-    /// application, if it waits for that.
+    /// Something that goes in this direction may have been delivered, and something sent: tell the
+    /// connection's application, if it waits for that.
     #[inline(never)]
-    fn tell(&mut self, index: u32, way: Way) -> Result<(), Violation> {
+    fn tell(&mut self, index: u32, direction: Direction) -> Result<(), Violation> {
         let connection = &mut self.connections[index as usize];
         if connection.is_ready_to_write() {
             let again = connection.write(self.now);
@@ -573,11 +583,11 @@ impl<'a, T: Tap> Simulation<'a, T> {
         };
         let own =
             index as usize - self.experiment.applications[application as usize].connections.start;
-        if self.connections[index as usize].takes_delivery(way) {
-            self.drive(application, |driver, hands| driver.delivered(hands, own, way))?;
+        if self.connections[index as usize].takes_delivery(direction) {
+            self.drive(application, |driver, context| driver.delivered(context, own, direction))?;
         }
         while self.connections[index as usize].has_room() {
-            self.drive(application, |driver, hands| driver.has_room(hands, own))?;
+            self.drive(application, |driver, context| driver.has_room(context, own))?;
         }
         Ok(())
     }
@@ -586,9 +596,9 @@ impl<'a, T: Tap> Simulation<'a, T> {
     fn drive(
         &mut self,
         application: u32,
-        act: impl FnOnce(&mut dyn Driver, &mut Hands<'_>),
+        act: impl FnOnce(&mut dyn Driver, &mut Context<'_>),
     ) -> Result<(), Violation> {
-        let mut hands = Hands {
+        let mut context = Context {
             now: self.now,
             application,
             events: &mut self.events,
@@ -597,7 +607,7 @@ impl<'a, T: Tap> Simulation<'a, T> {
             touched: &mut self.touched,
         };
         if let Some(driver) = &mut self.drivers[application as usize] {
-            act(driver.as_mut(), &mut hands);
+            act(driver.as_mut(), &mut context);
         }
         while let Some(connection) = self.touched.pop() {
             self.pump_applications(connection)?;
@@ -608,14 +618,14 @@ impl<'a, T: Tap> Simulation<'a, T> {
     /// Ask for the memory that the next packets of a row will need. With a thousand connections
     /// it is not in the fast caches, and the wait would be as long as the work.
     fn look_ahead(&self, row: u32) {
-        if let Some(parcel) = self.network.ahead(row, SEGMENT_AHEAD) {
-            self.parcels.prefetch(parcel);
+        if let Some(handle) = self.network.ahead(row, SEGMENT_AHEAD) {
+            self.pool.prefetch(handle);
         }
         if self.connections.len() > FEW_CONNECTIONS
-            && let Some(parcel) = self.network.ahead(row, CONNECTION_AHEAD)
-            && let Some(connection) = self.connections.get(parcel.connection())
+            && let Some(handle) = self.network.ahead(row, CONNECTION_AHEAD)
+            && let Some(connection) = self.connections.get(handle.connection())
         {
-            connection.prefetch(parcel.forward());
+            connection.prefetch(handle.forward());
         }
     }
 
@@ -647,10 +657,10 @@ impl<'a, T: Tap> Simulation<'a, T> {
         }
         this.timer_at[SIDE] = Time::NEVER;
         endpoint.handle_timeout(self.now);
-        let is_attended = this.is_attended;
+        let has_driver = this.has_driver;
         self.events.pop();
         self.pump_apart::<SIDE>(index)?;
-        if is_attended { self.tell(index, Way::Reverse) } else { Ok(()) }
+        if has_driver { self.tell(index, Direction::Reverse) } else { Ok(()) }
     }
 
     /// As [`Self::pump`], where it is not for every packet.
@@ -663,9 +673,9 @@ impl<'a, T: Tap> Simulation<'a, T> {
     #[inline(always)]
     fn pump<const SIDE: usize>(&mut self, index: u32) -> Result<(), Violation> {
         let entrance = self.network.entrance(index, SIDE == SOURCE);
-        let mut place = self.parcels.place();
+        let mut place = self.pool.place();
         loop {
-            let segment = self.parcels.segment(place);
+            let segment = self.pool.segment(place);
             let this = &mut self.connections[index as usize];
             let transmit = if SIDE == SOURCE {
                 this.source.transmit_into(segment, self.now)
@@ -673,7 +683,7 @@ impl<'a, T: Tap> Simulation<'a, T> {
                 this.sink.transmit_into(segment, self.now)
             };
             if transmit == Transmit::Nothing {
-                self.parcels.give_back(place);
+                self.pool.give_back(place);
                 break;
             }
             if SIDE == SOURCE {
@@ -684,15 +694,15 @@ impl<'a, T: Tap> Simulation<'a, T> {
             let entrance = self.network.in_turn(entrance, index * 2 + SIDE as u32);
             let at = self.departure::<SIDE>(entrance, index);
             let precedence = self.connections[index as usize].precedence;
-            let parcel = self.parcels.send(place, entrance, precedence);
+            let handle = self.pool.send(place, entrance, precedence);
             if T::IS_ACTIVE {
-                self.tap.sets_out(&parcel, self.parcels.segment(place), at);
+                self.tap.sets_out(&handle, self.pool.segment(place), at);
             }
-            self.offer(parcel, at);
+            self.offer(handle, at);
             if transmit == Transmit::LastSegment {
                 break;
             }
-            place = self.parcels.place();
+            place = self.pool.place();
         }
         let this = &mut self.connections[index as usize];
         let endpoint = if SIDE == SOURCE { &this.source } else { &this.sink };
@@ -739,15 +749,15 @@ impl<'a, T: Tap> Simulation<'a, T> {
     fn close_books(&mut self) -> Result<(), Violation> {
         let mut inside = vec![0u64; self.connections.len()];
         let mut on_their_way = self.network.close_books(self.now)?;
-        on_their_way.extend(self.forthcoming.parcels());
-        for parcel in on_their_way.iter().filter(|parcel| !self.datagrams.is_datagram(parcel)) {
-            inside[parcel.connection()] += 1;
+        on_their_way.extend(self.forthcoming.pool());
+        for handle in on_their_way.iter().filter(|handle| !self.datagrams.is_datagram(handle)) {
+            inside[handle.connection()] += 1;
         }
         self.datagrams.check_books(&self.experiment.datagrams, &on_their_way, self.now)?;
         for ((connection, flow), inside) in
             self.connections.iter().zip(&self.experiment.flows).zip(inside)
         {
-            connection.books.balance(&flow.id, inside, self.now)?;
+            connection.balance.balance(&flow.id, inside, self.now)?;
         }
         Ok(())
     }
@@ -765,7 +775,7 @@ impl<'a, T: Tap> Simulation<'a, T> {
         );
         summary.applications =
             applications(self.experiment, &self.traced, &summary.flows, &self.drivers);
-        let losses = self.losses.map(|book| book.losses);
+        let losses = self.losses.map(|log| log.losses);
         let left_out = losses.as_ref().map_or(0, |losses| losses.left_out);
         let is_asked_for = losses.is_some();
         let name = |link: &u32| self.network.names[*link as usize].clone();

@@ -50,14 +50,16 @@ impl Sampler {
         let period_s = self.period.as_secs_f64();
         for (i, traced) in traced.iter().enumerate() {
             let delivered = match traced {
-                Traced::Data(connection, way) => connections[*connection].delivered(*way),
+                Traced::Data(connection, direction) => {
+                    connections[*connection].delivered(*direction)
+                }
                 Traced::Datagrams(flow) => datagrams.delivered_bytes(*flow),
             };
             if self.inflates {
                 self.series.inflated_cwnd_segments.push(match traced {
                     Traced::Datagrams(_) => f64::NAN,
-                    Traced::Data(connection, way) => {
-                        let sender = connections[*connection].ends(*way).0.sender();
+                    Traced::Data(connection, direction) => {
+                        let sender = connections[*connection].ends(*direction).0.sender();
                         sender.inflated_cwnd() as f64 / self.mss[i]
                     }
                 });
@@ -67,8 +69,8 @@ impl Sampler {
             let s = &mut self.series;
             match traced {
                 Traced::Datagrams(_) => s.push_goodput(t_s, i as u32, goodput_bps),
-                Traced::Data(connection, way) => {
-                    let sender = connections[*connection].ends(*way).0.sender();
+                Traced::Data(connection, direction) => {
+                    let sender = connections[*connection].ends(*direction).0.sender();
                     let mss = self.mss[i];
                     let ssthresh = sender.ssthresh();
                     s.t_s.push(t_s);

@@ -9,7 +9,7 @@ use fairway_units::{Duration, Time};
 use crate::application::{self, Driver, Report};
 use crate::connection::Connection;
 use crate::datagrams::Datagrams;
-use crate::direction::Way;
+use crate::direction::Direction;
 use crate::network::Network;
 use crate::traced::Traced;
 use fairway_spec::{Application, Experiment, Measure};
@@ -43,17 +43,17 @@ pub(crate) fn summarise(
             let mean = |column: &[f64]| series.mean(column, sampled_place?, sampled, period);
             let name = row.name(experiment);
             match row {
-                Traced::Data(i, way) => FlowSummary {
+                Traced::Data(i, direction) => FlowSummary {
                     mean_cwnd_segments: mean(&series.cwnd_segments),
                     mean_srtt_s: mean(&series.srtt_s),
                     dropped_segments: Some(counts.dropped),
                     duplicate_segments: Some(counts.duplicates),
                     fct_s: connections[*i].completion_time().map(Duration::as_secs_f64),
                     ctt_s: connections[*i].acknowledged_time().map(Duration::as_secs_f64),
-                    route: network.routes[*i].clone().filter(|_| *way == Way::Forward),
+                    route: network.routes[*i].clone().filter(|_| *direction == Direction::Forward),
                     flow_monitor: connections[*i]
                         .flow_monitor(Time::ZERO + experiment.duration)
-                        .filter(|_| *way == Way::Forward),
+                        .filter(|_| *direction == Direction::Forward),
                     ..FlowSummary::new(&name, &experiment.flows[*i].cc.name, &counts, length)
                 },
                 Traced::Datagrams(i) => {
@@ -131,7 +131,7 @@ pub(crate) fn applications(
 ) -> Vec<ApplicationSummary> {
     let length = experiment.measure.to.since(experiment.measure.from);
     let summary = |(application, report): (&Application, Report)| {
-        let is_own = |row: &Traced| matches!(row, Traced::Data(i, Way::Forward) if application.connections.contains(i));
+        let is_own = |row: &Traced| matches!(row, Traced::Data(i, Direction::Forward) if application.connections.contains(i));
         let own = flows.iter().zip(traced).filter(|(_, row)| is_own(row));
         let own: Vec<&FlowSummary> = own.map(|(flow, _)| flow).collect();
         application::summary(application, report, &own, length)

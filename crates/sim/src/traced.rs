@@ -1,14 +1,14 @@
 //! What results have a row of: the data of connections, and datagram flows.
 
 use crate::connection::Connection;
-use crate::direction::Way;
+use crate::direction::Direction;
 use fairway_spec::Experiment;
 
 /// One row of results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Traced {
-    /// The data that a connection carries one way.
-    Data(usize, Way),
+    /// The data that a connection carries in one direction.
+    Data(usize, Direction),
     /// A datagram flow.
     Datagrams(usize),
 }
@@ -24,18 +24,18 @@ impl Traced {
                 rows.push(Traced::Datagrams(flow));
             }
             if i < connections.len() {
-                rows.push(Traced::Data(i, Way::Forward));
+                rows.push(Traced::Data(i, Direction::Forward));
             }
         }
         let both_ways = (0..connections.len()).filter(|i| connections[*i].is_both_ways());
-        rows.extend(both_ways.map(|i| Traced::Data(i, Way::Reverse)));
+        rows.extend(both_ways.map(|i| Traced::Data(i, Direction::Reverse)));
         rows
     }
 
     /// Its name in results.
     pub(crate) fn name(self, experiment: &Experiment) -> String {
         match self {
-            Traced::Data(i, way) => experiment.flows[i].id.clone() + way.suffix(),
+            Traced::Data(i, direction) => experiment.flows[i].id.clone() + direction.suffix(),
             Traced::Datagrams(i) => experiment.datagrams[i].id.clone(),
         }
     }
@@ -52,7 +52,7 @@ impl Traced {
     /// datagram flows where there are no connections.
     pub(crate) fn is_compared(self, experiment: &Experiment) -> bool {
         match self {
-            Traced::Data(_, way) => way == Way::Forward,
+            Traced::Data(_, direction) => direction == Direction::Forward,
             Traced::Datagrams(_) => experiment.flows.is_empty(),
         }
     }

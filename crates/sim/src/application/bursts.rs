@@ -6,9 +6,9 @@ use fairway_units::random::Stream;
 use fairway_units::{Duration, Time};
 
 use super::times::Times;
-use super::{Driver, Hands, Report};
+use super::{Context, Driver, Report};
 use crate::connection::time_of;
-use crate::direction::Way;
+use crate::direction::Direction;
 use fairway_spec::OnOff;
 
 /// The one who writes.
@@ -47,26 +47,26 @@ impl Bursts {
     }
 
     /// Write what is due of the burst, piece by piece, as far as there is room.
-    fn write(&mut self, hands: &mut Hands<'_>) {
+    fn write(&mut self, context: &mut Context<'_>) {
         while let Some(due) = self.due {
-            if due > hands.now {
-                return hands.wake(due, PIECE);
+            if due > context.now {
+                return context.wake(due, PIECE);
             }
-            if hands.is_full(0) {
+            if context.is_full(0) {
                 // The clock does not wait.
-                self.begin_next(hands);
-                return hands.await_room(0);
+                self.begin_next(context);
+                return context.await_room(0);
             }
-            self.write_pieces(hands, 1);
+            self.write_pieces(context, 1);
         }
     }
 
     /// Write so many pieces; behind the last of a burst comes the next burst.
-    fn write_pieces(&mut self, hands: &mut Hands<'_>, pieces: u64) {
+    fn write_pieces(&mut self, context: &mut Context<'_>, pieces: u64) {
         let Some(due) = self.due else { return };
         let bytes = self.what.piece.saturating_mul(pieces);
         self.written = self.written.saturating_add(bytes);
-        hands.write(0, Way::Forward, bytes);
+        context.write(0, Direction::Forward, bytes);
         let next = due + self.interval().saturating_mul(pieces);
         self.due = Some(next).filter(|next| *next < self.ends);
         if self.due.is_some() {
@@ -74,22 +74,22 @@ impl Bursts {
         }
         self.pending.push_back((self.written, self.began));
         if self.pending.len() == 1 {
-            hands.await_delivery(0, Way::Forward, self.written);
+            context.await_delivery(0, Direction::Forward, self.written);
         }
-        self.begin_next(hands);
+        self.begin_next(context);
     }
 
     /// Write what is left of the burst: all of it is due.
-    fn finish(&mut self, hands: &mut Hands<'_>) {
+    fn finish(&mut self, context: &mut Context<'_>) {
         let Some(due) = self.due else { return };
         let left = self.ends.since(due).as_nanos();
-        self.write_pieces(hands, left.div_ceil(self.interval().as_nanos()));
+        self.write_pieces(context, left.div_ceil(self.interval().as_nanos()));
     }
 
     /// The next burst begins when this one is over and the pause behind it.
-    fn begin_next(&mut self, hands: &mut Hands<'_>) {
+    fn begin_next(&mut self, context: &mut Context<'_>) {
         if !std::mem::replace(&mut self.knows_next, true) {
-            hands.wake(self.ends + self.what.pause.draw_time(&mut self.stream), BURST);
+            context.wake(self.ends + self.what.pause.draw_time(&mut self.stream), BURST);
         }
     }
 
@@ -99,41 +99,41 @@ impl Bursts {
 }
 
 impl Driver for Bursts {
-    fn begin(&mut self, hands: &mut Hands<'_>) {
-        hands.open(0);
-        self.wake(hands, BURST);
+    fn begin(&mut self, context: &mut Context<'_>) {
+        context.open(0);
+        self.wake(context, BURST);
     }
 
-    fn wake(&mut self, hands: &mut Hands<'_>, token: u32) {
-        if hands.is_stopped(0) {
+    fn wake(&mut self, context: &mut Context<'_>, token: u32) {
+        if context.is_stopped(0) {
             return;
         }
         if token == BURST {
-            self.finish(hands);
-            hands.keep_filled(0, 0);
+            self.finish(context);
+            context.keep_filled(0, 0);
             self.knows_next = false;
-            self.began = hands.now;
-            self.ends = hands.now + self.what.burst.draw_time(&mut self.stream);
-            self.due = Some(hands.now);
+            self.began = context.now;
+            self.ends = context.now + self.what.burst.draw_time(&mut self.stream);
+            self.due = Some(context.now);
         }
-        self.write(hands);
+        self.write(context);
     }
 
-    fn has_room(&mut self, hands: &mut Hands<'_>, _: usize) {
-        hands.keep_filled(0, 0);
-        self.write(hands);
+    fn has_room(&mut self, context: &mut Context<'_>, _: usize) {
+        context.keep_filled(0, 0);
+        self.write(context);
     }
 
-    fn delivered(&mut self, hands: &mut Hands<'_>, _: usize, _: Way) {
-        let delivered = hands.delivered(0, Way::Forward);
+    fn delivered(&mut self, context: &mut Context<'_>, _: usize, _: Direction) {
+        let delivered = context.delivered(0, Direction::Forward);
         while let Some((end, began)) = self.pending.front().copied()
             && end <= delivered
         {
             self.pending.pop_front();
-            self.times.note(began, hands.now);
+            self.times.note(began, context.now);
         }
         if let Some((end, _)) = self.pending.front() {
-            hands.await_delivery(0, Way::Forward, *end);
+            context.await_delivery(0, Direction::Forward, *end);
         }
     }
 

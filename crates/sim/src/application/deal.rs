@@ -17,7 +17,7 @@ pub(super) struct Deal {
     /// Bytes of all chunks together.
     bytes: u64,
     /// What every connection has of them: chunk numbers and ends, those that were not taken off first.
-    hands: Vec<VecDeque<(u64, u64)>>,
+    context: Vec<VecDeque<(u64, u64)>>,
     /// Who has each chunk from `first` on.
     places: VecDeque<Place>,
     first: u64,
@@ -31,7 +31,7 @@ impl Deal {
         Deal {
             chunk,
             bytes,
-            hands: vec![VecDeque::new(); connections],
+            context: vec![VecDeque::new(); connections],
             places: VecDeque::new(),
             first: 0,
             dealt: vec![0; connections],
@@ -57,7 +57,7 @@ impl Deal {
             self.dealt[connection] += size;
             let end = self.dealt[connection];
             self.places.push_back(Place { connection, end });
-            self.hands[connection].push_back((number, end));
+            self.context[connection].push_back((number, end));
         }
         size
     }
@@ -69,11 +69,11 @@ impl Deal {
 
     /// The next chunk that a connection has delivered with its first `delivered` bytes, each once.
     pub(super) fn take_completed(&mut self, connection: usize, delivered: u64) -> Option<u64> {
-        let (number, end) = *self.hands[connection].front()?;
+        let (number, end) = *self.context[connection].front()?;
         if end > delivered {
             return None;
         }
-        self.hands[connection].pop_front();
+        self.context[connection].pop_front();
         Some(number)
     }
 

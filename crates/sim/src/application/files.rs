@@ -5,8 +5,8 @@ use fairway_units::Time;
 use fairway_units::random::Stream;
 
 use super::times::Times;
-use super::{Driver, Hands, Report};
-use crate::direction::Way;
+use super::{Context, Driver, Report};
+use crate::direction::Direction;
 use fairway_spec::Exchanges;
 
 /// The sender of the files.
@@ -33,27 +33,27 @@ impl Files {
 }
 
 impl Driver for Files {
-    fn begin(&mut self, hands: &mut Hands<'_>) {
-        self.started = hands.now;
-        self.wake(hands, 0);
+    fn begin(&mut self, context: &mut Context<'_>) {
+        self.started = context.now;
+        self.wake(context, 0);
     }
 
-    fn wake(&mut self, hands: &mut Hands<'_>, _: u32) {
+    fn wake(&mut self, context: &mut Context<'_>, _: u32) {
         let connection = self.times.count() as usize;
         let bytes = self.what.size.draw_bytes(&mut self.stream);
-        self.began = hands.now;
-        hands.open(connection);
-        hands.write(connection, Way::Forward, bytes);
-        hands.close(connection);
-        hands.await_delivery(connection, Way::Forward, bytes);
+        self.began = context.now;
+        context.open(connection);
+        context.write(connection, Direction::Forward, bytes);
+        context.close(connection);
+        context.await_delivery(connection, Direction::Forward, bytes);
     }
 
-    fn delivered(&mut self, hands: &mut Hands<'_>, _: usize, _: Way) {
-        self.times.note(self.began, hands.now);
-        if self.times.count() as usize == hands.count() {
-            self.finished = Some(hands.now);
+    fn delivered(&mut self, context: &mut Context<'_>, _: usize, _: Direction) {
+        self.times.note(self.began, context.now);
+        if self.times.count() as usize == context.count() {
+            self.finished = Some(context.now);
         } else {
-            hands.wake(hands.now + self.what.think.draw_time(&mut self.stream), 0);
+            context.wake(context.now + self.what.think.draw_time(&mut self.stream), 0);
         }
     }
 

@@ -7,8 +7,8 @@ use fairway_units::random::Stream;
 
 use super::exchange::Exchange;
 use super::times::Times;
-use super::{Driver, Hands, Report};
-use crate::direction::Way;
+use super::{Context, Driver, Report};
+use crate::direction::Direction;
 use fairway_spec::Exchanges;
 
 /// The client and its servers, each on a connection of its own.
@@ -45,39 +45,39 @@ impl Incast {
 }
 
 impl Driver for Incast {
-    fn begin(&mut self, hands: &mut Hands<'_>) {
-        self.started = hands.now;
-        self.wake(hands, 0);
+    fn begin(&mut self, context: &mut Context<'_>) {
+        self.started = context.now;
+        self.wake(context, 0);
     }
 
-    fn wake(&mut self, hands: &mut Hands<'_>, _: u32) {
-        self.round_began = hands.now;
+    fn wake(&mut self, context: &mut Context<'_>, _: u32) {
+        self.round_began = context.now;
         self.missing = self.exchanges.len();
         self.bytes = 0;
         for (server, exchange) in self.exchanges.iter_mut().enumerate() {
-            exchange.ask(hands, server, self.what.request.draw_bytes(&mut self.stream));
+            exchange.ask(context, server, self.what.request.draw_bytes(&mut self.stream));
         }
     }
 
-    fn delivered(&mut self, hands: &mut Hands<'_>, server: usize, way: Way) {
-        if way == Way::Reverse {
+    fn delivered(&mut self, context: &mut Context<'_>, server: usize, direction: Direction) {
+        if direction == Direction::Reverse {
             let bytes = self.what.size.draw_bytes(&mut self.stream);
             self.bytes += bytes;
-            return self.exchanges[server].answer(hands, server, bytes);
+            return self.exchanges[server].answer(context, server, bytes);
         }
         self.missing -= 1;
         if self.missing > 0 {
             return;
         }
-        let took = hands.now.since(self.round_began).as_secs_f64();
-        self.rates.push((hands.now, self.bytes as f64 * 8.0 / took));
-        self.times.note(self.round_began, hands.now);
+        let took = context.now.since(self.round_began).as_secs_f64();
+        self.rates.push((context.now, self.bytes as f64 * 8.0 / took));
+        self.times.note(self.round_began, context.now);
         if !self.what.is_over(self.times.count()) {
-            return hands.wake(hands.now + self.what.think.draw_time(&mut self.stream), 0);
+            return context.wake(context.now + self.what.think.draw_time(&mut self.stream), 0);
         }
-        self.finished = Some(hands.now);
+        self.finished = Some(context.now);
         for (server, exchange) in self.exchanges.iter_mut().enumerate() {
-            exchange.close(hands, server);
+            exchange.close(context, server);
         }
     }
 

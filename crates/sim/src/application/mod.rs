@@ -4,11 +4,11 @@
 //! waits for, and when one has room for more; and it acts through [`Hands`]. Connections whose application only writes and closes need none.
 
 mod bursts;
+mod context;
 mod coupling;
 mod deal;
 mod exchange;
 mod files;
-mod hands;
 mod incast;
 mod reordering;
 mod requests;
@@ -22,25 +22,25 @@ use fairway_schema::{ApplicationSummary, FlowSummary};
 use fairway_units::random::Stream;
 use fairway_units::{Duration, Time};
 
+pub(crate) use context::Context;
 pub(crate) use coupling::members;
-pub(crate) use hands::Hands;
 
-use crate::direction::Way;
+use crate::direction::Direction;
 use fairway_spec::{Application, Workload};
 
 /// What an application does.
 pub(crate) trait Driver {
     /// Its start has come.
-    fn begin(&mut self, hands: &mut Hands<'_>);
+    fn begin(&mut self, context: &mut Context<'_>);
 
-    /// A connection has delivered as much of what goes `way` as was waited for, or more.
-    fn delivered(&mut self, hands: &mut Hands<'_>, connection: usize, way: Way);
+    /// A connection has delivered as many bytes in `direction` as were waited for, or more.
+    fn delivered(&mut self, context: &mut Context<'_>, connection: usize, direction: Direction);
 
     /// Less of what was written to a connection waits to be sent than it was asked to have.
-    fn has_room(&mut self, _hands: &mut Hands<'_>, _connection: usize) {}
+    fn has_room(&mut self, _hands: &mut Context<'_>, _connection: usize) {}
 
     /// The time has come that it asked for, with this token.
-    fn wake(&mut self, _hands: &mut Hands<'_>, _token: u32) {}
+    fn wake(&mut self, _hands: &mut Context<'_>, _token: u32) {}
 
     /// The measuring window begins.
     fn window_begins(&mut self, _now: Time) {}

@@ -5,8 +5,8 @@ use fairway_units::random::Stream;
 
 use super::exchange::Exchange;
 use super::times::Times;
-use super::{Driver, Hands, Report};
-use crate::direction::Way;
+use super::{Context, Driver, Report};
+use crate::direction::Direction;
 use fairway_spec::Exchanges;
 
 /// Both ends.
@@ -35,26 +35,26 @@ impl Requests {
 }
 
 impl Driver for Requests {
-    fn begin(&mut self, hands: &mut Hands<'_>) {
-        self.started = hands.now;
-        self.wake(hands, 0);
+    fn begin(&mut self, context: &mut Context<'_>) {
+        self.started = context.now;
+        self.wake(context, 0);
     }
 
-    fn wake(&mut self, hands: &mut Hands<'_>, _: u32) {
-        self.asked_at = hands.now;
-        self.exchange.ask(hands, 0, self.what.request.draw_bytes(&mut self.stream));
+    fn wake(&mut self, context: &mut Context<'_>, _: u32) {
+        self.asked_at = context.now;
+        self.exchange.ask(context, 0, self.what.request.draw_bytes(&mut self.stream));
     }
 
-    fn delivered(&mut self, hands: &mut Hands<'_>, _: usize, way: Way) {
-        if way == Way::Reverse {
-            return self.exchange.answer(hands, 0, self.what.size.draw_bytes(&mut self.stream));
+    fn delivered(&mut self, context: &mut Context<'_>, _: usize, direction: Direction) {
+        if direction == Direction::Reverse {
+            return self.exchange.answer(context, 0, self.what.size.draw_bytes(&mut self.stream));
         }
-        self.times.note(self.asked_at, hands.now);
+        self.times.note(self.asked_at, context.now);
         if self.what.is_over(self.times.count()) {
-            self.finished = Some(hands.now);
-            return self.exchange.close(hands, 0);
+            self.finished = Some(context.now);
+            return self.exchange.close(context, 0);
         }
-        hands.wake(hands.now + self.what.think.draw_time(&mut self.stream), 0);
+        context.wake(context.now + self.what.think.draw_time(&mut self.stream), 0);
     }
 
     fn report(&self, window: [Time; 2]) -> Report {

@@ -8,8 +8,8 @@ use fairway_units::Time;
 
 use super::deal::Deal;
 use super::reordering::{Counts, Reordering};
-use super::{Driver, Hands, Report};
-use crate::direction::Way;
+use super::{Context, Driver, Report};
+use crate::direction::Direction;
 use fairway_spec::{Dealing, Striping};
 
 /// The application at both ends.
@@ -133,38 +133,38 @@ impl Striped {
     }
 
     /// Give a connection its next chunk; where none is left, it has written everything.
-    fn give(&mut self, hands: &mut Hands<'_>, connection: usize) {
+    fn give(&mut self, context: &mut Context<'_>, connection: usize) {
         match self.deal.deal(connection) {
             0 => {
-                hands.keep_filled(connection, 0);
-                hands.close(connection);
+                context.keep_filled(connection, 0);
+                context.close(connection);
             }
-            size => hands.write(connection, Way::Forward, size),
+            size => context.write(connection, Direction::Forward, size),
         }
     }
 }
 
 impl Driver for Striped {
-    fn begin(&mut self, hands: &mut Hands<'_>) {
-        self.started = hands.now;
-        self.buffer.since = hands.now;
-        for connection in 0..hands.count() {
-            hands.await_delivery(connection, Way::Forward, 1);
+    fn begin(&mut self, context: &mut Context<'_>) {
+        self.started = context.now;
+        self.buffer.since = context.now;
+        for connection in 0..context.count() {
+            context.await_delivery(connection, Direction::Forward, 1);
             if self.dealing == Dealing::Dynamic {
-                hands.keep_filled(connection, self.chunk);
-                hands.open(connection);
+                context.keep_filled(connection, self.chunk);
+                context.open(connection);
             }
         }
     }
 
-    fn delivered(&mut self, hands: &mut Hands<'_>, connection: usize, _: Way) {
-        let received = hands.delivered(connection, Way::Forward);
-        self.receive(connection, received, hands.now);
-        hands.await_delivery(connection, Way::Forward, received + 1);
+    fn delivered(&mut self, context: &mut Context<'_>, connection: usize, _: Direction) {
+        let received = context.delivered(connection, Direction::Forward);
+        self.receive(connection, received, context.now);
+        context.await_delivery(connection, Direction::Forward, received + 1);
     }
 
-    fn has_room(&mut self, hands: &mut Hands<'_>, connection: usize) {
-        self.give(hands, connection);
+    fn has_room(&mut self, context: &mut Context<'_>, connection: usize) {
+        self.give(context, connection);
     }
 
     fn window_begins(&mut self, now: Time) {

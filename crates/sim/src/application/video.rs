@@ -8,8 +8,8 @@ use fairway_units::random::Stream;
 use fairway_units::{Duration, Rate, Time};
 
 use super::exchange::Exchange;
-use super::{Driver, Hands, Report};
-use crate::direction::Way;
+use super::{Context, Driver, Report};
+use crate::direction::Direction;
 use fairway_spec::Film;
 
 /// The client and its server.
@@ -147,41 +147,41 @@ impl Video {
 }
 
 impl Driver for Video {
-    fn begin(&mut self, hands: &mut Hands<'_>) {
-        self.started = hands.now;
-        self.player.at = hands.now;
-        self.player.waits_since = hands.now;
-        self.wake(hands, 0);
+    fn begin(&mut self, context: &mut Context<'_>) {
+        self.started = context.now;
+        self.player.at = context.now;
+        self.player.waits_since = context.now;
+        self.wake(context, 0);
     }
 
-    fn wake(&mut self, hands: &mut Hands<'_>, _: u32) {
-        self.player.play(hands.now);
+    fn wake(&mut self, context: &mut Context<'_>, _: u32) {
+        self.player.play(context.now);
         let quality = choose(&self.film, self.quality, self.player.buffered);
         self.counts.switches += u64::from(quality != self.quality && self.segments > 0);
         self.quality = quality;
-        self.exchange.ask(hands, 0, self.film.request.draw_bytes(&mut self.stream));
+        self.exchange.ask(context, 0, self.film.request.draw_bytes(&mut self.stream));
     }
 
-    fn delivered(&mut self, hands: &mut Hands<'_>, _: usize, way: Way) {
+    fn delivered(&mut self, context: &mut Context<'_>, _: usize, direction: Direction) {
         let rate = self.film.ladder[self.quality];
-        if way == Way::Reverse {
-            return self.exchange.answer(hands, 0, bytes_of(self.film.segment, rate));
+        if direction == Direction::Reverse {
+            return self.exchange.answer(context, 0, bytes_of(self.film.segment, rate));
         }
         self.segments += 1;
         let is_last = self.film.transfers == Some(self.segments);
         let enough = if is_last { Duration::ZERO } else { self.film.start_up };
-        self.player.add(self.film.segment, enough, hands.now);
+        self.player.add(self.film.segment, enough, context.now);
         self.player.has_all = is_last;
         self.counts.segments += 1;
         self.counts.rates += rate.as_bps();
         if is_last {
-            self.finished = Some(hands.now);
-            return self.exchange.close(hands, 0);
+            self.finished = Some(context.now);
+            return self.exchange.close(context, 0);
         }
         // There has to be room for the next segment.
         let held = self.player.buffered + self.film.segment;
         let wait = held.as_nanos().saturating_sub(self.film.buffer.as_nanos());
-        hands.wake(hands.now + Duration::from_nanos(wait), 0);
+        context.wake(context.now + Duration::from_nanos(wait), 0);
     }
 
     fn window_begins(&mut self, now: Time) {

@@ -5,8 +5,8 @@ use fairway_units::random::Stream;
 
 use super::exchange::Exchange;
 use super::times::Times;
-use super::{Driver, Hands, Report};
-use crate::direction::Way;
+use super::{Context, Driver, Report};
+use crate::direction::Direction;
 use fairway_spec::Exchanges;
 
 /// The browser and its server.
@@ -39,54 +39,54 @@ impl Web {
     }
 
     /// Ask for the next object on a connection that waits for nothing, if there is one.
-    fn ask(&mut self, hands: &mut Hands<'_>, connection: usize) {
+    fn ask(&mut self, context: &mut Context<'_>, connection: usize) {
         if self.unasked == 0 {
             return;
         }
         self.unasked -= 1;
         self.expected += 1;
         let bytes = self.what.request.draw_bytes(&mut self.stream);
-        self.exchanges[connection].ask(hands, connection, bytes);
+        self.exchanges[connection].ask(context, connection, bytes);
     }
 
-    fn page_is_there(&mut self, hands: &mut Hands<'_>) {
-        self.times.note(self.page_began, hands.now);
+    fn page_is_there(&mut self, context: &mut Context<'_>) {
+        self.times.note(self.page_began, context.now);
         if !self.what.is_over(self.times.count()) {
-            return hands.wake(hands.now + self.what.think.draw_time(&mut self.stream), 0);
+            return context.wake(context.now + self.what.think.draw_time(&mut self.stream), 0);
         }
-        self.finished = Some(hands.now);
+        self.finished = Some(context.now);
         for (connection, exchange) in self.exchanges.iter_mut().enumerate() {
-            exchange.close(hands, connection);
+            exchange.close(context, connection);
         }
     }
 }
 
 impl Driver for Web {
-    fn begin(&mut self, hands: &mut Hands<'_>) {
-        self.started = hands.now;
-        self.wake(hands, 0);
+    fn begin(&mut self, context: &mut Context<'_>) {
+        self.started = context.now;
+        self.wake(context, 0);
     }
 
-    fn wake(&mut self, hands: &mut Hands<'_>, _: u32) {
-        self.page_began = hands.now;
+    fn wake(&mut self, context: &mut Context<'_>, _: u32) {
+        self.page_began = context.now;
         self.unasked = self.what.objects;
-        self.ask(hands, 0);
+        self.ask(context, 0);
     }
 
-    fn delivered(&mut self, hands: &mut Hands<'_>, connection: usize, way: Way) {
-        if way == Way::Reverse {
+    fn delivered(&mut self, context: &mut Context<'_>, connection: usize, direction: Direction) {
+        if direction == Direction::Reverse {
             let bytes = self.what.size.draw_bytes(&mut self.stream);
-            return self.exchanges[connection].answer(hands, connection, bytes);
+            return self.exchanges[connection].answer(context, connection, bytes);
         }
         self.expected -= 1;
         let is_first = self.unasked + self.expected + 1 == self.what.objects;
         if is_first {
-            (0..self.exchanges.len()).for_each(|connection| self.ask(hands, connection));
+            (0..self.exchanges.len()).for_each(|connection| self.ask(context, connection));
         } else {
-            self.ask(hands, connection);
+            self.ask(context, connection);
         }
         if self.unasked + self.expected == 0 {
-            self.page_is_there(hands);
+            self.page_is_there(context);
         }
     }
 

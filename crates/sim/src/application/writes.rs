@@ -6,8 +6,8 @@ use fairway_units::Time;
 use fairway_units::random::Stream;
 
 use super::times::Times;
-use super::{Driver, Hands, Report};
-use crate::direction::Way;
+use super::{Context, Driver, Report};
+use crate::direction::Direction;
 use fairway_spec::Exchanges;
 
 /// The one who writes.
@@ -43,60 +43,60 @@ impl Writes {
 
 impl Writes {
     /// What was begun at a time is written now.
-    fn write(&mut self, hands: &mut Hands<'_>, began: Time) {
+    fn write(&mut self, context: &mut Context<'_>, began: Time) {
         let bytes = self.what.size.draw_bytes(&mut self.stream);
         self.written += bytes;
         self.count += 1;
-        hands.write(0, Way::Forward, bytes);
+        context.write(0, Direction::Forward, bytes);
         self.pending.push_back((self.written, began));
         if self.pending.len() == 1 {
-            hands.await_delivery(0, Way::Forward, self.written);
+            context.await_delivery(0, Direction::Forward, self.written);
         }
         if self.what.is_over(self.count) {
-            hands.close(0);
+            context.close(0);
         } else {
-            hands.wake(hands.now + self.what.think.draw_time(&mut self.stream), 0);
+            context.wake(context.now + self.what.think.draw_time(&mut self.stream), 0);
         }
     }
 }
 
 impl Driver for Writes {
-    fn begin(&mut self, hands: &mut Hands<'_>) {
-        self.started = hands.now;
-        hands.open(0);
-        hands.wake(hands.now + self.what.think.draw_time(&mut self.stream), 0);
+    fn begin(&mut self, context: &mut Context<'_>) {
+        self.started = context.now;
+        context.open(0);
+        context.wake(context.now + self.what.think.draw_time(&mut self.stream), 0);
     }
 
-    fn wake(&mut self, hands: &mut Hands<'_>, _: u32) {
-        if hands.is_stopped(0) {
+    fn wake(&mut self, context: &mut Context<'_>, _: u32) {
+        if context.is_stopped(0) {
             return;
         }
-        if hands.is_full(0) {
-            self.waits_since = Some(hands.now);
-            hands.await_room(0);
+        if context.is_full(0) {
+            self.waits_since = Some(context.now);
+            context.await_room(0);
         } else {
-            self.write(hands, hands.now);
+            self.write(context, context.now);
         }
     }
 
-    fn has_room(&mut self, hands: &mut Hands<'_>, _: usize) {
-        hands.keep_filled(0, 0);
+    fn has_room(&mut self, context: &mut Context<'_>, _: usize) {
+        context.keep_filled(0, 0);
         if let Some(since) = self.waits_since.take() {
-            self.write(hands, since);
+            self.write(context, since);
         }
     }
 
-    fn delivered(&mut self, hands: &mut Hands<'_>, _: usize, _: Way) {
-        let delivered = hands.delivered(0, Way::Forward);
+    fn delivered(&mut self, context: &mut Context<'_>, _: usize, _: Direction) {
+        let delivered = context.delivered(0, Direction::Forward);
         while let Some((end, at)) = self.pending.front().copied()
             && end <= delivered
         {
             self.pending.pop_front();
-            self.times.note(at, hands.now);
+            self.times.note(at, context.now);
         }
         match self.pending.front() {
-            Some((end, _)) => hands.await_delivery(0, Way::Forward, *end),
-            None if self.what.is_over(self.count) => self.finished = Some(hands.now),
+            Some((end, _)) => context.await_delivery(0, Direction::Forward, *end),
+            None if self.what.is_over(self.count) => self.finished = Some(context.now),
             None => {}
         }
     }

@@ -20,7 +20,7 @@ use super::Tap;
 use super::addresses::{self, Ends};
 use super::places::Places;
 use crate::network::Network;
-use crate::parcel::Parcel;
+use crate::packet_handle::PacketHandle;
 use fairway_spec::{CaptureSettings, Experiment};
 
 /// Nothing, in place of an index.
@@ -44,9 +44,9 @@ pub(crate) struct Recorder {
     link_names: Vec<String>,
     /// The one that is the access point of a cell, which sends to many stations.
     access_point: Option<u32>,
-    /// Addresses and outlets of what travels each way.
-    ways: Vec<Way>,
-    /// The way of the first datagram flow.
+    /// Addresses and outlets of what travels each path.
+    paths: Vec<Way>,
+    /// The path of the first datagram flow.
     first_of_datagrams: u32,
     /// How many routers are before the link at each position.
     routers: Vec<u8>,
@@ -117,7 +117,7 @@ impl Recorder {
         let outlet = |place: Option<usize>| place.map_or(NONE, |place| of_place[place]);
         let of_links = places.of_links(experiment, network);
         let connections = experiment.flows.len();
-        let ways = ends.iter().enumerate().flat_map(|(index, ends)| {
+        let paths = ends.iter().enumerate().flat_map(|(index, ends)| {
             let returns = index < connections;
             [true, false].into_iter().take(1 + usize::from(returns)).map(|is_forward| {
                 let outlets = ends.hosts.map(|host| outlet(places.host(experiment, host)));
@@ -132,7 +132,7 @@ impl Recorder {
             })
         });
         Ok(Recorder {
-            ways: ways.collect(),
+            paths: paths.collect(),
             files,
             outlets,
             of_links: of_links.into_iter().map(|ends| ends.map(outlet)).collect(),
@@ -173,22 +173,22 @@ impl Recorder {
         &mut self,
         outlet: u32,
         direction: Direction,
-        parcel: &Parcel,
+        handle: &PacketHandle,
         routers: u8,
         at: Time,
     ) -> u32 {
         if outlet == NONE {
             return NONE;
         }
-        let OnItsWay { mut frame, damaged_on, .. } = self.packets[parcel.place()];
-        let ecn = match parcel.ecn() {
+        let OnItsWay { mut frame, damaged_on, .. } = self.packets[handle.place()];
+        let ecn = match handle.ecn() {
             Ecn::NotEct => 0,
             Ecn::Ect1 => 1,
             Ecn::Ect0 => 2,
             Ecn::Ce => 3,
         };
-        frame.set_on_its_way(FIRST_TTL - routers, parcel.precedence() << 5 | ecn);
-        let fate = if parcel.is_corrupted() { Fate::Corrupted } else { Fate::Unknown };
+        frame.set_on_its_way(FIRST_TTL - routers, handle.precedence() << 5 | ecn);
+        let fate = if handle.is_corrupted() { Fate::Corrupted } else { Fate::Unknown };
         let seen = Seen { frame, outlet, direction, fate, link: damaged_on, undecided: NONE };
         let slot = match self.free.pop() {
             Some(slot) => {
@@ -206,8 +206,8 @@ impl Recorder {
     }
 
     /// It is known what becomes of a packet on the link that it has entered.
-    fn decide(&mut self, parcel: &Parcel, fate: Fate, link: u32) {
-        let packet = &mut self.packets[parcel.place()];
+    fn decide(&mut self, handle: &PacketHandle, fate: Fate, link: u32) {
+        let packet = &mut self.packets[handle.place()];
         let slot = std::mem::replace(&mut packet.seen, NONE);
         if slot != NONE {
             let seen = &mut self.waiting[slot as usize];
@@ -253,30 +253,30 @@ impl Recorder {
 impl Tap for Recorder {
     const IS_ACTIVE: bool = true;
 
-    fn sets_out(&mut self, parcel: &Parcel, segment: &Segment, at: Time) {
-        let way = &mut self.ways[parcel.way() as usize];
-        let transport = match parcel.way() < self.first_of_datagrams {
+    fn sets_out(&mut self, handle: &PacketHandle, segment: &Segment, at: Time) {
+        let path = &mut self.paths[handle.path() as usize];
+        let transport = match handle.path() < self.first_of_datagrams {
             true => Transport::Tcp(header(segment)),
             false => Transport::Udp(Udp { payload_bytes: segment.payload_bytes }),
         };
-        let [source, sink] = way.ends.addresses;
-        let (source, destination) = if way.is_forward { (source, sink) } else { (sink, source) };
+        let [source, sink] = path.ends.addresses;
+        let (source, destination) = if path.is_forward { (source, sink) } else { (sink, source) };
         let packet = Packet {
             number: 0,
             at,
             interface: 0,
             source,
             destination,
-            frame_bytes: parcel.wire_bytes() + ETHERNET_BYTES,
-            ip_bytes: parcel.wire_bytes(),
-            ip_id: way.next_id,
+            frame_bytes: handle.wire_bytes() + ETHERNET_BYTES,
+            ip_bytes: handle.wire_bytes(),
+            ip_id: path.next_id,
             ttl: FIRST_TTL,
             traffic_class: 0,
             transport,
             fate: Fate::Unknown,
         };
-        way.next_id = way.next_id.wrapping_add(1);
-        let outlet = way.outlets[0];
+        path.next_id = path.next_id.wrapping_add(1);
+        let outlet = path.outlets[0];
         let frame = match Frame::of(&packet) {
             Ok(frame) => frame,
             Err(error) => {
@@ -286,60 +286,60 @@ impl Tap for Recorder {
             }
         };
         debug_assert_eq!(frame.frame_bytes(), packet.frame_bytes, "{segment:?}");
-        let place = parcel.place();
+        let place = handle.place();
         if place >= self.packets.len() {
             let nothing = OnItsWay { frame, seen: NONE, damaged_on: NONE };
             self.packets.resize(place + 1, nothing);
         }
         self.packets[place] = OnItsWay { frame, seen: NONE, damaged_on: NONE };
-        self.see(outlet, Direction::Outbound, parcel, 0, at);
+        self.see(outlet, Direction::Outbound, handle, 0, at);
     }
 
-    fn enters(&mut self, parcel: &Parcel, link: u32, at: Time) {
+    fn enters(&mut self, handle: &PacketHandle, link: u32, at: Time) {
         let [outlet, _] = self.of_links[link as usize];
-        let routers = self.routers[parcel.position() as usize];
-        let slot = self.see(outlet, Direction::Outbound, parcel, routers, at);
-        self.packets[parcel.place()].seen = slot;
+        let routers = self.routers[handle.position() as usize];
+        let slot = self.see(outlet, Direction::Outbound, handle, routers, at);
+        self.packets[handle.place()].seen = slot;
         if slot != NONE {
-            self.waiting[slot as usize].undecided = parcel.place() as u32;
+            self.waiting[slot as usize].undecided = handle.place() as u32;
         }
     }
 
-    fn passes(&mut self, parcel: &Parcel) {
-        self.decide(parcel, Fate::Unknown, NONE);
+    fn passes(&mut self, handle: &PacketHandle) {
+        self.decide(handle, Fate::Unknown, NONE);
     }
 
-    fn is_dropped(&mut self, parcel: &Parcel, link: u32) {
-        self.decide(parcel, Fate::Dropped, link);
+    fn is_dropped(&mut self, handle: &PacketHandle, link: u32) {
+        self.decide(handle, Fate::Dropped, link);
     }
 
-    fn is_lost(&mut self, parcel: &Parcel, link: u32) {
-        self.decide(parcel, Fate::Lost, link);
+    fn is_lost(&mut self, handle: &PacketHandle, link: u32) {
+        self.decide(handle, Fate::Lost, link);
     }
 
-    fn is_damaged(&mut self, parcel: &Parcel, link: u32) {
-        self.packets[parcel.place()].damaged_on = link;
+    fn is_damaged(&mut self, handle: &PacketHandle, link: u32) {
+        self.packets[handle.place()].damaged_on = link;
     }
 
-    fn leaves(&mut self, parcel: &Parcel, link: u32, at: Time) {
-        self.decide(parcel, Fate::Unknown, NONE);
+    fn leaves(&mut self, handle: &PacketHandle, link: u32, at: Time) {
+        self.decide(handle, Fate::Unknown, NONE);
         let [_, outlet] = self.of_links[link as usize];
         let outlet = match self.access_point == Some(link) {
-            true => self.ways[parcel.way() as usize].on_air,
+            true => self.paths[handle.path() as usize].on_air,
             false => outlet,
         };
-        let routers = self.routers[parcel.position() as usize];
-        self.see(outlet, Direction::Inbound, parcel, routers, at);
+        let routers = self.routers[handle.position() as usize];
+        self.see(outlet, Direction::Inbound, handle, routers, at);
     }
 
-    fn is_delivered(&mut self, parcel: &Parcel, at: Time) {
-        let outlet = self.ways[parcel.way() as usize].outlets[1];
-        let routers = self.routers[parcel.position() as usize];
-        self.see(outlet, Direction::Inbound, parcel, routers, at);
+    fn is_delivered(&mut self, handle: &PacketHandle, at: Time) {
+        let outlet = self.paths[handle.path() as usize].outlets[1];
+        let routers = self.routers[handle.position() as usize];
+        self.see(outlet, Direction::Inbound, handle, routers, at);
     }
 
-    fn is_copied(&mut self, parcel: &Parcel, copy: &Parcel) {
-        let original = OnItsWay { seen: NONE, ..self.packets[parcel.place()] };
+    fn is_copied(&mut self, handle: &PacketHandle, copy: &PacketHandle) {
+        let original = OnItsWay { seen: NONE, ..self.packets[handle.place()] };
         if copy.place() >= self.packets.len() {
             self.packets.resize(copy.place() + 1, original);
         }

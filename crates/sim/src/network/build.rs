@@ -1,4 +1,4 @@
-//! From a topology to link directions, and the way of each connection through them.
+//! From a topology to link directions, and the path of each connection through them.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ use super::exits::{Exit, exits, express_links};
 use super::lookahead::Plan;
 use super::node::Node;
 use super::{Device, Network};
+use crate::delivery_queues::DeliveryQueues;
 use crate::event::AHEAD;
-use crate::parcel::Parcel;
-use crate::rows::Rows;
-use crate::ways::Ways;
+use crate::packet_handle::PacketHandle;
+use crate::path_table::PathTable;
 use fairway_spec::{
     Access, Experiment, Extras, Graph, GraphLink, Link as LinkSpec, Multipath, Queue, Router,
     Shape, Step,
@@ -140,7 +140,13 @@ impl Spec<'_> {
         Device::Link(Link::new(&config, window, seed, name), exit)
     }
 
-    fn port(&self, link: &LinkSpec, framing: Framing, window: Window, seed: u64) -> Port<Parcel> {
+    fn port(
+        &self,
+        link: &LinkSpec,
+        framing: Framing,
+        window: Window,
+        seed: u64,
+    ) -> Port<PacketHandle> {
         let Spec { name, forward, loss_probability, watched, .. } = self;
         let discipline = match &link.queue {
             Queue::DropTail { limit } => QdiscConfig::DropTail(DropTailConfig { limit: *limit }),
@@ -192,7 +198,7 @@ pub(super) struct Traveller {
     pub(super) returns: bool,
 }
 
-/// All connections, and then all datagram flows: the order of the ways.
+/// All connections, and then all datagram flows: the order of the paths.
 pub(super) fn travellers(experiment: &Experiment) -> Vec<Traveller> {
     let connections = experiment.flows.iter().map(|flow| Traveller {
         hosts: flow.hosts,
@@ -210,9 +216,9 @@ pub(super) fn travellers(experiment: &Experiment) -> Vec<Traveller> {
 /// The routes of every way, and what results say of each traveller's.
 #[derive(Default)]
 pub(super) struct Routes {
-    /// All, way by way.
+    /// All routes, path by path.
     routes: Vec<Vec<u32>>,
-    /// How many belong to each way.
+    /// How many belong to each path.
     counts: Vec<u32>,
     /// For each traveller, the route to its sink, where it had a choice.
     chosen: Vec<Option<String>>,
@@ -221,20 +227,20 @@ pub(super) struct Routes {
 impl Routes {
     /// Adds a traveller between left and right, given the links to the right and those to the left.
     pub(super) fn add(&mut self, traveller: Traveller, right: Vec<u32>, left: Vec<u32>) {
-        let ways = if traveller.reversed { [left, right] } else { [right, left] };
+        let paths = if traveller.reversed { [left, right] } else { [right, left] };
         let count = if traveller.returns { 2 } else { 1 };
-        self.routes.extend(ways.into_iter().take(count));
+        self.routes.extend(paths.into_iter().take(count));
         self.counts.extend(std::iter::repeat_n(1, count));
         self.chosen.push(None);
     }
 
-    /// The routes of each way.
-    fn ways(&self) -> impl Iterator<Item = &[Vec<u32>]> {
+    /// The routes of each path.
+    fn paths(&self) -> impl Iterator<Item = &[Vec<u32>]> {
         let mut rest = &self.routes[..];
         self.counts.iter().map(move |count| {
-            let (way, behind) = rest.split_at(*count as usize);
+            let (path, behind) = rest.split_at(*count as usize);
             rest = behind;
-            way
+            path
         })
     }
 }
@@ -300,8 +306,8 @@ impl<'a> Builder<'a> {
         }
         // The slowest link that any data cross comes first.
         let connections = 2 * self.experiment.flows.len();
-        let is_data = |way: &usize| *way >= connections || way.is_multiple_of(2);
-        let of_data = routes.ways().enumerate().filter(|(way, _)| is_data(way));
+        let is_data = |path: &usize| *path >= connections || path.is_multiple_of(2);
+        let of_data = routes.paths().enumerate().filter(|(path, _)| is_data(path));
         let of_data = of_data.flat_map(|(_, routes)| routes.iter().flatten());
         let rate = |link: &u32| match self.specs[*link as usize].what {
             What::Link(link) => link.rate,
@@ -314,7 +320,7 @@ impl<'a> Builder<'a> {
         self.finish(routes, reported)
     }
 
-    /// The ways of all travellers through a graph.
+    /// The paths of all travellers through a graph.
     fn routes(&mut self, graph: &'a Graph, pairs: &[[u32; 2]]) -> Routes {
         let mut router = Router::new(graph);
         let mut turns: BTreeMap<[usize; 2], usize> = BTreeMap::new();
@@ -423,10 +429,10 @@ impl<'a> Builder<'a> {
     pub(super) fn finish(mut self, mut routes: Routes, reported: Vec<u32>) -> Network {
         self.wait_at_first_links(&routes);
         self.begin_at_hosts(&mut routes);
-        let ways = &routes.routes;
-        let mut express = express_links(ways, self.specs.len());
+        let paths = &routes.routes;
+        let mut express = express_links(paths, self.specs.len());
         // A link that is watched, or a port, has to see packets when they arrive, not before.
-        for pair in ways.iter().flat_map(|way| way.windows(2)) {
+        for pair in paths.iter().flat_map(|path| path.windows(2)) {
             let [this, next] = [pair[0], pair[1]].map(|index| index as usize);
             express[this] &= !self.specs[next].watched && !self.specs[next].is_port();
         }
@@ -434,15 +440,15 @@ impl<'a> Builder<'a> {
             *express &= !spec.is_port();
         }
         let delays: Vec<Duration> = self.specs.iter().map(Spec::delay).collect();
-        let (exits, shared_rows) = exits(ways, &express, &delays);
+        let (exits, shared_queues) = exits(paths, &express, &delays);
         let lookahead = Plan {
-            routes: ways,
+            routes: paths,
             counts: &routes.counts,
             paired: 2 * self.experiment.flows.len(),
             exits: &exits,
             parts: &self.parts(),
             least: &self.specs.iter().map(Spec::least_delay).collect::<Vec<_>>(),
-            shared_rows,
+            shared_queues,
         }
         .lookahead(AHEAD);
         let overhead = self.experiment.topology.frame_overhead.get();
@@ -461,16 +467,16 @@ impl<'a> Builder<'a> {
             devices,
             medium: None,
             delivered: vec![0; names.len()],
-            rows: Rows::new(shared_rows + names.len()),
+            queues: DeliveryQueues::new(shared_queues + names.len()),
             names,
             ends,
             paths,
             reported,
-            ways: Ways::new(routes.ways()),
+            path_table: PathTable::new(routes.paths()),
             routes: routes.chosen,
-            shared_rows: shared_rows as u32,
+            shared_queues: shared_queues as u32,
             lookahead,
-            news: Vec::new(),
+            link_events: Vec::new(),
         }
     }
 }
@@ -486,7 +492,7 @@ impl Builder<'_> {
 
     /// A link whose packets take room in their senders' buffers has to say when they leave.
     fn wait_at_first_links(&mut self, routes: &Routes) {
-        let of_datagrams = routes.ways().skip(2 * self.experiment.flows.len());
+        let of_datagrams = routes.paths().skip(2 * self.experiment.flows.len());
         for (flow, routes) in self.experiment.datagrams.iter().zip(of_datagrams) {
             for route in routes.iter().filter(|_| flow.send_buffer.is_some()) {
                 self.specs[route[0] as usize].is_awaited = true;

@@ -4,38 +4,38 @@ use fairway_net::wlan::{Cell, CellFigures, NodeId, Outcome};
 use fairway_net::{LinkFigures, LinkTotals};
 use fairway_units::Time;
 
-use super::News;
+use super::LinkEvent;
+use crate::delivery_queues::DeliveryQueues;
 use crate::event::{Component, Due};
-use crate::parcel::Parcel;
-use crate::rows::Rows;
+use crate::packet_handle::PacketHandle;
 
 /// The cell of a network.
 pub(super) struct Medium {
-    cell: Cell<Parcel>,
+    cell: Cell<PacketHandle>,
     /// The device that is its access point; the stations follow.
     first: u32,
-    /// The station that receives what the access point sends, by way.
+    /// The station that receives what the access point sends, by path.
     receivers: Vec<u32>,
     /// The earliest of its events that are in the queue of events.
     scheduled: Time,
-    outcome: Outcome<Parcel>,
+    outcome: Outcome<PacketHandle>,
 }
 
 impl Medium {
     /// A cell whose access point is the device `first`. `receivers` are the stations to which each
-    /// way leads.
-    pub(super) fn new(cell: Cell<Parcel>, first: u32, receivers: Vec<u32>) -> Self {
+    /// path leads.
+    pub(super) fn new(cell: Cell<PacketHandle>, first: u32, receivers: Vec<u32>) -> Self {
         Medium { cell, first, receivers, scheduled: Time::NEVER, outcome: Outcome::default() }
     }
 
     /// A node of the cell is offered a packet.
-    pub(super) fn offer(&mut self, node: NodeId, parcel: Parcel, now: Time) {
+    pub(super) fn offer(&mut self, node: NodeId, handle: PacketHandle, now: Time) {
         self.advance(now);
         let station = match node {
-            NodeId::AccessPoint => self.receivers[parcel.way() as usize],
+            NodeId::AccessPoint => self.receivers[handle.path() as usize],
             NodeId::Station(station) => station,
         };
-        self.cell.enqueue(node, station, parcel, now, &mut self.outcome);
+        self.cell.enqueue(node, station, handle, now, &mut self.outcome);
     }
 
     /// What is due happens.
@@ -48,31 +48,32 @@ impl Medium {
         }
     }
 
-    /// Passes on what has happened. Packets that were received go into the rows of their senders,
-    /// which are behind `shared_rows` others.
+    /// Passes on what has happened. Packets that were received go into the delivery queues of their
+    /// senders, which are behind `shared_queues` others.
     pub(super) fn tell(
         &mut self,
         now: Time,
-        rows: &mut Rows,
-        shared_rows: u32,
-        news: &mut Vec<News>,
+        queues: &mut DeliveryQueues,
+        shared_queues: u32,
+        link_events: &mut Vec<LinkEvent>,
     ) {
         for arrival in &self.outcome.arrivals {
-            let row = shared_rows + self.device(arrival.from);
+            let queue = shared_queues + self.device(arrival.from);
             if arrival.packet.is_held() {
-                news.push(News::Left(arrival.packet));
+                link_events.push(LinkEvent::Left(arrival.packet));
             }
-            if rows.join(row, Due { at: now, since: now }, arrival.packet.released()) {
-                news.push(News::Event(now, Component::Row(row)));
+            if queues.join(queue, Due { at: now, since: now }, arrival.packet.released()) {
+                link_events.push(LinkEvent::Event(now, Component::Delivery(queue)));
             }
         }
-        news.extend(self.outcome.drops.packets.iter().map(|p| News::Dropped(p.packet.packet)));
-        news.extend(self.outcome.lost.iter().map(|packet| News::Lost(*packet)));
+        link_events
+            .extend(self.outcome.drops.packets.iter().map(|p| LinkEvent::Dropped(p.packet.packet)));
+        link_events.extend(self.outcome.lost.iter().map(|packet| LinkEvent::Lost(*packet)));
         self.outcome.clear();
         let next = self.cell.next_event();
         if next < self.scheduled {
             self.scheduled = next;
-            news.push(News::Event(next, Component::Port(self.first)));
+            link_events.push(LinkEvent::Event(next, Component::Port(self.first)));
         }
     }
 
@@ -84,7 +85,7 @@ impl Medium {
     }
 
     /// Takes out all packets inside, at the end of a run.
-    pub(super) fn drain(&mut self, now: Time) -> Vec<Parcel> {
+    pub(super) fn drain(&mut self, now: Time) -> Vec<PacketHandle> {
         self.cell.drain(now)
     }
 

@@ -1,22 +1,23 @@
-//! Which rows may run ahead of all others, and how far.
+//! Which delivery queues may run ahead of all others, and how far.
 //!
 //! What arrives at the end of a link sends something over another link, and that takes at least
 //! this one's delay. So until that is over nothing new can come between two packets that arrive
-//! at one place, and a row whose packets meet what those of no other such row meet can be worked
-//! off at a stretch: up to the delay, and up to whatever else is to happen (Chandy and Misra,
-//! *Distributed simulation*, IEEE Transactions on Software Engineering 5(5), 1979).
+//! at one place, and a delivery queue whose packets meet what those of no other such delivery queue
+//! meet can be worked off at a stretch: up to the delay, and up to whatever else is to happen
+//! (Chandy and Misra, *Distributed simulation*, IEEE Transactions on Software Engineering 5(5),
+//! 1979).
 
 use fairway_units::Duration;
 
 use super::exits::Exit;
 use fairway_spec::{Experiment, Flow, Link, Source};
 
-/// Rows that may run ahead.
+/// Delivery queues that may run ahead.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lookahead {
-    /// Those rows.
-    pub(crate) rows: Vec<u32>,
-    /// By less than how much each row may: no time for those that may not.
+    /// Those delivery queues.
+    pub(crate) queues: Vec<u32>,
+    /// By less than how much each delivery queue may: no time for those that may not.
     pub(crate) by: Vec<Duration>,
 }
 
@@ -24,9 +25,9 @@ pub(crate) struct Lookahead {
 pub(super) struct Plan<'a> {
     /// The links of each route.
     pub(super) routes: &'a [Vec<u32>],
-    /// How many of the routes belong to each way.
+    /// How many of the routes belong to each path.
     pub(super) counts: &'a [u32],
-    /// How many of the ways come in pairs, there and back; those behind have no way back.
+    /// How many of the paths come in pairs, there and back; the others have no path back.
     pub(super) paired: usize,
     /// Where packets go that each link has taken.
     pub(super) exits: &'a [Exit],
@@ -34,13 +35,13 @@ pub(super) struct Plan<'a> {
     pub(super) parts: &'a [u32],
     /// The shortest time that a packet takes over each link.
     pub(super) least: &'a [Duration],
-    pub(super) shared_rows: usize,
+    pub(super) shared_queues: usize,
 }
 
 impl Lookahead {
     /// What of it holds in an experiment: nothing where what happens to one connection is seen by
-    /// others at once, nor where all is to be in the order of time. The rows are the same then, so
-    /// that events at the same time are in the same order.
+    /// others at once, nor where all is to be in the order of time. The delivery queues are the
+    /// same then, so that events at the same time are in the same order.
     pub(crate) fn within(&self, experiment: &Experiment, captures: bool) -> Self {
         let is_alone = |flow: &Flow| {
             let is_driven = flow.application.is_some() || flow.source == Source::Driven;
@@ -63,7 +64,7 @@ impl Lookahead {
 }
 
 impl Plan<'_> {
-    /// At most `count` rows that meet nothing in common.
+    /// At most `count` delivery queues that meet nothing in common.
     pub(super) fn lookahead(&self, count: usize) -> Lookahead {
         let meetings = self.meetings();
         let places = self.exits.len() + self.counts.len();
@@ -74,24 +75,24 @@ impl Plan<'_> {
         }
         let mut met = vec![false; places];
         let mut ahead = Lookahead {
-            rows: Vec::new(),
-            by: vec![Duration::ZERO; self.shared_rows + self.exits.len()],
+            queues: Vec::new(),
+            by: vec![Duration::ZERO; self.shared_queues + self.exits.len()],
         };
-        for of_row in meetings.chunk_by(|a, b| a.row == b.row) {
+        for of_row in meetings.chunk_by(|a, b| a.queue == b.queue) {
             let by = of_row.iter().map(|meeting| least[meeting.place as usize]).min();
             let by = by.unwrap_or_default();
             let is_apart = of_row.iter().all(|meeting| !met[meeting.place as usize]);
-            if ahead.rows.len() == count || by == Duration::ZERO || !is_apart {
+            if ahead.queues.len() == count || by == Duration::ZERO || !is_apart {
                 continue;
             }
             of_row.iter().for_each(|meeting| met[meeting.place as usize] = true);
-            ahead.rows.push(of_row[0].row);
-            ahead.by[of_row[0].row as usize] = by;
+            ahead.queues.push(of_row[0].queue);
+            ahead.by[of_row[0].queue as usize] = by;
         }
         ahead
     }
 
-    /// What the packets of each row meet, row by row.
+    /// What the packets of each delivery queue meet.
     fn meetings(&self) -> Vec<Meeting> {
         let mut first_route = Vec::with_capacity(self.counts.len());
         let mut before = 0;
@@ -99,30 +100,30 @@ impl Plan<'_> {
             first_route.push(before);
             before += *count as usize;
         }
-        let routes_of = |way: usize| {
-            let first = first_route[way];
-            &self.routes[first..first + self.counts[way] as usize]
+        let routes_of = |path: usize| {
+            let first = first_route[path];
+            &self.routes[first..first + self.counts[path] as usize]
         };
         let mut meetings = Vec::new();
-        for way in 0..self.counts.len() {
-            // The end of a way, and where its host sends packets back.
-            let mut at_end = vec![(self.exits.len() + way) as u32];
-            if way < self.paired {
-                at_end.extend(routes_of(way ^ 1).iter().map(|back| self.parts[back[0] as usize]));
+        for path in 0..self.counts.len() {
+            // The end of a path, and where its host sends packets back.
+            let mut at_end = vec![(self.exits.len() + path) as u32];
+            if path < self.paired {
+                at_end.extend(routes_of(path ^ 1).iter().map(|back| self.parts[back[0] as usize]));
             }
-            for route in routes_of(way) {
+            for route in routes_of(path) {
                 for (at, link) in route.iter().map(|link| *link as usize).enumerate() {
                     let next = route.get(at + 1).map(|next| [self.parts[*next as usize]]);
                     let places = next.as_ref().map_or(&at_end[..], |next| next);
-                    let own = self.shared_rows + link;
-                    let rows = match self.exits[link] {
+                    let own = self.shared_queues + link;
+                    let queues = match self.exits[link] {
                         Exit::Express => [None, None],
                         Exit::Row => [Some(own as u32), None],
-                        Exit::Shared(row) => [Some(own as u32), Some(row)],
+                        Exit::Shared(queue) => [Some(own as u32), Some(queue)],
                     };
-                    for row in rows.into_iter().flatten() {
+                    for queue in queues.into_iter().flatten() {
                         let least = self.least[link];
-                        let meeting = |place: &u32| Meeting { row, place: *place, least };
+                        let meeting = |place: &u32| Meeting { queue, place: *place, least };
                         meetings.extend(places.iter().map(meeting));
                     }
                 }
@@ -134,10 +135,10 @@ impl Plan<'_> {
     }
 }
 
-/// Packets of a row come to a place: a link that they go on to, or the end of a way.
+/// Packets of a delivery queue come to a place: a link that they go on to, or the end of a path.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Meeting {
-    row: u32,
+    queue: u32,
     place: u32,
     /// The shortest time that they take over the link before it.
     least: Duration,
@@ -148,62 +149,65 @@ mod tests {
     use super::super::exits::{exits, express_links};
     use super::*;
 
-    /// The lookahead of connections whose ways come in pairs, over links of these delays.
-    fn lookahead(ways: &[Vec<u32>], millis: &[u64], count: usize) -> (Lookahead, usize) {
+    /// The lookahead of connections whose paths come in pairs, over links of these delays.
+    fn lookahead(paths: &[Vec<u32>], millis: &[u64], count: usize) -> (Lookahead, usize) {
         let delays: Vec<Duration> = millis.iter().map(|ms| Duration::from_millis(*ms)).collect();
-        let express = express_links(ways, delays.len());
-        let (exits, shared_rows) = exits(ways, &express, &delays);
+        let express = express_links(paths, delays.len());
+        let (exits, shared_queues) = exits(paths, &express, &delays);
         let plan = Plan {
-            routes: ways,
-            counts: &vec![1; ways.len()],
-            paired: ways.len(),
+            routes: paths,
+            counts: &vec![1; paths.len()],
+            paired: paths.len(),
             exits: &exits,
             parts: &(0..delays.len() as u32).collect::<Vec<_>>(),
             least: &delays,
-            shared_rows,
+            shared_queues,
         };
-        (plan.lookahead(count), shared_rows)
+        (plan.lookahead(count), shared_queues)
     }
 
     #[test]
     fn the_four_rows_of_a_dumbbell_run_ahead_by_the_delay_of_their_links() {
         // Links 0, 1 shared; 2, 3 of source 0; 4, 5 of sink 0; 6, 7 of source 1; 8, 9 of sink 1.
-        let ways = [[2, 0, 4], [5, 1, 3], [6, 0, 8], [9, 1, 7]].map(Vec::from);
-        let (ahead, shared) = lookahead(&ways, &[48, 48, 1, 1, 1, 1, 1, 1, 1, 1], 8);
-        assert_eq!((ahead.rows.as_slice(), shared), (&[0, 1, 2, 3][..], 4));
+        let paths = [[2, 0, 4], [5, 1, 3], [6, 0, 8], [9, 1, 7]].map(Vec::from);
+        let (ahead, shared) = lookahead(&paths, &[48, 48, 1, 1, 1, 1, 1, 1, 1, 1], 8);
+        assert_eq!((ahead.queues.as_slice(), shared), (&[0, 1, 2, 3][..], 4));
         let by: Vec<u64> = ahead.by.iter().map(|by| by.as_millis()).collect();
         assert_eq!(by, [1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
         // With room for fewer, the first.
-        assert_eq!(lookahead(&ways, &[48, 48, 1, 1, 1, 1, 1, 1, 1, 1], 3).0.rows, [0, 1, 2]);
+        assert_eq!(lookahead(&paths, &[48, 48, 1, 1, 1, 1, 1, 1, 1, 1], 3).0.queues, [0, 1, 2]);
     }
 
     #[test]
     fn of_rows_that_lead_to_one_link_one_runs_ahead_by_the_shortest_delay() {
-        // The second source is further away: its packets come in a row of their own.
-        let ways = [[2, 0, 4], [5, 1, 3], [6, 0, 8], [9, 1, 7]].map(Vec::from);
-        let (ahead, shared) = lookahead(&ways, &[48, 48, 7, 7, 1, 1, 2, 2, 1, 1], 8);
-        let row = |link: usize| shared + link;
-        assert!(ahead.rows.contains(&(row(2) as u32)) && !ahead.rows.contains(&(row(6) as u32)));
-        assert_eq!(ahead.by[row(2)], Duration::from_millis(2));
-        assert_eq!(ahead.by[row(6)], Duration::ZERO);
+        // The second source is further away: its packets come in a delivery queue of their own.
+        let paths = [[2, 0, 4], [5, 1, 3], [6, 0, 8], [9, 1, 7]].map(Vec::from);
+        let (ahead, shared) = lookahead(&paths, &[48, 48, 7, 7, 1, 1, 2, 2, 1, 1], 8);
+        let queue = |link: usize| shared + link;
+        assert!(
+            ahead.queues.contains(&(queue(2) as u32)) && !ahead.queues.contains(&(queue(6) as u32))
+        );
+        assert_eq!(ahead.by[queue(2)], Duration::from_millis(2));
+        assert_eq!(ahead.by[queue(6)], Duration::ZERO);
     }
 
     #[test]
     fn hosts_at_one_router_hold_back_what_passes_it() {
         // Connection 0 crosses links 0 and 1, connection 1 enters at link 1, at whose beginning its
-        // source stands: what comes to that source, over link 3, sends into what row 0 leads to.
-        let ways = [vec![0, 1], vec![2, 3], vec![1], vec![2]];
-        let (ahead, shared) = lookahead(&ways, &[10, 10, 10, 10], 8);
-        let row = |link: u32| shared as u32 + link;
-        let meets = |a: u32, b: u32| ahead.rows.contains(&a) && ahead.rows.contains(&b);
-        assert!(!meets(row(0), row(2)), "{ahead:?}");
+        // source stands: what comes to that source, over link 3, sends into what delivery queue 0
+        // leads to.
+        let paths = [vec![0, 1], vec![2, 3], vec![1], vec![2]];
+        let (ahead, shared) = lookahead(&paths, &[10, 10, 10, 10], 8);
+        let queue = |link: u32| shared as u32 + link;
+        let meets = |a: u32, b: u32| ahead.queues.contains(&a) && ahead.queues.contains(&b);
+        assert!(!meets(queue(0), queue(2)), "{ahead:?}");
     }
 
     #[test]
     fn nothing_runs_ahead_of_what_may_come_at_once() {
-        let ways = [vec![0], vec![1]];
-        assert_eq!(lookahead(&ways, &[0, 0], 8).0.rows, Vec::<u32>::new());
-        let (ahead, _) = lookahead(&ways, &[3, 4], 8);
-        assert_eq!(ahead.rows.len(), 2);
+        let paths = [vec![0], vec![1]];
+        assert_eq!(lookahead(&paths, &[0, 0], 8).0.queues, Vec::<u32>::new());
+        let (ahead, _) = lookahead(&paths, &[3, 4], 8);
+        assert_eq!(ahead.queues.len(), 2);
     }
 }

@@ -9,15 +9,15 @@ mod wlan;
 
 use fairway_net::wlan::{CellFigures, NodeId};
 use fairway_net::{Arrival, Link, LinkFigures, LinkTotals, Offer, Port, Timing};
-use fairway_schema::{LinkBooks, Violation, ideal_s};
+use fairway_schema::{LinkBalance, Violation, ideal_s};
 use fairway_tcp::Stack;
 use fairway_units::{Duration, Rate, Time};
 
 use crate::capture::Tap;
+use crate::delivery_queues::DeliveryQueues;
 use crate::event::{Component, Due};
-use crate::parcel::Parcel;
-use crate::rows::Rows;
-use crate::ways::Ways;
+use crate::packet_handle::PacketHandle;
+use crate::path_table::PathTable;
 use cell::Medium;
 use exits::Exit;
 use fairway_spec::{Experiment, HEADERS, TIMESTAMP_OPTION};
@@ -25,14 +25,14 @@ use fairway_spec::{Experiment, HEADERS, TIMESTAMP_OPTION};
 pub(crate) use lookahead::Lookahead;
 pub(crate) use node::Node;
 
-/// All link directions of a network and the ways through them.
+/// All link directions of a network and the paths through them.
 pub(crate) struct Network {
     devices: Vec<Device>,
     /// The cell whose nodes some of them are.
     medium: Option<Box<Medium>>,
     /// Packets that have come to the far end of each link direction.
     delivered: Vec<u64>,
-    rows: Rows,
+    queues: DeliveryQueues,
     /// Name of each link direction.
     pub(crate) names: Vec<String>,
     /// Where each link direction begins and ends.
@@ -41,16 +41,16 @@ pub(crate) struct Network {
     paths: Vec<(Rate, Duration)>,
     /// Link directions that results report; the first is the bottleneck towards the sinks.
     pub(crate) reported: Vec<u32>,
-    ways: Ways,
+    path_table: PathTable,
     /// The route of each connection's data, where it had a choice.
     pub(crate) routes: Vec<Option<String>>,
-    /// Rows that links share: those come first, and behind them each link's own.
-    shared_rows: u32,
-    /// Rows that may run ahead of others.
+    /// Delivery queues that links share: those come first, and behind them each link's own.
+    shared_queues: u32,
+    /// Delivery queues that may run ahead of others.
     pub(crate) lookahead: Lookahead,
     timing: Timing,
     /// What has become of packets, where that is more than one thing at a time.
-    news: Vec<News>,
+    link_events: Vec<LinkEvent>,
 }
 
 /// One direction of a link.
@@ -58,7 +58,7 @@ enum Device {
     /// It knows at once when a packet arrives.
     Link(Link, Exit),
     /// It has events of its own.
-    Port(Box<Port<Parcel>>),
+    Port(Box<Port<PacketHandle>>),
     /// A node of the cell, to whatever other node it sends.
     Node(NodeId),
 }
@@ -66,7 +66,7 @@ enum Device {
 /// What became of a packet that was offered to a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Passage {
-    /// It is on its way; a row has a new next event, then.
+    /// It is on its way; a delivery queue has a new next event, then.
     Begins(Due, u32),
     /// It is on its way behind others.
     Behind,
@@ -74,23 +74,23 @@ pub(crate) enum Passage {
     Dropped,
     /// It will be lost on the wire.
     Lost,
-    /// It is inside a port, and there is news.
-    News,
+    /// It is inside a port, and there are link events.
+    LinkEvent,
 }
 
 /// What a port has done.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum News {
+pub(crate) enum LinkEvent {
     /// There is a new event.
     Event(Time, Component),
     /// A packet has left the link that its sender's buffer held it for.
-    Left(Parcel),
+    Left(PacketHandle),
     /// Its queue dropped a packet.
-    Dropped(Parcel),
+    Dropped(PacketHandle),
     /// A packet is lost on the wire.
-    Lost(Parcel),
+    Lost(PacketHandle),
     /// The wire of a port doubles a packet: a copy has to be made, which arrives like this.
-    Doubled(Parcel, u32, Arrival),
+    Doubled(PacketHandle, u32, Arrival),
 }
 
 /// What a connection's packets meet on an idle network.
@@ -118,8 +118,8 @@ impl Path {
 impl Network {
     /// What the packets of a connection meet.
     pub(crate) fn path(&self, connection: u32, experiment: &Experiment) -> Path {
-        let links = |way| self.ways.links(way).map(|link| self.paths[link as usize]);
-        let delay = |way| links(way).fold(Duration::ZERO, |sum, (_, delay)| sum + delay);
+        let links = |path| self.path_table.links(path).map(|link| self.paths[link as usize]);
+        let delay = |path| links(path).fold(Duration::ZERO, |sum, (_, delay)| sum + delay);
         Path {
             slowest: links(connection * 2).map(|(rate, _)| rate).min().unwrap_or(Rate::UNLIMITED),
             there: delay(connection * 2),
@@ -148,7 +148,7 @@ impl Network {
         }
     }
 
-    /// Figures of a link direction over the measuring window, if it is watched and the books are
+    /// Figures of a link direction over the measuring window, if it is watched and the account is
     /// closed.
     pub(crate) fn figures(&self, index: u32) -> Option<&LinkFigures> {
         match &self.devices[index as usize] {
@@ -174,23 +174,23 @@ impl Network {
 
     /// The position at which one end of a connection sends packets off.
     pub(crate) fn entrance(&self, connection: u32, forward: bool) -> u32 {
-        self.ways.entrance(connection * 2 + u32::from(!forward))
+        self.path_table.entrance(connection * 2 + u32::from(!forward))
     }
 
-    /// The position at which packets enter a way.
-    pub(crate) fn entrance_of(&self, way: u32) -> u32 {
-        self.ways.entrance(way)
+    /// The position at which packets enter a path.
+    pub(crate) fn entrance_of(&self, path: u32) -> u32 {
+        self.path_table.entrance(path)
     }
 
-    /// That of the next packet on a way, which is `entrance` unless the way has several routes.
+    /// That of the next packet on a path, which is `entrance` unless the path has several routes.
     #[inline(always)]
-    pub(crate) fn in_turn(&mut self, entrance: u32, way: u32) -> u32 {
-        if self.ways.have_turns() { self.ways.next_entrance(way) } else { entrance }
+    pub(crate) fn in_turn(&mut self, entrance: u32, path: u32) -> u32 {
+        if self.path_table.have_turns() { self.path_table.next_entrance(path) } else { entrance }
     }
 
     /// The link direction at a position.
     pub(crate) fn link_at(&self, position: u32) -> u32 {
-        self.ways.link(position)
+        self.path_table.link(position)
     }
 
     /// Each link direction: the name of the link, where it begins and ends, and its rate.
@@ -203,52 +203,53 @@ impl Network {
 
     /// How many routers packets have passed when they are offered to the link at each position.
     pub(crate) fn routers_before(&self) -> Vec<u8> {
-        self.ways.counted_before(|link| self.ends[link as usize] != [Node::Inside; 2])
+        self.path_table.counted_before(|link| self.ends[link as usize] != [Node::Inside; 2])
     }
 
     /// Offer a packet to the link that it is at, and to the next one if it is through at once.
     pub(crate) fn offer(
         &mut self,
-        mut parcel: Parcel,
+        mut handle: PacketHandle,
         mut at: Time,
         tap: &mut impl Tap,
     ) -> Passage {
         let since = at;
         loop {
-            let index = self.ways.link(parcel.position());
-            tap.enters(&parcel, index, at);
+            let index = self.path_table.link(handle.position());
+            tap.enters(&handle, index, at);
             let Device::Link(link, exit) = &mut self.devices[index as usize] else {
-                return self.offer_elsewhere(index, parcel, at, tap);
+                return self.offer_elsewhere(index, handle, at, tap);
             };
-            match link.offer(&mut parcel, at) {
+            match link.offer(&mut handle, at) {
                 Offer::Arrives(arrives) => at = arrives,
                 Offer::Dropped => {
-                    tap.is_dropped(&parcel, index);
+                    tap.is_dropped(&handle, index);
                     return Passage::Dropped;
                 }
                 Offer::Lost => {
-                    tap.is_lost(&parcel, index);
+                    tap.is_lost(&handle, index);
                     return Passage::Lost;
                 }
             }
-            tap.passes(&parcel);
-            let own_row = self.shared_rows + index;
-            let row = match *exit {
+            tap.passes(&handle);
+            let own_row = self.shared_queues + index;
+            let queue = match *exit {
                 Exit::Express => {
-                    tap.leaves(&parcel, index, at);
-                    self.pass(&mut parcel);
+                    tap.leaves(&handle, index, at);
+                    self.pass(&mut handle);
                     continue;
                 }
                 Exit::Row => own_row,
-                Exit::Shared(row) => {
-                    // A packet in the link's own row goes before any that follows it.
-                    let in_order = self.rows.is_empty(own_row) && self.rows.is_in_order(row, at);
-                    if in_order { row } else { own_row }
+                Exit::Shared(queue) => {
+                    // A packet in the link's own delivery queue goes before any that follows it.
+                    let in_order =
+                        self.queues.is_empty(own_row) && self.queues.is_in_order(queue, at);
+                    if in_order { queue } else { own_row }
                 }
             };
             let due = Due { at, since };
-            let begins = self.rows.join(row, due, parcel);
-            return if begins { Passage::Begins(due, row) } else { Passage::Behind };
+            let begins = self.queues.join(queue, due, handle);
+            return if begins { Passage::Begins(due, queue) } else { Passage::Behind };
         }
     }
 
@@ -256,13 +257,13 @@ impl Network {
     fn offer_elsewhere(
         &mut self,
         index: u32,
-        parcel: Parcel,
+        handle: PacketHandle,
         now: Time,
         tap: &mut impl Tap,
     ) -> Passage {
         match self.devices[index as usize] {
-            Device::Node(node) => self.offer_to_node(node, parcel, now),
-            _ => self.offer_to_port(index, parcel, now, tap),
+            Device::Node(node) => self.offer_to_node(node, handle, now),
+            _ => self.offer_to_port(index, handle, now, tap),
         }
     }
 
@@ -270,7 +271,7 @@ impl Network {
     fn offer_to_port(
         &mut self,
         index: u32,
-        parcel: Parcel,
+        handle: PacketHandle,
         now: Time,
         tap: &mut impl Tap,
     ) -> Passage {
@@ -278,28 +279,28 @@ impl Network {
             self.wake(index, now, tap);
         }
         if let Device::Port(port) = &mut self.devices[index as usize] {
-            let wakes = port.offer(parcel, now);
-            self.news.extend(wakes.map(|at| News::Event(at, Component::Port(index))));
-            self.news.extend(port.take_drops().map(News::Dropped));
+            let wakes = port.offer(handle, now);
+            self.link_events.extend(wakes.map(|at| LinkEvent::Event(at, Component::Port(index))));
+            self.link_events.extend(port.take_drops().map(LinkEvent::Dropped));
         }
-        Passage::News
+        Passage::LinkEvent
     }
 
     /// Offer a packet to a node of the cell.
     #[inline(never)]
-    fn offer_to_node(&mut self, node: NodeId, parcel: Parcel, now: Time) -> Passage {
+    fn offer_to_node(&mut self, node: NodeId, handle: PacketHandle, now: Time) -> Passage {
         if let Some(medium) = &mut self.medium {
-            medium.offer(node, parcel, now);
-            medium.tell(now, &mut self.rows, self.shared_rows, &mut self.news);
+            medium.offer(node, handle, now);
+            medium.tell(now, &mut self.queues, self.shared_queues, &mut self.link_events);
         }
-        Passage::News
+        Passage::LinkEvent
     }
 
     /// What was due in the cell happens.
     fn wake_cell(&mut self, now: Time) {
         if let Some(medium) = &mut self.medium {
             medium.advance(now);
-            medium.tell(now, &mut self.rows, self.shared_rows, &mut self.news);
+            medium.tell(now, &mut self.queues, self.shared_queues, &mut self.link_events);
         }
     }
 
@@ -313,25 +314,27 @@ impl Network {
         while let Device::Port(port) = &mut self.devices[index as usize] {
             if port.wake_at() > now {
                 if woken && port.wake_at() < Time::NEVER {
-                    self.news.push(News::Event(port.wake_at(), Component::Port(index)));
+                    self.link_events.push(LinkEvent::Event(port.wake_at(), Component::Port(index)));
                 }
                 return;
             }
             woken = true;
             let sent = port.wake(now);
-            self.news.extend(port.take_drops().map(News::Dropped));
+            self.link_events.extend(port.take_drops().map(LinkEvent::Dropped));
             let Some(mut sent) = sent else { continue };
             if sent.packet.is_held() {
-                self.news.push(News::Left(sent.packet));
+                self.link_events.push(LinkEvent::Left(sent.packet));
                 sent.packet = sent.packet.released();
             }
             // Before its original is given up.
-            self.news.extend(sent.copy.map(|copy| News::Doubled(sent.packet, index, copy)));
+            self.link_events
+                .extend(sent.copy.map(|copy| LinkEvent::Doubled(sent.packet, index, copy)));
             match sent.arrival {
-                None => self.news.push(News::Lost(sent.packet)),
+                None => self.link_events.push(LinkEvent::Lost(sent.packet)),
                 Some(arrival) => {
                     let event = self.propagate(index, sent.packet, arrival, now, tap);
-                    self.news.extend(event.map(|(at, component)| News::Event(at, component)));
+                    self.link_events
+                        .extend(event.map(|(at, component)| LinkEvent::Event(at, component)));
                 }
             }
         }
@@ -342,7 +345,7 @@ impl Network {
     pub(crate) fn propagate(
         &mut self,
         index: u32,
-        packet: Parcel,
+        packet: PacketHandle,
         arrival: Arrival,
         now: Time,
         tap: &mut impl Tap,
@@ -353,66 +356,67 @@ impl Network {
         if corrupted {
             tap.is_damaged(&packet, index);
         }
-        let row = self.shared_rows + index;
-        if !self.rows.is_in_order(row, at) {
-            return Some((at, Component::Row(self.rows.join_apart(packet))));
+        let queue = self.shared_queues + index;
+        if !self.queues.is_in_order(queue, at) {
+            return Some((at, Component::Delivery(self.queues.join_apart(packet))));
         }
         let due = Due { at, since: now };
-        self.rows.join(row, due, packet).then_some((at, Component::Row(row)))
+        self.queues.join(queue, due, packet).then_some((at, Component::Delivery(queue)))
     }
 
     /// What ports have done since this was asked last.
-    pub(crate) fn take_news(&mut self) -> Vec<News> {
-        std::mem::take(&mut self.news)
+    pub(crate) fn take_link_events(&mut self) -> Vec<LinkEvent> {
+        std::mem::take(&mut self.link_events)
     }
 
-    /// The memory of news that are old, for those to come.
-    pub(crate) fn give_back(&mut self, mut news: Vec<News>) {
-        news.clear();
-        self.news = news;
+    /// The memory of old link events, for those to come.
+    pub(crate) fn give_back(&mut self, mut link_events: Vec<LinkEvent>) {
+        link_events.clear();
+        self.link_events = link_events;
     }
 
-    /// Take the packet whose arrival is due from a row, and say when the row's next one arrives.
-    pub(crate) fn take(&mut self, row: u32) -> Option<(Parcel, Option<Due>)> {
-        self.rows.take(row)
+    /// Take the packet whose arrival is due from a delivery queue, and say when the delivery
+    /// queue's next one arrives.
+    pub(crate) fn take(&mut self, queue: u32) -> Option<(PacketHandle, Option<Due>)> {
+        self.queues.take(queue)
     }
 
-    /// Whether the link that a packet has crossed is the last of its way.
-    pub(crate) fn is_at_end(&self, parcel: &Parcel) -> bool {
-        self.ways.is_last(parcel.position())
+    /// Whether the link that a packet has crossed is the last of its path.
+    pub(crate) fn is_at_end(&self, handle: &PacketHandle) -> bool {
+        self.path_table.is_last(handle.position())
     }
 
-    /// A packet has come to the end of its way.
-    pub(crate) fn end(&mut self, parcel: &Parcel) {
-        self.delivered[self.ways.link(parcel.position()) as usize] += 1;
+    /// A packet has come to the end of its path.
+    pub(crate) fn end(&mut self, handle: &PacketHandle) {
+        self.delivered[self.path_table.link(handle.position()) as usize] += 1;
     }
 
-    /// A packet has crossed a link that is not the last of its way: it is at the next.
-    pub(crate) fn pass(&mut self, parcel: &mut Parcel) {
-        self.delivered[self.ways.link(parcel.position()) as usize] += 1;
-        *parcel = parcel.at_next();
+    /// A packet has crossed a link that is not the last of its path: it is at the next.
+    pub(crate) fn pass(&mut self, handle: &mut PacketHandle) {
+        self.delivered[self.path_table.link(handle.position()) as usize] += 1;
+        *handle = handle.at_next();
     }
 
-    /// The packet `places` behind the first of a row.
-    pub(crate) fn ahead(&self, row: u32, places: usize) -> Option<Parcel> {
-        self.rows.ahead(row, places)
+    /// The packet `places` behind the first of a delivery queue.
+    pub(crate) fn ahead(&self, queue: u32, places: usize) -> Option<PacketHandle> {
+        self.queues.ahead(queue, places)
     }
 
     /// Every packet offered to a link was delivered, dropped or lost, or is inside. Empties the
     /// network, and returns what was inside.
-    pub(crate) fn close_books(&mut self, now: Time) -> Result<Vec<Parcel>, Violation> {
-        let mut parcels: Vec<Parcel> = self.rows.take_all();
+    pub(crate) fn close_books(&mut self, now: Time) -> Result<Vec<PacketHandle>, Violation> {
+        let mut pool: Vec<PacketHandle> = self.queues.take_all();
         for device in &mut self.devices {
             if let Device::Port(port) = device {
-                parcels.extend(port.drain(now));
+                pool.extend(port.drain(now));
             }
         }
         if let Some(medium) = &mut self.medium {
-            parcels.extend(medium.drain(now));
+            pool.extend(medium.drain(now));
         }
         let mut inside = vec![0; self.devices.len()];
-        for parcel in &parcels {
-            inside[self.ways.link(parcel.position()) as usize] += 1;
+        for handle in &pool {
+            inside[self.path_table.link(handle.position()) as usize] += 1;
         }
         for (i, device) in self.devices.iter().enumerate() {
             let totals = match device {
@@ -422,7 +426,7 @@ impl Network {
                     self.medium.as_ref().map_or(LinkTotals::default(), |m| m.totals(*node))
                 }
             };
-            LinkBooks {
+            LinkBalance {
                 offered: totals.offered,
                 copies: totals.copies,
                 delivered: self.delivered[i],
@@ -432,6 +436,6 @@ impl Network {
             }
             .balance(&self.names[i], now)?;
         }
-        Ok(parcels)
+        Ok(pool)
     }
 }

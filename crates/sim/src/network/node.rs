@@ -7,7 +7,7 @@ use fairway_net::wlan::NodeId;
 /// A host or a router.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Node {
-    /// What is left of a row of links.
+    /// What is left of a delivery queue of links.
     Left,
     /// What is right of it.
     Right,

@@ -27,11 +27,11 @@ impl<'a> Builder<'a> {
         let (mut routes, mut receivers) = (Routes::default(), Vec::new());
         for traveller in travellers(self.experiment) {
             let [there, back] = traveller.hosts.map(|host| host.checked_sub(1));
-            let way = |from: Option<usize>, to: Option<usize>| {
+            let path = |from: Option<usize>, to: Option<usize>| {
                 let first = from.map_or(server[0], |station| stations[station]);
                 vec![first, if to.is_some() { access_point } else { server[1] }]
             };
-            routes.add(traveller, way(there, back), way(back, there));
+            routes.add(traveller, path(there, back), path(back, there));
             let ends = [(there, back), (back, there)];
             for (from, to) in ends.into_iter().take(if traveller.returns { 2 } else { 1 }) {
                 receivers.push(to.map_or(0, |station| station as u32));

@@ -1,20 +1,20 @@
 //! The links that packets cross, one after the other.
 //!
 //! A packet knows its position in one long list: the link that it crosses is written there, and the
-//! next one behind it. So no way is longer or shorter than another to the code that follows it.
+//! next one behind it. So following a long path costs the same code as a short one.
 
-/// Behind the last link of a way.
+/// Behind the last link of a path.
 const END: u32 = u32::MAX;
 
-/// The ways of all packets, two for each connection, towards its sink and back; behind them one
+/// The paths of all packets, two for each connection, towards its sink and back; behind them one
 /// for each datagram flow.
 #[derive(Clone, Debug)]
-pub(crate) struct Ways {
+pub(crate) struct PathTable {
     /// The links of each route, and END.
     links: Vec<u32>,
-    /// Where the first route of each way begins.
+    /// Where the first route of each path begins.
     first: Vec<u32>,
-    /// For ways whose packets take several routes in turn, those. Empty if there are none.
+    /// For paths whose packets take several routes in turn, those. Empty if there are none.
     turns: Vec<Option<Box<Turns>>>,
 }
 
@@ -25,11 +25,11 @@ struct Turns {
     next: usize,
 }
 
-impl Ways {
+impl PathTable {
     /// Ways over these links, each with its routes; none is empty.
-    pub(crate) fn new<'a>(ways: impl Iterator<Item = &'a [Vec<u32>]>) -> Self {
-        let mut all = Ways { links: Vec::new(), first: Vec::new(), turns: Vec::new() };
-        for (index, routes) in ways.enumerate() {
+    pub(crate) fn new<'a>(paths: impl Iterator<Item = &'a [Vec<u32>]>) -> Self {
+        let mut all = PathTable { links: Vec::new(), first: Vec::new(), turns: Vec::new() };
+        for (index, routes) in paths.enumerate() {
             let mut first = Vec::with_capacity(routes.len());
             for route in routes {
                 debug_assert!(!route.is_empty());
@@ -46,20 +46,20 @@ impl Ways {
         all
     }
 
-    /// The position at which packets enter a way, if it has one route.
-    pub(crate) fn entrance(&self, way: u32) -> u32 {
-        self.first[way as usize]
+    /// The position at which packets enter a path, if it has one route.
+    pub(crate) fn entrance(&self, path: u32) -> u32 {
+        self.first[path as usize]
     }
 
-    /// Whether packets of any way take several routes.
+    /// Whether packets of any path take several routes.
     pub(crate) fn have_turns(&self) -> bool {
         !self.turns.is_empty()
     }
 
-    /// The position at which the next packet enters a way.
-    pub(crate) fn next_entrance(&mut self, way: u32) -> u32 {
-        let Some(Some(turns)) = self.turns.get_mut(way as usize) else {
-            return self.first[way as usize];
+    /// The position at which the next packet enters a path.
+    pub(crate) fn next_entrance(&mut self, path: u32) -> u32 {
+        let Some(Some(turns)) = self.turns.get_mut(path as usize) else {
+            return self.first[path as usize];
         };
         let first = turns.first[turns.next];
         turns.next = (turns.next + 1) % turns.first.len();
@@ -71,9 +71,9 @@ impl Ways {
         self.links[position as usize]
     }
 
-    /// The links of a way.
-    pub(crate) fn links(&self, way: u32) -> impl Iterator<Item = u32> {
-        let from = self.first[way as usize] as usize;
+    /// The links of a path.
+    pub(crate) fn links(&self, path: u32) -> impl Iterator<Item = u32> {
+        let from = self.first[path as usize] as usize;
         self.links[from..].iter().copied().take_while(|link| *link != END)
     }
 
@@ -91,7 +91,7 @@ impl Ways {
         self.links.iter().map(step).collect()
     }
 
-    /// Whether that is the last link of its way.
+    /// Whether that is the last link of its path.
     pub(crate) fn is_last(&self, position: u32) -> bool {
         self.links[position as usize + 1] == END
     }
@@ -103,29 +103,29 @@ mod tests {
 
     #[test]
     fn ways_of_different_lengths_lie_behind_each_other() {
-        let ways = [vec![vec![3, 0, 4]], vec![vec![1]], vec![vec![2, 5]]];
-        let ways = Ways::new(ways.iter().map(Vec::as_slice));
-        assert!(!ways.have_turns());
-        let follow = |way| follow(&ways, ways.entrance(way));
+        let paths = [vec![vec![3, 0, 4]], vec![vec![1]], vec![vec![2, 5]]];
+        let paths = PathTable::new(paths.iter().map(Vec::as_slice));
+        assert!(!paths.have_turns());
+        let follow = |path| follow(&paths, paths.entrance(path));
         assert_eq!([0, 1, 2].map(follow), [vec![3, 0, 4], vec![1], vec![2, 5]]);
     }
 
-    fn follow(ways: &Ways, mut at: u32) -> Vec<u32> {
-        let mut links = vec![ways.link(at)];
-        while !ways.is_last(at) {
+    fn follow(paths: &PathTable, mut at: u32) -> Vec<u32> {
+        let mut links = vec![paths.link(at)];
+        while !paths.is_last(at) {
             at += 1;
-            links.push(ways.link(at));
+            links.push(paths.link(at));
         }
         links
     }
 
     #[test]
     fn packets_take_the_routes_of_their_way_in_turn() {
-        let ways = [vec![vec![7]], vec![vec![0, 2], vec![1], vec![3]], vec![vec![8]]];
-        let mut ways = Ways::new(ways.iter().map(Vec::as_slice));
-        let mut next = |way| {
-            let entrance = ways.next_entrance(way);
-            follow(&ways, entrance)
+        let paths = [vec![vec![7]], vec![vec![0, 2], vec![1], vec![3]], vec![vec![8]]];
+        let mut paths = PathTable::new(paths.iter().map(Vec::as_slice));
+        let mut next = |path| {
+            let entrance = paths.next_entrance(path);
+            follow(&paths, entrance)
         };
         let taken: Vec<_> = (0..4).map(|_| next(1)).collect();
         assert_eq!(taken, [vec![0, 2], vec![1], vec![3], vec![0, 2]]);

@@ -5,11 +5,11 @@ use std::ops::Range;
 use fairway_units::Time;
 
 use crate::connection::Connection;
-use crate::direction::Way;
+use crate::direction::Direction;
 use crate::event::{Component, EventQueue};
 
 /// The connections of one application, and its clock.
-pub(crate) struct Hands<'a> {
+pub(crate) struct Context<'a> {
     pub(crate) now: Time,
     pub(crate) application: u32,
     pub(crate) events: &'a mut EventQueue,
@@ -20,7 +20,7 @@ pub(crate) struct Hands<'a> {
     pub(crate) touched: &'a mut Vec<u32>,
 }
 
-impl Hands<'_> {
+impl Context<'_> {
     fn own(&mut self, connection: usize) -> &mut Connection {
         let place = self.own.start + connection;
         if self.touched.last() != Some(&(place as u32)) {
@@ -45,9 +45,9 @@ impl Hands<'_> {
         self.own(connection).open(now);
     }
 
-    /// Write to a connection what goes `way`; nothing happens where it was told to stop.
-    pub(crate) fn write(&mut self, connection: usize, way: Way, bytes: u64) {
-        self.own(connection).write_of_application(way, bytes);
+    /// Write data in `direction` to a connection; nothing happens where it was told to stop.
+    pub(crate) fn write(&mut self, connection: usize, direction: Direction, bytes: u64) {
+        self.own(connection).write_of_application(direction, bytes);
     }
 
     /// Close both ends of a connection behind what was written.
@@ -56,10 +56,10 @@ impl Hands<'_> {
         self.own(connection).close_of_application(now);
     }
 
-    /// Be told when a connection has delivered `bytes` of what goes `way` since it began; of one
-    /// amount at a time.
-    pub(crate) fn await_delivery(&mut self, connection: usize, way: Way, bytes: u64) {
-        self.connections[self.own.start + connection].await_delivery(way, bytes);
+    /// Be told when a connection has delivered `bytes` of data in `direction` since it began; of
+    /// one amount at a time.
+    pub(crate) fn await_delivery(&mut self, connection: usize, direction: Direction, bytes: u64) {
+        self.connections[self.own.start + connection].await_delivery(direction, bytes);
     }
 
     /// Be told while less than `bytes` of what was written at the source wait to be sent.
@@ -78,9 +78,9 @@ impl Hands<'_> {
         connection.keep_filled(connection.enough());
     }
 
-    /// What a connection has delivered of what goes `way` since it began.
-    pub(crate) fn delivered(&self, connection: usize, way: Way) -> u64 {
-        self.connections[self.own.start + connection].delivered(way)
+    /// Bytes that a connection has delivered in `direction` since it began.
+    pub(crate) fn delivered(&self, connection: usize, direction: Direction) -> u64 {
+        self.connections[self.own.start + connection].delivered(direction)
     }
 
     /// Be told when it is `at`, with a token that says what for.

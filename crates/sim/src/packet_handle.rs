@@ -1,4 +1,4 @@
-//! Segments on their way: they stay in one place while links pass on small parcels that name them.
+//! Segments in flight: they stay in one place while links pass on small packet handles.
 
 use fairway_net::{Ecn, Packet};
 use fairway_tcp::{Flags, Segment};
@@ -10,9 +10,9 @@ use prefetch_index::prefetch_index;
 /// registers. Four small ones are handed over in memory, and a processor that has just written them
 /// one by one waits a dozen cycles until it can read them together.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Parcel {
-    /// The place of the segment, and above it the way.
-    place_and_way: u64,
+pub(crate) struct PacketHandle {
+    /// The place of the segment, and above it the path.
+    slot_and_path: u64,
     /// The size in bytes; above it [`HELD`], [`DATAGRAM`], [`PAYLOAD`], [`ECN_CAPABLE`], [`MARKED`],
     /// [`SCALABLE`], the precedence and [`CORRUPTED`]; above them the position.
     marks_and_position: u64,
@@ -39,26 +39,26 @@ const PRECEDENCE: u32 = 28;
 /// A link has damaged it.
 const CORRUPTED: u64 = 1 << 31;
 
-impl Parcel {
-    fn new(place: u32, way: u32, marks: u64, position: u32) -> Self {
-        Parcel {
-            place_and_way: u64::from(place) | u64::from(way) << UPPER,
+impl PacketHandle {
+    fn new(place: u32, path: u32, marks: u64, position: u32) -> Self {
+        PacketHandle {
+            slot_and_path: u64::from(place) | u64::from(path) << UPPER,
             marks_and_position: marks | u64::from(position) << UPPER,
         }
     }
 
     /// The place of what it carries.
     pub(crate) fn place(&self) -> usize {
-        self.place_and_way as u32 as usize
+        self.slot_and_path as u32 as usize
     }
 
     /// Connection · 2, + 1 for what travels from the sink to the source; behind those of all
     /// connections, one for each datagram flow.
-    pub(crate) fn way(&self) -> u32 {
-        (self.place_and_way >> UPPER) as u32
+    pub(crate) fn path(&self) -> u32 {
+        (self.slot_and_path >> UPPER) as u32
     }
 
-    /// The link that it crosses, as a position in the network's ways.
+    /// The link that it crosses, as a position in the network's paths.
     pub(crate) fn position(&self) -> u32 {
         (self.marks_and_position >> UPPER) as u32
     }
@@ -66,22 +66,22 @@ impl Parcel {
     /// The same at another position.
     pub(crate) fn at(self, position: u32) -> Self {
         let marks = self.marks_and_position & u64::from(u32::MAX);
-        Parcel { marks_and_position: marks | u64::from(position) << UPPER, ..self }
+        PacketHandle { marks_and_position: marks | u64::from(position) << UPPER, ..self }
     }
 
-    /// The same at the next link of its way.
+    /// The same at the next link of its path.
     pub(crate) fn at_next(self) -> Self {
-        Parcel { marks_and_position: self.marks_and_position + (1 << UPPER), ..self }
+        PacketHandle { marks_and_position: self.marks_and_position + (1 << UPPER), ..self }
     }
 
     /// Which connection of the run, if it is a segment.
     pub(crate) fn connection(&self) -> usize {
-        (self.way() / 2) as usize
+        (self.path() / 2) as usize
     }
 
     /// Whether it travels from the connection's opener to the other end.
     pub(crate) fn forward(&self) -> bool {
-        self.way().is_multiple_of(2)
+        self.path().is_multiple_of(2)
     }
 
     /// Whether it carries data.
@@ -96,17 +96,17 @@ impl Parcel {
 
     /// The same, and its sender's buffer has its room again.
     pub(crate) fn released(self) -> Self {
-        Parcel { marks_and_position: self.marks_and_position & !HELD, ..self }
+        PacketHandle { marks_and_position: self.marks_and_position & !HELD, ..self }
     }
 
     /// The same, in its sender's buffer.
     pub(crate) fn held(self) -> Self {
-        Parcel { marks_and_position: self.marks_and_position | HELD, ..self }
+        PacketHandle { marks_and_position: self.marks_and_position | HELD, ..self }
     }
 
     /// The same, damaged.
     pub(crate) fn corrupt(self) -> Self {
-        Parcel { marks_and_position: self.marks_and_position | CORRUPTED, ..self }
+        PacketHandle { marks_and_position: self.marks_and_position | CORRUPTED, ..self }
     }
 
     /// Whether it is a datagram, or damaged.
@@ -120,7 +120,7 @@ impl Parcel {
     }
 }
 
-impl Packet for Parcel {
+impl Packet for PacketHandle {
     fn wire_bytes(&self) -> u32 {
         (self.marks_and_position & SIZE) as u32
     }
@@ -138,7 +138,7 @@ impl Packet for Parcel {
     }
 
     fn flow(&self) -> u32 {
-        self.way()
+        self.path()
     }
 
     fn precedence(&self) -> u8 {
@@ -156,12 +156,12 @@ impl Packet for Parcel {
 
 /// All segments on their way.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Parcels {
+pub(crate) struct SegmentPool {
     segments: Vec<Segment>,
     free: Vec<u32>,
 }
 
-impl Parcels {
+impl SegmentPool {
     /// A place for a segment that may set out.
     pub(crate) fn place(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
@@ -176,8 +176,8 @@ impl Parcels {
     }
 
     /// Ask for the memory of a segment that will soon arrive.
-    pub(crate) fn prefetch(&self, parcel: Parcel) {
-        prefetch_index(&self.segments, parcel.place());
+    pub(crate) fn prefetch(&self, handle: PacketHandle) {
+        prefetch_index(&self.segments, handle.place());
     }
 
     /// The place is not needed after all.
@@ -185,8 +185,8 @@ impl Parcels {
         self.free.push(place);
     }
 
-    /// The segment that was written to a place sets out from `position` of the ways.
-    pub(crate) fn send(&mut self, place: u32, position: u32, precedence: u8) -> Parcel {
+    /// The segment that was written to a place sets out from `position` of the paths.
+    pub(crate) fn send(&mut self, place: u32, position: u32, precedence: u8) -> PacketHandle {
         let segment = &self.segments[place as usize];
         let payload = if segment.payload_bytes > 0 { PAYLOAD } else { 0 };
         let ecn = match segment.ecn() {
@@ -195,47 +195,47 @@ impl Parcels {
             Ecn::Ect1 => SCALABLE,
             Ecn::Ce => MARKED,
         };
-        let way = segment.connection * 2 + u32::from(!segment.forward);
+        let path = segment.connection * 2 + u32::from(!segment.forward);
         let precedence = u64::from(precedence) << PRECEDENCE;
         let marks = u64::from(segment.wire_bytes()) | payload | ecn | precedence;
-        Parcel::new(place, way, marks, position)
+        PacketHandle::new(place, path, marks, position)
     }
 
-    /// The datagram that was written to a place sets out on its way from `position` of the ways.
+    /// The datagram that was written to a place sets out on its way from `position` of the paths.
     pub(crate) fn send_datagram(
         &self,
         place: u32,
-        way: u32,
+        path: u32,
         position: u32,
         wire_bytes: u32,
         precedence: u8,
-    ) -> Parcel {
+    ) -> PacketHandle {
         let precedence = u64::from(precedence & 7) << PRECEDENCE;
         let marks = u64::from(wire_bytes) | DATAGRAM | PAYLOAD | precedence;
-        Parcel::new(place, way, marks, position)
+        PacketHandle::new(place, path, marks, position)
     }
 
-    /// The segment of a parcel that has arrived, with the mark it may have met. Its place is
+    /// The segment of a handle that has arrived, with the mark it may have met. Its place is
     /// free again after [`Self::discard`].
-    pub(crate) fn open(&mut self, parcel: Parcel) -> &Segment {
-        let segment = &mut self.segments[parcel.place()];
-        if parcel.marks_and_position & MARKED != 0 {
+    pub(crate) fn open(&mut self, handle: PacketHandle) -> &Segment {
+        let segment = &mut self.segments[handle.place()];
+        if handle.marks_and_position & MARKED != 0 {
             segment.flags = segment.flags.with(Flags::CE);
         }
         segment
     }
 
     /// Another packet with the same segment.
-    pub(crate) fn copy(&mut self, parcel: Parcel) -> Parcel {
+    pub(crate) fn copy(&mut self, handle: PacketHandle) -> PacketHandle {
         let place = self.place();
-        self.segments[place as usize] = self.segments[parcel.place()];
-        let place_and_way = Parcel::new(place, parcel.way(), 0, 0).place_and_way;
-        Parcel { place_and_way, ..parcel }
+        self.segments[place as usize] = self.segments[handle.place()];
+        let slot_and_path = PacketHandle::new(place, handle.path(), 0, 0).slot_and_path;
+        PacketHandle { slot_and_path, ..handle }
     }
 
     /// A segment was delivered, dropped or lost.
-    pub(crate) fn discard(&mut self, parcel: Parcel) {
-        self.free.push(parcel.place() as u32);
+    pub(crate) fn discard(&mut self, handle: PacketHandle) {
+        self.free.push(handle.place() as u32);
     }
 }
 
@@ -244,16 +244,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_parcel_keeps_size_precedence_and_marks_apart() {
-        let mut parcels = Parcels::default();
-        let place = parcels.place();
-        let segment = parcels.segment(place);
+    fn a_handle_keeps_size_precedence_and_marks_apart() {
+        let mut pool = SegmentPool::default();
+        let place = pool.place();
+        let segment = pool.segment(place);
         (segment.payload_bytes, segment.flags) = (65_495, Flags::ECT);
-        let mut parcel = parcels.send(place, 3, 5);
-        parcel.mark_congestion();
+        let mut handle = pool.send(place, 3, 5);
+        handle.mark_congestion();
         // 20 bytes of IP's header and 20 of TCP's.
-        assert_eq!((parcel.wire_bytes(), parcel.precedence(), parcel.ecn()), (65_535, 5, Ecn::Ce));
-        let datagram = parcels.send_datagram(place, 7, 3, 29, 7);
+        assert_eq!((handle.wire_bytes(), handle.precedence(), handle.ecn()), (65_535, 5, Ecn::Ce));
+        let datagram = pool.send_datagram(place, 7, 3, 29, 7);
         let marks = (datagram.precedence(), datagram.ecn(), datagram.has_payload());
         assert_eq!(
             (datagram.wire_bytes(), datagram.flow(), marks),
