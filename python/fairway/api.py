@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fairway.capture.analysis.result import Analysis
     from fairway.compare.agree.result import Agreement
     from fairway.compare.fidelity.result import Fidelity
-    from fairway.compare.gallery.shows import Gallery, Portrait
+    from fairway.compare.gallery.run import Gallery, Portrait
     from fairway.study.all import All
     from fairway.study.parts import WholeReproduction
     from fairway.study.reproduce import Reproduction
@@ -364,7 +364,7 @@ def portrait(name: str) -> Portrait:
     Raises:
         fairway.InputError: If there is no such algorithm.
     """
-    from fairway.compare.gallery.shows import portraits
+    from fairway.compare.gallery.run import portraits
     from fairway.experiment.scenarios import select
 
     return portraits(select(algorithms(), [name]))[0]
@@ -391,14 +391,14 @@ def gallery(
     Raises:
         fairway.InputError: If there is no such algorithm, or a file cannot be written.
     """
-    from fairway.compare.gallery.shows import hang
+    from fairway.compare.gallery.run import run_gallery
     from fairway.experiment.scenarios import select
 
     check_formats(figures)
     known = algorithms()
     chosen = select(known, names) if names else known
     directory = None if out is None else Path(out)
-    return hang(chosen, directory, formats=figures, threads=threads, quiet=quiet)
+    return run_gallery(chosen, directory, formats=figures, threads=threads, quiet=quiet)
 
 
 def analyze(

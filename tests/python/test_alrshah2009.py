@@ -44,7 +44,7 @@ def summary(cc, connections, repetition):
 def outcome(point, repetition):
     """A point of the sweep as if it had been run, with the numbers of a repetition."""
     made = summary(point.axes["flow.0.cc"], point.axes["flow.0.count"], repetition)
-    return Outcome(point, made, kept=SimpleNamespace(summary=made))
+    return Outcome(point, made, in_memory=SimpleNamespace(summary=made))
 
 
 def by_scenario(study):

@@ -10,7 +10,7 @@ import pytest
 import fairway
 from conftest import command
 from fairway.cli import explain
-from fairway.compare.gallery.shows import Portrait
+from fairway.compare.gallery.run import Portrait
 from fairway.errors import InputError
 from fairway.experiment import scenarios
 from fairway.experiment.plan import plan

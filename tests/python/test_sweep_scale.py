@@ -206,7 +206,7 @@ def test_whole_runs_that_are_there_are_taken_for_summaries_and_not_the_other_way
 #: Kills itself, as nothing can be done about, as soon as so many runs are done.
 KILLED = """
 import os, signal, sys, threading
-import fairway.sweep.crew as crew
+import fairway.sweep.executor as executor
 from fairway.backends.sim import Simulator
 from fairway.experiment import plan
 from fairway.progress import Silent
@@ -226,7 +226,7 @@ class Few(Simulator):
         self.ran += 1
         return super().run(*arguments)
 
-crew._COMMIT_S = 0.0  # so that some of them are on disk
+executor._COMMIT_S = 0.0  # so that some of them are on disk
 from fairway.sweep import run_plan
 run_plan(plan(Path(sys.argv[1])), Few(), directory=Path(sys.argv[2]), keep=sys.argv[3],
          progress=Killer(), threads=1)

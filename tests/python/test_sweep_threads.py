@@ -7,7 +7,7 @@ import time
 import pytest
 
 from conftest import ScriptedBackend
-from fairway.sweep.kept import Answer, InMemory
+from fairway.sweep.storage import Answer, InMemory
 from fairway.sweep.threads import Threads
 from waiting import PATIENCE_S
 

@@ -20,7 +20,7 @@ from markdown_text import table
 from reference import DOCS, page_name
 
 import fairway
-from fairway.compare.gallery.shows import Gallery, portraits
+from fairway.compare.gallery.run import Gallery, portraits
 from fairway.plot.figures import AnyChart, drawn
 
 EXAMPLES = DOCS.parent / "examples"

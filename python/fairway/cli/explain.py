@@ -10,7 +10,7 @@ from fairway.cli.terminal import columns, wrapped
 from fairway.plot.page import Table
 
 if TYPE_CHECKING:
-    from fairway.compare.gallery.shows import Portrait
+    from fairway.compare.gallery.run import Portrait
 
 #: Columns of a drawn window, at the most.
 WIDTH = 80

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from fairway.errors import InputError, RunFailed
 from fairway.experiment.plan import Document, Point
-from fairway.sweep.crew import Finished
-from fairway.sweep.kept import Answer, Kept
-from fairway.sweep.parcel import Parcel, pack
+from fairway.sweep.executor import Finished
+from fairway.sweep.packed_run import PackedRun, pack
+from fairway.sweep.storage import Answer, Storage
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -65,7 +65,7 @@ class Order:
     whole: bool
 
 
-def carry_out(order: Order) -> Parcel:
+def carry_out(order: Order) -> PackedRun:
     """Do a run; called on a worker.
 
     Errors of the compiled module have no name by which they could be sent.
@@ -89,9 +89,9 @@ def carry_out(order: Order) -> Parcel:
         raise InputError(str(error)) from None
     except _core.SimulationError as error:
         raise RunFailed(str(error)) from None
-    parcel = pack(run, order.engine, whole=order.whole)
-    files = {**parcel.files, **(run.capture_files() if order.whole else {})}
-    return Parcel(parcel.summary, files)
+    packed = pack(run, order.engine, whole=order.whole)
+    files = {**packed.files, **(run.capture_files() if order.whole else {})}
+    return PackedRun(packed.summary, files)
 
 
 def _name() -> str:
@@ -101,7 +101,7 @@ def _name() -> str:
 
 
 @contextlib.contextmanager
-def connect(address: str, answer: Answer, threads: int) -> Iterator[Callable[[Kept], Cluster]]:
+def connect(address: str, answer: Answer, threads: int) -> Iterator[Callable[[Storage], Cluster]]:
     """Connect to a scheduler, or start one with workers on this machine.
 
     Args:
@@ -161,7 +161,7 @@ def connect(address: str, answer: Answer, threads: int) -> Iterator[Callable[[Ke
             ) from None
         if address == LOCAL:
             client.register_worker_callbacks(_leave_ctrl_c_to_the_command)
-        yield lambda kept: Cluster(client, answer, kept, local=address == LOCAL)
+        yield lambda storage: Cluster(client, answer, storage, local=address == LOCAL)
 
 
 def _leave_ctrl_c_to_the_command() -> None:
@@ -175,12 +175,14 @@ def _leave_ctrl_c_to_the_command() -> None:
 class Cluster:
     """Workers of a Dask cluster; a run of one that dies is done by another."""
 
-    def __init__(self, client: Client, answer: Answer, kept: Kept, *, local: bool = False) -> None:
+    def __init__(
+        self, client: Client, answer: Answer, storage: Storage, *, local: bool = False
+    ) -> None:
         self._client = client
         self._local = local
         self._worker_seen_at = time.monotonic()
         self._answer = answer
-        self._kept = kept
+        self._storage = storage
         self._points: Mapping[int, Point] = {}
         self._futures: list[Future[Any]] = []
         self._arrived: queue.Queue[tuple[int, Any]] = queue.Queue()
@@ -249,7 +251,7 @@ class Cluster:
             )
         engine = answer.engine_of(point)
         return Order(
-            point.experiment, answer.backend.name, answer.version, engine, self._kept.whole
+            point.experiment, answer.backend.name, answer.version, engine, self._storage.whole
         )
 
     def _listen(self, arriving: Any, indices: Mapping[str, int]) -> None:
@@ -261,8 +263,8 @@ class Cluster:
         """The outcome of what a worker has sent, or what went wrong."""
         from distributed import KilledWorker
 
-        if isinstance(result, Parcel):
-            return self._kept.stage(self._points[index], result)
+        if isinstance(result, PackedRun):
+            return self._storage.stage(self._points[index], result)
         error = result[1] if isinstance(result, tuple) else result
         if isinstance(error, KilledWorker):
             return RunFailed(

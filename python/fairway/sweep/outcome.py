@@ -23,14 +23,14 @@ class Outcome:
         point: What was run.
         recorded: Its summary; as JSON where there are many, which takes a tenth of the memory.
         directory: Where the run is kept, if it is kept whole.
-        kept: The run itself, if it is in memory.
+        in_memory: The run itself, if it was not written.
         again: Computes the run once more, if its summary alone is kept.
     """
 
     point: Point
     recorded: dict[str, Any] | bytes = field(repr=False)
     directory: Path | None = None
-    kept: Run | None = field(default=None, repr=False)
+    in_memory: Run | None = field(default=None, repr=False)
     again: Callable[[], Run] | None = field(default=None, repr=False)
 
     @property
@@ -44,8 +44,8 @@ class Outcome:
     @property
     def run(self) -> Run:
         """The whole run: from memory or its directory, or else computed again."""
-        if self.kept is not None:
-            return self.kept
+        if self.in_memory is not None:
+            return self.in_memory
         if self.directory is not None:
             return load(self.directory)
         assert self.again is not None

@@ -324,7 +324,7 @@ def _again(point: Point, summary: bytes, version: str) -> Run:
     """Compute a run once more of which the summary alone is kept."""
     from fairway import _core
 
-    kept = json.loads(summary)
+    loaded = json.loads(summary)
     axes = ", ".join(f"{path} = {value}" for path, value in point.axes.items())
     what = f"the run at {axes or 'these values'}, repetition {point.repetition}"
     if version != _core.version():
@@ -332,9 +332,9 @@ def _again(point: Point, summary: bytes, version: str) -> Run:
             f"{what}: its summary alone is kept, by version {version}, and this is version "
             f"{_core.version()}; run the sweep again"
         )
-    if kept.get("algorithms"):
+    if loaded.get("algorithms"):
         raise InputError(
             f"{what}: its summary alone is kept, and it has a congestion control of your own; "
             "run the sweep again with --keep runs"
         )
-    return find_backend(kept["backend"]).run(point.experiment)
+    return find_backend(loaded["backend"]).run(point.experiment)

@@ -18,10 +18,10 @@ from fairway.experiment.plan import Point
 from fairway.ground import store
 from fairway.ground.shape import problem
 from fairway.results.run import shape_of
-from fairway.sweep.kept import JOURNAL, Answer, found_directory
 from fairway.sweep.outcome import Outcome
-from fairway.sweep.parcel import Parcel
+from fairway.sweep.packed_run import PackedRun
 from fairway.sweep.scratch import Scratch
+from fairway.sweep.storage import JOURNAL, Answer, found_directory
 
 #: File in `points/` with a row for each run.
 ROWS = "summaries.parquet"
@@ -83,12 +83,12 @@ class Rows:
                 return Outcome(point, summary, again=partial(self._answer.again, point))
         return found_directory(self._points, self._answer, point)
 
-    def stage(self, point: Point, parcel: Parcel) -> Outcome:
+    def stage(self, point: Point, packed: PackedRun) -> Outcome:
         """Write the run's line."""
-        row = Row(self._answer.engine_of(point), _json(point.experiment), parcel.summary)
+        row = Row(self._answer.engine_of(point), _json(point.experiment), packed.summary)
         with writing(self._points):
             self._add(self._answer.content_hash(point), row)
-        return Outcome(point, parcel.summary, again=partial(self._answer.again, point))
+        return Outcome(point, packed.summary, again=partial(self._answer.again, point))
 
     def copy(self, outcome: Outcome, point: Point) -> Outcome:
         """The same row, which is found by its content."""

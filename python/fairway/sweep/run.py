@@ -13,11 +13,11 @@ from fairway.experiment.plan import Plan
 from fairway.ground import store
 from fairway.ground.progress import Silent
 from fairway.sweep import repetitions, warm_up
-from fairway.sweep.crew import Crew, Workers
-from fairway.sweep.kept import Answer, Directories, InMemory, Kept
+from fairway.sweep.executor import Executor, Workers
 from fairway.sweep.outcome import Outcome
 from fairway.sweep.result import Sweep
 from fairway.sweep.rows import Rows
+from fairway.sweep.storage import Answer, Directories, InMemory, Storage
 from fairway.sweep.threads import Threads, available_cores
 
 #: Runs of a sweep that have a directory each, unless it is said otherwise: more would be more
@@ -79,14 +79,14 @@ def run_plan(
     answer = Answer(backend, plan.algorithms, version())
     if directory is not None:
         store.mark(directory, "sweep", source)
-    kept = _kept(directory, answer, keep, len(plan.points))
+    storage = _storage(directory, answer, keep, len(plan.points))
     finished = None
     try:
-        with _labour(answer, kept, threads or available_cores(), dask) as hire:
+        with _worker_factory(answer, storage, threads or available_cores(), dask) as new_workers:
 
             def run(part: Plan) -> list[Outcome]:
-                return Crew(
-                    part.points, hire(), answer, kept, directory, progress or Silent()
+                return Executor(
+                    part.points, new_workers(), answer, storage, directory, progress or Silent()
                 ).work()
 
             stops: list[repetitions.Stop] = []
@@ -96,7 +96,7 @@ def run_plan(
                 outcomes, stops = repetitions.run_until(plan, plan.until, run)
         finished = [outcome.point for outcome in outcomes]
     finally:
-        kept.close(finished)
+        storage.close(finished)
     return Sweep(
         plan.title,
         plan.axes,
@@ -109,7 +109,7 @@ def run_plan(
     )
 
 
-def _kept(directory: Path | None, answer: Answer, keep: Keep | None, points: int) -> Kept:
+def _storage(directory: Path | None, answer: Answer, keep: Keep | None, points: int) -> Storage:
     if directory is None:
         return InMemory()
     if keep is None:
@@ -118,14 +118,14 @@ def _kept(directory: Path | None, answer: Answer, keep: Keep | None, points: int
 
 
 @contextlib.contextmanager
-def _labour(
-    answer: Answer, kept: Kept, threads: int, dask: str | None
+def _worker_factory(
+    answer: Answer, storage: Storage, threads: int, dask: str | None
 ) -> Iterator[Callable[[], Workers]]:
     """What gives workers, for one part of a plan after the other."""
     if dask is None:
-        yield lambda: Threads(answer, kept, threads)
+        yield lambda: Threads(answer, storage, threads)
         return
     from fairway.sweep.cluster import connect
 
-    with connect(dask, answer, threads) as hire:
-        yield lambda: hire(kept)
+    with connect(dask, answer, threads) as new_workers:
+        yield lambda: new_workers(storage)

@@ -14,10 +14,10 @@ from functools import partial
 from fairway._core import Cancelled
 from fairway.backends import Progress
 from fairway.experiment.plan import Point
-from fairway.sweep.crew import Finished
-from fairway.sweep.kept import Answer, Kept
+from fairway.sweep.executor import Finished
 from fairway.sweep.outcome import Outcome
-from fairway.sweep.parcel import pack
+from fairway.sweep.packed_run import pack
+from fairway.sweep.storage import Answer, Storage
 
 #: How long a run that was asked to stop may take to do so, in seconds.
 _PATIENCE_S = 2.0
@@ -33,9 +33,9 @@ def available_cores() -> int:
 class Threads:
     """Worker threads and what they have in common."""
 
-    def __init__(self, answer: Answer, kept: Kept, count: int) -> None:
+    def __init__(self, answer: Answer, storage: Storage, count: int) -> None:
         self._answer = answer
-        self._kept = kept
+        self._storage = storage
         self._pool = ThreadPoolExecutor(max_workers=count)
         self._futures: list[Future[Outcome]] = []
         # A SimpleQueue waits for ever where a signal's handler takes longer than the wait was to be
@@ -110,7 +110,7 @@ class Threads:
             with self._lock:
                 del self._running[index]
         engine = self._answer.engine_of(point)
-        return self._kept.stage(point, pack(run, engine, whole=self._kept.whole))
+        return self._storage.stage(point, pack(run, engine, whole=self._storage.whole))
 
     def _note(self, index: int, future: Future[Outcome]) -> None:
         if future.cancelled():

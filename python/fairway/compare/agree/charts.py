@@ -190,8 +190,8 @@ def paper_charts(result: Agreement) -> dict[str, AnyChart]:
             for flow in point.curves
         ]
         if panels:
-            wall = alt.concat(*panels, columns=_COLUMNS).resolve_scale(y="independent")
-            charts[f"{name} windows"] = cast(alt.ConcatChart, wall)
+            grid = alt.concat(*panels, columns=_COLUMNS).resolve_scale(y="independent")
+            charts[f"{name} windows"] = cast(alt.ConcatChart, grid)
         drawn = [chart for quantity in IN_LINES if (chart := differences(points, quantity))]
         if drawn:
             charts[f"{name} differences"] = alt.hconcat(*drawn)

@@ -72,13 +72,13 @@ def page(result: Fidelity) -> alt.VConcatChart:
     blocks = []
     for name, cells in result.scenarios.items():
         panels = [windows(cell).properties(title=_title(cell)) for cell in cells]
-        wall = alt.concat(*panels, columns=_COLUMNS, spacing=36, bounds="flush").resolve_scale(
+        grid = alt.concat(*panels, columns=_COLUMNS, spacing=36, bounds="flush").resolve_scale(
             y="independent"
         )
         heading = alt.Title(
             f"{name}: cwnd (segments) against time (s)", fontSize=14, anchor="start"
         )
-        blocks.append(wall.properties(title=heading))
+        blocks.append(grid.properties(title=heading))
     return alt.vconcat(*blocks, spacing=30)
 
 

@@ -16,7 +16,7 @@ from fairway.experiment.scenarios import is_own, variant
 from fairway.plot.figures import PALETTE, Keep, inline, thin
 
 if TYPE_CHECKING:
-    from fairway.compare.gallery.shows import Gallery, Portrait
+    from fairway.compare.gallery.run import Gallery, Portrait
     from fairway.experiment.scenarios import Scenario
 
 #: Lines of flows that are there for an algorithm to meet, and of queues.
@@ -92,7 +92,7 @@ def _marked(value: float, name: str) -> list[alt.Chart]:
     return [rule, text.encode(x=alt.value(_WIDTH + 5), text="name:N")]
 
 
-def wall(of: Gallery) -> alt.HConcatChart:
+def gallery_figure(of: Gallery) -> alt.HConcatChart:
     """Every algorithm in a row; window, queue and goodput on every path in columns.
 
     All rows of a column have the same scale. Its top is what the heading says.

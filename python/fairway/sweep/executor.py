@@ -16,8 +16,8 @@ from fairway._core import ExperimentError, SimulationError
 from fairway.errors import InputError, Interrupted, RunFailed
 from fairway.experiment.plan import Point
 from fairway.ground.progress import Silent, State
-from fairway.sweep.kept import Answer, Kept
 from fairway.sweep.outcome import Outcome
+from fairway.sweep.storage import Answer, Storage
 
 #: How often progress is shown and Ctrl-C looked at, in seconds.
 _TICK_S = 0.1
@@ -49,7 +49,7 @@ class Workers(Protocol):
         """End, when nothing is under way."""
 
 
-class Crew:
+class Executor:
     """Points, who runs them, and where they are kept."""
 
     def __init__(
@@ -57,14 +57,14 @@ class Crew:
         points: tuple[Point, ...],
         workers: Workers,
         answer: Answer,
-        kept: Kept,
+        storage: Storage,
         directory: Path | None,
         progress: Silent,
     ) -> None:
         self._points = points
         self._workers = workers
         self._answer = answer
-        self._kept = kept
+        self._storage = storage
         self._directory = directory
         self._progress = progress
         self._outcomes: dict[int, Outcome] = {}
@@ -98,7 +98,7 @@ class Crew:
 
     def _run(self, look_at_ctrl_c: Callable[[], None]) -> None:
         for index, point in enumerate(self._points):
-            if (outcome := self._kept.find(point)) is not None:
+            if (outcome := self._storage.find(point)) is not None:
                 self._outcomes[index] = outcome
         self._found = len(self._outcomes)
         self._workers.start(self._missing())
@@ -131,7 +131,7 @@ class Crew:
     def _give_alike(self, first: int) -> None:
         """Give the result of a point to those of the same content."""
         for index in self._alike.get(first, ()):
-            self._outcomes[index] = self._kept.copy(self._outcomes[first], self._points[index])
+            self._outcomes[index] = self._storage.copy(self._outcomes[first], self._points[index])
             self._staged.append(index)
 
     def _take(self, finished: list[Finished], *, fatal: bool = True) -> None:
@@ -151,7 +151,7 @@ class Crew:
     def _commit(self) -> None:
         staged, self._staged = self._staged, []
         try:
-            self._kept.commit([self._outcomes[index] for index in staged])
+            self._storage.commit([self._outcomes[index] for index in staged])
         except BaseException:
             for index in staged:
                 del self._outcomes[index]

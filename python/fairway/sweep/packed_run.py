@@ -10,7 +10,7 @@ from fairway.results.run import Run
 
 
 @dataclass(frozen=True)
-class Parcel:
+class PackedRun:
     """What is kept of a run.
 
     Attributes:
@@ -34,7 +34,7 @@ def compact(summary: dict[str, Any]) -> bytes:
     return json.dumps(summary, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
 
 
-def pack(run: Run, engine: str, *, whole: bool) -> Parcel:
+def pack(run: Run, engine: str, *, whole: bool) -> PackedRun:
     """Make what is kept of a run.
 
     Args:
@@ -44,4 +44,4 @@ def pack(run: Run, engine: str, *, whole: bool) -> Parcel:
     """
     summary = without_time(run.summary)
     files = run.files(engine=engine, summary=summary) if whole else {}
-    return Parcel(compact(summary), files, run)
+    return PackedRun(compact(summary), files, run)

@@ -16,7 +16,7 @@ from fairway.experiment.plan import Point
 from fairway.ground import store
 from fairway.results.run import Run, shape_of
 from fairway.sweep.outcome import Outcome
-from fairway.sweep.parcel import Parcel, without_time
+from fairway.sweep.packed_run import PackedRun, without_time
 from fairway.sweep.scratch import Scratch
 
 #: File of a scratch directory with the summaries that have finished.
@@ -53,7 +53,7 @@ class Answer:
         return self.backend.run(point.experiment, None, self.algorithms)
 
 
-class Kept(Protocol):
+class Storage(Protocol):
     """Somewhere to keep finished runs, each whole or not at all.
 
     Attributes:
@@ -65,7 +65,7 @@ class Kept(Protocol):
     def find(self, point: Point) -> Outcome | None:
         """An earlier run of the same content by the same program, if it is there and whole."""
 
-    def stage(self, point: Point, parcel: Parcel) -> Outcome:
+    def stage(self, point: Point, packed: PackedRun) -> Outcome:
         """Write a finished run down, not yet where it is found; from any thread."""
 
     def copy(self, outcome: Outcome, point: Point) -> Outcome:
@@ -90,10 +90,10 @@ class InMemory:
     def find(self, point: Point) -> Outcome | None:
         """Nothing is ever found."""
 
-    def stage(self, point: Point, parcel: Parcel) -> Outcome:
+    def stage(self, point: Point, packed: PackedRun) -> Outcome:
         """The run as it is."""
-        assert parcel.run is not None
-        return Outcome(point, without_time(parcel.run.summary), None, parcel.run)
+        assert packed.run is not None
+        return Outcome(point, without_time(packed.run.summary), None, packed.run)
 
     def copy(self, outcome: Outcome, point: Point) -> Outcome:
         """The same run."""
@@ -126,16 +126,16 @@ class Directories:
             store.check_writable(place, "run")
         return outcome
 
-    def stage(self, point: Point, parcel: Parcel) -> Outcome:
+    def stage(self, point: Point, packed: PackedRun) -> Outcome:
         """Write the directory under the name that it will have, in a hidden one."""
         place = place_of(self._points, self._answer, point)
-        parcel_directory = self._scratch.path / place.name
+        run_directory = self._scratch.path / place.name
         with writing(place):
-            store.write_files(parcel_directory, parcel.files)
-            if parcel.run is not None:
-                parcel.run.write_captures(parcel_directory)
-            store.write_inventory(parcel_directory, "run")
-        return Outcome(point, parcel.summary, place)
+            store.write_files(run_directory, packed.files)
+            if packed.run is not None:
+                packed.run.write_captures(run_directory)
+            store.write_inventory(run_directory, "run")
+        return Outcome(point, packed.summary, place)
 
     def copy(self, outcome: Outcome, point: Point) -> Outcome:
         """Copy the directory, staged or in place, under the name of the other point."""
@@ -174,10 +174,10 @@ def found_directory(points: Path, answer: Answer, point: Point) -> Outcome | Non
         return None
     try:
         shape = shape_of(answer.backend.name)
-        kept: dict[str, Any] = store.read_json(place / "summary.json", "summary", shape)
+        summary: dict[str, Any] = store.read_json(place / "summary.json", "summary", shape)
     except InputError:
         return None
-    return Outcome(point, kept, place)
+    return Outcome(point, summary, place)
 
 
 def place_of(points: Path, answer: Answer, point: Point) -> Path:

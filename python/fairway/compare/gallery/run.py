@@ -107,9 +107,9 @@ class Gallery:
 
     def figure(self) -> alt.HConcatChart:
         """Window, queue and goodput of every algorithm on every path."""
-        from fairway.compare.gallery.figures import wall
+        from fairway.compare.gallery.figures import gallery_figure
 
-        return wall(self)
+        return gallery_figure(self)
 
     def to_json(self) -> dict[str, Any]:
         """The numbers, as plain data."""
@@ -206,7 +206,7 @@ def portraits(
     ]
 
 
-def hang(
+def run_gallery(
     algorithms: Sequence[Mapping[str, Any]],
     out: Path | None = None,
     *,
