@@ -14,7 +14,8 @@ fn examples_of_the_documentation_pass() {
         .collect();
     assert!(scripts.len() >= 2);
     for script in scripts {
-        let verdict = fairway_script::run(script, "docs/commands/script.md", None).expect("a verdict");
+        let verdict =
+            fairway_script::run(script, "docs/commands/script.md", None).expect("a verdict");
         assert!(verdict.passed, "{verdict}");
         assert_eq!(verdict.warnings, [] as [&str; 0]);
     }

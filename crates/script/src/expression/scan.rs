@@ -147,7 +147,8 @@ impl<'a> Scanner<'a> {
     fn sign(&mut self) -> Result<Kind, Problem> {
         let Some(sign) = SIGNS.iter().find(|sign| self.rest().starts_with(**sign)) else {
             let found: String = self.rest().chars().take(1).collect();
-            let message = format!("\"{found}\" is not supported in code; see docs/commands/script.md");
+            let message =
+                format!("\"{found}\" is not supported in code; see docs/commands/script.md");
             return Err(Problem::new(self.at, message));
         };
         match *sign {
