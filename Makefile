@@ -64,7 +64,7 @@ test-python: $(BUILT)
 
 # CRASHES transfers between two simulated hosts whose disk, network and power fail; of `make soak`.
 crashes: $(TOOLS)
-	$(IN_TRANSFER) cargo test --quiet --locked --release --package fairway-xfer --lib crash_tests
+	$(IN_TRANSFER) cargo test --quiet --locked --release --package fairway-xfer --lib crash
 
 # The inner loop, in under two minutes: it builds no core, so Python tests use the one of the last build.
 check: $(TOOLS)

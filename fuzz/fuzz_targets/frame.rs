@@ -2,6 +2,6 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    fairway_xfer::wire::fuzz::frame(bytes);
-    fairway_xfer::load::fuzz::said(bytes);
+    fairway_xfer::fuzz::frame(bytes);
+    fairway_xfer::fuzz::said(bytes);
 });

@@ -1,4 +1,4 @@
 //! A journal of an incomplete file, and one that was damaged.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| fairway_xfer::store::fuzz::journal(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| fairway_xfer::fuzz::journal(bytes));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::Shutdown;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::rt::{Condvar, Instant, Mutex, MutexGuard, Socket};
@@ -140,17 +140,9 @@ impl Control {
 
     /// Sleeps for so long, or until it is asked to end; returns whether it was.
     pub fn sleep(&self, time: Duration) -> bool {
-        let until = Instant::now() + time;
-        let mut state = self.state();
-        while !state.cancelled {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                break;
-            }
-            let woken = self.0.cancelled.wait_timeout(state, left);
-            state = woken.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        state.cancelled
+        let cancelled = |state: &mut State| state.cancelled.then_some(());
+        let deadline = Instant::now() + time;
+        self.0.cancelled.wait_until(self.state(), deadline, cancelled).1.is_some()
     }
 
     /// Has [`Control::cancel`] shut the socket down, at once if it came before.
@@ -222,7 +214,7 @@ impl Control {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.lock()
     }
 }
 

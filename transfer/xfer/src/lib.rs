@@ -5,16 +5,14 @@
 //! `auto` chooses how many connections. Each is given a [`Control`], through which it is followed and
 //! stopped, and a `measure::Meter`, which watches its sockets and makes the record of the transfer.
 
+// Public for the tests of this crate alone, as `store` and `wire` are.
+#[doc(hidden)]
 pub mod auth;
-pub mod auto;
+mod auto;
 mod capture;
 mod control;
-#[cfg(test)]
-mod corpus_tests;
-#[cfg(test)]
-mod crash_tests;
 mod error;
-pub mod iperf3;
+mod iperf3;
 pub mod job;
 pub mod load;
 pub mod measure;
@@ -23,12 +21,26 @@ mod rt;
 mod secret;
 pub mod send;
 pub mod socket;
+#[doc(hidden)]
 pub mod store;
 mod task;
+#[cfg(test)]
+mod tests;
 mod trust;
+#[doc(hidden)]
 pub mod wire;
 mod words;
 
 pub use control::{Control, Event, Held, Progress, StreamProgress};
 pub use error::Error;
 pub use task::{Session, Sessions, Task};
+
+/// Checks of what outside data are parsed into, for the fuzzer.
+#[cfg(fuzzing)]
+pub mod fuzz {
+    pub use crate::auth::fuzz::admission;
+    pub use crate::iperf3::fuzz::json as iperf3;
+    pub use crate::load::fuzz::said;
+    pub use crate::store::fuzz::journal;
+    pub use crate::wire::fuzz::frame;
+}

@@ -3,17 +3,21 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::measure::{Record, Samples};
+use crate::rt::{Condvar, Instant, Mutex};
 use crate::{Control, Error};
 
 /// Sessions that wait to be fetched; of more, the oldest are forgotten.
 const MAX_SESSIONS: usize = 64;
+
+/// A century: no clock overflows by it.
+const LONGEST_WAIT: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 /// What one session came to: a sender has one, a receiver one for every sender.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -47,14 +51,14 @@ impl Sessions {
     /// A place that keeps no samples: for who wants figures and no record.
     pub fn without_samples() -> Self {
         let sessions = Sessions::default();
-        sessions.lock().without_samples = true;
+        sessions.0.lock().without_samples = true;
         sessions
     }
 
     /// A session has ended. `about` is what the job wants to say of it.
     pub fn ended(&self, about: &impl Serialize, record: Record, failure: Option<&Error>) {
         let json = |result: serde_json::Result<String>| result.unwrap_or_else(|_| "null".into());
-        let mut waiting = self.lock();
+        let mut waiting = self.0.lock();
         let number = waiting.count;
         waiting.count += 1;
         if waiting.sessions.len() == MAX_SESSIONS {
@@ -73,11 +77,7 @@ impl Sessions {
 
     /// Those that have ended since the last call.
     pub fn take(&self) -> Vec<Session> {
-        self.lock().sessions.drain(..).collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().sessions.drain(..).collect()
     }
 }
 
@@ -112,7 +112,7 @@ impl Task {
         let work = move || {
             let result = catch_unwind(AssertUnwindSafe(|| job(&control, &sessions)));
             let result = result.unwrap_or_else(|panic| Err(internal(panic.as_ref())));
-            *end.lock() = Some(result);
+            *end.result.lock() = Some(result);
             end.came.notify_all();
         };
         let thread = std::thread::Builder::new().name("transfer".into());
@@ -122,35 +122,20 @@ impl Task {
 
     /// Waits for its end, but no longer than `time`; returns whether it has ended.
     pub fn wait(&self, time: Duration) -> bool {
-        let until = Instant::now().checked_add(time);
-        let mut result = self.end.lock();
-        while result.is_none() {
-            let left = until
-                .map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()));
-            if left.is_zero() {
-                break;
-            }
-            let woken = self.end.came.wait_timeout(result, left);
-            result = woken.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        result.is_some()
+        let deadline = Instant::now() + time.min(LONGEST_WAIT);
+        let came = |result: &mut Option<_>| result.is_some().then_some(());
+        self.end.came.wait_until(self.end.result.lock(), deadline, came).1.is_some()
     }
 
     /// What it returned; none before its end.
     pub fn result(&self) -> Option<Result<Value, Error>> {
-        self.end.lock().clone()
+        self.end.result.lock().clone()
     }
 }
 
 impl Drop for Task {
     fn drop(&mut self) {
         self.control.cancel();
-    }
-}
-
-impl End {
-    fn lock(&self) -> MutexGuard<'_, Option<Result<Value, Error>>> {
-        self.result.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -8,9 +8,6 @@ pub(crate) const PEER_CHARACTERS: usize = 500;
 /// What a peer says, for a terminal: a field of a message that is read with
 /// `#[serde(deserialize_with)]`. Control and format characters, which move a cursor, change a title
 /// or turn a line around, are escaped, and a long text is cut.
-///
-/// # Errors
-/// If it is no text.
 pub(crate) fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     String::deserialize(deserializer).map(|text| printable(&text))
 }

@@ -26,10 +26,6 @@ const RECORD_HEADER_BYTES: usize = 5;
 
 /// Lets the client at the other end of `connection` prove that it knows the identity's token, and
 /// proves the same to it.
-///
-/// # Errors
-/// [`Error::Refused`] if it does not prove it, or not by this security; [`Error::Failed`] if it does
-/// not within `timeout`; [`Error::Cancelled`].
 pub fn admit(
     connection: Connection,
     identity: &Identity,
@@ -68,7 +64,6 @@ pub(super) struct Admission {
     secret: Secret<SECRET_BYTES>,
     security: Security,
     stage: Stage,
-    /// Bytes that it has sent.
     sent_bytes: usize,
     plaintext: Inbox,
     ciphertext: Inbox,
@@ -76,11 +71,9 @@ pub(super) struct Admission {
 
 /// What it has to do next.
 enum Stage {
-    /// Say by which protocol it speaks.
     Start,
     /// End the handshake of TLS.
     Handshake(Box<Tls>),
-    /// Prove itself.
     Hello(Option<Box<Tls>>, Box<Keys>),
     /// Nothing: it is over.
     Over,
@@ -319,7 +312,6 @@ impl Admission {
         }
     }
 
-    /// Forgets everything.
     fn refuse(&mut self, why: &'static str) -> Step {
         self.stage = Stage::Over;
         (self.plaintext, self.ciphertext) = Default::default();

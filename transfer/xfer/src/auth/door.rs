@@ -35,9 +35,7 @@ const LISTENER: u64 = u64::MAX;
 /// messages, and what has come of them is taken as it comes. Those that have not said a word wait in
 /// one room, those that have in another, so that silence in any number keeps nobody from talking.
 pub struct Door<'a> {
-    /// Who is asked for.
     pub identity: &'a Identity,
-    /// How connections are protected.
     pub security: Security,
     /// How long a connection may take to prove itself.
     pub deadline: Duration,
@@ -48,9 +46,6 @@ impl Door<'_> {
     /// asked several times a second, or the transfer is cancelled.
     ///
     /// `admitted` is called in this thread and must not wait for anything.
-    ///
-    /// # Errors
-    /// If the listener fails.
     pub fn keep(
         &self,
         listener: &Socket,
@@ -105,9 +100,7 @@ struct Hall<'a> {
     epoll: Epoll,
     silent: Room,
     talking: Room,
-    /// Number of the next connection.
     next: u64,
-    /// When a refusal was told last.
     told: Option<Instant>,
 }
 

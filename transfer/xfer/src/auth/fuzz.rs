@@ -47,7 +47,6 @@ impl Client {
         step
     }
 
-    /// Nobody gets in without the token.
     fn stranger(mut self, bytes: &[u8]) {
         assert!(!matches!(self.send(bytes), Step::Admitted(_)), "a stranger was let in");
     }

@@ -26,10 +26,6 @@ const READ_BYTES: usize = 4 << 10;
 
 /// Proves to the receiver at the other end of `connection` that this side knows the token, lets it
 /// prove that it is the token's, and tells it the purpose of the connection.
-///
-/// # Errors
-/// [`Error::Refused`] if it is another receiver, or does not let this side in; [`Error::Failed`] if
-/// it does not answer within `timeout`, or not as a receiver does; [`Error::Cancelled`].
 pub fn greet(
     connection: Connection,
     token: &Token,

@@ -14,16 +14,13 @@ pub(super) const GREETING_BYTES: usize = 64;
 /// Behind the preamble: what the server has to say to a client that has not proved itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// Its nonce follows.
     Nonce,
-    /// Its proof follows.
     Welcome,
     WrongToken,
     /// It speaks TLS only.
     Encrypted,
     /// It does not speak TLS.
     Plain,
-    /// It speaks another version of this.
     OtherVersion,
 }
 
@@ -62,18 +59,13 @@ pub enum Purpose {
     Control,
     /// One that carries the files of a session.
     Data {
-        /// Which session.
         session: u64,
-        /// Which of its connections.
         stream: u32,
     },
     /// The one connection on which a session of generated traffic is managed.
     Load,
-    /// One that carries generated traffic.
     LoadData {
-        /// Which session.
         session: u64,
-        /// Which of its connections.
         stream: u32,
     },
 }

@@ -40,19 +40,12 @@ struct Kept {
 
 impl Identity {
     /// A new one, which ends with the process.
-    ///
-    /// # Errors
-    /// If the system has no random numbers.
     pub fn new() -> Result<Self, Error> {
         Kept::generate()?.read()
     }
 
     /// The identity in a file, made and written there if there is no such file: so the token stays
     /// the same when the receiver is started again.
-    ///
-    /// # Errors
-    /// [`Error::Input`] if it cannot be read or written, if others may read it, or if it is not
-    /// what was written.
     pub fn keep(path: &Path) -> Result<Self, Error> {
         let unusable =
             |why: String| Error::Input(format!("the token's file {}: {why}", path.display()));

@@ -59,7 +59,6 @@ impl Room {
         oldest.and_then(|number| self.remove(number)).is_some()
     }
 
-    /// Closes those whose time is over.
     pub(super) fn expire(&mut self, now: Instant) {
         while let Some((&number, waiting)) = self.waiting.first_key_value() {
             if waiting.until > now {

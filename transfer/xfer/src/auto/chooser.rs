@@ -19,20 +19,15 @@ const LONGEST_REST_S: f64 = 3600.0;
 pub struct Settings {
     /// The congestion control of the streams, as `TCP_CONGESTION` has it.
     pub cc: String,
-    /// Streams to begin with.
     pub first: u32,
-    /// Streams at most.
     pub most: u32,
 }
 
 /// What to do with the streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Nothing.
     Stay,
-    /// Open so many more.
     Add(u32),
-    /// End so many.
     Remove(u32),
     /// Nothing, and nothing more to come unless the path changes.
     Settled,
@@ -41,7 +36,6 @@ pub enum Change {
 /// What to do, and why: a line for the log with every decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// What to do.
     pub change: Change,
     /// Why, without a full stop; none where nothing was decided.
     pub why: Option<String>,
@@ -98,7 +92,6 @@ impl Chooser {
         self.measurement.streams()
     }
 
-    /// Whether it has found its number.
     pub fn is_settled(&self) -> bool {
         matches!(self.aim, Aim::Watch { .. })
     }
@@ -182,7 +175,6 @@ impl Chooser {
         Some(self.settle(fair, None, why))
     }
 
-    /// After the first measurement.
     fn begin(&mut self, point: Point) -> Answer {
         if point.queues() && point.streams > 1 {
             let fewer = point.streams / 2;
@@ -285,7 +277,6 @@ impl Chooser {
         self.climb(point, why)
     }
 
-    /// To another number, to measure it.
     fn go(&mut self, streams: u32, aim: Aim, why: String) -> Answer {
         let change = change(self.wanted(), streams);
         self.aim = aim;

@@ -32,15 +32,10 @@ pub use watch::Watcher;
 pub struct Interval {
     /// Its end, in seconds from the beginning of the transfer.
     pub end_s: f64,
-    /// Its length in seconds.
     pub length_s: f64,
-    /// Streams that carried data in it.
     pub streams: u32,
-    /// Payload that was acknowledged, in bit/s.
     pub goodput_bps: f64,
-    /// Segments sent, retransmissions included.
     pub segments: u64,
-    /// Segments retransmitted.
     pub retransmitted_segments: u64,
     /// Mean of the streams' smoothed round-trip times in seconds.
     pub srtt_s: f64,

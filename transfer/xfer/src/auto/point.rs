@@ -61,7 +61,6 @@ const MOSTLY: f64 = 0.5;
 pub(super) struct Point {
     pub(super) streams: u32,
     pub(super) goodput_bps: f64,
-    /// Standard error of the goodput.
     pub(super) noise_bps: f64,
     pub(super) segments: u64,
     pub(super) retransmitted: u64,
@@ -81,12 +80,10 @@ impl Point {
         if self.segments == 0 { 0.0 } else { self.retransmitted as f64 / self.segments as f64 }
     }
 
-    /// Goodput of one of its streams.
     pub(super) fn stream_bps(&self) -> f64 {
         self.goodput_bps / f64::from(self.streams.max(1))
     }
 
-    /// Whether packets waited all the time.
     pub(super) fn queues(&self) -> bool {
         self.srtt_s - self.min_rtt_s > f64::max(STANDING_SHARE * self.min_rtt_s, STANDING_S)
     }
@@ -95,11 +92,9 @@ impl Point {
 /// What a measurement has come to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Measured {
-    /// It goes on.
     NotYet,
     /// The application gave too little for anything to be found out.
     NothingToSend,
-    /// It is done.
     Done(Point),
 }
 
@@ -124,7 +119,6 @@ impl Measurement {
         self.streams
     }
 
-    /// Takes the next interval.
     pub(super) fn take(&mut self, interval: &Interval) -> Measured {
         if interval.streams != self.streams {
             self.since_s = None;

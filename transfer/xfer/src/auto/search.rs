@@ -38,7 +38,6 @@ const RTO_MIN_S: f64 = 0.2;
 pub(super) struct Gain {
     /// Of the second over the first, as a share of the first.
     pub(super) share: f64,
-    /// What it has to be beyond.
     pub(super) noise: f64,
 }
 

@@ -12,12 +12,10 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// Of a transfer that begins.
     pub fn new(settings: &Settings, meter: &Meter) -> Self {
         Watcher { chooser: Chooser::new(settings), observer: meter.observer(), now_s: 0.0 }
     }
 
-    /// The chooser.
     pub fn chooser(&mut self) -> &mut Chooser {
         &mut self.chooser
     }

@@ -66,7 +66,6 @@ pub(super) fn found(point: &Point) -> String {
     format!("{} {}{cause}", carry(point.streams), rate(point.goodput_bps))
 }
 
-/// Losses of two points.
 pub(super) fn losses(from: &Point, to: &Point) -> String {
     format!("{} was lost where {} lost {}", percent(to.loss()), from.streams, percent(from.loss()))
 }

@@ -42,9 +42,6 @@ pub struct Capturing {
 
 impl Capturing {
     /// Begins to capture what goes from and to a TCP port, on any device.
-    ///
-    /// # Errors
-    /// [`Error::Input`] if this user may not, or cannot write there.
     pub fn begin(path: &Path, port: u16, control: &Control) -> Result<Self, Error> {
         let shown = path.display();
         if path.extension().is_none_or(|extension| extension != "pcapng") {

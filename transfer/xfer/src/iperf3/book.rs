@@ -17,7 +17,6 @@ pub(super) struct Interval {
     pub(super) start_s: f64,
     pub(super) end_s: f64,
     pub(super) omitted: bool,
-    /// One for each stream.
     pub(super) rows: Vec<Row>,
 }
 
@@ -29,7 +28,6 @@ pub(super) struct Row {
     pub(super) lost: u64,
     pub(super) jitter_s: f64,
     pub(super) retransmits: u64,
-    /// At its end.
     pub(super) tcp: Option<TcpSeen>,
 }
 
@@ -38,9 +36,7 @@ pub(super) struct Row {
 pub(super) struct Total {
     pub(super) bytes: u64,
     pub(super) retransmits: Option<u64>,
-    /// What was seen last.
     pub(super) seen: Seen,
-    /// Largest values of the samples.
     pub(super) most: TcpSeen,
     pub(super) min_rtt_us: u64,
     pub(super) mean_rtt_us: u64,
@@ -49,7 +45,6 @@ pub(super) struct Total {
 /// Everything that was counted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Measured {
-    /// Length of the time that counts.
     pub(super) seconds: f64,
     pub(super) intervals: Vec<Interval>,
     pub(super) streams: Vec<Total>,
@@ -99,12 +94,10 @@ impl Book {
         }
     }
 
-    /// When the next interval ends.
     pub(super) fn due(&self) -> Instant {
         self.latest + self.length
     }
 
-    /// Ends an interval.
     pub(super) fn sample(&mut self, now: Instant) {
         let since = |at: Instant| at.saturating_duration_since(self.began).as_secs_f64();
         let (start_s, end_s) = (since(self.latest), since(now));
@@ -135,7 +128,6 @@ impl Book {
         self.streams.iter().map(|kept| kept.stream.see_bytes()).sum()
     }
 
-    /// The end.
     pub(super) fn finish(mut self, now: Instant) -> Measured {
         self.sample_rest(now);
         let seconds = now.saturating_duration_since(self.began).as_secs_f64();

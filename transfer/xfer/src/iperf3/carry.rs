@@ -2,8 +2,8 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -18,6 +18,7 @@ use super::pace::{Amount, Pace, limit_bytes};
 use super::stream::Stream;
 use super::{Parameters, Protocol};
 use crate::Error;
+use crate::rt::Mutex;
 use crate::socket::is_of_the_way;
 
 /// How often a thread that waits for its socket looks whether the test is over.
@@ -56,9 +57,6 @@ pub(super) struct Load {
 
 impl Load {
     /// The load of a test; `decides` is whether this end ends a test of an amount.
-    ///
-    /// # Errors
-    /// [`Error::Failed`] if there is no memory file to send from.
     pub(super) fn new(parameters: &Parameters, decides: bool) -> Result<Load, Error> {
         let block_bytes = parameters.block_bytes as usize;
         // A pattern, so that nothing on the way makes it smaller by much less effort than iperf3's.
@@ -90,10 +88,6 @@ impl Load {
         })
     }
 
-    /// Starts the thread of a stream.
-    ///
-    /// # Errors
-    /// [`Error::Failed`] if there can be no further thread.
     pub(super) fn start(self: &Arc<Self>, stream: &Arc<Stream>) -> Result<JoinHandle<()>, Error> {
         let (load, stream) = (Arc::clone(self), Arc::clone(stream));
         thread::Builder::new()
@@ -121,7 +115,7 @@ impl Load {
 
     /// Why a stream broke, if one did.
     pub(super) fn fault(&self) -> Option<String> {
-        self.fault.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.fault.lock().clone()
     }
 
     fn is_over(&self) -> bool {
@@ -139,7 +133,7 @@ impl Load {
             && !self.is_over()
         {
             let (id, what) = (stream.id, if stream.sends { "sending" } else { "receiving" });
-            let mut fault = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut fault = self.fault.lock();
             fault.get_or_insert_with(|| format!("{what} on stream {id}: {error}"));
         }
     }

@@ -28,10 +28,6 @@ const KEEPALIVE_RETRIES: u32 = 3;
 /// JSON is read in pieces of this size, so that a length alone allocates nothing.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// A cookie that nobody guesses.
-///
-/// # Errors
-/// If the system has no randomness.
 pub(super) fn new_cookie() -> Result<Cookie, Error> {
     let mut cookie = [0; COOKIE_BYTES];
     getrandom::fill(&mut cookie)
@@ -52,7 +48,6 @@ pub(super) fn cookie_text(cookie: &Cookie) -> String {
 /// What is heard while a test runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Heard {
-    /// A state.
     State(State),
     /// Nothing in the time that was given.
     Nothing,
@@ -70,10 +65,6 @@ pub(super) struct Channel {
 }
 
 impl Channel {
-    /// A channel over a connection.
-    ///
-    /// # Errors
-    /// If the socket cannot be made ready.
     pub(super) fn new(
         socket: Socket,
         control: &Control,
@@ -89,17 +80,14 @@ impl Channel {
         Ok(Channel { socket, control: control.clone(), peer, patience })
     }
 
-    /// Time that the other side has.
     pub(super) fn patience(&self) -> Duration {
         self.patience
     }
 
-    /// Sends a state.
     pub(super) fn send(&self, state: State) -> Result<(), Error> {
         self.write(&[state.byte()])
     }
 
-    /// Sends bytes.
     pub(super) fn write(&self, mut bytes: &[u8]) -> Result<(), Error> {
         let until = Instant::now() + self.patience;
         while !bytes.is_empty() {
@@ -132,7 +120,6 @@ impl Channel {
         let _ = self.write(&bytes);
     }
 
-    /// Waits for a state until then.
     pub(super) fn hear(&self, until: Instant) -> Result<Heard, Error> {
         let mut byte = [0];
         if !self.fill(&mut byte, until)? {
@@ -173,7 +160,6 @@ impl Channel {
         }
     }
 
-    /// The error that nothing was heard.
     pub(super) fn silent(&self, expected: &str) -> Error {
         let seconds = self.patience.as_secs_f64();
         self.fails(format!("it did not say {expected} in {seconds} s"))
@@ -274,7 +260,6 @@ pub(super) fn wait_for(socket: &impl AsFd, ready: PollFlags, time: Duration) -> 
     }
 }
 
-/// Whether it may go on later.
 pub(super) fn is_soft(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }

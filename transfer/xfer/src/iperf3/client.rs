@@ -26,10 +26,6 @@ const OUTPUT_BYTES: usize = 32 << 20;
 const MOST_LINES: usize = 5000;
 
 /// Measures with a server; `subject` says how. Returns the report in iperf3's JSON; the record goes to `sessions`.
-///
-/// # Errors
-/// [`Error::Input`] for options that cannot be, [`Error::Refused`] if the server does not want,
-/// [`Error::Failed`] if one of the two breaks down, [`Error::Cancelled`].
 pub fn client(
     options: &ClientOptions,
     subject: Subject,

@@ -25,9 +25,6 @@ pub fn is_welcome(datagram: &[u8]) -> bool {
     [WELCOME, OLD_WELCOME, OLD_WELCOME_BIG_ENDIAN].iter().any(|welcome| datagram == welcome)
 }
 
-/// Room for the longest header.
-pub const HEADER_BYTES: usize = 16;
-
 /// What every datagram of data begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
@@ -52,7 +49,7 @@ impl Header {
         Some(Header { sent_us, number })
     }
 
-    /// Writes it at the beginning of a datagram of at least [`HEADER_BYTES`].
+    /// Writes it at the beginning of a datagram of at least 16 bytes.
     pub fn write(&self, wide: bool, datagram: &mut [u8]) {
         let seconds = (self.sent_us / 1_000_000) as u32;
         let microseconds = (self.sent_us % 1_000_000) as u32;
@@ -89,7 +86,7 @@ mod tests {
         assert_eq!(Header::read(&bytes, false), Some(narrow));
         let wide = Header { number: (1 << 32) + 7, ..narrow };
         assert_eq!(Header::read(&bytes, true), Some(wide));
-        let mut written = [0; HEADER_BYTES];
+        let mut written = [0; 16];
         wide.write(true, &mut written);
         assert_eq!(written, bytes);
         assert_eq!(Header::read(&bytes[..12], true), None);

@@ -28,9 +28,6 @@ pub(super) fn most_streams() -> u32 {
 }
 
 /// Whether there is room for that many streams.
-///
-/// # Errors
-/// [`Error::Input`] if there is none.
 pub(super) fn check(streams: usize) -> Result<(), Error> {
     let most = most_streams();
     if streams <= most as usize {

@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::parameters::{DATAGRAM_BYTES, MOST_BLOCK_BYTES};
-use super::{MOST_STREAMS_OF_IPERF3, Parameters, Protocol, Results, stream_id};
+use super::results::Results;
+use super::{MOST_STREAMS_OF_IPERF3, Parameters, Protocol, stream_id};
 
 /// Reads bytes as what a client wants of a server, and as what either has measured.
 pub fn json(bytes: &[u8]) {

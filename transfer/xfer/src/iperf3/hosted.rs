@@ -1,9 +1,9 @@
 //! One test at a server.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::RecvTimeoutError;
-use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::rt::Socket;
@@ -160,7 +160,7 @@ impl<'a> Hosted<'a> {
     }
 
     fn admit(&self, parameters: &Parameters) -> Result<Vec<Socket>, Error> {
-        let turn = self.house.datagrams.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = self.house.datagrams.lock();
         let expected = parameters.all_streams();
         let mut door = Door::open(self.here, parameters)?;
         self.channel.send(State::CreateStreams)?;

@@ -59,9 +59,8 @@ mod stream;
 mod tests;
 
 pub use client::client;
-pub use options::{ClientOptions, Family, ServerOptions};
+pub use options::{ClientOptions, ServerOptions};
 pub use parameters::{Direction, Parameters, Protocol};
-pub use results::{CpuPercent, Results, ServerOutput, StreamResult};
 pub use server::serve;
 pub use state::State;
 
@@ -76,7 +75,6 @@ pub fn stream_id(place: usize) -> u32 {
     if place == 0 { 1 } else { place + 2 }
 }
 
-/// What this program calls itself.
 fn version() -> String {
     concat!("fairway ", env!("CARGO_PKG_VERSION")).to_owned()
 }

@@ -101,9 +101,6 @@ pub(super) struct Door {
 
 impl Door {
     /// Opens it at the address at which the client has found the server.
-    ///
-    /// # Errors
-    /// [`Error::Failed`] if another program has it.
     pub(super) fn open(address: SocketAddr, parameters: &Parameters) -> Result<Door, Error> {
         let failed = |error| Error::failed(format!("waiting for datagrams at {address}"), error);
         let socket = udp(address, parameters, &Wishes::default())?;
@@ -115,9 +112,6 @@ impl Door {
     }
 
     /// Waits for a client from that host that announces itself, and lets it in; none if nobody did.
-    ///
-    /// # Errors
-    /// [`Error::Failed`] if the socket or the next one fails.
     pub(super) fn admit(
         &mut self,
         host: IpAddr,
@@ -176,7 +170,6 @@ fn text(error: impl ToString) -> String {
     error.to_string()
 }
 
-/// A socket for datagrams.
 fn udp(to: SocketAddr, parameters: &Parameters, wishes: &Wishes) -> Result<Socket, Error> {
     let failed = |error: io::Error| Error::failed("making a socket for datagrams", error);
     let socket = Socket::new(Domain::for_address(to), Type::DGRAM, Some(IpProtocol::UDP));
@@ -204,7 +197,6 @@ fn udp(to: SocketAddr, parameters: &Parameters, wishes: &Wishes) -> Result<Socke
     Ok(socket)
 }
 
-/// Options of either protocol.
 fn adjust(socket: &Socket, parameters: &Parameters) -> io::Result<()> {
     if parameters.protocol == Protocol::Tcp && parameters.no_delay {
         socket.set_tcp_nodelay(true)?;

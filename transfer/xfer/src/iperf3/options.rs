@@ -26,7 +26,6 @@ const SILENCE_S: f64 = 120.0;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Family {
-    /// All.
     #[default]
     Any,
     /// IPv4.
@@ -41,21 +40,14 @@ pub enum Family {
 pub struct ClientOptions {
     /// The server: `HOST[:PORT]`; port 5201 if none is given.
     pub host: String,
-    /// Which of its addresses.
     pub family: Family,
-    /// TCP or UDP.
     pub protocol: Protocol,
     /// Seconds that count; 10 if no amount is given either.
     pub duration_s: Option<f64>,
-    /// Payload after which the test ends.
     pub bytes: Option<u64>,
-    /// Blocks after which the test ends.
     pub blocks: Option<u64>,
-    /// Seconds before those that count.
     pub omit_s: f64,
-    /// Parallel streams in each direction.
     pub streams: u32,
-    /// Where the data goes.
     pub direction: Direction,
     /// Bytes of a block or datagram; 128 KiB, or what fits into a packet.
     pub block_bytes: Option<u32>,
@@ -63,13 +55,11 @@ pub struct ClientOptions {
     pub bandwidth_bps: Option<u64>,
     /// Blocks in a row before the rate is looked at.
     pub burst: Option<u32>,
-    /// Socket buffers, which bound the window.
     pub window_bytes: Option<u32>,
     /// Congestion control, pacing, segment size and own address.
     pub wishes: Wishes,
     /// `TCP_NODELAY`.
     pub no_delay: bool,
-    /// Type of service or traffic class.
     pub tos: Option<u8>,
     /// Whether the server's own report is wanted.
     pub server_output: bool,
@@ -79,11 +69,8 @@ pub struct ClientOptions {
     pub zero_copy: bool,
     /// Whether receivers leave the data in the kernel.
     pub skip_copy: bool,
-    /// Whether datagrams must not be fragmented.
     pub dont_fragment: bool,
-    /// A name for the test.
     pub title: Option<String>,
-    /// Text that goes with it.
     pub extra_data: Option<String>,
     /// Seconds that the server has to answer.
     pub timeout_s: f64,
@@ -161,9 +148,6 @@ impl Default for ServerOptions {
 impl ClientOptions {
     /// What the server is told; `segment_bytes` is the segment size of the control connection, from
     /// which iperf3 takes the size of datagrams.
-    ///
-    /// # Errors
-    /// [`Error::Input`] if something is out of its range or contradicts something else.
     pub fn parameters(&self, segment_bytes: Option<u32>) -> Result<Parameters, Error> {
         if self.host.is_empty() {
             return Err(input("no server is given; write HOST or HOST:PORT"));
@@ -219,9 +203,6 @@ impl ClientOptions {
     }
 
     /// How long the time that counts is; none if an amount ends the test.
-    ///
-    /// # Errors
-    /// [`Error::Input`] if it is out of range.
     pub fn time(&self) -> Result<Option<Duration>, Error> {
         if self.bytes.is_some() || self.blocks.is_some() {
             return Ok(None);
@@ -247,7 +228,6 @@ impl ClientOptions {
     }
 }
 
-/// A time from a user.
 pub(super) fn seconds(what: &str, seconds: f64) -> Result<Duration, Error> {
     match Duration::try_from_secs_f64(seconds) {
         // A year: what is longer cannot be added to the clock for sure.

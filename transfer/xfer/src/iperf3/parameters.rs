@@ -30,10 +30,8 @@ const NAME_CHARACTERS: usize = 16;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
-    /// A connection for each stream.
     #[default]
     Tcp,
-    /// Datagrams at a rate.
     Udp,
 }
 
@@ -41,10 +39,8 @@ pub enum Protocol {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
-    /// From the client to the server.
     #[default]
     Forward,
-    /// From the server to the client.
     Reverse,
     /// Both ways at once, over as many streams each way.
     Both,
@@ -53,7 +49,6 @@ pub enum Direction {
 /// The test that a client wants. What is zero or none is not sent, and the server has its own way.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Parameters {
-    /// TCP or UDP.
     pub protocol: Protocol,
     /// Time before the time that counts, in seconds.
     pub omit_s: u32,
@@ -67,9 +62,7 @@ pub struct Parameters {
     pub mss_bytes: Option<u32>,
     /// `TCP_NODELAY`.
     pub no_delay: bool,
-    /// Streams in each direction.
     pub streams: u32,
-    /// Where the data goes.
     pub direction: Direction,
     /// `SO_SNDBUF` and `SO_RCVBUF`.
     pub window_bytes: Option<u32>,
@@ -81,15 +74,11 @@ pub struct Parameters {
     pub pacing_bps: Option<u64>,
     /// Blocks that are sent in a row before the rate is looked at.
     pub burst: Option<u32>,
-    /// Type of service, or traffic class.
     pub tos: Option<u8>,
     /// IPv6 flow label.
     pub flow_label: Option<u32>,
-    /// A name for the test.
     pub title: Option<String>,
-    /// Text that goes with the test.
     pub extra_data: Option<String>,
-    /// Congestion control.
     pub congestion: Option<String>,
     /// Whether the server shall send its own report too.
     pub server_output: bool,
@@ -99,11 +88,9 @@ pub struct Parameters {
     pub repeating_payload: bool,
     /// Whether data is sent by `sendfile`.
     pub zero_copy: bool,
-    /// Whether datagrams must not be fragmented.
     pub dont_fragment: bool,
     /// Whether the receiver leaves the data in the kernel (`MSG_TRUNC`).
     pub skip_copy: bool,
-    /// What the client is.
     pub client_version: Option<String>,
 }
 
@@ -112,12 +99,10 @@ pub struct Parameters {
 pub(super) struct Fault {
     /// iperf3's number for it.
     pub(super) code: i32,
-    /// In words.
     pub(super) why: String,
 }
 
 impl Parameters {
-    /// As a client sends them.
     pub fn to_json(&self) -> Value {
         let mut object = Map::new();
         let mut put = |key: &str, value: Value| {
@@ -227,7 +212,6 @@ impl Parameters {
         })
     }
 
-    /// Streams in both directions together.
     pub fn all_streams(&self) -> usize {
         self.streams as usize * if self.direction == Direction::Both { 2 } else { 1 }
     }

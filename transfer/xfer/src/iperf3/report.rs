@@ -47,7 +47,6 @@ pub(super) struct Report<'a> {
     pub(super) peer: SocketAddr,
     /// The server as the user has called it; empty at a server.
     pub(super) host: &'a str,
-    /// Segment size of the control connection.
     pub(super) segment_bytes: Option<u32>,
     pub(super) failure: Option<&'a Error>,
 }
@@ -57,7 +56,6 @@ struct Way<'a> {
     /// What its sums are called besides "sum".
     suffix: &'static str,
     sends: bool,
-    /// Places of its streams.
     places: Vec<usize>,
     report: &'a Report<'a>,
 }
@@ -76,7 +74,6 @@ struct Ends {
 }
 
 impl Report<'_> {
-    /// The report.
     pub(super) fn json(&self) -> Value {
         let intervals = self.flowed.measured.intervals.iter();
         let intervals: Vec<Value> = intervals.map(|interval| self.interval(interval)).collect();

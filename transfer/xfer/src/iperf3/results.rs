@@ -14,9 +14,7 @@ pub struct Results {
     pub cpu: CpuPercent,
     /// Whether it sends and counts its retransmissions; none if it only receives.
     pub has_retransmits: Option<bool>,
-    /// Congestion control of its sockets.
     pub congestion_used: Option<String>,
-    /// One for each stream.
     pub streams: Vec<StreamResult>,
     /// The server's own report, if it was asked for.
     pub server_output: Option<ServerOutput>,
@@ -25,18 +23,14 @@ pub struct Results {
 /// Share of one processor's time that a program used, in percent.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CpuPercent {
-    /// Altogether.
     pub total: f64,
-    /// In the program itself.
     pub user: f64,
-    /// In the kernel for it.
     pub system: f64,
 }
 
 /// A server's own report.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ServerOutput {
-    /// In lines.
     Text(String),
     /// In iperf3's JSON.
     Json(Value),
@@ -45,13 +39,11 @@ pub enum ServerOutput {
 /// What one end has measured of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StreamResult {
-    /// Its number.
     pub id: u32,
     /// Payload sent or received in the time that counts.
     pub bytes: u64,
     /// Segments retransmitted; none of a receiver or of datagrams.
     pub retransmits: Option<u64>,
-    /// Interarrival jitter of datagrams, in seconds.
     pub jitter_s: f64,
     /// Datagrams lost, those of the omitted time among them.
     pub errors: u64,
@@ -66,7 +58,6 @@ pub struct StreamResult {
 }
 
 impl Results {
-    /// As they are sent.
     pub fn to_json(&self) -> Value {
         let has_retransmits = match self.has_retransmits {
             None => -1,

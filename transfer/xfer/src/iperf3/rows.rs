@@ -7,7 +7,6 @@ use super::book::{Interval, Row};
 use super::results::CpuPercent;
 use super::stream::Stream;
 
-/// One row of an interval.
 pub(super) fn interval_row(
     interval: &Interval,
     row: &Row,

@@ -39,7 +39,6 @@ pub(super) struct Test {
     pub(super) parameters: Parameters,
     /// How long data flows, if time ends the test; a client's need not be whole seconds.
     pub(super) time: Option<Duration>,
-    /// How long it flows before that.
     pub(super) omit: Duration,
     /// What the record is called, and how often samples are taken.
     pub(super) subject: Subject,
@@ -54,7 +53,6 @@ pub(super) struct Flowed {
     pub(super) measured: Measured,
     pub(super) cpu: CpuPercent,
     pub(super) record: Record,
-    /// Why it ended early.
     pub(super) failure: Option<Error>,
 }
 
@@ -129,7 +127,6 @@ impl Test {
         (0..self.streams.len()).map(name).collect()
     }
 
-    /// What the other side is told.
     pub(super) fn results(&self, flowed: &Flowed) -> Results {
         let sends = self.streams.iter().any(|stream| stream.sends);
         let measured = &flowed.measured;
@@ -156,13 +153,11 @@ impl Test {
         }
     }
 
-    /// Congestion control of its streams.
     pub(super) fn congestion_used(&self) -> Option<String> {
         let name = self.streams.first().map(|stream| stream.congestion.clone());
         name.filter(|name| !name.is_empty())
     }
 
-    /// Numbers of its streams.
     pub(super) fn ids(&self) -> Vec<u32> {
         self.streams.iter().map(|stream| stream.id).collect()
     }
@@ -214,7 +209,6 @@ impl Flow<'_> {
         }
     }
 
-    /// When there is something to do.
     fn next_look(&self, now: Instant) -> Instant {
         let parameters = &self.test.parameters;
         let has_amount = parameters.bytes > 0 || parameters.blocks > 0;
@@ -263,7 +257,6 @@ impl Flow<'_> {
         Ok(())
     }
 
-    /// The other side has said something.
     fn heard(&self, state: State) -> Result<(), Error> {
         match (self.test.role, state) {
             (Role::Server, State::TestEnd) => Ok(()),
@@ -292,7 +285,6 @@ impl Flow<'_> {
         self.check_silence(now).inspect_err(|_| self.channel.send_error(code::SILENCE))
     }
 
-    /// Nobody waits for ever for data.
     fn check_silence(&mut self, now: Instant) -> Result<(), Error> {
         let bytes = self.book.all_bytes();
         if bytes != self.heard_data.1 {
@@ -305,7 +297,6 @@ impl Flow<'_> {
         Ok(())
     }
 
-    /// The record, up to now.
     fn record(&mut self) -> Result<Record, Error> {
         let metering = match self.metering.take() {
             Some(metering) => metering,

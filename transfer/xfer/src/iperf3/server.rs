@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::rt::Socket;
+use crate::rt::{Mutex, Socket};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::{Value, json};
 
@@ -43,7 +43,6 @@ pub(super) struct House {
     pub(super) options: ServerOptions,
     pub(super) patience: Duration,
     pub(super) silence: Duration,
-    /// How tests are measured.
     pub(super) subject: Subject,
     pub(super) most_streams: u32,
     /// Nothing in a datagram says which test it belongs to: one test at a time opens such streams.
@@ -53,7 +52,6 @@ pub(super) struct House {
 /// How a test gets its data connections.
 #[derive(Debug)]
 pub(super) struct Arrivals {
-    /// How many more are expected.
     pub(super) wanted: Arc<AtomicUsize>,
     pub(super) sockets: Receiver<Socket>,
 }
@@ -78,9 +76,6 @@ struct Waiting {
 /// Serves clients until it is stopped, or one if it is to serve one; `subject` says how tests are
 /// measured. Reports and records go to
 /// `sessions`. Returns the report of the only test, or how many there were.
-///
-/// # Errors
-/// [`Error::Input`] if it cannot listen; the failure of the only test.
 pub fn serve(
     options: &ServerOptions,
     subject: Subject,

@@ -3,29 +3,19 @@
 /// One byte on the control connection. Numbers as in iperf3's `iperf_api.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Timers start.
     TestStart,
-    /// Data flows.
     TestRunning,
-    /// The client has had enough.
     TestEnd,
-    /// The server waits for the parameters.
     ParamExchange,
     /// The server waits for the data connections.
     CreateStreams,
-    /// The server gives up.
     ServerTerminate,
-    /// The client gives up.
     ClientTerminate,
     /// The server waits for the client's results.
     ExchangeResults,
-    /// Both have both results.
     DisplayResults,
-    /// Nothing has happened yet.
     IperfStart,
-    /// The client goes.
     IperfDone,
-    /// The server has another test.
     AccessDenied,
     /// The server could not do it; two numbers follow.
     ServerError,
@@ -54,7 +44,6 @@ impl State {
         found.map(|(state, ..)| *state)
     }
 
-    /// The byte that means it.
     pub fn byte(self) -> u8 {
         self.entry().1.cast_unsigned()
     }

@@ -2,15 +2,15 @@
 
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fairway_schema::tcp_info::FIELDS;
 use socket2::SockRef;
 
 use super::Protocol;
 use crate::measure::{DatagramCounts, Datagrams};
-use crate::rt::Socket;
+use crate::rt::{Mutex, MutexGuard, Socket};
 use crate::socket::congestion_control;
 use crate::{Control, Error, Held};
 
@@ -22,7 +22,6 @@ const TCP_INFO_BYTES: usize = 512;
 pub(super) struct Stream {
     /// Its number, the same at both ends.
     pub(super) id: u32,
-    /// Whether this end sends.
     pub(super) sends: bool,
     pub(super) protocol: Protocol,
     pub(super) socket: Socket,
@@ -30,7 +29,6 @@ pub(super) struct Stream {
     pub(super) remote: SocketAddr,
     /// Congestion control of the socket; empty of datagrams.
     pub(super) congestion: String,
-    /// Payload that was sent or received.
     pub(super) bytes: Arc<AtomicU64>,
     book: Mutex<Book>,
     /// What the book says, for someone who looks on.
@@ -55,7 +53,6 @@ pub(super) struct Seen {
     /// Datagrams sent, or that should have come by the highest number.
     pub(super) packets: u64,
     pub(super) lost: u64,
-    /// Those before the time that counts.
     pub(super) omitted_packets: u64,
     pub(super) omitted_lost: u64,
     pub(super) reordered: u64,
@@ -80,9 +77,6 @@ pub(super) struct TcpSeen {
 
 impl Stream {
     /// A stream over a socket that is connected.
-    ///
-    /// # Errors
-    /// [`Error::Failed`] if the socket cannot be held, or says nothing of itself.
     pub(super) fn new(
         id: u32,
         sends: bool,
@@ -118,7 +112,6 @@ impl Stream {
         Arc::clone(&self.datagrams)
     }
 
-    /// A datagram was sent.
     pub(super) fn sent_datagram(&self, payload_bytes: u64) {
         let mut book = self.book();
         self.bytes.fetch_add(payload_bytes, Ordering::Relaxed);
@@ -139,7 +132,6 @@ impl Stream {
         self.show(&book.datagrams.counts);
     }
 
-    /// The omitted time is over.
     pub(super) fn begin_again(&self) {
         let mut book = self.book();
         let counts = &book.datagrams.counts;
@@ -160,11 +152,11 @@ impl Stream {
     }
 
     fn show(&self, counts: &DatagramCounts) {
-        lock(&self.datagrams).clone_from(counts);
+        self.datagrams.lock().clone_from(counts);
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {
-        lock(&self.book)
+        self.book.lock()
     }
 
     /// Headers of IP and UDP in front of a datagram (RFC 791, RFC 8200, RFC 768).
@@ -174,12 +166,10 @@ impl Stream {
         if self.remote.is_ipv4() || mapped { 20 + 8 } else { 40 + 8 }
     }
 
-    /// Its payload so far.
     pub(super) fn see_bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Looks at it.
     pub(super) fn see(&self) -> Seen {
         match self.protocol {
             Protocol::Tcp => {
@@ -204,10 +194,6 @@ impl Stream {
             }
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn tcp_seen(socket: &Socket) -> Option<TcpSeen> {

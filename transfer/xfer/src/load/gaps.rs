@@ -52,7 +52,6 @@ impl Draws {
         Draws { gaps, stream: Stream::new(seed, &format!("{id}/gaps")) }
     }
 
-    /// The next gap.
     pub fn draw(&mut self) -> Duration {
         match self.gaps {
             Gaps::None => Duration::ZERO,

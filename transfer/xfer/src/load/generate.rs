@@ -1,14 +1,14 @@
 //! The generator: asks for a session, opens its flows, and tells what both ends saw.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::rt::Socket;
+use crate::rt::{Mutex, Socket};
 
-use super::engine::{Wake, clock, locked};
+use super::engine::{Wake, clock};
 use super::header::{self, Header, Kind};
 use super::messages::{Said, is_one_clock, name_of_clock};
 use super::options::GenerateOptions;
@@ -38,15 +38,10 @@ pub struct Generated {
     pub report: Option<Report>,
     /// As it was measured: by this end alone if there is no report.
     pub record: Record,
-    /// Why it did not end well.
     pub failure: Option<Error>,
 }
 
 /// Sends and receives what the options say; the record is of `subject`.
-///
-/// # Errors
-/// [`Error::Input`], [`Error::Refused`], [`Error::Failed`] or [`Error::Cancelled`] if it could not
-/// begin. What failed later is in the result.
 pub fn generate(
     options: &GenerateOptions,
     subject: Subject,
@@ -157,7 +152,7 @@ impl Caller<'_> {
             while let Some(flow) = flows.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let result = self.open_one(flow, peer, number);
                 let has_failed = result.is_err();
-                locked(&opened).push((flow.number, result));
+                opened.lock().push((flow.number, result));
                 if has_failed || self.control.is_cancelled() {
                     next.store(flows.len(), Ordering::Relaxed);
                 }
@@ -170,7 +165,7 @@ impl Caller<'_> {
                 let _ = opener.stack_size(STACK_BYTES).spawn_scoped(scope, work);
             }
         });
-        let mut opened = std::mem::take(&mut *locked(&opened));
+        let mut opened = std::mem::take(&mut *opened.lock());
         opened.sort_by_key(|(flow, _)| *flow);
         let sockets: Vec<_> =
             opened.into_iter().map(|(_, result)| result).collect::<Result<_, Error>>()?;
@@ -237,7 +232,6 @@ fn show(
     Err(Error::failed(format!("opening flows to {}", talk.peer()), why))
 }
 
-/// What the collector has seen.
 fn listen(talk: &mut Talk, flows: usize) -> Result<(Vec<Seen>, Samples), Error> {
     let mut seen: Vec<Seen> = Vec::new();
     let mut samples = Vec::new();

@@ -12,18 +12,14 @@ const MAGIC: u32 = 0x4657_4c44;
 pub enum Kind {
     /// The generator shows where the flow comes from.
     Hello,
-    /// The collector has seen it.
     Welcome,
-    /// Payload.
     Data,
 }
 
 /// The header of a datagram, in network byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// What it is for.
     pub kind: Kind,
-    /// The flow in the session.
     pub flow: u32,
     /// The session's number, drawn at random: who does not know it is not heard.
     pub session: u64,
@@ -34,7 +30,6 @@ pub struct Header {
 }
 
 impl Header {
-    /// Writes it.
     pub fn write(&self, bytes: &mut [u8; BYTES]) {
         let kind_and_flow = (self.kind as u32) << FLOW_BITS | self.flow & FLOW_MASK;
         bytes[..4].copy_from_slice(&MAGIC.to_be_bytes());

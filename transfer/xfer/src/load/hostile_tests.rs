@@ -7,7 +7,7 @@ use super::gaps::Gaps;
 use super::header::{self, Header, Kind};
 use super::messages::{Said, Sent};
 use super::plan::tests::{group, plan};
-use super::plan::{Direction, Transport};
+use super::plan::{Direction, Plan, Transport};
 use super::talk::Talk;
 use super::tests::{House, flow, report};
 use super::*;

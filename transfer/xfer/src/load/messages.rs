@@ -19,16 +19,12 @@ pub const SAMPLES_PER_PAGE: usize = 128 << 10;
 pub enum Said {
     /// Generator: what is to be sent, and the name of its clock.
     Propose {
-        /// The plan.
         plan: Plan,
-        /// What it takes its times from.
         clock: String,
     },
     /// Collector: connections may come.
     Accept {
-        /// What they and their datagrams name.
         session: u64,
-        /// What it takes its times from.
         clock: String,
     },
     /// Collector: not so, or not now.
@@ -39,7 +35,6 @@ pub enum Said {
     Begin,
     /// What was sent of some flows that this end sends.
     Sent(Vec<Sent>),
-    /// That of all of them.
     AllSent,
     /// All that came to this end has come.
     Received,
@@ -47,16 +42,13 @@ pub enum Said {
     Seen(Vec<Seen>),
     /// Collector: the next bytes of its samples.
     Samples(Vec<u8>),
-    /// Nothing more is to be said.
     End,
 }
 
 /// What the sending end counts of a flow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sent {
-    /// The flow's number.
     pub flow: u32,
-    /// Payload.
     pub bytes: u64,
     /// Messages written as a whole, or datagrams.
     pub messages: u64,

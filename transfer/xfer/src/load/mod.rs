@@ -43,13 +43,12 @@ mod talk;
 #[cfg(test)]
 mod tests;
 
-pub use collect::{Collected, collect};
-pub use gaps::Gaps;
-pub use generate::{Generated, generate};
 pub use header::BYTES as SMALLEST_DATAGRAM;
 pub use options::{CollectOptions, FlowOptions, GenerateOptions, Timing, Ways};
-pub use plan::{Direction, Flow, Group, LARGEST_DATAGRAM, Plan, Sockets, Transport};
-pub use report::{DatagramReport, FlowReport, Interval, Report, Total};
+pub use plan::LARGEST_DATAGRAM;
+
+pub(crate) use collect::collect;
+pub(crate) use generate::{Generated, generate};
 
 /// Where a collector listens if nothing else is said: next to the receiver of files.
 pub const DEFAULT_PORT: u16 = 5312;

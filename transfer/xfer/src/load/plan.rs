@@ -28,10 +28,8 @@ pub const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Transport {
-    /// A connection.
     #[default]
     Tcp,
-    /// Datagrams.
     Udp,
 }
 
@@ -39,17 +37,14 @@ pub enum Transport {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
-    /// From the generator to the collector.
     #[default]
     Forward,
-    /// From the collector to the generator.
     Reverse,
 }
 
 /// What the sockets of a group are asked for, at the end that sends and at the one that receives.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sockets {
-    /// Congestion control of the sending end.
     pub cc: Option<String>,
     /// Most that the sending end sends, in bit/s.
     pub pacing_bps: Option<u64>,
@@ -70,19 +65,14 @@ pub struct Group {
     pub id: String,
     /// Whether they go against others of that name: the schema of results calls them so.
     pub is_back: bool,
-    /// How many.
     pub count: u32,
-    /// What carries them.
     pub transport: Transport,
-    /// Where the payload goes.
     pub direction: Direction,
     /// What is written at once; of UDP the payload of a datagram.
     pub message_bytes: u32,
-    /// From one message to the next.
     pub gaps: Gaps,
     /// Whether a gap begins at the end of a message, as in the paper, and not at its due time.
     pub is_paused: bool,
-    /// When the first flow starts.
     pub start: Duration,
     /// When all of them end; none if only their bytes end them.
     pub stop: Option<Duration>,
@@ -92,14 +82,12 @@ pub struct Group {
     pub bytes: Option<u64>,
     /// Whether the content is made from its position and checked.
     pub is_verified: bool,
-    /// What the sockets are asked for.
     pub sockets: Sockets,
 }
 
 /// What a session sends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Of all gaps.
     pub seed: u64,
     /// Between looks at the counters; it adapts if none is given.
     pub interval: Option<Duration>,
@@ -109,20 +97,15 @@ pub struct Plan {
     pub timeout: Duration,
     /// Whether senders of datagrams wait for their time without sleeping.
     pub is_busy: bool,
-    /// The flows.
     pub groups: Vec<Group>,
 }
 
 /// One flow of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
-    /// Its place in the plan.
     pub number: u32,
-    /// Its name.
     pub id: String,
-    /// The group it is of.
     pub group: usize,
-    /// When it starts.
     pub start: Duration,
     /// Its payload, if that ends it.
     pub bytes: Option<u64>,
@@ -149,7 +132,6 @@ impl Plan {
         flows
     }
 
-    /// How many flows there are.
     pub fn flow_count(&self) -> u64 {
         self.groups.iter().map(|group| u64::from(group.count)).sum()
     }
@@ -168,9 +150,6 @@ impl Plan {
     }
 
     /// Refuses what nobody can send, whoever asks for it.
-    ///
-    /// # Errors
-    /// [`Error::Input`] that names what is wrong.
     pub fn check(&self, most_flows: u32) -> Result<(), Error> {
         let flows = self.flow_count();
         let most = u64::from(most_flows.min(MOST_FLOWS));

@@ -12,13 +12,9 @@ use crate::measure::{Carried, Record, Samples, most_bps};
 /// One flow as both ends saw it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowReport {
-    /// Its name.
     pub id: String,
-    /// What carried it.
     pub transport: Transport,
-    /// Where its payload went.
     pub direction: Direction,
-    /// Payload that its sender wrote.
     pub sent_bytes: u64,
     /// Payload that its receiver read; of datagrams without the copies.
     pub received_bytes: u64,
@@ -32,7 +28,6 @@ pub struct FlowReport {
     pub corrupt: Option<u64>,
     /// Why it broke, if it did.
     pub failure: Option<String>,
-    /// What is counted of datagrams.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<DatagramReport>,
 }
@@ -40,17 +35,13 @@ pub struct FlowReport {
 /// Datagrams of a flow, over the whole session.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DatagramReport {
-    /// Those that were sent.
     pub sent: u64,
-    /// Those that came, without copies.
     pub received: u64,
-    /// Those that never came.
     pub lost: u64,
     /// Lost over sent; none if none was sent.
     pub loss_ratio: Option<f64>,
     /// Those that came after one that was sent later (RFC 4737 section 3.3).
     pub reordered: u64,
-    /// Copies.
     pub duplicated: u64,
     /// Datagrams from others that came to its port.
     pub foreign: u64,
@@ -58,7 +49,6 @@ pub struct DatagramReport {
     pub jitter_s: Option<f64>,
     /// Mean one-way delay; none where the ends have two clocks.
     pub mean_one_way_delay_s: Option<f64>,
-    /// Its median.
     pub p50_one_way_delay_s: Option<f64>,
     /// Its 95th percentile.
     pub p95_one_way_delay_s: Option<f64>,
@@ -69,17 +59,12 @@ pub struct DatagramReport {
 /// All flows that go one way.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Total {
-    /// How many.
     pub flows: u64,
-    /// Payload sent.
     pub sent_bytes: u64,
-    /// Payload received.
     pub received_bytes: u64,
     /// Payload received in the measuring window, in bit/s.
     pub goodput_bps: f64,
-    /// Datagrams sent.
     pub sent_datagrams: u64,
-    /// Datagrams that never came.
     pub lost_datagrams: u64,
     /// What came in the intervals of the measuring window.
     pub intervals: Vec<Interval>,
@@ -90,46 +75,33 @@ pub struct Total {
 pub struct Interval {
     /// Its end, in seconds from the beginning of the measuring window.
     pub to_s: f64,
-    /// Payload received in it, in bit/s.
     pub goodput_bps: f64,
 }
 
 /// A session as both ends saw it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
-    /// Address of the other end.
     pub peer: String,
-    /// Seed of the gaps.
     pub seed: u64,
     /// What was left out at the beginning.
     pub omit_s: f64,
-    /// The measuring window.
     pub window_s: f64,
     /// Whether both ends have one clock, so that one-way delays are known.
     pub has_one_clock: bool,
-    /// From the generator to the collector.
     pub forward: Total,
-    /// From the collector to the generator.
     pub reverse: Total,
-    /// Every flow.
     pub flows: Vec<FlowReport>,
 }
 
 /// What the two ends have to say.
 pub struct Ends<'a> {
-    /// What was planned.
     pub plan: &'a Plan,
-    /// Its flows.
     pub flows: &'a [Flow],
     /// What the generator saw, in the order of the flows.
     pub here: &'a [Seen],
-    /// What the collector saw.
     pub there: &'a [Seen],
-    /// Its samples.
     pub samples: Samples,
-    /// Address of the collector.
     pub peer: String,
-    /// Whether the clocks are one.
     pub has_one_clock: bool,
 }
 

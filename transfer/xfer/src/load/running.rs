@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::rt::Socket;
 
-use super::engine::{Counts, Wake, locked};
+use super::engine::{Counts, Wake};
 use super::messages::{FLOWS_PER_PAGE, Said, Sent};
 use super::plan::{Plan, Transport};
 use super::talk::{Talk, unexpected};
@@ -140,7 +140,7 @@ impl Running<'_> {
             match local.transport {
                 Transport::Tcp => local.counts.has_ended() || (has_broken && are_late),
                 Transport::Udp => {
-                    let received = locked(&local.counts.datagrams).received_packets;
+                    let received = local.counts.datagrams.lock().received_packets;
                     let sent = local.sent.as_ref().map(|sent| sent.messages);
                     self.peer_has_sent && (are_late || sent.is_some_and(|sent| received >= sent))
                 }
@@ -180,7 +180,7 @@ impl Running<'_> {
                     let local = self.locals.get_mut(sent.flow as usize);
                     let local = local.filter(|local| !local.is_source);
                     let local = local.ok_or_else(|| unexpected(peer))?;
-                    locked(&local.counts.datagrams).sent_packets = sent.messages;
+                    local.counts.datagrams.lock().sent_packets = sent.messages;
                     local.sent = Some(sent);
                 }
             }

@@ -3,12 +3,11 @@
 use fairway_schema::{DatagramSummary, FlowSummary};
 use serde::{Deserialize, Serialize};
 
-use super::engine::{Counts, Delays, locked};
+use super::engine::{Counts, Delays};
 
 /// What one end has seen of a flow, by the end of the session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Seen {
-    /// The flow's number.
     pub flow: u32,
     /// Payload written or read; of datagrams without copies.
     pub bytes: u64,
@@ -18,7 +17,6 @@ pub struct Seen {
     pub messages: u64,
     /// Pieces or datagrams whose content was not as it was made.
     pub corrupt: u64,
-    /// Datagrams of nobody in this session.
     pub foreign: u64,
     /// Why it broke, if it did.
     pub failure: Option<String>,
@@ -26,20 +24,16 @@ pub struct Seen {
     pub took_s: Option<f64>,
     /// What is known of datagrams where they arrive.
     pub datagrams: Option<Arrivals>,
-    /// What the end's own record says.
     pub figures: Figures,
 }
 
 /// Datagrams where they arrive.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Arrivals {
-    /// Those that came, without the copies.
     pub received: u64,
     /// Those that came after one that was sent later.
     pub reordered: u64,
-    /// Copies.
     pub duplicated: u64,
-    /// Interarrival jitter.
     pub jitter_s: Option<f64>,
     /// One-way delays, if both ends have one clock.
     pub delays: Delays,
@@ -49,7 +43,6 @@ pub struct Arrivals {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
     cc: Option<String>,
-    /// Payload delivered, in bit/s.
     pub goodput_bps: f64,
     throughput_bps: f64,
     sent_segments: u64,
@@ -71,7 +64,6 @@ struct Arrived {
 }
 
 impl Figures {
-    /// Those of a flow's summary.
     pub fn of(flow: &FlowSummary) -> Self {
         let arrived = |datagrams: &DatagramSummary| Arrived {
             received_packets: datagrams.received_packets,
@@ -124,13 +116,13 @@ impl Seen {
         is_arriving_datagrams: bool,
     ) -> Self {
         let arrivals = || {
-            let datagrams = locked(&counts.datagrams).clone();
+            let datagrams = counts.datagrams.lock().clone();
             Arrivals {
                 received: datagrams.received_packets,
                 reordered: datagrams.reordered_packets,
                 duplicated: datagrams.duplicated_packets,
                 jitter_s: datagrams.jitter_s,
-                delays: locked(&counts.delays).clone(),
+                delays: counts.delays.lock().clone(),
             }
         };
         Seen {

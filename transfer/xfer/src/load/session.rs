@@ -21,7 +21,6 @@ use crate::{Control, Error};
 pub enum End {
     /// The one that has asked for the session.
     Generator,
-    /// The other one.
     Collector,
 }
 
@@ -34,40 +33,27 @@ impl End {
 
 /// A session that is agreed on and whose flows are all there.
 pub struct Session<'a> {
-    /// Which end this is.
     pub end: End,
-    /// What is agreed on.
     pub plan: &'a Plan,
-    /// Its flows.
     pub flows: &'a [Flow],
-    /// Their sockets, in that order.
     pub sockets: Vec<Arc<Socket>>,
-    /// Its number.
     pub number: u64,
-    /// Whether both ends have one clock.
     pub has_one_clock: bool,
-    /// What the record is of.
     pub subject: Subject,
 }
 
 /// What has become of it at this end.
 pub struct Outcome {
-    /// Of every flow, in their order.
     pub seen: Vec<Seen>,
-    /// As it was measured.
     pub record: Record,
     /// Why it could not go on to its end, so that there is nothing to tell each other.
     pub failure: Option<Error>,
-    /// Of flows that broke, the first.
     pub broken: Option<Error>,
 }
 
 impl Session<'_> {
     /// Starts the clock, and returns when both ends have sent and received everything, or `control`
     /// stops it. `progress` is told how far it is.
-    ///
-    /// # Errors
-    /// [`Error::Failed`] if it cannot begin. What fails later is in the outcome.
     pub fn run(
         self,
         talk: &mut Talk,
@@ -209,7 +195,6 @@ impl Session<'_> {
         self.flows.iter().zip(counts).zip(figures).map(see).collect()
     }
 
-    /// The first flow that broke.
     fn broken(&self, seen: &[Seen]) -> Option<Error> {
         let broken: Vec<&Seen> = seen.iter().filter(|seen| seen.failure.is_some()).collect();
         let first = broken.first()?;

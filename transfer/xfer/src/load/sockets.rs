@@ -23,9 +23,6 @@ const DATAGRAM_BUFFER_BYTES: usize = 4 << 20;
 
 /// Lets the process open as many files as its hard limit allows; refuses flows for which even they
 /// do not suffice.
-///
-/// # Errors
-/// [`Error::Input`] that names the limit.
 pub fn make_room(flows: u64) -> Result<(), Error> {
     let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return Ok(()) };
     if soft < hard {
@@ -64,9 +61,6 @@ pub fn wishes(sockets: &Sockets, is_source: bool, from: Option<IpAddr>) -> Wishe
 }
 
 /// Makes a socket ready to carry a flow of the group.
-///
-/// # Errors
-/// [`Error::Input`] if a wish cannot be fulfilled, [`Error::Failed`].
 pub fn prepare(socket: &Socket, group: &Group, is_source: bool) -> Result<(), Error> {
     let failed = |error: io::Error| Error::failed("preparing a socket", error);
     socket.set_nonblocking(true).map_err(failed)?;
@@ -87,9 +81,6 @@ pub fn prepare(socket: &Socket, group: &Group, is_source: bool) -> Result<(), Er
 
 /// A socket of datagrams at `at` that others of this user may share, for those of one peer if there
 /// is one.
-///
-/// # Errors
-/// Those of the system.
 pub fn datagrams(at: SocketAddr, peer: Option<SocketAddr>) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(at), Type::DGRAM, Some(Protocol::UDP))?;
     if at.port() != 0 {
@@ -103,9 +94,6 @@ pub fn datagrams(at: SocketAddr, peer: Option<SocketAddr>) -> io::Result<Socket>
 }
 
 /// A generator's socket of datagrams towards the collector.
-///
-/// # Errors
-/// [`Error::Input`] if a wish cannot be fulfilled or the address is not this host's.
 pub fn towards(
     peer: SocketAddr,
     group: &Group,

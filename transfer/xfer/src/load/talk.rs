@@ -20,7 +20,6 @@ pub struct Talk {
     sender: ControlSender,
     wakes: Receiver<Wake>,
     waker: Sender<Wake>,
-    /// One for each message that waits.
     waiting: Option<Receiver<()>>,
     thread: Option<JoinHandle<()>>,
     /// How long the other end may be silent.
@@ -31,9 +30,6 @@ pub struct Talk {
 
 impl Talk {
     /// Talks on a channel; the other end may be silent for so long.
-    ///
-    /// # Errors
-    /// [`Error::Failed`] if there can be no further thread.
     pub fn new(channel: Channel, patience: Duration) -> Result<Self, Error> {
         channel.set_patience(patience)?;
         let (sender, mut receiver) = channel.into_control();
@@ -72,10 +68,6 @@ impl Talk {
         self.waker.clone()
     }
 
-    /// Says something.
-    ///
-    /// # Errors
-    /// As of [`ControlSender::send`].
     pub fn say(&mut self, said: &Said) -> Result<(), Error> {
         self.quiet_until = Instant::now() + self.patience / 4;
         self.sender.send(said)
@@ -83,9 +75,6 @@ impl Talk {
 
     /// What happens next, but no later than `until`; meanwhile the other end is kept from thinking
     /// that this one is gone.
-    ///
-    /// # Errors
-    /// [`Error::Failed`] if the other end is gone or says what it may not; [`Error::Cancelled`].
     pub fn next(&mut self, until: Instant) -> Result<Option<Wake>, Error> {
         loop {
             let now = Instant::now();
@@ -112,9 +101,6 @@ impl Talk {
     }
 
     /// The next message of the other end, within its patience.
-    ///
-    /// # Errors
-    /// As of [`Talk::next`], and if nothing comes.
     pub fn hear(&mut self) -> Result<Said, Error> {
         let until = Instant::now() + self.patience;
         loop {

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use super::collect::Collected;
+use super::report::{Report, Total};
 use super::*;
 use crate::measure::Subject;
 use crate::socket::Wishes;

@@ -18,17 +18,12 @@ const TIMESTAMPS: u64 = 1;
 /// leaves those at zero that it does not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Payload delivered.
     pub payload_bytes: u64,
     /// Bytes that reached the other end, or came from it, with headers of IP and TCP.
     pub wire_bytes: u64,
-    /// Bytes sent, retransmissions included.
     pub sent_bytes: u64,
-    /// Bytes retransmitted.
     pub retransmitted_bytes: u64,
-    /// Data segments sent, retransmissions included.
     pub sent_segments: u64,
-    /// Segments retransmitted.
     pub retransmitted_segments: u64,
     /// Of them, those that the receiver reported to have had already.
     pub duplicate_segments: u64,

@@ -11,13 +11,11 @@ const JITTER_GAIN: f64 = 1.0 / 16.0;
 pub struct DatagramCounts {
     /// Datagrams sent, as far as this end knows.
     pub sent_packets: u64,
-    /// Datagrams received, copies not counted.
     pub received_packets: u64,
     /// Payload received, copies not counted; at an end that only sends, payload sent.
     pub payload_bytes: u64,
     /// Bytes of it with headers of UDP and IP.
     pub wire_bytes: u64,
-    /// Datagrams that never came.
     pub lost_packets: u64,
     /// Datagrams that came after one that was sent later (RFC 4737 section 3.3).
     pub reordered_packets: u64,
@@ -47,7 +45,6 @@ impl DatagramCounts {
 /// The receiving end's book of one flow: finds what is lost, late or a copy.
 #[derive(Clone, Debug)]
 pub struct Datagrams {
-    /// What it has found so far.
     pub counts: DatagramCounts,
     /// One more than the highest number received.
     next: u64,

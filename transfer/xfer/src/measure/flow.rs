@@ -1,8 +1,8 @@
 //! One flow: what is open of it, and what is known of it.
 
 use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use fairway_schema::tcp_info::series as field;
@@ -10,6 +10,7 @@ use socket2::Socket;
 
 use super::{Counts, DatagramCounts, Payload, SHORTEST_INTERVAL};
 use crate::StreamProgress;
+use crate::rt::Mutex;
 
 /// Room for `struct tcp_info`: 280 bytes in Linux 6.18, and it grows.
 const TCP_INFO_BYTES: usize = 512;
@@ -161,7 +162,6 @@ impl Flow {
         &self.latest
     }
 
-    /// How it is doing.
     pub(super) fn progress(&mut self, now: Instant) -> StreamProgress {
         let counts = self.counts();
         let record = self.latest.as_slice();
@@ -175,14 +175,13 @@ impl Flow {
         }
     }
 
-    /// Counts from now on.
     pub(super) fn restart(&mut self, now: Instant) {
         match &mut self.open {
             Some((_, Open::Tcp(connection))) => {
                 connection.before = connection.before + connection.seen;
                 connection.seen = Counts::default();
             }
-            Some((_, Open::Datagrams(counts))) => self.before = copy(counts),
+            Some((_, Open::Datagrams(counts))) => self.before = counts.lock().clone(),
             None => {}
         }
         self.closed = Counts::default();
@@ -191,7 +190,6 @@ impl Flow {
         self.told = Told::at(now);
     }
 
-    /// Looks at what is open.
     pub(super) fn look(&mut self) {
         match &mut self.open {
             Some((_, Open::Tcp(connection))) => {
@@ -200,7 +198,7 @@ impl Flow {
                 }
             }
             Some((_, Open::Datagrams(counts))) => {
-                self.datagrams = copy(counts).since(&self.before);
+                self.datagrams = counts.lock().since(&self.before);
                 self.closed = Counts {
                     payload_bytes: self.datagrams.payload_bytes,
                     wire_bytes: self.datagrams.wire_bytes,
@@ -223,7 +221,6 @@ pub(super) struct Told {
 }
 
 impl Told {
-    /// Nothing yet, at that time.
     pub(super) fn at(now: Instant) -> Self {
         Told { at: Some(now), ..Told::default() }
     }
@@ -242,10 +239,6 @@ impl Told {
 
 pub(super) fn load(count: &AtomicU64) -> u64 {
     count.load(Ordering::Relaxed)
-}
-
-fn copy(counts: &Mutex<DatagramCounts>) -> DatagramCounts {
-    counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 /// What the kernel says of a connection; nothing if it does not.

@@ -13,21 +13,22 @@ mod state;
 
 use std::io;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use socket2::Socket;
 
-pub use counts::Counts;
-pub use datagrams::{DatagramCounts, Datagrams};
+pub(crate) use counts::Counts;
+pub(crate) use datagrams::{DatagramCounts, Datagrams};
 use flow::{Open, Watch};
-pub use observe::{Observation, Observer};
-pub use record::{Cpu, FlowTaken, PathSeen, Record, Taken};
+pub(crate) use observe::{Observation, Observer};
+pub use record::Record;
+pub(crate) use record::{Cpu, Taken};
+pub use rows::Samples;
 pub(crate) use rows::{Carried, most_bps};
-pub use rows::{FlowInterval, Samples};
 use state::State;
 
-use crate::{Control, Error};
+use crate::{Control, Error, rt};
 
 /// Where an interval that adapts stops to grow for the sake of a chart; what iperf3 reports by.
 pub const INTERVAL: Duration = Duration::from_secs(1);
@@ -115,8 +116,8 @@ struct Shared {
 /// Tells the sampling thread to end.
 #[derive(Debug, Default)]
 struct Signal {
-    is_over: Mutex<bool>,
-    changed: Condvar,
+    is_over: rt::Mutex<bool>,
+    changed: rt::Condvar,
 }
 
 /// Watches a connection as long as it lives; going, it takes the final sample. It holds the socket,
@@ -175,7 +176,7 @@ impl Meter {
         &self,
         id: &str,
         kind: &'static str,
-        counts: Arc<Mutex<DatagramCounts>>,
+        counts: Arc<rt::Mutex<DatagramCounts>>,
     ) -> Watched {
         self.watch(id, Watch::Datagrams { kind }, Open::Datagrams(counts))
     }
@@ -259,22 +260,14 @@ impl Drop for Shared {
 
 impl Signal {
     fn end(&self) {
-        *self.is_over.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *self.is_over.lock() = true;
         self.changed.notify_all();
     }
 
-    /// Waits until `until`; returns whether it is over.
-    fn wait(&self, until: Instant) -> bool {
-        let mut is_over = self.is_over.lock().unwrap_or_else(PoisonError::into_inner);
-        while !*is_over {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                break;
-            }
-            let woken = self.changed.wait_timeout(is_over, left);
-            is_over = woken.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        *is_over
+    /// Waits for so long; returns whether it is over.
+    fn wait(&self, time: Duration) -> bool {
+        let over = |is_over: &mut bool| is_over.then_some(());
+        self.changed.wait_until(self.is_over.lock(), rt::Instant::now() + time, over).1.is_some()
     }
 }
 
@@ -285,7 +278,7 @@ fn sample_until_over(shared: &Weak<Shared>, signal: &Signal) {
         let Some(tick) = shared.upgrade().map(|shared| Meter(shared).tick_length()) else { return };
         // After a pause of the whole machine it goes on from now.
         due = (due + tick).max(Instant::now());
-        if signal.wait(due) {
+        if signal.wait(due.saturating_duration_since(Instant::now())) {
             return;
         }
         let Some(shared) = shared.upgrade() else { return };

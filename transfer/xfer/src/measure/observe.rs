@@ -17,17 +17,14 @@ pub struct Observer {
 /// All connections over one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Observation {
-    /// How long it was.
     pub seconds: f64,
     /// Connections that are open at its end.
     pub streams: usize,
     /// What they have counted in it together, and those that closed in it.
     pub counts: Counts,
-    /// Payload delivered, in bit/s.
     pub goodput_bps: f64,
     /// Mean of their smoothed round-trip times; none before the first sample.
     pub srtt_s: Option<f64>,
-    /// Smallest of their smallest round-trip times.
     pub min_rtt_s: Option<f64>,
     /// Sum of their congestion windows, in bytes.
     pub cwnd_bytes: f64,

@@ -24,7 +24,7 @@ pub struct Record {
     pub summary: Summary,
     /// The samples.
     pub samples: Samples,
-    /// What else there is to know.
+    /// How it was measured, and what it saw of the path.
     pub taken: Taken,
 }
 
@@ -37,15 +37,11 @@ pub struct Taken {
     pub end: &'static str,
     /// From the first connection to the last sample.
     pub duration_s: f64,
-    /// Time between samples, by the end.
     pub interval_s: f64,
-    /// Payload delivered.
     pub payload_bytes: u64,
     /// Connections, those that took the place of broken ones included.
     pub connections: u64,
-    /// Processor time of the whole process.
     pub cpu: Cpu,
-    /// What was seen of the path.
     pub path: PathSeen,
     /// Payload, start and end of every flow.
     pub flows: Vec<FlowTaken>,
@@ -54,51 +50,36 @@ pub struct Taken {
 /// One flow of a transfer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FlowTaken {
-    /// Name of the flow.
     pub id: String,
-    /// Whether its payload came here.
     pub is_received: bool,
-    /// Payload delivered.
     pub payload_bytes: u64,
-    /// Its connections, one after the other.
     pub connections: u64,
-    /// When it was opened.
     pub start_s: f64,
-    /// When it was closed for good.
     pub end_s: f64,
 }
 
 /// What connections tell of their path.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PathSeen {
-    /// Smallest round-trip time.
     pub min_rtt_s: Option<f64>,
-    /// Largest smoothed round-trip time.
     pub most_srtt_s: Option<f64>,
-    /// Largest window that a receiver offered.
     pub most_receive_window_bytes: u64,
     /// Share of the time with data to send in which the receive window held it back.
     pub receive_window_limited: Option<f64>,
     /// Most that all connections together had delivered in one interval, with headers, in bit/s.
     pub most_throughput_bps: f64,
-    /// How long that interval is.
     pub most_throughput_interval_s: f64,
     /// Most that the latest delivery rates of all connections summed up to, in bit/s.
     pub most_delivery_rate_bps: f64,
-    /// Largest segment size that was sent.
     pub mss_bytes: u64,
-    /// Largest path MTU.
     pub mtu_bytes: u64,
-    /// Rate that was given for it.
     pub rate_bps: Option<u64>,
 }
 
 /// Processor time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Cpu {
-    /// In user mode, in seconds.
     pub user_s: f64,
-    /// In the kernel, in seconds.
     pub system_s: f64,
 }
 
@@ -135,7 +116,6 @@ impl Cpu {
 }
 
 impl State {
-    /// Everything, up to the latest sample.
     pub(super) fn record(&self) -> Record {
         let window = self.window().1;
         // Rates of nothing at all are zero, and not undefined.
@@ -325,7 +305,6 @@ fn datagram_summary(kind: &'static str, counts: &DatagramCounts) -> DatagramSumm
     }
 }
 
-/// The whole transfer as one application.
 fn application(
     subject: &Subject,
     flows: &[FlowSummary],

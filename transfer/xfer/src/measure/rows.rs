@@ -12,13 +12,10 @@ pub(super) const MAX_ROWS: usize = 1 << 15;
 /// What happened to a flow in one interval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Row {
-    /// Index of the flow.
     pub(super) flow: u32,
     /// When the interval began, in nanoseconds since the first connection.
     pub(super) from_ns: u64,
-    /// When it ended.
     pub(super) to_ns: u64,
-    /// Payload delivered in it.
     pub(super) payload_bytes: u64,
     /// `struct tcp_info` at its end; empty for datagrams.
     pub(super) record: Box<[u8]>,
@@ -38,13 +35,10 @@ impl Row {
 /// A flow in one interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowInterval<'a> {
-    /// Index of the flow.
     pub flow: u32,
     /// When the interval began, in nanoseconds since the first connection.
     pub from_ns: u64,
-    /// When it ended.
     pub to_ns: u64,
-    /// Payload delivered in it.
     pub payload_bytes: u64,
     /// `struct tcp_info` at its end; empty for datagrams.
     pub record: &'a [u8],

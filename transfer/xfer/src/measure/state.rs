@@ -20,7 +20,6 @@ pub(super) struct State {
     pub(super) rows: Rows,
     pub(super) goal: Goal,
     pub(super) cpu_before: Cpu,
-    /// When the first connection was watched.
     began: Option<Instant>,
     /// When the latest sample of all, or of one that closed, was taken.
     ended: Option<Instant>,

@@ -111,13 +111,13 @@ fn an_observer_sees_what_happened_since_it_looked_last() {
 #[test]
 fn datagrams_have_their_own_figures() {
     let (meter, _) = meter();
-    let counts = Arc::<Mutex<DatagramCounts>>::default();
+    let counts = Arc::<rt::Mutex<DatagramCounts>>::default();
     let watched = meter.add_datagrams("udp/0", "cbr", Arc::clone(&counts));
     let mut flow = Datagrams::default();
     for number in [0, 1, 3] {
         flow.receive(number, 0.0, 1000, 28);
     }
-    *counts.lock().unwrap() = flow.counts;
+    *counts.lock() = flow.counts;
     drop(watched);
     let record = meter.finish();
     let summary = &record.summary.flows[0];
@@ -139,16 +139,16 @@ fn a_meter_without_anything_to_watch_has_a_record_too() {
 fn what_was_before_the_window_is_not_of_the_record() {
     let (meter, _) = meter();
     let (mut a, mut b) = pair();
-    let counts = Arc::<Mutex<DatagramCounts>>::default();
+    let counts = Arc::<rt::Mutex<DatagramCounts>>::default();
     let watched = [
         meter.add("transfer/0", "reno", &handle(&a), Payload::Acknowledged).unwrap(),
         meter.add_datagrams("udp/0", "cbr", Arc::clone(&counts)),
     ];
     move_bytes(&mut a, &mut b, 10_000);
-    counts.lock().unwrap().payload_bytes = 500;
+    counts.lock().payload_bytes = 500;
     meter.restart();
     move_bytes(&mut a, &mut b, 3_000);
-    counts.lock().unwrap().payload_bytes += 700;
+    counts.lock().payload_bytes += 700;
     drop(watched);
     let record = meter.finish();
     let bytes: Vec<u64> = record.taken.flows.iter().map(|flow| flow.payload_bytes).collect();
@@ -176,7 +176,7 @@ fn what_the_kernel_holds_at_the_end_is_no_payload_if_all_of_it_has_arrived() {
 #[test]
 fn an_interval_that_adapts_begins_finely_and_doubles_as_time_goes_by() {
     let mut state = State::new(Subject::new("a test", "transfer", "transfer"));
-    let counts = Arc::<Mutex<DatagramCounts>>::default();
+    let counts = Arc::<rt::Mutex<DatagramCounts>>::default();
     let began = Instant::now();
     let mut now = Duration::ZERO;
     let watch = Watch::Datagrams { kind: "cbr" };
@@ -185,7 +185,7 @@ fn an_interval_that_adapts_begins_finely_and_doubles_as_time_goes_by() {
     let mut until = |to_ms: u64, state: &mut State| {
         while now < Duration::from_millis(to_ms) {
             now += state.interval();
-            counts.lock().unwrap().payload_bytes += state.interval().as_millis() as u64;
+            counts.lock().payload_bytes += state.interval().as_millis() as u64;
             state.sample(began + now, false);
         }
         let payload_bytes: u64 = state.rows.all().iter().map(|row| row.payload_bytes).sum();

@@ -1,6 +1,5 @@
 //! What a session has to say to its sender, and what that has asked for.
 
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use super::session::{Session, State};
@@ -18,7 +17,7 @@ impl Session {
         let mut state = self.state();
         while words(&state) >= MOST_WORDS && state.control_socket.is_some() && state.ended.is_none()
         {
-            state = self.words.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.words.wait(state);
         }
         state
     }
@@ -28,7 +27,7 @@ impl Session {
     pub fn say(&self, message: ToSender, epoch: u64) -> bool {
         let mut state = self.state();
         while state.outbox.len() >= MOST_WORDS && state.epoch == epoch && state.ended.is_none() {
-            state = self.words.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.words.wait(state);
         }
         let is_current = state.epoch == epoch;
         if is_current {
@@ -39,7 +38,6 @@ impl Session {
         is_current
     }
 
-    /// Has the sender come again later.
     pub fn busy(&self, why: String, epoch: u64) {
         self.state().is_busy = true;
         self.say(ToSender::Busy { why }, epoch);
@@ -53,41 +51,26 @@ impl Session {
     /// What is to be said: nothing if there is nothing for so long; none if the control connection is
     /// not the one of `epoch`, or all was said and the transfer has ended.
     pub fn words(&self, epoch: u64, time: Duration) -> Option<Vec<ToSender>> {
-        let until = Instant::now() + time;
-        let mut state = self.state();
-        loop {
+        let next = |state: &mut State| {
             if state.epoch != epoch {
-                return None;
+                return Some(None);
             }
-            if !state.arrived.is_empty() || !state.outbox.is_empty() {
-                let mut words = Vec::new();
-                // What has arrived first: an answer may mean that.
-                while !state.arrived.is_empty() {
-                    let page = state.arrived.len().min(MOST_WORDS);
-                    let rest = state.arrived.split_off(page);
-                    words.push(ToSender::Arrived(std::mem::replace(&mut state.arrived, rest)));
-                }
-                words.extend(state.outbox.drain(..));
-                drop(state);
-                self.words.notify_all();
-                return Some(words);
+            let words = state.take_words();
+            match words.is_empty() {
+                true => state.ended.is_some().then_some(None),
+                false => Some(Some(words)),
             }
-            if state.ended.is_some() {
-                return None;
-            }
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Some(Vec::new());
-            }
-            state = self.words.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
-        }
+        };
+        let (state, words) = self.words.wait_until(self.state(), Instant::now() + time, next);
+        drop(state);
+        self.words.notify_all();
+        words.unwrap_or(Some(Vec::new()))
     }
 
-    /// Has the collecting thread do something.
     pub fn ask(&self, task: ToReceiver, epoch: u64) {
         let mut state = self.state();
         while state.tasks.len() >= MOST_WORDS && state.epoch == epoch && state.ended.is_none() {
-            state = self.tasks.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.tasks.wait(state);
         }
         if state.epoch == epoch {
             state.tasks.push_back(task);
@@ -108,16 +91,28 @@ impl Session {
                 self.tasks.notify_all();
                 return Some(task);
             }
-            state = self.tasks.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.tasks.wait(state);
         }
     }
 
-    /// All of it is on disk.
     pub fn confirm(&self, digest: Sum, epoch: u64) {
         let mut state = self.state();
         state.confirmed = true;
         state.received.duration_s = self.began.elapsed().as_secs_f64();
         drop(state);
         self.say(ToSender::Confirmed { digest }, epoch);
+    }
+}
+
+impl State {
+    fn take_words(&mut self) -> Vec<ToSender> {
+        let mut words = Vec::new();
+        // Arrivals first: an answer may refer to them.
+        while !self.arrived.is_empty() {
+            let rest = self.arrived.split_off(self.arrived.len().min(MOST_WORDS));
+            words.push(ToSender::Arrived(std::mem::replace(&mut self.arrived, rest)));
+        }
+        words.extend(self.outbox.drain(..));
+        words
     }
 }

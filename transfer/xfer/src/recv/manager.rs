@@ -1,8 +1,8 @@
 //! The sessions of a receiver, and the threads of their connections.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -23,7 +23,6 @@ const REMEMBERED: usize = 1000;
 
 /// What measures transfers.
 pub enum Meters {
-    /// One for all of them.
     All(Meter),
     /// One for each, and where its record goes.
     Each(Subject, Sessions),
@@ -31,9 +30,7 @@ pub enum Meters {
 
 /// Starts a thread for every connection, and knows which sessions there are.
 pub struct Manager {
-    /// As the receiver was asked for.
     pub settings: Arc<Settings>,
-    /// Its handle.
     pub control: Control,
     meters: Meters,
     store: Store,
@@ -55,7 +52,6 @@ struct Table {
 }
 
 impl Manager {
-    /// Of no sessions.
     pub fn new(settings: Settings, control: Control, meters: Meters, store: Store) -> Self {
         Manager {
             settings: Arc::new(settings),
@@ -65,12 +61,12 @@ impl Manager {
             done_bytes: Arc::default(),
             talking: Arc::default(),
             table: Mutex::default(),
-            changed: Condvar::new(),
+            changed: Condvar::default(),
         }
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock()
     }
 
     /// Starts the thread of a connection that has proved itself.
@@ -111,9 +107,6 @@ impl Manager {
     }
 
     /// The session that a sender begins or goes on with, and whether it goes on.
-    ///
-    /// # Errors
-    /// What the sender is told if there is none for it.
     pub fn session(&self, begin: &Begin, from: &str) -> Result<(Arc<Session>, bool), ToSender> {
         let known = {
             let table = self.table();
@@ -199,13 +192,12 @@ impl Manager {
 
     /// The monitor: knows which sessions are gone and have not come again in time.
     pub fn monitor(&self) {
+        let linger = self.settings.linger;
         let mut table = self.table();
         while !table.is_over {
-            let linger = self.settings.linger;
             let gone = |session: &Arc<Session>| session.state().gone;
             let next = table.sessions.values().filter_map(gone).min();
-            let wait = next.map(|gone| linger.saturating_sub(gone.elapsed()));
-            table = match wait {
+            table = match next.map(|gone| linger.saturating_sub(gone.elapsed())) {
                 Some(Duration::ZERO) => {
                     drop(table);
                     self.forget_gone(|session| {
@@ -213,21 +205,16 @@ impl Manager {
                     });
                     self.table()
                 }
-                Some(wait) => {
-                    let woken = self.changed.wait_timeout(table, wait);
-                    woken.unwrap_or_else(PoisonError::into_inner).0
-                }
-                None => self.changed.wait(table).unwrap_or_else(PoisonError::into_inner),
+                Some(wait) => self.changed.wait_timeout(table, wait),
+                None => self.changed.wait(table),
             };
         }
     }
 
-    /// Whether the receiver still takes transfers.
     pub fn is_open(&self) -> bool {
         !self.table().is_over
     }
 
-    /// Transfers that have not ended.
     #[cfg(test)]
     pub(super) fn sessions(&self) -> usize {
         self.table().sessions.len()

@@ -6,8 +6,6 @@
 //! that gathers what has arrived into its final form is the collector of each session ([`talk`]).
 //! Unlike there, blocks are at their place in the file as they arrive ([`stream`]).
 
-#[cfg(test)]
-pub(crate) mod driven;
 mod mail;
 mod manager;
 mod receiving;
@@ -16,14 +14,14 @@ mod settings;
 mod stream;
 mod talk;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
 
-pub use session::Received;
+use session::Received;
 pub use settings::{DEFAULT_PORT, Limits, ReceiveOptions};
 
 use manager::{Manager, Meters};

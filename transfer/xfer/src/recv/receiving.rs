@@ -9,9 +9,7 @@ use crate::wire::messages::Run;
 /// A file that is being received.
 #[derive(Clone, Debug)]
 pub struct Receiving {
-    /// Where it goes.
     pub incoming: Arc<Incoming>,
-    /// What has arrived in this session.
     pub arrived: Arrived,
 }
 
@@ -27,13 +25,11 @@ impl Receiving {
 pub struct Arrived(BTreeMap<u32, u32>);
 
 impl Arrived {
-    /// Whether a block is among them.
     pub fn has(&self, block: u32) -> bool {
         let before = self.0.range(..=block).next_back();
         before.is_some_and(|(first, count)| block - first < *count)
     }
 
-    /// A block has arrived.
     pub fn insert(&mut self, block: u32) {
         if self.has(block) {
             return;

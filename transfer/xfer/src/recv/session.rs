@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Shutdown;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError};
 
 use serde::Serialize;
 
@@ -18,15 +18,10 @@ use crate::wire::messages::{Run, ToReceiver, ToSender};
 /// What a transfer has brought.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Received {
-    /// Address of the sender.
     pub from: String,
-    /// Files.
     pub files: u64,
-    /// Directories.
     pub directories: u64,
-    /// Content of the files.
     pub bytes: u64,
-    /// Content that came over the network.
     pub arrived_bytes: u64,
     /// Blocks that were not what their sums said.
     pub damaged_blocks: u64,
@@ -39,15 +34,12 @@ pub struct Received {
 pub enum Ended {
     /// Confirmed, and the sender has read it.
     Well,
-    /// The receiver ends it.
     Refused(Error),
-    /// The sender has given up.
     GivenUp(String),
 }
 
 /// What a thread of a data connection is to do with a block.
 pub enum Due {
-    /// To write it.
     Write(Arc<Incoming>),
     /// To throw it away: it is there.
     Skip,
@@ -55,19 +47,13 @@ pub enum Due {
 
 /// One transfer.
 pub struct Session {
-    /// Its number, which data connections name.
     pub number: u64,
-    /// What the sender calls it.
     pub transfer: [u8; 16],
     /// Its place among the sessions: the smallest that was free.
     pub place: usize,
-    /// As the receiver was asked for.
     pub settings: Arc<Settings>,
-    /// Watches its connections.
     pub meter: Meter,
-    /// Where it goes.
     pub store: Store,
-    /// What it delivers.
     pub delivery: Delivery,
     /// What has arrived at the receiver, of all transfers.
     pub done_bytes: Arc<AtomicU64>,
@@ -75,7 +61,6 @@ pub struct Session {
     state: Mutex<State>,
     /// There is something to say, or room to say more.
     pub(super) words: Condvar,
-    /// There is something to finish.
     pub(super) tasks: Condvar,
     /// A thread has ended, or a block is not written any longer.
     calm: Condvar,
@@ -109,23 +94,15 @@ impl Drop for Connected<'_> {
 
 /// What changes of a transfer.
 pub struct State {
-    /// Files that are not finished.
     pub files: BTreeMap<u32, Receiving>,
-    /// The number of the next entry.
     pub next_entry: u32,
-    /// Which entries were directories.
     pub directories: std::collections::BTreeSet<u32>,
-    /// Over what is stored.
     pub digest: TransferDigest,
-    /// What it has brought.
     pub received: Received,
-    /// Set when all is on disk.
     pub confirmed: bool,
-    /// How it has ended.
     pub ended: Option<Ended>,
     /// Why the control connection is gone, and since when.
     pub gone: Option<Instant>,
-    /// Data connections by number.
     pub connections: BTreeMap<u32, Socket>,
     pub(super) outbox: VecDeque<ToSender>,
     pub(super) arrived: Vec<Run>,
@@ -133,7 +110,6 @@ pub struct State {
     writing: BTreeMap<(u32, u32), u32>,
     pub(super) is_busy: bool,
     pub(super) control_socket: Option<Socket>,
-    /// Counts control connections.
     pub(super) epoch: u64,
     threads: usize,
 }
@@ -180,15 +156,14 @@ impl Session {
             done_bytes,
             began: Instant::now(),
             state: Mutex::new(state),
-            words: Condvar::new(),
-            tasks: Condvar::new(),
-            calm: Condvar::new(),
+            words: Condvar::default(),
+            tasks: Condvar::default(),
+            calm: Condvar::default(),
         }
     }
 
-    /// The state, locked.
     pub fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// A new control connection takes over: all connections of the one before are shut down, and their
@@ -202,7 +177,7 @@ impl Session {
         self.wake();
         let mut state = self.state();
         while state.threads > 0 && state.epoch == epoch {
-            state = self.calm.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.calm.wait(state);
         }
         if state.epoch == epoch {
             state.outbox.clear();
@@ -225,7 +200,6 @@ impl Session {
         is_current
     }
 
-    /// A thread of the session ends.
     pub fn exit(&self) {
         self.state().threads -= 1;
         self.calm.notify_all();
@@ -270,7 +244,7 @@ impl Session {
         self.wake();
         let mut state = self.state();
         while state.threads > 0 {
-            state = self.calm.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.calm.wait(state);
         }
         // Names are free for others, streams that are not complete are removed.
         state.files.clear();
@@ -319,7 +293,7 @@ impl Session {
             if let Some(socket) = state.connections.get(other) {
                 let _ = socket.shutdown(Shutdown::Both);
             }
-            state = self.calm.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.calm.wait(state);
         }
         let incoming = Arc::clone(&state.files[&file].incoming);
         state.writing.insert((file, block), connection);

@@ -63,7 +63,6 @@ pub(super) trait Carrier: Read {
     /// What has failed when it could not be read.
     fn failed(&mut self, error: io::Error) -> Error;
 
-    /// The sum.
     fn sum(&mut self) -> Result<Sum, Error>;
 }
 

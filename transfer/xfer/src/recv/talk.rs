@@ -123,7 +123,6 @@ fn report(session: &Session, epoch: u64, sender: &ControlSender, idle: Duration)
     let _ = sender.finish();
 }
 
-/// Hears what the sender says.
 fn listen(
     manager: &Arc<Manager>,
     session: &Arc<Session>,

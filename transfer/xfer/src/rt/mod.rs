@@ -1,37 +1,33 @@
-//! What a transfer needs of the system beside its disk: clocks, locks, threads and sockets.
+//! Clocks, locks, threads and sockets of a transfer: those of the standard library and of `socket2`.
 //!
-//! They are those of the standard library and of `socket2`. Tests replace them by simulated ones of
-//! the same names and methods, which in a thread that no simulation has started are the real ones.
+//! Unit tests put simulated ones in their place (`tests/simulated`); in a thread that no simulation
+//! has started, these are the real ones.
+
+mod lock;
+
+pub use lock::{Condvar, Mutex, MutexGuard};
+pub use system::{Instant, JoinHandle, Socket};
 
 #[cfg(test)]
-pub mod simulated;
+use crate::tests::simulated as system;
 
 #[cfg(not(test))]
-pub use {
-    socket2::Socket,
-    std::sync::{Condvar, Mutex, MutexGuard},
-    std::thread::JoinHandle,
-    std::time::Instant,
-};
+mod system {
+    pub use socket2::Socket;
+    pub use std::sync::{Condvar, Mutex, MutexGuard};
+    pub use std::thread::{Builder, JoinHandle};
+    pub use std::time::Instant;
+}
 
-#[cfg(test)]
-pub use simulated::{Condvar, Instant, JoinHandle, Mutex, MutexGuard, Socket};
-
-#[cfg(not(test))]
-use std::thread::Builder;
 use std::time::{Duration, SystemTime};
-
-#[cfg(test)]
-use simulated::Builder;
 
 use crate::Error;
 
 /// Stack of the threads: they call nothing deep.
 const STACK_BYTES: usize = 512 << 10;
 
-/// Starts a thread of a transfer.
 pub fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, Error> {
-    Builder::new()
+    system::Builder::new()
         .name(name.into())
         .stack_size(STACK_BYTES)
         .spawn(run)
@@ -41,7 +37,7 @@ pub fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHand
 /// The time since 1970, as the clock of this host says; it may be wrong, and may jump.
 pub fn wall_clock() -> Duration {
     #[cfg(test)]
-    if let Some(now) = simulated::wall_clock() {
+    if let Some(now) = system::wall_clock() {
         return now;
     }
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()

@@ -1,6 +1,5 @@
 //! A rate that all connections share.
 
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use crate::Control;
@@ -19,7 +18,6 @@ pub struct Limiter {
 }
 
 impl Limiter {
-    /// Of so many bits a second.
     pub fn new(bits_per_s: u64) -> Self {
         Limiter { bits_per_s: bits_per_s.max(1) as f64, until: Mutex::new(Instant::now()) }
     }
@@ -29,7 +27,7 @@ impl Limiter {
         let now = Instant::now();
         let time = Duration::from_secs_f64(bytes as f64 * 8.0 / self.bits_per_s);
         let until = {
-            let mut until = self.until.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut until = self.until.lock();
             let from = until.max(now.checked_sub(BURST).unwrap_or(now));
             *until = from + time;
             *until

@@ -31,7 +31,7 @@ use serde::Serialize;
 
 pub use plan::Striping;
 pub use settings::{Auto, CHUNK_BYTES, PATIENCE, SendOptions, Streams, TIMEOUT};
-pub use state::Counts;
+use state::Counts;
 
 pub(crate) use settings::time;
 

@@ -26,16 +26,13 @@ pub enum Striping {
 /// A block of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Block {
-    /// Index of the file.
     pub file: u32,
-    /// Index of the block in it.
     pub index: u32,
 }
 
 /// What a connection is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Take {
-    /// To carry these blocks.
     Run(Run),
     /// To wait: there may be more.
     Wait,
@@ -48,9 +45,7 @@ pub enum Take {
 pub enum Arrival {
     /// It was known before, or the file is none of ours.
     Old,
-    /// A block more.
     New,
-    /// The last block of its file.
     Whole,
 }
 
@@ -63,7 +58,6 @@ pub struct Plan {
     files: BTreeMap<u32, File>,
     common: VecDeque<Run>,
     own: BTreeMap<u32, VecDeque<Run>>,
-    /// Lanes that nobody has any more.
     vacant: BTreeSet<u32>,
     out: BTreeMap<Block, u32>,
     /// What was hashed here of blocks that have not arrived.
@@ -82,7 +76,6 @@ struct File {
     left: u32,
     /// Whether its length is known, so that no blocks follow.
     closed: bool,
-    /// Of the blocks that have arrived.
     tree: FileTree,
 }
 
@@ -94,7 +87,6 @@ impl Bits {
         self.0.get(index as usize / 64).is_some_and(|word| word >> (index % 64) & 1 == 1)
     }
 
-    /// Whether it was not there before.
     fn insert(&mut self, index: u32) -> bool {
         let at = index as usize / 64;
         if self.0.len() <= at {
@@ -179,12 +171,10 @@ impl Plan {
         self.files.entry(file).or_insert(known)
     }
 
-    /// No files follow.
     pub fn complete(&mut self) {
         self.complete = true;
     }
 
-    /// Whether everything there is has arrived.
     pub fn is_done(&self) -> bool {
         self.complete && self.files.values().all(|file| file.closed && file.left == 0)
     }
@@ -226,7 +216,6 @@ impl Plan {
         }
     }
 
-    /// A block has arrived.
     pub fn arrived(&mut self, block: Block) -> Arrival {
         let Some(known) = self.files.get_mut(&block.file) else { return Arrival::Old };
         // What was never hashed here was never sent.
@@ -265,7 +254,6 @@ impl Plan {
         }
     }
 
-    /// How many connections there are.
     pub fn set_lanes(&mut self, lanes: u32) {
         self.lanes = lanes.max(1);
     }
@@ -275,7 +263,6 @@ impl Plan {
         self.lose(|by| by == connection)
     }
 
-    /// All connections are gone.
     pub fn all_broken(&mut self) -> usize {
         self.lose(|_| true)
     }
@@ -296,7 +283,6 @@ impl Plan {
         self.common.extend(self.own.remove(&lane).unwrap_or_default());
     }
 
-    /// Somebody has this lane.
     pub fn occupy(&mut self, lane: u32) {
         self.vacant.remove(&lane);
     }

@@ -19,7 +19,6 @@ use crate::wire::messages::DataHead;
 /// Why a block was not sent.
 #[derive(Debug)]
 pub enum Trouble {
-    /// The connection failed.
     Connection(Error),
     /// The source cannot be read, or is not what it was.
     Source(Error),

@@ -1,8 +1,8 @@
 //! The state of a sender with its lock, and who waits for what.
 
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use super::feed;
@@ -23,11 +23,8 @@ const FORGIVEN: u32 = 3;
 
 /// What the threads of a sender share.
 pub struct Session {
-    /// As it was asked for.
     pub settings: Settings,
-    /// The transfer's handle.
     pub control: Control,
-    /// Watches the connections.
     pub meter: Meter,
     /// The rate of all connections together, if there is one.
     pub limiter: Option<Limiter>,
@@ -35,16 +32,13 @@ pub struct Session {
     pub done_bytes: Arc<AtomicU64>,
     written_bytes: AtomicU64,
     state: Mutex<State>,
-    /// There may be blocks to carry.
     work: Condvar,
     /// There may be something to say or to offer.
     words: Condvar,
     /// A block of standard input has arrived.
     room: Condvar,
-    /// The control connection has ended.
     over: Condvar,
     walk: Mutex<Option<Walk>>,
-    /// Standard input, until it is read.
     input: Mutex<Option<OwnedFd>>,
     streams: Mutex<Streams>,
 }
@@ -68,19 +62,18 @@ impl Session {
             done_bytes: Arc::default(),
             written_bytes: AtomicU64::new(0),
             state: Mutex::new(state),
-            work: Condvar::new(),
-            words: Condvar::new(),
-            room: Condvar::new(),
-            over: Condvar::new(),
+            work: Condvar::default(),
+            words: Condvar::default(),
+            room: Condvar::default(),
+            over: Condvar::default(),
             walk: Mutex::new(None),
             input: Mutex::new(input),
             streams: Mutex::default(),
         }
     }
 
-    /// The state, locked.
     pub fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Forgets what was offered: the receiver knows nothing of it.
@@ -100,7 +93,7 @@ impl Session {
 
     /// What there is to send, gone through from its beginning unless that has begun.
     pub fn walk(&self) -> MutexGuard<'_, Option<Walk>> {
-        self.walk.lock().unwrap_or_else(PoisonError::into_inner)
+        self.walk.lock()
     }
 
     /// Ends the control connection, unless it has ended: everybody is woken.
@@ -119,35 +112,30 @@ impl Session {
         self.written_bytes.load(Ordering::Relaxed)
     }
 
-    /// Wakes everybody who waits for anything.
     pub fn wake(&self) {
         for waiting in [&self.work, &self.words, &self.room, &self.over] {
             waiting.notify_all();
         }
     }
 
-    /// Whether the control connection has ended.
     pub fn is_over(&self) -> bool {
         self.state().ended.is_some()
     }
 
-    /// Waits for its end.
     pub fn wait_for_end(&self) -> End {
         let mut state = self.state();
         loop {
             if let Some(end) = &state.ended {
                 return end.clone();
             }
-            state = self.over.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.over.wait(state);
         }
     }
 
     /// Waits for its end, but no longer than `time`; whether it has ended.
     pub fn wait_for_end_within(&self, time: Duration) -> bool {
-        let state = self.state();
-        let ended = |state: &mut State| state.ended.is_none();
-        let waited = self.over.wait_timeout_while(state, time, ended);
-        waited.unwrap_or_else(PoisonError::into_inner).0.ended.is_some()
+        let ended = |state: &mut State| state.ended.is_some().then_some(());
+        self.over.wait_until(self.state(), Instant::now() + time, ended).1.is_some()
     }
 
     /// Whether the receiver has ever welcomed this transfer.
@@ -184,19 +172,12 @@ impl Session {
 
     /// What a connection is to do next; it waits for that at most so long.
     pub fn take(&self, lane: u32, connection: u32, wait: Duration) -> Task {
-        let until = Instant::now() + wait;
-        let mut state = self.state();
-        loop {
-            match state.take(lane, connection) {
-                Task::Wait => {}
-                task => return task,
-            }
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Task::Wait;
-            }
-            state = self.work.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
-        }
+        let taken = |state: &mut State| match state.take(lane, connection) {
+            Task::Wait => None,
+            task => Some(task),
+        };
+        let waited = self.work.wait_until(self.state(), Instant::now() + wait, taken);
+        waited.1.unwrap_or(Task::Wait)
     }
 
     /// What the receiver claims a block to be.
@@ -209,7 +190,6 @@ impl Session {
         self.state().plan.hashed(block, sum);
     }
 
-    /// The receiver has a block already.
     pub fn held(&self, block: Block, sum: Sum) {
         let mut todo = Todo::default();
         let mut state = self.state();
@@ -287,9 +267,6 @@ impl Session {
     }
 
     /// One stream more, in the first place that is free.
-    ///
-    /// # Errors
-    /// If there can be no further thread.
     pub fn add_stream(self: &Arc<Self>) -> Result<(), Error> {
         let mut streams = self.streams();
         let Some(towards) = streams.towards.clone() else { return Ok(()) };
@@ -337,7 +314,7 @@ impl Session {
     }
 
     fn streams(&self) -> MutexGuard<'_, Streams> {
-        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+        self.streams.lock()
     }
 
     /// Reads standard input from now on, as a file; what was read before is there.
@@ -356,7 +333,7 @@ impl Session {
             // It was empty: no block arrives that would end it.
             self.follow(&Todo { whole: vec![file], ..Todo::default() });
         }
-        let input = self.input.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let input = self.input.lock().take();
         let Some(input) = input else { return };
         let session = Arc::clone(self);
         // Nobody waits for it: it may be waiting for a terminal.
@@ -375,7 +352,6 @@ impl Session {
         self.work.notify_one();
     }
 
-    /// Standard input has ended.
     pub fn drained(&self, file: u32, bytes: u64) {
         let mut state = self.state();
         state.stream_bytes = Some(bytes);
@@ -384,7 +360,6 @@ impl Session {
         self.follow(&Todo { whole: if is_whole { vec![file] } else { vec![] }, ..Todo::default() });
     }
 
-    /// Streams that are not to end.
     pub fn staying(&self) -> u32 {
         let staying = self.state().lanes.values().filter(|lane| !lane.is_leaving).count();
         u32::try_from(staying).unwrap_or(u32::MAX)
@@ -405,20 +380,9 @@ impl Session {
     pub fn wait_for_words<T>(
         &self,
         time: Duration,
-        mut ready: impl FnMut(&mut State) -> Option<T>,
+        ready: impl FnMut(&mut State) -> Option<T>,
     ) -> Option<T> {
-        let until = Instant::now() + time;
-        let mut state = self.state();
-        loop {
-            if let Some(found) = ready(&mut state) {
-                return Some(found);
-            }
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return None;
-            }
-            state = self.words.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
-        }
+        self.words.wait_until(self.state(), Instant::now() + time, ready).1
     }
 
     /// A lock on the state for who reads standard input: waits until `ready`, which also looks for the
@@ -429,7 +393,7 @@ impl Session {
             if let Some(found) = ready(&mut state) {
                 return found;
             }
-            state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.room.wait(state);
         }
     }
 

@@ -21,25 +21,19 @@ const NAMED: usize = 5;
 /// Where a file comes from.
 #[derive(Debug)]
 pub enum Origin {
-    /// From the disk.
     Disk {
-        /// Where it is.
         path: PathBuf,
         /// What it was when it was offered.
         stat: Stat,
-        /// How it is cut.
         blocks: Blocks,
     },
-    /// From standard input.
     Stream,
 }
 
 /// What was offered and is not stored.
 #[derive(Debug)]
 pub struct Sending {
-    /// As it was offered.
     pub offered: Offered,
-    /// Where it comes from.
     pub origin: Arc<Origin>,
     claims: BTreeMap<u32, Sum>,
     is_ready: bool,
@@ -49,9 +43,7 @@ pub struct Sending {
 /// What a connection is to do next.
 #[derive(Debug)]
 pub enum Task {
-    /// To carry blocks of a file.
     Carry(Run, Arc<Origin>),
-    /// To wait for more.
     Wait,
     /// To end: everything has arrived, or one connection less is wanted.
     End,
@@ -62,18 +54,15 @@ pub enum Task {
 /// How a control connection has ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum End {
-    /// The receiver has confirmed the whole.
     Confirmed,
     /// It failed, and trying again does not help.
     Fatal(Error),
-    /// It may be tried again.
     Broken(Error),
 }
 
 /// One connection's place among the streams.
 #[derive(Debug, Default)]
 pub struct Lane {
-    /// What it is connected by.
     pub open: Option<(u32, Socket)>,
     /// It is to end when it has carried what it has.
     pub is_leaving: bool,
@@ -82,38 +71,27 @@ pub struct Lane {
 /// What was sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
-    /// Files.
     pub files: u64,
-    /// Directories.
     pub directories: u64,
-    /// Content of the files.
     pub bytes: u64,
-    /// Content that the receiver held already.
     pub held_bytes: u64,
     /// Blocks that went again, because their connection broke or they were damaged.
     pub resent_blocks: u64,
     /// Blocks that were damaged on the way.
     pub damaged_blocks: u64,
-    /// Data connections that were replaced.
     pub replaced_connections: u64,
-    /// Control connections that were replaced.
     pub replaced_sessions: u64,
 }
 
 /// All of it; whoever changes it holds the lock.
 #[derive(Debug)]
 pub struct State {
-    /// Which blocks go, and have gone.
     pub plan: Plan,
     /// What was offered and is not stored.
     pub entries: BTreeMap<u32, Sending>,
-    /// The number of the next entry.
     pub next_entry: u32,
-    /// Whether nothing more is offered.
     pub is_all_offered: bool,
-    /// Messages that wait to be sent.
     pub outbox: VecDeque<ToReceiver>,
-    /// The streams.
     pub lanes: BTreeMap<u32, Lane>,
     /// Blocks of standard input that have not arrived.
     pub window: BTreeMap<u32, Arc<[u8]>>,
@@ -125,17 +103,12 @@ pub struct State {
     pub read_blocks: u32,
     /// How long standard input was, when it has ended.
     pub stream_bytes: Option<u64>,
-    /// How the control connection has ended.
     pub ended: Option<End>,
-    /// Nothing is tried any more.
     pub is_given_up: bool,
-    /// The receiver knows the transfer.
     pub is_known: bool,
     /// How often a token that was taken before was refused.
     pub refusals: u32,
-    /// Data connections that were made.
     pub connections: u32,
-    /// What was sent.
     pub counts: Counts,
     /// When a block arrived last, or the control connection came.
     pub latest_arrival: Instant,
@@ -155,7 +128,6 @@ pub struct State {
 pub struct Todo {
     /// All blocks of these files have arrived: look at their sources.
     pub whole: Vec<u32>,
-    /// Bytes that have arrived.
     pub arrived_bytes: u64,
     /// There are blocks to carry that nobody has.
     pub is_new_work: bool,
@@ -219,7 +191,6 @@ impl State {
         self.counts.resent_blocks += self.plan.all_broken() as u64;
     }
 
-    /// What the receiver says.
     pub fn hear(&mut self, message: ToSender) -> Todo {
         self.latest_news = Instant::now();
         let mut todo = Todo::default();

@@ -23,9 +23,7 @@ const BACK_OFF: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(
 /// Where a stream connects to.
 #[derive(Clone, Debug)]
 pub struct Towards {
-    /// The receiver's address.
     pub address: std::net::SocketAddr,
-    /// The session there.
     pub session: u64,
     /// How often something has to be said that the receiver does not give up.
     pub idle: Duration,

@@ -66,7 +66,6 @@ pub fn attempt(
     end
 }
 
-/// Connects, and agrees with the receiver.
 fn begin(
     session: &Session,
     addresses: &[std::net::SocketAddr],
@@ -179,7 +178,6 @@ fn talk(session: &Session, sender: &ControlSender, idle: Duration) {
 
 /// What the control connection is to say next.
 pub(super) enum Next {
-    /// These.
     Say(Vec<ToReceiver>),
     /// The next [`page`] of what there is.
     Offer,
@@ -236,9 +234,6 @@ impl Patience {
         Patience { written_bytes: session.written_bytes(), since: Instant::now() }
     }
 
-    /// # Errors
-    /// [`Error::Refused`] if it has lasted longer than the transfer's patience: another connection
-    /// to a receiver that answers nothing would not help.
     fn check(&mut self, session: &Session) -> Result<(), Error> {
         let written_bytes = session.written_bytes();
         let state = session.state();
@@ -291,7 +286,6 @@ pub(super) fn page(session: &Session) -> Result<Option<ToReceiver>, Error> {
     Ok(Some(ToReceiver::Offer { first, entries: page }))
 }
 
-/// The next file or directory.
 fn next_of(session: &Session) -> Option<Result<(Offered, Origin), Error>> {
     let settings = &session.settings;
     let Some(path) = &settings.path else {

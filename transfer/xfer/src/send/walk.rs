@@ -18,9 +18,7 @@ const PERMISSIONS: u32 = 0o7777;
 /// Something to send.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// Where it is.
     pub path: PathBuf,
-    /// As it is offered.
     pub entry: Offered,
     /// What it was when it was found.
     pub stat: Stat,
@@ -29,11 +27,8 @@ pub struct Found {
 /// How much there is to send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Files and directories.
     pub entries: u64,
-    /// Directories among them.
     pub directories: u64,
-    /// Content.
     pub bytes: u64,
 }
 
@@ -57,9 +52,6 @@ impl Walk {
     }
 
     /// Counts what there is, and warns of what is left out.
-    ///
-    /// # Errors
-    /// [`Error::Input`] if something cannot be looked at, [`Error::Cancelled`].
     pub fn count(mut self) -> Result<Count, Error> {
         let (mut count, control) = (Count::default(), self.control.clone());
         for found in self.by_ref() {

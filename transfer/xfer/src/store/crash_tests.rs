@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use fairway_units::random::Stream;
 
 use super::*;
-use crate::rt::simulated::set_wall_clock;
+use crate::tests::simulated::set_wall_clock;
 
 /// Two chunks of BLAKE3, four sectors.
 const BLOCK_BYTES: u64 = 2048;
@@ -253,7 +253,7 @@ fn what_is_confirmed_is_on_the_medium_whatever_dies() {
         assert!(
             run.is_ok(),
             "seed {seed}; again: FAIRWAY_FIRST_CRASH={seed} FAIRWAY_CRASHES=1 cargo test --release \
-             -p fairway-xfer --lib crash_tests"
+             -p fairway-xfer --lib crash"
         );
     }
     println!("{count} transfers in {:.1} s", began.elapsed().as_secs_f64());

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use nix::errno::Errno;
 
@@ -37,7 +37,6 @@ struct State {
     claim: Option<Claim>,
     /// A file of the same name and size is there already.
     there: bool,
-    /// Its sums, when it was read.
     sums_there: FileTree,
     partial: Option<Arc<Partial>>,
     done: Done,
@@ -77,16 +76,14 @@ impl Incoming {
             id,
             promise,
             state: Mutex::new(state),
-            freed: Condvar::new(),
+            freed: Condvar::default(),
         })
     }
 
-    /// What was offered.
     pub fn entry(&self) -> &Entry {
         &self.entry
     }
 
-    /// How it is cut.
     pub fn blocks(&self) -> Blocks {
         self.state().blocks
     }
@@ -94,9 +91,6 @@ impl Incoming {
     /// Finds what is there already, from a transfer that was interrupted or as a complete file, reads
     /// it and tells the sum of each whole block. They count as done. May be asked again while no block
     /// is being written.
-    ///
-    /// # Errors
-    /// If what is there cannot be read, or `each` fails.
     pub fn held(&self, mut each: impl FnMut(u64, Sum) -> Result<(), Error>) -> Result<(), Error> {
         let blocks = self.blocks();
         let Some(count) = blocks.count() else { return Ok(()) };
@@ -169,10 +163,6 @@ impl Incoming {
     }
 
     /// Begins to write a block; waits if another thread writes the same one.
-    ///
-    /// # Errors
-    /// [`Error::Refused`] if there is no such block, or a different file must not be replaced.
-    /// [`Error::Failed`] if the file cannot be made.
     pub fn write(&self, index: u64) -> Result<Writing<'_>, Error> {
         let mut state = self.state();
         if !state.blocks.has(index) {
@@ -181,7 +171,7 @@ impl Incoming {
             return Err(Error::Refused(said));
         }
         while state.writing.contains(&index) {
-            state = self.freed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.freed.wait(state);
         }
         let partial = self.partial(&mut state)?;
         // From here on its bytes may be any; the journal is not believed without reading them.
@@ -193,9 +183,6 @@ impl Incoming {
     }
 
     /// A stream has ended after so many bytes.
-    ///
-    /// # Errors
-    /// [`Error::Refused`] if that does not agree with the blocks that came.
     pub fn end(&self, bytes: u64) -> Result<(), Error> {
         let mut state = self.state();
         let ended = state.blocks.ended(bytes);
@@ -218,18 +205,12 @@ impl Incoming {
     }
 
     /// The digest of what has come, if that is all.
-    ///
-    /// # Errors
-    /// [`Error::Failed`] if blocks are missing.
     pub fn digest(&self) -> Result<Sum, Error> {
         self.digest_of(&mut self.state())
     }
 
     /// All has come: checks that, and gives the file its name, or has it ready for
     /// [`Delivery::settle`](super::Delivery::settle); returns its digest.
-    ///
-    /// # Errors
-    /// [`Error::Failed`] if blocks are missing, or the disk fails.
     pub fn finish(&self) -> Result<Sum, Error> {
         let mut state = self.state();
         let digest = self.digest_of(&mut state)?;
@@ -415,7 +396,7 @@ impl Incoming {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn shown(&self) -> String {
@@ -447,7 +428,7 @@ impl Incoming {
 
 impl Drop for Incoming {
     fn drop(&mut self) {
-        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.get_mut();
         // A stream is not taken up again.
         let begun = state.claim.is_some() && state.partial.take().is_some();
         if self.entry.bytes.is_none()

@@ -38,7 +38,6 @@ impl Journal {
         Ok(Journal { file })
     }
 
-    /// Notes that a block is there.
     pub fn note(&self, index: u64, sum: &Sum) -> io::Result<()> {
         let mut line = [0; LINE_BYTES];
         line[..sum.len()].copy_from_slice(sum);
@@ -116,12 +115,10 @@ pub struct Done {
 }
 
 impl Done {
-    /// How many are there.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Whether one is there.
     pub fn has(&self, index: u64) -> bool {
         self.words.get(index as usize / 64).is_some_and(|word| word >> (index % 64) & 1 == 1)
     }

@@ -18,7 +18,7 @@
 //! delivery.settle()                        all on disk, under final names
 //! ```
 
-mod disk;
+pub(crate) mod disk;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 mod incoming;
@@ -33,8 +33,8 @@ mod writing;
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -46,7 +46,7 @@ pub use tree::{BlockHasher, Blocks, FileTree, Sum, TransferDigest};
 pub use writing::{Stopped, Writing};
 
 #[cfg(test)]
-pub(crate) use disk::simulated::{Disk, Faults};
+pub(crate) use crate::tests::simulated::disk::{Disk, Faults};
 #[cfg(test)]
 pub(crate) use tree::small::{set_smallest_block_bytes, smallest_block_bytes};
 
@@ -62,9 +62,7 @@ const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
 /// What one transfer may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of all its files.
     pub bytes: u64,
-    /// Files and directories.
     pub files: u64,
     /// Bytes that stay free on the disk.
     pub spare_bytes: u64,
@@ -80,7 +78,6 @@ impl Default for Limits {
 /// How files are received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// What one transfer may take.
     pub limits: Limits,
     /// Replace files of the same name that differ.
     pub overwrite: bool,
@@ -101,14 +98,12 @@ impl Default for Options {
 pub struct Modified {
     /// Seconds since 1970.
     pub seconds: i64,
-    /// And nanoseconds.
     pub nanos: u32,
 }
 
 /// A file that is offered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Below the directory.
     pub name: Name,
     /// Its size; none for a stream whose end is not known.
     pub bytes: Option<u64>,
@@ -126,7 +121,6 @@ pub struct Store(Arc<Inner>);
 struct Inner {
     place: Place,
     options: Options,
-    /// Files that are being received.
     busy: Mutex<BTreeSet<Name>>,
     /// Bytes of files that have begun and are not on disk yet.
     promised: AtomicU64,
@@ -134,14 +128,10 @@ struct Inner {
 
 impl Store {
     /// Opens a directory, making it if there is none, and removes old incomplete files from it.
-    ///
-    /// # Errors
-    /// [`Error::Input`] if nothing can be received there.
     pub fn open(directory: &Path, options: Options) -> Result<Self, Error> {
         Store::at(Place::open(directory)?, options)
     }
 
-    /// On a simulated disk.
     #[cfg(test)]
     pub(crate) fn on(disk: &Disk, options: Options) -> Result<Self, Error> {
         Store::at(Place::of(Path::new("out"), disk.root()), options)
@@ -159,7 +149,6 @@ impl Store {
         self.0.busy().contains(name)
     }
 
-    /// What one transfer delivers.
     pub fn delivery(&self) -> Delivery {
         let Options { sync, overwrite, .. } = self.0.options;
         Delivery(Arc::new(Transfer {
@@ -172,7 +161,7 @@ impl Store {
 
 impl Inner {
     fn busy(&self) -> MutexGuard<'_, BTreeSet<Name>> {
-        self.busy.lock().unwrap_or_else(PoisonError::into_inner)
+        self.busy.lock()
     }
 
     /// Sets bytes aside, of those that the disk has.
@@ -270,10 +259,6 @@ struct Taken {
 
 impl Delivery {
     /// Begins to receive a file. Nothing is written, and no descriptor held, before its first block.
-    ///
-    /// # Errors
-    /// [`Error::Refused`] if it may not be received: a limit, another transfer, something that is there
-    /// already. [`Error::Failed`] if the disk has not the room.
     pub fn begin(&self, entry: Entry) -> Result<Incoming, Error> {
         let store = &self.0.store;
         self.0.take(&entry.name, entry.bytes.unwrap_or(0))?;
@@ -303,9 +288,6 @@ impl Delivery {
     }
 
     /// Makes a directory; if it was not there, it has this mode and time in the end.
-    ///
-    /// # Errors
-    /// If something else has its name.
     pub fn directory(&self, name: &Name, mode: u32, modified: Modified) -> Result<(), Error> {
         self.0.take(name, 0)?;
         let is_made = self.0.store.place.make_directory(name)?;
@@ -315,9 +297,6 @@ impl Delivery {
 
     /// Puts all that is finished on disk, under its final name; to be called when every
     /// [`Incoming::finish`] has returned, before the transfer is confirmed.
-    ///
-    /// # Errors
-    /// If a file cannot be synced or named.
     pub fn settle(&self) -> Result<(), Error> {
         self.0.settling.settle(&self.0.store.place)?;
         self.0.store.place.tidy();
@@ -329,7 +308,7 @@ impl Transfer {
     /// Takes a file of so many bytes of what the limits leave.
     fn take(&self, name: &Name, bytes: u64) -> Result<(), Error> {
         let limits = self.store.options.limits;
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = self.taken.lock();
         let (files, total) = (taken.files + 1, taken.bytes.saturating_add(bytes));
         let refused = |limit: String| {
             Err(Error::Refused(format!(
@@ -348,10 +327,9 @@ impl Transfer {
         Ok(())
     }
 
-    /// Takes more bytes of a stream.
     fn take_more(&self, name: &Name, bytes: u64) -> Result<(), Error> {
         self.take(name, bytes)?;
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner).files -= 1;
+        self.taken.lock().files -= 1;
         Ok(())
     }
 }

@@ -20,10 +20,6 @@ pub struct Name(Vec<u8>);
 
 impl Name {
     /// A name as it was told, if it may be used below a directory.
-    ///
-    /// # Errors
-    /// [`Error::Refused`] if it is absolute, empty or too long, has `.`, `..`, an empty component or
-    /// a NUL byte, or is where incomplete files are.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Result<Self, Error> {
         let name = Name(bytes.into());
         match name.flaw() {

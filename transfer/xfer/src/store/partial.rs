@@ -37,12 +37,10 @@ impl Id {
         Id(data_encoding::HEXLOWER.encode(&id))
     }
 
-    /// Where its content is.
     pub fn data(&self) -> String {
         format!("{}{DATA}", self.0)
     }
 
-    /// Where its journal is.
     pub fn blocks(&self) -> String {
         format!("{}{BLOCKS}", self.0)
     }
@@ -52,15 +50,11 @@ impl Id {
 #[derive(Debug)]
 pub struct Partial {
     data: File,
-    /// Files of one block have none.
     journal: Option<Journal>,
 }
 
 impl Partial {
     /// Opens an incomplete file, making it if there is none and `make` is set; none if there is none.
-    ///
-    /// # Errors
-    /// [`Error::Refused`] if another process writes it.
     pub fn open(
         place: &Place,
         id: &Id,
@@ -119,12 +113,10 @@ impl Partial {
         }
     }
 
-    /// Its content.
     pub fn data(&self) -> &File {
         &self.data
     }
 
-    /// Its journal.
     pub fn journal(&self) -> Option<&Journal> {
         self.journal.as_ref()
     }
@@ -142,9 +134,6 @@ pub fn remove_journal(directory: &Directory, id: &Id) {
 }
 
 /// Removes incomplete files that nobody has written for so long, and nothing else; how many.
-///
-/// # Errors
-/// If the directory of incomplete files cannot be read.
 pub fn sweep(place: &Place, older_than: Duration) -> Result<usize, Error> {
     let directory = place.partial_directory()?;
     let failed = |error: Errno| {

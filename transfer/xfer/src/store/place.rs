@@ -4,7 +4,7 @@
 //! nor one that someone puts there meanwhile leads outside.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use nix::errno::Errno;
 
@@ -28,14 +28,11 @@ pub struct Place {
 /// What is at a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// Nothing.
     Nothing,
     /// A regular file of so many bytes.
     File {
-        /// Its size.
         bytes: u64,
     },
-    /// A directory.
     Directory,
     /// A link, a device, a socket or a pipe.
     Other,
@@ -43,9 +40,6 @@ pub enum Found {
 
 impl Place {
     /// Opens a directory, making it if there is none; here a link is followed, for the user named it.
-    ///
-    /// # Errors
-    /// [`Error::Input`] if it is none, or nothing can be written there.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let shown = path.display();
         let refused = |why: String| Error::Input(format!("receiving into {shown}: {why}"));
@@ -68,20 +62,14 @@ impl Place {
         }
     }
 
-    /// Where something is, for people.
     pub fn shown(&self, name: &Name) -> String {
         format!("{}/{name}", self.path.display())
     }
 
-    /// The directory itself, for people.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What is at a name.
-    ///
-    /// # Errors
-    /// If a directory on the way is a link, or cannot be searched.
     pub fn look(&self, name: &Name) -> Result<Found, Error> {
         let failed = |error: Errno| self.failed("looking at", name, error);
         let (parent, last) = name.split();
@@ -96,10 +84,6 @@ impl Place {
         }
     }
 
-    /// Opens a file to read it.
-    ///
-    /// # Errors
-    /// If it is none, or cannot be read.
     pub fn read(&self, name: &Name) -> Result<File, Error> {
         let failed = |error: Errno| self.failed("reading", name, error);
         let (parent, last) = name.split();
@@ -108,9 +92,6 @@ impl Place {
     }
 
     /// Makes a directory and those that it is in; whether it was not there before.
-    ///
-    /// # Errors
-    /// If something else has its name.
     pub fn make_directory(&self, name: &Name) -> Result<bool, Error> {
         let failed = |error: Errno| self.failed("making the directory", name, error);
         let (parent, last) = name.split();
@@ -124,10 +105,6 @@ impl Place {
     }
 
     /// Gives a file of `from` its name here, in one step; `data` is that file, opened.
-    ///
-    /// # Errors
-    /// If something has that name and must not be replaced, or if it is another file that has the name
-    /// then.
     pub fn rename(
         &self,
         from: &Directory,
@@ -163,9 +140,6 @@ impl Place {
 
     /// Where incomplete files are: a directory of this user, to which nobody else may write, so that
     /// no name in it comes to mean another file.
-    ///
-    /// # Errors
-    /// If it cannot be made, something else has its name, or others may change what is in it.
     pub fn partial_directory(&self) -> Result<Directory, Error> {
         let partial = PARTIAL_DIRECTORY.as_bytes();
         let failed = |error: Errno| {
@@ -210,22 +184,19 @@ impl Place {
     /// has to be synced by itself.
     pub fn sync_everything(&self) -> bool {
         // One after the other: who comes second might not be told of a failure.
-        let mut is_sound = self.is_sound.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut is_sound = self.is_sound.lock();
         *is_sound = *is_sound && self.directory.sync_file_system().is_ok();
         *is_sound
     }
 
     /// Bytes that may still be written here.
-    ///
-    /// # Errors
-    /// If the file system does not tell.
     pub fn free_bytes(&self) -> Result<u64, Errno> {
         self.directory.free_bytes()
     }
 
     /// A directory by its name below this one, its components joined by `/`.
     pub fn directory(&self, name: &[u8], make: bool) -> Result<Arc<Directory>, Errno> {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         if let Some((_, directory)) = last.as_ref().filter(|(at, _)| at == name) {
             return Ok(Arc::clone(directory));
         }
@@ -254,7 +225,7 @@ impl Place {
         match act(&*self.directory(name, true)?) {
             // The one of the last file may have been removed by somebody meanwhile.
             Err(Errno::ENOENT) => {
-                *self.last.lock().unwrap_or_else(PoisonError::into_inner) = None;
+                *self.last.lock() = None;
                 act(&*self.directory(name, true)?)
             }
             done => done,

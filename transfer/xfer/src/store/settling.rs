@@ -4,7 +4,7 @@
 //! once, because a file system commits its journal each time that it is asked.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use nix::errno::Errno;
 
@@ -24,7 +24,6 @@ const FEW: usize = 8;
 /// A file that is complete, under its partial name.
 #[derive(Debug)]
 pub struct Complete {
-    /// Its partial name.
     pub id: Id,
     /// Its content, locked until it has its name.
     pub partial: Arc<Partial>,
@@ -43,7 +42,6 @@ pub struct Settling {
 #[derive(Debug, Default)]
 struct State {
     waiting: Vec<Complete>,
-    /// Directories in which names are new.
     touched: BTreeSet<Vec<u8>>,
     /// Files that were there already, up to one more than [`FEW`].
     there: Vec<Name>,
@@ -52,7 +50,6 @@ struct State {
 }
 
 impl Settling {
-    /// Of nothing yet.
     pub fn new(sync: bool, overwrite: bool) -> Self {
         Settling { sync, overwrite, state: Mutex::default() }
     }
@@ -82,9 +79,6 @@ impl Settling {
     }
 
     /// Names a complete file, or has it wait for others if it is not on disk yet.
-    ///
-    /// # Errors
-    /// If a file of those that waited cannot be synced or named.
     pub fn complete(&self, place: &Place, file: Complete, on_disk: bool) -> Result<(), Error> {
         if on_disk || !self.sync {
             return self.name(place, vec![file]);
@@ -100,9 +94,6 @@ impl Settling {
     }
 
     /// Puts everything on disk, under its final name.
-    ///
-    /// # Errors
-    /// If a file cannot be synced or named.
     pub fn settle(&self, place: &Place) -> Result<(), Error> {
         let waiting = std::mem::take(&mut self.state().waiting);
         self.sync_and_name(place, waiting)?;
@@ -185,7 +176,7 @@ impl Settling {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 
@@ -195,7 +186,6 @@ pub fn plain(mode: u32) -> u32 {
     mode & 0o777
 }
 
-/// The number of the kernel's refusal.
 pub fn errno(error: std::io::Error) -> Errno {
     error.raw_os_error().map_or(Errno::EIO, Errno::from_raw)
 }

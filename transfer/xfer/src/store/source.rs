@@ -28,7 +28,6 @@ pub struct Stat {
 }
 
 impl Stat {
-    /// Of what was looked at.
     pub fn of(metadata: &Metadata) -> Self {
         Stat {
             device: metadata.dev(),
@@ -39,7 +38,6 @@ impl Stat {
         }
     }
 
-    /// How long the file is.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -61,9 +59,6 @@ pub struct Source {
 
 impl Source {
     /// Opens a file; here links are followed, for the sender's user named it.
-    ///
-    /// # Errors
-    /// [`Error::Input`] if it is no regular file, or cannot be read.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let refused = |why: String| Error::Input(format!("reading {}: {why}", path.display()));
         // A pipe must not block before it is seen to be one.
@@ -88,18 +83,11 @@ impl Source {
         &self.file
     }
 
-    /// Reads a block and sums it.
-    ///
-    /// # Errors
-    /// [`Error::Failed`] if it cannot be read, or is shorter than it was.
     pub fn sum(&self, index: u64, scratch: &mut [u8]) -> Result<Sum, Error> {
         sum_block(&self.file, self.blocks, index, scratch).map_err(|error| self.failed(&error))
     }
 
     /// Reads a block into the front of a buffer, for a connection that encrypts, and sums it.
-    ///
-    /// # Errors
-    /// [`Error::Failed`] if it cannot be read, or is shorter than it was.
     pub fn read(
         &self,
         index: u64,
@@ -123,9 +111,6 @@ impl Source {
 }
 
 /// Reads a block of a file, piece by piece, and sums it.
-///
-/// # Errors
-/// If it cannot be read, or the file is too short.
 pub fn sum_block(
     file: &impl FileExt,
     blocks: Blocks,

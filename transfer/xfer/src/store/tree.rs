@@ -87,7 +87,6 @@ impl Blocks {
         self.file_bytes.map(|bytes| bytes.div_ceil(self.block_bytes))
     }
 
-    /// Where a block begins.
     pub fn offset(self, index: u64) -> u64 {
         index * self.block_bytes
     }
@@ -102,7 +101,6 @@ impl Blocks {
         (file_bytes - self.offset(index)).min(self.block_bytes)
     }
 
-    /// Whether there is such a block.
     pub fn has(self, index: u64) -> bool {
         match self.count() {
             Some(count) => index < count,
@@ -136,7 +134,6 @@ pub struct BlockHasher {
 }
 
 impl BlockHasher {
-    /// The next bytes of the block.
     pub fn update(&mut self, bytes: &[u8]) {
         self.hasher.update(bytes);
     }
@@ -167,12 +164,10 @@ pub struct FileTree {
 }
 
 impl FileTree {
-    /// Of no blocks.
     pub fn new() -> Self {
         FileTree::default()
     }
 
-    /// Notes the sum of a block.
     pub fn insert(&mut self, index: u64, sum: Sum) {
         let (mut height, mut place, mut sum) = (0, index, sum);
         while place > 1 {
@@ -225,7 +220,6 @@ pub struct TransferDigest {
 }
 
 impl TransferDigest {
-    /// Of no entries.
     pub fn new() -> Self {
         TransferDigest::default()
     }

@@ -15,7 +15,6 @@ use crate::Error;
 pub enum Stopped {
     /// Its connection failed: it may come again by another.
     Connection(io::Error),
-    /// It cannot be kept.
     Store(Error),
 }
 
@@ -46,9 +45,6 @@ impl<'a> Writing<'a> {
     }
 
     /// Receives the block, `bytes` long, into the file, through a buffer, and sums it on the way.
-    ///
-    /// # Errors
-    /// [`Stopped`].
     pub fn receive(
         &mut self,
         from: &mut impl Read,
@@ -69,9 +65,6 @@ impl<'a> Writing<'a> {
     }
 
     /// Writes the whole block, and sums it.
-    ///
-    /// # Errors
-    /// [`Error`] if it has not the right length, or cannot be written.
     pub fn write(&mut self, data: &[u8]) -> Result<Sum, Error> {
         self.expect(data.len() as u64)?;
         self.put(0, data)?;
@@ -79,9 +72,6 @@ impl<'a> Writing<'a> {
     }
 
     /// The block is whole: its sum is the one that the sender has.
-    ///
-    /// # Errors
-    /// If the journal cannot be written, or nothing was received.
     pub fn done(self, sum: &Sum) -> Result<(), Error> {
         let Some(bytes) = self.bytes else {
             let said = format!("block {} is done, but never came", self.index);

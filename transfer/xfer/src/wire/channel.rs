@@ -1,7 +1,7 @@
 //! A connection whose two ends have proved themselves to each other.
 
 use std::io::{self, IoSlice, Write};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -13,7 +13,7 @@ use super::inbox::Inbox;
 use super::link::{Link, PATIENCE};
 use super::tls::{Received, Tls, tls_failure};
 use crate::Error;
-use crate::rt::{Mutex, MutexGuard, Socket};
+use crate::rt::{Mutex, Socket};
 
 /// What is read at once while messages come; what of it is payload is copied once more.
 const READ_AHEAD_BYTES: usize = 4 << 10;
@@ -89,42 +89,30 @@ impl Channel {
     }
 
     /// How long the other side may say nothing, or take nothing.
-    ///
-    /// # Errors
-    /// If the socket is gone.
     pub fn set_patience(&self, patience: Duration) -> Result<(), Error> {
         self.shared.link.set_patience(patience)
     }
 
     /// Sends a message, and what was queued before it.
-    ///
-    /// # Errors
-    /// [`Error::Failed`], [`Error::Cancelled`].
     pub fn write_frame(&mut self, message: &impl Serialize) -> Result<(), Error> {
         self.queue_frame(message)?;
         self.flush()
     }
 
     /// Puts a message into the queue, which the next write or [`Channel::flush`] empties.
-    ///
-    /// # Errors
-    /// If it is longer than [`MAX_MESSAGE_BYTES`].
     pub fn queue_frame(&mut self, message: &impl Serialize) -> Result<(), Error> {
         let sealed = self.writer.sealer.seal(message, &mut self.writer.queued);
         sealed.map_err(|error| self.shared.link.broken("sending", error))
     }
 
     /// Sends payload, after what was queued before it.
-    ///
-    /// # Errors
-    /// [`Error::Failed`], [`Error::Cancelled`].
     pub fn write_payload(&mut self, payload: &[u8]) -> Result<(), Error> {
         let queued = std::mem::take(&mut self.writer.queued);
         let written = match &self.shared.tls {
             None => self.shared.link.send_both(&queued, payload),
             Some(tls) => {
                 let link = &self.shared.link;
-                let tls = &mut lock(tls);
+                let tls = &mut tls.lock();
                 // The same thread would read: nobody waits for the lock meanwhile.
                 encrypt_to(link, tls, &queued).and_then(|()| encrypt_to(link, tls, payload))
             }
@@ -133,19 +121,12 @@ impl Channel {
         written
     }
 
-    /// Sends what was queued.
-    ///
-    /// # Errors
-    /// [`Error::Failed`], [`Error::Cancelled`].
     pub fn flush(&mut self) -> Result<(), Error> {
         self.write_payload(&[])
     }
 
     /// The socket of a connection without TLS, for `sendfile` and its like: what was queued has
     /// been sent, and payload written to it follows at once.
-    ///
-    /// # Errors
-    /// [`Error::Failed`], [`Error::Cancelled`].
     pub fn plain_socket(&mut self) -> Result<Option<&Socket>, Error> {
         if self.is_encrypted() {
             return Ok(None);
@@ -162,31 +143,21 @@ impl Channel {
     }
 
     /// The next message; none if the other side has finished.
-    ///
-    /// # Errors
-    /// [`Error::Failed`] if there is none in time, or if it is not what the other side has sent;
-    /// [`Error::Cancelled`].
     pub fn read_frame<M: DeserializeOwned>(&mut self) -> Result<Option<M>, Error> {
         self.reader.message(&self.shared)
     }
 
     /// Fills `buffer` with payload.
-    ///
-    /// # Errors
-    /// [`Error::Failed`] if the stream ends before it is full; [`Error::Cancelled`].
     pub fn read_payload(&mut self, buffer: &mut [u8]) -> Result<(), Error> {
         self.reader.exactly(&self.shared, buffer)
     }
 
     /// Tells the other side that nothing more will be sent; it can be read from as before.
-    ///
-    /// # Errors
-    /// [`Error::Failed`], [`Error::Cancelled`].
     pub fn finish(&mut self) -> Result<(), Error> {
         self.flush()?;
         if let Some(tls) = &self.shared.tls {
-            lock(tls).close();
-            encrypt_to(&self.shared.link, &mut lock(tls), &[])?;
+            tls.lock().close();
+            encrypt_to(&self.shared.link, &mut tls.lock(), &[])?;
         }
         self.shared.link.finish()
     }
@@ -194,7 +165,7 @@ impl Channel {
     #[cfg(test)]
     pub(super) fn refresh_keys(&self) {
         if let Some(tls) = &self.shared.tls {
-            lock(tls).refresh();
+            tls.lock().refresh();
         }
     }
 
@@ -261,7 +232,7 @@ impl Reader {
 fn receive(shared: &Shared, ciphertext: &mut Inbox, into: &mut [u8]) -> Result<usize, Error> {
     let Some(tls) = &shared.tls else { return shared.link.receive(into) };
     loop {
-        let received = lock(tls).receive(ciphertext, into);
+        let received = tls.lock().receive(ciphertext, into);
         match received.map_err(|error| shared.link.broken("receiving", tls_failure(&error)))? {
             Received::Plaintext(count) => return Ok(count),
             Received::Closed => return Ok(0),
@@ -318,10 +289,6 @@ fn encrypt_to(link: &Link, tls: &mut Tls, mut plaintext: &[u8]) -> Result<(), Er
             return Ok(());
         }
     }
-}
-
-pub(super) fn lock(tls: &Mutex<Tls>) -> MutexGuard<'_, Tls> {
-    tls.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Keeps the memory of a queue, but not that of a long one.

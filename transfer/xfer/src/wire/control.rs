@@ -1,12 +1,12 @@
 //! The two ends of a connection on which both sides talk at any time.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::channel::{Reader, Shared, Writer, lock};
+use super::channel::{Reader, Shared, Writer};
 use crate::Error;
 use crate::rt::{Mutex, Socket};
 
@@ -51,29 +51,19 @@ impl ControlSender {
         self.shared.tls.is_some()
     }
 
-    /// Sends a message.
-    ///
-    /// # Errors
-    /// [`Error::Failed`], [`Error::Cancelled`]; then nothing more can be sent.
     pub fn send(&self, message: &impl Serialize) -> Result<(), Error> {
         self.write(|writer| writer.sealer.seal(message, &mut writer.queued))
     }
 
     /// Sends a sign of life, which [`ControlReceiver::receive`] does not return.
-    ///
-    /// # Errors
-    /// As [`ControlSender::send`].
     pub fn keep_alive(&self) -> Result<(), Error> {
         self.write(|writer| writer.sealer.seal_nothing(&mut writer.queued))
     }
 
     /// Tells the other side that nothing more will be sent.
-    ///
-    /// # Errors
-    /// As [`ControlSender::send`].
     pub fn finish(&self) -> Result<(), Error> {
         if let Some(tls) = &self.shared.tls {
-            lock(tls).close();
+            tls.lock().close();
         }
         self.write(|_| Ok(()))?;
         self.shared.link.finish()
@@ -84,7 +74,7 @@ impl ControlSender {
         fill: impl FnOnce(&mut Writer) -> Result<(), super::frame::FrameError>,
     ) -> Result<(), Error> {
         // Held while it is sent: messages go out in the order of their sequence numbers.
-        let writing = &mut *self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let writing = &mut *self.writing.lock();
         if let Some(error) = &writing.failed {
             return Err(error.clone());
         }
@@ -104,7 +94,7 @@ impl ControlSender {
         let mut rest = &writing.writer.queued[..];
         // Not held while it is sent: who receives needs TLS, too, and the other side may send
         // nothing more until something was received.
-        let mut held = lock(tls);
+        let mut held = tls.lock();
         loop {
             let encrypted = held.encrypt(rest).and_then(|count| {
                 rest = &rest[count..];
@@ -126,18 +116,11 @@ impl ControlReceiver {
     }
 
     /// How long the other side may say nothing, or take nothing.
-    ///
-    /// # Errors
-    /// If the socket is gone.
     pub fn set_patience(&self, patience: Duration) -> Result<(), Error> {
         self.shared.link.set_patience(patience)
     }
 
     /// The next message; none if the other side has finished.
-    ///
-    /// # Errors
-    /// [`Error::Failed`] if nothing has come in time, or not what the other side has sent;
-    /// [`Error::Cancelled`].
     pub fn receive<M: DeserializeOwned>(&mut self) -> Result<Option<M>, Error> {
         self.reader.message(&self.shared)
     }

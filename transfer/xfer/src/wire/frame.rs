@@ -28,7 +28,6 @@ pub(crate) enum FrameError {
     Malformed,
 }
 
-/// The key of one direction.
 pub(crate) type Key = Secret<{ blake3::KEY_LEN }>;
 
 /// What protects the two directions of one connection.

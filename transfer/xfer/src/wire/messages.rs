@@ -38,46 +38,35 @@ pub fn lane_of(connection: u32) -> u32 {
 /// What the sender says on the control connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToReceiver {
-    /// The first message.
     Begin(Begin),
     /// Files and directories, the latter before what is in them.
     Offer {
         /// The number of the first of them.
         first: u32,
-        /// They follow each other.
         entries: Vec<Offered>,
     },
     /// How long a stream has turned out to be.
     Length {
-        /// Which file.
         file: u32,
-        /// Bytes.
         bytes: u64,
     },
     /// Every block of the file has arrived and the source is as it was: give it its name.
     Finish {
-        /// Which.
         file: u32,
         /// BLAKE3 of its content.
         digest: Sum,
     },
     /// The source has changed: the file is not to get its name.
     Abandon {
-        /// Which.
         file: u32,
     },
-    /// Everything was offered and stored.
     End {
-        /// Files and directories.
         entries: u32,
-        /// Over all of them.
         digest: Sum,
     },
     /// It has read the confirmation, and leaves.
     Bye,
-    /// It gives up.
     GiveUp {
-        /// Why, for the receiver's log.
         #[serde(deserialize_with = "words::said")]
         why: String,
     },
@@ -88,7 +77,6 @@ pub enum ToReceiver {
 pub struct Begin {
     /// Names the transfer, also after its control connection was replaced.
     pub transfer: [u8; 16],
-    /// Data connections that it may use.
     pub streams: u32,
     /// Files and directories, as far as they were counted.
     pub entries: u64,
@@ -103,22 +91,18 @@ pub struct Begin {
 pub struct Offered {
     /// Relative, components parted by `/`, any bytes otherwise.
     pub name: Vec<u8>,
-    /// What it is.
     pub kind: Kind,
     /// Permissions, the lower twelve bits of `st_mode`.
     pub mode: u32,
-    /// When it was modified.
     pub modified: Option<Modified>,
 }
 
 /// What an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
-    /// A directory.
     Directory,
     /// A file, and how long it is if that is known.
     File {
-        /// Bytes.
         bytes: Option<u64>,
     },
 }
@@ -126,11 +110,8 @@ pub enum Kind {
 /// What the receiver says on the control connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToSender {
-    /// Go on.
     Welcome {
-        /// The session that data connections name.
         session: u64,
-        /// Data connections that it may have.
         streams: u32,
         /// Whether the transfer is known, and goes on where it was.
         resumed: bool,
@@ -138,53 +119,32 @@ pub enum ToSender {
         patience_ms: u32,
     },
     /// Blocks that are held already; before the file's [`ToSender::Ready`].
-    Claims {
-        /// Which file.
-        file: u32,
-        /// Number and sum of each block.
-        sums: Vec<(u32, Sum)>,
-    },
+    Claims { file: u32, sums: Vec<(u32, Sum)> },
     /// A file may be sent; a directory is made.
-    Ready {
-        /// Which.
-        file: u32,
-    },
+    Ready { file: u32 },
     /// Blocks that have arrived and are as the sender said.
     Arrived(Vec<Run>),
     /// A block is not what its sum says.
-    Bad {
-        /// Which file.
-        file: u32,
-        /// Which block of it.
-        block: u32,
-    },
+    Bad { file: u32, block: u32 },
     /// A data connection has ended before its end.
     Lost {
-        /// Its number.
         connection: u32,
-        /// Why.
         #[serde(deserialize_with = "words::said")]
         why: String,
     },
     /// The file is whole, and on disk under its final name when all is confirmed.
-    Stored {
-        /// Which.
-        file: u32,
-    },
-    /// Everything is on disk.
+    Stored { file: u32 },
     Confirmed {
         /// Over all entries, as the receiver has computed it.
         digest: Sum,
     },
     /// The transfer ends, and coming again does not help.
     Refused {
-        /// Why.
         #[serde(deserialize_with = "words::said")]
         why: String,
     },
     /// The transfer ends; it may be tried again.
     Busy {
-        /// Why.
         #[serde(deserialize_with = "words::said")]
         why: String,
     },
@@ -193,11 +153,8 @@ pub enum ToSender {
 /// Blocks of a file that follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Run {
-    /// Which file.
     pub file: u32,
-    /// The first of them.
     pub first: u32,
-    /// How many.
     pub count: u32,
 }
 
@@ -206,15 +163,11 @@ pub struct Run {
 pub enum DataHead {
     /// A block follows, and after it its [`Sum`].
     Block {
-        /// Which file.
         file: u32,
-        /// Which block of it.
         block: u32,
-        /// Its bytes.
         bytes: u32,
     },
     /// Nothing now, but the connection is used.
     Idle,
-    /// Nothing more.
     End,
 }

@@ -16,7 +16,6 @@ const BINDING_LABEL: &[u8] = b"EXPERIMENTAL fairway transfer 1";
 pub(crate) struct Tls(Connection);
 
 pub(crate) enum Received {
-    /// So many bytes of plaintext.
     Plaintext(usize),
     /// More has to come before there is any.
     Nothing,

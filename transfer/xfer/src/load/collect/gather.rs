@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::rt::Socket;
+use crate::rt::{Condvar, Mutex, Socket};
 
-use crate::load::engine::locked;
 use crate::load::header::{self, Header, Kind};
 use crate::load::plan::{Flow, Plan, Transport};
 use crate::load::session::End;
@@ -62,27 +61,25 @@ impl Gatherings {
         let flows = plan.flows();
         let (sockets, missing) = (vec![None; flows.len()], flows.len());
         let state = Mutex::new(State { sockets, missing, failure: None });
-        let changed = Condvar::new();
+        let changed = Condvar::default();
         let gathering =
             Arc::new(Gathering { plan: plan.clone(), flows, peer, here, state, changed });
-        locked(&self.waiting).insert(session, Arc::clone(&gathering));
+        self.waiting.lock().insert(session, Arc::clone(&gathering));
         gathering
     }
 
-    /// Forgets a session.
     pub fn forget(&self, session: u64) {
-        locked(&self.waiting).remove(&session);
+        self.waiting.lock().remove(&session);
     }
 
     /// Gives a connection to the session that it names; none has it otherwise, and it is closed.
     pub fn take_in(&self, session: u64, flow: u32, channel: &Channel) {
-        let gathering = locked(&self.waiting).get(&session).cloned();
+        let gathering = self.waiting.lock().get(&session).cloned();
         if let (Some(gathering), Ok(socket)) = (gathering, channel.socket().try_clone()) {
             gathering.put(flow, Transport::Tcp, || Ok(socket));
         }
     }
 
-    /// Nobody comes any more.
     pub fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
     }
@@ -112,7 +109,7 @@ impl Gatherings {
 
     /// A flow shows where it comes from; returns whether it is one that is waited for.
     fn show(&self, header: Header, from: SocketAddr) -> bool {
-        let Some(gathering) = locked(&self.waiting).get(&header.session).cloned() else {
+        let Some(gathering) = self.waiting.lock().get(&header.session).cloned() else {
             return false;
         };
         // What goes back goes to the generator's own address and to no other.
@@ -133,7 +130,7 @@ impl Gathering {
         transport: Transport,
         socket: impl FnOnce() -> std::io::Result<Socket>,
     ) {
-        let mut state = locked(&self.state);
+        let mut state = self.state.lock();
         let Some(planned) = self.flows.get(flow as usize) else { return };
         let group = &self.plan.groups[planned.group];
         if group.transport != transport || state.sockets[flow as usize].is_some() {
@@ -159,13 +156,8 @@ impl Gathering {
         }
     }
 
-    /// Waits until all flows are there.
-    ///
-    /// # Errors
-    /// [`Error::Failed`] if they are not by `until`, [`Error::Input`] if a socket could not be made
-    /// as was wished, [`Error::Cancelled`].
     pub fn wait(&self, until: Instant, control: &Control) -> Result<Vec<Arc<Socket>>, Error> {
-        let mut state = locked(&self.state);
+        let mut state = self.state.lock();
         while state.missing > 0 && state.failure.is_none() {
             if control.is_cancelled() {
                 return Err(Error::Cancelled);
@@ -176,8 +168,7 @@ impl Gathering {
                 let why = format!("{missing} of {all} have not come in time");
                 return Err(Error::failed("waiting for the flows of the session", why));
             }
-            let woken = self.changed.wait_timeout(state, left.min(LOOK));
-            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+            state = self.changed.wait_timeout(state, left.min(LOOK));
         }
         match state.failure.take() {
             Some(error) => Err(error),

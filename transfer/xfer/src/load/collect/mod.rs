@@ -27,18 +27,12 @@ const ADMISSION: Duration = Duration::from_secs(10);
 /// What a collector did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Collected {
-    /// Sessions that ended well.
     pub sessions: u64,
-    /// Sessions that did not.
     pub failed: u64,
-    /// Datagrams that belonged to no session.
     pub foreign_datagrams: u64,
 }
 
 /// Serves generators until it is stopped, or has served one; records are of `subject`.
-///
-/// # Errors
-/// [`Error::Input`] if it cannot listen. To be stopped is no error.
 pub fn collect(
     options: &CollectOptions,
     subject: &Subject,

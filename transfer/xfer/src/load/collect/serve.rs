@@ -1,18 +1,18 @@
 //! One session of a collector, from its proposal to its report.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::gather::Gatherings;
-use crate::load::engine::locked;
 use crate::load::messages::{FLOWS_PER_PAGE, SAMPLES_PER_PAGE, Said, is_one_clock, name_of_clock};
 use crate::load::plan::{Flow, Plan};
 use crate::load::seen::Seen;
 use crate::load::session::{End, Outcome, Session};
 use crate::load::talk::{Talk, unexpected};
 use crate::measure::Subject;
+use crate::rt::{Condvar, Mutex};
 use crate::wire::Channel;
 use crate::{Control, Error, Sessions};
 use serde::Serialize;
@@ -23,7 +23,6 @@ const STACK_BYTES: usize = 1 << 20;
 /// What all sessions of a collector share.
 pub struct Server {
     pub is_once: bool,
-    /// Flows of all sessions together.
     pub most_flows: u32,
     pub most_sessions: u32,
     /// How long a generator may be silent before there is a plan that says so.
@@ -45,7 +44,6 @@ pub struct Tally {
 
 #[derive(Debug, Default)]
 struct Counts {
-    /// Threads that serve someone.
     threads: u32,
     flows: u64,
     well: u64,
@@ -61,7 +59,6 @@ struct About<'a> {
     /// Whether the amount of payload was given, and not a time.
     is_bounded: bool,
     plan: &'a Plan,
-    /// Flows as this end saw them.
     report: Vec<SeenHere<'a>>,
 }
 
@@ -75,7 +72,7 @@ struct SeenHere<'a> {
 impl Tally {
     /// Sessions that ended well, and those that did not.
     pub fn ended(&self) -> (u64, u64) {
-        let counts = locked(&self.counts);
+        let counts = self.counts.lock();
         (counts.well, counts.failed)
     }
 }
@@ -89,31 +86,28 @@ struct Counted<'a> {
 
 impl Drop for Counted<'_> {
     fn drop(&mut self) {
-        (self.give_back)(&mut locked(&self.tally.counts), self.amount);
+        (self.give_back)(&mut self.tally.counts.lock(), self.amount);
         self.tally.changed.notify_all();
     }
 }
 
 impl Server {
-    /// Whether more generators may come.
     pub fn is_open(&self) -> bool {
-        let counts = locked(&self.tally.counts);
+        let counts = self.tally.counts.lock();
         !(self.is_once && counts.well + counts.failed > 0)
     }
 
-    /// Waits until all sessions have ended.
     pub fn wait(&self) {
-        let mut counts = locked(&self.tally.counts);
+        let mut counts = self.tally.counts.lock();
         while counts.threads > 0 {
-            let woken = self.tally.changed.wait(counts);
-            counts = woken.unwrap_or_else(PoisonError::into_inner);
+            counts = self.tally.changed.wait(counts);
         }
     }
 
     /// Serves a generator in a thread of its own.
     pub fn serve(server: &Arc<Self>, channel: Channel) {
         let peer = channel.peer().to_owned();
-        locked(&server.tally.counts).threads += 1;
+        server.tally.counts.lock().threads += 1;
         let this = Arc::clone(server);
         let work = move || {
             let give_back = |counts: &mut Counts, one| counts.threads -= one as u32;
@@ -124,7 +118,7 @@ impl Server {
         };
         let thread = thread::Builder::new().name("load-session".into()).stack_size(STACK_BYTES);
         if let Err(error) = thread.spawn(work) {
-            locked(&server.tally.counts).threads -= 1;
+            server.tally.counts.lock().threads -= 1;
             server.control.warn(format!("a generator was sent away: {error}"));
         }
     }
@@ -217,7 +211,7 @@ impl Server {
             self.sessions.ended(&about, record, failure.as_ref());
             failure.map_or(Ok(()), Err)
         });
-        let mut counts = locked(&self.tally.counts);
+        let mut counts = self.tally.counts.lock();
         match told {
             Ok(()) => counts.well += 1,
             Err(_) => counts.failed += 1,
@@ -227,7 +221,7 @@ impl Server {
 
     /// Makes place for a session and its flows, as long as what is returned lives.
     fn reserve(&self, flows: u64) -> Result<Counted<'_>, Error> {
-        let mut counts = locked(&self.tally.counts);
+        let mut counts = self.tally.counts.lock();
         if counts.threads > self.most_sessions {
             let most = self.most_sessions;
             let why = format!("the collector serves {most} sessions already, and may not more");
@@ -247,7 +241,7 @@ impl Server {
     }
 
     fn begin(&self) -> Result<(), Error> {
-        let mut counts = locked(&self.tally.counts);
+        let mut counts = self.tally.counts.lock();
         if self.is_once && counts.begun > 0 {
             return Err(Error::Refused(
                 "the collector serves one session, and that is under way".into(),

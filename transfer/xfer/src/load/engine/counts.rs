@@ -1,8 +1,8 @@
 //! What is counted of a flow at one end, for others to look at while it runs.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 use crate::load::messages::Said;
 use crate::measure::DatagramCounts;
+use crate::rt::Mutex;
 
 /// Counters of one flow at one end, since it was opened.
 #[derive(Debug, Default)]
 pub struct Counts {
     /// Payload written to the socket, or read from it; of datagrams without the copies.
     pub bytes: Arc<AtomicU64>,
-    /// Messages written as a whole.
     pub messages: AtomicU64,
     /// Pieces that were not as their position makes them.
     pub corrupt: AtomicU64,
@@ -30,7 +30,6 @@ pub struct Counts {
     /// When it has started, and when it has ended.
     times: Mutex<(Option<Instant>, Option<Instant>)>,
     failure: Mutex<Option<String>>,
-    /// Is told of the end.
     listener: Mutex<Option<(Sender<Wake>, u32)>>,
 }
 
@@ -39,9 +38,7 @@ pub struct Counts {
 pub enum Wake {
     /// The flow of this number has ended at this end.
     Ended(u32),
-    /// The other end has said something.
     Said(Said),
-    /// Or has not.
     Lost(Error),
 }
 
@@ -53,24 +50,22 @@ impl Counts {
 
     /// Its first message is due at this time.
     pub fn start_at(&self, at: Instant) {
-        locked(&self.times).0 = Some(at);
+        self.times.lock().0 = Some(at);
     }
 
-    /// Payload so far.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Counts payload.
     pub fn add_bytes(&self, bytes: u64) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// The flow has nothing left to do at this end.
     pub fn end(&self) {
-        locked(&self.times).1.get_or_insert_with(Instant::now);
+        self.times.lock().1.get_or_insert_with(Instant::now);
         self.ended.store(true, Ordering::Release);
-        if let Some((listener, flow)) = locked(&self.listener).take() {
+        if let Some((listener, flow)) = self.listener.lock().take() {
             // Nobody listens any longer if the session is over.
             let _ = listener.send(Wake::Ended(flow));
         }
@@ -78,7 +73,7 @@ impl Counts {
 
     /// From its start to its end, in seconds; none before the end.
     pub fn took_s(&self) -> Option<f64> {
-        let (start, end) = *locked(&self.times);
+        let (start, end) = *self.times.lock();
         Some(end?.saturating_duration_since(start?).as_secs_f64())
     }
 
@@ -92,7 +87,6 @@ impl Counts {
         self.corrupt.load(Ordering::Relaxed)
     }
 
-    /// Datagrams of others.
     pub fn foreign(&self) -> u64 {
         self.foreign.load(Ordering::Relaxed)
     }
@@ -102,21 +96,15 @@ impl Counts {
         self.ended.load(Ordering::Acquire)
     }
 
-    /// The flow broke.
     pub fn fail(&self, why: impl ToString) {
-        locked(&self.failure).get_or_insert(why.to_string());
+        self.failure.lock().get_or_insert(why.to_string());
         self.end();
     }
 
     /// Why it broke, if it did.
     pub fn failure(&self) -> Option<String> {
-        locked(&self.failure).clone()
+        self.failure.lock().clone()
     }
-}
-
-/// The value behind a mutex, whatever became of the thread that held it.
-pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Buckets that a doubling of the delay is divided into: each is 2^(1/16) = 4.4 % wide.
@@ -133,7 +121,6 @@ pub struct Delays {
 }
 
 impl Delays {
-    /// Counts one.
     pub fn add(&mut self, nanos: u64) {
         if self.buckets.is_empty() {
             self.buckets = vec![0; (BUCKETS_PER_DOUBLING * DOUBLINGS) as usize];

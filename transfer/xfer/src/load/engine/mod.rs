@@ -17,7 +17,7 @@ use std::thread::{self, JoinHandle};
 
 use crate::rt::Socket;
 
-pub use counts::{Counts, Delays, Wake, locked};
+pub use counts::{Counts, Delays, Wake};
 pub use tcp::{Schedule, TcpSink, TcpSource};
 pub use udp::{UdpSink, UdpSource, clock};
 pub use worker::Lane;
@@ -36,9 +36,6 @@ pub struct Engine {
 
 impl Engine {
     /// Starts to work on the flows; `control` stops it.
-    ///
-    /// # Errors
-    /// [`Error::Failed`] if there can be no further thread or file descriptor.
     pub fn start(lanes: Vec<Lane>, is_busy: bool, control: &Control) -> Result<Self, Error> {
         let failed =
             |error: io::Error| Error::failed("starting the threads that carry the load", error);
@@ -66,9 +63,6 @@ impl Engine {
     }
 
     /// Stops those that still work, and waits for them.
-    ///
-    /// # Errors
-    /// [`Error::Failed`] if a thread could not wait for its sockets.
     pub fn stop(mut self) -> Result<(), Error> {
         self.end().map_err(|error| Error::failed("carrying the load", error))
     }

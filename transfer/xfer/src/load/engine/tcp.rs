@@ -27,7 +27,6 @@ pub struct Schedule {
     draws: Draws,
     is_paused: bool,
     is_endless: bool,
-    /// When the next message is due.
     due: Instant,
     stop: Option<Instant>,
     /// Payload that is left to be written.
@@ -101,13 +100,9 @@ impl Schedule {
 /// The end that writes.
 #[derive(Debug)]
 pub struct TcpSource {
-    /// The connection.
     pub socket: Arc<Socket>,
-    /// What it counts.
     pub counts: Arc<Counts>,
-    /// When it writes.
     pub schedule: Schedule,
-    /// Bytes of a message.
     pub message_bytes: usize,
     /// Of the content, if it is checked.
     pub key: Option<u64>,
@@ -183,9 +178,7 @@ impl TcpSource {
 /// The end that reads.
 #[derive(Debug)]
 pub struct TcpSink {
-    /// The connection.
     pub socket: Arc<Socket>,
-    /// What it counts.
     pub counts: Arc<Counts>,
     /// Of the content, if it is checked.
     pub key: Option<u64>,

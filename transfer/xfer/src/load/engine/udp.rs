@@ -10,7 +10,7 @@ use crate::rt::Socket;
 use fairway_socket::Batch;
 use nix::time::{ClockId, clock_gettime};
 
-use super::counts::{Counts, locked};
+use super::counts::Counts;
 use super::tcp::Schedule;
 use super::worker::{Scratch, Step};
 use crate::load::header::{self, Header, Kind};
@@ -109,7 +109,7 @@ impl UdpSource {
         self.header.number += sent as u64;
         self.counts.add_bytes((sent * self.message_bytes) as u64);
         self.counts.messages.fetch_add(sent as u64, Ordering::Relaxed);
-        locked(&self.counts.datagrams).sent_packets += sent as u64;
+        self.counts.datagrams.lock().sent_packets += sent as u64;
     }
 
     fn send(&mut self, scratch: &mut Scratch) -> std::io::Result<usize> {
@@ -206,7 +206,7 @@ impl UdpSink {
         // it is ahead of the other is looked at now, when they have just arrived.
         let (now, wall) = (clock(), read_clock(ClockId::CLOCK_REALTIME));
         let batch = scratch.received(self.key.is_some());
-        let mut delays = self.has_one_clock.then(|| locked(&self.counts.delays));
+        let mut delays = self.has_one_clock.then(|| self.counts.delays.lock());
         for number in 0..received {
             let datagram = batch.datagram(number);
             let header = Header::read(datagram.bytes).filter(|header| {
@@ -240,7 +240,7 @@ impl UdpSink {
         }
         self.counts.bytes.store(self.book.counts.payload_bytes, Ordering::Relaxed);
         // How many were sent the other end may have said already.
-        let mut shared = locked(&self.counts.datagrams);
+        let mut shared = self.counts.datagrams.lock();
         self.book.sent(shared.sent_packets);
         shared.clone_from(&self.book.counts);
     }

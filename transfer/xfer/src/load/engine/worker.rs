@@ -31,13 +31,9 @@ const STOP: u64 = u64::MAX - 1;
 /// One end of a flow.
 #[derive(Debug)]
 pub enum Lane {
-    /// Writes to a connection.
     TcpSource(TcpSource),
-    /// Reads from a connection.
     TcpSink(TcpSink),
-    /// Sends datagrams.
     UdpSource(UdpSource),
-    /// Receives datagrams.
     UdpSink(Box<UdpSink>),
 }
 
@@ -61,7 +57,6 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// Room for one piece.
     pub fn bytes(&mut self) -> &mut [u8] {
         self.bytes.resize(PIECE_BYTES, 0);
         &mut self.bytes
@@ -121,7 +116,6 @@ pub(super) struct Worker {
     later: BinaryHeap<Reverse<(Instant, usize)>>,
     epoll: Epoll,
     timer: TimerFd,
-    /// What the timer is set to.
     set_to: Option<Instant>,
     is_busy: bool,
 }
@@ -259,7 +253,6 @@ impl Worker {
         Ok(())
     }
 
-    /// Wakes those whose time has come.
     fn take_due(&mut self) {
         let now = Instant::now();
         while let Some(Reverse((at, number))) = self.later.peek().copied() {

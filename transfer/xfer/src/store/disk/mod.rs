@@ -3,8 +3,6 @@
 //! Tests replace the real disk by a simulated one, which fails, fills up and loses power.
 
 mod real;
-#[cfg(test)]
-pub mod simulated;
 
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -14,32 +12,27 @@ use std::time::Duration;
 use nix::errno::Errno;
 
 use super::Modified;
+#[cfg(test)]
+use crate::tests::simulated::disk as simulated;
 
 /// What is known of a file or directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct About {
-    /// What it is.
     pub kind: Kind,
-    /// Its size.
     pub bytes: u64,
-    /// The user it belongs to.
     pub owner: u32,
-    /// Its permissions.
     pub mode: u32,
     /// Whether it has more names than one.
     pub has_more_names: bool,
     /// When it was last changed in any way, since 1970.
     pub changed: Duration,
-    /// Device and inode.
     pub identity: (u64, u64),
 }
 
 /// What something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A regular file.
     File,
-    /// A directory.
     Directory,
     /// A link, a device, a socket or a pipe.
     Other,
@@ -48,9 +41,7 @@ pub enum Kind {
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// To read it.
     Read,
-    /// To read and write it.
     Write,
     /// The same, and it is made if there is none.
     Make,
@@ -59,9 +50,7 @@ pub enum Access {
 /// A directory that is open.
 #[derive(Debug)]
 pub enum Directory {
-    /// Of this host.
     Real(real::Directory),
-    /// Of a test.
     #[cfg(test)]
     Simulated(simulated::Directory),
 }
@@ -69,9 +58,7 @@ pub enum Directory {
 /// A regular file that is open; it is read and written by [`FileExt`].
 #[derive(Debug)]
 pub enum File {
-    /// Of this host.
     Real(real::File),
-    /// Of a test.
     #[cfg(test)]
     Simulated(simulated::File),
 }
@@ -101,12 +88,10 @@ impl Directory {
         })
     }
 
-    /// Makes a directory in this one.
     pub fn make(&self, name: &[u8], mode: u32) -> Result<(), Errno> {
         on!(self, it => it.make(name, mode))
     }
 
-    /// What is known of this one.
     pub fn about(&self) -> Result<About, Errno> {
         on!(self, it => it.about())
     }
@@ -137,7 +122,6 @@ impl Directory {
         }
     }
 
-    /// Gives a file a second name.
     pub fn link(&self, from: &[u8], to: &Self, name: &[u8]) -> Result<(), Errno> {
         match (self, to) {
             (Self::Real(it), Self::Real(to)) => it.link(from, to, name),
@@ -148,22 +132,18 @@ impl Directory {
         }
     }
 
-    /// Removes the name of a file.
     pub fn remove(&self, name: &[u8]) -> Result<(), Errno> {
         on!(self, it => it.remove(name))
     }
 
-    /// Removes a directory that is empty.
     pub fn remove_directory(&self, name: &[u8]) -> Result<(), Errno> {
         on!(self, it => it.remove_directory(name))
     }
 
-    /// The names in it.
     pub fn names(&self) -> Result<Vec<Vec<u8>>, Errno> {
         on!(self, it => it.names())
     }
 
-    /// Has its names on disk.
     pub fn sync(&self) -> Result<(), Errno> {
         on!(self, it => it.sync())
     }
@@ -185,12 +165,10 @@ impl Directory {
 }
 
 impl File {
-    /// What is known of it.
     pub fn about(&self) -> Result<About, Errno> {
         on!(self, it => it.about())
     }
 
-    /// Makes it shorter or longer.
     pub fn set_len(&self, bytes: u64) -> Result<(), Errno> {
         on!(self, it => it.set_len(bytes))
     }
@@ -201,7 +179,6 @@ impl File {
         on!(self, it => it.allocate(bytes))
     }
 
-    /// Has all of it on disk.
     pub fn sync(&self) -> Result<(), Errno> {
         on!(self, it => it.sync())
     }

@@ -31,9 +31,7 @@ pub struct Directory(OwnedFd);
 /// A file, maybe locked.
 #[derive(Debug)]
 pub enum File {
-    /// That others may lock.
     Free(std::fs::File),
-    /// That this process has locked.
     Locked(Flock<std::fs::File>),
 }
 

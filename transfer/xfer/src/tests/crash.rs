@@ -2,7 +2,7 @@
 //! what the disk and the network do, how late it is, and when either end dies.
 //!
 //! The ends are those of the product, from [`send_from`] to the threads of a receiver's connections,
-//! on the simulated clocks, locks, threads and sockets of [`rt::simulated`] and the simulated disk of
+//! on the simulated clocks, locks, threads and sockets of [`tests::simulated`] and the simulated disk of
 //! [`store`](crate::store). See also `store::crash_tests`.
 
 use std::collections::BTreeMap;
@@ -18,13 +18,13 @@ use fairway_units::random::Stream;
 use crate::auth::Identity;
 use crate::measure::{Meter, Subject};
 use crate::recv::ReceiveOptions;
-use crate::recv::driven::Receiver;
-use crate::rt::simulated::network::{self, Cut, Death};
-use crate::rt::simulated::{Chances, JoinLater, Simulation};
+use crate::recv::tests::receiver::Receiver;
 use crate::send::{Outcome, SendOptions, Streams, Striping, send_from};
 use crate::store::{
     Disk, Faults, Limits, Options, PARTIAL_DIRECTORY, Store, set_smallest_block_bytes,
 };
+use crate::tests::simulated::network::{self, Cut, Death};
+use crate::tests::simulated::{Chances, JoinLater, Simulation};
 use crate::{Control, Error};
 
 const BLOCK_BYTES: u64 = 2048;
@@ -566,7 +566,7 @@ fn what_a_sender_was_told_is_true_whatever_dies() {
         assert!(
             run.is_ok(),
             "seed {seed}; again: FAIRWAY_FIRST_CRASH={seed} FAIRWAY_CRASHES=1 cargo test --release \
-             -p fairway-xfer --lib crash_tests"
+             -p fairway-xfer --lib crash"
         );
     }
     println!("{count} transfers, {steps} steps in {:.1} s", began.elapsed().as_secs_f64());

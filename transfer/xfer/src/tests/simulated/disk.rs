@@ -17,9 +17,9 @@ use fairway_units::random::Stream;
 use nix::errno::Errno;
 use nix::unistd::geteuid;
 
-use super::{About, Access, Kind};
 use crate::rt;
 use crate::store::Modified;
+use crate::store::disk::{self, About, Access, Kind};
 use write::{Write, torn};
 
 const ROOT: u64 = 1;
@@ -108,9 +108,9 @@ impl Disk {
     }
 
     /// Its outermost directory, for a process that begins now.
-    pub fn root(&self) -> super::Directory {
+    pub fn root(&self) -> disk::Directory {
         let life = self.model().life;
-        super::Directory::Simulated(Directory { disk: self.clone(), node: ROOT, life })
+        disk::Directory::Simulated(Directory { disk: self.clone(), node: ROOT, life })
     }
 
     /// The process dies in the operation after so many.
@@ -241,7 +241,7 @@ impl Disk {
     /// Begins an operation of a process: not if it is dead, and maybe it dies in it.
     fn enter(&self, life: u64) -> Result<MutexGuard<'_, Model>, Errno> {
         let slow = self.model().slow();
-        rt::simulated::step(slow);
+        crate::tests::simulated::step(slow);
         let mut model = self.model();
         if model.life != life || model.is_dead {
             return Err(Errno::EIO);

@@ -4,7 +4,6 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{self, LockResult, PoisonError, TryLockError};
 use std::time::Duration;
 
-use super::clock::Instant;
 use super::schedule::{self, Key, Task};
 
 /// As [`std::sync::Mutex`].
@@ -79,10 +78,6 @@ impl<T> Drop for MutexGuard<'_, T> {
 pub struct Condvar(sync::Condvar);
 
 impl Condvar {
-    pub const fn new() -> Self {
-        Condvar(sync::Condvar::new())
-    }
-
     pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> LockResult<MutexGuard<'a, T>> {
         self.wait_for(guard, None)
     }
@@ -96,23 +91,6 @@ impl Condvar {
             Ok(guard) => Ok((guard, ())),
             Err(poisoned) => Err(PoisonError::new((poisoned.into_inner(), ()))),
         }
-    }
-
-    pub fn wait_timeout_while<'a, T>(
-        &self,
-        mut guard: MutexGuard<'a, T>,
-        time: Duration,
-        mut waits: impl FnMut(&mut T) -> bool,
-    ) -> LockResult<(MutexGuard<'a, T>, ())> {
-        let until = Instant::now() + time;
-        while waits(&mut guard) {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                break;
-            }
-            guard = self.wait_timeout(guard, left)?.0;
-        }
-        Ok((guard, ()))
     }
 
     pub fn notify_all(&self) {

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::manager::{Manager, Meters};
-use super::{GREETING, ReceiveOptions};
 use crate::auth::{Identity, admit};
 use crate::measure::Meter;
-use crate::rt::simulated::{Simulation, network};
+use crate::recv::manager::{Manager, Meters};
+use crate::recv::{GREETING, ReceiveOptions};
 use crate::rt::spawn;
 use crate::socket::Connection;
 use crate::store::Store;
+use crate::tests::simulated::{Simulation, network};
 use crate::{Control, Event};
 
 /// A receiver.

@@ -1,3 +1,5 @@
+pub(crate) mod receiver;
+
 use std::sync::mpsc;
 
 use socket2::{Domain, Type};

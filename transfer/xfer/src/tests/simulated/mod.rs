@@ -2,6 +2,7 @@
 //! network does follows from a seed.
 
 mod clock;
+pub mod disk;
 mod lock;
 pub mod network;
 mod schedule;

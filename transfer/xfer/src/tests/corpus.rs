@@ -1,6 +1,6 @@
 //! The fuzzer's corpus as it is, and with a bit of each byte flipped.
 
-#[path = "../../../fuzz/corpus.rs"]
+#[path = "../../../../fuzz/corpus.rs"]
 mod corpus;
 
 fn each(target: &str, run: impl Fn(&[u8])) {

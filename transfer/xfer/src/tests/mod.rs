@@ -1,0 +1,5 @@
+//! Tests of the whole crate: corpora of the fuzzers, and transfers between simulated hosts.
+
+mod corpus;
+mod crash;
+pub(crate) mod simulated;
