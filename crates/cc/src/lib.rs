@@ -21,6 +21,7 @@ mod coupled;
 mod coupling;
 mod cube_root;
 mod delivery;
+pub mod equations;
 pub mod filter;
 mod gradient;
 mod hystart;
@@ -48,7 +49,8 @@ pub use hystart::HyStart;
 pub use hystart_plus_plus::HyStartPlusPlus;
 pub use namesakes::Namesake;
 pub use registry::{
-    Algorithm, CcError, Family, Init, Param, Params, Selection, Variant, Vector, algorithms, create,
+    Algorithm, CcError, Family, Init, Param, Params, Selection, Variant, Vector, algorithms,
+    create, default_of,
 };
 pub use slow_start::{SlowStart, SlowStartError};
 pub use window::{Rule, Window, Windowed};

@@ -131,9 +131,15 @@ impl Param {
     }
 
     /// The default in a variant.
-    pub fn default_in(&self, variant: Variant) -> f64 {
-        let exception = self.except.iter().find(|(other, _)| *other == variant);
-        exception.map_or(self.default, |(_, value)| *value)
+    pub const fn default_in(&self, variant: Variant) -> f64 {
+        let mut i = 0;
+        while i < self.except.len() {
+            if self.except[i].0 as u8 == variant as u8 {
+                return self.except[i].1;
+            }
+            i += 1;
+        }
+        self.default
     }
 }
 
@@ -388,6 +394,34 @@ impl Algorithm {
         let index = algorithms().iter().position(|a| a.name == self.name);
         index.map_or(("", ""), |index| crate::algorithms::FILES[index])
     }
+}
+
+/// The default of a parameter in a variant of an algorithm.
+///
+/// # Panics
+/// If there is no such parameter: while compiling, if it makes a constant.
+pub const fn default_of(algorithm: &str, variant: Variant, param: &str) -> f64 {
+    let (all, mut i) = (crate::algorithms::ALL, 0);
+    while i < all.len() {
+        let mut j = if is_same(all[i].name, algorithm) { 0 } else { all[i].params.len() };
+        while j < all[i].params.len() {
+            if is_same(all[i].params[j].name, param) {
+                return all[i].params[j].default_in(variant);
+            }
+            j += 1;
+        }
+        i += 1;
+    }
+    panic!("no such parameter")
+}
+
+const fn is_same(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let mut i = 0;
+    while i < one.len() && i < other.len() && one[i] == other[i] {
+        i += 1;
+    }
+    i == one.len() && i == other.len()
 }
 
 /// Makes the algorithm that `selection` names; `preferred` is the variant of the stack's preset,

@@ -146,6 +146,29 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
     }
 }
 
+/// Section 4.2: the window `since_origin_s` after its curve has passed its origin, before it if negative.
+pub fn window_at(since_origin_s: f64, origin: f64, c: f64) -> f64 {
+    c * since_origin_s * since_origin_s * since_origin_s + origin
+}
+
+/// Section 4.2 equation 2, K: how long the curve takes up to its origin, from so far below it.
+pub fn time_to_origin(below: f64, c: f64) -> f64 {
+    libm::cbrt(below / c)
+}
+
+/// Section 4.3, α of the Reno-friendly region: growth per round trip that makes up for a back-off to `beta`.
+pub fn reno_increase(beta: f64) -> f64 {
+    3.0 * (1.0 - beta) / (1.0 + beta)
+}
+
+/// Section 4.7, fast convergence: the maximum after a loss below the last one.
+pub fn converged(window: f64, beta: f64) -> f64 {
+    window * (1.0 + beta) / 2.0
+}
+
+/// Section 4.2: the window after a round trip at most, by the one before.
+pub const MOST_GROWTH: f64 = 1.5;
+
 /// RFC 9438, in real numbers: segments and seconds.
 struct Rfc9438 {
     beta: f64,
@@ -192,13 +215,12 @@ impl Rfc9438 {
     /// Section 4.2: K, and the origin of the curve.
     fn start_epoch(&self, w: f64, now: Time) -> Epoch {
         let origin = self.state.w_max.unwrap_or(w).max(w);
-        Epoch { start: now, k: libm::cbrt((origin - w) / self.c), origin, w_est: w }
+        Epoch { start: now, k: time_to_origin(origin - w, self.c), origin, w_est: w }
     }
 
     /// Section 4.2 equation 1, `t` seconds after the start of the epoch.
     fn w_cubic(&self, epoch: &Epoch, t: f64) -> f64 {
-        let offset = t - epoch.k;
-        self.c * offset * offset * offset + epoch.origin
+        window_at(t - epoch.k, epoch.origin, self.c)
     }
 
     /// Section 4.2: time during which the application did not fill the window does not count.
@@ -222,11 +244,8 @@ impl Rule for Rfc9438 {
         let per_segment = f64::from(acked) / w;
         let mut epoch = self.state.epoch.unwrap_or_else(|| self.start_epoch(w, flow.now));
         // Section 4.3: slower than Reno only until the window before the loss is reached.
-        let alpha = if epoch.w_est >= self.state.cwnd_prior {
-            1.0
-        } else {
-            3.0 * (1.0 - self.beta) / (1.0 + self.beta)
-        };
+        let alpha =
+            if epoch.w_est >= self.state.cwnd_prior { 1.0 } else { reno_increase(self.beta) };
         epoch.w_est += alpha * per_segment;
         self.state.epoch = Some(epoch);
 
@@ -236,7 +255,7 @@ impl Rule for Rfc9438 {
             return;
         }
         let rtt = flow.srtt.unwrap_or(Duration::ZERO).as_secs_f64();
-        let target = self.w_cubic(&epoch, t + rtt).clamp(w, 1.5 * w);
+        let target = self.w_cubic(&epoch, t + rtt).clamp(w, MOST_GROWTH * w);
         window.add((target - w) * per_segment.min(1.0));
     }
 
@@ -245,7 +264,7 @@ impl Rule for Rfc9438 {
         self.before_loss = Some(self.state);
         // Section 4.7: fast convergence.
         let falling = self.state.w_max.is_some_and(|w_max| w < w_max);
-        let w_max = if falling && self.fast_convergence { w * (1.0 + self.beta) / 2.0 } else { w };
+        let w_max = if falling && self.fast_convergence { converged(w, self.beta) } else { w };
         self.state = Curve { w_max: Some(w_max), cwnd_prior: w, epoch: None };
         // Section 4.6: of what is in flight, not of a window that may not have been filled.
         whole_segments(f64::from(flight(window, flow)) * self.beta)

@@ -187,6 +187,22 @@ struct LeithShorten {
     throughput_before: f64,
 }
 
+/// The share kept at a loss is within these.
+pub const RETENTIONS: (f64, f64) = (0.5, 0.8);
+/// The least share is kept if the throughput has changed by more than this since the last loss.
+pub const THROUGHPUT_CHANGE: f64 = 0.2;
+
+/// α(Δ), growth per round trip `since_loss_s` after a loss: `1 + 10(Δ-1) + ((Δ-1)/2)²` after a second.
+pub fn increase(since_loss_s: f64) -> f64 {
+    let beyond = (since_loss_s - 1.0).max(0.0);
+    1.0 + 10.0 * beyond + 0.25 * beyond * beyond
+}
+
+/// β, the share kept at a loss, by the least round-trip time over the greatest.
+pub fn retention(rtt_ratio: f64) -> f64 {
+    rtt_ratio.clamp(RETENTIONS.0, RETENTIONS.1)
+}
+
 /// One round trip's worth of data, for the throughput.
 #[derive(Default)]
 struct Round {
@@ -231,8 +247,7 @@ impl LeithShorten {
 
     /// Growth in segments per round trip.
     fn alpha(&self, now: Time) -> f64 {
-        let beyond = (now.since(self.last_congestion).as_secs_f64() - 1.0).max(0.0);
-        let mut alpha = 1.0 + 10.0 * beyond + 0.25 * beyond * beyond;
+        let mut alpha = increase(now.since(self.last_congestion).as_secs_f64());
         if self.use_rtt_scaling && self.min_rtt != Duration::MAX {
             let scale = 0.1 / self.min_rtt.as_secs_f64().max(1e-9);
             alpha = (alpha / scale.clamp(0.5, 10.0)).max(1.0);
@@ -242,11 +257,12 @@ impl LeithShorten {
 
     fn new_beta(&self) -> f64 {
         let change = (self.round.throughput - self.throughput_before).abs();
-        let is_uneven = self.use_bandwidth_switch && change > 0.2 * self.throughput_before;
+        let is_uneven =
+            self.use_bandwidth_switch && change > THROUGHPUT_CHANGE * self.throughput_before;
         if is_uneven || self.max_rtt == Duration::ZERO {
-            0.5
+            RETENTIONS.0
         } else {
-            (self.min_rtt.as_secs_f64() / self.max_rtt.as_secs_f64()).clamp(0.5, 0.8)
+            retention(self.min_rtt.as_secs_f64() / self.max_rtt.as_secs_f64())
         }
     }
 }

@@ -128,7 +128,7 @@ fn after_ack(variant: Variant, start: &Start) -> f64 {
 }
 
 fn paper_step(rtt_ms: u64) -> f64 {
-    slow_start_step(rho(Some(Duration::from_millis(rtt_ms)), 0.025))
+    slow_start_step(rho(rtt_ms as f64 / 1e3, 0.025))
 }
 
 fn linux(rtt_ms: u64) -> Linux {
@@ -154,8 +154,8 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
 }
 
 /// How much longer than the reference the path is, at least 1.
-fn rho(min_rtt: Option<Duration>, rtt0_s: f64) -> f64 {
-    min_rtt.map_or(1.0, |rtt| (rtt.as_secs_f64() / rtt0_s).max(1.0))
+pub fn rho(rtt_s: f64, reference_rtt_s: f64) -> f64 {
+    (rtt_s / reference_rtt_s).max(1.0)
 }
 
 /// Growth in slow start, segments for each one.
@@ -168,9 +168,15 @@ struct Caini {
     rtt0_s: f64,
 }
 
+impl Caini {
+    fn rho(&self, flow: &Flow) -> f64 {
+        flow.min_rtt.map_or(1.0, |rtt| rho(rtt.as_secs_f64(), self.rtt0_s))
+    }
+}
+
 impl Rule for Caini {
     fn growth(&mut self, window: &mut Window, acked: u32, _ack: &Ack, flow: &Flow) {
-        let rho = rho(flow.min_rtt, self.rtt0_s);
+        let rho = self.rho(flow);
         window.add(rho * rho * f64::from(acked) / window.exact());
     }
 
@@ -181,7 +187,7 @@ impl Rule for Caini {
         _ack: &Ack,
         flow: &Flow,
     ) -> Option<u32> {
-        let step = slow_start_step(rho(flow.min_rtt, self.rtt0_s));
+        let step = slow_start_step(self.rho(flow));
         window.add((step * f64::from(acked)).min(f64::from(window.ssthresh) - window.exact()));
         Some(0)
     }

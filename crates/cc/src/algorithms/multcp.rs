@@ -102,6 +102,11 @@ fn caught_up(n: f64) -> f64 {
     libm::pow(3.0, k)
 }
 
+/// The share kept at a loss: one of `n` windows halves.
+pub fn retention(n: f64) -> f64 {
+    1.0 - 0.5 / n
+}
+
 /// Segments more for each segment acknowledged.
 fn increase(n: f64, window: &Window) -> f64 {
     n / window.exact()
@@ -124,8 +129,8 @@ impl Rule for MulTcp {
     fn backoff(&mut self, window: &Window, _signal: Signal, flow: &Flow) -> u32 {
         let in_slow_start = window.cwnd < window.ssthresh;
         let halve = self.halve_in_slow_start && in_slow_start;
-        let taken = if halve { 0.5 } else { 0.5 / self.n };
-        whole_segments(f64::from(flight(window, flow)) * (1.0 - taken))
+        let kept = if halve { 0.5 } else { retention(self.n) };
+        whole_segments(f64::from(flight(window, flow)) * kept)
     }
 
     fn slow_start(

@@ -157,6 +157,16 @@ fn reduced(window: u32, is_congested: bool) -> u32 {
     if is_congested { window / 2 } else { (u64::from(window) * 4 / 5) as u32 }
 }
 
+/// Growth per round trip.
+pub fn increase(is_congested: bool) -> f64 {
+    if is_congested { 0.5 } else { 1.0 }
+}
+
+/// The share kept at a loss.
+pub fn retention(is_congested: bool) -> f64 {
+    if is_congested { 0.5 } else { 0.8 }
+}
+
 /// The paper, in real numbers.
 struct FuLiew {
     beta: f64,
@@ -171,13 +181,11 @@ impl FuLiew {
 
 impl Rule for FuLiew {
     fn growth(&mut self, window: &mut Window, acked: u32, _ack: &Ack, flow: &Flow) {
-        let share = if self.is_congested(window, flow) { 0.5 } else { 1.0 };
-        window.add(share * f64::from(acked) / window.exact());
+        window.add(increase(self.is_congested(window, flow)) * f64::from(acked) / window.exact());
     }
 
     fn backoff(&mut self, window: &Window, _signal: Signal, flow: &Flow) -> u32 {
-        let keeps = if self.is_congested(window, flow) { 0.5 } else { 0.8 };
-        whole_segments(keeps * window.exact())
+        whole_segments(retention(self.is_congested(window, flow)) * window.exact())
     }
 
     fn rto_backoff(&mut self, window: &Window, _flow: &Flow) -> u32 {

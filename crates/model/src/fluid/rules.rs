@@ -1,8 +1,13 @@
 //! Window rules as a fluid sees them: what a window grows by in a round trip, and what a loss leaves of it.
 
+use fairway_cc::Variant::Paper;
+use fairway_cc::default_of;
+use fairway_cc::equations::{cubic, htcp, hybla, multcp, veno};
+
 use crate::constants::{
-    BIC_LOW_WINDOW_PACKETS, CUBIC_RETENTION, HTCP_RETENTIONS, HYBLA_REFERENCE_RTT_S,
-    SCALABLE_INCREASE, SCALABLE_REDUCTION,
+    BIC_LEAST_STEP_PACKETS, BIC_LOW_WINDOW_PACKETS, BIC_MOST_STEP_PACKETS, BIC_REDUCTION,
+    CUBIC_RETENTION, HYBLA_REFERENCE_RTT_S, LEDBAT_TARGET_S, SCALABLE_INCREASE,
+    SCALABLE_LOW_WINDOW_PACKETS, SCALABLE_REDUCTION,
 };
 use crate::laws;
 
@@ -87,7 +92,7 @@ pub enum Rule {
 const NAMES: [(&str, Rule); 14] = [
     ("reno", Rule::Reno),
     ("newreno", Rule::Reno),
-    ("multcp", Rule::MulTcp { n: 4.0 }),
+    ("multcp", Rule::MulTcp { n: default_of("multcp", Paper, "n") }),
     ("scalable", Rule::Scalable),
     ("highspeed", Rule::HighSpeed),
     ("cubic", Rule::Cubic),
@@ -133,31 +138,18 @@ const REFUSED: [(&str, &str); 20] = [
     ("hacker", "its connections share one window"),
 ];
 
-/// Kelly 2003: the window in packets up to which it is Reno.
-const SCALABLE_LEGACY_PACKETS: f64 = 16.0;
 /// RFC 9438, section 4.6: C in packets per cubed second.
-const CUBIC_C: f64 = 0.4;
-/// RFC 9438, section 4.2: a round trip's growth at most, as a share of the window.
-const CUBIC_MOST_GROWTH: f64 = 0.5;
-/// Shorten and Leith 2004: the least share is kept if the throughput at two losses differs by more than a
-/// fifth.
-const HTCP_SWITCH: f64 = 0.2;
-/// Xu, Harfoush and Rhee 2004, section IV: share kept, Smin and Smax.
-const BIC_KEPT: f64 = 0.875;
-const BIC_STEPS: (f64, f64) = (0.01, 32.0);
+const CUBIC_C: f64 = default_of("cubic", Paper, "c");
 /// Grieco and Mascolo 2004: the share of the old estimate that a round trip leaves.
-const WESTWOOD_FILTER: f64 = 0.9;
-/// Fu and Liew 2003: the backlog that means congestion; the share kept without it.
-const VENO_BACKLOG: f64 = 3.0;
-const VENO_KEPT: f64 = 0.8;
+const WESTWOOD_FILTER: f64 = default_of("westwood+", Paper, "alpha");
+/// Fu and Liew 2003: the backlog in packets that means congestion.
+const VENO_BACKLOG: f64 = default_of("veno", Paper, "beta");
 /// Brakmo and Peterson 1995: packets in queues.
-const VEGAS: (f64, f64) = (2.0, 4.0);
+const VEGAS: (f64, f64) = (default_of("vegas", Paper, "alpha"), default_of("vegas", Paper, "beta"));
 /// Wei et al. 2006: packets in queues, the share of the way that an update goes. It updates every other
 /// round trip.
-const FAST: (f64, f64) = (100.0, 0.5);
+const FAST: (f64, f64) = (default_of("fast", Paper, "alpha"), default_of("fast", Paper, "gamma"));
 const FAST_UPDATES_A_ROUND: f64 = 0.5;
-/// RFC 6817, section 2.5.
-const LEDBAT_TARGET_S: f64 = 0.1;
 
 impl Moment {
     /// Packets that it has in queues.
@@ -166,7 +158,7 @@ impl Moment {
     }
 
     fn cubic_k_s(&self) -> f64 {
-        libm::cbrt((self.memory.maximum - self.after_loss).max(0.0) / CUBIC_C)
+        cubic::time_to_origin((self.memory.maximum - self.after_loss).max(0.0), CUBIC_C)
     }
 }
 
@@ -218,23 +210,17 @@ impl Rule {
         match self {
             Rule::Reno | Rule::WestwoodPlus => 1.0,
             Rule::MulTcp { n } => n,
-            Rule::Scalable if libm::floor(at.window) <= SCALABLE_LEGACY_PACKETS => 1.0,
+            Rule::Scalable if libm::floor(at.window) <= SCALABLE_LOW_WINDOW_PACKETS => 1.0,
             Rule::Scalable => SCALABLE_INCREASE * at.window,
             Rule::HighSpeed => laws::highspeed_increase(at.window).max(1.0),
             Rule::Cubic => cubic_growth(at),
-            Rule::Htcp => 2.0 * (1.0 - at.memory.kept) * htcp_alpha(at.since_loss_s),
+            Rule::Htcp => 2.0 * (1.0 - at.memory.kept) * htcp::increase(at.since_loss_s),
             Rule::Bic => bic_growth(at),
             Rule::Hybla => {
-                let rho = (at.base_rtt_s / HYBLA_REFERENCE_RTT_S).max(1.0);
+                let rho = hybla::rho(at.base_rtt_s, HYBLA_REFERENCE_RTT_S);
                 rho * rho
             }
-            Rule::Veno => {
-                if at.backlog() >= VENO_BACKLOG {
-                    0.5
-                } else {
-                    1.0
-                }
-            }
+            Rule::Veno => veno::increase(at.backlog() >= VENO_BACKLOG),
             // One up below the lower bound, one down above the upper one. Windows of many flows are spread
             // over a packet at least, which makes each step a ramp of that width.
             Rule::Vegas => {
@@ -255,26 +241,29 @@ impl Rule {
     pub(super) fn kept(self, at: &Moment) -> f64 {
         match self {
             Rule::Reno | Rule::Hybla | Rule::Vegas | Rule::Fast | Rule::Ledbat => 0.5,
-            Rule::MulTcp { n } => 1.0 - 0.5 / n,
-            Rule::Scalable if libm::floor(at.window) <= SCALABLE_LEGACY_PACKETS => 0.5,
+            Rule::MulTcp { n } => multcp::retention(n),
+            Rule::Scalable if libm::floor(at.window) <= SCALABLE_LOW_WINDOW_PACKETS => 0.5,
             // Of whole packets, an eighth rounded down is taken.
             Rule::Scalable => 1.0 - libm::floor(SCALABLE_REDUCTION * at.window) / at.window,
             Rule::HighSpeed => 1.0 - laws::highspeed_reduction(at.window),
             Rule::Cubic => CUBIC_RETENTION,
             Rule::Htcp => {
                 let change = (at.window / at.memory.at_last_loss.max(1.0) - 1.0).abs();
-                let ratio = (at.base_rtt_s / at.rtt_s).clamp(HTCP_RETENTIONS.0, HTCP_RETENTIONS.1);
-                if change > HTCP_SWITCH { HTCP_RETENTIONS.0 } else { ratio }
+                let is_uneven = change > htcp::THROUGHPUT_CHANGE;
+                if is_uneven {
+                    htcp::RETENTIONS.0
+                } else {
+                    htcp::retention(at.base_rtt_s / at.rtt_s)
+                }
             }
             Rule::Bic if at.window < BIC_LOW_WINDOW_PACKETS => 0.5,
-            Rule::Bic => BIC_KEPT,
+            Rule::Bic => 1.0 - BIC_REDUCTION,
             // The rate is the window by the round-trip time: of its mean over the last rounds, what fits
             // into a round trip without queues.
             Rule::WestwoodPlus => {
                 (at.memory.smoothed / at.window * at.base_rtt_s / at.rtt_s).min(1.0)
             }
-            Rule::Veno if at.backlog() >= VENO_BACKLOG => 0.5,
-            Rule::Veno => VENO_KEPT,
+            Rule::Veno => veno::retention(at.backlog() >= VENO_BACKLOG),
         }
     }
 
@@ -284,7 +273,7 @@ impl Rule {
         let maximum = match self {
             // RFC 9438, section 4.7, and BIC's fast convergence: halfway between before and after.
             Rule::Bic if at.window < BIC_LOW_WINDOW_PACKETS => at.memory.maximum,
-            Rule::Cubic | Rule::Bic if falls => at.window * (1.0 + kept) / 2.0,
+            Rule::Cubic | Rule::Bic if falls => cubic::converged(at.window, kept),
             _ => at.window,
         };
         Memory { maximum, kept, at_last_loss: at.window, smoothed: at.memory.smoothed }
@@ -295,9 +284,9 @@ impl Rule {
 fn cubic_growth(at: &Moment) -> f64 {
     let (k, s) = (at.cubic_k_s(), at.growing_s);
     let origin = at.memory.maximum.max(at.after_loss);
-    let curve = origin + CUBIC_C * (s - k) * (s - k) * (s - k);
+    let curve = cubic::window_at(s - k, origin, CUBIC_C);
     // 0.5294 packets a round trip until the window of the last loss, then 1.
-    let alpha = 3.0 * (1.0 - CUBIC_RETENTION) / (1.0 + CUBIC_RETENTION);
+    let alpha = cubic::reno_increase(CUBIC_RETENTION);
     let before = at.after_loss / CUBIC_RETENTION;
     let rounds_to = (before - at.after_loss) / alpha;
     let rounds = s / at.rtt_s;
@@ -310,13 +299,7 @@ fn cubic_growth(at: &Moment) -> f64 {
         return slope;
     }
     let growth = 3.0 * CUBIC_C * (s - k) * (s - k) * at.rtt_s;
-    growth.min(CUBIC_MOST_GROWTH * at.window)
-}
-
-/// `1 + 10(Δ-1) + ((Δ-1)/2)²` from a second after the loss on (Shorten and Leith 2004).
-fn htcp_alpha(since_loss_s: f64) -> f64 {
-    let beyond = (since_loss_s - 1.0).max(0.0);
-    1.0 + 10.0 * beyond + beyond * beyond / 4.0
+    growth.min((cubic::MOST_GROWTH - 1.0) * at.window)
 }
 
 /// Half of the way to the last maximum, within bounds; beyond it 1, 2, 4 … packets, which after `n` round
@@ -327,12 +310,12 @@ fn bic_growth(at: &Moment) -> f64 {
     let ln_2 = core::f64::consts::LN_2;
     if at.window < BIC_LOW_WINDOW_PACKETS {
         1.0
-    } else if distance > 2.0 * BIC_STEPS.0 {
-        (ln_2 * distance).min(BIC_STEPS.1)
+    } else if distance > 2.0 * BIC_LEAST_STEP_PACKETS {
+        (ln_2 * distance).min(BIC_MOST_STEP_PACKETS)
     } else if distance > 0.0 {
-        distance.max(BIC_STEPS.0)
+        distance.max(BIC_LEAST_STEP_PACKETS)
     } else {
-        (ln_2 * (1.0 - distance)).min(BIC_STEPS.1)
+        (ln_2 * (1.0 - distance)).min(BIC_MOST_STEP_PACKETS)
     }
 }
 

@@ -8,7 +8,9 @@ use super::aimd::mathis_window;
 use super::quantity::{parameters, quantities};
 use super::{Law, Mean, without_timeouts};
 use crate::answer::Answer;
-use crate::constants::BIC_LOW_WINDOW_PACKETS;
+use crate::constants::{
+    BIC_LEAST_STEP_PACKETS, BIC_LOW_WINDOW_PACKETS, BIC_MOST_STEP_PACKETS, BIC_REDUCTION,
+};
 use crate::error::Error;
 
 /// Steps of the search for an epoch; it takes two to five.
@@ -30,11 +32,11 @@ parameters! {
         /// Round-trip time.
         rtt_s: Positive,
         /// Share of its window that it gives up at a loss; Linux has 0.2.
-        reduction: Probability = 0.125,
+        reduction: Probability = BIC_REDUCTION,
         /// Largest step of a round trip, Smax; Linux has 16.
-        max_step_packets: Positive = 32.0,
+        max_step_packets: Positive = BIC_MOST_STEP_PACKETS,
         /// Step below which it goes to the maximum at once, Smin.
-        min_step_packets: Positive = 0.01,
+        min_step_packets: Positive = BIC_LEAST_STEP_PACKETS,
         /// Window below which it is Reno.
         low_window_packets: NotNegative = BIC_LOW_WINDOW_PACKETS,
     }
@@ -200,9 +202,9 @@ parameters! {
         /// Round-trip time.
         rtt_s: Positive,
         /// Share of its window that it gives up at a loss, β.
-        reduction: Probability = 0.125,
+        reduction: Probability = BIC_REDUCTION,
         /// Largest step of a round trip, Smax.
-        max_step_packets: Positive = 32.0,
+        max_step_packets: Positive = BIC_MOST_STEP_PACKETS,
     }
 }
 
@@ -231,11 +233,11 @@ parameters! {
         /// Round-trip time.
         rtt_s: Positive,
         /// Share of its window that it gives up at a loss, β.
-        reduction: Probability = 0.125,
+        reduction: Probability = BIC_REDUCTION,
         /// Largest step of a round trip, Smax: the law leaves it out.
-        max_step_packets: Positive = 32.0,
+        max_step_packets: Positive = BIC_MOST_STEP_PACKETS,
         /// Step below which it goes to the maximum at once, Smin.
-        min_step_packets: Positive = 0.01,
+        min_step_packets: Positive = BIC_LEAST_STEP_PACKETS,
     }
 }
 

@@ -5,6 +5,9 @@
 //! packets for each acknowledgement, though packets are counted, of which the kernel believes 31/16 where
 //! there is one. Up to 14 packets it is Reno.
 
+use fairway_cc::Variant::Linux6_1;
+use fairway_cc::default_of;
+
 use super::bic::BicEpoch;
 use super::quantity::parameters;
 use super::{Law, without_timeouts};
@@ -12,10 +15,10 @@ use crate::answer::Answer;
 use crate::constants::BIC_LOW_WINDOW_PACKETS;
 
 /// `beta`, `max_increment`; `BICTCP_B`; and `BICTCP_B / smooth_part`.
-const REDUCTION: f64 = 1.0 - 819.0 / 1024.0;
-const MOST: usize = 16;
+const REDUCTION: f64 = 1.0 - default_of("bic", Linux6_1, "beta");
+const MOST: usize = default_of("bic", Linux6_1, "max_increment") as usize;
 const PART: f64 = 4.0;
-const SMOOTH: f64 = 4.0 / 20.0;
+const SMOOTH: f64 = PART / default_of("bic", Linux6_1, "smooth_part");
 /// What the estimate of packets for each acknowledgement, in sixteenths with rounding down, comes to where
 /// there is one of each.
 const LEAST_RATIO: f64 = 31.0 / 16.0;

@@ -1,15 +1,20 @@
 //! HighSpeed TCP.
 
+use fairway_cc::Variant::Paper;
+use fairway_cc::default_of;
+
 use super::aimd::{aimd_loss, aimd_window};
 use super::quantity::{parameters, quantities};
 use super::{Law, without_timeouts};
 use crate::answer::Answer;
 use crate::constants::HIGHSPEED_LOW_WINDOW_PACKETS;
 
-/// RFC 3649, section 5: Low_Window and Low_P, High_Window and High_P, High_Decrease.
+/// RFC 3649, section 5: Low_Window and Low_P, High_Window and High_P, High_Decrease. The algorithm itself has
+/// the RFC's rounded p(w) = 0.078/w^1.2, and so another a(w).
 const LOW: (f64, f64) = (HIGHSPEED_LOW_WINDOW_PACKETS, 1e-3);
-const HIGH: (f64, f64) = (83_000.0, 1e-7);
-const HIGH_DECREASE: f64 = 0.1;
+const HIGH: (f64, f64) =
+    (default_of("highspeed", Paper, "high_window"), default_of("highspeed", Paper, "high_p"));
+const HIGH_DECREASE: f64 = default_of("highspeed", Paper, "high_decrease");
 /// `ln(83000/38)`.
 const SPAN: f64 = 7.689_009_727_052_349;
 /// RFC 3649, section 5: `S = log(83000/38) / log(1e-7/1e-3)`, the slope in logarithms.

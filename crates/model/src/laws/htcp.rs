@@ -3,6 +3,7 @@
 use super::quantity::{parameters, quantities};
 use super::{Law, without_timeouts};
 use crate::answer::Answer;
+use crate::constants::HTCP_RETENTIONS;
 use crate::search;
 
 /// Steps of Newton's method: the fourth or fifth is exact.
@@ -20,7 +21,7 @@ parameters! {
         rtt_s: Positive,
         /// Share of its window that it keeps: the least round-trip time by the greatest, or half if the
         /// throughput has changed by a fifth, as among random losses.
-        retention: Between(0.5, 0.8) = 0.5,
+        retention: Between(0.5, 0.8) = HTCP_RETENTIONS.0,
     }
 }
 

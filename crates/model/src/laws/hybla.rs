@@ -1,5 +1,7 @@
 //! TCP Hybla: Caini, Firrincieli 2004 ("TCP Hybla: a TCP enhancement for heterogeneous networks").
 
+use fairway_cc::equations::hybla::rho;
+
 use super::aimd::mathis_window;
 use super::quantity::{parameters, quantities};
 use super::{Law, without_timeouts};
@@ -30,10 +32,6 @@ quantities! {
         /// How many times longer the round-trip time is than the reference, at least 1.
         rho,
     }
-}
-
-fn rho(rtt_s: f64, reference_rtt_s: f64) -> f64 {
-    f64::max(1.0, rtt_s / reference_rtt_s)
 }
 
 impl Law for Hybla {

@@ -3,6 +3,7 @@
 use super::Law;
 use super::quantity::{parameters, quantities};
 use crate::answer::Answer;
+use crate::constants::LEDBAT_TARGET_S;
 
 const LOSSES: &str = "a buffer below the target: losses set the window, as Reno's";
 
@@ -14,7 +15,7 @@ parameters! {
         /// Round-trip time without a queue.
         rtt_s: Positive,
         /// Queueing delay that it aims at: at most 100 ms (RFC 6817, section 3.3).
-        target_s: Between(0.001, 0.1) = 0.1,
+        target_s: Between(0.001, 0.1) = LEDBAT_TARGET_S,
         /// Buffer of the bottleneck.
         buffer_packets: Limit = f64::INFINITY,
     }

@@ -4,7 +4,7 @@ use super::aimd::{aimd_loss, aimd_window};
 use super::quantity::{parameters, quantities};
 use super::{Law, without_timeouts};
 use crate::answer::Answer;
-use crate::constants::{SCALABLE_INCREASE, SCALABLE_REDUCTION};
+use crate::constants::{SCALABLE_INCREASE, SCALABLE_LOW_WINDOW_PACKETS, SCALABLE_REDUCTION};
 
 /// `ln(1/0.875)`.
 const FALL: f64 = 0.133_531_392_624_522_57;
@@ -21,7 +21,7 @@ parameters! {
         /// Round-trip time.
         rtt_s: Positive,
         /// Window up to which it is Reno (Kelly 2003, section 2.2).
-        legacy_window_packets: NotNegative = 16.0,
+        legacy_window_packets: NotNegative = SCALABLE_LOW_WINDOW_PACKETS,
     }
 }
 
