@@ -53,11 +53,11 @@ __all__ = [
     "plan",
     "presets",
     "quantity",
+    "result_schema",
     "run",
     "run_script",
     "schema",
     "specimen",
-    "tcp_info_fields",
     "version",
     "xfer_layout",
 ]
@@ -618,6 +618,9 @@ def xfer_layout(experiment: str, algorithms: _Algorithms | None = None) -> str:
 
     `options` of its job, but for where the collector is, and `interval_s` between samples.
     """
+
+def result_schema() -> str:
+    """Columns of every table of results by its name, and units by the end of a name, as JSON."""
 
 def schema() -> str:
     """JSON Schema of experiment files."""

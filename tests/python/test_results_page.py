@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import fairway
-from fairway import _core
+from fairway.ground import result_schema
 
 ROOT = Path(__file__).parents[2]
 
@@ -142,7 +142,7 @@ def test_what_models_say(runs):
 
 def test_tables(runs):
     page = told("results.md")
-    fields = {field["name"] for field in json.loads(_core.tcp_info_fields())}
+    fields = set(result_schema.columns("tcp_info")) - {"t_s", "flow"}
     both = columns(runs / "one", "series.parquet") | columns(runs / "one", "queues.parquet")
     # Only stacks that inflate their windows have this one.
     assert page["column"] - fields == both | {"inflated_cwnd_segments"}

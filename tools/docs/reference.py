@@ -24,7 +24,8 @@ from reference_laws import law_sections, laws
 from fairway import _core
 from fairway.cli.explain import bounds, by_family, markdown
 from fairway.experiment import scenarios
-from fairway.metrics.catalogue import EXPERIMENT, OF_FLOWS, OF_LINKS
+from fairway.ground import result_schema
+from fairway.metrics.catalogue import EXPERIMENT, OF_FLOWS, OF_LINKS, unit_of
 from fairway.metrics.catalogue import FUNCTIONS as METRIC_FUNCTIONS
 from fairway.metrics.transfer import FIGURES as TRANSFER_FIGURES
 
@@ -71,11 +72,27 @@ def preset_sources() -> str:
 
 def tcp_info() -> str:
     """Every column that holds a field of the kernel's."""
-    rows = [
-        [f"`{field['name']}`", field["meaning"], field["since"]]
-        for field in json.loads(_core.tcp_info_fields())
-    ]
+    fields = [one for one in result_schema.columns("tcp_info").values() if one.source]
+    rows = [[f"`{field.name}`", field.meaning, field.source] for field in fields]
     return table(["column", "meaning", "since Linux"], rows)
+
+
+def result_columns(name: str, header: str = "column") -> str:
+    """The columns of a table of results."""
+    found = result_schema.columns(name).values()
+    rows = [[f"`{one.name}`", one.unit, escaped(one.meaning)] for one in found]
+    if not any(unit for _, unit, _ in rows):
+        return table([header, "meaning"], ([name, meaning] for name, _, meaning in rows))
+    return table([header, "unit", "meaning"], rows)
+
+
+def result_metrics() -> str:
+    """The metrics that stand in a summary."""
+    rows = [
+        [f"`{one.name}`", one.unit, escaped(one.meaning), one.source]
+        for one in result_schema.columns("metrics").values()
+    ]
+    return table(["metric", "unit", "definition", "source"], rows)
 
 
 def algorithms() -> str:
@@ -106,7 +123,7 @@ def metric_names() -> str:
         for metric in metrics
     ]
     rows += [
-        [f"`transfer.<id>.{name}`", figure.unit, EXPERIMENT, function_link(figure.function)]
+        [f"`transfer.<id>.{name}`", unit_of(name), EXPERIMENT, function_link(figure.function)]
         for name, figure in TRANSFER_FIGURES.items()
     ]
     return table(["name", "unit", "made of", "what it is"], rows)
@@ -266,6 +283,22 @@ def tables() -> dict[str, str]:
         "presets": presets(),
         "preset-sources": preset_sources(),
         "tcp_info": tcp_info(),
+        "result-flows": result_columns("flows", "of a flow"),
+        "result-datagrams": result_columns("datagrams", "of a datagram flow"),
+        "result-flow-monitor": result_columns("flows.flow_monitor", "of `flow_monitor`"),
+        "result-applications": result_columns("applications", "of an application"),
+        "result-completions": result_columns(
+            "completions", "of transfers that began in the measuring window"
+        ),
+        "result-links": result_columns("links", "of a link direction"),
+        "result-wlan": result_columns("wlan", "of a WLAN"),
+        "result-wlan-nodes": result_columns("wlan.nodes", "of a node"),
+        "result-metrics": result_metrics(),
+        "result-series": result_columns("series"),
+        "result-queues": result_columns("queues"),
+        "result-losses": result_columns("losses"),
+        "result-packets": result_columns("packets"),
+        "result-intervals": result_columns("intervals"),
         "init": fields(_core.Init),
         "ack": fields(_core.Ack),
         "rate-sample": fields(_core.RateSample),

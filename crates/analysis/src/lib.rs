@@ -19,6 +19,7 @@ pub mod histogram;
 pub mod identify;
 pub mod pair;
 pub mod report;
+pub mod rows;
 pub mod series;
 mod threads;
 pub mod whole;

@@ -14,7 +14,8 @@ use fairway_units::{NANOS_PER_SEC, Time};
 
 use crate::collect::compared;
 use crate::samples::on_link;
-use fairway_schema::tcp_info::{FIELDS, TcpInfo, Values, series as field};
+use fairway_schema::Values;
+use fairway_schema::tcp_info::{FIELDS, TcpInfo, series as field};
 
 /// A counter that is lower at the end of the window than at its beginning.
 const FALLEN: &str = "a counter falls over the measuring window";
@@ -197,7 +198,7 @@ fn mean_backlog(queues: &QueueSeries, queue: usize, count: usize, [from, to]: [T
 /// Segments that were delivered, as the sockets have counted them by their last samples.
 fn delivered_segments(tcp_info: &TcpInfo, flows: usize) -> u64 {
     let column = FIELDS.iter().position(|known| known == field::DELIVERED);
-    let Some(Values::Whole(delivered)) = column.map(|at| &tcp_info.columns[at]) else { return 0 };
+    let Some(Values::Count(delivered)) = column.map(|at| &tcp_info.columns[at]) else { return 0 };
     let mut last = vec![0; flows];
     for (flow, delivered) in tcp_info.flow.iter().zip(delivered) {
         last[*flow as usize] = *delivered;

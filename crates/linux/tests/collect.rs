@@ -9,7 +9,8 @@ use fairway_guest::record::{
     Totals,
 };
 use fairway_linux::{Broken, Collected, collect};
-use fairway_schema::tcp_info::{FIELDS, Values};
+use fairway_schema::Values;
+use fairway_schema::tcp_info::FIELDS;
 use fairway_spec::{Experiment, from_document, plan};
 
 /// A length of `struct tcp_info`: that of Linux 6.1.
@@ -311,7 +312,7 @@ fn tcp_info_has_rows_for_sockets_only() {
     assert_eq!(run.tcp_info.t_s, [1.0, 2.0, 2.0, 3.0, 3.0]);
     assert_eq!(run.tcp_info.flow, [0, 0, 1, 0, 1]);
     let at = FIELDS.iter().position(|field| field.name == "snd_cwnd_segments").unwrap();
-    assert_eq!(run.tcp_info.columns[at], Values::Whole(vec![10, 20, 4, 30, 8]));
+    assert_eq!(run.tcp_info.columns[at], Values::Count(vec![10, 20, 4, 30, 8]));
 }
 
 #[test]

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use algorithm::{AlgorithmError, Algorithms};
 use fairway_cc::{Algorithm, Catalogue, algorithms as cc_algorithms};
-use fairway_schema::{Cause, Losses, QueueSeries, Series};
+use fairway_schema::{Cause, Values};
 use fairway_sim::{RunError, run as simulate, run_captured};
 use fairway_spec::{self as experiment, ExperimentErrors};
 use fairway_tcp::{PRESETS, Preset};
@@ -149,11 +149,11 @@ fn run(
         .map_err(|error| SimulationError::new_err(error.to_string()))?;
     Ok(RunData {
         summary,
-        series: series_columns(py, result.series)?.unbind(),
+        series: arrays(py, result.series.into_columns())?,
         flow_ids: result.flow_ids,
-        queues: queue_columns(py, result.queues)?.unbind(),
+        queues: arrays(py, result.queues.into_columns())?,
         link_ids: result.link_ids,
-        losses: result.losses.map(|l| loss_columns(py, l).map(Bound::unbind)).transpose()?,
+        losses: result.losses.map(|losses| arrays(py, losses.into_columns())).transpose()?,
         loss_flow_ids: result.loss_flow_ids,
         loss_link_ids: result.loss_link_ids,
         remarks: result.remarks,
@@ -299,48 +299,40 @@ fn run_error(error: RunError) -> PyErr {
     }
 }
 
-/// No columns yet. NumPy is imported first: Ctrl-C while it is imported is an error here, and would be a panic
-/// in `into_pyarray`, which imports it otherwise.
-pub(crate) fn columns(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+/// Columns as NumPy arrays by their names.
+pub(crate) fn arrays(
+    py: Python<'_>,
+    columns: impl Iterator<Item = (&'static str, Values)>,
+) -> PyResult<Py<PyDict>> {
+    let arrays = no_arrays(py)?;
+    for (name, values) in columns {
+        match values {
+            Values::Real(values) => arrays.set_item(name, values.into_pyarray(py)),
+            Values::Count(values) => arrays.set_item(name, values.into_pyarray(py)),
+            Values::Integer(values) => arrays.set_item(name, values.into_pyarray(py)),
+            Values::Name(values) => arrays.set_item(name, values.into_pyarray(py)),
+            Values::Choice(values) => arrays.set_item(name, values.into_pyarray(py)),
+            Values::MaybeChoice(values) => arrays.set_item(name, values.into_pyarray(py)),
+            Values::Flag(values) => arrays.set_item(name, values.into_pyarray(py)),
+        }?;
+    }
+    Ok(arrays.unbind())
+}
+
+/// An empty mapping for arrays. It imports NumPy: Ctrl-C in that import is an error here, and a panic in
+/// `into_pyarray`.
+pub(crate) fn no_arrays(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     py.import("numpy")?;
     Ok(PyDict::new(py))
 }
 
-pub(crate) fn series_columns(py: Python<'_>, series: Series) -> PyResult<Bound<'_, PyDict>> {
-    let columns = columns(py)?;
-    columns.set_item("t_s", series.t_s.into_pyarray(py))?;
-    columns.set_item("flow", series.flow.into_pyarray(py))?;
-    columns.set_item("cwnd_segments", series.cwnd_segments.into_pyarray(py))?;
-    if !series.inflated_cwnd_segments.is_empty() {
-        let inflated = series.inflated_cwnd_segments.into_pyarray(py);
-        columns.set_item("inflated_cwnd_segments", inflated)?;
-    }
-    columns.set_item("ssthresh_segments", series.ssthresh_segments.into_pyarray(py))?;
-    columns.set_item("srtt_s", series.srtt_s.into_pyarray(py))?;
-    columns.set_item("flight_size_segments", series.flight_size_segments.into_pyarray(py))?;
-    columns.set_item("goodput_bps", series.goodput_bps.into_pyarray(py))?;
-    Ok(columns)
-}
-
-pub(crate) fn queue_columns(py: Python<'_>, queues: QueueSeries) -> PyResult<Bound<'_, PyDict>> {
-    let columns = columns(py)?;
-    columns.set_item("t_s", queues.t_s.into_pyarray(py))?;
-    columns.set_item("link", queues.link.into_pyarray(py))?;
-    columns.set_item("backlog_packets", queues.backlog_packets.into_pyarray(py))?;
-    columns.set_item("backlog_bytes", queues.backlog_bytes.into_pyarray(py))?;
-    columns.set_item("drops", queues.drops.into_pyarray(py))?;
-    columns.set_item("losses", queues.losses.into_pyarray(py))?;
-    columns.set_item("throughput_bps", queues.throughput_bps.into_pyarray(py))?;
-    Ok(columns)
-}
-
-fn loss_columns(py: Python<'_>, losses: Losses) -> PyResult<Bound<'_, PyDict>> {
-    let columns = columns(py)?;
-    columns.set_item("t_s", losses.t_s.into_pyarray(py))?;
-    columns.set_item("flow", losses.flow.into_pyarray(py))?;
-    columns.set_item("link", losses.link.into_pyarray(py))?;
-    columns.set_item("cause", losses.cause.into_pyarray(py))?;
-    Ok(columns)
+/// Columns of every table of results by the table's name, and units by the end of a name, as JSON.
+#[pyfunction]
+fn result_schema() -> String {
+    let tables = fairway_schema::tables().into_iter();
+    let tables: Map<_, _> =
+        tables.map(|(name, columns)| (name.to_owned(), json!(columns))).collect();
+    json!({ "tables": tables, "units": fairway_schema::UNITS }).to_string()
 }
 
 /// Names of why packets did not arrive, by number.
@@ -383,6 +375,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(check_captures, module)?)?;
     module.add_function(wrap_pyfunction!(loss_causes, module)?)?;
     module.add_function(wrap_pyfunction!(linux::linux_layout, module)?)?;
+    module.add_function(wrap_pyfunction!(result_schema, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(specimen, module)?)?;
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;
@@ -392,6 +385,5 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(quantity::measured, module)?)?;
     module.add_function(wrap_pyfunction!(xfer::xfer_layout, module)?)?;
     module.add_function(wrap_pyfunction!(script::run_script, module)?)?;
-    module.add_function(wrap_pyfunction!(linux::tcp_info_fields, module)?)?;
     model::register(module)
 }

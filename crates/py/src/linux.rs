@@ -5,15 +5,13 @@ use std::sync::Arc;
 
 use fairway_cc::Catalogue;
 use fairway_linux::{CollectError as Error, collect, layout};
-use fairway_schema::tcp_info::{FIELDS, TcpInfo, Values};
-use numpy::IntoPyArray;
 use pyo3::create_exception;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::{experiment_error, queue_columns, read_experiment, series_columns, with_algorithms};
+use crate::{arrays, experiment_error, read_experiment, with_algorithms};
 
 create_exception!(
     _core,
@@ -92,11 +90,11 @@ pub(crate) fn linux_collect(
     })?;
     Ok(LinuxData {
         summary,
-        series: series_columns(py, found.series)?.unbind(),
+        series: arrays(py, found.series.into_columns())?,
         flow_ids: found.flow_ids,
-        queues: queue_columns(py, found.queues)?.unbind(),
+        queues: arrays(py, found.queues.into_columns())?,
         link_ids: found.link_ids,
-        tcp_info: tcp_info_columns(py, found.tcp_info)?.unbind(),
+        tcp_info: arrays(py, found.tcp_info.into_columns())?,
         kernel: found.kernel,
         watched: found.watched,
         unseen_packets: found.unseen_packets,
@@ -107,36 +105,6 @@ pub(crate) fn linux_collect(
     })
 }
 
-/// Every field of the kernel's `struct tcp_info`, as JSON.
-#[pyfunction]
-pub(crate) fn tcp_info_fields() -> String {
-    let fields: Vec<Value> = FIELDS
-        .iter()
-        .map(|field| {
-            json!({
-                "name": field.name,
-                "since": field.since,
-                "whole": field.is_whole(),
-                "meaning": field.meaning,
-            })
-        })
-        .collect();
-    Value::Array(fields).to_string()
-}
-
 fn collect_error(error: Error) -> PyErr {
     CollectError::new_err(error.to_string())
-}
-
-pub(crate) fn tcp_info_columns(py: Python<'_>, info: TcpInfo) -> PyResult<Bound<'_, PyDict>> {
-    let columns = crate::columns(py)?;
-    columns.set_item("t_s", info.t_s.into_pyarray(py))?;
-    columns.set_item("flow", info.flow.into_pyarray(py))?;
-    for (field, values) in FIELDS.iter().zip(info.columns) {
-        match values {
-            Values::Whole(values) => columns.set_item(field.name, values.into_pyarray(py))?,
-            Values::Real(values) => columns.set_item(field.name, values.into_pyarray(py))?,
-        }
-    }
-    Ok(columns)
 }

@@ -12,8 +12,7 @@ use pyo3::types::{PyBytes, PyDict};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::linux::tcp_info_columns;
-use crate::{experiment_error, read_experiment, series_columns, with_algorithms};
+use crate::{arrays, experiment_error, read_experiment, with_algorithms};
 
 create_exception!(
     _core,
@@ -141,15 +140,15 @@ impl TransferData {
     }
 
     /// Columns of the flow time series; `flow` indexes `flow_ids`.
-    fn series<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    fn series(&self, py: Python<'_>) -> PyResult<Py<PyDict>> {
         let series = py.detach(|| self.0.samples.series());
-        series_columns(py, series)
+        arrays(py, series.into_columns())
     }
 
     /// Columns `t_s`, `flow` and the kernel's fields; empty for those its version lacks.
-    fn tcp_info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    fn tcp_info(&self, py: Python<'_>) -> PyResult<Py<PyDict>> {
         let tcp_info = py.detach(|| self.0.samples.tcp_info());
-        tcp_info_columns(py, tcp_info)
+        arrays(py, tcp_info.into_columns())
     }
 }
 

@@ -1,32 +1,34 @@
 //! How long transfers took: by the flow that they are of, and by their size.
 
-use serde::Serialize;
+use crate::column::record;
 
-/// Transfers of one flow and one class of sizes, of those that began in the measuring window.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct CompletionSummary {
-    /// Name of the flow that they are copies or arrivals of.
-    pub flow: String,
-    /// Smallest size of the class in bytes; none for all sizes together.
-    pub from_bytes: Option<u64>,
-    /// Sizes of the class are below this, in bytes; none where it has no end.
-    pub below_bytes: Option<u64>,
-    /// Transfers that came to their end.
-    pub count: u64,
-    /// Transfers that did not, by the end of the run: the other figures are without them.
-    pub unfinished: u64,
-    /// Mean completion time.
-    pub mean_s: Option<f64>,
-    /// Median: half of them took no longer.
-    pub median_s: Option<f64>,
-    /// 95 of 100 took no longer.
-    pub p95_s: Option<f64>,
-    /// 99 of 100 took no longer.
-    pub p99_s: Option<f64>,
-    /// Mean of completion times over what the path alone makes necessary.
-    pub mean_slowdown: Option<f64>,
-    /// 99 of 100 were slowed down no more.
-    pub p99_slowdown: Option<f64>,
+record! {
+    /// Transfers that began in the measuring window: those of one flow, and of one class of sizes.
+    pub struct CompletionSummary {
+        /// Name of the flow that they are copies or arrivals of.
+        flow: String,
+        /// Smallest size of the class; null for all sizes together.
+        from_bytes: Option<u64>,
+        /// Sizes of the class are below this; null where it has no end.
+        below_bytes: Option<u64>,
+        /// Transfers that ended before the run did.
+        count: u64,
+        /// Transfers that did not. No other figure has them, so give a run time to end.
+        unfinished: u64,
+        /// Mean time from a transfer's start to the delivery of its last byte.
+        mean_s: Option<f64>,
+        /// The smallest time that 50 % do not exceed.
+        median_s: Option<f64>,
+        /// The smallest time that 95 % do not exceed.
+        p95_s: Option<f64>,
+        /// The smallest time that 99 % do not exceed.
+        p99_s: Option<f64>,
+        /// Mean of completion times over the least that the path allows: a handshake, the way to the
+        /// sink, and the transmission of all packets with their headers at the slowest link.
+        mean_slowdown: Option<f64>,
+        /// The smallest slowdown that 99 % do not exceed.
+        p99_slowdown: Option<f64>,
+    }
 }
 
 /// One transfer.

@@ -2,6 +2,8 @@
 
 use fairway_units::Time;
 
+use crate::column::series;
+
 /// Why a packet did not arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
@@ -21,19 +23,21 @@ impl Cause {
 /// Losses that are kept at most: 170 MB of them, 17 bytes each.
 const MOST: usize = 10_000_000;
 
-/// One row per data packet or datagram that did not arrive, in the order of time.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Losses {
-    /// When it was dropped or lost, in seconds; of a damaged one, when it arrived.
-    pub t_s: Vec<f64>,
-    /// Index of its flow among those of the summary.
-    pub flow: Vec<u32>,
-    /// Index of the link direction at which it happened; of a damaged one, the last of its way.
-    pub link: Vec<u32>,
-    /// Index into [`Cause::NAMES`].
-    pub cause: Vec<u8>,
-    /// Losses that were too many to be kept.
-    pub left_out: u64,
+series! {
+    /// One row for each data packet or datagram that did not arrive, in the order of time.
+    pub struct Losses {
+        /// When it was dropped or lost; a damaged one, when it arrived.
+        t_s: f64,
+        /// Flow whose data it was.
+        flow: u32,
+        /// Link direction at which it happened; of a damaged one, the last of its route.
+        link: u32,
+        /// `dropped` by a queue, `lost` on the wire, or `damaged`.
+        cause: u8,
+        ;
+        /// Losses that were too many to be kept.
+        left_out: u64
+    }
 }
 
 impl Losses {

@@ -2,27 +2,33 @@
 
 use fairway_units::Time;
 
+use crate::column::series;
 use crate::tcp_info::{Field, series as field};
 
-/// One row per flow and sample.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Series {
-    /// Time of the sample in seconds.
-    pub t_s: Vec<f64>,
-    /// Index of the flow.
-    pub flow: Vec<u32>,
-    /// Congestion window in segments.
-    pub cwnd_segments: Vec<f64>,
-    /// The same with what fast recovery inflates it by; empty where no flow's stack inflates it.
-    pub inflated_cwnd_segments: Vec<f64>,
-    /// Slow-start threshold in segments; NaN while infinite.
-    pub ssthresh_segments: Vec<f64>,
-    /// Smoothed round-trip time in seconds; NaN before the first sample.
-    pub srtt_s: Vec<f64>,
-    /// Segments believed to be in the network.
-    pub flight_size_segments: Vec<f64>,
-    /// Payload delivered to the application since the sample before, in bit/s.
-    pub goodput_bps: Vec<f64>,
+series! {
+    /// One row for each flow and sample.
+    pub struct Series {
+        /// Time of the sample.
+        t_s: f64,
+        /// Name of the flow.
+        flow: u32,
+        /// Congestion window.
+        cwnd_segments: f64 [nullable()],
+        /// Congestion window with the inflation of fast recovery: a segment for each duplicate (RFC 5681
+        /// section 3.2), or what TCP-Linux still allows in flight; `cwnd_` of ns-2. Only where the stack
+        /// of a flow inflates its window: `ns2-tcp-linux`, `full-tcp`, and presets of RFCs and of ns-2
+        /// without SACK.
+        inflated_cwnd_segments: f64 [nullable(), optional()],
+        /// Slow-start threshold; null while infinite.
+        ssthresh_segments: f64 [nullable()],
+        /// Smoothed round-trip time; null before the first sample.
+        srtt_s: f64 [nullable()],
+        /// Segments believed to be in the network.
+        flight_size_segments: f64 [nullable()],
+        /// Payload delivered in order since the sample before; above the rate of the link where a gap
+        /// was filled.
+        goodput_bps: f64 [nullable()],
+    }
 }
 
 impl Series {
@@ -76,21 +82,22 @@ impl Series {
     }
 }
 
-/// One row per link direction and sample.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct QueueSeries {
-    /// Time of the sample in seconds.
-    pub t_s: Vec<f64>,
-    /// Index of the link direction.
-    pub link: Vec<u32>,
-    /// Packets waiting, the one in transmission not counted.
-    pub backlog_packets: Vec<f64>,
-    /// Bytes waiting, framing included.
-    pub backlog_bytes: Vec<f64>,
-    /// Packets dropped by the queue since the start.
-    pub drops: Vec<u64>,
-    /// Packets lost on the wire since the start.
-    pub losses: Vec<u64>,
-    /// Bits transmitted since the sample before, framing included, in bit/s.
-    pub throughput_bps: Vec<f64>,
+series! {
+    /// One row for each link direction and sample.
+    pub struct QueueSeries {
+        /// Time of the sample.
+        t_s: f64,
+        /// Name of the link; the direction towards the sources ends in `/reverse`.
+        link: u32,
+        /// Packets waiting, without the one in transmission.
+        backlog_packets: f64 [nullable()],
+        /// Bytes waiting, framing included.
+        backlog_bytes: f64 [nullable()],
+        /// Packets dropped by the queue since the start.
+        drops: u64 [unit("packets")],
+        /// Packets lost on the wire since the start.
+        losses: u64 [unit("packets")],
+        /// Bits of packets whose transmission began since the sample before, framing included.
+        throughput_bps: f64 [nullable()],
+    }
 }

@@ -1,153 +1,255 @@
 //! The summary of a run over its measuring window: the JSON contract of `fairway run --json`.
 
+use crate::column::record;
 use crate::completion::CompletionSummary;
 use fairway_units::Duration;
-use serde::{Serialize, Serializer};
+use serde::Serializer;
 
-/// A run in numbers.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Summary {
-    /// Title of the experiment.
-    pub title: String,
-    /// Which backend answered.
-    pub backend: &'static str,
-    /// Seed of the run.
-    pub seed: u64,
-    /// Data packets delivered over the whole run.
-    pub packets: u64,
-    /// One entry a flow, and behind them one for each flow whose sink sends too: its id ends in
-    /// `/reverse`, and the metrics leave it out.
-    pub flows: Vec<FlowSummary>,
-    /// One entry an application that has several connections or more to do than to write.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub applications: Vec<ApplicationSummary>,
-    /// Completion times of flows with several transfers, all together and by size.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub completions: Vec<CompletionSummary>,
-    /// One entry a link direction that is reported.
-    pub links: Vec<LinkSummary>,
-    /// What happened in the WLAN, if there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub wlan: Option<WlanSummary>,
-    /// Figures over all flows.
-    pub metrics: Metrics,
+/// Of n independent events the count varies by 1/√n: 15 % of 44.
+const OTHER: f64 = 0.15;
+/// One event more or less may fall on the other side of the measuring window's edge.
+const ONE_EVENT: f64 = 1.0;
+
+record! {
+    /// A run in numbers.
+    pub struct Summary {
+        /// Title of the experiment.
+        title: String,
+        /// Backend that answered.
+        backend: &'static str,
+        /// Seed of the run.
+        seed: u64,
+        /// Data packets delivered over the whole run.
+        packets: u64,
+        /// One entry for each flow, followed by one for each flow whose sink sends too: its id ends in
+        /// `/reverse`, and the metrics leave it out.
+        flows: Vec<FlowSummary>,
+        /// One entry for each application that has several connections, or does more than write.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        applications: Vec<ApplicationSummary> [optional()],
+        /// Completion times of flows with several transfers, all together and by size.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        completions: Vec<CompletionSummary> [optional()],
+        /// One entry for each link direction that is reported.
+        links: Vec<LinkSummary>,
+        /// The WLAN, if there is one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        wlan: Option<WlanSummary> [optional()],
+        /// Metrics over all flows.
+        metrics: Metrics,
+    }
 }
 
-/// One flow over the measuring window.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct FlowSummary {
-    /// Name of the flow.
-    pub id: String,
-    /// Its congestion control; none of a datagram flow.
-    pub cc: Option<String>,
-    /// Payload delivered to the application, in order and once, in bit/s.
-    pub goodput_bps: f64,
-    /// Bits of all its data packets that reached the receiving host, IP headers included, in bit/s.
-    pub throughput_bps: f64,
-    /// Data segments sent, retransmissions included; or datagrams.
-    pub sent_segments: u64,
-    /// Retransmitted segments; none of a datagram flow.
-    pub retransmitted_segments: Option<u64>,
-    /// Data segments or datagrams dropped by a queue or lost by a link.
-    pub lost_segments: u64,
-    /// Of them, those that a queue dropped; none where nobody told them apart.
-    pub dropped_segments: Option<u64>,
-    /// Segments that arrived with bytes that had arrived before; none where nobody counted.
-    pub duplicate_segments: Option<u64>,
-    /// Reductions of the congestion window for a loss or a congestion mark; none of a datagram
-    /// flow.
-    pub window_reductions: Option<u64>,
-    /// Retransmission timeouts; none of a datagram flow.
-    pub timeouts: Option<u64>,
-    /// Mean of the sampled congestion window; none without a sample.
-    pub mean_cwnd_segments: Option<f64>,
-    /// Mean of the sampled smoothed round-trip time.
-    pub mean_srtt_s: Option<f64>,
-    /// Mean over delivered data packets of arrival less departure.
-    pub mean_one_way_delay_s: Option<f64>,
-    /// From the flow's start to the delivery of its last byte; none for endless or unfinished flows.
-    pub fct_s: Option<f64>,
-    /// From the flow's start, handshake included, until the sender knows that its last byte has
-    /// arrived; none for endless or unfinished flows, and where nobody watched.
-    pub ctt_s: Option<f64>,
-    /// The links of its way that are not in all ways, where it had a choice among several.
-    pub route: Option<String>,
-    /// What ns-3's FlowMonitor says of it; of connections alone whose stack is ns-3's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub flow_monitor: Option<FlowMonitorSummary>,
-    /// What only the receiver of datagrams measures. Its fields stand among the others.
-    #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub datagrams: Option<DatagramSummary>,
+record! {
+    /// One flow over the measuring window.
+    pub struct FlowSummary {
+        /// Name of the flow.
+        id: String,
+        /// Its congestion control; null for a datagram flow.
+        cc: Option<String>,
+        /// Payload delivered to the application, in order and once, in bit/s. Data behind a gap counts
+        /// when the gap is filled, so a short window that begins within a recovery may hold more than
+        /// the link carries in it.
+        // Headers are 3.5 % of a packet of 1500 bytes: a backend that miscounts them is found out.
+        goodput_bps: f64 [tolerance(0.02, 0.0)],
+        /// Bits of all its data packets that reached the receiving host, IP headers included, in bit/s.
+        throughput_bps: f64,
+        /// Data segments sent, retransmissions included; or datagrams.
+        sent_segments: u64,
+        /// Segments retransmitted; null for a datagram flow.
+        retransmitted_segments: Option<u64> [tolerance(OTHER, ONE_EVENT)],
+        /// Data segments or datagrams that a queue dropped or a link lost.
+        lost_segments: u64 [tolerance(OTHER, ONE_EVENT)],
+        /// Of these, those that a queue dropped; null from a kernel.
+        dropped_segments: Option<u64>,
+        /// Segments that arrived with bytes that had arrived before; null from a kernel.
+        duplicate_segments: Option<u64>,
+        /// Reductions of the congestion window for a loss or a congestion mark; null for a datagram
+        /// flow.
+        window_reductions: Option<u64> [tolerance(OTHER, ONE_EVENT)],
+        /// Retransmission timeouts; null for a datagram flow.
+        timeouts: Option<u64> [tolerance(OTHER, ONE_EVENT)],
+        /// Mean of the sampled congestion window; null without a sample.
+        // A sawtooth from βW to W has the mean (1 + β)W/2: 0.7 for 0.5 as β would make 13 %.
+        mean_cwnd_segments: Option<f64> [tolerance(0.05, 0.0)],
+        /// Mean of the sampled smoothed round-trip time.
+        // While a queue is not empty, the round-trip time is the window over the link's rate.
+        mean_srtt_s: Option<f64> [tolerance(0.05, 0.0)],
+        /// Mean, over delivered data packets, of arrival less departure.
+        mean_one_way_delay_s: Option<f64> [tolerance(OTHER, 0.0)],
+        /// From the flow's start to the delivery of its last byte, which a `stop` may have made the
+        /// last; null for endless or unfinished flows.
+        fct_s: Option<f64>,
+        /// From the flow's start, handshake included, until the sender knows that its last byte has
+        /// arrived; null for endless or unfinished flows, and from a kernel.
+        ctt_s: Option<f64>,
+        /// Where the flow could take one of several routes, the links of its own that not all of them
+        /// have.
+        route: Option<String>,
+        /// Counts of ns-3's FlowMonitor, for flows whose stack is ns-3's.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        flow_monitor: Option<FlowMonitorSummary> [optional()],
+        ;
+        /// Columns that only datagram flows have. They stand among the others.
+        #[serde(flatten, skip_serializing_if = "Option::is_none")]
+        datagrams: Option<DatagramSummary>
+    }
 }
 
-/// What ns-3's FlowMonitor says of a connection's IP packets from the source to the sink, over the whole
-/// run: figures as Khader 2020 makes them of its counters.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct FlowMonitorSummary {
-    /// Bits sent from the first packet to the last, in kbit/s; none before the second.
-    pub tx_kbps: Option<f64>,
-    /// Bits received from the first departure to the last arrival, in kbit/s; none before that.
-    pub rx_kbps: Option<f64>,
-    /// From the first departure to the last arrival; none before that.
-    pub ctt_s: Option<f64>,
-    /// Mean over packets of arrival less departure, in milliseconds; none before an arrival.
-    pub mean_delay_ms: Option<f64>,
-    /// Packets dropped by queues, and those that a wire lost ten seconds ago or earlier.
-    pub lost: u64,
-    /// Packets sent.
-    pub tx_packets: u64,
+record! {
+    /// Counts of ns-3's FlowMonitor for a connection's IP packets from the source to the sink, over the
+    /// whole run, in the figures that Khader 2020 makes of them.
+    #[derive(Copy)]
+    pub struct FlowMonitorSummary {
+        /// Bits of all packets sent over the time from the first departure to the last, in kbit/s.
+        tx_kbps: Option<f64>,
+        /// Bits of all packets that arrived over `ctt_s`, in kbit/s.
+        rx_kbps: Option<f64>,
+        /// From the first departure to the last arrival.
+        ctt_s: Option<f64>,
+        /// Mean, over the packets that arrived, of arrival less departure.
+        mean_delay_ms: Option<f64>,
+        /// Packets that queues dropped, and those that a wire had lost ten seconds before the end of
+        /// the run or earlier.
+        lost: u64 [unit("packets")],
+        /// Packets sent.
+        tx_packets: u64,
+    }
 }
 
-/// What the receiver of a datagram flow says of the measuring window.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct DatagramSummary {
-    /// Kind of traffic: "cbr", "vbr", "poisson" or "onoff".
-    pub kind: &'static str,
-    /// Datagrams received, copies not counted.
-    pub received_packets: u64,
-    /// Of them, those that came after one that was sent later (RFC 4737 section 3.3).
-    pub reordered_packets: u64,
-    /// Copies of datagrams that had been received before.
-    pub duplicated_packets: u64,
-    /// Datagrams dropped or lost over datagrams sent; none if none was sent.
-    pub loss_ratio: Option<f64>,
-    /// Interarrival jitter at the end of the window (RFC 3550 section 6.4.1), which remembers some
-    /// sixteen packets; none before the second packet.
-    pub jitter_s: Option<f64>,
-    /// Median of the one-way delay over datagrams received.
-    pub p50_one_way_delay_s: Option<f64>,
-    /// 95th percentile of the one-way delay.
-    pub p95_one_way_delay_s: Option<f64>,
-    /// 99th percentile of the one-way delay.
-    pub p99_one_way_delay_s: Option<f64>,
+record! {
+    /// Further columns of a datagram flow, from its receiver.
+    pub struct DatagramSummary {
+        /// Kind of traffic: `cbr`, `vbr`, `poisson` or `onoff`.
+        kind: &'static str,
+        /// Packets received, copies not counted.
+        received_packets: u64,
+        /// Of these, those that came after one that was sent later (RFC 4737 section 3.3).
+        reordered_packets: u64,
+        /// Copies of packets that had arrived before.
+        duplicated_packets: u64,
+        /// Packets dropped or lost ÷ packets sent; null if none was sent.
+        loss_ratio: Option<f64>,
+        /// Interarrival jitter (RFC 3550 section 6.4.1) at the end of the window, as iperf reports it: a
+        /// running mean over some sixteen packets of how much the delay changes from one to the next.
+        jitter_s: Option<f64>,
+        /// Median of the one-way delay of packets received in the window, to 1.6 %.
+        p50_one_way_delay_s: Option<f64>,
+        /// 95th percentile of it.
+        p95_one_way_delay_s: Option<f64>,
+        /// 99th percentile of it.
+        p99_one_way_delay_s: Option<f64>,
+    }
 }
 
-/// One application over the measuring window.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ApplicationSummary {
-    /// Name of the application.
-    pub id: String,
-    /// What it does.
-    pub kind: &'static str,
-    /// Its connections.
-    pub connections: u64,
-    /// Payload that the receiving application could use, in its own order and once, in bit/s.
-    pub goodput_bps: f64,
-    /// Sum over its connections of the bits that reached the receiving host, in bit/s.
-    pub throughput_bps: f64,
-    /// Data segments that its connections sent, retransmissions included.
-    pub sent_segments: u64,
-    /// Segments that they retransmitted.
-    pub retransmitted_segments: u64,
-    /// Data segments of theirs that a queue dropped or a link lost.
-    pub lost_segments: u64,
-    /// Sum of their mean congestion windows; none if one has no sample.
-    pub mean_cwnd_segments: Option<f64>,
-    /// From its start to its end; none for endless or unfinished applications.
-    pub fct_s: Option<f64>,
-    /// Figures of its kind, with their units in their names.
-    #[serde(serialize_with = "as_map")]
-    pub figures: Vec<(&'static str, Option<f64>)>,
+record! {
+    /// One application over the measuring window.
+    pub struct ApplicationSummary {
+        /// Name of the application.
+        id: String,
+        /// What it does.
+        kind: &'static str,
+        /// Number of its connections; each is a flow of its own.
+        connections: u64,
+        /// Payload that the receiving application could use, in its own order and once, in bit/s.
+        goodput_bps: f64,
+        /// Sum over its connections of the bits that reached the receiving host, in bit/s.
+        throughput_bps: f64,
+        /// Data segments that its connections sent, retransmissions included.
+        sent_segments: u64,
+        /// Segments that they retransmitted.
+        retransmitted_segments: u64,
+        /// Data segments of theirs that a queue dropped or a link lost.
+        lost_segments: u64,
+        /// Sum of their mean congestion windows; null if one has no sample.
+        mean_cwnd_segments: Option<f64>,
+        /// From its start to its end; null if it has none, or did not reach it.
+        fct_s: Option<f64>,
+        /// Figures of its kind by name, with their units in their names: see workloads.
+        #[serde(serialize_with = "as_map")]
+        figures: Vec<(&'static str, Option<f64>)>,
+    }
+}
+
+record! {
+    /// One direction of a link over the measuring window.
+    pub struct LinkSummary {
+        /// Name of the link; the direction towards the sources ends in `/reverse`.
+        id: String,
+        /// Share of the window in which it transmitted.
+        utilisation: f64 [tolerance(OTHER, 0.0)],
+        /// Packets dropped by its queue.
+        drops: u64 [unit("packets"), tolerance(OTHER, ONE_EVENT)],
+        /// Packets lost on the wire, counted when they enter the link.
+        losses: u64 [unit("packets")],
+        /// Packets that its queue marked (ECN) rather than dropped; null from a kernel.
+        marks: Option<u64> [unit("packets")],
+        /// Time average of the packets waiting, without the one in transmission; null from models that
+        /// do not give it.
+        // A packet is in the queue or is not: half of one is as close as counting comes.
+        mean_backlog_packets: f64 [tolerance(OTHER, 0.5), nullable()],
+        /// Mean, over packets, of the time in the queue before transmission.
+        mean_sojourn_s: Option<f64>,
+        /// Median of it, to 1.6 %; null from a kernel.
+        p50_sojourn_s: Option<f64>,
+        /// 95th percentile of it, to 1.6 %; null from a kernel.
+        p95_sojourn_s: Option<f64>,
+        /// 99th percentile of it.
+        // The floor is a tick of a kernel's timer at 1000 Hz.
+        p99_sojourn_s: Option<f64> [tolerance(OTHER, 1e-3)],
+    }
+}
+
+record! {
+    /// A WLAN cell over the measuring window.
+    pub struct WlanSummary {
+        /// Share of the window in which a frame, or the exchange that it began, was under way.
+        busy: f64,
+        /// Of this, the part in which transmissions collided.
+        collided: f64,
+        /// The access point, `ap`, and each station that sends.
+        nodes: Vec<WlanNodeSummary>,
+    }
+}
+
+record! {
+    /// The access point or a station over the measuring window.
+    pub struct WlanNodeSummary {
+        /// `ap`, or the name of the station.
+        id: String,
+        /// Frames of its own that were received, copies not counted.
+        delivered: u64 [unit("frames")],
+        /// Times that it began to transmit, alone or not.
+        accesses: u64,
+        /// Accesses in which others transmitted too.
+        collisions: u64,
+        /// Accesses that failed because a frame could not be read.
+        errors: u64,
+        /// Frames that it gave up after too many retries.
+        given_up: u64 [unit("frames")],
+        /// Frames of its own that were received once more.
+        duplicates: u64 [unit("frames")],
+    }
+}
+
+record! {
+    /// Metrics over all flows of TCP, or over the datagram flows where there is no TCP. Goodputs are x₁ … xₙ.
+    pub struct Metrics {
+        /// Sum of the goodputs, in bit/s.
+        goodput_bps: f64,
+        /// (Σx)² ÷ (n Σx²): 1 is equal, 1/n is all to one; null if all are zero.
+        jain_index: Option<f64> [
+            source("Jain, Chiu and Hawe, DEC TR-301, 1984"), tolerance(OTHER, 0.0)
+        ],
+        /// (x₁ − x₂) ÷ (x₁ + x₂), for two flows: 0 is equal, 1 is all to the first.
+        asymmetry: Option<f64> [source("Weigle, Sharma and Freeman, NETWORKING 2006")],
+        /// (max − min) ÷ min; null if the smallest is zero.
+        unfairness: Option<f64> [source("Prukpaiboon, 2012")],
+        /// Utilisation of the bottleneck, towards the sinks; null where its rate is not known.
+        utilisation: Option<f64>,
+        /// Data segments dropped or lost ÷ data segments sent; null if none was sent.
+        loss_ratio: Option<f64>,
+    }
 }
 
 impl ApplicationSummary {
@@ -273,78 +375,6 @@ impl FlowSummary {
             ..FlowSummary::new(id, "", counts, window)
         }
     }
-}
-
-/// One direction of a link over the measuring window.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct LinkSummary {
-    /// Name of the link; the direction towards the sources ends in `/reverse`.
-    pub id: String,
-    /// Share of the window in which it transmitted.
-    pub utilisation: f64,
-    /// Packets dropped by its queue.
-    pub drops: u64,
-    /// Packets lost on the wire.
-    pub losses: u64,
-    /// Packets that its queue marked; none if nobody counted.
-    pub marks: Option<u64>,
-    /// Time average of the packets waiting.
-    pub mean_backlog_packets: f64,
-    /// Mean over packets of the time in the queue before transmission.
-    pub mean_sojourn_s: Option<f64>,
-    /// Median of it; none where nobody looked at single packets.
-    pub p50_sojourn_s: Option<f64>,
-    /// 95th percentile of it.
-    pub p95_sojourn_s: Option<f64>,
-    /// 99th percentile of it.
-    pub p99_sojourn_s: Option<f64>,
-}
-
-/// A WLAN cell over the measuring window.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct WlanSummary {
-    /// Share of the window in which someone transmitted or an exchange was under way.
-    pub busy: f64,
-    /// The part of it in which transmissions collided.
-    pub collided: f64,
-    /// The access point, and then the stations that flows use.
-    pub nodes: Vec<WlanNodeSummary>,
-}
-
-/// The access point or a station over the measuring window.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct WlanNodeSummary {
-    /// `ap`, or the name of the station.
-    pub id: String,
-    /// Frames of its own that were received, duplicates not counted.
-    pub delivered: u64,
-    /// Times that it began to transmit, alone or not.
-    pub accesses: u64,
-    /// Accesses in which others transmitted too.
-    pub collisions: u64,
-    /// Accesses that failed because a frame could not be read.
-    pub errors: u64,
-    /// Frames that it gave up after too many retries.
-    pub given_up: u64,
-    /// Frames of its own that were received once more.
-    pub duplicates: u64,
-}
-
-/// Figures over all flows.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Metrics {
-    /// Goodputs of all flows together, in bit/s.
-    pub goodput_bps: f64,
-    /// Jain's fairness index of the goodputs; none if all are zero.
-    pub jain_index: Option<f64>,
-    /// (x₁ − x₂)/(x₁ + x₂) of the goodputs; none unless there are two flows.
-    pub asymmetry: Option<f64>,
-    /// (max − min)/min of the goodputs; none if the smallest is zero.
-    pub unfairness: Option<f64>,
-    /// Utilisation of the bottleneck towards the sinks; none where its rate is not known.
-    pub utilisation: Option<f64>,
-    /// Data segments dropped or lost over data segments sent; none if none was sent.
-    pub loss_ratio: Option<f64>,
 }
 
 impl Metrics {

@@ -5,6 +5,8 @@
 //! of Linux 6.1 and 6.18, and `tcp_get_info` in `net/ipv4/tcp.c`. Left out is the word at offset
 //! 276, whose meaning is not the same in the versions that have it.
 
+use crate::{Column, Values};
+
 /// A field of the struct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
@@ -33,15 +35,6 @@ enum Unit {
     Microseconds,
     Milliseconds,
     BytesPerSecond,
-}
-
-/// Values of a column.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Values {
-    /// Whole numbers.
-    Whole(Vec<u64>),
-    /// Seconds, bit/s, and what may be missing, which is NaN.
-    Real(Vec<f64>),
 }
 
 impl Field {
@@ -266,8 +259,23 @@ pub const FIELDS: &[Field] = &[
     Field::new("received_ce_bytes", "6.18", 272, 4, "received bytes with a congestion mark"),
 ];
 
-/// Samples of `struct tcp_info`, column by column: one row for each flow and sample that had a
-/// socket.
+/// The columns of [`TcpInfo`].
+pub(crate) fn columns() -> Vec<Column> {
+    let mut columns = vec![
+        Column::new::<f64>("t_s", "Time of the sample."),
+        Column::new::<u32>("flow", "Name of the flow."),
+    ];
+    columns.extend(FIELDS.iter().map(|field| {
+        let column = match field.is_whole() {
+            true => Column::new::<u64>(field.name, field.meaning).nullable(),
+            false => Column::new::<Option<f64>>(field.name, field.meaning),
+        };
+        column.source(field.since)
+    }));
+    columns
+}
+
+/// Samples of `struct tcp_info`, column by column: one row for each flow and sample that had a socket.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TcpInfo {
     /// Time of the sample in seconds.
@@ -284,7 +292,7 @@ impl TcpInfo {
     /// No rows yet.
     pub fn new() -> Self {
         let empty = |field: &Field| match field.is_whole() {
-            true => Values::Whole(Vec::new()),
+            true => Values::Count(Vec::new()),
             false => Values::Real(Vec::new()),
         };
         TcpInfo { columns: FIELDS.iter().map(empty).collect(), ..TcpInfo::default() }
@@ -299,14 +307,20 @@ impl TcpInfo {
         self.flow.push(flow);
         for (field, column) in FIELDS.iter().zip(&mut self.columns) {
             match column {
-                Values::Whole(values) => values.extend(field.raw(record)),
+                Values::Count(values) => values.extend(field.raw(record)),
                 Values::Real(values) if field.is_in(record.len()) => {
                     values.push(field.real(record));
                 }
-                Values::Real(_) => {}
+                _ => {}
             }
         }
         record.len() == self.record_bytes
+    }
+
+    /// The columns by their names; those of fields that the kernel lacks are empty.
+    pub fn into_columns(self) -> impl Iterator<Item = (&'static str, Values)> {
+        let key = [("t_s", self.t_s.into()), ("flow", self.flow.into())];
+        key.into_iter().chain(FIELDS.iter().map(|field| field.name).zip(self.columns))
     }
 }
 
@@ -405,8 +419,9 @@ mod tests {
         let has_values = |name: &str| {
             let at = FIELDS.iter().position(|f| f.name == name).unwrap();
             match &info.columns[at] {
-                Values::Whole(values) => !values.is_empty(),
+                Values::Count(values) => !values.is_empty(),
                 Values::Real(values) => !values.is_empty(),
+                _ => unreachable!("neither a count nor a real number"),
             }
         };
         assert!(has_values("total_retrans_segments") && has_values("rtt_s"));

@@ -9,44 +9,13 @@ from typing import TYPE_CHECKING, Any
 from fairway import _core
 from fairway.backends.control import Control
 from fairway.backends.sim import completed
-from fairway.ground import digest
+from fairway.ground import digest, result_schema
 from fairway.results.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fairway.algorithm import Algorithms
-
-#: What summaries have of every flow, and models do not say.
-_UNKNOWN_OF_FLOWS = (
-    "sent_segments",
-    "retransmitted_segments",
-    "lost_segments",
-    "dropped_segments",
-    "duplicate_segments",
-    "window_reductions",
-    "timeouts",
-    "ctt_s",
-    "route",
-)
-#: The same of datagram flows besides.
-_UNKNOWN_OF_DATAGRAMS = (
-    "received_packets",
-    "reordered_packets",
-    "duplicated_packets",
-    "jitter_s",
-    "p50_one_way_delay_s",
-    "p95_one_way_delay_s",
-    "p99_one_way_delay_s",
-)
-_UNKNOWN_OF_LINKS = (
-    "drops",
-    "losses",
-    "marks",
-    "p50_sojourn_s",
-    "p95_sojourn_s",
-    "p99_sojourn_s",
-)
 
 
 class Models:
@@ -96,7 +65,7 @@ class Models:
 def _summary(experiment: Mapping[str, Any], found: dict[str, Any]) -> dict[str, Any]:
     """What models say, with everything else that a summary has."""
     flows = [_flow(flow) for flow in found["flows"]]
-    links = [{**dict.fromkeys(_UNKNOWN_OF_LINKS), **link} for link in found["links"]]
+    links = [_completed(link, "links") for link in found["links"]]
     applications = [{**entry, "figures": {}} for entry in found.get("applications", [])]
     outside = dict.fromkeys(
         f"{entry['model']['name']} is outside of its range: {entry['model']['outside']}"
@@ -117,5 +86,15 @@ def _summary(experiment: Mapping[str, Any], found: dict[str, Any]) -> dict[str, 
 
 
 def _flow(flow: dict[str, Any]) -> dict[str, Any]:
-    names = (*_UNKNOWN_OF_FLOWS, *(_UNKNOWN_OF_DATAGRAMS if flow["cc"] is None else ()))
-    return {**dict.fromkeys(names), **flow}
+    return _completed(flow, "flows", *(["datagrams"] if flow["cc"] is None else []))
+
+
+def _completed(row: dict[str, Any], *tables: str) -> dict[str, Any]:
+    """A row with null for every column that the model does not give."""
+    names = (
+        column.name
+        for table in tables
+        for column in result_schema.columns(table).values()
+        if column.name not in row and not column.optional
+    )
+    return {**dict.fromkeys(names), **row}

@@ -211,15 +211,6 @@ def with_sign(value: float, places: int = 1) -> str:
     return written if float(written) else written[1:]
 
 
-def without_unit(name: str) -> str:
-    """The name of a figure whose value is shown with its unit.
-
-    >>> without_unit("goodput_bps"), without_unit("jain_index")
-    ('goodput', 'jain_index')
-    """
-    return name.removesuffix("_bps")
-
-
 def bit_rate(value: float | None) -> str:
     """A rate in decimal units.
 

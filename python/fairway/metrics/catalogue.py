@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from fairway.ground import result_schema
 from fairway.metrics import dynamics, fairness, losses, parallel, rates
 from fairway.metrics.subject import Subject
 
@@ -19,23 +20,33 @@ LOSSES = "`measure.losses = true`"
 EXPERIMENT = "counters and the experiment"
 
 
+def unit_of(name: str) -> str:
+    """The unit that a metric's name ends in; "1" where it has none."""
+    return result_schema.unit(name) or "1"
+
+
 @dataclass(frozen=True)
 class Metric:
     """A metric that sweeps, studies and claims know by name.
 
     Attributes:
-        name: Its name, with the unit in it where it has one.
-        unit: Its unit; "1" where it has none.
+        name: Its name, which ends in the unit.
         needs: What it is made of.
         function: What it is: formula, edge cases and source are in its documentation.
         read: The value for flows, or for a link.
+        other_unit: Its unit, if no name can end in it.
     """
 
     name: str
-    unit: str
     needs: str
     function: Callable[..., Any]
     read: Callable[[Subject], float | None]
+    other_unit: str = ""
+
+    @property
+    def unit(self) -> str:
+        """Its unit; "1" where it has none."""
+        return self.other_unit or unit_of(self.name)
 
 
 def _of_counts(
@@ -221,54 +232,54 @@ def _queue_delay(percent: float) -> Callable[[Subject], float | None]:
 
 #: Metrics of flows: of one, of a group, or of all that are compared.
 OF_FLOWS = (
-    Metric("throughput_bps", "bit/s", COUNTERS, rates.rate_bps, _sum("throughput_bps")),
-    Metric("goodput_bps", "bit/s", COUNTERS, rates.rate_bps, _sum("goodput_bps")),
-    Metric("throughput_ratio", "1", EXPERIMENT, rates.throughput_ratio, _throughput_ratio),
-    Metric("payload_utilisation", "1", EXPERIMENT, rates.payload_utilisation,
+    Metric("throughput_bps", COUNTERS, rates.rate_bps, _sum("throughput_bps")),
+    Metric("goodput_bps", COUNTERS, rates.rate_bps, _sum("goodput_bps")),
+    Metric("throughput_ratio", EXPERIMENT, rates.throughput_ratio, _throughput_ratio),
+    Metric("payload_utilisation", EXPERIMENT, rates.payload_utilisation,
            _payload_utilisation),
-    Metric("loss_of_sent", "1", COUNTERS, losses.loss_of_sent,
+    Metric("loss_of_sent", COUNTERS, losses.loss_of_sent,
            _of_counts(losses.loss_of_sent, "lost_segments")),
-    Metric("loss_of_received", "1", COUNTERS, losses.loss_of_received,
+    Metric("loss_of_received", COUNTERS, losses.loss_of_received,
            _of_counts(losses.loss_of_received, "lost_segments")),
-    Metric("retransmission_ratio", "1", COUNTERS, losses.retransmission_ratio,
+    Metric("retransmission_ratio", COUNTERS, losses.retransmission_ratio,
            _of_counts(losses.retransmission_ratio, "retransmitted_segments")),
-    Metric("duplicate_ratio", "1", COUNTERS, losses.duplicate_ratio,
+    Metric("duplicate_ratio", COUNTERS, losses.duplicate_ratio,
            _of_counts(losses.duplicate_ratio, "duplicate_segments")),
-    Metric("congestion_loss_rate", "1", COUNTERS, losses.loss_rate,
+    Metric("congestion_loss_rate", COUNTERS, losses.loss_rate,
            _of_counts(losses.loss_rate, "dropped_segments")),
-    Metric("corruption_loss_rate", "1", COUNTERS, losses.loss_rate, _corruption),
-    Metric("loss_event_rate", "1", LOSSES, losses.loss_event_rate, _loss_event_rate),
-    Metric("loss_synchronisation", "1", LOSSES, losses.loss_synchronisation, _loss_synchronisation),
-    Metric("packet_delivery_ratio", "1", COUNTERS, losses.packet_delivery_ratio,
+    Metric("corruption_loss_rate", COUNTERS, losses.loss_rate, _corruption),
+    Metric("loss_event_rate", LOSSES, losses.loss_event_rate, _loss_event_rate),
+    Metric("loss_synchronisation", LOSSES, losses.loss_synchronisation, _loss_synchronisation),
+    Metric("packet_delivery_ratio", COUNTERS, losses.packet_delivery_ratio,
            _of_counts(losses.packet_delivery_ratio, "lost_segments")),
-    Metric("ctt_s", "s", COUNTERS, rates.completion_s, _ctt),
-    Metric("mean_one_way_delay_s", "s", COUNTERS, dynamics.mean_one_way_delay_s,
+    Metric("ctt_s", COUNTERS, rates.completion_s, _ctt),
+    Metric("mean_one_way_delay_s", COUNTERS, dynamics.mean_one_way_delay_s,
            _one_way_delay),
-    Metric("jain_index", "1", COUNTERS, fairness.jain_index, _fairness(fairness.jain_index)),
-    Metric("asymmetry", "1", COUNTERS, fairness.asymmetry, _fairness(_asymmetry)),
-    Metric("unfairness", "1", COUNTERS, fairness.unfairness, _fairness(fairness.unfairness)),
-    Metric("max_min_ratio", "1", COUNTERS, fairness.max_min_ratio, _fairness(_max_min)),
-    Metric("product_measure_bps", "bit/s", COUNTERS, fairness.product_measure,
+    Metric("jain_index", COUNTERS, fairness.jain_index, _fairness(fairness.jain_index)),
+    Metric("asymmetry", COUNTERS, fairness.asymmetry, _fairness(_asymmetry)),
+    Metric("unfairness", COUNTERS, fairness.unfairness, _fairness(fairness.unfairness)),
+    Metric("max_min_ratio", COUNTERS, fairness.max_min_ratio, _fairness(_max_min)),
+    Metric("product_measure_bps", COUNTERS, fairness.product_measure,
            _fairness(fairness.product_measure)),
-    Metric("epsilon", "1", COUNTERS, fairness.epsilon, _fairness(fairness.epsilon)),
-    Metric("delta_fair_time_s", "s", SERIES, dynamics.delta_fair_time_s, _delta_fair),
-    Metric("largest_reduction", "1", SERIES, dynamics.largest_reduction,
+    Metric("epsilon", COUNTERS, fairness.epsilon, _fairness(fairness.epsilon)),
+    Metric("delta_fair_time_s", SERIES, dynamics.delta_fair_time_s, _delta_fair),
+    Metric("largest_reduction", SERIES, dynamics.largest_reduction,
            _of_bins(dynamics.largest_reduction, max)),
-    Metric("largest_increase_bps", "bit/s", SERIES, dynamics.largest_increase_bps,
+    Metric("largest_increase_bps", SERIES, dynamics.largest_increase_bps,
            _of_bins(dynamics.largest_increase_bps, max)),
-    Metric("coefficient_of_variation", "1", SERIES, dynamics.coefficient_of_variation,
+    Metric("coefficient_of_variation", SERIES, dynamics.coefficient_of_variation,
            _of_bins(dynamics.coefficient_of_variation, _mean)),
-    Metric("power", "bit/s²", COUNTERS, rates.power, _power),
-    Metric("tcp_efficiency_percent", "%", COUNTERS, rates.tcp_efficiency_percent,
+    Metric("power", COUNTERS, rates.power, _power, "bit/s²"),
+    Metric("tcp_efficiency_percent", COUNTERS, rates.tcp_efficiency_percent,
            _of_counts(rates.tcp_efficiency_percent, "retransmitted_segments")),
-    Metric("buffer_delay_percent", "%", SERIES, rates.buffer_delay_percent, _buffer_delay),
-    Metric("aggregate_reduction", "1", SERIES, parallel.aggregate_reduction,
+    Metric("buffer_delay_percent", SERIES, rates.buffer_delay_percent, _buffer_delay),
+    Metric("aggregate_reduction", SERIES, parallel.aggregate_reduction,
            lambda of: parallel.aggregate_reduction(of.run.series, of.ids)),
 )  # fmt: skip
 
 #: Metrics of a link.
 OF_LINKS = tuple(
-    Metric(f"p{percent}_queue_delay_s", "s", SERIES, dynamics.percentile, _queue_delay(percent))
+    Metric(f"p{percent}_queue_delay_s", SERIES, dynamics.percentile, _queue_delay(percent))
     for percent in (50, 95, 99)
 )
 

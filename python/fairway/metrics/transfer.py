@@ -82,27 +82,25 @@ class Figure:
     """A figure of a finished transfer.
 
     Attributes:
-        unit: Its unit; "1" where it has none.
         function: What it is: formula, edge cases and source are in its documentation.
         read: The value.
     """
 
-    unit: str
     function: Callable[..., Any]
     read: Callable[[Transfer], float | None]
 
 
 #: Name -> figure.
 FIGURES: Mapping[str, Figure] = {
-    "throughput_bps": Figure("bit/s", rates.rate_bps, _throughput),
-    "goodput_bps": Figure("bit/s", rates.rate_bps, _goodput),
-    "utilisation": Figure("1", rates.payload_utilisation, _utilisation),
+    "throughput_bps": Figure(rates.rate_bps, _throughput),
+    "goodput_bps": Figure(rates.rate_bps, _goodput),
+    "utilisation": Figure(rates.payload_utilisation, _utilisation),
     "packet_delivery_ratio": Figure(
-        "1", losses.packet_delivery_ratio, lambda of: losses.packet_delivery_ratio(of.sent, of.lost)
+        losses.packet_delivery_ratio, lambda of: losses.packet_delivery_ratio(of.sent, of.lost)
     ),
-    "nai_per_s": Figure("1/s", rates.nai_per_s, _nai),
-    "nai_1024_per_s": Figure("1/s", rates.nai_per_s, _nai_1024),
-    "transfer_time_ratio": Figure("1", rates.transfer_time_ratio, _time_ratio),
+    "nai_per_s": Figure(rates.nai_per_s, _nai),
+    "nai_1024_per_s": Figure(rates.nai_per_s, _nai_1024),
+    "transfer_time_ratio": Figure(rates.transfer_time_ratio, _time_ratio),
 }
 
 

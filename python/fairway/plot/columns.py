@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fairway.ground import text
+from fairway.ground import result_schema, text
 from fairway.plot.page import Table
 
 Values = Iterable[float | None]
@@ -58,33 +58,50 @@ def percent(heading: str, values: Values) -> Column:
 
 def figures(name: str, values: Values) -> Column:
     """A figure of a run under its name in words, in the unit that the name ends in."""
-    heading = "unfairness (max − min) ÷ min" if name == "unfairness" else in_words(name)
     # The column is as wide as its longest word.
-    heading = heading.replace("retransmission", "retrans.")
-    if name.endswith("_bps"):
+    heading = _spaced(result_schema.without_unit(name)).replace("retransmission", "retrans.")
+    if name == "unfairness":
+        heading = "unfairness (max − min) ÷ min"
+    unit = result_schema.unit(name)
+    if unit == "bit/s":
         return rates(heading, values)
     if is_short_time(name):
         return milliseconds(heading, values)
-    for suffix in _UNITS:
-        if name.endswith(f"_{suffix}"):
-            return numbers(f"{heading.removesuffix(' ' + suffix)} ({suffix})", values)
-    return numbers(heading, values)
+    return numbers(in_unit(heading, unit), values)
 
 
 def in_words(name: str) -> str:
     """A figure's name in words; without a unit that its values are shown with."""
-    words = name.removesuffix("_bps").removesuffix("_s")
-    return words.replace("_", " ").replace(".", " ").replace("one way", "one-way")
+    return _spaced(name.removesuffix("_bps").removesuffix("_s"))
+
+
+def charted(name: str) -> tuple[str, float]:
+    """What a figure is called on a chart, with its unit, and what its values are multiplied by."""
+    unit, factor = shown_unit(name)
+    return in_unit(_spaced(result_schema.without_unit(name)), unit), factor
+
+
+def _spaced(name: str) -> str:
+    return name.replace("_", " ").replace(".", " ").replace("one way", "one-way")
+
+
+def in_unit(words: str, unit: str) -> str:
+    """A heading with the unit of what is below it, if there is one."""
+    return f"{words} ({unit})" if unit else words
+
+
+def shown_unit(name: str) -> tuple[str, float]:
+    """The unit in which charts show a figure, and what its values are multiplied by for it."""
+    unit = result_schema.unit(name)
+    if unit == "bit/s":
+        return "Mbit/s", 1e-6
+    return ("ms", 1e3) if is_short_time(name) else (unit, 1.0)
 
 
 def is_short_time(name: str) -> bool:
     """Whether a figure is a time that is read in milliseconds."""
-    return name.endswith("_s") and any(part in name for part in _SHORT_TIMES)
+    return result_schema.unit(name) == "s" and any(part in name for part in _SHORT_TIMES)
 
 
 #: Parts of the names of times that are milliseconds rather than seconds.
 _SHORT_TIMES = ("delay", "rtt", "sojourn", "jitter")
-
-
-#: Units that names end in.
-_UNITS = ("s", "bytes", "packets", "segments", "percent")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fairway.ground import text
+from fairway.ground import result_schema, text
 from fairway.plot import columns
 from fairway.plot.page import FILL, Figure, Section, Table, render
 from fairway.sweep import repetitions
@@ -133,7 +133,7 @@ def sweep_report(sweep: Sweep) -> str:
     tables = [sweep_table(sweep), *mean_tables(sweep)]
     sections = [Section("Runs", repeated, warnings=sweep.warnings, tables=tables)]
     figures = [
-        Figure(text.capital(charted(name)[0]), sweep.figures.draw(name, width=FILL))
+        Figure(text.capital(columns.charted(name)[0]), sweep.figures.draw(name, width=FILL))
         for name in sweep.figures.names
     ]
     if figures:
@@ -153,16 +153,6 @@ def _drawn(sweep: Sweep) -> tuple[str, Sequence[str]]:
     if sweep.predicted.is_empty():
         return said, ()
     return f"{said} Hollow diamonds are what models say.".lstrip(), sweep.caveats
-
-
-def charted(metric: str) -> tuple[str, float]:
-    """What a metric is called on a chart, and what its values are multiplied by there."""
-    words = columns.in_words(metric)
-    if metric.endswith("_bps"):
-        return f"{words} (Mbit/s)", 1e-6
-    if columns.is_short_time(metric):
-        return f"{words} (ms)", 1e3
-    return (f"{words} (s)", 1) if metric.endswith("_s") else (words, 1)
 
 
 #: What the metrics of a run mean, for who sees their values.
@@ -186,7 +176,7 @@ def metric_table(run: Run, metrics: Sequence[str] = ()) -> Table:
         return Table("Metrics", ["metric", "value"], chosen)
     is_alone = sum(flow["cc"] is not None for flow in run.summary["flows"]) < 2
     rows = [
-        [text.without_unit(name), figure(name, value), MEANINGS.get(name, "")]
+        [result_schema.without_unit(name), figure(name, value), MEANINGS.get(name, "")]
         for name, value in run.metrics.items()
         if not (is_alone and name in COMPARING)
     ]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairway.errors import InputError
-from fairway.ground import store, text
+from fairway.ground import result_schema, store, text
 from fairway.ground.shape import (
     COUNT_OR_NONE,
     NUMBER,
@@ -48,55 +48,8 @@ _BESIDE = {
 }
 #: What every summary has, as `fairway.ground.shape.problem` takes it.
 SUMMARY_SHAPE = {
-    "title": str,
-    "backend": str,
-    "seed": int,
-    "packets": int,
-    "flows": [
-        {
-            "id": str,
-            "cc": TEXT_OR_NONE,
-            "goodput_bps": NUMBER,
-            "throughput_bps": NUMBER,
-            "sent_segments": int,
-            "retransmitted_segments": COUNT_OR_NONE,
-            "lost_segments": int,
-            "dropped_segments": COUNT_OR_NONE,
-            "duplicate_segments": COUNT_OR_NONE,
-            "window_reductions": COUNT_OR_NONE,
-            "timeouts": COUNT_OR_NONE,
-            "mean_cwnd_segments": NUMBER_OR_NONE,
-            "mean_srtt_s": NUMBER_OR_NONE,
-            "mean_one_way_delay_s": NUMBER_OR_NONE,
-            "fct_s": NUMBER_OR_NONE,
-            "ctt_s": NUMBER_OR_NONE,
-            "route": TEXT_OR_NONE,
-            "flow_monitor": Maybe(
-                {
-                    "tx_kbps": NUMBER_OR_NONE,
-                    "rx_kbps": NUMBER_OR_NONE,
-                    "ctt_s": NUMBER_OR_NONE,
-                    "mean_delay_ms": NUMBER_OR_NONE,
-                    "lost": int,
-                    "tx_packets": int,
-                }
-            ),
-        }
-    ],
-    "links": [
-        {
-            "id": str,
-            "utilisation": NUMBER,
-            "drops": int,
-            "losses": int,
-            "marks": NUMBER_OR_NONE,
-            "mean_backlog_packets": NUMBER_OR_NONE,
-            "mean_sojourn_s": NUMBER_OR_NONE,
-            "p50_sojourn_s": NUMBER_OR_NONE,
-            "p95_sojourn_s": NUMBER_OR_NONE,
-            "p99_sojourn_s": NUMBER_OR_NONE,
-        }
-    ],
+    **result_schema.shape("summary"),
+    # Sweeps add metrics.
     "metrics": Each(NUMBER_OR_NONE),
     "wall_s": Maybe(NUMBER),
     "warnings": Maybe([str]),
@@ -127,27 +80,21 @@ TRANSFER_SHAPE = {
         "flows": [{"id": str, "start_s": NUMBER, "payload_bytes": int}],
     }
 }
-#: What models do not say.
 _ANSWER = {"name": str, "source": str, "in_range": bool, "outside": TEXT_OR_NONE}
+
+
+def _of_model(table: str) -> dict[str, Any]:
+    """Flows or links of a model, which counts nothing."""
+    counts = (one.name for one in result_schema.columns(table).values() if one.kind == "count")
+    return {**result_schema.shape(table), **dict.fromkeys(counts, COUNT_OR_NONE), "model": _ANSWER}
+
+
 _MODEL_SHAPE = {
     **SUMMARY_SHAPE,
     "packets": COUNT_OR_NONE,
-    "flows": [
-        {
-            **SUMMARY_SHAPE["flows"][0],  # type: ignore[index]
-            "sent_segments": COUNT_OR_NONE,
-            "lost_segments": COUNT_OR_NONE,
-            "model": _ANSWER,
-        }
-    ],
-    "links": [
-        {
-            **SUMMARY_SHAPE["links"][0],  # type: ignore[index]
-            "drops": COUNT_OR_NONE,
-            "losses": COUNT_OR_NONE,
-            "model": _ANSWER,
-        }
-    ],
+    "flows": [_of_model("flows")],
+    "applications": Maybe(list),
+    "links": [_of_model("links")],
 }
 MANIFEST_SHAPE = {
     "experiment": dict,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import functools
 import io
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,63 +12,24 @@ import polars as pl
 
 from fairway import _core
 from fairway.errors import InputError
+from fairway.ground import result_schema
 
 #: Columns of `Run.series`; a null is "no value yet" (ssthresh is infinite, no sample of the RTT).
-SERIES_SCHEMA = {
-    "t_s": pl.Float64,
-    "flow": pl.String,
-    "cwnd_segments": pl.Float64,
-    "ssthresh_segments": pl.Float64,
-    "srtt_s": pl.Float64,
-    "flight_size_segments": pl.Float64,
-    "goodput_bps": pl.Float64,
-}
+SERIES_SCHEMA = result_schema.frame("series")
+_OPTIONAL = result_schema.frame("series", optional=True)
 #: A column more where the stack of a flow inflates its window while it repairs losses.
-INFLATED = "inflated_cwnd_segments"
+(INFLATED,) = _OPTIONAL
 #: Columns of `Run.queues`; `drops` (by the queue) and `losses` (on the link) are cumulative.
-QUEUE_SCHEMA = {
-    "t_s": pl.Float64,
-    "link": pl.String,
-    "backlog_packets": pl.Float64,
-    "backlog_bytes": pl.Float64,
-    "drops": pl.UInt64,
-    "losses": pl.UInt64,
-    "throughput_bps": pl.Float64,
-}
-#: Columns of `Run.losses`; `link` is a direction, `cause` is "dropped", "lost" or "damaged".
-LOSS_SCHEMA = {"t_s": pl.Float64, "flow": pl.String, "link": pl.String, "cause": pl.String}
+QUEUE_SCHEMA = result_schema.frame("queues")
+#: Columns of `Run.losses`.
+LOSS_SCHEMA = result_schema.frame("losses")
 #: Columns of `Run.tcp_info`; a null is "none yet", "no limit", or a field that the kernel lacks.
-TCP_INFO_SCHEMA = {
-    "t_s": pl.Float64,
-    "flow": pl.String,
-    **{
-        field["name"]: pl.UInt64 if field["whole"] else pl.Float64
-        for field in json.loads(_core.tcp_info_fields())
-    },
-}
-_TEXT_COLUMNS = ("id", "cc", "kind", "route", "model", "outside")
-_COUNT_COLUMNS = (
-    "sent_segments",
-    "retransmitted_segments",
-    "lost_segments",
-    "dropped_segments",
-    "duplicate_segments",
-    "window_reductions",
-    "timeouts",
-    "received_packets",
-    "reordered_packets",
-    "duplicated_packets",
-    "flow_monitor.lost",
-    "flow_monitor.tx_packets",
-    "drops",
-    "losses",
-    "marks",
-)
+TCP_INFO_SCHEMA = result_schema.frame("tcp_info")
 
 
 def series_frame(columns: Mapping[str, Any], flow_ids: Sequence[str]) -> pl.DataFrame:
     """Turn the simulator's flow columns into a table with flow names and nulls for NaN."""
-    more = {INFLATED: pl.Float64} if INFLATED in columns else {}
+    more = {name: kind for name, kind in _OPTIONAL.items() if name in columns}
     return _named_frame(columns, "flow", flow_ids, SERIES_SCHEMA | more)
 
 
@@ -120,7 +81,9 @@ def _named_frame(
 def summary_frame(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     """The flows or links of a summary as a table; of a model its name, and why it is outside."""
     frame = pl.DataFrame([_flat(row) for row in rows], infer_schema_length=None)
-    return frame.select(pl.col(name).cast(_table_type(name)) for name in frame.columns)
+    return frame.select(
+        pl.col(name).cast(_row_types().get(name, pl.Float64)) for name in frame.columns
+    )
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -132,10 +95,15 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     return flat | {f"flow_monitor.{name}": value for name, value in monitor.items()}
 
 
-def _table_type(column: str) -> type[pl.DataType]:
-    if column in _TEXT_COLUMNS:
-        return pl.String
-    return pl.UInt64 if column in _COUNT_COLUMNS else pl.Float64
+@functools.cache
+def _row_types() -> dict[str, type[pl.DataType]]:
+    """Types of all columns of flows and links; what FlowMonitor says has its name before it."""
+    monitor = result_schema.columns("flows.flow_monitor").items()
+    found = {f"flow_monitor.{name}": column for name, column in monitor}
+    for table in ("flows", "datagrams", "links"):
+        found |= result_schema.columns(table)
+    types = {name: result_schema.data_type(column) for name, column in found.items()}
+    return {**types, "model": pl.String, "outside": pl.String}
 
 
 def parquet(frame: pl.DataFrame) -> bytes:
@@ -150,7 +118,7 @@ def parquet(frame: pl.DataFrame) -> bytes:
 
 def read_series(path: Path) -> pl.DataFrame:
     """Read the time series of flows back."""
-    return read_parquet(path, SERIES_SCHEMA, {INFLATED: pl.Float64})
+    return read_parquet(path, SERIES_SCHEMA, _OPTIONAL)
 
 
 def read_parquet(

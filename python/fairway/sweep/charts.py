@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from fairway.ground import text
+from fairway.plot.columns import charted
 from fairway.plot.figures import AnyChart, heat_map, metric_over_axis, save_charts
-from fairway.results.report import charted
 from fairway.stats import mean_interval
 from fairway.sweep.axes import Axis, headings
 

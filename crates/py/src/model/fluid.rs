@@ -125,7 +125,7 @@ pub(super) fn fluid_run<'py>(
     let Answer { value: curves, outside } =
         py.detach(|| fluid.run(duration_s, points)).map_err(invalid)?;
     let means = means_text(&curves.means_since(since_s))?;
-    let columns = crate::columns(py)?;
+    let columns = crate::no_arrays(py)?;
     columns.set_item("means", means)?;
     columns.set_item("outside", outside)?;
     set_curves(&columns, curves)?;

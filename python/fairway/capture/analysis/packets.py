@@ -8,24 +8,12 @@ from typing import Any
 import polars as pl
 
 from fairway import _core
+from fairway.ground import result_schema
 
 #: Columns of `packets.parquet`: one row for each segment with data, each acknowledgement and each
 #: block that it selectively acknowledges. `flow` is the direction that the data goes; times are
 #: since the capture's first packet, and bytes are offsets in the stream of data.
-PACKET_SCHEMA = {
-    "t_s": pl.Float64,
-    "flow": pl.String,
-    "packet": pl.UInt64,
-    "what": pl.String,
-    "from_byte": pl.Int64,
-    "to_byte": pl.Int64,
-    "window_end_byte": pl.Int64,
-    "flight_bytes": pl.UInt64,
-    "rtt_s": pl.Float64,
-    "cause": pl.String,
-    "is_spurious": pl.Boolean,
-    "fate": pl.String,
-}
+PACKET_SCHEMA = result_schema.frame("packets")
 
 #: Kinds of rows that are sent towards the receiver.
 SENT = ("data", "retransmission", "fills hole", "window probe", "keep-alive")

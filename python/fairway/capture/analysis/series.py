@@ -7,27 +7,13 @@ from typing import Any
 
 import polars as pl
 
+from fairway.ground import result_schema
 from fairway.results.tables import SERIES_SCHEMA
 
 #: Samples of a flow in the series that every run has.
 _SAMPLES = 200
-#: Columns of `capture.parquet`: one row for each interval of a flow, `t_s` its end in seconds since
-#: the capture's first packet. Rates are of payload: `throughput_bps` of all that was sent,
-#: `goodput_bps` of what the receiver has acknowledged for the first time, selectively or not.
-CAPTURE_SERIES_SCHEMA = {
-    "t_s": pl.Float64,
-    "flow": pl.String,
-    "throughput_bps": pl.Float64,
-    "goodput_bps": pl.Float64,
-    "retransmitted_segments": pl.UInt64,
-    "flight_bytes": pl.UInt64,
-    "receive_window_bytes": pl.UInt64,
-    "cwnd_bytes": pl.UInt64,
-    "phase": pl.String,
-    "least_rtt_s": pl.Float64,
-    "most_rtt_s": pl.Float64,
-    "srtt_s": pl.Float64,
-}
+#: Columns of `capture.parquet`: one row for each interval of a flow.
+CAPTURE_SERIES_SCHEMA = result_schema.frame("intervals")
 
 
 def series_frame(

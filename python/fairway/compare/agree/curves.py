@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairway.compare.agree.quantities import Tolerance
 from fairway.compare.agree.verdicts import Verdict
+from fairway.ground.result_schema import Tolerance
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -9,83 +9,72 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from fairway.errors import InputError
-
-
-@dataclass(frozen=True)
-class Tolerance:
-    """What difference is of no account.
-
-    Attributes:
-        relative: As a share of the reference's mean.
-        floor: At least this much, in the unit of the quantity: a share of next to nothing is
-            nothing.
-    """
-
-    relative: float
-    floor: float = 0.0
-
-    def of(self, reference: float) -> float:
-        """The largest difference from that mean, in its unit."""
-        return max(self.relative * abs(reference), self.floor)
-
-    def to_json(self) -> dict[str, float]:
-        """As plain data."""
-        return {"relative": self.relative, "floor": self.floor}
+from fairway.ground import result_schema
+from fairway.ground.result_schema import Tolerance
+from fairway.plot.columns import in_unit, shown_unit
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number of a summary that is compared.
+    """A column of a summary that is compared.
 
     Attributes:
         name: What users call it.
         of: What has it: each flow, each link or the whole run.
         column: Where it stands in the summary.
-        title: How tables call it, with the unit.
-        scale: What values are multiplied by for that unit.
-        tolerance: What difference is of no account if nothing else is asked for.
+        words: What tables call it.
     """
 
     name: str
     of: Literal["flow", "link", "run"]
     column: str
-    title: str
-    tolerance: Tolerance
-    scale: float = 1.0
+    words: str = ""
 
+    @property
+    def declared(self) -> result_schema.Column:
+        """The column as results have it."""
+        tables = {"flow": "flows", "link": "links", "run": "metrics"}
+        return result_schema.columns(tables[self.of])[self.column]
 
-# Of n events that have nothing to do with each other the count varies by 1/√n: 15 % of 44.
-_OTHER = 0.15
-# One event more or less may be on which side of the measuring window's edge it falls.
-_COUNT = Tolerance(_OTHER, 1.0)
+    @property
+    def title(self) -> str:
+        """What tables call it, with the unit; counts are understood without one."""
+        unit = "" if self.declared.kind == "count" else shown_unit(self.column)[0]
+        return in_unit(self.words or self.name, unit)
+
+    @property
+    def scale(self) -> float:
+        """What values are multiplied by for that unit."""
+        return shown_unit(self.column)[1]
+
+    @property
+    def tolerance(self) -> Tolerance:
+        """What difference is of no account if nothing else is asked for."""
+        assert self.declared.tolerance is not None
+        return self.declared.tolerance
+
 
 QUANTITIES = (
-    # Headers are 3.5 % of a packet of 1500 bytes: a backend that miscounts them is found out.
-    Quantity("goodput", "flow", "goodput_bps", "goodput (Mbit/s)", Tolerance(0.02), 1e-6),
-    # A sawtooth from βW to W has the mean (1 + β)W/2: 0.7 for 0.5 as β would make 13 %.
-    Quantity("cwnd", "flow", "mean_cwnd_segments", "cwnd (segments)", Tolerance(0.05)),
-    # While a queue is not empty, the round-trip time is the window over the link's rate.
-    Quantity("srtt", "flow", "mean_srtt_s", "srtt (ms)", Tolerance(0.05), 1e3),
-    Quantity("delay", "flow", "mean_one_way_delay_s", "delay (ms)", Tolerance(_OTHER), 1e3),
-    Quantity("retransmitted", "flow", "retransmitted_segments", "retransmitted", _COUNT),
-    Quantity("reductions", "flow", "window_reductions", "reductions", _COUNT),
-    Quantity("timeouts", "flow", "timeouts", "timeouts", _COUNT),
-    Quantity("lost", "flow", "lost_segments", "lost", _COUNT),
-    Quantity("utilisation", "link", "utilisation", "utilisation", Tolerance(_OTHER)),
-    Quantity("drops", "link", "drops", "drops", _COUNT),
-    # A packet is in the queue or is not: half of one is as close as counting comes.
-    Quantity("backlog", "link", "mean_backlog_packets", "backlog (packets)",
-             Tolerance(_OTHER, 0.5)),
-    # A tick of a kernel's timer at 1000 Hz.
-    Quantity("sojourn", "link", "p99_sojourn_s", "p99 sojourn (ms)", Tolerance(_OTHER, 1e-3), 1e3),
-    Quantity("jain", "run", "jain_index", "Jain index", Tolerance(_OTHER)),
-)  # fmt: skip
+    Quantity("goodput", "flow", "goodput_bps"),
+    Quantity("cwnd", "flow", "mean_cwnd_segments"),
+    Quantity("srtt", "flow", "mean_srtt_s"),
+    Quantity("delay", "flow", "mean_one_way_delay_s"),
+    Quantity("retransmitted", "flow", "retransmitted_segments"),
+    Quantity("reductions", "flow", "window_reductions"),
+    Quantity("timeouts", "flow", "timeouts"),
+    Quantity("lost", "flow", "lost_segments"),
+    Quantity("utilisation", "link", "utilisation"),
+    Quantity("drops", "link", "drops"),
+    Quantity("backlog", "link", "mean_backlog_packets"),
+    Quantity("sojourn", "link", "p99_sojourn_s", "p99 sojourn"),
+    Quantity("jain", "run", "jain_index", "Jain index"),
+)
 
 #: The area between mean windows over time, over the area under the reference's.
 CURVES = "curves"
 #: Two sawteeth of the same shape, between W/2 and W, are up to a third of their area apart if one
 #: is half a period late: less than half of that has to be kept for the same course in time.
-_CURVES_TOLERANCE = Tolerance(_OTHER)
+_CURVES_TOLERANCE = Tolerance(0.15)
 
 #: What the tolerances are if nothing else is asked for.
 DEFAULTS: Mapping[str, Tolerance] = {

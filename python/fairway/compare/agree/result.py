@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fairway.compare.agree.curves import Area, Curves, area_between, common_times, curves
-from fairway.compare.agree.quantities import CURVES, Quantity, Tolerance, entries
+from fairway.compare.agree.quantities import CURVES, Quantity, entries
 from fairway.compare.agree.verdicts import CONFIDENCE, VERDICTS, Judgement, judge
 from fairway.ground import text
+from fairway.ground.result_schema import Tolerance
 
 if TYPE_CHECKING:
     from fairway.plot.page import Table

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from fairway.compare.agree.quantities import Tolerance
+from fairway.ground.result_schema import Tolerance
 from fairway.stats import Difference, mean_and_deviation, welch_half_width, welch_interval
 
 #: Two one-sided tests at 5 % each (Schuirmann 1987).

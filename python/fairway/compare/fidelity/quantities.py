@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from fairway.compare.agree.curves import Curves, area_between
-from fairway.compare.agree.quantities import Tolerance
 from fairway.compare.fidelity.kernel_traces import SETTLED_S
 from fairway.compare.fidelity.traces import Trace
+from fairway.ground import result_schema
+from fairway.ground.result_schema import Tolerance
+from fairway.plot.columns import in_unit, shown_unit
 from fairway.results.episodes import reductions, slow_start_exit
 
 #: With fewer reductions than this in the recording, their interval is not judged.
@@ -24,32 +26,46 @@ class Quantity:
 
     Attributes:
         name: What it is called in JSON, with its unit.
-        title: What tables call it, with the unit they show.
+        words: What tables call it.
         tolerance: Largest difference of no account, as a share of the recording's; none if it is
             shown and not judged.
-        scale: What values are multiplied by for the unit that tables show.
     """
 
     name: str
-    title: str
+    words: str
     tolerance: float | None = None
-    scale: float = 1.0
+
+    @property
+    def title(self) -> str:
+        """What tables call it, with the unit they show."""
+        return in_unit(self.words, shown_unit(self.name)[0])
+
+    @property
+    def scale(self) -> float:
+        """What values are multiplied by for that unit."""
+        return shown_unit(self.name)[1]
+
+
+def _of_flows(column: str, words: str) -> Quantity:
+    """A quantity that summaries have too: two kernels may differ as two backends may."""
+    tolerance = result_schema.columns("flows")[column].tolerance
+    return Quantity(column, words, tolerance.relative if tolerance else None)
 
 
 # The reasons for the tolerances are in docs/fidelity.md.
 QUANTITIES = (
-    Quantity("goodput_bps", "goodput (Mbit/s)", 0.02, 1e-6),
-    Quantity("mean_cwnd_segments", "mean cwnd (segments)", 0.05),
-    Quantity("p5_cwnd_segments", "5 % cwnd (segments)"),
-    Quantity("p50_cwnd_segments", "50 % cwnd (segments)"),
-    Quantity("p95_cwnd_segments", "95 % cwnd (segments)"),
-    Quantity("mean_srtt_s", "mean srtt (ms)", 0.05, 1e3),
+    _of_flows("goodput_bps", "goodput"),
+    _of_flows("mean_cwnd_segments", "mean cwnd"),
+    Quantity("p5_cwnd_segments", "5 % cwnd"),
+    Quantity("p50_cwnd_segments", "50 % cwnd"),
+    Quantity("p95_cwnd_segments", "95 % cwnd"),
+    _of_flows("mean_srtt_s", "mean srtt"),
     Quantity("retransmitted_segments", "retransmitted"),
     Quantity("reductions", "reductions"),
-    Quantity("reduction_interval_s", "interval between reductions (s)", 0.15),
-    Quantity("exit_s", "slow-start exit (s)"),
-    Quantity("exit_window_segments", "slow-start exit window (segments)", 0.1),
-    Quantity("exit_largest_cwnd_segments", "largest cwnd until then (segments)"),
+    Quantity("reduction_interval_s", "interval between reductions", 0.15),
+    Quantity("exit_s", "slow-start exit"),
+    Quantity("exit_window_segments", "slow-start exit window", 0.1),
+    Quantity("exit_largest_cwnd_segments", "largest cwnd until then"),
 )
 JUDGED = tuple(quantity for quantity in QUANTITIES if quantity.tolerance is not None)
 
