@@ -146,7 +146,8 @@ def test_tables(runs):
     both = columns(runs / "one", "series.parquet") | columns(runs / "one", "queues.parquet")
     # Only stacks that inflate their windows have this one.
     assert page["column"] - fields == both | {"inflated_cwnd_segments"}
-    flows = page["of a flow"] | page["of a datagram flow"]
+    # Counts of FlowMonitor have columns of their own.
+    flows = (page["of a flow"] | page["of a datagram flow"]) - {"flow_monitor"}
     assert columns(runs / "both", "flows.parquet") == flows
     assert columns(runs / "both", "losses.parquet") == told("metrics.md")["column"]
     axes = {"flow.0.cc", "repetition", "seed"}

@@ -19,6 +19,7 @@ import polars as pl
 from fairway import _core
 from fairway.errors import writing
 from fairway.ground import store
+from fairway.plot.columns import in_unit, shown_unit
 from fairway.plot.formats import check_formats
 
 if TYPE_CHECKING:
@@ -65,21 +66,37 @@ class Quantity:
         name: Short name, also of the figure's file.
         table: "series" (per flow) or "queues" (per link).
         column: The column.
-        title: Title of the axis, with the unit.
-        scale: What values are multiplied by for that unit.
+        words: Title of the axis, without the unit.
         keep: What thinning out preserves: extremes of a state, or the mean of a rate.
         alt: What a reader who cannot see the chart is told.
         from_zero: Whether the axis starts at zero.
+        unit: What is shown instead of the unit of the column's name, and what values are multiplied
+            by for it.
     """
 
     name: str
     table: Literal["series", "queues"]
     column: str
-    title: str
-    scale: float
+    words: str
     keep: Keep
     alt: str
     from_zero: bool = True
+    unit: tuple[str, float] | None = None
+
+    @property
+    def shown(self) -> tuple[str, float]:
+        """The unit that is shown, and what values are multiplied by for it."""
+        return self.unit or shown_unit(self.column)
+
+    @property
+    def title(self) -> str:
+        """Title of the axis, with the unit."""
+        return in_unit(self.words, self.shown[0])
+
+    @property
+    def scale(self) -> float:
+        """What values are multiplied by for that unit."""
+        return self.shown[1]
 
     @property
     def key(self) -> str:
@@ -96,15 +113,15 @@ IN_ORDER = (
 QUANTITIES = {
     quantity.name: quantity
     for quantity in (
-        Quantity("goodput", "series", "goodput_bps", "Goodput (Mbit/s)", 1e-6, "mean",
+        Quantity("goodput", "series", "goodput_bps", "Goodput", "mean",
                  "Goodput of each flow over time"),
-        Quantity("cwnd", "series", "cwnd_segments", "cwnd (segments)", 1, "extremes",
+        Quantity("cwnd", "series", "cwnd_segments", "cwnd", "extremes",
                  "Congestion window of each flow over time"),
-        Quantity("ssthresh", "series", "ssthresh_segments", "ssthresh (segments)", 1, "extremes",
+        Quantity("ssthresh", "series", "ssthresh_segments", "ssthresh", "extremes",
                  "Slow start threshold of each flow over time, absent while infinite"),
-        Quantity("srtt", "series", "srtt_s", "Smoothed RTT (ms)", 1e3, "extremes",
+        Quantity("srtt", "series", "srtt_s", "Smoothed RTT", "extremes",
                  "Smoothed round-trip time of each flow over time", from_zero=False),
-        Quantity("backlog", "queues", "backlog_packets", "Queue length (packets)", 1, "extremes",
+        Quantity("backlog", "queues", "backlog_packets", "Queue length", "extremes",
                  "Queue length of each link over time"),
     )
 }  # fmt: skip

@@ -54,7 +54,7 @@ def _charts(
         if axis not in figure.get("at", {}) or isinstance(figure["at"][axis], list)
     )
     title = ", ".join(varied) or result.study.key
-    return [Figure(f"{title}: {', '.join(map(_label, together))}", chart)]
+    return [Figure(f"{title}: {', '.join(one.words for one in together)}", chart)]
 
 
 def time_chart(
@@ -79,23 +79,20 @@ def time_chart(
     frame = _long(outcome, together, begin_s, end_s)
     if frame.is_empty():
         return None
-    names = [_label(quantity) for quantity in together]
-    unit = together[0].title.rpartition(" (")[2].removesuffix(")")
+    names = [quantity.words for quantity in together]
+    unit = together[0].shown[0]
+    words, unit = (names[0], unit) if len(names) == 1 else (text.capital(unit), "")
     drawn = replace(
         together[0],
         column="value",
-        scale=1.0,
-        title=together[0].title if len(names) == 1 else text.capital(unit),
+        words=words,
+        unit=(unit, 1.0),
         alt=f"{', '.join(names)} of the first flow over time",
         from_zero=all(quantity.from_zero for quantity in together),
     )
     return over_time(
         frame, drawn, width=width, height=height, points=_POINTS, domain=names, begin_s=begin_s
     )
-
-
-def _label(quantity: Quantity) -> str:
-    return quantity.title.rpartition(" (")[0]
 
 
 def _long(
@@ -108,11 +105,11 @@ def _long(
         pl.col("flow") == str(flow["id"]), pl.col("t_s").is_between(begin_s, end_s)
     )
     # Lines are drawn in the order of their names: the first quantity last, on top.
-    order = pl.Enum([_label(quantity) for quantity in reversed(together)])
+    order = pl.Enum([quantity.words for quantity in reversed(together)])
     frames = [
         rows.select(
             "t_s",
-            pl.lit(_label(quantity)).cast(order).alias("flow"),
+            pl.lit(quantity.words).cast(order).alias("flow"),
             (pl.col(quantity.column) * quantity.scale).alias("value"),
         )
         for quantity in together

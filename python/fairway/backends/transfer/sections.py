@@ -73,13 +73,13 @@ def transfer_figures(run: Run) -> list[Figure]:
     total = total_goodput(run)
     figures = []
     if not total.is_empty():
-        goodput = Quantity("total-goodput", "series", "goodput_bps", "Goodput (Mbit/s)", 1e-6,
+        goodput = Quantity("total-goodput", "series", "goodput_bps", "Goodput",
                            "mean", "Goodput of all streams together over time")  # fmt: skip
         chart = over_time(total, goodput, width=FILL)
         figures.append(Figure("Goodput of all streams together", chart))
     again = retransmissions(run)
     if not again.is_empty() and float(again["segments"].max() or 0) > 0:  # type: ignore[arg-type]
-        quantity = Quantity("retransmissions", "series", "segments", "Segments retransmitted", 1,
+        quantity = Quantity("retransmissions", "series", "segments", "Segments retransmitted",
                             "extremes", "Segments retransmitted by each stream")  # fmt: skip
         chart = over_time(again, quantity, width=FILL)
         figures.append(Figure("Segments retransmitted by each stream in an interval", chart))

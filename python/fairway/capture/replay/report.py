@@ -60,13 +60,13 @@ _RESULT_SHAPE = {
 _INTERVALS = 100
 
 _QUANTITIES = {
-    "delivered": Quantity("delivered", "series", "delivered_bytes", "Delivered (MB)", 1e-6,
-                          "extremes", "Data delivered over time"),
-    "goodput": Quantity("goodput", "series", "goodput_bps", "Goodput (Mbit/s)", 1e-6, "mean",
+    "delivered": Quantity("delivered", "series", "delivered_bytes", "Delivered",
+                          "extremes", "Data delivered over time", unit=("MB", 1e-6)),
+    "goodput": Quantity("goodput", "series", "goodput_bps", "Goodput", "mean",
                         "Goodput over time"),
-    "in-flight": Quantity("in-flight", "series", "flight_segments", "In flight (segments)", 1,
+    "in-flight": Quantity("in-flight", "series", "flight_segments", "In flight",
                           "extremes", "Segments in flight over time"),
-    "srtt": Quantity("srtt", "series", "srtt_s", "Smoothed RTT (ms)", 1e3, "extremes",
+    "srtt": Quantity("srtt", "series", "srtt_s", "Smoothed RTT", "extremes",
                      "Smoothed round-trip time over time", from_zero=False),
 }  # fmt: skip
 
