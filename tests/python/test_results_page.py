@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -11,6 +12,7 @@ import fairway
 from fairway.ground import result_schema
 
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tools" / "docs"))
 
 pytestmark = pytest.mark.skipif(
     not (ROOT / "docs").is_dir(), reason="no documentation here: this is not a source tree"
@@ -75,9 +77,11 @@ SWEEP = ONE + '[sweep]\n"flow.0.cc" = ["reno", "cubic"]\n'
 
 def told(page):
     """What stands as code in the first column of a page's tables, by the head of that column."""
+    import reference
+
     found = {}
     head = None
-    for line in (ROOT / "docs" / page).read_text().splitlines():
+    for line in reference.expanded((ROOT / "docs" / page).read_text(), {}).splitlines():
         if not line.startswith("|"):
             head = None
             continue
