@@ -9,8 +9,8 @@ from playwright.sync_api import expect
 
 import fairway
 from conftest import SMALL
-from fairway.plot.figures import QUANTITIES
 from fairway.plot.page import Section, Table, render
+from fairway.plot.quantities import QUANTITIES
 
 
 @pytest.fixture(scope="module")

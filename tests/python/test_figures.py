@@ -13,7 +13,6 @@ from conftest import SMALL, run_of
 from fairway.errors import InputError
 from fairway.experiment.plan import parse_toml
 from fairway.plot.figures import (
-    QUANTITIES,
     drawn,
     heat_map,
     is_measured,
@@ -22,6 +21,7 @@ from fairway.plot.figures import (
     thin,
 )
 from fairway.plot.formats import check_formats
+from fairway.plot.quantities import QUANTITIES
 from fairway.results.report import metric_table, run_report
 from fairway.study.figures import shown_as
 

@@ -13,7 +13,8 @@ from conftest import SMALL
 from fairway.cli.layout import lines
 from fairway.cli.main import guarded
 from fairway.compare.runs import compare
-from fairway.plot.figures import QUANTITIES, is_geometric
+from fairway.plot.figures import is_geometric
+from fairway.plot.quantities import QUANTITIES
 from fairway.results.report import mean_tables, partial_sentence, sweep_table, window_sentence
 from fairway.sweep.axes import axis_of
 from fairway.sweep.charts import estimates

@@ -7,7 +7,7 @@ import pytest
 
 import fairway
 from fairway.errors import InputError
-from fairway.plot.figures import QUANTITIES
+from fairway.plot.quantities import QUANTITIES
 from fairway.study.files import OVER_TIME, load
 from fairway.study.time_charts import time_section
 from small_studies import compare, study_of, write

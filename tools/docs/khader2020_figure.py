@@ -13,7 +13,8 @@ import altair as alt
 from figures import digest, shortened
 from reference import DOCS
 
-from fairway.plot.figures import QUANTITIES, drawn, print_config
+from fairway.plot.figures import drawn, print_config
+from fairway.plot.quantities import QUANTITIES
 from fairway.study.reproduce import find, reproduce_study
 from fairway.study.time_charts import time_chart
 

@@ -17,7 +17,7 @@ from fairway.results.run import Run, load
 from fairway.sweep.tables import COSTS
 
 if TYPE_CHECKING:
-    from fairway.plot.figures import Quantity
+    from fairway.plot.quantities import Quantity
 
 #: Runs that are columns of a table; of more, each has a line.
 _BESIDE = 3
@@ -118,7 +118,7 @@ class Comparison:
 
     def report(self) -> str:
         """The comparison as HTML, every chart once per run."""
-        from fairway.plot.figures import QUANTITIES
+        from fairway.plot.quantities import QUANTITIES
 
         sections = [Section("Summary", tables=self.tables())]
         for quantity in QUANTITIES.values():

@@ -25,7 +25,8 @@ def run_report(run: Run, metrics: Sequence[str] = ()) -> str:
         run: The run.
         metrics: Metrics to show, if not those of its summary.
     """
-    from fairway.plot.figures import IN_ORDER, QUANTITIES, is_measured, measuring_window
+    from fairway.plot.figures import is_measured, measuring_window
+    from fairway.plot.quantities import IN_ORDER, QUANTITIES
 
     own_tables: list[Table] = []
     own_sections: list[Section] = []

@@ -8,8 +8,9 @@ from typing import Any
 import polars as pl
 
 from fairway.ground import text
-from fairway.plot.figures import QUANTITIES, Quantity, over_time, thin
+from fairway.plot.figures import over_time, thin
 from fairway.plot.page import FILL, Figure, Section
+from fairway.plot.quantities import QUANTITIES, Quantity
 from fairway.study.claims import point_is_at
 from fairway.study.reproduce import Reproduction
 from fairway.sweep import Outcome

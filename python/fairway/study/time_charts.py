@@ -9,8 +9,9 @@ from typing import Any, Literal
 import polars as pl
 
 from fairway.ground import text
-from fairway.plot.figures import QUANTITIES, Quantity, TimeChart, over_time
+from fairway.plot.figures import TimeChart, over_time
 from fairway.plot.page import FILL, Figure, Section
+from fairway.plot.quantities import QUANTITIES, Quantity
 from fairway.study.claims import point_is_at
 from fairway.study.reproduce import Reproduction
 from fairway.sweep import Outcome

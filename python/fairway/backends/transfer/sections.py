@@ -68,7 +68,8 @@ def _of_segments(run: Run) -> list[list[str]]:
 
 def transfer_figures(run: Run) -> list[Figure]:
     """Total goodput and retransmissions over time."""
-    from fairway.plot.figures import Quantity, over_time
+    from fairway.plot.figures import over_time
+    from fairway.plot.quantities import Quantity
 
     total = total_goodput(run)
     figures = []

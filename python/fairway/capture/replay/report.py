@@ -11,8 +11,9 @@ import polars as pl
 from fairway.capture.analysis.series import CAPTURE_SERIES_SCHEMA
 from fairway.ground import store, text
 from fairway.ground.shape import NUMBER_OR_NONE, TEXT_OR_NONE
-from fairway.plot.figures import IN_ORDER, Quantity, over_time
+from fairway.plot.figures import over_time
 from fairway.plot.page import FILL, Figure, Section, Table, render
+from fairway.plot.quantities import IN_ORDER, Quantity
 from fairway.results.tables import read_parquet
 from fairway.sweep import load_sweep
 

@@ -13,7 +13,8 @@ import altair as alt
 import polars as pl
 
 from fairway.experiment.scenarios import is_own, variant
-from fairway.plot.figures import PALETTE, Keep, inline, thin
+from fairway.plot.figures import PALETTE, inline, thin
+from fairway.plot.quantities import Keep
 
 if TYPE_CHECKING:
     from fairway.compare.gallery.run import Gallery, Portrait
