@@ -6,7 +6,7 @@ use fairway_units::Time;
 use crate::connection::Connection;
 use crate::connection::key::Key;
 use crate::datagrams::DatagramFlow;
-use crate::detail::Room;
+use crate::detail::RowBudget;
 use crate::direction::Direction;
 use crate::direction::observers::Watch;
 use crate::flows::{Flows, Found};
@@ -87,8 +87,8 @@ impl Options {
         (SERIES_BUDGET / (index + 1)).clamp(FEWEST_INTERVALS, MAX_INTERVALS)
     }
 
-    /// What is kept of the connection of an index; `room` is what there is for single packets.
-    fn watch(&self, index: usize, slots: &Slots, room: &Room) -> Watch {
+    /// What is kept of the connection of an index; `budget` limits the rows for single packets.
+    fn watch(&self, index: usize, slots: &Slots, budget: &RowBudget) -> Watch {
         let number = index as u64 + 1;
         let is_wanted = |detail: &&DetailOptions| detail.connections.binary_search(&number).is_ok();
         let detail = self.detail.as_ref().filter(is_wanted);
@@ -99,7 +99,7 @@ impl Options {
         let fit = self.fit.filter(|fit| fit.connection == number);
         Watch {
             intervals: if self.series { intervals } else { 0 },
-            detail: detail.map(|detail| (detail.from, detail.until, room.clone())),
+            detail: detail.map(|detail| (detail.from, detail.until, budget.clone())),
             identify: (self.identify && (fit.is_some() || self.fit.is_none()))
                 .then(|| slots.clone()),
             fit,
@@ -111,7 +111,7 @@ impl Options {
 pub struct Analyser {
     options: Options,
     slots: Slots,
-    room: Room,
+    budget: RowBudget,
     tcp: Flows<Connection>,
     udp: Flows<DatagramFlow>,
     packets: u64,
@@ -123,8 +123,8 @@ impl Analyser {
     pub fn new(options: Options) -> Analyser {
         let (tcp, udp) = (Flows::new(), Flows::new());
         let slots = Slots::default();
-        let room = Room::new(options.detail.as_ref().map_or(0, |detail| detail.most_rows));
-        Analyser { options, slots, room, tcp, udp, packets: 0, other_packets: 0 }
+        let budget = RowBudget::new(options.detail.as_ref().map_or(0, |detail| detail.most_rows));
+        Analyser { options, slots, budget, tcp, udp, packets: 0, other_packets: 0 }
     }
 
     /// Takes the next packet of a capture.
@@ -144,7 +144,7 @@ impl Analyser {
         let begin = |index, first: &Packet| {
             begin_connection(
                 &self.options,
-                self.options.watch(index, &self.slots, &self.room),
+                self.options.watch(index, &self.slots, &self.budget),
                 first,
             )
         };
@@ -192,9 +192,9 @@ impl Analyser {
 
     /// What was found, to be put together with what others have found.
     pub(crate) fn part(self) -> Part {
-        let (options, slots, room) = (&self.options, &self.slots, &self.room);
+        let (options, slots, budget) = (&self.options, &self.slots, &self.budget);
         let tcp = self.tcp.finish(|index, first| {
-            begin_connection(options, options.watch(index, slots, room), first)
+            begin_connection(options, options.watch(index, slots, budget), first)
         });
         let udp = self.udp.finish(|_, first| begin_datagrams(options, first));
         Part {

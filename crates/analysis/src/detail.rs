@@ -51,17 +51,17 @@ impl Row {
 /// What became of packets, by number: [`Fate`] without `Unknown`.
 pub const FATES: [&str; 3] = ["dropped", "lost", "corrupted"];
 
-/// Rows that there is room for, in everything that shares it.
+/// Rows that may still be stored, by everything that shares the budget.
 #[derive(Clone, Debug, Default)]
-pub struct Room(Arc<AtomicUsize>);
+pub struct RowBudget(Arc<AtomicUsize>);
 
-impl Room {
-    /// Room for so many rows.
-    pub fn new(rows: usize) -> Room {
-        Room(Arc::new(AtomicUsize::new(rows)))
+impl RowBudget {
+    /// A budget of `rows`.
+    pub fn new(rows: usize) -> RowBudget {
+        RowBudget(Arc::new(AtomicUsize::new(rows)))
     }
 
-    /// Takes room for a row, if there is some.
+    /// Takes one row from the budget; false if it is spent.
     fn take(&self) -> bool {
         let left = self.0.load(Ordering::Relaxed);
         self.0.store(left.saturating_sub(1), Ordering::Relaxed);
@@ -74,8 +74,8 @@ impl Room {
 pub struct Detail {
     from: Time,
     until: Time,
-    room: Room,
-    /// Rows that found no room.
+    budget: RowBudget,
+    /// Rows beyond the budget.
     pub left_out: u64,
     /// When, as the capture counts.
     pub at_ns: Vec<u64>,
@@ -100,11 +100,11 @@ pub struct Detail {
 
 impl Detail {
     /// Nothing yet. Both ends of the time are included.
-    pub fn new(from: Time, until: Time, room: Room) -> Detail {
+    pub fn new(from: Time, until: Time, budget: RowBudget) -> Detail {
         Detail {
             from,
             until,
-            room,
+            budget,
             left_out: 0,
             at_ns: Vec::new(),
             packet: Vec::new(),
@@ -124,7 +124,7 @@ impl Detail {
     }
 
     fn add(&mut self, number: u64, at: Time, row: Row, bytes: (i64, i64), rest: Rest) {
-        if !self.room.take() {
+        if !self.budget.take() {
             self.left_out += 1;
             return;
         }
@@ -205,7 +205,7 @@ mod tests {
     }
 
     fn all() -> Detail {
-        Detail::new(Time::from_nanos(0), Time::from_nanos(u64::MAX), Room::new(100))
+        Detail::new(Time::from_nanos(0), Time::from_nanos(u64::MAX), RowBudget::new(100))
     }
 
     #[test]
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn only_what_is_asked_for_and_no_more_than_there_is_room_for() {
-        let mut detail = Detail::new(at_s(2), at_s(5), Room::new(3));
+        let mut detail = Detail::new(at_s(2), at_s(5), RowBudget::new(3));
         for second in 0..10 {
             detail.sent(&Sent { at: at_s(second), ..Sent::default() }, &Flow::default());
         }

@@ -81,7 +81,7 @@ pub struct Acked {
     /// Bytes that it acknowledges cumulatively and that were not before.
     pub acked_bytes: u64,
     /// Of those, bytes that were not selectively acknowledged before, and bytes that it
-    /// selectively acknowledges for the first time: what has been delivered by news of it.
+    /// selectively acknowledges for the first time: what is newly known to be delivered.
     pub delivered_bytes: u64,
     /// Of what has been delivered, bytes that were seen more than once.
     pub delivered_again_bytes: u64,

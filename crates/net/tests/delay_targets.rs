@@ -90,27 +90,29 @@ impl Sender {
         }
     }
 
-    fn hears(&mut self, news: News, now: u64) {
+    fn hears(&mut self, events: PortEvent, now: u64) {
         self.flight -= 1;
         let scalable = self.source.law == Law::Scalable;
-        if news != News::Arrived {
+        if events != PortEvent::Arrived {
             self.slow_start = false;
         }
-        match news {
-            News::Arrived => self.window += if self.slow_start { 1.0 } else { 1.0 / self.window },
-            News::Marked if scalable => self.window -= 0.5,
-            News::Marked | News::Lost if now >= self.deaf_until => {
+        match events {
+            PortEvent::Arrived => {
+                self.window += if self.slow_start { 1.0 } else { 1.0 / self.window }
+            }
+            PortEvent::Marked if scalable => self.window -= 0.5,
+            PortEvent::Marked | PortEvent::Lost if now >= self.deaf_until => {
                 self.window /= 2.0;
                 self.deaf_until = now + self.source.round_trip_nanos;
             }
-            News::Marked | News::Lost => {}
+            PortEvent::Marked | PortEvent::Lost => {}
         }
         self.window = self.window.max(2.0);
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum News {
+enum PortEvent {
     Arrived,
     Marked,
     Lost,
@@ -119,7 +121,7 @@ enum News {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     LineIsFree,
-    Hears(u32, News),
+    Hears(u32, PortEvent),
     Sends(u32),
 }
 
@@ -200,8 +202,8 @@ impl Loop {
                     self.busy = false;
                     self.serve(now);
                 }
-                Event::Hears(flow, news) => {
-                    self.senders[flow as usize].hears(news, now);
+                Event::Hears(flow, events) => {
+                    self.senders[flow as usize].hears(events, now);
                     self.send_window(flow, now);
                 }
                 Event::Sends(flow) => match self.senders[flow as usize].source.law {
@@ -249,23 +251,24 @@ impl Loop {
             sender.packets += 1;
             sender.waited_nanos += time(now).since(queued.arrived).as_nanos();
         }
-        let news = if queued.packet.ecn == Ecn::Ce { News::Marked } else { News::Arrived };
-        self.tell(queued.packet.flow, news, now);
+        let events =
+            if queued.packet.ecn == Ecn::Ce { PortEvent::Marked } else { PortEvent::Arrived };
+        self.tell(queued.packet.flow, events, now);
     }
 
     fn hear_of_drops(&mut self, now: u64) {
         for queued in std::mem::take(&mut self.drops.packets) {
             let flow = queued.packet.flow;
             self.senders[flow as usize].dropped += u64::from(now >= self.from);
-            self.tell(flow, News::Lost, now);
+            self.tell(flow, PortEvent::Lost, now);
         }
         self.drops.clear();
     }
 
-    fn tell(&mut self, flow: u32, news: News, now: u64) {
+    fn tell(&mut self, flow: u32, events: PortEvent, now: u64) {
         let source = self.senders[flow as usize].source;
         if !matches!(source.law, Law::Poisson(..)) {
-            self.at(now + source.round_trip_nanos, Event::Hears(flow, news));
+            self.at(now + source.round_trip_nanos, Event::Hears(flow, events));
         }
     }
 }

@@ -44,9 +44,9 @@ enum Became {
 
 /// What the books of a link say at the end: packets dropped, lost and marked, and nanoseconds of
 /// transmission and of waiting.
-type Books = (u64, u64, u64, u64, u128);
+type Counts = (u64, u64, u64, u64, u128);
 
-fn books(totals: LinkTotals, figures: Option<&LinkFigures>) -> Books {
+fn counts(totals: LinkTotals, figures: Option<&LinkFigures>) -> Counts {
     let figures = figures.expect("it is watched");
     assert_eq!((totals.dropped, totals.lost), (figures.dropped, figures.lost));
     (totals.dropped, totals.lost, totals.marked, figures.busy_nanos, figures.waiting_nanos)
@@ -61,7 +61,7 @@ struct Case {
 }
 
 impl Case {
-    fn by_link(&self) -> (Vec<Became>, Books) {
+    fn by_link(&self) -> (Vec<Became>, Counts) {
         let config = LinkConfig {
             rate: self.rate,
             delay: DELAY,
@@ -81,10 +81,10 @@ impl Case {
             }
         };
         let became = self.arrivals.iter().map(offer).collect();
-        (became, books(link.totals(), link.figures()))
+        (became, counts(link.totals(), link.figures()))
     }
 
-    fn by_port(&self) -> (Vec<Became>, Books) {
+    fn by_port(&self) -> (Vec<Became>, Counts) {
         let discipline = match self.queue.clone() {
             QueueConfig::DropTail { limit } => QdiscConfig::DropTail(DropTailConfig { limit }),
             QueueConfig::Red { limit, red } => QdiscConfig::Red(RedQueueConfig { limit, red }),
@@ -120,7 +120,7 @@ impl Case {
         }
         let known = |packet: Option<Became>| packet.expect("a packet is missing");
         let became = became.into_iter().map(known).collect();
-        (became, books(port.totals(), port.figures()))
+        (became, counts(port.totals(), port.figures()))
     }
 }
 

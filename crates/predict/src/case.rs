@@ -32,12 +32,12 @@ pub(crate) struct Bottleneck {
     /// Its queue.
     pub discipline: Discipline,
     /// What the queue holds, the packet in transmission included.
-    pub room: Room,
+    pub queue_limit: QueueLimit,
 }
 
-/// Room of a queue.
+/// How much a queue holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Room {
+pub(crate) enum QueueLimit {
     /// For everything.
     Endless,
     /// For so many packets.
@@ -46,13 +46,13 @@ pub(crate) enum Room {
     Bytes(f64),
 }
 
-impl Room {
-    /// Packets of a size that it has room for; none if for all.
+impl QueueLimit {
+    /// The limit in packets of a size; none if there is no limit.
     pub fn packets(self, size_bytes: f64) -> Option<f64> {
         match self {
-            Room::Endless => None,
-            Room::Packets(packets) => Some(packets),
-            Room::Bytes(bytes) => Some(bytes / size_bytes),
+            QueueLimit::Endless => None,
+            QueueLimit::Packets(packets) => Some(packets),
+            QueueLimit::Bytes(bytes) => Some(bytes / size_bytes),
         }
     }
 }
@@ -206,7 +206,7 @@ impl Group {
     /// Packets of a stream that wait at the most: the queue holds the one in transmission, too, which is
     /// part of the round-trip time already. None if it holds all.
     pub fn buffer_packets(&self, stream: &Stream) -> Option<f64> {
-        let room = self.bottleneck.room.packets(stream.frame_bytes)?;
-        Some((room - 1.0).max(0.0))
+        let queue_limit = self.bottleneck.queue_limit.packets(stream.frame_bytes)?;
+        Some((queue_limit - 1.0).max(0.0))
     }
 }

@@ -4,27 +4,27 @@ use fairway_net::impairment::{Chance, LossConfig, Unit};
 use fairway_net::{DelayFrom, Limit, QdiscConfig, RateConfig, RedConfig, WireConfig};
 use fairway_spec::{Experiment, Queue, Shape, Wlan};
 
-use crate::case::{Bottleneck, Case, Discipline, Group, Load, Room, Stream};
+use crate::case::{Bottleneck, Case, Discipline, Group, Load, QueueLimit, Stream};
 use crate::flows;
+use crate::network::{LinkDirection, Network, Route};
 use crate::refusal::{Refusal, Refusals};
-use crate::ways::{Route, Way, Ways};
 
 /// What models need of an experiment.
 pub(crate) fn describe(experiment: &Experiment) -> Result<Case, Refusals> {
     let mut refused = flows::refusals(experiment);
-    let ways = match Ways::of(experiment) {
-        Ok(ways) => ways,
+    let network = match Network::of(experiment) {
+        Ok(network) => network,
         Err(refusal) => {
             refused.push(refusal);
             return Err(Refusals::of(refused).err().unwrap_or(Refusals(Vec::new())));
         }
     };
-    refused.extend(ways.all.iter().filter_map(refused_link));
+    refused.extend(network.all.iter().filter_map(refused_link));
     Refusals::of(refused)?;
-    let (streams, loads) = flows::read(experiment, &ways);
+    let (streams, loads) = flows::read(experiment, &network);
     let groups = match &experiment.topology.shape {
         Shape::Wlan(wlan) => vec![cell(wlan, streams, loads)],
-        _ => group(&ways, streams, loads)?,
+        _ => group(&network, streams, loads)?,
     };
     let measure = &experiment.measure;
     let window_s = [measure.from.as_secs_f64(), measure.to.as_secs_f64()];
@@ -33,30 +33,33 @@ pub(crate) fn describe(experiment: &Experiment) -> Result<Case, Refusals> {
 
 /// A WLAN cell: all share the medium. The access point's queue stands for the bottleneck's.
 fn cell(wlan: &Wlan, flows: Vec<Stream>, datagrams: Vec<Load>) -> Group {
-    let (discipline, room) = queue(&wlan.access_point_queue);
+    let (discipline, queue_limit) = queue(&wlan.access_point_queue);
     let (id, path) = ("ap".to_owned(), "topology".to_owned());
-    let bottleneck = Bottleneck { id, path, rate_bps: f64::MAX, discipline, room };
+    let bottleneck = Bottleneck { id, path, rate_bps: f64::MAX, discipline, queue_limit };
     Group { bottleneck, flows, datagrams }
 }
 
 /// What a link does that no model knows.
-fn refused_link(way: &Way) -> Option<Refusal> {
-    let extras = way.link.direction(way.forward).extras.as_deref()?;
+fn refused_link(direction: &LinkDirection) -> Option<Refusal> {
+    let extras = direction.link.direction(direction.forward).extras.as_deref()?;
     let changes = !matches!(extras.rate, RateConfig::Constant(_));
     if changes || !extras.schedule.changes.is_empty() {
-        return Some(Refusal::new(&way.path, "no model knows a link whose rate or delay changes"));
+        return Some(Refusal::new(
+            &direction.path,
+            "no model knows a link whose rate or delay changes",
+        ));
     }
-    let wire = wire_of(way)?;
+    let wire = wire_of(direction)?;
     let key = match wire {
         WireConfig { loss: Some(LossConfig::Ns3(_)), .. } => {
             return Some(Refusal::new(
-                format!("{}.loss.replay", way.path),
+                format!("{}.loss.replay", direction.path),
                 "models know the probability of a loss and replay no random numbers; remove it",
             ));
         }
         WireConfig { loss: Some(loss), .. } if !matches!(loss, LossConfig::Bernoulli(_)) => {
             return Some(Refusal::new(
-                format!("{}.loss", way.path),
+                format!("{}.loss", direction.path),
                 "models know losses of packets each by itself alone",
             ));
         }
@@ -65,19 +68,19 @@ fn refused_link(way: &Way) -> Option<Refusal> {
         WireConfig { duplication, .. } if *duplication > 0.0 => "duplication",
         _ => return None,
     };
-    Some(Refusal::new(format!("{}.{key}", way.path), format!("no model knows {key}")))
+    Some(Refusal::new(format!("{}.{key}", direction.path), format!("no model knows {key}")))
 }
 
 /// What the wire of a way does, where it does more than to lose packets each by itself.
-fn wire_of<'a>(way: &Way<'a>) -> Option<&'a WireConfig> {
-    let extras = way.link.direction(way.forward).extras.as_deref()?;
-    Some(&extras.wires[usize::from(!way.forward)])
+fn wire_of<'a>(direction: &LinkDirection<'a>) -> Option<&'a WireConfig> {
+    let extras = direction.link.direction(direction.forward).extras.as_deref()?;
+    Some(&extras.wires[usize::from(!direction.forward)])
 }
 
 /// Probability that a way loses a packet of so many bytes on the link.
-pub(crate) fn loss_of(way: &Way, bytes: f64) -> f64 {
-    let Some(wire) = wire_of(way) else {
-        return way.link.loss_of(way.forward).map_or(0.0, |loss| loss.probability);
+pub(crate) fn loss_of(direction: &LinkDirection, bytes: f64) -> f64 {
+    let Some(wire) = wire_of(direction) else {
+        return direction.link.loss_of(direction.forward).map_or(0.0, |loss| loss.probability);
     };
     let of = |chance: &Chance| {
         let units = match chance.unit {
@@ -104,36 +107,40 @@ fn demand_bps(stream: &Stream) -> f64 {
 }
 
 /// Flows by the link that limits them; no other link may limit any of them.
-fn group(ways: &Ways, streams: Vec<Stream>, loads: Vec<Load>) -> Result<Vec<Group>, Refusals> {
-    let rate = |way: usize| {
-        let way = &ways.all[way];
-        way.link.direction(way.forward).rate.as_bps() as f64
+fn group(
+    network: &Network,
+    streams: Vec<Stream>,
+    loads: Vec<Load>,
+) -> Result<Vec<Group>, Refusals> {
+    let rate = |direction: usize| {
+        let direction = &network.all[direction];
+        direction.link.direction(direction.forward).rate.as_bps() as f64
     };
-    let mut crossing = vec![0.0; ways.all.len()];
-    for way in ways.routes.iter().flat_map(|route| &route.there) {
-        crossing[*way] += 1.0;
+    let mut crossing = vec![0.0; network.all.len()];
+    for direction in network.routes.iter().flat_map(|route| &route.there) {
+        crossing[*direction] += 1.0;
     }
     // Of equal ones the first.
     let limiting = |route: &Route| {
-        let share = |way: &usize| rate(*way) / crossing[*way];
+        let share = |direction: &usize| rate(*direction) / crossing[*direction];
         route.there.iter().copied().min_by(|a, b| share(a).total_cmp(&share(b))).unwrap_or(0)
     };
-    let chosen: Vec<usize> = ways.routes.iter().map(limiting).collect();
-    let mut wanted = vec![0.0; ways.all.len()];
+    let chosen: Vec<usize> = network.routes.iter().map(limiting).collect();
+    let mut wanted = vec![0.0; network.all.len()];
     for stream in &streams {
         wanted[chosen[stream.place]] += demand_bps(stream);
     }
     for load in &loads {
         wanted[chosen[streams.len() + load.place]] += load.wire_bps();
     }
-    refuse_several_bottlenecks(ways, &chosen, &wanted, &rate)?;
-    refuse_full_returns(ways, &chosen, &streams, &wanted, &rate)?;
+    refuse_several_bottlenecks(network, &chosen, &wanted, &rate)?;
+    refuse_full_returns(network, &chosen, &streams, &wanted, &rate)?;
     let mut limits = chosen.clone();
     limits.sort_unstable();
     limits.dedup();
     let mut groups: Vec<Group> = Vec::with_capacity(limits.len());
-    for way in &limits {
-        let bottleneck = bottleneck(&ways.all[*way]);
+    for direction in &limits {
+        let bottleneck = bottleneck(&network.all[*direction]);
         groups.push(Group { bottleneck, flows: Vec::new(), datagrams: Vec::new() });
     }
     let place = |of: usize| limits.binary_search(&chosen[of]).unwrap_or(0);
@@ -149,28 +156,28 @@ fn group(ways: &Ways, streams: Vec<Stream>, loads: Vec<Load>) -> Result<Vec<Grou
 
 /// Refuses a link that would limit flows besides the one that each has already.
 fn refuse_several_bottlenecks(
-    ways: &Ways,
+    network: &Network,
     chosen: &[usize],
     wanted: &[f64],
     rate: &impl Fn(usize) -> f64,
 ) -> Result<(), Refusals> {
-    let mut others: Vec<Vec<usize>> = vec![Vec::new(); ways.all.len()];
-    for (route, own) in ways.routes.iter().zip(chosen) {
-        for way in route.there.iter().filter(|way| *way != own) {
-            if !others[*way].contains(own) {
-                others[*way].push(*own);
+    let mut others: Vec<Vec<usize>> = vec![Vec::new(); network.all.len()];
+    for (route, own) in network.routes.iter().zip(chosen) {
+        for direction in route.there.iter().filter(|direction| *direction != own) {
+            if !others[*direction].contains(own) {
+                others[*direction].push(*own);
             }
         }
     }
     let mut refused = Vec::new();
-    for (way, others) in others.iter().enumerate() {
+    for (direction, others) in others.iter().enumerate() {
         // Nobody wants anything of a way that is nobody's bottleneck.
-        let own = wanted[way].min(rate(way));
+        let own = wanted[direction].min(rate(direction));
         let load: f64 = others.iter().map(|other| wanted[*other].min(rate(*other))).sum();
-        if !others.is_empty() && own + load > rate(way) * (1.0 + 1e-9) {
+        if !others.is_empty() && own + load > rate(direction) * (1.0 + 1e-9) {
             let what =
                 "flows may be limited here and elsewhere too, and models know one bottleneck";
-            refused.push(Refusal::new(&ways.all[way].path, what));
+            refused.push(Refusal::new(&network.all[direction].path, what));
         }
     }
     Refusals::of(refused)
@@ -178,13 +185,13 @@ fn refuse_several_bottlenecks(
 
 /// Refuses links on which acknowledgements would wait.
 fn refuse_full_returns(
-    ways: &Ways,
+    network: &Network,
     chosen: &[usize],
     streams: &[Stream],
     wanted: &[f64],
     rate: &impl Fn(usize) -> f64,
 ) -> Result<(), Refusals> {
-    let mut acknowledged = vec![0.0; ways.all.len()];
+    let mut acknowledged = vec![0.0; network.all.len()];
     for (own, wanted) in wanted.iter().enumerate().filter(|(_, wanted)| **wanted > 0.0) {
         // One acknowledgement for each packet at the most.
         let of_group = || streams.iter().filter(|stream| chosen[stream.place] == own);
@@ -193,49 +200,56 @@ fn refuse_full_returns(
         for stream in of_group() {
             let pps = scale * demand_bps(stream) / 8.0 / stream.frame_bytes;
             let bps = 8.0 * pps * (stream.frame_bytes - stream.payload_bytes);
-            for way in &ways.routes[stream.place].back {
-                acknowledged[*way] += bps;
+            for direction in &network.routes[stream.place].back {
+                acknowledged[*direction] += bps;
             }
         }
     }
     let mut refused = Vec::new();
-    for (way, acknowledged) in acknowledged.iter().enumerate().filter(|(_, bps)| **bps > 0.0) {
-        let path = &ways.all[way].path;
-        if wanted[way] > 0.0 {
+    for (direction, acknowledged) in acknowledged.iter().enumerate().filter(|(_, bps)| **bps > 0.0)
+    {
+        let path = &network.all[direction].path;
+        if wanted[direction] > 0.0 {
             let what = "data of some flows and acknowledgements of others share this link, which no \
                         model knows";
             refused.push(Refusal::new(path, what));
-        } else if *acknowledged > rate(way) {
-            let what = "acknowledgements may fill the way back, which no model knows";
+        } else if *acknowledged > rate(direction) {
+            let what = "acknowledgements may fill the direction back, which no model knows";
             refused.push(Refusal::new(path, what));
         }
     }
     Refusals::of(refused)
 }
 
-fn bottleneck(way: &Way) -> Bottleneck {
-    let link = way.link.direction(way.forward);
-    let (discipline, room) = queue(&link.queue);
-    let path = match way.link.reverse {
-        Some(_) if !way.forward => format!("{}.reverse", way.path),
-        _ => way.path.clone(),
+fn bottleneck(direction: &LinkDirection) -> Bottleneck {
+    let link = direction.link.direction(direction.forward);
+    let (discipline, queue_limit) = queue(&link.queue);
+    let path = match direction.link.reverse {
+        Some(_) if !direction.forward => format!("{}.reverse", direction.path),
+        _ => direction.path.clone(),
     };
-    Bottleneck { id: way.id.clone(), path, rate_bps: link.rate.as_bps() as f64, discipline, room }
+    Bottleneck {
+        id: direction.id.clone(),
+        path,
+        rate_bps: link.rate.as_bps() as f64,
+        discipline,
+        queue_limit,
+    }
 }
 
-fn queue(queue: &Queue) -> (Discipline, Room) {
+fn queue(queue: &Queue) -> (Discipline, QueueLimit) {
     match queue {
-        Queue::DropTail { limit } => (Discipline::DropTail, room(*limit)),
-        Queue::Red { limit, red } => (red_of(red), room(*limit)),
+        Queue::DropTail { limit } => (Discipline::DropTail, queue_limit(*limit)),
+        Queue::Red { limit, red } => (red_of(red), queue_limit(*limit)),
         Queue::Discipline(config) => discipline(config),
     }
 }
 
-pub(crate) fn room(limit: Limit) -> Room {
+pub(crate) fn queue_limit(limit: Limit) -> QueueLimit {
     match limit {
-        Limit::Unlimited => Room::Endless,
-        Limit::Packets(packets) => Room::Packets(packets as f64),
-        Limit::Bytes(bytes) => Room::Bytes(bytes as f64),
+        Limit::Unlimited => QueueLimit::Endless,
+        Limit::Packets(packets) => QueueLimit::Packets(packets as f64),
+        Limit::Bytes(bytes) => QueueLimit::Bytes(bytes as f64),
     }
 }
 
@@ -252,7 +266,7 @@ fn red_of(red: &RedConfig) -> Discipline {
     }
 }
 
-fn discipline(config: &QdiscConfig) -> (Discipline, Room) {
+fn discipline(config: &QdiscConfig) -> (Discipline, QueueLimit) {
     let codel = ("CoDel", "RFC 8289, section 4.2");
     let pie = ("PIE", "RFC 8033, section 4.2");
     let target = |(name, source), target_s: f64, is_fair, marks| Discipline::Target {
@@ -262,10 +276,10 @@ fn discipline(config: &QdiscConfig) -> (Discipline, Room) {
         is_fair,
         marks,
     };
-    let packets = |limit: u64| Room::Packets(limit as f64);
+    let packets = |limit: u64| QueueLimit::Packets(limit as f64);
     match config {
-        QdiscConfig::DropTail(config) => (Discipline::DropTail, room(config.limit)),
-        QdiscConfig::Red(config) => (red_of(&config.red), room(config.limit)),
+        QdiscConfig::DropTail(config) => (Discipline::DropTail, queue_limit(config.limit)),
+        QdiscConfig::Red(config) => (red_of(&config.red), queue_limit(config.limit)),
         QdiscConfig::Codel(config) if config.ce_threshold.is_none() => (
             target(codel, config.target.as_secs_f64(), false, config.ecn),
             packets(config.limit_packets),
@@ -294,6 +308,6 @@ fn discipline(config: &QdiscConfig) -> (Discipline, Room) {
     }
 }
 
-fn other(name: &'static str) -> (Discipline, Room) {
-    (Discipline::Other(name), Room::Endless)
+fn other(name: &'static str) -> (Discipline, QueueLimit) {
+    (Discipline::Other(name), QueueLimit::Endless)
 }

@@ -8,8 +8,8 @@ use fairway_tcp::{DelayedAck, EcnMode, Stack};
 
 use crate::case::{Load, Stream};
 use crate::describe::loss_of;
+use crate::network::Network;
 use crate::refusal::{Refusal, key_of};
-use crate::ways::Ways;
 
 /// IPv4 (RFC 791) and TCP (RFC 9293, section 3.1) headers without options.
 const HEADERS: f64 = 40.0;
@@ -46,7 +46,7 @@ pub(crate) fn refusals(experiment: &Experiment) -> Vec<Refusal> {
     for flow in &experiment.flows {
         // Of a request and its answer, the kind has been refused already.
         if flow.both_ways && flow.application.is_none() {
-            refuse(Refusal::new(key_of(flow, "both_ways"), "models know data one way alone"));
+            refuse(Refusal::new(key_of(flow, "both_ways"), "models know data one direction alone"));
         }
         if let Some(reading) = flow.reading {
             let what = "no model knows an application that reads slowly";
@@ -60,7 +60,7 @@ pub(crate) fn refusals(experiment: &Experiment) -> Vec<Refusal> {
 }
 
 /// All flows, as models see them.
-pub(crate) fn read(experiment: &Experiment, ways: &Ways) -> (Vec<Stream>, Vec<Load>) {
+pub(crate) fn read(experiment: &Experiment, network: &Network) -> (Vec<Stream>, Vec<Load>) {
     let mut owners: Vec<Option<&Application>> = vec![None; experiment.flows.len()];
     for application in &experiment.applications {
         for owner in &mut owners[application.connections.clone()] {
@@ -68,16 +68,17 @@ pub(crate) fn read(experiment: &Experiment, ways: &Ways) -> (Vec<Stream>, Vec<Lo
         }
     }
     let flows = experiment.flows.iter().zip(owners).enumerate();
-    let streams =
-        flows.map(|(place, (flow, owner))| stream(experiment, ways, place, flow, owner)).collect();
+    let streams = flows
+        .map(|(place, (flow, owner))| stream(experiment, network, place, flow, owner))
+        .collect();
     let datagrams = experiment.datagrams.iter().enumerate();
-    let loads = datagrams.map(|(place, flow)| load(experiment, ways, place, flow)).collect();
+    let loads = datagrams.map(|(place, flow)| load(experiment, network, place, flow)).collect();
     (streams, loads)
 }
 
 fn stream(
     experiment: &Experiment,
-    ways: &Ways,
+    network: &Network,
     place: usize,
     flow: &Flow,
     owner: Option<&Application>,
@@ -87,8 +88,8 @@ fn stream(
     let headers = HEADERS + if stack.timestamps { TIMESTAMPS } else { 0.0 };
     let overhead = experiment.topology.frame_overhead.get() as f64;
     let frame_bytes = payload_bytes + headers + overhead;
-    let route = &ways.routes[place];
-    let one_way_s = time_s(ways, &route.there, frame_bytes);
+    let route = &network.routes[place];
+    let one_way_s = time_s(network, &route.there, frame_bytes);
     let (rate, bytes) = match (flow.source, owner.map(|owner| &owner.workload)) {
         (Source::Driven, Some(Workload::Striped(striping))) => {
             let connections = owner.map_or(1, |owner| owner.connections.len().max(1));
@@ -108,10 +109,10 @@ fn stream(
         payload_bytes,
         packet_bytes: payload_bytes + headers,
         frame_bytes,
-        rtt_s: one_way_s + time_s(ways, &route.back, headers + overhead),
+        rtt_s: one_way_s + time_s(network, &route.back, headers + overhead),
         one_way_s,
-        loss: loss(ways, &route.there, frame_bytes),
-        ack_loss: loss(ways, &route.back, headers + overhead),
+        loss: loss(network, &route.there, frame_bytes),
+        ack_loss: loss(network, &route.back, headers + overhead),
         window_packets: libm::floor(window_bytes(stack) as f64 / payload_bytes).max(1.0),
         application_pps: rate.map(|rate| rate / 8.0 / payload_bytes),
         size_packets: bytes.map(|bytes| bytes / payload_bytes),
@@ -146,11 +147,11 @@ fn window_bytes(stack: &Stack) -> u64 {
     space.min(largest).min(stack.send_buffer)
 }
 
-fn load(experiment: &Experiment, ways: &Ways, place: usize, flow: &DatagramFlow) -> Load {
+fn load(experiment: &Experiment, network: &Network, place: usize, flow: &DatagramFlow) -> Load {
     let packet_bytes = f64::from(flow.packet_bytes);
     let payload_bytes = f64::from(flow.packet_bytes.saturating_sub(UDP_HEADERS)).max(1.0);
     let frame_bytes = packet_bytes + experiment.topology.frame_overhead.get() as f64;
-    let route = &ways.routes[experiment.flows.len() + place];
+    let route = &network.routes[experiment.flows.len() + place];
     let share = match flow.pattern {
         Pattern::OnOff { on, off, .. } => {
             let (on, off) = (on.as_secs_f64(), off.as_secs_f64());
@@ -172,8 +173,8 @@ fn load(experiment: &Experiment, ways: &Ways, place: usize, flow: &DatagramFlow)
         payload_bytes,
         packet_bytes,
         frame_bytes,
-        one_way_s: time_s(ways, &route.there, frame_bytes),
-        loss: loss(ways, &route.there, frame_bytes),
+        one_way_s: time_s(network, &route.there, frame_bytes),
+        loss: loss(network, &route.there, frame_bytes),
         is_changing: matches!(flow.pattern, Pattern::OnOff { .. } | Pattern::Variable { .. }),
         is_constant: flow.pattern == Pattern::Constant,
         start_s,
@@ -182,17 +183,17 @@ fn load(experiment: &Experiment, ways: &Ways, place: usize, flow: &DatagramFlow)
 }
 
 /// Propagation and transmission of a frame over some links.
-fn time_s(ways: &Ways, links: &[usize], frame_bytes: f64) -> f64 {
-    let over = |way: &usize| {
-        let way = &ways.all[*way];
-        let link = way.link.direction(way.forward);
+fn time_s(network: &Network, links: &[usize], frame_bytes: f64) -> f64 {
+    let over = |direction: &usize| {
+        let direction = &network.all[*direction];
+        let link = direction.link.direction(direction.forward);
         link.delay.as_secs_f64() + 8.0 * frame_bytes / link.rate.as_bps() as f64
     };
     links.iter().map(over).sum()
 }
 
 /// Probability that a frame is lost on one of some links.
-fn loss(ways: &Ways, links: &[usize], frame_bytes: f64) -> f64 {
-    let kept = |way: &usize| 1.0 - loss_of(&ways.all[*way], frame_bytes);
+fn loss(network: &Network, links: &[usize], frame_bytes: f64) -> f64 {
+    let kept = |direction: &usize| 1.0 - loss_of(&network.all[*direction], frame_bytes);
     1.0 - links.iter().map(kept).product::<f64>()
 }

@@ -9,11 +9,11 @@ mod case;
 mod describe;
 mod flows;
 mod models;
+mod network;
 mod prediction;
 mod refusal;
 #[cfg(test)]
 mod tests;
-mod ways;
 
 pub use prediction::{Basis, FlowPrediction, LinkPrediction, Prediction};
 pub use refusal::{Refusal, Refusals};

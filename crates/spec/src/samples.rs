@@ -9,7 +9,7 @@ use super::reader::{excerpt, path_excerpt, show};
 
 /// How values are drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Way {
+pub(super) enum Sampling {
     /// Each by itself, so that more of them begin with the same ones.
     Random,
     /// One from each of as many equally likely parts of a range as there are points, in an order of
@@ -17,12 +17,12 @@ pub(super) enum Way {
     LatinHypercube,
 }
 
-impl Way {
+impl Sampling {
     /// The key of `[sweep]` that asks for it.
     pub(super) fn of(key: &str) -> Option<Self> {
         match key {
-            "random" => Some(Way::Random),
-            "latin_hypercube" => Some(Way::LatinHypercube),
+            "random" => Some(Sampling::Random),
+            "latin_hypercube" => Some(Sampling::LatinHypercube),
             _ => None,
         }
     }
@@ -30,8 +30,8 @@ impl Way {
     /// `count` numbers in [0, 1).
     fn draw(self, count: u64, stream: &mut Stream) -> Vec<f64> {
         match self {
-            Way::Random => (0..count).map(|_| stream.unit()).collect(),
-            Way::LatinHypercube => {
+            Sampling::Random => (0..count).map(|_| stream.unit()).collect(),
+            Sampling::LatinHypercube => {
                 let mut parts: Vec<u64> = (0..count).collect();
                 // Fisher and Yates, as Durstenfeld has it (CACM 7, 1964).
                 for last in (1..count).rev() {
@@ -50,7 +50,7 @@ pub(super) type Column = (String, Vec<Value>);
 /// of its own, so that one more leaves the values of the others as they are.
 pub(super) fn read(
     key: &str,
-    way: Way,
+    sampling: Sampling,
     value: &Value,
     seed: u64,
     most: u64,
@@ -80,7 +80,7 @@ pub(super) fn read(
     let (points, ranges) = (points?, ranges.into_iter().collect::<Option<Vec<_>>>()?);
     let column = |(path, range): (&String, Range)| {
         let mut stream = Stream::new(seed, &format!("{at}.{path}"));
-        let values = way.draw(points, &mut stream).into_iter().map(|part| range.at(part));
+        let values = sampling.draw(points, &mut stream).into_iter().map(|part| range.at(part));
         (path.clone(), values.collect())
     };
     Some(ranges.into_iter().map(column).collect())
@@ -261,16 +261,16 @@ mod tests {
 
     use super::*;
 
-    fn drawn(way: Way, table: Value) -> Vec<Column> {
+    fn drawn(sampling: Sampling, table: Value) -> Vec<Column> {
         let report = Report::default();
-        let columns = read("random", way, &table, 7, 100, &report);
+        let columns = read("random", sampling, &table, 7, 100, &report);
         report.finish(columns).expect("a correct table")
     }
 
     #[test]
     fn a_latin_hypercube_has_one_value_in_each_part_of_every_range() {
         let columns = drawn(
-            Way::LatinHypercube,
+            Sampling::LatinHypercube,
             json!({ "points": 50, "a": { "low": 0.0, "high": 100.0 },
                     "b": { "low": 1.0, "high": 1e5, "scale": "log" } }),
         );
@@ -288,9 +288,9 @@ mod tests {
 
     #[test]
     fn more_random_points_and_further_paths_leave_the_first_ones() {
-        let few = drawn(Way::Random, json!({ "points": 5, "a": { "low": 0, "high": 1000 } }));
+        let few = drawn(Sampling::Random, json!({ "points": 5, "a": { "low": 0, "high": 1000 } }));
         let many = drawn(
-            Way::Random,
+            Sampling::Random,
             json!({ "points": 9, "b": { "low": 0, "high": 9 }, "a": { "low": 0, "high": 1000 } }),
         );
         assert_eq!(few[0].1, many[1].1[..5]);
@@ -328,7 +328,7 @@ mod tests {
     #[test]
     fn whole_numbers_are_equally_likely_at_both_ends() {
         let columns =
-            drawn(Way::LatinHypercube, json!({ "points": 30, "a": { "low": 1, "high": 3 } }));
+            drawn(Sampling::LatinHypercube, json!({ "points": 30, "a": { "low": 1, "high": 3 } }));
         for number in 1..=3 {
             // Thirty parts, ten to each of the three numbers.
             assert_eq!(columns[0].1.iter().filter(|value| **value == number).count(), 10);

@@ -7,7 +7,7 @@ use super::error::{ExperimentError, Report, did_you_mean};
 use super::keys::{EXPERIMENT, Kind, MAX_POINTS, Section};
 use super::reader::{path_excerpt, show};
 use super::repetitions::{self, Repetitions};
-use super::samples::{self, Way};
+use super::samples::{self, Sampling};
 use super::unknown::hint;
 
 /// Text of all points together, in bytes: what a plan can hold in memory, several times over.
@@ -85,10 +85,10 @@ pub(super) fn read(
             repetitions = repetitions::read(value, report);
             continue;
         }
-        let group = if let Some(way) = Way::of(key) {
+        let group = if let Some(sampling) = Sampling::of(key) {
             // Drawn before all points are counted, and so bounded as they are.
             let most = (MAX_TEXT / length.max(1) as u64).clamp(1, MAX_POINTS);
-            samples::read(key, way, value, seed, most, report).map(transposed).and_then(
+            samples::read(key, sampling, value, seed, most, report).map(transposed).and_then(
                 |(paths, rows)| {
                     Group::found(&format!("sweep.{key}."), paths, rows, document, report)
                 },

@@ -14,7 +14,7 @@ use fairway_units::{Duration, Time};
 
 use self::counts::{Counts, Windows};
 use self::observers::{Observers, Watch};
-use self::outstanding::{Earlier, News, Outstanding, Segment};
+use self::outstanding::{Earlier, NewlySacked, Outstanding, Segment};
 use self::ranges::Seen;
 use self::round_trips::{RoundTrips, smooth};
 use self::sequence::Sequence;
@@ -59,7 +59,7 @@ pub(crate) struct Direction {
     /// Whether the receiver was heard: acknowledgements may come.
     is_heard: bool,
     has_acked_data: bool,
-    /// When the last segment or the last news of one went by.
+    /// When the last segment or the last acknowledgement of one went by.
     last_event: Time,
     duplicates_in_row: u32,
     /// Where the stream stood when a timeout was noticed last.
@@ -332,7 +332,7 @@ impl Direction {
         let sacks = self.hear_sacks(tcp, offset);
         self.count_duplicates(is_duplicate, offset > before);
         self.has_acked_data |= offset > 0;
-        if removed.segments > 0 || sacks.news.bytes > 0 {
+        if removed.segments > 0 || sacks.newly_sacked.bytes > 0 {
             self.last_event = packet.at;
         }
         // Most directions of most captures carry no data, and nobody looks on.
@@ -342,8 +342,8 @@ impl Direction {
             at: packet.at,
             offset,
             acked_bytes,
-            delivered_bytes: removed.delivered_bytes + sacks.news.bytes,
-            delivered_again_bytes: removed.delivered_again_bytes + sacks.news.again_bytes,
+            delivered_bytes: removed.delivered_bytes + sacks.newly_sacked.bytes,
+            delivered_again_bytes: removed.delivered_again_bytes + sacks.newly_sacked.again_bytes,
             sacked_bytes: self.outstanding.sacked_bytes(),
             highest_sacked_offset: self.outstanding.highest_sacked().unwrap_or(offset).max(offset),
             timestamps: tcp.options.timestamps,
@@ -364,7 +364,7 @@ impl Direction {
         sacks.duplicate.is_some()
     }
 
-    /// Moves to what is acknowledged; says how many bytes of data that is news of.
+    /// Moves to what is acknowledged; returns how many bytes of data are newly acknowledged.
     fn follow_ack(&mut self, offset: i64) -> u64 {
         let before = self.flow.acked_offset;
         if offset <= before {
@@ -401,12 +401,12 @@ impl Direction {
         for &(left, right) in &sacks.ranges[..usize::from(sacks.count)] {
             // What begins at or below the acknowledgement is old, or contradicts it.
             if acked < left && left < right {
-                let news = self.outstanding.sack((left, right));
-                sacks.news.bytes += news.bytes;
-                sacks.news.again_bytes += news.again_bytes;
+                let newly_sacked = self.outstanding.sack((left, right));
+                sacks.newly_sacked.bytes += newly_sacked.bytes;
+                sacks.newly_sacked.again_bytes += newly_sacked.again_bytes;
             }
         }
-        if sacks.news.bytes > 0 {
+        if sacks.newly_sacked.bytes > 0 {
             self.outstanding.mark_lost(self.flow.mss_bytes);
         }
     }
@@ -477,7 +477,7 @@ struct Sacks {
     count: u8,
     /// The part of the stream that has arrived twice.
     duplicate: Option<(i64, i64)>,
-    news: News,
+    newly_sacked: NewlySacked,
 }
 
 impl Sacks {

@@ -3,7 +3,7 @@
 use fairway_units::Time;
 
 use crate::analyser::FitOptions;
-use crate::detail::{Detail, Room};
+use crate::detail::{Detail, RowBudget};
 use crate::event::{Acked, Flow, Observer, Sent};
 use crate::fit::Fit;
 use crate::identify::{Identify, Slots};
@@ -15,8 +15,8 @@ use crate::window::{Window, WindowReport};
 pub(crate) struct Watch {
     /// Intervals of a series; 0 for no series.
     pub(crate) intervals: usize,
-    /// Single packets between two times, as far as there is room.
-    pub(crate) detail: Option<(Time, Time, Room)>,
+    /// Single packets between two times, within the budget.
+    pub(crate) detail: Option<(Time, Time, RowBudget)>,
     /// Which congestion control its senders have.
     pub(crate) identify: Option<Slots>,
     /// The path that it took.
@@ -56,8 +56,8 @@ impl Observers {
         let intervals = Some(watch.intervals).filter(|&intervals| intervals > 0);
         Observers {
             series: intervals.map(|intervals| Box::new(Series::new(intervals))),
-            detail: watch.detail.as_ref().map(|(from, until, room)| {
-                let detail = Detail::new(*from, *until, room.clone());
+            detail: watch.detail.as_ref().map(|(from, until, budget)| {
+                let detail = Detail::new(*from, *until, budget.clone());
                 Box::new(detail)
             }),
             window: WindowSoFar::Open(Box::default()),

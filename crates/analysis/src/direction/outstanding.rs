@@ -97,7 +97,7 @@ pub(super) struct Removed {
 
 /// Bytes that are selectively acknowledged for the first time.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct News {
+pub(super) struct NewlySacked {
     pub(super) bytes: u64,
     /// Those of them that were sent more than once.
     pub(super) again_bytes: u64,
@@ -301,18 +301,18 @@ impl Outstanding {
         }
     }
 
-    /// Marks a range as selectively acknowledged; says what that is news of.
-    pub(super) fn sack(&mut self, range: Range) -> News {
+    /// Marks a range as selectively acknowledged; returns what is newly acknowledged.
+    pub(super) fn sack(&mut self, range: Range) -> NewlySacked {
         let mut parts = Vec::new();
         self.sacked.add(range, |part| parts.push(part));
-        let mut news = News::default();
+        let mut newly_sacked = NewlySacked::default();
         for part in parts {
-            self.mark_sacked(part, &mut news);
+            self.mark_sacked(part, &mut newly_sacked);
         }
-        news
+        newly_sacked
     }
 
-    fn mark_sacked(&mut self, (start, end): Range, news: &mut News) {
+    fn mark_sacked(&mut self, (start, end): Range, newly_sacked: &mut NewlySacked) {
         let first = self.cut(start);
         self.cut(end);
         for segment in self.segments.range_mut(first..) {
@@ -324,8 +324,8 @@ impl Outstanding {
             }
             segment.is_sacked = true;
             let bytes = segment.bytes();
-            news.bytes += bytes;
-            news.again_bytes += segment.bytes_again();
+            newly_sacked.bytes += bytes;
+            newly_sacked.again_bytes += segment.bytes_again();
             self.flight_bytes -= bytes;
             self.sacked_bytes += bytes;
             if segment.is_lost {

@@ -170,8 +170,8 @@ fn a_short_last_segment_takes_no_time_of_a_full_one() {
     let rtt = PATH.rtt + PATH.takes(164 + ACK_BYTES);
     fit.sent(&Sent { bytes: 112, new_bytes: 112, ..sent(at, offset, SentKind::New, 0) }, &flow);
     let offset = offset + 112;
-    let news = Acked { acked_bytes: 112, delivered_bytes: 112, flight_bytes: 0, ..ACK };
-    fit.acked(&Acked { at: at + rtt, offset, rtt: Some(rtt), ..news }, &flow);
+    let acked = Acked { acked_bytes: 112, delivered_bytes: 112, flight_bytes: 0, ..ACK };
+    fit.acked(&Acked { at: at + rtt, offset, rtt: Some(rtt), ..acked }, &flow);
     within(fit.path(IP_BYTES).expect("a path").base_rtt.s, 0.040, 0.0005);
 }
 

@@ -8,7 +8,7 @@ use fairway_cc::{Ack, Flow, Phase, Signal, Timestamps};
 use fairway_units::{Duration, Time};
 
 use super::hypothesis::{Hypothesis, Round};
-use super::scoreboard::{News, Scoreboard};
+use super::scoreboard::{AckSummary, Scoreboard};
 use crate::event::{Acked, Sent, SentKind};
 
 /// Offset of the stream's first byte in positions without a sign.
@@ -173,12 +173,12 @@ impl Replica {
         }
         let prior_flight = self.board.pipe();
         let recovering = matches!(self.phase, Phase::Recovery | Phase::Loss);
-        let news = self.board.acked(acked.offset, acked.sack_blocks(), recovering, acked.at);
-        let rtt = news.rtt.or(acked.timestamp_rtt.filter(|_| news.acked > 0));
+        let summary = self.board.acked(acked.offset, acked.sack_blocks(), recovering, acked.at);
+        let rtt = summary.rtt.or(acked.timestamp_rtt.filter(|_| summary.acked > 0));
         self.smooth(rtt);
         self.duplicates += u32::from(acked.dsack.is_some());
         self.undo_if_spurious(acked.at, hypotheses);
-        let ends_episode = news.acked > 0 && self.is_at_end(acked.offset);
+        let ends_episode = summary.acked > 0 && self.is_at_end(acked.offset);
         let flow = self.flow(prior_flight, acked.at);
         if ends_episode {
             self.phase = Phase::Open;
@@ -187,7 +187,7 @@ impl Replica {
             self.last_most = 0;
             hypotheses.iter_mut().for_each(|hypothesis| hypothesis.begin_round(acked.at));
         }
-        let ack = self.ack(acked, &news, rtt);
+        let ack = self.ack(acked, &summary, rtt);
         self.last_ack_at = acked.at;
         // `tcp_time_to_recover`: what was sent again in the episode and has not arrived counts.
         let goes_on = ends_episode && self.board.has_losses();
@@ -195,20 +195,20 @@ impl Replica {
         self.pending = Some(Pending { ack, flow, ends_episode, goes_on, has_ece });
     }
 
-    fn ack(&self, acked: &Acked, news: &News, rtt: Option<Duration>) -> Ack {
+    fn ack(&self, acked: &Acked, summary: &AckSummary, rtt: Option<Duration>) -> Ack {
         let stamps = acked.timestamps;
         Ack {
-            acked: news.acked,
-            delivered: news.delivered,
-            lost: news.lost,
-            ce: if acked.has_ece { news.delivered } else { 0 },
+            acked: summary.acked,
+            delivered: summary.delivered,
+            lost: summary.lost,
+            ce: if acked.has_ece { summary.delivered } else { 0 },
             rtt,
             one_way_delay_ms: stamps
-                .filter(|_| news.acked > 0)
+                .filter(|_| summary.acked > 0)
                 .map(|(value, echo)| value.wrapping_sub(echo)),
             timestamps: stamps.map(|(value, echo)| Timestamps { value, echo }),
-            rate: news.rate,
-            may_grow: news.acked > 0
+            rate: summary.rate,
+            may_grow: summary.acked > 0
                 && matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Loss)
                 && !self.is_held_by_receiver(),
         }

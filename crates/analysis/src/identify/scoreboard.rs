@@ -1,4 +1,4 @@
-//! What is outstanding, as the sender of the direction must have it: the news of each
+//! What is outstanding, as the sender of the direction must have it: what each
 //! acknowledgement, what is lost, and the rate of delivery.
 //!
 //! Losses are marked as Linux 6.1 marks them once three segments were selectively acknowledged or
@@ -40,7 +40,7 @@ impl Outstanding {
 
 /// What one acknowledgement says.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct News {
+pub struct AckSummary {
     /// Bytes newly acknowledged cumulatively.
     pub acked: u64,
     /// Bytes newly delivered.
@@ -207,33 +207,39 @@ impl Scoreboard {
 
     /// An acknowledgement up to `una` with these selective ones. `recovering`: losses need no more
     /// evidence than one arrival.
-    pub fn acked(&mut self, una: i64, sack: &[(i64, i64)], recovering: bool, at: Time) -> News {
-        let mut news = News::default();
+    pub fn acked(
+        &mut self,
+        una: i64,
+        sack: &[(i64, i64)],
+        recovering: bool,
+        at: Time,
+    ) -> AckSummary {
+        let mut summary = AckSummary::default();
         let mut latest: Option<Time> = None;
-        self.acknowledge(una, &mut news, &mut latest);
+        self.acknowledge(una, &mut summary, &mut latest);
         let by_number = latest;
         latest = None;
         for block in sack {
-            self.sack(*block, &mut news, &mut latest);
+            self.sack(*block, &mut summary, &mut latest);
         }
-        news.rtt = latest.or(by_number).map(|sent_at| at.since(sent_at));
-        if let Some(rtt) = news.rtt {
+        summary.rtt = latest.or(by_number).map(|sent_at| at.since(sent_at));
+        if let Some(rtt) = summary.rtt {
             self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
         }
         if self.sacked_segments >= DUP_THRESHOLD || (recovering && self.sacked_segments > 0) {
-            self.judge(&mut news);
+            self.judge(&mut summary);
         }
-        self.delivered += news.delivered;
-        self.lost += news.lost;
-        news.rate = self.rate.sample(news.delivered, news.lost, self.min_rtt, at);
-        news
+        self.delivered += summary.delivered;
+        self.lost += summary.lost;
+        summary.rate = self.rate.sample(summary.delivered, summary.lost, self.min_rtt, at);
+        summary
     }
 
-    fn acknowledge(&mut self, una: i64, news: &mut News, latest: &mut Option<Time>) {
+    fn acknowledge(&mut self, una: i64, summary: &mut AckSummary, latest: &mut Option<Time>) {
         if una <= self.una {
             return;
         }
-        news.acked = (una - self.una) as u64;
+        summary.acked = (una - self.una) as u64;
         self.una = una;
         self.nxt = self.nxt.max(una);
         while let Some(segment) = self.segments.front_mut() {
@@ -244,7 +250,7 @@ impl Scoreboard {
                     segment.start = una;
                     let (was_in_flight, was_sacked) = (segment.is_in_flight(), segment.is_sacked);
                     self.pipe -= if was_in_flight { bytes } else { 0 };
-                    news.delivered += if was_sacked { 0 } else { bytes };
+                    summary.delivered += if was_sacked { 0 } else { bytes };
                     if !segment.is_again {
                         *latest = Some(segment.sent_at);
                     }
@@ -260,7 +266,7 @@ impl Scoreboard {
                 self.sacked_segments -= 1;
             } else {
                 self.lost_segments -= u64::from(segment.was_lost);
-                news.delivered += segment.bytes();
+                summary.delivered += segment.bytes();
                 if !segment.is_again {
                     *latest = Some(segment.sent_at);
                 }
@@ -274,7 +280,12 @@ impl Scoreboard {
         }
     }
 
-    fn sack(&mut self, (from, to): (i64, i64), news: &mut News, latest: &mut Option<Time>) {
+    fn sack(
+        &mut self,
+        (from, to): (i64, i64),
+        summary: &mut AckSummary,
+        latest: &mut Option<Time>,
+    ) {
         if to <= self.una || from >= to {
             return;
         }
@@ -283,21 +294,21 @@ impl Scoreboard {
         let filled: Vec<u64> = self.holes.range(first..beyond.max(first)).copied().collect();
         for id in filled {
             self.holes.remove(&id);
-            self.arrive(id, news, latest);
+            self.arrive(id, summary, latest);
         }
         if beyond > self.above_sacked {
             for id in self.above_sacked.max(self.gone)..beyond {
                 if id < first {
                     self.holes.insert(id);
                 } else {
-                    self.arrive(id, news, latest);
+                    self.arrive(id, summary, latest);
                 }
             }
             self.above_sacked = beyond;
         }
     }
 
-    fn arrive(&mut self, id: u64, news: &mut News, latest: &mut Option<Time>) {
+    fn arrive(&mut self, id: u64, summary: &mut AckSummary, latest: &mut Option<Time>) {
         let index = (id - self.gone) as usize;
         let Some(segment) = self.segments.get_mut(index) else { return };
         if segment.is_sacked {
@@ -309,7 +320,7 @@ impl Scoreboard {
         segment.is_sacked = true;
         self.lost_segments -= u64::from(segment.was_lost);
         self.sacked_segments += 1;
-        news.delivered += segment.bytes();
+        summary.delivered += segment.bytes();
         if !segment.is_again {
             *latest = Some(latest.map_or(segment.sent_at, |at| at.max(segment.sent_at)));
         }
@@ -318,7 +329,7 @@ impl Scoreboard {
     }
 
     /// Marks what was sent before something that has arrived.
-    fn judge(&mut self, news: &mut News) {
+    fn judge(&mut self, summary: &mut AckSummary) {
         self.judged = self.judged.max(self.gone);
         while self.judged < self.above_sacked {
             let Some(segment) = self.segments.get_mut((self.judged - self.gone) as usize) else {
@@ -329,7 +340,7 @@ impl Scoreboard {
                 segment.was_lost = true;
                 self.lost_segments += 1;
                 let bytes = segment.bytes();
-                news.lost += bytes;
+                summary.lost += bytes;
                 self.pipe -= bytes;
             }
             self.judged += 1;
@@ -360,30 +371,30 @@ mod tests {
     fn what_is_sent_is_in_flight_until_it_is_acknowledged() {
         let mut board = ten();
         assert_eq!((board.pipe(), board.una(), board.nxt()), (10_000, 0, 10_000));
-        let news = board.acked(3_000, &[], false, at(100));
-        assert_eq!((news.acked, news.delivered, news.lost), (3_000, 3_000, 0));
+        let summary = board.acked(3_000, &[], false, at(100));
+        assert_eq!((summary.acked, summary.delivered, summary.lost), (3_000, 3_000, 0));
         // The third segment left at 2 ms.
-        assert_eq!(news.rtt, Some(Duration::from_millis(98)));
+        assert_eq!(summary.rtt, Some(Duration::from_millis(98)));
         assert_eq!((board.pipe(), board.una()), (7_000, 3_000));
         // Half a segment: what a card has cut.
-        let news = board.acked(3_500, &[], false, at(101));
-        assert_eq!((news.delivered, board.pipe()), (500, 6_500));
+        let summary = board.acked(3_500, &[], false, at(101));
+        assert_eq!((summary.delivered, board.pipe()), (500, 6_500));
     }
 
     #[test]
     fn three_arrivals_above_a_hole_say_that_it_is_lost() {
         let mut board = ten();
-        let news = board.acked(1_000, &[(2_000, 4_000)], false, at(100));
+        let summary = board.acked(1_000, &[(2_000, 4_000)], false, at(100));
         // Of nine two have arrived.
-        assert_eq!((news.delivered, news.lost, board.pipe()), (3_000, 0, 7_000));
-        let news = board.acked(1_000, &[(2_000, 5_000)], false, at(101));
-        assert_eq!((news.delivered, news.lost, board.pipe()), (1_000, 1_000, 5_000));
+        assert_eq!((summary.delivered, summary.lost, board.pipe()), (3_000, 0, 7_000));
+        let summary = board.acked(1_000, &[(2_000, 5_000)], false, at(101));
+        assert_eq!((summary.delivered, summary.lost, board.pipe()), (1_000, 1_000, 5_000));
         assert!(board.has_losses());
         board.sent_again(1_000, MSS, at(102));
         assert_eq!(board.pipe(), 6_000);
         // It arrives: 1 to 5 are acknowledged, of which three had been delivered.
-        let news = board.acked(5_000, &[], true, at(200));
-        assert_eq!((news.acked, news.delivered, news.rtt), (4_000, 1_000, None));
+        let summary = board.acked(5_000, &[], true, at(200));
+        assert_eq!((summary.acked, summary.delivered, summary.rtt), (4_000, 1_000, None));
         assert_eq!((board.pipe(), board.has_losses()), (5_000, false));
     }
 
@@ -394,8 +405,8 @@ mod tests {
         // 0 and 3 are lost; 8 and 9 are in flight.
         assert_eq!((board.pipe(), board.lost()), (2_000, 2_000));
         board.sent_again(3_000, MSS, at(101));
-        let news = board.acked(0, &[(1_000, 8_000)], true, at(200));
-        assert_eq!((news.delivered, board.pipe()), (1_000, 2_000));
+        let summary = board.acked(0, &[(1_000, 8_000)], true, at(200));
+        assert_eq!((summary.delivered, board.pipe()), (1_000, 2_000));
     }
 
     #[test]

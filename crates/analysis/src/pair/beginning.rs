@@ -142,9 +142,9 @@ struct Between {
 }
 
 /// Who is where. Whatever the clocks: the least difference there and back adds up to a round trip
-/// of the network, which is negative if the sides are confused. Without packets both ways, who has
-/// sent a packet sees it before routers count its life down, and the first capture is that of the
-/// sender otherwise.
+/// of the network, which is negative if the sides are confused. Without packets in both directions,
+/// who has sent a packet sees it before routers count its life down, and the first capture is that
+/// of the sender otherwise.
 fn places(pairs: &[[&Glance; 2]]) -> [BTreeMap<IpAddr, Side>; 2] {
     let mut between: BTreeMap<(IpAddr, IpAddr), Between> = BTreeMap::new();
     let mut names: BTreeMap<IpAddr, IpAddr> = BTreeMap::new();

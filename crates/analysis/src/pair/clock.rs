@@ -95,7 +95,7 @@ pub(super) struct Estimator {
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct Estimate {
     pub(super) clock: Clock,
-    /// Whether packets went both ways: otherwise the least delay is taken for none.
+    /// Whether packets went in both directions: otherwise the least delay is taken for none.
     pub(super) is_two_way: bool,
     /// Sum of the least delays of both directions.
     pub(super) least_round_trip_ns: f64,
@@ -125,7 +125,7 @@ impl Estimator {
         let [forward, back] = &self.delays;
         let [forward_line, back_line] = [forward.most(), back.most()];
         let drift = drift(forward_line, back_line);
-        // Slopes of the way back have the opposite sign.
+        // Slopes of the reverse direction have the opposite sign.
         let alone = [drift_of(forward_line), drift_of(back_line).map(|slope| -slope)];
         let least = |delays: &Delays, slope: f64| {
             (delays.all.count() > 0).then(|| delays.all.intercept(slope))

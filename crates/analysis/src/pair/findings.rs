@@ -62,7 +62,7 @@ impl Findings {
 #[derive(Default)]
 pub(super) struct Collector {
     pub(super) clock: Clock,
-    pub(super) ways: Vec<Findings>,
+    pub(super) directions: Vec<Findings>,
     /// Losses that are listed, of all directions.
     listed: usize,
     courses: usize,
@@ -74,8 +74,8 @@ impl Collector {
     }
 
     /// The course of a direction, if it has one.
-    fn course(&mut self, way: usize) -> Option<&mut Course> {
-        let findings = &mut self.ways[way];
+    fn course(&mut self, direction: usize) -> Option<&mut Course> {
+        let findings = &mut self.directions[direction];
         if findings.course.is_none() && self.courses < MOST_COURSES {
             self.courses += 1;
             findings.course = Some(Box::default());
@@ -86,8 +86,8 @@ impl Collector {
 
 impl Watcher for Collector {
     #[inline]
-    fn sent(&mut self, way: usize, departure: &Departure) {
-        let findings = &mut self.ways[way];
+    fn sent(&mut self, direction: usize, departure: &Departure) {
+        let findings = &mut self.directions[direction];
         findings.sent_packets += 1;
         findings.sent_data_bytes += u64::from(departure.payload_bytes);
         findings.longest_sent_bytes = findings.longest_sent_bytes.max(departure.payload_bytes);
@@ -96,14 +96,14 @@ impl Watcher for Collector {
             findings.again_segments += 1;
             findings.again_data_bytes += u64::from(departure.again_bytes);
         }
-        if let Some(course) = self.course(way) {
+        if let Some(course) = self.course(direction) {
             course.sent(departure.now_ns);
         }
     }
 
     #[inline]
-    fn received(&mut self, way: usize, look: &Look, again_bytes: u32) {
-        let findings = &mut self.ways[way];
+    fn received(&mut self, direction: usize, look: &Look, again_bytes: u32) {
+        let findings = &mut self.directions[direction];
         findings.received_packets += 1;
         findings.received_data_bytes += u64::from(look.payload_bytes);
         findings.received_twice_bytes += u64::from(again_bytes);
@@ -111,24 +111,24 @@ impl Watcher for Collector {
     }
 
     #[inline]
-    fn arrived(&mut self, way: usize, _source: Side, arrival: &Arrival) {
-        let findings = &mut self.ways[way];
+    fn arrived(&mut self, direction: usize, _source: Side, arrival: &Arrival) {
+        let findings = &mut self.directions[direction];
         findings.arrived_packets += u64::from(arrival.is_first);
         findings.annotated_and_arrived += u64::from(arrival.is_annotated && arrival.is_first);
         findings.delays.add(arrival.delay_ns);
         findings.reordering.arrive(arrival.order, arrival.now_ns);
         let sent_ns = arrival.now_ns.saturating_sub(arrival.delay_ns);
-        if let Some(course) = self.course(way) {
+        if let Some(course) = self.course(direction) {
             course.arrived(sent_ns, arrival.delay_ns);
         }
     }
 
-    fn copied(&mut self, way: usize) {
-        self.ways[way].copied_packets += 1;
+    fn copied(&mut self, direction: usize) {
+        self.directions[direction].copied_packets += 1;
     }
 
-    fn lost(&mut self, way: usize, loss: &Loss) {
-        let findings = &mut self.ways[way];
+    fn lost(&mut self, direction: usize, loss: &Loss) {
+        let findings = &mut self.directions[direction];
         let packets = findings.packets_of(loss);
         findings.lost_packets += packets;
         findings.losses_in_all += 1;
@@ -142,13 +142,13 @@ impl Watcher for Collector {
             self.listed += 1;
             findings.losses.push(*loss);
         }
-        if let Some(course) = self.course(way) {
+        if let Some(course) = self.course(direction) {
             course.lost(loss.now_ns, packets);
         }
     }
 
-    fn sent_again(&mut self, way: usize, is_needed: bool) {
-        let findings = &mut self.ways[way];
+    fn sent_again(&mut self, direction: usize, is_needed: bool) {
+        let findings = &mut self.directions[direction];
         if is_needed {
             findings.needed_again += 1;
         } else {
@@ -156,12 +156,12 @@ impl Watcher for Collector {
         }
     }
 
-    fn undecided(&mut self, way: usize) {
-        self.ways[way].undecided_packets += 1;
+    fn undecided(&mut self, direction: usize) {
+        self.directions[direction].undecided_packets += 1;
     }
 
-    fn unsent(&mut self, way: usize, is_covered: bool) {
-        let findings = &mut self.ways[way];
+    fn unsent(&mut self, direction: usize, is_covered: bool) {
+        let findings = &mut self.directions[direction];
         if is_covered {
             findings.unsent_packets += 1;
         } else {

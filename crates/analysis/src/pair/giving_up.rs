@@ -61,7 +61,7 @@ impl Matcher {
             self.give_up_early(id, watcher);
             return;
         }
-        let way_index = item.way as usize;
+        let way_index = item.direction as usize;
         if !self.must_have_arrived(item) {
             watcher.undecided(way_index);
             self.close(id, false, watcher);
@@ -69,7 +69,7 @@ impl Matcher {
         }
         if item.length > 0 && item.repair.is_none() {
             self.slab.get_mut(id).state = State::Lost;
-            self.ways[way_index].unrepaired += 1;
+            self.directions[way_index].unrepaired += 1;
             self.limit_unrepaired(way_index, watcher);
         } else {
             self.settle_lost(id, watcher);
@@ -93,28 +93,28 @@ impl Matcher {
             size_bytes: item.size_bytes,
             is_annotated: false,
         };
-        let way = item.way as usize;
-        let is_sent = self.ways[way].sent_end.is_some_and(|sent| item.end() <= sent);
-        if self.find_bytes(way, &look, item.offset, watcher) {
-        } else if self.ways[way].is_cut && item.length > 0 && is_sent {
-            watcher.copied(way);
+        let direction = item.direction as usize;
+        let is_sent = self.directions[direction].sent_end.is_some_and(|sent| item.end() <= sent);
+        if self.find_bytes(direction, &look, item.offset, watcher) {
+        } else if self.directions[direction].is_cut && item.length > 0 && is_sent {
+            watcher.copied(direction);
         } else {
-            let source = self.ways[way].source.index();
+            let source = self.directions[direction].source.index();
             let coverage = &self.coverage;
             let sent = item.now_ns.saturating_sub(coverage.least_delay_ns[source]);
             let span = coverage.from_ns[source]..=coverage.until_ns[source];
-            watcher.unsent(way, span.contains(&sent));
+            watcher.unsent(direction, span.contains(&sent));
         }
     }
 
     /// Whether the other capture would show the packet if it had arrived.
     fn must_have_arrived(&self, item: &Item) -> bool {
-        let way = &self.ways[item.way as usize];
-        let there = way.source.other().index();
-        let least = self.coverage.least_delay_ns[way.source.index()];
+        let direction = &self.directions[item.direction as usize];
+        let there = direction.source.other().index();
+        let least = self.coverage.least_delay_ns[direction.source.index()];
         let begins = item.now_ns.saturating_add(least) >= self.coverage.from_ns[there];
-        let latest = item.now_ns.saturating_add(way.most_delay_ns.max(least));
-        begins && (way.latest_arrival > item.order || latest <= self.coverage.until_ns[there])
+        let latest = item.now_ns.saturating_add(direction.most_delay_ns.max(least));
+        begins && (direction.latest_arrival > item.order || latest <= self.coverage.until_ns[there])
     }
 
     pub(super) fn settle_lost(&mut self, id: u32, watcher: &mut impl Watcher) {
@@ -128,26 +128,27 @@ impl Matcher {
             repair: item.repair,
             is_annotated: item.is_annotated,
         };
-        watcher.lost(item.way as usize, &loss);
+        watcher.lost(item.direction as usize, &loss);
         self.close(id, true, watcher);
     }
 
     fn close(&mut self, id: u32, is_lost: bool, watcher: &mut impl Watcher) {
         let item = self.slab.get_mut(id);
-        let way_index = item.way as usize;
+        let way_index = item.direction as usize;
         let asked_by = std::mem::take(&mut item.asked_by);
-        self.ways[way_index].unrepaired -= usize::from(item.state == State::Lost);
-        self.ways[way_index].open.remove(&(item.offset, item.order));
+        self.directions[way_index].unrepaired -= usize::from(item.state == State::Lost);
+        self.directions[way_index].open.remove(&(item.offset, item.order));
         self.slab.remove(id);
         self.answer(way_index, &asked_by, is_lost, watcher);
     }
 
     fn limit_unrepaired(&mut self, way_index: usize, watcher: &mut impl Watcher) {
-        let way = &self.ways[way_index];
-        if way.unrepaired <= MOST_UNREPAIRED {
+        let direction = &self.directions[way_index];
+        if direction.unrepaired <= MOST_UNREPAIRED {
             return;
         }
-        let lost = way.open.values().copied().find(|id| self.slab.get(*id).state == State::Lost);
+        let lost =
+            direction.open.values().copied().find(|id| self.slab.get(*id).state == State::Lost);
         if let Some(lost) = lost {
             self.settle_lost(lost, watcher);
         }
@@ -162,8 +163,8 @@ impl Matcher {
                 self.give_up(id, watcher);
             }
         }
-        for way in 0..self.ways.len() {
-            while let Some((_, id)) = self.ways[way].open.pop_first() {
+        for direction in 0..self.directions.len() {
+            while let Some((_, id)) = self.directions[direction].open.pop_first() {
                 self.settle_lost(id, watcher);
             }
         }

@@ -16,7 +16,7 @@ use crate::direction::ranges::Seen;
 pub(super) const COPIES_NS: i64 = 1_000_000_000;
 
 /// A direction across the network.
-pub(super) struct Way {
+pub(super) struct PairDirection {
     pub(super) source: Side,
     /// Sequence number of offset 0.
     pub(super) base: Option<u32>,
@@ -40,7 +40,7 @@ pub(super) struct Way {
     pub(super) again: BTreeMap<u64, (u32, bool)>,
 }
 
-impl Way {
+impl PairDirection {
     /// The offset of a number: the one nearest to the highest so far.
     fn offset(&mut self, seq: u32, has_syn: bool) -> i64 {
         let base = *self.base.get_or_insert(if has_syn { seq.wrapping_add(1) } else { seq });
@@ -54,7 +54,7 @@ pub(super) type Entry = (u32, u32, i64);
 
 /// Packets on their way.
 pub(super) struct Matcher {
-    pub(super) ways: Vec<Way>,
+    pub(super) directions: Vec<PairDirection>,
     pub(super) slab: Slab,
     pub(super) coverage: Coverage,
     /// Younger than [`COPIES_NS`].
@@ -69,7 +69,7 @@ pub(super) struct Matcher {
 impl Matcher {
     pub(super) fn new(coverage: Coverage) -> Matcher {
         Matcher {
-            ways: Vec::new(),
+            directions: Vec::new(),
             slab: Slab::new(),
             coverage,
             young: VecDeque::new(),
@@ -81,7 +81,7 @@ impl Matcher {
 
     /// A direction more; its sender is near this side.
     pub(super) fn add_way(&mut self, source: Side) {
-        self.ways.push(Way {
+        self.directions.push(PairDirection {
             source,
             base: None,
             highest: 0,
@@ -99,37 +99,39 @@ impl Matcher {
     }
 
     /// How many directions there are.
-    pub(super) fn ways(&self) -> usize {
-        self.ways.len()
+    pub(super) fn directions(&self) -> usize {
+        self.directions.len()
     }
 
     /// The next packet of either capture.
     pub(super) fn packet(
         &mut self,
         side: Side,
-        way: usize,
+        direction: usize,
         look: &Look,
         watcher: &mut impl Watcher,
     ) {
         self.expire(look.now_ns, watcher);
         let offset = match look.seq {
             Some(seq) => {
-                let offset = self.ways[way].offset(seq, look.has_syn);
-                let way = &mut self.ways[way];
-                way.highest = way.highest.max(offset.saturating_add(i64::from(look.length)));
+                let offset = self.directions[direction].offset(seq, look.has_syn);
+                let direction = &mut self.directions[direction];
+                direction.highest =
+                    direction.highest.max(offset.saturating_add(i64::from(look.length)));
                 offset
             }
             None => 0,
         };
-        if side == self.ways[way].source {
-            self.send(side, way, look, offset, watcher);
+        if side == self.directions[direction].source {
+            self.send(side, direction, look, offset, watcher);
         } else {
             let end = offset.saturating_add(i64::from(look.length));
-            let new = if offset < end { self.ways[way].seen.add((offset, end)) } else { 0 };
+            let new =
+                if offset < end { self.directions[direction].seen.add((offset, end)) } else { 0 };
             let again = u64::from(look.length).saturating_sub(new).min(look.payload_bytes.into());
             let has_stream = look.seq.is_some();
-            watcher.received(way, look, if has_stream { again as u32 } else { 0 });
-            self.receive(side, way, look, offset, watcher);
+            watcher.received(direction, look, if has_stream { again as u32 } else { 0 });
+            self.receive(side, direction, look, offset, watcher);
         }
     }
 
@@ -141,17 +143,17 @@ impl Matcher {
         offset: i64,
         watcher: &mut impl Watcher,
     ) {
-        let way = &mut self.ways[way_index];
-        way.order += 1;
-        let order = way.order;
+        let direction = &mut self.directions[way_index];
+        direction.order += 1;
+        let order = direction.order;
         let length = look.length;
         let end = offset.saturating_add(i64::from(length));
-        let is_again = length > 0 && way.sent_end.is_some_and(|sent| offset < sent);
-        let before = way.sent_end.map_or(0, |sent| sent.min(end).saturating_sub(offset));
+        let is_again = length > 0 && direction.sent_end.is_some_and(|sent| offset < sent);
+        let before = direction.sent_end.map_or(0, |sent| sent.min(end).saturating_sub(offset));
         let again_bytes = if is_again { u32::try_from(before).unwrap_or(0) } else { 0 };
         if length > 0 {
-            way.sent_end = Some(way.sent_end.map_or(end, |sent| sent.max(end)));
-            way.longest = way.longest.max(length);
+            direction.sent_end = Some(direction.sent_end.map_or(end, |sent| sent.max(end)));
+            direction.longest = direction.longest.max(length);
         }
         let departure = Departure {
             now_ns: look.now_ns,
@@ -176,7 +178,7 @@ impl Matcher {
             return;
         }
         if length > 0 {
-            self.ways[way_index].open.insert((offset, order), id);
+            self.directions[way_index].open.insert((offset, order), id);
         }
         let generation = self.slab.get(id).generation;
         self.young.push_back((id, generation, look.now_ns.saturating_add(COPIES_NS)));
@@ -191,13 +193,13 @@ impl Matcher {
         look: &Look,
         watcher: &mut impl Watcher,
     ) {
-        let way = &self.ways[way_index];
-        if way.seen.has((from, to)) {
+        let direction = &self.directions[way_index];
+        if direction.seen.has((from, to)) {
             watcher.sent_again(way_index, false);
             return;
         }
-        let lowest = from.saturating_sub(i64::from(way.longest));
-        let there = way.open.range((lowest, 0)..(to, 0)).map(|(_, id)| *id);
+        let lowest = from.saturating_sub(i64::from(direction.longest));
+        let there = direction.open.range((lowest, 0)..(to, 0)).map(|(_, id)| *id);
         let there: Vec<u32> = there.filter(|id| self.slab.get(*id).end() > from).collect();
         let unrepaired: Vec<u32> =
             there.iter().copied().filter(|id| self.slab.get(*id).repair.is_none()).collect();
@@ -219,7 +221,7 @@ impl Matcher {
         if waits == 0 {
             watcher.sent_again(way_index, is_needed);
         } else {
-            self.ways[way_index].again.insert(order, (waits, is_needed));
+            self.directions[way_index].again.insert(order, (waits, is_needed));
         }
     }
 
@@ -231,7 +233,7 @@ impl Matcher {
         offset: i64,
         watcher: &mut impl Watcher,
     ) {
-        let latest = self.ways[way_index].latest_arrival;
+        let latest = self.directions[way_index].latest_arrival;
         // The first that keeps the order in which they were sent, or else the last before.
         let (mut next, mut before, mut is_copy) = (None, None, false);
         for (id, item) in self.slab.alike(look.key, side.other()) {
@@ -267,15 +269,15 @@ impl Matcher {
         if from >= to {
             return false;
         }
-        let way = &self.ways[way_index];
-        let lowest = from.saturating_sub(i64::from(way.longest));
+        let direction = &self.directions[way_index];
+        let lowest = from.saturating_sub(i64::from(direction.longest));
         let mut there: Vec<(bool, u64, u32)> = Vec::new();
-        for ((_, order), id) in way.open.range((lowest, 0)..(to, 0)) {
+        for ((_, order), id) in direction.open.range((lowest, 0)..(to, 0)) {
             let item = self.slab.get(*id);
             let is_stamped_alike = item.stamp.is_none() || item.stamp == look.stamp;
             if item.state == State::Waiting && item.end() > from && is_stamped_alike {
                 // In the order of sending from the last arrival on, then back from there.
-                let is_passed = *order < way.latest_arrival;
+                let is_passed = *order < direction.latest_arrival;
                 let place = if is_passed { u64::MAX - order } else { *order };
                 there.push((is_passed, place, *id));
             }
@@ -289,7 +291,7 @@ impl Matcher {
             }
         }
         let is_found = rest != [(from, to)];
-        self.ways[way_index].is_cut |= is_found;
+        self.directions[way_index].is_cut |= is_found;
         is_found
     }
 
@@ -302,7 +304,7 @@ impl Matcher {
         watcher: &mut impl Watcher,
     ) {
         let item = self.slab.get_mut(id);
-        let way_index = item.way as usize;
+        let way_index = item.direction as usize;
         let left = part.map_or(0, |_| item.missing_bytes());
         let is_first = part.is_none_or(|part| left + part == u64::from(item.length));
         let arrival = Arrival {
@@ -315,15 +317,15 @@ impl Matcher {
             is_first,
             is_annotated: item.is_annotated,
         };
-        let way = &mut self.ways[way_index];
-        watcher.arrived(way_index, way.source, &arrival);
-        way.latest_arrival = way.latest_arrival.max(item.order);
-        way.most_delay_ns = way.most_delay_ns.max(arrival.delay_ns);
+        let direction = &mut self.directions[way_index];
+        watcher.arrived(way_index, direction.source, &arrival);
+        direction.latest_arrival = direction.latest_arrival.max(item.order);
+        direction.most_delay_ns = direction.most_delay_ns.max(arrival.delay_ns);
         if left > 0 {
             return;
         }
         item.state = State::Arrived;
-        way.open.remove(&(item.offset, item.order));
+        direction.open.remove(&(item.offset, item.order));
         let asked_by = std::mem::take(&mut item.asked_by);
         let generation = item.generation;
         self.arrived.push_back((id, generation, now_ns.saturating_add(COPIES_NS)));
@@ -338,7 +340,7 @@ impl Matcher {
         is_lost: bool,
         watcher: &mut impl Watcher,
     ) {
-        let again = &mut self.ways[way_index].again;
+        let again = &mut self.directions[way_index].again;
         for order in asked_by {
             let Some((waits, is_needed)) = again.get_mut(order) else { continue };
             *waits -= 1;
@@ -381,7 +383,7 @@ fn take(arrived: &mut Vec<(i64, i64)>, item: &mut Item) -> u64 {
     taken
 }
 
-fn item_of(side: Side, way: usize, look: &Look, offset: i64) -> Item {
+fn item_of(side: Side, direction: usize, look: &Look, offset: i64) -> Item {
     Item {
         number: look.number,
         at_ns: look.at_ns,
@@ -392,6 +394,6 @@ fn item_of(side: Side, way: usize, look: &Look, offset: i64) -> Item {
         size_bytes: look.size_bytes,
         stamp: look.stamp,
         is_annotated: look.is_annotated,
-        ..item(side, way as u32, look.key)
+        ..item(side, direction as u32, look.key)
     }
 }

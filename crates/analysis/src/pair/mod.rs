@@ -8,6 +8,7 @@
 mod beginning;
 mod clock;
 mod delays;
+mod directions;
 mod findings;
 mod giving_up;
 mod hull;
@@ -20,7 +21,6 @@ mod slab;
 #[cfg(test)]
 mod tests;
 mod watch;
-mod ways;
 
 use std::path::Path;
 
@@ -127,7 +127,7 @@ pub fn analyse_streams(
         is_crowded: second.matcher.is_crowded,
         estimate,
     };
-    Ok(report::report(frame, &second.ways.connections, collector.ways))
+    Ok(report::report(frame, &second.directions.connections, collector.directions))
 }
 
 fn nothing(names: [&str; 2]) -> PairError {
@@ -215,6 +215,6 @@ impl Step for Collector {
     }
 
     fn add_way(&mut self) {
-        self.ways.push(Findings::default());
+        self.directions.push(Findings::default());
     }
 }

@@ -8,10 +8,10 @@ use fairway_units::Time;
 
 use super::beginning::Beginning;
 use super::clock::Clock;
+use super::directions::Directions;
 use super::identity::{Level, Mixer, Side};
 use super::matching::Matcher;
 use super::watch::{Coverage, Look, Watcher};
-use super::ways::Ways;
 use super::{PairError, Progress, nanos};
 
 /// Packets between two looks at whether to stop: a few milliseconds.
@@ -29,7 +29,7 @@ pub(super) trait Step: Watcher {
 pub(super) struct Pairing {
     mixer: Mixer,
     level: Level,
-    pub(super) ways: Ways,
+    pub(super) directions: Directions,
     pub(super) matcher: Matcher,
 }
 
@@ -38,7 +38,7 @@ impl Pairing {
         Pairing {
             mixer,
             level: beginning.level,
-            ways: Ways::new(beginning.places.clone(), beginning.translations.clone()),
+            directions: Directions::new(beginning.places.clone(), beginning.translations.clone()),
             matcher: Matcher::new(coverage),
         }
     }
@@ -49,9 +49,9 @@ impl Pairing {
         if !self.is_compared(packet) {
             return false;
         }
-        let Some(way) = self.ways.find(side, packet) else { return false };
-        while self.ways.connections.len() * 2 > self.matcher.ways() {
-            let connection = &self.ways.connections[self.matcher.ways() / 2];
+        let Some(direction) = self.directions.find(side, packet) else { return false };
+        while self.directions.connections.len() * 2 > self.matcher.directions() {
+            let connection = &self.directions.connections[self.matcher.directions() / 2];
             for direction in [0, 1] {
                 self.matcher.add_way(connection.source(direction));
                 step.add_way();
@@ -66,7 +66,7 @@ impl Pairing {
             number: packet.number,
             at_ns,
             now_ns,
-            key: self.mixer.identity(packet, self.level, way as u64),
+            key: self.mixer.identity(packet, self.level, direction as u64),
             seq: None,
             length: 0,
             payload_bytes: 0,
@@ -89,7 +89,7 @@ impl Pairing {
             Transport::Udp(udp) => look.payload_bytes = udp.payload_bytes,
             Transport::Other(_) => {}
         }
-        self.matcher.packet(side, way, &look, step);
+        self.matcher.packet(side, direction, &look, step);
         true
     }
 

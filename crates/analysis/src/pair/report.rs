@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use super::clock::Estimate;
 use super::delays::CourseRow;
+use super::directions::Connection;
 use super::findings::Findings;
 use super::identity::{Level, Side};
-use super::ways::Connection;
 use crate::report::{NANOS_IN_S, Quantiles};
 
 /// What two captures of the same transfers tell together. Times are those of the first capture's
@@ -52,7 +52,7 @@ pub struct ClockReport {
     /// How far it is ahead at its first packet, if the least delays of both directions are equal.
     pub offset_s: f64,
     /// The offset is off by no more: half of the least round trip of the network. None if packets
-    /// went one way only: then the least delay counts as none.
+    /// went in one direction only: then the least delay counts as none.
     pub offset_uncertainty_s: Option<f64>,
     /// How much it gains, in parts per million.
     pub drift_ppm: f64,
@@ -62,7 +62,7 @@ pub struct ClockReport {
     pub least_round_trip_s: Option<f64>,
 }
 
-/// All packets that go one way.
+/// All packets that go in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Total {
     /// Packets in the capture at their senders.
@@ -204,14 +204,18 @@ pub(super) struct Frame {
     pub(super) is_crowded: bool,
 }
 
-pub(super) fn report(frame: Frame, connections: &[Connection], ways: Vec<Findings>) -> PairReport {
+pub(super) fn report(
+    frame: Frame,
+    connections: &[Connection],
+    directions: Vec<Findings>,
+) -> PairReport {
     let mut totals = [Total::default(), Total::default()];
     let mut sums = [[0_u64; 4]; 2];
     let mut listed = Vec::new();
     let mut only_in = [0, 0];
-    let mut ways = ways.into_iter();
+    let mut directions = directions.into_iter();
     for connection in connections {
-        let directions: Vec<Findings> = ways.by_ref().take(2).collect();
+        let directions: Vec<Findings> = directions.by_ref().take(2).collect();
         for side in Side::BOTH {
             only_in[side.index()] += u64::from(!connection.is_known[side.other().index()]);
         }

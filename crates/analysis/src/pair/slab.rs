@@ -28,7 +28,7 @@ pub(super) enum State {
 pub(super) struct Item {
     pub(super) state: State,
     pub(super) side: Side,
-    pub(super) way: u32,
+    pub(super) direction: u32,
     /// Identity, addresses and ports included.
     pub(super) key: u64,
     /// Number in its capture, and time by its clock.
@@ -81,11 +81,11 @@ impl Item {
 }
 
 /// A packet for the slab.
-pub(super) fn item(side: Side, way: u32, key: u64) -> Item {
+pub(super) fn item(side: Side, direction: u32, key: u64) -> Item {
     Item {
         state: State::Waiting,
         side,
-        way,
+        direction,
         key,
         number: 0,
         at_ns: 0,

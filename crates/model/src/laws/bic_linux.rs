@@ -55,17 +55,18 @@ impl Law for BicLinux {
     }
 }
 
-/// The way from so far below the maximum to it: round trips, packets below it in all of these, and what it
-/// grows by each round trip at its beginning.
+/// The approach to the maximum from a distance below it: round trips, packets below it in all of
+/// these, and what it grows by each round trip at its beginning.
 #[derive(Clone, Copy)]
-struct Way {
+struct Approach {
     rounds: f64,
     below: f64,
     step: f64,
 }
 
-/// The way from a distance of `4·j` packets, for each `j`, with an acknowledgement for each packet: from
-/// `4(j+1)` to `4j` the step is `j`, so that `4/j` round trips are spent `4j + 2` below the maximum.
+/// The approach from a distance of `4·j` packets, for each `j`, with an acknowledgement for each
+/// packet: from `4(j+1)` to `4j` the step is `j`, so that `4/j` round trips are spent `4j + 2`
+/// below the maximum.
 const MARKS: [(f64, f64); MOST + 1] = {
     let mut marks = [(0.0, 0.0); MOST + 1];
     let mut j = 1;
@@ -79,14 +80,14 @@ const MARKS: [(f64, f64); MOST + 1] = {
     marks
 };
 
-fn way(distance: f64) -> Way {
+fn approach(distance: f64) -> Approach {
     // The cast saturates.
     let mark = ((distance / PART) as usize).min(MOST);
     let step = if mark <= 1 { SMOOTH } else { mark as f64 };
     let (rounds, below) = MARKS[mark];
     let rest = distance - PART * mark as f64;
     let spent = rest / step;
-    Way { rounds: rounds + spent, below: below + spent * (distance - rest / 2.0), step }
+    Approach { rounds: rounds + spent, below: below + spent * (distance - rest / 2.0), step }
 }
 
 impl BicLinux {
@@ -125,7 +126,7 @@ fn epoch(peak: f64, ratio: f64) -> (f64, f64, f64) {
     let above_low = peak - BIC_LOW_WINDOW_PACKETS;
     if above_low < distance {
         // Up to 14 packets it adds one a round trip.
-        let (first, later) = (distance - above_low, way(above_low));
+        let (first, later) = (distance - above_low, approach(above_low));
         let rounds = first + later.rounds / ratio;
         let below = first * (distance + above_low) / 2.0 + later.below / ratio;
         let slope =
@@ -133,7 +134,7 @@ fn epoch(peak: f64, ratio: f64) -> (f64, f64, f64) {
                 - BIC_LOW_WINDOW_PACKETS;
         return (rounds * peak - below, slope, rounds);
     }
-    let whole = way(distance);
+    let whole = approach(distance);
     let (rounds, below) = (whole.rounds / ratio, whole.below / ratio);
     let slope = rounds + REDUCTION * (peak - distance) / (whole.step * ratio);
     (rounds * peak - below, slope, rounds)
@@ -148,11 +149,11 @@ mod tests {
     fn the_way_back_by_hand() {
         // From 100: (100 − 64)/16 = 2.25 round trips, from 64 to 8 with steps of 15 to 2
         // 4·(1/15 + … + 1/2) = 4·2.318229 = 9.272916, and 8/0.2 = 40.
-        near(way(100.0).rounds, 2.25 + 9.272_916 + 40.0);
+        near(approach(100.0).rounds, 2.25 + 9.272_916 + 40.0);
         // The mean is 82 below the maximum on the first part and 4 on the last; with a step of j it is
         // 4j + 2, so 4/j·(4j + 2) = 16 + 8/j: 14·16 + 8·2.318229 = 242.5458.
-        near(way(100.0).below, 184.5 + 242.5458 + 160.0);
-        near(way(6.0).rounds, 30.0);
+        near(approach(100.0).below, 184.5 + 242.5458 + 160.0);
+        near(approach(6.0).rounds, 30.0);
     }
 
     #[test]

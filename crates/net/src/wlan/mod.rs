@@ -5,12 +5,12 @@
 //! of its next event and moves on when it is told; events are the beginnings and ends of frames,
 //! never single slots.
 
-mod books;
 mod cell;
 mod config;
 mod figures;
 mod node;
 mod packet;
+mod reports;
 #[cfg(test)]
 mod tests;
 

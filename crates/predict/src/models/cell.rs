@@ -116,19 +116,21 @@ fn of_flows(group: &Group, wlan: &Wlan, stations: &[Option<usize>]) -> Vec<Refus
             refused.push(Refusal::new(format!("{}mss", stream.path), what));
         }
         if stream.delays_acks != first.delays_acks {
-            let what = "models know one way of acknowledging in a WLAN cell";
+            let what = "models know one direction of acknowledging in a WLAN cell";
             refused.push(Refusal::new(format!("{}delayed_ack", stream.path), what));
         }
     }
     let windows: f64 = group.flows.iter().map(|stream| stream.window_packets).sum();
-    let room = group.bottleneck.room.packets(first.frame_bytes);
+    let queue_limit = group.bottleneck.queue_limit.packets(first.frame_bytes);
     let own = match &wlan.station_queue {
-        fairway_spec::Queue::DropTail { limit } => crate::describe::room(*limit),
-        _ => crate::case::Room::Packets(0.0),
+        fairway_spec::Queue::DropTail { limit } => crate::describe::queue_limit(*limit),
+        _ => crate::case::QueueLimit::Packets(0.0),
     };
     let largest = group.flows.iter().map(|stream| stream.window_packets).fold(0.0, f64::max);
-    let fits = |room: Option<f64>, packets: f64| room.is_none_or(|room| packets <= room);
-    if !fits(room, windows) || !fits(own.packets(first.frame_bytes), largest) {
+    let fits = |queue_limit: Option<f64>, packets: f64| {
+        queue_limit.is_none_or(|queue_limit| packets <= queue_limit)
+    };
+    if !fits(queue_limit, windows) || !fits(own.packets(first.frame_bytes), largest) {
         let what = format!(
             "windows of {windows:.0} packets overflow the queues of the cell, and models know windows \
              that fit; write a smaller one"

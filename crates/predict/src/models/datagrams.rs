@@ -2,7 +2,7 @@
 
 use super::streams::Found;
 use super::{Answer, FlowAnswer, LinkAnswer};
-use crate::case::{Group, Load, Room};
+use crate::case::{Group, Load, QueueLimit};
 use crate::prediction::Basis;
 use crate::refusal::Refusal;
 
@@ -80,10 +80,10 @@ pub(super) fn alone(group: &Group, window_s: [f64; 2]) -> Result<Answer, Refusal
     let frame_s = 8.0 * first.frame_bytes / group.bottleneck.rate_bps;
     // What is too much fills the queue; of what is not, only constant rates are known not to wait.
     let waits_s = if share > 1.0 {
-        let bytes = match group.bottleneck.room {
-            Room::Endless => None,
-            Room::Packets(packets) => Some((packets - 1.0).max(0.0) * first.frame_bytes),
-            Room::Bytes(bytes) => Some(bytes),
+        let bytes = match group.bottleneck.queue_limit {
+            QueueLimit::Endless => None,
+            QueueLimit::Packets(packets) => Some((packets - 1.0).max(0.0) * first.frame_bytes),
+            QueueLimit::Bytes(bytes) => Some(bytes),
         };
         bytes.map(|bytes| 8.0 * bytes / group.bottleneck.rate_bps)
     } else {

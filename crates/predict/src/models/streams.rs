@@ -4,7 +4,7 @@ use fairway_model::{Algorithm, Path};
 
 use super::datagrams::Offered;
 use super::{FlowAnswer, LinkAnswer, controlled, finite, full, keeping, limited, mixed, outside};
-use crate::case::{Discipline, Group, Room, Stream};
+use crate::case::{Discipline, Group, QueueLimit, Stream};
 use crate::prediction::Basis;
 use crate::refusal::Refusal;
 
@@ -161,12 +161,12 @@ pub(super) fn path(group: &Group, stream: &Stream, offered: &Offered) -> Path {
 /// What datagrams leave of the queue: they have their share of its packets as of those that pass, or of its
 /// bytes as of the rate.
 pub(super) fn rest_of_queue(group: &Group, stream: &Stream, offered: &Offered) -> f64 {
-    match group.bottleneck.room {
-        Room::Packets(_) => {
+    match group.bottleneck.queue_limit {
+        QueueLimit::Packets(_) => {
             let own = group.capacity_pps(stream) * (1.0 - offered.share);
             own / (own + offered.pps)
         }
-        Room::Endless | Room::Bytes(_) => 1.0 - offered.share,
+        QueueLimit::Endless | QueueLimit::Bytes(_) => 1.0 - offered.share,
     }
 }
 

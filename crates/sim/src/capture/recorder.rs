@@ -45,7 +45,7 @@ pub(crate) struct Recorder {
     /// The one that is the access point of a cell, which sends to many stations.
     access_point: Option<u32>,
     /// Addresses and outlets of what travels each path.
-    paths: Vec<Way>,
+    paths: Vec<PathRecord>,
     /// The path of the first datagram flow.
     first_of_datagrams: u32,
     /// How many routers are before the link at each position.
@@ -71,7 +71,7 @@ struct Outlet {
     interface: u32,
 }
 
-struct Way {
+struct PathRecord {
     ends: Ends,
     is_forward: bool,
     /// At its source host and at its sink host.
@@ -122,7 +122,7 @@ impl Recorder {
             [true, false].into_iter().take(1 + usize::from(returns)).map(|is_forward| {
                 let outlets = ends.hosts.map(|host| outlet(places.host(experiment, host)));
                 let last = ends.hosts[usize::from(is_forward)];
-                Way {
+                PathRecord {
                     ends: *ends,
                     is_forward,
                     outlets: if is_forward { outlets } else { [outlets[1], outlets[0]] },

@@ -2,9 +2,9 @@
 
 use super::network::{MS, Network, Segment};
 
-/// A segment every 20 ms for 100 s, each acknowledged at once; the path takes 20 ms each way, and
-/// segments wait 0 to 4.95 ms in a queue: 99 values, each as often as the others, so 2.475 on
-/// average.
+/// A segment every 20 ms for 100 s, each acknowledged at once; the path takes 20 ms in each
+/// direction, and segments wait 0 to 4.95 ms in a queue: 99 values, each as often as the others, so
+/// 2.475 on average.
 fn transfer() -> Network {
     let mut network = Network::default();
     network.open(7000, 20 * MS);
@@ -80,7 +80,7 @@ fn a_queue_that_never_empties_is_no_drift() {
     network.open(7000, 20 * MS);
     for index in 0..2000_u32 {
         let sent = 100 * MS + u64::from(index) * 20 * MS;
-        // It grows by 1 microsecond a packet: 50 ppm if the way back did not know better.
+        // It grows by 1 microsecond a packet: 50 ppm if the reverse direction did not know better.
         let delay = 20 * MS + u64::from(index) * 1000;
         let id = 10 + index as u16;
         network.carry(sent, delay, Segment::data(id, 7001 + index * 1000, 1000));

@@ -1,4 +1,4 @@
-//! What networks, cards and captures do to packets on the way.
+//! What networks, cards and captures do to packets on the path.
 
 use proptest::prelude::*;
 

@@ -8,7 +8,7 @@ use fairway_units::random::Stream;
 use crate::refusal::Refusal;
 
 /// One direction of a link.
-pub(crate) struct Way<'a> {
+pub(crate) struct LinkDirection<'a> {
     /// Its name in results.
     pub id: String,
     /// Its table in the experiment file.
@@ -19,7 +19,7 @@ pub(crate) struct Way<'a> {
     pub forward: bool,
 }
 
-/// The links of a flow: places in [`Ways::all`], there and back.
+/// The links of a flow: places in [`Network::all`], there and back.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Route {
     pub there: Vec<usize>,
@@ -28,8 +28,8 @@ pub(crate) struct Route {
 
 /// Every direction of every link that is used, and the routes of all flows: connections and, behind
 /// them, datagram flows.
-pub(crate) struct Ways<'a> {
-    pub all: Vec<Way<'a>>,
+pub(crate) struct Network<'a> {
+    pub all: Vec<LinkDirection<'a>>,
     pub routes: Vec<Route>,
     /// Of links by what stands for them.
     known: BTreeMap<(usize, bool), usize>,
@@ -38,22 +38,22 @@ pub(crate) struct Ways<'a> {
 /// A flow's hosts, and whether it goes from right to left.
 type Ends = ([usize; 2], bool);
 
-impl<'a> Ways<'a> {
-    /// Finds the ways of all flows.
+impl<'a> Network<'a> {
+    /// Finds the links of all flows.
     pub fn of(experiment: &'a Experiment) -> Result<Self, Refusal> {
         let connections = experiment.flows.iter().map(|flow| (flow.hosts, flow.reversed));
         let datagrams = experiment.datagrams.iter().map(|flow| (flow.hosts, flow.reversed));
         let ends: Vec<Ends> = connections.chain(datagrams).collect();
-        let mut ways = Ways { all: Vec::new(), routes: Vec::new(), known: BTreeMap::new() };
+        let mut network = Network { all: Vec::new(), routes: Vec::new(), known: BTreeMap::new() };
         match &experiment.topology.shape {
             Shape::Dumbbell { bottleneck, access } => {
-                ways.dumbbell(bottleneck, access.as_ref(), &ends);
+                network.dumbbell(bottleneck, access.as_ref(), &ends);
             }
-            Shape::Chain { links } => ways.chain(links, &ends),
-            Shape::Graph(graph) => ways.graph(graph, &ends, experiment.seed)?,
-            Shape::Wlan(wlan) => ways.wire(&wlan.server, &ends),
+            Shape::Chain { links } => network.chain(links, &ends),
+            Shape::Graph(graph) => network.graph(graph, &ends, experiment.seed)?,
+            Shape::Wlan(wlan) => network.wire(&wlan.server, &ends),
         }
-        Ok(ways)
+        Ok(network)
     }
 
     /// The place of one direction of the link that `key` stands for.
@@ -69,7 +69,7 @@ impl<'a> Ways<'a> {
             return *place;
         }
         let id = if forward { id() } else { format!("{}/reverse", id()) };
-        self.all.push(Way { id, path: path(), link, forward });
+        self.all.push(LinkDirection { id, path: path(), link, forward });
         self.known.insert((key, forward), self.all.len() - 1);
         self.all.len() - 1
     }
@@ -115,15 +115,15 @@ impl<'a> Ways<'a> {
     fn chain(&mut self, links: &'a [Link], ends: &[Ends]) {
         for (_, reversed) in ends {
             let mut cross = |forward: bool| {
-                let mut way = Vec::with_capacity(links.len());
+                let mut direction = Vec::with_capacity(links.len());
                 for (key, link) in links.iter().enumerate() {
                     let path = || format!("topology.link.{}", link.id);
-                    way.push(self.place(key, forward, link, || link.id.clone(), path));
+                    direction.push(self.place(key, forward, link, || link.id.clone(), path));
                 }
                 if !forward {
-                    way.reverse();
+                    direction.reverse();
                 }
-                way
+                direction
             };
             let (there, back) = (cross(!reversed), cross(*reversed));
             self.routes.push(Route { there, back });
@@ -143,7 +143,10 @@ impl<'a> Ways<'a> {
                 let found = router.routes(from, to);
                 let chosen = match (found.len(), graph.multipath) {
                     (0, _) => {
-                        return Err(Refusal::new("topology.link", "a flow has no way to its sink"));
+                        return Err(Refusal::new(
+                            "topology.link",
+                            "a flow has no direction to its sink",
+                        ));
                     }
                     (1, _) => {
                         let _ = stream.below(1);

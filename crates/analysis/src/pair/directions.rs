@@ -35,7 +35,7 @@ pub(super) struct Connection {
 }
 
 /// Where packets go that were seen in one capture or the other.
-pub(super) struct Ways {
+pub(super) struct Directions {
     pub(super) connections: Vec<Connection>,
     /// For each capture: keys, with their connection and whether its first direction goes upwards.
     tables: [Table; 2],
@@ -48,12 +48,12 @@ pub(super) struct Ways {
     translations: [BTreeMap<Key, (Key, bool)>; 2],
 }
 
-impl Ways {
+impl Directions {
     pub(super) fn new(
         places: [BTreeMap<IpAddr, Side>; 2],
         translations: [BTreeMap<Key, (Key, bool)>; 2],
-    ) -> Ways {
-        Ways {
+    ) -> Directions {
+        Directions {
             connections: Vec::new(),
             tables: [Table::new(), Table::new()],
             keys: [Vec::new(), Vec::new()],
@@ -63,7 +63,7 @@ impl Ways {
         }
     }
 
-    /// The number of the way of a packet: of connection `n` the first direction is `2 n`, the
+    /// The number of the direction of a packet: of connection `n` the first direction is `2 n`, the
     /// other `2 n + 1`. None for what is neither TCP nor UDP.
     pub(super) fn find(&mut self, side: Side, packet: &Packet) -> Option<usize> {
         let (protocol, syn) = match &packet.transport {
