@@ -24,7 +24,7 @@ from typing import Any
 import fairway
 from fairway import _core
 from fairway.backends import sim
-from fairway.sweep import load_sweep
+from fairway.sweep.result import load_sweep
 
 EXPERIMENT = """
 title = "Small runs"

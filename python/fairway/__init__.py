@@ -15,16 +15,13 @@ if TYPE_CHECKING:
 
     from fairway.api import (
         agree,
-        algorithms,
         analyze,
         animate,
         fidelity,
         gallery,
         load,
         portrait,
-        presets,
         reproduce,
-        run,
         schema,
     )
     from fairway.capture.analysis.result import Analysis
@@ -40,10 +37,12 @@ if TYPE_CHECKING:
         RunFailed,
         SimulationError,
     )
-    from fairway.results.phases import Phase, phases
+    from fairway.ground.registry import algorithms, presets
+    from fairway.metrics.phases import Phase, phases
     from fairway.results.run import Run
     from fairway.study.reproduce import Reproduction
-    from fairway.sweep import Sweep
+    from fairway.sweep.result import Sweep
+    from fairway.sweep.start import run
 
 # Everything is loaded when it is first used, so that `import fairway` costs nothing.
 _HOME = {
@@ -53,17 +52,17 @@ _HOME = {
     "ExperimentError": "fairway.errors",
     "SimulationError": "fairway.errors",
     "agree": "fairway.api",
-    "algorithms": "fairway.api",
+    "algorithms": "fairway.ground.registry",
     "analyze": "fairway.api",
     "animate": "fairway.api",
     "fidelity": "fairway.api",
     "gallery": "fairway.api",
     "load": "fairway.api",
     "portrait": "fairway.api",
-    "phases": "fairway.results.phases",
-    "presets": "fairway.api",
+    "phases": "fairway.metrics.phases",
+    "presets": "fairway.ground.registry",
     "reproduce": "fairway.api",
-    "run": "fairway.api",
+    "run": "fairway.sweep.start",
     "schema": "fairway.api",
     "FairwayError": "fairway.errors",
     "InputError": "fairway.errors",
@@ -71,10 +70,10 @@ _HOME = {
     "NotDrawn": "fairway.errors",
     "RunFailed": "fairway.errors",
     "Fidelity": "fairway.compare.fidelity.result",
-    "Phase": "fairway.results.phases",
+    "Phase": "fairway.metrics.phases",
     "Run": "fairway.results.run",
     "Reproduction": "fairway.study.reproduce",
-    "Sweep": "fairway.sweep",
+    "Sweep": "fairway.sweep.result",
 }
 
 __all__ = [

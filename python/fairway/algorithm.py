@@ -176,7 +176,7 @@ class Algorithms:
 
 
 def _check_given(name: str, maker: Maker) -> None:
-    from fairway.api import algorithms
+    from fairway.ground.registry import algorithms
 
     where = f"algorithms: {name!r}"
     if not isinstance(name, str) or not name.strip() or name.startswith(PREFIX):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fairway.results.phases import Phase, epochs, of_samples
+from fairway.metrics.phases import Phase, epochs, of_samples
 from waiting import PATIENCE_S
 
 HERE = Path(__file__).parent

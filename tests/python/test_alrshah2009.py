@@ -13,7 +13,7 @@ import pytest
 from fairway.errors import InputError
 from fairway.study.parts import cells_of, whole_findings
 from fairway.study.reproduce import find, measured_cells
-from fairway.sweep import Outcome
+from fairway.sweep.outcome import Outcome
 
 DIRECTORY = Path(str(files("fairway"))) / "studies" / "alrshah2009"
 SCENARIO = "9 ms, RED 10-50"

@@ -9,7 +9,8 @@ import typer.main
 import fairway
 from conftest import SMALL
 from fairway.cli.main import app
-from fairway.results.report import flow_tables, link_tables, sweep_table
+from fairway.results.report import flow_tables, link_tables
+from fairway.sweep.report import sweep_table
 
 
 def leaves(command, path):

@@ -15,13 +15,13 @@ from fairway.experiment.plan import parse_toml
 from fairway.plot.figures import (
     drawn,
     heat_map,
-    is_measured,
     metric_over_axis,
     over_time,
     thin,
 )
 from fairway.plot.formats import check_formats
 from fairway.plot.quantities import QUANTITIES
+from fairway.results.figures import is_measured
 from fairway.results.report import metric_table, run_report
 from fairway.study.figures import shown_as
 

@@ -9,7 +9,8 @@ import pytest
 
 from conftest import command
 from fairway.errors import InputError, RunFailed
-from fairway.host import Interface, Path, Route, Settings, Sysctls, advise, quantities, windows
+from fairway.ground import quantities
+from fairway.host import Interface, Path, Route, Settings, Sysctls, advise, windows
 from fairway.host.advice import sending
 from fairway.host.rtt import measure, split
 

@@ -10,7 +10,7 @@ import fairway
 from fairway.study.cells import expected_cells
 from fairway.study.parts import cells_of, whole_findings
 from fairway.study.reproduce import find, measured_cells
-from fairway.sweep import Outcome
+from fairway.sweep.outcome import Outcome
 from khader_cells import MONITOR, Printed, numbers
 
 DIRECTORY = Path(str(files("fairway"))) / "studies" / "khader2020"

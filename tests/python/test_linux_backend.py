@@ -19,7 +19,7 @@ from fairway.backends.linux.backend import Linux
 from fairway.errors import InputError, RunFailed
 from fairway.ground import store
 from fairway.results.tables import SERIES_SCHEMA, TCP_INFO_SCHEMA
-from fairway.sweep import Sweep
+from fairway.sweep.result import Sweep
 from fake_kernels import assert_nothing_left, fake_kernel, write_records
 
 EXPERIMENT = """

@@ -264,7 +264,7 @@ def test_a_guest_that_spins_is_ended(kernel, temporary, monkeypatch, spinning):
 
 BOOT = f"""
 import sys
-from fairway.linux import cache, machine
+from fairway.backends.linux import cache, machine
 with machine.run_directory() as directory:
     machine.Machine(
         cache.find(), directory, memory_bytes={MEMORY_BYTES}, seed=1, arguments=sys.argv[1:]

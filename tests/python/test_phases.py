@@ -10,8 +10,8 @@ import fairway
 from conftest import SMALL
 from fairway.errors import InputError
 from fairway.metrics import measure
+from fairway.metrics.phases import epochs, of_samples
 from fairway.results.phase_charts import phase_chart, phase_tables
-from fairway.results.phases import epochs, of_samples
 from fairway.results.run import Run
 
 NONE = float("nan")

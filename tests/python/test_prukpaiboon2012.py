@@ -10,7 +10,7 @@ import fairway
 from fairway.errors import InputError
 from fairway.study.parts import cells_of, whole_findings
 from fairway.study.reproduce import find, measured_cells
-from fairway.sweep import Outcome
+from fairway.sweep.outcome import Outcome
 
 KEY = "prukpaiboon2012"
 DIRECTORY = Path(str(files("fairway"))) / "studies" / KEY

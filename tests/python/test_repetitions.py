@@ -14,8 +14,9 @@ from fairway.errors import InputError
 from fairway.experiment.plan import plan
 from fairway.stats import mean_interval
 from fairway.study.reproduce import find, findings, measured_cells
-from fairway.sweep import load_sweep, run_plan
 from fairway.sweep.repetitions import sentence
+from fairway.sweep.result import load_sweep
+from fairway.sweep.run import run_plan
 from small_studies import claim, compare, in_range, study_of, write
 
 UNTIL = '{ until = "±5 %", at_most = 40, metric = "utilisation" }'

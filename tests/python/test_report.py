@@ -15,9 +15,10 @@ from fairway.cli.main import guarded
 from fairway.compare.runs import compare
 from fairway.plot.figures import is_geometric
 from fairway.plot.quantities import QUANTITIES
-from fairway.results.report import mean_tables, partial_sentence, sweep_table, window_sentence
+from fairway.results.report import partial_sentence, window_sentence
 from fairway.sweep.axes import axis_of
 from fairway.sweep.charts import estimates
+from fairway.sweep.report import mean_tables, sweep_table
 
 #: A pair of which the models answer some metrics, but `loss_ratio` at no point.
 PAIR = SMALL.replace('"bic"', '"bbr"')

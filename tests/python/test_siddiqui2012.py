@@ -9,12 +9,12 @@ import pytest
 
 import fairway
 from fairway.backends import backend
+from fairway.metrics.phases import epochs, of_series
 from fairway.model.wlan import Access, Flow, wlan
-from fairway.results.phases import epochs, of_series
 from fairway.study.claims import Cell
 from fairway.study.parts import cells_of, whole_findings
 from fairway.study.reproduce import SCENARIO, find
-from fairway.sweep import run_plan
+from fairway.sweep.run import run_plan
 from ns2_lte import RECORDED_S, SENDERS, WINDOWS, figures, phases, samples
 from wlan_cell import download_share
 from wlan_study import (

@@ -16,7 +16,8 @@ from fairway.errors import InputError
 from fairway.experiment.plan import Point
 from fairway.study.parts import cells_of, whole_findings
 from fairway.study.reproduce import find, findings, keys, load_study, measured_cells
-from fairway.sweep import Outcome, outcome
+from fairway.sweep import outcome
+from fairway.sweep.outcome import Outcome
 from small_studies import claim, compare, in_range, study_of, write
 
 STUDY = (
@@ -216,7 +217,7 @@ LATE = """
 import sys
 from pathlib import Path
 from fairway import _core, __file__ as here
-from fairway.cli import guarded
+from fairway.cli.main import guarded
 
 package, began, run = str(Path(here).parent), [], _core.run
 

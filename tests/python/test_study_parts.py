@@ -13,7 +13,7 @@ from fairway.study.claims import Cell, Claim, judge
 from fairway.study.files import load
 from fairway.study.parts import cells_of, reproduce_whole, whole_findings
 from fairway.study.reproduce import load_study, measured_cells
-from fairway.sweep import Outcome
+from fairway.sweep.outcome import Outcome
 from small_studies import claim, compare, in_range, study_of, write
 
 WHOLE = """

@@ -13,7 +13,8 @@ from fairway._core import Cancelled, SimulationError
 from fairway.errors import InputError, Interrupted, RunFailed
 from fairway.experiment.plan import plan
 from fairway.ground import store
-from fairway.sweep import load_sweep, run_plan
+from fairway.sweep.result import load_sweep
+from fairway.sweep.run import run_plan
 from waiting import PATIENCE_S, until
 
 

@@ -20,8 +20,8 @@ from fairway.ground import store
 from fairway.ground.inventory import source_of
 from fairway.ground.progress import Silent
 from fairway.sweep import cluster as fairway_cluster
-from fairway.sweep import run_plan
 from fairway.sweep.cluster import Cluster
+from fairway.sweep.run import run_plan
 from test_sweep_scale import KEEPS, TINY, alike, tree
 from waiting import PATIENCE_S
 

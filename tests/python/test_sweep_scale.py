@@ -21,8 +21,9 @@ from fairway.errors import InputError, RunFailed
 from fairway.experiment.plan import plan, source_of_experiment
 from fairway.ground import store
 from fairway.ground.progress import State
-from fairway.sweep import MAX_DIRECTORIES, load_sweep, run_plan
+from fairway.sweep.result import load_sweep
 from fairway.sweep.rows import ROWS, read_rows
+from fairway.sweep.run import MAX_DIRECTORIES, run_plan
 from fairway.sweep.scratch import Scratch
 
 #: A run of it takes about a millisecond.
@@ -209,7 +210,7 @@ import os, signal, sys, threading
 import fairway.sweep.executor as executor
 from fairway.backends.sim import Simulator
 from fairway.experiment import plan
-from fairway.progress import Silent
+from fairway.ground.progress import Silent
 from pathlib import Path
 
 class Killer(Silent):
@@ -227,7 +228,7 @@ class Few(Simulator):
         return super().run(*arguments)
 
 executor._COMMIT_S = 0.0  # so that some of them are on disk
-from fairway.sweep import run_plan
+from fairway.sweep.run import run_plan
 run_plan(plan(Path(sys.argv[1])), Few(), directory=Path(sys.argv[2]), keep=sys.argv[3],
          progress=Killer(), threads=1)
 """
@@ -345,7 +346,7 @@ def test_two_sweeps_at_once_keep_the_rows_of_both(tmp_path):
 #: Runs a sweep where no file may grow beyond so many bytes, as on a disk that is full.
 FULL = """
 import resource, sys
-from fairway.cli import guarded
+from fairway.cli.main import guarded
 sys.dont_write_bytecode = True  # Python 3.11 takes modules of which it could write a part
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
 sys.exit(guarded(["run", *sys.argv[2:]]))

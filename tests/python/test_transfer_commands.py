@@ -8,10 +8,12 @@ from types import SimpleNamespace
 import pytest
 
 from conftest import command
-from fairway.backends.transfer import jobs, sections, tables
+from fairway.backends.transfer import jobs, tables
 from fairway.cli import transfer as shared
 from fairway.cli import transfer_screen as screen
 from fairway.errors import InputError, Interrupted, RunFailed
+from fairway.ground import quantities
+from fairway.results import transfer_sections as sections
 from transfer_ends import Waiting
 
 
@@ -99,10 +101,10 @@ def test_a_listener_that_fails_stops_the_transfer():
 
 
 def test_quantities_are_read_as_in_experiment_files():
-    assert jobs.rate_bps("10 Mbit/s", "--limit") == 10_000_000
-    assert jobs.size_bytes("8 MiB", "--chunk") == 8_388_608
-    assert jobs.seconds("100 ms", "--timeout") == 0.1
-    assert jobs.seconds(None, "--timeout") is None
+    assert quantities.rate_bps("10 Mbit/s", "--limit") == 10_000_000
+    assert quantities.size_bytes("8 MiB", "--chunk") == 8_388_608
+    assert quantities.seconds("100 ms", "--timeout") == 0.1
+    assert quantities.seconds(None, "--timeout") is None
 
 
 def test_a_token_comes_from_wherever_it_is(monkeypatch, tmp_path):

@@ -9,9 +9,9 @@ import pytest
 
 import fairway
 from conftest import command
-from fairway.backends.transfer import sections
 from fairway.backends.transfer.path import experiment_of
 from fairway.errors import InputError
+from fairway.results import transfer_sections as sections
 from fairway.results.tables import QUEUE_SCHEMA, SERIES_SCHEMA, TCP_INFO_SCHEMA
 from transfer_ends import Waiting
 

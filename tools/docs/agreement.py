@@ -19,14 +19,16 @@ from reference import DOCS, table
 
 from fairway import api
 from fairway.backends import backend
+from fairway.compare.agree.data import PointAgreement
 from fairway.compare.agree.plans import comparison_plan
-from fairway.compare.agree.result import Agreement, PointAgreement
+from fairway.compare.agree.result import Agreement
 from fairway.compare.agree.verdicts import Judgement
 from fairway.compare.fidelity.quantities import FEWEST_REDUCTIONS, JUDGED, measured
 from fairway.compare.fidelity.traces import of_run
 from fairway.ground import text
 from fairway.stats import welch_interval
-from fairway.sweep import Outcome, run_plan
+from fairway.sweep.outcome import Outcome
+from fairway.sweep.run import run_plan
 
 PAGE = DOCS / "fidelity.md"
 FURTHER = re.compile(r"(<!-- further -->\n).*?(<!-- end -->)", re.DOTALL)

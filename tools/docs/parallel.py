@@ -18,7 +18,7 @@ from reference import DOCS, table
 import fairway
 from fairway.ground import text
 from fairway.plot.figures import drawn, inline, print_config
-from fairway.sweep import Sweep
+from fairway.sweep.result import Sweep
 
 EXPERIMENT = DOCS.parent / "examples" / "transfers" / "windows.toml"
 FIGURE = DOCS / "parallel-tcp.svg"

@@ -20,7 +20,7 @@ from typing import Any
 import fairway
 from fairway.metrics import all_of_outcome
 from fairway.study.files import library
-from fairway.sweep import Outcome
+from fairway.sweep.outcome import Outcome
 
 STUDY = library() / "prukpaiboon2012"
 LOSS = "topology.bottleneck.loss.probability"

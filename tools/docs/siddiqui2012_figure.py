@@ -15,9 +15,9 @@ import polars as pl
 from figures import digest, shortened
 from reference import DOCS
 
+from fairway.metrics.phases import of_series
 from fairway.plot.figures import drawn, inline, print_config
 from fairway.results.phase_charts import phase_chart
-from fairway.results.phases import of_series
 from fairway.results.tables import INFLATED
 from fairway.study.reproduce import find, reproduce_study
 

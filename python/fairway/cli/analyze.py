@@ -167,7 +167,7 @@ def _show(found: Analysis, top: int) -> None:
 
 
 def _show_connection(found: Analysis, number: int) -> None:
-    from fairway.capture.analysis.result import flows
+    from fairway.capture.analysis.flows import flows
     from fairway.capture.analysis.sections import connection_tables
     from fairway.capture.analysis.story import story
 

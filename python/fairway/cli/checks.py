@@ -72,7 +72,7 @@ def _python() -> Check:
 def _core() -> Check:
     try:
         core = importlib.import_module("fairway._core")
-        algorithms = importlib.import_module("fairway.api").algorithms()
+        algorithms = importlib.import_module("fairway.ground.registry").algorithms()
     except ImportError as error:
         return Check("simulator", "missing", str(error), "install Fairway again: make build")
     return Check("simulator", "ok", f"version {core.version()}, {len(algorithms)} algorithms")
@@ -96,7 +96,7 @@ def _studies() -> Check:
 
 
 def _cores() -> Check:
-    from fairway.sweep import available_cores
+    from fairway.sweep.threads import available_cores
 
     return Check("cores", "ok", str(available_cores()))
 

@@ -125,17 +125,17 @@ def _judged(
     host: str | None, rate: str | None, rtt: str | None, loss: str | None, mss: int | None
 ) -> tuple[Settings, Path, RoundTrip | None]:
     """What is to be judged; only what the user did not say is measured."""
-    from fairway.backends.transfer import jobs
-    from fairway.host import Path, quantities, settings
+    from fairway.ground import quantities
+    from fairway.host import Path, settings
     from fairway.host.advice.interface import HEADERS
     from fairway.host.network import default_interface
     from fairway.host.path import USUAL_MSS
     from fairway.host.rtt import measure, split
 
-    said_rate = jobs.rate_bps(rate, "--rate")
+    said_rate = quantities.rate_bps(rate, "--rate")
     if said_rate is not None and not 0 < said_rate <= FASTEST_BPS:
         raise InputError(f'--rate: expected more than 0 and at most 1000 Tbit/s, got "{rate}"')
-    said_rtt = jobs.seconds(rtt, "--rtt")
+    said_rtt = quantities.seconds(rtt, "--rtt")
     if said_rtt is not None and not 0 < said_rtt <= LONGEST_S:
         raise InputError(f'--rtt: expected more than 0 and at most 1 h, got "{rtt}"')
     said_loss = quantities.share(loss, "--loss") if loss is not None else None

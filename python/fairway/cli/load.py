@@ -152,6 +152,7 @@ def generate(
       fairway generate server --iperf3 --udp --rate "50 Mbit/s" --iperf3-json
     """
     from fairway.backends.transfer import jobs
+    from fairway.ground import quantities
 
     wishes = command.wishes(
         cc=cc,
@@ -161,9 +162,11 @@ def generate(
         mss=mss,
         bind=bind,
     )
-    common = jobs.given(bytes=jobs.size_bytes(amount, "--bytes"), wishes=wishes, no_delay=no_delay)
-    message_bytes = jobs.size_bytes(message, "--message")
-    duration_s = jobs.seconds(duration, "--duration")
+    common = jobs.given(
+        bytes=quantities.size_bytes(amount, "--bytes"), wishes=wishes, no_delay=no_delay
+    )
+    message_bytes = quantities.size_bytes(message, "--message")
+    duration_s = quantities.seconds(duration, "--duration")
     of_iperf3 = {
         "blocks": blocks,
         "burst": burst,
@@ -188,11 +191,11 @@ def generate(
             streams=connections,
             direction=ways.value,
             duration_s=duration_s,
-            omit_s=jobs.seconds(omit, "--omit"),
+            omit_s=quantities.seconds(omit, "--omit"),
             block_bytes=message_bytes,
-            bandwidth_bps=jobs.rate_bps(rate, "--rate"),
+            bandwidth_bps=quantities.rate_bps(rate, "--rate"),
             window_bytes=_window(wishes),
-            timeout_s=jobs.seconds(timeout, "--timeout"),
+            timeout_s=quantities.seconds(timeout, "--timeout"),
             **of_iperf3,
             **common,
         )
@@ -206,7 +209,7 @@ def generate(
             message_bytes=message_bytes,
             timing=timing,
             pause=pause,
-            start_apart_s=jobs.seconds(start_apart, "--start-apart"),
+            start_apart_s=quantities.seconds(start_apart, "--start-apart"),
             stop_s=duration_s,
             verify=verify,
             **common,
@@ -217,9 +220,9 @@ def generate(
             plain=plain,
             flows=[flow],
             seed=seed,
-            omit_s=jobs.seconds(omit, "--omit"),
+            omit_s=quantities.seconds(omit, "--omit"),
             busy=busy,
-            timeout_s=jobs.seconds(timeout, "--timeout"),
+            timeout_s=quantities.seconds(timeout, "--timeout"),
         )
     measure = command.measure(f"traffic to {host}", interval, path_rate)
     settings = command.settings_of(record, host, None)
@@ -270,15 +273,16 @@ def collect(
     --json it prints a line of JSON for each event.
     """
     from fairway.backends.transfer import jobs
+    from fairway.ground import quantities
 
-    common = jobs.given(bind=bind, once=once, timeout_s=jobs.seconds(timeout, "--timeout"))
+    common = jobs.given(bind=bind, once=once, timeout_s=quantities.seconds(timeout, "--timeout"))
     if iperf3:
         _refuse(plain=plain, keep_token=keep_token)
         job = "iperf3-server"
         options = jobs.given(
             tests=max_sessions,
             most_streams=max_connections,
-            most_duration_s=jobs.seconds(max_duration, "--max-duration"),
+            most_duration_s=quantities.seconds(max_duration, "--max-duration"),
             json_output=iperf3_json,
             **common,
         )
@@ -310,20 +314,23 @@ def _timing(
     mean: str | None,
 ) -> dict[str, Any] | None:
     """When messages are written, as the compiled module has it."""
-    from fairway.backends.transfer import jobs
+    from fairway.ground import quantities
 
     ways: dict[str, dict[str, Any]] = {}
     if rate is not None:
-        ways["--rate"] = {"kind": "rate", "rate_bps": jobs.rate_bps(rate, "--rate")}
+        ways["--rate"] = {"kind": "rate", "rate_bps": quantities.rate_bps(rate, "--rate")}
     if poisson is not None:
-        ways["--poisson"] = {"kind": "poisson", "rate_bps": jobs.rate_bps(poisson, "--poisson")}
+        ways["--poisson"] = {
+            "kind": "poisson",
+            "rate_bps": quantities.rate_bps(poisson, "--poisson"),
+        }
     if every is not None:
-        ways["--every"] = {"kind": "fixed", "interval_s": jobs.seconds(every, "--every")}
+        ways["--every"] = {"kind": "fixed", "interval_s": quantities.seconds(every, "--every")}
     if between is not None:
-        least_s, most_s = (jobs.seconds(text, "--between") for text in between)
+        least_s, most_s = (quantities.seconds(text, "--between") for text in between)
         ways["--between"] = {"kind": "uniform", "min_s": least_s, "max_s": most_s}
     if mean is not None:
-        ways["--mean"] = {"kind": "exponential", "mean_s": jobs.seconds(mean, "--mean")}
+        ways["--mean"] = {"kind": "exponential", "mean_s": quantities.seconds(mean, "--mean")}
     if len(ways) > 1:
         raise InputError(f"{' and '.join(ways)}: give one of them")
     return next(iter(ways.values()), None)

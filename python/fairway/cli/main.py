@@ -20,7 +20,6 @@ from typer.main import get_command_name
 from typer.models import CommandInfo
 
 from fairway.cli import linux as cli_linux
-from fairway.cli import model as cli_model
 from fairway.cli import study as cli_study
 from fairway.cli.agree import agree
 from fairway.cli.analyze import analyze
@@ -28,6 +27,7 @@ from fairway.cli.animate import animate
 from fairway.cli.doctor import doctor
 from fairway.cli.fidelity import fidelity
 from fairway.cli.load import collect, generate
+from fairway.cli.model import app as model_app
 from fairway.cli.replay import replay
 from fairway.cli.script import script
 from fairway.cli.terminal import (
@@ -60,13 +60,13 @@ from fairway.errors import (
 
 if TYPE_CHECKING:
     from fairway.results.run import Run
-    from fairway.sweep import Sweep
+    from fairway.sweep.result import Sweep
 
 app = commands("fairway")
 
 
 app.add_typer(cli_linux.app, name="linux")
-app.add_typer(cli_model.app, name="model")
+app.add_typer(model_app.app, name="model")
 app.add_typer(cli_study.app, name="study")
 
 
@@ -224,11 +224,11 @@ def run(
       jain       Jain's index: 1 equal shares, 1/n one of n has all
       asymmetry  of two flows: 1 the first has all, -1 the second
     """
-    from fairway import api
     from fairway.algorithm import permitting
     from fairway.experiment.plan import parse_override, plan
     from fairway.results import captures
     from fairway.results.run import Run
+    from fairway.sweep import start
 
     answers = _answers(backend, peer, token, plain=plain)
     formats = [name.strip() for name in figures.split(",") if name.strip()]
@@ -248,7 +248,7 @@ def run(
         elif at is not None or any(captures.are_wanted(one.experiment) for one in planned.points):
             where = "capture.at" if at is None else "--capture"
             raise InputError(f"{where}: needs --out DIR, where the captures shall go")
-    result = api.run(
+    result = start.run(
         file,
         out,
         overrides=changes,
@@ -470,13 +470,14 @@ def algorithms(
     from fairway import api
     from fairway.cli import explain
     from fairway.experiment.scenarios import select
+    from fairway.ground import registry
     from fairway.plot.formats import format_of
 
     if figure is not None:
         format_of(figure)
         if name is None:
             raise InputError("--figure: needs the name of an algorithm")
-    known = api.algorithms()
+    known = registry.algorithms()
     if name is None:
         if as_json:
             print_json(known)
@@ -511,10 +512,10 @@ def presets(
       fairway presets linux-6.1
       fairway presets --json
     """
-    from fairway import api
     from fairway.cli import preset_tables
+    from fairway.ground import registry
 
-    known = api.presets()
+    known = registry.presets()
     if name is not None:
         preset = preset_tables.select(known, name)
         if as_json:
@@ -607,7 +608,7 @@ def _show_run(result: Run) -> None:
 
 
 def _show_sweep(result: Sweep) -> None:
-    from fairway.results.report import mean_tables, sweep_table
+    from fairway.sweep.report import mean_tables, sweep_table
 
     typer.echo(f"{result.title}\n")
     show_table(sweep_table(result), *mean_tables(result))

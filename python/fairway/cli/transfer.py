@@ -237,12 +237,13 @@ def wishes(
 ) -> dict[str, Any]:
     """What is wished of sockets, as the compiled module has it."""
     from fairway.backends.transfer import jobs
+    from fairway.ground import quantities
 
     return jobs.given(
         cc=cc,
-        pacing_bps=jobs.rate_bps(pacing, "--pacing"),
-        send_buffer_bytes=jobs.size_bytes(send_buffer, "--send-buffer"),
-        receive_buffer_bytes=jobs.size_bytes(receive_buffer, "--receive-buffer"),
+        pacing_bps=quantities.rate_bps(pacing, "--pacing"),
+        send_buffer_bytes=quantities.size_bytes(send_buffer, "--send-buffer"),
+        receive_buffer_bytes=quantities.size_bytes(receive_buffer, "--receive-buffer"),
         mss_bytes=mss,
         **{"from": bind},
     )
@@ -251,11 +252,12 @@ def wishes(
 def measure(title: str, interval: str | None, path_rate: str | None) -> dict[str, Any]:
     """How a transfer is measured, as the compiled module has it."""
     from fairway.backends.transfer import jobs
+    from fairway.ground import quantities
 
     return jobs.given(
         title=title,
-        interval_s=jobs.seconds(interval, "--interval"),
-        path_rate_bps=jobs.rate_bps(path_rate, "--path-rate"),
+        interval_s=quantities.seconds(interval, "--interval"),
+        path_rate_bps=quantities.rate_bps(path_rate, "--path-rate"),
     )
 
 

@@ -74,6 +74,7 @@ def send(
     here. Started again after it was stopped, it sends what is missing.
     """
     from fairway.backends.transfer import jobs
+    from fairway.ground import quantities
 
     options = jobs.given(
         path=path,
@@ -88,13 +89,13 @@ def send(
             mss=mss,
             bind=bind,
         ),
-        chunk_bytes=jobs.size_bytes(chunk, "--chunk"),
+        chunk_bytes=quantities.size_bytes(chunk, "--chunk"),
         striping=striping.value,
-        limit_bps=jobs.rate_bps(limit, "--limit"),
+        limit_bps=quantities.rate_bps(limit, "--limit"),
         plain=plain,
         name=name,
-        timeout_s=jobs.seconds(timeout, "--timeout"),
-        patience_s=jobs.seconds(patience, "--patience"),
+        timeout_s=quantities.seconds(timeout, "--timeout"),
+        patience_s=quantities.seconds(patience, "--patience"),
         capture=None if capture is None else str(capture),
     )
     shown = Path(path).name or path
@@ -159,13 +160,14 @@ def recv(
     comes again. With --json it prints a line of JSON for each event.
     """
     from fairway.backends.transfer import jobs
+    from fairway.ground import quantities
 
     limits = jobs.given(
         sessions=max_transfers,
         streams=max_streams,
-        bytes=jobs.size_bytes(max_size, "--max-size"),
+        bytes=quantities.size_bytes(max_size, "--max-size"),
         files=max_files,
-        spare_bytes=jobs.size_bytes(spare, "--spare"),
+        spare_bytes=quantities.size_bytes(spare, "--spare"),
     )
     options = jobs.given(
         out=str(out),
@@ -177,8 +179,8 @@ def recv(
         sync=sync,
         limits=limits,
         wishes=command.wishes(receive_buffer=receive_buffer),
-        timeout_s=jobs.seconds(timeout, "--timeout"),
-        linger_s=jobs.seconds(linger, "--linger"),
+        timeout_s=quantities.seconds(timeout, "--timeout"),
+        linger_s=quantities.seconds(linger, "--linger"),
         capture=None if capture is None else str(capture),
     )
     measure = command.measure(f"received in {out}", interval, path_rate)

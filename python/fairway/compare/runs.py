@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairway.capture.analysis.run import load
 from fairway.errors import InputError
 from fairway.ground import text
 from fairway.metrics.reading import check_names
 from fairway.plot import columns
 from fairway.plot.columns import Column
 from fairway.plot.page import FILL, Figure, Section, Table, render
-from fairway.results.run import Run, load
+from fairway.results.run import Run
 from fairway.sweep.tables import COSTS
 
 if TYPE_CHECKING:
@@ -130,12 +131,11 @@ class Comparison:
         """A quantity of each run that has it, over the same time and between the same ends."""
         from fairway.plot.figures import (
             MAX_POINTS,
-            drawn_table,
-            is_measured,
             measuring_window,
             over_time,
             thin,
         )
+        from fairway.results.figures import drawn_table, is_measured
 
         frames = [
             (name, drawn_table(run, quantity), measuring_window(run.experiment))

@@ -39,7 +39,7 @@ class Scenario:
 
 
 def canonical(algorithm: Mapping[str, Any]) -> Scenario:
-    """The scenario that shows an algorithm, given as its entry in `api.algorithms()`, best."""
+    """The scenario that shows an algorithm, given as its entry in `registry.algorithms()`, best."""
     file = raw()
     by_family = file["family"].get(algorithm["family"], file["canonical"])
     return scenario(file["algorithm"].get(algorithm["name"], by_family))

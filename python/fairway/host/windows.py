@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-from fairway.host.quantities import binary
+from fairway.ground.quantities import binary
 from fairway.host.settings import Settings
 
 #: Largest window without the window scale option (RFC 9293, a field of 16 bits).

@@ -8,23 +8,30 @@ import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from fairway.errors import InputError
 from fairway.metrics import flow_monitor
 from fairway.metrics.catalogue import by_name
-from fairway.metrics.subject import Subject
+from fairway.metrics.subject import Subject, Traced
 from fairway.metrics.transfer import transfer_figure
 
-if TYPE_CHECKING:
-    from fairway.results.run import Run
-    from fairway.sweep import Outcome
+
+class Measured(Protocol):
+    """A finished point of a sweep."""
+
+    @property
+    def summary(self) -> dict[str, Any]: ...  # noqa: D102
+    @property
+    def experiment(self) -> Mapping[str, Any]: ...  # noqa: D102
+    @property
+    def run(self) -> Traced: ...  # noqa: D102
 
 
 def measure(
     summary: Mapping[str, Any],
     name: str,
-    run: Callable[[], Run] | None = None,
+    run: Callable[[], Traced] | None = None,
     experiment: Mapping[str, Any] | None = None,
 ) -> float | None:
     """Read one number of a run.
@@ -37,7 +44,7 @@ def measure(
             `link.<id or index>.<column or metric>`;
             `application.<id or index>.<column or figure>`; `transfer.<id or index>.<figure>` of a
             finished transfer over its own time (`fairway.metrics.transfer`);
-            `phases.<id or index>.<figure>` of what a sender did (`fairway.results.phases`); or
+            `phases.<id or index>.<figure>` of what a sender did (`fairway.metrics.phases`); or
             `completions.<flow>[.<smallest size in bytes>].<column>`. An id of a flow, link or group
             may have a `*`, which stands for anything; of columns that is the sum.
         run: The run with its tables, for metrics that need more than the summary.
@@ -89,13 +96,13 @@ def _hint(name: str, known: Iterable[str], rest: str = "") -> str:
     return f"did you mean {' or '.join(one + rest for one in near)}? " if near else ""
 
 
-def of_outcome(outcome: Outcome, name: str) -> float | None:
+def of_outcome(outcome: Measured, name: str) -> float | None:
     """One number of a point of a sweep, as `measure`; its run is opened only if it has to be."""
     return all_of_outcome(outcome, [name])[name]
 
 
 def all_of_outcome(
-    outcome: Outcome, names: Iterable[str], summary: Mapping[str, Any] | None = None
+    outcome: Measured, names: Iterable[str], summary: Mapping[str, Any] | None = None
 ) -> dict[str, float | None]:
     """Numbers of a point of a sweep by their names; its run is opened once, if it has to be.
 
@@ -104,7 +111,7 @@ def all_of_outcome(
         names: Metrics as `measure` takes them.
         summary: Its summary, if it is at hand: reading it takes time where it is kept as JSON.
     """
-    summary, experiment = summary or outcome.summary, outcome.point.experiment
+    summary, experiment = summary or outcome.summary, outcome.experiment
     # Let go with this call: the tables of all runs of a sweep may not fit into memory.
     run = functools.cache(lambda: outcome.run)
     return {name: measure(summary, name, run, experiment) for name in names}
@@ -177,7 +184,7 @@ def _of_transfer(summary: Mapping[str, Any], rest: str, of: Subject) -> float | 
 
 def _of_phases(summary: Mapping[str, Any], rest: str, of: Subject) -> float | None:
     # It loads NumPy.
-    from fairway.results import phases as window_phases
+    from fairway.metrics import phases as window_phases
 
     entry, _, figure = rest.rpartition(".")
     row = _entry(summary["flows"], entry, of.name)

@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fairway import _core
 from fairway.errors import InputError
@@ -14,10 +14,28 @@ from fairway.errors import InputError
 if TYPE_CHECKING:
     import polars as pl
 
-    from fairway.results.run import Run
 
 #: Keys of a link whose rate is not always the one that is written.
 _CHANGING = ("change", "on_off", "state", "trace")
+
+
+class Traced(Protocol):
+    """What metrics read of a run: its summary, its experiment and its tables."""
+
+    @property
+    def experiment(self) -> Mapping[str, Any]: ...  # noqa: D102
+    @property
+    def summary(self) -> Mapping[str, Any]: ...  # noqa: D102
+    @property
+    def series(self) -> pl.DataFrame: ...  # noqa: D102
+    @property
+    def queues(self) -> pl.DataFrame: ...  # noqa: D102
+    @property
+    def tcp_info(self) -> pl.DataFrame | None: ...  # noqa: D102
+    @property
+    def losses(self) -> pl.DataFrame | None: ...  # noqa: D102
+    @property
+    def phases_of(self) -> Callable[[str], list[Any]]: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -33,11 +51,11 @@ class Subject:
 
     name: str
     rows: Sequence[Mapping[str, Any]]
-    get_run: Callable[[], Run] | None
+    get_run: Callable[[], Traced] | None
     document: Mapping[str, Any] | None
 
     @functools.cached_property
-    def run(self) -> Run:
+    def run(self) -> Traced:
         """The run itself."""
         if self.get_run is None:
             raise InputError(f"metric {self.name}: needs the run's time series")

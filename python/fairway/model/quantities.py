@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 
-from fairway.backends.transfer import jobs
 from fairway.errors import InputError
-from fairway.host.quantities import share as written_share
+from fairway.ground import quantities
+from fairway.ground.quantities import share as written_share
 
 #: A number, and what it counts that is no quantity of its own.
 _COUNTED = re.compile(r"\s*(\d{1,15}(?:\.\d{1,12})?)\s*(packets?|bdp)\s*")
@@ -22,7 +22,7 @@ def rate(value: str | float, name: str) -> float:
     >>> rate("10 Mbit/s", "rate"), rate(5e6, "rate")
     (10000000.0, 5000000.0)
     """
-    return number(jobs.rate_bps(value, name) if isinstance(value, str) else value, name)
+    return number(quantities.rate_bps(value, name) if isinstance(value, str) else value, name)
 
 
 def seconds(value: str | float, name: str) -> float:
@@ -34,7 +34,7 @@ def seconds(value: str | float, name: str) -> float:
     >>> seconds("400 ms", "rtt")
     0.4
     """
-    return number(jobs.seconds(value, name) if isinstance(value, str) else value, name)
+    return number(quantities.seconds(value, name) if isinstance(value, str) else value, name)
 
 
 def share(value: str | float, name: str) -> float:
@@ -96,7 +96,7 @@ def packets(
     if capacity_pps is not None and re.fullmatch(r"\s*[\d.]+\s*[mun]?s\s*", value):
         return seconds(value, name) * capacity_pps
     try:
-        found = jobs.size_bytes(value, name)
+        found = quantities.size_bytes(value, name)
     except InputError:
         found = None
     if found is None:

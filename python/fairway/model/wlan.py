@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from fairway import _core
-from fairway.backends.transfer import jobs
 from fairway.errors import InputError
+from fairway.ground import quantities
 
 Standard = Literal["802.11a", "802.11b", "802.11g"]
 Direction = Literal["download", "upload"]
@@ -254,12 +254,12 @@ def _count(value: int, name: str) -> int:
 
 
 def _seconds(value: str | float, name: str) -> float:
-    return float((jobs.seconds(value, name) or 0.0) if isinstance(value, str) else value)
+    return float((quantities.seconds(value, name) or 0.0) if isinstance(value, str) else value)
 
 
 def _bits(value: str | float | None, name: str) -> int | None:
     if value is None or isinstance(value, str):
-        return jobs.rate_bps(value, name)
+        return quantities.rate_bps(value, name)
     if not 0 < value < 1e18:
         raise InputError(f"{name}: expected a rate in bit/s, got {value}")
     return round(value)

@@ -10,19 +10,15 @@ import re
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
 import altair as alt
 import polars as pl
 
 from fairway import _core
 from fairway.errors import writing
-from fairway.ground import store
 from fairway.plot.formats import check_formats
-from fairway.plot.quantities import QUANTITIES, Keep, Quantity
-
-if TYPE_CHECKING:
-    from fairway.results.run import Run
+from fairway.plot.quantities import Keep, Quantity
 
 #: Okabe and Ito, "Color Universal Design" (2008): told apart with any colour vision. Black is
 #: left out (it is the text), and yellow, which is too faint on paper.
@@ -54,75 +50,6 @@ _CHARACTER_WIDTH, _SAMPLE_WIDTH = 6, 28
 
 TimeChart = alt.Chart | alt.LayerChart
 AnyChart = alt.Chart | alt.LayerChart | alt.ConcatChart | alt.HConcatChart | alt.VConcatChart
-
-
-class Figures:
-    """Charts of one run; each method returns an Altair chart."""
-
-    def __init__(self, run: Run) -> None:
-        self._run = run
-
-    def goodput(self, **size: Any) -> TimeChart:
-        """Goodput of each flow over time."""
-        return self.draw("goodput", **size)
-
-    def cwnd(self, **size: Any) -> TimeChart:
-        """Congestion window of each flow over time."""
-        return self.draw("cwnd", **size)
-
-    def ssthresh(self, **size: Any) -> TimeChart:
-        """Slow start threshold of each flow over time; no line while it is infinite or unused."""
-        return self.draw("ssthresh", **size)
-
-    def srtt(self, **size: Any) -> TimeChart:
-        """Smoothed round-trip time of each flow over time."""
-        return self.draw("srtt", **size)
-
-    def backlog(self, **size: Any) -> TimeChart:
-        """Queue length of each link over time."""
-        return self.draw("backlog", **size)
-
-    def draw(self, name: str, **size: Any) -> TimeChart:
-        """The chart of that name in `QUANTITIES`; `size` as for `over_time`."""
-        quantity = QUANTITIES[name]
-        window = measuring_window(self._run.experiment)
-        return over_time(drawn_table(self._run, quantity), quantity, window=window, **size)
-
-    def save(self, directory: str | Path, formats: Sequence[str] = ("pdf", "png")) -> list[Path]:
-        """Write every figure in every format and return the files."""
-        charts: dict[str, AnyChart] = {
-            name: self.draw(name, width=640, height=260)
-            for name, quantity in QUANTITIES.items()
-            if is_measured(self._run, quantity)
-        }
-        if "capture" in self._run.summary:
-            from fairway.capture.analysis.sections import figure_charts
-
-            charts |= figure_charts(self._run)
-        with store.listing(Path(directory).parent):  # if they are in a run's directory
-            return save_charts(charts, Path(directory), formats)
-
-    def __repr__(self) -> str:
-        return f"<Figures of {self._run.title!r}: {', '.join(QUANTITIES)}>"
-
-
-def is_measured(run: Run, quantity: Quantity) -> bool:
-    """Whether a run has any value of a quantity, so that a chart of it has a mark."""
-    return not drawn_table(run, quantity)[quantity.column].drop_nulls().is_empty()
-
-
-def drawn_table(run: Run, quantity: Quantity) -> pl.DataFrame:
-    """The table that a quantity is drawn from, without values that say nothing.
-
-    Rate-based algorithms do not go by the ssthresh that the stack keeps for them: BBR only leaves
-    it as it is (`bbr_ssthresh` of Linux 6.1, net/ipv4/tcp_bbr.c).
-    """
-    frame: pl.DataFrame = getattr(run, quantity.table)
-    if quantity.column != "ssthresh_segments":
-        return frame
-    unused = [flow["id"] for flow in run.summary["flows"] if is_rate_based(flow["cc"])]
-    column = pl.when(~pl.col("flow").is_in(unused)).then(pl.col(quantity.column))
-    return frame.with_columns(column.alias(quantity.column))
 
 
 def is_rate_based(cc: str) -> bool:

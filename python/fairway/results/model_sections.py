@@ -10,7 +10,7 @@ from fairway.model import beside
 from fairway.plot.page import Section, Table
 
 if TYPE_CHECKING:
-    from fairway.results.run import Run
+    from fairway.results.data import RunData
 
 #: Flows that have lines of their own; of more, one line says what they do together.
 _LINES = 8
@@ -25,12 +25,12 @@ _OF_ONE = {
 _OF_LINK = {"utilisation": "utilisation", "mean_backlog_packets": "mean backlog"}
 
 
-def is_of_models(run: Run) -> bool:
+def is_of_models(run: RunData) -> bool:
     """Whether models have answered, and nothing was run."""
     return run.backend == "model"
 
 
-def model_sections(run: Run) -> list[Section]:
+def model_sections(run: RunData) -> list[Section]:
     """What models say of a run, or which models have answered."""
     if is_of_models(run):
         entries = [*run.summary["flows"], *run.summary["links"]]
@@ -50,7 +50,7 @@ def model_sections(run: Run) -> list[Section]:
     return [Section("Model", explained, tables=tables, warnings=outside)]
 
 
-def beside_table(run: Run, model: Mapping[str, Any]) -> Table:
+def beside_table(run: RunData, model: Mapping[str, Any]) -> Table:
     """Prediction, measurement and residual, one line per figure."""
     flows = {flow["id"]: flow for flow in run.summary["flows"]}
     links = {link["id"]: link for link in run.summary["links"]}
@@ -66,7 +66,7 @@ def beside_table(run: Run, model: Mapping[str, Any]) -> Table:
     return Table("Model beside measurement", columns, rows, labels=2)
 
 
-def sentences(run: Run) -> list[str]:
+def sentences(run: RunData) -> list[str]:
     """Which models have answered, or what they say of the goodput, for a terminal."""
     if is_of_models(run):
         said = {

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, cast
+from collections.abc import Sequence
+from typing import Literal, cast
 
 import altair as alt
 import polars as pl
 
 from fairway.ground import text
+from fairway.metrics.phases import Phase, epochs, phases
 from fairway.plot.figures import PALETTE, inline, is_rate_based, thin
-from fairway.plot.page import FILL, Figure, Section, Table
-from fairway.results.phases import Phase, epochs, of_series, phases
-from fairway.results.run import Run
-from fairway.study.claims import point_is_at
-from fairway.study.reproduce import Reproduction
+from fairway.plot.page import Table
+from fairway.results.data import RunData
 
 #: Kinds of phases in the order of their colours.
 KINDS = ("slow start", "avoidance", "recovery", "timeout")
@@ -23,29 +21,6 @@ _COLOURS = [PALETTE[2], PALETTE[5], PALETTE[4], PALETTE[1]]
 _POINTS = 600
 #: Flows and samples of a run's table of phases: with more it would take seconds.
 _MOST_FLOWS, _MOST_SAMPLES = 8, 50_000
-
-
-def phase_section(result: Reproduction, figure: Mapping[str, Any]) -> Section:
-    """The window of the first flow at each point, its phases behind it, over the same time."""
-    drawn = [
-        outcome
-        for outcome in result.sweep.outcomes
-        if outcome.point.repetition == 0 and point_is_at(outcome.point.axes, figure.get("at", {}))
-    ]
-    until = float(figure.get("until_s", float("inf")))
-    shown = {}
-    for outcome in drawn:
-        flow = str(outcome.summary["flows"][0]["id"])
-        rows = outcome.series().filter(pl.col("flow") == flow, pl.col("t_s") <= until)
-        title = ", ".join(str(value) for value in outcome.point.axes.values()) or result.study.key
-        shown[title] = (rows, of_series(rows, flow))
-    charts = [
-        Figure(title, phase_chart(rows, found, width=FILL))
-        for title, (rows, found) in shown.items()
-        if found
-    ]
-    lead = "cwnd in segments, each chart on its own scale, against time in seconds."
-    return Section(figure["title"], lead, figures=charts, grid=330)
 
 
 def phase_chart(
@@ -111,7 +86,7 @@ def phase_chart(
     return cast(alt.LayerChart, alt.layer(behind, window).properties(width=width, height=height))
 
 
-def phase_tables(run: Run) -> list[Table]:
+def phase_tables(run: RunData) -> list[Table]:
     """When each flow's first slow start ended, and the share of its time in each phase.
 
     None of runs without windows, and of those with more flows or samples than are looked through.

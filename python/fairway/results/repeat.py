@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from fairway.ground import text
 
 if TYPE_CHECKING:
-    from fairway.results.run import Run
+    from fairway.results.data import RunData
 
 #: What of a summary has figures, by name or by `id`.
 _PARTS = ("flows", "links")
 
 
-def repeated(first: Run, again: Callable[[], Run], times: int) -> dict[str, Any]:
+def repeated(first: RunData, again: Callable[[], RunData], times: int) -> dict[str, Any]:
     """Run again and compare.
 
     Args:
@@ -88,7 +88,7 @@ def relative_difference(one: float | None, other: float | None) -> float:
     return abs(one - other) / max(abs(one), abs(other))
 
 
-def _same_tables(one: Run, other: Run) -> bool:
+def _same_tables(one: RunData, other: RunData) -> bool:
     pairs = ((one.series, other.series), (one.queues, other.queues), (one.tcp_info, other.tcp_info))
     return all(
         mine is theirs or (mine is not None and theirs is not None and mine.equals(theirs))

@@ -1,50 +1,42 @@
-"""Reports of runs and sweeps."""
+"""Reports of runs."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fairway.ground import result_schema, text
 from fairway.plot import columns
 from fairway.plot.page import FILL, Figure, Section, Table, render
-from fairway.sweep import repetitions
-from fairway.sweep.axes import headings
-from fairway.sweep.tables import COSTS
 
 if TYPE_CHECKING:
-    from fairway.results.run import Run
-    from fairway.sweep import Sweep
+    from fairway.results.data import RunData
 
 
-def run_report(run: Run, metrics: Sequence[str] = ()) -> str:
+def run_report(run: RunData, metrics: Sequence[str] = ()) -> str:
     """The report of one run.
 
     Args:
         run: The run.
         metrics: Metrics to show, if not those of its summary.
     """
-    from fairway.plot.figures import is_measured, measuring_window
+    from fairway.plot.figures import measuring_window
     from fairway.plot.quantities import IN_ORDER, QUANTITIES
+    from fairway.results.figures import Figures, is_measured
 
-    own_tables: list[Table] = []
-    own_sections: list[Section] = []
+    own = run.own_report()
+    own_tables, own_sections = list(own.tables), list(own.sections)
     charts: list[Figure] = []
     if "transfer" in run.summary:
-        from fairway.backends.transfer import sections as transfer
+        from fairway.results import transfer_sections as transfer
 
         own_tables, own_sections = [transfer.transfer_table(run)], transfer.settings_section(run)
         charts += transfer.transfer_figures(run)
-    if "capture" in run.summary:
-        from fairway.capture.analysis import sections as capture
-
-        own_tables, own_sections = capture.capture_tables(run), capture.capture_sections(run)
     for name, quantity in QUANTITIES.items():
         if is_measured(run, quantity):
             title = quantity.alt.partition(",")[0]
             note = IN_ORDER if name == "goodput" and _has_losses(run) else ""
-            charts.append(Figure(title, run.figures.draw(name, width=FILL), note))
+            charts.append(Figure(title, Figures(run).draw(name, width=FILL), note))
     shaded = "The measuring window is shaded." if measuring_window(run.experiment) else ""
     from fairway.results.model_sections import is_of_models, model_sections
     from fairway.results.phase_charts import phase_tables
@@ -72,8 +64,8 @@ def run_report(run: Run, metrics: Sequence[str] = ()) -> str:
         experiment_section(run.experiment),
     ]
     packets = run.summary.get("packets")
-    if "capture" in run.summary:
-        return render(run.title, capture.capture_lead(run), sections)
+    if own.lead is not None:
+        return render(run.title, own.lead, sections)
     if is_of_models(run):
         lead = "What models say; nothing was run, so there are no series."
         return render(run.title, lead, sections)
@@ -81,11 +73,11 @@ def run_report(run: Run, metrics: Sequence[str] = ()) -> str:
     return render(run.title, lead + (f", {packets:,} packets." if packets else "."), sections)
 
 
-def _has_losses(run: Run) -> bool:
+def _has_losses(run: RunData) -> bool:
     return any(flow.get("retransmitted_segments") for flow in run.summary["flows"])
 
 
-def repeated_runs(run: Run) -> list[Section]:
+def repeated_runs(run: RunData) -> list[Section]:
     """How far runs of the same experiment differ: measured, or what decides it."""
     from fairway.results import repeat
 
@@ -128,34 +120,6 @@ def _difference_table(found: Mapping[str, Any]) -> Table:
     return Table("Differences", ["figure", "first run", "least", "most", "difference"], rows)
 
 
-def sweep_report(sweep: Sweep) -> str:
-    """The report of a sweep: every run in one table, and each metric over the axes."""
-    repeated = repetitions.sentence(sweep.until, sweep.stops) if sweep.until else ""
-    tables = [sweep_table(sweep), *mean_tables(sweep)]
-    sections = [Section("Runs", repeated, warnings=sweep.warnings, tables=tables)]
-    figures = [
-        Figure(text.capital(columns.charted(name)[0]), sweep.figures.draw(name, width=FILL))
-        for name in sweep.figures.names
-    ]
-    if figures:
-        said, caveats = _drawn(sweep)
-        sections.append(Section("Metrics", said, warnings=caveats, figures=figures, grid=380))
-    if sweep.outcomes:
-        sections.append(experiment_section(sweep.outcomes[0].point.experiment, "First experiment"))
-    return render(sweep.title, f"{text.count(len(sweep), 'run')}.", sections)
-
-
-def _drawn(sweep: Sweep) -> tuple[str, Sequence[str]]:
-    """What the charts of a sweep show, and what has to be known of the models in them."""
-    is_repeated = _is_repeated(sweep)
-    if sweep.figures.is_heat_map:
-        return ("Means over repetitions." if is_repeated else ""), ()
-    said = "Means over repetitions, with 95 % confidence intervals." if is_repeated else ""
-    if sweep.predicted.is_empty():
-        return said, ()
-    return f"{said} Hollow diamonds are what models say.".lstrip(), sweep.caveats
-
-
 #: What the metrics of a run mean, for who sees their values.
 MEANINGS = {
     "goodput_bps": "of all flows together",
@@ -167,7 +131,7 @@ MEANINGS = {
 }
 
 
-def metric_table(run: Run, metrics: Sequence[str] = ()) -> Table:
+def metric_table(run: RunData, metrics: Sequence[str] = ()) -> Table:
     """Metrics of a run: those named, or of its summary; of one flow, none that compare flows."""
     if metrics:
         chosen = [
@@ -184,7 +148,7 @@ def metric_table(run: Run, metrics: Sequence[str] = ()) -> Table:
     return Table("Metrics", ["metric", "value", "meaning"], rows, trailing=1)
 
 
-def flow_tables(run: Run) -> list[Table]:
+def flow_tables(run: RunData) -> list[Table]:
     """A table of the flows of TCP and one of the datagram flows, those that there are."""
     flows = run.summary["flows"]
     datagrams = [flow for flow in flows if flow["cc"] is None]
@@ -284,7 +248,7 @@ def flow_table(flows: Sequence[Mapping[str, Any]]) -> Table:
 _BESIDE = 4
 
 
-def application_tables(run: Run) -> list[Table]:
+def application_tables(run: RunData) -> list[Table]:
     """One table for each kind of application, one line per figure."""
     tables = []
     entries = run.summary.get("applications", [])
@@ -340,7 +304,7 @@ def figure(name: str, value: float | None) -> str:
     return f"{text.number(value)} s" if name.endswith("_s") else text.number(value)
 
 
-def completion_table(run: Run) -> list[Table]:
+def completion_table(run: RunData) -> list[Table]:
     """How long transfers took, by flow and size; none where no flow has several."""
     entries = run.summary.get("completions", [])
 
@@ -371,7 +335,7 @@ def _size_class(entry: Mapping[str, Any]) -> str:
     return f"  from {text.size(least)}" if least else f"  below {text.size(entry['below_bytes'])}"
 
 
-def link_table(run: Run) -> Table:
+def link_table(run: RunData) -> Table:
     """One line per link."""
     links = run.summary["links"]
 
@@ -389,12 +353,12 @@ def link_table(run: Run) -> Table:
     ])  # fmt: skip
 
 
-def link_tables(run: Run) -> list[Table]:
+def link_tables(run: RunData) -> list[Table]:
     """`link_table`, where a link was looked at."""
     return [link_table(run)] if run.summary["links"] else []
 
 
-def wlan_tables(run: Run) -> list[Table]:
+def wlan_tables(run: RunData) -> list[Table]:
     """One line per node of the WLAN, if there is one."""
     wlan = run.summary.get("wlan")
     if not wlan:
@@ -409,69 +373,6 @@ def wlan_tables(run: Run) -> list[Table]:
 
 #: Metrics that compare flows: the same for every run, they say that there was nothing to compare.
 COMPARING = ("jain_index", "asymmetry", "unfairness")
-#: Of two flows it says what Jain's index says, and of more next to nothing: a sweep's table has it
-#: if it is asked for.
-_DERIVED = "unfairness"
-
-
-def sweep_table(sweep: Sweep) -> Table:
-    """One line per run of a sweep."""
-    table = sweep.table
-    names = [*(["repetition"] if _is_repeated(sweep) else []), *_metrics_of(sweep)]
-    shown = [
-        columns.words(heading, map(text.label, axis.shown))
-        for axis, heading in zip(sweep.columns, headings(sweep.columns), strict=True)
-    ]
-    shown += [columns.figures(name, table[name].to_list()) for name in names]
-    of_range = _ranges(sweep)
-    shown += [columns.words("in range", of_range)] if of_range else []
-    texts = [index for index, axis in enumerate(sweep.columns, 1) if not axis.is_numeric]
-    caption = text.count(len(sweep), "run")
-    keys = len(sweep.columns) + _is_repeated(sweep)
-    return columns.table(
-        caption, shown, labels=max(texts, default=0), trailing=int(bool(of_range)), keys=keys
-    )
-
-
-def mean_tables(sweep: Sweep) -> list[Table]:
-    """Mean and interval of each metric, where nothing varies but the seed."""
-    from fairway.stats import mean_interval
-
-    if sweep.axes or not _is_repeated(sweep):
-        return []
-    rows = []
-    for name in _metrics_of(sweep):
-        if values := [value for value in sweep.table[name].drop_nulls() if math.isfinite(value)]:
-            of = mean_interval(values)
-            shown = (figure(name, value) for value in (of.mean, of.low, of.high))
-            rows.append([columns.in_words(name), *shown])
-    caption = f"Means over {text.count(len(sweep), 'repetition')}, and their 95 % intervals"
-    return [Table(caption, ["metric", "mean", "from", "to"], rows)]
-
-
-def _is_repeated(sweep: Sweep) -> bool:
-    return bool(sweep.table.height) and sweep.table["repetition"].max() != 0
-
-
-def _metrics_of(sweep: Sweep) -> list[str]:
-    """The metrics that a sweep's tables show: those that were asked for, or that say something."""
-    table = sweep.table
-    hidden = {"repetition", "seed", *(axis.column for axis in sweep.columns)}
-    if not sweep.metrics:
-        hidden |= {_DERIVED, *(name for name in COMPARING if table[name].n_unique() <= 1)}
-        hidden |= {name for name in COSTS if table[name].null_count() == table.height}
-    return [name for name in table.columns if name not in hidden]
-
-
-def _ranges(sweep: Sweep) -> list[str]:
-    """Whether the models that have answered each point are in their range; empty if all are."""
-    if not sweep.outcomes or sweep.outcomes[0].summary["backend"] != "model":
-        return []
-    said = [
-        all(entry["model"]["in_range"] for entry in (*summary["flows"], *summary["links"]))
-        for summary in (outcome.summary for outcome in sweep.outcomes)
-    ]
-    return [] if all(said) else [text.number(one) for one in said]
 
 
 def window_sentence(experiment: Mapping[str, Any]) -> str:

@@ -12,7 +12,8 @@ from typing import Any
 from fairway import metrics
 from fairway.stats import mean_interval
 from fairway.study.claims import Cell, point_is_at, same
-from fairway.sweep import Outcome, repetitions
+from fairway.sweep import repetitions
+from fairway.sweep.outcome import Outcome
 from fairway.sweep.repetitions import Stop
 
 #: Identity of an outcome -> metric -> its value.

@@ -11,13 +11,12 @@ from fairway.ground import text
 from fairway.plot.dots import dots
 from fairway.plot.figures import AnyChart, heat_map, metric_over_axis, response
 from fairway.plot.page import FILL, Figure, Section
-from fairway.results.phase_charts import phase_section
 from fairway.study.claims import Cell, point_is_at
 from fairway.study.ratios import ratio_charts
 from fairway.study.reproduce import Reproduction, Study
 from fairway.study.residuals import residual_section
 from fairway.study.small_multiples import small_multiples
-from fairway.study.time_charts import time_section
+from fairway.study.time_charts import phase_section, time_section
 
 
 def figure_section(result: Reproduction, figure: Mapping[str, Any]) -> Section:

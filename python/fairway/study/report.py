@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, get_args
 
 # A report is written hours after its study began, and another version may be installed meanwhile:
 # what others load when they first need it is loaded with this module.
-import fairway.results.episodes
+import fairway.metrics.episodes
 import fairway.results.tables  # noqa: F401
 from fairway.ground import text
 from fairway.plot.page import Section, Table, render

@@ -20,8 +20,10 @@ from fairway.study import cells as study_cells
 from fairway.study.claims import Cell, Claim, Finding, judge_all, readable
 from fairway.study.files import find, keys, load_study
 from fairway.study.model import SCENARIO, Study
-from fairway.sweep import Outcome, Sweep, run_plan
+from fairway.sweep.outcome import Outcome
 from fairway.sweep.repetitions import Stop
+from fairway.sweep.result import Sweep
+from fairway.sweep.run import run_plan
 
 __all__ = [
     "SCENARIO",

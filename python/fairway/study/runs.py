@@ -13,7 +13,7 @@ from fairway.plot.page import Link, Table
 from fairway.study.cells import averaged
 from fairway.study.claims import Cell
 from fairway.study.reproduce import Reproduction
-from fairway.sweep import Outcome
+from fairway.sweep.outcome import Outcome
 
 #: The experiment of a run, beside its results.
 EXPERIMENT = "experiment.toml"

@@ -13,7 +13,7 @@ from fairway.plot.page import FILL, Figure, Section
 from fairway.plot.quantities import QUANTITIES, Quantity
 from fairway.study.claims import point_is_at
 from fairway.study.reproduce import Reproduction
-from fairway.sweep import Outcome
+from fairway.sweep.outcome import Outcome
 
 #: Points along one line.
 _SMALL_POINTS = 250

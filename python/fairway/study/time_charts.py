@@ -9,12 +9,14 @@ from typing import Any, Literal
 import polars as pl
 
 from fairway.ground import text
+from fairway.metrics.phases import of_series
 from fairway.plot.figures import TimeChart, over_time
 from fairway.plot.page import FILL, Figure, Section
 from fairway.plot.quantities import QUANTITIES, Quantity
+from fairway.results.phase_charts import phase_chart
 from fairway.study.claims import point_is_at
 from fairway.study.reproduce import Reproduction
-from fairway.sweep import Outcome
+from fairway.sweep.outcome import Outcome
 
 #: Points along a line.
 _POINTS = 600
@@ -116,3 +118,26 @@ def _long(
         for quantity in together
     ]
     return pl.concat(frames).drop_nulls("value")
+
+
+def phase_section(result: Reproduction, figure: Mapping[str, Any]) -> Section:
+    """The window of the first flow at each point, its phases behind it, over the same time."""
+    drawn = [
+        outcome
+        for outcome in result.sweep.outcomes
+        if outcome.point.repetition == 0 and point_is_at(outcome.point.axes, figure.get("at", {}))
+    ]
+    until = float(figure.get("until_s", float("inf")))
+    shown = {}
+    for outcome in drawn:
+        flow = str(outcome.summary["flows"][0]["id"])
+        rows = outcome.series().filter(pl.col("flow") == flow, pl.col("t_s") <= until)
+        title = ", ".join(str(value) for value in outcome.point.axes.values()) or result.study.key
+        shown[title] = (rows, of_series(rows, flow))
+    charts = [
+        Figure(title, phase_chart(rows, found, width=FILL))
+        for title, (rows, found) in shown.items()
+        if found
+    ]
+    lead = "cwnd in segments, each chart on its own scale, against time in seconds."
+    return Section(figure["title"], lead, figures=charts, grid=330)

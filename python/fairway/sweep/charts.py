@@ -18,7 +18,7 @@ from fairway.stats import mean_interval
 from fairway.sweep.axes import Axis, headings
 
 if TYPE_CHECKING:
-    from fairway.sweep import Sweep
+    from fairway.sweep.data import SweepData
 
 #: Column that tells the lines of a chart apart.
 _GROUP = "group"
@@ -33,7 +33,7 @@ _NUMBERS = 8
 class SweepFigures:
     """Charts of one sweep by the names of its metrics: `sweep.figures.goodput_bps()`."""
 
-    def __init__(self, sweep: Sweep) -> None:
+    def __init__(self, sweep: SweepData) -> None:
         self._sweep = sweep
 
     @functools.cached_property
@@ -103,7 +103,7 @@ def _layout(axes: Sequence[Axis]) -> _Layout:
     return _Layout(x, None, tuple(axis for axis in varying if axis is not x))
 
 
-def _chart(sweep: Sweep, metric: str, **size: Any) -> AnyChart:
+def _chart(sweep: SweepData, metric: str, **size: Any) -> AnyChart:
     layout = _layout(sweep.columns)
     names = dict(zip((axis.path for axis in sweep.columns), headings(sweep.columns), strict=True))
     title, factor = charted(metric)

@@ -42,6 +42,11 @@ class Outcome:
         return summary
 
     @property
+    def experiment(self) -> dict[str, Any]:
+        """What was run."""
+        return self.point.experiment
+
+    @property
     def run(self) -> Run:
         """The whole run: from memory or its directory, or else computed again."""
         if self.in_memory is not None:

@@ -12,7 +12,7 @@ from fairway.ground import text
 from fairway.stats import Stopping
 
 if TYPE_CHECKING:
-    from fairway.sweep import Outcome
+    from fairway.sweep.outcome import Outcome
 
 
 @dataclass(frozen=True)

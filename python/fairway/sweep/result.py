@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import html
 import json
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairway.backends import backend as find_backend
 from fairway.errors import InputError
 from fairway.experiment.plan import Point, Until
-from fairway.ground import store, text
+from fairway.ground import store
 from fairway.ground.shape import TEXT_OR_NONE
 from fairway.plot.drawing import draw_report
-from fairway.results.run import Run, read_manifest, shape_of
-from fairway.sweep import repetitions, warm_up
-from fairway.sweep.axes import Axis, axes_of
+from fairway.results.run import Run, read_manifest
+from fairway.results.shapes import shape_of
+from fairway.sweep import repetitions
+from fairway.sweep.data import SweepData
 from fairway.sweep.outcome import Outcome
-from fairway.sweep.repetitions import Stop
 from fairway.sweep.rows import ROWS, Row, read_rows, read_summary
-from fairway.sweep.tables import COSTS, part_table, run_table
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from fairway.sweep.charts import SweepFigures
 
 _MANIFEST_SHAPE = {
@@ -38,43 +33,8 @@ _MANIFEST_SHAPE = {
 }
 
 
-class Sweep:
-    """The results of a sweep, in the order of the experiment file.
-
-    Attributes:
-        title: The experiment's title.
-        axes: Paths that vary.
-        outcomes: One per point.
-        version: Version of Fairway.
-        directory: Where it is kept, if anywhere.
-        until: What repeating ended at, if the experiment says so.
-        stops: Where each combination's repeating ended then.
-        warm_up: How its measuring window was found, as `warm_up.WarmUp.to_json`, if it was.
-        metrics: Metrics of its table, by the names of `metrics.measure`; if none is named, those
-            of each run's summary, delay and retransmissions.
-    """
-
-    def __init__(
-        self,
-        title: str,
-        axes: Sequence[str],
-        outcomes: Sequence[Outcome],
-        version: str,
-        directory: Path | None = None,
-        until: Until | None = None,
-        stops: Sequence[Stop] = (),
-        warm_up: Mapping[str, Any] | None = None,
-        metrics: Sequence[str] = (),
-    ) -> None:
-        self.title = title
-        self.axes = tuple(axes)
-        self.outcomes = tuple(outcomes)
-        self.version = version
-        self.directory = directory
-        self.until = until
-        self.stops = tuple(stops)
-        self.warm_up = warm_up
-        self.metrics = tuple(metrics)
+class Sweep(SweepData):
+    """The results of a sweep, in the order of the experiment file."""
 
     def with_metrics(self, metrics: Sequence[str]) -> Sweep:
         """The same sweep with other metrics in its table, report and figures."""
@@ -83,32 +43,11 @@ class Sweep:
             self.stops, self.warm_up, metrics,
         )  # fmt: skip
 
-    def __len__(self) -> int:
-        return len(self.outcomes)
-
-    def __repr__(self) -> str:
-        over = ", ".join(self.axes) or "seeds"
-        return f"<Sweep {self.title!r}: {text.count(len(self), 'run')} over {over}>"
-
     def _repr_html_(self) -> str:
         from fairway.plot.page import plain_html
-        from fairway.results.report import sweep_table
+        from fairway.sweep.report import sweep_table
 
         return f"<h3>{html.escape(self.title)}</h3>" + plain_html(sweep_table(self))
-
-    @functools.cached_property
-    def columns(self) -> list[Axis]:
-        """Its axes as columns of its tables."""
-        return axes_of(self.axes, [outcome.point.axes for outcome in self.outcomes])
-
-    @functools.cached_property
-    def table(self) -> pl.DataFrame:
-        """One row per point: its axes, repetition, seed and metrics.
-
-        An axis of quantities is a column of numbers whose name ends in their unit:
-        `topology.bottleneck.rate_bps`.
-        """
-        return run_table(self.outcomes, self.columns, self.metrics)
 
     @functools.cached_property
     def figures(self) -> SweepFigures:
@@ -117,97 +56,9 @@ class Sweep:
 
         return SweepFigures(self)
 
-    @functools.cached_property
-    def flows(self) -> pl.DataFrame:
-        """One row per run and flow: axes, repetition, seed, and the flow's figures."""
-        return part_table("flows", self.outcomes, self.columns)
-
-    @functools.cached_property
-    def links(self) -> pl.DataFrame:
-        """One row per run and link: axes, repetition, seed, and the link's figures."""
-        return part_table("links", self.outcomes, self.columns)
-
-    @functools.cached_property
-    def predicted(self) -> pl.DataFrame:
-        """What models say of the metrics, as `table`: of points that one of them covers."""
-        import polars as pl
-
-        rows = [
-            {
-                **axes,
-                **{name: value for name, value in model["metrics"].items() if name != "residual"},
-            }
-            for axes, model in zip(
-                self.table.select(axis.column for axis in self.columns).iter_rows(named=True),
-                (outcome.summary.get("model", {}) for outcome in self.outcomes),
-                strict=True,
-            )
-            if "metrics" in model
-        ]
-        return pl.DataFrame(rows, infer_schema_length=None)
-
-    @property
-    def warnings(self) -> list[str]:
-        """What has to be known before its figures are trusted, and of how many of its runs."""
-        found = self._counted(outcome.summary.get("warnings", []) for outcome in self.outcomes)
-        found += warm_up.warnings(self.warm_up)
-        found += repetitions.remark_on_alike(self.outcomes)
-        return found + (repetitions.warnings(self.until, self.stops) if self.until else [])
-
-    @property
-    def caveats(self) -> list[str]:
-        """Which models of `predicted` are outside of their range, why, and in how many runs."""
-        from fairway.model import beside
-
-        models = (outcome.summary.get("model", {}) for outcome in self.outcomes)
-        return self._counted(
-            [f"{name} is outside of its range: {why}" for name, why in beside.reasons(model)]
-            for model in models
-            if "metrics" in model
-        )
-
-    def _counted(self, said: Iterable[Iterable[str]]) -> list[str]:
-        """Each sentence once, with the number of runs that it is said of, if not of all."""
-        counted = Counter(sentence for sentences in said for sentence in sentences)
-        return [
-            sentence
-            if count == len(self)
-            else f"in {count} of {text.count(len(self), 'run')}: {sentence}"
-            for sentence, count in counted.items()
-        ]
-
-    @property
-    def summary(self) -> dict[str, Any]:
-        """Everything as plain data, for JSON."""
-        return {
-            "title": self.title,
-            "axes": list(self.axes),
-            "points": list(self._entries()),
-            **self._how(),
-        }
-
-    def _entries(self) -> Iterator[dict[str, Any]]:
-        """The points of the summary, each with the metrics of the table that its own one lacks."""
-        if not self.outcomes:
-            return
-        metrics = self.table.select(self.metrics or COSTS).iter_rows(named=True)
-        for outcome, more in zip(self.outcomes, metrics, strict=True):
-            yield {**_entry(outcome), "metrics": more}
-
-    def _how(self) -> dict[str, Any]:
-        """How its window was found, and what repeating ended at and where, as plain data."""
-        window = {"warm_up": dict(self.warm_up)} if self.warm_up else {}
-        if self.until is None:
-            return window
-        return {
-            **window,
-            "until": {**vars(self.until), "metrics": list(self.until.metrics)},
-            "stops": [stop.to_json() for stop in self.stops],
-        }
-
     def report(self) -> str:
         """The report as HTML."""
-        from fairway.results.report import sweep_report
+        from fairway.sweep.report import sweep_report
 
         return sweep_report(self)
 
@@ -231,41 +82,6 @@ class Sweep:
         store.write_file(directory / "summary.json", self._summary_lines())
         store.write_file(directory / store.MANIFEST, store.to_json(self._manifest()))
         draw_report(directory, report or self.report, again)
-
-    def _summary_lines(self) -> Iterator[str]:
-        """`summary` as JSON with a line for each point, never all in memory."""
-        rest = {"title": self.title, "axes": list(self.axes), **self._how()}
-        yield store.to_json(rest).rstrip("}\n ") + ',\n  "points": ['
-        for index, entry in enumerate(self._entries()):
-            line = json.dumps(entry, ensure_ascii=False, allow_nan=False)
-            yield f"{',' if index else ''}\n    {line}"
-        yield "\n  ]\n}\n"
-
-    def _manifest(self) -> dict[str, Any]:
-        points = [
-            {
-                "axes": outcome.point.axes,
-                "repetition": outcome.point.repetition,
-                "seed": summary["seed"],
-                "directory": outcome.directory.name if outcome.directory else None,
-                "content_hash": store.content_hash(
-                    outcome.point.experiment,
-                    summary["backend"],
-                    self.version,
-                    summary.get("algorithms"),
-                ),
-            }
-            for outcome, summary in ((outcome, outcome.summary) for outcome in self.outcomes)
-        ]
-        joined = "\n".join(str(point["content_hash"]) for point in points)
-        return {
-            "title": self.title,
-            "version": self.version,
-            "content_hash": hashlib.sha256(joined.encode()).hexdigest(),
-            "axes": list(self.axes),
-            "points": points,
-            **self._how(),
-        }
 
 
 def load_sweep(directory: str | Path) -> Sweep:
@@ -297,12 +113,6 @@ def load_sweep(directory: str | Path) -> Sweep:
         repetitions.stops_of(manifest.get("stops", [])),
         manifest.get("warm_up"),
     )
-
-
-def _entry(outcome: Outcome) -> dict[str, Any]:
-    """A point of the summary."""
-    point = outcome.point
-    return {"axes": point.axes, "repetition": point.repetition, "summary": outcome.summary}
 
 
 def _from_directory(entry: dict[str, Any], place: Path) -> Outcome:

@@ -17,7 +17,7 @@ from fairway.errors import InputError, writing
 from fairway.experiment.plan import Point
 from fairway.ground import store
 from fairway.ground.shape import problem
-from fairway.results.run import shape_of
+from fairway.results.shapes import shape_of
 from fairway.sweep.outcome import Outcome
 from fairway.sweep.packed_run import PackedRun
 from fairway.sweep.scratch import Scratch

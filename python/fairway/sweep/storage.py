@@ -14,7 +14,8 @@ from fairway.backends import Backend
 from fairway.errors import InputError, writing
 from fairway.experiment.plan import Point
 from fairway.ground import store
-from fairway.results.run import Run, shape_of
+from fairway.results.run import Run
+from fairway.results.shapes import shape_of
 from fairway.sweep.outcome import Outcome
 from fairway.sweep.packed_run import PackedRun, without_time
 from fairway.sweep.scratch import Scratch

@@ -18,7 +18,7 @@ from fairway.ground import text
 if TYPE_CHECKING:
     from fairway.backends import Backend
     from fairway.results.run import Run
-    from fairway.sweep import Outcome
+    from fairway.sweep.outcome import Outcome
 
 #: What `measure.window` is before it is found.
 AUTO = "auto"

@@ -7,6 +7,7 @@ import fcntl
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -199,9 +200,7 @@ def _only_one(root: Path, *, quiet: bool) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if not quiet:
-                from fairway.cli.terminal import note
-
-                note("Another process is building a kernel; waiting for it.")
+                sys.stderr.write("Another process is building a kernel; waiting for it.\n")
             fcntl.flock(lock, fcntl.LOCK_EX)
         for left in root.glob(f"{_UNFINISHED}*"):
             shutil.rmtree(left, ignore_errors=True)

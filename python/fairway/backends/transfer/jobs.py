@@ -82,31 +82,6 @@ def _as_ours(error: _core.TransferError) -> FairwayError:
     return kinds.get(kind, RunFailed)(message)
 
 
-def rate_bps(text: str | None, option: str) -> int | None:
-    """A rate as users write it ("10 Mbit/s"), in bit/s."""
-    return _quantity(text, "rate", option)
-
-
-def size_bytes(text: str | None, option: str) -> int | None:
-    """A size as users write it ("8 MiB"), in bytes."""
-    return _quantity(text, "size", option)
-
-
-def seconds(text: str | None, option: str) -> float | None:
-    """A duration as users write it ("100 ms"), in seconds."""
-    nanos = _quantity(text, "duration", option)
-    return None if nanos is None else nanos / 1e9
-
-
-def _quantity(text: str | None, kind: str, option: str) -> int | None:
-    if text is None:
-        return None
-    try:
-        return _core.quantity(text, kind)
-    except ValueError as error:
-        raise InputError(f"{option}: {error}") from None
-
-
 def given(**options: Any) -> dict[str, Any]:
     """The options that were given; the others are as the compiled module has them."""
     return {name: value for name, value in options.items() if value is not None}

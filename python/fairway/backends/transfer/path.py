@@ -129,10 +129,10 @@ def _datagrams(name: str, members: Sequence[tuple[Any, Any]]) -> dict[str, Any]:
 
 def _algorithm(cc: str) -> str:
     """The name of the kernel's algorithm here; the kernel's own default if there is none."""
-    from fairway import api
+    from fairway.ground.registry import algorithms
 
     name = _NAMES.get(cc, cc)
-    return name if any(name == known["name"] for known in api.algorithms()) else "cubic"
+    return name if any(name == known["name"] for known in algorithms()) else "cubic"
 
 
 def rate(rate_bps: float) -> str:

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairway.capture.analysis.flows import largest
 from fairway.capture.analysis.reading import STANDARD_INPUT, read, twice
-from fairway.capture.analysis.result import Analysis, largest
+from fairway.capture.analysis.result import Analysis
 from fairway.errors import InputError
 from fairway.ground.progress import reporter
 
@@ -99,7 +100,7 @@ def _names(
     connections: Sequence[Mapping[str, Any]], directions: Sequence[tuple[int, int]]
 ) -> list[str]:
     """Ids of flows by direction; none for one without data."""
-    from fairway.capture.analysis.result import flows
+    from fairway.capture.analysis.flows import flows
 
     known = {(flow.connection["id"], flow.index): flow.id for flow in flows(connections)}
     return [known.get((number, index), "") for number, index in directions]

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairway import _core, metrics
-from fairway.capture.analysis.result import Flow, largest
+from fairway.capture.analysis.flows import Flow, largest
 from fairway.ground.shape import NUMBER, NUMBER_OR_NONE
+from fairway.results import run
+from fairway.results.data import CAPTURE_SERIES, PACKETS, OwnReport
 from fairway.results.run import Run
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from fairway.capture.analysis.result import Analysis
+    from fairway.plot.figures import AnyChart
 
 #: What a run of this kind calls its backend.
 BACKEND = "capture"
@@ -42,20 +46,70 @@ CAPTURE_SHAPE = {
 }  # fmt: skip
 
 
-def run_of(analysis: Analysis) -> Run:
+class CapturedRun(Run):
+    """A run that a capture shows."""
+
+    SHAPE = CAPTURE_SHAPE
+
+    def own_report(self) -> OwnReport:
+        """Connections, and a section for each flow whose packets are known."""
+        from fairway.capture.analysis import sections
+
+        return OwnReport(
+            sections.capture_tables(self),
+            sections.capture_sections(self),
+            sections.capture_lead(self),
+        )
+
+    def own_charts(self) -> Mapping[str, AnyChart]:
+        """Charts of its flows."""
+        from fairway.capture.analysis.sections import figure_charts
+
+        return figure_charts(self)
+
+    @classmethod
+    def own_tables(cls, directory: Path) -> dict[str, Any]:
+        """Packets, and what each flow was over time."""
+        from fairway.capture.analysis.packets import PACKET_SCHEMA
+        from fairway.capture.analysis.series import CAPTURE_SERIES_SCHEMA
+        from fairway.results.tables import read_parquet
+
+        return {
+            "packets": partial(read_parquet, directory / PACKETS, PACKET_SCHEMA),
+            "capture_series": partial(
+                read_parquet, directory / CAPTURE_SERIES, CAPTURE_SERIES_SCHEMA
+            ),
+        }
+
+
+def load(directory: str | Path) -> Run:
+    """Read a run directory back, of a capture or of any backend.
+
+    Raises:
+        InputError: If it is not a complete run directory.
+    """
+    return run.load(directory, {BACKEND: CapturedRun})
+
+
+def run_of(
+    name: str,
+    report: dict[str, Any],
+    shown: Sequence[Flow],
+    series: pl.DataFrame,
+    packets: pl.DataFrame,
+    warnings: Sequence[str],
+) -> Run:
     """The run that a capture was: flows with goodputs, windows and round trips like any other."""
     from fairway.capture.analysis.series import as_run
 
-    report = analysis.to_json()
     kept = largest(report["connections"], MOST_CONNECTIONS)
     left_out = len(report["connections"]) - len(kept)
     report["connections"] = sorted(kept, key=lambda one: one["id"])
-    shown = analysis.shown
     mss = {flow.id: _mss_bytes(flow) for flow in shown}
-    series = as_run(analysis.series, mss)
-    found = [_flow(flow, series) for flow in shown]
+    sampled = as_run(series, mss)
+    found = [_flow(flow, sampled) for flow in shown]
     summary = {
-        "title": analysis.name,
+        "title": name,
         "backend": BACKEND,
         "seed": 0,
         "wall_s": 0.0,
@@ -63,16 +117,16 @@ def run_of(analysis: Analysis) -> Run:
         "flows": found,
         "links": [],
         "metrics": _metrics(found),
-        "warnings": analysis.warnings(),
+        "warnings": list(warnings),
         "capture": {**report, "connections_left_out": left_out},
     }
-    return Run(
-        experiment={"title": analysis.name, "capture": _origin(report)},
+    return CapturedRun(
+        experiment={"title": name, "capture": _origin(report)},
         summary=summary,
-        series=series,
+        series=sampled,
         version=_core.version(),
-        packets=analysis.packets,
-        capture_series=analysis.series,
+        packets=packets,
+        capture_series=series,
     )
 
 

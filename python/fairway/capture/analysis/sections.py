@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from fairway.capture.analysis import charts
+from fairway.capture.analysis.flows import Flow, flows, largest
 from fairway.capture.analysis.group import group_tables
 from fairway.capture.analysis.group_charts import shares
-from fairway.capture.analysis.result import Flow, flows, largest
 from fairway.capture.analysis.sequence import MOST_MARKS, between, time_sequence
 from fairway.capture.analysis.story import overview, story
 from fairway.capture.analysis.tables import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fairway.capture.analysis.result import Flow, flows
+from fairway.capture.analysis.flows import Flow, flows
 from fairway.ground import text
 
 #: How a connection ended, in words.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fairway.capture.analysis.result import Flow, data_bytes, flows, largest
+from fairway.capture.analysis.flows import Flow, data_bytes, flows, largest
 from fairway.ground import text
 from fairway.plot.page import Table
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairway.errors import ExperimentError, InputError
+from fairway.ground import store
 
 if TYPE_CHECKING:
     from fairway.results.run import Run
@@ -68,14 +69,13 @@ def animate(
 
 def _loaded(directory: Path, overrides: Mapping[str, Any] | None) -> Run:
     """A run with its captures, from its directory."""
-    from fairway import api
-    from fairway.results.run import Run
+    from fairway.results.run import load
 
     if overrides:
         raise InputError(f"{directory}: a finished run; --set and --seed go with experiment files")
-    run = api.load(directory)
-    if not isinstance(run, Run):
+    if (directory / store.POINTS).is_dir():
         raise InputError(f"{directory}: a sweep; name one of its runs, in {directory / 'points'}")
+    run = load(directory)
     if run.backend != "sim":
         raise InputError(f"{directory}: a run of backend {run.backend}; the simulator's are played")
     if run.experiment.get("capture", {}).get("at") != "everything":
@@ -96,10 +96,11 @@ def _made(
     quiet: bool,
 ) -> Run:
     """Run an experiment until the animation ends, with captures of everything."""
-    from fairway import _core, api
+    from fairway import _core
     from fairway.algorithm import permitting
     from fairway.experiment.plan import plan
     from fairway.results.run import Run
+    from fairway.sweep import start
 
     with permitting(python=allow_python, backend="sim"):
         planned = plan(experiment, overrides=overrides)
@@ -112,7 +113,7 @@ def _made(
     document["duration"] = f"{length_ns} ns"
     document["measure"] = {"sample": f"{min(sample_ns, length_ns)} ns"}
     document["capture"] = {"at": "everything", "files": "one"}
-    run = api.run(document, allow_python=allow_python, quiet=quiet)
+    run = start.run(document, allow_python=allow_python, quiet=quiet)
     assert isinstance(run, Run)
     return run
 

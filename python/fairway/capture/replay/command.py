@@ -22,7 +22,7 @@ from fairway.ground.progress import reporter
 from fairway.plot.drawing import draw_report
 from fairway.results.run import Run
 from fairway.results.tables import parquet
-from fairway.sweep import Sweep
+from fairway.sweep.result import Sweep
 
 if TYPE_CHECKING:
     from fairway import _core
@@ -172,7 +172,7 @@ def replay(
         InputError: If the capture cannot be read, or shows no path.
         fairway.ExperimentError: If there is no such algorithm.
     """
-    from fairway import api
+    from fairway.sweep.start import run
 
     source = source_of_experiment("replay", capture, None, connection, overhead_bytes)
     if out is not None:
@@ -184,7 +184,7 @@ def replay(
     if not wanted:
         raise InputError("--cc: name the algorithms to simulate, such as --cc reno,cubic,bbr")
     experiment = experiment_text(transfer, wanted, overhead_bytes)
-    sweep = api.run(
+    sweep = run(
         experiment, out, threads=threads, quiet=quiet, allow_python=is_python_permitted(),
         source=source,
     )  # fmt: skip

@@ -15,11 +15,11 @@ from fairway.plot.figures import over_time
 from fairway.plot.page import FILL, Figure, Section, Table, render
 from fairway.plot.quantities import IN_ORDER, Quantity
 from fairway.results.tables import read_parquet
-from fairway.sweep import load_sweep
+from fairway.sweep.result import load_sweep
 
 if TYPE_CHECKING:
     from fairway.plot.figures import AnyChart
-    from fairway.sweep import Sweep
+    from fairway.sweep.result import Sweep
 
 #: What was measured and simulated, as `--json` prints it.
 RESULT = "replay.json"

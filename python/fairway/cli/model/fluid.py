@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fairway.cli.model import app
 from fairway.cli.terminal import Json, print_json, say, show_table
 from fairway.errors import InputError
 
@@ -36,7 +35,6 @@ class Equations(str, Enum):
     PUBLISHED = "published"
 
 
-@app.command("fluid")
 def fluid(
     rate: Annotated[str, typer.Option(metavar="RATE", help='Of the bottleneck: "100 Mbit/s".')],
     rtt: Annotated[
@@ -101,7 +99,7 @@ def fluid(
     Each --rtt, --flows, --cc and --start is of one class of flows more; what is
     given once is of all. Means are of the second half.
     """
-    from fairway.backends.transfer import jobs
+    from fairway.ground import quantities
     from fairway.model.fluid import DropTail, Fluid, Red
 
     shape: Red | DropTail | None = None
@@ -113,14 +111,14 @@ def fluid(
             raise InputError("--queue droptail: needs a limit; add --limit 100 (packets)")
         shape = DropTail(limit)
     asked = Fluid(
-        float(jobs.rate_bps(rate, "--rate") or 0),
+        float(quantities.rate_bps(rate, "--rate") or 0),
         _classes(rtt, flows, cc or ["reno"], start or ["0 s"]),
         shape,
-        packet_bytes=float(jobs.size_bytes(packet, "--packet") or 0),
-        mss_bytes=float(jobs.size_bytes(mss, "--mss") or 0),
+        packet_bytes=float(quantities.size_bytes(packet, "--packet") or 0),
+        mss_bytes=float(quantities.size_bytes(mss, "--mss") or 0),
         equations=equations.value,
     )
-    duration_s = jobs.seconds(duration, "--duration") or 0.0
+    duration_s = quantities.seconds(duration, "--duration") or 0.0
     if not 0 < duration_s <= LONGEST_S:
         raise InputError(f'--duration: expected more than 0 and at most 11 days, got "{duration}"')
     curves = asked.run(duration_s, POINTS)
@@ -138,7 +136,7 @@ def fluid(
 def _classes(
     rtts: list[str], counts: list[float], ccs: list[str], starts: list[str]
 ) -> list[Flows]:
-    from fairway.backends.transfer import jobs
+    from fairway.ground import quantities
     from fairway.model.fluid import Flows
 
     given: dict[str, list[Any]] = {"--rtt": rtts, "--flows": counts, "--cc": ccs, "--start": starts}
@@ -153,9 +151,9 @@ def _classes(
     return [
         Flows(
             flows=count,
-            rtt_s=jobs.seconds(rtt, "--rtt") or 0.0,
+            rtt_s=quantities.seconds(rtt, "--rtt") or 0.0,
             cc=cc,
-            start_s=jobs.seconds(start, "--start") or 0.0,
+            start_s=quantities.seconds(start, "--start") or 0.0,
         )
         for rtt, count, cc, start in whole
     ]

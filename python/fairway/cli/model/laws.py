@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fairway.cli.model import app
 from fairway.cli.terminal import Json, print_json, say, show_table
 from fairway.errors import InputError
 
@@ -23,10 +22,9 @@ _UNITS = {"_packets": "packets", "_pps": "packets/s", "_bps": "bit/s", "_bytes":
 #: Most points that are shown at once.
 _MOST_POINTS = 1000
 
-_EXTRA = {"ignore_unknown_options": True}
+EXTRA = {"ignore_unknown_options": True}
 
 
-@app.command("law", context_settings=_EXTRA)
 def law(
     words: Annotated[
         list[str] | None,
@@ -92,7 +90,6 @@ def law(
         _show_points(entry, points, varied, answer)
 
 
-@app.command("laws")
 def laws(
     name: Annotated[
         str | None, typer.Argument(metavar="[NAME]", help="A law.", show_default=False)
@@ -227,7 +224,7 @@ def _require(entry: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
 
 def _quantity(option: str, text: str, suffix: str, bytes_of_packet: float) -> float:
     """A number in the unit of the parameter, written with a unit or without."""
-    from fairway.backends.transfer import jobs
+    from fairway.ground import quantities
 
     text = text.strip()
     try:
@@ -242,13 +239,13 @@ def _quantity(option: str, text: str, suffix: str, bytes_of_packet: float) -> fl
             except ValueError:
                 break
     if suffix == "_s":
-        return jobs.seconds(text, option) or 0.0
+        return quantities.seconds(text, option) or 0.0
     if suffix == "_bytes":
-        return float(jobs.size_bytes(text, option) or 0)
+        return float(quantities.size_bytes(text, option) or 0)
     if suffix == "_bps":
-        return float(jobs.rate_bps(text, option) or 0)
+        return float(quantities.rate_bps(text, option) or 0)
     if suffix == "_pps" and text.endswith("bit/s"):
-        return (jobs.rate_bps(text, option) or 0) / (8 * bytes_of_packet)
+        return (quantities.rate_bps(text, option) or 0) / (8 * bytes_of_packet)
     if not unit and text.endswith("%"):
         try:
             return float(text.removesuffix("%")) / 100

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fairway.cli.model import app
 from fairway.cli.terminal import Json, print_json, show_table, size
 from fairway.errors import InputError
 
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from fairway.plot.page import Table
 
 
-@app.command()
 def queue(
     rate: Annotated[str, typer.Option(metavar="RATE", help='Of the link: "10 Mbit/s".')],
     packet: Annotated[

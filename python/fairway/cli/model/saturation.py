@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fairway.cli.model import app
 from fairway.cli.model.wlan import Length, Preamble, Protection, Rate, Slot, Standard, StandardName
 from fairway.cli.terminal import Json, print_json, show_table, size
 
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 MOST_ROWS = 24
 
 
-@app.command()
 def saturation(
     stations: Annotated[int, typer.Option(min=1, max=2008, help="The most of them.")] = 10,
     standard: Standard = StandardName.B,

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fairway.cli.model import app
 from fairway.cli.terminal import Json, note, print_json, say, show_table, size
 from fairway.errors import InputError
 
@@ -30,7 +29,6 @@ class Who(str, Enum):
     ALL = "all"
 
 
-@app.command()
 def streams(
     rate: Annotated[str, typer.Option(metavar="RATE", help='Of the bottleneck: "10 Mbit/s".')],
     rtt: Annotated[str, typer.Option(metavar="TIME", help='Without queues: "400 ms".')],

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fairway.cli.model import app
 from fairway.cli.terminal import Json, print_json, say, show_table, size
 from fairway.errors import InputError
 
@@ -51,7 +50,6 @@ Protection = Annotated[
 ]
 
 
-@app.command()
 def wlan(
     standard: Standard = StandardName.B,
     downloads: Annotated[

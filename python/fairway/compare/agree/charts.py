@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import altair as alt
 import polars as pl
 
-from fairway.compare.agree.result import PointAgreement
+from fairway.compare.agree.data import PointAgreement
 from fairway.compare.agree.tables import IN_LINES
 from fairway.ground import text
 from fairway.plot.figures import PALETTE, AnyChart, inline, thin
 
 if TYPE_CHECKING:
     from fairway.compare.agree.curves import Curves
-    from fairway.compare.agree.result import Agreement, Finding
+    from fairway.compare.agree.data import AgreementData, Finding
 
 #: Okabe and Ito's green, vermilion, and grey.
 _COLOURS = {"equivalent": "#009E73", "different": "#D55E00", "undecided": "#777777"}
@@ -173,7 +173,7 @@ def _differences(
     return cast(alt.LayerChart, layered)
 
 
-def paper_charts(result: Agreement) -> dict[str, AnyChart]:
+def paper_charts(result: AgreementData) -> dict[str, AnyChart]:
     """The figures as files: windows and differences, for each side and block of a sweep."""
     charts: dict[str, AnyChart] = {}
     for name, points in blocks(result):
@@ -198,7 +198,7 @@ def paper_charts(result: Agreement) -> dict[str, AnyChart]:
     return charts
 
 
-def blocks(result: Agreement) -> list[tuple[str, list[PointAgreement]]]:
+def blocks(result: AgreementData) -> list[tuple[str, list[PointAgreement]]]:
     """Points that are shown together, with their name: the side and all axes but the last."""
     found: dict[str, list[PointAgreement]] = {}
     for point in result.points:

@@ -6,17 +6,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fairway.compare.agree import charts
-from fairway.compare.agree.tables import IN_LINES, different, point_tables, sweep_tables
+from fairway.compare.agree.tables import IN_LINES, different, point_tables, remarks, sweep_tables
 from fairway.ground import text
 from fairway.plot.page import FILL, Figure, Section, Table, render
 
 if TYPE_CHECKING:
-    from fairway.compare.agree.result import Agreement, PointAgreement
+    from fairway.compare.agree.data import AgreementData, PointAgreement
 
 
-def report(result: Agreement) -> str:
+def report(result: AgreementData) -> str:
     """The whole report as HTML."""
-    sections = [Section("Verdicts", " ".join(result.remarks()))]
+    sections = [Section("Verdicts", " ".join(remarks(result)))]
     sections += _of_sweep(result) if result.axes else _of_one(result)
     sections.append(Section("Tolerances", _METHOD, tables=[_tolerances(result)]))
     seeds = text.count(result.seeds, "seed")
@@ -33,7 +33,7 @@ _METHOD = (
 )
 
 
-def _of_one(result: Agreement) -> list[Section]:
+def _of_one(result: AgreementData) -> list[Section]:
     sections = []
     for side in result.sides:
         for point in result.of(side):
@@ -52,7 +52,7 @@ def _of_one(result: Agreement) -> list[Section]:
     return sections
 
 
-def _of_sweep(result: Agreement) -> list[Section]:
+def _of_sweep(result: AgreementData) -> list[Section]:
     sections = []
     by_name = charts.blocks(result)
     shown = [table for side in result.sides for table in sweep_tables(result, side)]
@@ -85,7 +85,7 @@ def _small(points: list[PointAgreement]) -> list[Figure]:
     ]
 
 
-def _tolerances(result: Agreement) -> Table:
+def _tolerances(result: AgreementData) -> Table:
     rows = [
         [
             name,

@@ -10,16 +10,19 @@ from fairway import _core
 from fairway.algorithm import permitting
 from fairway.backends import Backend
 from fairway.backends import backend as find_backend
+from fairway.compare.agree.data import PointAgreement
 from fairway.compare.agree.plans import comparison_plan
 from fairway.compare.agree.quantities import tolerances
-from fairway.compare.agree.result import Agreement, PointAgreement
+from fairway.compare.agree.result import Agreement
 from fairway.errors import InputError
 from fairway.experiment.plan import Plan, source_of_experiment
 from fairway.ground import store
 from fairway.ground.progress import reporter
 from fairway.plot.drawing import SAME_COMMAND, draw_figures, draw_report
 from fairway.plot.formats import check_formats
-from fairway.sweep import Outcome, Sweep, run_plan
+from fairway.sweep.outcome import Outcome
+from fairway.sweep.result import Sweep
+from fairway.sweep.run import run_plan
 
 #: File of the result.
 RESULT = "agreement.json"

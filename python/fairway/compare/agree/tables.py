@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from fairway.compare.agree.result import NOTE, Finding, PointAgreement
+from fairway.compare.agree.data import NOTE, Finding, PointAgreement
 from fairway.ground import text
 from fairway.plot.page import Table
 
 if TYPE_CHECKING:
-    from fairway.compare.agree.result import Agreement
+    from fairway.compare.agree.data import AgreementData
     from fairway.compare.agree.verdicts import Judgement
 
 #: Quantities in the lines of a sweep.
@@ -19,7 +19,7 @@ IN_LINES = ("goodput", "cwnd", "srtt")
 _MARK = {"equivalent": " ", "different": "*", "undecided": "?"}
 
 
-def tables(result: Agreement) -> list[Table]:
+def tables(result: AgreementData) -> list[Table]:
     """All numbers of a single experiment, or a line for each point of a sweep."""
     return [
         table
@@ -28,7 +28,7 @@ def tables(result: Agreement) -> list[Table]:
     ]
 
 
-def point_tables(result: Agreement, side: str) -> list[Table]:
+def point_tables(result: AgreementData, side: str) -> list[Table]:
     """Every quantity of every point, for each flow and link in a table of its own."""
     return [table for point in result.of(side) for table in _full(point)]
 
@@ -84,7 +84,7 @@ def _margin(found: Judgement, scale: float) -> str:
     return text.percent(share, signed=False)
 
 
-def sweep_tables(result: Agreement, side: str) -> list[Table]:
+def sweep_tables(result: AgreementData, side: str) -> list[Table]:
     """A line for each flow of each point; a table for each value of all axes but the last."""
     blocks: dict[tuple[str, ...], list[PointAgreement]] = {}
     for point in result.of(side):
@@ -141,7 +141,7 @@ def _share(finding: Finding | None) -> str:
     return text.with_sign(100 * share) + _MARK[finding.judgement.verdict]
 
 
-def different(result: Agreement, side: str) -> Table:
+def different(result: AgreementData, side: str) -> Table:
     """Every quantity that is not equivalent, of every point."""
     rows = [
         [point.label, f"{finding.owner}", *_row(finding)]
@@ -154,15 +154,15 @@ def different(result: Agreement, side: str) -> Table:
     return Table("What is not equivalent", columns, rows, labels=3)
 
 
-def remarks(result: Agreement) -> list[str]:
+def remarks(result: AgreementData) -> list[str]:
     """What has to be said beside the tables, a paragraph each."""
-    parts: list[Callable[[Agreement], str]] = [
+    parts: list[Callable[[AgreementData], str]] = [
         _legend, _counts, _seeds_alike, _more_seeds, _missing,
     ]  # fmt: skip
     return [line for part in parts if (line := part(result))]
 
 
-def _legend(result: Agreement) -> str:
+def _legend(result: AgreementData) -> str:
     how = (
         f"Means over {result.seeds} seeds on each side; differences in per cent of "
         f"{result.reference}. "
@@ -175,14 +175,14 @@ def _legend(result: Agreement) -> str:
     return how + NOTE
 
 
-def _counts(result: Agreement) -> str:
+def _counts(result: AgreementData) -> str:
     counts = result.counts
     if not result.axes:
         return ""
     return ", ".join(f"{counts[verdict]} {verdict}" for verdict in counts) + " in all."
 
 
-def _seeds_alike(result: Agreement) -> str:
+def _seeds_alike(result: AgreementData) -> str:
     """How far runs with other seeds differ; in a sweep, of the quantities that are in lines."""
     shown = IN_LINES if result.axes else tuple(result.tolerances)
     lines, constant = [], []
@@ -205,7 +205,7 @@ def _seeds_alike(result: Agreement) -> str:
     return " ".join(lines)
 
 
-def _more_seeds(result: Agreement) -> str:
+def _more_seeds(result: AgreementData) -> str:
     """How many more seeds might decide what is undecided; for a single experiment."""
     if result.axes:
         return ""
@@ -222,6 +222,6 @@ def _more_seeds(result: Agreement) -> str:
     return "More seeds on each side that might decide: " + ", ".join(wanted) + "."
 
 
-def _missing(result: Agreement) -> str:
+def _missing(result: AgreementData) -> str:
     names = dict.fromkeys(name for point in result.points for name in point.missing)
     return f"Not compared, for want of values: {'; '.join(names)}." if names else ""

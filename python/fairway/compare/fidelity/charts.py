@@ -10,8 +10,8 @@ import polars as pl
 from fairway.plot.figures import PALETTE, inline, thin
 
 if TYPE_CHECKING:
-    from fairway.compare.fidelity.result import Cell, Fidelity
-    from fairway.compare.fidelity.traces import Trace
+    from fairway.compare.fidelity.data import Cell, FidelityData
+    from fairway.metrics.episodes import Trace
 
 #: Charts side by side on paper.
 _COLUMNS = 6
@@ -67,7 +67,7 @@ def _line(trace: Trace, side: str, points: int) -> pl.DataFrame:
     )
 
 
-def page(result: Fidelity) -> alt.VConcatChart:
+def page(result: FidelityData) -> alt.VConcatChart:
     """Every cell on one page, a block for each scenario; what is out of tolerance is marked."""
     blocks = []
     for name, cells in result.scenarios.items():

@@ -19,7 +19,7 @@ from fairway.errors import InputError
 from fairway.experiment.plan import plan
 from fairway.ground import store
 from fairway.ground.progress import reporter
-from fairway.sweep import run_plan
+from fairway.sweep.run import run_plan
 
 if sys.version_info >= (3, 11):
     import tomllib

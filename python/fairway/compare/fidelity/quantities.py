@@ -10,11 +10,11 @@ import numpy as np
 
 from fairway.compare.agree.curves import Curves, area_between
 from fairway.compare.fidelity.kernel_traces import SETTLED_S
-from fairway.compare.fidelity.traces import Trace
+from fairway.compare.fidelity.traces import settled
 from fairway.ground import result_schema
 from fairway.ground.result_schema import Tolerance
+from fairway.metrics.episodes import Trace, reductions, slow_start_exit
 from fairway.plot.columns import in_unit, shown_unit
-from fairway.results.episodes import reductions, slow_start_exit
 
 #: With fewer reductions than this in the recording, their interval is not judged.
 FEWEST_REDUCTIONS = 5
@@ -119,9 +119,9 @@ class Comparison:
 
 def measured(trace: Trace) -> dict[str, float | None]:
     """Every quantity of a trace: from `SETTLED_S` on, but for the exit from slow start."""
-    settled = trace.settled
-    t, window = trace.t_s[settled], trace.cwnd[settled]
-    delivered, srtt = trace.delivered_bytes[settled], trace.srtt_s[settled]
+    is_settled = settled(trace)
+    t, window = trace.t_s[is_settled], trace.cwnd[is_settled]
+    delivered, srtt = trace.delivered_bytes[is_settled], trace.srtt_s[is_settled]
     p5, p50, p95 = (float(value) for value in np.percentile(window, [5, 50, 95]))
     known = srtt[np.isfinite(srtt)]
     at = [time for time in reductions(trace) if time >= t[0]]
@@ -173,7 +173,7 @@ def area(sim: Trace, real: Trace) -> float | None:
     Returns:
         None if the recording's window is zero throughout.
     """
-    times = real.t_s[real.settled & (real.t_s <= sim.t_s[-1])]
+    times = real.t_s[settled(real) & (real.t_s <= sim.t_s[-1])]
     if len(times) < 2:
         return None
     curves = [

@@ -16,9 +16,10 @@ import polars as pl
 
 from fairway.compare.fidelity import scenarios
 from fairway.compare.fidelity.kernel_traces import SETTLED_S, algorithms, document
-from fairway.compare.fidelity.traces import Trace, of_samples
+from fairway.compare.fidelity.traces import of_samples
 from fairway.errors import InputError
 from fairway.ground import store
+from fairway.metrics.episodes import Trace
 
 if TYPE_CHECKING:
     from fairway.compare.fidelity.scenarios import Scenario
@@ -210,9 +211,9 @@ def _start(trace: Trace, rtt_s: float) -> str | None:
 
 def _congestion_controls(algorithm: str, file: Path) -> list[str]:
     """What experiments call the congestion controls in a trace's name: cubic, or cubic+reno."""
-    from fairway import api
+    from fairway.ground import registry
 
-    known = {entry["name"]: entry["name"] for entry in api.algorithms()} | algorithms()
+    known = {entry["name"]: entry["name"] for entry in registry.algorithms()} | algorithms()
     if algorithm in known:
         return [known[algorithm]]
     names: list[str] = []

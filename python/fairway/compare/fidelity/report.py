@@ -10,7 +10,7 @@ from fairway.compare.fidelity.tables import missed, tables, tolerances
 from fairway.plot.page import FILL, Figure, Section, render
 
 if TYPE_CHECKING:
-    from fairway.compare.fidelity.result import Fidelity
+    from fairway.compare.fidelity.data import FidelityData
 
 _TOLERANCES = (
     "A cell is within tolerance if the simulated value of each of these is off the real one by no "
@@ -19,7 +19,7 @@ _TOLERANCES = (
 )
 
 
-def report(result: Fidelity) -> str:
+def report(result: FidelityData) -> str:
     """The whole report as HTML."""
     out = missed(result)
     sections = [

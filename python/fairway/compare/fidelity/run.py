@@ -9,8 +9,9 @@ from fairway import _core
 from fairway.algorithm import Algorithms
 from fairway.backends import Backend
 from fairway.compare.fidelity import recording
+from fairway.compare.fidelity.data import Cell
 from fairway.compare.fidelity.recording import Recorded
-from fairway.compare.fidelity.result import Cell, Fidelity
+from fairway.compare.fidelity.result import Fidelity
 from fairway.compare.fidelity.traces import of_run
 from fairway.errors import InputError
 from fairway.experiment.plan import Plan, Point, plan
@@ -18,7 +19,8 @@ from fairway.ground import store
 from fairway.ground.progress import reporter
 from fairway.plot.drawing import SAME_COMMAND, draw_figures, draw_report
 from fairway.plot.formats import check_formats
-from fairway.sweep import Outcome, run_plan
+from fairway.sweep.outcome import Outcome
+from fairway.sweep.run import run_plan
 
 #: File of the result.
 RESULT = "fidelity.json"

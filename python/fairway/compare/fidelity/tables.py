@@ -10,13 +10,13 @@ from fairway.ground import text
 from fairway.plot.page import Table
 
 if TYPE_CHECKING:
-    from fairway.compare.fidelity.result import Cell, Fidelity
+    from fairway.compare.fidelity.data import Cell, FidelityData
 
 #: Behind a difference that is out of tolerance, and one that is not judged.
 _OUT, _SHOWN = "*", " "
 
 
-def tables(result: Fidelity) -> list[Table]:
+def tables(result: FidelityData) -> list[Table]:
     """Three tables for each scenario, and one of what is out of tolerance."""
     found = []
     for name, cells in result.scenarios.items():
@@ -93,7 +93,7 @@ def _with_difference(quantity: str) -> list[str]:
     return [*_with_real(quantity), f"{quantity.partition(' (')[0]} off (%)"]
 
 
-def missed(result: Fidelity) -> Table:
+def missed(result: FidelityData) -> Table:
     """Each quantity that is out of tolerance, with both values."""
     rows = [
         [cell.scenario, cell.label, one.quantity.title, *_both(one), difference(one), _limit(one)]

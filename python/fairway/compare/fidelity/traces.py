@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from fairway.compare.fidelity.kernel_traces import SETTLED_S
+from fairway.metrics.episodes import Trace
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from fairway.results.run import Run
-
-    Floats = npt.NDArray[np.float64]
 
 #: The kernel's infinite ssthresh, `TCP_INFINITE_SSTHRESH` of include/net/tcp.h.
 _KERNEL_INFINITY = 0x7FFF_FFFF
@@ -23,35 +21,9 @@ _KERNEL_INFINITY = 0x7FFF_FFFF
 _ROUNDING_S = 1e-6
 
 
-@dataclass(frozen=True)
-class Trace:
-    """The samples of one flow.
-
-    Attributes:
-        t_s: Times, in seconds since the experiment began.
-        cwnd: Congestion windows, in segments.
-        ssthresh: Slow-start thresholds in segments; NaN while infinite.
-        srtt_s: Smoothed round-trip times in seconds; NaN before the first.
-        delivered_bytes: Payload delivered, counted from anywhere.
-        retransmitted: Segments sent again from `SETTLED_S` on.
-    """
-
-    t_s: Floats
-    cwnd: Floats
-    ssthresh: Floats
-    srtt_s: Floats
-    delivered_bytes: Floats
-    retransmitted: int
-
-    @property
-    def step_s(self) -> float:
-        """Time between samples, in seconds."""
-        return float(np.median(np.diff(self.t_s)))
-
-    @property
-    def settled(self) -> npt.NDArray[np.bool_]:
-        """Which samples are taken from `SETTLED_S` on, after the first slow start."""
-        return np.asarray(self.t_s >= SETTLED_S - _ROUNDING_S)
+def settled(trace: Trace) -> npt.NDArray[np.bool_]:
+    """Which samples are taken from `SETTLED_S` on, after the first slow start."""
+    return np.asarray(trace.t_s >= SETTLED_S - _ROUNDING_S)
 
 
 def of_samples(frame: pl.DataFrame) -> Trace:

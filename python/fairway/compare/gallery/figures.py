@@ -17,7 +17,7 @@ from fairway.plot.figures import PALETTE, inline, thin
 from fairway.plot.quantities import Keep
 
 if TYPE_CHECKING:
-    from fairway.compare.gallery.run import Gallery, Portrait
+    from fairway.compare.gallery.data import GalleryData, PortraitData
     from fairway.experiment.scenarios import Scenario
 
 #: Lines of flows that are there for an algorithm to meet, and of queues.
@@ -31,7 +31,7 @@ _LINE = 0.42
 _CELL, _CELL_ON_PAGE = 84, 70
 
 
-def portrait(of: Portrait) -> alt.VConcatChart:
+def portrait(of: PortraitData) -> alt.VConcatChart:
     """Windows over time, and the queue under them, on the same axis of time."""
     colours = [*_cycle(PALETTE, len(of.flows)), *_cycle(_GREYS, len(of.others))]
     colour = alt.Color(
@@ -93,7 +93,7 @@ def _marked(value: float, name: str) -> list[alt.Chart]:
     return [rule, text.encode(x=alt.value(_WIDTH + 5), text="name:N")]
 
 
-def gallery_figure(of: Gallery) -> alt.HConcatChart:
+def gallery_figure(of: GalleryData) -> alt.HConcatChart:
     """Every algorithm in a row; window, queue and goodput on every path in columns.
 
     All rows of a column have the same scale. Its top is what the heading says.
@@ -108,7 +108,7 @@ def gallery_figure(of: Gallery) -> alt.HConcatChart:
     return alt.hconcat(_labels(rows), *groups, spacing=22)
 
 
-def walls(of: Gallery) -> dict[str, alt.HConcatChart]:
+def walls(of: GalleryData) -> dict[str, alt.HConcatChart]:
     """The same, a chart for each path by its title: for a page, on which they stand in a grid."""
     rows = _Rows.of(of.algorithms)
     return {
@@ -168,7 +168,7 @@ _COLUMNS: list[tuple[str, str, float, Keep, str, str]] = [
 
 
 def _column(
-    of: Gallery, path: Scenario, rows: _Rows,
+    of: GalleryData, path: Scenario, rows: _Rows,
     table: str, column: str, scale: float, keep: Keep, name: str, unit: str,
     *, width: int = _CELL,
 ) -> alt.LayerChart:  # fmt: skip

@@ -3,64 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairway.algorithm import Algorithms
 from fairway.backends import backend as find_backend
+from fairway.compare.gallery.data import GalleryData, PortraitData
 from fairway.experiment import scenarios
 from fairway.experiment.plan import Plan, Point, plan
 from fairway.ground import inventory, store, text
 from fairway.ground.progress import reporter
 from fairway.plot.drawing import SAME_COMMAND, drawing
 from fairway.plot.formats import format_of
-from fairway.results.run import Run
-from fairway.sweep import Outcome, Sweep, run_plan
+from fairway.sweep.run import run_plan
 
 if TYPE_CHECKING:
     import altair as alt
 
     from fairway.plot.page import Table
 
-#: What is shown of a run in numbers: name -> where it stands in a summary.
-_FLOW_COLUMNS = (
-    "goodput_bps",
-    "mean_cwnd_segments",
-    "mean_srtt_s",
-    "retransmitted_segments",
-    "window_reductions",
-    "timeouts",
-)
-_LINK_COLUMNS = ("utilisation", "mean_backlog_packets", "p99_sojourn_s")
 
-
-@dataclass(frozen=True)
-class Portrait:
-    """An algorithm in its canonical scenario.
-
-    Attributes:
-        algorithm: Its entry in `api.algorithms()`.
-        scenario: The scenario.
-        run: What came of it.
-    """
-
-    algorithm: Mapping[str, Any]
-    scenario: scenarios.Scenario
-    run: Run
-
-    @property
-    def flows(self) -> list[str]:
-        """Names of the algorithm's own flows."""
-        return [flow["id"] for flow in self.run.summary["flows"] if self._is_own(flow["id"])]
-
-    @property
-    def others(self) -> list[str]:
-        """Names of the flows that it meets."""
-        return [flow["id"] for flow in self.run.summary["flows"] if not self._is_own(flow["id"])]
-
-    def _is_own(self, flow: str) -> bool:
-        return scenarios.is_own(flow, self.algorithm)
+class Portrait(PortraitData):
+    """An algorithm in its canonical scenario."""
 
     def figure(self) -> alt.VConcatChart:
         """Windows over time, and the queue under them."""
@@ -74,36 +38,9 @@ class Portrait:
 
         store.write_file(path, drawn(self.figure(), format_of(path)))
 
-    def __repr__(self) -> str:
-        return f"<Portrait of {self.algorithm['title']}: {self.scenario.title}>"
 
-
-class Gallery:
-    """Every algorithm on the same paths.
-
-    Attributes:
-        algorithms: Entries of `api.algorithms()`, one row each.
-        paths: The scenarios.
-        sweep: Every run: the algorithms on the first path, then on the second, …
-    """
-
-    def __init__(
-        self,
-        algorithms: Sequence[Mapping[str, Any]],
-        paths: Sequence[scenarios.Scenario],
-        sweep: Sweep,
-    ) -> None:
-        self.algorithms = algorithms
-        self.paths = paths
-        self.sweep = sweep
-        self._outcomes = {
-            (outcome.point.axes["cc"], outcome.point.axes["path"]): outcome
-            for outcome in sweep.outcomes
-        }
-
-    def outcome(self, name: str, path: str) -> Outcome:
-        """What came of an algorithm on a path, by their names."""
-        return self._outcomes[name, path]
+class Gallery(GalleryData):
+    """Every algorithm on the same paths."""
 
     def figure(self) -> alt.HConcatChart:
         """Window, queue and goodput of every algorithm on every path."""
@@ -111,39 +48,13 @@ class Gallery:
 
         return gallery_figure(self)
 
-    def to_json(self) -> dict[str, Any]:
-        """The numbers, as plain data."""
-        return {
-            "paths": {path.key: path.title for path in self.paths},
-            "algorithms": [
-                {
-                    "name": entry["name"],
-                    "family": entry["family"],
-                    "variant": scenarios.variant(entry),
-                    "paths": {path.key: self._numbers(entry, path) for path in self.paths},
-                }
-                for entry in self.algorithms
-            ],
-        }
-
-    def _numbers(self, entry: Mapping[str, Any], path: scenarios.Scenario) -> dict[str, Any]:
-        """The algorithm's flow and its link; `share` is of the goodput of all flows."""
-        summary = self.outcome(entry["name"], path.key).summary
-        own, link = summary["flows"][0], summary["links"][0]
-        together = sum(flow["goodput_bps"] for flow in summary["flows"])
-        return {
-            **{name: own[name] for name in _FLOW_COLUMNS},
-            "share": own["goodput_bps"] / together if together else None,
-            **{name: link[name] for name in _LINK_COLUMNS},
-        }
-
     def table(self) -> Table:
         """Goodput and queue of every algorithm on every path."""
         from fairway.plot.page import Table
 
         rows = []
         for entry in self.algorithms:
-            numbers = [self._numbers(entry, path) for path in self.paths]
+            numbers = [self.numbers(entry, path) for path in self.paths]
             cells = [
                 cell
                 for of in numbers
@@ -184,10 +95,6 @@ class Gallery:
         lead = f"{text.count(len(self.algorithms), 'algorithm')} on the same paths."
         return render("Gallery of congestion controls", lead, sections)
 
-    def __repr__(self) -> str:
-        paths = ", ".join(path.key for path in self.paths)
-        return f"<Gallery of {text.count(len(self.algorithms), 'algorithm')} on {paths}>"
-
     def _repr_html_(self) -> str:
         from fairway.plot.page import plain_html
 
@@ -217,7 +124,7 @@ def run_gallery(
     """Run every algorithm on every path of the gallery.
 
     Args:
-        algorithms: Entries of `api.algorithms()`.
+        algorithms: Entries of `registry.algorithms()`.
         out: Directory for runs, numbers, figures and report; without it they stay in memory.
         formats: Formats of the figure to write there: "pdf", "png", "svg".
         threads: Runs at the same time.

@@ -14,7 +14,8 @@ from fairway.compare.tune.objective import Constraint, Formula, Objective
 from fairway.compare.tune.subject import Settings, Subject
 from fairway.experiment.plan import Plan
 from fairway.ground.progress import Silent, State
-from fairway.sweep import Outcome, run_plan
+from fairway.sweep.outcome import Outcome
+from fairway.sweep.run import run_plan
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from fairway import metrics
 from fairway.errors import InputError
 
 if TYPE_CHECKING:
-    from fairway.sweep import Outcome
+    from fairway.sweep.outcome import Outcome
 
 #: A factor before a metric: "0.5*jain_index". Metrics begin with a letter.
 _FACTOR = re.compile(r"(?P<factor>[0-9.]+(?:[eE][+-]?[0-9]+)?)\*(?P<metric>.+)")

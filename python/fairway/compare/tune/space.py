@@ -176,7 +176,7 @@ def known_parameter(entry: Mapping[str, Any], default: float) -> Parameter | Non
     value is tried.
 
     Args:
-        entry: The parameter as `fairway.api.algorithms` has it.
+        entry: The parameter as `registry.algorithms` has it.
         default: What it is without being set.
 
     Returns:

@@ -245,22 +245,22 @@ def _completed(
 
 
 def _registry(algorithm: str) -> dict[str, Mapping[str, Any]]:
-    from fairway import api
     from fairway.experiment.scenarios import select
+    from fairway.ground import registry
 
-    (entry,) = select(api.algorithms(), [algorithm])
+    (entry,) = select(registry.algorithms(), [algorithm])
     return {param["name"]: param for param in entry["params"]}
 
 
 def _defaults(algorithm: str, first: Subject) -> dict[str, Any]:
     """What each parameter of the algorithm is in the first flow that is tuned."""
-    from fairway import api
     from fairway.experiment.scenarios import select
+    from fairway.ground import registry
 
-    (entry,) = select(api.algorithms(), [algorithm])
+    (entry,) = select(registry.algorithms(), [algorithm])
     experiment = first.plan({}, 0, 1).points[0].experiment
     flow, stack = experiment["flow"][first.flows[0]], experiment.get("stack", {})
-    presets = {preset["name"]: preset["switches"] for preset in api.presets()}
+    presets = {preset["name"]: preset["switches"] for preset in registry.presets()}
     preset = presets[stack["preset"]] if "preset" in stack else next(iter(presets.values()))
     preferred = flow.get("cc_variant", stack.get("cc_variant", preset["cc_variant"]))
     variant = preferred if preferred in entry["variants"] else entry["variants"][0]

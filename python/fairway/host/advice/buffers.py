@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fairway.ground.quantities import binary
 from fairway.ground.text import bit_rate, count, milliseconds, size
 from fairway.host import windows
 from fairway.host.advice.statement import Change, Kind, Statement
 from fairway.host.path import Need, Path
-from fairway.host.quantities import binary
 from fairway.host.settings import Settings
 from fairway.host.windows import Window, rate_of
 

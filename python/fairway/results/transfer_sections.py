@@ -11,7 +11,7 @@ from fairway.plot.page import FILL, Figure, Section, Table
 if TYPE_CHECKING:
     import polars as pl
 
-    from fairway.results.run import Run
+    from fairway.results.data import RunData
 
 #: What a job says of itself that stands in the report, in words and in this order.
 _SAID = {
@@ -26,7 +26,7 @@ _SAID = {
 }
 
 
-def transfer_table(run: Run) -> Table:
+def transfer_table(run: RunData) -> Table:
     """How the transfer went, beside the figures of its flows."""
     said = run.summary["transfer"]
     path, cpu = said["path"], said["cpu"]
@@ -56,7 +56,7 @@ def _most_throughput(said: Mapping[str, Any]) -> str:
     return f"most throughput in {text.number(min(interval_s, said['duration_s']))} s"
 
 
-def _of_segments(run: Run) -> list[list[str]]:
+def _of_segments(run: RunData) -> list[list[str]]:
     """What was sent again, where this end sends."""
     sums = run.summary["applications"][0] if run.summary.get("applications") else {}
     again = sums.get("figures", {}).get("retransmitted_bytes")
@@ -66,7 +66,7 @@ def _of_segments(run: Run) -> list[list[str]]:
     return [["retransmitted", f"{text.size(round(again))}, {segments}"]]
 
 
-def transfer_figures(run: Run) -> list[Figure]:
+def transfer_figures(run: RunData) -> list[Figure]:
     """Total goodput and retransmissions over time."""
     from fairway.plot.figures import over_time
     from fairway.plot.quantities import Quantity
@@ -87,7 +87,7 @@ def transfer_figures(run: Run) -> list[Figure]:
     return figures
 
 
-def settings_section(run: Run) -> list[Section]:
+def settings_section(run: RunData) -> list[Section]:
     """The settings of the host that it ran under."""
     import tomli_w
 
@@ -98,7 +98,7 @@ def settings_section(run: Run) -> list[Section]:
     return [Section("Settings", sentence, preformatted=tomli_w.dumps(_without_none(settings)))]
 
 
-def total_goodput(run: Run) -> pl.DataFrame:
+def total_goodput(run: RunData) -> pl.DataFrame:
     """Goodput of all flows together, in as many intervals as a flow has samples.
 
     Flows are sampled together but end alone: what each has delivered is taken to grow evenly
@@ -125,7 +125,7 @@ def total_goodput(run: Run) -> pl.DataFrame:
     return pl.DataFrame(columns, schema=schema)
 
 
-def retransmissions(run: Run) -> pl.DataFrame:
+def retransmissions(run: RunData) -> pl.DataFrame:
     """Segments that each flow retransmitted since its sample before."""
     import polars as pl
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairway.compare.fidelity.traces import Trace
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Floats = npt.NDArray[np.float64]
 
 #: A fall by more than this share of the window is a reduction. The smallest reduction that a
 #: congestion control of Linux 6.1 makes on a loss is 1/8 (Scalable; Illinois and YeAH at least
@@ -16,6 +20,32 @@ from fairway.compare.fidelity.traces import Trace
 REDUCTION = 1 / 16
 #: From this share on it is a reduction whatever the round-trip time.
 _LARGE = 1 / 4
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The samples of one flow.
+
+    Attributes:
+        t_s: Times, in seconds since the experiment began.
+        cwnd: Congestion windows, in segments.
+        ssthresh: Slow-start thresholds in segments; NaN while infinite.
+        srtt_s: Smoothed round-trip times in seconds; NaN before the first.
+        delivered_bytes: Payload delivered, counted from anywhere.
+        retransmitted: Segments sent again after the first slow start.
+    """
+
+    t_s: Floats
+    cwnd: Floats
+    ssthresh: Floats
+    srtt_s: Floats
+    delivered_bytes: Floats
+    retransmitted: int
+
+    @property
+    def step_s(self) -> float:
+        """Time between samples, in seconds."""
+        return float(np.median(np.diff(self.t_s)))
 
 
 @dataclass(frozen=True)

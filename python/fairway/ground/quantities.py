@@ -1,10 +1,11 @@
-"""Shares and sizes as users write and read them: "0.01 %", "6 MiB"."""
+"""Quantities as users write and read them: "10 Mbit/s", "100 ms", "0.01 %", "6 MiB"."""
 
 from __future__ import annotations
 
 import re
 from fractions import Fraction
 
+from fairway import _core
 from fairway.errors import InputError
 from fairway.ground.text import number
 
@@ -40,3 +41,28 @@ def binary(size: float) -> str:
         if size >= factor:
             return f"{number(size / factor, 3)} {unit}"
     return f"{number(size)} bytes"
+
+
+def rate_bps(text: str | None, option: str) -> int | None:
+    """A rate as users write it ("10 Mbit/s"), in bit/s."""
+    return _quantity(text, "rate", option)
+
+
+def size_bytes(text: str | None, option: str) -> int | None:
+    """A size as users write it ("8 MiB"), in bytes."""
+    return _quantity(text, "size", option)
+
+
+def seconds(text: str | None, option: str) -> float | None:
+    """A duration as users write it ("100 ms"), in seconds."""
+    nanos = _quantity(text, "duration", option)
+    return None if nanos is None else nanos / 1e9
+
+
+def _quantity(text: str | None, kind: str, option: str) -> int | None:
+    if text is None:
+        return None
+    try:
+        return _core.quantity(text, kind)
+    except ValueError as error:
+        raise InputError(f"{option}: {error}") from None

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import polars as pl
 
-    from fairway.results.run import Run
+    from fairway.metrics.subject import Traced
 
     Floats = npt.NDArray[np.float64]
 
@@ -27,6 +27,8 @@ _GROWTH = ("slow start", "avoidance")
 #: Window after a timeout: one segment (RFC 5681, section 3.1, equation 3), or two if an
 #: acknowledgement came before the sample.
 _LOSS_WINDOW = 2.0
+#: Column of a run's series where the stack inflates its window (`results.tables.INFLATED`).
+_INFLATED = "inflated_cwnd_segments"
 #: `ca_state` of Linux's `struct tcp_info`: CWR and Recovery; Loss.
 _REDUCING, _LOSS = (2, 3), 4
 #: `phases.<flow>.<what>_<number>_<figure>`, or `phases.<flow>.<what>_count`.
@@ -67,7 +69,7 @@ class Phase:
         return self.end_s - self.start_s
 
 
-def phases(run: Run, flow: str | int = 0) -> list[Phase]:
+def phases(run: Traced, flow: str | int = 0) -> list[Phase]:
     """The phases of one flow of a run, in their order.
 
     From the window and the threshold of its samples, as `of_samples` says; of a run on a kernel
@@ -95,11 +97,9 @@ def phases(run: Run, flow: str | int = 0) -> list[Phase]:
 
 def of_series(series: pl.DataFrame, flow: str) -> list[Phase]:
     """The phases of a flow, from time series as in `series.parquet`; none without a window."""
-    from fairway.results.tables import INFLATED
-
     rows = _of_flow(series, flow, ("cwnd_segments",))
     t, window, ssthresh, rtt = _arrays(rows, "t_s", "cwnd_segments", "ssthresh_segments", "srtt_s")
-    inflated = _arrays(rows, INFLATED)[0] if INFLATED in rows.columns else None
+    inflated = _arrays(rows, _INFLATED)[0] if _INFLATED in rows.columns else None
     return of_samples(t, window, ssthresh, rtt, inflated=inflated)
 
 
@@ -123,7 +123,7 @@ def of_samples(
       it ends as soon as the window grows.
 
     A fall is a reduction if it is larger than a sixteenth of the window and than the steps of a
-    segment a round trip that delay-based algorithms take (`fairway.results.episodes.reductions`).
+    segment a round trip that delay-based algorithms take (`fairway.metrics.episodes.reductions`).
     What happens between two samples is not seen: take some in each round trip. A window that
     nothing makes grow after a reduction, as that of a sender with little to send or of Vegas at
     its equilibrium, stays in recovery, though the lost data was repaired long ago.
@@ -187,7 +187,7 @@ def epochs(found: Sequence[Phase]) -> list[Phase]:
     return made
 
 
-def figure(run: Run, flow: str, name: str) -> float | None:
+def figure(run: Traced, flow: str, name: str) -> float | None:
     """One number of a flow's phases, for the metric `phases.<flow>.<name>`.
 
     Args:
@@ -238,8 +238,7 @@ def _arrays(rows: pl.DataFrame, *columns: str) -> list[Floats]:
 def _mark_reductions(
     kinds: npt.NDArray[np.object_], t: Floats, window: Floats, threshold: Floats, srtt: Floats
 ) -> None:
-    from fairway.compare.fidelity.traces import Trace
-    from fairway.results.episodes import reductions
+    from fairway.metrics.episodes import Trace, reductions
 
     if len(t) < 2:
         return

@@ -1,0 +1,299 @@
+"""What one experiment gave: its summary and its tables, apart from how they are drawn."""
+
+from __future__ import annotations
+
+import functools
+import shutil
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from fairway.ground import store, text
+from fairway.results.captures import copy as copy_captures
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from fairway.metrics.phases import Phase
+    from fairway.plot.figures import AnyChart
+    from fairway.plot.page import Section, Table
+
+    #: A table, or how to make it when it is first asked for.
+    Source = pl.DataFrame | Callable[[], pl.DataFrame]
+
+#: What only runs on a kernel have.
+TCP_INFO = "tcp_info.parquet"
+CAPTURES = "captures"
+#: What only runs have whose experiment says `losses = true`.
+LOSSES = "losses.parquet"
+#: What only runs that were captured have.
+PACKETS, CAPTURE_SERIES = "packets.parquet", "capture.parquet"
+
+
+@dataclass(frozen=True)
+class OwnReport:
+    """What a kind of run adds to its report.
+
+    Attributes:
+        tables: Tables in the summary.
+        sections: Sections behind those of any run.
+        lead: The first sentence, if it is another.
+    """
+
+    tables: Sequence[Table] = ()
+    sections: Sequence[Section] = ()
+    lead: str | None = None
+
+
+class RunData:
+    """The result of one experiment.
+
+    Attributes:
+        experiment: The experiment's document, without a sweep.
+        summary: Everything of `summary.json`: flows, links and metrics over the measuring window.
+        version: Version of Fairway that computed it.
+        captures: Directory of packet captures, if some were taken.
+    """
+
+    #: What summaries of this kind have besides.
+    SHAPE: ClassVar[Mapping[str, Any]] = {}
+
+    def __init__(
+        self,
+        *,
+        experiment: dict[str, Any],
+        summary: dict[str, Any],
+        version: str,
+        series: Source | None = None,
+        queues: Source | None = None,
+        tcp_info: Source | None = None,
+        captures: Path | None = None,
+        owns_captures: bool = False,
+        packets: Source | None = None,
+        capture_series: Source | None = None,
+        losses: Source | None = None,
+    ) -> None:
+        self.experiment = experiment
+        self.summary = summary
+        self._series = series
+        self._queues = queues
+        self._tcp_info = tcp_info
+        self._packets = packets
+        self._capture_series = capture_series
+        self._losses = losses
+        self.version = version
+        self.captures = captures
+        # Those that lie in no results go with this object.
+        self._let_go: Callable[[], object] | None = None
+        if captures is not None and owns_captures:
+            self._let_go = weakref.finalize(self, shutil.rmtree, captures, ignore_errors=True)
+
+    @property
+    def title(self) -> str:
+        """What the experiment calls itself."""
+        return str(self.summary["title"])
+
+    @property
+    def seed(self) -> int:
+        """Seed of every random stream."""
+        return int(self.summary["seed"])
+
+    @property
+    def backend(self) -> str:
+        """Name of the backend that answered."""
+        return str(self.summary["backend"])
+
+    @property
+    def algorithms(self) -> dict[str, dict[str, str | None]]:
+        """Congestion controls of the user's own: name -> class, file and digest of its code."""
+        return dict(self.summary.get("algorithms", {}))
+
+    @property
+    def warnings(self) -> list[str]:
+        """What has to be known before its figures are trusted, in sentences without a full stop."""
+        return list(self.summary.get("warnings", []))
+
+    @property
+    def metrics(self) -> dict[str, float | None]:
+        """Metrics of the whole run over the measuring window."""
+        return dict(self.summary["metrics"])
+
+    @functools.cached_property
+    def series(self) -> pl.DataFrame:
+        """One row per flow and sample, columns as `tables.SERIES_SCHEMA`, and `INFLATED`.
+
+        Models give none.
+        """
+        from fairway.results.tables import SERIES_SCHEMA
+
+        return _made(self._series, SERIES_SCHEMA)
+
+    @functools.cached_property
+    def queues(self) -> pl.DataFrame:
+        """One row per link and sample, columns as `fairway.results.tables.QUEUE_SCHEMA`.
+
+        Models give none, and of a real path none is known.
+        """
+        from fairway.results.tables import QUEUE_SCHEMA
+
+        return _made(self._queues, QUEUE_SCHEMA)
+
+    @functools.cached_property
+    def tcp_info(self) -> pl.DataFrame | None:
+        """What a kernel says of its connections: one row per flow and sample; None elsewhere.
+
+        Columns as `fairway.results.tables.TCP_INFO_SCHEMA`.
+        """
+        return self._tcp_info() if callable(self._tcp_info) else self._tcp_info
+
+    @functools.cached_property
+    def packets(self) -> pl.DataFrame | None:
+        """What a capture shows packet by packet; None elsewhere.
+
+        Columns as `fairway.capture.analysis.packets.PACKET_SCHEMA`.
+        """
+        return self._packets() if callable(self._packets) else self._packets
+
+    @functools.cached_property
+    def capture_series(self) -> pl.DataFrame | None:
+        """What a capture shows of each flow over time; None elsewhere.
+
+        Columns as `fairway.capture.analysis.series.CAPTURE_SERIES_SCHEMA`.
+        """
+        return self._capture_series() if callable(self._capture_series) else self._capture_series
+
+    @functools.cached_property
+    def losses(self) -> pl.DataFrame | None:
+        """Data packets that did not arrive, one by one; None where nobody asked for them.
+
+        Columns as `fairway.results.tables.LOSS_SCHEMA`.
+        """
+        return self._losses() if callable(self._losses) else self._losses
+
+    @functools.cached_property
+    def phases_of(self) -> Callable[[str], list[Phase]]:
+        """The phases that a flow's samples in `series` show, by its id; found once."""
+        from fairway.metrics.phases import of_series
+
+        # Of the series alone: a function that holds this object would keep it longer than needed.
+        return functools.cache(functools.partial(of_series, self.series))
+
+    @functools.cached_property
+    def flows(self) -> pl.DataFrame:
+        """One row per flow, over the measuring window."""
+        from fairway.results.tables import summary_frame
+
+        return summary_frame(self.summary["flows"])
+
+    @functools.cached_property
+    def links(self) -> pl.DataFrame:
+        """One row per link, over the measuring window."""
+        from fairway.results.tables import summary_frame
+
+        return summary_frame(self.summary["links"])
+
+    @property
+    def content_hash(self) -> str:
+        """SHA-256 over experiment, backend, version and the user's own algorithms."""
+        return store.content_hash(self.experiment, self.backend, self.version, self.algorithms)
+
+    def own_report(self) -> OwnReport:
+        """What the report has beyond that of any run."""
+        return OwnReport()
+
+    def own_charts(self) -> Mapping[str, AnyChart]:
+        """Charts beyond those of any run, by the names of their files."""
+        return {}
+
+    @classmethod
+    def own_tables(cls, _directory: Path) -> dict[str, Any]:
+        """Tables beyond those of any run, by the names that the constructor has for them."""
+        return {}
+
+    def measured(self, metrics: Sequence[str]) -> dict[str, float | None]:
+        """Metrics by the names of `fairway.metrics.measure`.
+
+        Raises:
+            InputError: If there is no metric of such a name.
+        """
+        from fairway.metrics.reading import measure
+
+        return {
+            name: measure(self.summary, name, lambda: self, self.experiment) for name in metrics
+        }
+
+    def files(
+        self, *, engine: str = "unknown", summary: dict[str, Any] | None = None
+    ) -> dict[str, bytes]:
+        """The files of its directory by their names, without captures, report and figures.
+
+        Args:
+            engine: Digest of the program that computed it.
+            summary: What to write as the summary, if not all of it.
+        """
+        from fairway.results.tables import parquet
+
+        manifest = {
+            "title": self.title,
+            "backend": self.backend,
+            "seed": self.seed,
+            "version": self.version,
+            "content_hash": self.content_hash,
+            **({"algorithms": self.algorithms} if self.algorithms else {}),
+            **({"warm_up": self.summary["warm_up"]} if "warm_up" in self.summary else {}),
+            "experiment": self.experiment,
+        }
+        files = {
+            store.ENGINE: f"{engine}\n".encode(),
+            store.MANIFEST: store.to_json(manifest).encode(),
+            "summary.json": store.to_json(self.summary if summary is None else summary).encode(),
+        }
+        if self.backend == "xfer":
+            # Often nobody has written it: it is what the path looked like, for other backends.
+            import tomli_w
+
+            files["experiment.toml"] = tomli_w.dumps(self.experiment).encode()
+        tables = {
+            "flows.parquet": self.flows,
+            "series.parquet": self.series,
+            "queues.parquet": self.queues,
+            TCP_INFO: self.tcp_info,
+            PACKETS: self.packets,
+            CAPTURE_SERIES: self.capture_series,
+            LOSSES: self.losses,
+        }
+        for name, table in tables.items():
+            if table is not None:
+                files[name] = parquet(table)
+        return files
+
+    def capture_files(self) -> dict[str, bytes]:
+        """Its captures by their names in its directory, in memory: for another machine."""
+        if self.captures is None:
+            return {}
+        files = sorted(path for path in self.captures.iterdir() if path.is_file())
+        return {f"{CAPTURES}/{path.name}": path.read_bytes() for path in files}
+
+    def write_captures(self, target: Path) -> None:
+        """Put its captures, if there are any, into its directory."""
+        if self.captures is not None:
+            copy_captures(self.captures, target / CAPTURES)
+
+    def __repr__(self) -> str:
+        metrics = ", ".join(
+            f"{name}={value:.4g}" for name, value in self.metrics.items() if value is not None
+        )
+        one_way = [f for f in self.summary["flows"] if not f["id"].endswith("/reverse")]
+        flows = text.count(len(one_way), "flow")
+        return f"<Run {self.title!r}, seed {self.seed}, {flows}: {metrics}>"
+
+
+def _made(source: Source | None, schema: Mapping[str, Any]) -> pl.DataFrame:
+    """A table, made if that has waited; one without rows if there is none."""
+    if source is None:
+        import polars as pl
+
+        return pl.DataFrame(schema=schema)
+    return source() if callable(source) else source
