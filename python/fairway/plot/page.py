@@ -18,7 +18,10 @@ from fairway.ground import store
 from fairway.ground.cache import kept
 
 if TYPE_CHECKING:
-    from fairway.plot.figures import AnyChart
+    import altair as alt
+
+    #: As `fairway.plot.figures.AnyChart`.
+    AnyChart = alt.Chart | alt.LayerChart | alt.ConcatChart | alt.HConcatChart | alt.VConcatChart
 
 #: Name -> text. They are read with the code that fills them, and not when a page is written: hours
 #: of runs may lie between, in which another version is installed.
