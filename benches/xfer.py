@@ -50,7 +50,7 @@ RUN_S, END_S = 300, 10
 
 
 @dataclass(frozen=True)
-class Way:
+class HostPair:
     """Where the two ends are.
 
     Attributes:
@@ -67,7 +67,7 @@ class Way:
     receiver: tuple[str, ...] = ()
     device: str = ""
 
-    def shaped(self) -> Way | None:
+    def shaped(self) -> HostPair | None:
         """The same path with a rate from now on; none if it cannot be given one."""
         shape = f"tc qdisc replace dev {self.device} root tbf rate {SHAPED_GBPS}gbit"
         command = [*self.sender, *shape.split(), "burst", "2mb", "latency", "20ms"]
@@ -92,7 +92,7 @@ class Moved:
 class Row:
     """Runs of one kind, beside the runs of iperf3 that they alternated with."""
 
-    way: str
+    pair: str
     streams: int
     kind: str
     gbps: list[float]
@@ -101,7 +101,7 @@ class Row:
 
 
 @contextlib.contextmanager
-def namespaces() -> Iterator[Way | None]:
+def namespaces() -> Iterator[HostPair | None]:
     """Two network namespaces joined by a veth pair; none if they cannot be made."""
     names = [f"fairway-bench-{end}-{os.getpid()}" for end in ("near", "far")]
     devices = [f"fw{end}{os.getpid()}" for end in ("n", "f")]
@@ -118,7 +118,7 @@ def namespaces() -> Iterator[Way | None]:
             subprocess.run(step, capture_output=True, check=False).returncode == 0 for step in steps
         )
         within = [("ip", "netns", "exec", name) for name in names]
-        yield Way("veth", FAR, within[0], within[1], devices[0]) if made else None
+        yield HostPair("veth", FAR, within[0], within[1], devices[0]) if made else None
     finally:
         if shutil.which("ip"):
             for name in names:
@@ -138,35 +138,35 @@ def bench(rounds: int, seconds: int, megabytes: int, say: Callable[[str], None])
         if veth is None:
             say("no network namespaces: only root may make them; veth is left out")
         for prepare in (
-            lambda: Way("loopback", "127.0.0.1"),
+            lambda: HostPair("loopback", "127.0.0.1"),
             lambda: veth,
             lambda: veth and veth.shaped(),
         ):
-            if (way := prepare()) is None:
+            if (pair := prepare()) is None:
                 continue
             for streams in STREAMS:
-                for row in compare(way, streams, source, rounds, seconds):
+                for row in compare(pair, streams, source, rounds, seconds):
                     rows.append(row)
                     say(line(row))
     return rows
 
 
-def compare(way: Way, streams: int, source: Path, rounds: int, seconds: int) -> list[Row]:
+def compare(pair: HostPair, streams: int, source: Path, rounds: int, seconds: int) -> list[Row]:
     """Runs of each kind, in turn with iperf3."""
     kinds: dict[str, Callable[[], Moved]] = {
-        "plain": lambda: transfer(way, streams, source, plain=True),
-        "encrypted": lambda: transfer(way, streams, source, plain=False),
+        "plain": lambda: transfer(pair, streams, source, plain=True),
+        "encrypted": lambda: transfer(pair, streams, source, plain=False),
     }
     if streams == 1:
-        kinds["iperf3 -F"] = lambda: iperf3(way, streams, seconds, source)
+        kinds["iperf3 -F"] = lambda: iperf3(pair, streams, seconds, source)
     runs: dict[str, list[tuple[Moved, Moved]]] = {kind: [] for kind in kinds}
     for _ in range(rounds):
         for kind, run in kinds.items():
-            runs[kind].append((run(), iperf3(way, streams, seconds)))
+            runs[kind].append((run(), iperf3(pair, streams, seconds)))
     runs["iperf3"] = [(theirs, theirs) for pairs in runs.values() for _, theirs in pairs]
     return [
         Row(
-            way=way.name,
+            pair=pair.name,
             streams=streams,
             kind=kind,
             gbps=[ours.gbps for ours, _ in pairs],
@@ -177,13 +177,13 @@ def compare(way: Way, streams: int, source: Path, rounds: int, seconds: int) -> 
     ]
 
 
-def iperf3(way: Way, streams: int, seconds: int, source: Path | None = None) -> Moved:
+def iperf3(pair: HostPair, streams: int, seconds: int, source: Path | None = None) -> Moved:
     """Let iperf3 send for so long, or a file, to one."""
     port = ["-p", str(PORT)]
     into = [] if source is None else ["-F", str(source.with_name("iperf3"))]
     amount = ["-t", str(seconds)] if source is None else ["-F", str(source), "-t", "60"]
     server = subprocess.Popen(
-        [*way.receiver, "iperf3", "-s", "-1", "--forceflush", *port, *into],
+        [*pair.receiver, "iperf3", "-s", "-1", "--forceflush", *port, *into],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -192,7 +192,7 @@ def iperf3(way: Way, streams: int, seconds: int, source: Path | None = None) -> 
         assert server.stdout is not None
         if not any("listening" in said for said in server.stdout):
             raise SystemExit("iperf3 -s did not start")
-        command = [*way.sender, "iperf3", "-J", "-c", way.address, "-P", str(streams)]
+        command = [*pair.sender, "iperf3", "-J", "-c", pair.address, "-P", str(streams)]
         done = subprocess.run(
             [*command, *port, *amount], capture_output=True, text=True, check=False, timeout=RUN_S
         )
@@ -209,14 +209,14 @@ def iperf3(way: Way, streams: int, seconds: int, source: Path | None = None) -> 
     return Moved(received["bits_per_second"] / 1e9, cpu_s / (received["bytes"] / 1e9))
 
 
-def transfer(way: Way, streams: int, source: Path, *, plain: bool) -> Moved:
+def transfer(pair: HostPair, streams: int, source: Path, *, plain: bool) -> Moved:
     """Send a file with Fairway."""
     out = source.with_name("received")
-    where = f"{way.address}:{PORT}"
+    where = f"{pair.address}:{PORT}"
     mode = ["--plain"] if plain else []
     receiver = subprocess.Popen(
         [
-            *way.receiver,
+            *pair.receiver,
             *FAIRWAY,
             "recv",
             "--once",
@@ -237,7 +237,7 @@ def transfer(way: Way, streams: int, source: Path, *, plain: bool) -> Moved:
         token = next((event["token"] for event in events if event["event"] == "token"), None)
         if token is None:
             raise SystemExit("fairway recv did not start")
-        command = [*way.sender, *FAIRWAY, "send", str(source), where, "--json", *mode]
+        command = [*pair.sender, *FAIRWAY, "send", str(source), where, "--json", *mode]
         done = subprocess.run(
             [*command, "--streams", str(streams), "--token", token],
             capture_output=True,
@@ -268,7 +268,7 @@ def spread(values: list[float]) -> str:
 def line(row: Row) -> str:
     """A row for people."""
     return (
-        f"{row.way:8}  {row.streams:2} streams  {row.kind:9}  {spread(row.gbps):22} Gbit/s  "
+        f"{row.pair:8}  {row.streams:2} streams  {row.kind:9}  {spread(row.gbps):22} Gbit/s  "
         f"{spread(row.ratio):22} of iperf3  {statistics.median(row.cpu_s_per_gb):.2f} s/GB"
     )
 

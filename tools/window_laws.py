@@ -72,13 +72,13 @@ class _Reno:
         """The windows one step on, after the acknowledgement of that part of a window."""
         return np.asarray(self.w + self.growth() * part)
 
-    def kept(self) -> Floats:
+    def back_off_factor(self) -> Floats:
         """The share of each window that a loss leaves."""
         return np.full_like(self.w, 0.5)
 
     def backed_off(self, lost: Flags) -> Floats:
         """The windows after a loss of some flows."""
-        return np.where(lost, self.w * self.kept(), self.w)
+        return np.where(lost, self.w * self.back_off_factor(), self.w)
 
     def observe(self, acknowledged: Floats) -> None:
         """Told in each step what is acknowledged, as packets per round trip."""
@@ -105,7 +105,7 @@ class _Scalable(_Reno):
     def growth(self) -> Floats:
         return np.where(self.w > 16, 0.01 * self.w, 1.0)
 
-    def kept(self) -> Floats:
+    def back_off_factor(self) -> Floats:
         return np.where(self.w > 16, 0.875, 0.5)
 
 
@@ -121,7 +121,7 @@ class _HighSpeed(_Reno):
         a = self.w**2 * (0.078 / self.w**1.2) * 2 * b / (2 - b)
         return np.where(self.w > 38, np.maximum(a, 1), 1.0)
 
-    def kept(self) -> Floats:
+    def back_off_factor(self) -> Floats:
         return np.asarray(1 - self.decrease())
 
 

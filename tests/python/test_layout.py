@@ -182,11 +182,11 @@ def printed(monkeypatch):
     """What gives every table that a command prints."""
     found = []
 
-    def kept(tables, width):
+    def record(tables, width):
         found.extend(tables)
         return layout.lines(tables, width)
 
-    monkeypatch.setattr(terminal, "lines", kept)
+    monkeypatch.setattr(terminal, "lines", record)
 
     def of(line):
         found.clear()

@@ -98,7 +98,7 @@ fn of_connection(flow: &Flow, end_s: f64, refusals: &mut Refusals) -> Option<Flo
     // An application that writes at a rate writes a segment at a time.
     let is_limited = matches!(timing, Timing::Rate { .. });
     (refusals.errors.len() == refused).then(|| FlowOptions {
-        ways: ways(flow.reversed),
+        ways: directions(flow.reversed),
         message_bytes: is_limited.then_some(flow.stack.mss),
         timing,
         start_s: flow.start.as_secs_f64(),
@@ -134,7 +134,7 @@ fn of_datagrams(flow: &DatagramFlow, end_s: f64, refusals: &mut Refusals) -> Opt
     }
     (refusals.errors.len() == refused).then(|| FlowOptions {
         udp: true,
-        ways: ways(flow.reversed),
+        ways: directions(flow.reversed),
         message_bytes: Some(message_bytes),
         timing,
         start_s: flow.start.as_secs_f64(),
@@ -148,7 +148,7 @@ fn named(id: &str) -> FlowOptions {
     FlowOptions { id: id.to_owned(), ..FlowOptions::default() }
 }
 
-fn ways(reversed: bool) -> Ways {
+fn directions(reversed: bool) -> Ways {
     if reversed { Ways::Reverse } else { Ways::Forward }
 }
 

@@ -42,7 +42,7 @@ enum Became {
     Arrived { at: Time, marked: bool },
 }
 
-/// What the books of a link say at the end: packets dropped, lost and marked, and nanoseconds of
+/// Counters of a link at the end: packets dropped, lost and marked, and nanoseconds of
 /// transmission and of waiting.
 type Counts = (u64, u64, u64, u64, u128);
 

@@ -1,4 +1,4 @@
-//! The verifier: the books of a run, kept apart from the code they check.
+//! The verifier: the accounting of a run, kept apart from the code they check.
 
 use std::collections::VecDeque;
 
@@ -292,10 +292,10 @@ mod tests {
 
     #[test]
     fn books_balance_or_say_by_how_much() {
-        let books =
+        let flow =
             FlowBalance { sent: 9, copied: 2, delivered: 6, dropped: 2, lost: 1, corrupted: 1 };
-        assert_eq!(books.balance("x", 1, T), Ok(()));
-        assert!(books.balance("x", 0, T).unwrap_err().what.contains("is 10"));
+        assert_eq!(flow.balance("x", 1, T), Ok(()));
+        assert!(flow.balance("x", 0, T).unwrap_err().what.contains("is 10"));
         let link =
             LinkBalance { offered: 4, copies: 1, delivered: 3, dropped: 1, lost: 0, inside: 1 };
         assert_eq!(link.balance("l", T), Ok(()));

@@ -334,7 +334,8 @@ fn poisson_traffic_waits_as_pollaczek_and_khinchine_say() {
         let service = 1e-4;
         let mean = (flow.mean_one_way_delay_s.unwrap() - 1e-3 - service) / service;
         assert_near(&format!("wait at load {load}"), mean, wait, tolerance);
-        // The same by Little's law, from the link's own books: backlog = arrivals a second · wait.
+        // The same by Little's law, from the counters of the link: backlog = arrivals a second ·
+        // wait.
         let link = &run.summary.links[0];
         assert_near("backlog", link.mean_backlog_packets, load * mean, 0.01);
         assert_near("utilisation", link.utilisation, load, 0.003);

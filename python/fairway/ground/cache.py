@@ -9,7 +9,7 @@ from pathlib import Path
 PLACE = "FAIRWAY_CACHE"
 
 
-def kept(what: str) -> Path:
+def cache_directory(what: str) -> Path:
     """A directory of things of one kind: `$FAIRWAY_CACHE/what`, by default in `~/.cache/fairway`.
 
     Raises:

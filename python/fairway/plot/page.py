@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from fairway.errors import InputError
 from fairway.ground import store
-from fairway.ground.cache import kept
+from fairway.ground.cache import cache_directory
 
 if TYPE_CHECKING:
     import altair as alt
@@ -300,7 +300,7 @@ def _bundle() -> str:
 
     try:
         release = importlib.metadata.version("vl-convert-python")
-        file = kept("charts") / f"vega-embed-{release}.js"
+        file = cache_directory("charts") / f"vega-embed-{release}.js"
         if file.is_file():
             return file.read_text(encoding="utf-8")
     except (OSError, RuntimeError, UnicodeDecodeError):  # no home, or one of somebody else's

@@ -225,7 +225,7 @@ impl Limits {
         };
         self.last_sent = Some(self.last_sent.map_or(wait.sent.at, |last| last.max(wait.sent.at)));
         self.receive_window = after.has_window.then_some(after.window);
-        self.had_room = after.room() >= wait.mss;
+        self.had_room = after.receive_window_left() >= wait.mss;
         self.was_small = wait.is_small && self.had_room;
         self.pipe = after.pipe();
         self.burst = self.burst.saturating_add(u64::from(wait.sent.bytes));

@@ -259,7 +259,7 @@ impl Window {
 
     /// Why the sender has stopped.
     fn stop(&self, known: &Known) -> Stop {
-        if known.room() < self.mss() {
+        if known.receive_window_left() < self.mss() {
             Stop::Receiver
         } else if self.was_small {
             Stop::Small

@@ -179,7 +179,7 @@ impl Known {
     }
 
     /// Bytes that the receive window allows beyond what was sent.
-    pub(super) fn room(&self) -> u64 {
+    pub(super) fn receive_window_left(&self) -> u64 {
         if !self.has_window {
             return u64::MAX;
         }

@@ -46,7 +46,7 @@ fn segment() -> impl Strategy<Value = Segment> {
     )
 }
 
-fn books(direction: &DirectionReport) {
+fn balance(direction: &DirectionReport) {
     assert_eq!(
         direction.data_bytes,
         direction.unique_bytes + direction.retransmitted_bytes + direction.window_probe_bytes
@@ -77,7 +77,7 @@ proptest! {
         let directions = report.connections.iter().flat_map(|one| &one.directions);
         let seen: u64 = directions.clone().map(|one| one.packets).sum();
         prop_assert_eq!(seen, packets.len() as u64);
-        directions.for_each(books);
+        directions.for_each(balance);
     }
 
     #[test]

@@ -141,7 +141,7 @@ impl Capture {
 
     /// What could not be read, in order; the first hundred. [`Counts::damages`] counts all.
     pub fn damaged(&self) -> &[Damage] {
-        self.log.kept()
+        self.log.recorded()
     }
 
     /// Interfaces that have been seen so far.

@@ -11,13 +11,13 @@ pub struct Damage {
     pub what: String,
 }
 
-/// Damages that are kept; more are only counted.
-const MOST_KEPT: usize = 100;
+/// Damages recorded; more are only counted.
+const MOST_RECORDED: usize = 100;
 
 /// The damages of a capture.
 #[derive(Default)]
 pub struct Log {
-    kept: Vec<Damage>,
+    recorded: Vec<Damage>,
     count: u64,
 }
 
@@ -26,14 +26,14 @@ impl Log {
     #[cold]
     pub fn note(&mut self, offset_bytes: u64, packet: u64, what: impl FnOnce() -> String) {
         self.count += 1;
-        if self.kept.len() < MOST_KEPT {
-            self.kept.push(Damage { offset_bytes, packet, what: what() });
+        if self.recorded.len() < MOST_RECORDED {
+            self.recorded.push(Damage { offset_bytes, packet, what: what() });
         }
     }
 
-    /// Those that are kept: the first.
-    pub fn kept(&self) -> &[Damage] {
-        &self.kept
+    /// The first damages, up to the limit.
+    pub fn recorded(&self) -> &[Damage] {
+        &self.recorded
     }
 
     /// How many there were.
@@ -52,6 +52,6 @@ mod tests {
         for offset in 0..1000 {
             log.note(offset, 1, || "nothing fits".into());
         }
-        assert_eq!((log.kept().len(), log.count()), (100, 1000));
+        assert_eq!((log.recorded().len(), log.count()), (100, 1000));
     }
 }

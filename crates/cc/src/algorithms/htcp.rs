@@ -187,7 +187,7 @@ struct LeithShorten {
     throughput_before: f64,
 }
 
-/// The share kept at a loss is within these.
+/// Beta is within these.
 pub const RETENTIONS: (f64, f64) = (0.5, 0.8);
 /// The least share is kept if the throughput has changed by more than this since the last loss.
 pub const THROUGHPUT_CHANGE: f64 = 0.2;
@@ -198,7 +198,7 @@ pub fn increase(since_loss_s: f64) -> f64 {
     1.0 + 10.0 * beyond + 0.25 * beyond * beyond
 }
 
-/// β, the share kept at a loss, by the least round-trip time over the greatest.
+/// Beta by the least round-trip time over the greatest.
 pub fn retention(rtt_ratio: f64) -> f64 {
     rtt_ratio.clamp(RETENTIONS.0, RETENTIONS.1)
 }

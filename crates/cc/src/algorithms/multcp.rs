@@ -102,7 +102,7 @@ fn caught_up(n: f64) -> f64 {
     libm::pow(3.0, k)
 }
 
-/// The share kept at a loss: one of `n` windows halves.
+/// Beta: one of `n` windows halves.
 pub fn retention(n: f64) -> f64 {
     1.0 - 0.5 / n
 }

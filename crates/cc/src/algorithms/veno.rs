@@ -162,7 +162,7 @@ pub fn increase(is_congested: bool) -> f64 {
     if is_congested { 0.5 } else { 1.0 }
 }
 
-/// The share kept at a loss.
+/// Beta.
 pub fn retention(is_congested: bool) -> f64 {
     if is_congested { 0.5 } else { 0.8 }
 }

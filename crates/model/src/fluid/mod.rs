@@ -185,7 +185,7 @@ impl Motion {
         let at = class.moment(window, rtt_s);
         let slope = match self {
             Motion::Mean => {
-                let taken = 1.0 - class.rule.kept(&at);
+                let taken = 1.0 - class.rule.beta(&at);
                 class.rule.growth(&at) / rtt_s - taken * window * signals.reductions()
             }
             Motion::Spread(response) => {

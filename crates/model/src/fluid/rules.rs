@@ -238,7 +238,7 @@ impl Rule {
     }
 
     /// The share of the window that a loss leaves.
-    pub(super) fn kept(self, at: &Moment) -> f64 {
+    pub(super) fn beta(self, at: &Moment) -> f64 {
         match self {
             Rule::Reno | Rule::Hybla | Rule::Vegas | Rule::Fast | Rule::Ledbat => 0.5,
             Rule::MulTcp { n } => multcp::retention(n),
@@ -410,18 +410,18 @@ mod tests {
 
     #[test]
     fn what_a_loss_leaves() {
-        near(Rule::Reno.kept(&at(50.0)), 0.5);
-        near(Rule::MulTcp { n: 4.0 }.kept(&at(50.0)), 0.875);
+        near(Rule::Reno.beta(&at(50.0)), 0.5);
+        near(Rule::MulTcp { n: 4.0 }.beta(&at(50.0)), 0.875);
         // 6 of 50.
-        near(Rule::Scalable.kept(&at(50.0)), 0.88);
-        near(Rule::Cubic.kept(&at(50.0)), 0.7);
-        near(Rule::Veno.kept(&at(50.0)), 0.5);
-        near(Rule::Veno.kept(&at(10.0)), 0.8);
+        near(Rule::Scalable.beta(&at(50.0)), 0.88);
+        near(Rule::Cubic.beta(&at(50.0)), 0.7);
+        near(Rule::Veno.beta(&at(50.0)), 0.5);
+        near(Rule::Veno.beta(&at(10.0)), 0.8);
         // 100 of 125 ms; half after a change of throughput by more than a fifth.
-        near(Rule::WestwoodPlus.kept(&at(50.0)), 0.8);
+        near(Rule::WestwoodPlus.beta(&at(50.0)), 0.8);
         let memory = |at_last_loss| Memory { at_last_loss, ..Memory::of(50.0) };
-        near(Rule::Htcp.kept(&Moment { memory: memory(45.0), ..at(50.0) }), 0.8);
-        near(Rule::Htcp.kept(&Moment { memory: memory(40.0), ..at(50.0) }), 0.5);
+        near(Rule::Htcp.beta(&Moment { memory: memory(45.0), ..at(50.0) }), 0.8);
+        near(Rule::Htcp.beta(&Moment { memory: memory(40.0), ..at(50.0) }), 0.5);
     }
 
     #[test]

@@ -156,10 +156,10 @@ impl Flow {
 
     fn reduce(&mut self) {
         self.at.window = libm::floor(self.at.window);
-        let kept = self.rule.kept(&self.at);
-        self.at.memory = self.rule.remember(&self.at, kept);
+        let beta = self.rule.beta(&self.at);
+        self.at.memory = self.rule.remember(&self.at, beta);
         // A whole number may have lost its last digit.
-        self.at.window = libm::floor(self.at.window * kept + 1e-9).max(SMALLEST_WINDOW);
+        self.at.window = libm::floor(self.at.window * beta + 1e-9).max(SMALLEST_WINDOW);
         self.at.after_loss = self.at.window;
         self.at.since_loss_s = 0.0;
         self.at.growing_s = 0.0;

@@ -29,7 +29,7 @@ fn balance(rate_pps: f64, queue_packets: f64, capacity_pps: f64, rtt_s: f64) -> 
 }
 
 /// A queue that is as large as the buffer is dropped from.
-fn room(queue_packets: f64, buffer_packets: f64) -> Option<&'static str> {
+fn overflow(queue_packets: f64, buffer_packets: f64) -> Option<&'static str> {
     (queue_packets >= buffer_packets).then_some(NO_ROOM)
 }
 
@@ -65,7 +65,7 @@ impl Law for Vegas {
         let queue = self.flows * self.alpha_packets;
         let rate = self.capacity_pps / self.flows;
         let value = balance(rate, queue, self.capacity_pps, self.rtt_s);
-        Answer::new(value, room(queue, self.buffer_packets))
+        Answer::new(value, overflow(queue, self.buffer_packets))
     }
 }
 
@@ -110,7 +110,7 @@ impl Law for Fast {
         let queue = self.sum_of_alphas_packets;
         let rate = self.capacity_pps * self.alpha_packets / queue;
         let value = balance(rate, queue, self.capacity_pps, self.rtt_s);
-        Answer::new(value, room(queue, self.buffer_packets))
+        Answer::new(value, overflow(queue, self.buffer_packets))
     }
 }
 
@@ -171,7 +171,7 @@ impl Law for LateJoiner {
             queue_packets,
             rtt_with_queue_s: self.rtt_s + queue_packets / self.capacity_pps,
         };
-        Answer::new(value, room(queue_packets, self.buffer_packets))
+        Answer::new(value, overflow(queue_packets, self.buffer_packets))
     }
 }
 

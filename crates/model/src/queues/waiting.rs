@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn rooms() {
+    fn buffer_sizes() {
         // Load 1/2, room for 2: weights 1, 1/2, 1/4 of 7/4: blocked 1/7, 4/7 packets, of which 6/7 of 1/s.
         let found = mm1k(1.0, 2.0, 2).unwrap().value;
         near(found.blocked, 1.0 / 7.0);

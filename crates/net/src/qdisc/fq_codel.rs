@@ -101,7 +101,7 @@ impl<P> FqCodel<P> {
     }
 }
 
-/// One flow's queue, and the books of all.
+/// One flow's queue, and the counters of all.
 struct FlowSource<'a, P> {
     queue: &'a mut Fifo<P>,
     waiting: &'a mut Waiting,

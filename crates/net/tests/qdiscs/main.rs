@@ -94,7 +94,7 @@ struct Fate {
     dropped: Vec<TestPacket>,
 }
 
-/// A queue with a line, and the books of both.
+/// A queue with a line, and the counters of both.
 struct Bench<'a> {
     entry: &'a Entry,
     qdisc: Box<dyn Qdisc<TestPacket>>,

@@ -45,11 +45,11 @@ fn sawtooth(alike: &Alike, algorithm: Algorithm) -> Result<Found, Refusal> {
     let (path, n) = (&alike.path, alike.n());
     let (pipe, full) = (path.pipe_packets(), path.pipe_packets() + path.buffer_packets);
     let window = full / n;
-    let Some(kept) = kept(algorithm, window, pipe, path.buffer_packets) else {
+    let Some(beta) = beta(algorithm, window, pipe, path.buffer_packets) else {
         return Err(alike.unknown("no model of this version knows the queue of"));
     };
     let independent = LOSERS.independent(n);
-    let falls = 2.0 * (1.0 - kept) * full / (independent * (1.0 + kept) + (1.0 - kept));
+    let falls = 2.0 * (1.0 - beta) * full / (independent * (1.0 + beta) + (1.0 - beta));
     let rtt_s = path.rtt_s + path.buffer_packets / path.capacity_pps;
     let own = algorithm.loss_at(window, rtt_s);
     let is_cubic =
@@ -74,7 +74,7 @@ fn sawtooth(alike: &Alike, algorithm: Algorithm) -> Result<Found, Refusal> {
 }
 
 /// The share of its window that a flow keeps, where it gives up as much as leaves the path full, too.
-fn kept(algorithm: Algorithm, window: f64, pipe: f64, buffer: f64) -> Option<f64> {
+fn beta(algorithm: Algorithm, window: f64, pipe: f64, buffer: f64) -> Option<f64> {
     let filling = pipe / (pipe + buffer);
     match algorithm {
         Algorithm::Htcp => Some(filling.clamp(HTCP_RETENTIONS.0, HTCP_RETENTIONS.1)),

@@ -47,7 +47,7 @@ fn packets(alike: &Alike, alpha_packets: f64) -> Found {
         "flows that begin later take the queue of others for propagation, and keep more".to_owned()
     });
     let queue = (alike.n() * alpha_packets).min(buffer_packets);
-    kept(alike, queue, (Vegas::NAME, Vegas::SOURCE), outside.or(later))
+    with_queue(alike, queue, (Vegas::NAME, Vegas::SOURCE), outside.or(later))
 }
 
 fn ledbat(alike: &Alike) -> Result<Found, Refusal> {
@@ -61,7 +61,7 @@ fn ledbat(alike: &Alike) -> Result<Found, Refusal> {
     let later = (alike.count > 1).then(|| {
         "flows that begin later take the queue of others for propagation, and keep more".to_owned()
     });
-    let mut found = kept(
+    let mut found = with_queue(
         alike,
         answer.value.queue_packets,
         (Ledbat::NAME, Ledbat::SOURCE),
@@ -88,7 +88,7 @@ fn bbr(alike: &Alike) -> Found {
     let queue = if is_alone { 0.0 } else { pipe.min(buffer(alike)) };
     let outside =
         (!is_alone).then(|| "what several flows of BBR believe to have drifts apart".to_owned());
-    let mut found = kept(alike, queue, ("BBR's inflight cap", SOURCE), outside);
+    let mut found = with_queue(alike, queue, ("BBR's inflight cap", SOURCE), outside);
     let busy = (1.0 - (BBR_PROBE_S + alike.path.rtt_s) / BBR_PROBE_INTERVAL_S).max(0.0);
     found.link.utilisation = busy;
     for flow in &mut found.streams {
@@ -99,7 +99,7 @@ fn bbr(alike: &Alike) -> Found {
 }
 
 /// The capacity in equal parts, behind such a queue.
-fn kept(
+fn with_queue(
     alike: &Alike,
     queue: f64,
     (name, source): (&'static str, &'static str),

@@ -12,7 +12,7 @@ from fairway.backends.linux.kernel import Kernel, described, examined
 from fairway.backends.linux.recipe import recipe
 from fairway.backends.linux.source import Source
 from fairway.errors import InputError
-from fairway.ground.cache import kept
+from fairway.ground.cache import cache_directory
 
 #: Names another kernel than the default: an executable, or the release of one that was built.
 CHOICE = "FAIRWAY_KERNEL"
@@ -23,7 +23,7 @@ _IDENTITIES = "identities.json"
 
 def root() -> Path:
     """The directory of the kernels: `$FAIRWAY_CACHE/linux`, by default `~/.cache/fairway/linux`."""
-    return kept("linux")
+    return cache_directory("linux")
 
 
 def find(version: str | None = None) -> Kernel | None:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from fairway._core import Cancelled
 from fairway.backends.linux.kernel import Kernel
-from fairway.backends.linux.room import place_for
+from fairway.backends.linux.memory_file import place_for
 from fairway.errors import InputError, RunFailed, writing
 
 #: The program that runs inside of the kernel, and the supervisor.

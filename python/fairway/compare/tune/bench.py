@@ -72,7 +72,7 @@ class Goal:
             for index, constraint in enumerate(self.constraints)
         )
 
-    def kept(self, score: Score) -> bool:
+    def is_met(self, score: Score) -> bool:
         """Whether all constraints are, by the means."""
         return all(violation <= 0 for violation in self.violations(score))
 

@@ -154,7 +154,7 @@ def _trials(tuning: Tuning) -> pl.DataFrame:
             *tuning.goal.values(trial.score),
             _KINDS[0]
             if trial.number in chosen
-            else _KINDS[1 if tuning.goal.kept(trial.score) else 2],
+            else _KINDS[1 if tuning.goal.is_met(trial.score) else 2],
         )
         for trial in tuning.trials
         if trial.score.refused is None

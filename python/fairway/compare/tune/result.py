@@ -85,12 +85,12 @@ class Tuning:
                 f"{text.count(len(refused), 'trial')} of {len(self.trials)} could not be measured; "
                 f"the first: {refused[0].score.refused}"
             )
-        if not any(self.goal.kept(trial.score) for trial in self.front):
+        if not any(self.goal.is_met(trial.score) for trial in self.front):
             found.append("no trial kept all constraints; shown is the one that is least off them")
         if self.finalists and all(map(_is_one_run, self.finalists)):
             found.append(f"every seed gave the same: {text.NOTHING_RANDOM}")
         for finalist in self.finalists:
-            kept = self.goal.kept(finalist.trial.score)
+            kept = self.goal.is_met(finalist.trial.score)
             if kept and any(check.kept != "kept" for check in finalist.checks):
                 found.append(
                     f"trial {finalist.trial.number} kept its constraints in the search, which "
@@ -273,7 +273,7 @@ class Tuning:
         return {
             "settings": dict(score.settings),
             "means": means,
-            "kept": self.goal.kept(score),
+            "kept": self.goal.is_met(score),
         }
 
     def __repr__(self) -> str:

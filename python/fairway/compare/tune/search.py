@@ -119,7 +119,7 @@ def best(trials: Sequence[Trial], goal: Goal) -> list[Trial]:
             f"none of {text.count(len(trials), 'trial')} could be measured; the first: "
             f"{trials[0].score.refused}"
         )
-    kept = [trial for trial in measured if goal.kept(trial.score)]
+    kept = [trial for trial in measured if goal.is_met(trial.score)]
     if not kept:
         return [min(measured, key=lambda t: sum(max(0.0, v) for v in goal.violations(t.score)))]
     gains = {trial.number: _gains(trial, goal) for trial in kept}

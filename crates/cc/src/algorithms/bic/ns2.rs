@@ -7,7 +7,7 @@ use crate::Flow;
 use crate::ns2::Ns2Rule;
 
 pub(super) struct Ns2 {
-    /// Share kept.
+    /// The share of the window that a loss leaves.
     pub(super) beta: f64,
     pub(super) max_increment: f64,
     pub(super) smooth_part: f64,

@@ -8,7 +8,7 @@ use crate::ns2::Ns2Rule;
 use crate::{Ack, Flow};
 
 pub(super) struct Ns2 {
-    /// Share kept.
+    /// The share of the window that a loss leaves.
     pub(super) beta: f64,
     pub(super) c: f64,
     /// Segments per 100 ms, beyond the origin.

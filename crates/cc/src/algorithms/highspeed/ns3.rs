@@ -7,7 +7,7 @@ use crate::ns3::{CongestionOps, Tcb, to_u32};
 pub(super) const KEPT: Vector = Vector::new(
     "ns-3.29, W = 1000 at a loss: 1 − 0.33 is less than 0.67 as a double, so ⌊669.99…⌋",
     669.0,
-    || f64::from(kept(1_000)),
+    || f64::from(after_back_off(1_000)),
 );
 
 pub(super) const LAST: Vector =
@@ -33,8 +33,8 @@ fn b(w: u32) -> f64 {
     (Response::rfc().decrease(f64::from(of_row)) * 100.0).round() / 100.0
 }
 
-/// Segments kept of `segments` in flight.
-fn kept(segments: u32) -> u32 {
+/// The window that back-off leaves of `segments` in flight.
+fn after_back_off(segments: u32) -> u32 {
     to_u32((f64::from(segments) * (1.0 - b(segments))).max(2.0))
 }
 
@@ -61,7 +61,7 @@ impl CongestionOps for HighSpeed {
     }
 
     fn ssthresh(&mut self, tcb: &Tcb, in_flight: u32) -> u32 {
-        kept(in_flight / tcb.segment_size).wrapping_mul(tcb.segment_size)
+        after_back_off(in_flight / tcb.segment_size).wrapping_mul(tcb.segment_size)
     }
 }
 

@@ -5,7 +5,7 @@ from importlib.metadata import version
 import pytest
 import vl_convert
 
-from fairway.ground.cache import kept
+from fairway.ground.cache import cache_directory
 from fairway.plot import page
 
 
@@ -61,7 +61,7 @@ def test_what_is_no_text_is_bundled_again(bundled, monkeypatch, tmp_path):
 
 def test_places(monkeypatch, tmp_path):
     monkeypatch.setenv("FAIRWAY_CACHE", str(tmp_path))
-    assert kept("linux") == tmp_path / "linux"
+    assert cache_directory("linux") == tmp_path / "linux"
     monkeypatch.delenv("FAIRWAY_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert kept("linux") == tmp_path / "fairway" / "linux"
+    assert cache_directory("linux") == tmp_path / "fairway" / "linux"
