@@ -55,7 +55,6 @@ struct Seen {
 }
 
 impl Capture {
-    /// Begins the files.
     pub fn create(plan: &CapturePlan) -> io::Result<Self> {
         let directory = Path::new(RUN_DIRECTORY).join("pcap");
         fs::create_dir_all(&directory)?;

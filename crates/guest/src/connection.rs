@@ -48,7 +48,6 @@ struct Ends {
 /// The end of a handshake, as the source has seen it.
 #[derive(Clone, Copy)]
 pub struct Established {
-    /// When, from the beginning of the run.
     pub at_ns: u64,
     /// SYNs that were sent again, each after a timeout: the kernel's counters of a connection have
     /// them among its segments.
@@ -87,7 +86,6 @@ impl Connection {
         Ok(Connection(ends))
     }
 
-    /// The socket of the source.
     pub fn source(&self) -> BorrowedFd<'_> {
         self.0.source.as_fd()
     }

@@ -23,13 +23,9 @@ const MESSAGE: usize = 20;
 pub struct Counters {
     /// Bytes passed on, as its size table counts them.
     pub bytes: u64,
-    /// Packets passed on.
     pub packets: u64,
-    /// Packets in it.
     pub backlog_packets: u32,
-    /// Bytes in it.
     pub backlog_bytes: u32,
-    /// Packets dropped.
     pub drops: u32,
 }
 
@@ -40,7 +36,6 @@ pub struct Asker {
 }
 
 impl Asker {
-    /// In the namespace of the calling thread.
     pub fn open() -> io::Result<Self> {
         let domain = Domain::from(libc::AF_NETLINK);
         let socket = Socket::new(domain, Type::RAW, Some(Protocol::from(libc::NETLINK_ROUTE)))?;

@@ -92,7 +92,6 @@ impl Datagrams {
         })
     }
 
-    /// Reads everything that has come.
     pub fn catch_up(&mut self) -> io::Result<()> {
         loop {
             let count = match self.batch.receive(self.sink.as_fd()) {
@@ -131,7 +130,6 @@ impl Datagrams {
         }
     }
 
-    /// What was counted up to now.
     pub fn mark(&self) -> FlowMark {
         FlowMark {
             delivered_bytes: self.receiver.payload_bytes,

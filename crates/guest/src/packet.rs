@@ -7,15 +7,11 @@ use fairway_guest::plan::STAMP_BYTES;
 pub struct Packet {
     /// Identification of the IP header: the kernel numbers the packets of a connection.
     pub id: u16,
-    /// Length of the IP packet in bytes.
     pub length: u16,
-    /// Port it comes from.
     pub source_port: u16,
-    /// Port it goes to.
     pub destination_port: u16,
     /// Sequence number; of a datagram the low bits of its own.
     pub sequence: u32,
-    /// Bytes of payload.
     pub payload: u16,
     /// When its application sent it, if it is a datagram that says so, from the beginning of the run.
     pub left_ns: Option<u64>,

@@ -41,7 +41,6 @@ const LONGEST_PROGRESS_NS: u64 = 500_000_000;
 const BYTES_RECEIVED_AT: usize = 128;
 const DATA_SEGS_OUT_AT: usize = 156;
 
-/// Carries out a plan in its network.
 pub fn run(plan: &Plan, namespaces: &Namespaces) -> Result<(), Error> {
     let mut run = Run::prepare(plan, namespaces)?;
     run.go()?;
@@ -259,7 +258,6 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Writes the totals, last of all.
     fn finish(mut self) -> Result<(), Error> {
         for transfer in self.transfers {
             self.totals.transfers.push(transfer.finish()?);

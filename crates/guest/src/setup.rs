@@ -77,13 +77,11 @@ impl Namespaces {
             .map_err(|error| Error::new(format!("entering namespace {}", self.names[index]), error))
     }
 
-    /// Puts the calling thread back.
     pub fn leave(&self) -> Result<(), Error> {
         setns(&self.first, CloneFlags::CLONE_NEWNET)
             .map_err(|error| Error::new("entering the first namespace", error))
     }
 
-    /// The name of a namespace.
     pub fn name(&self, index: usize) -> &str {
         self.names.get(index).map_or("?", String::as_str)
     }
@@ -115,7 +113,6 @@ fn load_modules(files: &[String]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Makes the network of a plan.
 pub fn make_network(plan: &Plan) -> Result<Namespaces, Error> {
     load_modules(&plan.modules)?;
     let namespaces = Namespaces::make(plan)?;

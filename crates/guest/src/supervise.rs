@@ -52,11 +52,8 @@ struct Supervisor {
 /// Why the supervisor stops.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// The kernel has ended.
     Kernel,
-    /// Someone asks for it.
     Asked,
-    /// Whoever has started it is gone.
     Alone,
 }
 
@@ -156,7 +153,6 @@ fn kill_the_rest() {
     }
 }
 
-/// Processes whose parent this one is.
 fn children() -> Vec<Pid> {
     let me = std::process::id();
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };

@@ -20,7 +20,6 @@ const FRAMES_OF_BLOCK: u32 = 256;
 /// `TPACKET_ALIGN(sizeof(struct tpacket2_hdr))`, where the address begins (`linux/if_packet.h`).
 const ADDRESS_AT: usize = 32;
 
-/// Virtual nanoseconds of the monotonic clock.
 pub fn now_ns() -> io::Result<u64> {
     nanoseconds(clock_gettime(ClockId::CLOCK_MONOTONIC)?)
 }
@@ -103,13 +102,10 @@ fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
 pub struct Frame<'a> {
     /// When, as [`wall_ns`].
     pub wall_ns: u64,
-    /// Index of its device.
     pub device: i32,
     /// Whether it left the device, rather than came in.
     pub outgoing: bool,
-    /// Its length with the Ethernet header.
     pub length: u32,
-    /// Its beginning, from the Ethernet header on.
     pub bytes: &'a [u8],
 }
 

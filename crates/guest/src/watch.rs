@@ -46,7 +46,6 @@ struct Place {
 type Identity = (u32, u32, u16);
 
 struct Flows {
-    /// The flow of a sink's port.
     of_port: Vec<Option<u32>>,
     watches: Vec<FlowWatch>,
 }
@@ -58,13 +57,9 @@ pub struct FlowWatch {
     outstanding: VecDeque<(Identity, u64)>,
     /// Overtaken by later ones, so taken as missing.
     overtaken: VecDeque<(Identity, u64)>,
-    /// Data packets that have arrived.
     pub arrivals: u64,
-    /// Their bytes, IP headers included.
     pub wire_bytes: u64,
-    /// Their delays.
     pub delay_ns: u64,
-    /// Data packets that will not arrive.
     pub missing: u64,
 }
 
@@ -78,12 +73,10 @@ pub struct QueueWatch {
     overhead_bytes: u32,
     /// Waiting times of the packets that left in the measuring window, added up.
     pub waiting_ns: u64,
-    /// Their distribution.
     pub sojourns: Histogram,
 }
 
 impl Watch {
-    /// Begins to watch the namespaces that matter.
     pub fn open(plan: &Plan, namespaces: &Namespaces) -> Result<Self, Error> {
         let failed = |error| Error::new("beginning the captures", error);
         let mut capture = plan.capture.as_ref().map(Capture::create).transpose().map_err(failed)?;
@@ -144,12 +137,10 @@ impl Watch {
         Ok(most)
     }
 
-    /// What is known of a flow.
     pub fn flow(&self, index: usize) -> &FlowWatch {
         &self.flows.watches[index]
     }
 
-    /// What is known of a queue.
     pub fn queue(&self, index: usize) -> &QueueWatch {
         &self.queues[index]
     }
@@ -159,7 +150,6 @@ impl Watch {
         self.places.iter().map(|place| place.ring.unseen()).sum()
     }
 
-    /// Writes captures out.
     pub fn finish(self) -> io::Result<()> {
         self.capture.map_or(Ok(()), Capture::finish)
     }
@@ -259,9 +249,7 @@ impl Place {
 /// Which packets leave in the order in which they came.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Order {
-    /// All.
     Whole,
-    /// Those with the same ports.
     OfFlow,
     /// None need to.
     None,

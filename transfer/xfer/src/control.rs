@@ -1,4 +1,4 @@
-//! Following a transfer, and stopping it, from another thread.
+//! The handle that follows and cancels a transfer from another thread.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;

@@ -1,4 +1,4 @@
-//! Jobs as data: what the command line and Python ask for.
+//! Jobs as JSON, as the command line and Python describe them.
 
 use std::time::Duration;
 

@@ -12,6 +12,7 @@ mod auto;
 mod capture;
 mod control;
 mod error;
+mod files;
 mod iperf3;
 pub mod job;
 pub mod load;

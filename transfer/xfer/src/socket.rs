@@ -1,4 +1,4 @@
-//! Sockets as a user wants them: addresses, congestion control, pacing, buffers.
+//! Sockets with the options a user asks for: addresses, congestion control, pacing, buffers.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};

@@ -1,4 +1,4 @@
-//! Whether a file or directory is this user's alone, so that what it holds can be relied on.
+//! Whether a file or directory belongs to this user alone.
 
 use nix::unistd::geteuid;
 

@@ -1,4 +1,4 @@
-//! Numbers as people read them in messages, and what the other side says.
+//! Text of messages: sizes and counts, and printable text of the peer.
 
 use serde::{Deserialize, Deserializer};
 

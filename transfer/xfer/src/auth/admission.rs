@@ -1,4 +1,4 @@
-//! The server's side of the greeting, as a machine that is fed bytes.
+//! The server's side of the greeting, as a state machine fed with bytes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -156,7 +156,6 @@ impl Admission {
         }
     }
 
-    /// How the client speaks, when enough has come to tell.
     fn start(&mut self, answer: &mut Vec<u8>) -> Result<Option<Stage>, &'static str> {
         let data = self.ciphertext.data();
         if data.first() == Some(&TLS_HANDSHAKE) {
@@ -228,7 +227,6 @@ impl Admission {
         Ok(Stage::Hello(Some(tls), Box::new(Keys::derive(&*self.secret, &*binding))))
     }
 
-    /// The client's proof, when it is there as a whole.
     fn hello(&mut self, mut tls: Option<Box<Tls>>, keys: Box<Keys>, answer: &mut Vec<u8>) -> Step {
         match self.decrypt(tls.as_deref_mut()) {
             Ok(()) => {}

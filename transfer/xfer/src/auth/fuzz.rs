@@ -1,4 +1,4 @@
-//! What has to hold of a greeting, whatever the client sends.
+//! Invariants of the greeting, for any input of a client.
 
 use std::sync::OnceLock;
 

@@ -162,7 +162,6 @@ impl Greeting {
         Ok(())
     }
 
-    /// Waits until so many bytes have come.
     fn fill_plaintext(&mut self, count: usize) -> Result<(), Error> {
         while self.plaintext.len() < count {
             let Some(mut tls) = self.tls.take() else {

@@ -1,4 +1,4 @@
-//! The few bytes that are said before anything is proved.
+//! The messages exchanged before authentication.
 
 use serde::{Deserialize, Serialize};
 
@@ -57,7 +57,6 @@ impl Answer {
 pub enum Purpose {
     /// The one connection on which a session of files is managed.
     Control,
-    /// One that carries the files of a session.
     Data {
         session: u64,
         stream: u32,
@@ -71,7 +70,6 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// Whether what the connection carries says nothing to anybody.
     pub(super) fn is_generated_traffic(self) -> bool {
         matches!(self, Purpose::LoadData { .. })
     }

@@ -1,4 +1,4 @@
-//! Who a receiver is: its certificate, its key, its secret.
+//! A receiver's identity: certificate, key and secret.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -63,7 +63,6 @@ impl Identity {
         }
     }
 
-    /// What a sender needs to be let in.
     pub fn token(&self) -> &Token {
         &self.token
     }

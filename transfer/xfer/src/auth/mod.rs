@@ -1,4 +1,4 @@
-//! Who may send: tokens, the proof of knowing one, and TLS pinned by it.
+//! Authentication: tokens, proof of knowing one, and TLS pinned by it.
 //!
 //! # What is proved, and how
 //!
@@ -29,15 +29,14 @@
 //! receiver refuses a client, which are not protected. That is why a client that is told to give
 //! `--plain` stops and leaves it to its user.
 //!
-//! Guessing: 2^128 secrets, one guess a connection. A client that has not proved itself is told that
-//! its token is wrong, which it knows then anyhow, or how the receiver runs, which anyone could find
-//! out by trying.
+//! Guessing: 2^128 secrets, one guess per connection. A client that fails is told that its token is
+//! wrong, or which mode the receiver runs in; it could find out both by trying.
 //!
-//! # What a stranger can take
+//! # What a stranger can use up
 //!
-//! At the [`Door`], a place among those that wait, until its deadline or until someone else needs it;
-//! about 8 KB of memory, and what TLS needs once a whole first message is there; the time of one
-//! handshake of TLS. No thread, and no file beyond those places.
+//! A place in a pool of the [`Acceptor`], until its deadline or eviction; about 8 KB of memory, and
+//! what TLS needs once a whole first message is there; the time of one TLS handshake. No thread, and
+//! no file beyond those places.
 //!
 //! # Secrets in memory
 //!
@@ -61,10 +60,10 @@
 //! is another version. No record of TLS begins with an `f`, so that either is recognised by its
 //! first byte.
 
-mod admission;
-mod door;
+mod accept;
 #[cfg(test)]
-mod door_tests;
+mod accept_tests;
+mod admission;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 #[cfg(test)]
@@ -72,7 +71,7 @@ mod fuzz_tests;
 mod greet;
 mod hello;
 mod identity;
-mod room;
+mod pending;
 #[cfg(test)]
 pub(crate) mod tests;
 mod token;
@@ -81,8 +80,8 @@ use std::sync::Arc;
 
 use rustls::crypto::{CryptoProvider, ring};
 
+pub use accept::Acceptor;
 pub use admission::admit;
-pub use door::{Door, raise_open_files};
 pub use greet::greet;
 pub use hello::Purpose;
 pub use identity::Identity;

@@ -1,4 +1,4 @@
-//! What a sender needs to be let in.
+//! The token that admits a sender.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! The chooser: measure, try another number, compare, go on or go back.
+//! The chooser: measures, tries another number of streams, compares, and goes on or back.
 
 use fairway_model::Algorithm;
 
@@ -44,15 +44,22 @@ pub struct Answer {
 /// What is being measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Aim {
-    /// The first number, with nothing to compare it to.
     First,
     /// Whether more are better than `base`.
-    More { base: Point },
+    More {
+        base: Point,
+    },
     /// Whether fewer are as good as `base`; if so, `again` asks for still fewer.
-    Fewer { base: Point, again: bool },
+    Fewer {
+        base: Point,
+        again: bool,
+    },
     /// Whether the path is still as it was: what the number that was settled on carried, and how many
     /// measurements in a row said otherwise.
-    Watch { settled: Option<Point>, off: u32 },
+    Watch {
+        settled: Option<Point>,
+        off: u32,
+    },
 }
 
 /// Chooses the number of streams of one transfer.
@@ -87,7 +94,6 @@ impl Chooser {
         }
     }
 
-    /// The number of streams that it wants now.
     pub fn wanted(&self) -> u32 {
         self.measurement.streams()
     }
@@ -284,7 +290,6 @@ impl Chooser {
         Answer { change, why: Some(why) }
     }
 
-    /// To the number that it stays with.
     fn settle(&mut self, streams: u32, point: Option<Point>, why: String) -> Answer {
         let now = self.wanted();
         let change = if streams == now { Change::Settled } else { change(now, streams) };

@@ -1,4 +1,4 @@
-//! How many connections: from the model's threshold on, as long as more of them gain.
+//! The number of streams: starts from the model's threshold and adds streams while goodput grows.
 //!
 //! A [`Chooser`] is told what each interval of a transfer was like and answers how many streams there
 //! should be. It has no clock and no socket: the same intervals get the same answers.
@@ -30,20 +30,16 @@ pub use watch::Watcher;
 /// What an interval of a transfer was like, over all of its streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Interval {
-    /// Its end, in seconds from the beginning of the transfer.
     pub end_s: f64,
     pub length_s: f64,
     pub streams: u32,
     pub goodput_bps: f64,
     pub segments: u64,
     pub retransmitted_segments: u64,
-    /// Mean of the streams' smoothed round-trip times in seconds.
     pub srtt_s: f64,
     /// The least round-trip time of all streams since the beginning, in seconds.
     pub min_rtt_s: f64,
-    /// Mean of the streams' congestion windows in segments.
     pub cwnd_segments: f64,
-    /// Payload of a full segment in bytes.
     pub mss_bytes: u32,
     /// Share of their busy time that the receive window held the streams back
     /// (`tcpi_rwnd_limited` by `tcpi_busy_time`).

@@ -1,4 +1,4 @@
-//! Intervals of one number of streams, and the point that they give.
+//! Measures one number of streams over intervals; the result is a point.
 
 use super::Interval;
 
@@ -66,7 +66,6 @@ pub(super) struct Point {
     pub(super) retransmitted: u64,
     pub(super) srtt_s: f64,
     pub(super) min_rtt_s: f64,
-    /// The longest mean round-trip time of an interval.
     pub(super) longest_rtt_s: f64,
     pub(super) mss_bytes: f64,
     pub(super) window_limited: bool,
@@ -75,7 +74,6 @@ pub(super) struct Point {
 }
 
 impl Point {
-    /// Share of the segments that were retransmitted.
     pub(super) fn loss(&self) -> f64 {
         if self.segments == 0 { 0.0 } else { self.retransmitted as f64 / self.segments as f64 }
     }
@@ -228,7 +226,6 @@ fn noise_bps(intervals: &[Interval], rtt_s: f64) -> f64 {
     SPREAD_TO_NOISE * libm::sqrt(squares / (count - 1.0) / count)
 }
 
-/// Mean over intervals, each with its length as weight.
 fn mean(intervals: &[Interval], of: impl Fn(&Interval) -> f64) -> f64 {
     let length_s: f64 = intervals.iter().map(|interval| interval.length_s).sum();
     let sum: f64 = intervals.iter().map(|interval| interval.length_s * of(interval)).sum();

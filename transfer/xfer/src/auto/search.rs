@@ -1,4 +1,4 @@
-//! What the points found so far say: which number to try next, and which is fair.
+//! Rules over the measured points: which number of streams to try next, and which is fair.
 
 use fairway_model::{Algorithm, Losers, Others, Path, fair_streams, others_from};
 
@@ -97,7 +97,6 @@ pub(super) fn others(points: &[Point], to: &Point) -> Option<Others> {
     (FEWEST_OTHERS..most).contains(&found.others).then_some(found)
 }
 
-/// The number of streams that is fair beside others.
 pub(super) fn fair_beside(points: &[Point], others: &Others) -> u32 {
     let held_back = held_back(points).map(Point::stream_bps);
     held_back

@@ -1,4 +1,4 @@
-//! From what a meter observes to what a chooser is told.
+//! Feeds a chooser from a meter's observations.
 
 use super::{Answer, Chooser, Interval, Settings};
 use crate::measure::{Meter, Observation, Observer};
@@ -39,7 +39,6 @@ fn delivered_bps(observed: &Observation) -> f64 {
     segments * observed.mss_bytes * 8.0 / observed.seconds
 }
 
-/// An interval as a chooser wants it.
 fn interval(observed: &Observation, streams: u32, end_s: f64) -> Interval {
     // Connections that are being opened or ended make it an interval of no number at all.
     let is_steady = observed.streams == streams as usize;

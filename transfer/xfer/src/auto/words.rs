@@ -1,4 +1,4 @@
-//! Reasons in words, for the log.
+//! Reasons of decisions as text, for the log.
 
 use super::point::Point;
 use super::search::Gain;

@@ -1,5 +1,5 @@
-//! The packets of a transfer, as this host sees them, in a file: a packet socket (packet(7)) and a
-//! thread that writes down what it gives.
+//! Captures the packets of a transfer on this host: a packet socket (packet(7)), and a thread that
+//! writes its packets to a file.
 
 mod packet;
 

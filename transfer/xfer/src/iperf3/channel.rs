@@ -21,8 +21,7 @@ pub(super) type Cookie = [u8; COOKIE_BYTES];
 
 /// How often someone who waits looks whether it was asked to stop.
 const TICK: Duration = Duration::from_millis(100);
-/// A peer that is gone without a word is found out in this many times as long, also while only
-/// datagrams flow.
+/// Interval of TCP keepalives, which detect a peer that is gone while only datagrams flow.
 const KEEPALIVE: Duration = Duration::from_secs(10);
 const KEEPALIVE_RETRIES: u32 = 3;
 /// JSON is read in pieces of this size, so that a length alone allocates nothing.
@@ -39,7 +38,6 @@ pub(super) fn new_cookie() -> Result<Cookie, Error> {
     Ok(cookie)
 }
 
-/// The text of a cookie, which may be anything.
 pub(super) fn cookie_text(cookie: &Cookie) -> String {
     let text = cookie.iter().take_while(|byte| byte.is_ascii_graphic());
     text.map(|byte| char::from(*byte)).collect()
@@ -47,9 +45,8 @@ pub(super) fn cookie_text(cookie: &Cookie) -> String {
 
 /// What is heard while a test runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(super) enum Received {
     State(State),
-    /// Nothing in the time that was given.
     Nothing,
 }
 
@@ -120,13 +117,13 @@ impl Channel {
         let _ = self.write(&bytes);
     }
 
-    pub(super) fn hear(&self, until: Instant) -> Result<Heard, Error> {
+    pub(super) fn hear(&self, until: Instant) -> Result<Received, Error> {
         let mut byte = [0];
         if !self.fill(&mut byte, until)? {
-            return Ok(Heard::Nothing);
+            return Ok(Received::Nothing);
         }
         match State::of(byte[0]) {
-            Some(state) => Ok(Heard::State(state)),
+            Some(state) => Ok(Received::State(state)),
             None => {
                 let number = byte[0].cast_signed();
                 Err(self.fails(format!("it said {number}, which is not a state of iperf3")))
@@ -137,13 +134,12 @@ impl Channel {
     /// Waits for one of these states; everything else is an error.
     pub(super) fn expect(&self, expected: &[State]) -> Result<State, Error> {
         match self.hear(Instant::now() + self.patience)? {
-            Heard::State(state) if expected.contains(&state) => Ok(state),
-            Heard::State(state) => Err(self.unexpected(state, expected)),
-            Heard::Nothing => Err(self.silent(&names(expected))),
+            Received::State(state) if expected.contains(&state) => Ok(state),
+            Received::State(state) => Err(self.unexpected(state, expected)),
+            Received::Nothing => Err(self.silent(&names(expected))),
         }
     }
 
-    /// The error that a state is in this place.
     pub(super) fn unexpected(&self, state: State, expected: &[State]) -> Error {
         let peer = &self.peer;
         match state {
@@ -191,7 +187,6 @@ impl Channel {
         if self.fill(bytes, until)? { Ok(()) } else { Err(self.silent("the rest")) }
     }
 
-    /// Something that failed with the other side.
     pub(super) fn fails(&self, why: impl std::fmt::Display) -> Error {
         Error::failed(format!("a test with {}", self.peer), why)
     }

@@ -12,10 +12,11 @@ use super::open::{connect_tcp, connect_udp};
 use super::options::{Family, seconds};
 use super::report::{Report, System};
 use super::results::{Results, ServerOutput};
-use super::run::{Flowed, Role, Test};
+use super::run::{Outcome, Role, Test};
 use super::stream::Stream;
 use super::{ClientOptions, Direction, MOST_STREAMS_OF_IPERF3, PORT, Parameters, Protocol, State};
-use super::{complete, files, stream_id};
+use super::{complete, stream_id};
+use crate::files::check_flows;
 use crate::measure::Subject;
 use crate::socket::{self, Wishes};
 use crate::{Control, Error, Sessions};
@@ -33,7 +34,7 @@ pub fn client(
     sessions: &Sessions,
 ) -> Result<Value, Error> {
     let asked = options.parameters(None)?;
-    files::check(asked.all_streams())?;
+    check_flows(asked.all_streams() as u64)?;
     if asked.streams > MOST_STREAMS_OF_IPERF3 {
         control.warn(format!(
             "{} streams: a stock iperf3 is made for {MOST_STREAMS_OF_IPERF3}; it may refuse more, \
@@ -113,12 +114,12 @@ impl<'a> Client<'a> {
         self.channel.expect(&[State::TestStart])?;
         let system = System::now();
         self.channel.expect(&[State::TestRunning])?;
-        let mut flowed = test.run(&self.channel, self.control)?;
+        let mut outcome = test.run(&self.channel, self.control)?;
         let (theirs, failure) =
-            complete::settle(&mut flowed, &test, |flowed| self.exchange(&test, flowed));
+            complete::settle(&mut outcome, &test, |outcome| self.exchange(&test, outcome));
         let report = Report {
             test: &test,
-            flowed: &flowed,
+            outcome: &outcome,
             theirs: theirs.as_ref(),
             system: &system,
             cookie: cookie_text(&self.cookie),
@@ -128,7 +129,7 @@ impl<'a> Client<'a> {
             failure: failure.as_ref(),
         };
         let report = report.json();
-        complete::close(sessions, (Role::Client, self.server), flowed, report, failure)
+        complete::close(sessions, (Role::Client, self.server), outcome, report, failure)
     }
 
     /// Opens the streams: those that the client sends on first, as the server expects them.
@@ -176,9 +177,9 @@ impl<'a> Client<'a> {
         }
     }
 
-    fn exchange(&self, test: &Test, flowed: &Flowed) -> Result<Results, Error> {
+    fn exchange(&self, test: &Test, outcome: &Outcome) -> Result<Results, Error> {
         self.channel.expect(&[State::ExchangeResults])?;
-        self.channel.send_json(&test.results(flowed).to_json())?;
+        self.channel.send_json(&test.results(outcome).to_json())?;
         let output = if self.parameters.server_output { OUTPUT_BYTES } else { 0 };
         let most_bytes = complete::most_bytes_of_results(test) + output;
         let theirs = self.channel.receive_json(most_bytes)?;

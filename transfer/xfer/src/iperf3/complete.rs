@@ -1,4 +1,4 @@
-//! The end of a test, the same at both ends: what the other side has measured, and the session.
+//! The end of a test at either end: exchange of results, and the session's record.
 
 use std::net::SocketAddr;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Protocol;
 use super::results::Results;
-use super::run::{Flowed, Role, Test};
+use super::run::{Outcome, Role, Test};
 use crate::{Error, Sessions};
 
 /// JSON of results: without streams, and for each of them.
@@ -31,17 +31,17 @@ pub(super) fn most_bytes_of_results(test: &Test) -> usize {
 /// Has the two sides tell each other their results, unless something failed before; the other's, or
 /// why there are none.
 pub(super) fn settle(
-    flowed: &mut Flowed,
+    outcome: &mut Outcome,
     test: &Test,
-    exchange: impl FnOnce(&Flowed) -> Result<Results, Error>,
+    exchange: impl FnOnce(&Outcome) -> Result<Results, Error>,
 ) -> (Option<Results>, Option<Error>) {
-    let results = match flowed.failure.take() {
-        None => exchange(flowed),
+    let results = match outcome.failure.take() {
+        None => exchange(outcome),
         Some(failure) => Err(failure),
     };
     match results {
         Ok(results) => {
-            complete(flowed, test, &results);
+            complete(outcome, test, &results);
             (Some(results), None)
         }
         Err(failure) => (None, Some(failure)),
@@ -52,7 +52,7 @@ pub(super) fn settle(
 pub(super) fn close(
     sessions: &Sessions,
     (role, peer): (Role, SocketAddr),
-    flowed: Flowed,
+    outcome: Outcome,
     report: Value,
     failure: Option<Error>,
 ) -> Result<Value, Error> {
@@ -65,16 +65,16 @@ pub(super) fn close(
         peer: SocketAddr::new(peer.ip().to_canonical(), peer.port()).to_string(),
         report: &report,
     };
-    sessions.ended(&about, flowed.record, failure.as_ref());
+    sessions.ended(&about, outcome.record, failure.as_ref());
     failure.map_or(Ok(report), Err)
 }
 
 /// Completes the record: a sender does not know by itself what has arrived.
-fn complete(flowed: &mut Flowed, test: &Test, theirs: &Results) {
+fn complete(outcome: &mut Outcome, test: &Test, theirs: &Results) {
     if test.parameters.protocol != Protocol::Udp {
         return;
     }
-    let flows = flowed.record.summary.flows.iter_mut();
+    let flows = outcome.record.summary.flows.iter_mut();
     for ((flow, stream), result) in flows.zip(&test.streams).zip(&theirs.streams) {
         let Some(datagrams) = flow.datagrams.as_mut().filter(|_| stream.sends) else { continue };
         let lost = result.errors.saturating_sub(result.omitted_errors.unwrap_or(0));
@@ -88,5 +88,5 @@ fn complete(flowed: &mut Flowed, test: &Test, theirs: &Results) {
         datagrams.loss_ratio = (flow.sent_segments > 0).then_some(share);
         datagrams.jitter_s = Some(result.jitter_s);
     }
-    flowed.record.sum_up();
+    outcome.record.sum_up();
 }

@@ -20,7 +20,6 @@ pub fn answer(hello: &[u8]) -> Option<[u8; 4]> {
     }
 }
 
-/// Whether a datagram is a server's answer, of any version.
 pub fn is_welcome(datagram: &[u8]) -> bool {
     [WELCOME, OLD_WELCOME, OLD_WELCOME_BIG_ENDIAN].iter().any(|welcome| datagram == welcome)
 }
@@ -28,7 +27,6 @@ pub fn is_welcome(datagram: &[u8]) -> bool {
 /// What every datagram of data begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// When it was sent, in microseconds of the sender's clock.
     pub sent_us: u64,
     /// Its number, from 1.
     pub number: u64,

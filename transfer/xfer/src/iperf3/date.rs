@@ -1,44 +1,24 @@
 //! The date in a report.
 
+const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
 /// A date as RFC 9110 section 5.6.7 writes it.
 pub(super) fn http_date(epoch_s: u64) -> String {
-    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-    const MONTHS: [(&str, u64); 12] = [
-        ("Jan", 31),
-        ("Feb", 28),
-        ("Mar", 31),
-        ("Apr", 30),
-        ("May", 31),
-        ("Jun", 30),
-        ("Jul", 31),
-        ("Aug", 31),
-        ("Sep", 30),
-        ("Oct", 31),
-        ("Nov", 30),
-        ("Dec", 31),
-    ];
-    let (day_of_epoch, second) = (epoch_s / 86_400, epoch_s % 86_400);
-    let weekday = DAYS[(day_of_epoch % 7) as usize];
-    let is_leap = |year: u64| {
-        (year.is_multiple_of(4) && !year.is_multiple_of(100)) || year.is_multiple_of(400)
-    };
-    let (mut year, mut day) = (1970, day_of_epoch);
-    // Until a year that no clock shows; 136 steps at most for a clock of 32 bits.
-    while year < 10_000 && day >= 365 + u64::from(is_leap(year)) {
-        day -= 365 + u64::from(is_leap(year));
-        year += 1;
-    }
-    let mut name = "Dec";
-    for (at, (month, days)) in MONTHS.iter().enumerate() {
-        let days = days + u64::from(at == 1 && is_leap(year));
-        name = month;
-        if day < days {
-            break;
-        }
-        day -= days;
-    }
+    let (days, second) = (epoch_s / 86_400, epoch_s % 86_400);
+    let weekday = DAYS[(days % 7) as usize];
+    // Years from March on, in eras of 400 years, so that the leap day is the last of its year; five
+    // months from March on have 153 days (Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+    let (era, of_era) = ((days + 719_468) / 146_097, (days + 719_468) % 146_097);
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let name = MONTHS[((month + 2) % 12) as usize];
+    let year = era * 400 + year + u64::from(month >= 10);
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    format!("{weekday}, {:02} {name} {year} {hour:02}:{minute:02}:{second:02} GMT", day + 1)
+    format!("{weekday}, {day:02} {name} {year} {hour:02}:{minute:02}:{second:02} GMT")
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What has to hold of iperf3's JSON, whatever the other side sends.
+//! Invariants of iperf3's JSON, for any input.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Numbers of a JSON object, as other programs write them.
+//! Reads values of JSON objects that other programs wrote.
 
 use serde_json::Value;
 
@@ -25,7 +25,6 @@ pub(super) fn flag(object: &Value, key: &str) -> bool {
     }
 }
 
-/// A text without control characters, cut to so many characters.
 pub(super) fn text(object: &Value, key: &str, most: usize) -> Option<String> {
     let text = object.get(key)?.as_str()?;
     Some(text.chars().filter(|c| !c.is_control()).take(most).collect())

@@ -1,4 +1,4 @@
-//! A report in lines.
+//! A report as text.
 
 use serde_json::Value;
 

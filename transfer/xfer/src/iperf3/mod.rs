@@ -1,4 +1,4 @@
-//! The protocol of iperf3, both ways: [`client`] measures with a server of iperf3, [`serve`] is one.
+//! The protocol of iperf3: [`client`] runs a test with a server, [`serve`] is a server.
 //!
 //! # The protocol
 //! A *control connection* over TCP begins with a cookie of 37 bytes, made by the client; every data
@@ -30,33 +30,32 @@
 //! Nothing that the other side says is trusted: lengths and values are bounded, states have to come
 //! in their order and in time.
 
-mod book;
-mod carry;
 mod channel;
 mod client;
 mod code;
 mod complete;
 pub mod datagram;
 mod date;
-mod files;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
-mod hosted;
 mod json;
 mod lines;
 mod open;
 mod options;
 mod pace;
 mod parameters;
+mod recorder;
 mod report;
 mod results;
 mod rows;
 mod run;
 mod server;
+mod server_test;
 mod state;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod traffic;
 
 pub use client::client;
 pub use options::{ClientOptions, ServerOptions};

@@ -23,7 +23,6 @@ const TICK: Duration = Duration::from_millis(100);
 /// Room in the socket buffers of datagrams beyond one of them (`UDP_BUFFER_EXTRA` of iperf3).
 const BUFFER_EXTRA_BYTES: usize = 1024;
 
-/// Opens a data connection to a server over TCP.
 pub(super) fn connect_tcp(
     server: SocketAddr,
     parameters: &Parameters,
@@ -94,25 +93,28 @@ pub(super) fn connect_udp(
 
 /// Where a server waits for clients that announce themselves over UDP.
 #[derive(Debug)]
-pub(super) struct Door {
+pub(super) struct DatagramListener {
     address: SocketAddr,
     socket: UdpSocket,
 }
 
-impl Door {
+impl DatagramListener {
     /// Opens it at the address at which the client has found the server.
-    pub(super) fn open(address: SocketAddr, parameters: &Parameters) -> Result<Door, Error> {
+    pub(super) fn open(
+        address: SocketAddr,
+        parameters: &Parameters,
+    ) -> Result<DatagramListener, Error> {
         let failed = |error| Error::failed(format!("waiting for datagrams at {address}"), error);
         let socket = udp(address, parameters, &Wishes::default())?;
         // The next one waits at the same address while this one is connected.
         socket.set_reuse_address(true).map_err(failed)?;
         socket.bind(&address.into()).map_err(failed)?;
         socket.set_nonblocking(true).map_err(failed)?;
-        Ok(Door { address, socket: socket.into() })
+        Ok(DatagramListener { address, socket: socket.into() })
     }
 
     /// Waits for a client from that host that announces itself, and lets it in; none if nobody did.
-    pub(super) fn admit(
+    pub(super) fn accept(
         &mut self,
         host: IpAddr,
         parameters: &Parameters,
@@ -125,8 +127,8 @@ impl Door {
         let Some((client, welcome)) = self.hear(host).map_err(failed)? else { return Ok(None) };
         self.socket.connect(client).map_err(failed)?;
         // Before the answer, after which the client announces the next stream.
-        let next = Door::open(address, parameters)?;
-        let Door { socket, .. } = std::mem::replace(self, next);
+        let next = DatagramListener::open(address, parameters)?;
+        let DatagramListener { socket, .. } = std::mem::replace(self, next);
         socket.set_nonblocking(false).map_err(failed)?;
         socket.send(&welcome).map_err(failed)?;
         Ok(Some(socket.into()))
@@ -229,7 +231,7 @@ mod tests {
         let control = Control::new();
         // A port that was free a moment ago.
         let free = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let mut door = Door::open(free, &parameters).unwrap();
+        let mut listener = DatagramListener::open(free, &parameters).unwrap();
         let stranger = UdpSocket::bind("127.0.0.2:0").unwrap();
         stranger.send_to(&HELLO, free).unwrap();
         stranger.send_to(b"nonsense", free).unwrap();
@@ -239,7 +241,7 @@ mod tests {
                 let mut streams = Vec::new();
                 while streams.len() < 2 {
                     let host = "127.0.0.1".parse().unwrap();
-                    streams.extend(door.admit(host, &parameters).unwrap());
+                    streams.extend(listener.accept(host, &parameters).unwrap());
                 }
                 streams
             }

@@ -1,4 +1,4 @@
-//! What a user asks of a client and of a server.
+//! Options of a client and of a server.
 
 use std::time::Duration;
 
@@ -53,26 +53,21 @@ pub struct ClientOptions {
     pub block_bytes: Option<u32>,
     /// Rate of each stream in bit/s; 0 is as fast as it goes. 1 Mibit/s of datagrams if none is given.
     pub bandwidth_bps: Option<u64>,
-    /// Blocks in a row before the rate is looked at.
     pub burst: Option<u32>,
     pub window_bytes: Option<u32>,
-    /// Congestion control, pacing, segment size and own address.
     pub wishes: Wishes,
     /// `TCP_NODELAY`.
     pub no_delay: bool,
     pub tos: Option<u8>,
-    /// Whether the server's own report is wanted.
     pub server_output: bool,
     /// Whether datagrams have numbers of 64 bits.
     pub wide_numbers: bool,
     /// Whether the sender uses `sendfile`.
     pub zero_copy: bool,
-    /// Whether receivers leave the data in the kernel.
     pub skip_copy: bool,
     pub dont_fragment: bool,
     pub title: Option<String>,
     pub extra_data: Option<String>,
-    /// Seconds that the server has to answer.
     pub timeout_s: f64,
 }
 
@@ -113,7 +108,6 @@ impl Default for ClientOptions {
 pub struct ServerOptions {
     /// Address to listen at, `ADDR[:PORT]`; all of IPv4 and IPv6 at port 5201 if none is given.
     pub bind: Option<String>,
-    /// Whether it ends after the first test.
     pub once: bool,
     /// Tests at the same time; a further client is turned away, as by iperf3, which has one.
     pub tests: u32,
@@ -124,7 +118,6 @@ pub struct ServerOptions {
     pub most_duration_s: Option<f64>,
     /// Whether a client that asks for the server's report gets JSON and not lines.
     pub json_output: bool,
-    /// Seconds that a client has for every message.
     pub timeout_s: f64,
     /// Seconds without data after which a test is given up.
     pub silence_s: f64,

@@ -35,7 +35,7 @@ impl Amount {
         self.limit.is_some() && self.left.load(Ordering::Relaxed) == 0
     }
 
-    pub(super) fn begin_again(&self) {
+    pub(super) fn restart(&self) {
         self.left.store(self.limit.unwrap_or(0), Ordering::Relaxed);
     }
 }
@@ -92,7 +92,7 @@ mod tests {
         let taken: Vec<Option<usize>> = (0..4).map(|_| amount.take(100)).collect();
         assert_eq!(taken, [Some(100), Some(100), Some(50), None]);
         assert!(amount.is_done());
-        amount.begin_again();
+        amount.restart();
         assert!(!amount.is_done());
         let endless = Amount::new(limit_bytes(&Parameters::default()));
         assert!(endless.take(100) == Some(100) && !endless.is_done());

@@ -1,4 +1,4 @@
-//! What a client tells the server of the test that it wants.
+//! The client's parameters of a test.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -42,7 +42,6 @@ pub enum Direction {
     #[default]
     Forward,
     Reverse,
-    /// Both ways at once, over as many streams each way.
     Both,
 }
 
@@ -66,7 +65,6 @@ pub struct Parameters {
     pub direction: Direction,
     /// `SO_SNDBUF` and `SO_RCVBUF`.
     pub window_bytes: Option<u32>,
-    /// Bytes that are written, read or sent at once.
     pub block_bytes: u32,
     /// Rate of every stream, in bit/s; none is as fast as it goes.
     pub bandwidth_bps: Option<u64>,
@@ -80,7 +78,6 @@ pub struct Parameters {
     pub title: Option<String>,
     pub extra_data: Option<String>,
     pub congestion: Option<String>,
-    /// Whether the server shall send its own report too.
     pub server_output: bool,
     /// Whether datagrams have numbers of 64 bits.
     pub wide_numbers: bool,

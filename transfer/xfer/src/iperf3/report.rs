@@ -1,4 +1,4 @@
-//! A test as iperf3 reports it in JSON, so that what reads its reports reads these.
+//! A test's report in iperf3's JSON, so that programs that read iperf3's reports read these.
 //!
 //! The shape is that of iperf3 3.12 and later: `start`, `intervals` and `end`. Where the other
 //! side's results are known, both ends report them; a server of iperf3 leaves them at zero.
@@ -8,11 +8,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value, json};
 
-use super::book::{Interval, Row, Total};
 use super::date::http_date;
+use super::recorder::{Interval, Row, Total};
 use super::results::{Results, ServerOutput, StreamResult};
 use super::rows::{connected, cpu, interval_row, percent, socket_number, span, with_datagrams};
-use super::run::{Flowed, Role, Test};
+use super::run::{Outcome, Role, Test};
 use super::{Direction, Protocol, version};
 use crate::Error;
 use crate::measure::INTERVAL;
@@ -39,7 +39,7 @@ impl System {
 /// Everything that a report is made of.
 pub(super) struct Report<'a> {
     pub(super) test: &'a Test,
-    pub(super) flowed: &'a Flowed,
+    pub(super) outcome: &'a Outcome,
     /// What the other side has measured, if it came.
     pub(super) theirs: Option<&'a Results>,
     pub(super) system: &'a System,
@@ -52,7 +52,7 @@ pub(super) struct Report<'a> {
 }
 
 /// Streams of one direction.
-struct Way<'a> {
+struct Sums<'a> {
     /// What its sums are called besides "sum".
     suffix: &'static str,
     sends: bool,
@@ -61,6 +61,7 @@ struct Way<'a> {
 }
 
 /// A stream as both ends have seen it.
+#[derive(Default)]
 struct Ends {
     sent_bytes: u64,
     received_bytes: u64,
@@ -75,7 +76,7 @@ struct Ends {
 
 impl Report<'_> {
     pub(super) fn json(&self) -> Value {
-        let intervals = self.flowed.measured.intervals.iter();
+        let intervals = self.outcome.measured.intervals.iter();
         let intervals: Vec<Value> = intervals.map(|interval| self.interval(interval)).collect();
         let mut report = Map::new();
         report.insert("start".into(), self.start());
@@ -161,20 +162,20 @@ impl Report<'_> {
     }
 
     /// The directions: of two, that from the client comes first.
-    fn ways(&self) -> Vec<Way<'_>> {
+    fn directions(&self) -> Vec<Sums<'_>> {
         let sends = |place: &usize| self.test.streams[*place].sends;
         let places = 0..self.test.streams.len();
         let is_client = self.test.role == Role::Client;
-        let way = |suffix, sends_here: bool| Way {
+        let sums = |suffix, sends_here: bool| Sums {
             suffix,
             sends: sends_here,
             places: places.clone().filter(|place| sends(place) == sends_here).collect(),
             report: self,
         };
         match self.test.parameters.direction {
-            Direction::Forward => vec![way("", is_client)],
-            Direction::Reverse => vec![way("", !is_client)],
-            Direction::Both => vec![way("", is_client), way("_bidir_reverse", !is_client)],
+            Direction::Forward => vec![sums("", is_client)],
+            Direction::Reverse => vec![sums("", !is_client)],
+            Direction::Both => vec![sums("", is_client), sums("_bidir_reverse", !is_client)],
         }
     }
 
@@ -185,20 +186,20 @@ impl Report<'_> {
             .collect();
         let mut all = Map::new();
         all.insert("streams".into(), streams.into());
-        for way in self.ways() {
+        for direction in self.directions() {
             let mut sum = Row::default();
-            for place in &way.places {
+            for place in &direction.places {
                 let Some(row) = interval.rows.get(*place) else { continue };
                 sum.bytes += row.bytes;
                 sum.packets = sum.packets.saturating_add(row.packets);
                 sum.lost = sum.lost.saturating_add(row.lost);
                 sum.retransmits += row.retransmits;
-                sum.jitter_s += row.jitter_s / way.places.len() as f64;
+                sum.jitter_s += row.jitter_s / direction.places.len() as f64;
                 // Only whether there are retransmissions to tell of.
                 sum.tcp = sum.tcp.or(row.tcp);
             }
-            let row = self.sum_row(interval, &sum, way.sends);
-            all.insert(format!("sum{}", way.suffix), row);
+            let row = self.sum_row(interval, &sum, direction.sends);
+            all.insert(format!("sum{}", direction.suffix), row);
         }
         Value::Object(all)
     }
@@ -212,15 +213,15 @@ impl Report<'_> {
     }
 
     fn end(&self) -> Value {
-        let ways = self.ways();
+        let directions = self.directions();
         let places = 0..self.test.streams.len();
         let streams: Vec<Value> = places.map(|place| self.stream(place)).collect();
         let mut end = Map::new();
         end.insert("streams".into(), streams.into());
-        for way in &ways {
-            way.sums(&mut end);
+        for direction in &directions {
+            direction.sums(&mut end);
         }
-        let mine = self.flowed.cpu;
+        let mine = self.outcome.cpu;
         let theirs = self.theirs.map(|results| results.cpu).unwrap_or_default();
         end.insert("cpu_utilization_percent".into(), cpu(mine, theirs));
         self.congestion(&mut end);
@@ -244,8 +245,8 @@ impl Report<'_> {
     fn ends(&self, place: usize) -> Ends {
         let stream = &self.test.streams[place];
         let none = Total::default();
-        let total = self.flowed.measured.streams.get(place).unwrap_or(&none);
-        let seconds = self.flowed.measured.seconds;
+        let total = self.outcome.measured.streams.get(place).unwrap_or(&none);
+        let seconds = self.outcome.measured.seconds;
         let theirs = self.theirs.and_then(|results| results.streams.get(place));
         let of_theirs = |of: fn(&StreamResult) -> u64| theirs.map_or(0, of);
         let counted = |result: &StreamResult| {
@@ -299,7 +300,7 @@ impl Report<'_> {
         if let Some(count) = ends.retransmits {
             sender.insert("retransmits".into(), count.into());
         }
-        if let Some(total) = self.flowed.measured.streams.get(place).filter(|_| stream.sends) {
+        if let Some(total) = self.outcome.measured.streams.get(place).filter(|_| stream.sends) {
             for (key, value) in [
                 ("max_snd_cwnd", total.most.cwnd_bytes),
                 ("max_snd_wnd", total.most.window_bytes),
@@ -318,7 +319,7 @@ impl Report<'_> {
     }
 }
 
-impl Way<'_> {
+impl Sums<'_> {
     fn sums(&self, end: &mut Map<String, Value>) {
         let all: Vec<Ends> = self.places.iter().map(|place| self.report.ends(*place)).collect();
         let sum = |of: fn(&Ends) -> u64| all.iter().map(of).fold(0, u64::saturating_add);
@@ -331,7 +332,7 @@ impl Way<'_> {
                 lost: sum(|ends| ends.lost),
                 jitter_s: all.iter().map(|ends| ends.jitter_s).sum::<f64>()
                     / all.len().max(1) as f64,
-                ..Ends::none()
+                ..Ends::default()
             };
             let mut both = sent.clone();
             together.datagrams(&mut both);
@@ -357,20 +358,6 @@ impl Way<'_> {
 }
 
 impl Ends {
-    fn none() -> Ends {
-        Ends {
-            sent_bytes: 0,
-            received_bytes: 0,
-            sent_s: 0.0,
-            received_s: 0.0,
-            retransmits: None,
-            packets: 0,
-            lost: 0,
-            jitter_s: 0.0,
-            reordered: 0,
-        }
-    }
-
     fn datagrams(&self, row: &mut Map<String, Value>) {
         row.insert("jitter_ms".into(), (self.jitter_s * 1e3).into());
         row.insert("lost_packets".into(), self.lost.into());

@@ -1,4 +1,4 @@
-//! What each end tells the other when data has flowed.
+//! What each end reports to the other after the test.
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +10,6 @@ const NAME_CHARACTERS: usize = 16;
 /// What one end has measured.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Results {
-    /// Load of the processor by that program.
     pub cpu: CpuPercent,
     /// Whether it sends and counts its retransmissions; none if it only receives.
     pub has_retransmits: Option<bool>,
@@ -40,7 +39,6 @@ pub enum ServerOutput {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StreamResult {
     pub id: u32,
-    /// Payload sent or received in the time that counts.
     pub bytes: u64,
     /// Segments retransmitted; none of a receiver or of datagrams.
     pub retransmits: Option<u64>,
@@ -51,7 +49,6 @@ pub struct StreamResult {
     pub omitted_errors: Option<u64>,
     /// Datagrams sent, or the highest number that has come; of the whole time.
     pub packets: u64,
-    /// Of them, those of the omitted time.
     pub omitted_packets: Option<u64>,
     /// When the time that counts began and ended, in seconds; an older program does not say.
     pub time_s: Option<[f64; 2]>,

@@ -1,9 +1,9 @@
-//! The objects that a report in iperf3's form is made of.
+//! The objects of a report in iperf3's JSON.
 
 use serde_json::{Map, Value, json};
 
 use super::Protocol;
-use super::book::{Interval, Row};
+use super::recorder::{Interval, Row};
 use super::results::CpuPercent;
 use super::stream::Stream;
 

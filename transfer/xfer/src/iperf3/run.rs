@@ -1,16 +1,16 @@
-//! The part of a test in which data flows, at either end.
+//! The running test at either end.
 
 use std::net::Shutdown;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::book::{Book, Measured};
-use super::carry::Load;
-use super::channel::{Channel, Heard};
+use super::channel::{Channel, Received};
 use super::code;
+use super::recorder::{Measured, Recorder};
 use super::results::{CpuPercent, Results, StreamResult};
 use super::stream::Stream;
+use super::traffic::Traffic;
 use super::{Direction, Parameters, Protocol, State};
 use crate::measure::{Cpu, Goal, INTERVAL, Meter, Payload, Record, Subject, Watched};
 use crate::{Control, Error};
@@ -47,9 +47,9 @@ pub(super) struct Test {
     pub(super) streams: Vec<Arc<Stream>>,
 }
 
-/// How the data flowed.
+/// What became of a test.
 #[derive(Debug)]
-pub(super) struct Flowed {
+pub(super) struct Outcome {
     pub(super) measured: Measured,
     pub(super) cpu: CpuPercent,
     pub(super) record: Record,
@@ -58,14 +58,14 @@ pub(super) struct Flowed {
 
 impl Test {
     /// Lets data flow until the end of the test. The error is that nothing could flow.
-    pub(super) fn run(&self, channel: &Channel, control: &Control) -> Result<Flowed, Error> {
-        let load = Arc::new(Load::new(&self.parameters, self.role == Role::Client)?);
+    pub(super) fn run(&self, channel: &Channel, control: &Control) -> Result<Outcome, Error> {
+        let traffic = Arc::new(Traffic::new(&self.parameters, self.role == Role::Client)?);
         let began = Instant::now();
         let mut flow = Flow {
             test: self,
             channel,
             control,
-            book: Book::new(
+            recorder: Recorder::new(
                 &self.streams,
                 self.subject.interval.unwrap_or(INTERVAL),
                 !self.omit.is_zero(),
@@ -77,14 +77,14 @@ impl Test {
             metering: None,
             cpu_before: Cpu::now(),
             heard_data: (began, 0),
-            load: Arc::clone(&load),
+            traffic: Arc::clone(&traffic),
         };
         if !flow.is_omitting {
             flow.metering = Some(self.meter(control)?);
         }
-        let workers = Workers::start(&load, &self.streams)?;
+        let workers = Workers::start(&traffic, &self.streams)?;
         let failure = flow.until_over().err();
-        load.end();
+        traffic.end();
         let ended = Instant::now();
         let failure = failure.or_else(|| self.announce_end(channel).err());
         // What a stream still counts belongs to an amount, and not to a time that is over.
@@ -127,10 +127,10 @@ impl Test {
         (0..self.streams.len()).map(name).collect()
     }
 
-    pub(super) fn results(&self, flowed: &Flowed) -> Results {
+    pub(super) fn results(&self, outcome: &Outcome) -> Results {
         let sends = self.streams.iter().any(|stream| stream.sends);
-        let measured = &flowed.measured;
-        let stream = |(stream, total): (&Arc<Stream>, &super::book::Total)| {
+        let measured = &outcome.measured;
+        let stream = |(stream, total): (&Arc<Stream>, &super::recorder::Total)| {
             let seen = &total.seen;
             StreamResult {
                 id: stream.id,
@@ -145,7 +145,7 @@ impl Test {
             }
         };
         Results {
-            cpu: flowed.cpu,
+            cpu: outcome.cpu,
             has_retransmits: sends.then_some(self.parameters.protocol == Protocol::Tcp),
             congestion_used: self.congestion_used(),
             streams: self.streams.iter().zip(&measured.streams).map(stream).collect(),
@@ -168,7 +168,7 @@ struct Flow<'a> {
     test: &'a Test,
     channel: &'a Channel,
     control: &'a Control,
-    book: Book,
+    recorder: Recorder,
     began: Instant,
     counting_from: Instant,
     is_omitting: bool,
@@ -176,24 +176,23 @@ struct Flow<'a> {
     cpu_before: Cpu,
     /// When data came last, and how much there was by then.
     heard_data: (Instant, u64),
-    load: Arc<Load>,
+    traffic: Arc<Traffic>,
 }
 
 impl Flow<'_> {
-    /// Looks on until the test is over.
     fn until_over(&mut self) -> Result<(), Error> {
         loop {
             let now = Instant::now();
             if self.is_omitting && now >= self.began + self.test.omit {
-                self.begin_again(now)?;
+                self.restart(now)?;
             }
-            if now >= self.book.due() {
-                self.book.sample(now);
+            if now >= self.recorder.due() {
+                self.recorder.sample(now);
             }
             if self.test.role == Role::Client && self.has_enough(now) {
                 return self.let_it_arrive();
             }
-            if let Some(fault) = self.load.fault() {
+            if let Some(fault) = self.traffic.fault() {
                 return self.explain(&fault);
             }
             match self.test.role {
@@ -203,8 +202,8 @@ impl Flow<'_> {
                 Role::Client => {}
             }
             match self.channel.hear(self.next_look(now))? {
-                Heard::Nothing => {}
-                Heard::State(state) => return self.heard(state),
+                Received::Nothing => {}
+                Received::State(state) => return self.heard(state),
             }
         }
     }
@@ -214,7 +213,7 @@ impl Flow<'_> {
         let has_amount = parameters.bytes > 0 || parameters.blocks > 0;
         let client = self.test.role == Role::Client;
         let tick = if client && has_amount { AMOUNT_TICK } else { TICK };
-        let mut next = self.book.due().min(now + tick);
+        let mut next = self.recorder.due().min(now + tick);
         if self.is_omitting {
             next = next.min(self.began + self.test.omit);
         }
@@ -224,9 +223,9 @@ impl Flow<'_> {
         }
     }
 
-    fn begin_again(&mut self, now: Instant) -> Result<(), Error> {
-        self.load.begin_again();
-        self.book.begin_again(now);
+    fn restart(&mut self, now: Instant) -> Result<(), Error> {
+        self.traffic.restart();
+        self.recorder.restart(now);
         self.is_omitting = false;
         self.counting_from = now;
         self.cpu_before = Cpu::now();
@@ -236,12 +235,12 @@ impl Flow<'_> {
 
     fn has_enough(&self, now: Instant) -> bool {
         let is_late = self.test.length().is_some_and(|length| now >= self.began + length);
-        !self.is_omitting && (is_late || self.load.is_done())
+        !self.is_omitting && (is_late || self.traffic.is_done())
     }
 
     /// After an amount: waits until the other side has what was sent, so that both count the same.
     fn let_it_arrive(&self) -> Result<(), Error> {
-        if !self.load.is_done() {
+        if !self.traffic.is_done() {
             return Ok(());
         }
         let until = Instant::now() + self.channel.patience();
@@ -250,7 +249,7 @@ impl Flow<'_> {
             if self.control.sleep(AMOUNT_TICK) {
                 return Err(Error::Cancelled);
             }
-            if self.load.fault().is_some() {
+            if self.traffic.fault().is_some() {
                 break;
             }
         }
@@ -268,13 +267,12 @@ impl Flow<'_> {
     /// A stream broke. The other side may be about to say why, or that the test is over.
     fn explain(&self, fault: &str) -> Result<(), Error> {
         match self.channel.hear(Instant::now() + LAST_WORD) {
-            Ok(Heard::State(state)) => self.heard(state),
+            Ok(Received::State(state)) => self.heard(state),
             Err(Error::Cancelled) => Err(Error::Cancelled),
-            Ok(Heard::Nothing) | Err(_) => Err(self.channel.fails(fault)),
+            Ok(Received::Nothing) | Err(_) => Err(self.channel.fails(fault)),
         }
     }
 
-    /// A server does not wait for ever.
     fn check_patience(&mut self, now: Instant) -> Result<(), Error> {
         if let Some(length) = self.test.length()
             && now >= self.began + length + GRACE
@@ -286,13 +284,13 @@ impl Flow<'_> {
     }
 
     fn check_silence(&mut self, now: Instant) -> Result<(), Error> {
-        let bytes = self.book.all_bytes();
+        let bytes = self.recorder.all_bytes();
         if bytes != self.heard_data.1 {
             self.heard_data = (now, bytes);
         }
         if now >= self.heard_data.0 + self.test.silence {
             let seconds = self.test.silence.as_secs_f64();
-            return Err(self.channel.fails(format!("no data flowed for {seconds} s")));
+            return Err(self.channel.fails(format!("no data outcome for {seconds} s")));
         }
         Ok(())
     }
@@ -311,21 +309,21 @@ impl Flow<'_> {
         ended: Instant,
         record: Option<Record>,
         failure: Option<Error>,
-    ) -> Result<Flowed, Error> {
+    ) -> Result<Outcome, Error> {
         let record = match record {
             Some(record) => record,
             None => self.record()?,
         };
         let seconds = ended.saturating_duration_since(self.counting_from).as_secs_f64();
         let cpu = cpu_percent(self.cpu_before, seconds);
-        let measured = self.book.finish(ended);
+        let measured = self.recorder.finish(ended);
         if self.test.role == Role::Server {
             // As iperf3 does: its client reads until the end of the stream, or of a whole block.
             for stream in &self.test.streams {
                 let _ = stream.socket.shutdown(Shutdown::Both);
             }
         }
-        Ok(Flowed { measured, cpu, record, failure })
+        Ok(Outcome { measured, cpu, record, failure })
     }
 }
 
@@ -362,15 +360,15 @@ fn cpu_percent(before: Cpu, seconds: f64) -> CpuPercent {
 
 /// The threads of the streams; dropped, they end.
 struct Workers {
-    load: Arc<Load>,
+    traffic: Arc<Traffic>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Workers {
-    fn start(load: &Arc<Load>, streams: &[Arc<Stream>]) -> Result<Workers, Error> {
-        let mut workers = Workers { load: Arc::clone(load), threads: Vec::new() };
+    fn start(traffic: &Arc<Traffic>, streams: &[Arc<Stream>]) -> Result<Workers, Error> {
+        let mut workers = Workers { traffic: Arc::clone(traffic), threads: Vec::new() };
         for stream in streams {
-            workers.threads.push(load.start(stream)?);
+            workers.threads.push(traffic.start(stream)?);
         }
         Ok(workers)
     }
@@ -378,7 +376,7 @@ impl Workers {
 
 impl Drop for Workers {
     fn drop(&mut self) {
-        self.load.end();
+        self.traffic.end();
         for thread in self.threads.drain(..) {
             // A panic was told by the thread itself.
             let _ = thread.join();

@@ -15,10 +15,10 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::{Value, json};
 
 use super::channel::{COOKIE_BYTES, Cookie, is_soft};
-use super::files::most_streams;
-use super::hosted::Hosted;
 use super::options::seconds;
+use super::server_test::ServerTest;
 use super::{PORT, ServerOptions, State};
+use crate::files::most_flows;
 use crate::measure::Subject;
 use crate::socket::{self, Wishes};
 use crate::{Control, Error, Event, Sessions};
@@ -37,7 +37,7 @@ const STACK_BYTES: usize = 512 << 10;
 
 /// What the tests of a server share.
 #[derive(Debug)]
-pub(super) struct House {
+pub(super) struct Context {
     pub(super) control: Control,
     pub(super) sessions: Sessions,
     pub(super) options: ServerOptions,
@@ -45,7 +45,7 @@ pub(super) struct House {
     pub(super) silence: Duration,
     pub(super) subject: Subject,
     pub(super) most_streams: u32,
-    /// Nothing in a datagram says which test it belongs to: one test at a time opens such streams.
+    /// Datagrams do not name their test, so only one test at a time opens UDP streams.
     pub(super) datagrams: Mutex<()>,
 }
 
@@ -82,14 +82,14 @@ pub fn serve(
     control: &Control,
     sessions: &Sessions,
 ) -> Result<Value, Error> {
-    let house = House {
+    let context = Context {
         control: control.clone(),
         sessions: sessions.clone(),
         options: options.clone(),
         patience: seconds("the timeout", options.timeout_s)?,
         silence: seconds("the time without data", options.silence_s)?,
         subject,
-        most_streams: options.most_streams.unwrap_or_else(most_streams),
+        most_streams: options.most_streams.unwrap_or_else(most_flows),
         datagrams: Mutex::new(()),
     };
     if options.tests == 0 {
@@ -102,7 +102,7 @@ pub fn serve(
     let address = address.map(|address| address.to_string()).unwrap_or_default();
     control.say(Event::Listening { address });
     Server {
-        house: Arc::new(house),
+        context: Arc::new(context),
         listener,
         waiting: Vec::new(),
         running: BTreeMap::new(),
@@ -126,7 +126,7 @@ fn listen(options: &ServerOptions) -> Result<Socket, Error> {
 }
 
 struct Server {
-    house: Arc<House>,
+    context: Arc<Context>,
     listener: Socket,
     waiting: Vec<Waiting>,
     running: BTreeMap<Cookie, Running>,
@@ -136,10 +136,10 @@ struct Server {
 
 impl Server {
     fn run(mut self) -> Result<Value, Error> {
-        while !self.house.control.is_cancelled() {
+        while !self.context.control.is_cancelled() {
             self.collect_ended();
             if let Some(latest) = self.latest.take()
-                && self.house.options.once
+                && self.context.options.once
             {
                 return latest;
             }
@@ -151,7 +151,7 @@ impl Server {
             let _ = running.thread.join();
             self.served += 1;
         }
-        match self.house.options.once {
+        match self.context.options.once {
             true => Err(Error::Cancelled),
             false => Ok(json!({"tests": self.served})),
         }
@@ -168,14 +168,13 @@ impl Server {
             let panicked = || Error::failed("a test", "internal error; please report it");
             let result = running.thread.join().unwrap_or_else(|_| Err(panicked()));
             if let Err(error) = &result {
-                self.house.control.warn(error.to_string());
+                self.context.control.warn(error.to_string());
             }
             self.served += 1;
             self.latest = Some(result);
         }
     }
 
-    /// Waits until somebody comes or says something.
     fn wait(&self) -> Result<(), Error> {
         let mut polled = vec![PollFd::new(self.listener.as_fd(), PollFlags::POLLIN)];
         let waiting = self.waiting.iter();
@@ -195,7 +194,7 @@ impl Server {
                 Err(error) if error.kind() == ErrorKind::ConnectionAborted => continue,
                 Err(error) if is_full(&error) => {
                     self.waiting.clear();
-                    self.house.control.sleep(NO_ROOM);
+                    self.context.control.sleep(NO_ROOM);
                     return Ok(());
                 }
                 Err(error) => return Err(Error::failed("accepting a connection", error)),
@@ -204,7 +203,7 @@ impl Server {
                 continue;
             }
             if self.waiting.len() == MOST_WAITING {
-                // The newest win: whoever waits long does not want anything.
+                // The newest win: a connection that has been silent for long is the least likely client.
                 self.waiting.remove(0);
             }
             let (cookie, since) = ([0; COOKIE_BYTES], Instant::now());
@@ -227,7 +226,7 @@ impl Server {
 
     /// A connection has shown its cookie: to which test it belongs, or that it begins one.
     fn place(&mut self, socket: Socket, cookie: Cookie) {
-        let house = &self.house;
+        let context = &self.context;
         if let Some(running) = self.running.get(&cookie) {
             let take = |wanted: usize| wanted.checked_sub(1);
             let order = Ordering::SeqCst;
@@ -236,12 +235,12 @@ impl Server {
                 let _ = running.sockets.send(socket);
                 return;
             }
-        } else if self.running.len() < house.options.tests as usize {
-            match start(house, socket, cookie) {
+        } else if self.running.len() < context.options.tests as usize {
+            match start(context, socket, cookie) {
                 Ok(running) => {
                     self.running.insert(cookie, running);
                 }
-                Err(error) => house.control.warn(error.to_string()),
+                Err(error) => context.control.warn(error.to_string()),
             }
             return;
         }
@@ -265,20 +264,19 @@ impl Waiting {
     }
 }
 
-fn start(house: &Arc<House>, socket: Socket, cookie: Cookie) -> Result<Running, Error> {
+fn start(context: &Arc<Context>, socket: Socket, cookie: Cookie) -> Result<Running, Error> {
     let wanted = Arc::new(AtomicUsize::new(0));
     let (sender, sockets) = channel();
     let arrivals = Arrivals { wanted: Arc::clone(&wanted), sockets };
-    let house = Arc::clone(house);
+    let context = Arc::clone(context);
     let thread = thread::Builder::new()
         .name("iperf3 test".into())
         .stack_size(STACK_BYTES)
-        .spawn(move || Hosted::new(&house, socket, cookie)?.run(&arrivals))
+        .spawn(move || ServerTest::new(&context, socket, cookie)?.run(&arrivals))
         .map_err(|error| Error::failed("starting a test", error))?;
     Ok(Running { thread, wanted, sockets: sender })
 }
 
-/// Whether there is no room for a further connection now.
 fn is_full(error: &io::Error) -> bool {
     let full = [libc::EMFILE, libc::ENFILE, libc::ENOBUFS, libc::ENOMEM];
     error.raw_os_error().is_some_and(|number| full.contains(&number))

@@ -1,4 +1,4 @@
-//! The states by which the two ends of a test keep together.
+//! The states that keep both ends of a test in step.
 
 /// One byte on the control connection. Numbers as in iperf3's `iperf_api.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,11 +7,9 @@ pub enum State {
     TestRunning,
     TestEnd,
     ParamExchange,
-    /// The server waits for the data connections.
     CreateStreams,
     ServerTerminate,
     ClientTerminate,
-    /// The server waits for the client's results.
     ExchangeResults,
     DisplayResults,
     IperfStart,

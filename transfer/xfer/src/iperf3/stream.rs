@@ -1,4 +1,4 @@
-//! One stream of a test: what carries its data, and what is counted of it.
+//! One stream of a test: its socket and its counters.
 
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -20,7 +20,6 @@ const TCP_INFO_BYTES: usize = 512;
 /// One stream. It goes one way, over a socket of its own.
 #[derive(Debug)]
 pub(super) struct Stream {
-    /// Its number, the same at both ends.
     pub(super) id: u32,
     pub(super) sends: bool,
     pub(super) protocol: Protocol,
@@ -30,15 +29,14 @@ pub(super) struct Stream {
     /// Congestion control of the socket; empty of datagrams.
     pub(super) congestion: String,
     pub(super) bytes: Arc<AtomicU64>,
-    book: Mutex<Book>,
-    /// What the book says, for someone who looks on.
+    totals: Mutex<DatagramTotals>,
     datagrams: Arc<Mutex<DatagramCounts>>,
     _held: Held,
 }
 
 /// What is counted of datagrams.
 #[derive(Debug, Default)]
-struct Book {
+struct DatagramTotals {
     /// Of the time that counts, or of the omitted time as long as that lasts.
     datagrams: Datagrams,
     /// Datagrams before that time, and those of them that were lost.
@@ -76,7 +74,6 @@ pub(super) struct TcpSeen {
 }
 
 impl Stream {
-    /// A stream over a socket that is connected.
     pub(super) fn new(
         id: u32,
         sends: bool,
@@ -100,7 +97,7 @@ impl Stream {
             remote: remote.ok_or_else(no_address).map_err(failed)?,
             congestion,
             bytes: Arc::default(),
-            book: Mutex::default(),
+            totals: Mutex::default(),
             datagrams: Arc::default(),
             _held: control.hold(&socket).map_err(failed)?,
             socket,
@@ -113,9 +110,9 @@ impl Stream {
     }
 
     pub(super) fn sent_datagram(&self, payload_bytes: u64) {
-        let mut book = self.book();
+        let mut totals = self.totals();
         self.bytes.fetch_add(payload_bytes, Ordering::Relaxed);
-        let counts = &mut book.datagrams.counts;
+        let counts = &mut totals.datagrams.counts;
         counts.sent_packets += 1;
         counts.payload_bytes += payload_bytes;
         counts.wire_bytes += payload_bytes + self.header_bytes();
@@ -124,24 +121,24 @@ impl Stream {
 
     /// A datagram has come; numbers count from 1.
     pub(super) fn received_datagram(&self, number: u64, transit_s: f64, payload_bytes: u64) {
-        let mut book = self.book();
+        let mut totals = self.totals();
         // One of the omitted time that is late is not one of the time that counts.
-        let Some(number) = number.checked_sub(1 + book.omitted_packets) else { return };
+        let Some(number) = number.checked_sub(1 + totals.omitted_packets) else { return };
         self.bytes.fetch_add(payload_bytes, Ordering::Relaxed);
-        book.datagrams.receive(number, transit_s, payload_bytes, self.header_bytes());
-        self.show(&book.datagrams.counts);
+        totals.datagrams.receive(number, transit_s, payload_bytes, self.header_bytes());
+        self.show(&totals.datagrams.counts);
     }
 
-    pub(super) fn begin_again(&self) {
-        let mut book = self.book();
-        let counts = &book.datagrams.counts;
+    pub(super) fn restart(&self) {
+        let mut totals = self.totals();
+        let counts = &totals.datagrams.counts;
         let packets = self.packets(counts);
-        *book = Book {
+        *totals = DatagramTotals {
             omitted_packets: packets,
             omitted_lost: counts.lost_packets,
             datagrams: Datagrams::default(),
         };
-        self.show(&book.datagrams.counts);
+        self.show(&totals.datagrams.counts);
     }
 
     fn packets(&self, counts: &DatagramCounts) -> u64 {
@@ -155,8 +152,8 @@ impl Stream {
         self.datagrams.lock().clone_from(counts);
     }
 
-    fn book(&self) -> MutexGuard<'_, Book> {
-        self.book.lock()
+    fn totals(&self) -> MutexGuard<'_, DatagramTotals> {
+        self.totals.lock()
     }
 
     /// Headers of IP and UDP in front of a datagram (RFC 791, RFC 8200, RFC 768).
@@ -178,15 +175,15 @@ impl Stream {
                 Seen { bytes, tcp, ..Seen::default() }
             }
             Protocol::Udp => {
-                // While the book is held no datagram is counted, so that bytes and packets agree.
-                let book = self.book();
-                let counts = &book.datagrams.counts;
+                // While the totals is held no datagram is counted, so that bytes and packets agree.
+                let totals = self.totals();
+                let counts = &totals.datagrams.counts;
                 Seen {
                     bytes: self.see_bytes(),
                     packets: self.packets(counts),
                     lost: counts.lost_packets,
-                    omitted_packets: book.omitted_packets,
-                    omitted_lost: book.omitted_lost,
+                    omitted_packets: totals.omitted_packets,
+                    omitted_lost: totals.omitted_lost,
                     reordered: counts.reordered_packets,
                     jitter_s: counts.jitter_s.unwrap_or(0.0),
                     tcp: None,

@@ -1,6 +1,6 @@
-//! What has to hold of the messages about generated traffic, whatever the other side sends.
+//! Invariants of the messages about generated traffic, for any input.
 
-use super::messages::Said;
+use super::messages::Message;
 use crate::wire::fuzz::message;
 
 /// Connections that a collector allows.
@@ -8,7 +8,7 @@ const MOST_FLOWS: u32 = 1000;
 
 /// Reads bytes as a message of a peer that knows the token.
 pub fn said(bytes: &[u8]) {
-    let Some(Said::Propose { plan, .. }) = message(bytes) else { return };
+    let Some(Message::Propose { plan, .. }) = message(bytes) else { return };
     if plan.check(MOST_FLOWS).is_err() {
         return;
     }

@@ -1,4 +1,4 @@
-//! The generator: asks for a session, opens its flows, and tells what both ends saw.
+//! The generator: proposes a session, opens its flows, and reports what both ends measured.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,17 +8,18 @@ use std::time::{Duration, Instant};
 
 use crate::rt::{Mutex, Socket};
 
+use super::dialogue::{Dialogue, unexpected};
 use super::engine::{Wake, clock};
 use super::header::{self, Header, Kind};
-use super::messages::{Said, is_one_clock, name_of_clock};
+use super::messages::{Message, is_one_clock, name_of_clock};
 use super::options::GenerateOptions;
 use super::plan::{Flow, Plan, Transport};
 use super::report::{Ends, Report};
 use super::seen::Seen;
 use super::session::{End, Outcome, Session};
-use super::sockets::{make_room, prepare, towards, wishes};
-use super::talk::{Talk, unexpected};
+use super::sockets::{prepare, towards, wishes};
 use crate::auth::{Purpose, Security, Token, greet};
+use crate::files::check_flows;
 use crate::measure::{Record, Samples, Subject};
 use crate::socket::{Wishes, connect, resolve};
 use crate::{Control, Error};
@@ -49,21 +50,21 @@ pub fn generate(
 ) -> Result<Generated, Error> {
     let plan = options.plan(subject.interval)?;
     let flows = plan.flows();
-    make_room(plan.flow_count())?;
+    check_flows(plan.flow_count())?;
     let token: Token = options.token.parse()?;
     let addresses = resolve(&options.to, super::DEFAULT_PORT)?;
     let caller = Caller { options, plan: &plan, token, timeout: plan.timeout, control };
-    let (mut talk, peer) = caller.call(&addresses)?;
-    talk.say(&Said::Propose { plan: plan.clone(), clock: name_of_clock() })?;
-    let (number, clock_there) = match talk.hear()? {
-        Said::Accept { session, clock } => (session, clock),
-        Said::Refuse(why) => return Err(Error::Refused(format!("{}: {why}", talk.peer()))),
-        _ => return Err(unexpected(talk.peer())),
+    let (mut dialogue, peer) = caller.call(&addresses)?;
+    dialogue.send(&Message::Propose { plan: plan.clone(), clock: name_of_clock() })?;
+    let (number, clock_there) = match dialogue.receive()? {
+        Message::Accept { session, clock } => (session, clock),
+        Message::Refuse(why) => return Err(Error::Refused(format!("{}: {why}", dialogue.peer()))),
+        _ => return Err(unexpected(dialogue.peer())),
     };
     let has_one_clock = is_one_clock(&clock_there, &name_of_clock());
     let sockets = caller.open(&flows, peer, number)?;
-    show(&plan, &flows, &sockets, number, &mut talk)?;
-    talk.say(&Said::Begin)?;
+    show(&plan, &flows, &sockets, number, &mut dialogue)?;
+    dialogue.send(&Message::Begin)?;
 
     let session = Session {
         end: End::Generator,
@@ -74,15 +75,16 @@ pub fn generate(
         has_one_clock,
         subject,
     };
-    let Outcome { seen, mut record, failure, broken } = session.run(&mut talk, control, control)?;
+    let Outcome { seen, mut record, failure, broken } =
+        session.run(&mut dialogue, control, control)?;
     record.summary.seed = plan.seed;
     if failure.is_some() {
         return Ok(Generated { report: None, record, failure });
     }
-    match listen(&mut talk, flows.len()) {
+    match listen(&mut dialogue, flows.len()) {
         Err(error) => Ok(Generated { report: None, record, failure: broken.or(Some(error)) }),
         Ok((there, samples)) => {
-            let peer = talk.peer().to_owned();
+            let peer = dialogue.peer().to_owned();
             let (plan, flows) = (&plan, &flows[..]);
             let ends =
                 Ends { plan, flows, here: &seen, there: &there, samples, peer, has_one_clock };
@@ -121,8 +123,7 @@ struct Caller<'a> {
 }
 
 impl Caller<'_> {
-    /// The control channel, and the address that has answered.
-    fn call(&self, addresses: &[SocketAddr]) -> Result<(Talk, SocketAddr), Error> {
+    fn call(&self, addresses: &[SocketAddr]) -> Result<(Dialogue, SocketAddr), Error> {
         let from = self.options.flows.iter().find_map(|flow| flow.wishes.from);
         let wishes = Wishes { from, ..Wishes::default() };
         let connection = connect(addresses, &wishes, self.timeout, self.control)?;
@@ -132,14 +133,13 @@ impl Caller<'_> {
         })?;
         let security = self.security();
         let channel = greet(connection, &self.token, security, &Purpose::Load, self.timeout)?;
-        Ok((Talk::new(channel, self.timeout)?, peer))
+        Ok((Dialogue::new(channel, self.timeout)?, peer))
     }
 
     fn security(&self) -> Security {
         if self.options.plain { Security::Plain } else { Security::PlainLoad }
     }
 
-    /// The sockets of all flows, in their order.
     fn open(
         &self,
         flows: &[Flow],
@@ -203,7 +203,7 @@ fn show(
     flows: &[Flow],
     sockets: &[Arc<Socket>],
     session: u64,
-    talk: &mut Talk,
+    dialogue: &mut Dialogue,
 ) -> Result<(), Error> {
     let until = Instant::now() + plan.timeout;
     while Instant::now() < until {
@@ -218,40 +218,43 @@ fn show(
             }
         }
         let next = (Instant::now() + HELLO_EVERY).min(until);
-        match talk.next(next)? {
-            Some(Wake::Said(Said::Ready)) => return Ok(()),
-            Some(Wake::Said(Said::Refuse(why))) => {
-                return Err(Error::Refused(format!("{}: {why}", talk.peer())));
+        match dialogue.next(next)? {
+            Some(Wake::Message(Message::Ready)) => return Ok(()),
+            Some(Wake::Message(Message::Refuse(why))) => {
+                return Err(Error::Refused(format!("{}: {why}", dialogue.peer())));
             }
-            Some(Wake::Said(_)) => return Err(unexpected(talk.peer())),
+            Some(Wake::Message(_)) => return Err(unexpected(dialogue.peer())),
             _ => {}
         }
     }
     let why = "the collector does not see all flows; if there are datagrams, its UDP port may be \
                closed on the way";
-    Err(Error::failed(format!("opening flows to {}", talk.peer()), why))
+    Err(Error::failed(format!("opening flows to {}", dialogue.peer()), why))
 }
 
-fn listen(talk: &mut Talk, flows: usize) -> Result<(Vec<Seen>, Samples), Error> {
+fn listen(dialogue: &mut Dialogue, flows: usize) -> Result<(Vec<Seen>, Samples), Error> {
     let mut seen: Vec<Seen> = Vec::new();
     let mut samples = Vec::new();
     loop {
-        match talk.hear()? {
-            Said::Seen(page) if seen.len() + page.len() <= flows => seen.extend(page),
-            Said::Samples(bytes) if samples.len() + bytes.len() <= MOST_SAMPLES => {
+        match dialogue.receive()? {
+            Message::Seen(page) if seen.len() + page.len() <= flows => seen.extend(page),
+            Message::Samples(bytes) if samples.len() + bytes.len() <= MOST_SAMPLES => {
                 samples.extend(bytes);
             }
-            Said::End => break,
-            Said::Refuse(why) => {
-                return Err(Error::failed(format!("carrying the load with {}", talk.peer()), why));
+            Message::End => break,
+            Message::Refuse(why) => {
+                return Err(Error::failed(
+                    format!("carrying the load with {}", dialogue.peer()),
+                    why,
+                ));
             }
-            _ => return Err(unexpected(talk.peer())),
+            _ => return Err(unexpected(dialogue.peer())),
         }
     }
     let is_whole = seen.len() == flows
         && seen.iter().enumerate().all(|(number, seen)| seen.flow as usize == number);
     let samples = postcard::from_bytes(&samples).ok().filter(|_| is_whole);
-    let samples = samples.ok_or_else(|| unexpected(talk.peer()))?;
-    talk.say(&Said::End)?;
+    let samples = samples.ok_or_else(|| unexpected(dialogue.peer()))?;
+    dialogue.send(&Message::End)?;
     Ok((seen, samples))
 }

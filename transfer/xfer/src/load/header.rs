@@ -1,4 +1,4 @@
-//! What every datagram begins with.
+//! The header of every datagram.
 
 use std::time::Duration;
 
@@ -10,7 +10,6 @@ const MAGIC: u32 = 0x4657_4c44;
 /// What a datagram is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// The generator shows where the flow comes from.
     Hello,
     Welcome,
     Data,

@@ -1,4 +1,4 @@
-//! What the two ends say to each other on the control channel.
+//! Messages of the control channel.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ pub const SAMPLES_PER_PAGE: usize = 128 << 10;
 
 /// A message of either end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Said {
+pub enum Message {
     /// Generator: what is to be sent, and the name of its clock.
     Propose {
         plan: Plan,
@@ -50,7 +50,6 @@ pub enum Said {
 pub struct Sent {
     pub flow: u32,
     pub bytes: u64,
-    /// Messages written as a whole, or datagrams.
     pub messages: u64,
     /// Why it broke, if it did.
     pub failure: Option<String>,
@@ -81,7 +80,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_a_message_or_none(bytes: Vec<u8>) {
-            let _ = postcard::from_bytes::<Said>(&bytes);
+            let _ = postcard::from_bytes::<Message>(&bytes);
         }
     }
 

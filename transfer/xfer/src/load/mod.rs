@@ -1,7 +1,7 @@
-//! Traffic between two hosts: a generator writes it, a collector takes it, both measure.
+//! Traffic between two hosts: a generator proposes it, a collector accepts, and both measure.
 //!
-//! The control channel ([`crate::wire`]) is encrypted; what the flows carry is not, as it says
-//! nothing. A session goes so:
+//! The control channel ([`crate::wire`]) is encrypted; the flows are not, because their payload is
+//! meaningless. A session:
 //!
 //! ```text
 //! generator  Propose { plan, clock }       what each flow sends, when, and which way
@@ -16,12 +16,13 @@
 //! generator  End
 //! ```
 //!
-//! Both ends make the flows and their random gaps from the plan and its seed. A flow of TCP ends with
-//! its stream; one of datagrams when all that were sent have come, or none more comes for a second.
-//! A collector sends datagrams only to where a Hello with the session's number came from, and only
-//! if that is the address of the generator's own control connection.
+//! Both ends derive flows and random gaps from the plan and its seed. A TCP flow ends with its stream, a
+//! datagram flow when all datagrams have arrived or none arrives for a second. A collector sends
+//! datagrams only to an address that sent a Hello with the session's number, and only if it is that of
+//! the generator's control connection.
 
 mod collect;
+mod dialogue;
 mod engine;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
@@ -39,7 +40,6 @@ mod running;
 mod seen;
 mod session;
 mod sockets;
-mod talk;
 #[cfg(test)]
 mod tests;
 
@@ -50,5 +50,5 @@ pub use plan::LARGEST_DATAGRAM;
 pub(crate) use collect::collect;
 pub(crate) use generate::{Generated, generate};
 
-/// Where a collector listens if nothing else is said: next to the receiver of files.
+/// A collector's default port, next to that of a file receiver.
 pub const DEFAULT_PORT: u16 = 5312;

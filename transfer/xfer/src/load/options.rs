@@ -1,4 +1,4 @@
-//! What a user asks of a generator and of a collector.
+//! Options of a generator and of a collector.
 
 use std::time::Duration;
 

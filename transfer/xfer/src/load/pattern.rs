@@ -1,4 +1,4 @@
-//! Content that a receiver can check: every byte follows from the flow's key and its position.
+//! Verifiable payload: each byte follows from the flow's key and its position.
 
 use fairway_units::random::{SPLITMIX64_STEP, splitmix64};
 
@@ -19,7 +19,6 @@ pub fn is_intact(bytes: &[u8], key: u64, position: u64) -> bool {
     is_intact
 }
 
-/// The key of a flow's pattern in a session.
 pub fn key(session: u64, flow: u32) -> u64 {
     splitmix64(session ^ splitmix64(u64::from(flow)))
 }

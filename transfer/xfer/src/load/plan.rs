@@ -1,4 +1,4 @@
-//! What a session sends, in the words that both ends agree on.
+//! What a session sends, as both ends agree on it.
 
 use std::time::Duration;
 
@@ -46,7 +46,6 @@ pub enum Direction {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sockets {
     pub cc: Option<String>,
-    /// Most that the sending end sends, in bit/s.
     pub pacing_bps: Option<u64>,
     /// `SO_SNDBUF` of the sending end.
     pub send_buffer_bytes: Option<u32>,
@@ -93,7 +92,6 @@ pub struct Plan {
     pub interval: Option<Duration>,
     /// What is not measured of the beginning.
     pub omit: Duration,
-    /// How long a peer may be silent.
     pub timeout: Duration,
     /// Whether senders of datagrams wait for their time without sleeping.
     pub is_busy: bool,
@@ -136,7 +134,6 @@ impl Plan {
         self.groups.iter().map(|group| u64::from(group.count)).sum()
     }
 
-    /// Whether payload ends all flows, and not time.
     pub fn is_bounded(&self) -> bool {
         self.groups.iter().all(|group| group.bytes.is_some())
     }
@@ -149,7 +146,6 @@ impl Plan {
             .try_fold(Duration::ZERO, |end, stop| Some(end.max(stop?)))
     }
 
-    /// Refuses what nobody can send, whoever asks for it.
     pub fn check(&self, most_flows: u32) -> Result<(), Error> {
         let flows = self.flow_count();
         let most = u64::from(most_flows.min(MOST_FLOWS));
@@ -236,7 +232,6 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// A group that ends after some bytes.
     pub fn group(id: &str, count: u32, bytes: u64) -> Group {
         Group {
             id: id.into(),

@@ -1,4 +1,4 @@
-//! What both ends saw of a session, put together.
+//! The report of a session, joined from what both ends measured.
 
 use std::collections::BTreeSet;
 
@@ -18,9 +18,7 @@ pub struct FlowReport {
     pub sent_bytes: u64,
     /// Payload that its receiver read; of datagrams without the copies.
     pub received_bytes: u64,
-    /// Messages that were written as a whole, or datagrams sent.
     pub sent_messages: u64,
-    /// Payload received in the measuring window, in bit/s.
     pub goodput_bps: f64,
     /// From its start to its last byte at the receiver.
     pub fct_s: Option<f64>,
@@ -43,7 +41,6 @@ pub struct DatagramReport {
     /// Those that came after one that was sent later (RFC 4737 section 3.3).
     pub reordered: u64,
     pub duplicated: u64,
-    /// Datagrams from others that came to its port.
     pub foreign: u64,
     /// Interarrival jitter (RFC 3550 section 6.4.1).
     pub jitter_s: Option<f64>,
@@ -62,11 +59,9 @@ pub struct Total {
     pub flows: u64,
     pub sent_bytes: u64,
     pub received_bytes: u64,
-    /// Payload received in the measuring window, in bit/s.
     pub goodput_bps: f64,
     pub sent_datagrams: u64,
     pub lost_datagrams: u64,
-    /// What came in the intervals of the measuring window.
     pub intervals: Vec<Interval>,
 }
 
@@ -83,7 +78,6 @@ pub struct Interval {
 pub struct Report {
     pub peer: String,
     pub seed: u64,
-    /// What was left out at the beginning.
     pub omit_s: f64,
     pub window_s: f64,
     /// Whether both ends have one clock, so that one-way delays are known.
@@ -97,7 +91,6 @@ pub struct Report {
 pub struct Ends<'a> {
     pub plan: &'a Plan,
     pub flows: &'a [Flow],
-    /// What the generator saw, in the order of the flows.
     pub here: &'a [Seen],
     pub there: &'a [Seen],
     pub samples: Samples,
@@ -191,7 +184,7 @@ fn flow_report(plan: &Plan, flow: &Flow, sender: &Seen, receiver: &Seen) -> Flow
         sent_bytes: sender.bytes,
         received_bytes: receiver.bytes,
         sent_messages: sender.messages,
-        goodput_bps: receiver.figures.goodput_bps,
+        goodput_bps: receiver.figures.flow.goodput_bps,
         fct_s: receiver.took_s,
         corrupt: group.is_verified.then_some(receiver.corrupt),
         failure: broke("sender", sender).or_else(|| broke("receiver", receiver)),
@@ -218,7 +211,6 @@ fn tell_datagrams(summary: &mut FlowSummary, report: &DatagramReport, is_whole: 
     summary.mean_one_way_delay_s = report.mean_one_way_delay_s;
 }
 
-/// Figures over all flows, from those of the flows.
 fn tell_all(record: &mut Record, totals: [&Total; 2]) {
     let taken = &mut record.taken;
     taken.payload_bytes = taken.flows.iter().map(|flow| flow.payload_bytes).sum();

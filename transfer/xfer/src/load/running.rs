@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use crate::rt::Socket;
 
+use super::dialogue::{Dialogue, unexpected};
 use super::engine::{Counts, Wake};
-use super::messages::{FLOWS_PER_PAGE, Said, Sent};
+use super::messages::{FLOWS_PER_PAGE, Message, Sent};
 use super::plan::{Plan, Transport};
-use super::talk::{Talk, unexpected};
 use crate::Error;
 use crate::measure::{Meter, Record, Watched};
 
@@ -60,37 +60,36 @@ pub(super) struct Running<'a> {
 }
 
 impl Running<'_> {
-    pub(super) fn carry_on(&mut self, talk: &mut Talk) -> Result<(), Error> {
+    pub(super) fn carry_on(&mut self, dialogue: &mut Dialogue) -> Result<(), Error> {
         let must_move = self.must_move();
         loop {
             let now = Instant::now();
             self.follow_window(now);
             self.look(now);
             if !self.has_said_sent && self.are_sources_done() {
-                self.say_sent(talk)?;
+                self.say_sent(dialogue)?;
             }
             if self.has_said_sent && !self.peer_has_received {
-                self.say_broken(talk)?;
+                self.say_broken(dialogue)?;
             }
             if !self.has_said_received && self.are_sinks_done(now) {
                 self.has_said_received = true;
-                talk.say(&Said::Received)?;
+                dialogue.send(&Message::Received)?;
             }
             let has_said_all = self.has_said_sent && self.has_said_received;
             if has_said_all && self.peer_has_sent && self.peer_has_received {
                 return Ok(());
             }
-            self.check_stall(now, must_move, talk.peer())?;
-            match talk.next(self.next_look(now))? {
+            self.check_stall(now, must_move, dialogue.peer())?;
+            match dialogue.next(self.next_look(now))? {
                 None => {}
                 Some(Wake::Ended(flow)) => self.ended(flow),
-                Some(Wake::Said(said)) => self.hear(said, talk.peer())?,
+                Some(Wake::Message(said)) => self.hear(said, dialogue.peer())?,
                 Some(Wake::Lost(error)) => return Err(error),
             }
         }
     }
 
-    /// Begins and ends the measuring window at their times.
     fn follow_window(&mut self, now: Instant) {
         if self.window.0.is_some_and(|begin| now >= begin) {
             self.window.0 = None;
@@ -148,18 +147,18 @@ impl Running<'_> {
         })
     }
 
-    fn say_sent(&mut self, talk: &mut Talk) -> Result<(), Error> {
+    fn say_sent(&mut self, dialogue: &mut Dialogue) -> Result<(), Error> {
         self.has_said_sent = true;
         let sources = self.locals.iter().enumerate().filter(|(_, local)| local.is_source);
         let sent: Vec<Sent> = sources.map(|(number, local)| local.said(number)).collect();
         for page in sent.chunks(FLOWS_PER_PAGE) {
-            talk.say(&Said::Sent(page.to_vec()))?;
+            dialogue.send(&Message::Sent(page.to_vec()))?;
         }
-        talk.say(&Said::AllSent)
+        dialogue.send(&Message::AllSent)
     }
 
     /// The kernel may give a connection up that has still to carry what was written.
-    fn say_broken(&mut self, talk: &mut Talk) -> Result<(), Error> {
+    fn say_broken(&mut self, dialogue: &mut Dialogue) -> Result<(), Error> {
         for (number, local) in self.locals.iter().enumerate() {
             let is_at_rest = local.is_source && local.transport == Transport::Tcp;
             if !is_at_rest || local.counts.failure().is_some() {
@@ -167,15 +166,15 @@ impl Running<'_> {
             }
             if let Ok(Some(error)) = local.socket.take_error() {
                 local.counts.fail(error);
-                talk.say(&Said::Sent(vec![local.said(number)]))?;
+                dialogue.send(&Message::Sent(vec![local.said(number)]))?;
             }
         }
         Ok(())
     }
 
-    fn hear(&mut self, said: Said, peer: &str) -> Result<(), Error> {
+    fn hear(&mut self, said: Message, peer: &str) -> Result<(), Error> {
         match said {
-            Said::Sent(page) => {
+            Message::Sent(page) => {
                 for sent in page {
                     let local = self.locals.get_mut(sent.flow as usize);
                     let local = local.filter(|local| !local.is_source);
@@ -184,13 +183,13 @@ impl Running<'_> {
                     local.sent = Some(sent);
                 }
             }
-            Said::AllSent => {
+            Message::AllSent => {
                 self.peer_has_sent = true;
                 // What is on its way now has its time from now on.
                 self.latest.1 = Instant::now();
             }
-            Said::Received => self.peer_has_received = true,
-            Said::Refuse(why) => {
+            Message::Received => self.peer_has_received = true,
+            Message::Refuse(why) => {
                 return Err(Error::failed(format!("carrying the load with {peer}"), why));
             }
             _ => return Err(unexpected(peer)),

@@ -5,13 +5,13 @@ use std::time::Instant;
 
 use crate::rt::Socket;
 
+use super::dialogue::Dialogue;
 use super::engine::{Counts, Engine, Lane, Schedule, TcpSink, TcpSource, UdpSink, UdpSource};
 use super::gaps::Draws;
 use super::pattern;
 use super::plan::{Direction, Flow, Plan, Transport};
 use super::running::{Local, Running};
 use super::seen::{Figures, Seen};
-use super::talk::Talk;
 use crate::measure::{Goal, Meter, Payload, Record, Subject};
 use crate::socket::{UNKNOWN_CC, congestion_control};
 use crate::{Control, Error};
@@ -19,7 +19,6 @@ use crate::{Control, Error};
 /// Which end this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The one that has asked for the session.
     Generator,
     Collector,
 }
@@ -56,7 +55,7 @@ impl Session<'_> {
     /// stops it. `progress` is told how far it is.
     pub fn run(
         self,
-        talk: &mut Talk,
+        dialogue: &mut Dialogue,
         control: &Control,
         progress: &Control,
     ) -> Result<Outcome, Error> {
@@ -64,7 +63,7 @@ impl Session<'_> {
         let counts: Vec<Arc<Counts>> = self
             .flows
             .iter()
-            .map(|flow| Arc::new(Counts::new(talk.waker(), flow.number)))
+            .map(|flow| Arc::new(Counts::new(dialogue.waker(), flow.number)))
             .collect();
         let meter = Meter::start(self.subject.clone(), progress)?;
         meter.aim(self.goal());
@@ -84,7 +83,7 @@ impl Session<'_> {
             peer_has_received: false,
             latest: (0, start),
         };
-        let failure = running.carry_on(talk).err();
+        let failure = running.carry_on(dialogue).err();
         let record = running.record.take();
         let stopped = engine.stop();
         let record = record.unwrap_or_else(|| meter.finish());

@@ -5,7 +5,6 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use socket2::{Domain, Protocol, SockAddr, Type};
 
 use super::plan::{Group, Sockets, Transport};
@@ -13,37 +12,9 @@ use crate::Error;
 use crate::rt::Socket;
 use crate::socket::{Wishes, wish};
 
-/// File descriptors that a process needs besides those of flows.
-const OTHER_FILES: u64 = 64;
-/// Those of a flow: its socket, the meter's handle of it, and a third while it is being opened.
-const FILES_PER_FLOW: u64 = 3;
 /// Buffer of a socket that receives datagrams: some thousand of them, for the time in which its
 /// thread does something else. The kernel gives what `net.core.rmem_max` allows.
 const DATAGRAM_BUFFER_BYTES: usize = 4 << 20;
-
-/// Lets the process open as many files as its hard limit allows; refuses flows for which even they
-/// do not suffice.
-pub fn make_room(flows: u64) -> Result<(), Error> {
-    let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return Ok(()) };
-    if soft < hard {
-        // If the kernel refuses, the limit stays what it is.
-        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
-    }
-    let needed = flows * FILES_PER_FLOW + OTHER_FILES;
-    match needed > hard {
-        true => Err(Error::Input(format!(
-            "{flows} connections need {needed} open files, and this process may have {hard}: raise \
-             the limit (ulimit -n, LimitNOFILE of systemd) or take fewer"
-        ))),
-        false => Ok(()),
-    }
-}
-
-/// Flows for which the process may open files.
-pub fn most_flows() -> u32 {
-    let hard = getrlimit(Resource::RLIMIT_NOFILE).map_or(1024, |(_, hard)| hard);
-    u32::try_from(hard.saturating_sub(OTHER_FILES) / FILES_PER_FLOW).unwrap_or(u32::MAX)
-}
 
 /// What a group wishes of a socket at the end that sends, or at the one that receives.
 pub fn wishes(sockets: &Sockets, is_source: bool, from: Option<IpAddr>) -> Wishes {
@@ -93,7 +64,6 @@ pub fn datagrams(at: SocketAddr, peer: Option<SocketAddr>) -> io::Result<Socket>
     Ok(socket)
 }
 
-/// A generator's socket of datagrams towards the collector.
 pub fn towards(
     peer: SocketAddr,
     group: &Group,

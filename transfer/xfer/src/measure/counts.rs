@@ -1,4 +1,4 @@
-//! What the kernel has counted of a connection.
+//! The kernel's counts of a connection.
 
 use std::ops::{Add, Sub};
 
@@ -14,29 +14,55 @@ const TIMESTAMPS_BYTES: u64 = 12;
 /// `TCPI_OPT_TIMESTAMPS` of `include/uapi/linux/tcp.h`.
 const TIMESTAMPS: u64 = 1;
 
-/// Counters of one connection, or of several added up, since they were opened. An older kernel
-/// leaves those at zero that it does not have.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    pub payload_bytes: u64,
-    /// Bytes that reached the other end, or came from it, with headers of IP and TCP.
-    pub wire_bytes: u64,
-    pub sent_bytes: u64,
-    pub retransmitted_bytes: u64,
-    pub sent_segments: u64,
-    pub retransmitted_segments: u64,
-    /// Of them, those that the receiver reported to have had already.
-    pub duplicate_segments: u64,
-    /// Data segments delivered, whichever end this is.
-    pub delivered_segments: u64,
-    /// Retransmission timeouts (Linux 6.7).
-    pub timeouts: u64,
-    /// Microseconds with data to send or to be acknowledged.
-    pub busy_us: u64,
-    /// Of them, limited by the receive window.
-    pub rwnd_limited_us: u64,
-    /// Of them, limited by the send buffer.
-    pub sndbuf_limited_us: u64,
+/// Declares counters that are added and subtracted one by one.
+macro_rules! counters {
+    ($(#[$doc:meta])* $name:ident { $($(#[$of:meta])* $counter:ident,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct $name {
+            $($(#[$of])* pub $counter: u64,)*
+        }
+
+        impl Add for $name {
+            type Output = $name;
+
+            fn add(self, other: $name) -> $name {
+                $name { $($counter: self.$counter.saturating_add(other.$counter),)* }
+            }
+        }
+
+        /// What was counted after an earlier moment; a counter that fell has counted nothing.
+        impl Sub for $name {
+            type Output = $name;
+
+            fn sub(self, earlier: $name) -> $name {
+                $name { $($counter: self.$counter.saturating_sub(earlier.$counter),)* }
+            }
+        }
+    };
+}
+
+counters! {
+    /// Counters of one connection, or of several added up, since they were opened. An older kernel
+    /// leaves those at zero that it does not have.
+    Counts {
+        payload_bytes,
+        /// Bytes that reached the other end, or came from it, with headers of IP and TCP.
+        wire_bytes,
+        sent_bytes,
+        retransmitted_bytes,
+        sent_segments,
+        retransmitted_segments,
+        /// Of them, those that the receiver reported to have had already.
+        duplicate_segments,
+        /// Data segments delivered, whichever end this is.
+        delivered_segments,
+        /// Retransmission timeouts (Linux 6.7).
+        timeouts,
+        busy_us,
+        rwnd_limited_us,
+        sndbuf_limited_us,
+    }
 }
 
 impl Counts {
@@ -71,42 +97,5 @@ impl Counts {
     /// Segments that were lost: retransmitted, and not because of a mistake.
     pub fn lost_segments(&self) -> u64 {
         self.retransmitted_segments.saturating_sub(self.duplicate_segments)
-    }
-
-    fn with(self, other: Counts, apply: fn(u64, u64) -> u64) -> Counts {
-        Counts {
-            payload_bytes: apply(self.payload_bytes, other.payload_bytes),
-            wire_bytes: apply(self.wire_bytes, other.wire_bytes),
-            sent_bytes: apply(self.sent_bytes, other.sent_bytes),
-            retransmitted_bytes: apply(self.retransmitted_bytes, other.retransmitted_bytes),
-            sent_segments: apply(self.sent_segments, other.sent_segments),
-            retransmitted_segments: apply(
-                self.retransmitted_segments,
-                other.retransmitted_segments,
-            ),
-            duplicate_segments: apply(self.duplicate_segments, other.duplicate_segments),
-            delivered_segments: apply(self.delivered_segments, other.delivered_segments),
-            timeouts: apply(self.timeouts, other.timeouts),
-            busy_us: apply(self.busy_us, other.busy_us),
-            rwnd_limited_us: apply(self.rwnd_limited_us, other.rwnd_limited_us),
-            sndbuf_limited_us: apply(self.sndbuf_limited_us, other.sndbuf_limited_us),
-        }
-    }
-}
-
-impl Add for Counts {
-    type Output = Counts;
-
-    fn add(self, other: Counts) -> Counts {
-        self.with(other, u64::saturating_add)
-    }
-}
-
-/// What was counted after an earlier moment; a counter that fell has counted nothing.
-impl Sub for Counts {
-    type Output = Counts;
-
-    fn sub(self, earlier: Counts) -> Counts {
-        self.with(earlier, u64::saturating_sub)
     }
 }

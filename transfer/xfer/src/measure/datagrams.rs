@@ -1,4 +1,4 @@
-//! What the ends of a flow of datagrams count.
+//! Counts of a datagram flow.
 
 /// Datagrams among the latest that are known one by one, to tell copies from late ones.
 const REMEMBERED: u64 = 1 << 16;
@@ -14,12 +14,10 @@ pub struct DatagramCounts {
     pub received_packets: u64,
     /// Payload received, copies not counted; at an end that only sends, payload sent.
     pub payload_bytes: u64,
-    /// Bytes of it with headers of UDP and IP.
     pub wire_bytes: u64,
     pub lost_packets: u64,
     /// Datagrams that came after one that was sent later (RFC 4737 section 3.3).
     pub reordered_packets: u64,
-    /// Copies of datagrams that had come before.
     pub duplicated_packets: u64,
     /// Interarrival jitter (RFC 3550 section 6.4.1) in seconds; none before the second datagram.
     pub jitter_s: Option<f64>,

@@ -1,4 +1,4 @@
-//! One flow: what is open of it, and what is known of it.
+//! One flow: its open connection, and its counts so far.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -27,10 +27,8 @@ pub(super) struct Flow {
     pub(super) id: String,
     pub(super) watch: Watch,
     pub(super) is_sent: bool,
-    /// What those connections counted that are closed.
     pub(super) closed: Counts,
     pub(super) datagrams: DatagramCounts,
-    /// What datagrams had counted before the window.
     before: DatagramCounts,
     pub(super) open: Option<(u64, Open)>,
     pub(super) connections: u64,

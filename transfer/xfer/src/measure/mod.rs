@@ -1,4 +1,4 @@
-//! What a transfer measures of itself: every connection is a flow, looked at each interval.
+//! Measures a transfer: every connection is a flow, sampled at each interval.
 //!
 //! [`Meter::start`] begins; [`Meter::add`] watches a connection for as long as the returned
 //! [`Watched`] lives; [`Meter::finish`] makes the [`Record`], in the schema of every backend.

@@ -1,4 +1,4 @@
-//! What has happened since someone last asked.
+//! What happened on all connections since the last look.
 
 use std::time::Instant;
 
@@ -18,7 +18,6 @@ pub struct Observer {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Observation {
     pub seconds: f64,
-    /// Connections that are open at its end.
     pub streams: usize,
     /// What they have counted in it together, and those that closed in it.
     pub counts: Counts,
@@ -26,9 +25,7 @@ pub struct Observation {
     /// Mean of their smoothed round-trip times; none before the first sample.
     pub srtt_s: Option<f64>,
     pub min_rtt_s: Option<f64>,
-    /// Sum of their congestion windows, in bytes.
     pub cwnd_bytes: f64,
-    /// Mean of the segment sizes that they send.
     pub mss_bytes: f64,
     /// Sum of their latest delivery rates, in bit/s.
     pub delivery_rate_bps: f64,

@@ -1,4 +1,4 @@
-//! From what was counted and sampled to the record of a transfer.
+//! Makes the record of a transfer from counts and samples.
 
 use std::time::Duration as WallDuration;
 

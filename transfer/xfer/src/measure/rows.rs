@@ -1,4 +1,4 @@
-//! The samples of all flows: as many as are asked for, but bounded.
+//! The samples of all flows, bounded in number.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The flows of a meter together, and their rows.
+//! The flows of a meter and their rows.
 
 use std::time::{Duration, Instant};
 
@@ -114,7 +114,6 @@ impl State {
         }
     }
 
-    /// Everything that was counted of that number has been delivered.
     pub(super) fn deliver_all(&mut self, flow: usize, number: u64) {
         match &mut self.flows[flow].open {
             Some((open, Open::Tcp(connection))) if *open == number => connection.deliver_all(),
@@ -159,7 +158,6 @@ impl State {
         self.due = Some(due.max(now + self.interval / 2));
     }
 
-    /// What all flows have counted together, by the latest look.
     pub(super) fn counts(&self) -> Counts {
         self.flows.iter().fold(Counts::default(), |sum, flow| sum + flow.counts())
     }
@@ -180,7 +178,6 @@ impl State {
         self.told = Told::at(now);
     }
 
-    /// Everything that was delivered, by the latest look.
     pub(super) fn delivered_bytes(&self) -> u64 {
         self.flows.iter().map(|flow| flow.counts().payload_bytes).sum()
     }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::session::{Ended, Received, Session};
 use super::settings::Settings;
-use super::{stream, talk};
+use super::{control, stream};
 use crate::auth::{Purpose, Security};
 use crate::measure::{Goal, Meter, Subject};
 use crate::rt::{Condvar, JoinHandle, Mutex, MutexGuard, spawn};
@@ -69,7 +69,6 @@ impl Manager {
         self.table.lock()
     }
 
-    /// Starts the thread of a connection that has proved itself.
     pub fn admit(self: &Arc<Self>, channel: Channel, purpose: Purpose) {
         let manager = Arc::clone(self);
         let from = channel.peer().to_owned();
@@ -82,7 +81,7 @@ impl Manager {
                 }
                 spawn("control", move || {
                     let _talking = talking;
-                    talk::run(&manager, channel);
+                    control::run(&manager, channel);
                 })
             }
             Purpose::Data { session, stream } => {
@@ -163,7 +162,6 @@ impl Manager {
         Ok((session, false))
     }
 
-    /// Tells the session's meter how much there is.
     fn aim(&self, session: &Session, table: &mut Table, bytes: u64) {
         table.announced_bytes = table.announced_bytes.saturating_add(bytes);
         let (total_bytes, done_bytes) = match &self.meters {
@@ -174,19 +172,17 @@ impl Manager {
         session.meter.aim(Goal { total_bytes, done_bytes, ..Goal::default() });
     }
 
-    /// A control connection of a session has ended.
     pub fn left(&self, session: &Arc<Session>) {
         if session.state().ended.is_some() {
             self.remove(session);
         }
-        // The monitor waits for it to come again from now on. Under the lock: it may have looked at
-        // the sessions just before, and not wait yet.
+        // Notifies the monitor under the lock, or it could miss this between its look and its wait.
         let _table = self.table();
         self.changed.notify_all();
     }
 
     /// Ends sessions whose sender is gone, for one that is there.
-    pub fn make_way(&self, wants: &Arc<Session>) {
+    pub fn free_names(&self, wants: &Arc<Session>) {
         self.forget_gone(|session| session.number != wants.number);
     }
 
@@ -249,7 +245,6 @@ impl Manager {
         }
     }
 
-    /// Ends a session and tells how it has ended.
     fn remove(&self, session: &Arc<Session>) {
         if self.table().sessions.remove(&session.number).is_none() {
             return;

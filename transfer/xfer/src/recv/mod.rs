@@ -1,18 +1,18 @@
 //! Receiving files: sessions, their connections, their end.
 //!
-//! As in chapter 3.2.1 of Alrshah's thesis (2009): the main thread ([`receive`]) listens and has every
-//! connection prove that it is let in; the [`manager`] starts a thread for each; the monitor
-//! ([`manager::Manager::monitor`]) knows which sessions have lost their connections; and the thread
-//! that gathers what has arrived into its final form is the collector of each session ([`talk`]).
-//! Unlike there, blocks are at their place in the file as they arrive ([`stream`]).
+//! As in chapter 3.2.1 of Alrshah's thesis (2009), the main thread ([`receive`]) listens and
+//! authenticates every connection; the [`manager`] starts a thread for each; the monitor
+//! ([`manager::Manager::monitor`]) tracks sessions that have lost their connections; and the collector
+//! thread of each session ([`control`]) finishes its files. Unlike there, blocks are written to their
+//! place in the file as they arrive ([`stream`]).
 
-mod mail;
+mod control;
 mod manager;
+mod outbox;
 mod receiving;
 mod session;
 mod settings;
 mod stream;
-mod talk;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -26,7 +26,7 @@ pub use settings::{DEFAULT_PORT, Limits, ReceiveOptions};
 
 use manager::{Manager, Meters};
 
-use crate::auth::{Door, Identity};
+use crate::auth::{Acceptor, Identity};
 use crate::capture::Capturing;
 use crate::measure::{Meter, Subject};
 use crate::rt::{Socket, spawn};
@@ -34,7 +34,7 @@ use crate::socket::{listen, resolve};
 use crate::store::Store;
 use crate::{Control, Error, Event, Sessions};
 
-/// How long a connection may take to prove itself.
+/// Time limit of authentication.
 const GREETING: Duration = Duration::from_secs(10);
 
 /// What a receiver has received.
@@ -97,14 +97,14 @@ fn receive_with(
         let manager = Arc::clone(&manager);
         spawn("monitor", move || manager.monitor())?
     };
-    let door = Door { identity: &identity, security, deadline: GREETING };
+    let acceptor = Acceptor { identity: &identity, security, deadline: GREETING };
     let open = || manager.is_open();
-    let kept =
-        door.keep(&listener, control, open, |channel, purpose| manager.admit(channel, purpose));
+    let accepted =
+        acceptor.run(&listener, control, open, |channel, purpose| manager.admit(channel, purpose));
     drop(listener);
     let transfers = manager.close();
     let _ = monitor.join();
-    kept?;
+    accepted?;
     if once && transfers.is_empty() && control.is_cancelled() {
         return Err(Error::Cancelled);
     }

@@ -1,4 +1,4 @@
-//! A file while it is received in a session.
+//! A file being received: where it goes, and which of its blocks have arrived.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,6 @@ pub struct Receiving {
 }
 
 impl Receiving {
-    /// A file of which nothing has arrived in this session.
     pub fn new(incoming: Incoming) -> Self {
         Receiving { incoming: Arc::new(incoming), arrived: Arrived::default() }
     }
@@ -45,7 +44,6 @@ impl Arrived {
         self.0.insert(run.0, run.1);
     }
 
-    /// Its runs, as those of a file.
     pub fn runs(&self, file: u32) -> Vec<Run> {
         self.0.iter().map(|(&first, &count)| Run { file, first, count }).collect()
     }

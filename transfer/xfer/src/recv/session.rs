@@ -1,4 +1,4 @@
-//! One transfer: what it has offered, what of it has arrived, who is connected.
+//! One transfer: offered files, arrived blocks, connections, and how it ended.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Shutdown;
@@ -23,23 +23,20 @@ pub struct Received {
     pub directories: u64,
     pub bytes: u64,
     pub arrived_bytes: u64,
-    /// Blocks that were not what their sums said.
     pub damaged_blocks: u64,
-    /// From the first word to the confirmation.
     pub duration_s: f64,
 }
 
 /// How a transfer ends.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ended {
-    /// Confirmed, and the sender has read it.
     Well,
     Refused(Error),
     GivenUp(String),
 }
 
 /// What a thread of a data connection is to do with a block.
-pub enum Due {
+pub enum BlockAction {
     Write(Arc<Incoming>),
     /// To throw it away: it is there.
     Skip,
@@ -60,14 +57,14 @@ pub struct Session {
     pub(super) began: Instant,
     state: Mutex<State>,
     /// There is something to say, or room to say more.
-    pub(super) words: Condvar,
+    pub(super) messages: Condvar,
     pub(super) tasks: Condvar,
     /// A thread has ended, or a block is not written any longer.
-    calm: Condvar,
+    idle: Condvar,
 }
 
-/// A data connection as long as its thread lives. However that ends, the session then knows: nobody
-/// waits for a thread that is gone, or for a block that it had.
+/// A data connection of a running thread. Dropping it, also by a panic, removes the connection and
+/// releases its blocks.
 pub struct Connected<'a> {
     session: &'a Session,
     number: u32,
@@ -79,7 +76,7 @@ pub struct Connected<'a> {
 
 impl<'a> Connected<'a> {
     fn new(session: &'a Session, number: u32, epoch: u64) -> Self {
-        // What is said if nobody comes to say why.
+        // Reported unless the thread sets another reason.
         let why = "its thread has panicked, which is a fault of this program";
         let failure = Some(Error::failed("receiving", why));
         Connected { session, number, epoch, failure }
@@ -115,7 +112,6 @@ pub struct State {
 }
 
 impl Session {
-    /// Of a transfer that has just begun.
     #[allow(clippy::too_many_arguments)]
     pub fn new(
         number: u64,
@@ -156,9 +152,9 @@ impl Session {
             done_bytes,
             began: Instant::now(),
             state: Mutex::new(state),
-            words: Condvar::default(),
+            messages: Condvar::default(),
             tasks: Condvar::default(),
-            calm: Condvar::default(),
+            idle: Condvar::default(),
         }
     }
 
@@ -166,8 +162,8 @@ impl Session {
         self.state.lock()
     }
 
-    /// A new control connection takes over: all connections of the one before are shut down, and their
-    /// threads have ended when this returns. Its epoch.
+    /// Makes `socket` the control connection: shuts down all earlier connections, waits for their
+    /// threads, and returns the new epoch.
     pub fn take_over(&self, socket: Socket) -> u64 {
         let mut state = self.state();
         state.epoch += 1;
@@ -177,7 +173,7 @@ impl Session {
         self.wake();
         let mut state = self.state();
         while state.threads > 0 && state.epoch == epoch {
-            state = self.calm.wait(state);
+            state = self.idle.wait(state);
         }
         if state.epoch == epoch {
             state.outbox.clear();
@@ -202,7 +198,7 @@ impl Session {
 
     pub fn exit(&self) {
         self.state().threads -= 1;
-        self.calm.notify_all();
+        self.idle.notify_all();
     }
 
     /// The control connection of an epoch is gone: the data connections go, too.
@@ -217,12 +213,10 @@ impl Session {
         self.wake();
     }
 
-    /// Whether a control connection is the present one.
     pub fn is_current(&self, epoch: u64) -> bool {
         self.state().epoch == epoch
     }
 
-    /// Ends the transfer, unless it has ended.
     pub fn end(&self, ended: Ended) {
         let mut state = self.state();
         if state.ended.is_none() {
@@ -244,7 +238,7 @@ impl Session {
         self.wake();
         let mut state = self.state();
         while state.threads > 0 {
-            state = self.calm.wait(state);
+            state = self.idle.wait(state);
         }
         // Names are free for others, streams that are not complete are removed.
         state.files.clear();
@@ -277,33 +271,32 @@ impl Session {
         self.wake();
     }
 
-    /// What is to be done with a block that comes over a connection. If another one brings it already,
-    /// that is stalled, or the sender would not have sent it again: it is shut down.
-    pub fn claim(&self, file: u32, block: u32, connection: u32, epoch: u64) -> Option<Due> {
+    /// Decides what to do with a block that arrives. If another connection is already writing it, that
+    /// one has stalled, or the sender would not send it again: it is shut down.
+    pub fn claim(&self, file: u32, block: u32, connection: u32, epoch: u64) -> Option<BlockAction> {
         let mut state = self.state();
         loop {
             if state.epoch != epoch {
                 return None;
             }
-            let Some(receiving) = state.files.get(&file) else { return Some(Due::Skip) };
+            let Some(receiving) = state.files.get(&file) else { return Some(BlockAction::Skip) };
             if receiving.arrived.has(block) {
-                return Some(Due::Skip);
+                return Some(BlockAction::Skip);
             }
             let Some(other) = state.writing.get(&(file, block)) else { break };
             if let Some(socket) = state.connections.get(other) {
                 let _ = socket.shutdown(Shutdown::Both);
             }
-            state = self.calm.wait(state);
+            state = self.idle.wait(state);
         }
         let incoming = Arc::clone(&state.files[&file].incoming);
         state.writing.insert((file, block), connection);
-        Some(Due::Write(incoming))
+        Some(BlockAction::Write(incoming))
     }
 
-    /// A block is there, or was already.
     pub fn arrived(&self, file: u32, block: u32, bytes: u64) {
         self.done_bytes.fetch_add(bytes, Ordering::Relaxed);
-        let mut state = self.state_with_room(|state| state.arrived.len());
+        let mut state = self.state_with_space(|state| state.arrived.len());
         state.writing.remove(&(file, block));
         state.received.arrived_bytes += bytes;
         if let Some(receiving) = state.files.get_mut(&file) {
@@ -319,13 +312,12 @@ impl Session {
             _ => state.arrived.push(run),
         }
         drop(state);
-        self.words.notify_all();
-        self.calm.notify_all();
+        self.messages.notify_all();
+        self.idle.notify_all();
     }
 
-    /// A block is not what its sum says.
     pub fn damaged(&self, file: u32, block: u32) {
-        let mut state = self.state_with_room(|state| state.outbox.len());
+        let mut state = self.state_with_space(|state| state.outbox.len());
         state.writing.remove(&(file, block));
         state.received.damaged_blocks += 1;
         state.outbox.push_back(ToSender::Bad { file, block });
@@ -334,7 +326,7 @@ impl Session {
     }
 
     fn wake(&self) {
-        for waiting in [&self.words, &self.tasks, &self.calm] {
+        for waiting in [&self.messages, &self.tasks, &self.idle] {
             waiting.notify_all();
         }
     }

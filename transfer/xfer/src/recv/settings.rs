@@ -1,4 +1,4 @@
-//! What a receiver is asked for.
+//! Options of a receiver.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,13 +18,12 @@ pub const DEFAULT_PORT: u16 = 5311;
 const LINGER: Duration = Duration::from_secs(90);
 
 /// What a receiver is asked for.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReceiveOptions {
     /// The directory that it writes into, and nowhere else.
     pub out: PathBuf,
     /// `ADDRESS[:PORT]` to listen at; all addresses if there is none.
-    #[serde(default)]
     pub bind: Option<String>,
     /// Ends when one transfer is complete.
     #[serde(default)]
@@ -33,7 +32,6 @@ pub struct ReceiveOptions {
     #[serde(default)]
     pub plain: bool,
     /// A file that keeps the token, so that it is the same after a restart.
-    #[serde(default)]
     pub keep_token: Option<PathBuf>,
     /// Replaces files of the same name that differ.
     #[serde(default)]
@@ -48,13 +46,10 @@ pub struct ReceiveOptions {
     #[serde(default)]
     pub limits: Limits,
     /// How long the other side may be silent, in seconds.
-    #[serde(default)]
     pub timeout_s: Option<f64>,
     /// How long a sender that is gone may take to come again, in seconds.
-    #[serde(default)]
     pub linger_s: Option<f64>,
     /// A file for the headers of the packets of all transfers.
-    #[serde(default)]
     pub capture: Option<PathBuf>,
 }
 
@@ -126,7 +121,7 @@ fn yes() -> bool {
 }
 
 impl ReceiveOptions {
-    /// Into a directory, as it is usual.
+    /// Defaults for everything but the directory.
     pub fn new(out: impl Into<PathBuf>) -> Self {
         ReceiveOptions {
             out: out.into(),

@@ -1,10 +1,10 @@
-//! A data connection, in its own thread: blocks to disk.
+//! The thread of a data connection: reads blocks and writes them to disk.
 
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::session::{Due, Ended, Session};
+use super::session::{BlockAction, Ended, Session};
 use crate::Error;
 use crate::measure::Payload;
 use crate::socket::UNKNOWN_CC;
@@ -12,7 +12,6 @@ use crate::store::{Stopped, Sum, scratch};
 use crate::wire::Channel;
 use crate::wire::messages::{DataHead, lane_of};
 
-/// Receives what comes over a connection, until its end.
 pub fn run(session: &Session, number: u32, mut channel: Channel) {
     let Ok(socket) = channel.socket().try_clone() else { return };
     let Some(mut connected) = session.connect(number, socket) else { return };
@@ -60,7 +59,6 @@ fn receive(session: &Session, number: u32, epoch: u64, channel: &mut Channel) ->
 
 /// The content of a block, and after it its sum.
 pub(super) trait Carrier: Read {
-    /// What has failed when it could not be read.
     fn failed(&mut self, error: io::Error) -> Error;
 
     fn sum(&mut self) -> Result<Sum, Error>;
@@ -77,14 +75,14 @@ pub(super) fn take(
 ) -> Result<bool, Error> {
     let incoming = match session.claim(file, block, number, epoch) {
         None => return Ok(false),
-        Some(Due::Skip) => {
+        Some(BlockAction::Skip) => {
             skip(from, bytes, buffer)?;
             from.sum()?;
             // The sender has not heard of it.
             session.arrived(file, block, 0);
             return Ok(true);
         }
-        Some(Due::Write(incoming)) => incoming,
+        Some(BlockAction::Write(incoming)) => incoming,
     };
     let mut writing = incoming.write(u64::from(block)).map_err(|error| refuse(session, error))?;
     let ours = match writing.receive(from, bytes, buffer) {
@@ -102,7 +100,6 @@ pub(super) fn take(
     Ok(true)
 }
 
-/// What cannot be kept ends the transfer.
 fn refuse(session: &Session, error: Error) -> Error {
     session.end(Ended::Refused(error.clone()));
     error

@@ -6,7 +6,6 @@ use std::time::Duration;
 use super::Instant;
 use super::system;
 
-/// A lock, released when its guard is dropped.
 pub type MutexGuard<'a, T> = system::MutexGuard<'a, T>;
 
 #[derive(Debug, Default)]

@@ -1,4 +1,4 @@
-//! A rate that all connections share.
+//! A rate limit shared by all connections.
 
 use std::time::Duration;
 

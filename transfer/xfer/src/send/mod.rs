@@ -1,22 +1,21 @@
 //! Sending files: the source, its blocks, the connections that carry them.
 //!
-//! As in chapter 3.2.2 of Alrshah's thesis (2009), the main thread divides the data into chunks and a
-//! communication thread starts a thread for each connection; what each carries has its numbers, so
-//! that it may arrive in any order. Here the main thread ([`send`]) keeps one control connection at a
-//! time ([`talk`]), whose threads offer files and hear what has arrived; the chunks are dealt out by
-//! [`plan`], and each connection thread ([`stream`]) carries what it is dealt ([`pour`]). Connections
-//! that break are replaced, and so is the control connection.
+//! As in chapter 3.2.2 of Alrshah's thesis (2009), the main thread cuts the data into numbered chunks,
+//! and one thread per connection sends them in any order. The main thread ([`send`]) keeps one control
+//! connection at a time ([`control`]), whose threads offer files and receive acknowledgements;
+//! [`blocks`] assigns chunks, and the thread of each connection ([`stream`]) sends its blocks
+//! ([`block_sender`]). Connections that break are replaced, the control connection included.
 
-mod choose;
-mod feed;
+mod auto;
+mod block_sender;
+mod blocks;
+mod control;
 mod limiter;
-mod plan;
-mod pour;
 mod session;
 mod settings;
 mod state;
+mod stdin;
 mod stream;
-mod talk;
 #[cfg(test)]
 mod tests;
 mod walk;
@@ -29,7 +28,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-pub use plan::Striping;
+pub use blocks::Striping;
 pub use settings::{Auto, CHUNK_BYTES, PATIENCE, SendOptions, Streams, TIMEOUT};
 use state::Counts;
 
@@ -46,7 +45,7 @@ use crate::rt::Instant;
 use crate::socket::resolve;
 use crate::{Control, Error};
 
-/// How long is waited before the control connection is made anew: doubled from the first to the last.
+/// Delay before the control connection is replaced: doubled from the first to the last value.
 const BACK_OFF: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(3)];
 
 /// A transfer that has ended well.
@@ -58,7 +57,7 @@ pub struct Outcome {
     pub duration_s: f64,
 }
 
-/// Begins to capture the packets of a transfer, if that is asked for.
+/// Starts the packet capture of a transfer, if one is asked for.
 ///
 /// # Errors
 /// [`Error::Input`] if that cannot be done.
@@ -110,7 +109,7 @@ pub fn send_from(
 ) -> Result<Outcome, Error> {
     let from = Instant::now();
     let settings = options.check()?;
-    let addresses = resolve(&settings.host, DEFAULT_PORT)?;
+    let addresses = resolve(&settings.options.host, DEFAULT_PORT)?;
     let count = match &settings.path {
         Some(path) => Walk::new(path, &settings.name, control.clone(), false).count()?,
         None => Count { entries: 1, ..Count::default() },
@@ -128,7 +127,7 @@ pub fn send_from(
     Ok(Outcome { counts, duration_s: from.elapsed().as_secs_f64() })
 }
 
-/// One control connection after the other, as long as that helps.
+/// Tries one control connection after the other, as long as any data arrives.
 fn try_until_confirmed(
     session: &Arc<Session>,
     addresses: &[std::net::SocketAddr],
@@ -138,7 +137,7 @@ fn try_until_confirmed(
     let mut latest = Instant::now();
     for number in 0.. {
         let before = session.done_bytes.load(Ordering::Relaxed);
-        let failure = match talk::attempt(session, addresses, count, number) {
+        let failure = match control::attempt(session, addresses, count, number) {
             End::Confirmed => return Ok(()),
             End::Fatal(error) => return Err(error),
             End::Broken(error) => error,

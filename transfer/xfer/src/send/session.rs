@@ -1,16 +1,16 @@
-//! The state of a sender with its lock, and who waits for what.
+//! The locked state of a sender, and the conditions its threads wait for.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::feed;
+use super::blocks::Block;
 use super::limiter::Limiter;
-use super::plan::Block;
 use super::settings::Settings;
-use super::state::{End, Lane, Origin, State, Task, Todo};
-use super::stream::{self, Towards};
+use super::state::{End, FollowUp, Lane, Origin, State, Task};
+use super::stdin;
+use super::stream::{self, Target};
 use super::walk::Walk;
 use crate::measure::Meter;
 use crate::rt::{Condvar, Instant, JoinHandle, Mutex, MutexGuard, Socket, spawn};
@@ -18,7 +18,7 @@ use crate::store::Sum;
 use crate::wire::messages::{Run, ToSender, connection_number};
 use crate::{Control, Error};
 
-/// Refusals of a token that was taken before, which may be bytes that were changed on the way.
+/// Refusals of a token accepted before that are tolerated: bytes may have been corrupted in transit.
 const FORGIVEN: u32 = 3;
 
 /// What the threads of a sender share.
@@ -33,10 +33,9 @@ pub struct Session {
     written_bytes: AtomicU64,
     state: Mutex<State>,
     work: Condvar,
-    /// There may be something to say or to offer.
-    words: Condvar,
+    messages: Condvar,
     /// A block of standard input has arrived.
-    room: Condvar,
+    space: Condvar,
     over: Condvar,
     walk: Mutex<Option<Walk>>,
     input: Mutex<Option<OwnedFd>>,
@@ -46,16 +45,15 @@ pub struct Session {
 /// The threads of the streams, and where they connect to.
 #[derive(Default)]
 struct Streams {
-    towards: Option<Towards>,
+    target: Option<Target>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Session {
-    /// Of a transfer that has not begun.
     pub fn new(settings: Settings, input: Option<OwnedFd>, control: Control, meter: Meter) -> Self {
-        let state = State::new(settings.plan());
+        let state = State::new(settings.queue());
         Session {
-            limiter: settings.limit_bps.map(Limiter::new),
+            limiter: settings.options.limit_bps.map(Limiter::new),
             settings,
             control,
             meter,
@@ -63,8 +61,8 @@ impl Session {
             written_bytes: AtomicU64::new(0),
             state: Mutex::new(state),
             work: Condvar::default(),
-            words: Condvar::default(),
-            room: Condvar::default(),
+            messages: Condvar::default(),
+            space: Condvar::default(),
             over: Condvar::default(),
             walk: Mutex::new(None),
             input: Mutex::new(input),
@@ -76,14 +74,14 @@ impl Session {
         self.state.lock()
     }
 
-    /// Forgets what was offered: the receiver knows nothing of it.
+    /// Starts over with a receiver that does not know the transfer.
     pub fn restart(&self) {
         let mut state = self.state();
-        let anew = State::new(self.settings.plan());
+        let anew = State::new(self.settings.queue());
         let before = std::mem::replace(&mut *state, anew);
         state.counts = before.counts;
         (state.counts.files, state.counts.directories, state.counts.bytes) = (0, 0, 0);
-        // Standard input is not read twice: what of it is here goes again.
+        // Standard input cannot be read twice: what is still in the window is sent again.
         (state.window, state.read_blocks) = (before.window, before.read_blocks);
         (state.stream_bytes, state.connections) = (before.stream_bytes, before.connections);
         (state.is_known, state.refusals) = (true, before.refusals);
@@ -102,7 +100,6 @@ impl Session {
         self.wake();
     }
 
-    /// So much payload went to a connection.
     pub fn has_written(&self, bytes: u64) {
         self.written_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -113,7 +110,7 @@ impl Session {
     }
 
     pub fn wake(&self) {
-        for waiting in [&self.work, &self.words, &self.room, &self.over] {
+        for waiting in [&self.work, &self.messages, &self.space, &self.over] {
             waiting.notify_all();
         }
     }
@@ -138,13 +135,12 @@ impl Session {
         self.over.wait_until(self.state(), Instant::now() + time, ended).1.is_some()
     }
 
-    /// Whether the receiver has ever welcomed this transfer.
     pub fn was_welcome(&self) -> bool {
         self.state().is_known
     }
 
-    /// A receiver that has taken the token before and refuses it now may not have said so: the first
-    /// few times it is a failure of the connection.
+    /// Treats the first refusals of a token that was accepted before as connection failures: without
+    /// TLS, refusals are not protected against corruption.
     pub fn forgive(&self, error: Error) -> Error {
         let mut state = self.state();
         match error {
@@ -156,7 +152,7 @@ impl Session {
         }
     }
 
-    /// The transfer is over: standard input is not read any longer.
+    /// Ends the transfer, and with it the reading of standard input.
     pub fn give_up(&self) {
         self.state().is_given_up = true;
         self.wake();
@@ -164,10 +160,10 @@ impl Session {
 
     /// Does what a message of the receiver asks for; the file of standard input, if it may be read
     /// now.
-    pub fn hear(&self, message: ToSender) -> Option<u32> {
-        let todo = self.state().hear(message);
-        self.follow(&todo);
-        todo.stream
+    pub fn handle(&self, message: ToSender) -> Option<u32> {
+        let follow_up = self.state().handle(message);
+        self.follow(&follow_up);
+        follow_up.stream
     }
 
     /// What a connection is to do next; it waits for that at most so long.
@@ -180,30 +176,27 @@ impl Session {
         waited.1.unwrap_or(Task::Wait)
     }
 
-    /// What the receiver claims a block to be.
     pub fn claim(&self, block: Block) -> Option<Sum> {
-        self.state().plan.claim(block)
+        self.state().queue.claim(block)
     }
 
-    /// A block was hashed while it was sent.
     pub fn hashed(&self, block: Block, sum: Sum) {
-        self.state().plan.hashed(block, sum);
+        self.state().queue.hashed(block, sum);
     }
 
     pub fn held(&self, block: Block, sum: Sum) {
-        let mut todo = Todo::default();
+        let mut follow_up = FollowUp::default();
         let mut state = self.state();
-        state.plan.hashed(block, sum);
-        state.arrived(block, &mut todo);
-        state.counts.held_bytes += todo.arrived_bytes;
+        state.queue.hashed(block, sum);
+        state.arrived(block, &mut follow_up);
+        state.counts.held_bytes += follow_up.arrived_bytes;
         drop(state);
-        self.follow(&todo);
+        self.follow(&follow_up);
     }
 
-    /// The source of a file has changed.
     pub fn abandon(&self, file: u32) {
         self.state().abandon(file);
-        self.words.notify_all();
+        self.messages.notify_all();
         self.work.notify_all();
     }
 
@@ -214,7 +207,6 @@ impl Session {
         connection_number(lane, state.connections)
     }
 
-    /// A connection is there, or has replaced another.
     pub fn connected(&self, lane: u32, connection: u32, socket: Socket) {
         let mut state = self.state();
         if state.ended.is_some() {
@@ -223,12 +215,12 @@ impl Session {
         state.lanes.entry(lane).or_default().open = Some((connection, socket));
     }
 
-    /// A connection is gone; what it had out goes again unless it has ended as it should.
+    /// Removes a connection; unless it ended in order, its unacknowledged blocks are queued again.
     pub fn disconnected(&self, lane: u32, connection: u32, is_broken: bool) {
         let mut state = self.state();
         if is_broken && state.ended.is_none() {
             state.counts.replaced_connections += 1;
-            state.counts.resent_blocks += state.plan.broken(connection) as u64;
+            state.counts.resent_blocks += state.queue.broken(connection) as u64;
         }
         if let Some(lane) = state.lanes.get_mut(&lane) {
             lane.open = None;
@@ -237,10 +229,10 @@ impl Session {
         self.work.notify_all();
     }
 
-    /// A stream is given up or was to end: what is its own is for the others. How many are left.
+    /// Removes a stream and leaves its blocks to the others; returns how many streams are left.
     pub fn vacate(&self, lane: u32) -> usize {
         let mut state = self.state();
-        state.plan.vacate(lane);
+        state.queue.vacate(lane);
         state.lanes.remove(&lane);
         let left = state.lanes.len();
         drop(state);
@@ -248,39 +240,37 @@ impl Session {
         left
     }
 
-    /// Whether a stream is to end: then the rest of what it has is for the others.
+    /// Whether a stream has to end now; the rest of its run then goes to the others.
     pub fn gives_back(&self, lane: u32, rest: Run) -> bool {
         let mut state = self.state();
         let stays = state.lanes.get(&lane).is_some_and(|lane| !lane.is_leaving);
         if stays && state.ended.is_none() {
             return false;
         }
-        state.plan.give_back(rest);
+        state.queue.give_back(rest);
         drop(state);
         self.work.notify_all();
         true
     }
 
-    /// Where streams connect to from now on.
-    pub fn set_towards(&self, towards: Towards) {
-        self.streams().towards = Some(towards);
+    pub fn set_target(&self, target: Target) {
+        self.streams().target = Some(target);
     }
 
-    /// One stream more, in the first place that is free.
     pub fn add_stream(self: &Arc<Self>) -> Result<(), Error> {
         let mut streams = self.streams();
-        let Some(towards) = streams.towards.clone() else { return Ok(()) };
+        let Some(target) = streams.target.clone() else { return Ok(()) };
         let lane = {
             let mut state = self.state();
             let free = (0..).find(|lane| !state.lanes.contains_key(lane)).unwrap_or(0);
             state.lanes.insert(free, Lane::default());
-            state.plan.occupy(free);
+            state.queue.occupy(free);
             let lanes = state.lanes.len();
-            state.plan.set_lanes(u32::try_from(lanes).unwrap_or(u32::MAX));
+            state.queue.set_lanes(u32::try_from(lanes).unwrap_or(u32::MAX));
             free
         };
         let session = Arc::clone(self);
-        let thread = spawn("stream", move || stream::run(&session, lane, &towards));
+        let thread = spawn("stream", move || stream::run(&session, lane, &target));
         // Nobody would carry what is set aside for it.
         let thread = thread.inspect_err(|_| {
             self.vacate(lane);
@@ -290,7 +280,6 @@ impl Session {
         Ok(())
     }
 
-    /// Shuts all connections down, so that their threads end.
     pub fn shut_streams(&self) {
         for lane in self.state().lanes.values() {
             if let Some((_, socket)) = &lane.open {
@@ -300,7 +289,6 @@ impl Session {
         self.wake();
     }
 
-    /// Waits until the threads of the streams have ended.
     pub fn join_streams(&self) {
         let threads = std::mem::take(&mut self.streams().threads);
         for thread in threads {
@@ -321,7 +309,7 @@ impl Session {
     pub fn read_input(self: &Arc<Self>, file: u32) {
         let mut state = self.state();
         for _ in 0..state.read_blocks {
-            state.plan.grow(file);
+            state.queue.grow(file);
         }
         let is_whole = match state.stream_bytes {
             Some(bytes) => state.stream_ended(file, bytes),
@@ -331,23 +319,22 @@ impl Session {
         self.work.notify_all();
         if is_whole {
             // It was empty: no block arrives that would end it.
-            self.follow(&Todo { whole: vec![file], ..Todo::default() });
+            self.follow(&FollowUp { whole: vec![file], ..FollowUp::default() });
         }
         let input = self.input.lock().take();
         let Some(input) = input else { return };
         let session = Arc::clone(self);
-        // Nobody waits for it: it may be waiting for a terminal.
-        if let Err(error) = spawn("input", move || feed::read(&session, file, input)) {
+        // Not joined: it may be waiting for a terminal.
+        if let Err(error) = spawn("input", move || stdin::read(&session, file, input)) {
             self.end(End::Fatal(error));
         }
     }
 
-    /// A block of standard input was read.
     pub fn fed(&self, file: u32, index: u32, data: Arc<[u8]>) {
         let mut state = self.state();
         state.window.insert(index, data);
         state.read_blocks += 1;
-        state.plan.grow(file);
+        state.queue.grow(file);
         drop(state);
         self.work.notify_one();
     }
@@ -357,7 +344,10 @@ impl Session {
         state.stream_bytes = Some(bytes);
         let is_whole = state.stream_ended(file, bytes);
         drop(state);
-        self.follow(&Todo { whole: if is_whole { vec![file] } else { vec![] }, ..Todo::default() });
+        self.follow(&FollowUp {
+            whole: if is_whole { vec![file] } else { vec![] },
+            ..FollowUp::default()
+        });
     }
 
     pub fn staying(&self) -> u32 {
@@ -365,7 +355,7 @@ impl Session {
         u32::try_from(staying).unwrap_or(u32::MAX)
     }
 
-    /// So many streams less: each ends when it has carried what it has.
+    /// Ends that many streams, each after its current run.
     pub fn leave(&self, count: u32) {
         let mut state = self.state();
         let staying = state.lanes.values_mut().filter(|lane| !lane.is_leaving);
@@ -377,49 +367,49 @@ impl Session {
     }
 
     /// A lock on the state for whoever has something to say: waits at most so long until `ready`.
-    pub fn wait_for_words<T>(
+    pub fn wait_for_message<T>(
         &self,
         time: Duration,
         ready: impl FnMut(&mut State) -> Option<T>,
     ) -> Option<T> {
-        self.words.wait_until(self.state(), Instant::now() + time, ready).1
+        self.messages.wait_until(self.state(), Instant::now() + time, ready).1
     }
 
     /// A lock on the state for who reads standard input: waits until `ready`, which also looks for the
     /// end.
-    pub fn wait_for_room<T>(&self, mut ready: impl FnMut(&mut State) -> Option<T>) -> T {
+    pub fn wait_for_space<T>(&self, mut ready: impl FnMut(&mut State) -> Option<T>) -> T {
         let mut state = self.state();
         loop {
             if let Some(found) = ready(&mut state) {
                 return found;
             }
-            state = self.room.wait(state);
+            state = self.space.wait(state);
         }
     }
 
-    /// Does what is to be done outside of the lock, and wakes who waits for it.
-    pub fn follow(&self, todo: &Todo) {
-        self.done_bytes.fetch_add(todo.arrived_bytes, Ordering::Relaxed);
-        for file in &todo.whole {
+    /// Carries out what has to happen outside of the lock, and notifies the waiting threads.
+    pub fn follow(&self, follow_up: &FollowUp) {
+        self.done_bytes.fetch_add(follow_up.arrived_bytes, Ordering::Relaxed);
+        for file in &follow_up.whole {
             self.finish(*file);
         }
-        if todo.is_new_work {
+        if follow_up.is_new_work {
             self.work.notify_all();
         }
-        if todo.arrived_bytes > 0 {
-            self.room.notify_all();
+        if follow_up.arrived_bytes > 0 {
+            self.space.notify_all();
         }
         let state = self.state();
         let is_over = state.ended.is_some();
-        let has_words =
+        let has_messages =
             !state.outbox.is_empty() || state.entries.is_empty() || !state.is_all_offered;
-        let is_done = state.plan.is_done() && state.entries.is_empty();
+        let is_done = state.queue.is_done() && state.entries.is_empty();
         drop(state);
         if is_over {
             self.wake();
         }
-        if has_words {
-            self.words.notify_all();
+        if has_messages {
+            self.messages.notify_all();
         }
         if is_done {
             self.work.notify_all();
@@ -437,7 +427,6 @@ impl Session {
     }
 }
 
-/// What is said when the transfer was asked to stop.
 pub fn cancelled(control: &Control, otherwise: Error) -> Error {
     if control.is_cancelled() { Error::Cancelled } else { otherwise }
 }

@@ -1,11 +1,11 @@
-//! What a sender is asked for.
+//! Options of a sender.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::plan::{Plan, Striping};
+use super::blocks::{BlockQueue, Striping};
 use crate::Error;
 use crate::auth::{Security, Token};
 use crate::socket::Wishes;
@@ -50,7 +50,7 @@ impl Default for Streams {
 }
 
 /// What a sender is asked for.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SendOptions {
     /// A file, a directory, or "-" for standard input.
@@ -66,64 +66,44 @@ pub struct SendOptions {
     #[serde(default)]
     pub wishes: Wishes,
     /// How much a connection takes at once.
-    #[serde(default)]
     pub chunk_bytes: Option<u64>,
     /// How blocks are shared among connections.
     #[serde(default)]
     pub striping: Striping,
     /// Most that all connections send together, in bit/s.
-    #[serde(default)]
     pub limit_bps: Option<u64>,
     /// Without encryption.
     #[serde(default)]
     pub plain: bool,
     /// The name that it gets at the receiver; its own if there is none.
-    #[serde(default)]
     pub name: Option<String>,
     /// How long the other side may be silent, in seconds.
-    #[serde(default)]
     pub timeout_s: Option<f64>,
     /// How long it goes on trying while nothing arrives, in seconds.
-    #[serde(default)]
     pub patience_s: Option<f64>,
     /// A file for the headers of its packets.
-    #[serde(default)]
     pub capture: Option<PathBuf>,
 }
 
 /// The same, checked.
 #[derive(Clone, Debug)]
 pub struct Settings {
+    pub options: SendOptions,
     /// A file or a directory; none for standard input.
     pub path: Option<PathBuf>,
     /// Its name at the receiver.
     pub name: Vec<u8>,
-    /// `HOST[:PORT]`.
-    pub host: String,
-    /// What it lets in.
     pub token: Token,
-    /// How many connections.
-    pub streams: Streams,
-    /// What is wished of their sockets.
-    pub wishes: Wishes,
-    /// How much a connection takes at once.
     pub chunk_bytes: u64,
-    /// How blocks are shared.
-    pub striping: Striping,
-    /// Most that is sent, in bit/s.
-    pub limit_bps: Option<u64>,
-    /// Whether it is encrypted.
     pub security: Security,
-    /// How long the other side may be silent.
     pub timeout: Duration,
-    /// How long it goes on trying.
     pub patience: Duration,
-    /// The same for all its control connections, and for no other transfer.
+    /// The same for all control connections of this transfer, and for no other transfer.
     pub transfer: [u8; 16],
 }
 
 impl SendOptions {
-    /// Of a path to a host, as it is usual.
+    /// Defaults for everything but these three.
     pub fn new(
         path: impl Into<PathBuf>,
         host: impl Into<String>,
@@ -133,16 +113,7 @@ impl SendOptions {
             path: path.into(),
             host: host.into(),
             token: token.into(),
-            streams: Streams::default(),
-            wishes: Wishes::default(),
-            chunk_bytes: None,
-            striping: Striping::default(),
-            limit_bps: None,
-            plain: false,
-            name: None,
-            timeout_s: None,
-            patience_s: None,
-            capture: None,
+            ..SendOptions::default()
         }
     }
 
@@ -175,20 +146,16 @@ impl SendOptions {
         Ok(Settings {
             path: (!is_stream).then(|| self.path.clone()),
             name: self.top_name(is_stream)?,
-            host: self.host.clone(),
             token: self.token.parse()?,
-            streams: self.streams,
-            wishes: self.wishes.clone(),
             chunk_bytes: self.chunk_bytes.unwrap_or(match self.streams {
                 Streams::Fixed(_) => CHUNK_BYTES,
                 Streams::Auto(_) => AUTO_CHUNK_BYTES,
             }),
-            striping: self.striping,
-            limit_bps: self.limit_bps,
             security: if self.plain { Security::Plain } else { Security::Encrypted },
             timeout: time("timeout", self.timeout_s, TIMEOUT)?,
             patience: time("patience", self.patience_s, PATIENCE)?,
             transfer,
+            options: self.clone(),
         })
     }
 
@@ -216,7 +183,7 @@ impl SendOptions {
 impl Settings {
     /// Connections at first.
     pub fn first_streams(&self) -> u32 {
-        match self.streams {
+        match self.options.streams {
             Streams::Fixed(count) => count,
             Streams::Auto(_) => 1,
         }
@@ -224,15 +191,15 @@ impl Settings {
 
     /// Connections at most.
     pub fn most_streams(&self) -> u32 {
-        match self.streams {
+        match self.options.streams {
             Streams::Fixed(count) => count,
             Streams::Auto(_) => MAX_LANES,
         }
     }
 
     /// A plan of nothing yet.
-    pub fn plan(&self) -> Plan {
-        Plan::new(self.striping, self.chunk_bytes, self.first_streams())
+    pub fn queue(&self) -> BlockQueue {
+        BlockQueue::new(self.options.striping, self.chunk_bytes, self.first_streams())
     }
 }
 

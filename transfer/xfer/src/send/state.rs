@@ -1,4 +1,4 @@
-//! What the threads of a sender share: what is offered, what is out, what has arrived.
+//! The state shared by the threads of a sender: what is offered, in flight and acknowledged.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
@@ -6,27 +6,22 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::plan::{Arrival, Block, Plan, Take};
+use super::blocks::{Arrival, Block, BlockQueue, Take};
 use crate::Error;
 use crate::rt::{Instant, Socket};
 use crate::store::{Blocks, Stat, Sum, TransferDigest};
 use crate::wire::messages::{Kind, Offered, Run, ToReceiver, ToSender};
 
-/// A block that did not arrive as it was so often is not sent again: chance does that to one block in
-/// 65536 with TCP's checksum alone, and not five times to the same.
+/// Damaged arrivals of one block after which the transfer fails: with TCP's checksum alone, chance
+/// damages one block in 65536, and not the same one five times.
 const MOST_BAD: u32 = 5;
-/// Sources that are named when they have changed; the rest is counted.
+/// Changed sources that the error names; further ones are counted.
 const NAMED: usize = 5;
 
 /// Where a file comes from.
 #[derive(Debug)]
 pub enum Origin {
-    Disk {
-        path: PathBuf,
-        /// What it was when it was offered.
-        stat: Stat,
-        blocks: Blocks,
-    },
+    Disk { path: PathBuf, stat: Stat, blocks: Blocks },
     Stream,
 }
 
@@ -47,7 +42,6 @@ pub enum Task {
     Wait,
     /// To end: everything has arrived, or one connection less is wanted.
     End,
-    /// The control connection is gone, or the transfer is over.
     Over,
 }
 
@@ -55,7 +49,6 @@ pub enum Task {
 #[derive(Clone, Debug, PartialEq)]
 pub enum End {
     Confirmed,
-    /// It failed, and trying again does not help.
     Fatal(Error),
     Broken(Error),
 }
@@ -77,7 +70,6 @@ pub struct Counts {
     pub held_bytes: u64,
     /// Blocks that went again, because their connection broke or they were damaged.
     pub resent_blocks: u64,
-    /// Blocks that were damaged on the way.
     pub damaged_blocks: u64,
     pub replaced_connections: u64,
     pub replaced_sessions: u64,
@@ -86,8 +78,7 @@ pub struct Counts {
 /// All of it; whoever changes it holds the lock.
 #[derive(Debug)]
 pub struct State {
-    pub plan: Plan,
-    /// What was offered and is not stored.
+    pub queue: BlockQueue,
     pub entries: BTreeMap<u32, Sending>,
     pub next_entry: u32,
     pub is_all_offered: bool,
@@ -99,14 +90,11 @@ pub struct State {
     pub stream_digest: Option<Sum>,
     /// Blocks of standard input that have arrived: they cannot be had again.
     pub gone_blocks: u32,
-    /// Blocks of standard input that were read.
     pub read_blocks: u32,
-    /// How long standard input was, when it has ended.
     pub stream_bytes: Option<u64>,
     pub ended: Option<End>,
     pub is_given_up: bool,
     pub is_known: bool,
-    /// How often a token that was taken before was refused.
     pub refusals: u32,
     pub connections: u32,
     pub counts: Counts,
@@ -125,21 +113,19 @@ pub struct State {
 
 /// What has to be done outside of the lock.
 #[derive(Debug, Default, PartialEq)]
-pub struct Todo {
+pub struct FollowUp {
     /// All blocks of these files have arrived: look at their sources.
     pub whole: Vec<u32>,
     pub arrived_bytes: u64,
     /// There are blocks to carry that nobody has.
     pub is_new_work: bool,
-    /// A file of standard input may be read now.
     pub stream: Option<u32>,
 }
 
 impl State {
-    /// Of a transfer of which nothing is known yet.
-    pub fn new(plan: Plan) -> Self {
+    pub fn new(queue: BlockQueue) -> Self {
         State {
-            plan,
+            queue,
             entries: BTreeMap::new(),
             next_entry: 0,
             is_all_offered: false,
@@ -179,7 +165,7 @@ impl State {
         entry
     }
 
-    /// A new control connection: what was out is not any longer, what was said may be unheard.
+    /// Resets what a new control connection has to repeat: blocks in flight and unsent messages.
     pub fn reconnected(&mut self) {
         self.ended = None;
         self.latest_arrival = Instant::now();
@@ -188,12 +174,12 @@ impl State {
         self.is_end_said = false;
         self.damaged.clear();
         self.lanes.clear();
-        self.counts.resent_blocks += self.plan.all_broken() as u64;
+        self.counts.resent_blocks += self.queue.all_broken() as u64;
     }
 
-    pub fn hear(&mut self, message: ToSender) -> Todo {
+    pub fn handle(&mut self, message: ToSender) -> FollowUp {
         self.latest_news = Instant::now();
-        let mut todo = Todo::default();
+        let mut follow_up = FollowUp::default();
         match message {
             ToSender::Claims { file, sums } => {
                 if let Some(sending) = self.entries.get_mut(&file).filter(|entry| !entry.is_ready) {
@@ -202,22 +188,24 @@ impl State {
                     sending.claims.extend(known);
                 }
             }
-            ToSender::Ready { file } => self.ready(file, &mut todo),
+            ToSender::Ready { file } => self.ready(file, &mut follow_up),
             ToSender::Arrived(runs) => {
                 for run in runs {
-                    // What it says is bounded by what was sent.
+                    // Bounded by what was sent.
                     let end = run.first.saturating_add(run.count);
                     for index in run.first..end {
-                        if !self.arrived(Block { file: run.file, index }, &mut todo) {
+                        if !self.arrived(Block { file: run.file, index }, &mut follow_up) {
                             break;
                         }
                     }
                 }
             }
-            ToSender::Bad { file, block } => self.damaged(Block { file, index: block }, &mut todo),
+            ToSender::Bad { file, block } => {
+                self.damaged(Block { file, index: block }, &mut follow_up)
+            }
             ToSender::Lost { connection, .. } => {
                 self.lost(connection);
-                todo.is_new_work = true;
+                follow_up.is_new_work = true;
             }
             ToSender::Stored { file } => self.stored(file),
             ToSender::Confirmed { digest } => {
@@ -239,21 +227,20 @@ impl State {
                 self.end(End::Fatal(Error::failed("talking with the receiver", why)));
             }
         }
-        todo
+        follow_up
     }
 
-    /// Whether the receiver owes an answer to an offer or to a block. What it has to do at the end of
-    /// a file and of the transfer takes its disk as long as it takes.
+    /// Whether the receiver owes an answer to an offer or a block. Finishing files and the transfer is
+    /// not bounded: its disk may be slow.
     pub fn waits_for_receiver(&self) -> bool {
-        self.plan.has_out() || self.entries.values().any(|entry| !entry.is_ready)
+        self.queue.has_out() || self.entries.values().any(|entry| !entry.is_ready)
     }
 
-    /// Ends the control connection, unless it has ended.
     pub fn end(&mut self, end: End) {
         self.ended.get_or_insert(end);
     }
 
-    fn ready(&mut self, file: u32, todo: &mut Todo) {
+    fn ready(&mut self, file: u32, follow_up: &mut FollowUp) {
         let Some(sending) = self.entries.get_mut(&file) else { return };
         if sending.offered.kind == Kind::Directory {
             let sending = self.entries.remove(&file).expect("just found");
@@ -263,8 +250,8 @@ impl State {
         }
         if sending.is_ready {
             // After the control connection was replaced: the receiver may not have heard the end.
-            if self.plan.is_whole(file) {
-                todo.whole.push(file);
+            if self.queue.is_whole(file) {
+                follow_up.whole.push(file);
             }
             return;
         }
@@ -273,28 +260,28 @@ impl State {
         match &*sending.origin {
             Origin::Disk { blocks, .. } => {
                 let count = u32::try_from(blocks.count().unwrap_or(0)).unwrap_or(u32::MAX);
-                self.plan.add(file, count, blocks.block_bytes(), claims);
-                todo.is_new_work = true;
+                self.queue.add(file, count, blocks.block_bytes(), claims);
+                follow_up.is_new_work = true;
                 if count == 0 {
-                    todo.whole.push(file);
+                    follow_up.whole.push(file);
                 }
             }
             Origin::Stream => {
-                self.plan.add_growing(file, Blocks::of_stream().block_bytes(), claims);
-                todo.stream = Some(file);
+                self.queue.add_growing(file, Blocks::of_stream().block_bytes(), claims);
+                follow_up.stream = Some(file);
             }
         }
     }
 
     /// A block has arrived, or is there already; false if the file is none of ours.
-    pub fn arrived(&mut self, block: Block, todo: &mut Todo) -> bool {
+    pub fn arrived(&mut self, block: Block, follow_up: &mut FollowUp) -> bool {
         let Some(sending) = self.entries.get(&block.file) else { return false };
-        let arrival = self.plan.arrived(block);
+        let arrival = self.queue.arrived(block);
         if arrival == Arrival::Old {
-            return block.index <= self.plan.blocks(block.file);
+            return block.index <= self.queue.blocks(block.file);
         }
         self.latest_arrival = Instant::now();
-        todo.arrived_bytes += match &*sending.origin {
+        follow_up.arrived_bytes += match &*sending.origin {
             Origin::Disk { blocks, .. } => blocks.bytes(u64::from(block.index)),
             Origin::Stream => {
                 self.gone_blocks += 1;
@@ -302,16 +289,16 @@ impl State {
             }
         };
         if arrival == Arrival::Whole {
-            todo.whole.push(block.file);
+            follow_up.whole.push(block.file);
         }
         true
     }
 
-    fn damaged(&mut self, block: Block, todo: &mut Todo) {
-        if !self.plan.bad(block) {
+    fn damaged(&mut self, block: Block, follow_up: &mut FollowUp) {
+        if !self.queue.bad(block) {
             return;
         }
-        todo.is_new_work = true;
+        follow_up.is_new_work = true;
         self.counts.damaged_blocks += 1;
         self.counts.resent_blocks += 1;
         let times = self.damaged.entry(block).or_default();
@@ -329,7 +316,7 @@ impl State {
 
     /// A data connection is gone before its end: what it had out goes again.
     pub fn lost(&mut self, connection: u32) {
-        self.counts.resent_blocks += self.plan.broken(connection) as u64;
+        self.counts.resent_blocks += self.queue.broken(connection) as u64;
         let open = self.lanes.values_mut().filter_map(|lane| lane.open.as_mut());
         for (_, socket) in open.filter(|(number, _)| *number == connection) {
             // Its thread may wait for it; if it is gone already, all the better.
@@ -355,12 +342,12 @@ impl State {
 
     /// The source of a file is as it was, and all of it has arrived: it may get its name.
     pub fn finish(&mut self, file: u32) {
-        let Some(mut digest) = self.plan.digest(file) else {
+        let Some(mut digest) = self.queue.digest(file) else {
             let why = "not all of its blocks were summed; send it again";
             self.end(End::Fatal(Error::failed(format!("sending {}", self.shown(file)), why)));
             return;
         };
-        let blocks = self.plan.blocks(file);
+        let blocks = self.queue.blocks(file);
         let Some(sending) = self.entries.get_mut(&file) else { return };
         if let (Origin::Stream, Kind::File { bytes: Some(bytes) }) =
             (&*sending.origin, sending.offered.kind)
@@ -380,10 +367,9 @@ impl State {
         if let Some(sending) = self.entries.get_mut(&file) {
             sending.offered.kind = Kind::File { bytes: Some(bytes) };
         }
-        self.plan.close(file)
+        self.queue.close(file)
     }
 
-    /// The source of a file has changed.
     pub fn abandon(&mut self, file: u32) {
         if !self.entries.contains_key(&file) {
             return;
@@ -397,7 +383,7 @@ impl State {
     }
 
     fn remove(&mut self, file: u32) -> Option<Sending> {
-        self.plan.remove(file);
+        self.queue.remove(file);
         let sending = self.entries.remove(&file)?;
         self.open_blocks -= blocks_of(&sending.origin);
         Some(sending)
@@ -421,7 +407,6 @@ impl State {
         Some(ToReceiver::End { entries: self.next_entry, digest })
     }
 
-    /// What a connection is to do next.
     pub fn take(&mut self, lane: u32, connection: u32) -> Task {
         if self.ended.is_some() {
             return Task::Over;
@@ -429,7 +414,7 @@ impl State {
         if self.lanes.get(&lane).is_none_or(|lane| lane.is_leaving) {
             return Task::End;
         }
-        match self.plan.take(connection, lane) {
+        match self.queue.take(connection, lane) {
             Take::Run(run) => match self.entries.get(&run.file) {
                 Some(sending) => Task::Carry(run, Arc::clone(&sending.origin)),
                 None => Task::Wait,

@@ -1,11 +1,11 @@
-//! One data connection after the other, in one place among the streams.
+//! One stream: its data connection, and those that replace it.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use super::plan::Block;
-use super::pour::{Pour, Trouble};
+use super::block_sender::{BlockSender, Trouble};
+use super::blocks::Block;
 use super::session::Session;
 use super::state::{End, Task};
 use crate::Error;
@@ -22,7 +22,7 @@ const BACK_OFF: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(
 
 /// Where a stream connects to.
 #[derive(Clone, Debug)]
-pub struct Towards {
+pub struct Target {
     pub address: std::net::SocketAddr,
     pub session: u64,
     /// How often something has to be said that the receiver does not give up.
@@ -30,12 +30,12 @@ pub struct Towards {
 }
 
 /// Carries blocks until there are no more, over one connection and those that replace it.
-pub fn run(session: &Session, lane: u32, towards: &Towards) {
+pub fn run(session: &Session, lane: u32, target: &Target) {
     let mut back_off = BACK_OFF[0];
     loop {
         let connection = session.number_connection(lane);
         let began = Instant::now();
-        let failure = match live(session, lane, connection, towards) {
+        let failure = match live(session, lane, connection, target) {
             Ok(()) => break,
             Err(failure) => failure,
         };
@@ -64,9 +64,8 @@ pub fn run(session: &Session, lane: u32, towards: &Towards) {
     session.vacate(lane);
 }
 
-/// One connection, from its beginning to its end.
-fn live(session: &Session, lane: u32, connection: u32, towards: &Towards) -> Result<(), Error> {
-    let mut channel = open(session, connection, towards)?;
+fn live(session: &Session, lane: u32, connection: u32, target: &Target) -> Result<(), Error> {
+    let mut channel = open(session, connection, target)?;
     let failed = |error| Error::failed("preparing a data connection", error);
     let socket = channel.socket().try_clone().map_err(failed)?;
     let cc = congestion_control(channel.socket()).unwrap_or_default();
@@ -75,7 +74,7 @@ fn live(session: &Session, lane: u32, connection: u32, towards: &Towards) -> Res
     let payload = Payload::Written(Arc::clone(&written));
     let watched = session.meter.add(&id, &cc, channel.socket(), payload).map_err(failed)?;
     session.connected(lane, connection, socket);
-    let carried = carry(session, lane, connection, &mut channel, towards.idle, &written);
+    let carried = carry(session, lane, connection, &mut channel, target.idle, &written);
     match carried {
         Ok(true) => watched.has_delivered_all(),
         _ => drop(watched),
@@ -89,11 +88,11 @@ fn live(session: &Session, lane: u32, connection: u32, towards: &Towards) -> Res
     ended
 }
 
-fn open(session: &Session, connection: u32, towards: &Towards) -> Result<Channel, Error> {
+fn open(session: &Session, connection: u32, target: &Target) -> Result<Channel, Error> {
     let settings = &session.settings;
     let timeout = settings.timeout;
-    let socket = connect(&[towards.address], &settings.wishes, timeout, &session.control)?;
-    let purpose = Purpose::Data { session: towards.session, stream: connection };
+    let socket = connect(&[target.address], &settings.options.wishes, timeout, &session.control)?;
+    let purpose = Purpose::Data { session: target.session, stream: connection };
     let channel = greet(socket, &settings.token, settings.security, &purpose, timeout)?;
     channel.set_patience(timeout)?;
     Ok(channel)
@@ -108,7 +107,7 @@ fn carry(
     idle: Duration,
     written: &AtomicU64,
 ) -> Result<bool, Error> {
-    let mut pour = Pour::new(written);
+    let mut block_sender = BlockSender::new(written);
     loop {
         let task = match session.take(lane, connection, Duration::ZERO) {
             Task::Wait => {
@@ -127,7 +126,7 @@ fn carry(
                         break;
                     }
                     let block = Block { file: run.file, index };
-                    match pour.block(session, channel, block, &origin) {
+                    match block_sender.block(session, channel, block, &origin) {
                         Ok(()) => {}
                         Err(Trouble::Connection(error)) => return Err(error),
                         Err(Trouble::Source(error)) => {
@@ -149,7 +148,6 @@ fn carry(
     }
 }
 
-/// Waits until the receiver has read everything.
 fn leave(channel: &mut Channel) -> Result<(), Error> {
     channel.finish()?;
     while channel.read_frame::<DataHead>()?.is_some() {}

@@ -23,10 +23,10 @@ fn empty_standard_input_goes_again_to_a_receiver_that_was_started_again() {
         state.outbox.iter().any(is_finish).then_some(())
     };
     for receiver in ["the first receiver", "the second receiver"] {
-        assert!(talk::page(&session).unwrap().is_some(), "offered to {receiver}");
-        let file = session.hear(ToSender::Ready { file: 0 }).unwrap();
+        assert!(control::page(&session).unwrap().is_some(), "offered to {receiver}");
+        let file = session.handle(ToSender::Ready { file: 0 }).unwrap();
         session.read_input(file);
-        assert_eq!(session.wait_for_words(LONG, finish), Some(()), "finished at {receiver}");
+        assert_eq!(session.wait_for_message(LONG, finish), Some(()), "finished at {receiver}");
         session.restart();
     }
 }

@@ -1,4 +1,4 @@
-//! What there is to send: a file, or a directory and what is below it.
+//! The source of a transfer: a file, or a directory and everything below it.
 
 use std::fs::{self, File, Metadata};
 use std::io::Read;
@@ -20,7 +20,6 @@ const PERMISSIONS: u32 = 0o7777;
 pub struct Found {
     pub path: PathBuf,
     pub entry: Offered,
-    /// What it was when it was found.
     pub stat: Stat,
 }
 

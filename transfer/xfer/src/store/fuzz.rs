@@ -1,4 +1,4 @@
-//! What has to hold of a journal, whatever a disk has made of it.
+//! Invariants of a journal, for any content of the disk.
 
 use std::collections::BTreeMap;
 use std::fs::File;

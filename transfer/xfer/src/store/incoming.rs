@@ -1,4 +1,4 @@
-//! One file while it is received.
+//! One file being received.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -182,7 +182,6 @@ impl Incoming {
         Ok(Writing::new(self, partial, blocks, index))
     }
 
-    /// A stream has ended after so many bytes.
     pub fn end(&self, bytes: u64) -> Result<(), Error> {
         let mut state = self.state();
         let ended = state.blocks.ended(bytes);
@@ -331,7 +330,6 @@ impl Incoming {
         Ok(())
     }
 
-    /// Whether a block of so many bytes may be written.
     pub(super) fn expect(&self, index: u64, bytes: u64) -> Result<(), Error> {
         let state = self.state();
         let most = state.blocks.bytes(index);
@@ -351,7 +349,6 @@ impl Incoming {
         Ok(())
     }
 
-    /// A block of so many bytes is whole.
     pub(super) fn written(
         &self,
         partial: &Partial,
@@ -367,7 +364,6 @@ impl Incoming {
         self.note(partial, &mut state, index, sum)
     }
 
-    /// A block is not being written any longer.
     pub(super) fn free(&self, index: u64) {
         self.state().writing.remove(&index);
         self.freed.notify_all();

@@ -1,4 +1,4 @@
-//! Which blocks of an incomplete file are there, beside it on disk.
+//! The journal beside an incomplete file: which of its blocks are on disk.
 //!
 //! The journal is a table with a line for each block: its sum, and a check over both. A line is
 //! written after its block, never moves, and may be written again; one that was torn when the process was
@@ -123,7 +123,6 @@ impl Done {
         self.words.get(index as usize / 64).is_some_and(|word| word >> (index % 64) & 1 == 1)
     }
 
-    /// One is there, or is not any longer.
     pub fn set(&mut self, index: u64, there: bool) {
         if self.has(index) == there {
             return;

@@ -1,4 +1,4 @@
-//! Where received files go, and how they stay whole.
+//! Received files: where they go, and how they stay whole.
 //!
 //! A file is cut into [`Blocks`], each of which is summed once while it is in the cache ([`tree`]).
 //! While it is incomplete it is below `DIR/.fairway-partial/`, with a journal of the blocks that are
@@ -6,8 +6,8 @@
 //! process that is killed at any moment leaves either no file or the whole one, and what had arrived
 //! is found by the next transfer of the same name and size, hashed again, and not sent again.
 //!
-//! Names come from the network: [`Name`] refuses those that lead elsewhere, and nothing below the
-//! directory is reached through a link ([`place`]).
+//! Names come from the network: [`Name`] refuses those that lead elsewhere, and no link below the
+//! directory is followed ([`destination`]).
 //!
 //! ```text
 //! Store::open(DIR) -> store.delivery() -> delivery.begin(entry) -> incoming
@@ -18,6 +18,7 @@
 //! delivery.settle()                        all on disk, under final names
 //! ```
 
+mod destination;
 pub(crate) mod disk;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
@@ -25,7 +26,6 @@ mod incoming;
 mod journal;
 mod name;
 mod partial;
-mod place;
 mod settling;
 mod source;
 mod tree;
@@ -52,7 +52,7 @@ pub(crate) use tree::small::{set_smallest_block_bytes, smallest_block_bytes};
 
 use crate::Error;
 use crate::rt::{Mutex, MutexGuard};
-use place::{Found, Place};
+use destination::{Destination, Found};
 use settling::Settling;
 
 /// How long an incomplete file is kept when nobody goes on with it.
@@ -64,7 +64,6 @@ const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
 pub struct Limits {
     pub bytes: u64,
     pub files: u64,
-    /// Bytes that stay free on the disk.
     pub spare_bytes: u64,
 }
 
@@ -79,11 +78,8 @@ impl Default for Limits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     pub limits: Limits,
-    /// Replace files of the same name that differ.
     pub overwrite: bool,
-    /// Have everything on disk before it has its final name.
     pub sync: bool,
-    /// Days that an incomplete file is kept.
     pub keep_days: u32,
 }
 
@@ -119,7 +115,7 @@ pub struct Store(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    place: Place,
+    place: Destination,
     options: Options,
     busy: Mutex<BTreeSet<Name>>,
     /// Bytes of files that have begun and are not on disk yet.
@@ -129,15 +125,15 @@ struct Inner {
 impl Store {
     /// Opens a directory, making it if there is none, and removes old incomplete files from it.
     pub fn open(directory: &Path, options: Options) -> Result<Self, Error> {
-        Store::at(Place::open(directory)?, options)
+        Store::at(Destination::open(directory)?, options)
     }
 
     #[cfg(test)]
     pub(crate) fn on(disk: &Disk, options: Options) -> Result<Self, Error> {
-        Store::at(Place::of(Path::new("out"), disk.root()), options)
+        Store::at(Destination::of(Path::new("out"), disk.root()), options)
     }
 
-    fn at(place: Place, options: Options) -> Result<Self, Error> {
+    fn at(place: Destination, options: Options) -> Result<Self, Error> {
         let keep = Duration::from_secs(u64::from(options.keep_days) * SECONDS_PER_DAY);
         partial::sweep(&place, keep)?;
         let (busy, promised) = (Mutex::default(), AtomicU64::new(0));
@@ -164,7 +160,6 @@ impl Inner {
         self.busy.lock()
     }
 
-    /// Sets bytes aside, of those that the disk has.
     fn promise(self: &Arc<Self>, name: &Name, bytes: u64) -> Result<Promise, Error> {
         let what = || format!("receiving {}", self.place.shown(name));
         let free = self.place.free_bytes().map_err(|error| Error::failed(what(), error))?;
@@ -178,7 +173,6 @@ impl Inner {
     }
 }
 
-/// What is said when a disk is full.
 fn no_room(directory: &Path, missing_bytes: u64) -> String {
     let shown = directory.display();
     let missing_mb = missing_bytes.div_ceil(1_000_000);

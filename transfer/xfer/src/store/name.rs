@@ -1,4 +1,4 @@
-//! Names that come from the network.
+//! File names received from the network.
 
 use std::fmt;
 
@@ -64,7 +64,6 @@ impl Name {
         None
     }
 
-    /// As it is told to the other side.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }

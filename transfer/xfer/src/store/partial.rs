@@ -1,4 +1,4 @@
-//! Files while they are incomplete, in a directory of their own.
+//! Incomplete files, in a directory of their own.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 
+use super::destination::{Destination, in_words};
 use super::disk::{Access, Directory, File, Kind};
 use super::journal::Journal;
 use super::name::{Name, PARTIAL_DIRECTORY};
 use super::no_room;
-use super::place::{Place, in_words};
 use super::settling::errno;
 use crate::{Error, rt, trust};
 
@@ -27,7 +27,6 @@ const ID_BYTES: usize = 16;
 pub struct Id(String);
 
 impl Id {
-    /// Of a file by its final name and its size.
     pub fn of(name: &Name, bytes: Option<u64>) -> Self {
         let mut hasher = blake3::Hasher::new_derive_key("fairway 2026 name of a partial file");
         // No file is as large, so a stream never has the name of a file.
@@ -56,7 +55,7 @@ pub struct Partial {
 impl Partial {
     /// Opens an incomplete file, making it if there is none and `make` is set; none if there is none.
     pub fn open(
-        place: &Place,
+        place: &Destination,
         id: &Id,
         name: &Name,
         journalled: bool,
@@ -122,19 +121,17 @@ impl Partial {
     }
 }
 
-/// Removes an incomplete file, as far as it is there.
 pub fn remove(directory: &Directory, id: &Id) {
     let _ = directory.remove(id.data().as_bytes());
     remove_journal(directory, id);
 }
 
-/// Removes the journal of a file that is complete.
 pub fn remove_journal(directory: &Directory, id: &Id) {
     let _ = directory.remove(id.blocks().as_bytes());
 }
 
 /// Removes incomplete files that nobody has written for so long, and nothing else; how many.
-pub fn sweep(place: &Place, older_than: Duration) -> Result<usize, Error> {
+pub fn sweep(place: &Destination, older_than: Duration) -> Result<usize, Error> {
     let directory = place.partial_directory()?;
     let failed = |error: Errno| {
         Error::failed(format!("looking for old partial files in {}", place.path().display()), error)

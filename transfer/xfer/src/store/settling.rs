@@ -1,4 +1,4 @@
-//! Files that are complete and wait for their final name, and directories that were made.
+//! Complete files that await their final name, and directories that were made.
 //!
 //! A file must be on disk before it has its name. For many small files that is done for a batch at
 //! once, because a file system commits its journal each time that it is asked.
@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use nix::errno::Errno;
 
+use super::destination::{Destination, in_words};
 use super::name::Name;
 use super::partial::{Id, Partial};
-use super::place::{Place, in_words};
 use super::{Claim, Modified};
 use crate::Error;
 use crate::rt::{Mutex, MutexGuard};
@@ -25,7 +25,6 @@ const FEW: usize = 8;
 #[derive(Debug)]
 pub struct Complete {
     pub id: Id,
-    /// Its content, locked until it has its name.
     pub partial: Arc<Partial>,
     /// Its final one, that nobody else may take.
     pub claim: Claim,
@@ -79,7 +78,12 @@ impl Settling {
     }
 
     /// Names a complete file, or has it wait for others if it is not on disk yet.
-    pub fn complete(&self, place: &Place, file: Complete, on_disk: bool) -> Result<(), Error> {
+    pub fn complete(
+        &self,
+        place: &Destination,
+        file: Complete,
+        on_disk: bool,
+    ) -> Result<(), Error> {
         if on_disk || !self.sync {
             return self.name(place, vec![file]);
         }
@@ -93,8 +97,7 @@ impl Settling {
         self.sync_and_name(place, waiting)
     }
 
-    /// Puts everything on disk, under its final name.
-    pub fn settle(&self, place: &Place) -> Result<(), Error> {
+    pub fn settle(&self, place: &Destination) -> Result<(), Error> {
         let waiting = std::mem::take(&mut self.state().waiting);
         self.sync_and_name(place, waiting)?;
         let State { touched, there, made, .. } = std::mem::take(&mut *self.state());
@@ -125,7 +128,11 @@ impl Settling {
         self.sync_directories(place, &touched)
     }
 
-    fn sync_directories(&self, place: &Place, touched: &BTreeSet<Vec<u8>>) -> Result<(), Error> {
+    fn sync_directories(
+        &self,
+        place: &Destination,
+        touched: &BTreeSet<Vec<u8>>,
+    ) -> Result<(), Error> {
         let synced = || {
             for name in touched {
                 // Each up to the outermost: those between may be new, too.
@@ -146,7 +153,7 @@ impl Settling {
         })
     }
 
-    fn sync_and_name(&self, place: &Place, waiting: Vec<Complete>) -> Result<(), Error> {
+    fn sync_and_name(&self, place: &Destination, waiting: Vec<Complete>) -> Result<(), Error> {
         let is_synced = waiting.len() > FEW && place.sync_everything();
         let (mut on_disk, mut all) = (Vec::new(), Ok(()));
         for file in waiting {
@@ -161,7 +168,7 @@ impl Settling {
         self.name(place, on_disk).and(all)
     }
 
-    fn name(&self, place: &Place, files: Vec<Complete>) -> Result<(), Error> {
+    fn name(&self, place: &Destination, files: Vec<Complete>) -> Result<(), Error> {
         let partial = place.partial_directory()?;
         let mut all = Ok(());
         for file in files {

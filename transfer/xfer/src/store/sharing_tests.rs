@@ -6,8 +6,8 @@ use std::process::Command;
 
 use nix::unistd::geteuid;
 
+use super::destination::Destination;
 use super::partial::Id;
-use super::place::Place;
 use super::tests::{Ground, content, entry, put};
 use super::*;
 
@@ -117,7 +117,7 @@ fn nobody_puts_another_file_in_the_place_of_one_that_is_complete() {
 #[test]
 fn a_name_that_is_another_files_is_told() {
     let ground = shared(0o700);
-    let place = Place::open(&ground.path()).unwrap();
+    let place = Destination::open(&ground.path()).unwrap();
     let partial = place.partial_directory().unwrap();
     let at = |name: &str| ground.path().join(PARTIAL_DIRECTORY).join(name);
     for name in ["mine", "other"] {

@@ -1,4 +1,4 @@
-//! A file that is sent, read block by block.
+//! A file being sent, read block by block.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -73,7 +73,6 @@ impl Source {
         Ok(Source { path: path.to_owned(), file, stat, blocks })
     }
 
-    /// What it was when it was opened.
     pub fn stat(&self) -> &Stat {
         &self.stat
     }

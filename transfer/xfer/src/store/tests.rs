@@ -447,7 +447,7 @@ fn files_begin_while_other_transfers_tidy_up() {
     let store = ground.store();
     let done = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let place = super::place::Place::open(&ground.path()).unwrap();
+        let place = super::destination::Destination::open(&ground.path()).unwrap();
         let tidying = scope.spawn({
             let done = &done;
             move || {

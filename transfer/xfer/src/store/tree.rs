@@ -1,4 +1,4 @@
-//! Blocks of a file and their sums, which merge to the BLAKE3 of the whole.
+//! Blocks of a file, whose sums merge to the BLAKE3 of the whole.
 //!
 //! BLAKE3 is a binary tree whose left subtrees are complete (section 2.1 of its specification), so
 //! aligned blocks of a power of two bytes are subtrees of it. Each block is hashed once, on any
@@ -40,7 +40,6 @@ pub(crate) mod small {
         BYTES.get()
     }
 
-    /// The smallest block in this thread from now on.
     pub(crate) fn set_smallest_block_bytes(bytes: u64) {
         BYTES.set(bytes);
     }
@@ -54,7 +53,6 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Of a file of so many bytes.
     pub fn of(file_bytes: u64) -> Self {
         let needed = file_bytes.div_ceil(MOST_BLOCKS).max(smallest_block_bytes());
         // Beyond 2^63 bytes no file system goes (`loff_t` is signed).
@@ -62,7 +60,6 @@ impl Blocks {
         Blocks { file_bytes: Some(file_bytes), block_bytes }
     }
 
-    /// Of a stream whose end is not known yet.
     pub fn of_stream() -> Self {
         Blocks { file_bytes: None, block_bytes: smallest_block_bytes() }
     }
@@ -77,7 +74,6 @@ impl Blocks {
         self.file_bytes
     }
 
-    /// Bytes of every block but the last.
     pub fn block_bytes(self) -> u64 {
         self.block_bytes
     }
@@ -115,7 +111,6 @@ impl Blocks {
         BlockHasher { hasher, only: self.count() == Some(1) }
     }
 
-    /// The sum of a block that is all in memory.
     pub fn sum(self, index: u64, data: &[u8]) -> Sum {
         let mut hasher = self.hasher(index);
         hasher.update(data);

@@ -1,4 +1,4 @@
-//! One block while it is written.
+//! One block being written.
 
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
@@ -64,7 +64,6 @@ impl<'a> Writing<'a> {
         Ok(hasher.sum())
     }
 
-    /// Writes the whole block, and sums it.
     pub fn write(&mut self, data: &[u8]) -> Result<Sum, Error> {
         self.expect(data.len() as u64)?;
         self.put(0, data)?;

@@ -1,10 +1,10 @@
 //! The fuzzer's corpus as it is, and with a bit of each byte flipped.
 
 #[path = "../../../../fuzz/corpus.rs"]
-mod corpus;
+mod archive;
 
 fn each(target: &str, run: impl Fn(&[u8])) {
-    for mut bytes in corpus::files(target) {
+    for mut bytes in archive::files(target) {
         run(&bytes);
         for at in 0..bytes.len().min(256) {
             bytes[at] ^= 1 << (at % 8);

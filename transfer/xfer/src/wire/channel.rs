@@ -1,4 +1,4 @@
-//! A connection whose two ends have proved themselves to each other.
+//! A connection whose two ends have authenticated each other.
 
 use std::io::{self, IoSlice, Write};
 use std::sync::Arc;
@@ -72,7 +72,6 @@ impl Channel {
         })
     }
 
-    /// Address and port of the other side.
     pub fn peer(&self) -> &str {
         self.shared.link.peer()
     }
@@ -93,7 +92,6 @@ impl Channel {
         self.shared.link.set_patience(patience)
     }
 
-    /// Sends a message, and what was queued before it.
     pub fn write_frame(&mut self, message: &impl Serialize) -> Result<(), Error> {
         self.queue_frame(message)?;
         self.flush()
@@ -105,7 +103,6 @@ impl Channel {
         sealed.map_err(|error| self.shared.link.broken("sending", error))
     }
 
-    /// Sends payload, after what was queued before it.
     pub fn write_payload(&mut self, payload: &[u8]) -> Result<(), Error> {
         let queued = std::mem::take(&mut self.writer.queued);
         let written = match &self.shared.tls {

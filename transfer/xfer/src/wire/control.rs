@@ -1,4 +1,4 @@
-//! The two ends of a connection on which both sides talk at any time.
+//! The two halves of a control connection, on which both sides send at any time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,12 +36,10 @@ impl ControlSender {
         ControlSender { shared, writing: Arc::new(Mutex::new(writing)) }
     }
 
-    /// Address and port of the other side.
     pub fn peer(&self) -> &str {
         self.shared.link.peer()
     }
 
-    /// The socket, to be measured or shut down.
     pub fn socket(&self) -> &Socket {
         self.shared.link.socket()
     }
@@ -60,7 +58,6 @@ impl ControlSender {
         self.write(|writer| writer.sealer.seal_nothing(&mut writer.queued))
     }
 
-    /// Tells the other side that nothing more will be sent.
     pub fn finish(&self) -> Result<(), Error> {
         if let Some(tls) = &self.shared.tls {
             tls.lock().close();

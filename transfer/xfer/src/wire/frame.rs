@@ -1,4 +1,4 @@
-//! One message in a stream: length, payload, tag.
+//! A frame: length, message and tag.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

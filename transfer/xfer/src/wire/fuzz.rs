@@ -1,4 +1,4 @@
-//! What has to hold of frames and messages, whatever the other side sends.
+//! Invariants of frames and messages, for any input.
 
 use std::fmt::Debug;
 

@@ -1,4 +1,4 @@
-//! Bytes that have come and that nobody has asked for yet.
+//! A buffer of received bytes that are not consumed yet.
 
 #[derive(Default)]
 pub(crate) struct Inbox {
@@ -44,7 +44,6 @@ impl Inbox {
         &mut self.bytes[self.end..self.end + count]
     }
 
-    /// So many bytes were put into the room.
     pub(crate) fn filled(&mut self, count: usize) {
         self.end = (self.end + count).min(self.bytes.len());
     }

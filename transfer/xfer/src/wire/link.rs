@@ -1,4 +1,4 @@
-//! A socket that waits for so long and no longer, and says in words what has failed.
+//! A socket with bounded waits, and errors that name the peer.
 
 use std::io::{self, ErrorKind, IoSlice, Read};
 use std::net::{Shutdown, SocketAddr};
@@ -37,7 +37,6 @@ impl Link {
         &self.peer
     }
 
-    /// How long reads and writes wait for the other side.
     pub(crate) fn set_patience(&self, patience: Duration) -> Result<(), Error> {
         // Zero would mean forever.
         let patience = patience.max(Duration::from_millis(1));
@@ -78,7 +77,6 @@ impl Link {
         Ok(())
     }
 
-    /// Sends two pieces, in one call as far as possible.
     pub(crate) fn send_both(&self, mut first: &[u8], mut second: &[u8]) -> Result<(), Error> {
         while !first.is_empty() {
             let sent = self.send_pieces(&[IoSlice::new(first), IoSlice::new(second)])?;
@@ -99,7 +97,6 @@ impl Link {
         }
     }
 
-    /// Tells the other side that nothing more will be sent.
     pub(crate) fn finish(&self) -> Result<(), Error> {
         match self.socket().shutdown(Shutdown::Write) {
             Err(error) if error.kind() != ErrorKind::NotConnected => {

@@ -1,4 +1,4 @@
-//! What the two ends of a transfer of files say to each other.
+//! Messages of a file transfer.
 //!
 //! The sender offers files in pages; of each the receiver says what it has already (claims: the sums
 //! of blocks, hashed anew from its disk). Blocks go over the data connections and are acknowledged
@@ -30,7 +30,6 @@ pub fn connection_number(lane: u32, replaced: u32) -> u32 {
     lane % MAX_LANES + (replaced << 16)
 }
 
-/// The place of a data connection among the streams.
 pub fn lane_of(connection: u32) -> u32 {
     connection % MAX_LANES
 }
@@ -41,7 +40,6 @@ pub enum ToReceiver {
     Begin(Begin),
     /// Files and directories, the latter before what is in them.
     Offer {
-        /// The number of the first of them.
         first: u32,
         entries: Vec<Offered>,
     },
@@ -78,9 +76,7 @@ pub struct Begin {
     /// Names the transfer, also after its control connection was replaced.
     pub transfer: [u8; 16],
     pub streams: u32,
-    /// Files and directories, as far as they were counted.
     pub entries: u64,
-    /// Their content, as far as it is known.
     pub bytes: u64,
     /// How long the sender waits for a sign of life, in ms.
     pub patience_ms: u32,
@@ -119,23 +115,30 @@ pub enum ToSender {
         patience_ms: u32,
     },
     /// Blocks that are held already; before the file's [`ToSender::Ready`].
-    Claims { file: u32, sums: Vec<(u32, Sum)> },
+    Claims {
+        file: u32,
+        sums: Vec<(u32, Sum)>,
+    },
     /// A file may be sent; a directory is made.
-    Ready { file: u32 },
+    Ready {
+        file: u32,
+    },
     /// Blocks that have arrived and are as the sender said.
     Arrived(Vec<Run>),
-    /// A block is not what its sum says.
-    Bad { file: u32, block: u32 },
-    /// A data connection has ended before its end.
+    Bad {
+        file: u32,
+        block: u32,
+    },
     Lost {
         connection: u32,
         #[serde(deserialize_with = "words::said")]
         why: String,
     },
     /// The file is whole, and on disk under its final name when all is confirmed.
-    Stored { file: u32 },
+    Stored {
+        file: u32,
+    },
     Confirmed {
-        /// Over all entries, as the receiver has computed it.
         digest: Sum,
     },
     /// The transfer ends, and coming again does not help.

@@ -1,7 +1,7 @@
-//! The words that two ends exchange, and how they stand in a stream.
+//! Frames and messages of an authenticated connection.
 //!
-//! A [`Channel`] is a connection whose ends have proved themselves ([`auth`](crate::auth)). What
-//! goes through it, within TLS or plainly, is frames, and payload where a frame has announced it:
+//! A [`Channel`] is a connection whose ends have authenticated ([`auth`](crate::auth)). It carries
+//! frames, within TLS or in the clear, and payload where a frame announces it:
 //!
 //! ```text
 //! frame    length      u32, little-endian, at most 256 KiB
@@ -17,12 +17,11 @@
 //! anything; plainly, it is protected by the hash in a message, and can be sent by `sendfile` and
 //! received where it belongs without being touched in between.
 //!
-//! The end of a stream proves nothing where there is no TLS: whoever must know that all has come
-//! says so in a message. A frame with an empty message is a sign of life.
+//! Without TLS, the end of a stream proves nothing: completeness is confirmed by messages. A frame with
+//! an empty message is a keepalive.
 //!
-//! Nothing that the other side announces is believed beyond its bound, and a frame's message is not
-//! decoded before its tag is right. No read or write waits longer than the channel's patience for a
-//! side that says or takes nothing.
+//! Announced lengths are bounded, and a message is decoded only after its tag is verified. No read or
+//! write waits longer than the channel's patience.
 
 mod channel;
 mod control;

@@ -1,4 +1,4 @@
-//! TLS between bytes in memory: no socket in here.
+//! TLS over buffers in memory, without a socket.
 
 use std::io::{self, ErrorKind, Read, Write};
 
@@ -17,9 +17,7 @@ pub(crate) struct Tls(Connection);
 
 pub(crate) enum Received {
     Plaintext(usize),
-    /// More has to come before there is any.
     Nothing,
-    /// The other side has said that nothing more will come.
     Closed,
 }
 
@@ -85,7 +83,6 @@ impl Tls {
         self.0.writer().write(plaintext)
     }
 
-    /// Gives away what waits to be sent.
     pub(crate) fn give(&mut self, to: &mut impl Write) -> io::Result<()> {
         while self.0.wants_write() {
             if self.0.write_tls(to)? == 0 {

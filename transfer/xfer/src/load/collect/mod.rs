@@ -1,6 +1,6 @@
-//! The collector: lets generators in, and takes or sends what they ask for.
+//! The collector: admits generators, and receives or sends what they propose.
 
-mod gather;
+mod pending;
 mod serve;
 
 use std::net::{SocketAddr, UdpSocket};
@@ -13,12 +13,13 @@ use crate::rt::Socket;
 use serde::Serialize;
 
 use super::options::{CollectOptions, seconds};
-use super::sockets::{datagrams, make_room, most_flows};
-use crate::auth::{Door, Identity, Purpose, Security};
+use super::sockets::datagrams;
+use crate::auth::{Acceptor, Identity, Purpose, Security};
+use crate::files::most_flows;
 use crate::measure::Subject;
 use crate::socket::{Wishes, listen, resolve};
 use crate::{Control, Error, Event, Sessions};
-use gather::Gatherings;
+use pending::PendingSessions;
 use serve::Server;
 
 /// How long who has connected may take to prove itself.
@@ -44,7 +45,6 @@ pub fn collect(
         Some(path) => Identity::keep(Path::new(path))?,
         None => Identity::new()?,
     };
-    make_room(0)?;
     let (listener, address) = listen_at(&options.bind)?;
     let failed = |error| Error::Input(format!("listening for datagrams at {address}: {error}"));
     let hellos = datagrams(address, None).map_err(failed)?;
@@ -59,26 +59,26 @@ pub fn collect(
         subject: subject.clone(),
         control: control.clone(),
         sessions: sessions.clone(),
-        gatherings: Arc::new(Gatherings::default()),
+        pending: Arc::new(PendingSessions::default()),
         tally: serve::Tally::default(),
     });
-    let gatherings = Arc::clone(&server.gatherings);
+    let pending = Arc::clone(&server.pending);
     let watcher = thread::Builder::new().name("load-hellos".into()).spawn({
         let hellos = UdpSocket::from(hellos);
-        move || gatherings.watch(&hellos)
+        move || pending.watch(&hellos)
     });
     let watcher = watcher.map_err(|error| Error::failed("starting a thread", error))?;
 
     let security = if options.plain { Security::Plain } else { Security::PlainLoad };
-    let door = Door { identity: &identity, security, deadline: ADMISSION };
-    let kept = door.keep(
+    let acceptor = Acceptor { identity: &identity, security, deadline: ADMISSION };
+    let accepted = acceptor.run(
         &listener,
         control,
         || server.is_open(),
         |channel, purpose| match purpose {
             Purpose::Load => Server::serve(&server, channel),
             Purpose::LoadData { session, stream } => {
-                server.gatherings.take_in(session, stream, &channel);
+                server.pending.take_in(session, stream, &channel);
             }
             // Files are received elsewhere: who brings some sees the connection end.
             Purpose::Control | Purpose::Data { .. } => {}
@@ -86,9 +86,9 @@ pub fn collect(
     );
     drop(listener);
     server.wait();
-    server.gatherings.close();
+    server.pending.close();
     let foreign_datagrams = watcher.join().unwrap_or_default();
-    kept?;
+    accepted?;
     let (sessions, failed) = server.tally.ended();
     Ok(Collected { sessions, failed, foreign_datagrams })
 }

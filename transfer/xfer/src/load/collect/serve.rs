@@ -1,16 +1,18 @@
-//! One session of a collector, from its proposal to its report.
+//! One session of a collector, from proposal to report.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::gather::Gatherings;
-use crate::load::messages::{FLOWS_PER_PAGE, SAMPLES_PER_PAGE, Said, is_one_clock, name_of_clock};
+use super::pending::PendingSessions;
+use crate::load::dialogue::{Dialogue, unexpected};
+use crate::load::messages::{
+    FLOWS_PER_PAGE, Message, SAMPLES_PER_PAGE, is_one_clock, name_of_clock,
+};
 use crate::load::plan::{Flow, Plan};
 use crate::load::seen::Seen;
 use crate::load::session::{End, Outcome, Session};
-use crate::load::talk::{Talk, unexpected};
 use crate::measure::Subject;
 use crate::rt::{Condvar, Mutex};
 use crate::wire::Channel;
@@ -31,7 +33,7 @@ pub struct Server {
     pub subject: Subject,
     pub control: Control,
     pub sessions: Sessions,
-    pub gatherings: Arc<Gatherings>,
+    pub pending: Arc<PendingSessions>,
     pub tally: Tally,
 }
 
@@ -70,7 +72,6 @@ struct SeenHere<'a> {
 }
 
 impl Tally {
-    /// Sessions that ended well, and those that did not.
     pub fn ended(&self) -> (u64, u64) {
         let counts = self.counts.lock();
         (counts.well, counts.failed)
@@ -104,7 +105,6 @@ impl Server {
         }
     }
 
-    /// Serves a generator in a thread of its own.
     pub fn serve(server: &Arc<Self>, channel: Channel) {
         let peer = channel.peer().to_owned();
         server.tally.counts.lock().threads += 1;
@@ -112,7 +112,7 @@ impl Server {
         let work = move || {
             let give_back = |counts: &mut Counts, one| counts.threads -= one as u32;
             let _counted = Counted { tally: &this.tally, give_back, amount: 1 };
-            if let Err(error) = this.talk(channel) {
+            if let Err(error) = this.dialogue(channel) {
                 this.control.warn(format!("{peer}: {error}"));
             }
         };
@@ -123,53 +123,52 @@ impl Server {
         }
     }
 
-    fn talk(&self, channel: Channel) -> Result<(), Error> {
+    fn dialogue(&self, channel: Channel) -> Result<(), Error> {
         let here = channel.socket().local_addr().ok().and_then(|here| here.as_socket());
         let from = channel.socket().peer_addr().ok().and_then(|peer| peer.as_socket());
-        let mut talk = Talk::new(channel, self.timeout)?;
+        let mut dialogue = Dialogue::new(channel, self.timeout)?;
         let gone = || Error::failed("serving a generator", "the connection is gone");
         let (here, from) = (here.ok_or_else(gone)?, from.ok_or_else(gone)?);
-        let (plan, clock) = match talk.hear()? {
-            Said::Propose { plan, clock } => (plan, clock),
-            _ => return Err(unexpected(talk.peer())),
+        let (plan, clock) = match dialogue.receive()? {
+            Message::Propose { plan, clock } => (plan, clock),
+            _ => return Err(unexpected(dialogue.peer())),
         };
-        let result = self.accept(&plan, &clock, here, from, &mut talk);
+        let result = self.accept(&plan, &clock, here, from, &mut dialogue);
         if let Err(error) = &result {
             // The generator may be gone, and that may be the reason.
-            let _ = talk.say(&Said::Refuse(error.to_string()));
+            let _ = dialogue.send(&Message::Refuse(error.to_string()));
         }
         result
     }
 
-    /// Carries out a plan that may be carried out.
     fn accept(
         &self,
         plan: &Plan,
         clock: &str,
         here: SocketAddr,
         from: SocketAddr,
-        talk: &mut Talk,
+        dialogue: &mut Dialogue,
     ) -> Result<(), Error> {
         plan.check(self.most_flows)?;
         let _reserved = self.reserve(plan.flow_count())?;
         let number = random()?;
         let peer = from.ip().to_canonical();
-        let gathering = self.gatherings.open(number, plan, peer, here);
+        let session = self.pending.open(number, plan, peer, here);
         let own = name_of_clock();
         let gathered =
-            talk.say(&Said::Accept { session: number, clock: own.clone() }).and_then(|()| {
-                gathering.wait(Instant::now() + plan.timeout.min(self.timeout), &self.control)
-            });
-        self.gatherings.forget(number);
+            dialogue.send(&Message::Accept { session: number, clock: own.clone() }).and_then(
+                |()| session.wait(Instant::now() + plan.timeout.min(self.timeout), &self.control),
+            );
+        self.pending.forget(number);
         let sockets = gathered?;
-        talk.say(&Said::Ready)?;
-        match talk.hear()? {
-            Said::Begin => {}
-            _ => return Err(unexpected(talk.peer())),
+        dialogue.send(&Message::Ready)?;
+        match dialogue.receive()? {
+            Message::Begin => {}
+            _ => return Err(unexpected(dialogue.peer())),
         }
         self.begin()?;
         let flows = plan.flows();
-        self.control.note(format!("{}: {}", talk.peer(), described(plan)));
+        self.control.note(format!("{}: {}", dialogue.peer(), described(plan)));
         let session = Session {
             end: End::Collector,
             plan,
@@ -180,34 +179,33 @@ impl Server {
             subject: Subject { interval: plan.interval, ..self.subject.clone() },
         };
         // One of many sessions is not the progress of the collector.
-        let ran = session.run(talk, &self.control, &Control::new());
-        self.end(plan, &flows, ran, talk)
+        let ran = session.run(dialogue, &self.control, &Control::new());
+        self.end(plan, &flows, ran, dialogue)
     }
 
-    /// Tells both sides what has become of the session.
     fn end(
         &self,
         plan: &Plan,
         flows: &[Flow],
         ran: Result<Outcome, Error>,
-        talk: &mut Talk,
+        dialogue: &mut Dialogue,
     ) -> Result<(), Error> {
         let told = ran.and_then(|outcome| {
             let Outcome { seen, mut record, failure, broken } = outcome;
             record.summary.seed = plan.seed;
             let failure = failure.or_else(|| {
                 // Flows that broke are in what was seen: the generator has them told.
-                let told = tell(&seen, &record.samples, talk);
+                let told = tell(&seen, &record.samples, dialogue);
                 broken.or(told.err())
             });
             let name = |seen| SeenHere { id: &flows[(seen as &Seen).flow as usize].id, seen };
             let about = About {
-                peer: talk.peer(),
+                peer: dialogue.peer(),
                 is_bounded: plan.is_bounded(),
                 plan,
                 report: seen.iter().map(name).collect(),
             };
-            self.control.note(summed_up(talk.peer(), &record.taken));
+            self.control.note(summed_up(dialogue.peer(), &record.taken));
             self.sessions.ended(&about, record, failure.as_ref());
             failure.map_or(Ok(()), Err)
         });
@@ -252,20 +250,23 @@ impl Server {
     }
 }
 
-/// Tells the generator what this end has seen.
-fn tell(seen: &[Seen], samples: &crate::measure::Samples, talk: &mut Talk) -> Result<(), Error> {
+fn tell(
+    seen: &[Seen],
+    samples: &crate::measure::Samples,
+    dialogue: &mut Dialogue,
+) -> Result<(), Error> {
     for page in seen.chunks(FLOWS_PER_PAGE) {
-        talk.say(&Said::Seen(page.to_vec()))?;
+        dialogue.send(&Message::Seen(page.to_vec()))?;
     }
     let samples = postcard::to_allocvec(samples)
         .map_err(|error| Error::failed("packing the samples", error))?;
     for page in samples.chunks(SAMPLES_PER_PAGE) {
-        talk.say(&Said::Samples(page.to_vec()))?;
+        dialogue.send(&Message::Samples(page.to_vec()))?;
     }
-    talk.say(&Said::End)?;
-    match talk.hear()? {
-        Said::End => Ok(()),
-        _ => Err(unexpected(talk.peer())),
+    dialogue.send(&Message::End)?;
+    match dialogue.receive()? {
+        Message::End => Ok(()),
+        _ => Err(unexpected(dialogue.peer())),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is counted of a flow at one end, for others to look at while it runs.
+//! Counters of a flow at one end, readable while it runs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::load::messages::Said;
+use crate::load::messages::Message;
 use crate::measure::DatagramCounts;
 use crate::rt::Mutex;
 
@@ -22,7 +22,6 @@ pub struct Counts {
     pub corrupt: AtomicU64,
     /// Datagrams that were of another session or of none.
     pub foreign: AtomicU64,
-    /// Datagrams one by one, at the end that receives them.
     pub datagrams: Arc<Mutex<DatagramCounts>>,
     /// How long datagrams were under way, if the clocks are one.
     pub delays: Mutex<Delays>,
@@ -36,9 +35,8 @@ pub struct Counts {
 /// What wakes the one who waits for the flows of a session.
 #[derive(Debug)]
 pub enum Wake {
-    /// The flow of this number has ended at this end.
     Ended(u32),
-    Said(Said),
+    Message(Message),
     Lost(Error),
 }
 
@@ -48,7 +46,6 @@ impl Counts {
         Counts { listener: Mutex::new(Some((listener, flow))), ..Counts::default() }
     }
 
-    /// Its first message is due at this time.
     pub fn start_at(&self, at: Instant) {
         self.times.lock().0 = Some(at);
     }
@@ -61,7 +58,6 @@ impl Counts {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// The flow has nothing left to do at this end.
     pub fn end(&self) {
         self.times.lock().1.get_or_insert_with(Instant::now);
         self.ended.store(true, Ordering::Release);
@@ -77,12 +73,10 @@ impl Counts {
         Some(end?.saturating_duration_since(start?).as_secs_f64())
     }
 
-    /// Messages written as a whole, or datagrams sent.
     pub fn messages(&self) -> u64 {
         self.messages.load(Ordering::Relaxed)
     }
 
-    /// Pieces whose content was not as it was made.
     pub fn corrupt(&self) -> u64 {
         self.corrupt.load(Ordering::Relaxed)
     }
@@ -91,7 +85,6 @@ impl Counts {
         self.foreign.load(Ordering::Relaxed)
     }
 
-    /// Whether it has nothing left to do.
     pub fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
     }

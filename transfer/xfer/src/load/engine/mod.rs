@@ -1,4 +1,4 @@
-//! The threads that write and read: as many as there are cores, each with its share of the flows.
+//! The worker threads: one per core, each with its share of the flows.
 //!
 //! A thread waits for its sockets and for the next message that is due with `epoll(7)` and
 //! `timerfd_create(2)`, so that a flow costs no thread and a quiet one no time.
@@ -29,7 +29,6 @@ use crate::{Control, Error, Held};
 #[derive(Debug)]
 pub struct Engine {
     threads: Vec<JoinHandle<io::Result<()>>>,
-    /// Shut down, they tell their thread to stop.
     stops: Vec<UnixStream>,
     _held: Vec<Held>,
 }
@@ -62,7 +61,6 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Stops those that still work, and waits for them.
     pub fn stop(mut self) -> Result<(), Error> {
         self.end().map_err(|error| Error::failed("carrying the load", error))
     }

@@ -29,7 +29,6 @@ pub struct Schedule {
     is_endless: bool,
     due: Instant,
     stop: Option<Instant>,
-    /// Payload that is left to be written.
     left_bytes: Option<u64>,
 }
 
@@ -56,7 +55,6 @@ impl Schedule {
         }
     }
 
-    /// Whether there is nothing more to be written.
     pub fn is_over(&self, now: Instant) -> bool {
         self.left_bytes == Some(0) || self.stops_by(now)
     }
@@ -80,7 +78,6 @@ impl Schedule {
         Some(bytes)
     }
 
-    /// A message is written as a whole.
     pub fn finish_message(&mut self, now: Instant) {
         if self.is_paused {
             self.due = now + self.draws.draw();
@@ -106,7 +103,6 @@ pub struct TcpSource {
     pub message_bytes: usize,
     /// Of the content, if it is checked.
     pub key: Option<u64>,
-    /// What is left of the message that is being written.
     pub left_in_message: usize,
 }
 

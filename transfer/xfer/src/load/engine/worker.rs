@@ -1,4 +1,4 @@
-//! One thread: its flows, and when each has to be looked at again.
+//! A worker thread: its flows, and when each has to be looked at again.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -42,9 +42,7 @@ pub enum Lane {
 pub(super) enum Step {
     /// It has more to do, as soon as others had their turn.
     Again,
-    /// It waits for its socket, or for this time.
     Wait(Option<Instant>),
-    /// It has nothing more to do at this end.
     Done,
 }
 
@@ -71,7 +69,6 @@ impl Scratch {
         })
     }
 
-    /// Room for datagrams, whole ones or their headers.
     pub fn received(&mut self, is_whole: bool) -> &mut Batch {
         match is_whole {
             false => self.received.get_or_insert_with(|| Batch::new(RECEIVED, header::BYTES)),
@@ -108,11 +105,9 @@ impl Lane {
 
 /// A thread's flows.
 pub(super) struct Worker {
-    lanes: Vec<Place>,
+    lanes: Vec<Slot>,
     open: usize,
-    /// Those that have something to do now.
     ready: VecDeque<usize>,
-    /// Those that have something to do later.
     later: BinaryHeap<Reverse<(Instant, usize)>>,
     epoll: Epoll,
     timer: TimerFd,
@@ -120,7 +115,7 @@ pub(super) struct Worker {
     is_busy: bool,
 }
 
-struct Place {
+struct Slot {
     lane: Lane,
     is_open: bool,
     is_ready: bool,
@@ -152,7 +147,7 @@ impl Worker {
         Ok(Worker {
             lanes: lanes
                 .into_iter()
-                .map(|lane| Place {
+                .map(|lane| Slot {
                     lane,
                     is_open: true,
                     is_ready: true,

@@ -31,7 +31,7 @@ impl Receiver {
         loop {
             let socket = simulation.accept(network::PORT);
             let (manager, identity) = (Arc::clone(&self.0), Arc::clone(identity));
-            // In the place of the door, which hears all that wait in one thread, by epoll.
+            // Instead of the acceptor, which reads all pending connections in one thread, by epoll.
             let admitted = spawn("greet", move || {
                 let held = manager.control.hold(&socket).unwrap();
                 let connection = Connection { socket, held };

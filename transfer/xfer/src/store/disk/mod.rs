@@ -22,7 +22,6 @@ pub struct About {
     pub bytes: u64,
     pub owner: u32,
     pub mode: u32,
-    /// Whether it has more names than one.
     pub has_more_names: bool,
     /// When it was last changed in any way, since 1970.
     pub changed: Duration,
@@ -34,7 +33,6 @@ pub struct About {
 pub enum Kind {
     File,
     Directory,
-    /// A link, a device, a socket or a pipe.
     Other,
 }
 
@@ -96,7 +94,6 @@ impl Directory {
         on!(self, it => it.about())
     }
 
-    /// What is known of something in this one.
     pub fn look(&self, name: &[u8]) -> Result<About, Errno> {
         on!(self, it => it.look(name))
     }
@@ -153,12 +150,10 @@ impl Directory {
         on!(self, it => it.sync_file_system())
     }
 
-    /// Sets its permissions and when it was modified.
     pub fn dress(&self, mode: u32, modified: Option<Modified>) -> Result<(), Errno> {
         on!(self, it => it.dress(mode, modified))
     }
 
-    /// Bytes that may still be written to its file system.
     pub fn free_bytes(&self) -> Result<u64, Errno> {
         on!(self, it => it.free_bytes())
     }
@@ -188,7 +183,6 @@ impl File {
         on!(self, it => it.forget_cached());
     }
 
-    /// Sets its permissions and when it was modified.
     pub fn dress(&self, mode: u32, modified: Option<Modified>) -> Result<(), Errno> {
         on!(self, it => it.dress(mode, modified))
     }

@@ -1,4 +1,4 @@
-//! The door, and who stands before it.
+//! The acceptor, and strangers that connect to it.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -6,8 +6,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::door::raise_open_files;
 use super::*;
+use crate::files::raise_limit;
 use crate::socket::{Wishes, connect, listen};
 use crate::wire::Channel;
 use crate::{Control, Error};
@@ -33,9 +33,9 @@ impl House {
         let (sender, admitted) = channel();
         let keeper = control.clone();
         let keeping = std::thread::spawn(move || {
-            let door = Door { identity: &identity, security, deadline };
+            let acceptor = Acceptor { identity: &identity, security, deadline };
             let send = |channel, purpose| drop(sender.send((channel, purpose)));
-            door.keep(&listener, &keeper, || true, send)
+            acceptor.run(&listener, &keeper, || true, send)
         });
         House { address, token, control, admitted, keeping: Some(keeping) }
     }
@@ -144,7 +144,7 @@ fn first_words(security: Security) -> Vec<u8> {
 #[test]
 fn a_crowd_that_is_silent_or_drips_or_stops_halfway_does_not_shut_out_a_sender() {
     // Both ends are files of this process, and other tests have some, too.
-    let crowd = (raise_open_files() / 3).min(9000);
+    let crowd = (raise_limit(16 << 10) / 3).min(9000);
     for security in [Security::Encrypted, Security::Plain] {
         let house = House::new(security, LONG);
         let words = first_words(security);

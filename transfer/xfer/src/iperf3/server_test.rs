@@ -1,4 +1,4 @@
-//! One test at a server.
+//! One test at the server.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use serde_json::Value;
 
 use super::channel::{Channel, Cookie, cookie_text};
 use super::lines::lines;
-use super::open::{Door, adopt_tcp};
+use super::open::{DatagramListener, adopt_tcp};
 use super::report::{Report, System};
 use super::results::{Results, ServerOutput};
-use super::run::{Flowed, Role, Test};
-use super::server::{Arrivals, House};
+use super::run::{Outcome, Role, Test};
+use super::server::{Arrivals, Context};
 use super::stream::Stream;
 use super::{Direction, Parameters, Protocol, State, code, complete, stream_id};
 use crate::Error;
@@ -27,8 +27,8 @@ const PARAMETERS_BYTES: usize = 64 << 10;
 const TICK: Duration = Duration::from_millis(100);
 
 /// A test whose client has come.
-pub(super) struct Hosted<'a> {
-    house: &'a House,
+pub(super) struct ServerTest<'a> {
+    context: &'a Context,
     channel: Channel,
     cookie: Cookie,
     client: SocketAddr,
@@ -37,12 +37,12 @@ pub(super) struct Hosted<'a> {
     segment_bytes: Option<u32>,
 }
 
-impl<'a> Hosted<'a> {
+impl<'a> ServerTest<'a> {
     pub(super) fn new(
-        house: &'a House,
+        context: &'a Context,
         socket: Socket,
         cookie: Cookie,
-    ) -> Result<Hosted<'a>, Error> {
+    ) -> Result<ServerTest<'a>, Error> {
         let failed = |error: std::io::Error| Error::failed("a connection that was accepted", error);
         let no_address = || failed(std::io::Error::other("it has no address"));
         let client = socket.peer_addr().map_err(failed)?.as_socket().ok_or_else(no_address)?;
@@ -50,8 +50,8 @@ impl<'a> Hosted<'a> {
         let segment_bytes = socket.tcp_mss().ok();
         let shown = SocketAddr::new(client.ip().to_canonical(), client.port());
         let peer = format!("the iperf3 client {shown}");
-        let channel = Channel::new(socket, &house.control, peer, house.patience)?;
-        Ok(Hosted { house, channel, cookie, client, here, segment_bytes })
+        let channel = Channel::new(socket, &context.control, peer, context.patience)?;
+        Ok(ServerTest { context, channel, cookie, client, here, segment_bytes })
     }
 
     /// Does the test; the report.
@@ -71,11 +71,17 @@ impl<'a> Hosted<'a> {
         self.channel.send(State::TestStart)?;
         let system = System::now();
         self.channel.send(State::TestRunning)?;
-        let mut flowed = test.run(&self.channel, &self.house.control)?;
-        let exchange = |flowed: &Flowed| self.exchange(&test, flowed, &system);
-        let (theirs, failure) = complete::settle(&mut flowed, &test, exchange);
-        let report = self.report(&test, &flowed, &system, theirs.as_ref(), failure.as_ref());
-        complete::close(&self.house.sessions, (Role::Server, self.client), flowed, report, failure)
+        let mut outcome = test.run(&self.channel, &self.context.control)?;
+        let exchange = |outcome: &Outcome| self.exchange(&test, outcome, &system);
+        let (theirs, failure) = complete::settle(&mut outcome, &test, exchange);
+        let report = self.report(&test, &outcome, &system, theirs.as_ref(), failure.as_ref());
+        complete::close(
+            &self.context.sessions,
+            (Role::Server, self.client),
+            outcome,
+            report,
+            failure,
+        )
     }
 
     fn parameters(&self) -> Result<Parameters, Error> {
@@ -86,9 +92,9 @@ impl<'a> Hosted<'a> {
             self.channel.send_error(code);
             self.channel.fails(format!("its parameters cannot be met: {why}"))
         };
-        let parameters = Parameters::from_json(&told, self.house.most_streams)
+        let parameters = Parameters::from_json(&told, self.context.most_streams)
             .map_err(|fault| refuse(fault.code, fault.why))?;
-        if let Some(most_s) = self.house.options.most_duration_s {
+        if let Some(most_s) = self.context.options.most_duration_s {
             let asked_s = f64::from(parameters.time_s) + f64::from(parameters.omit_s);
             if parameters.time_s == 0 || asked_s > most_s {
                 let why = format!("it wants {asked_s} s; at most {most_s} s are allowed");
@@ -96,7 +102,7 @@ impl<'a> Hosted<'a> {
             }
         }
         if parameters.flow_label.is_some() {
-            self.house.control.warn("a client of iperf3 wants a flow label, which is not set");
+            self.context.control.warn("a client of iperf3 wants a flow label, which is not set");
         }
         Ok(parameters)
     }
@@ -121,7 +127,7 @@ impl<'a> Hosted<'a> {
                 Direction::Both => place >= each,
             };
             let (id, protocol) = (stream_id(place), parameters.protocol);
-            let stream = Stream::new(id, sends, protocol, socket, &self.house.control)?;
+            let stream = Stream::new(id, sends, protocol, socket, &self.context.control)?;
             streams.push(Arc::new(stream));
         }
         let seconds = |seconds: u32| Duration::from_secs(u64::from(seconds));
@@ -129,8 +135,8 @@ impl<'a> Hosted<'a> {
             role: Role::Server,
             time: Some(parameters.time_s).filter(|time_s| *time_s > 0).map(seconds),
             omit: seconds(parameters.omit_s),
-            subject: self.house.subject.clone(),
-            silence: self.house.silence,
+            subject: self.context.subject.clone(),
+            silence: self.context.silence,
             parameters,
             streams,
         })
@@ -140,7 +146,7 @@ impl<'a> Hosted<'a> {
         let expected = parameters.all_streams();
         arrivals.wanted.store(expected, Ordering::SeqCst);
         self.channel.send(State::CreateStreams)?;
-        let until = Instant::now() + self.house.patience;
+        let until = Instant::now() + self.context.patience;
         let mut sockets = Vec::new();
         while sockets.len() < expected {
             self.check(until, sockets.len(), expected)?;
@@ -148,7 +154,7 @@ impl<'a> Hosted<'a> {
                 Ok(socket) => {
                     let ready = socket.set_nonblocking(false);
                     ready.map_err(|error| self.channel.fails(error))?;
-                    adopt_tcp(&socket, parameters, &self.house.control);
+                    adopt_tcp(&socket, parameters, &self.context.control);
                     sockets.push(socket);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -160,50 +166,49 @@ impl<'a> Hosted<'a> {
     }
 
     fn admit(&self, parameters: &Parameters) -> Result<Vec<Socket>, Error> {
-        let turn = self.house.datagrams.lock();
+        let turn = self.context.datagrams.lock();
         let expected = parameters.all_streams();
-        let mut door = Door::open(self.here, parameters)?;
+        let mut listener = DatagramListener::open(self.here, parameters)?;
         self.channel.send(State::CreateStreams)?;
-        let until = Instant::now() + self.house.patience;
+        let until = Instant::now() + self.context.patience;
         let mut sockets = Vec::new();
         while sockets.len() < expected {
             self.check(until, sockets.len(), expected)?;
-            sockets.extend(door.admit(self.client.ip(), parameters)?);
+            sockets.extend(listener.accept(self.client.ip(), parameters)?);
         }
         drop(turn);
         Ok(sockets)
     }
 
-    /// Whether there is a reason to wait no longer.
     fn check(&self, until: Instant, came: usize, expected: usize) -> Result<(), Error> {
-        if self.house.control.is_cancelled() {
+        if self.context.control.is_cancelled() {
             return Err(Error::Cancelled);
         }
         if Instant::now() >= until {
-            let seconds = self.house.patience.as_secs_f64();
+            let seconds = self.context.patience.as_secs_f64();
             let why = format!("{came} of {expected} streams came in {seconds} s");
             return Err(self.channel.fails(why));
         }
         // A client that has gone does not keep others out.
         match self.channel.hear(Instant::now())? {
-            super::channel::Heard::Nothing => Ok(()),
-            super::channel::Heard::State(state) => {
+            super::channel::Received::Nothing => Ok(()),
+            super::channel::Received::State(state) => {
                 Err(self.channel.unexpected(state, &[State::TestEnd]))
             }
         }
     }
 
-    fn exchange(&self, test: &Test, flowed: &Flowed, system: &System) -> Result<Results, Error> {
+    fn exchange(&self, test: &Test, outcome: &Outcome, system: &System) -> Result<Results, Error> {
         self.channel.send(State::ExchangeResults)?;
         let theirs = self.channel.receive_json(complete::most_bytes_of_results(test))?;
         let theirs = Results::from_json(&theirs, &test.ids()).map_err(|why| {
             self.channel.send_error(code::RESULTS);
             self.channel.fails(format!("its results cannot be read: {why}"))
         })?;
-        let mut mine = test.results(flowed);
+        let mut mine = test.results(outcome);
         if test.parameters.server_output {
-            let report = self.report(test, flowed, system, Some(&theirs), None);
-            mine.server_output = Some(match self.house.options.json_output {
+            let report = self.report(test, outcome, system, Some(&theirs), None);
+            mine.server_output = Some(match self.context.options.json_output {
                 true => ServerOutput::Json(report),
                 false => ServerOutput::Text(lines(&report)),
             });
@@ -220,14 +225,14 @@ impl<'a> Hosted<'a> {
     fn report(
         &self,
         test: &Test,
-        flowed: &Flowed,
+        outcome: &Outcome,
         system: &System,
         theirs: Option<&Results>,
         failure: Option<&Error>,
     ) -> Value {
         let report = Report {
             test,
-            flowed,
+            outcome,
             theirs,
             system,
             cookie: cookie_text(&self.cookie),

@@ -1,4 +1,4 @@
-//! What a session has to say to its sender, and what that has asked for.
+//! A session's queues: messages for its sender, and tasks for the thread that finishes files.
 
 use std::time::Duration;
 
@@ -8,16 +8,21 @@ use crate::store::Sum;
 use crate::wire::messages::{ToReceiver, ToSender};
 
 /// Messages that may wait to be sent before who makes more waits, too: 32 MB of claims.
-const MOST_WORDS: usize = 1024;
+const MOST_MESSAGES: usize = 1024;
 
 impl Session {
     /// The state, when there is room for more words: a sender that does not hear them has to wait,
     /// until it has been silent for too long.
-    pub(super) fn state_with_room(&self, words: impl Fn(&State) -> usize) -> MutexGuard<'_, State> {
+    pub(super) fn state_with_space(
+        &self,
+        words: impl Fn(&State) -> usize,
+    ) -> MutexGuard<'_, State> {
         let mut state = self.state();
-        while words(&state) >= MOST_WORDS && state.control_socket.is_some() && state.ended.is_none()
+        while words(&state) >= MOST_MESSAGES
+            && state.control_socket.is_some()
+            && state.ended.is_none()
         {
-            state = self.words.wait(state);
+            state = self.messages.wait(state);
         }
         state
     }
@@ -26,15 +31,15 @@ impl Session {
     /// connection is not the one of `epoch` any longer.
     pub fn say(&self, message: ToSender, epoch: u64) -> bool {
         let mut state = self.state();
-        while state.outbox.len() >= MOST_WORDS && state.epoch == epoch && state.ended.is_none() {
-            state = self.words.wait(state);
+        while state.outbox.len() >= MOST_MESSAGES && state.epoch == epoch && state.ended.is_none() {
+            state = self.messages.wait(state);
         }
         let is_current = state.epoch == epoch;
         if is_current {
             state.outbox.push_back(message);
         }
         drop(state);
-        self.words.notify_all();
+        self.messages.notify_all();
         is_current
     }
 
@@ -43,33 +48,32 @@ impl Session {
         self.say(ToSender::Busy { why }, epoch);
     }
 
-    /// Whether the sender was told to come again later.
     pub fn is_busy(&self) -> bool {
         self.state().is_busy
     }
 
     /// What is to be said: nothing if there is nothing for so long; none if the control connection is
     /// not the one of `epoch`, or all was said and the transfer has ended.
-    pub fn words(&self, epoch: u64, time: Duration) -> Option<Vec<ToSender>> {
+    pub fn next_messages(&self, epoch: u64, time: Duration) -> Option<Vec<ToSender>> {
         let next = |state: &mut State| {
             if state.epoch != epoch {
                 return Some(None);
             }
-            let words = state.take_words();
+            let words = state.take_messages();
             match words.is_empty() {
                 true => state.ended.is_some().then_some(None),
                 false => Some(Some(words)),
             }
         };
-        let (state, words) = self.words.wait_until(self.state(), Instant::now() + time, next);
+        let (state, words) = self.messages.wait_until(self.state(), Instant::now() + time, next);
         drop(state);
-        self.words.notify_all();
+        self.messages.notify_all();
         words.unwrap_or(Some(Vec::new()))
     }
 
     pub fn ask(&self, task: ToReceiver, epoch: u64) {
         let mut state = self.state();
-        while state.tasks.len() >= MOST_WORDS && state.epoch == epoch && state.ended.is_none() {
+        while state.tasks.len() >= MOST_MESSAGES && state.epoch == epoch && state.ended.is_none() {
             state = self.tasks.wait(state);
         }
         if state.epoch == epoch {
@@ -105,11 +109,11 @@ impl Session {
 }
 
 impl State {
-    fn take_words(&mut self) -> Vec<ToSender> {
+    fn take_messages(&mut self) -> Vec<ToSender> {
         let mut words = Vec::new();
         // Arrivals first: an answer may refer to them.
         while !self.arrived.is_empty() {
-            let rest = self.arrived.split_off(self.arrived.len().min(MOST_WORDS));
+            let rest = self.arrived.split_off(self.arrived.len().min(MOST_MESSAGES));
             words.push(ToSender::Arrived(std::mem::replace(&mut self.arrived, rest)));
         }
         words.extend(self.outbox.drain(..));

@@ -1,4 +1,4 @@
-//! Standard input, a window of it at a time.
+//! Reads standard input, a window of blocks at a time.
 
 use std::io::Read;
 use std::os::fd::OwnedFd;
@@ -23,7 +23,7 @@ pub fn read(session: &Session, file: u32, input: OwnedFd) {
             let why = "it is longer than one stream may be; send it in parts";
             return session.end(End::Fatal(Error::failed("reading standard input", why)));
         }
-        if !wait_for_room(session) {
+        if !wait_for_space(session) {
             return;
         }
         let mut block = vec![0; block_bytes];
@@ -45,8 +45,8 @@ pub fn read(session: &Session, file: u32, input: OwnedFd) {
 }
 
 /// False if it is not wanted any longer.
-fn wait_for_room(session: &Session) -> bool {
-    session.wait_for_room(|state: &mut State| match &state.ended {
+fn wait_for_space(session: &Session) -> bool {
+    session.wait_for_space(|state: &mut State| match &state.ended {
         Some(End::Fatal(_) | End::Confirmed) => Some(false),
         // The control connection may come again.
         _ if state.is_given_up => Some(false),
@@ -54,7 +54,6 @@ fn wait_for_room(session: &Session) -> bool {
     })
 }
 
-/// Reads until the buffer is full or the stream ends.
 fn fill(input: &mut impl Read, buffer: &mut [u8]) -> std::io::Result<usize> {
     let mut count = 0;
     while count < buffer.len() {

@@ -1,4 +1,4 @@
-//! Where connections wait that have not proved themselves.
+//! Connections that have not authenticated yet.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -6,38 +6,37 @@ use std::net::{IpAddr, Ipv6Addr};
 use super::admission::Admission;
 use crate::rt::{Instant, Socket};
 
-/// One that waits.
-pub(super) struct Waiting {
+pub(super) struct Pending {
     pub(super) socket: Socket,
     pub(super) from: IpAddr,
     pub(super) until: Instant,
     pub(super) admission: Admission,
 }
 
-/// A bounded room. When it is full, whoever comes next takes the place of the one that has waited
-/// longest, among those of the network that has taken most of the places.
-pub(super) struct Room {
+/// A bounded pool. When it is full, a new connection evicts the oldest one of the network that holds
+/// most places.
+pub(super) struct Pool {
     places: usize,
-    /// By number; they are numbered as they come.
-    waiting: BTreeMap<u64, Waiting>,
+    /// By number, in the order of arrival.
+    pending: BTreeMap<u64, Pending>,
     of_network: BTreeMap<IpAddr, usize>,
 }
 
-impl Room {
+impl Pool {
     pub(super) fn new(places: usize) -> Self {
-        Room { places, waiting: BTreeMap::new(), of_network: BTreeMap::new() }
+        Pool { places, pending: BTreeMap::new(), of_network: BTreeMap::new() }
     }
 
-    pub(super) fn add(&mut self, number: u64, waiting: Waiting) {
-        if self.waiting.len() >= self.places {
-            self.turn_out();
+    pub(super) fn add(&mut self, number: u64, waiting: Pending) {
+        if self.pending.len() >= self.places {
+            self.evict();
         }
         *self.of_network.entry(network(waiting.from)).or_default() += 1;
-        self.waiting.insert(number, waiting);
+        self.pending.insert(number, waiting);
     }
 
-    pub(super) fn remove(&mut self, number: u64) -> Option<Waiting> {
-        let waiting = self.waiting.remove(&number)?;
+    pub(super) fn remove(&mut self, number: u64) -> Option<Pending> {
+        let waiting = self.pending.remove(&number)?;
         let network = network(waiting.from);
         if let Some(count) = self.of_network.get_mut(&network) {
             *count -= 1;
@@ -48,19 +47,19 @@ impl Room {
         Some(waiting)
     }
 
-    /// Closes one; false if there is none.
-    pub(super) fn turn_out(&mut self) -> bool {
+    /// Closes one by the rule above; false if the pool is empty.
+    pub(super) fn evict(&mut self) -> bool {
         let most = self.of_network.iter().max_by_key(|(_, count)| **count);
         let Some((&most, &count)) = most else { return false };
-        let mut numbers = self.waiting.iter();
-        // Where every network has one, the first to have come goes.
+        let mut numbers = self.pending.iter();
+        // If every network has one, the oldest of all goes.
         let oldest = numbers.find(|(_, one)| count == 1 || network(one.from) == most);
         let oldest = oldest.map(|(number, _)| *number);
         oldest.and_then(|number| self.remove(number)).is_some()
     }
 
     pub(super) fn expire(&mut self, now: Instant) {
-        while let Some((&number, waiting)) = self.waiting.first_key_value() {
+        while let Some((&number, waiting)) = self.pending.first_key_value() {
             if waiting.until > now {
                 break;
             }
@@ -69,7 +68,7 @@ impl Room {
     }
 }
 
-/// What one user can have many addresses of: of IPv6, a /64 (RFC 6177 gives no site less).
+/// The addresses that one user may own: of IPv6, a /64 (RFC 6177 gives no site less).
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
@@ -87,8 +86,8 @@ mod tests {
     use super::*;
     use crate::auth::{Identity, Security};
 
-    fn waiting(identity: &Identity, from: &str) -> Waiting {
-        Waiting {
+    fn waiting(identity: &Identity, from: &str) -> Pending {
+        Pending {
             socket: Socket::new(Domain::IPV4, Type::STREAM, None).unwrap(),
             from: from.parse().unwrap(),
             until: Instant::now(),
@@ -96,23 +95,29 @@ mod tests {
         }
     }
 
-    fn room(identity: &Identity, from: &[&str], places: usize) -> Vec<u64> {
-        let mut room = Room::new(places);
+    fn left_of(identity: &Identity, from: &[&str], places: usize) -> Vec<u64> {
+        let mut pool = Pool::new(places);
         for (number, from) in (0..).zip(from) {
-            room.add(number, waiting(identity, from));
+            pool.add(number, waiting(identity, from));
         }
-        let left = room.waiting.keys().copied().collect();
-        room.expire(Instant::now());
-        assert_eq!((room.waiting.len(), room.of_network.len()), (0, 0));
+        let left = pool.pending.keys().copied().collect();
+        pool.expire(Instant::now());
+        assert_eq!((pool.pending.len(), pool.of_network.len()), (0, 0));
         left
     }
 
     #[test]
     fn the_oldest_of_the_largest_crowd_goes_first() {
         let one = Identity::new().unwrap();
-        assert_eq!(room(&one, &["1.1.1.1", "2.2.2.2", "2.2.2.2", "3.3.3.3"], 3), [0, 2, 3]);
-        assert_eq!(room(&one, &["1.1.1.1", "2.2.2.2", "3.3.3.3", "4.4.4.4"], 3), [1, 2, 3]);
-        assert_eq!(room(&one, &["::ffff:1.1.1.1", "2.2.2.2", "1.1.1.1", "3.3.3.3"], 3), [1, 2, 3]);
-        assert_eq!(room(&one, &["fe80::1", "2001:db8::1", "2001:db8::2", "fe80::1"], 3), [0, 2, 3]);
+        assert_eq!(left_of(&one, &["1.1.1.1", "2.2.2.2", "2.2.2.2", "3.3.3.3"], 3), [0, 2, 3]);
+        assert_eq!(left_of(&one, &["1.1.1.1", "2.2.2.2", "3.3.3.3", "4.4.4.4"], 3), [1, 2, 3]);
+        assert_eq!(
+            left_of(&one, &["::ffff:1.1.1.1", "2.2.2.2", "1.1.1.1", "3.3.3.3"], 3),
+            [1, 2, 3]
+        );
+        assert_eq!(
+            left_of(&one, &["fe80::1", "2001:db8::1", "2001:db8::2", "fe80::1"], 3),
+            [0, 2, 3]
+        );
     }
 }

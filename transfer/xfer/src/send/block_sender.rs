@@ -1,4 +1,4 @@
-//! Blocks of a file into a connection.
+//! Sends blocks of a file over a connection.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use nix::errno::Errno;
 use nix::sys::sendfile::sendfile64;
 
-use super::plan::Block;
+use super::blocks::Block;
 use super::session::Session;
 use super::state::Origin;
 use crate::Error;
@@ -31,19 +31,18 @@ impl From<Error> for Trouble {
 }
 
 /// Reads, sums and sends; for one thread.
-pub struct Pour<'a> {
+pub struct BlockSender<'a> {
     written: &'a AtomicU64,
     buffer: Vec<u8>,
     latest: Option<(u32, Source)>,
 }
 
-impl<'a> Pour<'a> {
+impl<'a> BlockSender<'a> {
     /// What is written to the socket is added to `written`.
     pub fn new(written: &'a AtomicU64) -> Self {
-        Pour { written, buffer: scratch(), latest: None }
+        BlockSender { written, buffer: scratch(), latest: None }
     }
 
-    /// Sends a block, unless the receiver has it.
     pub fn block(
         &mut self,
         session: &Session,

@@ -1,4 +1,4 @@
-//! Which block goes over which connection, and which have arrived: no clock, no socket, no file.
+//! Assigns blocks to connections and tracks their arrival; no clock, socket or file.
 //!
 //! A block waits in a queue, is out (taken by a connection and not acknowledged), or has arrived.
 //! What a broken connection had out goes back to the queue, to its front. So each block arrives
@@ -51,7 +51,7 @@ pub enum Arrival {
 
 /// The blocks of a transfer.
 #[derive(Debug)]
-pub struct Plan {
+pub struct BlockQueue {
     striping: Striping,
     chunk_bytes: u64,
     lanes: u32,
@@ -98,10 +98,10 @@ impl Bits {
     }
 }
 
-impl Plan {
+impl BlockQueue {
     /// With nothing to send yet, for connections numbered by lanes below `lanes`.
     pub fn new(striping: Striping, chunk_bytes: u64, lanes: u32) -> Self {
-        Plan {
+        BlockQueue {
             striping,
             chunk_bytes,
             lanes: lanes.max(1),
@@ -115,7 +115,6 @@ impl Plan {
         }
     }
 
-    /// Whether connections have blocks that have not arrived.
     pub fn has_out(&self) -> bool {
         !self.out.is_empty()
     }
@@ -130,12 +129,10 @@ impl Plan {
         }
     }
 
-    /// Adds a file whose blocks are given one by one.
     pub fn add_growing(&mut self, file: u32, block_bytes: u64, claims: BTreeMap<u32, Sum>) {
         self.insert(file, 0, block_bytes, claims).closed = false;
     }
 
-    /// The next block of a growing file is there.
     pub fn grow(&mut self, file: u32) {
         let Some(known) = self.files.get_mut(&file) else { return };
         let first = known.blocks;

@@ -1,4 +1,4 @@
-//! The control connection of a transfer: offers, answers, and the end.
+//! The control connection of a transfer: answers offers, finishes files, confirms the whole.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,8 +39,8 @@ fn manage(manager: &Arc<Manager>, mut channel: Channel) -> Result<(), Error> {
     let socket = channel.socket().try_clone();
     let socket = socket.map_err(|error| Error::failed("preparing a connection", error))?;
     let epoch = session.take_over(socket);
-    let Some(_talking) = Talking::begin(manager, &session, epoch) else {
-        // What it had under way may have ended it: then nobody comes who would remove it.
+    let Some(_talking) = ControlGuard::begin(manager, &session, epoch) else {
+        // Its last task may have ended it meanwhile; nobody else would remove it.
         manager.left(&session);
         return Err(Error::failed("beginning a transfer", "another connection has taken over"));
     };
@@ -48,21 +48,21 @@ fn manage(manager: &Arc<Manager>, mut channel: Channel) -> Result<(), Error> {
 }
 
 /// A control connection as long as its thread lives, however that ends.
-struct Talking<'a> {
+struct ControlGuard<'a> {
     manager: &'a Manager,
     session: &'a Arc<Session>,
     epoch: u64,
 }
 
-impl<'a> Talking<'a> {
+impl<'a> ControlGuard<'a> {
     /// None if it is not the session's any longer.
     fn begin(manager: &'a Manager, session: &'a Arc<Session>, epoch: u64) -> Option<Self> {
         // Made only then: it leaves when it is dropped.
-        session.enter(epoch).then(|| Talking { manager, session, epoch })
+        session.enter(epoch).then(|| ControlGuard { manager, session, epoch })
     }
 }
 
-impl Drop for Talking<'_> {
+impl Drop for ControlGuard<'_> {
     fn drop(&mut self) {
         self.session.exit();
         self.session.is_gone(self.epoch);
@@ -110,7 +110,7 @@ fn talk(
 
 /// Says what there is to say, and that the receiver is still there.
 fn report(session: &Session, epoch: u64, sender: &ControlSender, idle: Duration) {
-    while let Some(words) = session.words(epoch, idle) {
+    while let Some(words) = session.next_messages(epoch, idle) {
         let said = match words.is_empty() {
             true => sender.keep_alive(),
             false => words.iter().try_for_each(|word| sender.send(word)),
@@ -119,7 +119,7 @@ fn report(session: &Session, epoch: u64, sender: &ControlSender, idle: Duration)
             return session.is_gone(epoch);
         }
     }
-    // Ended: the sender reads the last word and closes, or it is not waited for.
+    // Ended: the sender reads the last message and closes.
     let _ = sender.finish();
 }
 
@@ -133,16 +133,16 @@ fn listen(
         let Some(message) = receiver.receive()? else {
             return Err(Error::failed("receiving", "the sender has closed the connection"));
         };
-        if !heed(manager, session, epoch, message)? {
+        if !handle(manager, session, epoch, message)? {
             break;
         }
-        // A refusal goes out; the sender ends the connection when it has read it.
+        // After a refusal the sender ends the connection.
     }
     Ok(())
 }
 
 /// Does what a message asks for; false if it is the last one.
-pub(super) fn heed(
+pub(super) fn handle(
     manager: &Arc<Manager>,
     session: &Arc<Session>,
     epoch: u64,
@@ -222,7 +222,7 @@ fn offer(
         }
         Kind::File { bytes } => {
             if session.store.is_busy(&name) {
-                manager.make_way(session);
+                manager.free_names(session);
             }
             if session.store.is_busy(&name) {
                 let why = format!("{name} is being received already; trying again later");
@@ -240,7 +240,6 @@ fn offer(
     Ok(true)
 }
 
-/// Says which blocks of a file are there.
 fn claim(
     session: &Session,
     epoch: u64,
@@ -293,14 +292,13 @@ fn offer_again(session: &Session, epoch: u64, number: u32, offered: &Offered) ->
     Ok(())
 }
 
-/// Gathers what has arrived into its final form: the part of the thesis' monitor thread.
+/// Finishes files, the role of the monitor thread in the thesis.
 fn collect(session: &Session, epoch: u64) {
     while let Some(task) = session.task(epoch) {
         gather(session, epoch, task);
     }
 }
 
-/// Finishes a file, or all of the transfer.
 pub(super) fn gather(session: &Session, epoch: u64, task: ToReceiver) {
     let done = match task {
         ToReceiver::Finish { file, digest } => finish(session, epoch, file, &digest),
@@ -320,7 +318,7 @@ fn finish(
 ) -> Result<(), Error> {
     let incoming = session.state().files.get(&file).map(|it| Arc::clone(&it.incoming));
     if let Some(incoming) = incoming {
-        // Before it has its name: what is put together of two states of a source is no file.
+        // Before it gets its name: blocks of two versions of a source must not become a file.
         let ours = incoming.digest()?;
         if ours != *digest {
             let name = &incoming.entry().name;

@@ -1,4 +1,4 @@
-//! The control channel as a session uses it: it sends at any time, and is woken by what comes.
+//! The control channel of a session: sends at any time, and wakes the session on every event.
 
 use std::net::Shutdown;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -6,29 +6,27 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::engine::Wake;
-use super::messages::Said;
+use super::messages::Message;
 use crate::Error;
 use crate::wire::{Channel, ControlSender};
 
-/// Messages that may wait to be heard: a peer that talks faster has to wait.
+/// Received messages that may be queued; a faster peer is slowed down by TCP.
 const MOST_WAITING: usize = 8;
 /// Stack of the thread that receives: it decodes messages.
 const STACK_BYTES: usize = 512 << 10;
 
-/// Both ends of the control channel, and everything else that a session waits for.
-pub struct Talk {
+/// The control channel and all other events that a session waits for.
+pub struct Dialogue {
     sender: ControlSender,
     wakes: Receiver<Wake>,
     waker: Sender<Wake>,
     waiting: Option<Receiver<()>>,
     thread: Option<JoinHandle<()>>,
-    /// How long the other end may be silent.
     patience: Duration,
-    /// When this end has to say something.
     quiet_until: Instant,
 }
 
-impl Talk {
+impl Dialogue {
     /// Talks on a channel; the other end may be silent for so long.
     pub fn new(channel: Channel, patience: Duration) -> Result<Self, Error> {
         channel.set_patience(patience)?;
@@ -39,7 +37,7 @@ impl Talk {
         let listen = move || {
             while places.send(()).is_ok() {
                 let wake = match receiver.receive() {
-                    Ok(Some(said)) => Wake::Said(said),
+                    Ok(Some(said)) => Wake::Message(said),
                     Ok(None) => Wake::Lost(closed()),
                     Err(error) => Wake::Lost(error),
                 };
@@ -55,10 +53,9 @@ impl Talk {
             .map_err(|error| Error::failed("starting the thread of the control channel", error))?;
         let quiet_until = Instant::now() + patience / 4;
         let (waiting, thread) = (Some(waiting), Some(thread));
-        Ok(Talk { sender, wakes, waker, waiting, thread, patience, quiet_until })
+        Ok(Dialogue { sender, wakes, waker, waiting, thread, patience, quiet_until })
     }
 
-    /// Address and port of the other end.
     pub fn peer(&self) -> &str {
         self.sender.peer()
     }
@@ -68,7 +65,7 @@ impl Talk {
         self.waker.clone()
     }
 
-    pub fn say(&mut self, said: &Said) -> Result<(), Error> {
+    pub fn send(&mut self, said: &Message) -> Result<(), Error> {
         self.quiet_until = Instant::now() + self.patience / 4;
         self.sender.send(said)
     }
@@ -86,7 +83,7 @@ impl Talk {
             match self.wakes.recv_timeout(wait) {
                 Ok(Wake::Lost(error)) => return Err(error),
                 Ok(wake) => {
-                    if let (Wake::Said(_), Some(waiting)) = (&wake, &self.waiting) {
+                    if let (Wake::Message(_), Some(waiting)) = (&wake, &self.waiting) {
                         // It has made this place before it was sent.
                         let _ = waiting.try_recv();
                     }
@@ -100,12 +97,11 @@ impl Talk {
         }
     }
 
-    /// The next message of the other end, within its patience.
-    pub fn hear(&mut self) -> Result<Said, Error> {
+    pub fn receive(&mut self) -> Result<Message, Error> {
         let until = Instant::now() + self.patience;
         loop {
             match self.next(until)? {
-                Some(Wake::Said(said)) => return Ok(said),
+                Some(Wake::Message(said)) => return Ok(said),
                 Some(_) => {}
                 None => {
                     let why = format!("it has not answered for {} s", self.patience.as_secs_f64());
@@ -116,7 +112,7 @@ impl Talk {
     }
 }
 
-impl Drop for Talk {
+impl Drop for Dialogue {
     fn drop(&mut self) {
         let _ = self.sender.socket().shutdown(Shutdown::Both);
         self.waiting = None;
@@ -126,7 +122,6 @@ impl Drop for Talk {
     }
 }
 
-/// A message that may not come now.
 pub fn unexpected(peer: &str) -> Error {
     let why = "it does not keep to the protocol; use the same version of Fairway at both ends";
     Error::failed(format!("talking with {peer}"), why)

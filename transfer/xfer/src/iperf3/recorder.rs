@@ -1,12 +1,11 @@
-//! What a test counts: by interval and altogether, without the omitted time.
+//! Counts of a test: per interval, and in total without the omitted time.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::stream::{Seen, Stream, TcpSeen};
 
-/// Rows that are kept, one for each stream and interval: some 10 MB. Beyond, two intervals become
-/// one.
+/// Most rows, one per stream and interval: some 10 MB. Beyond it, pairs of intervals are merged.
 const MOST_ROWS: usize = 1 << 16;
 /// A last interval shorter than this share of the others is counted to the one before.
 const SHORTEST: f64 = 0.1;
@@ -51,18 +50,17 @@ pub(super) struct Measured {
 }
 
 #[derive(Debug)]
-pub(super) struct Book {
-    streams: Vec<Kept>,
+pub(super) struct Recorder {
+    streams: Vec<StreamRecord>,
     intervals: Vec<Interval>,
     length: Duration,
-    /// When the time that counts began, or the omitted time.
     began: Instant,
     latest: Instant,
     is_omitting: bool,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct StreamRecord {
     stream: Arc<Stream>,
     first: Seen,
     last: Seen,
@@ -71,8 +69,7 @@ struct Kept {
     rtt_count: u64,
 }
 
-impl Book {
-    /// A book of streams that begin now.
+impl Recorder {
     pub(super) fn new(
         streams: &[Arc<Stream>],
         length: Duration,
@@ -82,9 +79,16 @@ impl Book {
         let kept = |stream: &Arc<Stream>| {
             let first = stream.see();
             let (last, total) = (first.clone(), Total::default());
-            Kept { stream: Arc::clone(stream), first, last, total, rtt_sum_us: 0, rtt_count: 0 }
+            StreamRecord {
+                stream: Arc::clone(stream),
+                first,
+                last,
+                total,
+                rtt_sum_us: 0,
+                rtt_count: 0,
+            }
         };
-        Book {
+        Recorder {
             streams: streams.iter().map(kept).collect(),
             intervals: Vec::new(),
             length,
@@ -101,7 +105,7 @@ impl Book {
     pub(super) fn sample(&mut self, now: Instant) {
         let since = |at: Instant| at.saturating_duration_since(self.began).as_secs_f64();
         let (start_s, end_s) = (since(self.latest), since(now));
-        let rows = self.streams.iter_mut().map(Kept::row).collect();
+        let rows = self.streams.iter_mut().map(StreamRecord::row).collect();
         self.intervals.push(Interval { start_s, end_s, omitted: self.is_omitting, rows });
         self.latest = now;
         if self.intervals.len() * self.streams.len() > MOST_ROWS && self.intervals.len() > 2 {
@@ -111,11 +115,11 @@ impl Book {
     }
 
     /// Everything so far was for warming up.
-    pub(super) fn begin_again(&mut self, now: Instant) {
+    pub(super) fn restart(&mut self, now: Instant) {
         self.sample_rest(now);
         (self.began, self.latest, self.is_omitting) = (now, now, false);
         for kept in &mut self.streams {
-            kept.stream.begin_again();
+            kept.stream.restart();
             kept.first = kept.stream.see();
             kept.last = kept.first.clone();
             kept.total = Total::default();
@@ -123,7 +127,6 @@ impl Book {
         }
     }
 
-    /// Payload of all streams, omitted or not.
     pub(super) fn all_bytes(&self) -> u64 {
         self.streams.iter().map(|kept| kept.stream.see_bytes()).sum()
     }
@@ -131,11 +134,10 @@ impl Book {
     pub(super) fn finish(mut self, now: Instant) -> Measured {
         self.sample_rest(now);
         let seconds = now.saturating_duration_since(self.began).as_secs_f64();
-        let streams = self.streams.into_iter().map(Kept::finish).collect();
+        let streams = self.streams.into_iter().map(StreamRecord::finish).collect();
         Measured { seconds, intervals: self.intervals, streams }
     }
 
-    /// Ends an interval that may be short.
     fn sample_rest(&mut self, now: Instant) {
         let took = now.saturating_duration_since(self.latest);
         self.sample(now);
@@ -150,7 +152,7 @@ impl Book {
     }
 }
 
-impl Kept {
+impl StreamRecord {
     fn row(&mut self) -> Row {
         let seen = self.stream.see();
         let retransmits = |seen: &Seen| seen.tcp.map_or(0, |tcp| tcp.retransmits);
@@ -201,7 +203,6 @@ impl TcpSeen {
 }
 
 impl Interval {
-    /// Goes on with the one that follows.
     fn join(&mut self, next: &Interval) {
         self.end_s = next.end_s;
         for (row, next) in self.rows.iter_mut().zip(&next.rows) {
@@ -221,7 +222,6 @@ impl Interval {
     }
 }
 
-/// One interval of every two of the same kind.
 fn halved(intervals: Vec<Interval>) -> Vec<Interval> {
     let mut kept: Vec<Interval> = Vec::with_capacity(intervals.len() / 2 + 2);
     let mut is_open = false;

@@ -1,4 +1,4 @@
-//! Sessions that wait for their flows: connections and datagrams find theirs by its number.
+//! Sessions waiting for their flows; connections and datagrams name their session by number.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -24,14 +24,14 @@ const READ: Duration = Duration::from_millis(250);
 
 /// All sessions that wait.
 #[derive(Debug, Default)]
-pub struct Gatherings {
-    waiting: Mutex<BTreeMap<u64, Arc<Gathering>>>,
+pub struct PendingSessions {
+    waiting: Mutex<BTreeMap<u64, Arc<PendingSession>>>,
     is_closed: AtomicBool,
 }
 
 /// One that waits.
 #[derive(Debug)]
-pub struct Gathering {
+pub struct PendingSession {
     plan: Plan,
     flows: Vec<Flow>,
     /// Address of the generator: datagrams from elsewhere are not its own.
@@ -49,23 +49,22 @@ struct State {
     failure: Option<Error>,
 }
 
-impl Gatherings {
-    /// Lets the flows of a session come.
+impl PendingSessions {
     pub fn open(
         &self,
-        session: u64,
+        number: u64,
         plan: &Plan,
         peer: IpAddr,
         here: SocketAddr,
-    ) -> Arc<Gathering> {
+    ) -> Arc<PendingSession> {
         let flows = plan.flows();
         let (sockets, missing) = (vec![None; flows.len()], flows.len());
         let state = Mutex::new(State { sockets, missing, failure: None });
         let changed = Condvar::default();
-        let gathering =
-            Arc::new(Gathering { plan: plan.clone(), flows, peer, here, state, changed });
-        self.waiting.lock().insert(session, Arc::clone(&gathering));
-        gathering
+        let session =
+            Arc::new(PendingSession { plan: plan.clone(), flows, peer, here, state, changed });
+        self.waiting.lock().insert(number, Arc::clone(&session));
+        session
     }
 
     pub fn forget(&self, session: u64) {
@@ -74,9 +73,9 @@ impl Gatherings {
 
     /// Gives a connection to the session that it names; none has it otherwise, and it is closed.
     pub fn take_in(&self, session: u64, flow: u32, channel: &Channel) {
-        let gathering = self.waiting.lock().get(&session).cloned();
-        if let (Some(gathering), Ok(socket)) = (gathering, channel.socket().try_clone()) {
-            gathering.put(flow, Transport::Tcp, || Ok(socket));
+        let session = self.waiting.lock().get(&session).cloned();
+        if let (Some(session), Ok(socket)) = (session, channel.socket().try_clone()) {
+            session.put(flow, Transport::Tcp, || Ok(socket));
         }
     }
 
@@ -109,20 +108,20 @@ impl Gatherings {
 
     /// A flow shows where it comes from; returns whether it is one that is waited for.
     fn show(&self, header: Header, from: SocketAddr) -> bool {
-        let Some(gathering) = self.waiting.lock().get(&header.session).cloned() else {
+        let Some(session) = self.waiting.lock().get(&header.session).cloned() else {
             return false;
         };
         // What goes back goes to the generator's own address and to no other.
-        if from.ip().to_canonical() != gathering.peer {
+        if from.ip().to_canonical() != session.peer {
             return false;
         }
-        let here = gathering.here;
-        gathering.put(header.flow, Transport::Udp, || datagrams(here, Some(from)));
+        let here = session.here;
+        session.put(header.flow, Transport::Udp, || datagrams(here, Some(from)));
         true
     }
 }
 
-impl Gathering {
+impl PendingSession {
     /// Puts a flow's socket into its place, if that is empty and of this kind.
     fn put(
         &self,

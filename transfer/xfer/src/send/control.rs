@@ -1,14 +1,14 @@
-//! One control connection, from its beginning to its end, and the threads that live as long.
+//! One control connection from beginning to end, and the threads that live as long.
 
 use std::net::Shutdown;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::choose;
+use super::auto;
 use super::session::{Session, cancelled};
 use super::settings::Streams;
 use super::state::{End, Origin, Sending, State};
-use super::stream::Towards;
+use super::stream::Target;
 use super::walk::{Count, Found, Walk};
 use crate::Error;
 use crate::auth::{Purpose, greet};
@@ -20,7 +20,7 @@ use crate::wire::messages::{
 };
 use crate::wire::{Channel, ControlReceiver, ControlSender};
 
-/// Blocks of them, unless it is one file's: 40 bytes each while the receiver claims to hold them.
+/// Blocks of offered files, unless one file has more: 40 bytes each while the receiver claims them.
 const MOST_OPEN_BLOCKS: u64 = 1 << 20;
 
 /// What the receiver said to begin with.
@@ -28,7 +28,6 @@ struct Agreed {
     session: u64,
     streams: u32,
     resumed: bool,
-    /// How often something has to be said.
     idle: Duration,
 }
 
@@ -52,8 +51,8 @@ pub fn attempt(
     }
     let (sender, receiver) = channel.into_control();
     let mut threads = vec![];
-    let towards = Towards { address, session: agreed.session, idle: agreed.idle };
-    let started = start(session, &sender, receiver, towards, &agreed, &mut threads);
+    let target = Target { address, session: agreed.session, idle: agreed.idle };
+    let started = start(session, &sender, receiver, target, &agreed, &mut threads);
     if let Err(error) = started {
         session.end(End::Fatal(error));
     }
@@ -72,7 +71,7 @@ fn begin(
     count: Count,
 ) -> Result<(Channel, Agreed), Error> {
     let settings = &session.settings;
-    let wishes = Wishes { from: settings.wishes.from, ..Wishes::default() };
+    let wishes = Wishes { from: settings.options.wishes.from, ..Wishes::default() };
     let socket = connect(addresses, &wishes, settings.timeout, &session.control)?;
     let purpose = Purpose::Control;
     let greeted = greet(socket, &settings.token, settings.security, &purpose, settings.timeout);
@@ -88,7 +87,7 @@ fn begin(
     match channel.read_frame()? {
         Some(ToSender::Welcome { session, streams, resumed, patience_ms }) => {
             let theirs = Duration::from_millis(u64::from(patience_ms));
-            // Three signs of life may be late.
+            // Tolerates three late keepalives.
             let idle = (settings.timeout.min(theirs) / 4).max(Duration::from_millis(10));
             Ok((channel, Agreed { session, streams, resumed, idle }))
         }
@@ -118,7 +117,7 @@ fn start(
     session: &Arc<Session>,
     sender: &ControlSender,
     receiver: ControlReceiver,
-    towards: Towards,
+    target: Target,
     agreed: &Agreed,
     threads: &mut Vec<JoinHandle<()>>,
 ) -> Result<(), Error> {
@@ -132,18 +131,17 @@ fn start(
         let allowed = agreed.streams;
         session.control.note(format!("the receiver allows {allowed} streams of {wanted}"));
     }
-    session.set_towards(towards);
+    session.set_target(target);
     for _ in 0..wanted.min(agreed.streams).max(1) {
         session.add_stream()?;
     }
-    if matches!(session.settings.streams, Streams::Auto(_)) {
+    if matches!(session.settings.options.streams, Streams::Auto(_)) {
         let (of, first, most) = (Arc::clone(session), wanted, agreed.streams.max(1));
-        threads.push(spawn("choose", move || choose::run(&of, first, most))?);
+        threads.push(spawn("choose", move || auto::run(&of, first, most))?);
     }
     Ok(())
 }
 
-/// What the receiver says, until nothing more comes.
 fn listen(session: &Arc<Session>, mut receiver: ControlReceiver) {
     loop {
         match receiver.receive::<ToSender>() {
@@ -153,7 +151,7 @@ fn listen(session: &Arc<Session>, mut receiver: ControlReceiver) {
                         .control
                         .note(format!("connection {connection} broke at the receiver: {why}"));
                 }
-                if let Some(file) = session.hear(message) {
+                if let Some(file) = session.handle(message) {
                     session.read_input(file);
                 }
             }
@@ -203,7 +201,7 @@ pub(super) fn next(state: &mut State) -> Option<Next> {
 }
 
 fn talk_until_over(session: &Session, sender: &ControlSender, idle: Duration) -> Result<(), Error> {
-    // The lock is not held while they go out: who hears the answers needs it.
+    // Sent without the lock, which the thread that receives the answers needs.
     let before = offered_before(&session.state());
     for (first, entries) in before {
         sender.send(&ToReceiver::Offer { first, entries })?;
@@ -211,7 +209,7 @@ fn talk_until_over(session: &Session, sender: &ControlSender, idle: Duration) ->
     let mut patience = Patience::new(session);
     loop {
         patience.check(session)?;
-        match session.wait_for_words(idle, next) {
+        match session.wait_for_message(idle, next) {
             Some(Next::Over) => {
                 session.wake();
                 return Ok(());
@@ -223,7 +221,7 @@ fn talk_until_over(session: &Session, sender: &ControlSender, idle: Duration) ->
     }
 }
 
-/// How long nothing has come of what the receiver owes, although it is there.
+/// How long the receiver, though alive, has acknowledged nothing.
 struct Patience {
     written_bytes: u64,
     since: Instant,
@@ -268,7 +266,7 @@ pub(super) fn page(session: &Session) -> Result<Option<ToReceiver>, Error> {
         let mut state = session.state();
         let Some((offered, origin)) = found else {
             state.is_all_offered = true;
-            state.plan.complete();
+            state.queue.complete();
             break;
         };
         bytes += offered.name.len();
@@ -308,7 +306,6 @@ fn next_of(session: &Session) -> Option<Result<(Offered, Origin), Error>> {
     }))
 }
 
-/// The last words, and the end of all connections.
 fn conclude(session: &Session, sender: &ControlSender, end: &End) {
     let _ = match end {
         End::Confirmed => sender.send(&ToReceiver::Bye).and_then(|()| sender.finish()),
@@ -319,12 +316,12 @@ fn conclude(session: &Session, sender: &ControlSender, end: &End) {
         End::Broken(_) => Ok(()),
     };
     session.shut_streams();
-    // What was sent is delivered all the same; who waits for the receiver is woken.
+    // Data already sent is still delivered; threads waiting for the receiver are woken.
     let how = if *end == End::Confirmed { Shutdown::Read } else { Shutdown::Both };
     let _ = sender.socket().shutdown(how);
 }
 
-/// How a failure ends the control connection: what another connection cannot mend is fatal.
+/// Errors that another connection cannot mend are fatal.
 fn end_of(session: &Session, error: Error) -> End {
     match cancelled(&session.control, error) {
         error @ Error::Failed { .. } => End::Broken(error),

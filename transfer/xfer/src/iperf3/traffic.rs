@@ -1,4 +1,4 @@
-//! Carries the data of streams: a thread for each.
+//! Sends and receives the payload of streams, one thread each.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -37,7 +37,7 @@ const NO_ROOM: Duration = Duration::from_micros(100);
 
 /// What all streams of a test share.
 #[derive(Debug)]
-pub(super) struct Load {
+pub(super) struct Traffic {
     block_bytes: usize,
     block: Arc<[u8]>,
     bandwidth_bps: Option<u64>,
@@ -55,9 +55,9 @@ pub(super) struct Load {
     fault: Mutex<Option<String>>,
 }
 
-impl Load {
+impl Traffic {
     /// The load of a test; `decides` is whether this end ends a test of an amount.
-    pub(super) fn new(parameters: &Parameters, decides: bool) -> Result<Load, Error> {
+    pub(super) fn new(parameters: &Parameters, decides: bool) -> Result<Traffic, Error> {
         let block_bytes = parameters.block_bytes as usize;
         // A pattern, so that nothing on the way makes it smaller by much less effort than iperf3's.
         let block: Arc<[u8]> = (0..block_bytes).map(|at| (at % 251) as u8).collect();
@@ -71,7 +71,7 @@ impl Load {
             true => block_bytes.min(share.max(LEAST_BUFFER_BYTES)),
             false => DATAGRAM_BUFFER_BYTES,
         };
-        Ok(Load {
+        Ok(Traffic {
             block_bytes,
             block,
             bandwidth_bps: parameters.bandwidth_bps,
@@ -89,11 +89,11 @@ impl Load {
     }
 
     pub(super) fn start(self: &Arc<Self>, stream: &Arc<Stream>) -> Result<JoinHandle<()>, Error> {
-        let (load, stream) = (Arc::clone(self), Arc::clone(stream));
+        let (traffic, stream) = (Arc::clone(self), Arc::clone(stream));
         thread::Builder::new()
             .name(format!("stream {}", stream.id))
             .stack_size(STACK_BYTES)
-            .spawn(move || load.carry(&stream))
+            .spawn(move || traffic.carry(&stream))
             .map_err(|error| Error::failed("starting the thread of a stream", error))
     }
 
@@ -103,12 +103,11 @@ impl Load {
     }
 
     /// The omitted time is over: the amount counts from now.
-    pub(super) fn begin_again(&self) {
-        self.sending.begin_again();
-        self.receiving.begin_again();
+    pub(super) fn restart(&self) {
+        self.sending.restart();
+        self.receiving.restart();
     }
 
-    /// Whether the amount has been sent or received.
     pub(super) fn is_done(&self) -> bool {
         self.sending.is_done() || self.receiving.is_done()
     }

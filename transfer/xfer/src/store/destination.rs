@@ -1,4 +1,4 @@
-//! The directory that is received into: nothing below it is reached through a link.
+//! The directory received into: nothing below it is reached through a link.
 //!
 //! Every component is opened by itself, and not through a link, so neither a link that is there already
 //! nor one that someone puts there meanwhile leads outside.
@@ -15,7 +15,7 @@ use crate::{Error, trust};
 
 /// A directory to receive into.
 #[derive(Debug)]
-pub struct Place {
+pub struct Destination {
     path: PathBuf,
     directory: Arc<Directory>,
     /// Whether to sync the whole file system has never failed: a failure is told once, and does not
@@ -29,16 +29,12 @@ pub struct Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     Nothing,
-    /// A regular file of so many bytes.
-    File {
-        bytes: u64,
-    },
+    File { bytes: u64 },
     Directory,
-    /// A link, a device, a socket or a pipe.
     Other,
 }
 
-impl Place {
+impl Destination {
     /// Opens a directory, making it if there is none; here a link is followed, for the user named it.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let shown = path.display();
@@ -48,13 +44,12 @@ impl Place {
             refused(if is_other { "it is not a directory".into() } else { error.to_string() })
         })?;
         let directory = Directory::open(path).map_err(|error| refused(error.desc().into()))?;
-        Ok(Place::of(path, directory))
+        Ok(Destination::of(path, directory))
     }
 
-    /// A directory that is open, and what it is called.
     pub fn of(path: &Path, directory: Directory) -> Self {
         let directory = Arc::new(directory);
-        Place {
+        Destination {
             path: path.to_owned(),
             directory,
             is_sound: Mutex::new(true),
@@ -189,7 +184,6 @@ impl Place {
         *is_sound
     }
 
-    /// Bytes that may still be written here.
     pub fn free_bytes(&self) -> Result<u64, Errno> {
         self.directory.free_bytes()
     }
@@ -237,7 +231,6 @@ impl Place {
     }
 }
 
-/// What a refusal of the kernel means here.
 pub fn in_words(error: Errno) -> String {
     match error {
         Errno::ELOOP => "a link is there, and links are not followed".into(),

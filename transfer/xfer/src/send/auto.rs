@@ -1,4 +1,4 @@
-//! The number of streams of a transfer that is to find it itself.
+//! Adjusts the number of streams while a transfer runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ const LOOK: Duration = Duration::from_millis(250);
 
 /// Chooses as long as the control connection lives; `most` is what the receiver allows.
 pub fn run(session: &Arc<Session>, first: u32, most: u32) {
-    let cc = session.settings.wishes.cc.clone().or_else(own_congestion_control);
+    let cc = session.settings.options.wishes.cc.clone().or_else(own_congestion_control);
     let settings = Settings { cc: cc.unwrap_or_default(), first, most };
     let mut watcher = Watcher::new(&settings, &session.meter);
     while !session.wait_for_end_within(LOOK) {

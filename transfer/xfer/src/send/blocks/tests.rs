@@ -39,7 +39,7 @@ fn pick<T: Copy>(from: &[T], index: usize) -> Option<T> {
 /// A transfer of files of so many blocks, on which the steps happen before the rest of it does
 /// without failures.
 struct Bench {
-    plan: Plan,
+    queue: BlockQueue,
     grown: u32,
     /// Blocks that were sent over a connection.
     sent: Vec<(u32, Block)>,
@@ -48,11 +48,11 @@ struct Bench {
 
 impl Bench {
     fn take(&mut self, connection: u32) -> Take {
-        let take = self.plan.take(connection, connection);
+        let take = self.queue.take(connection, connection);
         if let Take::Run(run) = take {
             for block in blocks(run) {
                 assert!(!self.arrived.contains_key(&block), "{block:?} goes again");
-                self.plan.hashed(block, [block.index as u8; 32]);
+                self.queue.hashed(block, [block.index as u8; 32]);
                 self.sent.push((connection, block));
             }
         }
@@ -60,7 +60,7 @@ impl Bench {
     }
 
     fn arrive(&mut self, block: Block) {
-        if self.plan.arrived(block) != Arrival::Old {
+        if self.queue.arrived(block) != Arrival::Old {
             *self.arrived.entry(block).or_default() += 1;
         }
     }
@@ -79,21 +79,21 @@ impl Bench {
             Step::ArriveAgain(index) => {
                 let known: Vec<Block> = self.arrived.keys().copied().collect();
                 if let Some(block) = pick(&known, index) {
-                    assert_eq!(self.plan.arrived(block), Arrival::Old);
+                    assert_eq!(self.queue.arrived(block), Arrival::Old);
                 }
             }
             Step::Bad(index) => {
                 if let Some((_, block)) = pick(&self.sent, index) {
-                    self.plan.bad(block);
+                    self.queue.bad(block);
                 }
             }
             Step::Break(connection) => {
-                self.plan.broken(connection);
+                self.queue.broken(connection);
             }
-            Step::BreakAll => drop(self.plan.all_broken()),
-            Step::Vacate(lane) => self.plan.vacate(lane),
+            Step::BreakAll => drop(self.queue.all_broken()),
+            Step::Vacate(lane) => self.queue.vacate(lane),
             Step::Grow => {
-                self.plan.grow(9);
+                self.queue.grow(9);
                 self.grown += 1;
             }
         }
@@ -106,28 +106,28 @@ proptest! {
         files in vec(0..40u32, 0..4), steps in steps(), chunk in 0..5u64, fixed in any::<bool>(),
     ) {
         let striping = if fixed { Striping::Static } else { Striping::Dynamic };
-        let plan = Plan::new(striping, chunk * MIB, 4);
+        let queue = BlockQueue::new(striping, chunk * MIB, 4);
         let mut bench =
-            Bench { plan, grown: 0, sent: Vec::new(), arrived: BTreeMap::new() };
+            Bench { queue, grown: 0, sent: Vec::new(), arrived: BTreeMap::new() };
         for (file, count) in files.iter().enumerate() {
-            bench.plan.add(file as u32, *count, MIB, BTreeMap::new());
+            bench.queue.add(file as u32, *count, MIB, BTreeMap::new());
         }
-        bench.plan.add_growing(9, MIB, BTreeMap::new());
+        bench.queue.add_growing(9, MIB, BTreeMap::new());
         for step in steps {
             bench.step(step);
-            let queued: usize = std::iter::once(&bench.plan.common)
-                .chain(bench.plan.own.values())
+            let queued: usize = std::iter::once(&bench.queue.common)
+                .chain(bench.queue.own.values())
                 .flatten()
                 .map(|run| run.count as usize)
                 .sum();
             let all = files.iter().sum::<u32>() + bench.grown;
-            let known = queued + bench.plan.out.len() + bench.arrived.len();
+            let known = queued + bench.queue.out.len() + bench.arrived.len();
             prop_assert_eq!(known, all as usize, "each block is in one place");
         }
-        bench.plan.close(9);
-        bench.plan.complete();
+        bench.queue.close(9);
+        bench.queue.complete();
         for connection in (0..4).cycle().take(10_000) {
-            bench.plan.broken((connection + 1) % 4);
+            bench.queue.broken((connection + 1) % 4);
             if bench.take(connection) == Take::End {
                 break;
             }
@@ -135,54 +135,54 @@ proptest! {
                 bench.arrive(block);
             }
         }
-        prop_assert!(bench.plan.is_done());
+        prop_assert!(bench.queue.is_done());
         let all = files.iter().sum::<u32>() + bench.grown;
         prop_assert_eq!(bench.arrived.len(), all as usize);
         prop_assert!(bench.arrived.values().all(|times| *times == 1));
         for (file, count) in files.iter().enumerate() {
             let mut tree = FileTree::new();
             (0..*count).for_each(|index| tree.insert(u64::from(index), [index as u8; 32]));
-            prop_assert_eq!(bench.plan.remove(file as u32), tree.digest(u64::from(*count)));
+            prop_assert_eq!(bench.queue.remove(file as u32), tree.digest(u64::from(*count)));
         }
     }
 }
 
 #[test]
 fn static_striping_gives_each_connection_one_contiguous_part() {
-    let mut plan = Plan::new(Striping::Static, 2 * MIB, 3);
-    plan.add(0, 10, MIB, BTreeMap::new());
-    plan.complete();
+    let mut queue = BlockQueue::new(Striping::Static, 2 * MIB, 3);
+    queue.add(0, 10, MIB, BTreeMap::new());
+    queue.complete();
     let mut parts = BTreeMap::<u32, Vec<u32>>::new();
     for lane in [2, 0, 1].into_iter().cycle().take(12) {
-        if let Take::Run(run) = plan.take(lane, lane) {
+        if let Take::Run(run) = queue.take(lane, lane) {
             parts.entry(lane).or_default().extend(run.first..run.first + run.count);
         }
     }
     // Edges at 0, 10/3, 20/3 and 10, rounded down.
     let expected = [(0, vec![0, 1, 2]), (1, vec![3, 4, 5]), (2, vec![6, 7, 8, 9])];
     assert_eq!(parts, BTreeMap::from(expected));
-    assert_eq!(plan.take(0, 0), Take::Wait, "nothing has arrived");
+    assert_eq!(queue.take(0, 0), Take::Wait, "nothing has arrived");
 }
 
 #[test]
 fn what_was_lost_goes_first_and_in_order() {
-    let mut plan = Plan::new(Striping::Dynamic, 3 * MIB, 2);
-    plan.add(0, 8, MIB, BTreeMap::new());
+    let mut queue = BlockQueue::new(Striping::Dynamic, 3 * MIB, 2);
+    queue.add(0, 8, MIB, BTreeMap::new());
     // A quarter of what is left, rounded down, but one at least and three at most.
-    assert_eq!(plan.take(7, 0), Take::Run(Run { file: 0, first: 0, count: 2 }));
-    assert_eq!(plan.take(8, 1), Take::Run(Run { file: 0, first: 2, count: 1 }));
-    assert_eq!(plan.broken(7), 2);
-    assert_eq!(plan.take(8, 1), Take::Run(Run { file: 0, first: 0, count: 1 }));
-    plan.give_back(Run { file: 0, first: 2, count: 1 });
-    assert_eq!(plan.take(7, 0), Take::Run(Run { file: 0, first: 2, count: 1 }));
+    assert_eq!(queue.take(7, 0), Take::Run(Run { file: 0, first: 0, count: 2 }));
+    assert_eq!(queue.take(8, 1), Take::Run(Run { file: 0, first: 2, count: 1 }));
+    assert_eq!(queue.broken(7), 2);
+    assert_eq!(queue.take(8, 1), Take::Run(Run { file: 0, first: 0, count: 1 }));
+    queue.give_back(Run { file: 0, first: 2, count: 1 });
+    assert_eq!(queue.take(7, 0), Take::Run(Run { file: 0, first: 2, count: 1 }));
 }
 
 #[test]
 fn an_empty_file_is_whole_at_once() {
-    let mut plan = Plan::new(Striping::Dynamic, MIB, 1);
-    plan.add(0, 0, MIB, BTreeMap::new());
-    assert!(plan.is_whole(0));
-    plan.complete();
-    assert_eq!(plan.take(0, 0), Take::End);
-    assert!(plan.remove(0).is_some());
+    let mut queue = BlockQueue::new(Striping::Dynamic, MIB, 1);
+    queue.add(0, 0, MIB, BTreeMap::new());
+    assert!(queue.is_whole(0));
+    queue.complete();
+    assert_eq!(queue.take(0, 0), Take::End);
+    assert!(queue.remove(0).is_some());
 }
