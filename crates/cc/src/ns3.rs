@@ -42,9 +42,39 @@ pub(crate) struct Tcb {
 }
 
 impl Tcb {
+    /// A socket at the start of a connection.
+    pub(crate) fn new(segment_size: u32, cwnd: u32, ssthresh: u32) -> Self {
+        Tcb {
+            now: 0,
+            segment_size,
+            cwnd,
+            ssthresh,
+            last_acked: 0,
+            next_tx: 0,
+            high_tx: 0,
+            min_rtt: TIME_MAX,
+            rcv_timestamp_value: 0,
+            rcv_timestamp_echo: 0,
+            phase: Phase::Open,
+        }
+    }
+
     /// `GetCwndInSegments`.
     pub(crate) fn cwnd_segments(&self) -> u32 {
         self.cwnd / self.segment_size
+    }
+
+    /// Grows by a segment for each whole window in a count of segments, which keeps the rest.
+    pub(crate) fn grow_by_count(&mut self, count: &mut u32) {
+        let before = self.cwnd_segments();
+        let mut cwnd = before;
+        while *count >= cwnd {
+            *count -= cwnd;
+            cwnd += 1;
+        }
+        if cwnd != before {
+            self.set_cwnd_segments(cwnd);
+        }
     }
 
     /// Sets a window of whole segments.
@@ -143,27 +173,14 @@ pub(crate) mod new_reno {
 
 #[cfg(test)]
 pub(crate) mod testing {
-    use super::{TIME_MAX, Tcb};
-    use crate::Phase;
+    use super::Tcb;
 
     /// Segment size of the thesis' runs, bytes.
     pub(crate) const MSS: u32 = 1440;
 
     /// A socket with a window of `cwnd` and a threshold of `ssthresh` bytes.
     pub(crate) fn tcb(cwnd: u32, ssthresh: u32) -> Tcb {
-        Tcb {
-            now: 0,
-            segment_size: MSS,
-            cwnd,
-            ssthresh,
-            last_acked: 0,
-            next_tx: 0,
-            high_tx: 0,
-            min_rtt: TIME_MAX,
-            rcv_timestamp_value: 0,
-            rcv_timestamp_echo: 0,
-            phase: Phase::Open,
-        }
+        Tcb::new(MSS, cwnd, ssthresh)
     }
 }
 

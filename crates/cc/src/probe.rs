@@ -134,6 +134,11 @@ impl Probe {
         self.cc.cwnd() / u64::from(MSS)
     }
 
+    /// The same as a real number.
+    pub fn window(&self) -> f64 {
+        self.cwnd() as f64
+    }
+
     /// Slow-start threshold, whole segments; `None` while it is infinite.
     pub fn ssthresh(&self) -> Option<u64> {
         let ssthresh = self.cc.ssthresh();
@@ -161,18 +166,18 @@ impl Probe {
     }
 
     /// An acknowledgement of `segments`, its share of a round trip after the last one.
-    pub fn ack(&mut self, segments: u32) {
+    pub fn ack(&mut self, segments: u32) -> &mut Self {
         let window = self.cwnd().max(1);
         let share = Duration::from_nanos(self.rtt.as_nanos() * u64::from(segments) / window);
         // No faster than the path delivers.
         let rate = self.delivery_rate.unwrap_or(f64::INFINITY).max(1.0);
         let serialised = Duration::from_nanos((bytes(segments) as f64 / rate * 1e9) as u64);
         self.now = self.now + share.max(serialised);
-        self.ack_now(segments);
+        self.ack_now(segments)
     }
 
     /// An acknowledgement of `segments` at the present moment.
-    pub fn ack_now(&mut self, segments: u32) {
+    pub fn ack_now(&mut self, segments: u32) -> &mut Self {
         let acked = bytes(segments);
         self.min_rtt = self.min_rtt.min(self.rtt);
         let prior_delivered = self.snd_una.saturating_sub(self.cc.cwnd());
@@ -213,50 +218,60 @@ impl Probe {
             self.congestion(Signal::Delay);
             self.recover();
         }
+        self
+    }
+
+    /// So many acknowledgements of `segments`.
+    pub fn acks(&mut self, count: u32, segments: u32) -> &mut Self {
+        for _ in 0..count {
+            self.ack(segments);
+        }
+        self
     }
 
     /// The acknowledgements of one window, one for each segment.
-    pub fn round(&mut self) {
-        for _ in 0..self.cwnd().max(1) {
-            self.ack(1);
-        }
+    pub fn round(&mut self) -> &mut Self {
+        self.acks(self.cwnd().max(1) as u32, 1)
     }
 
     /// Several rounds.
-    pub fn rounds(&mut self, count: u32) {
+    pub fn rounds(&mut self, count: u32) -> &mut Self {
         for _ in 0..count {
             self.round();
         }
+        self
     }
 
     /// A reduction begins.
-    pub fn congestion(&mut self, signal: Signal) {
+    pub fn congestion(&mut self, signal: Signal) -> &mut Self {
         let flow = self.flow();
         self.cc.on_congestion(signal, &flow);
         self.phase = if signal == Signal::Loss { Phase::Recovery } else { Phase::Cwr };
+        self
     }
 
     /// The reduction is over, the window at the threshold or where the algorithm holds it.
-    pub fn recover(&mut self) {
+    pub fn recover(&mut self) -> &mut Self {
         self.phase = Phase::Open;
         let flow = self.flow();
         let cwnd = self.cc.cwnd();
         self.cc.on_recovered(cwnd, &flow);
+        self
     }
 
     /// One segment is lost and recovered.
-    pub fn loss(&mut self) {
+    pub fn loss(&mut self) -> &mut Self {
         self.lost += u64::from(MSS);
-        self.congestion(Signal::Loss);
-        self.recover();
+        self.congestion(Signal::Loss).recover()
     }
 
     /// The retransmission timer expires for the first time, and what was outstanding is recovered.
-    pub fn rto(&mut self) {
+    pub fn rto(&mut self) -> &mut Self {
         self.lost += self.cc.cwnd();
         let flow = self.flow();
         self.cc.on_rto(true, &flow);
         self.phase = Phase::Loss;
+        self
     }
 }
 

@@ -139,13 +139,7 @@ pub trait Rule: Send {
     /// Grow `window` below the threshold by a rule of the algorithm's own, and return the segments
     /// left for congestion avoidance; none for the slow start given to the wrapper. Not called if
     /// the connection names a slow start.
-    fn slow_start(
-        &mut self,
-        _window: &mut Window,
-        _acked: u32,
-        _ack: &Ack,
-        _flow: &Flow,
-    ) -> Option<u32> {
+    fn slow_start(&mut self, _window: &mut Window, _acked: u32, _flow: &Flow) -> Option<u32> {
         None
     }
 
@@ -269,7 +263,7 @@ impl<R: Rule> Windowed<R> {
         }
         let mut acked = segments(ack.delivered, self.mss);
         if self.slow_start.is_active(&self.window) {
-            acked = self.grow_in_slow_start(acked, ack, flow);
+            acked = self.grow_in_slow_start(acked, flow);
             if acked == 0 || !R::TAKES_REST_OF_SLOW_START {
                 return;
             }
@@ -278,9 +272,9 @@ impl<R: Rule> Windowed<R> {
     }
 
     /// Growth below the threshold; returns the segments left for congestion avoidance.
-    fn grow_in_slow_start(&mut self, acked: u32, ack: &Ack, flow: &Flow) -> u32 {
+    fn grow_in_slow_start(&mut self, acked: u32, flow: &Flow) -> u32 {
         let own = if self.own_slow_start {
-            self.rule.slow_start(&mut self.window, acked, ack, flow)
+            self.rule.slow_start(&mut self.window, acked, flow)
         } else {
             None
         };

@@ -72,8 +72,8 @@ impl Walk {
 fn walk(name: &str, variant: Variant) -> String {
     let mut walk = Walk::new(name, variant);
     walk.then("slow start", |_| {}, 5);
-    walk.then("a loss", |walk| walk.probe.loss(), 15);
-    walk.then("a timeout", |walk| walk.probe.rto(), 15);
+    walk.then("a loss", |walk| _ = walk.probe.loss(), 15);
+    walk.then("a timeout", |walk| _ = walk.probe.rto(), 15);
     // The acknowledgement of what was outstanding ends it.
     walk.probe.recover();
     walk.then("the path is 100 ms long", |walk| walk.base_rtt = Duration::from_millis(100), 10);

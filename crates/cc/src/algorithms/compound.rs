@@ -316,13 +316,7 @@ impl Rule for Linux2_6_22 {
         self.rounds.on_ack(ack, flow);
     }
 
-    fn slow_start(
-        &mut self,
-        window: &mut Window,
-        _acked: u32,
-        _ack: &Ack,
-        flow: &Flow,
-    ) -> Option<u32> {
+    fn slow_start(&mut self, window: &mut Window, _acked: u32, flow: &Flow) -> Option<u32> {
         self.on_growth(window, flow);
         Some(0)
     }
@@ -359,12 +353,9 @@ mod tests {
     /// One acknowledgement at 100 ms, then `rounds` at `rtt_ms`.
     fn after(variant: Variant, start: &Start, rounds: u32, rtt_ms: u64) -> Probe {
         let mut probe = Probe::new("compound", variant, start);
-        probe.ack(1);
-        probe.rtt = Duration::from_millis(rtt_ms);
+        probe.ack(1).rtt = Duration::from_millis(rtt_ms);
         for _ in 0..rounds {
-            for _ in 0..=probe.cwnd() {
-                probe.ack(1);
-            }
+            probe.acks(probe.cwnd() as u32 + 1, 1);
         }
         probe
     }

@@ -85,9 +85,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             },
         ),
         Vector::new("10 segments delivered in slow start from 10", 20.0, || {
-            let mut probe = Probe::new("copa", Variant::Paper, &Start::slow_start(10, 100));
-            probe.ack(10);
-            probe.cwnd() as f64
+            Probe::new("copa", Variant::Paper, &Start::slow_start(10, 100)).ack(10).window()
         }),
     ],
     build,

@@ -144,10 +144,9 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         )
         .within(500.0),
         Vector::new("reading 2, W = 10 at ssthresh, three rounds: 10", 10.0, || {
-            let mut probe =
-                Probe::new("dcm+", Variant::Paper, &Start::avoidance(10, 100).with("reading", 2.0));
-            probe.rounds(3);
-            probe.cwnd() as f64
+            Probe::new("dcm+", Variant::Paper, &Start::avoidance(10, 100).with("reading", 2.0))
+                .rounds(3)
+                .window()
         }),
         Vector::new(
             "steady 20 per round, no queue: a loss keeps BWE·RTTmin = 20",
@@ -159,10 +158,9 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
 };
 
 fn after_rounds(reading: f64, rounds: u32) -> f64 {
-    let start = Start::slow_start(10, 100).with("reading", reading);
-    let mut probe = Probe::new("dcm+", Variant::Paper, &start);
-    probe.rounds(rounds);
-    probe.cwnd() as f64
+    Probe::new("dcm+", Variant::Paper, &Start::slow_start(10, 100).with("reading", reading))
+        .rounds(rounds)
+        .window()
 }
 
 fn kept_of_twenty() -> f64 {

@@ -67,9 +67,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             DEFAULTS.target(1_000.0, 100.0, 200.0)
         }),
         Vector::new("W = 101 at a loss: ⌊101/2⌋", 50.0, || {
-            let mut probe = Probe::new("fast", Variant::Paper, &Start::avoidance(101, 100));
-            probe.loss();
-            probe.cwnd() as f64
+            Probe::new("fast", Variant::Paper, &Start::avoidance(101, 100)).loss().window()
         }),
     ],
     build,

@@ -82,9 +82,7 @@ fn grown(fraction: f64, cwnd: u32, acked: u32) -> f64 {
 }
 
 fn after_loss(cwnd: u32) -> f64 {
-    let mut probe = Probe::new("hacker", Variant::Paper, &Start::avoidance(cwnd, 40));
-    probe.loss();
-    probe.cwnd() as f64
+    Probe::new("hacker", Variant::Paper, &Start::avoidance(cwnd, 40)).loss().window()
 }
 
 fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {
@@ -135,10 +133,14 @@ mod tests {
         let windows: Vec<u64> = Coupling::members(3)
             .into_iter()
             .map(|member| {
-                let start = Start { coupling: Some(member), ..Start::avoidance(10, 40) };
-                let mut probe = Probe::new("hacker", Variant::Paper, &start.with("standard", 2.0));
-                probe.rounds(5);
-                probe.cwnd()
+                Probe::new(
+                    "hacker",
+                    Variant::Paper,
+                    &Start { coupling: Some(member), ..Start::avoidance(10, 40) }
+                        .with("standard", 2.0),
+                )
+                .rounds(5)
+                .cwnd()
             })
             .collect();
         // Reno: 5 rounds, the fractions short of 5 segments; a tenth: half a segment.

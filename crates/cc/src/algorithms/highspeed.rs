@@ -94,21 +94,20 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             "ns-2, W = 2000 at its second loss: 1000 · (1 − 0.3299) = 670.1",
             670.0,
             || {
-                let mut probe = Probe::new("highspeed", Variant::Ns2, &Start::avoidance(2000, 100));
-                probe.loss();
-                probe.loss();
-                probe.cwnd() as f64
+                Probe::new("highspeed", Variant::Ns2, &Start::avoidance(2000, 100))
+                    .loss()
+                    .loss()
+                    .window()
             },
         ),
         Vector::new(
             "W = 1000 at a loss of 6.1, row in force: 1000 − ⌊1000 · 83/256⌋",
             676.0,
             || {
-                let start = Start::avoidance(1000, 100);
-                let mut probe = Probe::new("highspeed", Variant::Linux6_1, &start);
-                probe.ack(1);
-                probe.loss();
-                probe.cwnd() as f64
+                Probe::new("highspeed", Variant::Linux6_1, &Start::avoidance(1000, 100))
+                    .ack(1)
+                    .loss()
+                    .window()
             },
         ),
         ns3::KEPT,

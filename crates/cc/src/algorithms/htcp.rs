@@ -106,7 +106,9 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
                 let mut probe = Probe::new("htcp", Variant::Ns2, &Start::avoidance(201, 100));
                 probe.loss();
                 // Within the first second: 2(1 − β) = 1 segment a round trip.
-                (0..200).for_each(|_| probe.ack_now(1));
+                (0..200).for_each(|_| {
+                    probe.ack_now(1);
+                });
                 probe.cwnd() as f64
             },
         ),
@@ -121,9 +123,8 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             "ns-3.29, 14480 bytes, 5 s, no loss yet: ⌊1448²/14480 + 2(1 + 10·4 + 4²/4)⌋ = ⌊144.8 + 90⌋",
             14_714.0,
             || {
-                let mut probe = Probe::new("htcp", Variant::Ns3_29, &Start::avoidance(10, 100));
-                probe.ack_now(1);
-                probe.cc.cwnd() as f64
+                Probe::new("htcp", Variant::Ns3_29, &Start::avoidance(10, 100)).ack_now(1).cc.cwnd()
+                    as f64
             },
         ),
     ],

@@ -63,13 +63,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         Vector::new(
             "RTT 25 ms: Reno; W = 20, 21 acknowledgements: √(20² + 2·21) = 21.02",
             21.0,
-            || {
-                let mut probe = Probe::new("hybla", Variant::Paper, &Start::avoidance(20, 25));
-                for _ in 0..21 {
-                    probe.ack(1);
-                }
-                probe.cwnd() as f64
-            },
+            || Probe::new("hybla", Variant::Paper, &Start::avoidance(20, 25)).acks(21, 1).window(),
         ),
         Vector::new(
             "Linux, RTT 60 ms: ⌊8·2.4⌋ = 19; (4·165 − 128)/128 = 532/128",
@@ -85,20 +79,13 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             "Linux 2.6.22, RTT 44 ms: ⌊8·44/25⌋ = 14; at W = 393 ⌊14²·2/393⌋ = 0",
             393.0,
             || {
-                let mut probe =
-                    Probe::new("hybla", Variant::Linux2_6_22, &Start::avoidance(393, 44));
-                for _ in 0..1_000 {
-                    probe.ack(1);
-                }
-                probe.cwnd() as f64
+                Probe::new("hybla", Variant::Linux2_6_22, &Start::avoidance(393, 44))
+                    .acks(1_000, 1)
+                    .window()
             },
         ),
         Vector::new("the same in 6.1: 394 with the 393rd acknowledgement", 394.0, || {
-            let mut probe = Probe::new("hybla", Variant::Linux6_1, &Start::avoidance(393, 44));
-            for _ in 0..393 {
-                probe.ack(1);
-            }
-            probe.cwnd() as f64
+            Probe::new("hybla", Variant::Linux6_1, &Start::avoidance(393, 44)).acks(393, 1).window()
         }),
         Vector::new("ns-3.29, RTT 100 ms, slow start: ρ = 2, 10 + 2² − 1", 13.0, || {
             after_ack(Variant::Ns3_29, &Start::slow_start(10, 100))
@@ -107,24 +94,19 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             "ns-3.29, RTT 90 ms: ρ = 1.8, ⌊1448 · (2^1.8 − 1)⌋ = ⌊3594.2⌋ bytes more than 14480",
             18_074.0,
             || {
-                let mut probe = Probe::new("hybla", Variant::Ns3_29, &Start::slow_start(10, 90));
-                probe.ack(1);
-                probe.cc.cwnd() as f64
+                Probe::new("hybla", Variant::Ns3_29, &Start::slow_start(10, 90)).ack(1).cc.cwnd()
+                    as f64
             },
         ),
         Vector::new("W = 40 at a loss: 40/2", 20.0, || {
-            let mut probe = Probe::new("hybla", Variant::Linux6_1, &Start::avoidance(40, 100));
-            probe.loss();
-            probe.cwnd() as f64
+            Probe::new("hybla", Variant::Linux6_1, &Start::avoidance(40, 100)).loss().window()
         }),
     ],
     build,
 };
 
 fn after_ack(variant: Variant, start: &Start) -> f64 {
-    let mut probe = Probe::new("hybla", variant, start);
-    probe.ack(1);
-    probe.cwnd() as f64
+    Probe::new("hybla", variant, start).ack(1).window()
 }
 
 fn paper_step(rtt_ms: u64) -> f64 {
@@ -180,13 +162,7 @@ impl Rule for Caini {
         window.add(rho * rho * f64::from(acked) / window.exact());
     }
 
-    fn slow_start(
-        &mut self,
-        window: &mut Window,
-        acked: u32,
-        _ack: &Ack,
-        flow: &Flow,
-    ) -> Option<u32> {
+    fn slow_start(&mut self, window: &mut Window, acked: u32, flow: &Flow) -> Option<u32> {
         let step = slow_start_step(self.rho(flow));
         window.add((step * f64::from(acked)).min(f64::from(window.ssthresh) - window.exact()));
         Some(0)
@@ -242,6 +218,28 @@ impl Linux {
         u32::try_from(rho_squared / u64::from(cwnd.max(1))).unwrap_or(u32::MAX)
     }
 
+    /// Congestion avoidance.
+    fn avoid(&mut self, window: &mut Window, acked: u32, flow: &Flow) {
+        if flow.phase != Phase::Open {
+            if self.is_old {
+                window.count_ack(window.cwnd);
+            } else {
+                window.additive_increase(window.cwnd, acked);
+            }
+            return;
+        }
+        let step = self.avoidance_step(window.cwnd);
+        if step < 128 {
+            window.credit = window.credit.saturating_add(1);
+        }
+        self.add(window, step);
+        // A step too small for 1/128: one segment for a window of acknowledgements.
+        if step == 0 && !self.is_old && window.credit >= window.cwnd {
+            window.cwnd = window.cwnd.saturating_add(1).min(MAX_WINDOW);
+            window.credit = 0;
+        }
+    }
+
     /// Grows by `step`/128 segments.
     fn add(&mut self, window: &mut Window, step: u32) {
         self.part += step % 128;
@@ -266,39 +264,16 @@ impl Rule for Linux {
     }
 
     fn growth(&mut self, window: &mut Window, acked: u32, _ack: &Ack, flow: &Flow) {
-        if flow.phase != Phase::Open {
-            if self.is_old {
-                window.count_ack(window.cwnd);
-            } else {
-                window.additive_increase(window.cwnd, acked);
-            }
-            return;
-        }
-        let step = self.avoidance_step(window.cwnd);
-        if step < 128 {
-            window.credit = window.credit.saturating_add(1);
-        }
-        self.add(window, step);
-        // A step too small for 1/128: one segment for a window of acknowledgements.
-        if step == 0 && !self.is_old && window.credit >= window.cwnd {
-            window.cwnd = window.cwnd.saturating_add(1).min(MAX_WINDOW);
-            window.credit = 0;
-        }
+        self.avoid(window, acked, flow);
     }
 
-    fn slow_start(
-        &mut self,
-        window: &mut Window,
-        acked: u32,
-        ack: &Ack,
-        flow: &Flow,
-    ) -> Option<u32> {
+    fn slow_start(&mut self, window: &mut Window, acked: u32, flow: &Flow) -> Option<u32> {
         if flow.phase != Phase::Open {
             return None;
         }
         if window.cwnd >= window.ssthresh {
             // The slow start of 2.6.22's other modules goes on at the threshold.
-            self.growth(window, acked, ack, flow);
+            self.avoid(window, acked, flow);
         } else {
             self.add(window, self.slow_start_step());
             window.cwnd = window.cwnd.min(window.ssthresh);
@@ -366,7 +341,7 @@ mod tests {
         let (mut rule, mut window) = established(200);
         assert_eq!(window.cwnd, 8);
         for _ in 0..4 {
-            rule.slow_start(&mut window, 2, &ack(2, 200), &flow(0, 8, 200));
+            rule.slow_start(&mut window, 2, &flow(0, 8, 200));
         }
         assert_eq!(window.cwnd, 1_028);
         assert_eq!([60, 10].map(|rtt_ms| established(rtt_ms).1.cwnd), [2, 1]);
@@ -406,10 +381,10 @@ mod tests {
     fn slow_start_stops_at_the_threshold() {
         let flow = flow(0, 10, 100);
         let mut window = Window { ssthresh: 12, ..Window::new(10) };
-        assert_eq!(linux(100).slow_start(&mut window, 1, &ack(1, 100), &flow), Some(0));
+        assert_eq!(linux(100).slow_start(&mut window, 1, &flow), Some(0));
         assert_eq!(window.cwnd, 12);
         let mut window = Window { ssthresh: 12, ..Window::new(10) };
-        Caini { rtt0_s: 0.025 }.slow_start(&mut window, 1, &ack(1, 100), &flow);
+        Caini { rtt0_s: 0.025 }.slow_start(&mut window, 1, &flow);
         assert_eq!(window.cwnd, 12);
     }
 
@@ -419,9 +394,9 @@ mod tests {
         let mut rule = linux(3_600_000);
         let mut paper = Caini { rtt0_s: 0.001 };
         for window in [&mut Window::new(1), &mut Window::new(u32::MAX)] {
-            rule.slow_start(window, 1, &ack(1, 1), &flow);
+            rule.slow_start(window, 1, &flow);
             rule.growth(window, u32::MAX, &ack(1, 1), &flow);
-            paper.slow_start(window, u32::MAX, &ack(1, 1), &flow);
+            paper.slow_start(window, u32::MAX, &flow);
             paper.growth(window, u32::MAX, &ack(1, 1), &flow);
         }
     }

@@ -308,13 +308,7 @@ impl Rule for Linux {
         }
     }
 
-    fn slow_start(
-        &mut self,
-        window: &mut Window,
-        _acked: u32,
-        _ack: &Ack,
-        flow: &Flow,
-    ) -> Option<u32> {
+    fn slow_start(&mut self, window: &mut Window, _acked: u32, flow: &Flow) -> Option<u32> {
         self.look_at_round(window, flow);
         None
     }

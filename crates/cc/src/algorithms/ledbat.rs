@@ -85,9 +85,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         }),
         Vector::new("W = 2, q = 200 ms: 2 − 1/2, at least 2", 2.0, || step(2, 200, 1)),
         Vector::new("W = 21 at a loss: ⌊21/2⌋", 10.0, || {
-            let mut probe = Probe::new("ledbat", Variant::Paper, &Start::avoidance(21, 100));
-            probe.loss();
-            probe.cwnd() as f64
+            Probe::new("ledbat", Variant::Paper, &Start::avoidance(21, 100)).loss().window()
         }),
         Vector::new(
             "W = 10, no queue, 20 segments: ⌊√(100 + 2 · 20)⌋ = ⌊11.8⌋",

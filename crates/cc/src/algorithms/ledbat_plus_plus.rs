@@ -93,14 +93,10 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         Vector::new("base 5 ms: ⌈120/5⌉ = 24, at most 16", 1.0 / 16.0, || gain_at(5)),
         Vector::new("base 200 ms: ⌈0.6⌉ = 1, as Reno", 1.0, || gain_at(200)),
         Vector::new("a round of slow start from 10 at 50 ms: ⌊10 + 10/3⌋", 13.0, || {
-            let mut probe = Probe::new("ledbat++", Variant::Paper, &Start::slow_start(10, 50));
-            probe.round();
-            probe.cwnd() as f64
+            Probe::new("ledbat++", Variant::Paper, &Start::slow_start(10, 50)).round().window()
         }),
         Vector::new("W = 21 at a loss: ⌊21/2⌋", 10.0, || {
-            let mut probe = Probe::new("ledbat++", Variant::Paper, &Start::avoidance(21, 50));
-            probe.loss();
-            probe.cwnd() as f64
+            Probe::new("ledbat++", Variant::Paper, &Start::avoidance(21, 50)).loss().window()
         }),
     ],
     build,
@@ -230,13 +226,7 @@ impl Rule for LedbatPlusPlus {
         !matches!(self.stage, Stage::Held { .. })
     }
 
-    fn slow_start(
-        &mut self,
-        window: &mut Window,
-        acked: u32,
-        _ack: &Ack,
-        _flow: &Flow,
-    ) -> Option<u32> {
+    fn slow_start(&mut self, window: &mut Window, acked: u32, _flow: &Flow) -> Option<u32> {
         let to_threshold = f64::from(window.ssthresh) - window.exact();
         window.add((self.gain() * f64::from(acked)).min(to_threshold));
         Some(0)

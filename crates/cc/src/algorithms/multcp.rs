@@ -68,17 +68,11 @@ fn grown(n: f64, cwnd: u32) -> f64 {
 }
 
 fn after_loss(n: f64, cwnd: u32) -> f64 {
-    let mut probe = Probe::new("multcp", Variant::Paper, &Start::avoidance(cwnd, 40).with("n", n));
-    probe.loss();
-    probe.cwnd() as f64
+    Probe::new("multcp", Variant::Paper, &Start::avoidance(cwnd, 40).with("n", n)).loss().window()
 }
 
 fn in_slow_start(segments: u32) -> f64 {
-    let mut probe = Probe::new("multcp", Variant::Paper, &Start::slow_start(20, 40));
-    for _ in 0..segments {
-        probe.ack(1);
-    }
-    probe.cwnd() as f64
+    Probe::new("multcp", Variant::Paper, &Start::slow_start(20, 40)).acks(segments, 1).window()
 }
 
 fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {
@@ -133,13 +127,7 @@ impl Rule for MulTcp {
         whole_segments(f64::from(flight(window, flow)) * kept)
     }
 
-    fn slow_start(
-        &mut self,
-        window: &mut Window,
-        acked: u32,
-        _ack: &Ack,
-        _flow: &Flow,
-    ) -> Option<u32> {
+    fn slow_start(&mut self, window: &mut Window, acked: u32, _flow: &Flow) -> Option<u32> {
         let twice = self.counted_twice(window, acked);
         let room = window.ssthresh.saturating_sub(window.cwnd);
         let grown = acked.saturating_add(twice).min(room);

@@ -45,28 +45,23 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             "ns-3.29, W = 2, a segment each: + 724, + 579 = ⌊1448²/3620⌋, so 2.9; 499 more is 3",
             3.0,
             || {
-                let mut probe = Probe::new("newreno", Variant::Ns3_29, &Start::avoidance(2, 100));
-                for _ in 0..3 {
-                    probe.ack(1);
-                }
-                probe.cwnd() as f64
+                Probe::new("newreno", Variant::Ns3_29, &Start::avoidance(2, 100))
+                    .acks(3, 1)
+                    .window()
             },
         ),
         Vector::new(
             "ns-3.29, slow start, ten acknowledgements of two segments: 10 + 10",
             20.0,
             || {
-                let mut probe = Probe::new("newreno", Variant::Ns3_29, &Start::slow_start(10, 100));
-                for _ in 0..10 {
-                    probe.ack(2);
-                }
-                probe.cwnd() as f64
+                Probe::new("newreno", Variant::Ns3_29, &Start::slow_start(10, 100))
+                    .acks(10, 2)
+                    .window()
             },
         ),
         Vector::new("ns-3.29, 14480 bytes: + ⌊1448²/14480⌋ = 144", 14_624.0, || {
-            let mut probe = Probe::new("newreno", Variant::Ns3_29, &Start::avoidance(10, 100));
-            probe.ack(2);
-            probe.cc.cwnd() as f64
+            Probe::new("newreno", Variant::Ns3_29, &Start::avoidance(10, 100)).ack(2).cc.cwnd()
+                as f64
         }),
         Vector::new("ns-3.29, 3 in flight at a loss: max(2, ⌊3/2⌋)", 2.0, || {
             after_loss(Variant::Ns3_29, 3)
@@ -76,15 +71,11 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
 };
 
 fn after_round(variant: Variant, cwnd: u32) -> f64 {
-    let mut probe = Probe::new("newreno", variant, &Start::avoidance(cwnd, 100));
-    probe.round();
-    probe.cwnd() as f64
+    Probe::new("newreno", variant, &Start::avoidance(cwnd, 100)).round().window()
 }
 
 fn after_loss(variant: Variant, cwnd: u32) -> f64 {
-    let mut probe = Probe::new("newreno", variant, &Start::avoidance(cwnd, 100));
-    probe.loss();
-    probe.cwnd() as f64
+    Probe::new("newreno", variant, &Start::avoidance(cwnd, 100)).loss().window()
 }
 
 fn build(variant: Variant, _params: &Params, init: &Init) -> Box<dyn CongestionControl> {

@@ -85,9 +85,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         }),
         Vector::new("W = 92, max = 90: two away", 90.0, || f64::from(reduced(92, 90))),
         Vector::new("W = 100 at a loss: ⌊81 900/1024⌋", 79.0, || {
-            let mut probe = Probe::new("nv", Variant::Linux6_1, &Start::avoidance(100, 10));
-            probe.loss();
-            probe.cwnd() as f64
+            Probe::new("nv", Variant::Linux6_1, &Start::avoidance(100, 10)).loss().window()
         }),
         Vector::new("W = 10 after a timeout: a segment for every 20", 20.0, || {
             f64::from(segments_per_increase(10, -1))

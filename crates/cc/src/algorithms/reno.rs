@@ -45,9 +45,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     ],
     vectors: &[
         Vector::new("W = 10, one window acknowledged: 10 + 1", 11.0, || {
-            let mut probe = Probe::new("reno", Variant::Paper, &Start::avoidance(10, 100));
-            probe.round();
-            probe.cwnd() as f64
+            Probe::new("reno", Variant::Paper, &Start::avoidance(10, 100)).round().window()
         }),
         Vector::new("W = 21 at a loss: ⌊21/2⌋", 10.0, || after_loss(Variant::Linux6_1, 21)),
         Vector::new("W = 3 at a loss: ⌊3/2⌋ = 1, at least 2", 2.0, || {
@@ -62,21 +60,17 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         Vector::new(
             "ns-2, W = 10, eleven acknowledgements of a tenth or less: 11.04",
             11.0,
-            || {
-                let mut probe = Probe::new("reno", Variant::Ns2, &Start::avoidance(10, 100));
-                (0..11).for_each(|_| probe.ack(1));
-                probe.cwnd() as f64
-            },
+            || Probe::new("reno", Variant::Ns2, &Start::avoidance(10, 100)).acks(11, 1).window(),
         ),
         Vector::new("ns-2, W = 21 at a loss: ⌊10.5⌋", 10.0, || after_loss(Variant::Ns2, 21)),
         Vector::new(
             "W = 20 at a timeout: S = 10, then a round of slow start from 1 gives 2",
             2.0,
             || {
-                let mut probe = Probe::new("reno", Variant::Linux6_1, &Start::avoidance(20, 100));
-                probe.rto();
-                probe.round();
-                probe.cwnd() as f64
+                Probe::new("reno", Variant::Linux6_1, &Start::avoidance(20, 100))
+                    .rto()
+                    .round()
+                    .window()
             },
         ),
     ],
@@ -90,12 +84,9 @@ fn after_loss(variant: Variant, cwnd: u32) -> f64 {
 }
 
 fn after_acks_2_6_22(acknowledgements: u32) -> f64 {
-    let start = Start::avoidance(10, 100).with("abc", 0.0);
-    let mut probe = Probe::new("reno", Variant::Linux2_6_22, &start);
-    for _ in 0..acknowledgements {
-        probe.ack(1);
-    }
-    probe.cwnd() as f64
+    Probe::new("reno", Variant::Linux2_6_22, &Start::avoidance(10, 100).with("abc", 0.0))
+        .acks(acknowledgements, 1)
+        .window()
 }
 
 fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {

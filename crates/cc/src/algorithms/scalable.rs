@@ -70,11 +70,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             || after_round(Variant::Linux2_6_22, 200),
         ),
         Vector::new("ns-2, W = 200 at its second loss: 200/2 · 0.875", 87.0, || {
-            let start = Start::avoidance(200, 100);
-            let mut probe = Probe::new("scalable", Variant::Ns2, &start);
-            probe.loss();
-            probe.loss();
-            probe.cwnd() as f64
+            Probe::new("scalable", Variant::Ns2, &Start::avoidance(200, 100)).loss().loss().window()
         }),
         Vector::new(
             "ns-2, W = 200 before a loss, limited slow start: 200 + 200/⌊200/50⌋",
@@ -85,21 +81,15 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             "ns-3.29, W = 200, 34 acknowledgements of 3: every 17th makes 51, a segment, and 1 is forgotten",
             202.0,
             || {
-                let mut probe =
-                    Probe::new("scalable", Variant::Ns3_29, &Start::avoidance(200, 100));
-                (0..34).for_each(|_| probe.ack(3));
-                probe.cwnd() as f64
+                Probe::new("scalable", Variant::Ns3_29, &Start::avoidance(200, 100))
+                    .acks(34, 3)
+                    .window()
             },
         ),
         Vector::new(
             "ns-3.29, 207 in flight at a loss: ⌊207 · 0.875⌋ = ⌊181.125⌋",
             181.0,
-            || {
-                let mut probe =
-                    Probe::new("scalable", Variant::Ns3_29, &Start::avoidance(207, 100));
-                probe.loss();
-                probe.cwnd() as f64
-            },
+            || Probe::new("scalable", Variant::Ns3_29, &Start::avoidance(207, 100)).loss().window(),
         ),
         Vector::new("W = 200 at a loss: 200 − ⌊200/8⌋", 175.0, || after_loss(200)),
         Vector::new("W = 207 at a loss: 207 − ⌊25.875⌋", 182.0, || after_loss(207)),
@@ -112,17 +102,11 @@ fn after_round(variant: Variant, cwnd: u32) -> f64 {
 }
 
 fn after_segments(variant: Variant, cwnd: u32, acknowledged: u32) -> f64 {
-    let mut probe = Probe::new("scalable", variant, &Start::avoidance(cwnd, 100));
-    for _ in 0..acknowledged {
-        probe.ack(1);
-    }
-    probe.cwnd() as f64
+    Probe::new("scalable", variant, &Start::avoidance(cwnd, 100)).acks(acknowledged, 1).window()
 }
 
 fn after_loss(cwnd: u32) -> f64 {
-    let mut probe = Probe::new("scalable", Variant::Linux6_1, &Start::avoidance(cwnd, 100));
-    probe.loss();
-    probe.cwnd() as f64
+    Probe::new("scalable", Variant::Linux6_1, &Start::avoidance(cwnd, 100)).loss().window()
 }
 
 fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {

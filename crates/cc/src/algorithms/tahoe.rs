@@ -45,9 +45,9 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             probe.cwnd() as f64
         }),
         Vector::new("20 in flight at a congestion mark: W = S = 10", 10.0, || {
-            let mut probe = Probe::new("tahoe", Variant::Paper, &Start::avoidance(20, 100));
-            probe.congestion(Signal::Ecn);
-            probe.cwnd() as f64
+            Probe::new("tahoe", Variant::Paper, &Start::avoidance(20, 100))
+                .congestion(Signal::Ecn)
+                .window()
         }),
     ],
     build,

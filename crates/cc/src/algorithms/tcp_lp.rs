@@ -102,9 +102,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         ns3::HALVED,
         ns3::TWICE,
         Vector::new("W = 40 at a loss: 40/2", 20.0, || {
-            let mut probe = Probe::new("tcp-lp", Variant::Paper, &Start::avoidance(40, 100));
-            probe.loss();
-            probe.cwnd() as f64
+            Probe::new("tcp-lp", Variant::Paper, &Start::avoidance(40, 100)).loss().window()
         }),
     ],
     build,
@@ -218,13 +216,7 @@ impl Rule for KuzmanovicKnightly {
         }
     }
 
-    fn slow_start(
-        &mut self,
-        _window: &mut Window,
-        _acked: u32,
-        _ack: &Ack,
-        flow: &Flow,
-    ) -> Option<u32> {
+    fn slow_start(&mut self, _window: &mut Window, _acked: u32, flow: &Flow) -> Option<u32> {
         self.infers(flow).then_some(0)
     }
 

@@ -87,9 +87,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             after_loss(Variant::Ns3_29)
         }),
         Vector::new("and above a threshold of 2: min(2, 50 − 1)", 2.0, || {
-            let mut probe = Probe::new("vegas", Variant::Ns3_29, &Start::avoidance(50, 100));
-            probe.loss();
-            probe.cwnd() as f64
+            Probe::new("vegas", Variant::Ns3_29, &Start::avoidance(50, 100)).loss().window()
         }),
     ],
     build,
@@ -108,9 +106,7 @@ fn after_round(variant: Variant, cwnd: u32, base_ms: u64, rtt_ms: u64) -> f64 {
 
 /// The window after a first loss, at 50 segments.
 fn after_loss(variant: Variant) -> f64 {
-    let mut probe = Probe::new("vegas", variant, &Start::slow_start(50, 100));
-    probe.loss();
-    probe.cwnd() as f64
+    Probe::new("vegas", variant, &Start::slow_start(50, 100)).loss().window()
 }
 
 fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {
@@ -281,13 +277,7 @@ impl Rule for Vegas {
         }
     }
 
-    fn slow_start(
-        &mut self,
-        _window: &mut Window,
-        _acked: u32,
-        _ack: &Ack,
-        _flow: &Flow,
-    ) -> Option<u32> {
+    fn slow_start(&mut self, _window: &mut Window, _acked: u32, _flow: &Flow) -> Option<u32> {
         // The paper holds the window in every other round: nothing is used and nothing is left.
         let is_held = matches!(self.version, Version::Paper { doubles: false });
         (is_held && !self.as_reno).then_some(0)

@@ -99,9 +99,8 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             "ns-3.29, no queue, 51 · 1448 bytes at a loss: ⌊73848 · 0.8⌋ = ⌊59078.4⌋",
             59_078.0,
             || {
-                let mut probe = Probe::new("veno", Variant::Ns3_29, &Start::avoidance(51, 100));
-                probe.loss();
-                probe.cc.cwnd() as f64
+                Probe::new("veno", Variant::Ns3_29, &Start::avoidance(51, 100)).loss().cc.cwnd()
+                    as f64
             },
         ),
     ],

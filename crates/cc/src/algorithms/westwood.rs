@@ -58,11 +58,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         Vector::new("BWE 10 Mbit/s, RTTmin 100 ms, 1250 bytes: 10⁶/10⁴ = 100 segments", 100.0, || {
             f64::from(pipe_segments(10e6 / 8.0, Duration::from_millis(100), 1250))
         }),
-        Vector::new("a round at 20 adds one", 21.0, || {
-            let mut probe = Probe::new("westwood", Variant::Paper, &Start::avoidance(20, 100));
-            probe.round();
-            probe.cwnd() as f64
-        }),
+        Vector::new("a round at 20 adds one", 21.0, || Probe::new("westwood", Variant::Paper, &Start::avoidance(20, 100)).round().window()),
         Vector::new("steady 20 per round, no queue: BWE·RTTmin = 20, kept whole within a segment", 20.0, || {
             let mut probe = Probe::new("westwood", Variant::Paper, &Start::avoidance(20, 100));
             probe.may_grow = false;

@@ -319,12 +319,9 @@ mod tests {
     /// One acknowledgement at 100 ms, then `rounds` at `rtt_ms`.
     fn after(variant: Variant, start: &Start, rounds: u32, rtt_ms: u64) -> Probe {
         let mut probe = Probe::new("yeah", variant, start);
-        probe.ack(1);
-        probe.rtt = Duration::from_millis(rtt_ms);
+        probe.ack(1).rtt = Duration::from_millis(rtt_ms);
         for _ in 0..rounds {
-            for _ in 0..=probe.cwnd() {
-                probe.ack(1);
-            }
+            probe.acks(probe.cwnd() as u32 + 1, 1);
         }
         probe
     }

@@ -22,19 +22,8 @@ pub(crate) struct Socket<C> {
 impl<C: CongestionOps> Socket<C> {
     /// A congestion control at the start of a connection.
     pub(crate) fn new(ops: C, init: &Init) -> Self {
-        let tcb = Tcb {
-            now: 0,
-            segment_size: init.mss.max(1),
-            cwnd: bytes(init.initial_window),
-            ssthresh: init.initial_ssthresh.map_or(u32::MAX, bytes),
-            last_acked: 0,
-            next_tx: 0,
-            high_tx: 0,
-            min_rtt: TIME_MAX,
-            rcv_timestamp_value: 0,
-            rcv_timestamp_echo: 0,
-            phase: Phase::Open,
-        };
+        let ssthresh = init.initial_ssthresh.map_or(u32::MAX, bytes);
+        let tcb = Tcb::new(init.mss.max(1), bytes(init.initial_window), ssthresh);
         let slow_start = init.slow_start.clone().filter(|chosen| *chosen != SlowStart::Ns3);
         Socket { ops, tcb, slow_start, segments: Window::new(1), prior: None }
     }

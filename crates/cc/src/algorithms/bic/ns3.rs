@@ -8,9 +8,10 @@ pub(super) const KEPT: Vector = Vector::new(
     "ns-3.29, W = 37 at a loss: ⌊37 · 0.8 · 1448⌋ = ⌊42860.8⌋ bytes",
     42_860.0,
     || {
-        let mut probe = Probe::new("bic", Variant::Ns3_29, &Start::avoidance(37, 100));
-        probe.congestion(Signal::Loss);
-        probe.cc.cwnd() as f64
+        Probe::new("bic", Variant::Ns3_29, &Start::avoidance(37, 100))
+            .congestion(Signal::Loss)
+            .cc
+            .cwnd() as f64
     },
 );
 

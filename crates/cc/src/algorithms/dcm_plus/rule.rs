@@ -84,13 +84,7 @@ impl Rule for Dcm {
         self.call(window, acked, flow);
     }
 
-    fn slow_start(
-        &mut self,
-        window: &mut Window,
-        acked: u32,
-        _ack: &Ack,
-        flow: &Flow,
-    ) -> Option<u32> {
+    fn slow_start(&mut self, window: &mut Window, acked: u32, flow: &Flow) -> Option<u32> {
         if !self.switches.ns3_slow_start {
             self.call(window, acked, flow);
             return Some(0);

@@ -46,18 +46,10 @@ pub(super) struct HighSpeed {
 
 impl CongestionOps for HighSpeed {
     fn congestion_avoidance(&mut self, tcb: &mut Tcb, segments: u32) {
-        let before = tcb.cwnd_segments();
-        let mut cwnd = before;
         if segments > 0 {
-            self.count = self.count.wrapping_add(segments.wrapping_mul(a(cwnd)));
+            self.count = self.count.wrapping_add(segments.wrapping_mul(a(tcb.cwnd_segments())));
         }
-        while self.count >= cwnd {
-            self.count -= cwnd;
-            cwnd += 1;
-        }
-        if cwnd != before {
-            tcb.set_cwnd_segments(cwnd);
-        }
+        tcb.grow_by_count(&mut self.count);
     }
 
     fn ssthresh(&mut self, tcb: &Tcb, in_flight: u32) -> u32 {

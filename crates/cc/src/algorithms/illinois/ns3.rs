@@ -7,11 +7,7 @@ use crate::{Params, Phase, Variant, Vector};
 pub(super) const COUNTED: Vector = Vector::new(
     "ns-3.29, W = 10 at α = 10: one acknowledgement counts 10, a segment more",
     11.0,
-    || {
-        let mut probe = Probe::new("illinois", Variant::Ns3_29, &Start::avoidance(10, 100));
-        probe.ack(1);
-        probe.cwnd() as f64
-    },
+    || Probe::new("illinois", Variant::Ns3_29, &Start::avoidance(10, 100)).ack(1).window(),
 );
 
 pub(super) const ALPHA: Vector = Vector::new(
@@ -169,18 +165,10 @@ impl CongestionOps for Illinois {
             new_reno::slow_start(tcb, segments);
             return;
         }
-        let before = tcb.cwnd_segments();
-        let mut cwnd = before;
         if segments > 0 {
             self.count = to_u32(f64::from(self.count) + f64::from(segments) * self.alpha);
         }
-        while self.count >= cwnd {
-            self.count -= cwnd;
-            cwnd += 1;
-        }
-        if cwnd != before {
-            tcb.set_cwnd_segments(cwnd);
-        }
+        tcb.grow_by_count(&mut self.count);
     }
 
     fn ssthresh(&mut self, tcb: &Tcb, in_flight: u32) -> u32 {
