@@ -16,7 +16,7 @@ import pytest
 
 import fairway
 from fairway import _core
-from fairway.backends.linux import machine, room
+from fairway.backends.linux import machine, memory_file
 from fairway.backends.linux.backend import Control, Linux
 from fairway.errors import InputError, RunFailed
 from fairway.experiment.plan import plan
@@ -281,16 +281,16 @@ def test_a_kernel_that_cannot_be_started_is_told(tmp_path, temporary, monkeypatc
 
 def test_no_room_for_the_memory_is_told(tmp_path, temporary, monkeypatch):
     fake_kernel(tmp_path / "k", "", monkeypatch)
-    monkeypatch.setattr(room, "_problem", lambda _, need: f"has 1 MB of {need >> 20}")
+    monkeypatch.setattr(memory_file, "_problem", lambda _, need: f"has 1 MB of {need >> 20}")
     with pytest.raises(InputError, match=r"no room for the .* MB of memory.*/dev/shm has 1 MB"):
         fairway.run(EXPERIMENT, backend="linux")
     assert_nothing_left(temporary)
 
 
 def test_a_place_for_memory_has_room(tmp_path):
-    assert room.place_for(1 << 20).is_dir()
-    assert room._problem(tmp_path, 1 << 62) is not None
-    assert "cannot be used" in str(room._problem(tmp_path / "nowhere", 1))
+    assert memory_file.place_for(1 << 20).is_dir()
+    assert memory_file._problem(tmp_path, 1 << 62) is not None
+    assert "cannot be used" in str(memory_file._problem(tmp_path / "nowhere", 1))
 
 
 @pytest.mark.parametrize("given", ["soon", "-1", "0", "nan"])

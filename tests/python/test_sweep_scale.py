@@ -209,7 +209,7 @@ KILLED = """
 import os, signal, sys, threading
 import fairway.sweep.executor as executor
 from fairway.backends.sim import Simulator
-from fairway.experiment import plan
+from fairway.experiment.plan import plan
 from fairway.ground.progress import Silent
 from pathlib import Path
 
