@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 import typer
 
 from fairway.cli.terminal import say, show_table, warn, wrapped
-from fairway.study.all import All
-from fairway.study.all_report import study_table
+from fairway.study.all import All, study_table
 from fairway.study.claim_sections import once
 from fairway.study.claims import Finding
 from fairway.study.parts import WholeReproduction

@@ -17,8 +17,7 @@ from fairway.study.claims.units import in_columns
 from fairway.study.model import Study
 
 if TYPE_CHECKING:
-    from fairway.study.parts import WholeReproduction
-    from fairway.study.reproduce import Reproduction
+    from fairway.study.data import ReproductionData, WholeData
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Place:
         return f"part-{self.part}-{name}" if self.part else name
 
 
-def verdicts(result: Reproduction | WholeReproduction) -> list[dict[str, Any]]:
+def verdicts(result: ReproductionData | WholeData) -> list[dict[str, Any]]:
     """Every claim with its verdict and what decided it, as `page.Section.verdicts` has them."""
     return [
         {
@@ -59,7 +58,7 @@ def verdicts(result: Reproduction | WholeReproduction) -> list[dict[str, Any]]:
     ]
 
 
-def verdict_table(result: Reproduction | WholeReproduction) -> Table:
+def verdict_table(result: ReproductionData | WholeData) -> Table:
     """Claims and verdicts."""
     rows = [
         [finding.verdict, claim.id, claim.statement, short(finding)]
@@ -110,7 +109,7 @@ def speaks_of(claim: Claim, cell: Cell, part: str) -> bool:
     )
 
 
-def effect_table(result: Reproduction | WholeReproduction, claim: Claim, finding: Finding) -> Table:
+def effect_table(result: ReproductionData | WholeData, claim: Claim, finding: Finding) -> Table:
     """Every effect that a claim speaks of, with its interval, beside what is claimed of it."""
     metrics = dict.fromkeys(comparison.metric for comparison in finding.comparisons)
     rows = []
@@ -129,7 +128,7 @@ def effect_table(result: Reproduction | WholeReproduction, claim: Claim, finding
     )
 
 
-def _metric(result: Reproduction | WholeReproduction, comparison: Comparison) -> str:
+def _metric(result: ReproductionData | WholeData, comparison: Comparison) -> str:
     """What people call what an effect is of, without the unit that its numbers have beside them."""
     study = result.study
     part = study if isinstance(study, Study) else study.parts[comparison.part]
@@ -167,7 +166,7 @@ def _by_value(finding: Finding) -> list[dict[str, str]]:
     ]
 
 
-def _cells(result: Reproduction | WholeReproduction, claim: Claim) -> list[Link]:
+def _cells(result: ReproductionData | WholeData, claim: Claim) -> list[Link]:
     """Where the cells that a claim speaks of stand."""
     query = urlencode({"claim": claim.id})
     links = []

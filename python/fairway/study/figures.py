@@ -12,14 +12,15 @@ from fairway.plot.dots import dots
 from fairway.plot.figures import AnyChart, heat_map, metric_over_axis, response
 from fairway.plot.page import FILL, Figure, Section
 from fairway.study.claims import Cell, point_is_at
+from fairway.study.data import ReproductionData
+from fairway.study.model import Study
 from fairway.study.ratios import ratio_charts
-from fairway.study.reproduce import Reproduction, Study
 from fairway.study.residuals import residual_section
 from fairway.study.small_multiples import small_multiples
 from fairway.study.time_charts import phase_section, time_section
 
 
-def figure_section(result: Reproduction, figure: Mapping[str, Any]) -> Section:
+def figure_section(result: ReproductionData, figure: Mapping[str, Any]) -> Section:
     """One figure of a study, an entry of its `study.toml`."""
     return _DRAW[figure["kind"]](result, figure)
 
@@ -41,7 +42,7 @@ def cells_csv(study: Study, cells: Iterable[Cell]) -> str:
     return pl.DataFrame(rows, infer_schema_length=None).write_csv()
 
 
-def _heat_maps(result: Reproduction, figure: Mapping[str, Any]) -> Section:
+def _heat_maps(result: ReproductionData, figure: Mapping[str, Any]) -> Section:
     """The same matrix as published, as measured, and their difference, for each panel."""
     study, panel = result.study, figure.get("panel")
     of_metric = [cell for cell in result.cells if cell.metric == figure["metric"]]
@@ -99,7 +100,7 @@ def _matrix(cells: list[Cell], x: str, y: str) -> pl.DataFrame:
                         infer_schema_length=None)  # fmt: skip
 
 
-def _over_axis(result: Reproduction, figure: Mapping[str, Any]) -> Section:
+def _over_axis(result: ReproductionData, figure: Mapping[str, Any]) -> Section:
     """A metric along one axis, measured and published; a chart for each value of a panel."""
     study, metric, panel = result.study, figure["metric"], figure.get("panel")
     label, group = study.name(figure["axis"]), figure.get("group")
@@ -189,7 +190,7 @@ def _frame(
 
 
 def response_charts(
-    result: Reproduction, figure: Mapping[str, Any], **size: Any
+    result: ReproductionData, figure: Mapping[str, Any], **size: Any
 ) -> dict[str, AnyChart]:
     """Models beside measurements along one axis, a chart for each value of another."""
     study, axis, panel, metric = result.study, figure["axis"], figure["panel"], figure["metric"]
@@ -236,7 +237,7 @@ def response_charts(
     return charts
 
 
-def _response(result: Reproduction, figure: Mapping[str, Any]) -> Section:
+def _response(result: ReproductionData, figure: Mapping[str, Any]) -> Section:
     charts = response_charts(result, figure, width=FILL)
     name, _ = shown_as(result.study.name(figure["metric"]))
     axis = result.study.name(figure["axis"])
@@ -252,7 +253,7 @@ def _response(result: Reproduction, figure: Mapping[str, Any]) -> Section:
     )
 
 
-def _csv_of_panel(result: Reproduction, figure: Mapping[str, Any], name: str) -> str:
+def _csv_of_panel(result: ReproductionData, figure: Mapping[str, Any], name: str) -> str:
     """The cells of one chart, for a figure with a chart for each value of an axis."""
     metric, panel = figure.get("metric"), figure["panel"]
     return cells_csv(
@@ -261,7 +262,7 @@ def _csv_of_panel(result: Reproduction, figure: Mapping[str, Any], name: str) ->
     )
 
 
-def _ratio(result: Reproduction, figure: Mapping[str, Any]) -> Section:
+def _ratio(result: ReproductionData, figure: Mapping[str, Any]) -> Section:
     study = result.study
     charts = ratio_charts(result, figure, width=FILL)
     return Section(
@@ -277,7 +278,7 @@ def _ratio(result: Reproduction, figure: Mapping[str, Any]) -> Section:
     )
 
 
-def _dots(result: Reproduction, figure: Mapping[str, Any]) -> Section:
+def _dots(result: ReproductionData, figure: Mapping[str, Any]) -> Section:
     """Metrics of every value of an axis, a chart for each value of another."""
     study, axis, panel = result.study, figure["axis"], figure["panel"]
     metrics = figure["metric"] if isinstance(figure["metric"], list) else [figure["metric"]]

@@ -4,88 +4,19 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from fairway.errors import InputError
 from fairway.ground import inventory, store
 from fairway.plot.drawing import SAME_COMMAND, draw_report
 from fairway.study.claims import Cell, Finding, judge_all, readable
+from fairway.study.data import WholeData, cells_of, expected_cells
 from fairway.study.model import Study, Whole
-from fairway.study.reproduce import (
-    Reproduction,
-    cell_json,
-    claims_json,
-    every_cell,
-    expected_cells,
-    reproduce_study,
-    verdicts,
-)
+from fairway.study.reproduce import reproduce_study
 
 
-@dataclass(frozen=True)
-class WholeReproduction:
-    """A study of parts run again.
-
-    Attributes:
-        study: The study.
-        parts: Name -> what came of it, of every part that was run.
-        skipped: Name -> why not, of every other part.
-        findings: The verdict of each claim, in the study's order.
-        quick: How it was shortened; none if it was not.
-        directory: Where everything is kept, each part in a directory of its name.
-    """
-
-    study: Whole
-    parts: Mapping[str, Reproduction]
-    skipped: Mapping[str, str]
-    findings: tuple[Finding, ...]
-    quick: str | None
-    directory: Path
-
-    @property
-    def report(self) -> Path:
-        """The HTML report."""
-        return self.directory / "report.html"
-
-    @property
-    def cells(self) -> tuple[Cell, ...]:
-        """Published beside measured, one per point and metric, of all parts that were run."""
-        return cells_of({name: part.cells for name, part in self.parts.items()})
-
-    def to_json(self) -> dict[str, Any]:
-        """The machine-readable answer: every part, every cell and every claim."""
-        answer: dict[str, Any] = {
-            "study": self.study.key,
-            "parts": [
-                {
-                    "part": name,
-                    "title": part.title,
-                    "backend": part.backend,
-                    "skipped": self.skipped.get(name),
-                }
-                for name, part in self.study.parts.items()
-            ],
-            "cells": [
-                {"part": name, **cell_json(cell)}
-                for name, part in self.study.parts.items()
-                for cell in every_cell(part, self.parts[name].cells if name in self.parts else ())
-            ],
-            "claims": claims_json(self.study.claims, self.findings),
-        }
-        if self.study.question:
-            answer["question"] = self.study.question
-        if self.quick is not None:
-            answer["quick"] = self.quick
-        return answer
-
-    def __repr__(self) -> str:
-        found = verdicts(self.study.claims, self.findings)
-        return (
-            f"<Reproduction of {self.study.key}: {len(self.parts)} of {len(self.study.parts)} "
-            f"parts, {len(self.cells)} cells; {found}>"
-        )
+class WholeReproduction(WholeData):
+    """A study of parts run again."""
 
     def _repr_html_(self) -> str:
         from fairway.plot.page import plain_html
@@ -94,11 +25,6 @@ class WholeReproduction:
 
         tables = (verdict_table(self), part_table(self))
         return f"<h3>{html.escape(self.study.title)}</h3>" + "".join(map(plain_html, tables))
-
-
-def cells_of(parts: Mapping[str, Sequence[Cell]]) -> tuple[Cell, ...]:
-    """The cells of all parts, each with the name of its part."""
-    return tuple(replace(cell, part=name) for name, cells in parts.items() for cell in cells)
 
 
 def reproduce_whole(

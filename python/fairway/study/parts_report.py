@@ -7,11 +7,11 @@ from dataclasses import replace
 from fairway.ground import text
 from fairway.plot.page import Section, Table
 from fairway.study.claim_sections import Place
-from fairway.study.parts import WholeReproduction
+from fairway.study.data import WholeData
 from fairway.study.report import body_sections, claim_sections, page_of
 
 
-def whole_report(result: WholeReproduction) -> str:
+def whole_report(result: WholeData) -> str:
     """The whole report as HTML."""
     study = result.study
     sections = list(claim_sections(result))
@@ -28,7 +28,7 @@ def whole_report(result: WholeReproduction) -> str:
     return page_of(result, sections)
 
 
-def part_table(result: WholeReproduction) -> Table:
+def part_table(result: WholeData) -> Table:
     """One line per part: what it is, what answered, how much was run."""
     rows = []
     for name, part in result.study.parts.items():

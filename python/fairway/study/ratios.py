@@ -12,7 +12,7 @@ import polars as pl
 from fairway.ground import text
 from fairway.plot.figures import SHAPES, AnyChart, inline
 from fairway.study.claims import Cell, point_is_at
-from fairway.study.reproduce import Reproduction
+from fairway.study.data import ReproductionData
 
 #: Ratios that get a tick, as far as they are on the axis.
 _TICKS = (0.125, 0.25, 0.5, 0.7, 1, 1.4, 2, 4, 8)
@@ -25,7 +25,7 @@ _KINDS = {"x": pl.Float64, "group": pl.String, "ratio": pl.Float64, "low": pl.Fl
 
 
 def ratio_charts(
-    result: Reproduction, figure: Mapping[str, Any], **size: Any
+    result: ReproductionData, figure: Mapping[str, Any], **size: Any
 ) -> dict[str, AnyChart]:
     """Measured over expected along one axis, a chart for each value of another.
 
@@ -87,7 +87,7 @@ def _ratios(cell: Cell, reference: str | None) -> dict[str, float | None]:
     return found
 
 
-def _is_claimed(result: Reproduction, cell: Cell) -> bool:
+def _is_claimed(result: ReproductionData, cell: Cell) -> bool:
     """Whether a claim holds the cell against its published number."""
     return any(
         test.get("metric") == cell.metric

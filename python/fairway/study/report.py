@@ -16,13 +16,13 @@ from fairway.plot.page import Section, Table, render
 from fairway.results.report import experiment_section, window_sentence
 from fairway.study.claim_sections import Place, speaks_of, verdicts
 from fairway.study.claims import MEANING, Finding, Verdict
+from fairway.study.data import ReproductionData, cell_columns, cell_row
 from fairway.study.figures import figure_section
-from fairway.study.reproduce import Reproduction, cell_columns, cell_row
 from fairway.study.runs import cell_names, run_link, run_table
 from fairway.sweep.repetitions import remark_on_alike, sentence
 
 if TYPE_CHECKING:
-    from fairway.study.parts import WholeReproduction
+    from fairway.study.data import WholeData
 
 _WHY = (
     "Each claim opens to what decided it: every effect that it speaks of, with its 95 % interval "
@@ -37,7 +37,7 @@ _RUNS = (
 )
 
 
-def study_report(result: Reproduction) -> str:
+def study_report(result: ReproductionData) -> str:
     """The whole report as HTML."""
     study = result.study
     place = Place(result.directory, study.claims)
@@ -45,7 +45,7 @@ def study_report(result: Reproduction) -> str:
     return page_of(result, sections)
 
 
-def page_of(result: Reproduction | WholeReproduction, sections: Sequence[Section]) -> str:
+def page_of(result: ReproductionData | WholeData, sections: Sequence[Section]) -> str:
     """The whole page as HTML, with what the study is above its sections."""
     study = result.study
     note = f"{text.capital(result.quick)}." if result.quick else ""
@@ -59,7 +59,7 @@ def page_of(result: Reproduction | WholeReproduction, sections: Sequence[Section
     )
 
 
-def claim_sections(result: Reproduction | WholeReproduction) -> Iterator[Section]:
+def claim_sections(result: ReproductionData | WholeData) -> Iterator[Section]:
     """The verdicts, and what decided them."""
     if result.study.claims:
         counts = verdict_counts(result.findings)
@@ -68,7 +68,7 @@ def claim_sections(result: Reproduction | WholeReproduction) -> Iterator[Section
         yield Section("How claims are decided", _WHY, id="why")
 
 
-def body_sections(result: Reproduction, on: Place) -> Iterator[Section]:
+def body_sections(result: ReproductionData, on: Place) -> Iterator[Section]:
     """Cells, figures, runs and the experiment.
 
     Args:
@@ -95,7 +95,7 @@ def body_sections(result: Reproduction, on: Place) -> Iterator[Section]:
 
 
 def cell_table(
-    result: Reproduction, on: Place | None = None, names: dict[str, str] | None = None
+    result: ReproductionData, on: Place | None = None, names: dict[str, str] | None = None
 ) -> Table:
     """Published beside measured.
 
@@ -128,7 +128,7 @@ def cell_table(
     )
 
 
-def difference_table(result: Reproduction, part: str = "") -> Table:
+def difference_table(result: ReproductionData, part: str = "") -> Table:
     """How far measured is from published: one line per metric that has published numbers.
 
     Args:

@@ -13,10 +13,10 @@ from fairway.plot.figures import group_encoding, inline
 from fairway.plot.page import FILL, Figure, Section
 from fairway.study.cells import Column
 from fairway.study.claims import Cell
-from fairway.study.reproduce import Reproduction
+from fairway.study.data import ReproductionData
 
 
-def residual_section(result: Reproduction, figure: Mapping[str, Any]) -> Section:
+def residual_section(result: ReproductionData, figure: Mapping[str, Any]) -> Section:
     """Measured over expected for every cell, a chart for each combination of some axes."""
     charts = residual_charts(result, figure, width=FILL)
     metrics = metrics_of(figure)
@@ -35,7 +35,7 @@ def metrics_of(figure: Mapping[str, Any]) -> list[str]:
 
 
 def residual_charts(
-    result: Reproduction, figure: Mapping[str, Any], **size: Any
+    result: ReproductionData, figure: Mapping[str, Any], **size: Any
 ) -> dict[str, alt.LayerChart]:
     """The charts of a figure by their titles."""
     rows = _rows(result, figure)
@@ -62,7 +62,7 @@ def residual_charts(
     }
 
 
-def _rows(result: Reproduction, figure: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _rows(result: ReproductionData, figure: Mapping[str, Any]) -> list[dict[str, Any]]:
     study, metrics = result.study, metrics_of(figure)
     columns = {column.metric: column for column in study.compared}
     panel = figure["panel"] if isinstance(figure["panel"], list) else [figure["panel"]]

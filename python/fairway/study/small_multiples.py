@@ -12,14 +12,14 @@ from fairway.plot.figures import over_time, thin
 from fairway.plot.page import FILL, Figure, Section
 from fairway.plot.quantities import QUANTITIES, Quantity
 from fairway.study.claims import point_is_at
-from fairway.study.reproduce import Reproduction
+from fairway.study.data import ReproductionData
 from fairway.sweep.outcome import Outcome
 
 #: Points along one line.
 _SMALL_POINTS = 250
 
 
-def small_multiples(result: Reproduction, figure: Mapping[str, Any]) -> Section:
+def small_multiples(result: ReproductionData, figure: Mapping[str, Any]) -> Section:
     """One small chart per point, all with the same axes.
 
     Args:

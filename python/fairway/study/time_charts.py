@@ -15,7 +15,7 @@ from fairway.plot.page import FILL, Figure, Section
 from fairway.plot.quantities import QUANTITIES, Quantity
 from fairway.results.phase_charts import phase_chart
 from fairway.study.claims import point_is_at
-from fairway.study.reproduce import Reproduction
+from fairway.study.data import ReproductionData
 from fairway.sweep.outcome import Outcome
 
 #: Points along a line.
@@ -24,7 +24,7 @@ _POINTS = 600
 _HEIGHT = 150
 
 
-def time_section(result: Reproduction, figure: Mapping[str, Any]) -> Section:
+def time_section(result: ReproductionData, figure: Mapping[str, Any]) -> Section:
     """The first flow's quantities over time at every point; those of one unit in one chart."""
     at = figure.get("at", {})
     named = figure["quantity"]
@@ -44,7 +44,10 @@ def time_section(result: Reproduction, figure: Mapping[str, Any]) -> Section:
 
 
 def _charts(
-    result: Reproduction, figure: Mapping[str, Any], outcome: Outcome, together: Sequence[Quantity]
+    result: ReproductionData,
+    figure: Mapping[str, Any],
+    outcome: Outcome,
+    together: Sequence[Quantity],
 ) -> list[Figure]:
     """A chart of quantities with one unit; none where none of them has a value."""
     begin, end = float(figure.get("from_s", 0.0)), float(figure.get("until_s", float("inf")))
@@ -120,7 +123,7 @@ def _long(
     return pl.concat(frames).drop_nulls("value")
 
 
-def phase_section(result: Reproduction, figure: Mapping[str, Any]) -> Section:
+def phase_section(result: ReproductionData, figure: Mapping[str, Any]) -> Section:
     """The window of the first flow at each point, its phases behind it, over the same time."""
     drawn = [
         outcome
