@@ -128,7 +128,7 @@ impl Admission {
         if self.sent_bytes > MOST_BYTES {
             return self.refuse("it talks without proving itself");
         }
-        self.ciphertext.room(bytes.len()).copy_from_slice(bytes);
+        self.ciphertext.reserve(bytes.len()).copy_from_slice(bytes);
         self.ciphertext.filled(bytes.len());
         loop {
             match std::mem::replace(&mut self.stage, Stage::Over) {
@@ -295,13 +295,13 @@ impl Admission {
         let Some(tls) = tls else {
             // Without TLS what comes is plain.
             let data = self.ciphertext.data();
-            self.plaintext.room(data.len()).copy_from_slice(data);
+            self.plaintext.reserve(data.len()).copy_from_slice(data);
             self.plaintext.filled(data.len());
             self.ciphertext.consume(self.ciphertext.len());
             return Ok(());
         };
         loop {
-            match tls.receive(&mut self.ciphertext, self.plaintext.room(MOST_BYTES)) {
+            match tls.receive(&mut self.ciphertext, self.plaintext.reserve(MOST_BYTES)) {
                 Ok(Received::Plaintext(count)) => self.plaintext.filled(count),
                 Ok(Received::Nothing) => return Ok(()),
                 Ok(Received::Closed) => return Err("it has closed the connection"),

@@ -169,7 +169,7 @@ impl Greeting {
                 self.plaintext.filled(received);
                 continue;
             };
-            let received = tls.receive(&mut self.ciphertext, self.plaintext.room(READ_BYTES));
+            let received = tls.receive(&mut self.ciphertext, self.plaintext.reserve(READ_BYTES));
             self.tls = Some(tls);
             match received.map_err(|error| self.tls_refusal(&error))? {
                 Received::Plaintext(count) => self.plaintext.filled(count),
@@ -191,7 +191,7 @@ impl Greeting {
     fn receive(&mut self, plain: bool) -> Result<usize, Error> {
         self.link.wait_until(self.deadline)?;
         let inbox = if plain { &mut self.plaintext } else { &mut self.ciphertext };
-        match self.link.receive(inbox.room(READ_BYTES))? {
+        match self.link.receive(inbox.reserve(READ_BYTES))? {
             0 => Err(self.closed()),
             count => Ok(count),
         }

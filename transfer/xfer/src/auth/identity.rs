@@ -30,7 +30,7 @@ pub struct Identity {
 /// An identity as a file holds it.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Kept {
+struct StoredIdentity {
     token: String,
     /// DER, in base64.
     certificate: String,
@@ -41,7 +41,7 @@ struct Kept {
 impl Identity {
     /// A new one, which ends with the process.
     pub fn new() -> Result<Self, Error> {
-        Kept::generate()?.read()
+        StoredIdentity::generate()?.read()
     }
 
     /// The identity in a file, made and written there if there is no such file: so the token stays
@@ -54,7 +54,7 @@ impl Identity {
                 unusable("it is damaged; delete it, and a new token will be made".into())
             });
         }
-        let made = Kept::generate()?;
+        let made = StoredIdentity::generate()?;
         match write(path, &made) {
             // Another receiver was faster: it is the same one now.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Identity::keep(path),
@@ -72,14 +72,14 @@ impl Identity {
     }
 }
 
-impl Drop for Kept {
+impl Drop for StoredIdentity {
     fn drop(&mut self) {
         self.token.zeroize();
         self.key.zeroize();
     }
 }
 
-impl Kept {
+impl StoredIdentity {
     fn generate() -> Result<Self, Error> {
         let failed = |error: &dyn std::fmt::Display| Error::failed("making a token", error);
         let mut secret = Secret::<SECRET_BYTES>::default();
@@ -89,7 +89,7 @@ impl Kept {
             .and_then(|params| params.self_signed(&key))
             .map_err(|error| failed(&error))?;
         let token = Token { fingerprint: fingerprint(certificate.der()), secret };
-        Ok(Kept {
+        Ok(StoredIdentity {
             token: token.to_string(),
             certificate: BASE64.encode(certificate.der()),
             key: BASE64.encode(key.serialized_der()),
@@ -123,7 +123,7 @@ pub(super) fn fingerprint(certificate: &CertificateDer) -> [u8; FINGERPRINT_BYTE
     fingerprint
 }
 
-fn read(path: &Path) -> Result<Option<Kept>, String> {
+fn read(path: &Path) -> Result<Option<StoredIdentity>, String> {
     // A pipe must not block before it is seen to be one.
     let file = match File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -145,13 +145,13 @@ fn read(path: &Path) -> Result<Option<Kept>, String> {
     let mut text = Zeroizing::new(String::with_capacity(MOST_KEPT_BYTES as usize));
     let read = file.take(MOST_KEPT_BYTES).read_to_string(&mut text);
     read.map_err(|error| format!("it cannot be read: {error}"))?;
-    let kept = serde_json::from_str(&text);
-    kept.map(Some).map_err(|_| "it holds no token; name another file, or delete it".into())
+    let stored = serde_json::from_str(&text);
+    stored.map(Some).map_err(|_| "it holds no token; name another file, or delete it".into())
 }
 
 /// Writes a file that is there as a whole or not at all.
-fn write(path: &Path, kept: &Kept) -> io::Result<()> {
-    let text = Zeroizing::new(serde_json::to_string_pretty(kept)?);
+fn write(path: &Path, stored: &StoredIdentity) -> io::Result<()> {
+    let text = Zeroizing::new(serde_json::to_string_pretty(stored)?);
     let mut new = path.as_os_str().to_owned();
     new.push(format!(".new-{}", std::process::id()));
     let new = PathBuf::from(new);
@@ -215,9 +215,9 @@ mod tests {
         };
         assert!(refused("").contains("holds no token"));
         assert!(refused(&"[".repeat(100_000)).contains("holds no token"));
-        let mut kept = Kept::generate().unwrap();
-        kept.certificate = Kept::generate().unwrap().certificate.clone();
-        assert!(refused(&serde_json::to_string(&kept).unwrap()).contains("damaged"));
+        let mut stored = StoredIdentity::generate().unwrap();
+        stored.certificate = StoredIdentity::generate().unwrap().certificate.clone();
+        assert!(refused(&serde_json::to_string(&stored).unwrap()).contains("damaged"));
         let pipe = folder.path().join("pipe");
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRUSR).unwrap();
         let said = Identity::keep(&pipe).err().unwrap().to_string();

@@ -116,7 +116,7 @@ impl Incoming {
             };
             let mut state = self.state();
             if !state.done.has(index) {
-                self.promise.kept(blocks.bytes(index));
+                self.promise.release(blocks.bytes(index));
                 state.done.set(index, true);
             }
             if index == 0 {
@@ -294,7 +294,7 @@ impl Incoming {
         if let (Some(bytes), Some(_)) = (self.entry.bytes, partial.journal()) {
             let allocated = partial.data().allocate(bytes);
             if allocated.map_err(|error| self.unwritable(error, bytes))? {
-                self.promise.kept(u64::MAX);
+                self.promise.release(u64::MAX);
             }
         }
         if state.there {
@@ -356,7 +356,7 @@ impl Incoming {
         bytes: u64,
         sum: &Sum,
     ) -> Result<(), Error> {
-        self.promise.kept(bytes);
+        self.promise.release(bytes);
         let mut state = self.state();
         if bytes < state.blocks.bytes(index) {
             state.short = Some((index, bytes));

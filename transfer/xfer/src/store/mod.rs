@@ -190,18 +190,18 @@ struct Promise {
 }
 
 impl Promise {
-    /// So many are written, and the disk counts them itself.
-    fn kept(&self, bytes: u64) {
+    /// `bytes` are written; the disk itself counts them from now on.
+    fn release(&self, bytes: u64) {
         let less = |left: u64| Some(left.saturating_sub(bytes));
         let before = self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-        let kept = before.unwrap_or(0).min(bytes);
-        self.store.promised.fetch_sub(kept, Ordering::Relaxed);
+        let released = before.unwrap_or(0).min(bytes);
+        self.store.promised.fetch_sub(released, Ordering::Relaxed);
     }
 }
 
 impl Drop for Promise {
     fn drop(&mut self) {
-        self.kept(u64::MAX);
+        self.release(u64::MAX);
     }
 }
 

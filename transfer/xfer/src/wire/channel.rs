@@ -203,7 +203,7 @@ impl Reader {
     fn gather(&mut self, shared: &Shared, count: usize) -> Result<bool, Error> {
         while self.plaintext.len() < count {
             let missing = count - self.plaintext.len();
-            let room = self.plaintext.room(missing.max(READ_AHEAD_BYTES));
+            let room = self.plaintext.reserve(missing.max(READ_AHEAD_BYTES));
             let received = receive(shared, &mut self.ciphertext, room)?;
             if received == 0 {
                 return if self.plaintext.len() == 0 { Ok(false) } else { Err(ended(shared)) };
@@ -236,13 +236,13 @@ fn receive(shared: &Shared, ciphertext: &mut Inbox, into: &mut [u8]) -> Result<u
             Received::Nothing => {}
         }
         let capacity = ciphertext.capacity().clamp(CIPHERTEXT_BYTES[0], CIPHERTEXT_BYTES[1]);
-        let count = shared.link.receive(ciphertext.room(capacity))?;
+        let count = shared.link.receive(ciphertext.reserve(capacity))?;
         ciphertext.filled(count);
         if count == 0 {
             return Err(ended(shared));
         }
         if count == capacity && capacity < CIPHERTEXT_BYTES[1] {
-            ciphertext.room(2 * capacity);
+            ciphertext.reserve(2 * capacity);
         }
     }
 }

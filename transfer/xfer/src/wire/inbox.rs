@@ -32,7 +32,7 @@ impl Inbox {
     }
 
     /// Room for `count` bytes behind what is there.
-    pub(crate) fn room(&mut self, count: usize) -> &mut [u8] {
+    pub(crate) fn reserve(&mut self, count: usize) -> &mut [u8] {
         if self.bytes.len() - self.end < count {
             self.bytes.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.len());

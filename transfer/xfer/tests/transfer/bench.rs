@@ -19,11 +19,11 @@ const LONG: Duration = Duration::from_secs(600);
 pub const BLOCK: usize = 1 << 20;
 
 /// Directories for one test.
-pub struct Room(tempfile::TempDir);
+pub struct Workspace(tempfile::TempDir);
 
-impl Room {
+impl Workspace {
     pub fn new() -> Self {
-        Room(tempfile::tempdir().unwrap())
+        Workspace(tempfile::tempdir().unwrap())
     }
 
     pub fn at(&self, name: &str) -> PathBuf {
@@ -143,12 +143,12 @@ pub fn until(mut is_so: impl FnMut() -> bool) {
 }
 
 /// Into a directory of the room, on any port of this host.
-pub fn receiving(room: &Room) -> ReceiveOptions {
+pub fn receiving(workspace: &Workspace) -> ReceiveOptions {
     ReceiveOptions {
         bind: Some("127.0.0.1:0".into()),
         // Syncing is slow, and is tested where it matters.
         sync: false,
-        ..ReceiveOptions::new(room.at("out"))
+        ..ReceiveOptions::new(workspace.at("out"))
     }
 }
 

@@ -7,22 +7,22 @@ use fairway_xfer::Error;
 use fairway_xfer::recv::ReceiveOptions;
 use fairway_xfer::send::{SendOptions, Streams};
 
-use crate::bench::{BLOCK, Receiver, Room, Sender, noise, receiving, send, tree, until};
+use crate::bench::{BLOCK, Receiver, Sender, Workspace, noise, receiving, send, tree, until};
 use crate::proxy::{Fault, Proxy, random};
 
 fn quick(options: SendOptions) -> SendOptions {
     SendOptions { timeout_s: Some(2.0), patience_s: Some(600.0), ..options }
 }
 
-fn quick_receiver(room: &Room, plain: bool) -> ReceiveOptions {
-    ReceiveOptions { plain, timeout_s: Some(2.0), ..receiving(room) }
+fn quick_receiver(workspace: &Workspace, plain: bool) -> ReceiveOptions {
+    ReceiveOptions { plain, timeout_s: Some(2.0), ..receiving(workspace) }
 }
 
 /// Sends a file through a proxy that has so many faults.
 fn through(seed: &str, faults: &'static [Fault], most: u32, plain: bool) {
-    let room = Room::new();
-    let receiver = Receiver::start(quick_receiver(&room, plain));
-    let path = room.file("in/data", 12 * BLOCK + 5);
+    let workspace = Workspace::new();
+    let receiver = Receiver::start(quick_receiver(&workspace, plain));
+    let path = workspace.file("in/data", 12 * BLOCK + 5);
     let proxy = Proxy::start(&receiver.address, random(seed, faults, most, 6 * BLOCK as u64));
     let options = SendOptions {
         plain,
@@ -36,13 +36,13 @@ fn through(seed: &str, faults: &'static [Fault], most: u32, plain: bool) {
         if sent.is_ok() {
             break;
         }
-        let at = room.at("out/data");
+        let at = workspace.at("out/data");
         assert!(!at.exists() || fs::read(&at).unwrap() == noise("in/data", 12 * BLOCK + 5));
         sent = send(options.clone());
     }
     sent.unwrap();
     drop(receiver.stop().unwrap());
-    assert_eq!(tree(&room.at("out")), tree(&room.at("in")));
+    assert_eq!(tree(&workspace.at("out")), tree(&workspace.at("in")));
 }
 
 #[test]
@@ -69,8 +69,8 @@ fn bytes_are_flipped() {
 
 #[test]
 fn standard_input_goes_on_after_the_control_connection_broke() {
-    let room = Room::new();
-    let receiver = Receiver::start(quick_receiver(&room, true));
+    let workspace = Workspace::new();
+    let receiver = Receiver::start(quick_receiver(&workspace, true));
     let proxy = Proxy::start(
         &receiver.address,
         Box::new(|number| (number == 0).then_some((Fault::ResetBack, 600))),
@@ -97,21 +97,21 @@ fn standard_input_goes_on_after_the_control_connection_broke() {
     writing.join().unwrap();
     assert!(outcome.counts.replaced_sessions > 0);
     receiver.stop().unwrap();
-    assert!(fs::read(room.at("out/stdin")).unwrap() == data);
+    assert!(fs::read(workspace.at("out/stdin")).unwrap() == data);
 }
 
 #[test]
 fn the_receiver_is_started_again_with_its_token() {
-    let room = Room::new();
+    let workspace = Workspace::new();
     // An address of its own: while the port is free, no other test takes it.
     let mut options = ReceiveOptions {
-        keep_token: Some(room.at("token")),
+        keep_token: Some(workspace.at("token")),
         bind: Some("127.7.7.7:0".into()),
-        ..quick_receiver(&room, false)
+        ..quick_receiver(&workspace, false)
     };
     let receiver = Receiver::start(options.clone());
     options.bind = Some(receiver.address.clone());
-    let path = room.file("in/data", 30 * BLOCK);
+    let path = workspace.file("in/data", 30 * BLOCK);
     let sending = SendOptions {
         streams: Streams::Fixed(2),
         chunk_bytes: Some(BLOCK as u64),
@@ -125,14 +125,14 @@ fn the_receiver_is_started_again_with_its_token() {
     let outcome = sender.join().unwrap();
     assert!(outcome.counts.held_bytes >= 5 * BLOCK as u64, "{outcome:?}");
     receiver.stop().unwrap();
-    assert_eq!(tree(&room.at("out")), tree(&room.at("in")));
+    assert_eq!(tree(&workspace.at("out")), tree(&workspace.at("in")));
 }
 
 #[test]
 fn the_sender_is_started_again() {
-    let room = Room::new();
-    let receiver = Receiver::start(receiving(&room));
-    let path = room.file("in/data", 30 * BLOCK);
+    let workspace = Workspace::new();
+    let receiver = Receiver::start(receiving(&workspace));
+    let path = workspace.file("in/data", 30 * BLOCK);
     let options = SendOptions {
         streams: Streams::Fixed(2),
         chunk_bytes: Some(BLOCK as u64),
@@ -143,38 +143,39 @@ fn the_sender_is_started_again() {
     until(|| receiver.control.progress().done_bytes > 6 * BLOCK as u64);
     sender.control.cancel();
     assert_eq!(sender.join(), Err(Error::Cancelled));
-    assert!(!room.at("out/data").exists());
+    assert!(!workspace.at("out/data").exists());
     let outcome = send(SendOptions { limit_bps: None, ..options }).unwrap();
     assert!(outcome.counts.held_bytes >= 5 * BLOCK as u64, "{outcome:?}");
     receiver.stop().unwrap();
-    assert_eq!(tree(&room.at("out")), tree(&room.at("in")));
+    assert_eq!(tree(&workspace.at("out")), tree(&workspace.at("in")));
 }
 
 #[test]
 fn a_source_that_changes_does_not_get_its_name() {
-    let room = Room::new();
-    let receiver = Receiver::start(receiving(&room));
-    let path = room.file("in/data", 10 * BLOCK);
-    room.file("in/other", 10);
+    let workspace = Workspace::new();
+    let receiver = Receiver::start(receiving(&workspace));
+    let path = workspace.file("in/data", 10 * BLOCK);
+    workspace.file("in/other", 10);
     let options = SendOptions {
         limit_bps: Some(100_000_000),
-        ..SendOptions::new(room.at("in"), &receiver.address, &receiver.token)
+        ..SendOptions::new(workspace.at("in"), &receiver.address, &receiver.token)
     };
     let sender = Sender::start(options, None);
     until(|| receiver.control.progress().done_bytes > 2 * BLOCK as u64);
     fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"more").unwrap();
     let said = sender.join().unwrap_err().to_string();
     assert!(said.contains("in/data") && said.contains("changed"), "{said}");
-    assert!(!room.at("out/in/data").exists() && room.at("out/in/other").exists());
+    assert!(!workspace.at("out/in/data").exists() && workspace.at("out/in/other").exists());
     receiver.stop().unwrap();
 }
 
 #[test]
 fn a_wrong_token_is_refused() {
-    let room = Room::new();
-    let receiver = Receiver::start(receiving(&room));
-    let other = Receiver::start(ReceiveOptions { out: room.at("else"), ..receiving(&room) });
-    let path = room.file("in/data", 10);
+    let workspace = Workspace::new();
+    let receiver = Receiver::start(receiving(&workspace));
+    let other =
+        Receiver::start(ReceiveOptions { out: workspace.at("else"), ..receiving(&workspace) });
+    let path = workspace.file("in/data", 10);
     for plain in [false, true] {
         let options = SendOptions::new(&path, &receiver.address, &other.token);
         let sent = send(SendOptions { plain, ..options });
@@ -184,10 +185,10 @@ fn a_wrong_token_is_refused() {
 
 #[test]
 fn nobody_is_there() {
-    let room = Room::new();
-    let receiver = Receiver::start(receiving(&room));
+    let workspace = Workspace::new();
+    let receiver = Receiver::start(receiving(&workspace));
     let (address, token) = (receiver.address.clone(), receiver.token.clone());
     receiver.stop().unwrap();
-    let sent = send(SendOptions::new(room.file("in/data", 10), address, token));
+    let sent = send(SendOptions::new(workspace.file("in/data", 10), address, token));
     assert!(matches!(sent, Err(Error::Failed { .. })), "{sent:?}");
 }

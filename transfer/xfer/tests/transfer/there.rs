@@ -10,20 +10,20 @@ use fairway_xfer::send::SendOptions;
 use fairway_xfer::socket::{Wishes, connect};
 use fairway_xfer::wire::messages::{Begin, Kind, Offered, ToReceiver, ToSender};
 
-use crate::bench::{BLOCK, Receiver, Room, receiving, send};
+use crate::bench::{BLOCK, Receiver, Workspace, receiving, send};
 use fairway_xfer::wire::Channel;
 use fairway_xfer::wire::messages::{ENTRIES_PER_PAGE, MOST_OPEN};
 
 #[test]
 fn the_same_file_is_not_sent_again_and_another_is_not_replaced() {
-    let room = Room::new();
-    let path = room.file("in/data", 3 * BLOCK);
-    let receiver = Receiver::start(receiving(&room));
+    let workspace = Workspace::new();
+    let path = workspace.file("in/data", 3 * BLOCK);
+    let receiver = Receiver::start(receiving(&workspace));
     let options = SendOptions::new(&path, &receiver.address, &receiver.token);
     send(options.clone()).unwrap();
     assert_eq!(send(options.clone()).unwrap().counts.held_bytes, 3 * BLOCK as u64);
     for bytes in [3 * BLOCK, 3 * BLOCK + 1, 0] {
-        let before = fs::read(room.at("out/data")).unwrap();
+        let before = fs::read(workspace.at("out/data")).unwrap();
         let mut content = before.clone();
         content[2 * BLOCK] ^= 1;
         content.resize(bytes, 7);
@@ -31,16 +31,16 @@ fn the_same_file_is_not_sent_again_and_another_is_not_replaced() {
         let sent = send(options.clone());
         let Err(Error::Refused(said)) = sent else { panic!("{sent:?}") };
         assert!(said.contains("--overwrite"), "{said}");
-        assert!(fs::read(room.at("out/data")).unwrap() == before);
+        assert!(fs::read(workspace.at("out/data")).unwrap() == before);
     }
     receiver.stop().unwrap();
 }
 
 #[test]
 fn a_file_that_differs_is_replaced_if_that_is_allowed() {
-    let room = Room::new();
-    let path = room.file("in/data", 3 * BLOCK);
-    let receiver = Receiver::start(ReceiveOptions { overwrite: true, ..receiving(&room) });
+    let workspace = Workspace::new();
+    let path = workspace.file("in/data", 3 * BLOCK);
+    let receiver = Receiver::start(ReceiveOptions { overwrite: true, ..receiving(&workspace) });
     let options = SendOptions::new(&path, &receiver.address, &receiver.token);
     for bytes in [3 * BLOCK, 3 * BLOCK, 5, 0, 2 * BLOCK + 1] {
         let mut content = fs::read(&path).unwrap();
@@ -50,7 +50,7 @@ fn a_file_that_differs_is_replaced_if_that_is_allowed() {
         }
         fs::write(&path, &content).unwrap();
         send(options.clone()).unwrap();
-        assert!(fs::read(room.at("out/data")).unwrap() == content, "{bytes}");
+        assert!(fs::read(workspace.at("out/data")).unwrap() == content, "{bytes}");
     }
     receiver.stop().unwrap();
 }
@@ -88,12 +88,12 @@ fn offered(receiver: &Receiver, name: &[u8], kind: Kind) -> ToSender {
 
 #[test]
 fn names_that_lead_elsewhere_are_refused() {
-    let room = Room::new();
-    let receiver = Receiver::start(receiving(&room));
-    let outside = room.at("outside");
+    let workspace = Workspace::new();
+    let receiver = Receiver::start(receiving(&workspace));
+    let outside = workspace.at("outside");
     fs::create_dir(&outside).unwrap();
-    std::os::unix::fs::symlink(&outside, room.at("out/link")).unwrap();
-    std::os::unix::fs::symlink(outside.join("x"), room.at("out/dangling")).unwrap();
+    std::os::unix::fs::symlink(&outside, workspace.at("out/link")).unwrap();
+    std::os::unix::fs::symlink(outside.join("x"), workspace.at("out/dangling")).unwrap();
     let names: [&[u8]; 12] = [
         b"../outside/x",
         b"/tmp/x",
@@ -121,25 +121,25 @@ fn names_that_lead_elsewhere_are_refused() {
 
 #[test]
 fn a_file_gets_no_permission_that_the_receivers_umask_forbids() {
-    let room = Room::new();
-    let path = room.file("in/data", 10);
+    let workspace = Workspace::new();
+    let path = workspace.file("in/data", 10);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
-    let receiver = Receiver::start(receiving(&room));
+    let receiver = Receiver::start(receiving(&workspace));
     send(SendOptions::new(&path, &receiver.address, &receiver.token)).unwrap();
     // proc(5): in octal.
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let umask = status.lines().find_map(|line| line.strip_prefix("Umask:\t")).unwrap();
     let umask = u32::from_str_radix(umask, 8).unwrap();
     assert_ne!(0o666 & umask, 0, "a umask that forbids nothing tests nothing");
-    let mode = fs::metadata(room.at("out/data")).unwrap().permissions().mode();
+    let mode = fs::metadata(workspace.at("out/data")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o666 & !umask);
     receiver.stop().unwrap();
 }
 
 #[test]
 fn a_sender_cannot_offer_files_without_end() {
-    let room = Room::new();
-    let receiver = Receiver::start(receiving(&room));
+    let workspace = Workspace::new();
+    let receiver = Receiver::start(receiving(&workspace));
     let mut channel = begin(&receiver, 1);
     let most = (MOST_OPEN + ENTRIES_PER_PAGE) as u32;
     for first in (0..=most).step_by(ENTRIES_PER_PAGE) {
@@ -167,8 +167,8 @@ fn a_sender_cannot_offer_files_without_end() {
 
 #[test]
 fn control_connections_are_bounded() {
-    let room = Room::new();
-    let mut options = receiving(&room);
+    let workspace = Workspace::new();
+    let mut options = receiving(&workspace);
     options.limits.sessions = 1;
     let most = options.limits.control_connections();
     let receiver = Receiver::start(options);

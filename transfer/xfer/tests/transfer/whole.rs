@@ -6,15 +6,15 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use fairway_xfer::send::{Auto, SendOptions, Streams, Striping};
 
-use crate::bench::{BLOCK, Receiver, Room, Sender, noise, receiving, send, tree};
+use crate::bench::{BLOCK, Receiver, Sender, Workspace, noise, receiving, send, tree};
 
 fn files_of_all_sizes(streams: u32, plain: bool, striping: Striping) {
-    let room = Room::new();
-    let mut options = receiving(&room);
+    let workspace = Workspace::new();
+    let mut options = receiving(&workspace);
     options.plain = plain;
     let receiver = Receiver::start(options);
     for bytes in [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 20 * BLOCK + 77] {
-        let path = room.file(&format!("in/file-{bytes}"), bytes);
+        let path = workspace.file(&format!("in/file-{bytes}"), bytes);
         let options = SendOptions {
             streams: Streams::Fixed(streams),
             plain,
@@ -27,7 +27,7 @@ fn files_of_all_sizes(streams: u32, plain: bool, striping: Striping) {
     }
     let outcome = receiver.stop().unwrap();
     assert_eq!(outcome.transfers.len(), 6);
-    assert_eq!(tree(&room.at("out")), tree(&room.at("in")));
+    assert_eq!(tree(&workspace.at("out")), tree(&workspace.at("in")));
 }
 
 #[test]
@@ -52,40 +52,40 @@ fn files_of_all_sizes_in_static_stripes() {
 
 #[test]
 fn a_directory_with_everything_in_it() {
-    let room = Room::new();
+    let workspace = Workspace::new();
     for (name, bytes) in [("a", 0), ("b/c", 1), ("b/d", 3 * BLOCK), ("b/e/f", 70_000)] {
-        room.file(&format!("in/top/{name}"), bytes);
+        workspace.file(&format!("in/top/{name}"), bytes);
     }
-    fs::create_dir_all(room.at("in/top/empty/very")).unwrap();
-    fs::set_permissions(room.at("in/top/a"), fs::Permissions::from_mode(0o750)).unwrap();
+    fs::create_dir_all(workspace.at("in/top/empty/very")).unwrap();
+    fs::set_permissions(workspace.at("in/top/a"), fs::Permissions::from_mode(0o750)).unwrap();
     for number in 0..700 {
-        room.file(&format!("in/top/many/{number}"), number % 13 * 100);
+        workspace.file(&format!("in/top/many/{number}"), number % 13 * 100);
     }
     for plain in [true, false] {
-        let mut options = receiving(&room);
+        let mut options = receiving(&workspace);
         (options.plain, options.once) = (plain, true);
         options.sync = true;
-        options.out = room.at(if plain { "plain" } else { "encrypted" });
+        options.out = workspace.at(if plain { "plain" } else { "encrypted" });
         let out = options.out.clone();
         let receiver = Receiver::start(options);
         let options = SendOptions {
             plain,
             streams: Streams::Fixed(4),
-            ..SendOptions::new(room.at("in/top"), &receiver.address, &receiver.token)
+            ..SendOptions::new(workspace.at("in/top"), &receiver.address, &receiver.token)
         };
         let outcome = send(options).unwrap();
         assert_eq!((outcome.counts.files, outcome.counts.directories), (704, 6));
         assert_eq!(receiver.join().unwrap().transfers.len(), 1);
-        assert_eq!(tree(&out), tree(&room.at("in")));
-        let (there, here) = (out.join("top/a"), room.at("in/top/a"));
+        assert_eq!(tree(&out), tree(&workspace.at("in")));
+        let (there, here) = (out.join("top/a"), workspace.at("in/top/a"));
         let [there, here] = [there, here].map(|path| fs::metadata(path).unwrap());
         assert_eq!((there.mode(), there.mtime_nsec()), (here.mode(), here.mtime_nsec()));
     }
 }
 
 fn standard_input(bytes: usize, plain: bool) {
-    let room = Room::new();
-    let mut options = receiving(&room);
+    let workspace = Workspace::new();
+    let mut options = receiving(&workspace);
     (options.plain, options.once) = (plain, true);
     let receiver = Receiver::start(options);
     let (read, write) = nix::unistd::pipe().unwrap();
@@ -102,7 +102,7 @@ fn standard_input(bytes: usize, plain: bool) {
     drop(write);
     sender.join().unwrap();
     receiver.join().unwrap();
-    assert!(fs::read(room.at("out/stream")).unwrap() == data);
+    assert!(fs::read(workspace.at("out/stream")).unwrap() == data);
 }
 
 #[test]
@@ -119,9 +119,9 @@ fn standard_input_longer_than_the_window() {
 
 #[test]
 fn as_many_streams_as_gain_something() {
-    let room = Room::new();
-    let receiver = Receiver::start(receiving(&room));
-    let path = room.file("in/data", 60 * BLOCK + 9);
+    let workspace = Workspace::new();
+    let receiver = Receiver::start(receiving(&workspace));
+    let path = workspace.file("in/data", 60 * BLOCK + 9);
     let options = SendOptions {
         streams: Streams::Auto(Auto::Auto),
         // For the choice to be asked for a few times.
@@ -130,16 +130,16 @@ fn as_many_streams_as_gain_something() {
     };
     send(options).unwrap();
     receiver.stop().unwrap();
-    assert_eq!(tree(&room.at("out")), tree(&room.at("in")));
+    assert_eq!(tree(&workspace.at("out")), tree(&workspace.at("in")));
 }
 
 #[test]
 fn several_senders_at_once() {
-    let room = Room::new();
-    let receiver = Receiver::start(receiving(&room));
+    let workspace = Workspace::new();
+    let receiver = Receiver::start(receiving(&workspace));
     let senders: Vec<_> = (0..5)
         .map(|number| {
-            let path = room.file(&format!("in/{number}"), 5 * BLOCK + number);
+            let path = workspace.file(&format!("in/{number}"), 5 * BLOCK + number);
             let options = SendOptions {
                 streams: Streams::Fixed(2),
                 ..SendOptions::new(path, &receiver.address, &receiver.token)
@@ -151,5 +151,5 @@ fn several_senders_at_once() {
         sender.join().unwrap();
     }
     assert_eq!(receiver.stop().unwrap().transfers.len(), 5);
-    assert_eq!(tree(&room.at("out")), tree(&room.at("in")));
+    assert_eq!(tree(&workspace.at("out")), tree(&workspace.at("in")));
 }
