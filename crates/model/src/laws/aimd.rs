@@ -39,9 +39,9 @@ parameters! {
         loss: Probability,
         /// Round-trip time.
         rtt_s: Positive,
-        /// What the window grows by each round trip.
+        /// Additive increase per round trip.
         increase_packets: Positive = 1.0,
-        /// Share of its window that a stream keeps at a loss.
+        /// Share of the window kept after a loss.
         retention: Probability = 0.5,
     }
 }

@@ -13,13 +13,13 @@ const CLAMPED: &str = "so many BBR flows that the equation leaves nothing to oth
 parameters! {
     /// BBR beside streams that only losses stop, in front of a buffer that they keep full.
     BbrShare {
-        /// What the bottleneck carries.
+        /// Capacity of the bottleneck.
         capacity_pps: Positive,
         /// Round-trip time without a queue.
         rtt_s: Positive,
         /// Buffer in bandwidth-delay products.
         buffer_bdp: Positive,
-        /// Streams of BBR; how many others there are does not matter.
+        /// Streams of BBR; the number of others does not matter.
         bbr_flows: OneOrMore = 1.0,
     }
 }
@@ -27,13 +27,13 @@ parameters! {
 quantities! {
     /// How they share.
     BbrShares {
-        /// Share of the capacity that all streams of BBR have together.
+        /// Share of the capacity of all BBR streams together.
         bbr_share,
-        /// Their rate together.
+        /// Rate of all BBR streams together.
         bbr_pps,
         /// Share of the buffer that the others hold while BBR does not probe (equation 9).
         loss_based_share,
-        /// Share of the time that BBR spends probing for the round-trip time (equation 10).
+        /// Share of the time BBR spends probing for the round-trip time (equation 10).
         probing_share,
     }
 }

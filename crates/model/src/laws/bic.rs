@@ -31,11 +31,11 @@ parameters! {
         loss: Probability,
         /// Round-trip time.
         rtt_s: Positive,
-        /// Share of its window that it gives up at a loss; Linux has 0.2.
+        /// Share of the window given up at a loss; 0.2 in Linux.
         reduction: Probability = BIC_REDUCTION,
-        /// Largest step of a round trip, Smax; Linux has 16.
+        /// Largest step of a round trip, Smax; 16 in Linux.
         max_step_packets: Positive = BIC_MOST_STEP_PACKETS,
-        /// Step below which it goes to the maximum at once, Smin.
+        /// Smallest step, Smin: below it the window goes to the maximum at once.
         min_step_packets: Positive = BIC_LEAST_STEP_PACKETS,
         /// Window below which it is Reno.
         low_window_packets: NotNegative = BIC_LOW_WINDOW_PACKETS,
@@ -51,7 +51,7 @@ quantities! {
         rate_pps,
         /// Window at its end, Wmax.
         peak_packets,
-        /// Time that it takes.
+        /// Its duration.
         epoch_s,
     }
 }
@@ -201,7 +201,7 @@ parameters! {
         loss: Probability,
         /// Round-trip time.
         rtt_s: Positive,
-        /// Share of its window that it gives up at a loss, β.
+        /// Share of the window given up at a loss, β.
         reduction: Probability = BIC_REDUCTION,
         /// Largest step of a round trip, Smax.
         max_step_packets: Positive = BIC_MOST_STEP_PACKETS,
@@ -232,18 +232,18 @@ parameters! {
         loss: Probability,
         /// Round-trip time.
         rtt_s: Positive,
-        /// Share of its window that it gives up at a loss, β.
+        /// Share of the window given up at a loss, β.
         reduction: Probability = BIC_REDUCTION,
-        /// Largest step of a round trip, Smax: the law leaves it out.
+        /// Largest step of a round trip, Smax; not part of the law.
         max_step_packets: Positive = BIC_MOST_STEP_PACKETS,
-        /// Step below which it goes to the maximum at once, Smin.
+        /// Smallest step, Smin: below it the window goes to the maximum at once.
         min_step_packets: Positive = BIC_LEAST_STEP_PACKETS,
     }
 }
 
 impl Law for BicSmall {
     const NAME: &'static str = "bic-small";
-    const TITLE: &'static str = "BIC at small windows: nothing but its search by halves";
+    const TITLE: &'static str = "BIC at small windows: binary search alone";
     const EQUATION: &'static str = "w = 1/((log2(w·β/Smin) + 2·(1−β))·p)";
     const RANGE: &'static str = "w·β from Smin to 2·Smax, loss up to 2 %";
     const SOURCE: &'static str = "Khader 2020, equations 3.15 and 3.16";

@@ -12,7 +12,7 @@ const MORE_LOSS: &str = "loss above 30 %: beyond what the model was held against
 parameters! {
     /// A transfer over a new connection of Reno.
     Cardwell {
-        /// What is transferred.
+        /// Packets to transfer.
         data_packets: OneOrMore,
         /// Probability of a loss event for a packet.
         loss: Share,
@@ -32,7 +32,7 @@ parameters! {
         syn_ack_loss: Between(0.0, 0.45) = 0.0,
         /// First retransmission timeout of a SYN: 1 s (RFC 6298), before that 3 s (RFC 2988).
         syn_timeout_s: NotNegative = 1.0,
-        /// What a delayed acknowledgement of the first packet adds: 0.1 s to 0.15 s on average where the
+        /// Delay of the first packet's acknowledgement: 0.1 s to 0.15 s on average where the
         /// initial window is one packet.
         ack_delay_s: NotNegative = 0.0,
     }
@@ -41,9 +41,9 @@ parameters! {
 quantities! {
     /// What the transfer takes, and its parts.
     Latency {
-        /// All of it.
+        /// Latency of the whole transfer.
         latency_s,
-        /// The transfer over that time.
+        /// Packets over that time.
         rate_pps,
         /// The handshake (section II-B).
         handshake_s,
@@ -60,8 +60,7 @@ quantities! {
 
 impl Law for Cardwell {
     const NAME: &'static str = "cardwell";
-    const TITLE: &'static str =
-        "How long a transfer takes: handshake, slow start, losses, the rest";
+    const TITLE: &'static str = "Latency of a transfer: handshake, slow start, losses, the rest";
     const EQUATION: &'static str =
         "Lh + T·log_g(E·(g−1)/w1 + 1) + l·(Q·T0·G/(1−p) + (1−Q)·T) + (d−E)/R";
     const RANGE: &'static str = "loss up to 30 %";

@@ -10,7 +10,7 @@ use crate::error::Error;
 /// Points that are worth a thread of their own: a millisecond or more of work.
 const POINTS_PER_THREAD: usize = 20_000;
 
-/// What a law says of many points.
+/// A law's results at many points.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Columns {
     /// One column for each result.
@@ -21,12 +21,12 @@ pub struct Columns {
     pub reasons: Vec<&'static str>,
 }
 
-/// A point that makes no sense.
+/// A point with an invalid parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refused {
     /// The first such point.
     pub index: usize,
-    /// What is wrong with it.
+    /// The error there.
     pub error: Error,
 }
 
@@ -111,7 +111,7 @@ fn number_of(reason: &'static str, reasons: &mut Vec<&'static str>) -> u8 {
     u8::try_from(known + 1).expect("a law has a handful of reasons")
 }
 
-/// Gives the reasons that each piece has counted by itself the numbers that hold for all.
+/// Renumbers the reasons of each piece by the list of all.
 fn name_alike(columns: &mut Columns, reasons: &[Vec<&'static str>], length: usize) {
     for (piece, own) in columns.outside.chunks_mut(length).zip(reasons) {
         let numbers: Vec<u8> =

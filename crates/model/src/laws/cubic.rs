@@ -22,13 +22,13 @@ parameters! {
 quantities! {
     /// What CUBIC's law tells.
     CubicRegions {
-        /// Mean congestion window: that of the region that has the larger one.
+        /// Mean congestion window: the larger of the two below.
         window_packets,
         /// Mean rate.
         rate_pps,
-        /// The window of the cubic regions.
+        /// Window of the cubic regions.
         cubic_packets,
-        /// The window of the Reno-friendly region.
+        /// Window of the Reno-friendly region.
         reno_packets,
     }
 }

@@ -14,11 +14,11 @@ const MANY_MARKS: &str = "marks above 10 %: every round trip has one";
 parameters! {
     /// Streams of DCTCP in step, in front of a queue that marks from a threshold on.
     Dctcp {
-        /// What the bottleneck carries.
+        /// Capacity of the bottleneck.
         capacity_pps: Positive,
         /// Round-trip time without a queue.
         rtt_s: Positive,
-        /// Queue from which packets are marked, K.
+        /// Marking threshold, K.
         threshold_packets: Positive,
         /// Streams.
         flows: OneOrMore = 1.0,
@@ -30,9 +30,9 @@ quantities! {
     DctcpSawtooth {
         /// Window of each stream at which the queue reaches the threshold.
         window_packets,
-        /// Share of the packets that are marked.
+        /// Share of packets marked.
         alpha,
-        /// What the queue falls by, for small alpha.
+        /// Fall of the queue, for small alpha.
         amplitude_packets,
         /// Largest queue.
         max_queue_packets,
@@ -100,7 +100,7 @@ parameters! {
 
 impl Law for DctcpMarks {
     const NAME: &'static str = "dctcp-marks";
-    const TITLE: &'static str = "DCTCP where each packet is marked by itself";
+    const TITLE: &'static str = "DCTCP under independent marks";
     const EQUATION: &'static str = "w = 2/p";
     const RANGE: &'static str = "marks up to 10 %, no losses";
     const SOURCE: &'static str = "derived from RFC 8257, section 3.3";

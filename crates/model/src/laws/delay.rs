@@ -14,7 +14,7 @@ quantities! {
         window_packets,
         /// Its rate.
         rate_pps,
-        /// Queue of all of them together.
+        /// Queue of all streams together.
         queue_packets,
         /// Round-trip time with that queue.
         rtt_with_queue_s,
@@ -39,9 +39,9 @@ parameters! {
     Vegas {
         /// Streams.
         flows: OneOrMore,
-        /// Packets that each keeps queued: between Vegas's alpha and its beta.
+        /// Packets that each stream keeps queued: between Vegas's alpha and beta.
         alpha_packets: Positive,
-        /// What the bottleneck carries.
+        /// Capacity of the bottleneck.
         capacity_pps: Positive,
         /// Round-trip time without a queue.
         rtt_s: Positive,
@@ -53,7 +53,7 @@ parameters! {
 impl Law for Vegas {
     const NAME: &'static str = "vegas";
     const TITLE: &'static str =
-        "Vegas, and FAST with equal alphas: streams that keep packets queued";
+        "Vegas, and FAST with equal alphas: each stream keeps packets queued";
     const EQUATION: &'static str = "queue N·α, RTT T + N·α/C, w = C·T/N + α";
     const RANGE: &'static str = "a buffer of more than N·α packets, correct base RTTs";
     const SOURCE: &'static str =
@@ -72,11 +72,11 @@ impl Law for Vegas {
 parameters! {
     /// One of several streams of FAST with different alphas.
     Fast {
-        /// Packets that it keeps queued.
+        /// Packets that the stream keeps queued.
         alpha_packets: Positive,
-        /// Packets that all streams, this one too, keep queued.
+        /// Packets that all streams together keep queued, this one included.
         sum_of_alphas_packets: Positive,
-        /// What the bottleneck carries.
+        /// Capacity of the bottleneck.
         capacity_pps: Positive,
         /// Round-trip time of this stream without a queue.
         rtt_s: Positive,
@@ -117,11 +117,11 @@ impl Law for Fast {
 parameters! {
     /// A stream that comes when others already keep their queue, which it takes for propagation.
     LateJoiner {
-        /// Streams that were there before, which know the round-trip time without a queue.
+        /// Earlier streams, which know the round-trip time without a queue.
         earlier_flows: OneOrMore,
-        /// Packets that each stream wants to keep queued.
+        /// Packets that each stream aims to keep queued.
         alpha_packets: Positive,
-        /// What the bottleneck carries.
+        /// Capacity of the bottleneck.
         capacity_pps: Positive,
         /// Round-trip time without a queue.
         rtt_s: Positive,
@@ -133,15 +133,15 @@ parameters! {
 quantities! {
     /// How the last stream and the earlier ones share.
     Joined {
-        /// Share of the capacity that the last stream has.
+        /// Share of the capacity of the last stream.
         late_share,
-        /// Share that each earlier one has.
+        /// Share of each earlier stream.
         earlier_share,
         /// Rate of the last stream.
         late_pps,
-        /// Rate of each earlier one.
+        /// Rate of each earlier stream.
         earlier_pps,
-        /// Queue of all of them together.
+        /// Queue of all streams together.
         queue_packets,
         /// Round-trip time with that queue.
         rtt_with_queue_s,
@@ -150,7 +150,8 @@ quantities! {
 
 impl Law for LateJoiner {
     const NAME: &'static str = "late-joiner";
-    const TITLE: &'static str = "Vegas or FAST that takes the others' queue for propagation";
+    const TITLE: &'static str =
+        "Vegas or FAST that mistakes the others' queue for propagation delay";
     const EQUATION: &'static str = "queue α·u, N/u + 1/(u−N) = 1; shares 1/u and 1/(u−N)";
     const RANGE: &'static str = "a buffer that holds the queue";
     const SOURCE: &'static str = "derived from the equilibrium of Vegas";

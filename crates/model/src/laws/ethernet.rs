@@ -20,9 +20,9 @@ const LARGE: &str = "packets above 1500 bytes: jumbo frames or fragments";
 quantities! {
     /// What arrives at most.
     Ceiling {
-        /// Payload that arrives.
+        /// Payload delivered.
         goodput_bps,
-        /// Packets that arrive.
+        /// Packets delivered.
         rate_pps,
         /// Payload that the line would carry without loss.
         line_payload_bps,
@@ -48,20 +48,20 @@ fn ceiling(
 parameters! {
     /// Datagrams over a line of Ethernet.
     Udp {
-        /// Payload that is offered; infinite for as much as the line takes.
+        /// Offered payload; infinite to saturate the line.
         offered_bps: PositiveLimit,
-        /// Bits that the line carries.
+        /// Rate of the line.
         line_bps: Positive,
         /// Payload of a datagram.
         payload_bytes: Positive = 1470.0,
-        /// Share of the datagrams that are lost beyond the line.
+        /// Share of datagrams lost beyond the line.
         loss: Share = 0.0,
     }
 }
 
 impl Law for Udp {
     const NAME: &'static str = "udp";
-    const TITLE: &'static str = "Datagrams over Ethernet, some of which are lost";
+    const TITLE: &'static str = "Datagrams over Ethernet, with losses";
     const EQUATION: &'static str = "min(offered, line·payload/(payload + 28 + 38))·(1−p)";
     const RANGE: &'static str = "packets up to 1500 bytes, losses beyond the line";
     const SOURCE: &'static str = "IEEE 802.3; RFC 791; RFC 768";
@@ -77,13 +77,13 @@ impl Law for Udp {
 parameters! {
     /// TCP that fills a line of Ethernet, whatever repairs its losses.
     TcpCeiling {
-        /// Bits that the line carries.
+        /// Rate of the line.
         line_bps: Positive,
         /// Payload of a packet: 1460 bytes, or 1448 with timestamps.
         payload_bytes: Positive = 1448.0,
         /// Options in each header: 12 bytes for timestamps.
         option_bytes: NotNegative = 12.0,
-        /// Share of the packets that are lost beyond the line, and sent again.
+        /// Share of packets lost beyond the line, and retransmitted.
         loss: Share = 0.0,
     }
 }

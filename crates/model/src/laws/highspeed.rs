@@ -39,9 +39,9 @@ quantities! {
         window_packets,
         /// Mean rate.
         rate_pps,
-        /// What it adds each round trip there, a(w).
+        /// Increase per round trip at that window, a(w).
         increase_packets,
-        /// Share of its window that it gives up there, b(w).
+        /// Share given up at a loss at that window, b(w).
         reduction,
     }
 }

@@ -19,7 +19,7 @@ parameters! {
         loss: Probability,
         /// Round-trip time.
         rtt_s: Positive,
-        /// Share of its window that it keeps: the least round-trip time by the greatest, or half if the
+        /// Share of the window kept: least round-trip time ÷ greatest, or half if the
         /// throughput has changed by a fifth, as among random losses.
         retention: Between(0.5, 0.8) = HTCP_RETENTIONS.0,
     }

@@ -15,7 +15,7 @@ parameters! {
         loss: Probability,
         /// Round-trip time.
         rtt_s: Positive,
-        /// Round-trip time of the connection that it wants to be as fast as.
+        /// Round-trip time of the reference connection.
         reference_rtt_s: Positive = HYBLA_REFERENCE_RTT_S,
         /// Packets for each acknowledgement by which the window grows.
         packets_per_ack: Positive = 1.0,
@@ -29,7 +29,7 @@ quantities! {
         window_packets,
         /// Mean rate, which does not depend on the round-trip time.
         rate_pps,
-        /// How many times longer the round-trip time is than the reference, at least 1.
+        /// Round-trip time ÷ reference, at least 1.
         rho,
     }
 }
@@ -55,13 +55,13 @@ impl Law for Hybla {
 parameters! {
     /// Hybla's window while nothing is lost.
     HyblaGrowth {
-        /// Time since it began.
+        /// Time since the start of the connection.
         time_s: NotNegative,
         /// Round-trip time.
         rtt_s: Positive,
         /// Slow start threshold of the reference connection; Hybla's own is ρ times that.
         threshold_packets: OneOrMore,
-        /// Round-trip time of the connection that it wants to be as fast as.
+        /// Round-trip time of the reference connection.
         reference_rtt_s: Positive = HYBLA_REFERENCE_RTT_S,
     }
 }

@@ -10,11 +10,11 @@ const LOSSES: &str = "a buffer below the target: losses set the window, as Reno'
 parameters! {
     /// One stream of LEDBAT alone on a path.
     Ledbat {
-        /// What the bottleneck carries.
+        /// Capacity of the bottleneck.
         capacity_pps: Positive,
         /// Round-trip time without a queue.
         rtt_s: Positive,
-        /// Queueing delay that it aims at: at most 100 ms (RFC 6817, section 3.3).
+        /// Target queueing delay: at most 100 ms (RFC 6817, section 3.3).
         target_s: Between(0.001, 0.1) = LEDBAT_TARGET_S,
         /// Buffer of the bottleneck.
         buffer_packets: Limit = f64::INFINITY,
@@ -24,9 +24,9 @@ parameters! {
 quantities! {
     /// Where it is in balance.
     LedbatBalance {
-        /// Largest congestion window: the one that it stays at, or that at which it loses a packet.
+        /// Largest congestion window: in equilibrium, or when a packet is lost.
         window_packets,
-        /// Mean rate: the capacity, or what halving leaves of it.
+        /// Mean rate: the capacity, or less where the window halves.
         rate_pps,
         /// Largest queue.
         queue_packets,
@@ -35,7 +35,7 @@ quantities! {
 
 impl Law for Ledbat {
     const NAME: &'static str = "ledbat";
-    const TITLE: &'static str = "LEDBAT alone: it keeps the queueing delay that it aims at";
+    const TITLE: &'static str = "LEDBAT alone: it keeps its target queueing delay";
     const EQUATION: &'static str = "queue C·TARGET, w = C·(T + TARGET)";
     const RANGE: &'static str = "a buffer of C·TARGET packets or more, one stream";
     const SOURCE: &'static str = "RFC 6817, section 2.4.2; equilibrium derived";

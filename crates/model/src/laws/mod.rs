@@ -56,7 +56,7 @@ pub use scalable::{
 };
 pub use westwood::{RenoBalance, WestwoodPath, WestwoodPlus};
 
-/// Why laws that know nothing of timeouts are not to be believed.
+/// Why laws without timeouts do not hold.
 pub(crate) const MUCH_LOSS: &str = "loss above 2 %: timeouts, which the law leaves out, count";
 
 /// That reason, at a loss of more than 2 %.
@@ -68,32 +68,32 @@ fn without_timeouts(loss: f64) -> Option<&'static str> {
 pub trait Law: Parameters {
     /// Its short name, as commands have it.
     const NAME: &'static str;
-    /// What it tells, in a line.
+    /// Its result, in a line.
     const TITLE: &'static str;
     /// Its equation, in a line.
     const EQUATION: &'static str;
     /// Where it holds.
     const RANGE: &'static str;
-    /// Where it is from.
+    /// Its source.
     const SOURCE: &'static str;
-    /// What it tells.
+    /// Its results.
     type Value: Quantities;
 
-    /// What it says of parameters that make sense.
+    /// Evaluates the law for valid parameters.
     fn answer(&self) -> Answer<Self::Value>;
 
-    /// Whether the parameters make sense together.
+    /// Checks the parameters together.
     ///
     /// # Errors
-    /// [`Error`] of the first that does not.
+    /// [`Error`] of the first that is refused.
     fn consistent(&self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// What it says, and whether that may be believed.
+    /// Checks the parameters and evaluates the law.
     ///
     /// # Errors
-    /// [`Error`] of the first parameter that makes no sense.
+    /// [`Error`] of the first parameter that is refused.
     fn evaluate(&self) -> Result<Answer<Self::Value>, Error> {
         self.check()?;
         self.consistent()?;
@@ -102,7 +102,7 @@ pub trait Law: Parameters {
 }
 
 quantity::quantities! {
-    /// What most laws tell.
+    /// Results of most laws.
     Mean {
         /// Mean congestion window.
         window_packets,
@@ -122,17 +122,17 @@ impl Mean {
 pub struct Entry {
     /// Its short name.
     pub name: &'static str,
-    /// What it tells, in a line.
+    /// Its result, in a line.
     pub title: &'static str,
     /// Its equation, in a line.
     pub equation: &'static str,
     /// Where it holds.
     pub range: &'static str,
-    /// Where it is from.
+    /// Its source.
     pub source: &'static str,
-    /// What it is asked with.
+    /// Its parameters.
     pub parameters: &'static [Parameter],
-    /// What it answers with.
+    /// Its results.
     pub results: &'static [Quantity],
     columns: fn(&[&[f64]], usize) -> Result<Columns, Refused>,
 }
@@ -147,7 +147,7 @@ impl Entry {
     /// as many as there are points.
     ///
     /// # Errors
-    /// [`Refused`] names the first point that makes no sense.
+    /// [`Refused`] names the first invalid point.
     ///
     /// # Panics
     /// If there is not one column for each parameter, or one has another length.

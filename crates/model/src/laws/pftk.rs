@@ -32,7 +32,7 @@ quantities! {
         throughput_pps,
         /// Packets sent a second (equation 32).
         send_pps,
-        /// The well-known approximation of what is sent (equation 33).
+        /// Sending rate by the well-known approximation (equation 33).
         approximate_pps,
         /// Mean window at a loss event, where nothing but loss limits it (equation 13).
         unlimited_window_packets,

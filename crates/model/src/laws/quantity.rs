@@ -3,7 +3,7 @@
 
 use crate::error::Error;
 
-/// What a parameter may be.
+/// Values that a parameter may have.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     /// A probability that is neither zero nor one.
@@ -22,12 +22,12 @@ pub enum Kind {
     LimitOfOne,
     /// A finite number of one or more.
     OneOrMore,
-    /// A number from the one to the other, both included, and that in words.
+    /// A number between two, both included; and the same in words.
     Between(f64, f64, &'static str),
 }
 
 impl Kind {
-    /// What would make sense, in words.
+    /// The values allowed, in words.
     pub fn expected(self) -> &'static str {
         match self {
             Kind::Probability => "a number above 0 and below 1",
@@ -71,9 +71,9 @@ pub struct Parameter {
     pub name: &'static str,
     /// What it is.
     pub meaning: &'static str,
-    /// What it may be.
+    /// Values allowed.
     pub kind: Kind,
-    /// What it is if nobody says; none if it has to be said.
+    /// Default; none if it is required.
     pub default: Option<f64>,
 }
 
@@ -88,22 +88,22 @@ pub struct Quantity {
 
 /// Numbers that a law is asked with.
 pub trait Parameters: Copy {
-    /// What they are, in the order of the fields.
+    /// Their declarations, in the order of the fields.
     const PARAMETERS: &'static [Parameter];
 
-    /// They, from numbers in the order of the fields.
+    /// Makes them from numbers in the order of the fields.
     fn from_numbers(next: impl FnMut() -> f64) -> Self;
 
-    /// Whether each makes sense by itself.
+    /// Checks each by itself.
     ///
     /// # Errors
-    /// [`Error`] of the first that does not.
+    /// [`Error`] of the first that is refused.
     fn check(&self) -> Result<(), Error>;
 }
 
 /// Numbers that a law answers with.
 pub trait Quantities: Copy {
-    /// What they are, in the order of the fields.
+    /// Their declarations, in the order of the fields.
     const QUANTITIES: &'static [Quantity];
 
     /// Hands them over in the order of the fields.

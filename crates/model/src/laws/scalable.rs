@@ -38,15 +38,15 @@ parameters! {
 quantities! {
     /// What the laws of Scalable TCP tell.
     ScalableMean {
-        /// Mean congestion window where each packet is lost by itself.
+        /// Mean congestion window under independent losses.
         window_packets,
         /// Mean rate there.
         rate_pps,
-        /// Mean window where a loss comes after each 1/p packets.
+        /// Mean window under periodic losses, one in 1/p packets.
         periodic_window_packets,
-        /// Window at such a loss.
+        /// Window at a periodic loss.
         periodic_peak_packets,
-        /// Time from a loss until the window is back.
+        /// Time from a loss until the window has recovered.
         recovery_s,
     }
 }

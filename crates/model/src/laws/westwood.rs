@@ -42,9 +42,9 @@ parameters! {
         loss: Probability,
         /// Mean round-trip time.
         rtt_s: Positive,
-        /// How much of it is the queue's.
+        /// Part of it spent in the queue.
         queueing_s: NotNegative,
-        /// What the bottleneck carries.
+        /// Capacity of the bottleneck.
         capacity_pps: PositiveLimit = f64::INFINITY,
     }
 }
@@ -87,16 +87,16 @@ parameters! {
     WestwoodPath {
         /// Probability that a packet is lost.
         loss: Probability,
-        /// Round-trip time without the queue: the smallest that the stream has seen.
+        /// Round-trip time without the queue: the smallest seen by the stream.
         rtt_s: Positive,
-        /// What the bottleneck carries.
+        /// Capacity of the bottleneck.
         capacity_pps: Positive,
     }
 }
 
 impl Law for WestwoodPath {
     const NAME: &'static str = "westwood+path";
-    const TITLE: &'static str = "Westwood+ alone on a path, whose queue it makes itself";
+    const TITLE: &'static str = "Westwood+ alone on a path, with the queue that it builds";
     const EQUATION: &'static str = "w² − C·T·w = (1−p)/p";
     const RANGE: &'static str = "loss up to 2 %, a buffer that holds the queue";
     const SOURCE: &'static str =
