@@ -163,7 +163,7 @@ def test_a_trace_that_cannot_be_unpacked(place, data):
         ('{"kernel": "6.1", "scenarios": ["x"]}', "algorithms is missing"),
         ('{"kernel": "6.1", "scenarios": [{}], "algorithms": []}', "scenario.0.name is missing"),
         (json.dumps({"kernel": "6", "scenarios": [NAME], "algorithms": ["bic"]}),
-         "bic.csv.gz is not there"),
+         "with bic, but there is no trace of it"),
         (json.dumps({"kernel": "6", "algorithms": [], "scenarios": [
             {"name": NAME, **PATH, "rate": "fast"}]}), "rate"),
     ],

@@ -42,6 +42,16 @@ def test_a_summary_by_hand() -> None:
     }
 
 
+def test_all_samples_are_written_to_one_table(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(golden, "trace", lambda _: a_trace())
+    golden._write(tmp_path, [("s", "reno", None), ("s", "cubic", None)], {})  # type: ignore[list-item]
+    table = pl.read_csv(gzip.decompress((tmp_path / golden.TABLE).read_bytes()))
+    assert table.columns == [*golden.KEY, *golden.TRACE_COLUMNS]
+    assert table["congestion_control"].to_list() == ["reno"] * 3 + ["cubic"] * 3
+    assert table["bytes_acked"].to_list() == [0, 1_000, 251_000] * 2
+    assert pl.read_csv(tmp_path / "summary.csv").height == 2
+
+
 def test_an_unknown_algorithm_is_refused_before_anything_runs(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nosuch: no such algorithm"):
         golden.record(tmp_path / "out", None, names=["nosuch"])  # type: ignore[arg-type]
@@ -71,9 +81,10 @@ def test_the_recording_is_complete() -> None:
     assert len(names) == 34
     summary = pl.read_csv(COMMITTED / "summary.csv")
     assert set(summary.select("scenario", "congestion_control").iter_rows()) == names
-    for scenario, name in names:
-        with gzip.open(COMMITTED / f"{scenario}.{name}.csv.gz") as file:
-            assert pl.read_csv(file.read()).columns == list(golden.TRACE_COLUMNS)
+    with gzip.open(COMMITTED / golden.TABLE) as file:
+        traces = pl.read_csv(file.read())
+    assert set(traces.select(golden.KEY).iter_rows()) == names
+    assert traces.columns == [*golden.KEY, *golden.TRACE_COLUMNS]
 
 
 def test_a_new_recording_is_the_old_one(tmp_path: Path) -> None:

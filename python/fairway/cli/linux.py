@@ -107,8 +107,8 @@ def record_golden(
       fairway linux record-golden traces
       fairway linux record-golden traces --algorithm cubic --algorithm bbr
 
-    One file for each algorithm and scenario (`<scenario>.<algorithm>.csv.gz`), summary.csv, and
-    recorded.json. An older recording there is replaced whole.
+    Writes traces.csv.gz with all samples, summary.csv, and recorded.json. An older recording there
+    is replaced whole.
     """
     from fairway.backends import backend
     from fairway.compare.fidelity.kernel_traces import record

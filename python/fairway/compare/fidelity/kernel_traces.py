@@ -1,14 +1,13 @@
 """Golden traces: what a real kernel does, written down for the simulator to be held against.
 
-A directory of traces has one `<scenario>.<algorithm>.csv.gz` each, `summary.csv`, and
-`recorded.json`, which says what recorded them over which paths. `golden.toml` lists the scenarios.
-The package has the recording of Linux 6.1 in `fairway/golden/linux-6.1`.
+A recording is a directory with all samples in `traces.csv.gz`, `summary.csv`, and `recorded.json`,
+which says what recorded them over which paths. `golden.toml` lists the scenarios. The package has
+the recording of Linux 6.1 in `linux-6.1`.
 """
 
 from __future__ import annotations
 
 import gzip
-import io
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -33,6 +32,9 @@ if TYPE_CHECKING:
     from fairway.results.run import Run
 
 _KIND = "golden recording"
+#: All samples of a recording, and the columns before those of `TRACE_COLUMNS`.
+TABLE = "traces.csv.gz"
+KEY = ("scenario", "congestion_control")
 #: The summary leaves out the first slow start: seconds.
 SETTLED_S = 10
 #: What the kernel that Fairway builds has room for in a buffer, without wireless links and tunnels
@@ -219,14 +221,13 @@ def document(
 def _write(place: Path, runs: list[tuple[str, str, Run]], recorded: dict[str, Any]) -> None:
     import polars as pl
 
-    rows = []
-    for scenario, name, run in runs:
-        frame = trace(run)
-        packed = io.BytesIO()
-        # Without a time in it, the same trace is the same file.
-        with gzip.GzipFile(fileobj=packed, mode="wb", mtime=0, filename="") as file:
-            file.write(frame.write_csv().encode())
-        (place / f"{scenario}.{name}.csv.gz").write_bytes(packed.getvalue())
-        rows.append(summary_row(scenario, name, frame))
+    frames = [(scenario, name, trace(run)) for scenario, name, run in runs]
+    table = pl.concat(
+        frame.select(pl.lit(scenario).alias(KEY[0]), pl.lit(name).alias(KEY[1]), pl.all())
+        for scenario, name, frame in frames
+    )
+    # Without a time in it, the same traces are the same file.
+    (place / TABLE).write_bytes(gzip.compress(table.write_csv().encode(), mtime=0))
+    rows = [summary_row(*frame) for frame in frames]
     pl.DataFrame(rows).write_csv(place / "summary.csv")
     (place / store.RECORDED).write_text(store.to_json(recorded), "utf-8")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from fairway.compare.fidelity import scenarios
-from fairway.compare.fidelity.kernel_traces import SETTLED_S, algorithms, document
+from fairway.compare.fidelity.kernel_traces import KEY, SETTLED_S, TABLE, algorithms, document
 from fairway.compare.fidelity.traces import of_samples
 from fairway.errors import InputError
 from fairway.ground import store
@@ -87,14 +87,14 @@ def read(directory: Path) -> Recording:
     place = _place(directory)
     said = _said(place)
     known = scenarios.declared(place)  # which refuses a scenario without a name
-    files = _files(place)
-    _complete(place, said, files)
+    tables = _tables(place)
+    _complete(place, said, tables)
     rank = {name: index for index, name in enumerate(_names(said))}
     recorded = []
-    for scenario, algorithm in sorted(files, key=lambda key: (rank.get(key[0], len(rank)), key)):
-        paths = files[scenario, algorithm]
-        path = known.get(scenario) or scenarios.by_name(scenario, str(paths[0]))
-        recorded.append(_one(path, algorithm, paths, is_own=bool(said)))
+    for scenario, algorithm in sorted(tables, key=lambda key: (rank.get(key[0], len(rank)), key)):
+        traces = tables[scenario, algorithm]
+        path = known.get(scenario) or scenarios.by_name(scenario, str(traces[0][0]))
+        recorded.append(_one(path, algorithm, traces, is_own=bool(said)))
     return Recording(place, said.get("kernel"), tuple(recorded))
 
 
@@ -104,19 +104,25 @@ def _place(directory: Path) -> Path:
         raise InputError(f"{directory}: no such directory; --golden names one of golden traces")
     if not directory.is_dir():
         raise InputError(f"{directory}: is a file; --golden names a directory of golden traces")
-    if _traces(directory):
+    if _has_traces(directory):
         return directory
-    inner = [place for place in sorted(directory.iterdir()) if place.is_dir() and _traces(place)]
+    inner = [
+        place for place in sorted(directory.iterdir()) if place.is_dir() and _has_traces(place)
+    ]
     if len(inner) == 1:
         return inner[0]
     if inner:
         names = ", ".join(place.name for place in inner)
         raise InputError(f"{directory}: has no traces itself, but {names} have; name one of them")
     raise InputError(
-        f"{directory}: has no golden traces, which are called <scenario>.<algorithm>.csv.gz; "
+        f"{directory}: has no golden traces, {TABLE} or <scenario>.<algorithm>.csv.gz; "
         f"`fairway linux record-golden DIR` records some, and without --golden those that come "
         "with Fairway are taken"
     )
+
+
+def _has_traces(directory: Path) -> bool:
+    return (directory / TABLE).is_file() or bool(_traces(directory))
 
 
 def _traces(directory: Path) -> list[Path]:
@@ -136,13 +142,20 @@ def _split(path: Path) -> tuple[str, str] | None:
     return (scenario, algorithm) if scenario and algorithm else None
 
 
-def _files(directory: Path) -> dict[tuple[str, str], list[Path]]:
-    """The files of each scenario and algorithm: one, or one for each flow."""
-    found: dict[tuple[str, str], list[Path]] = {}
+def _tables(directory: Path) -> dict[tuple[str, str], list[tuple[Path, pl.DataFrame]]]:
+    """The samples of each scenario and algorithm, and where they are from.
+
+    They are in one table, in a file each, or in a file for each flow.
+    """
+    found: dict[tuple[str, str], list[tuple[Path, pl.DataFrame]]] = {}
+    table = directory / TABLE
+    if table.is_file():
+        samples = _table(table, (*KEY, *_NEEDED)).partition_by(*KEY, as_dict=True)
+        found = {(str(key[0]), str(key[1])): [(table, part)] for key, part in samples.items()}
     for path in _traces(directory):
         key = _split(path)
         assert key is not None
-        found.setdefault(key, []).append(path)
+        found.setdefault(key, []).append((path, _table(path, _NEEDED)))
     return found
 
 
@@ -160,26 +173,29 @@ def _names(said: Mapping[str, Any]) -> list[str]:
 
 
 def _complete(
-    directory: Path, said: Mapping[str, Any], files: Mapping[tuple[str, str], list[Path]]
+    directory: Path, said: Mapping[str, Any], tables: Mapping[tuple[str, str], object]
 ) -> None:
     """Refuse a recording that says of itself that there is more."""
     for scenario in _names(said):
         for algorithm in said.get("algorithms", ()):
-            if (scenario, algorithm) not in files:
+            if (scenario, algorithm) not in tables:
                 raise InputError(
                     f"{directory}: {store.RECORDED} names {scenario} with {algorithm}, but "
-                    f"{scenario}.{algorithm}.csv.gz is not there; record it again"
+                    "there is no trace of it; record it again"
                 )
 
 
-def _one(path: Scenario, algorithm: str, files: list[Path], *, is_own: bool) -> Recorded:
-    frames = [frame for file in files for frame in _flows(file)]
-    names = _congestion_controls(algorithm, files[0])
+def _one(
+    path: Scenario, algorithm: str, tables: list[tuple[Path, pl.DataFrame]], *, is_own: bool
+) -> Recorded:
+    file = tables[0][0]
+    frames = [frame for file, table in tables for frame in _flows(table, file)]
+    names = _congestion_controls(algorithm, file)
     if len(names) == 1:
         names *= len(frames)
     if len(names) != len(frames):
         raise InputError(
-            f"{files[0]}: {len(frames)} flows, but the name says {len(names)} congestion controls"
+            f"{file}: {len(frames)} flows, but the name says {len(names)} congestion controls"
         )
     traces = tuple(of_samples(frame) for frame in frames)
     flows = [
@@ -231,9 +247,8 @@ def _congestion_controls(algorithm: str, file: Path) -> list[str]:
     return names
 
 
-def _flows(file: Path) -> Iterator[pl.DataFrame]:
+def _flows(frame: pl.DataFrame, file: Path) -> Iterator[pl.DataFrame]:
     """The samples of each flow in a trace, checked."""
-    frame = _table(file)
     if _FLOW not in frame.columns:
         yield _numbers(frame, file)
         return
@@ -241,8 +256,8 @@ def _flows(file: Path) -> Iterator[pl.DataFrame]:
         yield _numbers(flow, file)
 
 
-def _table(file: Path) -> pl.DataFrame:
-    """A trace as text."""
+def _table(file: Path, needed: tuple[str, ...]) -> pl.DataFrame:
+    """A table of samples as text."""
     try:
         with gzip.open(file) if file.name.endswith(".gz") else file.open("rb") as opened:
             data = opened.read(_MAX_TRACE_BYTES + 1)
@@ -251,15 +266,15 @@ def _table(file: Path) -> pl.DataFrame:
     if len(data) > _MAX_TRACE_BYTES:
         raise InputError(f"{file}: larger than {_MAX_TRACE_BYTES} bytes; is this really a trace?")
     if not data.strip():
-        raise InputError(f"{file}: empty; a trace has the columns {', '.join(_NEEDED)}")
+        raise InputError(f"{file}: empty; a trace has the columns {', '.join(needed)}")
     try:
         frame = pl.read_csv(data, infer_schema=False)
     except pl.exceptions.PolarsError as error:
         first = str(error).strip().splitlines()[0]
         raise InputError(f"{file}: not a table of comma-separated values: {first}") from None
-    if lacking := [name for name in _NEEDED if name not in frame.columns]:
+    if lacking := [name for name in needed if name not in frame.columns]:
         raise InputError(
-            f"{file}: no column {lacking[0]}; a trace has {', '.join(_NEEDED)}, and this one "
+            f"{file}: no column {lacking[0]}; a trace has {', '.join(needed)}, and this one "
             f"{', '.join(frame.columns)}"
         )
     return frame
