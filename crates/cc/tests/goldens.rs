@@ -10,6 +10,9 @@ use fairway_units::Duration;
 /// The path holds a hundred segments; what is beyond waits in a queue.
 const BDP_SEGMENTS: u64 = 100;
 
+const HEADING: &str =
+    "windows by round in segments: cwnd[/ssthresh if it changed][@pacing per RTT]";
+
 /// An algorithm on a path of which the window alone fills queue and round trip.
 struct Walk {
     probe: Probe,
@@ -91,7 +94,7 @@ fn walk(name: &str, variant: Variant) -> String {
 #[test]
 fn windows_by_round() {
     insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
-        let mut text = String::from("windows by round in segments: cwnd[/ssthresh if it changed][@pacing per RTT]\n");
+        let mut text = format!("{HEADING}\n");
         for algorithm in algorithms() {
             for variant in algorithm.variants {
                 let walk = walk(algorithm.name, *variant);

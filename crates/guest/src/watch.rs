@@ -21,7 +21,7 @@ const MAX_INSIDE: usize = 1 << 20;
 
 /// Everything that is watched.
 pub struct Watch {
-    places: Vec<Place>,
+    places: Vec<WatchedNamespace>,
     flows: Flows,
     queues: Vec<QueueWatch>,
     /// What [`Ring`] calls the beginning of the run.
@@ -31,7 +31,7 @@ pub struct Watch {
 }
 
 /// A namespace whose packets are watched.
-struct Place {
+struct WatchedNamespace {
     namespace: usize,
     ring: Ring,
     is_source: bool,
@@ -82,7 +82,7 @@ impl Watch {
         let mut capture = plan.capture.as_ref().map(Capture::create).transpose().map_err(failed)?;
         let mut places = Vec::new();
         for index in 0..plan.namespaces.len() {
-            places.extend(Place::open(plan, namespaces, index, capture.as_mut())?);
+            places.extend(WatchedNamespace::open(plan, namespaces, index, capture.as_mut())?);
         }
         // A departure has to be known before the arrival.
         places.sort_by_key(|place| !place.is_source);
@@ -155,7 +155,7 @@ impl Watch {
     }
 }
 
-impl Place {
+impl WatchedNamespace {
     /// Watches a namespace if anything in it matters.
     fn open(
         plan: &Plan,
@@ -186,7 +186,7 @@ impl Place {
         let ring = Ring::open().map_err(failed)?;
         namespaces.leave()?;
         let inside = VecDeque::new();
-        Ok(Some(Place { namespace: index, ring, is_source, is_sink, queues, inside }))
+        Ok(Some(WatchedNamespace { namespace: index, ring, is_source, is_sink, queues, inside }))
     }
 
     fn catch_up(
@@ -197,7 +197,7 @@ impl Place {
         window_ns: [u64; 2],
         mut capture: Option<&mut Capture>,
     ) -> usize {
-        let Place { namespace, ring, is_source, is_sink, queues: own, inside } = self;
+        let WatchedNamespace { namespace, ring, is_source, is_sink, queues: own, inside } = self;
         let mut seen = 0;
         ring.drain(|frame| {
             seen += 1;

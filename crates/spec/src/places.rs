@@ -16,7 +16,7 @@ pub(super) struct Ends {
 
 /// Where a flow is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Place {
+pub(super) struct ResolvedEnds {
     pub(super) hosts: [usize; 2],
     pub(super) reversed: bool,
 }
@@ -74,7 +74,7 @@ impl<'a> Places<'a> {
     ///
     /// # Errors
     /// The key that is wrong, and why.
-    pub(super) fn assign(&mut self, ends: &Ends) -> Result<Place, (String, String)> {
+    pub(super) fn assign(&mut self, ends: &Ends) -> Result<ResolvedEnds, (String, String)> {
         let found = match self {
             Places::Sides(sides) => assign_sides(sides, ends),
             Places::Nodes(graph, router) => assign_nodes(graph, router, ends),
@@ -86,10 +86,13 @@ impl<'a> Places<'a> {
 
 type Refusal = (&'static str, String);
 
-fn assign_sides(sides: &mut [Vec<Option<String>>; 2], ends: &Ends) -> Result<Place, Refusal> {
+fn assign_sides(
+    sides: &mut [Vec<Option<String>>; 2],
+    ends: &Ends,
+) -> Result<ResolvedEnds, Refusal> {
     let Some((from, to)) = &ends.names else {
         let hosts = [0, 1].map(|side| add(&mut sides[side], None));
-        return Ok(Place { hosts, reversed: ends.reversed.unwrap_or(false) });
+        return Ok(ResolvedEnds { hosts, reversed: ends.reversed.unwrap_or(false) });
     };
     let known =
         |side: usize, name: &str| sides[side].iter().position(|host| host.as_deref() == Some(name));
@@ -112,7 +115,7 @@ fn assign_sides(sides: &mut [Vec<Option<String>>; 2], ends: &Ends) -> Result<Pla
     let hosts = hosts.map(|(side, name, known)| {
         known.unwrap_or_else(|| add(&mut sides[side], Some(name.clone())))
     });
-    Ok(Place { hosts, reversed })
+    Ok(ResolvedEnds { hosts, reversed })
 }
 
 fn add(hosts: &mut Vec<Option<String>>, name: Option<String>) -> usize {
@@ -120,7 +123,7 @@ fn add(hosts: &mut Vec<Option<String>>, name: Option<String>) -> usize {
     hosts.len() - 1
 }
 
-fn assign_nodes(graph: &Graph, router: &mut Router, ends: &Ends) -> Result<Place, Refusal> {
+fn assign_nodes(graph: &Graph, router: &mut Router, ends: &Ends) -> Result<ResolvedEnds, Refusal> {
     if ends.reversed.is_some() {
         let message = "belongs to a dumbbell or a chain; here `from` and `to` say it";
         return Err(("direction", message.to_owned()));
@@ -145,10 +148,10 @@ fn assign_nodes(graph: &Graph, router: &mut Router, ends: &Ends) -> Result<Place
         let message = format!("no link leads from \"{from}\" to \"{to}\"; add one");
         return Err(("to", message));
     }
-    Ok(Place { hosts, reversed: false })
+    Ok(ResolvedEnds { hosts, reversed: false })
 }
 
-fn assign_in_cell(stations: usize, ends: &Ends) -> Result<Place, Refusal> {
+fn assign_in_cell(stations: usize, ends: &Ends) -> Result<ResolvedEnds, Refusal> {
     if ends.reversed.is_some() {
         let message = "belongs to a dumbbell or a chain; here `from` and `to` say it";
         return Err(("direction", message.to_owned()));
@@ -162,7 +165,7 @@ fn assign_in_cell(stations: usize, ends: &Ends) -> Result<Place, Refusal> {
             (key, format!("there is no host \"{}\"; there is {hosts}", excerpt(name)))
         })
     };
-    Ok(Place { hosts: [host("from", from)?, host("to", to)?], reversed: false })
+    Ok(ResolvedEnds { hosts: [host("from", from)?, host("to", to)?], reversed: false })
 }
 
 /// The first names of a list.

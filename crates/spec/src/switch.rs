@@ -41,30 +41,30 @@ impl Switch {
     }
 }
 
-/// Where a stack holds a value.
-type Place<T> = fn(&mut Stack) -> &mut T;
+/// The field of a stack that holds a value.
+type Accessor<T> = fn(&mut Stack) -> &mut T;
 
 /// The field of a stack, and the form in which it is written.
 #[derive(Clone, Copy)]
 pub(super) enum Field {
     /// true or false.
-    OnOff(Place<bool>),
+    OnOff(Accessor<bool>),
     /// "40 ms".
-    Duration(Place<Duration>),
+    Duration(Accessor<Duration>),
     /// "10 segments".
-    Segments(Place<u32>),
+    Segments(Accessor<u32>),
     /// "10 segments" or "unlimited".
-    SegmentsOrUnlimited(Place<Option<u32>>),
+    SegmentsOrUnlimited(Accessor<Option<u32>>),
     /// A whole number within bounds.
-    Count { min: u64, max: u64, place: Place<u32> },
+    Count { min: u64, max: u64, place: Accessor<u32> },
     /// One of a list of names.
     Choice(Choice),
     /// "64 KiB" or "30 segments".
-    Buffer(Place<u64>),
+    Buffer(Accessor<u64>),
     /// false, a delay, "linux", or true for what the preset does.
-    DelayedAck(Place<DelayedAck>),
+    DelayedAck(Accessor<DelayedAck>),
     /// false, true, or "accurate".
-    Ecn(Place<EcnMode>),
+    Ecn(Accessor<EcnMode>),
     /// A key that means something together with others only, which `stack` settles; and how its
     /// value is printed, unless another key's says it.
     Linked(Kind, fn(&Stack) -> Option<Value>),

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::datagrams::{self, DatagramFlow};
 use super::keys::MAX_CONNECTIONS;
 use super::linux::Options;
-use super::places::{Ends, Place, Places};
+use super::places::{Ends, Places, ResolvedEnds};
 use super::reader::{Name, Numbers, Table, excerpt};
 use super::stack::{HEADERS, StackText, TIMESTAMP_OPTION};
 use super::workload::{self, WorkText};
@@ -189,7 +189,7 @@ pub(super) fn expand(texts: Vec<FlowText>, topology: &Topology, seed: u64) -> Ex
         let Timing { count, stagger, .. } = text.timing;
         for copy in 0..count.unwrap_or(1) {
             // They have been found right.
-            let Ok(Place { hosts, reversed }) = places.assign(&text.ends) else { continue };
+            let Ok(ResolvedEnds { hosts, reversed }) = places.assign(&text.ends) else { continue };
             let id = |id: String| if count.is_some() { format!("{id}/{copy}") } else { id };
             let later = stagger * copy;
             match text.traffic.clone() {
@@ -229,7 +229,7 @@ impl Expanded {
         flow: Flow,
         work: &WorkText,
         seed: u64,
-        mut place: impl FnMut() -> Option<Place>,
+        mut place: impl FnMut() -> Option<ResolvedEnds>,
     ) {
         let first = self.flows.len();
         let named = |connection: u64| format!("{}/{connection}", flow.id);

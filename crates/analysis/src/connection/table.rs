@@ -1,21 +1,21 @@
-//! Finds the connection of a key: open addressing, eight bytes a place.
+//! Finds the connection of a key: open addressing, eight bytes a slot.
 
 use std::hash::{BuildHasher, RandomState};
 
 use super::key::Key;
 
-/// A place of the table: nothing, or a part of the hash and where the connection is.
+/// A slot of the table: nothing, or a part of the hash and where the connection is.
 #[derive(Clone, Copy)]
-struct Place {
+struct Slot {
     tag: u32,
     index: u32,
 }
 
-const EMPTY: Place = Place { tag: 0, index: u32::MAX };
+const EMPTY: Slot = Slot { tag: 0, index: u32::MAX };
 
 /// From keys to indices. The keys themselves stand with the connections.
 pub(crate) struct Table {
-    places: Vec<Place>,
+    slots: Vec<Slot>,
     used: usize,
     seed: [u64; 2],
 }
@@ -24,35 +24,35 @@ impl Table {
     pub(crate) fn new() -> Table {
         let random = RandomState::new();
         let seed = [random.hash_one(0), random.hash_one(1)];
-        Table { places: vec![EMPTY; 64], used: 0, seed }
+        Table { slots: vec![EMPTY; 64], used: 0, seed }
     }
 
     /// The index of a key; `key_at` tells the key of an index.
     #[inline]
     pub(crate) fn find(&self, key: &Key, key_at: impl Fn(u32) -> Key) -> Option<u32> {
         let hash = key.hash(self.seed);
-        let mut place = self.first_place(hash);
+        let mut slot = self.first_place(hash);
         loop {
-            let Place { tag, index } = self.places[place];
+            let Slot { tag, index } = self.slots[slot];
             if index == EMPTY.index {
                 return None;
             }
             if tag == tag_of(hash) && key_at(index) == *key {
                 return Some(index);
             }
-            place = self.next_place(place);
+            slot = self.next_place(slot);
         }
     }
 
-    /// Remembers where a key is, in place of where it was before.
+    /// Remembers where a key is, instead of where it was before.
     pub(crate) fn set(&mut self, key: &Key, index: u32, key_at: impl Fn(u32) -> Key) {
-        if (self.used + 1) * 2 > self.places.len() {
+        if (self.used + 1) * 2 > self.slots.len() {
             self.grow(&key_at);
         }
         let hash = key.hash(self.seed);
-        let mut place = self.first_place(hash);
+        let mut slot = self.first_place(hash);
         loop {
-            let Place { tag, index: there } = self.places[place];
+            let Slot { tag, index: there } = self.slots[slot];
             if there == EMPTY.index {
                 self.used += 1;
                 break;
@@ -60,35 +60,35 @@ impl Table {
             if tag == tag_of(hash) && key_at(there) == *key {
                 break;
             }
-            place = self.next_place(place);
+            slot = self.next_place(slot);
         }
-        self.places[place] = Place { tag: tag_of(hash), index };
+        self.slots[slot] = Slot { tag: tag_of(hash), index };
     }
 
     fn grow(&mut self, key_at: &impl Fn(u32) -> Key) {
-        let doubled = vec![EMPTY; self.places.len() * 2];
-        for old in std::mem::replace(&mut self.places, doubled) {
+        let doubled = vec![EMPTY; self.slots.len() * 2];
+        for old in std::mem::replace(&mut self.slots, doubled) {
             if old.index == EMPTY.index {
                 continue;
             }
-            let mut place = self.first_place(key_at(old.index).hash(self.seed));
-            while self.places[place].index != EMPTY.index {
-                place = self.next_place(place);
+            let mut slot = self.first_place(key_at(old.index).hash(self.seed));
+            while self.slots[slot].index != EMPTY.index {
+                slot = self.next_place(slot);
             }
-            self.places[place] = old;
+            self.slots[slot] = old;
         }
     }
 
     fn first_place(&self, hash: u64) -> usize {
-        hash as usize & (self.places.len() - 1)
+        hash as usize & (self.slots.len() - 1)
     }
 
-    fn next_place(&self, place: usize) -> usize {
-        (place + 1) & (self.places.len() - 1)
+    fn next_place(&self, slot: usize) -> usize {
+        (slot + 1) & (self.slots.len() - 1)
     }
 }
 
-/// The upper half: the lower one chooses the place.
+/// The upper half: the lower one chooses the slot.
 fn tag_of(hash: u64) -> u32 {
     (hash >> 32) as u32
 }

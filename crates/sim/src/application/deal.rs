@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// A chunk in the stream of the connection that carries it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Place {
+pub(super) struct DealtChunk {
     pub(super) connection: usize,
     /// Where in that connection's stream it ends.
     pub(super) end: u64,
@@ -17,9 +17,9 @@ pub(super) struct Deal {
     /// Bytes of all chunks together.
     bytes: u64,
     /// What every connection has of them: chunk numbers and ends, those that were not taken off first.
-    context: Vec<VecDeque<(u64, u64)>>,
+    shares: Vec<VecDeque<(u64, u64)>>,
     /// Who has each chunk from `first` on.
-    places: VecDeque<Place>,
+    places: VecDeque<DealtChunk>,
     first: u64,
     /// Bytes in each connection's stream.
     dealt: Vec<u64>,
@@ -31,7 +31,7 @@ impl Deal {
         Deal {
             chunk,
             bytes,
-            context: vec![VecDeque::new(); connections],
+            shares: vec![VecDeque::new(); connections],
             places: VecDeque::new(),
             first: 0,
             dealt: vec![0; connections],
@@ -56,24 +56,24 @@ impl Deal {
         if size > 0 {
             self.dealt[connection] += size;
             let end = self.dealt[connection];
-            self.places.push_back(Place { connection, end });
-            self.context[connection].push_back((number, end));
+            self.places.push_back(DealtChunk { connection, end });
+            self.shares[connection].push_back((number, end));
         }
         size
     }
 
     /// Where a chunk is, if it is dealt.
-    pub(super) fn place(&self, number: u64) -> Option<Place> {
+    pub(super) fn place(&self, number: u64) -> Option<DealtChunk> {
         self.places.get((number.checked_sub(self.first)?) as usize).copied()
     }
 
     /// The next chunk that a connection has delivered with its first `delivered` bytes, each once.
     pub(super) fn take_completed(&mut self, connection: usize, delivered: u64) -> Option<u64> {
-        let (number, end) = *self.context[connection].front()?;
+        let (number, end) = *self.shares[connection].front()?;
         if end > delivered {
             return None;
         }
-        self.context[connection].pop_front();
+        self.shares[connection].pop_front();
         Some(number)
     }
 
@@ -93,8 +93,8 @@ mod tests {
     fn a_deal_by_hand() {
         let mut deal = Deal::new(2, 300, 700);
         assert_eq!([deal.deal(1), deal.deal(0), deal.deal(1), deal.deal(0)], [300, 300, 100, 0]);
-        assert_eq!(deal.place(0), Some(Place { connection: 1, end: 300 }));
-        assert_eq!(deal.place(2), Some(Place { connection: 1, end: 400 }));
+        assert_eq!(deal.place(0), Some(DealtChunk { connection: 1, end: 300 }));
+        assert_eq!(deal.place(2), Some(DealtChunk { connection: 1, end: 400 }));
         assert_eq!(deal.place(3), None);
         assert_eq!(deal.take_completed(1, 299), None);
         assert_eq!(deal.take_completed(1, 400), Some(0));
@@ -102,6 +102,6 @@ mod tests {
         assert_eq!(deal.take_completed(1, 400), None);
         deal.forget_before(1);
         assert_eq!(deal.place(0), None);
-        assert_eq!(deal.place(1), Some(Place { connection: 0, end: 300 }));
+        assert_eq!(deal.place(1), Some(DealtChunk { connection: 0, end: 300 }));
     }
 }

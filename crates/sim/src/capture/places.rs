@@ -20,31 +20,31 @@ const MAX_FILES: usize = 256;
 const AIR: &str = "wlan";
 
 /// All places of a network.
-pub(super) struct Places {
-    all: Vec<Place>,
+pub(super) struct CapturePoints {
+    all: Vec<CapturePoint>,
     of_host: BTreeMap<String, usize>,
     of_end: BTreeMap<(String, String), usize>,
 }
 
-struct Place {
+struct CapturePoint {
     kind: PlaceKind,
     interface: Interface,
 }
 
-impl Places {
+impl CapturePoints {
     /// The hosts in the order of the connections, and the ends of links in that of the links.
     pub(super) fn of(experiment: &Experiment, ends: &[Ends], network: &Network) -> Self {
         let snap = experiment.capture.snap;
         let snap_bytes = snap.map_or(HEADERS_SNAP, |snap| snap.get() as u32);
         let mut places =
-            Places { all: Vec::new(), of_host: BTreeMap::new(), of_end: BTreeMap::new() };
+            CapturePoints { all: Vec::new(), of_host: BTreeMap::new(), of_end: BTreeMap::new() };
         for host in ends.iter().flat_map(|ends| ends.hosts) {
             let name = name(experiment, host);
             if !places.of_host.contains_key(&name) {
                 let description = format!("host {name}, {}", address(host));
                 places.of_host.insert(name.clone(), places.all.len());
                 let interface = Interface { name, description, speed: None, snap_bytes };
-                places.all.push(Place { kind: PlaceKind::Host, interface });
+                places.all.push(CapturePoint { kind: PlaceKind::Host, interface });
             }
         }
         let inside = |(_, ends, _): (&str, [Node; 2], Rate)| ends == [Node::Inside; 2];
@@ -74,7 +74,7 @@ impl Places {
                 speed: None,
                 snap_bytes,
             };
-            self.all.push(Place { kind: PlaceKind::LinkEnd, interface });
+            self.all.push(CapturePoint { kind: PlaceKind::LinkEnd, interface });
         }
         let speed = &mut self.all[place].interface.speed;
         *speed = rate.or(*speed);
@@ -153,8 +153,11 @@ pub fn check_captures(experiment: &Experiment) -> Result<(), ExperimentErrors> {
     if !settings.is_on() {
         return Ok(());
     }
-    let places =
-        Places::of(experiment, &super::addresses::ends(experiment), &Network::new(experiment));
+    let places = CapturePoints::of(
+        experiment,
+        &super::addresses::ends(experiment),
+        &Network::new(experiment),
+    );
     let refuse = |path: &str, message| {
         let error = ExperimentError { path: path.to_owned(), message };
         Err(ExperimentErrors { source: None, errors: vec![error] })

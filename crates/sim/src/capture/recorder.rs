@@ -18,7 +18,7 @@ use fairway_units::Time;
 
 use super::Tap;
 use super::addresses::{self, Ends};
-use super::places::Places;
+use super::places::CapturePoints;
 use crate::network::Network;
 use crate::packet_handle::PacketHandle;
 use fairway_spec::{CaptureSettings, Experiment};
@@ -112,7 +112,7 @@ impl Recorder {
     ) -> io::Result<Self> {
         let settings = &experiment.capture;
         let ends = addresses::ends(experiment);
-        let places = Places::of(experiment, &ends, network);
+        let places = CapturePoints::of(experiment, &ends, network);
         let (files, outlets, of_place) = open(&places, settings, directory)?;
         let outlet = |place: Option<usize>| place.map_or(NONE, |place| of_place[place]);
         let of_links = places.of_links(experiment, network);
@@ -374,7 +374,11 @@ impl Tap for Recorder {
 type Opened = (Vec<CaptureFile>, Vec<Outlet>, Vec<u32>);
 
 /// Begins the files.
-fn open(places: &Places, settings: &CaptureSettings, directory: &Path) -> io::Result<Opened> {
+fn open(
+    places: &CapturePoints,
+    settings: &CaptureSettings,
+    directory: &Path,
+) -> io::Result<Opened> {
     let application = format!("Fairway {}", env!("CARGO_PKG_VERSION"));
     let wanted = places.wanted(settings);
     let mut of_place = vec![NONE; wanted.len()];

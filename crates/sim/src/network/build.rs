@@ -12,7 +12,7 @@ use fairway_units::random::Stream;
 use fairway_units::{Duration, Rate};
 
 use super::exits::{Exit, exits, express_links};
-use super::lookahead::Plan;
+use super::lookahead::NetworkView;
 use super::node::Node;
 use super::{Device, Network};
 use crate::delivery_queues::DeliveryQueues;
@@ -441,7 +441,7 @@ impl<'a> Builder<'a> {
         }
         let delays: Vec<Duration> = self.specs.iter().map(Spec::delay).collect();
         let (exits, shared_queues) = exits(paths, &express, &delays);
-        let lookahead = Plan {
+        let lookahead = NetworkView {
             routes: paths,
             counts: &routes.counts,
             paired: 2 * self.experiment.flows.len(),

@@ -22,7 +22,7 @@ pub(crate) struct Lookahead {
 }
 
 /// What is known of a network.
-pub(super) struct Plan<'a> {
+pub(super) struct NetworkView<'a> {
     /// The links of each route.
     pub(super) routes: &'a [Vec<u32>],
     /// How many of the routes belong to each path.
@@ -63,7 +63,7 @@ impl Lookahead {
     }
 }
 
-impl Plan<'_> {
+impl NetworkView<'_> {
     /// At most `count` delivery queues that meet nothing in common.
     pub(super) fn lookahead(&self, count: usize) -> Lookahead {
         let meetings = self.meetings();
@@ -154,7 +154,7 @@ mod tests {
         let delays: Vec<Duration> = millis.iter().map(|ms| Duration::from_millis(*ms)).collect();
         let express = express_links(paths, delays.len());
         let (exits, shared_queues) = exits(paths, &express, &delays);
-        let plan = Plan {
+        let plan = NetworkView {
             routes: paths,
             counts: &vec![1; paths.len()],
             paired: paths.len(),
