@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,7 +59,7 @@ def percent(heading: str, values: Values) -> Column:
 def figures(name: str, values: Values) -> Column:
     """A figure of a run under its name in words, in the unit that the name ends in."""
     # The column is as wide as its longest word.
-    heading = _spaced(result_schema.without_unit(name)).replace("retransmission", "retrans.")
+    heading = named(name).replace("retransmission", "retrans.")
     if name == "unfairness":
         heading = "unfairness (max − min) ÷ min"
     unit = result_schema.unit(name)
@@ -70,6 +70,16 @@ def figures(name: str, values: Values) -> Column:
     return numbers(in_unit(heading, unit), values)
 
 
+def of_rows(rows: Sequence[Mapping[str, Any]], *names: str) -> list[Column]:
+    """Columns of a summary's rows, each under its own name and in its own unit."""
+    return [figures(name, [row[name] for row in rows]) for name in names]
+
+
+def named(name: str) -> str:
+    """A figure's name in words, without its unit."""
+    return _spaced(result_schema.without_unit(name))
+
+
 def in_words(name: str) -> str:
     """A figure's name in words; without a unit that its values are shown with."""
     return _spaced(name.removesuffix("_bps").removesuffix("_s"))
@@ -78,7 +88,7 @@ def in_words(name: str) -> str:
 def charted(name: str) -> tuple[str, float]:
     """What a figure is called on a chart, with its unit, and what its values are multiplied by."""
     unit, factor = shown_unit(name)
-    return in_unit(_spaced(result_schema.without_unit(name)), unit), factor
+    return in_unit(named(name), unit), factor
 
 
 def _spaced(name: str) -> str:

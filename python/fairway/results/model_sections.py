@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairway.ground import text
 from fairway.model import beside
+from fairway.plot.columns import named
 from fairway.plot.page import Section, Table
 
 if TYPE_CHECKING:
@@ -14,15 +15,9 @@ if TYPE_CHECKING:
 
 #: Flows that have lines of their own; of more, one line says what they do together.
 _LINES = 8
-#: Figures of one flow, of many together, of a link and of a run, with what they are called.
-_OF_ONE = {
-    "goodput_bps": "goodput",
-    "mean_cwnd_segments": "mean cwnd",
-    "mean_srtt_s": "mean srtt",
-    "fct_s": "fct",
-    "loss_ratio": "loss ratio",
-}
-_OF_LINK = {"utilisation": "utilisation", "mean_backlog_packets": "mean backlog"}
+#: Figures of one flow and of a link that have a line.
+_OF_ONE = ("goodput_bps", "mean_cwnd_segments", "mean_srtt_s", "fct_s", "loss_ratio")
+_OF_LINK = ("utilisation", "mean_backlog_packets")
 
 
 def is_of_models(run: RunData) -> bool:
@@ -95,14 +90,14 @@ def sentences(run: RunData) -> list[str]:
 
 
 def _lines(
-    entry: Mapping[str, Any], found: Mapping[str, Any], names: Mapping[str, str]
+    entry: Mapping[str, Any], found: Mapping[str, Any], names: Sequence[str]
 ) -> Iterable[list[str]]:
-    for name, words in names.items():
+    for name in names:
         value = entry[name]
         measured = beside.measured(found, name)
         if value is None:
             continue
-        yield _line(f"{entry['id']}: {words}", entry, name, value, measured)
+        yield _line(f"{entry['id']}: {named(name)}", entry, name, value, measured)
 
 
 def _line(

@@ -207,12 +207,12 @@ def datagram_table(flows: Sequence[Mapping[str, Any]]) -> Table:
     return columns.table("Datagram flows", [
         columns.words("flow", each("id")),
         columns.words("kind", each("kind")),
-        columns.rates("goodput", each("goodput_bps")),
+        *columns.of_rows(flows, "goodput_bps"),
         columns.numbers("sent", each("sent_segments")),
         columns.percent("lost", each("loss_ratio")),
         columns.milliseconds("one-way delay", each("mean_one_way_delay_s")),
         columns.milliseconds("p99 delay", each("p99_one_way_delay_s")),
-        columns.milliseconds("jitter", each("jitter_s")),
+        *columns.of_rows(flows, "jitter_s"),
     ], labels=2)  # fmt: skip
 
 
@@ -231,12 +231,11 @@ def flow_table(flows: Sequence[Mapping[str, Any]]) -> Table:
     shown = [
         columns.words("flow", each("id")),
         columns.words("cc", each("cc")),
-        columns.rates("goodput", each("goodput_bps")),
+        *columns.of_rows(flows, "goodput_bps"),
         columns.numbers("retrans. segments", each("retransmitted_segments")),
-        columns.numbers("mean cwnd (segments)", each("mean_cwnd_segments")),
-        columns.milliseconds("mean srtt", each("mean_srtt_s")),
+        *columns.of_rows(flows, "mean_cwnd_segments", "mean_srtt_s"),
         columns.milliseconds("one-way delay", each("mean_one_way_delay_s")),
-        columns.numbers("fct (s)", each("fct_s")),
+        *columns.of_rows(flows, "fct_s"),
     ]
     routes = [flow.get("route") for flow in flows]
     if any(routes):
@@ -338,19 +337,9 @@ def _size_class(entry: Mapping[str, Any]) -> str:
 def link_table(run: RunData) -> Table:
     """One line per link."""
     links = run.summary["links"]
-
-    def each(name: str) -> list[Any]:
-        return [link[name] for link in links]
-
-    return columns.table("Links", [
-        columns.words("link", each("id")),
-        columns.numbers("utilisation", each("utilisation")),
-        columns.numbers("drops", each("drops")),
-        columns.numbers("losses", each("losses")),
-        columns.numbers("marks", each("marks")),
-        columns.numbers("mean backlog (packets)", each("mean_backlog_packets")),
-        columns.milliseconds("p99 sojourn", each("p99_sojourn_s")),
-    ])  # fmt: skip
+    shown = ("utilisation", "drops", "losses", "marks", "mean_backlog_packets", "p99_sojourn_s")
+    names = columns.words("link", [link["id"] for link in links])
+    return columns.table("Links", [names, *columns.of_rows(links, *shown)])
 
 
 def link_tables(run: RunData) -> list[Table]:
@@ -365,10 +354,10 @@ def wlan_tables(run: RunData) -> list[Table]:
         return []
     nodes = wlan["nodes"]
     counts = ("delivered", "accesses", "collisions", "errors", "given_up", "duplicates")
-    shown = [columns.numbers(_in_words(name), [node[name] for node in nodes]) for name in counts]
     busy, collided = text.number(wlan["busy"]), text.number(wlan["collided"])
     caption = f"WLAN, busy {busy} of the time, collided {collided}"
-    return [columns.table(caption, [columns.words("node", [n["id"] for n in nodes]), *shown])]
+    names = columns.words("node", [node["id"] for node in nodes])
+    return [columns.table(caption, [names, *columns.of_rows(nodes, *counts)])]
 
 
 #: Metrics that compare flows: the same for every run, they say that there was nothing to compare.

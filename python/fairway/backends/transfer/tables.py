@@ -42,10 +42,9 @@ def stream_tables(summary: Mapping[str, Any]) -> list[Table]:
         columns.words("stream", [flow["id"] for flow in lines]),
         columns.words("cc", [flow["cc"] for flow in lines]),
         columns.words("payload", map(text.size, payloads)),
-        columns.rates("goodput", [flow["goodput_bps"] for flow in lines]),
+        *columns.of_rows(lines, "goodput_bps"),
         columns.numbers("retrans. segments", [flow["retransmitted_segments"] for flow in lines]),
-        columns.numbers("mean cwnd (segments)", [flow["mean_cwnd_segments"] for flow in lines]),
-        columns.milliseconds("mean srtt", [flow["mean_srtt_s"] for flow in lines]),
+        *columns.of_rows(lines, "mean_cwnd_segments", "mean_srtt_s"),
     ]
     return [columns.table("Streams", shown, labels=2), *tables]
 
