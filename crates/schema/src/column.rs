@@ -178,6 +178,11 @@ const fn ends_with(name: &[u8], end: &[u8]) -> bool {
     i == end.len()
 }
 
+/// Whether two names are the same, while compiling.
+pub(crate) const fn is_same(one: &str, other: &str) -> bool {
+    one.len() == other.len() && ends_with(one.as_bytes(), other.as_bytes())
+}
+
 /// Declares an object of the summary. After a field stands what its type, its name and its meaning do
 /// not say, in brackets; fields after a semicolon are no columns.
 macro_rules! record {
@@ -296,3 +301,45 @@ macro_rules! series {
     };
 }
 pub(crate) use series;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Series;
+
+    #[test]
+    fn a_column_says_what_its_declaration_says() {
+        let of = |name: &str| Series::COLUMNS.iter().find(|column| column.name == name).unwrap();
+        let inflated = of("inflated_cwnd_segments");
+        assert_eq!((inflated.kind, inflated.unit), (Kind::Number, "segments"));
+        assert!(inflated.optional && inflated.nullable && !of("t_s").nullable);
+        assert_eq!((of("flow").kind, of("flow").unit), (Kind::Text, ""));
+        assert!(of("srtt_s").meaning.starts_with("Smoothed round-trip time;"));
+        for (name, unit) in [("a_per_s", "1/s"), ("a_ms", "ms"), ("a_bps", "bit/s"), ("drops", "")]
+        {
+            assert_eq!(unit_of(name), unit, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_table_has_the_columns_with_values() {
+        let mut series = Series::default();
+        series.push_goodput(1.0, 0, 5e6);
+        let names: Vec<_> = series.into_columns().map(|(name, _)| name).collect();
+        let all = Series::COLUMNS.iter().map(|column| column.name);
+        let expected: Vec<_> = all.filter(|name| *name != "inflated_cwnd_segments").collect();
+        assert_eq!(names, expected);
+    }
+
+    #[test]
+    fn no_table_has_a_name_twice_and_no_column_lacks_a_meaning() {
+        fn check(columns: &[Column]) {
+            for (index, column) in columns.iter().enumerate() {
+                assert!(!column.meaning.is_empty(), "{}", column.name);
+                assert!(columns[..index].iter().all(|one| one.name != column.name));
+                check(column.columns);
+            }
+        }
+        crate::tables().iter().for_each(|(_, columns)| check(columns));
+    }
+}

@@ -1,4 +1,4 @@
-//! How long transfers took: by the flow that they are of, and by their size.
+//! Completion times of transfers, by flow and by size.
 
 use crate::column::record;
 
@@ -36,16 +36,16 @@ record! {
 pub struct Transfer {
     /// Its size.
     pub bytes: u64,
-    /// From its beginning to its last byte; none if it was not finished.
+    /// From its start to its last byte; none if unfinished.
     pub completion_s: Option<f64>,
-    /// What the path alone makes necessary: see [`ideal_s`].
+    /// The least that the path allows: see [`ideal_s`].
     pub ideal_s: f64,
 }
 
-/// Classes of sizes are decades, from this to that.
+/// Bounds of the classes of sizes, which are decades.
 const CLASSES: [u64; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
 
-/// The shortest completion time of a transfer on an idle path: the handshake's round trip, the way of
+/// The shortest completion time of a transfer on an idle path: the handshake's round trip, the delay of
 /// the data, and the transmission of its packets at the slowest link.
 pub fn ideal_s(wire_bytes: u64, rate_bps: f64, there_s: f64, back_s: f64) -> f64 {
     2.0 * there_s + back_s + wire_bytes as f64 * 8.0 / rate_bps
@@ -98,7 +98,7 @@ fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The smallest of ascending values that so many of a hundred do not exceed.
+/// The smallest of ascending values that `percent` of them do not exceed.
 pub fn quantile(ascending: &[f64], percent: usize) -> Option<f64> {
     let rank = (ascending.len() * percent).div_ceil(100).max(1);
     ascending.get(rank - 1).copied()

@@ -1,8 +1,8 @@
-//! How another thread watches long work and stops it.
+//! Progress and cancellation of long work, from another thread.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Shared between long work and whoever watches it. It never changes what the work finds.
+/// Shared between the work and its observers. It never changes results.
 #[derive(Debug, Default)]
 pub struct Control {
     cancelled: AtomicBool,
@@ -12,7 +12,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// Ask the work to stop.
+    /// Asks the work to stop.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
@@ -22,7 +22,7 @@ impl Control {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// Share of the work that is done, 0 to 1; 0 while nobody knows how much it is.
+    /// Share of the work done, 0 to 1; 0 while its amount is unknown.
     pub fn fraction(&self) -> f64 {
         match self.all.load(Ordering::Relaxed) {
             0 => 0.0,
@@ -35,8 +35,7 @@ impl Control {
         self.packets.load(Ordering::Relaxed)
     }
 
-    /// Said by the work: so much `done` of `all`, in any one unit, 0 of which is "nobody knows"; and
-    /// packets so far.
+    /// Called by the work: `done` of `all` in any unit, where 0 of `all` is unknown; and packets so far.
     pub fn report(&self, done: u64, all: u64, packets: u64) {
         self.done.store(done, Ordering::Relaxed);
         self.all.store(all, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Data packets that did not arrive, one by one.
+//! Lost data packets, one by one.
 
 use fairway_units::Time;
 
@@ -20,7 +20,7 @@ impl Cause {
     pub const NAMES: [&str; 3] = ["dropped", "lost", "damaged"];
 }
 
-/// Losses that are kept at most: 170 MB of them, 17 bytes each.
+/// Most losses kept: 170 MB, 17 bytes each.
 const MOST: usize = 10_000_000;
 
 series! {
@@ -35,13 +35,13 @@ series! {
         /// `dropped` by a queue, `lost` on the wire, or `damaged`.
         cause: u8,
         ;
-        /// Losses that were too many to be kept.
+        /// Losses not recorded: limit reached.
         left_out: u64
     }
 }
 
 impl Losses {
-    /// Adds a row, or counts it where there is no room for more.
+    /// Adds a row; beyond the limit it is only counted.
     pub fn push(&mut self, at: Time, flow: u32, link: u32, cause: Cause) {
         if self.t_s.len() == MOST {
             self.left_out += 1;

@@ -253,7 +253,7 @@ record! {
 }
 
 impl ApplicationSummary {
-    /// What the flows of its connections sum up to; what they do not say is left empty.
+    /// Sums over the flows of its connections; the rest is left empty.
     pub fn of_flows(id: &str, kind: &'static str, flows: &[&FlowSummary]) -> Self {
         let count = |of: fn(&FlowSummary) -> u64| flows.iter().map(|flow| of(flow)).sum();
         ApplicationSummary {
@@ -279,7 +279,7 @@ fn as_map<S: Serializer>(
     serializer.collect_map(figures.iter().copied())
 }
 
-/// What is counted of one flow over a time.
+/// Counts of one flow over a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowCounts {
     /// Payload bytes delivered to the application.
@@ -311,7 +311,7 @@ pub struct FlowCounts {
 }
 
 impl FlowCounts {
-    /// What was counted after `earlier`, if both count from the same moment.
+    /// The counts since `earlier`, if both began at the same moment.
     pub fn since(&self, earlier: &FlowCounts) -> FlowCounts {
         FlowCounts {
             delivered_bytes: self.delivered_bytes - earlier.delivered_bytes,
@@ -332,7 +332,7 @@ impl FlowCounts {
 }
 
 impl FlowSummary {
-    /// What the counts say about a connection; what samples and its end say is left empty.
+    /// The summary of a connection by its counts; what samples and its end give is left empty.
     pub fn new(id: &str, cc: &str, counts: &FlowCounts, window: Duration) -> Self {
         let seconds = window.as_secs_f64();
         let delay_s = counts.delay_nanos as f64 / 1e9;
@@ -359,7 +359,7 @@ impl FlowSummary {
         }
     }
 
-    /// What the counts and the receiver say about a datagram flow.
+    /// The summary of a datagram flow by its counts and its receiver.
     pub fn of_datagrams(
         id: &str,
         counts: &FlowCounts,
@@ -378,7 +378,7 @@ impl FlowSummary {
 }
 
 impl Metrics {
-    /// Computes the figures from the parts.
+    /// The metrics of these flows.
     pub fn new(flows: &[&FlowSummary], utilisation: impl Into<Option<f64>>) -> Self {
         let goodput: Vec<f64> = flows.iter().map(|f| f.goodput_bps).collect();
         let sent: u64 = flows.iter().map(|f| f.sent_segments).sum();

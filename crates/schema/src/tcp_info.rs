@@ -103,11 +103,12 @@ fn field(name: &str) -> &'static Field {
 /// Fields that time series and summaries are made of.
 pub mod series {
     use super::{FIELDS, Field};
+    use crate::column::is_same;
 
     const fn named(name: &str) -> &'static Field {
         let mut i = 0;
         while i < FIELDS.len() {
-            if equal(FIELDS[i].name.as_bytes(), name.as_bytes()) {
+            if is_same(FIELDS[i].name, name) {
                 return &FIELDS[i];
             }
             i += 1;
@@ -115,68 +116,44 @@ pub mod series {
         panic!("no such field of tcp_info")
     }
 
-    const fn equal(a: &[u8], b: &[u8]) -> bool {
-        let mut i = 0;
-        while i < a.len() && i < b.len() && a[i] == b[i] {
-            i += 1;
-        }
-        i == a.len() && i == b.len()
+    macro_rules! fields {
+        ($($constant:ident = $name:literal,)+) => {
+            $(
+                #[doc = concat!("`", $name, "`.")]
+                pub const $constant: &Field = named($name);
+            )+
+        };
     }
 
-    /// Congestion window.
-    pub const CWND: &Field = named("snd_cwnd_segments");
-    /// Slow-start threshold.
-    pub const SSTHRESH: &Field = named("snd_ssthresh_segments");
-    /// Smoothed round-trip time.
-    pub const RTT: &Field = named("rtt_s");
-    /// Segments sent and not acknowledged.
-    pub const UNACKED: &Field = named("unacked_segments");
-    /// Of them, acknowledged selectively.
-    pub const SACKED: &Field = named("sacked_segments");
-    /// Of them, marked lost.
-    pub const LOST: &Field = named("lost_segments");
-    /// Of them, retransmitted.
-    pub const RETRANS: &Field = named("retrans_segments");
-    /// Segments delivered since the start.
-    pub const DELIVERED: &Field = named("delivered_segments");
-    /// Window that the peer offers.
-    pub const SND_WND: &Field = named("snd_wnd_bytes");
-    /// Window that it offers itself.
-    pub const RCV_WND: &Field = named("rcv_wnd_bytes");
-    /// Options of the connection, as bits.
-    pub const OPTIONS: &Field = named("options");
-    /// Segment size that it sends.
-    pub const SND_MSS: &Field = named("snd_mss_bytes");
-    /// Path MTU.
-    pub const PMTU: &Field = named("pmtu_bytes");
-    /// Smallest round-trip time.
-    pub const MIN_RTT: &Field = named("min_rtt_s");
-    /// Bytes acknowledged since the start.
-    pub const BYTES_ACKED: &Field = named("bytes_acked");
-    /// Bytes received in order since the start.
-    pub const BYTES_RECEIVED: &Field = named("bytes_received");
-    /// Bytes sent since the start, retransmissions included.
-    pub const BYTES_SENT: &Field = named("bytes_sent");
-    /// Bytes retransmitted since the start.
-    pub const BYTES_RETRANS: &Field = named("bytes_retrans");
-    /// Segments with data sent since the start, retransmissions included.
-    pub const DATA_SEGS_OUT: &Field = named("data_segs_out");
-    /// Segments with data received since the start.
-    pub const DATA_SEGS_IN: &Field = named("data_segs_in");
-    /// Segments retransmitted since the start.
-    pub const TOTAL_RETRANS: &Field = named("total_retrans_segments");
-    /// Duplicates that the receiver has reported.
-    pub const DSACK_DUPS: &Field = named("dsack_dups_segments");
-    /// Timeouts since the start.
-    pub const TOTAL_RTO: &Field = named("total_rto");
-    /// Latest delivery rate.
-    pub const DELIVERY_RATE: &Field = named("delivery_rate_bps");
-    /// Time with data to send or to be acknowledged.
-    pub const BUSY: &Field = named("busy_time_s");
-    /// Of it, limited by the receive window.
-    pub const RWND_LIMITED: &Field = named("rwnd_limited_s");
-    /// Of it, limited by the send buffer.
-    pub const SNDBUF_LIMITED: &Field = named("sndbuf_limited_s");
+    fields! {
+        CWND = "snd_cwnd_segments",
+        SSTHRESH = "snd_ssthresh_segments",
+        RTT = "rtt_s",
+        UNACKED = "unacked_segments",
+        SACKED = "sacked_segments",
+        LOST = "lost_segments",
+        RETRANS = "retrans_segments",
+        DELIVERED = "delivered_segments",
+        SND_WND = "snd_wnd_bytes",
+        RCV_WND = "rcv_wnd_bytes",
+        OPTIONS = "options",
+        SND_MSS = "snd_mss_bytes",
+        PMTU = "pmtu_bytes",
+        MIN_RTT = "min_rtt_s",
+        BYTES_ACKED = "bytes_acked",
+        BYTES_RECEIVED = "bytes_received",
+        BYTES_SENT = "bytes_sent",
+        BYTES_RETRANS = "bytes_retrans",
+        DATA_SEGS_OUT = "data_segs_out",
+        DATA_SEGS_IN = "data_segs_in",
+        TOTAL_RETRANS = "total_retrans_segments",
+        DSACK_DUPS = "dsack_dups_segments",
+        TOTAL_RTO = "total_rto",
+        DELIVERY_RATE = "delivery_rate_bps",
+        BUSY = "busy_time_s",
+        RWND_LIMITED = "rwnd_limited_s",
+        SNDBUF_LIMITED = "sndbuf_limited_s",
+    }
 }
 
 /// `TCP_INFINITE_SSTHRESH` of `include/net/tcp.h`.
