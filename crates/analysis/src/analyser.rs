@@ -18,7 +18,7 @@ use crate::series::MAX_INTERVALS;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// What is wanted of an analysis.
+/// Options of an analysis.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Take all interfaces of a capture for one point of view. Otherwise a connection that was
@@ -47,7 +47,7 @@ pub struct DetailOptions {
     pub most_rows: usize,
 }
 
-/// What a path is fitted to.
+/// The connection that a path is fitted to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FitOptions {
     /// Number of the connection, from 1.
@@ -185,12 +185,12 @@ impl Analyser {
         self.tcp.len()
     }
 
-    /// What was found, connections in the order of their first packets.
+    /// The report, with connections in the order of their first packets.
     pub fn finish(self) -> Report {
         Report::together(vec![self.part()], Options::intervals)
     }
 
-    /// What was found, to be put together with what others have found.
+    /// The results, to be merged with those of other threads.
     pub(crate) fn part(self) -> Part {
         let (options, slots, budget) = (&self.options, &self.slots, &self.budget);
         let tcp = self.tcp.finish(|index, first| {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use fairway_capture::{Packet, Udp};
 use fairway_units::Time;
 
-/// What went one way.
+/// Datagrams of one direction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Datagrams {
     pub(crate) packets: u64,

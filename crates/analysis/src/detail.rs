@@ -12,7 +12,7 @@ use crate::event::{Acked, Flow, Observer, Sent, SentKind};
 /// Stands for "none" in a column of bytes.
 pub const NONE: i64 = -1;
 
-/// What a row is. Its number is the column's value.
+/// Kinds of rows. The number is the column's value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Row {
@@ -48,7 +48,7 @@ impl Row {
     ];
 }
 
-/// What became of packets, by number: [`Fate`] without `Unknown`.
+/// Fates of packets, by number: [`Fate`] without `Unknown`.
 pub const FATES: [&str; 3] = ["dropped", "lost", "corrupted"];
 
 /// Rows that may still be stored, by everything that shares the budget.
@@ -141,7 +141,7 @@ impl Detail {
     }
 }
 
-/// What not every row has.
+/// Values that not every row has.
 struct Rest {
     window_end: Option<i64>,
     flight_bytes: Option<u64>,

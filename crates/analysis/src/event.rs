@@ -18,9 +18,9 @@ pub struct Sent {
     pub offset: i64,
     /// Bytes of payload.
     pub bytes: u32,
-    /// Those of them that had not been seen before.
+    /// Of these, bytes not seen before.
     pub new_bytes: u32,
-    /// What it is, from its place in the sequence space.
+    /// Its kind, from its place in the sequence space.
     pub kind: SentKind,
     /// When the same bytes were seen last, if it holds bytes that were seen before and are not
     /// acknowledged.
@@ -48,11 +48,11 @@ pub struct Sent {
     pub is_marked: bool,
     /// Whether its sender says that it has reduced its window (RFC 3168 CWR).
     pub has_cwr: bool,
-    /// What the capture says became of it.
+    /// Its fate, if the capture says so.
     pub fate: Fate,
 }
 
-/// What a segment with data is.
+/// Kinds of segments with data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SentKind {
     /// It holds bytes beyond all that were seen.
@@ -127,7 +127,7 @@ impl Acked {
     }
 }
 
-/// What is known of a direction when something happens in it.
+/// State of a direction at an event.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Flow {
     /// Largest payload of a segment as its sender cuts them: the receiver's MSS option less the

@@ -47,7 +47,7 @@ impl Traffic {
     }
 }
 
-/// What is known of a key.
+/// State of a key.
 enum Entry<T> {
     /// Its only packet.
     Single(Box<Packet>),
@@ -56,7 +56,7 @@ enum Entry<T> {
     LeftOut(u64),
 }
 
-/// What a packet belongs to.
+/// The flow of a packet.
 pub(crate) enum Found<'a, T> {
     Followed(&'a mut T),
     /// Its key was seen once, in this packet: [`Flows::follow`] goes on.
@@ -81,9 +81,9 @@ pub(crate) struct Flows<T> {
     left_out: Traffic,
 }
 
-/// What became of all flows.
+/// All flows at the end.
 pub(crate) struct Flown<T> {
-    /// Those that are followed.
+    /// Flows that were followed.
     pub(crate) followed: Vec<T>,
     /// Numbers of the first packets of those that are not.
     pub(crate) others: Vec<u64>,
@@ -119,7 +119,7 @@ impl<T> Flows<T> {
         self.list.len()
     }
 
-    /// What is known of the key of a packet.
+    /// State of the key of a packet.
     #[inline]
     pub(crate) fn find(&mut self, key: &Key, packet: &Packet) -> Found<'_, T> {
         if self.keys.get(self.last) != Some(key) {
@@ -238,7 +238,7 @@ mod tests {
         }
     }
 
-    /// What so many threads find.
+    /// Results of `threads` threads.
     fn found(packets: &[Packet], threads: usize) -> Report {
         let options = Options::default();
         let mut analysers: Vec<_> = (0..threads).map(|_| Analyser::new(options.clone())).collect();

@@ -1,4 +1,4 @@
-//! What captured packets mean together: connections, losses, windows, and what explains them.
+//! The meaning of captured packets: connections, losses, windows, and their causes.
 //!
 //! Packets come one by one from `fairway-capture`. Each finds its connection and its direction,
 //! which follows the sequence space and tells observers what was [sent](event::Sent) and what was

@@ -19,7 +19,7 @@ use crate::identify::{Identification, Identify};
 use crate::series::Series;
 use crate::window::WindowReport;
 
-/// What a capture holds.
+/// The contents of a capture.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
     /// Packets that were analysed: of IP, whatever they carry.
@@ -32,18 +32,18 @@ pub struct Report {
     pub group: Option<GroupReport>,
     /// Flows of UDP datagrams in the order of their first packets.
     pub datagram_flows: Vec<DatagramReport>,
-    /// What there is besides, of a capture with more connections than are listed.
+    /// The rest of a capture with more connections than are listed.
     pub left_out: Option<LeftOut>,
-    /// What could not be read of the capture. Whoever reads it puts it here.
+    /// Parts of the capture that could not be read, added by its reader.
     pub damaged: Vec<Damaged>,
 }
 
-/// What a capture holds beyond what is listed.
+/// Contents of a capture that are not listed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct LeftOut {
     /// TCP connections that are known and not listed.
     pub connections: u64,
-    /// Those of them of which one packet was seen.
+    /// Of these, connections of a single packet.
     pub single_packet: u64,
     /// Flows of datagrams that are known and not listed.
     pub datagram_flows: u64,
@@ -60,7 +60,7 @@ pub struct Damaged {
     pub offset_bytes: u64,
     /// Number of the packet there, if it is inside of one.
     pub packet: Option<u64>,
-    /// What is wrong.
+    /// The error.
     pub what: String,
 }
 
@@ -185,7 +185,7 @@ pub struct DirectionReport {
     /// Packets with a wrong checksum.
     pub wrong_checksums: u64,
 
-    /// What its SYN has offered.
+    /// Offer of its SYN.
     pub offered: Option<Offered>,
     /// Largest, smallest and mean segment with data.
     pub segment_bytes: Option<Spread>,
@@ -242,12 +242,12 @@ pub struct DirectionReport {
     /// The window, why segments were sent again, and what limited the direction; none without
     /// data.
     pub window: Option<Box<WindowReport>>,
-    /// What the path was like that its data took, if that was wanted.
+    /// The path of its data, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<Box<Fitted>>,
 }
 
-/// What a SYN offers.
+/// Offer of a SYN.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Offered {
     /// Its sequence number.
@@ -334,7 +334,7 @@ pub struct DatagramDirectionReport {
     pub throughput_bps: Option<f64>,
 }
 
-/// What one thread has found: connections and flows without their numbers.
+/// Results of one thread: connections and flows without their numbers.
 pub(crate) struct Part {
     pub(crate) packets: u64,
     pub(crate) other_packets: u64,

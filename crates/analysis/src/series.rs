@@ -10,7 +10,7 @@ pub const MAX_INTERVALS: usize = 2048;
 /// The shortest interval. What takes no longer than [`MAX_INTERVALS`] of them has these.
 const SHORTEST: Duration = Duration::from_millis(1);
 
-/// What happened in one interval.
+/// One interval.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Interval {
     /// Bytes of data that were sent, again or not.

@@ -28,7 +28,7 @@ const WAITING_BATCHES: usize = 4;
 /// More threads than this would wait for the one that reads.
 const MAX_THREADS: usize = 8;
 
-/// What is read of a capture.
+/// A reader of a capture.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Taken {
     pub(crate) packets: u64,
@@ -92,7 +92,7 @@ struct Reader<'a, L> {
     options: &'a Options,
     look: L,
     taken: Taken,
-    /// What is being filled for each share.
+    /// The batch being filled for each share.
     batches: Vec<Vec<Packet>>,
     is_at_end: bool,
     is_stopped: bool,
@@ -131,7 +131,7 @@ impl<'a, L: FnMut(&Capture, u64) -> bool> Reader<'a, L> {
     }
 }
 
-/// What a thread is to do next.
+/// The next task of a thread.
 enum Work<'a, L> {
     Read(Reader<'a, L>),
     Follow(Vec<Packet>),
@@ -147,7 +147,7 @@ struct Desk<'a, L> {
 struct Papers<'a, L> {
     /// None while a thread reads.
     reader: Option<Reader<'a, L>>,
-    /// What waits for each share.
+    /// Batches waiting for each share.
     waiting: Vec<VecDeque<Vec<Packet>>>,
     /// Batches to be filled again.
     used: Vec<Vec<Packet>>,

@@ -27,17 +27,17 @@ pub enum AnalyseError {
 pub struct Whole {
     /// The capture itself.
     pub capture: CaptureReport,
-    /// What it holds.
+    /// Its contents.
     #[serde(flatten)]
     pub report: Report,
 }
 
-/// What a capture is.
+/// A capture by itself.
 #[derive(Clone, Debug, Serialize)]
 pub struct CaptureReport {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What was read, in numbers.
+    /// Counts of what was read.
     #[serde(flatten)]
     pub counts: Counts,
     /// Time of the first packet in seconds, as the capture counts them; none without packets.
@@ -57,7 +57,7 @@ pub struct CaptureReport {
 pub struct InterfaceReport {
     /// Its name; empty if the capture does not say.
     pub name: String,
-    /// What the capture says about it.
+    /// Its description in the capture.
     pub description: String,
     /// Number of its link type.
     pub link_type: u16,

@@ -1,4 +1,4 @@
-//! What is fair where others are on the path.
+//! Fair shares on a path with other traffic.
 //!
 //! A fair share is what one well-tuned connection would take: with `M` other connections, `C/(M+1)`.
 //! `N` streams that nothing but the full path limits take `N/(N+M)` of it, so one stream is fair there.

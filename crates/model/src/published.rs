@@ -1,4 +1,4 @@
-//! What others have published about parallel TCP.
+//! Published results on parallel TCP.
 
 use crate::error::{Error, inside, positive, streams};
 

@@ -1,4 +1,4 @@
-//! What tells connections apart: addresses, ports, protocol, and where they were seen.
+//! Keys of connections: addresses, ports, protocol, and interface.
 
 use std::net::{IpAddr, SocketAddr};
 

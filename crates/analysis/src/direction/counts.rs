@@ -1,4 +1,4 @@
-//! What is counted of a direction.
+//! Counts of a direction.
 
 use fairway_capture::Tcp;
 use fairway_capture::packet::flags::{ACK, ECE, FIN, PSH, RST, SYN, URG};

@@ -30,7 +30,7 @@ const TIMESTAMPS_BYTES: u32 = 12;
 /// one second.
 const SHORTEST_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// What a SYN has offered.
+/// Offer of a SYN.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Offer {
     pub(crate) options: Options,

@@ -10,7 +10,7 @@ use crate::identify::{Identify, Slots};
 use crate::series::Series;
 use crate::window::{Window, WindowReport};
 
-/// What is to be kept of a connection besides its numbers.
+/// What is kept of a connection besides counts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Watch {
     /// Intervals of a series; 0 for no series.
@@ -42,7 +42,7 @@ pub(crate) enum WindowSoFar {
 }
 
 impl WindowSoFar {
-    /// What it was.
+    /// Its kind.
     pub(crate) fn into_report(self) -> Box<WindowReport> {
         match self {
             WindowSoFar::Open(window) => Box::new(window.report()),

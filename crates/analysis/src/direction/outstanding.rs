@@ -52,7 +52,7 @@ impl Segment {
     }
 }
 
-/// What is known of bytes that are sent again.
+/// History of bytes that are sent again.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Earlier {
     /// When the first of them was sent last.
@@ -79,13 +79,13 @@ pub(super) enum Sample {
     Sacked,
 }
 
-/// What an acknowledgement has removed.
+/// Segments removed by an acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Removed {
     pub(super) bytes: u64,
     /// Bytes that were not selectively acknowledged before.
     pub(super) delivered_bytes: u64,
-    /// Those of them that were sent more than once.
+    /// Of these, sent more than once.
     pub(super) delivered_again_bytes: u64,
     pub(super) segments: u64,
     pub(super) sample: Sample,
@@ -99,7 +99,7 @@ pub(super) struct Removed {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct NewlySacked {
     pub(super) bytes: u64,
-    /// Those of them that were sent more than once.
+    /// Of these, sent more than once.
     pub(super) again_bytes: u64,
 }
 

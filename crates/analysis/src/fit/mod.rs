@@ -52,7 +52,7 @@ struct Trips {
     last_at: Time,
 }
 
-/// What was sent, and what has held it back.
+/// Data sent, and what held it back.
 #[derive(Clone, Copy, Debug, Default)]
 struct Traffic {
     bytes: u64,

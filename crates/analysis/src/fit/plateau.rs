@@ -15,7 +15,7 @@ const NEIGHBOURS: u32 = 2;
 /// it: less are acknowledgements that came in clumps.
 const PLATEAU: f64 = 0.25;
 
-/// What was delivered at rates that are alike.
+/// Data delivered at similar rates.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bin {
     bytes: u64,

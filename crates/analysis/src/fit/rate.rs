@@ -119,7 +119,7 @@ impl Deliveries {
         rates.add(window.bytes, window.until.since(window.since));
     }
 
-    /// What is delivered in a round trip, whether or not anything has waited.
+    /// Data delivered in a round trip, queued or not.
     fn follow_any(&mut self, acked: &Acked, flow: &Flow, segment: u64) {
         let Some(window) = &mut self.any else {
             self.any = Some(Window { since: acked.at, bytes: 0, until: acked.at });

@@ -33,7 +33,7 @@ pub struct GroupReport {
     pub until_s: f64,
     /// Whether all of them carry data in it.
     pub is_together: bool,
-    /// What all of them deliver together, in bit/s of payload.
+    /// Goodput of all of them together.
     pub goodput_bps: f64,
     /// Jain's index of their goodputs: 1 is equal, 1/n is all to one.
     pub jain_index: Option<f64>,
@@ -54,7 +54,7 @@ pub struct Member {
     pub from: SocketAddr,
     /// Its receiver.
     pub to: SocketAddr,
-    /// What it delivers, in bit/s of payload.
+    /// Its goodput.
     pub goodput_bps: f64,
     /// Its part of what all of them deliver; null if nothing is.
     pub share: Option<f64>,
@@ -67,7 +67,7 @@ pub struct GroupSeries {
     pub interval_s: f64,
     /// Begin of each, in seconds on the capture's clock.
     pub t_s: Vec<f64>,
-    /// What all of them deliver, in bit/s of payload.
+    /// Goodput of all of them.
     pub goodput_bps: Vec<f64>,
     /// Sum of the estimated congestion windows of those that carry data.
     pub cwnd_bytes: Vec<u64>,
@@ -136,7 +136,7 @@ impl<'a> Track<'a> {
     }
 }
 
-/// What a member has in each interval of the group.
+/// A member's data in each interval of the group.
 struct Column {
     delivered: Vec<f64>,
     cwnd: Vec<u64>,

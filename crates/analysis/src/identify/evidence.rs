@@ -56,7 +56,7 @@ impl Evidence {
         self.block_rounds >= BLOCK_ROUNDS
     }
 
-    /// What the block has brought; the next begins.
+    /// Ends the block and gives its evidence.
     pub fn take_block(&mut self) -> f64 {
         self.block_rounds = 0;
         std::mem::take(&mut self.block)

@@ -21,7 +21,7 @@ const RANDOM_FALL: f64 = -1.5;
 pub struct Hypothesis {
     cc: Box<dyn CongestionControl>,
     mss: u32,
-    /// What pacing has let leave since the round began, bytes.
+    /// Bytes released by pacing since the round began.
     paced_bytes: f64,
     paced_until: Time,
     /// The window at the moment of the round that is looked at, bytes.
@@ -32,7 +32,7 @@ pub struct Hypothesis {
     ends_by_itself: bool,
     /// What its window is short of the one that was seen, then, bytes.
     correction: f64,
-    /// What speaks for it.
+    /// Evidence for it.
     pub evidence: Evidence,
 }
 
@@ -88,7 +88,7 @@ impl Hypothesis {
         self.cc.on_established(flow);
     }
 
-    /// What the number of its random back-offs says.
+    /// Evidence from the number of its random back-offs.
     pub fn random_log_likelihood(&self) -> f64 {
         self.random.as_ref().map_or(0.0, RandomBackoff::log_likelihood)
     }

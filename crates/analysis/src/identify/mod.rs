@@ -56,7 +56,7 @@ pub struct Identification {
     pub rounds: u32,
     /// Of these, those right after a loss or a mark: back-offs.
     pub backoffs: u32,
-    /// What a reader has to know before believing it.
+    /// Caveats.
     pub caveats: Vec<String>,
     /// The result in words.
     pub words: String,
@@ -159,7 +159,7 @@ impl Identify {
         }
     }
 
-    /// What was found, once it is over; none if there was no data.
+    /// The identification, at the end; none without data.
     pub fn into_found(self) -> Option<Identification> {
         match self.state {
             State::Done(identification) => Some(*identification),

@@ -22,7 +22,7 @@ pub struct RandomBackoff {
     has_shadow: bool,
 }
 
-/// What to make of a round.
+/// How a round counts.
 pub enum Fall {
     /// Nothing in particular.
     None,

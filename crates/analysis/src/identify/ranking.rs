@@ -21,11 +21,11 @@ const FEW_ROUNDS: u32 = 20;
 /// how much less likely it is.
 const NO_MARKS: f64 = -2.0;
 
-/// What is known beside the likelihoods.
+/// Evidence beside the likelihoods.
 pub struct Seen {
     /// Whether the receiver has echoed marks.
     pub has_ece: bool,
-    /// What a reader has to know.
+    /// Caveats.
     pub caveats: Vec<String>,
 }
 

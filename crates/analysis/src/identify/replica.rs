@@ -49,7 +49,7 @@ pub struct Replica {
     is_after_episode: bool,
 }
 
-/// What was seen of a round until now.
+/// A round so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct RoundSoFar {
     end: i64,
@@ -82,7 +82,7 @@ impl Replica {
         }
     }
 
-    /// What is outstanding.
+    /// The outstanding segments.
     pub fn board(&self) -> &Scoreboard {
         &self.board
     }
@@ -307,7 +307,7 @@ impl Replica {
         });
     }
 
-    /// What an algorithm may know.
+    /// The connection as the algorithm sees it.
     pub fn flow(&self, prior_flight: u64, now: Time) -> Flow {
         let position = |offset: i64| (offset + ORIGIN).max(0) as u64;
         let phase = if self.phase == Phase::Open && self.board.has_sacked() {

@@ -38,7 +38,7 @@ impl Outstanding {
     }
 }
 
-/// What one acknowledgement says.
+/// One acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AckSummary {
     /// Bytes newly acknowledged cumulatively.
@@ -53,7 +53,7 @@ pub struct AckSummary {
     pub rate: Option<RateSample>,
 }
 
-/// What is outstanding.
+/// The outstanding segments.
 #[derive(Default)]
 pub struct Scoreboard {
     segments: VecDeque<Outstanding>,

@@ -23,7 +23,7 @@ const GOOD_PART: f64 = 0.9;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// What the beginning tells.
+/// Findings from the beginning.
 pub(super) struct Beginning {
     pub(super) level: Level,
     /// How far the second clock is ahead.

@@ -91,7 +91,7 @@ pub(super) struct Estimator {
     delays: [Delays; 2],
 }
 
-/// What can be said about the clocks.
+/// Findings about the clocks.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct Estimate {
     pub(super) clock: Clock,

@@ -67,7 +67,7 @@ fn quantiles(moments: &Moments, histogram: &Histogram, least: u64) -> Option<Qua
     })
 }
 
-/// What happened in one interval of a course.
+/// One interval of a course.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 struct Interval {
     least_ns: Option<i64>,
@@ -118,7 +118,7 @@ pub struct CourseRow {
     pub most_delay_s: Option<f64>,
     /// Packets that were sent in it.
     pub sent_packets: u64,
-    /// Those of them that were lost.
+    /// Of these, lost.
     pub lost_packets: u64,
 }
 

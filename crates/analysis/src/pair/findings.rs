@@ -1,4 +1,4 @@
-//! What is counted of each direction while packets are found.
+//! Counts of each direction while packets are matched.
 
 use super::clock::Clock;
 use super::delays::{Course, Delays};

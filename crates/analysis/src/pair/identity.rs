@@ -1,4 +1,4 @@
-//! What makes a packet the same packet in another capture.
+//! The identity of a packet across two captures.
 
 use std::hash::{BuildHasher, RandomState};
 

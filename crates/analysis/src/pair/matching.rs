@@ -26,7 +26,7 @@ pub(super) struct PairDirection {
     pub(super) order: u64,
     pub(super) latest_arrival: u64,
     pub(super) longest: u32,
-    /// What the receiver has.
+    /// Data at the receiver.
     pub(super) seen: Seen,
     pub(super) most_delay_ns: i64,
     /// Whether segments were found that were cut otherwise.

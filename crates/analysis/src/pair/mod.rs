@@ -47,7 +47,7 @@ pub enum PairError {
         "{name}: two captures are read twice, which a pipe does not allow; write it to a file first"
     )]
     Pipe {
-        /// What it is called.
+        /// Its name.
         name: String,
     },
     /// They are not of the same transfers.
@@ -139,7 +139,7 @@ fn nanos(at: Time) -> i64 {
     i64::try_from(at.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// What both captures cover, by the first one's clock.
+/// The time that both captures cover, by the first one's clock.
 fn coverage(heard: &Heard, estimate: &Estimate) -> Coverage {
     let by_first = |side: Side, at: Time| match side {
         Side::First => nanos(at),

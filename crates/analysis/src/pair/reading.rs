@@ -25,7 +25,7 @@ pub(super) trait Step: Watcher {
     fn add_way(&mut self);
 }
 
-/// What finds a packet's direction and its other half.
+/// Finds a packet's direction and its counterpart.
 pub(super) struct Pairing {
     mixer: Mixer,
     level: Level,
@@ -104,7 +104,7 @@ impl Pairing {
     }
 }
 
-/// What was read of both captures.
+/// Counts of both captures.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Heard {
     pub(super) packets: [u64; 2],

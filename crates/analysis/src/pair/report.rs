@@ -16,7 +16,7 @@ use crate::report::{NANOS_IN_S, Quantiles};
 /// clock, in seconds since its first packet.
 #[derive(Clone, Debug, Serialize)]
 pub struct PairReport {
-    /// What each is called.
+    /// Names of both.
     pub captures: [String; 2],
     /// Packets of each that were compared: TCP and UDP.
     pub packets: [u64; 2],
@@ -164,9 +164,9 @@ pub struct PairDirection {
 
     /// Packets that the sender's capture says were thrown away.
     pub annotated_packets: u64,
-    /// Those of them that were found lost.
+    /// Of these, found lost.
     pub annotated_and_lost_packets: u64,
-    /// Those of them that have arrived all the same.
+    /// Of these, arrived after all.
     pub annotated_and_arrived_packets: u64,
 
     /// Losses one by one, with what was sent in place of each.
@@ -194,7 +194,7 @@ pub struct LossRow {
     pub repaired_after_s: Option<f64>,
 }
 
-/// What is known of the pair as a whole.
+/// Findings about the pair as a whole.
 pub(super) struct Frame {
     pub(super) names: [String; 2],
     pub(super) packets: [u64; 2],

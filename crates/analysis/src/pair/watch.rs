@@ -1,4 +1,4 @@
-//! What is told of packets while they are found, and to whom.
+//! Events while packets are matched, and their observers.
 
 use super::identity::Side;
 use super::slab::Repair;
@@ -86,7 +86,7 @@ pub(super) trait Watcher {
     fn unsent(&mut self, _way: usize, _is_covered: bool) {}
 }
 
-/// What time the captures cover, by the clock of the first.
+/// The time that the captures cover, by the clock of the first.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Coverage {
     pub(super) from_ns: [i64; 2],

@@ -61,7 +61,7 @@ pub(super) enum Again {
 pub(super) struct Verdict {
     /// Why.
     pub cause: Cause,
-    /// What the timer had been set to.
+    /// Length of the timer.
     pub timer: Option<Duration>,
     /// How many times it had been doubled.
     pub backoffs: u32,
@@ -79,12 +79,12 @@ struct Hole {
     timestamp: Option<u32>,
 }
 
-/// What is known when a segment leaves.
+/// State when a segment leaves.
 #[derive(Clone, Copy)]
 pub(super) struct Context<'a> {
-    /// What the capture tells of the direction.
+    /// State of the direction by the capture.
     pub flow: &'a Flow,
-    /// What its sender knew before it.
+    /// State of the sender before it.
     pub known: &'a Known,
     /// Whether an acknowledgement has just reached the sender.
     pub is_clocked: bool,

@@ -22,7 +22,7 @@ const SLOW_START_GOES_ON: f64 = 0.8;
 /// Segments at the least over which growth is measured.
 const LEAST_SEGMENTS: u64 = 8;
 
-/// What the sender is about.
+/// State of the sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {

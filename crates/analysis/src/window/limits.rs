@@ -1,4 +1,4 @@
-//! What the sender waited for.
+//! Causes of a sender's waiting.
 //!
 //! The classes are those of Y. Zhang et al., "On the characteristics and origins of Internet flow
 //! rates", SIGCOMM 2002 (T-RAT), and of M. Siekkinen et al., "Root cause analysis for long-lived
@@ -28,7 +28,7 @@ const IS_RECEIVE_WINDOW: f64 = 0.95;
 /// waited for, if everything was acknowledged before it sent on.
 const USED: f64 = 0.8;
 
-/// What holds a sender back.
+/// Limits of a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
@@ -124,7 +124,7 @@ pub(super) struct Limits {
 pub(super) struct Wait<'a> {
     /// The segment.
     pub sent: &'a Sent,
-    /// What the sender knew before it.
+    /// State of the sender before it.
     pub known: &'a Known,
     /// Why, if it is a retransmission.
     pub cause: Option<Cause>,
@@ -166,7 +166,7 @@ impl Limits {
         self.note(wait);
     }
 
-    /// What ended the wait before a segment; none if it was nothing that came in.
+    /// The event that ended the wait before a segment; none if nothing arrived.
     fn limit_of(&self, wait: &Wait<'_>) -> Option<Limit> {
         if matches!(wait.cause, Some(Cause::Timeout | Cause::TailLossProbe)) {
             return Some(Limit::Timeout);

@@ -90,11 +90,11 @@ pub struct Retransmission {
     pub bytes: u32,
     /// Why it was sent.
     pub cause: Cause,
-    /// What the timer had been set to, if one sent it.
+    /// Length of the timer, if one sent it.
     pub timer_s: Option<f64>,
     /// How many times that had been doubled.
     pub backoffs: u32,
-    /// What shows that it was for nothing, if anything does.
+    /// Evidence that it was spurious, if any.
     pub spurious: Option<Evidence>,
 }
 
@@ -176,7 +176,7 @@ pub(super) struct Losses {
     longest: Duration,
 }
 
-/// What a segment has shown about losses.
+/// A segment's evidence about losses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Repair {
     pub cause: Cause,

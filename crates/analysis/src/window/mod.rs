@@ -51,12 +51,12 @@ const ANSWER_LEAST: Duration = Duration::from_micros(50);
 /// varies.
 const ANSWER_AFAR: u64 = 4;
 
-/// What is known of a direction's window.
+/// Findings about a direction's window.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct WindowReport {
     /// Where the capture stands.
     pub vantage: Vantage,
-    /// What limited the direction, in words.
+    /// Limits of the direction, in words.
     pub limited_by: String,
     /// The class of that.
     pub limit: Option<Limit>,
@@ -110,7 +110,7 @@ pub struct Window {
     nanos: u64,
     was_small: bool,
     payload: Payload,
-    /// What has to be acknowledged for the window after an episode to be known.
+    /// Data whose acknowledgement makes the window after an episode known.
     settled_at: Option<i64>,
 }
 
@@ -182,7 +182,7 @@ impl Observer for Window {
 }
 
 impl Window {
-    /// What is known now, at the end of the capture.
+    /// The findings at the end of the capture.
     pub fn report(&self) -> WindowReport {
         let mut last = self.clone();
         while let Some((at, acked)) = last.view.rest() {

@@ -17,7 +17,7 @@ const KEPT: Duration = Duration::from_secs(1);
 /// in RFC 3522's reasoning, it is then for the original.
 const TOO_SOON: (u64, u64) = (3, 4);
 
-/// What shows that a retransmission was not needed.
+/// Evidence that a retransmission was spurious.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Evidence {
@@ -72,7 +72,7 @@ impl Resent {
 /// F-RTO's view of a timeout (RFC 5682 section 2.1, and 3.1 with SACK).
 #[derive(Clone, Copy, Debug)]
 struct Frto {
-    /// What was outstanding.
+    /// The outstanding segments.
     point: i64,
     /// How far the first acknowledgement after it went.
     first: Option<i64>,

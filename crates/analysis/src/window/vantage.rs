@@ -30,7 +30,7 @@ pub enum Position {
     Unknown,
 }
 
-/// What a direction's report says of where its capture stands.
+/// Where a direction's capture was taken.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Vantage {
     /// Where.
@@ -102,7 +102,7 @@ impl Finder {
         }
     }
 
-    /// What is known so far.
+    /// The estimate so far.
     pub(super) fn vantage(&self, flow: &Flow) -> Vantage {
         Vantage {
             position: self.position(flow),

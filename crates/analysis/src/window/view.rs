@@ -18,7 +18,7 @@ pub(super) struct Heard<'a> {
     /// When it is reckoned to have reached the sender, on the clock by which the sender's segments
     /// reach the capture.
     pub at: Time,
-    /// What passed the capture.
+    /// Acknowledgements that have passed the capture.
     pub acked: &'a Acked,
 }
 
@@ -98,7 +98,7 @@ impl View {
     }
 }
 
-/// What the sender does about losses, as far as the window is concerned.
+/// Loss recovery, as far as the window is concerned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Mode {
     /// Nothing.
@@ -129,7 +129,7 @@ pub(super) struct Known {
     pub resent: u64,
     /// Duplicates of the last acknowledgement.
     pub duplicates: u32,
-    /// What it does about losses.
+    /// State of its loss recovery.
     pub mode: Mode,
     /// When it heard last, and when anything new was acknowledged.
     pub last_heard: Option<Time>,

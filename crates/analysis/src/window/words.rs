@@ -1,4 +1,4 @@
-//! What limited a direction, said in a sentence with its evidence.
+//! Limits of a direction, as a sentence with evidence.
 
 use crate::window::limits::Limit;
 use crate::window::vantage::Position;
@@ -7,7 +7,7 @@ use crate::window::{LossReport, WindowReport};
 /// Share of the time from which a limit is worth a word beside the largest.
 const WORTH_A_WORD: f64 = 0.1;
 
-/// What limited a direction; `mss` is the payload of a full segment in bytes.
+/// Limits of a direction; `mss` is the payload of a full segment in bytes.
 pub(super) fn limited_by(report: &WindowReport, mss: u64) -> String {
     let Some((limit, share)) = report.limits.largest() else {
         return "nothing to tell by: no time passes between its segments".to_owned();

@@ -35,15 +35,15 @@ const MAX_EXTENSIONS: usize = 16;
 pub struct Frame<'a> {
     /// Its link layer.
     pub link: Link,
-    /// What was captured of it.
+    /// Its captured length.
     pub bytes: &'a [u8],
-    /// What it had on the wire.
+    /// Its length on the wire.
     pub wire_bytes: u32,
     /// Whether to add up TCP's checksum where all of a segment was captured.
     pub verifies: bool,
 }
 
-/// What a frame turned out to be.
+/// A decoded frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Decoded {
     /// A packet.
@@ -94,14 +94,14 @@ pub fn decode(frame: &Frame, packet: &mut Packet) -> Decoded {
     }
 }
 
-/// What the layers below IP say.
+/// The layers below IP.
 struct Below {
     /// Bytes on the wire from the IP header on, padding and all.
     wire_bytes: u32,
     verifies: bool,
 }
 
-/// What IP carries.
+/// The payload of IP.
 struct Body<'a> {
     protocol: u8,
     /// Captured bytes of it.

@@ -24,7 +24,7 @@ pub enum Link {
     LinuxCooked2,
 }
 
-/// What a frame carries.
+/// The payload of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Inside {
     /// An IP header at this offset.

@@ -1,4 +1,4 @@
-//! What one captured packet says: addresses, ports and the header of TCP or UDP.
+//! One captured packet: addresses, ports and the header of TCP or UDP.
 
 mod checksum;
 pub(crate) mod decode;
@@ -37,9 +37,9 @@ pub struct Packet {
     pub ttl: u8,
     /// The DS field and, in the lower two bits, ECN (RFC 2474, RFC 3168).
     pub traffic_class: u8,
-    /// What it carries.
+    /// Its payload.
     pub transport: Transport,
-    /// What the capture says became of it, if it says so.
+    /// Its fate, if the capture says so.
     pub fate: Fate,
 }
 
@@ -70,7 +70,7 @@ impl Packet {
     }
 }
 
-/// What an IP packet carries.
+/// The payload of an IP packet.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Transport {
     /// A TCP segment.
@@ -81,7 +81,7 @@ pub enum Transport {
     Other(u8),
 }
 
-/// What became of a packet, by an annotation of whoever wrote the capture.
+/// The fate of a packet, as annotated by the writer of the capture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Fate {
     /// The capture does not say.

@@ -19,7 +19,7 @@ use super::{Found, Interface, Progress, ReadError, source};
 use crate::packet::Packet;
 use crate::packet::decode::{Decoded, Frame, decode};
 
-/// What has been read so far, in numbers.
+/// Counts of what has been read so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Counts {
     /// Frames, of whatever kind: the number of the last one.
@@ -139,7 +139,7 @@ impl Capture {
         }
     }
 
-    /// What could not be read, in order; the first hundred. [`Counts::damages`] counts all.
+    /// The first hundred parts that could not be read, in order. [`Counts::damages`] counts all.
     pub fn damaged(&self) -> &[Damage] {
         self.log.recorded()
     }

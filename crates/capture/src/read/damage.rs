@@ -1,4 +1,4 @@
-//! What of a capture could not be read, and where.
+//! Parts of a capture that could not be read.
 
 /// A place of a capture that could not be read.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -7,7 +7,7 @@ pub struct Damage {
     pub offset_bytes: u64,
     /// Number of the packet that is there, or would be next.
     pub packet: u64,
-    /// What was found, and what was done about it.
+    /// The damage, and how it was handled.
     pub what: String,
 }
 

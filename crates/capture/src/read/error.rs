@@ -36,7 +36,7 @@ pub enum ReadError {
         name: String,
         /// The format's name.
         with: &'static str,
-        /// What unpacks it.
+        /// The program that unpacks it.
         command: String,
     },
     /// It is no capture.

@@ -8,7 +8,7 @@ use crate::packet::Link;
 pub struct Interface {
     /// Its name, such as `eth0`; empty if the capture does not say.
     pub name: String,
-    /// What the capture says about it.
+    /// Its description in the capture.
     pub description: String,
     /// The number of its link type (<https://www.tcpdump.org/linktypes.html>).
     pub link_type: u16,

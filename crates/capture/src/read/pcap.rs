@@ -24,7 +24,7 @@ const NEIGHBOUR_S: u32 = 24 * 3600;
 /// No packet on a wire is longer: four times what Linux lets a card cut up (512 KiB).
 const MOST_WIRE_BYTES: u32 = 2 << 20;
 
-/// What is known of a classic capture.
+/// State of a classic capture.
 pub struct Pcap {
     order: Order,
     header_bytes: usize,

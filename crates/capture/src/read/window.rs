@@ -37,7 +37,7 @@ impl Window {
         }
     }
 
-    /// What can be seen without reading.
+    /// Bytes available without reading.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.buffer[self.start..self.end]

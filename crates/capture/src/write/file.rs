@@ -22,7 +22,7 @@ impl CaptureFile {
     /// Begins a capture.
     ///
     /// # Errors
-    /// Those of the file system, with the path, and those of [`Writer::new`].
+    /// Errors of the file system, with the path, and of [`Writer::new`].
     pub fn create(
         path: &Path,
         format: Format,
@@ -50,7 +50,7 @@ impl CaptureFile {
     /// Writes a frame.
     ///
     /// # Errors
-    /// Those of the file system, with the path, and those of [`Writer::write`].
+    /// Errors of the file system, with the path, and of [`Writer::write`].
     pub fn write(&mut self, record: &Record) -> io::Result<()> {
         match &mut self.writer {
             Some(writer) => writer.write(record).map_err(|error| named(&self.path, &error)),
@@ -61,7 +61,7 @@ impl CaptureFile {
     /// Adds an interface as [`Writer::add_ip`] does.
     ///
     /// # Errors
-    /// Those of the file system, with the path, and those of [`Writer::add_ip`].
+    /// Errors of the file system, with the path, and of [`Writer::add_ip`].
     pub fn add_ip(&mut self, interface: &Interface) -> io::Result<u32> {
         match &mut self.writer {
             Some(writer) => writer.add_ip(interface).map_err(|error| named(&self.path, &error)),
@@ -72,7 +72,7 @@ impl CaptureFile {
     /// Says what was missed as [`Writer::missed`] does.
     ///
     /// # Errors
-    /// Those of the file system, with the path, and those of [`Writer::missed`].
+    /// Errors of the file system, with the path, and of [`Writer::missed`].
     pub fn missed(
         &mut self,
         interface: u32,
@@ -88,7 +88,7 @@ impl CaptureFile {
     /// Ends the capture: it appears under its name.
     ///
     /// # Errors
-    /// Those of the file system, with the path.
+    /// Errors of the file system, with the path.
     pub fn finish(mut self) -> io::Result<()> {
         let Some(writer) = self.writer.take() else { return Ok(()) };
         let finished = writer.finish().and_then(|_| fs::rename(&self.temporary, &self.path));

@@ -70,7 +70,7 @@ impl Frame {
     /// address.
     ///
     /// # Errors
-    /// What cannot be written.
+    /// A frame that cannot be written.
     pub fn of(packet: &Packet) -> Result<Self, NotWritable> {
         let mut frame = Frame { bytes: [0; MAX_FRAME_HEADER], header_bytes: 0, frame_bytes: 0 };
         let mut sum = Sum::default();

@@ -81,7 +81,7 @@ pub struct Record<'a> {
     pub direction: Option<Direction>,
     /// Bytes of the frame.
     pub frame_bytes: u32,
-    /// Those of them that are kept.
+    /// Of these, kept.
     pub captured: &'a [u8],
     /// A remark on it; empty for none. Classic files have no room for it.
     pub comment: &'a str,
@@ -112,7 +112,7 @@ impl<W: Write> Writer<W> {
     /// Begins a capture at these interfaces. `application` is who writes it: "Fairway 1.0".
     ///
     /// # Errors
-    /// Those of `out`, and a format that has no room for these interfaces.
+    /// Errors of `out`, and a format without room for these interfaces.
     pub fn new(
         mut out: W,
         format: Format,
@@ -140,7 +140,7 @@ impl<W: Write> Writer<W> {
     /// Adds an interface whose frames begin with the header of IP; its number.
     ///
     /// # Errors
-    /// Those of the output, and a format that has no room for it.
+    /// Errors of the output, and a format without room for it.
     pub fn add_ip(&mut self, interface: &Interface) -> io::Result<u32> {
         self.only_pcapng("an interface more")?;
         self.block.clear();
@@ -153,7 +153,7 @@ impl<W: Write> Writer<W> {
     /// Says that the system has dropped so many packets that an interface has passed, and why.
     ///
     /// # Errors
-    /// Those of the output, and a format that has no room for it.
+    /// Errors of the output, and a format without room for it.
     pub fn missed(
         &mut self,
         interface: u32,
@@ -178,7 +178,7 @@ impl<W: Write> Writer<W> {
     /// Writes a frame.
     ///
     /// # Errors
-    /// Those of the output, and an interface that there is not.
+    /// Errors of the output, and an unknown interface.
     pub fn write(&mut self, record: &Record) -> io::Result<()> {
         if record.interface >= self.interfaces {
             let message = format!("no interface {} of {}", record.interface, self.interfaces);
@@ -195,7 +195,7 @@ impl<W: Write> Writer<W> {
     /// Gives the output back, everything written to it.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Errors of the output.
     pub fn finish(mut self) -> io::Result<W> {
         self.out.flush()?;
         Ok(self.out)

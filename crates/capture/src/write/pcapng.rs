@@ -60,7 +60,7 @@ pub(super) fn interface(out: &mut Vec<u8>, link_type: u16, interface: &Interface
     });
 }
 
-/// What was missed at an interface until now.
+/// Packets missed at an interface so far.
 pub(super) fn missed(out: &mut Vec<u8>, interface: u32, at: Time, packets: u64, comment: &str) {
     let nanos = at.as_nanos();
     block(out, INTERFACE_STATISTICS, |out| {

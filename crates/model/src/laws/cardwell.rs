@@ -39,7 +39,7 @@ parameters! {
 }
 
 quantities! {
-    /// What the transfer takes, and its parts.
+    /// Latency of the transfer, and its parts.
     Latency {
         /// Latency of the whole transfer.
         latency_s,

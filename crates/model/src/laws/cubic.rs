@@ -20,7 +20,7 @@ parameters! {
 }
 
 quantities! {
-    /// What CUBIC's law tells.
+    /// Results of CUBIC's law.
     CubicRegions {
         /// Mean congestion window: the larger of the two below.
         window_packets,

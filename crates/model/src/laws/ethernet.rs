@@ -18,7 +18,7 @@ const MTU_BYTES: f64 = 1500.0;
 const LARGE: &str = "packets above 1500 bytes: jumbo frames or fragments";
 
 quantities! {
-    /// What arrives at most.
+    /// The most that arrives.
     Ceiling {
         /// Payload delivered.
         goodput_bps,

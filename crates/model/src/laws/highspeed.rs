@@ -33,7 +33,7 @@ parameters! {
 }
 
 quantities! {
-    /// What HighSpeed TCP's law tells.
+    /// Results of HighSpeed TCP's law.
     HighSpeedPoint {
         /// Mean congestion window.
         window_packets,

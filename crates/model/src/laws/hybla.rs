@@ -23,7 +23,7 @@ parameters! {
 }
 
 quantities! {
-    /// What Hybla's law tells.
+    /// Results of Hybla's law.
     HyblaMean {
         /// Mean congestion window.
         window_packets,

@@ -36,7 +36,7 @@ parameters! {
 }
 
 quantities! {
-    /// What the laws of Scalable TCP tell.
+    /// Results of the laws of Scalable TCP.
     ScalableMean {
         /// Mean congestion window under independent losses.
         window_packets,

@@ -1,4 +1,4 @@
-//! What controllers of the delay do: CoDel, PIE, DualPI2.
+//! Delay controllers: CoDel, PIE, DualPI2.
 
 use crate::error::{Error, not_negative, positive};
 
@@ -61,7 +61,7 @@ pub struct DualPi2 {
     pub coupling: f64,
 }
 
-/// What an update of DualPI2 gives.
+/// Result of an update of DualPI2.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DualPi2Update {
     /// The base probability.

@@ -6,7 +6,7 @@ use crate::error::{Error, positive};
 /// Why an answer does not hold where more comes than leaves.
 const UNSTABLE: &str = "more comes than leaves: the queue grows without end";
 
-/// What a queue does in the long run.
+/// Long-run behaviour of a queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Waiting {
     /// Share of the time that the server works.

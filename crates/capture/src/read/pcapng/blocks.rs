@@ -1,4 +1,4 @@
-//! What stands in the blocks.
+//! Contents of the blocks.
 
 use fairway_units::Time;
 
@@ -27,7 +27,7 @@ pub enum Block {
     Other,
 }
 
-/// What is wrong with a block.
+/// Errors of a block.
 #[derive(Debug, thiserror::Error)]
 pub enum BadBlock {
     #[error("a block of type {0} is too short to be one, and is left out")]

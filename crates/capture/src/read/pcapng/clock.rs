@@ -1,4 +1,4 @@
-//! What the time stamps of an interface count.
+//! Units of an interface's time stamps.
 
 use fairway_units::{NANOS_PER_SEC, Time};
 

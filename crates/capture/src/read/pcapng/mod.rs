@@ -34,7 +34,7 @@ const SECTION_HEADER_BYTES: usize = 28;
 /// no packets, or their length is wrong.
 const MAX_BLOCK_BYTES: usize = CAPACITY_BYTES / 2;
 
-/// What is known of a pcapng capture.
+/// State of a pcapng capture.
 pub struct Pcapng {
     order: Order,
     /// Interfaces of earlier sections: those of this one begin behind them.

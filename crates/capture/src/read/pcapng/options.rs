@@ -26,7 +26,7 @@ pub fn each(order: Order, mut rest: &[u8]) -> impl Iterator<Item = (u16, &[u8])>
     })
 }
 
-/// What the options of a packet say became of it.
+/// A packet's fate by its options.
 #[cold]
 pub fn fate(order: Order, options: &[u8]) -> Fate {
     each(order, options)

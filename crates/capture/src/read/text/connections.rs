@@ -27,7 +27,7 @@ enum Numbers {
 #[derive(Clone, Copy, Debug)]
 struct Connection {
     numbers: Numbers,
-    /// What relative numbers of either direction count from.
+    /// Base of the relative numbers of either direction.
     base: [u32; 2],
     /// The next sequence number of either direction.
     next: [Option<u32>; 2],

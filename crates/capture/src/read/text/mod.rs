@@ -33,7 +33,7 @@ const TCP: u8 = 6;
 /// Reserved by IANA: the text does not say which protocol it is.
 const UNKNOWN_PROTOCOL: u8 = 255;
 
-/// What is known of a capture in text.
+/// State of a capture in text.
 pub struct Text {
     clock: Clock,
     lines: Lines,
@@ -41,7 +41,7 @@ pub struct Text {
     connections: Connections,
 }
 
-/// What a line was.
+/// A parsed line.
 #[derive(PartialEq, Eq, Debug)]
 pub enum Line {
     /// An IP packet.
@@ -223,7 +223,7 @@ fn is_verbose(rest: &str) -> bool {
     rest.starts_with("IP (") || rest.starts_with("IP6 (") || rest.contains(", ethertype IPv")
 }
 
-/// What tcpdump says besides packets, to whoever reads along.
+/// Messages of tcpdump besides packets.
 fn is_chat(line: &str) -> bool {
     let line = line.trim();
     line.is_empty()
