@@ -9,7 +9,7 @@ import pytest
 
 import fairway
 from conftest import command
-from fairway.cli import explain
+from fairway.cli import algorithms as explain
 from fairway.compare.gallery.run import Portrait
 from fairway.errors import InputError
 from fairway.experiment import scenarios

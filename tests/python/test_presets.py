@@ -6,7 +6,7 @@ import pytest
 
 import fairway
 from conftest import SMALL, command
-from fairway.cli import preset_tables, terminal
+from fairway.cli import presets, terminal
 from fairway.experiment.plan import parse_toml
 
 KNOWN = fairway.presets()
@@ -23,10 +23,10 @@ def test_the_list_shows_every_switch_once():
     assert fits(done.stdout)
     assert all(name in done.stdout for name in NAMES)
     for switch, value in KNOWN[0]["switches"].items():
-        if switch in preset_tables.differing(KNOWN):
+        if switch in presets.differing(KNOWN):
             assert f"\n{switch} " in done.stdout
         else:
-            assert f"{switch} {preset_tables.plain(value)}" in done.stdout.replace("\n", " ")
+            assert f"{switch} {presets.plain(value)}" in done.stdout.replace("\n", " ")
 
 
 def test_differences_are_seen():
@@ -38,7 +38,7 @@ def test_differences_are_seen():
     )
     assert table[1:5] == ["10", "segments", "3", "segments"]
     # Both have 3 duplicate acknowledgements, so that is no row.
-    assert "reordering" not in preset_tables.differing(KNOWN)
+    assert "reordering" not in presets.differing(KNOWN)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -79,7 +79,7 @@ def test_many_presets_take_several_tables(columns, monkeypatch, capsys):
     many = [
         dict(KNOWN[i % len(KNOWN)], name=f"{KNOWN[i % len(KNOWN)]['name']}-{i}") for i in range(9)
     ]
-    table = preset_tables.comparison(many)
+    table = presets.comparison(many)
     terminal.show_table(table)
     shown = capsys.readouterr().out
     assert fits(shown, columns)

@@ -22,7 +22,7 @@ from reference_keys import key_tables, queue_keys
 from reference_laws import law_sections, laws
 
 from fairway import _core
-from fairway.cli.explain import bounds, by_family, markdown
+from fairway.cli.algorithms import bounds, by_family, markdown
 from fairway.experiment import scenarios
 from fairway.ground import result_schema
 from fairway.metrics.catalogue import EXPERIMENT, OF_FLOWS, OF_LINKS, unit_of

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from fairway.cli.terminal import (
     AllowPython,
+    Assignments,
     Json,
     Out,
     Quiet,
     Threads,
+    listed,
     note_report,
+    overrides,
     print_json,
     say,
     show_table,
@@ -21,34 +24,23 @@ from fairway.cli.terminal import (
 
 
 def agree(
-    experiment: Annotated[
-        str,
-        typer.Argument(help="Experiment file, or the name of a set: kernel.", show_default=False),
-    ],
+    experiment: str = Argument(
+        ..., help="Experiment file, or the name of a set: kernel.", show_default=False
+    ),
     out: Out = None,
-    against: Annotated[
-        str,
-        typer.Option(metavar="NAMES", help="Backends; the last is what others are held against."),
-    ] = "sim,linux",
-    seeds: Annotated[
-        int | None,
-        typer.Option(min=2, max=10_000, help="Seeds on each side.  [default: the file's, or 4]"),
-    ] = None,
-    tolerance: Annotated[
-        list[str] | None,
-        typer.Option(metavar="METRIC=SHARE", help="Change a tolerance; may be repeated."),
-    ] = None,
-    assignments: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="PATH=VALUE", help="Set a value first; may be repeated."),
-    ] = None,
+    against: str = Option(
+        "sim,linux", metavar="NAMES", help="Backends; the last is what others are held against."
+    ),
+    seeds: int | None = Option(
+        None, min=2, max=10_000, help="Seeds on each side.  [default: the file's, or 4]"
+    ),
+    tolerance: list[str] | None = Option(
+        None, metavar="METRIC=SHARE", help="Change a tolerance; may be repeated."
+    ),
+    assignments: Assignments = None,
     threads: Threads = None,
-    figures: Annotated[
-        str, typer.Option(metavar="FORMATS", help="Also write figures: pdf,png,svg.")
-    ] = "",
-    check: Annotated[
-        bool, typer.Option("--check", help="Exit with 1 if any metric is different.")
-    ] = False,
+    figures: str = Option("", metavar="FORMATS", help="Also write figures: pdf,png,svg."),
+    check: bool = Option(False, "--check", help="Exit with 1 if any metric is different."),
     allow_python: AllowPython = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -70,18 +62,17 @@ def agree(
     from fairway import api
     from fairway.compare.agree.plans import stem
     from fairway.compare.agree.quantities import parse_tolerance
-    from fairway.experiment.plan import parse_override
 
     place = out or Path("runs") / "agree" / stem(experiment)
     result = api.agree(
         experiment,
         place,
-        against=[name.strip() for name in against.split(",") if name.strip()],
+        against=listed(against),
         seeds=seeds,
         tolerances=dict(parse_tolerance(one) for one in tolerance or []),
-        overrides=dict(parse_override(one) for one in assignments or []),
+        overrides=overrides(assignments),
         threads=threads,
-        figures=[name.strip() for name in figures.split(",") if name.strip()],
+        figures=listed(figures),
         allow_python=allow_python,
         quiet=quiet,
     )

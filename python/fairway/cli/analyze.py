@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
+from typer import Argument, Option
 
 from fairway.cli.terminal import (
     Json,
     Out,
     Quiet,
     Replace,
+    listed,
     note,
     note_report,
     print_json,
@@ -26,40 +28,28 @@ if TYPE_CHECKING:
 
 
 def analyze(
-    files: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="FILE [FILE2]",
-            help="A capture: pcap, pcapng or tcpdump's text, plain or gzip; - is standard input.",
-            show_default=False,
-        ),
-    ],
-    connection: Annotated[
-        int | None,
-        typer.Option(
-            "--connection", "-c", min=1, metavar="ID", help="Show this connection in full."
-        ),
-    ] = None,
-    top: Annotated[
-        int, typer.Option(min=1, max=1000, help="Show the N connections with most data.")
-    ] = 20,
-    identify: Annotated[
-        bool, typer.Option("--identify", help="Ask which congestion control the senders have.")
-    ] = False,
+    files: list[Path] = Argument(
+        ...,
+        metavar="FILE [FILE2]",
+        help="A capture: pcap, pcapng or tcpdump's text, plain or gzip; - is standard input.",
+        show_default=False,
+    ),
+    connection: int | None = Option(
+        None, "--connection", "-c", min=1, metavar="ID", help="Show this connection in full."
+    ),
+    top: int = Option(20, min=1, max=1000, help="Show the N connections with most data."),
+    identify: bool = Option(
+        False, "--identify", help="Ask which congestion control the senders have."
+    ),
     out: Out = None,
-    figures: Annotated[
-        str, typer.Option(metavar="FORMATS", help="Also write figures: pdf,png,svg. Needs --out.")
-    ] = "",
-    xplot: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Also write files for xplot.org.")
-    ] = None,
-    start: Annotated[
-        str | None,
-        typer.Option("--from", metavar="TIME", help="Single packets from then on, as 1.5 s."),
-    ] = None,
-    end: Annotated[
-        str | None, typer.Option("--to", metavar="TIME", help="Single packets until then.")
-    ] = None,
+    figures: str = Option(
+        "", metavar="FORMATS", help="Also write figures: pdf,png,svg. Needs --out."
+    ),
+    xplot: Path | None = Option(None, metavar="DIR", help="Also write files for xplot.org."),
+    start: str | None = Option(
+        None, "--from", metavar="TIME", help="Single packets from then on, as 1.5 s."
+    ),
+    end: str | None = Option(None, "--to", metavar="TIME", help="Single packets until then."),
     replace: Replace = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -91,7 +81,7 @@ def analyze(
 
     if len(files) > 2:
         raise InputError(f"{len(files)} captures: name one, or the two at both ends of transfers")
-    formats = [name.strip() for name in figures.split(",") if name.strip()]
+    formats = listed(figures)
     check_formats(formats)
     if formats and out is None:
         raise InputError("--figures: needs --out DIR, where the figures shall go")

@@ -3,38 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
-from fairway.cli.terminal import AllowPython, Quiet, note
+from fairway.cli.terminal import AllowPython, Assignments, Quiet, Seed, note, overrides
 
 
 def animate(
-    experiment: Annotated[
-        Path,
-        typer.Argument(
-            help="Experiment file, or a run's directory with captures of everything.",
-            show_default=False,
-        ),
-    ],
-    start: Annotated[
-        str, typer.Option("--from", metavar="TIME", help="Show the run from then on, as 1.5 s.")
-    ] = "0 s",
-    end: Annotated[
-        str | None,
-        typer.Option("--to", metavar="TIME", help="Until then.  [default: 10 s after --from]"),
-    ] = None,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="The page to write.")
-    ] = Path("animation.html"),
-    seed: Annotated[
-        int | None, typer.Option(min=0, max=2**63 - 1, help="Seed instead of the experiment's own.")
-    ] = None,
-    assignments: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="PATH=VALUE", help="Set a value first; may be repeated."),
-    ] = None,
+    experiment: Path = Argument(
+        ...,
+        help="Experiment file, or a run's directory with captures of everything.",
+        show_default=False,
+    ),
+    start: str = Option(
+        "0 s", "--from", metavar="TIME", help="Show the run from then on, as 1.5 s."
+    ),
+    end: str | None = Option(
+        None, "--to", metavar="TIME", help="Until then.  [default: 10 s after --from]"
+    ),
+    out: Path = Option(
+        Path("animation.html"), "--out", "-o", metavar="FILE", help="The page to write."
+    ),
+    seed: Seed = None,
+    assignments: Assignments = None,
     allow_python: AllowPython = False,
     quiet: Quiet = False,
 ) -> None:
@@ -51,12 +42,9 @@ def animate(
     a sweep the first run.
     """
     from fairway import api
-    from fairway.experiment.plan import parse_override
     from fairway.ground import store
 
-    changes = dict(parse_override(assignment) for assignment in assignments or [])
-    if seed is not None:
-        changes["seed"] = seed
+    changes = overrides(assignments, seed)
     page = api.animate(
         experiment, start=start, end=end, overrides=changes, allow_python=allow_python, quiet=quiet
     )

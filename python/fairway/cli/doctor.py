@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import importlib
+import importlib.metadata
+import platform
+import shutil
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
+from typer import Argument, Option
 
 from fairway.cli.terminal import Json, print_json, size, wrapped
 from fairway.errors import InputError
@@ -20,6 +26,21 @@ if TYPE_CHECKING:
 FASTEST_BPS, LONGEST_S = 10**15, 3600.0
 
 
+Status = Literal["ok", "optional", "missing"]
+
+_LIBRARIES = {
+    "altair": "altair",
+    "jinja2": "jinja2",
+    "numpy": "numpy",
+    "polars": "polars",
+    "rich": "rich",
+    "scipy": "scipy",
+    "tomli-w": "tomli_w",
+    "typer": "typer",
+    "vl-convert-python": "vl_convert",
+}
+
+
 class Role(str, Enum):
     """What this host does."""
 
@@ -29,40 +50,24 @@ class Role(str, Enum):
 
 
 def doctor(
-    host: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[HOST[:PORT]]",
-            help="The other side: finds the route to it and measures the round-trip time.",
-            show_default=False,
-        ),
-    ] = None,
-    rate: Annotated[
-        str | None,
-        typer.Option(metavar="RATE", help='Target rate: "10 Gbit/s".'),
-    ] = None,
-    rtt: Annotated[
-        str | None, typer.Option(metavar="TIME", help='Round-trip time: "200 ms".')
-    ] = None,
-    loss: Annotated[
-        str | None, typer.Option(metavar="SHARE", help='Random loss of packets: "0.01 %".')
-    ] = None,
-    streams: Annotated[
-        int, typer.Option(min=1, max=100_000, help="Connections that share the work.")
-    ] = 1,
-    cc: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Congestion control of the sender.")
-    ] = None,
-    mss: Annotated[
-        int | None,
-        # Linux, include/net/tcp.h: TCP_MIN_MSS; a packet has 65,535 bytes at the most (RFC 791).
-        typer.Option(
-            parser=size(88, 65535),
-            metavar="SIZE",
-            help="Payload of a packet.  [default: by the MTU]",
-        ),
-    ] = None,
-    role: Annotated[Role, typer.Option(help="What this host does.")] = Role.BOTH,
+    host: str | None = Argument(
+        None,
+        metavar="[HOST[:PORT]]",
+        help="The other side: finds the route to it and measures the round-trip time.",
+        show_default=False,
+    ),
+    rate: str | None = Option(None, metavar="RATE", help='Target rate: "10 Gbit/s".'),
+    rtt: str | None = Option(None, metavar="TIME", help='Round-trip time: "200 ms".'),
+    loss: str | None = Option(None, metavar="SHARE", help='Random loss of packets: "0.01 %".'),
+    streams: int = Option(1, min=1, max=100_000, help="Connections that share the work."),
+    cc: str | None = Option(None, metavar="NAME", help="Congestion control of the sender."),
+    mss: int | None = Option(
+        None,
+        parser=size(88, 65535),
+        metavar="SIZE",
+        help="Payload of a packet.  [default: by the MTU]",
+    ),
+    role: Role = Option(Role.BOTH, help="What this host does."),
     as_json: Json = False,
 ) -> None:
     """Show what is installed, or what this host allows a transfer on a path.
@@ -99,11 +104,9 @@ def doctor(
 
 
 def _installation(as_json: bool) -> None:
-    from fairway.cli import checks
-
-    found = checks.examine()
+    found = _examine()
     if as_json:
-        print_json(checks.to_json(found))
+        print_json(_plain(found))
     else:
         for check in found:
             typer.echo(f"{check.status:9} {check.name:18} {check.found}")
@@ -190,3 +193,131 @@ def _show(settings: Settings, measured: RoundTrip | None, advice: Advice) -> Non
 def _say(text: str, label: str = "") -> None:
     """A sentence, wrapped below its label; a comment's lines are all comments."""
     typer.echo(wrapped(text, label, "# " if label == "# " else None))
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at.
+
+    Attributes:
+        name: What.
+        status: "ok", "optional" if something that is not needed is absent, "missing" if needed.
+        found: What was found.
+        remedy: What to do, if something is absent.
+    """
+
+    name: str
+    status: Status
+    found: str
+    remedy: str = ""
+
+
+def _examine() -> list[Check]:
+    """Look at everything Fairway uses."""
+    return [
+        _python(),
+        _core(),
+        *map(_library, _LIBRARIES),
+        _studies(),
+        _cores(),
+        _disk(),
+        _linux_kernel(),
+        _iproute2(),
+        _ns2(),
+        _iperf3(),
+    ]
+
+
+def _plain(checks: list[Check]) -> dict[str, Any]:
+    """The checks as plain data."""
+    healthy = all(check.status != "missing" for check in checks)
+    return {"healthy": healthy, "checks": [asdict(check) for check in checks]}
+
+
+def _python() -> Check:
+    found = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    return Check("Python", "ok", found)
+
+
+def _core() -> Check:
+    try:
+        core = importlib.import_module("fairway._core")
+        algorithms = importlib.import_module("fairway.ground.registry").algorithms()
+    except ImportError as error:
+        return Check("simulator", "missing", str(error), "install Fairway again: make build")
+    return Check("simulator", "ok", f"version {core.version()}, {len(algorithms)} algorithms")
+
+
+def _library(name: str) -> Check:
+    try:
+        importlib.import_module(_LIBRARIES[name])
+        return Check(name, "ok", importlib.metadata.version(name))
+    except ImportError as error:
+        return Check(name, "missing", str(error), f"python -m pip install {name}")
+
+
+def _studies() -> Check:
+    from fairway.study.reproduce import keys
+
+    found = keys()
+    if not found:
+        return Check("studies", "missing", "none", "install Fairway again: make build")
+    return Check("studies", "ok", ", ".join(found))
+
+
+def _cores() -> Check:
+    from fairway.sweep.threads import available_cores
+
+    return Check("cores", "ok", str(available_cores()))
+
+
+def _disk() -> Check:
+    free = shutil.disk_usage(FilePath.cwd()).free / 1e9
+    if free < 0.5:
+        return Check("disk here", "optional", f"{free:.1f} GB free", "results may not fit here")
+    return Check("disk here", "ok", f"{free:.1f} GB free")
+
+
+def _linux_kernel() -> Check:
+    from fairway.backends.linux.status import status
+    from fairway.errors import InputError
+
+    try:
+        found = status()
+    except InputError as error:
+        return Check("linux kernel", "optional", str(error), "correct or unset FAIRWAY_KERNEL")
+    remedy = "; then: ".join(found.advice())
+    if found.kernel is None:
+        what = "none, so no --backend linux" + (f"; {found.remark}" if found.remark else "")
+        return Check("linux kernel", "optional", what, remedy)
+    if not found.kernel.virtual_time:
+        what = f"{found.kernel.release} in real time: slow and imprecise ({found.kernel.path})"
+        return Check("linux kernel", "optional", what, remedy)
+    what = f"{found.kernel.release} in virtual time ({found.kernel.path})"
+    return Check("linux kernel", "ok", what, remedy)
+
+
+def _iproute2() -> Check:
+    from fairway.backends.linux import tools
+
+    if absent := tools.missing(tools.RUN):
+        names = ", ".join(tool.name for tool in absent)
+        remedy = f"{tools.install_command([tool.package for tool in absent])} (for --backend linux)"
+        return Check("iproute2", "optional", f"not found: {names}", remedy)
+    return Check("iproute2", "ok", ", ".join(tool.path() or "" for tool in tools.RUN))
+
+
+def _ns2() -> Check:
+    found = shutil.which("ns") or shutil.which("ns2")
+    if found is None:
+        remedy = "apt-get install ns2 (only to compare speed and results with ns-2)"
+        return Check("ns-2", "optional", "not installed", remedy)
+    return Check("ns-2", "ok", found)
+
+
+def _iperf3() -> Check:
+    found = shutil.which("iperf3")
+    if found is None:
+        remedy = "apt-get install iperf3 (only to measure with a stock iperf3 at one end)"
+        return Check("iperf3", "optional", "not installed", remedy)
+    return Check("iperf3", "ok", found)

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
+from typer import Option
 
-from fairway.cli.terminal import Json, Out, Quiet, Threads, note_report, print_json, say, show_table
+from fairway.cli.terminal import (
+    Json,
+    Out,
+    Quiet,
+    Threads,
+    listed,
+    note_report,
+    print_json,
+    say,
+    show_table,
+)
 
 
 def fidelity(
-    golden: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Golden traces.  [default: Fairway's own, of Linux 6.1]"),
-    ] = None,
+    golden: Path | None = Option(
+        None, metavar="DIR", help="Golden traces.  [default: Fairway's own, of Linux 6.1]"
+    ),
     out: Out = None,
     threads: Threads = None,
-    figures: Annotated[
-        str, typer.Option(metavar="FORMATS", help="Also write both windows: pdf,png,svg.")
-    ] = "",
-    check: Annotated[
-        bool, typer.Option("--check", help="Exit with 1 if any cell is out of tolerance.")
-    ] = False,
+    figures: str = Option("", metavar="FORMATS", help="Also write both windows: pdf,png,svg."),
+    check: bool = Option(False, "--check", help="Exit with 1 if any cell is out of tolerance."),
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -50,7 +55,7 @@ def fidelity(
         golden,
         place,
         threads=threads,
-        figures=[name.strip() for name in figures.split(",") if name.strip()],
+        figures=listed(figures),
         quiet=quiet,
     )
     if as_json:

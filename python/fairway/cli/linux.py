@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from fairway.cli.terminal import Json, Quiet, Threads, commands, note, print_json
 
@@ -26,24 +26,17 @@ def linux() -> None:
 
 @app.command()
 def build(
-    source: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PATH",
-            help="A Linux source tree, or a tarball of one.  [default: Debian's linux-source-…]",
-            show_default=False,
-        ),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Build it again if it is there.")] = False,
-    keep: Annotated[
-        bool, typer.Option("--keep", help="Keep the directory it was built in (1.5 GB).")
-    ] = False,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs", "-j", min=1, max=1024, help="Compilers at a time.  [default: cores]"
-        ),
-    ] = None,
+    source: Path | None = Option(
+        None,
+        metavar="PATH",
+        help="A Linux source tree, or a tarball of one.  [default: Debian's linux-source-…]",
+        show_default=False,
+    ),
+    force: bool = Option(False, "--force", help="Build it again if it is there."),
+    keep: bool = Option(False, "--keep", help="Keep the directory it was built in (1.5 GB)."),
+    jobs: int | None = Option(
+        None, "--jobs", "-j", min=1, max=1024, help="Compilers at a time.  [default: cores]"
+    ),
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -89,13 +82,10 @@ def status(as_json: Json = False) -> None:
 
 @app.command("record-golden")
 def record_golden(
-    directory: Annotated[Path, typer.Argument(help="Where the traces go.", show_default=False)],
-    names: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--algorithm", metavar="NAME", help="The kernel's name of one; may be repeated."
-        ),
-    ] = None,
+    directory: Path = Argument(..., help="Where the traces go.", show_default=False),
+    names: list[str] | None = Option(
+        None, "--algorithm", metavar="NAME", help="The kernel's name of one; may be repeated."
+    ),
     threads: Threads = None,
     as_json: Json = False,
     quiet: Quiet = False,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from fairway.cli.terminal import (
     AllowPython,
@@ -13,6 +13,7 @@ from fairway.cli.terminal import (
     Out,
     Quiet,
     Threads,
+    listed,
     note,
     note_report,
     print_json,
@@ -23,34 +24,30 @@ from fairway.cli.terminal import (
 
 
 def replay(
-    capture: Annotated[
-        Path,
-        typer.Argument(help="A capture of the transfer; - is standard input.", show_default=False),
-    ],
-    cc: Annotated[
-        str, typer.Option("--cc", metavar="X,Y,Z", help="The algorithms to simulate.")
-    ] = "reno,cubic,bbr",
-    same: Annotated[
-        str | None,
-        typer.Option("--as", metavar="NAME", help="The transfer's own, if you know it."),
-    ] = None,
-    connection: Annotated[
-        int | None,
-        typer.Option(
-            "--connection", "-c", min=1, metavar="ID", help="Instead of that with most data."
-        ),
-    ] = None,
-    overhead: Annotated[
-        int,
-        typer.Option("--frame-overhead", min=0, max=1000, metavar="BYTES",
-                     help="Bytes that the bottleneck carries with each IP packet."),
-    ] = 0,
+    capture: Path = Argument(
+        ..., help="A capture of the transfer; - is standard input.", show_default=False
+    ),
+    cc: str = Option("reno,cubic,bbr", "--cc", metavar="X,Y,Z", help="The algorithms to simulate."),
+    same: str | None = Option(
+        None, "--as", metavar="NAME", help="The transfer's own, if you know it."
+    ),
+    connection: int | None = Option(
+        None, "--connection", "-c", min=1, metavar="ID", help="Instead of that with most data."
+    ),
+    overhead: int = Option(
+        0,
+        "--frame-overhead",
+        min=0,
+        max=1000,
+        metavar="BYTES",
+        help="Bytes that the bottleneck carries with each IP packet.",
+    ),
     out: Out = None,
     threads: Threads = None,
     allow_python: AllowPython = False,
     as_json: Json = False,
     quiet: Quiet = False,
-) -> None:  # fmt: skip
+) -> None:
     """Fit a path to a captured transfer; simulate it under other algorithms.
 
     \b
@@ -71,7 +68,7 @@ def replay(
     with permitting(python=allow_python):
         done = replay_capture(
             capture,
-            [name.strip() for name in cc.split(",") if name.strip()],
+            listed(cc),
             out,
             connection=connection,
             same=same,

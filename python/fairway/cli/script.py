@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
+from typer import Argument, Option
 
 from fairway.cli.terminal import Json, note, print_json
 from fairway.errors import InputError, read_text
@@ -16,19 +17,15 @@ _LARGEST = 1 << 20
 
 
 def script(
-    files: Annotated[
-        list[Path],
-        typer.Argument(
-            help="Scripts, as packetdrill's, or directories with *.pkt in them.", show_default=False
-        ),
-    ],
-    preset: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Stack instead of the script's.  [default: linux-6.1]"),
-    ] = None,
-    trace: Annotated[
-        bool, typer.Option("--trace", help="Show all segments and calls, with their times.")
-    ] = False,
+    files: list[Path] = Argument(
+        ...,
+        help="Scripts, as packetdrill's, or directories with *.pkt in them.",
+        show_default=False,
+    ),
+    preset: str | None = Option(
+        None, metavar="NAME", help="Stack instead of the script's.  [default: linux-6.1]"
+    ),
+    trace: bool = Option(False, "--trace", help="Show all segments and calls, with their times."),
     as_json: Json = False,
 ) -> None:
     """Test the TCP endpoint with scripts of segments, calls and assertions.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from fairway.cli.terminal import AllowPython, Json, commands, note, print_json, say, show_table
 
@@ -46,7 +46,7 @@ def list_studies(as_json: Json = False) -> None:
 
 @app.command()
 def show(
-    key: Annotated[str, typer.Argument(help="Key of a study, or the directory of your own.")],
+    key: str = Argument(..., help="Key of a study, or the directory of your own."),
     allow_python: AllowPython = False,
     as_json: Json = False,
 ) -> None:
@@ -73,25 +73,24 @@ def show(
 
 @app.command()
 def new(
-    directory: Annotated[
-        Path, typer.Argument(metavar="NAME", help="Directory to make.", show_default=False)
-    ],
-    experiment: Annotated[
-        Path | None,
-        typer.Option("--experiment", metavar="FILE", help="An experiment file to begin with."),
-    ] = None,
-    axes: Annotated[
-        list[str] | None,
-        typer.Option("--axis", metavar="PATH=VALUES", help="What varies; may be repeated.  "
-                     "[default: the file's sweep, or flow.0.cc=reno,cubic]"),
-    ] = None,
-    metrics: Annotated[
-        list[str] | None,
-        typer.Option("--metric", metavar="METRIC", help="What is measured; may be repeated.  "
-                     "[default: jain_index]"),
-    ] = None,
+    directory: Path = Argument(..., metavar="NAME", help="Directory to make.", show_default=False),
+    experiment: Path | None = Option(
+        None, "--experiment", metavar="FILE", help="An experiment file to begin with."
+    ),
+    axes: list[str] | None = Option(
+        None,
+        "--axis",
+        metavar="PATH=VALUES",
+        help="What varies; may be repeated.  [default: the file's sweep, or flow.0.cc=reno,cubic]",
+    ),
+    metrics: list[str] | None = Option(
+        None,
+        "--metric",
+        metavar="METRIC",
+        help="What is measured; may be repeated.  [default: jain_index]",
+    ),
     allow_python: AllowPython = False,
-) -> None:  # fmt: skip
+) -> None:
     """Begin a study of your own: files that run, explained key by key.
 
     \b

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 import typer.core
+from typer import Option
 
 from fairway.cli.layout import LEAST_WIDTH, lines
 from fairway.ground.text import printable
@@ -23,33 +24,49 @@ if TYPE_CHECKING:
 
     from fairway.plot.page import Table
 
-Json = Annotated[
-    bool, typer.Option("--json", help="Print JSON, and nothing else, on standard output.")
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
-Out = Annotated[Path | None, typer.Option("--out", "-o", help="Directory for the results.")]
+Json = Annotated[bool, Option("--json", help="Print JSON, and nothing else, on standard output.")]
+Quiet = Annotated[bool, Option("--quiet", "-q", help="Show no progress.")]
+Out = Annotated[Path | None, Option("--out", "-o", help="Directory for the results.")]
 AllowPython = Annotated[
     bool,
-    typer.Option("--allow-python", help="Let experiments run the modules that python:… names."),
+    Option("--allow-python", help="Let experiments run the modules that python:… names."),
 ]
 Replace = Annotated[
-    bool, typer.Option("--replace", help="Replace results of another experiment in --out.")
+    bool, Option("--replace", help="Replace results of another experiment in --out.")
+]
+Assignments = Annotated[
+    list[str] | None,
+    Option("--set", metavar="PATH=VALUE", help="Set a value first; may be repeated."),
+]
+Seed = Annotated[
+    int | None, Option(min=0, max=2**63 - 1, help="Seed instead of the experiment's own.")
 ]
 Threads = Annotated[
     int | None,
-    typer.Option("--threads", "-j", min=1, max=1024, help="Runs at a time.  [default: cores]"),
+    Option("--threads", "-j", min=1, max=1024, help="Runs at a time.  [default: cores]"),
 ]
 
 Metrics = Annotated[
     list[str] | None,
-    typer.Option("--metric", metavar="NAME", help="Show this metric instead; may be repeated."),
+    Option("--metric", metavar="NAME", help="Show this metric instead; may be repeated."),
 ]
 Dask = Annotated[
     str | None,
-    typer.Option(
-        metavar="ADDRESS", help="Dask scheduler whose workers run it; local: start them here."
-    ),
+    Option(metavar="ADDRESS", help="Dask scheduler whose workers run it; local: start them here."),
 ]
+
+
+def listed(text: str) -> list[str]:
+    """The names in a list with commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def overrides(assignments: list[str] | None, seed: int | None = None) -> dict[str, Any]:
+    """The values that `--set` and `--seed` give: path -> value."""
+    from fairway.experiment.plan import parse_override
+
+    changes = dict(parse_override(one) for one in assignments or [])
+    return changes if seed is None else {**changes, "seed": seed}
 
 
 def size(least: int = 0, most: int | None = None) -> Callable[[str], int]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Option
 
 from fairway.backends.transfer.token import TOKEN_VARIABLE, bare
 from fairway.cli.terminal import note_report, print_json, show_table, size, warn
@@ -25,65 +26,64 @@ _TOKEN_BYTES = 4096
 
 Token = Annotated[
     str | None,
-    typer.Option(
-        metavar="TOKEN", help=f"As the other end printed it.  [default: ${TOKEN_VARIABLE}]"
-    ),
+    Option(metavar="TOKEN", help=f"As the other end printed it.  [default: ${TOKEN_VARIABLE}]"),
 ]
 TokenFile = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="File that holds the token: not seen in the process list."),
+    Option(metavar="FILE", help="File that holds the token: not seen in the process list."),
 ]
-Plain = Annotated[bool, typer.Option("--plain", help="Without encryption; the token is needed.")]
+Plain = Annotated[bool, Option("--plain", help="Without encryption; the token is needed.")]
 Record = Annotated[
     Path | None,
-    typer.Option("--record", metavar="DIR", help="Directory for what is measured."),
+    Option("--record", metavar="DIR", help="Directory for what is measured."),
 ]
 RecordOut = Annotated[
     Path | None,
-    typer.Option("--record", "--out", "-o", metavar="DIR", help="Directory for what is measured."),
+    Option("--record", "--out", "-o", metavar="DIR", help="Directory for what is measured."),
 ]
 Interval = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="TIME",
         help="Time between samples.  [default: 10 ms at first, longer as time goes by]",
     ),
 ]
 PathRate = Annotated[
     str | None,
-    typer.Option(metavar="RATE", help="Rate of the path, if it is known: for its utilisation."),
+    Option(metavar="RATE", help="Rate of the path, if it is known: for its utilisation."),
 ]
-Cc = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Congestion control, by the kernel's name.")
-]
+Cc = Annotated[str | None, Option(metavar="NAME", help="Congestion control, by the kernel's name.")]
 Pacing = Annotated[
-    str | None, typer.Option(metavar="RATE", help="Most that one stream sends: 100 Mbit/s.")
+    str | None, Option(metavar="RATE", help="Most that one stream sends: 100 Mbit/s.")
 ]
 SendBuffer = Annotated[
-    str | None, typer.Option(metavar="SIZE", help="Send buffer, instead of the kernel's tuning.")
+    str | None, Option(metavar="SIZE", help="Send buffer, instead of the kernel's tuning.")
 ]
 ReceiveBuffer = Annotated[
-    str | None, typer.Option(metavar="SIZE", help="Receive buffer; it bounds the window.")
+    str | None, Option(metavar="SIZE", help="Receive buffer; it bounds the window.")
 ]
 Mss = Annotated[
     int | None,
-    typer.Option(parser=size(88, 65535), metavar="SIZE", help="Largest segment, in bytes."),
+    Option(parser=size(88, 65535), metavar="SIZE", help="Largest segment, in bytes."),
 ]
-From = Annotated[str | None, typer.Option("--bind", metavar="ADDR", help="Address to send from.")]
-Silence = Annotated[str, typer.Option(metavar="TIME", help="How long the other end may be silent.")]
+From = Annotated[str | None, Option("--bind", metavar="ADDR", help="Address to send from.")]
+Silence = Annotated[str, Option(metavar="TIME", help="How long the other end may be silent.")]
 KeepToken = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE", help="Keep the token in this file: it is the same after a restart."
-    ),
+    Option(metavar="FILE", help="Keep the token in this file: it is the same after a restart."),
 ]
 Capture = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         metavar="FILE.pcapng", help="Write the headers of its packets there: needs CAP_NET_RAW."
     ),
 ]
-PerStream = Annotated[bool, typer.Option("--per-stream", help="Show a line for each stream.")]
+Iperf3 = Annotated[bool, Option("--iperf3", help="The other end is iperf3: no token.")]
+Iperf3Json = Annotated[
+    bool,
+    Option("--iperf3-json", help="With --iperf3: print the report of `iperf3 -J`."),
+]
+PerStream = Annotated[bool, Option("--per-stream", help="Show a line for each stream.")]
 
 
 class Ended:
@@ -274,3 +274,19 @@ def settings_of(record: Path | None, host: str | None, place: Path | None) -> di
         # An unknown host: what that means is said when it is connected to.
         warn(str(error))
         return settings(directory=place).to_json()
+
+
+def refuse(**options: object) -> None:
+    """Refuse options that iperf3 has nothing for."""
+    for name, value in options.items():
+        if value:
+            option = "--" + name.replace("_", "-")
+            raise InputError(f"{option}: iperf3 does not know it; leave out one of the two")
+
+
+def need_iperf3(**options: object) -> None:
+    """Refuse options that mean something to iperf3 only."""
+    for name, value in options.items():
+        if value:
+            option = "--" + name.replace("_", "-")
+            raise InputError(f"{option}: only with --iperf3")

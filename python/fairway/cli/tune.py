@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from fairway.cli.terminal import (
     AllowPython,
+    Assignments,
     Json,
     Out,
     Quiet,
     Threads,
     note,
     note_report,
+    overrides,
     print_json,
     say,
     show_table,
@@ -31,57 +33,47 @@ class Runs(str, Enum):
 
 
 def tune(
-    experiment: Annotated[
-        Path, typer.Argument(help="Experiment file (TOML).", show_default=False)
-    ],
-    objectives: Annotated[
-        list[str],
-        typer.Option("--objective", metavar="METRIC", help="Metric to maximise; -METRIC to "
-                     "minimise; sums as 'a - 0.5*b'. Several: the trade-off."),
-    ],
-    algorithm: Annotated[
-        str | None, typer.Option("--algorithm", metavar="NAME", help="Whose parameters.")
-    ] = None,
-    parameters: Annotated[
-        list[str] | None,
-        typer.Option("--param", metavar="P", help="beta, beta=0.5..0.9, 'c=0.04..4 log', "
-                     "flow.0.count=1..30, flow.0.cc=reno,cubic.  [default: all of NAME's]"),
-    ] = None,
-    constraints: Annotated[
-        list[str] | None,
-        typer.Option("--subject-to", metavar="BOUND", help="Such as 'jain_index >= 0.9'."),
-    ] = None,
-    flows: Annotated[
-        list[str] | None,
-        typer.Option("--flow", metavar="ID", help="Flows to tune.  [default: those of NAME, or "
-                     "all if there are none]"),
-    ] = None,
-    also: Annotated[
-        list[Path] | None,
-        typer.Option("--also", metavar="FILE", help="A further experiment to be good at."),
-    ] = None,
-    assignments: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="PATH=VALUE", help="Set a value first; may be repeated."),
-    ] = None,
-    trials: Annotated[int, typer.Option(min=1, max=100_000, help="Values to try.")] = 40,
-    repetitions: Annotated[
-        int, typer.Option(min=1, max=1000, help="Seeds of each trial, the same for all.")
-    ] = 3,
-    fresh: Annotated[
-        int, typer.Option(min=2, max=10_000, help="Seeds of the comparison at the end.")
-    ] = 10,
-    batch: Annotated[
-        int, typer.Option(min=1, max=1000, help="Trials proposed at a time.")
-    ] = 4,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of the search.")] = 1,
-    backend: Annotated[Runs, typer.Option(help="What answers.")] = Runs.SIM,
+    experiment: Path = Argument(..., help="Experiment file (TOML).", show_default=False),
+    objectives: list[str] = Option(
+        ...,
+        "--objective",
+        metavar="METRIC",
+        help="Metric to maximise; -METRIC to "
+        "minimise; sums as 'a - 0.5*b'. Several: the trade-off.",
+    ),
+    algorithm: str | None = Option(None, "--algorithm", metavar="NAME", help="Whose parameters."),
+    parameters: list[str] | None = Option(
+        None,
+        "--param",
+        metavar="P",
+        help="beta, beta=0.5..0.9, 'c=0.04..4 log', "
+        "flow.0.count=1..30, flow.0.cc=reno,cubic.  [default: all of NAME's]",
+    ),
+    constraints: list[str] | None = Option(
+        None, "--subject-to", metavar="BOUND", help="Such as 'jain_index >= 0.9'."
+    ),
+    flows: list[str] | None = Option(
+        None,
+        "--flow",
+        metavar="ID",
+        help="Flows to tune.  [default: those of NAME, or all if there are none]",
+    ),
+    also: list[Path] | None = Option(
+        None, "--also", metavar="FILE", help="A further experiment to be good at."
+    ),
+    assignments: Assignments = None,
+    trials: int = Option(40, min=1, max=100_000, help="Values to try."),
+    repetitions: int = Option(3, min=1, max=1000, help="Seeds of each trial, the same for all."),
+    fresh: int = Option(10, min=2, max=10_000, help="Seeds of the comparison at the end."),
+    batch: int = Option(4, min=1, max=1000, help="Trials proposed at a time."),
+    seed: int = Option(1, min=0, max=2**32 - 1, help="Of the search."),
+    backend: Runs = Option(Runs.SIM, help="What answers."),
     out: Out = None,
     threads: Threads = None,
     allow_python: AllowPython = False,
     as_json: Json = False,
     quiet: Quiet = False,
-) -> None:  # fmt: skip
+) -> None:
     """Search an algorithm's parameters; compare the best on fresh seeds.
 
     \b
@@ -98,7 +90,6 @@ def tune(
     """
     from fairway.algorithm import permitting
     from fairway.compare import tune as tuning
-    from fairway.experiment.plan import parse_override
 
     out = out or Path("runs") / f"{experiment.stem}-tune"
     with permitting(python=allow_python, backend=backend.value):
@@ -111,7 +102,7 @@ def tune(
             constraints=constraints or (),
             flows=flows or (),
             also=also or (),
-            overrides=dict(parse_override(assignment) for assignment in assignments or []),
+            overrides=overrides(assignments),
             trials=trials,
             repetitions=repetitions,
             fresh=fresh,

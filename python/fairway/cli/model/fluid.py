@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
+from typer import Option
 
 from fairway.cli.terminal import Json, print_json, say, show_table
 from fairway.errors import InputError
@@ -36,53 +37,32 @@ class Equations(str, Enum):
 
 
 def fluid(
-    rate: Annotated[str, typer.Option(metavar="RATE", help='Of the bottleneck: "100 Mbit/s".')],
-    rtt: Annotated[
-        list[str], typer.Option(metavar="TIME", help='Round-trip time without queues: "50 ms".')
-    ],
-    flows: Annotated[list[float], typer.Option(metavar="N", help="Flows.")],
-    cc: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Congestion control.  [default: reno]"),
-    ] = None,
-    start: Annotated[
-        list[str] | None, typer.Option(metavar="TIME", help="When they begin.  [default: 0 s]")
-    ] = None,
-    queue: Annotated[Kind, typer.Option(help="What the queue does.")] = Kind.RED,
-    limit: Annotated[
-        float | None, typer.Option(metavar="PACKETS", help="What the queue holds.")
-    ] = None,
-    min_threshold: Annotated[
-        float, typer.Option(metavar="PACKETS", help="RED: average without drops.")
-    ] = 5.0,
-    max_threshold: Annotated[
-        float | None,
-        typer.Option(
-            metavar="PACKETS", help="RED: average of --max-probability.  [default: 3 times min]"
-        ),
-    ] = None,
-    max_probability: Annotated[
-        float, typer.Option(metavar="P", help="RED: probability there.")
-    ] = 0.1,
-    weight: Annotated[
-        float, typer.Option(metavar="W", help="RED: of a packet in the average.")
-    ] = 0.002,
-    gentle: Annotated[
-        bool, typer.Option("--gentle/--no-gentle", help="RED: up to 1 at twice that, or at once.")
-    ] = True,
-    ecn: Annotated[bool, typer.Option("--ecn", help="RED: mark instead of drop.")] = False,
-    duration: Annotated[str, typer.Option(metavar="TIME", help="How long.")] = "60 s",
-    equations: Annotated[
-        Equations, typer.Option(help="With what packets do beside, or the paper's alone.")
-    ] = Equations.REFINED,
-    packet: Annotated[
-        str, typer.Option(metavar="SIZE", help="A packet on the bottleneck.")
-    ] = "1500 bytes",
-    mss: Annotated[str, typer.Option(metavar="SIZE", help="Its payload.")] = "1448 bytes",
-    plot: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Draw the curves: .svg, .png or .pdf."),
-    ] = None,
+    rate: str = Option(..., metavar="RATE", help='Of the bottleneck: "100 Mbit/s".'),
+    rtt: list[str] = Option(..., metavar="TIME", help='Round-trip time without queues: "50 ms".'),
+    flows: list[float] = Option(..., metavar="N", help="Flows."),
+    cc: list[str] | None = Option(
+        None, metavar="NAME", help="Congestion control.  [default: reno]"
+    ),
+    start: list[str] | None = Option(None, metavar="TIME", help="When they begin.  [default: 0 s]"),
+    queue: Kind = Option(Kind.RED, help="What the queue does."),
+    limit: float | None = Option(None, metavar="PACKETS", help="What the queue holds."),
+    min_threshold: float = Option(5.0, metavar="PACKETS", help="RED: average without drops."),
+    max_threshold: float | None = Option(
+        None, metavar="PACKETS", help="RED: average of --max-probability.  [default: 3 times min]"
+    ),
+    max_probability: float = Option(0.1, metavar="P", help="RED: probability there."),
+    weight: float = Option(0.002, metavar="W", help="RED: of a packet in the average."),
+    gentle: bool = Option(
+        True, "--gentle/--no-gentle", help="RED: up to 1 at twice that, or at once."
+    ),
+    ecn: bool = Option(False, "--ecn", help="RED: mark instead of drop."),
+    duration: str = Option("60 s", metavar="TIME", help="How long."),
+    equations: Equations = Option(
+        Equations.REFINED, help="With what packets do beside, or the paper's alone."
+    ),
+    packet: str = Option("1500 bytes", metavar="SIZE", help="A packet on the bottleneck."),
+    mss: str = Option("1448 bytes", metavar="SIZE", help="Its payload."),
+    plot: Path | None = Option(None, metavar="FILE", help="Draw the curves: .svg, .png or .pdf."),
     as_json: Json = False,
 ) -> None:
     """Windows, queue and loss over time of any number of flows, as a fluid.

@@ -6,9 +6,10 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
+from typer import Argument, Option
 
 from fairway.cli.terminal import Json, print_json, say, show_table
 from fairway.errors import InputError
@@ -26,21 +27,18 @@ EXTRA = {"ignore_unknown_options": True}
 
 
 def law(
-    words: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[NAME] [--PARAMETER VALUE[,VALUE]...]...",
-            help="A law and its parameters; without a name, all laws are listed.",
-            show_default=False,
-        ),
-    ] = None,
-    packet: Annotated[
-        str, typer.Option(metavar="SIZE", help="Size of a packet, for rates in bit/s.")
-    ] = "1500 bytes",
-    plot: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Draw windows over loss; several NAMEs are allowed."),
-    ] = None,
+    words: list[str] | None = Argument(
+        None,
+        metavar="[NAME] [--PARAMETER VALUE[,VALUE]...]...",
+        help="A law and its parameters; without a name, all laws are listed.",
+        show_default=False,
+    ),
+    packet: str = Option(
+        "1500 bytes", metavar="SIZE", help="Size of a packet, for rates in bit/s."
+    ),
+    plot: Path | None = Option(
+        None, metavar="FILE", help="Draw windows over loss; several NAMEs are allowed."
+    ),
     as_json: Json = False,
 ) -> None:
     """Evaluate a throughput law, and say whether it may be believed there.
@@ -91,9 +89,7 @@ def law(
 
 
 def laws(
-    name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="A law.", show_default=False)
-    ] = None,
+    name: str | None = Argument(None, metavar="[NAME]", help="A law.", show_default=False),
     as_json: Json = False,
 ) -> None:
     """List the throughput laws, or the parameters, range and source of one.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+from typer import Option
 
 from fairway.cli.terminal import Json, print_json, show_table, size
 from fairway.errors import InputError
@@ -16,33 +16,18 @@ if TYPE_CHECKING:
 
 
 def queue(
-    rate: Annotated[str, typer.Option(metavar="RATE", help='Of the link: "10 Mbit/s".')],
-    packet: Annotated[
-        int, typer.Option(parser=size(), metavar="SIZE", help="Bytes of a packet.")
-    ] = 1500,
-    rtt: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Without queues: for buffers and RED.")
-    ] = None,
-    flows: Annotated[int, typer.Option(help="Flows that share the link.")] = 1,
-    cc: Annotated[
-        str, typer.Option(metavar="NAME", help="Congestion control of the flows.")
-    ] = "reno",
-    load: Annotated[
-        str | None, typer.Option(metavar="SHARE", help='What comes, of what can leave: "0.8".')
-    ] = None,
-    room: Annotated[
-        int | None, typer.Option(metavar="PACKETS", help="That find room: for M/M/1/K.")
-    ] = None,
-    red: Annotated[
-        str | None,
-        typer.Option(metavar="MIN:MAX:P[:gentle]", help="RED's balance with the flows."),
-    ] = None,
-    target: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Delay that Adaptive RED shall hold.")
-    ] = None,
-    interval: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Of CoDel: when it drops.")
-    ] = None,
+    rate: str = Option(..., metavar="RATE", help='Of the link: "10 Mbit/s".'),
+    packet: int = Option(1500, parser=size(), metavar="SIZE", help="Bytes of a packet."),
+    rtt: str | None = Option(None, metavar="TIME", help="Without queues: for buffers and RED."),
+    flows: int = Option(1, help="Flows that share the link."),
+    cc: str = Option("reno", metavar="NAME", help="Congestion control of the flows."),
+    load: str | None = Option(None, metavar="SHARE", help='What comes, of what can leave: "0.8".'),
+    room: int | None = Option(None, metavar="PACKETS", help="That find room: for M/M/1/K."),
+    red: str | None = Option(
+        None, metavar="MIN:MAX:P[:gentle]", help="RED's balance with the flows."
+    ),
+    target: str | None = Option(None, metavar="TIME", help="Delay that Adaptive RED shall hold."),
+    interval: str | None = Option(None, metavar="TIME", help="Of CoDel: when it drops."),
     as_json: Json = False,
 ) -> None:
     """Say how large a buffer should be, how long a queue gets, what RED or CoDel do.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+from typer import Option
 
 from fairway.cli.model.wlan import Length, Preamble, Protection, Rate, Slot, Standard, StandardName
 from fairway.cli.terminal import Json, print_json, show_table, size
@@ -17,19 +17,16 @@ MOST_ROWS = 24
 
 
 def saturation(
-    stations: Annotated[int, typer.Option(min=1, max=2008, help="The most of them.")] = 10,
+    stations: int = Option(10, min=1, max=2008, help="The most of them."),
     standard: Standard = StandardName.B,
     rate: Rate = None,
     preamble: Preamble = Length.LONG,
     slot: Slot = Length.SHORT,
     protection: Protection = False,
-    packet: Annotated[
-        int,
-        typer.Option(parser=size(1, 2296), metavar="SIZE", help="IP packet, all of which counts."),
-    ] = 1500,
-    attempts: Annotated[
-        int, typer.Option(min=0, max=255, help="After which a frame is given up; 0 for never.")
-    ] = 7,
+    packet: int = Option(
+        1500, parser=size(1, 2296), metavar="SIZE", help="IP packet, all of which counts."
+    ),
+    attempts: int = Option(7, min=0, max=255, help="After which a frame is given up; 0 for never."),
     as_json: Json = False,
 ) -> None:
     """Say what WLAN stations send that always have packets: Bianchi's model.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
+from typer import Option
 
 from fairway.cli.terminal import Json, note, print_json, say, show_table, size
 from fairway.errors import InputError
@@ -30,59 +31,39 @@ class Who(str, Enum):
 
 
 def streams(
-    rate: Annotated[str, typer.Option(metavar="RATE", help='Of the bottleneck: "10 Mbit/s".')],
-    rtt: Annotated[str, typer.Option(metavar="TIME", help='Without queues: "400 ms".')],
-    buffer: Annotated[
-        str,
-        typer.Option(
-            metavar="SIZE", help='Of the bottleneck: "300 packets", "64 KiB", "50 ms", "0.5 bdp".'
-        ),
-    ],
-    cc: Annotated[str, typer.Option(metavar="NAME", help="Congestion control of all streams.")],
-    mss: Annotated[
-        int, typer.Option(parser=size(), metavar="SIZE", help="Payload of a packet, in bytes.")
-    ] = 1448,
-    headers: Annotated[
-        int,
-        typer.Option(
-            parser=size(),
-            metavar="SIZE",
-            help="More bytes of each that the rate counts: 40, 52 with timestamps.",
-        ),
-    ] = 0,
-    loss: Annotated[
-        str, typer.Option(metavar="SHARE", help='Lost for another reason than a queue: "0.1 %".')
-    ] = "0",
-    window: Annotated[
-        str | None, typer.Option(metavar="SIZE", help='Limit of a stream\'s window: "64 KiB".')
-    ] = None,
-    application: Annotated[
-        str | None,
-        typer.Option(metavar="RATE", help='What a stream is given at most: "1 Mbit/s".'),
-    ] = None,
-    target: Annotated[
-        str, typer.Option(metavar="SHARE", help="Of the path, that streams shall use.")
-    ] = "0.99",
-    losers: Annotated[Who, typer.Option(help="Who backs off when the buffer overflows.")] = Who.ONE,
-    red: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MIN:MAX:P[:gentle]",
-            help='The queue is RED, with these thresholds in packets: "10:50:0.1".',
-        ),
-    ] = None,
-    rto: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME", help="First retransmission timeout.  [default: as Linux has it]"
-        ),
-    ] = None,
-    figure: Annotated[
-        Path | None,
-        typer.Option(
-            "--figure", "--plot", metavar="FILE", help="Also draw it: a .pdf, .png or .svg file."
-        ),
-    ] = None,
+    rate: str = Option(..., metavar="RATE", help='Of the bottleneck: "10 Mbit/s".'),
+    rtt: str = Option(..., metavar="TIME", help='Without queues: "400 ms".'),
+    buffer: str = Option(
+        ..., metavar="SIZE", help='Of the bottleneck: "300 packets", "64 KiB", "50 ms", "0.5 bdp".'
+    ),
+    cc: str = Option(..., metavar="NAME", help="Congestion control of all streams."),
+    mss: int = Option(1448, parser=size(), metavar="SIZE", help="Payload of a packet, in bytes."),
+    headers: int = Option(
+        0,
+        parser=size(),
+        metavar="SIZE",
+        help="More bytes of each that the rate counts: 40, 52 with timestamps.",
+    ),
+    loss: str = Option("0", metavar="SHARE", help='Lost for another reason than a queue: "0.1 %".'),
+    window: str | None = Option(
+        None, metavar="SIZE", help='Limit of a stream\'s window: "64 KiB".'
+    ),
+    application: str | None = Option(
+        None, metavar="RATE", help='What a stream is given at most: "1 Mbit/s".'
+    ),
+    target: str = Option("0.99", metavar="SHARE", help="Of the path, that streams shall use."),
+    losers: Who = Option(Who.ONE, help="Who backs off when the buffer overflows."),
+    red: str | None = Option(
+        None,
+        metavar="MIN:MAX:P[:gentle]",
+        help='The queue is RED, with these thresholds in packets: "10:50:0.1".',
+    ),
+    rto: str | None = Option(
+        None, metavar="TIME", help="First retransmission timeout.  [default: as Linux has it]"
+    ),
+    figure: Path | None = Option(
+        None, "--figure", "--plot", metavar="FILE", help="Also draw it: a .pdf, .png or .svg file."
+    ),
     as_json: Json = False,
 ) -> None:
     """Say how many parallel streams use a path, and what more of them lose.

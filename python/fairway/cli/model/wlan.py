@@ -6,6 +6,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Option
 
 from fairway.cli.terminal import Json, print_json, say, show_table, size
 from fairway.errors import InputError
@@ -38,70 +39,55 @@ class Length(str, Enum):
 
 
 #: Options of a cell's access to the medium.
-Standard = Annotated[StandardName, typer.Option(help="Of the cell.")]
+Standard = Annotated[StandardName, Option(help="Of the cell.")]
 Rate = Annotated[
     str | None,
-    typer.Option(metavar="RATE", help="Of data frames.  [default: highest of the standard]"),
+    Option(metavar="RATE", help="Of data frames.  [default: highest of the standard]"),
 ]
-Preamble = Annotated[Length, typer.Option(help="802.11b: of frames.")]
-Slot = Annotated[Length, typer.Option(help="802.11g: long among 802.11b.")]
+Preamble = Annotated[Length, Option(help="802.11b: of frames.")]
+Slot = Annotated[Length, Option(help="802.11g: long among 802.11b.")]
 Protection = Annotated[
-    bool, typer.Option("--protection", help="802.11g: a CTS before each frame, for 802.11b.")
+    bool, Option("--protection", help="802.11g: a CTS before each frame, for 802.11b.")
 ]
 
 
 def wlan(
     standard: Standard = StandardName.B,
-    downloads: Annotated[
-        int, typer.Option(min=0, max=MOST_FLOWS, help="Flows to stations, one each.")
-    ] = 0,
-    uploads: Annotated[
-        int, typer.Option(min=0, max=MOST_FLOWS, help="Flows from other stations.")
-    ] = 0,
-    window: Annotated[
-        str,
-        typer.Option(
-            metavar="PACKETS[,…]",
-            help="Of all flows, or of each, downloads first: 20 or 5,10,20.",
-        ),
-    ] = "20",
-    delayed: Annotated[
-        bool,
-        typer.Option("--delayed-acks", help="An acknowledgement for every other packet."),
-    ] = False,
-    packets_per_ack: Annotated[
-        int | None,
-        typer.Option(min=1, max=65535, help="Packets for each acknowledgement.  [default: 1]"),
-    ] = None,
-    ack_timer: Annotated[
-        str, typer.Option(metavar="TIME", help="The longest that an acknowledgement is delayed.")
-    ] = "200 ms",
+    downloads: int = Option(0, min=0, max=MOST_FLOWS, help="Flows to stations, one each."),
+    uploads: int = Option(0, min=0, max=MOST_FLOWS, help="Flows from other stations."),
+    window: str = Option(
+        "20",
+        metavar="PACKETS[,…]",
+        help="Of all flows, or of each, downloads first: 20 or 5,10,20.",
+    ),
+    delayed: bool = Option(
+        False, "--delayed-acks", help="An acknowledgement for every other packet."
+    ),
+    packets_per_ack: int | None = Option(
+        None, min=1, max=65535, help="Packets for each acknowledgement.  [default: 1]"
+    ),
+    ack_timer: str = Option(
+        "200 ms", metavar="TIME", help="The longest that an acknowledgement is delayed."
+    ),
     rate: Rate = None,
-    control_rate: Annotated[
-        str | None,
-        typer.Option(metavar="RATE", help="Highest of control frames.  [default: 2 or 24 Mbit/s]"),
-    ] = None,
+    control_rate: str | None = Option(
+        None, metavar="RATE", help="Highest of control frames.  [default: 2 or 24 Mbit/s]"
+    ),
     preamble: Preamble = Length.LONG,
     slot: Slot = Length.SHORT,
     protection: Protection = False,
-    packet: Annotated[
-        int, typer.Option(parser=size(41, 2296), metavar="SIZE", help="IP packet with data.")
-    ] = 1500,
-    ack: Annotated[
-        int, typer.Option(parser=size(1, 2296), metavar="SIZE", help="IP packet without.")
-    ] = 40,
-    payload: Annotated[
-        int | None,
-        typer.Option(
-            parser=size(1, 2296), metavar="SIZE", help="In a packet with data.  [default: 40 less]"
-        ),
-    ] = None,
-    attempts: Annotated[
-        int, typer.Option(min=1, max=255, help="After which a frame is given up.")
-    ] = 7,
-    wire_rtt: Annotated[
-        str, typer.Option(metavar="TIME", help="From the access point to the host and back.")
-    ] = "0 ms",
+    packet: int = Option(1500, parser=size(41, 2296), metavar="SIZE", help="IP packet with data."),
+    ack: int = Option(40, parser=size(1, 2296), metavar="SIZE", help="IP packet without."),
+    payload: int | None = Option(
+        None,
+        parser=size(1, 2296),
+        metavar="SIZE",
+        help="In a packet with data.  [default: 40 less]",
+    ),
+    attempts: int = Option(7, min=1, max=255, help="After which a frame is given up."),
+    wire_rtt: str = Option(
+        "0 ms", metavar="TIME", help="From the access point to the host and back."
+    ),
     as_json: Json = False,
 ) -> None:
     """Say what uploads and downloads with windows get of one access point.

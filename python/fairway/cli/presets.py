@@ -1,4 +1,4 @@
-"""Stack presets as tables: all side by side, or one with the source of every value."""
+"""The command `fairway presets`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,43 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from typer import Argument
+
+from fairway.cli.terminal import Json, print_json, say, show_table
 from fairway.errors import InputError
 from fairway.plot.page import Table
 
 #: What stands in a comparison for the value of the first preset.
 _SAME = "="
+
+
+def presets(
+    name: str | None = Argument(None, help="Show this preset and its sources."),
+    as_json: Json = False,
+) -> None:
+    """List the presets of the TCP stack, or one with the source of every value.
+
+    \b
+    Examples:
+      fairway presets
+      fairway presets linux-6.1
+      fairway presets --json
+    """
+    from fairway.ground import registry
+
+    known = registry.presets()
+    if name is not None:
+        preset = select(known, name)
+        if as_json:
+            print_json(preset)
+        else:
+            show_table(in_full(preset))
+    elif as_json:
+        print_json(known)
+    else:
+        show_table(summaries(known))
+        show_table(comparison(known))
+        say(common(known))
 
 
 def select(known: Sequence[Mapping[str, Any]], name: str) -> dict[str, Any]:

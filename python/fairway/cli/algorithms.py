@@ -1,21 +1,87 @@
-"""Algorithms explained on a terminal: the list, and one in full."""
+"""The command `fairway algorithms`."""
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairway.cli.terminal import columns, wrapped
+import typer
+from typer import Argument, Option
+
+from fairway.cli.terminal import Json, columns, note, print_json, show_table, wrapped
+from fairway.errors import InputError
 from fairway.plot.page import Table
 
 if TYPE_CHECKING:
     from fairway.compare.gallery.run import Portrait
 
+
 #: Columns of a drawn window, at the most.
 WIDTH = 80
 #: A bar of that many eighths of a line.
 _BARS = " ▁▂▃▄▅▆▇█"
+
+
+def algorithms(
+    name: str | None = Argument(None, help="Explain this algorithm."),
+    figure: Path | None = Option(
+        None, metavar="FILE", help="Also draw its window: a .pdf, .png or .svg file."
+    ),
+    as_json: Json = False,
+) -> None:
+    """List the congestion controls, or explain one.
+
+    \b
+    Examples:
+      fairway algorithms
+      fairway algorithms cubic
+      fairway algorithms cubic --figure cubic.svg
+      fairway algorithms --json
+    """
+    from fairway import api
+    from fairway.experiment.scenarios import select
+    from fairway.ground import registry
+    from fairway.plot.formats import format_of
+
+    if figure is not None:
+        format_of(figure)
+        if name is None:
+            raise InputError("--figure: needs the name of an algorithm")
+    known = registry.algorithms()
+    if name is None:
+        if as_json:
+            print_json(known)
+        else:
+            show_table(*list_tables(known))
+        return
+    entry = select(known, [name])[0]
+    if as_json:
+        print_json(entry)
+    else:
+        _explain(entry)
+    if figure is not None or not as_json:
+        portrait = api.portrait(name)
+        if not as_json:
+            encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
+            typer.echo(chart(portrait, plain=encoding != "utf8"))
+        if figure is not None:
+            portrait.save(figure)
+            note(f"Figure: {figure}")
+
+
+def _explain(entry: dict[str, Any]) -> None:
+    parts = (
+        introduction(entry),
+        [header(entry)],
+        parameters(entry),
+        sums(entry),
+    )
+    for part in parts:
+        if lines := list(part):
+            typer.echo("\n".join(lines) + "\n")
 
 
 def list_tables(known: Sequence[Mapping[str, Any]]) -> list[Table]:

@@ -1,0 +1,212 @@
+"""The command `fairway run`."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer import Argument, Option
+
+from fairway.cli.terminal import (
+    AllowPython,
+    Assignments,
+    Dask,
+    Json,
+    Metrics,
+    Out,
+    Quiet,
+    Replace,
+    Seed,
+    Threads,
+    listed,
+    note,
+    note_report,
+    overrides,
+    print_json,
+    say,
+    show_table,
+    warn,
+)
+from fairway.errors import InputError
+
+if TYPE_CHECKING:
+    from fairway.results.run import Run
+    from fairway.sweep.result import Sweep
+
+
+class Keep(str, Enum):
+    """What is kept of each run of a sweep."""
+
+    RUNS = "runs"
+    SUMMARIES = "summaries"
+
+
+class Backend(str, Enum):
+    """Backends, as far as the command line knows them."""
+
+    SIM = "sim"
+    LINUX = "linux"
+    MODEL = "model"
+    XFER = "xfer"
+
+
+def _answers(backend: Backend, peer: str | None, token: str | None, *, plain: bool) -> Any:
+    """The backend as `fairway.api` has it."""
+    if backend is Backend.XFER:
+        from fairway.backends.xfer import Xfer
+
+        return Xfer(peer, token, plain=plain)
+    if peer is not None or token is not None or plain:
+        raise InputError("--peer, --token and --plain: only with --backend xfer")
+    return backend.value
+
+
+def run(
+    file: Path = Argument(..., help="Experiment file (TOML).", show_default=False),
+    out: Out = None,
+    seed: Seed = None,
+    assignments: Assignments = None,
+    backend: Backend = Option(Backend.SIM, help="What answers."),
+    peer: str | None = Option(
+        None, metavar="HOST[:PORT]", help="Of --backend xfer: where `collect` waits."
+    ),
+    token: str | None = Option(None, metavar="TOKEN", help="Of --backend xfer: as it printed it."),
+    plain: bool = Option(False, "--plain", help="Of --backend xfer: it runs with --plain."),
+    threads: Threads = None,
+    repeat: int = Option(0, min=0, max=100, help="Repeat N times and report the spread."),
+    figures: str = Option(
+        "", metavar="FORMATS", help="Also write figures: pdf,png,svg. Needs --out."
+    ),
+    capture: str | None = Option(
+        None,
+        metavar="PLACES",
+        help="Capture packets: hosts, links, everything, or names. Needs --out.",
+    ),
+    dask: Dask = None,
+    keep: Keep | None = Option(
+        None,
+        help="Of each run of a sweep: its directory, or its summary alone.  "
+        "[default: runs up to 1000]",
+    ),
+    replace: Replace = False,
+    allow_python: AllowPython = False,
+    metrics: Metrics = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run an experiment, or all experiments of a sweep.
+
+    \b
+    Examples:
+      fairway run pair.toml
+      fairway run pair.toml --out runs/pair --figures pdf,png
+      fairway run pair.toml --set "duration=100 s" --set 'flow.1.cc="htcp"'
+      fairway run pair.toml --out runs/pair --capture hosts
+      fairway run pair.toml --backend linux --repeat 1
+      fairway run pair.toml --backend model
+      fairway run pair.toml --backend xfer --peer server --token ABCD…
+      fairway run sweep.toml --out runs/sweep   (again: goes on where it stopped)
+      fairway run sweep.toml --dask tcp://node1:8786
+      fairway run sweep.toml --metric jain_index --metric power
+
+    A sweep without --out is kept in runs/<name of the file>, unless models answer.
+
+    \b
+    Columns of the tables:
+      goodput    payload delivered in order, each byte once
+      retrans.   segments sent again; a ratio is of those sent
+      cwnd       congestion window, mean of its samples
+      srtt       smoothed round-trip time, mean of its samples
+      fct        flow completion time: until its last byte is delivered
+      slowdown   that time / the least that the empty path needs
+      drops      packets that a queue dropped; losses: lost on the wire
+      marks      congestion marks (ECN)
+      backlog    packets waiting in the queue
+      sojourn    time in the queue; p99: 99 % waited no longer
+      jain       Jain's index: 1 equal shares, 1/n one of n has all
+      asymmetry  of two flows: 1 the first has all, -1 the second
+    """
+    from fairway.algorithm import permitting
+    from fairway.experiment.plan import plan
+    from fairway.results import captures
+    from fairway.results.run import Run
+    from fairway.sweep import start
+
+    answers = _answers(backend, peer, token, plain=plain)
+    formats = listed(figures)
+    if formats and out is None:
+        raise InputError("--figures: needs --out DIR, where the figures shall go")
+    at = None if capture is None else captures.places(capture)
+    changes = overrides(assignments, seed)
+    # What models say is there again in a moment.
+    if out is None:
+        with permitting(python=allow_python, backend="--dask" if dask else backend.value):
+            planned = plan(file, overrides=changes)
+        if planned.is_sweep and (backend is not Backend.MODEL or dask is not None):
+            # Nobody has named this directory, and runs of other values stay in it.
+            out, replace = Path("runs") / file.stem, True
+        elif at is not None or any(captures.are_wanted(one.experiment) for one in planned.points):
+            where = "capture.at" if at is None else "--capture"
+            raise InputError(f"{where}: needs --out DIR, where the captures shall go")
+    result = start.run(
+        file,
+        out,
+        overrides=changes,
+        backend=answers,
+        threads=threads,
+        repeat=repeat,
+        figures=formats,
+        capture=at,
+        dask=dask,
+        keep=None if keep is None else keep.value,
+        replace=replace,
+        allow_python=allow_python,
+        metrics=metrics or (),
+        quiet=quiet,
+    )
+    if as_json:
+        print_json(result.summary)
+    elif isinstance(result, Run):
+        _show_run(result)
+    else:
+        _show_sweep(result)
+    for warning in result.warnings:
+        warn(warning)
+    if quiet:
+        return
+    if out is not None:
+        note_report(out)
+    elif not as_json:
+        note("Nothing is kept: --out DIR keeps tables, time series and a report with charts.")
+
+
+def _show_run(result: Run) -> None:
+    from fairway.results.model_sections import sentences
+    from fairway.results.repeat import sentence
+    from fairway.results.report import (
+        application_tables,
+        completion_table,
+        flow_tables,
+        link_tables,
+        metric_table,
+        partial_sentence,
+        wlan_tables,
+    )
+
+    typer.echo(f"{result.title}\n")
+    flows = (*flow_tables(result), *completion_table(result), *application_tables(result))
+    tables = (*flows, *link_tables(result), *wlan_tables(result))
+    show_table(*tables, metric_table(result))
+    for said in filter(None, (partial_sentence(result.experiment), *sentences(result))):
+        say(said)
+    if "repeated" in result.summary:
+        say(sentence(result.summary["repeated"]))
+
+
+def _show_sweep(result: Sweep) -> None:
+    from fairway.sweep.report import mean_tables, sweep_table
+
+    typer.echo(f"{result.title}\n")
+    show_table(sweep_table(result), *mean_tables(result))

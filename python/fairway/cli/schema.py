@@ -1,0 +1,17 @@
+"""The command `fairway schema`."""
+
+from __future__ import annotations
+
+from fairway.cli.terminal import print_json
+
+
+def schema() -> None:
+    """Print the JSON Schema of experiment files, for editors.
+
+    \b
+    Example:
+      fairway schema > experiment.schema.json
+    """
+    from fairway import api
+
+    print_json(api.schema())
