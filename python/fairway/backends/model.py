@@ -32,11 +32,7 @@ class Models:
         return digest.of_file(digest.MODULE)
 
     def check(self, experiment: dict[str, Any], algorithms: Algorithms | None = None) -> None:
-        """Refuse, by name, what no model covers.
-
-        Raises:
-            fairway.ExperimentError: With every such key, and the backends that do answer.
-        """
+        """Refuse, by name, what no model covers."""
         _core.model_answer(json.dumps(experiment), algorithms)
 
     def run(
@@ -45,11 +41,7 @@ class Models:
         control: Control | None = None,
         algorithms: Algorithms | None = None,
     ) -> Run:
-        """Answer one experiment.
-
-        Raises:
-            fairway.ExperimentError: If the experiment is not valid, or no model covers it.
-        """
+        """Answer one experiment."""
         del control
         started = time.perf_counter()
         found = json.loads(_core.model_answer(json.dumps(experiment), algorithms))

@@ -37,11 +37,7 @@ class Simulator:
         return digest.of_file(digest.MODULE)
 
     def check(self, experiment: dict[str, Any], algorithms: Algorithms | None = None) -> None:
-        """Refuse captures at places that there are not; `connections = "auto"` is refused by `run`.
-
-        Raises:
-            fairway.ExperimentError: With the key.
-        """
+        """Refuse captures at places that do not exist; `run` refuses `connections = "auto"`."""
         if are_wanted(experiment):
             _core.check_captures(json.dumps(experiment), algorithms)
 
@@ -51,16 +47,7 @@ class Simulator:
         control: _core.Control | None = None,
         algorithms: Algorithms | None = None,
     ) -> Run:
-        """Simulate one experiment.
-
-        Raises:
-            fairway.ExperimentError: If the experiment is not valid.
-            fairway.SimulationError: If the verifier finds a violation.
-            InputError: If a capture cannot be written.
-            fairway._core.Cancelled: If `control` was cancelled.
-            fairway.AlgorithmError: If one of `algorithms` does not answer as it has to; what it
-                raises itself comes as it is.
-        """
+        """Simulate one experiment."""
         started = time.perf_counter()
         with contextlib.ExitStack() as on_failure:
             captures = new_directory() if are_wanted(experiment) else None

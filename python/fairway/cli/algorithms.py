@@ -180,13 +180,7 @@ def sums(entry: Mapping[str, Any]) -> Iterator[str]:
 
 
 def chart(portrait: Portrait, *, height: int = 10, plain: bool = False) -> str:
-    """The window in the canonical scenario, drawn with characters.
-
-    Args:
-        portrait: The algorithm in its scenario.
-        height: Lines of the plot.
-        plain: Whether to use ASCII alone.
-    """
+    """The window in the canonical scenario, drawn with characters."""
     flow = portrait.flows[0]
     series = portrait.run.series
     rows = series.filter(series["flow"] == flow).select("t_s", "cwnd_segments").rows()

@@ -67,10 +67,6 @@ def lines(tables: Sequence[Table], width: int | None) -> Iterator[list[str]]:
 
     Where columns do not fit beside each other, the others follow in further blocks, each of which
     repeats the labels. Only a number that is wider than the terminal by itself exceeds the width.
-
-    Args:
-        tables: The tables.
-        width: Columns of the terminal; without one nothing is folded.
     """
     first, rows = tables[0], [row for table in tables for row in table.rows]
     room = None if width is None else max(width, LEAST_WIDTH)
@@ -166,13 +162,7 @@ def _beside(table: Table, block: _Block, cells: Sequence[Sequence[str]]) -> Iter
 
 
 def _fold(cell: str, width: int, *, is_whole: bool = False) -> list[str]:
-    """A cell in lines of a width: broken between words, and inside one if nothing else does.
-
-    Args:
-        cell: The text.
-        width: Characters of a line.
-        is_whole: Whether its words are never broken.
-    """
+    """A cell in lines of a width: broken between words, and inside one if nothing else does."""
     found = []
     for paragraph in cell.split("\n"):
         if _width(paragraph) <= width:

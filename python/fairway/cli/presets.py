@@ -47,11 +47,7 @@ def presets(
 
 
 def select(known: Sequence[Mapping[str, Any]], name: str) -> dict[str, Any]:
-    """The preset of that name.
-
-    Raises:
-        InputError: If there is none.
-    """
+    """The preset of that name."""
     by_name = {preset["name"]: preset for preset in known}
     if name not in by_name:
         near = difflib.get_close_matches(name, list(by_name), n=2)

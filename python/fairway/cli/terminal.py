@@ -70,12 +70,7 @@ def overrides(assignments: list[str] | None, seed: int | None = None) -> dict[st
 
 
 def size(least: int = 0, most: int | None = None) -> Callable[[str], int]:
-    """What reads a number of bytes, alone or with its unit: 1000, "1000 bytes", "64 KiB".
-
-    Args:
-        least: The least that is taken.
-        most: The most.
-    """
+    """What reads a number of bytes, alone or with its unit: 1000, "1000 bytes", "64 KiB"."""
 
     def parse(text: str) -> int:
         from fairway import _core
@@ -138,13 +133,7 @@ _LEAST_TEXT = 16
 
 
 def wrapped(text: str, label: str = "", after: str | None = None) -> str:
-    """A paragraph in lines that fit the terminal; commands and paths in it stay whole.
-
-    Args:
-        text: The paragraph.
-        label: What its first line begins with.
-        after: What its other lines begin with; blanks as wide as the label if not given.
-    """
+    """A paragraph in lines that fit the terminal; commands and paths in it stay whole."""
     room = max(columns(), LEAST_WIDTH)
     if after is None and label.strip() and room - len(label) < _LEAST_TEXT:
         return f"{label.rstrip()}\n{wrapped(text, '    ')}"

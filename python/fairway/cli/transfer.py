@@ -99,16 +99,6 @@ class Ended:
         as_lines: bool = False,
         as_iperf3: bool = False,
     ) -> None:
-        """Start without any.
-
-        Args:
-            record: Directory for records; none if they are not wanted.
-            once: Whether there is one session, and the directory is its record.
-            settings: Of the host.
-            as_json: Print the summary as JSON, and nothing else.
-            as_lines: Print everything as lines of JSON, and nothing else.
-            as_iperf3: Print the report of `iperf3 -J`, and nothing else.
-        """
         self.record = record
         self.as_lines = as_lines
         self._once = once
@@ -118,14 +108,7 @@ class Ended:
         self._source: str | None = None
 
     def begin(self, source: str) -> None:
-        """Refuse, before anything is sent, a directory that its record may not replace.
-
-        Args:
-            source: Digest of what is asked for.
-
-        Raises:
-            InputError: If it holds anything but a record of the same.
-        """
+        """Refuse, before anything is sent, a directory that its record may not replace."""
         self._source = source
         if self.record is not None and self._once:
             store.check_writable(self.record, "run")

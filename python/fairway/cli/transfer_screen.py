@@ -31,15 +31,6 @@ class Screen:
         json_lines: bool = False,
         ended: Callable[[TransferData], None] | None = None,
     ) -> None:
-        """Start with nothing.
-
-        Args:
-            label: What stands before the bar.
-            quiet: Show no progress and no notes; warnings are shown.
-            per_stream: Show a line for each stream above the bar.
-            json_lines: Print events as lines of JSON on standard output.
-            ended: Called with each session that has ended.
-        """
         self._quiet = quiet
         self._ended = ended
         self._json_lines = json_lines

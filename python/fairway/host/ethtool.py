@@ -27,11 +27,7 @@ _SWITCHES = {
 
 
 def offloads(name: str) -> dict[str, bool] | None:
-    """Which work the interface or the kernel's batching takes over: tso, gso, gro, lro, checksums.
-
-    Args:
-        name: The interface.
-    """
+    """Offloads of the interface or the kernel's batching: tso, gso, gro, lro, checksums."""
     found: dict[str, bool] = {}
     for what, command in _SWITCHES.items():
         answer = _ask(name, struct.pack("=II", command, 0))

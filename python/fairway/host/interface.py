@@ -51,12 +51,7 @@ class Interface:
 
     @classmethod
     def read(cls, name: str, root: Path = Path("/")) -> Interface | None:
-        """An interface of this host, or None if it has none of that name.
-
-        Args:
-            name: The interface.
-            root: Directory in which `sys` is. The driver and the kernel are asked only at "/".
-        """
+        """An interface of this host, or None if it has none of that name."""
         # The name becomes a part of a path.
         if "/" in name or name in {"", ".", ".."}:
             return None

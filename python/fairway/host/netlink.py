@@ -36,11 +36,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def route(address: Address) -> dict[str, int | str] | None:
-    """What the kernel's `ip route get` says: `index`, `gateway`, `source` and metrics, if it can.
-
-    Args:
-        address: Where to.
-    """
+    """The kernel's route, as `ip route get` has it: `index`, `gateway`, `source` and metrics."""
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     body = struct.pack("=BBBBBBBBI", family, len(address.packed) * 8, 0, 0, 0, 0, 0, 0, 0)
     body += _ATTRIBUTE.pack(4 + len(address.packed), _RTA_DST) + address.packed
@@ -51,11 +47,7 @@ def route(address: Address) -> dict[str, int | str] | None:
 
 
 def queues(index: int) -> tuple[str, ...]:
-    """The kinds of an interface's queue disciplines, the root's first; empty if not to be had.
-
-    Args:
-        index: The interface's number.
-    """
+    """The kinds of an interface's queue disciplines, the root's first; empty if not to be had."""
     roots: list[str] = []
     others: list[str] = []
     for kind, payload in _ask(

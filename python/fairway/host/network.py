@@ -39,11 +39,7 @@ class Route:
 
 
 def resolve(host: str) -> str:
-    """The address that a connection to `host` would try first.
-
-    Raises:
-        InputError: If the name is not known.
-    """
+    """The address that a connection to `host` would try first."""
     try:
         found = socket.getaddrinfo(host, 9, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
@@ -53,11 +49,7 @@ def resolve(host: str) -> str:
 
 
 def route_to(address: str) -> Route:
-    """The route to an address, from what the kernel answers and a connected UDP socket.
-
-    Args:
-        address: IPv4 or IPv6, as `resolve` gives it.
-    """
+    """The route to an address, from what the kernel answers and a connected UDP socket."""
     bare = ipaddress.ip_address(address.partition("%")[0])
     told = netlink.route(bare) or {}
     source, mtu = _connected(address)

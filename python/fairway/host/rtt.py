@@ -43,9 +43,6 @@ class RoundTrip:
 def split(text: str) -> tuple[str, int | None]:
     """Host and port of "host", "host:port", "[::1]:port" or "::1".
 
-    Raises:
-        InputError: If the port is not one, or there is no host.
-
     >>> split("example.org:22"), split("::1"), split("[::1]:22")
     (('example.org', 22), ('::1', None), ('::1', 22))
     """
@@ -71,13 +68,6 @@ def measure(address: str, port: int | None = None) -> RoundTrip:
 
     A named port is tried by TCP: that it answers, or refuses, takes one round trip. Otherwise ICMP
     is tried first, where the system lets users send it (ping_group_range), then Fairway's port.
-
-    Args:
-        address: IPv4 or IPv6.
-        port: To connect to.
-
-    Raises:
-        RunFailed: If nothing answers.
     """
     if port is None:
         found = _icmp(address)

@@ -81,11 +81,7 @@ class Sysctls:
 
     @classmethod
     def read(cls, root: Path = Path("/")) -> Sysctls:
-        """The settings of this host.
-
-        Args:
-            root: Directory in which `proc` is.
-        """
+        """The settings of this host."""
         return cls._from(lambda name: read(root / "proc/sys" / name.replace(".", "/")))
 
     @classmethod

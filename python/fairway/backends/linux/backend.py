@@ -44,20 +44,12 @@ class Linux:
         return Control()
 
     def engine(self) -> str:
-        """SHA-256 of kernel, agent and compiled module.
-
-        Raises:
-            InputError: If there is no kernel.
-        """
+        """SHA-256 of kernel, agent and compiled module."""
         files = (self._kernel.path, AGENT, digest.MODULE)
         return hashlib.sha256("".join(map(digest.of_file, files)).encode()).hexdigest()
 
     def check(self, experiment: dict[str, Any], algorithms: Algorithms | None = None) -> None:
-        """Refuse, by name, what a kernel cannot do.
-
-        Raises:
-            fairway.ExperimentError: With every such key.
-        """
+        """Refuse, by name, what a kernel cannot do."""
         self._layout(json.dumps(experiment), algorithms)
 
     def run(
@@ -66,14 +58,7 @@ class Linux:
         control: Control | None = None,
         algorithms: Algorithms | None = None,
     ) -> Run:
-        """Run one experiment on a kernel.
-
-        Raises:
-            fairway.ExperimentError: If the experiment is not valid, or a kernel cannot do it.
-            fairway._core.Cancelled: If `control` was cancelled.
-            InputError: If there is no kernel, or no room for it.
-            RunFailed: If the kernel failed; with the last lines of its console.
-        """
+        """Run one experiment on a kernel."""
         started = time.perf_counter()
         text = json.dumps(experiment)
         layout = self._layout(text, algorithms)

@@ -129,14 +129,7 @@ def _build(origin: Source, digest: str, jobs: int, *, keep: bool, quiet: bool) -
 
 
 def prepare(tree: Path, ours: Recipe) -> tuple[list[str], bool]:
-    """Put into a source tree what Fairway brings: edits, randomness, congestion controls.
-
-    Returns:
-        What the kernel will lack, and whether its runs can be repeated.
-
-    Raises:
-        InputError: If the tree is not as it has to be.
-    """
+    """Put into a source tree what Fairway brings: edits, randomness, congestion controls."""
     edited = apply(tree, ours.edits)
     with writing(tree):
         if RANDOMNESS in edited.applied:

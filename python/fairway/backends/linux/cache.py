@@ -83,11 +83,7 @@ def default_digest() -> str | None:
 
 
 def digest_of(origin: Source) -> str:
-    """Digest of the kernel that would be made from a source now.
-
-    Raises:
-        InputError: If the source cannot be read.
-    """
+    """Digest of the kernel that would be made from a source now."""
     try:
         identity = origin.identity() if origin.is_tree else _remembered_identity(origin)
     except OSError as error:

@@ -47,14 +47,7 @@ class Compilation:
         self._make(["allnoconfig"], {"KCONFIG_ALLCONFIG": str(path)}, lambda _: None)
 
     def check_configuration(self, fragment: str) -> list[str]:
-        """Look whether each option of the fragment has got into `.config`.
-
-        Returns:
-            What is missing of the optional ones.
-
-        Raises:
-            InputError: If others are missing.
-        """
+        """Look whether each option of the fragment has got into `.config`."""
         required, optional = missing_options(fragment, (self._tree / ".config").read_text("utf-8"))
         if required:
             raise InputError(

@@ -95,11 +95,7 @@ def described(directory: Path) -> Kernel | None:
 
 
 def examined(path: Path) -> Kernel:
-    """The kernel that is an executable somewhere, by what it says of itself.
-
-    Raises:
-        InputError: If it is not a User-Mode Linux kernel.
-    """
+    """The kernel that is an executable somewhere, by what it says of itself."""
     if path.is_dir():
         path = path / EXECUTABLE
     if kernel := described(path.parent) if path.name == EXECUTABLE else None:

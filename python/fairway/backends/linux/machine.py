@@ -47,11 +47,7 @@ _SIGNALLED = 128
 
 @contextlib.contextmanager
 def run_directory() -> Iterator[Path]:
-    """A private directory for one run, gone at the end.
-
-    Raises:
-        InputError: If it cannot be made.
-    """
+    """A private directory for one run, gone at the end."""
     parent = Path(tempfile.gettempdir()).resolve()
     with writing(parent):
         directory = Path(tempfile.mkdtemp(prefix="fairway-run-", dir=parent))
@@ -91,16 +87,7 @@ class Machine:
         self._patience_s = _patience_s()
 
     def run(self, progressed: Callable[[int], None], cancelled: Callable[[], bool]) -> None:
-        """Boot it and stay with it until it has carried the plan out.
-
-        Args:
-            progressed: Told the virtual nanoseconds done.
-            cancelled: Whether it shall be ended; asked again and again.
-
-        Raises:
-            Cancelled: If it was.
-            RunFailed: If the kernel panicked, stood still, or ended without results.
-        """
+        """Boot it and stay with it until it has carried the plan out."""
         supervisor = self._start()
         try:
             self._watch(supervisor, progressed, cancelled)

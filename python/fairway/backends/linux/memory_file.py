@@ -14,11 +14,7 @@ _DISK = Path("/var/tmp")
 
 
 def place_for(memory_bytes: int) -> Path:
-    """A directory with room for a machine's memory, in memory itself if it fits there.
-
-    Raises:
-        InputError: If there is none.
-    """
+    """A directory with room for a machine's memory, in memory itself if it fits there."""
     tried = []
     for place in dict.fromkeys((_MEMORY, Path(tempfile.gettempdir()), _DISK)):
         problem = _problem(place, memory_bytes)

@@ -34,11 +34,7 @@ def files(plan: dict[str, Any], directory: Path) -> list[str]:
 
 
 def load_order(directory: Path, names: Collection[str]) -> list[Path]:
-    """The named modules, each after those that it depends on.
-
-    Raises:
-        InputError: If `modules.dep` cannot be read.
-    """
+    """The named modules, each after those that it depends on."""
     order: dict[Path, None] = {}
     for file, needs in _dependencies(directory / "modules.dep"):
         if Path(file).name.partition(".")[0].replace("-", "_") in names:

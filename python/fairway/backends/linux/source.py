@@ -52,11 +52,7 @@ def packaged(directory: Path = DEBIAN) -> list[Source]:
 
 
 def named(path: Path) -> Source:
-    """The source that a user names.
-
-    Raises:
-        InputError: If it is neither a kernel's tree nor a tarball.
-    """
+    """The source that a user names."""
     path = path.expanduser().absolute()
     if path.is_dir():
         if not (path / "Kbuild").is_file() or not (path / "arch" / "um").is_dir():

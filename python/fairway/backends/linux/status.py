@@ -104,11 +104,7 @@ class Status:
 
 
 def status() -> Status:
-    """Look at all of it.
-
-    Raises:
-        InputError: If FAIRWAY_KERNEL names something that is no kernel.
-    """
+    """Look at all of it."""
     return Status(
         kernel=cache.find(),
         kernels=tuple(cache.kernels()),

@@ -75,16 +75,7 @@ def install_command(packages: list[str]) -> str:
 
 
 def require(tools: tuple[Tool, ...], purpose: str, also: tuple[str, ...] = ()) -> None:
-    """Make sure that tools are installed.
-
-    Args:
-        tools: The tools.
-        purpose: What they are for: "to build a kernel".
-        also: Packages known to be missing besides.
-
-    Raises:
-        ToolsMissing: If one is not, with the list of all and one command.
-    """
+    """Make sure that tools are installed."""
     absent = missing(tools)
     if not absent and not also:
         return

@@ -22,17 +22,7 @@ Progress = Callable[[float], None]
 
 
 def unpack(source: Source, into: Path, progress: Progress) -> Path:
-    """Make a tree of a source inside an empty directory, and tell where it begins.
-
-    Args:
-        source: The source; it is only read.
-        into: The directory.
-        progress: Told the part done, 0 to 1.
-
-    Raises:
-        InputError: If the tarball is damaged, leads outside of `into`, is too large or holds no
-            kernel's source, or if there is no room.
-    """
+    """Make a tree of a source inside an empty directory, and tell where it begins."""
     with writing(into):
         if source.is_tree:
             tree = into / "tree"

@@ -27,10 +27,6 @@ def experiment_of(summary: Mapping[str, Any], taken: Mapping[str, Any]) -> dict[
 
     What a transfer cannot see is assumed: the queue holds one bandwidth-delay product, or what was
     seen of it if that is more; nothing is lost but by it; both ends are Linux.
-
-    Args:
-        summary: Figures over the transfer.
-        taken: How it was measured, and what it says of itself: `transfer` of its summary.
     """
     seen = taken["path"]
     mss_bytes = min(seen["mss_bytes"] or USUAL_MSS, _MOST_MSS_BYTES)

@@ -20,12 +20,7 @@ if TYPE_CHECKING:
 
 
 def summary_of(data: TransferData, settings: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The summary of a session: that of every backend, with `transfer` and `warnings` beside it.
-
-    Args:
-        data: What was measured.
-        settings: Of the host, as `fairway.host.Settings.to_json` gives them.
-    """
+    """The summary of a session: that of every backend, with `transfer` and `warnings` beside it."""
     measured, said = json.loads(data.summary), told(data)
     # In the order of their numbers, and not in that in which they were opened.
     for flows in (measured["flows"], said["flows"]):

@@ -29,18 +29,7 @@ def save(
     settings: Mapping[str, Any] | None,
     source: str | None = None,
 ) -> None:
-    """Write the record of a session to a directory, as `fairway run --out` does.
-
-    Args:
-        data: What was measured.
-        directory: Where; an older record of the same is replaced.
-        settings: Of the host.
-        source: Digest of what was asked for.
-
-    Raises:
-        InputError: If it cannot be written there.
-        RunFailed: If the other process failed.
-    """
+    """Write the record of a session to a directory, as `fairway run --out` does."""
     header = json.dumps(settings).encode()
     child = subprocess.run(
         [sys.executable, "-c", _CHILD, str(directory), source or "", *sys.path],

@@ -13,11 +13,7 @@ from fairway.results.report import datagram_table, folded
 
 
 def stream_tables(summary: Mapping[str, Any]) -> list[Table]:
-    """Streams of TCP, and flows of datagrams, those that there are.
-
-    Args:
-        summary: As `fairway.backends.transfer.record.summary_of` makes it.
-    """
+    """Streams of TCP, and flows of datagrams, those that there are."""
     flows = summary["flows"]
     payload = {of["id"]: of["payload_bytes"] for of in summary["transfer"]["flows"]}
     connections = [flow for flow in flows if flow["cc"] is not None]

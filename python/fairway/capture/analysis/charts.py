@@ -27,13 +27,7 @@ _ROOM = 1.15
 
 
 def windows(series: pl.DataFrame, *, width: Width = 640, height: int = 240) -> alt.LayerChart:
-    """Bytes in flight, the estimate of cwnd and the receive window; phases are bands behind them.
-
-    Args:
-        series: Rows of one flow, as `fairway.capture.analysis.series.CAPTURE_SERIES_SCHEMA`.
-        width: In pixels, or as wide as its place on the page.
-        height: In pixels.
-    """
+    """Bytes in flight, estimated cwnd and receive window, with the phases as bands behind them."""
     named = {"flight_bytes": "in flight", "cwnd_bytes": "cwnd, estimated",
              "receive_window_bytes": "receive window"}  # fmt: skip
     top = _ROOM * max(_most(series["flight_bytes"]), _most(series["cwnd_bytes"]), 1.0)

@@ -20,12 +20,7 @@ SENT = ("data", "retransmission", "fills hole", "window probe", "keep-alive")
 
 
 def packet_frame(columns: Mapping[str, Any], flows: Sequence[str]) -> pl.DataFrame:
-    """Turn the compiled module's columns into a table with names and nulls.
-
-    Args:
-        columns: As `fairway._core.AnalysisData.packets`; -1 and NaN stand for "none".
-        flows: Names that its column `flow` indexes.
-    """
+    """Turn the compiled module's columns into a table with names and nulls."""
     frame = pl.DataFrame(dict(columns))
     known = {"flow": flows, "what": _core.packet_kinds(), "fate": _core.packet_fates()}
 

@@ -161,12 +161,7 @@ class Pair:
 
 
 def compare(first: str | Path, second: str | Path) -> Pair:
-    """Compare the capture at one end of transfers with that at the other.
-
-    Raises:
-        InputError: If nothing of one can be read, one is a pipe, or they have nothing in common.
-        Interrupted: On Ctrl-C.
-    """
+    """Compare the capture at one end of transfers with that at the other."""
     from fairway import _core
 
     try:

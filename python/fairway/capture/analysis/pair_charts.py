@@ -20,13 +20,7 @@ def delays(
     width: int | Literal["container"] = 640,
     height: int = 260,
 ) -> alt.LayerChart:
-    """One-way delay over time: a band from least to longest, the mean, and marks at losses.
-
-    Args:
-        course: Rows of `course` of a direction.
-        width: In pixels, or as wide as its place on the page.
-        height: In pixels.
-    """
+    """One-way delay over time: a band from least to longest, the mean, and marks at losses."""
     names = ("t_s", "least_delay_s", "mean_delay_s", "most_delay_s")
     schema = dict.fromkeys(names, pl.Float64) | {"lost_packets": pl.Int64}
     frame = pl.DataFrame([{name: row[name] for name in schema} for row in course], schema=schema)

@@ -23,17 +23,7 @@ _TICK_S = 0.1
 
 
 def read(path: str, options: Mapping[str, Any], progress: Silent) -> _core.AnalysisData:
-    """Analyse a capture.
-
-    Args:
-        path: The file, or `-` for standard input.
-        options: As `fairway._core.analyse` takes them.
-        progress: Is told how far it is.
-
-    Raises:
-        InputError: If nothing of it can be read.
-        Interrupted: On Ctrl-C.
-    """
+    """Analyse a capture."""
     control = _core.Control()
     found: list[_core.AnalysisData] = []
     failed: list[BaseException] = []

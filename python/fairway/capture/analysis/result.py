@@ -78,11 +78,7 @@ class Analysis:
         return self._packets
 
     def connection(self, number: int) -> Mapping[str, Any]:
-        """The connection of that number.
-
-        Raises:
-            InputError: If there is none.
-        """
+        """The connection of that number."""
         for connection in self.report["connections"]:
             if connection["id"] == number:
                 return dict(connection)
@@ -108,11 +104,7 @@ class Analysis:
         ]
 
     def to_json(self, number: int | None = None) -> dict[str, Any]:
-        """Everything as plain data, or one connection and everything of it.
-
-        Raises:
-            InputError: If there is no such connection.
-        """
+        """Everything as plain data, or one connection and everything of it."""
         chosen = self.connections if number is None else [self.connection(number)]
         left_out = {_SERIES} if number is not None else {_SERIES, _LIST}
         return {

@@ -83,11 +83,7 @@ class CapturedRun(Run):
 
 
 def load(directory: str | Path) -> Run:
-    """Read a run directory back, of a capture or of any backend.
-
-    Raises:
-        InputError: If it is not a complete run directory.
-    """
+    """Read a run directory back, of a capture or of any backend."""
     return run.load(directory, {BACKEND: CapturedRun})
 
 

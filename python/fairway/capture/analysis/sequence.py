@@ -80,16 +80,7 @@ def time_sequence(
     height: int = 420,
     most: int = MOST_MARKS,
 ) -> alt.LayerChart:
-    """The diagram of one direction.
-
-    Args:
-        packets: Rows of one direction, as `fairway.capture.analysis.packets.PACKET_SCHEMA`.
-        start_s: Leave out what was before.
-        end_s: Leave out what was after.
-        width: In pixels, or as wide as its place on the page.
-        height: In pixels.
-        most: Marks of one kind, beyond which neighbours are drawn as one.
-    """
+    """The diagram of one direction."""
     shown = between(packets, start_s, end_s)
     spans, lines = marks(shown, most), ack_lines(shown, most)
     present = {*spans["k"], *lines["k"]}

@@ -19,13 +19,7 @@ CAPTURE_SERIES_SCHEMA = result_schema.frame("intervals")
 def series_frame(
     columns: Mapping[str, Any], flows: Sequence[str], windows: Mapping[str, pl.DataFrame]
 ) -> pl.DataFrame:
-    """Turn the compiled module's columns into a table.
-
-    Args:
-        columns: As `fairway._core.AnalysisData.series`; -1 and NaN stand for "none".
-        flows: Names that its column `flow` indexes.
-        windows: Estimates of windows by flow, as `window_frame` gives them.
-    """
+    """Turn the compiled module's columns into a table."""
     frame = pl.DataFrame(dict(columns))
     names = pl.Series(list(flows), dtype=pl.String)
     frame = frame.with_columns(names.gather(frame["flow"].cast(pl.Int64)).alias("flow"))

@@ -20,12 +20,7 @@ _DAMAGES = 5
 
 
 def story(connection: Mapping[str, Any], started_s: float) -> list[str]:
-    """What happened, a paragraph each: the connection, its handshake, and each way with data.
-
-    Args:
-        connection: As in the report.
-        started_s: When the capture began, on its own clock in seconds.
-    """
+    """What happened, a paragraph each: the connection, its handshake, and each way with data."""
     return [
         _beginning(connection, started_s),
         _handshake(connection),

@@ -113,12 +113,7 @@ class Traffic:
 
 
 def traffic(packets: Sequence[Packet], overhead_bytes: int = 0) -> Traffic:
-    """Find the way of each packet over each link.
-
-    Args:
-        packets: What the captures of all hosts and links have.
-        overhead_bytes: What a link carries with each IP packet.
-    """
+    """Find the way of each packet over each link."""
     # At the same time a packet leaves its host, then enters or leaves a link, then is received.
     packets = sorted(packets, key=lambda packet: (packet.at_ns, _turn(packet)))
     directions = _directions(_matched(packets))
@@ -179,12 +174,7 @@ def _fate(packet: Packet) -> Fate:
 
 
 def _kind(packet: Packet, next_seq: dict[tuple[int, ...], int]) -> Kind:
-    """What a packet is that leaves its host.
-
-    Args:
-        packet: The packet.
-        next_seq: The sequence number after the last byte that was sent, by the packet's ends.
-    """
+    """What a packet is that leaves its host."""
     if not packet.is_tcp:
         return Kind.DATAGRAM
     if not packet.payload_bytes:

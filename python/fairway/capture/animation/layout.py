@@ -26,12 +26,6 @@ def positions(
     its router: away from other routers, or where there are some on both sides or none, on the left
     if it sends and else on the right. In a column hosts stand outside, routers inside, each near
     the rows of those that it is linked to.
-
-    Args:
-        links: The links.
-        stubs: Hosts with the node at which they are, without a link between.
-        sources: Hosts that open connections, in their order.
-        hosts: All hosts.
     """
     beside = _neighbours([*links, *stubs])
     column = _columns(beside, sources, hosts)

@@ -78,15 +78,7 @@ class Packet:
 def read(
     directory: Path, names: Mapping[str, str] | None = None
 ) -> tuple[list[Interface], list[Packet]]:
-    """All places of a directory of captures, and all packets, file by file.
-
-    Args:
-        directory: Where the captures are.
-        names: Other names of some places.
-
-    Raises:
-        InputError: If a file is no pcapng, or is cut.
-    """
+    """All places of a directory of captures, and all packets, file by file."""
     files = sorted(path for path in directory.iterdir() if path.suffix in (".pcapng", ".pcap"))
     interfaces: list[Interface] = []
     packets: list[Packet] = []

@@ -62,11 +62,7 @@ _Seqs = Mapping[tuple[int, ...], int]
 
 
 def scene(run: Recorded, begin_ns: int, end_ns: int) -> dict[str, Any]:
-    """What happens between two times.
-
-    Raises:
-        InputError: If no packet crosses a link between them, or too many do.
-    """
+    """What happens between two times."""
     directions = run.traffic.directions
     shown = [
         (number, crossing)

@@ -89,13 +89,7 @@ def table(rows: Sequence[Mapping[str, Any]], same: str | None) -> Table:
 
 
 def page(result: Mapping[str, Any], captured: pl.DataFrame, sweep: Sweep) -> str:
-    """The report.
-
-    Args:
-        result: As `Replay.to_json` gives it.
-        captured: Intervals of the captured transfer.
-        sweep: The simulated transfers.
-    """
+    """The report."""
     same = result["congestion_control"]
     figures = [
         Figure(_QUANTITIES[name].alt, chart, _GOODPUTS if name == "goodput" else "")
@@ -146,11 +140,7 @@ def charts(
 
 
 def load(directory: Path) -> tuple[dict[str, Any], pl.DataFrame, Sweep] | None:
-    """What `page` and `charts` take, from a replay's directory; none if it holds something else.
-
-    Raises:
-        InputError: If a file is damaged or missing.
-    """
+    """What `page` and `charts` take, from a replay's directory; none if it holds something else."""
     if not (directory / RESULT).is_file():
         return None
     result = store.read_json(directory / RESULT, "replay", _RESULT_SHAPE)

@@ -91,8 +91,7 @@ def curves(runs: Sequence[Run], flow: str, times: Floats) -> Curves | None:
     Between samples windows are interpolated; before the first and after the last there is none,
     so that all runs have to reach over all times.
 
-    Returns:
-        None if some run has no samples of the flow there.
+    None if some run has no samples of the flow there.
     """
     rows = []
     for run in runs:
@@ -106,8 +105,7 @@ def curves(runs: Sequence[Run], flow: str, times: Floats) -> Curves | None:
 def common_times(runs: Sequence[Run], flow: str) -> Floats | None:
     """The times at which every run knows the window: those of the last run's samples.
 
-    Returns:
-        None if there are fewer than two.
+    None if there are fewer than two.
     """
     found = [_samples(run, flow) for run in runs]
     known = [samples for samples in found if samples is not None]
@@ -123,8 +121,7 @@ def common_times(runs: Sequence[Run], flow: str) -> Floats | None:
 def area_between(flow: str, ours: Curves, reference: Curves, tolerance: Tolerance) -> Area | None:
     """The area between two mean curves over the area under the reference's.
 
-    Returns:
-        None if the reference has no area.
+    None if the reference has no area.
     """
     whole = _integral(reference.mean, reference.t_s)
     if whole <= 0:

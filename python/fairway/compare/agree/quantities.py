@@ -84,14 +84,7 @@ DEFAULTS: Mapping[str, Tolerance] = {
 
 
 def tolerances(changes: Mapping[str, float] | None = None) -> dict[str, Tolerance]:
-    """The tolerances, some of them changed.
-
-    Args:
-        changes: Quantity -> share of the reference's mean. A tolerance that is given has no floor.
-
-    Raises:
-        InputError: If there is no such quantity, or a share is negative or not finite.
-    """
+    """The tolerances, some of them changed."""
     chosen = dict(DEFAULTS)
     for name, share in (changes or {}).items():
         if name not in chosen:

@@ -110,13 +110,7 @@ class Judgement:
 
 
 def judge(ours: Sequence[float], reference: Sequence[float], tolerance: Tolerance) -> Judgement:
-    """Hold the values of one side against those of another.
-
-    Args:
-        ours: A value for each seed.
-        reference: Likewise.
-        tolerance: What difference is of no account.
-    """
+    """Hold the values of one side against those of another."""
     first, second = Sample.of(ours), Sample.of(reference)
     apart = welch_interval(first.values, second.values, CONFIDENCE)
     margin = tolerance.of(second.mean)

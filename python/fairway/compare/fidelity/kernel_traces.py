@@ -89,21 +89,7 @@ def record(
     threads: int | None = None,
     quiet: bool = True,
 ) -> dict[str, Any]:
-    """Run every algorithm in every scenario on a kernel and write the traces.
-
-    Args:
-        directory: Where the traces go; what is there of an older recording is replaced.
-        backend: The real stack.
-        names: The kernel's names of the algorithms to record; all if not given.
-        threads: Runs at the same time; as many as there are cores if not given.
-        quiet: Whether to show no progress.
-
-    Returns:
-        What `recorded.json` says.
-
-    Raises:
-        InputError: If there is no such algorithm, no kernel, or the directory cannot be written.
-    """
+    """Run every algorithm in every scenario on a kernel and write the traces."""
     known = algorithms()
     if unknown := sorted(set(names or ()) - set(known)):
         raise InputError(

@@ -170,8 +170,7 @@ def area(sim: Trace, real: Trace) -> float | None:
 
     The simulator's window is interpolated at the times of the recording's samples.
 
-    Returns:
-        None if the recording's window is zero throughout.
+    None if the recording's window is zero throughout.
     """
     times = real.t_s[settled(real) & (real.t_s <= sim.t_s[-1])]
     if len(times) < 2:

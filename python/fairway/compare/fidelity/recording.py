@@ -79,11 +79,7 @@ def packed() -> Path:
 
 
 def read(directory: Path) -> Recording:
-    """Read a recording.
-
-    Raises:
-        InputError: If there is none, or something in it cannot be used.
-    """
+    """Read a recording."""
     place = _place(directory)
     said = _said(place)
     known = scenarios.declared(place)  # which refuses a scenario without a name

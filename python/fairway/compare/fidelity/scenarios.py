@@ -63,9 +63,6 @@ def declared(directory: Path) -> dict[str, Scenario]:
     """The scenarios that a recording's files name.
 
     `recorded.json` goes before `golden.toml`, and that before a table in a README.
-
-    Raises:
-        InputError: If one of the files cannot be read.
     """
     found: dict[str, Scenario] = {}
     for readme in (directory.parent / DESCRIBED, directory / DESCRIBED):
@@ -88,13 +85,6 @@ def by_name(name: str, source: str) -> Scenario:
     """The scenario that a name such as `10mbit-50ms-42p` says: rate, round-trip time, queue.
 
     A random loss is written with its unit: `20mbit-80ms-133p-0.1pct`.
-
-    Args:
-        name: The name.
-        source: What has it, for messages.
-
-    Raises:
-        InputError: If it says something else.
     """
     said: dict[str, Any] = {}
     for part in re.split(r"[-_]", name.lower()):

@@ -121,15 +121,7 @@ def run_gallery(
     threads: int | None = None,
     quiet: bool = True,
 ) -> Gallery:
-    """Run every algorithm on every path of the gallery.
-
-    Args:
-        algorithms: Entries of `registry.algorithms()`.
-        out: Directory for runs, numbers, figures and report; without it they stay in memory.
-        formats: Formats of the figure to write there: "pdf", "png", "svg".
-        threads: Runs at the same time.
-        quiet: Whether to show no progress.
-    """
+    """Run every algorithm on every path of the gallery."""
     paths = scenarios.gallery_paths()
     shown = [(entry, path) for path in paths for entry in algorithms]
     source = inventory.source_of("gallery")

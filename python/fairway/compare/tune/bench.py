@@ -101,11 +101,6 @@ class Bench:
         """Measure values of parameters with repetitions `first` to `first + count − 1`.
 
         Values that an experiment refuses have a score that says so.
-
-        Raises:
-            InputError: If a metric does not exist, or something cannot be written.
-            RunFailed: If a run failed.
-            Interrupted: On Ctrl-C; what is finished is kept.
         """
         keyed = {_key(settings, first, count): settings for settings in wanted}
         new = {key: settings for key, settings in keyed.items() if key not in self._known}

@@ -93,12 +93,6 @@ def judge(
 
     The p-values of all comparisons, of every objective of every finalist, are corrected together by
     Holm's method.
-
-    Args:
-        goal: What is measured.
-        chosen: Trials, and what their values measure on fresh seeds.
-        default: What the default measures there.
-        default_in_search: What it measured on the seeds of the search.
     """
     effects = {
         (trial.number, index): paired_effect(fresh.means[index], default.means[index])

@@ -30,11 +30,7 @@ class Formula:
     terms: tuple[tuple[float, str], ...]
 
     def measure(self, outcome: Outcome) -> float | None:
-        """Its value in one run; none where a metric has none there.
-
-        Raises:
-            InputError: If a run has no such metric.
-        """
+        """Its value in one run; none where a metric has none there."""
         total = []
         for factor, metric in self.terms:
             value = metrics.of_outcome(outcome, metric)
@@ -102,9 +98,6 @@ def parse_objective(text: str) -> Objective:
 
     A single metric behind a minus is minimised; a sum is maximised, as its signs say.
 
-    Raises:
-        InputError: If it is none of these.
-
     >>> parse_objective("-flow.0.fct_s").minimise, str(parse_objective("jain_index"))
     (True, 'most jain_index')
     """
@@ -116,9 +109,6 @@ def parse_objective(text: str) -> Objective:
 
 def parse_constraint(text: str) -> Constraint:
     """Read `metric >= number` or `metric <= number`.
-
-    Raises:
-        InputError: If it is neither.
 
     >>> str(parse_constraint("jain_index>=0.9"))
     'jain_index >= 0.9'

@@ -68,18 +68,6 @@ def search(
     takes one (Ozaki et al., "Multiobjective tree-structured Parzen estimator", JAIR 73, 2022).
     NSGA-II needs generations; its first one alone would use up the tens of trials that runs of
     seconds or minutes allow.
-
-    Args:
-        parameters: What is searched.
-        goal: What is measured.
-        default: What the default measures.
-        measure: Measures values.
-        trials: How many to try.
-        batch: How many to propose at a time.
-        seed: Of the proposals.
-
-    Raises:
-        InputError: If Optuna is not installed.
     """
     optuna = require_optuna()
     study = optuna.create_study(
@@ -109,9 +97,6 @@ def best(trials: Sequence[Trial], goal: Goal) -> list[Trial]:
     """The best trial; of several objectives all that no other is better than.
 
     Where no trial keeps the constraints, it is the one that is least off them.
-
-    Raises:
-        InputError: If no trial has a value.
     """
     measured = [trial for trial in trials if trial.score.refused is None]
     if not measured:

@@ -126,9 +126,6 @@ def parse_parameter(text: str) -> Parameter:
 
     Ends that are both written as whole numbers ask for whole numbers.
 
-    Raises:
-        InputError: If it is none of these.
-
     >>> parse_parameter("c=0.04..4 log").range_text()
     '0.04 to 4, log'
     >>> parse_parameter("flow.0.cc=reno,cubic").choices
@@ -175,12 +172,7 @@ def known_parameter(entry: Mapping[str, Any], default: float) -> Parameter | Non
     the default. Whole bounds at most three apart, with whole defaults, are a switch or a code: each
     value is tried.
 
-    Args:
-        entry: The parameter as `registry.algorithms` has it.
-        default: What it is without being set.
-
-    Returns:
-        The parameter; none where the bounds are wide and the default is 0, which no factor is near.
+    The parameter; none where the bounds are wide and the default is 0, which no factor is near.
     """
     name, low, high = entry["name"], float(entry["min"]), float(entry["max"])
     ends = (low, high, *entry["default"].values())
@@ -195,11 +187,7 @@ def known_parameter(entry: Mapping[str, Any], default: float) -> Parameter | Non
 
 
 def within(parameter: Parameter, entry: Mapping[str, Any]) -> None:
-    """Refuse a range of an algorithm's parameter that reaches beyond its bounds.
-
-    Raises:
-        InputError: With the bounds.
-    """
+    """Refuse a range of an algorithm's parameter that reaches beyond its bounds."""
     low, high = entry["min"], entry["max"]
     ends: Sequence[Any] = parameter.choices or (parameter.low, parameter.high)
     for end in ends:

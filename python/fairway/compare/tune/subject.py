@@ -57,9 +57,6 @@ class Subject:
         """The runs of some values: repetitions `first` to `first + count − 1`.
 
         The seed of a repetition is the same whatever the values are.
-
-        Raises:
-            ExperimentError: If the experiment is not valid with them.
         """
         sweep = {**self.sweep, "repetitions": first + count}
         planned = plan(self.path, overrides={**self.overrides(settings), "sweep": sweep})
@@ -86,19 +83,7 @@ def subjects(
     changes: Mapping[str, Any],
     searched: Sequence[str],
 ) -> list[Subject]:
-    """The experiments, with the algorithm in their flows.
-
-    Args:
-        paths: The experiment files.
-        algorithm: The algorithm; none if only paths are searched.
-        flows: Ids or indices of its flows; those that have it if none is named, or else all of TCP.
-        changes: Values to set first.
-        searched: Names of the parameters that are searched.
-
-    Raises:
-        InputError: If there are no such flows, or they have a sweep or options in the way.
-        ExperimentError: If an experiment is not valid.
-    """
+    """The experiments, with the algorithm in their flows."""
     for change in changes:
         if change.partition(".")[0] == "sweep":
             raise InputError(f"--set {change}: write the sweep into the experiment file")
@@ -175,19 +160,7 @@ def _name(flow: Mapping[str, Any], index: int) -> str:
 def complete(
     asked: Sequence[Parameter], algorithm: str | None, first: Subject
 ) -> tuple[list[Parameter], list[str]]:
-    """Give every parameter its range and default, or take all of the algorithm's if none is asked.
-
-    Args:
-        asked: As they were asked for.
-        algorithm: The algorithm.
-        first: The experiment whose defaults are meant.
-
-    Returns:
-        The parameters, and remarks about those that are left out.
-
-    Raises:
-        InputError: If a parameter is unknown, its range missing or not allowed.
-    """
+    """Parameters with ranges and defaults, all of the algorithm's if none is asked; and remarks."""
     known = {} if algorithm is None or algorithm.startswith(_OWN) else _registry(algorithm)
     names = [parameter.name for parameter in asked]
     if len(set(names)) < len(names):
