@@ -45,10 +45,7 @@ class Backend(Protocol):
         """
 
     def run(
-        self,
-        experiment: dict[str, Any],
-        control: Any = None,
-        algorithms: Algorithms | None = None,
+        self, experiment: dict[str, Any], control: Any = None, algorithms: Algorithms | None = None
     ) -> Run:
         """Answer one experiment (a document without a sweep).
 

@@ -73,12 +73,7 @@ def algorithms(
 
 
 def _explain(entry: dict[str, Any]) -> None:
-    parts = (
-        introduction(entry),
-        [header(entry)],
-        parameters(entry),
-        sums(entry),
-    )
+    parts = (introduction(entry), [header(entry)], parameters(entry), sums(entry))
     for part in parts:
         if lines := list(part):
             typer.echo("\n".join(lines) + "\n")
@@ -100,9 +95,7 @@ def list_tables(known: Sequence[Mapping[str, Any]]) -> list[Table]:
     ]
 
 
-def by_family(
-    known: Sequence[Mapping[str, Any]],
-) -> list[tuple[str, list[Mapping[str, Any]]]]:
+def by_family(known: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[Mapping[str, Any]]]]:
     """The algorithms of each family, families in the order of their first."""
     families: dict[str, list[Mapping[str, Any]]] = {}
     for entry in known:

@@ -51,13 +51,7 @@ def fidelity(
     from fairway.compare.fidelity.recording import packed
 
     place = out or Path("runs") / "fidelity" / (golden or packed()).resolve().name
-    result = api.fidelity(
-        golden,
-        place,
-        threads=threads,
-        figures=listed(figures),
-        quiet=quiet,
-    )
+    result = api.fidelity(golden, place, threads=threads, figures=listed(figures), quiet=quiet)
     if as_json:
         print_json(result.to_json())
     else:

@@ -28,8 +28,7 @@ Json = Annotated[bool, Option("--json", help="Print JSON, and nothing else, on s
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Show no progress.")]
 Out = Annotated[Path | None, Option("--out", "-o", help="Directory for the results.")]
 AllowPython = Annotated[
-    bool,
-    Option("--allow-python", help="Let experiments run the modules that python:… names."),
+    bool, Option("--allow-python", help="Let experiments run the modules that python:… names.")
 ]
 Replace = Annotated[
     bool, Option("--replace", help="Replace results of another experiment in --out.")
@@ -42,8 +41,7 @@ Seed = Annotated[
     int | None, Option(min=0, max=2**63 - 1, help="Seed instead of the experiment's own.")
 ]
 Threads = Annotated[
-    int | None,
-    Option("--threads", "-j", min=1, max=1024, help="Runs at a time.  [default: cores]"),
+    int | None, Option("--threads", "-j", min=1, max=1024, help="Runs at a time.  [default: cores]")
 ]
 
 Metrics = Annotated[

@@ -34,8 +34,7 @@ TokenFile = Annotated[
 ]
 Plain = Annotated[bool, Option("--plain", help="Without encryption; the token is needed.")]
 Record = Annotated[
-    Path | None,
-    Option("--record", metavar="DIR", help="Directory for what is measured."),
+    Path | None, Option("--record", metavar="DIR", help="Directory for what is measured.")
 ]
 RecordOut = Annotated[
     Path | None,
@@ -63,8 +62,7 @@ ReceiveBuffer = Annotated[
     str | None, Option(metavar="SIZE", help="Receive buffer; it bounds the window.")
 ]
 Mss = Annotated[
-    int | None,
-    Option(parser=size(88, 65535), metavar="SIZE", help="Largest segment, in bytes."),
+    int | None, Option(parser=size(88, 65535), metavar="SIZE", help="Largest segment, in bytes.")
 ]
 From = Annotated[str | None, Option("--bind", metavar="ADDR", help="Address to send from.")]
 Silence = Annotated[str, Option(metavar="TIME", help="How long the other end may be silent.")]
@@ -80,8 +78,7 @@ Capture = Annotated[
 ]
 Iperf3 = Annotated[bool, Option("--iperf3", help="The other end is iperf3: no token.")]
 Iperf3Json = Annotated[
-    bool,
-    Option("--iperf3-json", help="With --iperf3: print the report of `iperf3 -J`."),
+    bool, Option("--iperf3-json", help="With --iperf3: print the report of `iperf3 -J`.")
 ]
 PerStream = Annotated[bool, Option("--per-stream", help="Show a line for each stream.")]
 

@@ -100,9 +100,7 @@ class Comparison:
         ]
         return [
             self._table(
-                "What differs",
-                [Column(path, row) for path, row in changed.items()],
-                text_only=True,
+                "What differs", [Column(path, row) for path, row in changed.items()], text_only=True
             ),
             self._table("Metrics", metrics),
             *(self._flow_table(column) for column in _FLOW_COLUMNS),
@@ -129,12 +127,7 @@ class Comparison:
 
     def charts(self, quantity: Quantity) -> list[Figure]:
         """A quantity of each run that has it, over the same time and between the same ends."""
-        from fairway.plot.figures import (
-            MAX_POINTS,
-            measuring_window,
-            over_time,
-            thin,
-        )
+        from fairway.plot.figures import MAX_POINTS, measuring_window, over_time, thin
         from fairway.results.figures import drawn_table, is_measured
 
         frames = [

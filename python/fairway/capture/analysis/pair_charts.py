@@ -32,8 +32,7 @@ def delays(
     base = alt.Chart(inline(seen, **number)).encode(x=time)
     title = "One-way delay (ms)"
     band = base.mark_area(opacity=0.25, color=_BLUE, clip=True).encode(
-        y=alt.Y("least_delay_ms:Q", title=title, scale=alt.Scale(zero=False)),
-        y2="most_delay_ms:Q",
+        y=alt.Y("least_delay_ms:Q", title=title, scale=alt.Scale(zero=False)), y2="most_delay_ms:Q"
     )
     line = base.mark_line(color=_BLUE, strokeWidth=1.5, clip=True).encode(
         y=alt.Y("mean_delay_ms:Q", title=title)

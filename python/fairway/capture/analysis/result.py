@@ -162,10 +162,7 @@ class Analysis:
 def _printed(connection: Mapping[str, Any], left_out: set[str]) -> dict[str, Any]:
     """A connection without what is too long, and with a place for every round-trip time."""
     directions = [
-        {
-            **_without(direction, left_out),
-            "rtt_s": direction["rtt_s"] or {"count": 0, **_NO_RTT},
-        }
+        {**_without(direction, left_out), "rtt_s": direction["rtt_s"] or {"count": 0, **_NO_RTT}}
         for direction in connection["directions"]
     ]
     return {**connection, "directions": directions}

@@ -174,11 +174,7 @@ def identification_table(flow: Flow) -> list[Table]:
     """The congestion controls that explain the window best, if that was asked."""
     found = flow.direction.get("congestion_control") or {}
     rows = [
-        [
-            one["algorithm"],
-            share(one["confidence"]),
-            share(one["matched"]),
-        ]
+        [one["algorithm"], share(one["confidence"]), share(one["matched"])]
         for one in found.get("ranked", [])[:_RANKED]
     ]
     names = ["algorithm", "confidence", "explains"]

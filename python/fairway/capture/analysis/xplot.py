@@ -147,9 +147,7 @@ def _flight(rows: pl.DataFrame) -> list[str]:
 
 def _throughput(rows: pl.DataFrame) -> list[str]:
     sent = rows.filter(pl.col("what").is_in(SENT)).select(
-        "t",
-        "t_s",
-        (pl.col("to_byte") - pl.col("from_byte")).alias("bytes"),
+        "t", "t_s", (pl.col("to_byte") - pl.col("from_byte")).alias("bytes")
     )
     total = pl.col("bytes").cum_sum()
     passed = pl.col("t_s") - pl.col("t_s").first()
@@ -159,10 +157,7 @@ def _throughput(rows: pl.DataFrame) -> list[str]:
     # The first segment has passed before any time has: its bytes do not count.
     mean = (total - pl.col("bytes").first()) / passed
     found = sent.select(
-        "t",
-        of_each.alias("segment"),
-        recent.alias("recent"),
-        mean.alias("mean"),
+        "t", of_each.alias("segment"), recent.alias("recent"), mean.alias("mean")
     ).with_columns(
         pl.when(pl.col(name).is_finite()).then(pl.col(name).round(0).cast(pl.Int64)).alias(name)
         for name in ("segment", "recent", "mean")

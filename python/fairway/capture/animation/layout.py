@@ -15,10 +15,7 @@ Edge = tuple[str, str]
 
 
 def positions(
-    links: Sequence[Edge],
-    stubs: Sequence[Edge],
-    sources: Sequence[str],
-    hosts: Sequence[str],
+    links: Sequence[Edge], stubs: Sequence[Edge], sources: Sequence[str], hosts: Sequence[str]
 ) -> dict[str, tuple[float, float]]:
     """A place for each node, both coordinates from 0 to 1.
 

@@ -41,8 +41,7 @@ class Length(str, Enum):
 #: Options of a cell's access to the medium.
 Standard = Annotated[StandardName, Option(help="Of the cell.")]
 Rate = Annotated[
-    str | None,
-    Option(metavar="RATE", help="Of data frames.  [default: highest of the standard]"),
+    str | None, Option(metavar="RATE", help="Of data frames.  [default: highest of the standard]")
 ]
 Preamble = Annotated[Length, Option(help="802.11b: of frames.")]
 Slot = Annotated[Length, Option(help="802.11g: long among 802.11b.")]

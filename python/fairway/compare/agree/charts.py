@@ -106,10 +106,7 @@ def all_differences(
 
 
 def differences(
-    points: Sequence[PointAgreement],
-    quantity: str,
-    *,
-    width: int | Literal["container"] = 220,
+    points: Sequence[PointAgreement], quantity: str, *, width: int | Literal["container"] = 220
 ) -> alt.LayerChart | None:
     """The relative difference of a quantity of each point's first flow, in per cent."""
     rows = []

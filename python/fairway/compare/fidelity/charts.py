@@ -19,11 +19,7 @@ _ORDER = ("real", "simulated")
 
 
 def windows(
-    cell: Cell,
-    *,
-    width: int | Literal["container"] = 150,
-    height: int = 80,
-    points: int = 250,
+    cell: Cell, *, width: int | Literal["container"] = 150, height: int = 80, points: int = 250
 ) -> alt.Chart:
     """The recorded window and the simulated one over it."""
     rows = pl.concat(

@@ -49,8 +49,7 @@ def course(tuning: Tuning, index: int, *, width: Width = 640, height: int = 240)
     )
     layers = [line, points, _default_rule(tuning, index)]
     return cast(
-        alt.LayerChart,
-        alt.layer(*layers).properties(width=width, height=height, description=title),
+        alt.LayerChart, alt.layer(*layers).properties(width=width, height=height, description=title)
     )
 
 

@@ -84,10 +84,7 @@ class Finalist:
 
 
 def judge(
-    goal: Goal,
-    chosen: Sequence[tuple[Trial, Score]],
-    default: Score,
-    default_in_search: Score,
+    goal: Goal, chosen: Sequence[tuple[Trial, Score]], default: Score, default_in_search: Score
 ) -> list[Finalist]:
     """Compare chosen values with the default, seed by seed.
 

@@ -141,10 +141,7 @@ def _constraints(goal: Goal, score: Score) -> dict[str, float]:
 
 
 def _told(
-    drawn: Mapping[str, Any],
-    distributions: Mapping[str, Any],
-    goal: Goal,
-    score: Score,
+    drawn: Mapping[str, Any], distributions: Mapping[str, Any], goal: Goal, score: Score
 ) -> optuna.trial.FrozenTrial:
     import optuna
 
