@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from fairway.host.closed_forms import CLOSED_FORMS
+from fairway.host.advice.sending import CLOSED_FORMS
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,84 @@
-"""A network interface, as far as it bounds or shapes what a connection sends."""
+"""A network interface, as far as it bounds or shapes what a connection sends.
+
+Drivers are asked by ioctl(SIOCETHTOOL), which needs neither privilege nor ethtool; formats are of
+Linux, include/uapi/linux/ethtool.h and sockios.h.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import socket
+import struct
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fairway.host import ethtool, netlink
+from fairway.host import netlink
 from fairway.host.files import integer, read
+
+_SIOCETHTOOL = 0x8946
+_GDRVINFO, _GRINGPARAM, _GFLAGS = 0x03, 0x10, 0x25
+_FLAG_LRO = 1 << 15
+
+#: Commands that answer one 32-bit switch, by what they ask for.
+_SWITCHES = {
+    "rx_checksum": 0x14,
+    "tx_checksum": 0x16,
+    "scatter_gather": 0x18,
+    "tso": 0x1E,
+    "gso": 0x23,
+    "gro": 0x2B,
+}
+
+
+def _offloads(name: str) -> dict[str, bool] | None:
+    """Offloads of the interface or the kernel's batching: tso, gso, gro, lro, checksums."""
+    found: dict[str, bool] = {}
+    for what, command in _SWITCHES.items():
+        answer = _ask_driver(name, struct.pack("=II", command, 0))
+        if answer is not None:
+            found[what] = bool(struct.unpack_from("=I", answer, 4)[0])
+    flags = _ask_driver(name, struct.pack("=II", _GFLAGS, 0))
+    if flags is not None:
+        found["lro"] = bool(struct.unpack_from("=I", flags, 4)[0] & _FLAG_LRO)
+    return found or None
+
+
+def _driver_name(name: str) -> str | None:
+    """The name of the interface's _driver_name."""
+    # struct ethtool_drvinfo: cmd, then 32 bytes of _driver_name, 196 bytes in all.
+    answer = _ask_driver(name, struct.pack("=I192x", _GDRVINFO))
+    if answer is None:
+        return None
+    return answer[4:36].split(b"\0")[0].decode("ascii", "replace") or None
+
+
+def _rings(name: str) -> dict[str, int] | None:
+    """Packets that the interface's _rings hold, and the most they can be set to: rx, tx, *_max."""
+    # struct ethtool_ringparam: cmd, then the most of rx, mini, jumbo, tx, and then as they are.
+    answer = _ask_driver(name, struct.pack("=9I", _GRINGPARAM, *[0] * 8))
+    if answer is None:
+        return None
+    _, rx_max, _, _, tx_max, rx, _, _, tx = struct.unpack("=9I", answer)
+    return {"rx": rx, "tx": tx, "rx_max": rx_max, "tx_max": tx_max} if rx_max or tx_max else None
+
+
+def _ask_driver(name: str, command: bytes) -> bytes | None:
+    if not sys.platform.startswith("linux") or not 0 < len(name.encode()) < 16:
+        return None
+    import fcntl
+
+    buffer = ctypes.create_string_buffer(command, len(command))
+    # struct ifreq: the name in 16 bytes, then a union of 24 that has the pointer first.
+    request: Any = struct.pack("16sP16x", name.encode(), ctypes.addressof(buffer))
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+            fcntl.ioctl(any_socket, _SIOCETHTOOL, request)
+    except OSError:
+        return None
+    return buffer.raw
 
 
 @dataclass(frozen=True)
@@ -67,9 +137,9 @@ class Interface:
             speed_bps=_speed_bps(place),
             tx_queue_packets=integer(read(place / "tx_queue_len")),
             queue=netlink.queues(index) if live and index is not None else (),
-            driver=_driver(place) or (ethtool.driver(name) if live else None),
-            offloads=ethtool.offloads(name) if live else None,
-            rings=ethtool.rings(name) if live else None,
+            driver=_driver(place) or (_driver_name(name) if live else None),
+            offloads=_offloads(name) if live else None,
+            rings=_rings(name) if live else None,
             send_queues=_send_queues(place),
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from fairway.host.advice import buffers, congestion, interface, limits, sending
+from fairway.host.advice import buffers, interface, sending
 from fairway.host.advice.statement import Change, Statement
 from fairway.host.path import Path
 from fairway.host.settings import Settings
@@ -59,18 +59,18 @@ def advise(host: Settings, path: Path, role: Role = "both") -> Advice:
         role: Whether the host sends, receives or both.
     """
     roles = ("send", "receive") if role == "both" else (role,)
-    verdicts = [buffers.verdict(host, path, one) for one in roles]
-    statements = [statement for verdict in verdicts for statement in verdict.statements]
-    changes = [change for verdict in verdicts for change in verdict.changes]
-    for topic in (buffers.memory, congestion.judge, sending.judge, interface.judge, limits.judge):
-        more, lines = topic(host, path, roles)
-        statements += more
-        changes += lines
-    streams = [verdict.streams for verdict in verdicts if verdict.streams is not None]
+    said: list[Statement | Change] = [
+        *(one for side in roles for one in buffers.judge(host, path, side)),
+        *buffers.memory(host, path),
+        *sending.judge(host, path, roles),
+        *interface.judge(host, path, roles),
+    ]
+    changes = {one.name: one for one in said if isinstance(one, Change)}
+    streams = [buffers.streams(host, path, side) for side in roles]
     return Advice(
         path,
-        tuple(statements),
-        tuple({change.name: change for change in changes}.values()),
+        tuple(one for one in said if isinstance(one, Statement)),
+        tuple(changes.values()),
         buffers.other_side(path, roles),
-        max(streams, default=None),
+        max((one for one in streams if one is not None), default=None),
     )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 from fairway.ground.quantities import binary
 from fairway.ground.text import bit_rate, count, milliseconds, size
@@ -25,35 +24,37 @@ GRAIN = 1 << 20
 PAGE = 4096
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """What is to be said of one direction; `streams` fill the path as it is, if that is known."""
+def streams(host: Settings, path: Path, role: str) -> int | None:
+    """Connections that fill the path as it is, if that can be told."""
+    window = _window(host, role)
+    if window is None or path.need is None:
+        return None
+    return windows.streams_for(path.need.rate_bps, path.need.rtt_s, window.low_bytes)
 
-    statements: tuple[Statement, ...]
-    changes: tuple[Change, ...] = ()
-    streams: int | None = None
+
+def _window(host: Settings, role: str) -> Window | None:
+    return windows.send(host) if role == "send" else windows.receive(host)
 
 
-def verdict(host: Settings, path: Path, role: str) -> Verdict:
+def judge(host: Settings, path: Path, role: str) -> Iterator[Statement | Change]:
     """What the host's buffers allow one connection, and how to allow more."""
     topic = "sender" if role == "send" else "receiver"
-    window = windows.send(host) if role == "send" else windows.receive(host)
+    window, need = _window(host, role), path.need
     if window is None:
         text = f"This system ({host.system}) does not show its TCP buffers as Linux does."
-        return Verdict((Statement(topic, "unknown", text),))
+        yield Statement(topic, "unknown", text)
+        return
     ability = _ability(topic, window, path.rtt_s)
-    own, own_changes = _of_programs(host, path, role)
-    need = path.need
     if need is None:
-        return Verdict((Statement(topic, "hint", ability), *own))
-    streams = windows.streams_for(need.rate_bps, need.rtt_s, window.low_bytes)
-    if window.low_bytes >= need.window_bytes:
-        enough = Statement(topic, "fine", f"{ability} {_enough(need)}")
-        return Verdict((enough, *own), own_changes, streams)
-    best = min(window.high_bytes, windows.SCALED)
-    kind: Kind = "limit" if best < need.window_bytes else "hint"
-    short = Statement(topic, kind, f"{ability} {_short(need, window, streams)}")
-    return Verdict((short, *own), (*_lift(host, need, role), *own_changes), streams)
+        yield Statement(topic, "hint", ability)
+    elif window.low_bytes >= need.window_bytes:
+        yield Statement(topic, "fine", f"{ability} {_enough(need)}")
+    else:
+        best = min(window.high_bytes, windows.SCALED)
+        kind: Kind = "limit" if best < need.window_bytes else "hint"
+        yield Statement(topic, kind, f"{ability} {_short(need, window)}")
+        yield from _lift(host, need, role)
+    yield from _of_programs(host, path, role)
 
 
 def _ability(topic: str, window: Window, rtt_s: float) -> str:
@@ -70,7 +71,8 @@ def _enough(need: Need) -> str:
     return f"{need.streams} streams together fill {bit_rate(need.rate_bps)}."
 
 
-def _short(need: Need, window: Window, streams: int) -> str:
+def _short(need: Need, window: Window) -> str:
+    streams = windows.streams_for(need.rate_bps, need.rtt_s, window.low_bytes)
     rate = bit_rate(need.rate_bps)
     text = f"{rate} need {size(need.bdp_bytes)} on their way (the bandwidth-delay product)"
     if need.streams > 1:
@@ -88,31 +90,32 @@ def _short(need: Need, window: Window, streams: int) -> str:
     return text
 
 
-def _lift(host: Settings, need: Need, role: str) -> list[Change]:
+def _lift(host: Settings, need: Need, role: str) -> Iterator[Change]:
     """The settings with which each stream has its part of the path's window, and as much again."""
     window = need.possible_window_bytes
     if role == "send":
         wanted = _rounded(windows.send_buffer_for(HEADROOM * window))
         why = f"{_twice(window)}; of the buffer, two thirds can be counted on"
-        return _larger("tcp_wmem", host.sysctls.tcp_wmem, wanted, why)
-    changes = []
+        yield from _larger("tcp_wmem", host.sysctls.tcp_wmem, wanted, why)
+        return
     if host.sysctls.tcp_window_scaling == 0 and window > windows.UNSCALED:
         why = "without it no window exceeds 65,535 bytes; for connections made from then on"
-        changes.append(Change("net.ipv4.tcp_window_scaling", "1", why))
+        yield Change("net.ipv4.tcp_window_scaling", "1", why)
     if host.sysctls.tcp_moderate_rcvbuf == 0:
         why = "lets the receive buffer grow up to tcp_rmem[2] as it is needed"
-        changes.append(Change("net.ipv4.tcp_moderate_rcvbuf", "1", why))
+        yield Change("net.ipv4.tcp_moderate_rcvbuf", "1", why)
     wanted = _rounded(windows.receive_buffer_for(HEADROOM * window, host))
     share = f"{float(windows.shares(host)[0]):.3g}"
     why = f"{_twice(window)}; of the buffer, a share of {share} is surely offered as window"
-    return [*changes, *_larger("tcp_rmem", host.sysctls.tcp_rmem, wanted, why)]
+    yield from _larger("tcp_rmem", host.sysctls.tcp_rmem, wanted, why)
 
 
-def _larger(name: str, current: tuple[int, int, int] | None, wanted: int, why: str) -> list[Change]:
+def _larger(
+    name: str, current: tuple[int, int, int] | None, wanted: int, why: str
+) -> Iterator[Change]:
     """The setting with a larger third value; the least and the first stay."""
-    if current is None or current[2] >= wanted:
-        return []
-    return [Change(f"net.ipv4.{name}", f"{current[0]} {current[1]} {wanted}", why)]
+    if current is not None and current[2] < wanted:
+        yield Change(f"net.ipv4.{name}", f"{current[0]} {current[1]} {wanted}", why)
 
 
 def _twice(window: float) -> str:
@@ -127,16 +130,14 @@ def _rounded(buffer: float) -> int:
     return min(-(-int(buffer) // GRAIN) * GRAIN, windows.LARGEST_BUFFER)
 
 
-def _of_programs(
-    host: Settings, path: Path, role: str
-) -> tuple[tuple[Statement, ...], tuple[Change, ...]]:
+def _of_programs(host: Settings, path: Path, role: str) -> Iterator[Statement | Change]:
     """Of programs that set their buffers themselves, which turns tuning off."""
     sends = role == "send"
     name, option = ("wmem_max", "SO_SNDBUF") if sends else ("rmem_max", "SO_RCVBUF")
     largest = host.sysctls.wmem_max if sends else host.sysctls.rmem_max
     window = windows.send_requested(host) if sends else windows.receive_requested(host)
     if not largest or window is None or window.low_bytes == 0:
-        return (), ()
+        return
     topic = "sender" if sends else "receiver"
     text = (
         f"A program that sets {option} itself gets {name}, {binary(largest)}, doubled, at the most "
@@ -144,36 +145,37 @@ def _of_programs(
     )
     need = path.need
     if need is None or window.low_bytes >= need.window_bytes:
-        return (Statement(topic, "fine", text),), ()
+        yield Statement(topic, "fine", text)
+        return
+    yield Statement(topic, "hint", text)
     wanted = _rounded(need.possible_window_bytes / window.low_bytes * largest)
     why = f"for programs that set {option}, as iperf3 -w does: the kernel doubles what they ask for"
-    changes = (Change(f"net.core.{name}", str(wanted), why),) if wanted > largest else ()
-    return (Statement(topic, "hint", text),), changes
+    if wanted > largest:
+        yield Change(f"net.core.{name}", str(wanted), why)
 
 
-def memory(
-    host: Settings, path: Path, roles: Sequence[str]
-) -> tuple[list[Statement], list[Change]]:
+def memory(host: Settings, path: Path) -> Iterator[Statement | Change]:
     """Whether all streams' buffers together fit what the kernel gives to TCP."""
-    del roles
     pages, need = host.sysctls.tcp_mem, path.need
     if pages is None or need is None:
-        return [], []
+        return
     together = round(HEADROOM * need.possible_window_bytes * need.streams)
     if together <= pages[1] * PAGE:
-        return [], []
+        return
     text = (
         f"Buffers of {count(need.streams, 'stream')} may take {binary(together)} and more, but "
         f"from {binary(pages[1] * PAGE)} on (tcp_mem[1], in pages) the kernel spares memory."
     )
     if host.memory_bytes is not None and together > host.memory_bytes / 2:
         text += f" The host has {binary(host.memory_bytes)} in all: too little for this path."
-        return [Statement("memory", "limit", text)], []
+        yield Statement("memory", "limit", text)
+        return
+    yield Statement("memory", "hint", text)
     wanted = -(-together // PAGE)
     # The kernel's own are as 3 : 4 : 6 (Linux, net/ipv4/tcp.c, tcp_init_mem).
     value = f"{max(pages[0], wanted * 3 // 4)} {wanted} {max(pages[2], wanted * 3 // 2)}"
     why = f"{binary(together)} in pages of 4 KiB second, the others in the kernel's ratio to it"
-    return [Statement("memory", "hint", text)], [Change("net.ipv4.tcp_mem", value, why)]
+    yield Change("net.ipv4.tcp_mem", value, why)
 
 
 def other_side(path: Path, roles: Sequence[str]) -> tuple[str, ...]:
