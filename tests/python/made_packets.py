@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from fairway.capture.analysis.packets import PACKET_SCHEMA
+from fairway.capture.analysis.series import PACKET_SCHEMA
 
 MSS = 1000
 RTT_S = 0.05

@@ -8,10 +8,9 @@ import pytest
 import fairway
 from conftest import SMALL, SWEEP, ScriptedBackend, run_of
 from fairway.cli import main as cli
-from fairway.compare.agree import plans, quantities, run
+from fairway.compare.agree import quantities, run
 from fairway.compare.agree.curves import Curves, area_between
-from fairway.compare.agree.quantities import Tolerance
-from fairway.compare.agree.verdicts import decide, judge
+from fairway.compare.agree.quantities import Tolerance, decide, judge
 from fairway.errors import InputError, RunFailed
 from fairway.results.run import Run
 from fairway.stats import mean_and_deviation, welch_interval
@@ -289,16 +288,16 @@ def test_three_backends(small):
 
 
 def test_seeds():
-    assert len(plans.comparison_plan(SMALL).points) == plans.DEFAULT_SEEDS
-    assert len(plans.comparison_plan(SMALL, seeds=2).points) == 2
-    assert len(plans.comparison_plan(SWEEP).points) == 4
-    assert len(plans.comparison_plan(SWEEP, seeds=5).points) == 10
+    assert len(run.comparison_plan(SMALL).points) == run.DEFAULT_SEEDS
+    assert len(run.comparison_plan(SMALL, seeds=2).points) == 2
+    assert len(run.comparison_plan(SWEEP).points) == 4
+    assert len(run.comparison_plan(SWEEP, seeds=5).points) == 10
     with pytest.raises(InputError, match="one has no variance"):
-        plans.comparison_plan(SMALL, seeds=1)
+        run.comparison_plan(SMALL, seeds=1)
 
 
 def test_the_set_of_the_kernel():
-    planned = plans.comparison_plan("kernel", seeds=2)
+    planned = run.comparison_plan("kernel", seeds=2)
     assert planned.axes == ("path", "cc")
     assert {point.axes["cc"] for point in planned.points} == KERNEL | {"westwood+:paper", "dcm+"}
     assert len({point.axes["path"] for point in planned.points}) == 3
@@ -312,7 +311,7 @@ def test_the_set_of_the_kernel():
 
 
 def test_the_set_of_further_paths():
-    planned = plans.comparison_plan("further", seeds=2)
+    planned = run.comparison_plan("further", seeds=2)
     assert {point.axes["cc"] for point in planned.points} == KERNEL
     assert len(planned.points) == 17 * 8 * 2
     rivals = [p for p in planned.points if len(p.experiment["flow"]) == 2]
@@ -328,16 +327,16 @@ def test_a_set_of_ones_own(tmp_path):
         '[[base.flow]]\ncc = "bic"\n[scenario.far]\ntitle = "Far"\n'
         'topology.bottleneck.delay = "9 ms"\n'
     )
-    planned = plans.comparison_plan(path, overrides={"duration": "2 s"})
+    planned = run.comparison_plan(path, overrides={"duration": "2 s"})
     assert len(planned.points) == 2
     found = planned.points[0].experiment
     assert (found["title"], found["duration"], found["flow"][0]["cc"]) == ("Far", "2 s", "reno")
     assert found["topology"]["bottleneck"] == {"rate": "1 Mbit/s", "delay": "9 ms"}
     path.write_text('title = "Own"\n[scenario.far]\ntitle = "Far"\n')
     with pytest.raises(InputError, match="not a set of scenarios: seeds is missing"):
-        plans.comparison_plan(path)
+        run.comparison_plan(path)
     with pytest.raises(InputError, match="there is further, kernel"):
-        plans.comparison_plan("kernels")
+        run.comparison_plan("kernels")
 
 
 # The command.

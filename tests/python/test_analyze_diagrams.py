@@ -3,8 +3,8 @@
 import polars as pl
 import pytest
 
-from fairway.capture.analysis.packets import PACKET_SCHEMA
 from fairway.capture.analysis.sequence import ack_lines, between, marks, time_sequence
+from fairway.capture.analysis.series import PACKET_SCHEMA
 from fairway.plot.figures import drawn
 from made_packets import MSS, RTT_S, transfer
 

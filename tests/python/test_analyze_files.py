@@ -13,8 +13,7 @@ import pytest
 import fairway
 import made_capture
 from conftest import SMALL, command
-from fairway.capture.analysis.packets import PACKET_SCHEMA
-from fairway.capture.analysis.series import CAPTURE_SERIES_SCHEMA
+from fairway.capture.analysis.series import CAPTURE_SERIES_SCHEMA, PACKET_SCHEMA
 from fairway.results.tables import SERIES_SCHEMA
 from waiting import PATIENCE_S, until
 

@@ -3,8 +3,8 @@
 import polars as pl
 import pytest
 
-from fairway.capture.analysis.group import group_tables
-from fairway.capture.analysis.group_charts import shares, shares_over_time
+from fairway.capture.analysis.charts import shares, shares_over_time
+from fairway.capture.analysis.tables import group_tables
 from fairway.plot.figures import drawn
 
 

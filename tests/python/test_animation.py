@@ -11,9 +11,8 @@ import pytest
 import fairway
 from conftest import SMALL, command
 from fairway.capture.animation.crossings import Fate, Kind, traffic
-from fairway.capture.animation.layout import positions
 from fairway.capture.animation.pcapng import Interface, Packet
-from fairway.capture.animation.scene import MOST_CROSSINGS
+from fairway.capture.animation.scene import MOST_CROSSINGS, positions
 
 MS = 1_000_000
 #: One flow, nothing but a link: at 1 Mbit/s a byte takes 8 µs.

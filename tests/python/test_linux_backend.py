@@ -14,7 +14,7 @@ import pytest
 import fairway
 from conftest import command
 from fairway import _core, backends
-from fairway.backends.linux import cache, cautions
+from fairway.backends.linux import backend, cache
 from fairway.backends.linux.backend import Linux
 from fairway.errors import InputError, RunFailed
 from fairway.ground import store
@@ -182,7 +182,7 @@ def test_of_many_broken_connections_some_are_named():
         {"flow": f"f{n}", "established_s": None, "given_up_s": None, "end": None, "errno": None}
         for n in range(13)
     ]
-    sentences = cautions.of_connections(broken)
+    sentences = backend.of_connections(broken)
     assert len(sentences) == 11
     assert sentences[-1] == "3 more connections were never established, or were given up"
 

@@ -15,8 +15,7 @@ from conftest import command
 from fairway.backends.linux import build as building
 from fairway.backends.linux import cache, packaged, source, tools
 from fairway.backends.linux.compile import BuildFailed, missing_options
-from fairway.backends.linux.edits import EDITS, HZ, RANDOMNESS, REGISTERS, TIMERS, apply
-from fairway.backends.linux.recipe import recipe
+from fairway.backends.linux.recipe import EDITS, HZ, RANDOMNESS, REGISTERS, TIMERS, apply, recipe
 from fairway.errors import InputError
 from waiting import PATIENCE_S, until
 

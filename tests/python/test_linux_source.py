@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from fairway.backends.linux import source
-from fairway.backends.linux.source import Source
-from fairway.backends.linux.unpack import unpack
+from fairway.backends.linux.source import Source, unpack
 from fairway.errors import InputError
 
 CONTENT = "config HZ\n\tint\n\tdefault 100\n"
@@ -121,6 +120,6 @@ def test_tarballs_that_are_too_large_damaged_or_something_else(tmp_path, monkeyp
     (tmp_path / "out2").mkdir()
     with pytest.raises(InputError, match="holds no Linux source tree"):
         unpack(other, tmp_path / "out2", lambda _: None)
-    monkeypatch.setattr("fairway.backends.linux.unpack.MAX_BYTES", 10)
+    monkeypatch.setattr("fairway.backends.linux.source.MAX_BYTES", 10)
     with pytest.raises(InputError, match="unpacks to more than"):
         unpack(origin, tmp_path / "out", lambda _: None)

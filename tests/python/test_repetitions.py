@@ -9,7 +9,7 @@ import pytest
 import fairway
 from conftest import SMALL, ScriptedBackend, run_of
 from fairway._core import ExperimentError
-from fairway.compare.agree.plans import comparison_plan
+from fairway.compare.agree.run import comparison_plan
 from fairway.errors import InputError
 from fairway.experiment.plan import plan
 from fairway.stats import mean_interval

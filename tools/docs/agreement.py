@@ -20,9 +20,9 @@ from reference import DOCS, table
 from fairway import api
 from fairway.backends import backend
 from fairway.compare.agree.data import PointAgreement
-from fairway.compare.agree.plans import comparison_plan
+from fairway.compare.agree.quantities import Judgement
 from fairway.compare.agree.result import Agreement
-from fairway.compare.agree.verdicts import Judgement
+from fairway.compare.agree.run import comparison_plan
 from fairway.compare.fidelity.quantities import FEWEST_REDUCTIONS, JUDGED, measured
 from fairway.compare.fidelity.traces import of_run
 from fairway.ground import text

@@ -14,7 +14,7 @@ from fairway import _core
 from fairway.backends.control import Control
 from fairway.backends.sim import completed
 from fairway.backends.transfer import jobs, record
-from fairway.backends.transfer.token import TOKEN_VARIABLE, bare
+from fairway.backends.transfer.jobs import TOKEN_VARIABLE, bare
 from fairway.errors import InputError, RunFailed
 from fairway.ground import digest
 from fairway.results.run import Run

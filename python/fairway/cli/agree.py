@@ -60,8 +60,8 @@ def agree(
     stopped.
     """
     from fairway import api
-    from fairway.compare.agree.plans import stem
     from fairway.compare.agree.quantities import parse_tolerance
+    from fairway.compare.agree.run import stem
 
     place = out or Path("runs") / "agree" / stem(experiment)
     result = api.agree(

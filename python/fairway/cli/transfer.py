@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Option
 
-from fairway.backends.transfer.token import TOKEN_VARIABLE, bare
+from fairway.backends.transfer.jobs import TOKEN_VARIABLE, bare
 from fairway.cli.terminal import note_report, print_json, show_table, size, warn
 from fairway.errors import InputError, read_text
 from fairway.ground import store
@@ -113,8 +113,7 @@ class Ended:
 
     def __call__(self, data: TransferData) -> None:
         """Show a session, and write its record."""
-        from fairway.backends.transfer.record import summary_of
-        from fairway.backends.transfer.saving import save
+        from fairway.backends.transfer.record import save, summary_of
 
         summary = summary_of(data, self._settings)
         if self._as_iperf3:

@@ -152,7 +152,7 @@ class RunData:
     def packets(self) -> pl.DataFrame | None:
         """What a capture shows packet by packet; None elsewhere.
 
-        Columns as `fairway.capture.analysis.packets.PACKET_SCHEMA`.
+        Columns as `fairway.capture.analysis.series.PACKET_SCHEMA`.
         """
         return self._packets() if callable(self._packets) else self._packets
 

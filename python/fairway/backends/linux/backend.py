@@ -8,12 +8,13 @@ import json
 import shutil
 import time
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairway import _core
 from fairway.backends.control import Control
-from fairway.backends.linux import cache, cautions, modules, packaged
+from fairway.backends.linux import cache, modules, packaged
 from fairway.backends.linux.machine import AGENT, Machine, run_directory
 from fairway.backends.sim import completed
 from fairway.errors import InputError, RunFailed, writing
@@ -25,6 +26,7 @@ from fairway.results.run import Run
 if TYPE_CHECKING:
     import polars as pl
 
+    from fairway import _core
     from fairway.algorithm import Algorithms
     from fairway.backends.linux.kernel import Kernel
 
@@ -78,7 +80,7 @@ class Linux:
                 "model": beside(data.model, measured),
                 **_transfers(data),
                 "kernel": self._said(data),
-                "warnings": cautions.of_run(self._kernel, data),
+                "warnings": _cautions_of_run(self._kernel, data),
             },
             series=lambda: _series(data),
             queues=lambda: _queues(data),
@@ -96,7 +98,7 @@ class Linux:
                 "--backend linux: no kernel has been built yet; `fairway linux build` makes one "
                 "in some minutes" + (f". {remark}" if (remark := packaged.remark()) else "")
             )
-        if sentence := cautions.of_kernel(kernel):
+        if sentence := _caution_of_kernel(kernel):
             warnings.warn(sentence, stacklevel=2)
         return kernel
 
@@ -183,3 +185,58 @@ def _tcp_info(data: _core.LinuxData) -> pl.DataFrame:
     from fairway.results.tables import tcp_info_frame
 
     return tcp_info_frame(data.tcp_info, data.flow_ids)
+
+
+#: Connections that are named one by one.
+_MOST_NAMED = 10
+
+
+def _caution_of_kernel(kernel: Kernel) -> str | None:
+    """What there is to say of any run on a kernel; none if it has virtual time."""
+    if kernel.virtual_time:
+        return None
+    return (
+        f"Linux {kernel.release} has no virtual time here: runs take their time, timers may tick "
+        "every 10 ms only, and what else the machine does changes the results; `fairway linux "
+        "build` makes a better one"
+    )
+
+
+def _cautions_of_run(kernel: Kernel, data: _core.LinuxData) -> list[str]:
+    """What there is to say of one run, in sentences without a full stop."""
+    said = [sentence] if (sentence := _caution_of_kernel(kernel)) else []
+    if data.unseen_packets:
+        said.append(
+            f"{data.unseen_packets} packets went by unseen: what is counted packet by packet is "
+            "too low by as many"
+        )
+    if not data.states_told:
+        said.append(
+            f"Linux {data.kernel} was built without its trace events: window_reductions and "
+            "timeouts are not counted, and are 0"
+        )
+    return said + of_connections(json.loads(data.broken))
+
+
+def of_connections(broken: Sequence[dict[str, Any]]) -> list[str]:
+    """One sentence for each connection that was not there to the end, or for the first of many."""
+    said = [_sentence(connection) for connection in broken[:_MOST_NAMED]]
+    if more := len(broken) - len(said):
+        said.append(f"{more} more connections were never established, or were given up")
+    return said
+
+
+def _sentence(connection: dict[str, Any]) -> str:
+    flow, established_s = connection["flow"], connection["established_s"]
+    given_up_s, why = connection["given_up_s"], f"{connection['errno']} at the {connection['end']}"
+    if given_up_s is None:
+        return f"flow {flow}: its connection was not established by the end of the run"
+    if established_s is None:
+        return (
+            f"flow {flow}: its connection was never established; the kernel gave up at "
+            f"{given_up_s:.3f} s ({why})"
+        )
+    return (
+        f"flow {flow}: the kernel gave its connection up at {given_up_s:.3f} s ({why}); it was "
+        f"established at {established_s:.3f} s"
+    )

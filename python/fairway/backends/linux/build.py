@@ -15,11 +15,9 @@ from pathlib import Path
 
 from fairway.backends.linux import cache, source, tools
 from fairway.backends.linux.compile import Compilation
-from fairway.backends.linux.edits import RANDOMNESS, apply
 from fairway.backends.linux.kernel import DESCRIPTION, EXECUTABLE, Kernel, described
-from fairway.backends.linux.recipe import Recipe, recipe
-from fairway.backends.linux.source import Source
-from fairway.backends.linux.unpack import unpack
+from fairway.backends.linux.recipe import RANDOMNESS, Recipe, apply, recipe
+from fairway.backends.linux.source import Source, unpack
 from fairway.errors import FairwayError, InputError, Interrupted, writing
 from fairway.ground import store
 from fairway.ground.cache import PLACE

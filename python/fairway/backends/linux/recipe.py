@@ -1,4 +1,7 @@
-"""What Fairway brings to a kernel: configuration, edits and congestion controls of its own."""
+"""What Fairway brings to a kernel: configuration, edits and congestion controls of its own.
+
+No edit is in the network stack: docs/decisions/0015-edits-to-the-kernel.md says why each is needed.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,157 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from fairway.backends.linux.edits import EDITS, Edit
+from fairway.errors import InputError, writing
+
+#: Largest file that is edited, in bytes; the largest in Linux 6.1 has 20 kB.
+_MAX_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One replacement in one file.
+
+    Attributes:
+        file: Path in the source tree.
+        find: Text that must be there exactly once.
+        replace: What it becomes.
+        why: What it is for.
+        required: Whether a kernel without it is of no use.
+        otherwise: What a kernel without it lacks, if it is of use.
+        unless: A text in a file, as (path, text), by which kernels are known that need no edit.
+    """
+
+    file: str
+    find: str
+    replace: str
+    why: str
+    required: bool
+    otherwise: str = ""
+    unless: tuple[str, str] | None = None
+
+
+HZ = Edit(
+    file="arch/um/Kconfig",
+    find="config HZ\n\tint\n\tdefault 100\n",
+    replace="config HZ\n\tint\n\tdefault 1000\n",
+    why="TCP's timers tick every 1 ms; arch/um has no question for that",
+    required=True,
+)
+
+# The XSAVE area of processors with AMX has 11,008 bytes (CPUID leaf 0x0D), rounded up here to three
+# pages. Newer kernels ask the host for its size, and keep that in `host_fp_size`.
+REGISTERS = Edit(
+    file="arch/x86/um/user-offsets.c",
+    find="DEFINE_LONGS(HOST_FP_SIZE, 2696);",
+    replace="DEFINE_LONGS(HOST_FP_SIZE, 12288);",
+    why="room for the registers of processors with AMX, on which no program starts without it",
+    required=False,
+    otherwise="on processors with AMX it ends with `ptrace set fp regs failed, errno = 14`",
+    unless=("arch/x86/um/os-Linux/registers.c", "host_fp_size"),
+)
+
+RANDOMNESS = Edit(
+    file="arch/um/os-Linux/util.c",
+    find="""\
+ssize_t os_getrandom(void *buf, size_t len, unsigned int flags)
+{
+	return getrandom(buf, len, flags);
+}
+""",
+    replace="""\
+#include "fairway_random.h"
+
+ssize_t os_getrandom(void *buf, size_t len, unsigned int flags)
+{
+	return fairway_getrandom(buf, len, flags);
+}
+""",
+    why="randomness that follows from a seed, so that a run can be repeated",
+    required=False,
+    otherwise="two runs of one experiment will differ",
+)
+
+# Every timer comes this way, with a `struct uml_pt_regs`, of which 12 kB are room for registers of
+# the floating-point unit (above). Nobody reads those there: the other branch has never set them.
+TIMERS = Edit(
+    file="arch/um/os-Linux/signal.c",
+    find="""\
+	if (mc != NULL)
+		get_regs_from_mc(&regs, mc);
+	else
+		memset(&regs, 0, sizeof(regs));
+	timer_handler(""",
+    replace="""\
+	if (mc != NULL) {
+		get_regs_from_mc(&regs, mc);
+	} else {
+		memset(regs.gp, 0, sizeof(regs.gp));
+		memset(&regs.faultinfo, 0, sizeof(regs.faultinfo));
+		regs.syscall = 0;
+		regs.is_user = 0;
+	}
+	timer_handler(""",
+    why="no 12 kB of zeros for each timer",
+    required=False,
+    otherwise="runs take about a tenth longer",
+)
+
+EDITS = (HZ, REGISTERS, RANDOMNESS, TIMERS)
+
+
+@dataclass(frozen=True)
+class Edited:
+    """What was done to a tree.
+
+    Attributes:
+        applied: The edits that were made.
+        warnings: What the kernel lacks because others could not be.
+    """
+
+    applied: tuple[Edit, ...]
+    warnings: tuple[str, ...]
+
+
+def apply(tree: Path, edits: tuple[Edit, ...] = EDITS) -> Edited:
+    """Make the edits in a source tree, each only where its text is found exactly once.
+
+    Raises:
+        InputError: If a required edit has no place there, or a file cannot be written.
+    """
+    applied: list[Edit] = []
+    warnings: list[str] = []
+    for edit in edits:
+        text = _read(tree / edit.file)
+        if text.count(edit.find) == 1:
+            with writing(tree / edit.file):
+                (tree / edit.file).write_text(text.replace(edit.find, edit.replace), "utf-8")
+            applied.append(edit)
+        elif edit.required:
+            raise InputError(_no_place(edit, text))
+        elif edit.unless is None or edit.unless[1] not in _read(tree / edit.unless[0]):
+            warnings.append(f"{_no_place(edit, text)}; {edit.otherwise}")
+    return Edited(tuple(applied), tuple(warnings))
+
+
+def _read(path: Path) -> str:
+    """The text of a file of the tree; nothing if it is missing or not a text of usual size."""
+    try:
+        if path.stat().st_size > _MAX_BYTES:
+            return ""
+        return path.read_text("utf-8")
+    except (OSError, ValueError):
+        return ""
+
+
+def _no_place(edit: Edit, text: str) -> str:
+    found = f"it is there {text.count(edit.find)} times" if text.count(edit.find) else "not found"
+    if not text:
+        found = "no such file"
+    return (
+        f"{edit.file}: this kernel's source differs from the ones known (Linux 6.1 and 6.12): "
+        f"expected {edit.find.strip()!r} once, {found}; it would be edited for this: {edit.why}"
+    )
+
 
 #: Where the data lies.
 DATA = Path(__file__).resolve().parent / "kernel"

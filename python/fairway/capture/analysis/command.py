@@ -3,18 +3,74 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import shutil
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairway import _core
 from fairway.capture.analysis.flows import largest
-from fairway.capture.analysis.reading import STANDARD_INPUT, read, twice
 from fairway.capture.analysis.result import Analysis
-from fairway.errors import InputError
-from fairway.ground.progress import reporter
+from fairway.errors import InputError, Interrupted, writing
+from fairway.ground.progress import Silent, State, reporter
 
 if TYPE_CHECKING:
     from fairway import _core
+
+#: What stands for standard input.
+STANDARD_INPUT = "-"
+#: Seconds between two looks at how far it is.
+_TICK_S = 0.1
+
+
+def read(path: str, options: Mapping[str, Any], progress: Silent) -> _core.AnalysisData:
+    """Analyse a capture."""
+    control = _core.Control()
+    found: list[_core.AnalysisData] = []
+    failed: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            found.append(_core.analyse(path, json.dumps(options), control))
+        except BaseException as error:
+            failed.append(error)
+
+    # Who waits for a pipe that says nothing cannot be told to stop: its thread is left behind.
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(_TICK_S)
+            progress.update(State(under_way=control.fraction))
+    except KeyboardInterrupt:
+        control.cancel()
+        thread.join(_TICK_S)
+        raise Interrupted("stopped; nothing was written") from None
+    if failed:
+        if isinstance(failed[0], _core.CaptureError):
+            raise InputError(str(failed[0])) from None
+        raise failed[0]
+    return found[0]
+
+
+@contextmanager
+def twice(path: str) -> Iterator[str]:
+    """A path that can be read more than once: of standard input, that of a copy."""
+    if path != STANDARD_INPUT:
+        yield path
+        return
+    with (
+        writing(Path(tempfile.gettempdir())),
+        tempfile.NamedTemporaryFile(prefix="fairway-capture-") as copy,
+    ):
+        shutil.copyfileobj(sys.stdin.buffer, copy, 1 << 20)
+        copy.flush()
+        yield copy.name
+
 
 #: Rows of single packets that are kept: some 300 MB. More is for a part of the time.
 MOST_ROWS = 2_000_000
@@ -72,8 +128,12 @@ def _without_detail(name: str, data: _core.AnalysisData) -> Analysis:
 
 
 def _with_detail(name: str, data: _core.AnalysisData) -> Analysis:
-    from fairway.capture.analysis.packets import packet_frame, with_causes
-    from fairway.capture.analysis.series import series_frame, window_frame
+    from fairway.capture.analysis.series import (
+        packet_frame,
+        series_frame,
+        window_frame,
+        with_causes,
+    )
 
     report = json.loads(data.report)
     # Direction `index` of connection `id` comes as [id, index].

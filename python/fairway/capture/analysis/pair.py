@@ -110,14 +110,14 @@ class Pair:
 
     def charts(self) -> dict[str, alt.LayerChart]:
         """Delay over time of each direction that carries most, by name."""
-        from fairway.capture.analysis.pair_charts import delays
+        from fairway.capture.analysis.charts import delays
 
         found = list(self.directions())[:_SHOWN]
         return {f"delay-{name}": delays(way["course"]) for name, way in found if way["course"]}
 
     def to_html(self) -> str:
         """The report as one HTML document."""
-        from fairway.capture.analysis.pair_charts import delays
+        from fairway.capture.analysis.charts import delays
 
         sections = [
             Section("Summary", self.overview(), tables=self.tables(), warnings=self.warnings())

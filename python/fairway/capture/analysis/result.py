@@ -72,7 +72,7 @@ class Analysis:
         if self._packets is None:
             import polars as pl
 
-            from fairway.capture.analysis.packets import PACKET_SCHEMA
+            from fairway.capture.analysis.series import PACKET_SCHEMA
 
             self._packets = pl.DataFrame(schema=PACKET_SCHEMA)
         return self._packets
@@ -94,8 +94,7 @@ class Analysis:
 
     def tables(self, top: int = 20) -> list[Table]:
         """The connections with most data, those side by side, and the datagrams."""
-        from fairway.capture.analysis.group import group_tables
-        from fairway.capture.analysis.tables import connection_table, datagram_table
+        from fairway.capture.analysis.tables import connection_table, datagram_table, group_tables
 
         return [
             connection_table(self.report, top),

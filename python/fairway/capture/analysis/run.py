@@ -70,8 +70,7 @@ class CapturedRun(Run):
     @classmethod
     def own_tables(cls, directory: Path) -> dict[str, Any]:
         """Packets, and what each flow was over time."""
-        from fairway.capture.analysis.packets import PACKET_SCHEMA
-        from fairway.capture.analysis.series import CAPTURE_SERIES_SCHEMA
+        from fairway.capture.analysis.series import CAPTURE_SERIES_SCHEMA, PACKET_SCHEMA
         from fairway.results.tables import read_parquet
 
         return {

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from fairway.capture.analysis import charts
+from fairway.capture.analysis.charts import shares
 from fairway.capture.analysis.flows import Flow, flows, largest
-from fairway.capture.analysis.group import group_tables
-from fairway.capture.analysis.group_charts import shares
 from fairway.capture.analysis.sequence import MOST_MARKS, between, time_sequence
 from fairway.capture.analysis.story import overview, story
 from fairway.capture.analysis.tables import (
@@ -18,6 +17,7 @@ from fairway.capture.analysis.tables import (
     datagram_table,
     direction_table,
     episode_table,
+    group_tables,
     identification_table,
     retransmission_table,
     round_trip_table,

@@ -13,7 +13,7 @@ from typing import Any, Literal, cast
 import altair as alt
 import polars as pl
 
-from fairway.capture.analysis.packets import SENT
+from fairway.capture.analysis.series import SENT
 from fairway.plot.figures import inline
 
 #: Marks of one kind that a diagram has room for, as many as two for each pixel of a wide screen;

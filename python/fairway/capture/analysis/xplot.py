@@ -13,7 +13,7 @@ from pathlib import Path
 
 import polars as pl
 
-from fairway.capture.analysis.packets import SENT
+from fairway.capture.analysis.series import SENT
 from fairway.errors import writing
 
 #: Segments over which the throughput of the red line is taken, as tcptrace does.
@@ -32,7 +32,7 @@ def save_xplot(
     """Write the four files of one direction.
 
     Args:
-        packets: Rows of one direction, as `fairway.capture.analysis.packets.PACKET_SCHEMA`.
+        packets: Rows of one direction, as `fairway.capture.analysis.series.PACKET_SCHEMA`.
         directory: Where; it is made if there is none.
         name: What the files' names begin with: "1" becomes `1_tsg.xpl`.
         title: What stands over the diagrams: "10.0.0.1:5201_==>_10.0.0.2:40000".

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from fairway.algorithm import is_python_permitted
-from fairway.capture.analysis.reading import STANDARD_INPUT, read, twice
+from fairway.capture.analysis.command import STANDARD_INPUT, read, twice
 from fairway.capture.analysis.series import series_frame
 from fairway.capture.replay import report
 from fairway.capture.replay.path import Found, Transfer, experiment_text

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairway.compare.agree.verdicts import Verdict
+from fairway.compare.agree.quantities import Verdict
 from fairway.ground.result_schema import Tolerance
 
 if TYPE_CHECKING:

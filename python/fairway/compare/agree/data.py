@@ -9,8 +9,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fairway.compare.agree.curves import Area, Curves, area_between, common_times, curves
-from fairway.compare.agree.quantities import CURVES, Quantity, entries
-from fairway.compare.agree.verdicts import CONFIDENCE, VERDICTS, Judgement, judge
+from fairway.compare.agree.quantities import (
+    CONFIDENCE,
+    CURVES,
+    VERDICTS,
+    Judgement,
+    Quantity,
+    entries,
+    judge,
+)
 from fairway.ground import text
 from fairway.ground.result_schema import Tolerance
 

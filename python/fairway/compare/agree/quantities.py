@@ -1,10 +1,10 @@
-"""What is compared of two backends, and within what tolerances."""
+"""What is compared, within what tolerances, and whether two samples are equivalent."""
 
 from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,6 +12,7 @@ from fairway.errors import InputError
 from fairway.ground import result_schema
 from fairway.ground.result_schema import Tolerance
 from fairway.plot.columns import in_unit, shown_unit
+from fairway.stats import Difference, mean_and_deviation, welch_half_width, welch_interval
 
 
 @dataclass(frozen=True)
@@ -133,3 +134,153 @@ def _of(kind: str, owner: str, row: Mapping[str, Any]) -> Iterator[tuple[Quantit
     for quantity in QUANTITIES:
         if quantity.of == kind:
             yield quantity, owner, row.get(quantity.column)
+
+
+#: Two one-sided tests at 5 % each (Schuirmann 1987).
+CONFIDENCE = 0.9
+#: Seeds that are looked ahead for a decision.
+_MOST_SEEDS = 1000
+
+Verdict = Literal["equivalent", "different", "undecided"]
+VERDICTS: tuple[Verdict, ...] = ("equivalent", "different", "undecided")
+
+#: What a verdict rests on: both sides are zero with every seed; or every seed gave a side's same
+#: value, so that there is no variance and the values are compared; or Welch's interval; or a
+#: side has one seed, of whose variance nothing is known.
+Method = Literal["zero", "values", "interval", "single"]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The values of one side, one for each seed.
+
+    Attributes:
+        values: In the order of the seeds.
+        mean: Their mean.
+        deviation: Their sample standard deviation; none of one value.
+    """
+
+    values: tuple[float, ...]
+    mean: float
+    deviation: float | None
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Sample:
+        """The sample of these values, at least one."""
+        return cls(tuple(values), *mean_and_deviation(values))
+
+    @property
+    def range(self) -> float:
+        """Largest less smallest: how far seeds lie apart."""
+        return max(self.values) - min(self.values)
+
+    @property
+    def spread(self) -> float | None:
+        """The range over the mean; none about zero."""
+        if self.range == 0:
+            return 0.0
+        return self.range / abs(self.mean) if self.mean else None
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return {"mean": self.mean, "deviation": self.deviation, "values": list(self.values),
+                "spread": self.spread}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Two samples held together.
+
+    Attributes:
+        ours: The side that is judged.
+        reference: The side that it is held against.
+        difference: Our mean less the reference's, with an interval of 90 %.
+        margin: The largest difference that is of no account, in the quantity's unit.
+        verdict: *equivalent* if the whole interval is within ± the margin, *different* if all of
+            it is outside, *undecided* otherwise.
+        method: What the verdict rests on.
+        more_seeds: How many more seeds on each side might decide, if means and variances stay as
+            they are; none where it is decided, or where a thousand would not do.
+    """
+
+    ours: Sample
+    reference: Sample
+    difference: Difference
+    margin: float
+    verdict: Verdict
+    method: Method
+    more_seeds: int | None = None
+
+    def relative(self, value: float | None) -> float | None:
+        """A difference as a share of the reference's mean; none if that is zero."""
+        if value is None:
+            return None
+        if value == 0 and self.method == "zero":
+            return 0.0
+        return value / abs(self.reference.mean) if self.reference.mean else None
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        apart = self.difference
+        return {
+            "side": self.ours.to_json(),
+            "reference": self.reference.to_json(),
+            "difference": apart.mean,
+            "interval": _pair(apart.low, apart.high),
+            "relative_difference": self.relative(apart.mean),
+            "relative_interval": _pair(self.relative(apart.low), self.relative(apart.high)),
+            "margin": self.margin,
+            "verdict": self.verdict,
+            "method": self.method,
+            "more_seeds": self.more_seeds,
+        }
+
+
+def judge(ours: Sequence[float], reference: Sequence[float], tolerance: Tolerance) -> Judgement:
+    """Hold the values of one side against those of another."""
+    first, second = Sample.of(ours), Sample.of(reference)
+    apart = welch_interval(first.values, second.values, CONFIDENCE)
+    margin = tolerance.of(second.mean)
+    if not any(first.values) and not any(second.values):
+        nothing = Difference(0.0, None, None)
+        return Judgement(first, second, nothing, margin, "equivalent", "zero")
+    if first.deviation == 0 and second.deviation == 0:
+        same: Verdict = "equivalent" if abs(apart.mean) <= margin else "different"
+        # There is no interval around a difference of two constants.
+        return Judgement(first, second, Difference(apart.mean, None, None), margin, same, "values")
+    if apart.low is None or apart.high is None:
+        return Judgement(first, second, apart, margin, "undecided", "single")
+    verdict = decide(apart.low, apart.high, margin)
+    more = _more_seeds(first, second, margin) if verdict == "undecided" else None
+    return Judgement(first, second, apart, margin, verdict, "interval", more)
+
+
+def decide(low: float, high: float, margin: float) -> Verdict:
+    """The verdict on an interval of the difference.
+
+    >>> decide(-1, 1.5, 2), decide(2.5, 3, 2), decide(1, 3, 2)
+    ('equivalent', 'different', 'undecided')
+    """
+    if -margin <= low and high <= margin:
+        return "equivalent"
+    if low > margin or high < -margin:
+        return "different"
+    return "undecided"
+
+
+def _more_seeds(first: Sample, second: Sample, margin: float) -> int | None:
+    """How many more seeds on each side decide if means and deviations stay as they are."""
+    assert first.deviation is not None
+    assert second.deviation is not None
+    mean = first.mean - second.mean
+    now = min(len(first.values), len(second.values))
+    for more in range(1, _MOST_SEEDS + 1):
+        count = now + more
+        half = welch_half_width((first.deviation, count), (second.deviation, count), CONFIDENCE)
+        if decide(mean - half, mean + half, margin) != "undecided":
+            return more
+    return None
+
+
+def _pair(low: float | None, high: float | None) -> list[float] | None:
+    return None if low is None or high is None else [low, high]

@@ -11,7 +11,7 @@ from fairway.plot.page import Table
 
 if TYPE_CHECKING:
     from fairway.compare.agree.data import AgreementData
-    from fairway.compare.agree.verdicts import Judgement
+    from fairway.compare.agree.quantities import Judgement
 
 #: Quantities in the lines of a sweep.
 IN_LINES = ("goodput", "cwnd", "srtt")

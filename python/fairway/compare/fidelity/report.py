@@ -2,15 +2,96 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, cast
 
-from fairway.compare.fidelity import charts
+import altair as alt
+import polars as pl
+
 from fairway.compare.fidelity.quantities import FEWEST_REDUCTIONS, what_is_taken
 from fairway.compare.fidelity.tables import missed, tables, tolerances
+from fairway.plot.figures import PALETTE, inline, thin
 from fairway.plot.page import FILL, Figure, Section, render
 
 if TYPE_CHECKING:
-    from fairway.compare.fidelity.data import FidelityData
+    from fairway.compare.fidelity.data import Cell, FidelityData
+    from fairway.metrics.episodes import Trace
+
+#: Charts side by side on paper.
+_COLUMNS = 6
+_ORDER = ("real", "simulated")
+
+
+def windows(
+    cell: Cell, *, width: int | Literal["container"] = 150, height: int = 80, points: int = 250
+) -> alt.Chart:
+    """The recorded window and the simulated one over it."""
+    rows = pl.concat(
+        _line(trace, side, points)
+        for side, trace in zip(_ORDER, (cell.real, cell.sim), strict=True)
+    )
+    key = alt.Legend(orient="top", symbolType="stroke", symbolOpacity=1)
+    domain = list(_ORDER)
+    x = alt.X("t:Q", title=None, axis=alt.Axis(tickCount=4),
+              scale=alt.Scale(domain=[0, float(cell.real.t_s[-1])], nice=False))  # fmt: skip
+    color = alt.Color("side:N", title=None, legend=key,
+                      scale=alt.Scale(domain=domain, range=PALETTE[1::-1]))  # fmt: skip
+    # The recording is wider, so that it is seen on both sides where the two are the same.
+    stroke = alt.StrokeWidth(
+        "side:N", legend=None, scale=alt.Scale(domain=domain, range=[2.2, 1.0])
+    )
+    chart = (
+        alt.Chart(inline(rows, t="number", v="number"))
+        .mark_line(strokeJoin="round")
+        .encode(
+            x=x,
+            y=alt.Y("v:Q", title=None, axis=alt.Axis(tickCount=3)),
+            color=color,
+            strokeWidth=stroke,
+            order="t:Q",
+            tooltip=[
+                "side:N",
+                alt.Tooltip("t:Q", title="Time (s)"),
+                alt.Tooltip("v:Q", title="cwnd"),
+            ],
+        )
+    )
+    told = f"Congestion windows of {cell.label} in {cell.scenario}, recorded and simulated"
+    return cast(alt.Chart, chart.properties(width=width, height=height, description=told))
+
+
+def _line(trace: Trace, side: str, points: int) -> pl.DataFrame:
+    frame = pl.DataFrame({"t_s": trace.t_s, "side": [side] * len(trace.t_s), "v": trace.cwnd})
+    return thin(frame, "side", "v", points, "extremes").select(
+        pl.col("t_s").round(2).alias("t"), "side", pl.col("v").round_sig_figs(4)
+    )
+
+
+def page(result: FidelityData) -> alt.VConcatChart:
+    """Every cell on one page, a block for each scenario; what is out of tolerance is marked."""
+    blocks = []
+    for name, cells in result.scenarios.items():
+        panels = [windows(cell).properties(title=_title(cell)) for cell in cells]
+        grid = alt.concat(*panels, columns=_COLUMNS, spacing=36, bounds="flush").resolve_scale(
+            y="independent"
+        )
+        heading = alt.Title(
+            f"{name}: cwnd (segments) against time (s)", fontSize=14, anchor="start"
+        )
+        blocks.append(grid.properties(title=heading))
+    return alt.vconcat(*blocks, spacing=30)
+
+
+def _title(cell: Cell) -> alt.Title:
+    return alt.Title(
+        title(cell), fontSize=11, anchor="start", offset=4,
+        color="black" if cell.within else PALETTE[1],
+    )  # fmt: skip
+
+
+def title(cell: Cell) -> str:
+    """What stands over a cell's chart."""
+    return cell.label if cell.within else f"{cell.label} (out)"
+
 
 _TOLERANCES = (
     "A cell is within tolerance if the simulated value of each of these is off the real one by no "
@@ -28,10 +109,7 @@ def report(result: FidelityData) -> str:
     ]  # fmt: skip
     shown = tables(result)
     for index, (name, cells) in enumerate(result.scenarios.items()):
-        figures = [
-            Figure(charts.title(cell), charts.windows(cell, width=FILL, height=110))
-            for cell in cells
-        ]
+        figures = [Figure(title(cell), windows(cell, width=FILL, height=110)) for cell in cells]
         about = "The congestion window in segments against time in seconds."
         sections.append(Section(f"{name}: windows", about, figures=figures, grid=250))
         sections.append(Section(f"{name}: numbers", what_is_taken(),

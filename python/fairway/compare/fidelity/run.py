@@ -104,7 +104,7 @@ def _save(result: Fidelity, out: Path, figures: Sequence[str]) -> None:
 
 
 def _save_figures(result: Fidelity, place: Path, formats: Sequence[str]) -> None:
-    from fairway.compare.fidelity.charts import page
+    from fairway.compare.fidelity.report import page
     from fairway.plot.figures import save_charts
 
     save_charts({"windows": page(result)}, place, formats)

@@ -2,14 +2,182 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Literal, cast
 
-from fairway.compare.tune import charts
+import altair as alt
+import polars as pl
+
+from fairway.compare.tune.space import number_of
 from fairway.ground import text
+from fairway.plot.figures import PALETTE, inline
 from fairway.plot.page import FILL, Figure, Section, render
 
 if TYPE_CHECKING:
     from fairway.compare.tune.result import Tuning
+    from fairway.compare.tune.space import Parameter
+
+Width = int | Literal["container"]
+
+#: What a trial is, in the order of its colours.
+_KINDS = ("chosen", "keeps constraints", "does not")
+_COLOURS = [PALETTE[1], PALETTE[0], "#999999"]
+_SHAPES = ["diamond", "circle", "cross"]
+
+
+def course(tuning: Tuning, index: int, *, width: Width = 640, height: int = 240) -> alt.LayerChart:
+    """An objective over the trials; the line is the best so far, dashed the default."""
+    objective = tuning.goal.objectives[index]
+    data = _trials(tuning)
+    title = f"{objective.name} over the trials, with the best so far and the default"
+    numbers = data.select("trial", f"y{index}", "kind").rename({f"y{index}": "y"})
+    best, steps = None, []
+    for trial, value, kind in numbers.iter_rows():
+        if kind != _KINDS[2] and (best is None or objective.gain(value - best) > 0):
+            best = value
+        steps.append((trial, best))
+    so_far = pl.DataFrame(steps, schema={"trial": pl.Int64, "y": pl.Float64}, orient="row")
+    x = alt.X("trial:Q", title="Trial", axis=alt.Axis(tickMinStep=1))
+    y = alt.Y("y:Q", title=objective.name, scale=alt.Scale(zero=False))
+    line = (
+        alt.Chart(inline(so_far.drop_nulls(), trial="number", y="number"))
+        .mark_line(interpolate="step-after", color=PALETTE[2])
+        .encode(x=x, y=y)
+    )
+    points = (
+        alt.Chart(inline(numbers, trial="number", y="number"))
+        .mark_point(size=45, filled=True)
+        .encode(x=x, y=y, **_marks(), tooltip=["trial:Q", alt.Tooltip("y:Q", title=objective.name)])
+    )
+    layers = [line, points, _default_rule(tuning, index)]
+    return cast(
+        alt.LayerChart, alt.layer(*layers).properties(width=width, height=height, description=title)
+    )
+
+
+def slice_of(
+    tuning: Tuning, index: int, parameter: Parameter, *, width: Width = 300, height: int = 200
+) -> alt.LayerChart:
+    """An objective over the values of one parameter."""
+    objective = tuning.goal.objectives[index]
+    data = _trials(tuning).rename({f"y{index}": "y"})
+    settings = {trial.number: trial.score.settings[parameter.name] for trial in tuning.trials}
+    values = [settings[number] for number in data["trial"]]
+    title = f"{objective.name} over {parameter.name}"
+    x: alt.X
+    if parameter.choices:
+        data = data.with_columns(pl.Series("x", [str(value) for value in values]))
+        x = alt.X("x:N", title=parameter.name, sort=[str(c) for c in parameter.choices],
+                  axis=alt.Axis(labelAngle=0))  # fmt: skip
+        kinds = {"trial": "number", "y": "number"}
+    else:
+        data = data.with_columns(pl.Series("x", [number_of(v, parameter.unit) for v in values]))
+        scale = (
+            alt.Scale(type="log", nice=False)
+            if parameter.log
+            else alt.Scale(zero=False, nice=False)
+        )
+        unit = f" ({parameter.unit})" if parameter.unit else ""
+        x = alt.X("x:Q", title=parameter.name + unit, scale=scale)
+        kinds = {"trial": "number", "x": "number", "y": "number"}
+    chart = (
+        alt.Chart(inline(data.select("trial", "x", "y", "kind"), **kinds))
+        .mark_point(size=45, filled=True)
+        .encode(
+            x=x,
+            y=alt.Y("y:Q", title=objective.name, scale=alt.Scale(zero=False)),
+            tooltip=["trial:Q", alt.Tooltip(x.shorthand, title=parameter.name),
+                     alt.Tooltip("y:Q", title=objective.name)],
+            **_marks(),
+        )
+    )  # fmt: skip
+    layers = alt.layer(chart, _default_rule(tuning, index))
+    return cast(alt.LayerChart, layers.properties(width=width, height=height, description=title))
+
+
+def importances(tuning: Tuning, index: int, *, width: Width = 480) -> alt.Chart:
+    """How much of what the best trials share is each parameter's."""
+    shares = tuning.found.importances[index]
+    objective = tuning.goal.objectives[index]
+    data = pl.DataFrame({"parameter": list(shares), "share": list(shares.values())})
+    return cast(
+        alt.Chart,
+        alt.Chart(inline(data, share="number"), description=f"Importance for {objective.name}")
+        .mark_bar(color=PALETTE[0])
+        .encode(
+            x=alt.X("share:Q", title="Share", scale=alt.Scale(domain=[0, 1])),
+            y=alt.Y("parameter:N", title=None, sort=None),
+            tooltip=["parameter:N", alt.Tooltip("share:Q", format=".2f")],
+        )
+        .properties(width=width, height=24 * len(shares)),
+    )
+
+
+def fronts(tuning: Tuning, *, width: Width = 480, height: int = 320) -> Iterator[alt.LayerChart]:
+    """Each two objectives against each other; the cross is the default."""
+    count = len(tuning.goal.objectives)
+    for first in range(count):
+        for second in range(first + 1, count):
+            yield _front(tuning, first, second, width, height)
+
+
+def _front(tuning: Tuning, first: int, second: int, width: Width, height: int) -> alt.LayerChart:
+    names = [tuning.goal.objectives[index].name for index in (first, second)]
+    data = _trials(tuning).rename({f"y{first}": "x", f"y{second}": "y"})
+    x = alt.X("x:Q", title=names[0], scale=alt.Scale(zero=False))
+    y = alt.Y("y:Q", title=names[1], scale=alt.Scale(zero=False))
+    points = (
+        alt.Chart(inline(data.select("trial", "x", "y", "kind"), trial="number", x="number",
+                         y="number"))
+        .mark_point(size=55, filled=True)
+        .encode(x=x, y=y, tooltip=["trial:Q", alt.Tooltip("x:Q", title=names[0]),
+                                   alt.Tooltip("y:Q", title=names[1])], **_marks())
+    )  # fmt: skip
+    default = pl.DataFrame({"x": [tuning.default.mean(first)], "y": [tuning.default.mean(second)]})
+    cross = (
+        alt.Chart(inline(default, x="number", y="number"))
+        .mark_point(shape="cross", size=160, color="black", filled=True)
+        .encode(x=x, y=y)
+    )
+    title = f"{names[1]} against {names[0]} of every trial, and of the default"
+    return cast(
+        alt.LayerChart,
+        alt.layer(points, cross).properties(width=width, height=height, description=title),
+    )
+
+
+def _trials(tuning: Tuning) -> pl.DataFrame:
+    """A row for each trial that could be measured: trial, y0, y1, … and its kind."""
+    chosen = {trial.number for trial in tuning.front}
+    rows = [
+        (
+            trial.number,
+            *tuning.goal.values(trial.score),
+            _KINDS[0]
+            if trial.number in chosen
+            else _KINDS[1 if tuning.goal.is_met(trial.score) else 2],
+        )
+        for trial in tuning.trials
+        if trial.score.refused is None
+    ]
+    values = {f"y{index}": pl.Float64 for index in range(len(tuning.goal.objectives))}
+    return pl.DataFrame(rows, schema={"trial": pl.Int64, **values, "kind": pl.String}, orient="row")
+
+
+def _marks() -> dict[str, Any]:
+    """Colour and shape of trials: also told apart in grey."""
+    legend = alt.Legend(orient="top", title=None)
+    return {
+        "color": alt.Color("kind:N", scale=alt.Scale(domain=_KINDS, range=_COLOURS), legend=legend),
+        "shape": alt.Shape("kind:N", scale=alt.Scale(domain=_KINDS, range=_SHAPES), legend=legend),
+    }
+
+
+def _default_rule(tuning: Tuning, index: int) -> alt.Chart:
+    data = pl.DataFrame({"y": [tuning.default.mean(index)]})
+    rule = alt.Chart(inline(data, y="number")).mark_rule(strokeDash=[5, 4], color="#777777")
+    return cast(alt.Chart, rule.encode(y="y:Q"))
+
 
 _METHOD = (
     "Optuna's tree-structured Parzen estimator proposed the trials. All of them, and the default, "
@@ -36,7 +204,7 @@ def report(tuning: Tuning) -> str:
     ]  # fmt: skip
     if len(goal.objectives) > 1:
         figures = [Figure("Trade-off", chart, "The black cross is the default.")
-                   for chart in charts.fronts(tuning, width=FILL)]  # fmt: skip
+                   for chart in fronts(tuning, width=FILL)]  # fmt: skip
         sections.append(Section("What one objective costs the other", figures=figures))
     for index, objective in enumerate(goal.objectives):
         sections += _of_objective(tuning, index, objective.name)
@@ -52,14 +220,14 @@ def report(tuning: Tuning) -> str:
 
 def _of_objective(tuning: Tuning, index: int, name: str) -> list[Section]:
     figures = [
-        Figure("Course", charts.course(tuning, index, width=FILL),
+        Figure("Course", course(tuning, index, width=FILL),
                "The line is the best so far that keeps the constraints, dashed the default.")
     ]  # fmt: skip
     if tuning.found.importances[index]:
         caption = "How much of what sets the best trials apart is each parameter's (PED-ANOVA)."
-        figures.append(Figure("Importance", charts.importances(tuning, index, width=FILL), caption))
+        figures.append(Figure("Importance", importances(tuning, index, width=FILL), caption))
     slices = [
-        Figure(parameter.name, charts.slice_of(tuning, index, parameter, width=FILL))
+        Figure(parameter.name, slice_of(tuning, index, parameter, width=FILL))
         for parameter in tuning.parameters
     ]
     return [
