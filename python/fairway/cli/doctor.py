@@ -200,9 +200,7 @@ class Check:
     """One thing that was looked at.
 
     Attributes:
-        name: What.
         status: "ok", "optional" if something that is not needed is absent, "missing" if needed.
-        found: What was found.
         remedy: What to do, if something is absent.
     """
 

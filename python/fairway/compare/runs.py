@@ -43,7 +43,6 @@ class Comparison:
 
     Attributes:
         names: What each run is called: its directory.
-        runs: The runs.
         chosen: Metrics to show, if not those of the summaries, delay and retransmissions.
     """
 

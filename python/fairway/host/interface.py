@@ -86,13 +86,11 @@ class Interface:
     """An interface; None is what the system does not tell.
 
     Attributes:
-        name: As `ip link` has it.
         state: "up", "down" or another of RFC 2863's states; "unknown" is usual for virtual ones.
         mtu_bytes: Largest IP packet.
         speed_bps: Of the line in bit/s. Virtual interfaces have none, or name one without meaning.
         tx_queue_packets: `txqueuelen`.
         queue: Kind of the root queue discipline, then those below it: ("mq", "fq_codel").
-        driver: Name of the driver.
         offloads: Whether tso, gso, gro, lro, scatter_gather, rx_checksum, tx_checksum are on.
         rings: Packets in the driver's rings: rx, tx, and the most they can be: rx_max, tx_max.
         send_queues: Hardware queues to send from.

@@ -16,7 +16,6 @@ class Route:
     """The route to an address; None is what the system does not tell.
 
     Attributes:
-        address: Where to.
         interface: Name of the interface that packets leave by.
         source: This host's address on it.
         gateway: The next router, if there is one.

@@ -49,8 +49,6 @@ class Need:
     """What fills a path.
 
     Attributes:
-        rate_bps: Its rate in bit/s.
-        rtt_s: Its round-trip time in seconds.
         streams: Connections that are to fill it together.
         bdp_bytes: Bytes on their way when it is full.
     """

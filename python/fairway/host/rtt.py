@@ -28,7 +28,6 @@ class RoundTrip:
     Attributes:
         least_s: Seconds.
         how: "icmp", "tcp connect" or "tcp refused".
-        port: That of the TCP connections.
     """
 
     least_s: float

@@ -24,7 +24,6 @@ class FileSystem:
     Attributes:
         mount_point: Of the file system.
         kind: As `mount` has it: "ext4", "tmpfs", "nfs4" ….
-        source: Device or server.
         free_bytes: What an ordinary user may still write.
     """
 

@@ -38,7 +38,6 @@ class Window:
     Attributes:
         low_bytes: What it can be counted on.
         high_bytes: What it may be at best.
-        buffer_bytes: The buffer's largest size.
         setting: What bounds it: "tcp_rmem[2]", "tcp_window_scaling" ….
         reason: How the window follows from that setting, as a part of a sentence.
     """

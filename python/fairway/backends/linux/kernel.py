@@ -24,13 +24,11 @@ class Kernel:
     """An executable User-Mode Linux kernel, and what the caller has to know to boot it.
 
     Attributes:
-        path: The executable.
         release: Its version, as `uname -r` says it: "6.1.192".
         virtual_time: Whether it has virtual time; if not, it runs in real time at 100 Hz.
         repeatable: Whether FAIRWAY_SEED in its environment decides all that chance does in it.
         modules: Congestion controls of Fairway's that are in it, by file: "tcp_dcm_plus".
         digest: SHA-256 of all that it was built from; empty if Fairway did not build it.
-        source: What it was built from.
         built: When, in UTC: "2026-01-31 12:00:00"; empty if Fairway did not build it.
         compiler: First line of `gcc --version`.
         build_s: How long the build took, in seconds.

@@ -61,11 +61,9 @@ class Machine:
     """A kernel that carries out the plan in a run directory.
 
     Args:
-        kernel: What to boot.
         directory: The run directory, with `plan.json` in it.
         memory_bytes: Memory of the machine.
         seed: Decides the kernel's randomness.
-        arguments: Further arguments of the kernel.
     """
 
     def __init__(

@@ -23,8 +23,6 @@ class Edit:
     Attributes:
         file: Path in the source tree.
         find: Text that must be there exactly once.
-        replace: What it becomes.
-        why: What it is for.
         required: Whether a kernel without it is of no use.
         otherwise: What a kernel without it lacks, if it is of use.
         unless: A text in a file, as (path, text), by which kernels are known that need no edit.
@@ -113,7 +111,6 @@ class Edited:
     """What was done to a tree.
 
     Attributes:
-        applied: The edits that were made.
         warnings: What the kernel lacks because others could not be.
     """
 
@@ -173,7 +170,6 @@ class Recipe:
     Attributes:
         fragment: The configuration, as `fragment.config` has it.
         random: `fairway_random.h`.
-        edits: Replacements in the source.
         modules: Congestion controls of ours: name of the file and its text.
         headers: What they include of ours: likewise.
     """

@@ -30,12 +30,7 @@ DECOMPRESSORS = {".tar": "", ".xz": "xz", ".gz": "gzip", ".tgz": "gzip", ".bz2":
 
 @dataclass(frozen=True)
 class Source:
-    """A source tree or a tarball of one.
-
-    Attributes:
-        path: Where it is.
-        is_tree: Whether it is a directory.
-    """
+    """A source tree or a tarball of one."""
 
     path: Path
     is_tree: bool

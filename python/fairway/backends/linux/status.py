@@ -21,7 +21,6 @@ class Status:
         kernel: The kernel that experiments run on; none if there is none.
         kernels: Those that were built, the last one first.
         wanted: Digest of the kernel that would be built by default; none without a source.
-        place: The directory of the cache.
         sources: Debian's packages of sources, the newest first.
         build_tools: Missing tools that building needs.
         run_tools: Missing tools that running needs.

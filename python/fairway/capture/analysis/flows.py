@@ -13,8 +13,6 @@ class Flow:
 
     Attributes:
         id: The connection's number; that of its lesser direction ends in `/reverse`.
-        connection: Everything of the connection.
-        index: Which of its directions it is.
     """
 
     id: str

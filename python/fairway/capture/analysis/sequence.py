@@ -26,9 +26,7 @@ class Look:
     """How something is drawn.
 
     Attributes:
-        name: What the legend calls it.
         colour: One that differs from the others for any colour vision, or by its shape.
-        shape: Of the mark on it, if it has one.
     """
 
     name: str

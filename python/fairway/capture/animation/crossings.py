@@ -55,9 +55,6 @@ class Crossing:
     """A packet on a link.
 
     Attributes:
-        packet: The packet as it is offered to the link.
-        kind: What it is.
-        link: The link's name.
         source: The node at which it enters.
         target: The node at which it comes out.
         offered_ns: When it is offered to the queue.
@@ -82,7 +79,6 @@ class Direction:
     """A link in one direction.
 
     Attributes:
-        link: The link's name.
         source: The node at which packets enter.
         target: The node at which they come out.
         rate_bps: Its rate, if it is one and the same.

@@ -33,7 +33,6 @@ class Interface:
 
     Attributes:
         name: "s0" of a host, "bottleneck@left" of a link's end.
-        description: Which kind of place that is.
         speed_bps: Rate at which packets leave there, if it is one and the same.
     """
 
@@ -48,16 +47,10 @@ class Packet:
 
     Attributes:
         at_ns: Time since the beginning of the run.
-        place: Where.
         is_inbound: Whether it arrives there; else it leaves, or is offered to a queue.
         ends: Addresses and ports of source and destination, four numbers.
         ip_id: Identification of IP, of which each direction of a connection has a next one.
-        ip_bytes: Length of the IP packet.
-        payload_bytes: Length of its payload.
         is_tcp: Whether it is a segment; else a datagram.
-        flags: Those of TCP.
-        seq: Sequence number.
-        ack: Acknowledgement number.
         comment: What becomes of it on the link.
     """
 

@@ -140,15 +140,7 @@ _SERIES = {
 
 @dataclass(frozen=True)
 class Recorded:
-    """What a run has left.
-
-    Attributes:
-        interfaces: Places of its captures.
-        packets: What was captured there.
-        traffic: The packets' ways.
-        flows: Entries of the summary's flows.
-        series: Samples of the flows over time.
-    """
+    """What a run has left."""
 
     interfaces: Sequence[Interface]
     packets: Sequence[Packet]

@@ -39,10 +39,7 @@ class Replay:
     """A transfer, and what it would have been.
 
     Attributes:
-        transfer: The transfer and its path.
-        experiment: The experiment file.
         same: The algorithm that the transfer had, if it is known.
-        sweep: The simulated transfers.
     """
 
     transfer: Transfer

@@ -37,10 +37,8 @@ class Found:
     """What a capture holds.
 
     Attributes:
-        connections: TCP connections in it.
         others: Numbers of those with much data, the chosen one left out.
         connection: The chosen one, as `fairway analyze --json` has it.
-        damaged: What could not be read.
     """
 
     connections: int
@@ -54,10 +52,6 @@ class Transfer:
     """A captured transfer, and the path that was fitted to it.
 
     Attributes:
-        name: What the capture is called.
-        found: The capture, and the connection in it.
-        direction: The direction with the data.
-        path: Its path.
         series: Its intervals, `t_s` since its first packet, columns as
             `fairway.capture.analysis.series.CAPTURE_SERIES_SCHEMA`.
     """

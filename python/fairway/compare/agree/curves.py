@@ -25,7 +25,6 @@ class Curves:
     """The windows of one flow on one side, at common times.
 
     Attributes:
-        t_s: Times in seconds.
         windows: A row for each seed: windows in segments.
     """
 
@@ -51,11 +50,9 @@ class Area:
     """How far two mean windows are apart over time.
 
     Attributes:
-        flow: The flow.
         area: Area between the mean curves over the area under the reference's.
         noise: What of it seeds alone would make, were the expected curves the same: the mean of
             |x| for a normal x is √(2/π) deviations, here those of the difference of the means.
-        tolerance: What is of no account.
     """
 
     flow: str

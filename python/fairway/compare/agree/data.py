@@ -38,9 +38,7 @@ class Finding:
     """One quantity of one flow, one link or the run.
 
     Attributes:
-        quantity: What it is.
         owner: Id of the flow or link; "run" for the run.
-        judgement: The two sides held together.
     """
 
     quantity: Quantity
@@ -63,12 +61,7 @@ class PointAgreement:
 
     Attributes:
         axes: What the point sets: path -> value.
-        title: Title of its experiment.
-        side: Name of the backend that is judged.
-        reference: Name of the backend that it is held against.
-        findings: Every quantity that both sides have.
         missing: Quantities that a side does not have, and which: "delay of cubic#0: linux".
-        areas: Mean windows over time, of each flow.
     """
 
     def __init__(
@@ -206,14 +199,9 @@ class AgreementData:
     """An experiment on several backends.
 
     Attributes:
-        title: The experiment's title.
         sides: Names of the backends that are judged.
-        reference: Name of the backend that they are held against.
-        axes: Paths that vary.
-        seeds: Seeds on each side.
         points: For each side, each point of the experiment.
         tolerances: What differences are of no account: quantity -> tolerance.
-        version: Version of Fairway.
     """
 
     def __init__(

@@ -20,7 +20,6 @@ class Quantity:
     """A column of a summary that is compared.
 
     Attributes:
-        name: What users call it.
         of: What has it: each flow, each link or the whole run.
         column: Where it stands in the summary.
         words: What tables call it.
@@ -156,7 +155,6 @@ class Sample:
 
     Attributes:
         values: In the order of the seeds.
-        mean: Their mean.
         deviation: Their sample standard deviation; none of one value.
     """
 
@@ -192,13 +190,10 @@ class Judgement:
     """Two samples held together.
 
     Attributes:
-        ours: The side that is judged.
-        reference: The side that it is held against.
         difference: Our mean less the reference's, with an interval of 90 %.
         margin: The largest difference that is of no account, in the quantity's unit.
         verdict: *equivalent* if the whole interval is within ± the margin, *different* if all of
             it is outside, *undecided* otherwise.
-        method: What the verdict rests on.
         more_seeds: How many more seeds on each side might decide, if means and variances stay as
             they are; none where it is decided, or where a thousand would not do.
     """

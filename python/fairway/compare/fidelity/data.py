@@ -20,11 +20,8 @@ class Cell:
     """One flow, simulated and recorded.
 
     Attributes:
-        scenario: The path.
         algorithm: As the recording calls it; of several flows "cubic+reno".
         flow: Which of several flows: "0 cubic"; empty if there is one.
-        sim: What the simulator gave.
-        real: What was recorded.
     """
 
     scenario: str
@@ -74,10 +71,7 @@ class FidelityData:
     """How closely the simulator follows golden traces.
 
     Attributes:
-        directory: Where the recording is.
         kernel: Release of the kernel that was recorded; none if it does not say.
-        cells: Each flow of each trace.
-        version: Version of Fairway.
     """
 
     def __init__(

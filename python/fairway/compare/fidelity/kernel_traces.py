@@ -59,12 +59,7 @@ TRACE_COLUMNS = {
 
 @dataclass(frozen=True)
 class Scenario:
-    """One path; every algorithm runs over it alone.
-
-    Attributes:
-        name: As in the names of traces.
-        document: The experiment, for any algorithm.
-    """
+    """One path; every algorithm runs over it alone."""
 
     name: str
     document: dict[str, Any]

@@ -75,9 +75,7 @@ class Comparison:
     """One quantity of both sides.
 
     Attributes:
-        quantity: What it is.
         sim: The simulator's value; none if it has none, such as an interval of one reduction.
-        real: The recording's.
         judged: Whether it is held against the tolerance.
     """
 

@@ -44,11 +44,8 @@ class Recorded:
     """What was recorded of one experiment.
 
     Attributes:
-        scenario: Name of the path.
         algorithm: As the recording calls it; of several flows "cubic+reno".
         flows: The congestion control of each flow, as experiments call it.
-        traces: Of each flow.
-        experiment: The same experiment for the simulator.
     """
 
     scenario: str
@@ -63,9 +60,7 @@ class Recording:
     """A directory of golden traces.
 
     Attributes:
-        directory: Where it is.
         kernel: Release of the kernel, if the recording says it.
-        recorded: Everything in it, by scenario and algorithm.
     """
 
     directory: Path

@@ -36,10 +36,7 @@ class Scenario:
     """One path.
 
     Attributes:
-        name: As in the names of traces.
-        rate: Of the link, as experiments write it.
         delay: One way.
-        limit: Of the drop-tail queue.
         duration: Of the experiment; none if only the traces tell.
         loss: Probability of a random loss.
     """

@@ -30,8 +30,6 @@ class PortraitData:
 
     Attributes:
         algorithm: Its entry in `registry.algorithms()`.
-        scenario: The scenario.
-        run: What came of it.
     """
 
     algorithm: Mapping[str, Any]
@@ -60,7 +58,6 @@ class GalleryData:
 
     Attributes:
         algorithms: Entries of `registry.algorithms()`, one row each.
-        paths: The scenarios.
         sweep: Every run: the algorithms on the first path, then on the second, …
     """
 

@@ -128,8 +128,6 @@ class _Rows:
     Attributes:
         base: Algorithm -> its base line.
         heading: Family -> the base line of its name, above its first row.
-        colour: Family -> its colour.
-        height: All of it.
     """
 
     base: Mapping[str, float]

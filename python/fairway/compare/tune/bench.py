@@ -26,7 +26,6 @@ class Score:
     as they are compared.
 
     Attributes:
-        settings: The values.
         cases: Name of each case -> one list for each formula, of a value for each repetition.
         means: One list for each formula: of each repetition the mean over the cases.
         refused: Why there are no values, if there are none.
@@ -44,12 +43,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Goal:
-    """What is measured: objectives first, then constraints.
-
-    Attributes:
-        objectives: What shall be as large or as small as it can.
-        constraints: What has to be kept.
-    """
+    """What is measured: objectives first, then constraints."""
 
     objectives: tuple[Objective, ...]
     constraints: tuple[Constraint, ...]

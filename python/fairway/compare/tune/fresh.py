@@ -23,12 +23,8 @@ class Comparison:
     """Chosen values against the default in one objective, on fresh seeds.
 
     Attributes:
-        objective: What is compared.
-        chosen: Mean of the chosen values.
-        default: Mean of the default.
         effect: The mean difference chosen − default, seed by seed.
         low: Lower end of its 95 % interval; none with one seed.
-        high: Upper end.
         p: Two-sided, after Holm's correction for all comparisons; none with one seed.
         verdict: Whether it is better or worse, or neither could be shown.
         in_search: The difference on the seeds of the search, by which the values were chosen.
@@ -52,11 +48,8 @@ class Check:
     """A constraint on fresh seeds.
 
     Attributes:
-        constraint: The constraint.
         chosen: Mean of the chosen values, with its 95 % interval.
         kept: Whether the whole interval keeps it, or none of it does.
-        default: The same of the default.
-        default_kept: Whether the default keeps it.
     """
 
     constraint: Constraint
@@ -71,7 +64,6 @@ class Finalist:
     """Values that a search chose, and what became of them on fresh seeds.
 
     Attributes:
-        trial: The trial that they were.
         fresh: What they measure there; `fresh.refused` says why if nothing.
         comparisons: One for each objective.
         checks: One for each constraint.

@@ -22,7 +22,6 @@ class Formula:
     """A metric, or a sum of some, each times a factor.
 
     Attributes:
-        name: As it was written.
         terms: Factor and metric of each.
     """
 
@@ -42,12 +41,7 @@ class Formula:
 
 @dataclass(frozen=True)
 class Objective:
-    """What shall be as large, or as small, as it can be.
-
-    Attributes:
-        formula: What is measured.
-        minimise: Whether small is good.
-    """
+    """What shall be as large, or as small, as it can be."""
 
     formula: Formula
     minimise: bool
@@ -72,13 +66,7 @@ class Objective:
 
 @dataclass(frozen=True)
 class Constraint:
-    """A bound that a metric shall keep.
-
-    Attributes:
-        formula: What is measured.
-        bound: The bound.
-        at_least: Whether it is a lower one.
-    """
+    """A bound that a metric shall keep."""
 
     formula: Formula
     bound: float

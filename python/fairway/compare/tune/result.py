@@ -31,21 +31,12 @@ class Tuning:
     """A search, and the proof of what it found.
 
     Attributes:
-        algorithm: The algorithm, if one was named.
-        subjects: The experiments.
-        parameters: What was searched.
-        goal: Objectives and constraints.
         repetitions: Seeds of each trial.
         fresh: Seeds of the comparison at the end.
-        seed: Of the search.
         batch: Trials proposed at a time.
-        backend: What answered.
         default: What the default measured on the seeds of the search.
-        found: The trials.
         front: The best trial; of several objectives, all that no other is better than.
         finalists: Those of them that were compared with the default on fresh seeds.
-        remarks: What a reader has to know.
-        directory: Where everything is kept, if anywhere.
     """
 
     algorithm: str | None

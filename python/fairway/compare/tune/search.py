@@ -30,7 +30,6 @@ class Trial:
 
     Attributes:
         number: From 1, in the order they were proposed.
-        score: What they measured.
     """
 
     number: int
@@ -42,7 +41,6 @@ class Found:
     """What a search found.
 
     Attributes:
-        trials: Everything that was tried.
         importances: For each objective, parameter -> its share; empty if there were too few trials.
     """
 

@@ -34,11 +34,9 @@ class Parameter:
     Attributes:
         name: Of the algorithm's parameter, or a path in the experiment.
         low: Lower end; none with choices.
-        high: Upper end.
         log: Whether its logarithm is searched evenly.
         whole: Whether only whole numbers are tried.
         unit: Written behind the number, such as "ms".
-        choices: The values, if they are listed.
         default: What stands in the experiment, or is the algorithm's default; none if unknown.
     """
 

@@ -24,7 +24,6 @@ class Subject:
     """An experiment file, and the flows in it that are tuned.
 
     Attributes:
-        path: The file.
         changes: Values set in it first, the algorithm of the flows among them.
         flows: Indices of the flows whose parameters are searched.
         params: The parameters of the algorithm that each of these has already.

@@ -20,8 +20,6 @@ class Advice:
     """What was found.
 
     Attributes:
-        path: What was judged.
-        statements: Sentences, by topic.
         changes: Settings that would lift a limit. Nothing has been changed.
         other_side: What the other host needs for the same.
         streams: Connections that fill the path without any change, if that can be told.

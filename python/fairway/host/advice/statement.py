@@ -16,7 +16,6 @@ class Statement:
         topic: "receiver", "sender", "congestion control" ….
         kind: "fine"; "limit" if it keeps the path from being filled; "hint" if it may matter;
             "unknown" if the system does not tell.
-        text: One or more sentences with their numbers.
     """
 
     topic: str
@@ -35,7 +34,6 @@ class Change:
     Attributes:
         name: As `sysctl` knows it.
         value: What to write.
-        why: The reason for this value.
     """
 
     name: str
