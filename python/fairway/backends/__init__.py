@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fairway.errors import InputError
-from fairway.results.run import Run
 
 if TYPE_CHECKING:
     from fairway.algorithm import Algorithms
+    from fairway.results.run import Run
 
 
 class Progress(Protocol):

@@ -6,9 +6,11 @@ import contextlib
 import json
 import shutil
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from fairway import _core
+from fairway.algorithm import Algorithms
 from fairway.errors import InputError
 from fairway.ground import digest
 from fairway.model.beside import beside
@@ -16,11 +18,7 @@ from fairway.results.captures import ELSEWHERE, are_wanted, new_directory
 from fairway.results.run import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import polars as pl
-
-    from fairway.algorithm import Algorithms
 
 
 class Simulator:

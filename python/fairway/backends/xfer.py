@@ -8,21 +8,18 @@ import json
 import os
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from fairway import _core
+from fairway.algorithm import Algorithms
 from fairway.backends.control import Control
 from fairway.backends.sim import completed
 from fairway.backends.transfer import jobs, record
-from fairway.backends.transfer.jobs import TOKEN_VARIABLE, bare
+from fairway.backends.transfer.token import TOKEN_VARIABLE, bare
 from fairway.errors import InputError, RunFailed
 from fairway.ground import digest
 from fairway.results.run import Run
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from fairway.algorithm import Algorithms
 
 #: Where the collector is if nothing else says.
 PEER_VARIABLE = "FAIRWAY_PEER"

@@ -13,10 +13,10 @@ from typer import Argument, Option
 
 from fairway.cli.terminal import Json, columns, note, print_json, show_table, wrapped
 from fairway.errors import InputError
-from fairway.plot.page import Table
 
 if TYPE_CHECKING:
     from fairway.compare.gallery.run import Portrait
+    from fairway.plot.page import Table
 
 
 #: Columns of a drawn window, at the most.
@@ -81,6 +81,8 @@ def _explain(entry: dict[str, Any]) -> None:
 
 def list_tables(known: Sequence[Mapping[str, Any]]) -> list[Table]:
     """One table for each family."""
+    from fairway.plot.page import Table
+
     return [
         Table(
             family[:1].upper() + family[1:],

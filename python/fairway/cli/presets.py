@@ -5,13 +5,15 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from typer import Argument
 
 from fairway.cli.terminal import Json, print_json, say, show_table
 from fairway.errors import InputError
-from fairway.plot.page import Table
+
+if TYPE_CHECKING:
+    from fairway.plot.page import Table
 
 #: What stands in a comparison for the value of the first preset.
 _SAME = "="
@@ -77,6 +79,8 @@ def comparison(known: Sequence[Mapping[str, Any]]) -> Table:
 
     `=` stands for the value of the first.
     """
+    from fairway.plot.page import Table
+
     first, *others = known
     rows = [
         [
@@ -108,12 +112,16 @@ def common(known: Sequence[Mapping[str, Any]]) -> str:
 
 def summaries(known: Sequence[Mapping[str, Any]]) -> Table:
     """What each preset is."""
+    from fairway.plot.page import Table
+
     rows = [[preset["name"], preset["summary"]] for preset in known]
     return Table("Presets", ["name", "what it is"], rows, labels=2)
 
 
 def in_full(preset: Mapping[str, Any]) -> Table:
     """One preset: every switch with its value and where that is from."""
+    from fairway.plot.page import Table
+
     rows = [
         [switch, literal(value), preset["sources"][switch]]
         for switch, value in preset["switches"].items()

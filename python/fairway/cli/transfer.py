@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Option
 
-from fairway.backends.transfer.jobs import TOKEN_VARIABLE, bare
+from fairway.backends.transfer.token import TOKEN_VARIABLE, bare
 from fairway.cli.terminal import note_report, print_json, show_table, size, warn
 from fairway.errors import InputError, read_text
 from fairway.ground import store

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairway import _core
+from fairway.algorithm import Algorithms
 from fairway.backends.control import Control
 from fairway.backends.linux import cache, modules, packaged
+from fairway.backends.linux.kernel import Kernel
 from fairway.backends.linux.machine import AGENT, Machine, run_directory
 from fairway.backends.sim import completed
 from fairway.errors import InputError, RunFailed, writing
@@ -25,10 +27,6 @@ from fairway.results.run import Run
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from fairway import _core
-    from fairway.algorithm import Algorithms
-    from fairway.backends.linux.kernel import Kernel
 
 #: Bytes that one sample of a flow and of a queue take at least (`crates/guest/src/record.rs`, with
 #: the `struct tcp_info` of Linux 6.1).

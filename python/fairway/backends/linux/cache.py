@@ -12,6 +12,7 @@ from fairway.backends.linux.kernel import Kernel, described, examined
 from fairway.backends.linux.recipe import recipe
 from fairway.backends.linux.source import Source
 from fairway.errors import InputError
+from fairway.ground import store
 from fairway.ground.cache import cache_directory
 
 #: Names another kernel than the default: an executable, or the release of one that was built.
@@ -142,8 +143,6 @@ def _read_memory(memory: Path) -> dict[str, Any]:
 
 def _write_memory(memory: Path, known: dict[str, Any]) -> None:
     """Keep it if that can be done: without it, the next call is slower and no more."""
-    from fairway.ground import store
-
     try:
         store.write_file(memory, store.to_json(known))
     except InputError:

@@ -1,31 +1,14 @@
-"""Starting a transfer and following it to its end; the token that lets a sender in."""
+"""Starting a transfer and following it to its end."""
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from fairway import _core
+from fairway._core import TransferData
 from fairway.errors import FairwayError, InputError, Interrupted, RunFailed
-
-if TYPE_CHECKING:
-    from fairway._core import TransferData
-
-#: Where it comes from if nothing else says.
-TOKEN_VARIABLE = "FAIRWAY_TOKEN"
-
-
-def bare(given: str | None) -> str:
-    r"""The token, given or from `TOKEN_VARIABLE`, without what is printed before it; may be empty.
-
-    >>> bare("token: ab12\n"), bare("ab12")
-    ('ab12', 'ab12')
-    """
-    text = given or os.environ.get(TOKEN_VARIABLE, "")
-    return text.strip().removeprefix("token:").strip()
-
 
 #: Seconds between looks at a transfer: often enough for a bar that moves and for Ctrl-C.
 _LOOK_S = 0.25

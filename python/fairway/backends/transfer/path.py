@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fairway.ground.registry import algorithms
 from fairway.host.path import USUAL_MSS
 
 #: What the kernel calls algorithms that have another name here.
@@ -125,8 +126,6 @@ def _datagrams(name: str, members: Sequence[tuple[Any, Any]]) -> dict[str, Any]:
 
 def _algorithm(cc: str) -> str:
     """The name of the kernel's algorithm here; the kernel's own default if there is none."""
-    from fairway.ground.registry import algorithms
-
     name = _NAMES.get(cc, cc)
     return name if any(name == known["name"] for known in algorithms()) else "cubic"
 

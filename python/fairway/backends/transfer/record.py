@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairway import _core
+from fairway._core import TransferData
 from fairway.backends.sim import completed
 from fairway.backends.transfer.path import experiment_of
 from fairway.backends.transfer.tables import natural
@@ -23,8 +24,6 @@ from fairway.results.run import Run
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from fairway._core import TransferData
 
 
 def summary_of(data: TransferData, settings: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -118,8 +117,6 @@ def save(
 
 def main() -> None:
     """The other process: reads from standard input what `save` writes."""
-    from fairway._core import TransferData
-
     source = sys.stdin.buffer
     settings = json.loads(source.read(int(source.readline())))
     try:

@@ -10,16 +10,13 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairway import _core
-from fairway.capture.analysis.flows import largest
+from fairway.capture.analysis.flows import flows, largest
 from fairway.capture.analysis.result import Analysis
 from fairway.errors import InputError, Interrupted, writing
 from fairway.ground.progress import Silent, State, reporter
-
-if TYPE_CHECKING:
-    from fairway import _core
 
 #: What stands for standard input.
 STANDARD_INPUT = "-"
@@ -160,7 +157,5 @@ def _names(
     connections: Sequence[Mapping[str, Any]], directions: Sequence[tuple[int, int]]
 ) -> list[str]:
     """Ids of flows by direction; none for one without data."""
-    from fairway.capture.analysis.flows import flows
-
     known = {(flow.connection["id"], flow.index): flow.id for flow in flows(connections)}
     return [known.get((number, index), "") for number, index in directions]

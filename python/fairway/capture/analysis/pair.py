@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairway import _core
 from fairway.errors import InputError, Interrupted
 from fairway.ground import store, text
 from fairway.plot.drawing import SAME_COMMAND, draw_figures, draw_report
@@ -135,7 +136,6 @@ class Pair:
         self, directory: str | Path, figures: Sequence[str] = (), source: str | None = None
     ) -> None:
         """Write results, manifest, report and figures to a directory, whole or not at all."""
-        from fairway import _core
         from fairway.plot.figures import save_charts
 
         check_formats(figures)
@@ -162,8 +162,6 @@ class Pair:
 
 def compare(first: str | Path, second: str | Path) -> Pair:
     """Compare the capture at one end of transfers with that at the other."""
-    from fairway import _core
-
     try:
         return Pair(json.loads(_core.compare_captures((first, second))))
     except _core.CaptureError as error:

@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairway.capture.analysis.flows import flows
+from fairway.capture.analysis.run import run_of
+from fairway.capture.analysis.story import warnings
+from fairway.capture.analysis.tables import connection_table, datagram_table, group_tables
 from fairway.errors import InputError
+from fairway.plot.page import Table
+from fairway.results.run import Run
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from fairway.plot.page import Table
-    from fairway.results.run import Run
 
 #: Round trips of a direction without a sample.
 _NO_RTT = dict.fromkeys(("min", "mean", "max", "stdev", "p50", "p90", "p95", "p99"))
@@ -88,14 +90,10 @@ class Analysis:
 
     def warnings(self) -> list[str]:
         """What has to be known before the figures are trusted, in sentences without full stops."""
-        from fairway.capture.analysis.story import warnings
-
         return warnings(self.report)
 
     def tables(self, top: int = 20) -> list[Table]:
         """The connections with most data, those side by side, and the datagrams."""
-        from fairway.capture.analysis.tables import connection_table, datagram_table, group_tables
-
         return [
             connection_table(self.report, top),
             *group_tables(self.report, top),
@@ -113,8 +111,6 @@ class Analysis:
 
     def to_run(self) -> Run:
         """A run with the shown flows, for tables, figures, reports and comparisons."""
-        from fairway.capture.analysis.run import run_of
-
         return run_of(
             self.name, self.to_json(), self.shown, self.series, self.packets, self.warnings()
         )

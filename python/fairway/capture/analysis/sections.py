@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -23,11 +23,10 @@ from fairway.capture.analysis.tables import (
     round_trip_table,
     share_tables,
 )
+from fairway.ground import text
+from fairway.plot.figures import AnyChart
 from fairway.plot.page import FILL, Figure, Section, Table
-
-if TYPE_CHECKING:
-    from fairway.plot.figures import AnyChart
-    from fairway.results.run import Run
+from fairway.results.run import Run
 
 #: Flows that have charts of their own in a report; with --connection, any has.
 MOST_FLOWS = 6
@@ -156,8 +155,6 @@ def _above(series: pl.DataFrame) -> str:
     highest = max(charts._most(series["flight_bytes"]), charts._most(series["cwnd_bytes"]))
     if least is None or float(least) <= charts._ROOM * highest:
         return ""
-    from fairway.ground import text
-
     return f"The receive window is above the picture, at {text.size(int(least))} or more."
 
 

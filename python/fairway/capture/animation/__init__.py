@@ -5,13 +5,15 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from fairway import _core
+from fairway.algorithm import permitting
 from fairway.errors import ExperimentError, InputError
+from fairway.experiment.plan import plan
 from fairway.ground import store
-
-if TYPE_CHECKING:
-    from fairway.results.run import Run
+from fairway.results.run import Run, load
+from fairway.sweep import start
 
 #: Seconds that are shown unless the end is given.
 SHOWN_S = 10.0
@@ -47,7 +49,6 @@ def animate(
         fairway.InputError: If the time has no packet or too many, or if a run has no captures that
             can be played.
     """
-    from fairway import _core
     from fairway.capture.animation.page import page
     from fairway.capture.animation.scene import scene
 
@@ -69,8 +70,6 @@ def animate(
 
 def _loaded(directory: Path, overrides: Mapping[str, Any] | None) -> Run:
     """A run with its captures, from its directory."""
-    from fairway.results.run import load
-
     if overrides:
         raise InputError(f"{directory}: a finished run; --set and --seed go with experiment files")
     if (directory / store.POINTS).is_dir():
@@ -96,12 +95,6 @@ def _made(
     quiet: bool,
 ) -> Run:
     """Run an experiment until the animation ends, with captures of everything."""
-    from fairway import _core
-    from fairway.algorithm import permitting
-    from fairway.experiment.plan import plan
-    from fairway.results.run import Run
-    from fairway.sweep import start
-
     with permitting(python=allow_python, backend="sim"):
         planned = plan(experiment, overrides=overrides)
     document = copy.deepcopy(planned.points[0].experiment)
@@ -123,8 +116,6 @@ def _leave_out_later(document: dict[str, Any], end_ns: int) -> None:
 
     Only the last: the random numbers and names of the others stay as they are.
     """
-    from fairway import _core
-
     flows = document.get("flow", [])
     while len(flows) > 1 and _core.quantity(flows[-1].get("start", "0 s"), "duration") >= end_ns:
         flows.pop()
@@ -132,8 +123,6 @@ def _leave_out_later(document: dict[str, Any], end_ns: int) -> None:
 
 def _shortest(document: Mapping[str, Any], end_ns: int, whole_ns: int) -> int:
     """The end of the animation, doubled until every flow begins before it."""
-    from fairway.experiment.plan import plan
-
     length_ns = end_ns
     while length_ns < whole_ns:
         short = {k: v for k, v in document.items() if k not in ("measure", "capture")}
@@ -147,7 +136,6 @@ def _shortest(document: Mapping[str, Any], end_ns: int, whole_ns: int) -> int:
 
 
 def _recorded(run: Run) -> Any:
-    from fairway import _core
     from fairway.capture.animation.crossings import traffic
     from fairway.capture.animation.pcapng import read
     from fairway.capture.animation.scene import Recorded

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairway.ground import text
 from fairway.plot.page import filled, policy
-
-if TYPE_CHECKING:
-    from fairway.results.run import Run
+from fairway.results.run import Run
 
 _STYLES = ("report.css", "animation.css")
 _SCRIPTS = ("theme.js", "animation_scene.js", "animation_stage.js", "animation.js")

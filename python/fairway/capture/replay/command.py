@@ -6,10 +6,11 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
+from fairway import _core
 from fairway.algorithm import is_python_permitted
 from fairway.capture.analysis.command import STANDARD_INPUT, read, twice
 from fairway.capture.analysis.series import series_frame
@@ -20,13 +21,10 @@ from fairway.experiment.plan import source_of_experiment
 from fairway.ground import store, text
 from fairway.ground.progress import reporter
 from fairway.plot.drawing import draw_report
+from fairway.plot.page import Table
 from fairway.results.run import Run
 from fairway.results.tables import parquet
 from fairway.sweep.result import Sweep
-
-if TYPE_CHECKING:
-    from fairway import _core
-    from fairway.plot.page import Table
 
 #: The experiment file beside the results.
 FILE = "replay.toml"

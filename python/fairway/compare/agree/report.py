@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
 import altair as alt
 import polars as pl
 
-from fairway.compare.agree.data import PointAgreement
+from fairway.compare.agree.curves import Curves
+from fairway.compare.agree.data import AgreementData, Finding, PointAgreement
 from fairway.compare.agree.tables import IN_LINES, different, point_tables, remarks, sweep_tables
 from fairway.ground import text
 from fairway.plot.figures import PALETTE, AnyChart, inline, thin
 from fairway.plot.page import FILL, Figure, Section, Table, render
-
-if TYPE_CHECKING:
-    from fairway.compare.agree.curves import Curves
-    from fairway.compare.agree.data import AgreementData, Finding, PointAgreement
 
 #: Okabe and Ito's green, vermilion, and grey.
 _COLOURS = {"equivalent": "#009E73", "different": "#D55E00", "undecided": "#777777"}

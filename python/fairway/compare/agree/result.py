@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from fairway.compare.agree.data import AgreementData
-
-if TYPE_CHECKING:
-    from fairway.plot.page import Table
+from fairway.compare.agree.tables import remarks, tables
+from fairway.plot.page import Table, plain_html
 
 
 class Agreement(AgreementData):
@@ -15,14 +12,10 @@ class Agreement(AgreementData):
 
     def tables(self) -> list[Table]:
         """All numbers of a single experiment, or a line for each point of a sweep."""
-        from fairway.compare.agree.tables import tables
-
         return tables(self)
 
     def remarks(self) -> list[str]:
         """What has to be said beside the tables."""
-        from fairway.compare.agree.tables import remarks
-
         return remarks(self)
 
     def report(self) -> str:
@@ -32,6 +25,4 @@ class Agreement(AgreementData):
         return report(self)
 
     def _repr_html_(self) -> str:
-        from fairway.plot.page import plain_html
-
         return "".join(plain_html(table) for table in self.tables())

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
-from fairway.compare.agree.data import NOTE, Finding, PointAgreement
+from fairway.compare.agree.data import NOTE, AgreementData, Finding, PointAgreement
+from fairway.compare.agree.quantities import Judgement
 from fairway.ground import text
 from fairway.plot.page import Table
-
-if TYPE_CHECKING:
-    from fairway.compare.agree.data import AgreementData
-    from fairway.compare.agree.quantities import Judgement
 
 #: Quantities in the lines of a sweep.
 IN_LINES = ("goodput", "cwnd", "srtt")

@@ -5,14 +5,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairway.compare.fidelity.kernel_traces import SETTLED_S
 from fairway.compare.fidelity.quantities import JUDGED, Comparison, area, compare
 from fairway.ground import text
-
-if TYPE_CHECKING:
-    from fairway.metrics.episodes import Trace
+from fairway.metrics.episodes import Trace
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairway.backends import Backend
 from fairway.errors import InputError
 from fairway.experiment.plan import plan
 from fairway.ground import store
 from fairway.ground.progress import reporter
+from fairway.results.run import Run
 from fairway.sweep.run import run_plan
 
 if sys.version_info >= (3, 11):
@@ -27,9 +29,6 @@ else:
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from fairway.backends import Backend
-    from fairway.results.run import Run
 
 _KIND = "golden recording"
 #: All samples of a recording, and the columns before those of `TRACE_COLUMNS`.

@@ -10,19 +10,17 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from fairway.compare.fidelity import scenarios
 from fairway.compare.fidelity.kernel_traces import KEY, SETTLED_S, TABLE, algorithms, document
+from fairway.compare.fidelity.scenarios import Scenario
 from fairway.compare.fidelity.traces import of_samples
 from fairway.errors import InputError
-from fairway.ground import store
+from fairway.ground import registry, store
 from fairway.metrics.episodes import Trace
-
-if TYPE_CHECKING:
-    from fairway.compare.fidelity.scenarios import Scenario
 
 #: Columns that figures are taken from; a trace may have others.
 _NEEDED = (
@@ -218,8 +216,6 @@ def _start(trace: Trace, rtt_s: float) -> str | None:
 
 def _congestion_controls(algorithm: str, file: Path) -> list[str]:
     """What experiments call the congestion controls in a trace's name: cubic, or cubic+reno."""
-    from fairway.ground import registry
-
     known = {entry["name"]: entry["name"] for entry in registry.algorithms()} | algorithms()
     if algorithm in known:
         return [known[algorithm]]

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, cast
+from typing import Literal, cast
 
 import altair as alt
 import polars as pl
 
+from fairway.compare.fidelity.data import Cell, FidelityData
 from fairway.compare.fidelity.quantities import FEWEST_REDUCTIONS, what_is_taken
 from fairway.compare.fidelity.tables import missed, tables, tolerances
+from fairway.metrics.episodes import Trace
 from fairway.plot.figures import PALETTE, inline, thin
 from fairway.plot.page import FILL, Figure, Section, render
-
-if TYPE_CHECKING:
-    from fairway.compare.fidelity.data import Cell, FidelityData
-    from fairway.metrics.episodes import Trace
 
 #: Charts side by side on paper.
 _COLUMNS = 6

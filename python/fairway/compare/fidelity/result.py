@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from fairway.compare.fidelity.data import FidelityData
-
-if TYPE_CHECKING:
-    from fairway.plot.page import Table
+from fairway.compare.fidelity.tables import tables
+from fairway.plot.page import Table, plain_html
 
 
 class Fidelity(FidelityData):
@@ -15,8 +12,6 @@ class Fidelity(FidelityData):
 
     def tables(self) -> list[Table]:
         """All numbers, simulated beside real, and what is out of tolerance."""
-        from fairway.compare.fidelity.tables import tables
-
         return tables(self)
 
     def report(self) -> str:
@@ -26,6 +21,4 @@ class Fidelity(FidelityData):
         return report(self)
 
     def _repr_html_(self) -> str:
-        from fairway.plot.page import plain_html
-
         return "".join(plain_html(table) for table in self.tables())

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from fairway.compare.fidelity.data import Cell, FidelityData
 from fairway.compare.fidelity.quantities import JUDGED, Comparison
 from fairway.ground import text
 from fairway.plot.page import Table
-
-if TYPE_CHECKING:
-    from fairway.compare.fidelity.data import Cell, FidelityData
 
 #: Behind a difference that is out of tolerance, and one that is not judged.
 _OUT, _SHOWN = "*", " "

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from fairway.compare.fidelity.kernel_traces import SETTLED_S
 from fairway.metrics.episodes import Trace
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from fairway.results.run import Run
+from fairway.results.run import Run
 
 #: The kernel's infinite ssthresh, `TCP_INFINITE_SSTHRESH` of include/net/tcp.h.
 _KERNEL_INFINITY = 0x7FFF_FFFF

@@ -15,12 +15,11 @@ from fairway.ground import inventory, store, text
 from fairway.ground.progress import reporter
 from fairway.plot.drawing import SAME_COMMAND, drawing
 from fairway.plot.formats import format_of
+from fairway.plot.page import Figure, Section, Table, plain_html, render
 from fairway.sweep.run import run_plan
 
 if TYPE_CHECKING:
     import altair as alt
-
-    from fairway.plot.page import Table
 
 
 class Portrait(PortraitData):
@@ -50,8 +49,6 @@ class Gallery(GalleryData):
 
     def table(self) -> Table:
         """Goodput and queue of every algorithm on every path."""
-        from fairway.plot.page import Table
-
         rows = []
         for entry in self.algorithms:
             numbers = [self.numbers(entry, path) for path in self.paths]
@@ -73,7 +70,6 @@ class Gallery(GalleryData):
         import tomli_w
 
         from fairway.compare.gallery.figures import walls
-        from fairway.plot.page import Figure, Section, render
 
         scale = (
             "All rows of a column have the same scale, from zero to the number in its heading; a "
@@ -96,8 +92,6 @@ class Gallery(GalleryData):
         return render("Gallery of congestion controls", lead, sections)
 
     def _repr_html_(self) -> str:
-        from fairway.plot.page import plain_html
-
         return plain_html(self.table())
 
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from fairway import metrics
 from fairway.errors import InputError
-
-if TYPE_CHECKING:
-    from fairway.sweep.outcome import Outcome
+from fairway.sweep.outcome import Outcome
 
 #: A factor before a metric: "0.5*jain_index". Metrics begin with a letter.
 _FACTOR = re.compile(r"(?P<factor>[0-9.]+(?:[eE][+-]?[0-9]+)?)\*(?P<metric>.+)")

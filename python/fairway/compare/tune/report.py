@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
 import altair as alt
 import polars as pl
 
-from fairway.compare.tune.space import number_of
+from fairway.compare.tune.result import Tuning
+from fairway.compare.tune.space import Parameter, number_of
 from fairway.ground import text
 from fairway.plot.figures import PALETTE, inline
 from fairway.plot.page import FILL, Figure, Section, render
-
-if TYPE_CHECKING:
-    from fairway.compare.tune.result import Tuning
-    from fairway.compare.tune.space import Parameter
 
 Width = int | Literal["container"]
 

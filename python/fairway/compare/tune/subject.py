@@ -11,6 +11,8 @@ from typing import Any
 from fairway.compare.tune.space import Parameter, known_parameter, within
 from fairway.errors import InputError, read_text
 from fairway.experiment.plan import MAX_BYTES, Document, Plan, parse_toml, plan
+from fairway.experiment.scenarios import select
+from fairway.ground import registry
 
 #: What an own algorithm's name begins with: the registry does not know its parameters.
 _OWN = "python:"
@@ -217,8 +219,6 @@ def _completed(
 
 
 def _registry(algorithm: str) -> dict[str, Mapping[str, Any]]:
-    from fairway.experiment.scenarios import select
-    from fairway.ground import registry
 
     (entry,) = select(registry.algorithms(), [algorithm])
     return {param["name"]: param for param in entry["params"]}
@@ -226,9 +226,6 @@ def _registry(algorithm: str) -> dict[str, Mapping[str, Any]]:
 
 def _defaults(algorithm: str, first: Subject) -> dict[str, Any]:
     """What each parameter of the algorithm is in the first flow that is tuned."""
-    from fairway.experiment.scenarios import select
-    from fairway.ground import registry
-
     (entry,) = select(registry.algorithms(), [algorithm])
     experiment = first.plan({}, 0, 1).points[0].experiment
     flow, stack = experiment["flow"][first.flows[0]], experiment.get("stack", {})
