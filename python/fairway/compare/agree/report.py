@@ -231,10 +231,10 @@ def _of_one(result: AgreementData) -> list[Section]:
     sections = []
     for side in result.sides:
         for point in result.of(side):
-            windows = [Figure(flow, windows(point, flow, width=FILL)) for flow in point.curves]
+            over_time = [Figure(flow, windows(point, flow, width=FILL)) for flow in point.curves]
             about = "Thick lines are means over the seeds, thin ones each seed."
             sections.append(Section(f"Windows: {side} and {result.reference}", about,
-                                    figures=windows))  # fmt: skip
+                                    figures=over_time))  # fmt: skip
             drawn = all_differences(point, width=FILL)
             caption = "Shaded is what is of no account. What is further off is at the edge."
             figure = Figure("Differences", drawn, caption)
