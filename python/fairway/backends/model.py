@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from fairway import _core
+from fairway.algorithm import Algorithms
 from fairway.backends.control import Control
 from fairway.backends.sim import completed
 from fairway.ground import digest, result_schema
 from fairway.results.run import Run
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from fairway.algorithm import Algorithms
 
 
 class Models:

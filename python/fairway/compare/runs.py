@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairway.capture.analysis.run import load
 from fairway.errors import InputError
@@ -14,11 +14,9 @@ from fairway.metrics.reading import check_names
 from fairway.plot import columns
 from fairway.plot.columns import Column
 from fairway.plot.page import FILL, Figure, Section, Table, render
+from fairway.plot.quantities import QUANTITIES, Quantity
 from fairway.results.run import Run
 from fairway.sweep.tables import COSTS
-
-if TYPE_CHECKING:
-    from fairway.plot.quantities import Quantity
 
 #: Runs that are columns of a table; of more, each has a line.
 _BESIDE = 3
@@ -116,8 +114,6 @@ class Comparison:
 
     def report(self) -> str:
         """The comparison as HTML, every chart once per run."""
-        from fairway.plot.quantities import QUANTITIES
-
         sections = [Section("Summary", tables=self.tables())]
         for quantity in QUANTITIES.values():
             if charts := self.charts(quantity):

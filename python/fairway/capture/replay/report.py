@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from fairway.capture.analysis.series import CAPTURE_SERIES_SCHEMA
 from fairway.ground import store, text
 from fairway.ground.shape import NUMBER_OR_NONE, TEXT_OR_NONE
-from fairway.plot.figures import over_time
+from fairway.plot.figures import AnyChart, over_time
 from fairway.plot.page import FILL, Figure, Section, Table, render
 from fairway.plot.quantities import IN_ORDER, Quantity
 from fairway.results.tables import read_parquet
-from fairway.sweep.result import load_sweep
-
-if TYPE_CHECKING:
-    from fairway.plot.figures import AnyChart
-    from fairway.sweep.result import Sweep
+from fairway.sweep.result import Sweep, load_sweep
 
 #: What was measured and simulated, as `--json` prints it.
 RESULT = "replay.json"

@@ -6,7 +6,7 @@ import functools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairway.compare.agree.curves import Area, Curves, area_between, common_times, curves
 from fairway.compare.agree.quantities import (
@@ -20,9 +20,7 @@ from fairway.compare.agree.quantities import (
 )
 from fairway.ground import text
 from fairway.ground.result_schema import Tolerance
-
-if TYPE_CHECKING:
-    from fairway.sweep.outcome import Outcome
+from fairway.sweep.outcome import Outcome
 
 #: What a reader has to know of verdicts.
 NOTE = (

@@ -7,18 +7,15 @@ import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import altair as alt
 import polars as pl
 
-from fairway.experiment.scenarios import is_own, variant
+from fairway.compare.gallery.data import GalleryData, PortraitData
+from fairway.experiment.scenarios import Scenario, is_own, variant
 from fairway.plot.figures import PALETTE, inline, thin
 from fairway.plot.quantities import Keep
-
-if TYPE_CHECKING:
-    from fairway.compare.gallery.data import GalleryData, PortraitData
-    from fairway.experiment.scenarios import Scenario
 
 #: Lines of flows that are there for an algorithm to meet, and of queues.
 _GREYS = ["#777777", "#AAAAAA"]
