@@ -25,8 +25,8 @@ if TYPE_CHECKING:
         schema,
     )
     from fairway.capture.analysis.result import Analysis
-    from fairway.compare.agree.result import Agreement
-    from fairway.compare.fidelity.result import Fidelity
+    from fairway.compare.agree.run import Agreement
+    from fairway.compare.fidelity.run import Fidelity
     from fairway.errors import (
         AlgorithmError,
         ExperimentError,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 # Everything is loaded when it is first used, so that `import fairway` costs nothing.
 _HOME = {
     "AlgorithmError": "fairway.errors",
-    "Agreement": "fairway.compare.agree.result",
+    "Agreement": "fairway.compare.agree.run",
     "Analysis": "fairway.capture.analysis.result",
     "ExperimentError": "fairway.errors",
     "SimulationError": "fairway.errors",
@@ -69,7 +69,7 @@ _HOME = {
     "Interrupted": "fairway.errors",
     "NotDrawn": "fairway.errors",
     "RunFailed": "fairway.errors",
-    "Fidelity": "fairway.compare.fidelity.result",
+    "Fidelity": "fairway.compare.fidelity.run",
     "Phase": "fairway.metrics.phases",
     "Run": "fairway.results.run",
     "Reproduction": "fairway.study.reproduce",

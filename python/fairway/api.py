@@ -19,8 +19,8 @@ from fairway.sweep.result import Sweep, load_sweep
 if TYPE_CHECKING:
     from fairway.backends import Backend
     from fairway.capture.analysis.result import Analysis
-    from fairway.compare.agree.result import Agreement
-    from fairway.compare.fidelity.result import Fidelity
+    from fairway.compare.agree.run import Agreement
+    from fairway.compare.fidelity.run import Fidelity
     from fairway.compare.gallery.run import Gallery, Portrait
     from fairway.study.all import All
     from fairway.study.parts import WholeReproduction

@@ -10,7 +10,7 @@ import polars as pl
 
 import fairway
 from fairway.compare.fidelity import kernel_traces as golden
-from fairway.compare.fidelity.traces import of_run
+from fairway.compare.fidelity.kernel_traces import of_run
 
 #: A path on which 12 s are simulated at once.
 PATH = {"rate": "2 Mbit/s", "delay": "10 ms", "limit": "20 packets", "duration": "12 s"}

@@ -19,9 +19,8 @@ from fairway import _core
 from fairway.cli import main as cli
 from fairway.compare.fidelity import kernel_traces as golden
 from fairway.compare.fidelity import recording
-from fairway.compare.fidelity.data import Cell
-from fairway.compare.fidelity.quantities import QUANTITIES, Comparison, area, compare, measured
-from fairway.compare.fidelity.result import Fidelity
+from fairway.compare.fidelity.data import QUANTITIES, Cell, Comparison, area, compare, measured
+from fairway.compare.fidelity.run import Fidelity
 from fairway.errors import InputError
 from fairway.metrics.episodes import Trace, reductions, slow_start_exit
 from golden_made import NAME, PATH, damaged, simulated, write

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from fairway.errors import InputError
-from fairway.host import Interface, Settings, Sysctls, netlink, route_to, settings
+from fairway.host import Interface, Settings, Sysctls, route_to, settings
+from fairway.host import network as netlink
 from fairway.host.sysctls import full_name
 
 LINUX = sys.platform.startswith("linux")

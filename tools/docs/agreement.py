@@ -21,10 +21,10 @@ from fairway import api
 from fairway.backends import backend
 from fairway.compare.agree.data import PointAgreement
 from fairway.compare.agree.quantities import Judgement
-from fairway.compare.agree.result import Agreement
+from fairway.compare.agree.run import Agreement
 from fairway.compare.agree.run import comparison_plan
-from fairway.compare.fidelity.quantities import FEWEST_REDUCTIONS, JUDGED, measured
-from fairway.compare.fidelity.traces import of_run
+from fairway.compare.fidelity.data import FEWEST_REDUCTIONS, JUDGED, measured
+from fairway.compare.fidelity.kernel_traces import of_run
 from fairway.ground import text
 from fairway.stats import welch_interval
 from fairway.sweep.outcome import Outcome

@@ -16,8 +16,8 @@ from reference import DOCS, table
 
 from fairway import api
 from fairway.compare.fidelity.data import Cell
-from fairway.compare.fidelity.quantities import JUDGED
-from fairway.compare.fidelity.result import Fidelity
+from fairway.compare.fidelity.data import JUDGED
+from fairway.compare.fidelity.run import Fidelity
 from fairway.compare.fidelity.tables import difference, value, verdict
 
 PAGE = DOCS / "fidelity.md"

@@ -132,8 +132,8 @@ def _judged(
     from fairway.host import Path, settings
     from fairway.host.advice.interface import HEADERS
     from fairway.host.network import default_interface
-    from fairway.host.path import USUAL_MSS
     from fairway.host.rtt import measure, split
+    from fairway.host.windows import USUAL_MSS
 
     said_rate = quantities.rate_bps(rate, "--rate")
     if said_rate is not None and not 0 < said_rate <= FASTEST_BPS:

@@ -47,7 +47,7 @@ def fidelity(
     it was stopped.
     """
     from fairway import api
-    from fairway.compare.fidelity.quantities import FEWEST_REDUCTIONS, what_is_taken
+    from fairway.compare.fidelity.data import FEWEST_REDUCTIONS, what_is_taken
     from fairway.compare.fidelity.recording import packed
 
     place = out or Path("runs") / "fidelity" / (golden or packed()).resolve().name

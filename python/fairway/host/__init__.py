@@ -9,9 +9,9 @@ from __future__ import annotations
 from fairway.host.advice import Advice, advise
 from fairway.host.interface import Interface
 from fairway.host.network import Route, route_to
-from fairway.host.path import Path
 from fairway.host.settings import FileSystem, Settings, settings
 from fairway.host.sysctls import Sysctls
+from fairway.host.windows import Path
 
 __all__ = [
     "Advice",

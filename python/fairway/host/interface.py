@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fairway.host import netlink
+from fairway.host import network
 from fairway.host.files import integer, read
 
 _SIOCETHTOOL = 0x8946
@@ -134,7 +134,7 @@ class Interface:
             mtu_bytes=_positive(place / "mtu"),
             speed_bps=_speed_bps(place),
             tx_queue_packets=integer(read(place / "tx_queue_len")),
-            queue=netlink.queues(index) if live and index is not None else (),
+            queue=network.queues(index) if live and index is not None else (),
             driver=_driver(place) or (_driver_name(name) if live else None),
             offloads=_offloads(name) if live else None,
             rings=_rings(name) if live else None,

@@ -1,4 +1,4 @@
-"""How much of one connection may be on its way: what a kernel makes of its buffers.
+"""How much of one connection may be on its way: what a path needs, what a kernel's buffers give.
 
 All that Fairway says about windows from buffers is computed here. Sources are functions of Linux,
 whose names stand beside what is taken from them, and RFC 7323 for window scaling.
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
+from typing import Any
 
 from fairway.ground.quantities import binary
 from fairway.host.settings import Settings
@@ -193,3 +194,65 @@ def receive_buffer_for(window_bytes: float, host: Settings) -> int:
 def send_buffer_for(window_bytes: float) -> int:
     """Bytes of send buffer that surely keep this much on its way."""
     return math.ceil(math.ceil(window_bytes) / LEAST_SEND_SHARE)
+
+
+#: Payload of a packet of 1500 bytes with IPv4 and TCP headers and the timestamp option.
+USUAL_MSS = 1448
+
+
+@dataclass(frozen=True)
+class Path:
+    """A path.
+
+    Attributes:
+        rtt_s: Round-trip time in seconds.
+        rate_bps: What it shall carry in bit/s, if that is known.
+        loss: Share of packets that it loses at random.
+        streams: Connections that are to share the work.
+        cc: Congestion control of the sender; None is the host's own.
+        mss_bytes: Payload of a packet.
+    """
+
+    rtt_s: float
+    rate_bps: float | None = None
+    loss: float | None = None
+    streams: int = 1
+    cc: str | None = None
+    mss_bytes: int = USUAL_MSS
+
+    @property
+    def need(self) -> Need | None:
+        """What fills it, if its rate is known."""
+        if self.rate_bps is None:
+            return None
+        bdp = bandwidth_delay_bytes(self.rate_bps, self.rtt_s)
+        return Need(self.rate_bps, self.rtt_s, self.streams, bdp)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {**asdict(self), "bdp_bytes": self.need and self.need.bdp_bytes}
+
+
+@dataclass(frozen=True)
+class Need:
+    """What fills a path.
+
+    Attributes:
+        streams: Connections that are to fill it together.
+        bdp_bytes: Bytes on their way when it is full.
+    """
+
+    rate_bps: float
+    rtt_s: float
+    streams: int
+    bdp_bytes: int
+
+    @property
+    def window_bytes(self) -> float:
+        """What each stream must have on its way."""
+        return self.bdp_bytes / self.streams
+
+    @property
+    def possible_window_bytes(self) -> float:
+        """The same, but no more than TCP can have on its way."""
+        return min(self.window_bytes, float(SCALED))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fairway.ground.registry import algorithms
-from fairway.host.path import USUAL_MSS
+from fairway.host.windows import USUAL_MSS
 
 #: What the kernel calls algorithms that have another name here.
 _NAMES = {"westwood": "westwood+", "lp": "tcp-lp"}

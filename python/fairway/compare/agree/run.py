@@ -11,9 +11,9 @@ from fairway import _core
 from fairway.algorithm import Algorithms, permitting
 from fairway.backends import Backend
 from fairway.backends import backend as find_backend
-from fairway.compare.agree.data import PointAgreement
+from fairway.compare.agree.data import AgreementData, PointAgreement
 from fairway.compare.agree.quantities import tolerances
-from fairway.compare.agree.result import Agreement
+from fairway.compare.agree.tables import remarks, tables
 from fairway.errors import InputError, read_text
 from fairway.experiment.plan import (
     MAX_BYTES,
@@ -31,9 +31,32 @@ from fairway.ground import shape, store
 from fairway.ground.progress import reporter
 from fairway.plot.drawing import SAME_COMMAND, draw_figures, draw_report
 from fairway.plot.formats import check_formats
+from fairway.plot.page import Table, plain_html
 from fairway.sweep.outcome import Outcome
 from fairway.sweep.result import Sweep
 from fairway.sweep.run import run_plan
+
+
+class Agreement(AgreementData):
+    """An experiment on several backends."""
+
+    def tables(self) -> list[Table]:
+        """All numbers of a single experiment, or a line for each point of a sweep."""
+        return tables(self)
+
+    def remarks(self) -> list[str]:
+        """What has to be said beside the tables."""
+        return remarks(self)
+
+    def report(self) -> str:
+        """The report as HTML."""
+        from fairway.compare.agree.report import report
+
+        return report(self)
+
+    def _repr_html_(self) -> str:
+        return "".join(plain_html(table) for table in self.tables())
+
 
 #: Seeds on each side where the file does not say how many.
 DEFAULT_SEEDS = 4

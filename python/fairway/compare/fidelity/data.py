@@ -1,16 +1,188 @@
-"""What came of holding the simulator against a recording: a cell for each flow of each trace."""
+"""What is compared of two traces, and what came of it: a cell for each flow of each trace."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fairway.compare.fidelity.kernel_traces import SETTLED_S
-from fairway.compare.fidelity.quantities import JUDGED, Comparison, area, compare
-from fairway.ground import text
-from fairway.metrics.episodes import Trace
+import numpy as np
+
+from fairway.compare.agree.curves import Curves, area_between
+from fairway.compare.fidelity.kernel_traces import SETTLED_S, settled
+from fairway.ground import result_schema, text
+from fairway.ground.result_schema import Tolerance
+from fairway.metrics.episodes import Trace, reductions, slow_start_exit
+from fairway.plot.columns import in_unit, shown_unit
+
+#: With fewer reductions than this in the recording, their interval is not judged.
+FEWEST_REDUCTIONS = 5
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number of a trace.
+
+    Attributes:
+        name: What it is called in JSON, with its unit.
+        words: What tables call it.
+        tolerance: Largest difference of no account, as a share of the recording's; none if it is
+            shown and not judged.
+    """
+
+    name: str
+    words: str
+    tolerance: float | None = None
+
+    @property
+    def title(self) -> str:
+        """What tables call it, with the unit they show."""
+        return in_unit(self.words, shown_unit(self.name)[0])
+
+    @property
+    def scale(self) -> float:
+        """What values are multiplied by for that unit."""
+        return shown_unit(self.name)[1]
+
+
+def _of_flows(column: str, words: str) -> Quantity:
+    """A quantity that summaries have too: two kernels may differ as two backends may."""
+    tolerance = result_schema.columns("flows")[column].tolerance
+    return Quantity(column, words, tolerance.relative if tolerance else None)
+
+
+# The reasons for the tolerances are in docs/fidelity.md.
+QUANTITIES = (
+    _of_flows("goodput_bps", "goodput"),
+    _of_flows("mean_cwnd_segments", "mean cwnd"),
+    Quantity("p5_cwnd_segments", "5 % cwnd"),
+    Quantity("p50_cwnd_segments", "50 % cwnd"),
+    Quantity("p95_cwnd_segments", "95 % cwnd"),
+    _of_flows("mean_srtt_s", "mean srtt"),
+    Quantity("retransmitted_segments", "retransmitted"),
+    Quantity("reductions", "reductions"),
+    Quantity("reduction_interval_s", "interval between reductions", 0.15),
+    Quantity("exit_s", "slow-start exit"),
+    Quantity("exit_window_segments", "slow-start exit window", 0.1),
+    Quantity("exit_largest_cwnd_segments", "largest cwnd until then"),
+)
+JUDGED = tuple(quantity for quantity in QUANTITIES if quantity.tolerance is not None)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One quantity of both sides.
+
+    Attributes:
+        sim: The simulator's value; none if it has none, such as an interval of one reduction.
+        judged: Whether it is held against the tolerance.
+    """
+
+    quantity: Quantity
+    sim: float | None
+    real: float | None
+    judged: bool
+
+    @property
+    def relative(self) -> float | None:
+        """Simulated less real, over the real value; none if a side has no value or that is zero."""
+        if self.sim is None or self.real is None:
+            return None
+        if self.sim == self.real:
+            return 0.0
+        return (self.sim - self.real) / abs(self.real) if self.real else None
+
+    @property
+    def within(self) -> bool:
+        """Whether the tolerance holds; where nothing is judged, it does."""
+        if not self.judged:
+            return True
+        tolerance = self.quantity.tolerance
+        assert tolerance is not None
+        # Room for rounding, so that what is just as far off as may be is not out by 1e-16.
+        return self.relative is not None and abs(self.relative) <= tolerance * (1 + 1e-9)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "sim": self.sim,
+            "real": self.real,
+            "relative_difference": self.relative,
+            "tolerance": self.quantity.tolerance,
+            "judged": self.judged,
+            "within": self.within,
+        }
+
+
+def measured(trace: Trace) -> dict[str, float | None]:
+    """Every quantity of a trace: from `SETTLED_S` on, but for the exit from slow start."""
+    is_settled = settled(trace)
+    t, window = trace.t_s[is_settled], trace.cwnd[is_settled]
+    delivered, srtt = trace.delivered_bytes[is_settled], trace.srtt_s[is_settled]
+    p5, p50, p95 = (float(value) for value in np.percentile(window, [5, 50, 95]))
+    known = srtt[np.isfinite(srtt)]
+    at = [time for time in reductions(trace) if time >= t[0]]
+    left = slow_start_exit(trace)
+    return {
+        "goodput_bps": float((delivered[-1] - delivered[0]) * 8 / (t[-1] - t[0])),
+        "mean_cwnd_segments": float(window.mean()),
+        "p5_cwnd_segments": p5,
+        "p50_cwnd_segments": p50,
+        "p95_cwnd_segments": p95,
+        "mean_srtt_s": float(known.mean()) if len(known) else None,
+        "retransmitted_segments": trace.retransmitted,
+        "reductions": len(at),
+        "reduction_interval_s": (at[-1] - at[0]) / (len(at) - 1) if len(at) > 1 else None,
+        "exit_s": left.t_s if left else None,
+        "exit_window_segments": left.window if left else None,
+        "exit_largest_cwnd_segments": left.largest if left else None,
+    }
+
+
+def compare(sim: Trace, real: Trace) -> dict[str, Comparison]:
+    """Every quantity of both sides, by name."""
+    ours, theirs = measured(sim), measured(real)
+    return {
+        quantity.name: Comparison(
+            quantity,
+            ours[quantity.name],
+            theirs[quantity.name],
+            quantity.tolerance is not None and _counts(quantity, ours, theirs),
+        )
+        for quantity in QUANTITIES
+    }
+
+
+def _counts(
+    quantity: Quantity, sim: Mapping[str, float | None], real: Mapping[str, float | None]
+) -> bool:
+    if quantity.name == "reduction_interval_s":
+        return (real["reductions"] or 0) >= FEWEST_REDUCTIONS
+    # What neither side has, such as an exit from a slow start that lasts, is the same.
+    return sim[quantity.name] is not None or real[quantity.name] is not None
+
+
+def area(sim: Trace, real: Trace) -> float | None:
+    """The area between both windows from `SETTLED_S` on, over that under the recording's.
+
+    The simulator's window is interpolated at the times of the recording's samples.
+
+    None if the recording's window is zero throughout.
+    """
+    times = real.t_s[settled(real) & (real.t_s <= sim.t_s[-1])]
+    if len(times) < 2:
+        return None
+    curves = [
+        Curves(times, np.interp(times, trace.t_s, trace.cwnd)[np.newaxis]) for trace in (sim, real)
+    ]
+    found = area_between("", curves[0], curves[1], Tolerance(0))
+    return found.area if found else None
+
+
+def what_is_taken() -> str:
+    """What of a trace the figures are of, in a sentence."""
+    return f"From t = {SETTLED_S} s on; the exit from slow start is the first."
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,18 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
 
 from fairway.backends import Backend
 from fairway.errors import InputError
 from fairway.experiment.plan import plan
 from fairway.ground import store
 from fairway.ground.progress import reporter
+from fairway.metrics.episodes import Trace
 from fairway.results.run import Run
 from fairway.sweep.run import run_plan
 
@@ -27,8 +32,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-if TYPE_CHECKING:
-    import polars as pl
 
 _KIND = "golden recording"
 #: All samples of a recording, and the columns before those of `TRACE_COLUMNS`.
@@ -113,8 +116,6 @@ def record(
 
 def trace(run: Run) -> pl.DataFrame:
     """The trace of a run's first flow, columns as `TRACE_COLUMNS`."""
-    import polars as pl
-
     info = run.tcp_info
     assert info is not None
     columns = []
@@ -130,8 +131,6 @@ def trace(run: Run) -> pl.DataFrame:
 
 def summary_row(scenario: str, name: str, frame: pl.DataFrame) -> dict[str, Any]:
     """One row of summary.csv, from `SETTLED_S` to the end of a trace."""
-    import polars as pl
-
     settled = frame.filter(pl.col("t_s") >= SETTLED_S)
     first, last = settled.row(0, named=True), settled.row(-1, named=True)
     seconds = last["t_s"] - first["t_s"]
@@ -199,8 +198,6 @@ def document(
 
 
 def _write(place: Path, runs: list[tuple[str, str, Run]], recorded: dict[str, Any]) -> None:
-    import polars as pl
-
     frames = [(scenario, name, trace(run)) for scenario, name, run in runs]
     table = pl.concat(
         frame.select(pl.lit(scenario).alias(KEY[0]), pl.lit(name).alias(KEY[1]), pl.all())
@@ -211,3 +208,47 @@ def _write(place: Path, runs: list[tuple[str, str, Run]], recorded: dict[str, An
     rows = [summary_row(*frame) for frame in frames]
     pl.DataFrame(rows).write_csv(place / "summary.csv")
     (place / store.RECORDED).write_text(store.to_json(recorded), "utf-8")
+
+
+#: The kernel's infinite ssthresh, `TCP_INFINITE_SSTHRESH` of include/net/tcp.h.
+_KERNEL_INFINITY = 0x7FFF_FFFF
+#: Times of samples are compared with so much room: a microsecond, which recordings may round to.
+_ROUNDING_S = 1e-6
+
+
+def settled(trace: Trace) -> npt.NDArray[np.bool_]:
+    """Which samples are taken from `SETTLED_S` on, after the first slow start."""
+    return np.asarray(trace.t_s >= SETTLED_S - _ROUNDING_S)
+
+
+def of_samples(frame: pl.DataFrame) -> Trace:
+    """The trace of a recorded flow, columns as `kernel_traces.TRACE_COLUMNS`."""
+    columns = {name: frame[name].cast(pl.Float64).to_numpy() for name in frame.columns}
+    ssthresh = columns["ssthresh_segments"]
+    settled = columns["t_s"] >= SETTLED_S - _ROUNDING_S
+    sent_again = columns["total_retrans"][settled]
+    return Trace(
+        t_s=columns["t_s"],
+        cwnd=columns["cwnd_segments"],
+        ssthresh=np.where(ssthresh >= _KERNEL_INFINITY, np.nan, ssthresh),
+        srtt_s=columns["srtt_us"] / 1e6,
+        delivered_bytes=columns["bytes_acked"],
+        retransmitted=int(sent_again[-1] - sent_again[0]),
+    )
+
+
+def of_run(run: Run, index: int) -> Trace:
+    """The trace of a run's flow, by its place in the experiment."""
+    flow: dict[str, Any] = run.summary["flows"][index]
+    rows = run.series.filter(pl.col("flow") == flow["id"]).sort("t_s")
+    t_s = rows["t_s"].to_numpy()
+    goodput = rows["goodput_bps"].fill_null(0).to_numpy()
+    # Of the first sample it is not known what time it covers, and nothing is taken from there.
+    return Trace(
+        t_s=t_s,
+        cwnd=rows["cwnd_segments"].to_numpy(),
+        ssthresh=rows["ssthresh_segments"].to_numpy(),
+        srtt_s=rows["srtt_s"].to_numpy(),
+        delivered_bytes=np.cumsum(goodput * np.diff(t_s, prepend=t_s[:1])) / 8,
+        retransmitted=int(flow["retransmitted_segments"]),
+    )

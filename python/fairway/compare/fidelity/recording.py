@@ -15,9 +15,15 @@ from typing import Any
 import polars as pl
 
 from fairway.compare.fidelity import scenarios
-from fairway.compare.fidelity.kernel_traces import KEY, SETTLED_S, TABLE, algorithms, document
+from fairway.compare.fidelity.kernel_traces import (
+    KEY,
+    SETTLED_S,
+    TABLE,
+    algorithms,
+    document,
+    of_samples,
+)
 from fairway.compare.fidelity.scenarios import Scenario
-from fairway.compare.fidelity.traces import of_samples
 from fairway.errors import InputError
 from fairway.ground import registry, store
 from fairway.metrics.episodes import Trace

@@ -7,8 +7,7 @@ from typing import Literal, cast
 import altair as alt
 import polars as pl
 
-from fairway.compare.fidelity.data import Cell, FidelityData
-from fairway.compare.fidelity.quantities import FEWEST_REDUCTIONS, what_is_taken
+from fairway.compare.fidelity.data import FEWEST_REDUCTIONS, Cell, FidelityData, what_is_taken
 from fairway.compare.fidelity.tables import missed, tables, tolerances
 from fairway.metrics.episodes import Trace
 from fairway.plot.figures import PALETTE, inline, thin

@@ -9,18 +9,37 @@ from fairway import _core
 from fairway.algorithm import Algorithms
 from fairway.backends import Backend
 from fairway.compare.fidelity import recording
-from fairway.compare.fidelity.data import Cell
+from fairway.compare.fidelity.data import Cell, FidelityData
+from fairway.compare.fidelity.kernel_traces import of_run
 from fairway.compare.fidelity.recording import Recorded
-from fairway.compare.fidelity.result import Fidelity
-from fairway.compare.fidelity.traces import of_run
+from fairway.compare.fidelity.tables import tables
 from fairway.errors import InputError
 from fairway.experiment.plan import Plan, Point, plan
 from fairway.ground import store
 from fairway.ground.progress import reporter
 from fairway.plot.drawing import SAME_COMMAND, draw_figures, draw_report
 from fairway.plot.formats import check_formats
+from fairway.plot.page import Table, plain_html
 from fairway.sweep.outcome import Outcome
 from fairway.sweep.run import run_plan
+
+
+class Fidelity(FidelityData):
+    """How closely the simulator follows golden traces."""
+
+    def tables(self) -> list[Table]:
+        """All numbers, simulated beside real, and what is out of tolerance."""
+        return tables(self)
+
+    def report(self) -> str:
+        """The report as HTML."""
+        from fairway.compare.fidelity.report import report
+
+        return report(self)
+
+    def _repr_html_(self) -> str:
+        return "".join(plain_html(table) for table in self.tables())
+
 
 #: File of the result.
 RESULT = "fidelity.json"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairway.compare.fidelity.data import Cell, FidelityData
-from fairway.compare.fidelity.quantities import JUDGED, Comparison
+from fairway.compare.fidelity.data import JUDGED, Cell, Comparison, FidelityData
 from fairway.ground import text
 from fairway.plot.page import Table
 

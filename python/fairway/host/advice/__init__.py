@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from fairway.host.advice import buffers, interface, sending
 from fairway.host.advice.statement import Change, Statement
-from fairway.host.path import Path
 from fairway.host.settings import Settings
+from fairway.host.windows import Path
 
 Role = Literal["send", "receive", "both"]
 

@@ -8,9 +8,8 @@ from fairway.ground.quantities import binary
 from fairway.ground.text import bit_rate, count, milliseconds, size
 from fairway.host import windows
 from fairway.host.advice.statement import Change, Kind, Statement
-from fairway.host.path import Need, Path
 from fairway.host.settings import Settings
-from fairway.host.windows import Window, rate_of
+from fairway.host.windows import Need, Path, Window, rate_of
 
 #: Windows that a buffer is advised for: one is on its way, and as much again comes in behind a lost
 #: packet until its retransmission does. The kernel tunes for as much (Linux, net/ipv4/tcp_input.c:

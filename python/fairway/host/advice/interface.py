@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from fairway.ground.text import bit_rate, count, number
 from fairway.host.advice.statement import Statement
 from fairway.host.interface import Interface
-from fairway.host.path import Path
 from fairway.host.settings import Settings
+from fairway.host.windows import Path
 
 #: Ethernet's own bytes around a packet: header 14, checksum 4, preamble 8, gap 12 (IEEE 802.3).
 ETHERNET = 38

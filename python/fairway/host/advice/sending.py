@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from fairway.ground.text import bit_rate, count, milliseconds, number, size
 from fairway.host.advice.statement import Change, Kind, Statement
-from fairway.host.path import Path
 from fairway.host.settings import Settings
+from fairway.host.windows import Path
 from fairway.model import laws
 
 
