@@ -7,7 +7,6 @@ import importlib.metadata
 import platform
 import shutil
 from dataclasses import asdict, dataclass, replace
-from enum import Enum
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -41,14 +40,6 @@ _LIBRARIES = {
 }
 
 
-class Role(str, Enum):
-    """What this host does."""
-
-    SEND = "send"
-    RECEIVE = "receive"
-    BOTH = "both"
-
-
 def doctor(
     host: str | None = Argument(
         None,
@@ -67,7 +58,7 @@ def doctor(
         metavar="SIZE",
         help="Payload of a packet.  [default: by the MTU]",
     ),
-    role: Role = Option(Role.BOTH, help="What this host does."),
+    role: Literal["send", "receive", "both"] = Option("both", help="What this host does."),
     as_json: Json = False,
 ) -> None:
     """Show what is installed, or what this host allows a transfer on a path.
@@ -87,7 +78,7 @@ def doctor(
     """
     if host is None and rtt is None:
         _refuse_without_path(
-            rate=rate, loss=loss, cc=cc, mss=mss, streams=streams > 1, role=role != Role.BOTH
+            rate=rate, loss=loss, cc=cc, mss=mss, streams=streams > 1, role=role != "both"
         )
         _installation(as_json)
         return
@@ -95,7 +86,7 @@ def doctor(
     from fairway.host import advise
 
     path = replace(path, streams=streams, cc=cc)
-    advice = advise(settings, path, role.value)
+    advice = advise(settings, path, role)
     if as_json:
         seen = measured.to_json() if measured else None
         print_json({"settings": settings.to_json(), "measured": seen, **advice.to_json()})

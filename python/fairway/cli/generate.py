@@ -2,30 +2,13 @@
 
 from __future__ import annotations
 
-from enum import Enum
-from typing import Any
+from typing import Any, Literal
 
 from typer import Argument, Option
 
 from fairway.cli import transfer as command
 from fairway.cli.terminal import Json, Quiet
 from fairway.errors import InputError
-
-
-class Ways(str, Enum):
-    """Which way payload goes."""
-
-    FORWARD = "forward"
-    REVERSE = "reverse"
-    BOTH = "both"
-
-
-class Family(str, Enum):
-    """Which addresses of a server are tried."""
-
-    ANY = "any"
-    IPV4 = "ipv4"
-    IPV6 = "ipv6"
 
 
 def generate(
@@ -59,7 +42,7 @@ def generate(
         None, metavar="TIME", help="A message after an exponential time of this mean."
     ),
     pause: bool = Option(False, "--pause", help="These times begin when a message was written."),
-    ways: Ways = Option(Ways.FORWARD, help="Which way payload goes."),
+    ways: Literal["forward", "reverse", "both"] = Option("forward", help="Which way payload goes."),
     start_apart: str | None = Option(
         None, metavar="TIME", help="From one connection's start to the next."
     ),
@@ -87,7 +70,7 @@ def generate(
     blocks: int | None = Option(None, min=1, help="With --iperf3: messages, instead of a time."),
     burst: int | None = Option(None, min=1, max=1000, help="With --iperf3: messages in a row."),
     tos: int | None = Option(None, min=0, max=255, help="With --iperf3: type of service."),
-    family: Family = Option(Family.ANY, help="With --iperf3: addresses to try."),
+    family: Literal["any", "ipv4", "ipv6"] = Option("any", help="With --iperf3: addresses to try."),
     server_output: bool = Option(
         False, "--server-output", help="With --iperf3: show the server's report."
     ),
@@ -127,7 +110,7 @@ def generate(
         "blocks": blocks,
         "burst": burst,
         "tos": tos,
-        "family": None if family is Family.ANY else family.value,
+        "family": None if family == "any" else family,
         "server_output": server_output or None,
         "wide_numbers": wide_numbers or None,
         "zero_copy": zero_copy or None,
@@ -145,7 +128,7 @@ def generate(
             host=host,
             protocol="udp" if udp else "tcp",
             streams=connections,
-            direction=ways.value,
+            direction=ways,
             duration_s=duration_s,
             omit_s=quantities.seconds(omit, "--omit"),
             block_bytes=message_bytes,
@@ -161,7 +144,7 @@ def generate(
         flow = jobs.given(
             connections=connections,
             udp=udp,
-            ways=ways.value,
+            ways=ways,
             message_bytes=message_bytes,
             timing=timing,
             pause=pause,

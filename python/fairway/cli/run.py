@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 from typer import Argument, Option
@@ -36,31 +35,19 @@ if TYPE_CHECKING:
     from fairway.sweep.result import Sweep
 
 
-class Keep(str, Enum):
-    """What is kept of each run of a sweep."""
-
-    RUNS = "runs"
-    SUMMARIES = "summaries"
-
-
-class Backend(str, Enum):
-    """Backends, as far as the command line knows them."""
-
-    SIM = "sim"
-    LINUX = "linux"
-    MODEL = "model"
-    XFER = "xfer"
+#: Backends, as far as the command line knows them.
+Backend = Literal["sim", "linux", "model", "xfer"]
 
 
 def _answers(backend: Backend, peer: str | None, token: str | None, *, plain: bool) -> Any:
     """The backend as `fairway.api` has it."""
-    if backend is Backend.XFER:
+    if backend == "xfer":
         from fairway.backends.xfer import Xfer
 
         return Xfer(peer, token, plain=plain)
     if peer is not None or token is not None or plain:
         raise InputError("--peer, --token and --plain: only with --backend xfer")
-    return backend.value
+    return backend
 
 
 def run(
@@ -68,7 +55,7 @@ def run(
     out: Out = None,
     seed: Seed = None,
     assignments: Assignments = None,
-    backend: Backend = Option(Backend.SIM, help="What answers."),
+    backend: Backend = Option("sim", help="What answers."),
     peer: str | None = Option(
         None, metavar="HOST[:PORT]", help="Of --backend xfer: where `collect` waits."
     ),
@@ -85,7 +72,7 @@ def run(
         help="Capture packets: hosts, links, everything, or names. Needs --out.",
     ),
     dask: Dask = None,
-    keep: Keep | None = Option(
+    keep: Literal["runs", "summaries"] | None = Option(
         None,
         help="Of each run of a sweep: its directory, or its summary alone.  "
         "[default: runs up to 1000]",
@@ -142,9 +129,9 @@ def run(
     changes = overrides(assignments, seed)
     # What models say is there again in a moment.
     if out is None:
-        with permitting(python=allow_python, backend="--dask" if dask else backend.value):
+        with permitting(python=allow_python, backend="--dask" if dask else backend):
             planned = plan(file, overrides=changes)
-        if planned.is_sweep and (backend is not Backend.MODEL or dask is not None):
+        if planned.is_sweep and (backend != "model" or dask is not None):
             # Nobody has named this directory, and runs of other values stay in it.
             out, replace = Path("runs") / file.stem, True
         elif at is not None or any(captures.are_wanted(one.experiment) for one in planned.points):
@@ -160,7 +147,7 @@ def run(
         figures=formats,
         capture=at,
         dask=dask,
-        keep=None if keep is None else keep.value,
+        keep=None if keep is None else keep,
         replace=replace,
         allow_python=allow_python,
         metrics=metrics or (),

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
+from typing import Literal
 
 from typer import Argument, Option
 
 from fairway.cli import transfer as command
 from fairway.cli.terminal import Json, Quiet
-
-
-class Striping(str, Enum):
-    """How data is shared among streams."""
-
-    DYNAMIC = "dynamic"
-    STATIC = "static"
 
 
 def send(
@@ -32,8 +25,8 @@ def send(
     chunk: str | None = Option(
         None, metavar="SIZE", help="What a stream takes at once.  [default: 8 MiB]"
     ),
-    striping: Striping = Option(
-        Striping.DYNAMIC, help="Streams take chunks as they are free, or a part each."
+    striping: Literal["dynamic", "static"] = Option(
+        "dynamic", help="Streams take chunks as they are free, or a part each."
     ),
     name: str | None = Option(None, metavar="NAME", help="Its name there, if another than here."),
     bind: command.From = None,
@@ -81,7 +74,7 @@ def send(
             bind=bind,
         ),
         chunk_bytes=quantities.size_bytes(chunk, "--chunk"),
-        striping=striping.value,
+        striping=striping,
         limit_bps=quantities.rate_bps(limit, "--limit"),
         plain=plain,
         name=name,

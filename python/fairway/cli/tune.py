@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
+from typing import Literal
 
 import typer
 from typer import Argument, Option
@@ -23,13 +23,6 @@ from fairway.cli.terminal import (
     show_table,
     warn,
 )
-
-
-class Runs(str, Enum):
-    """What can answer many trials."""
-
-    SIM = "sim"
-    LINUX = "linux"
 
 
 def tune(
@@ -67,7 +60,7 @@ def tune(
     fresh: int = Option(10, min=2, max=10_000, help="Seeds of the comparison at the end."),
     batch: int = Option(4, min=1, max=1000, help="Trials proposed at a time."),
     seed: int = Option(1, min=0, max=2**32 - 1, help="Of the search."),
-    backend: Runs = Option(Runs.SIM, help="What answers."),
+    backend: Literal["sim", "linux"] = Option("sim", help="What answers."),
     out: Out = None,
     threads: Threads = None,
     allow_python: AllowPython = False,
@@ -92,7 +85,7 @@ def tune(
     from fairway.compare import tune as tuning
 
     out = out or Path("runs") / f"{experiment.stem}-tune"
-    with permitting(python=allow_python, backend=backend.value):
+    with permitting(python=allow_python, backend=backend):
         done = tuning.tune(
             experiment,
             objectives,
@@ -108,7 +101,7 @@ def tune(
             fresh=fresh,
             batch=batch,
             seed=seed,
-            backend=backend.value,
+            backend=backend,
             threads=threads,
             quiet=quiet,
         )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 from typer import Option
@@ -21,21 +20,6 @@ MODEL = "Misra, Gong and Towsley, SIGCOMM 2000"
 LONGEST_S, POINTS = 1e6, 1001
 
 
-class Kind(str, Enum):
-    """What the queue does."""
-
-    RED = "red"
-    DROPTAIL = "droptail"
-    UNLIMITED = "unlimited"
-
-
-class Equations(str, Enum):
-    """Which equations hold."""
-
-    REFINED = "refined"
-    PUBLISHED = "published"
-
-
 def fluid(
     rate: str = Option(..., metavar="RATE", help='Of the bottleneck: "100 Mbit/s".'),
     rtt: list[str] = Option(..., metavar="TIME", help='Round-trip time without queues: "50 ms".'),
@@ -44,7 +28,7 @@ def fluid(
         None, metavar="NAME", help="Congestion control.  [default: reno]"
     ),
     start: list[str] | None = Option(None, metavar="TIME", help="When they begin.  [default: 0 s]"),
-    queue: Kind = Option(Kind.RED, help="What the queue does."),
+    queue: Literal["red", "droptail", "unlimited"] = Option("red", help="What the queue does."),
     limit: float | None = Option(None, metavar="PACKETS", help="What the queue holds."),
     min_threshold: float = Option(5.0, metavar="PACKETS", help="RED: average without drops."),
     max_threshold: float | None = Option(
@@ -57,8 +41,8 @@ def fluid(
     ),
     ecn: bool = Option(False, "--ecn", help="RED: mark instead of drop."),
     duration: str = Option("60 s", metavar="TIME", help="How long."),
-    equations: Equations = Option(
-        Equations.REFINED, help="With what packets do beside, or the paper's alone."
+    equations: Literal["refined", "published"] = Option(
+        "refined", help="With what packets do beside, or the paper's alone."
     ),
     packet: str = Option("1500 bytes", metavar="SIZE", help="A packet on the bottleneck."),
     mss: str = Option("1448 bytes", metavar="SIZE", help="Its payload."),
@@ -83,10 +67,10 @@ def fluid(
     from fairway.model.fluid import DropTail, Fluid, Red
 
     shape: Red | DropTail | None = None
-    if queue is Kind.RED:
+    if queue == "red":
         top = 3.0 * min_threshold if max_threshold is None else max_threshold
         shape = Red(min_threshold, top, max_probability, weight, gentle, ecn, limit)
-    elif queue is Kind.DROPTAIL:
+    elif queue == "droptail":
         if limit is None:
             raise InputError("--queue droptail: needs a limit; add --limit 100 (packets)")
         shape = DropTail(limit)
@@ -96,7 +80,7 @@ def fluid(
         shape,
         packet_bytes=float(quantities.size_bytes(packet, "--packet") or 0),
         mss_bytes=float(quantities.size_bytes(mss, "--mss") or 0),
-        equations=equations.value,
+        equations=equations,
     )
     duration_s = quantities.seconds(duration, "--duration") or 0.0
     if not 0 < duration_s <= LONGEST_S:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from typer import Option
 
-from fairway.cli.model.wlan import Length, Preamble, Protection, Rate, Slot, Standard, StandardName
+from fairway.cli.model.wlan import Preamble, Protection, Rate, Slot, Standard
 from fairway.cli.terminal import Json, print_json, show_table, size
 
 if TYPE_CHECKING:
@@ -18,10 +18,10 @@ MOST_ROWS = 24
 
 def saturation(
     stations: int = Option(10, min=1, max=2008, help="The most of them."),
-    standard: Standard = StandardName.B,
+    standard: Standard = "802.11b",
     rate: Rate = None,
-    preamble: Preamble = Length.LONG,
-    slot: Slot = Length.SHORT,
+    preamble: Preamble = "long",
+    slot: Slot = "short",
     protection: Protection = False,
     packet: int = Option(
         1500, parser=size(1, 2296), metavar="SIZE", help="IP packet, all of which counts."
@@ -43,7 +43,7 @@ def saturation(
     from fairway.model.wlan import saturation as ask
 
     access = Access(
-        standard=standard.value, rate=rate, preamble=preamble.value, slot=slot.value,
+        standard=standard, rate=rate, preamble=preamble, slot=slot,
         protection=protection, packet_bytes=packet, attempts=attempts or None,
     )  # fmt: skip
     found = [ask(count, access) for count in _counts(stations, all_of_them=as_json)]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 from typer import Option
@@ -22,12 +21,8 @@ if TYPE_CHECKING:
 MOST_ROWS = 24
 
 
-class Who(str, Enum):
-    """Who backs off when the buffer overflows."""
-
-    ONE = "one"
-    RANDOM = "random"
-    ALL = "all"
+#: Who backs off when the buffer overflows.
+Who = Literal["one", "random", "all"]
 
 
 def streams(
@@ -52,7 +47,7 @@ def streams(
         None, metavar="RATE", help='What a stream is given at most: "1 Mbit/s".'
     ),
     target: str = Option("0.99", metavar="SHARE", help="Of the path, that streams shall use."),
-    losers: Who = Option(Who.ONE, help="Who backs off when the buffer overflows."),
+    losers: Who = Option("one", help="Who backs off when the buffer overflows."),
     red: str | None = Option(
         None,
         metavar="MIN:MAX:P[:gentle]",
@@ -87,7 +82,7 @@ def streams(
         format_of(figure)
     found = ask(
         rate=rate, rtt=rtt, buffer=buffer, mss=mss, cc=cc, loss=loss, window=window,
-        application=application, target=target, losers=losers.value,
+        application=application, target=target, losers=losers,
         red=None if red is None else red_queue(red), rto=rto, headers=headers,
     )  # fmt: skip
     if as_json:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer import Option
@@ -23,19 +22,12 @@ MOST_ROWS = 40
 MOST_FLOWS = 2007
 
 
-class StandardName(str, Enum):
-    """Standards that the model knows."""
-
-    A = "802.11a"
-    B = "802.11b"
-    G = "802.11g"
+#: Standards that the model knows.
+StandardName = Literal["802.11a", "802.11b", "802.11g"]
 
 
-class Length(str, Enum):
-    """Of preambles and slots."""
-
-    LONG = "long"
-    SHORT = "short"
+#: Of preambles and slots.
+Length = Literal["long", "short"]
 
 
 #: Options of a cell's access to the medium.
@@ -51,7 +43,7 @@ Protection = Annotated[
 
 
 def wlan(
-    standard: Standard = StandardName.B,
+    standard: Standard = "802.11b",
     downloads: int = Option(0, min=0, max=MOST_FLOWS, help="Flows to stations, one each."),
     uploads: int = Option(0, min=0, max=MOST_FLOWS, help="Flows from other stations."),
     window: str = Option(
@@ -72,8 +64,8 @@ def wlan(
     control_rate: str | None = Option(
         None, metavar="RATE", help="Highest of control frames.  [default: 2 or 24 Mbit/s]"
     ),
-    preamble: Preamble = Length.LONG,
-    slot: Slot = Length.SHORT,
+    preamble: Preamble = "long",
+    slot: Slot = "short",
     protection: Protection = False,
     packet: int = Option(1500, parser=size(41, 2296), metavar="SIZE", help="IP packet with data."),
     ack: int = Option(40, parser=size(1, 2296), metavar="SIZE", help="IP packet without."),
@@ -106,8 +98,8 @@ def wlan(
     if delayed and packets_per_ack not in {None, 2}:
         raise InputError("--delayed-acks: are 2 packets for each; remove it or --packets-per-ack")
     access = Access(
-        standard=standard.value, rate=rate, control_rate=control_rate, preamble=preamble.value,
-        slot=slot.value, protection=protection, packet_bytes=packet, ack_bytes=ack,
+        standard=standard, rate=rate, control_rate=control_rate, preamble=preamble,
+        slot=slot, protection=protection, packet_bytes=packet, ack_bytes=ack,
         attempts=attempts,
     )  # fmt: skip
     found = wlan(
