@@ -21,8 +21,7 @@ from fairway import api
 from fairway.backends import backend
 from fairway.compare.agree.data import PointAgreement
 from fairway.compare.agree.quantities import Judgement
-from fairway.compare.agree.run import Agreement
-from fairway.compare.agree.run import comparison_plan
+from fairway.compare.agree.run import Agreement, comparison_plan
 from fairway.compare.fidelity.data import FEWEST_REDUCTIONS, JUDGED, measured
 from fairway.compare.fidelity.kernel_traces import of_run
 from fairway.ground import text

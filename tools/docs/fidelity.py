@@ -15,8 +15,7 @@ import sys
 from reference import DOCS, table
 
 from fairway import api
-from fairway.compare.fidelity.data import Cell
-from fairway.compare.fidelity.data import JUDGED
+from fairway.compare.fidelity.data import JUDGED, Cell
 from fairway.compare.fidelity.run import Fidelity
 from fairway.compare.fidelity.tables import difference, value, verdict
 
