@@ -37,16 +37,7 @@ class Xfer:
     def __init__(
         self, peer: str | None = None, token: str | None = None, *, plain: bool = False
     ) -> None:
-        """Name the other end of the path.
-
-        Args:
-            peer: Where `fairway collect` waits, `HOST[:PORT]`; if not given, `FAIRWAY_PEER`.
-            token: As it printed it; if not given, `FAIRWAY_TOKEN`.
-            plain: Whether it runs with `--plain`.
-
-        Raises:
-            InputError: If one of the two is not known.
-        """
+        """Take HOST[:PORT] and token as `fairway collect` prints them, or from the environment."""
         self._peer = peer or os.environ.get(PEER_VARIABLE, "")
         self._token = bare(token)
         self._plain = plain
@@ -69,11 +60,7 @@ class Xfer:
         return hashlib.sha256((digest.of_file(digest.MODULE) + self._peer).encode()).hexdigest()
 
     def check(self, experiment: dict[str, Any], algorithms: Algorithms | None = None) -> None:
-        """Refuse, by name, what cannot be done on a real path.
-
-        Raises:
-            fairway.ExperimentError: With every such key.
-        """
+        """Refuse, by name, what cannot be done on a real path."""
         _core.xfer_layout(json.dumps(experiment), algorithms)
 
     def run(
@@ -82,14 +69,7 @@ class Xfer:
         control: Control | None = None,
         algorithms: Algorithms | None = None,
     ) -> Run:
-        """Carry out one experiment.
-
-        Raises:
-            fairway.ExperimentError: If the experiment is not valid, or a path cannot do it.
-            fairway._core.Cancelled: If `control` was cancelled.
-            InputError: If a kernel on the way has not what a flow asks for.
-            RunFailed: If the collector cannot be reached, or the flows broke.
-        """
+        """Carry out one experiment."""
         layout = json.loads(_core.xfer_layout(json.dumps(experiment), algorithms))
         options = {
             **layout["options"],

@@ -155,17 +155,7 @@ def follow(
     quiet: bool,
     per_stream: bool = False,
 ) -> Any:
-    """Do a job and show it; return its result.
-
-    Args:
-        job: Its name.
-        options: What the compiled module shall do.
-        measure: How it is measured.
-        ended: What is done with its sessions.
-        label: What stands before the bar.
-        quiet: Show no progress and no notes.
-        per_stream: Show a line for each stream.
-    """
+    """Do a job and show it; return its result."""
     from fairway.backends.transfer import jobs
     from fairway.cli.transfer_screen import Screen
 

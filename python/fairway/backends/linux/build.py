@@ -39,22 +39,7 @@ def build(
     jobs: int | None = None,
     quiet: bool = False,
 ) -> Kernel:
-    """The kernel of a source; built if that has not been done yet.
-
-    Args:
-        path: A source tree or a tarball of one; by default the newest of Debian's packages
-            `linux-source-…`.
-        force: Build again what is there already.
-        keep: Keep the directory in which it was built, 1.5 GB.
-        jobs: Compilers at a time; by default one a processor.
-        quiet: Show no progress.
-
-    Raises:
-        ToolsMissing: If something has to be installed first.
-        InputError: If the source is none, or cannot be built with Fairway's configuration.
-        BuildFailed: If the compiler fails.
-        Interrupted: If the user stops it.
-    """
+    """The kernel of a source; built if that has not been done yet."""
     origin = _source(path)
     digest = cache.digest_of(origin)
     if not force and (known := cache.built_from(digest)):

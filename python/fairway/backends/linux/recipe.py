@@ -119,11 +119,7 @@ class Edited:
 
 
 def apply(tree: Path, edits: tuple[Edit, ...] = EDITS) -> Edited:
-    """Make the edits in a source tree, each only where its text is found exactly once.
-
-    Raises:
-        InputError: If a required edit has no place there, or a file cannot be written.
-    """
+    """Make the edits in a source tree, each only where its text is found exactly once."""
     applied: list[Edit] = []
     warnings: list[str] = []
     for edit in edits:

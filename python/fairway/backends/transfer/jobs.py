@@ -30,18 +30,7 @@ class Listener(Protocol):
 
 
 def follow(job: Mapping[str, Any], listener: Listener, *, samples: bool = False) -> Any:
-    """Do a job and tell `listener` of it until it has ended; return its result.
-
-    Args:
-        job: What to do: `job` names it, the rest are its options.
-        listener: Is told of events, progress and sessions.
-        samples: Whether sessions shall have time series, for a record.
-
-    Raises:
-        InputError: If something given cannot be used.
-        RunFailed: If the transfer failed or was refused.
-        Interrupted: If it was stopped from outside.
-    """
+    """Do a job and tell `listener` of it until it has ended; return its result."""
     try:
         transfer = _core.Transfer(json.dumps(job), samples)
         try:

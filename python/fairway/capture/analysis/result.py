@@ -127,11 +127,7 @@ class Analysis:
         return self.to_run().save(directory, figures=figures, source=source, replace=replace)
 
     def save_xplot(self, directory: str | Path) -> list[Path]:
-        """Write files for xplot.org of every shown flow, as `tcptrace -G` does.
-
-        Raises:
-            InputError: If one cannot be written.
-        """
+        """Write files for xplot.org of every shown flow, as `tcptrace -G` does."""
         import polars as pl
 
         from fairway.capture.analysis.xplot import save_xplot

@@ -29,21 +29,9 @@ def save_xplot(
     started_ns: int,
     first_sequence: int = 0,
 ) -> list[Path]:
-    """Write the four files of one direction.
+    """Write the four files of one direction: `1_tsg.xpl` and others where `name` is "1".
 
-    Args:
-        packets: Rows of one direction, as `fairway.capture.analysis.series.PACKET_SCHEMA`.
-        directory: Where; it is made if there is none.
-        name: What the files' names begin with: "1" becomes `1_tsg.xpl`.
-        title: What stands over the diagrams: "10.0.0.1:5201_==>_10.0.0.2:40000".
-        started_ns: When the capture began, in nanoseconds since 1970.
-        first_sequence: Sequence number of the first byte of data, which is added to all positions.
-
-    Returns:
-        The files.
-
-    Raises:
-        InputError: If one cannot be written.
+    `first_sequence`, the number of the first byte of data, is added to all positions.
     """
     rows = packets.sort("packet", maintain_order=True).with_columns(
         _time(started_ns).alias("t"),

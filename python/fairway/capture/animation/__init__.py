@@ -32,23 +32,7 @@ def animate(
     allow_python: bool = False,
     quiet: bool = True,
 ) -> str:
-    """Animate a run: an HTML page that plays its packets between two times.
-
-    Args:
-        experiment: A path, the text of an experiment file, or its content as a mapping, which the
-            simulator runs, of a sweep the first; or the directory of a run that has captures of
-            everything.
-        begin_s: Where the animation begins.
-        end_s: Where it ends; 10 s later if not given, or with the run.
-        overrides: Values to set first: path -> value.
-        allow_python: Whether the experiment may name modules, which are imported and run.
-        quiet: Whether to show no progress on standard error.
-
-    Raises:
-        fairway.ExperimentError: If the experiment is not valid.
-        fairway.InputError: If the time has no packet or too many, or if a run has no captures that
-            can be played.
-    """
+    """Animate a run: an HTML page that plays its packets between two times."""
     from fairway.capture.animation.page import page
     from fairway.capture.animation.scene import scene
 

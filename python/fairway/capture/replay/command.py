@@ -104,18 +104,7 @@ def fit(
     overhead_bytes: int = 0,
     quiet: bool = True,
 ) -> Transfer:
-    """Fit a path to a captured transfer.
-
-    Args:
-        capture: A file, or `-` for standard input.
-        connection: Number of the connection; the one with most data if not given.
-        overhead_bytes: Bytes that the bottleneck carries with each IP packet, such as 38 on
-            Ethernet. The rate counts them.
-        quiet: Whether to show no progress on standard error.
-
-    Raises:
-        InputError: If the capture cannot be read, or shows no path.
-    """
+    """Fit a path to a captured transfer."""
     source = str(capture)
     name = "standard input" if source == STANDARD_INPUT else Path(source).name
     with twice(source) as again:

@@ -93,18 +93,7 @@ def comparison_plan(
     seeds: int | None = None,
     overrides: Mapping[str, Any] | None = None,
 ) -> Plan:
-    """Every run that one side has to do.
-
-    Args:
-        experiment: A path, the text of an experiment file or its content; a sweep is compared
-            point by point. Or the name of a set that comes with Fairway, or the path of one.
-        seeds: Seeds of each point; if not given, what the file says, or else `DEFAULT_SEEDS`.
-        overrides: Values to set first: path -> value.
-
-    Raises:
-        InputError: If it cannot be read, or with fewer than two seeds.
-        fairway.ExperimentError: If an experiment is not valid.
-    """
+    """Every run that one side has to do, of an experiment file or a set of scenarios."""
     if seeds is not None and seeds < FEWEST_SEEDS:
         raise InputError(
             f"agree: {seeds} seeds: one has no variance, so nothing could be said of a difference; "
@@ -191,20 +180,7 @@ def compare_backends(
     figures: Sequence[str] = (),
     quiet: bool = True,
 ) -> Agreement:
-    """Run an experiment on several backends and hold them together.
-
-    Args:
-        experiment: As for `comparison_plan`.
-        out: Directory; each backend's runs are kept in a directory of its name in it. Without it
-            everything stays in memory.
-        against: Names of backends, or backends; the last is what the others are held against.
-        seeds: Seeds of each point on each side.
-        changes: Tolerances to change: quantity -> share.
-        overrides: Values to set in the experiment first.
-        threads: Runs at the same time.
-        figures: Formats of figures to write there.
-        quiet: Whether to show no progress.
-    """
+    """Run an experiment on several backends and hold them together."""
     check_formats(figures)
     accepted = tolerances(changes)
     sides = [find_backend(side) if isinstance(side, str) else side for side in against]

@@ -167,16 +167,7 @@ def document(
 ) -> dict[str, Any]:
     """The experiment of a scenario: one link between hosts whose buffers do not limit.
 
-    Args:
-        name: What it is called.
-        rate: Of the link.
-        delay: One way, the same in both directions.
-        limit: Of the drop-tail queue.
-        duration: Of the experiment.
-        loss: Probability that a packet of data is lost behind the queue.
-        sample: Time between samples.
-        flows: Each flow's `cc`, and `start` where it is not the beginning.
-        is_of_own_kernel: Whether it is of the kernel that Fairway builds, with less header room.
+    `delay` is one way, and `loss` the probability of a random loss behind the queue.
     """
     room = {"header_room": HEADER_ROOM} if is_of_own_kernel else {}
     buffers = {"receive_buffer": "256 MiB", "send_buffer": "256 MiB"}

@@ -56,16 +56,7 @@ def compare_with_golden(
     figures: Sequence[str] = (),
     quiet: bool = True,
 ) -> Fidelity:
-    """Simulate every golden trace of a directory and hold both together.
-
-    Args:
-        directory: The recording; if not given, the one that comes with Fairway.
-        backend: What answers.
-        out: Directory for the runs and the report. Without it everything stays in memory.
-        threads: Runs at the same time.
-        figures: Formats of figures to write there.
-        quiet: Whether to show no progress.
-    """
+    """Simulate every golden trace of a directory and hold both together."""
     check_formats(figures)
     if figures and out is None:
         raise InputError("figures: need a directory for the results, where they shall go")

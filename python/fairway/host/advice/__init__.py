@@ -49,13 +49,7 @@ class Advice:
 
 
 def advise(host: Settings, path: Path, role: Role = "both") -> Advice:
-    """Judge what a host can do on a path. Nothing is read or changed here.
-
-    Args:
-        host: Its settings.
-        path: What it shall carry.
-        role: Whether the host sends, receives or both.
-    """
+    """Judge what a host can do on a path. Nothing is read or changed here."""
     roles = ("send", "receive") if role == "both" else (role,)
     said: list[Statement | Change] = [
         *(one for side in roles for one in buffers.judge(host, path, side)),
