@@ -110,9 +110,7 @@ mod tests {
         probe.may_grow = false;
         for _ in 0..20 {
             probe.rtt = fairway_units::Duration::from_millis(20);
-            for _ in 0..20 {
-                probe.ack(1);
-            }
+            probe.acks(20, 1);
             probe.now = probe.now + fairway_units::Duration::from_millis(80);
         }
         // Of the threshold: the window never rises at a loss. RTTmin is that of the probe, 20 ms.

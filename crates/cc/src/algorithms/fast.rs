@@ -215,13 +215,9 @@ mod tests {
         // No queue: 50 + (100 + 100)/2 = 150. The first acknowledgement ends the round of the
         // handshake and begins one of update, of half a segment for each of the window.
         let mut probe = probe(&Start::avoidance(100, 100));
-        for _ in 0..50 {
-            probe.ack(1);
-        }
+        probe.acks(50, 1);
         assert_eq!(probe.cwnd(), 125);
-        for _ in 0..50 {
-            probe.ack(1);
-        }
+        probe.acks(50, 1);
         assert_eq!(probe.cwnd(), 150);
         probe.ack(100);
         assert_eq!(probe.cwnd(), 150);
@@ -234,9 +230,7 @@ mod tests {
         let mut probe = probe(&Start::avoidance(100, 100));
         probe.ack(1);
         probe.rto();
-        for _ in 0..120 {
-            probe.ack(1);
-        }
+        probe.acks(120, 1);
         assert_eq!((probe.cwnd(), probe.ssthresh()), (50, Some(50)));
     }
 
@@ -261,9 +255,7 @@ mod tests {
         assert_eq!((probe.cwnd(), probe.ssthresh()), (80, None));
         // A quarter of 4 ms, then 3/W of it or more: above 0.75 ms within a few dozen.
         probe.rtt = Duration::from_millis(104);
-        for _ in 0..40 {
-            probe.ack(1);
-        }
+        probe.acks(40, 1);
         assert!(probe.ssthresh().is_some_and(|ssthresh| (80..=120).contains(&ssthresh)));
     }
 

@@ -93,9 +93,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             || {
                 let mut probe = Probe::new("ledbat", Variant::Paper, &Start::avoidance(10, 100));
                 probe.one_way_delay_ms = Some(40);
-                for _ in 0..20 {
-                    probe.ack(1);
-                }
+                probe.acks(20, 1);
                 probe.cwnd() as f64
             },
         ),

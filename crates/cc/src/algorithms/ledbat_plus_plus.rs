@@ -267,14 +267,10 @@ mod tests {
         let mut p = probe(&Start::slow_start(10, 100));
         p.ack(1);
         p.rtt = Duration::from_millis(145);
-        for _ in 0..4 {
-            p.ack(1);
-        }
+        p.acks(4, 1);
         assert_eq!(p.ssthresh(), None);
         p.rtt = Duration::from_millis(146);
-        for _ in 0..4 {
-            p.ack(1);
-        }
+        p.acks(4, 1);
         assert_eq!(p.ssthresh(), Some(p.cwnd()));
     }
 
@@ -326,17 +322,11 @@ mod tests {
         let mut p = probe(&Start::avoidance(100, 50).with("slowdowns", 0.0));
         p.ack(1);
         p.rtt = Duration::from_millis(170);
-        for _ in 0..3 {
-            p.ack(1);
-        }
+        p.acks(3, 1);
         let before = p.cwnd();
-        for _ in 0..100 {
-            p.ack(1);
-        }
+        p.acks(100, 1);
         assert_eq!((before, p.cwnd()), (100, 50));
-        for _ in 0..1_000 {
-            p.ack(1);
-        }
+        p.acks(1_000, 1);
         assert_eq!(p.cwnd(), 2);
     }
 }

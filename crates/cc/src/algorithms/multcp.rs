@@ -163,9 +163,7 @@ mod tests {
         let mut probe = probe(Start { ssthresh: Some(30), ..Start::slow_start(20, 40) });
         probe.ack(6);
         assert_eq!(probe.cwnd(), 30);
-        for _ in 0..6 {
-            probe.ack(1);
-        }
+        probe.acks(6, 1);
         // 1 + 6 segments at 4/30, a little less each: 0.93 of a segment; one more makes it whole.
         assert_eq!(probe.cwnd(), 30);
         probe.ack(1);

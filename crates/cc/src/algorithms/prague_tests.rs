@@ -43,9 +43,7 @@ fn a_mark_is_answered_by_steps_of_one() {
 fn grows_while_it_is_reduced() {
     let mut probe = avoidance(100, 40);
     probe.congestion(Signal::Ecn);
-    for _ in 0..99 {
-        probe.ack(1);
-    }
+    probe.acks(99, 1);
     // 50 of the cut, and 99 segments at about 1/51 each: ⌈50 + 1.93⌉.
     assert_eq!(probe.cwnd(), 52);
 }
@@ -54,9 +52,7 @@ fn grows_while_it_is_reduced() {
 fn no_growth_until_a_loss_is_recovered() {
     let mut probe = avoidance(100, 40);
     probe.congestion(Signal::Loss);
-    for _ in 0..500 {
-        probe.ack(1);
-    }
+    probe.acks(500, 1);
     assert_eq!(probe.cwnd(), 50);
     probe.recover();
     probe.rounds(2);

@@ -354,9 +354,7 @@ mod tests {
         let mut probe = probe(Variant::Linux6_1, &Start::slow_start(9, 100));
         probe.ack(1);
         probe.rtt = Duration::from_millis(120);
-        for _ in 0..9 {
-            probe.ack(1);
-        }
+        probe.acks(9, 1);
         assert_eq!((probe.cwnd(), probe.ssthresh()), (19, None));
         probe.ack(1);
         assert_eq!((probe.cwnd(), probe.ssthresh()), (16, Some(16)));
@@ -430,9 +428,7 @@ mod tests {
         probe.phase = Phase::Disorder;
         // Queues of half the round trip would take segments away.
         probe.rtt = Duration::from_millis(200);
-        for _ in 0..20 {
-            probe.ack(1);
-        }
+        probe.acks(20, 1);
         assert_eq!(probe.cwnd(), 21);
     }
 

@@ -67,9 +67,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             51.0,
             || {
                 let mut probe = queued(Variant::Linux2_6_22, 110);
-                for _ in 0..51 {
-                    probe.ack(2);
-                }
+                probe.acks(51, 2);
                 probe.cwnd() as f64
             },
         ),
@@ -89,9 +87,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             51.0,
             || {
                 let mut probe = queued(Variant::Linux6_1, 110);
-                for _ in 0..102 {
-                    probe.ack(1);
-                }
+                probe.acks(102, 1);
                 probe.cwnd() as f64
             },
         ),
@@ -113,9 +109,7 @@ fn queued(variant: Variant, rtt_ms: u64) -> Probe {
     probe.may_grow = false;
     probe.ack(1);
     probe.rtt = Duration::from_millis(rtt_ms);
-    for _ in 0..3 {
-        probe.ack(1);
-    }
+    probe.acks(3, 1);
     probe.may_grow = true;
     probe
 }
@@ -132,9 +126,7 @@ fn after_loss(variant: Variant, rtt_ms: u64) -> f64 {
 
 fn grown(variant: Variant, rtt_ms: u64, acknowledgements: u32) -> f64 {
     let mut probe = queued(variant, rtt_ms);
-    for _ in 0..acknowledgements {
-        probe.ack(1);
-    }
+    probe.acks(acknowledgements, 1);
     probe.cwnd() as f64
 }
 

@@ -118,9 +118,7 @@ fn bytes_hardly_move_the_window() {
     // acknowledgements are 2000 bytes, 1.38 segments.
     let start = Start::avoidance(100, 100).with("reading", 1.0).with("threshold", 0.0);
     let mut probe = probe(Start { ssthresh: Some(100), ..start });
-    for _ in 0..724 {
-        probe.ack(1);
-    }
+    probe.acks(724, 1);
     // cwnd = ssthresh is below by the code's "<="; the first byte ends that.
     assert_eq!(probe.cc.cwnd(), 100 * u64::from(MSS));
 }
