@@ -18,7 +18,7 @@ from fairway.results.captures import ELSEWHERE, are_wanted, new_directory
 from fairway.results.run import Run
 
 if TYPE_CHECKING:
-    import polars as pl
+    pass
 
 
 class Simulator:
@@ -66,34 +66,24 @@ class Simulator:
                 "model": beside(data.model, measured),
                 **({"warnings": data.remarks} if data.remarks else {}),
             },
-            series=lambda: _series(data),
-            queues=lambda: _queues(data),
-            losses=None if data.losses is None else lambda: _losses(data),
+            series=lambda: tables().series_frame(data.series, data.flow_ids),
+            queues=lambda: tables().queue_frame(data.queues, data.link_ids),
+            losses=None
+            if data.losses is None
+            else lambda: tables().loss_frame(
+                data.losses or {}, data.loss_flow_ids, data.loss_link_ids
+            ),
             version=_core.version(),
             captures=captures,
             owns_captures=True,
         )
 
 
-# The tables are made when they are asked for: most sweeps and scripts read the summary alone.
+def tables() -> Any:
+    """The module that makes tables, loaded for the first: most sweeps read summaries alone."""
+    from fairway.results import tables
 
-
-def _series(data: _core.RunData) -> pl.DataFrame:
-    from fairway.results.tables import series_frame
-
-    return series_frame(data.series, data.flow_ids)
-
-
-def _queues(data: _core.RunData) -> pl.DataFrame:
-    from fairway.results.tables import queue_frame
-
-    return queue_frame(data.queues, data.link_ids)
-
-
-def _losses(data: _core.RunData) -> pl.DataFrame:
-    from fairway.results.tables import loss_frame
-
-    return loss_frame(data.losses or {}, data.loss_flow_ids, data.loss_link_ids)
+    return tables
 
 
 def completed(summary: dict[str, Any], wall_s: float, own: Mapping[str, Any]) -> dict[str, Any]:

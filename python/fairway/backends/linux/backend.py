@@ -18,7 +18,7 @@ from fairway.backends.control import Control
 from fairway.backends.linux import cache, modules, packaged
 from fairway.backends.linux.kernel import Kernel
 from fairway.backends.linux.machine import AGENT, Machine, run_directory
-from fairway.backends.sim import completed
+from fairway.backends.sim import completed, tables
 from fairway.errors import InputError, RunFailed, writing
 from fairway.ground import digest
 from fairway.model.beside import beside
@@ -26,7 +26,7 @@ from fairway.results.captures import new_directory
 from fairway.results.run import Run
 
 if TYPE_CHECKING:
-    import polars as pl
+    pass
 
 #: Bytes that one sample of a flow and of a queue take at least (`crates/guest/src/record.rs`, with
 #: the `struct tcp_info` of Linux 6.1).
@@ -80,10 +80,10 @@ class Linux:
                 "kernel": self._said(data),
                 "warnings": _cautions_of_run(self._kernel, data),
             },
-            series=lambda: _series(data),
-            queues=lambda: _queues(data),
+            series=lambda: tables().series_frame(data.series, data.flow_ids),
+            queues=lambda: tables().queue_frame(data.queues, data.link_ids),
             version=_core.version(),
-            tcp_info=lambda: _tcp_info(data),
+            tcp_info=lambda: tables().tcp_info_frame(data.tcp_info, data.flow_ids),
             captures=captures,
             owns_captures=True,
         )
@@ -162,27 +162,6 @@ def _kept(captures: Path) -> Path | None:
         for capture in captures.iterdir():
             shutil.move(capture, place / capture.name)
     return place
-
-
-# The tables are made when they are asked for: most sweeps and scripts read the summary alone.
-
-
-def _series(data: _core.LinuxData) -> pl.DataFrame:
-    from fairway.results.tables import series_frame
-
-    return series_frame(data.series, data.flow_ids)
-
-
-def _queues(data: _core.LinuxData) -> pl.DataFrame:
-    from fairway.results.tables import queue_frame
-
-    return queue_frame(data.queues, data.link_ids)
-
-
-def _tcp_info(data: _core.LinuxData) -> pl.DataFrame:
-    from fairway.results.tables import tcp_info_frame
-
-    return tcp_info_frame(data.tcp_info, data.flow_ids)
 
 
 #: Connections that are named one by one.

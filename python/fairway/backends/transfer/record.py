@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairway import _core
 from fairway._core import TransferData
-from fairway.backends.sim import completed
+from fairway.backends.sim import completed, tables
 from fairway.backends.transfer.path import experiment_of
 from fairway.backends.transfer.tables import natural
 from fairway.errors import FairwayError, InputError, NotDrawn, RunFailed
@@ -62,18 +62,14 @@ def run_of(data: TransferData, settings: Mapping[str, Any] | None = None) -> Run
     )
 
 
-def series(data: TransferData) -> pl.DataFrame:
+def series(data: TransferData) -> Any:
     """The time series of its flows, as they were sampled."""
-    from fairway.results.tables import series_frame
-
-    return series_frame(data.series(), data.flow_ids)
+    return tables().series_frame(data.series(), data.flow_ids)
 
 
-def tcp_info(data: TransferData) -> pl.DataFrame:
+def tcp_info(data: TransferData) -> Any:
     """What the kernel said of its flows, as they were sampled."""
-    from fairway.results.tables import tcp_info_frame
-
-    return tcp_info_frame(data.tcp_info(), data.flow_ids)
+    return tables().tcp_info_frame(data.tcp_info(), data.flow_ids)
 
 
 def _in_order(frame: pl.DataFrame) -> pl.DataFrame:
