@@ -81,7 +81,7 @@ impl DirectionCounts {
             episodes: from.counters().reductions,
             mss: u64::from(mss),
         };
-        self.stream.send(start, end, from.sender().flight_size(), allowance, now)
+        self.stream.send(start, end, from.sender().pipe(), allowance, now)
     }
 
     /// A segment reaches the receiver, which may refuse it as old.

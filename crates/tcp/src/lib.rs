@@ -13,14 +13,11 @@ mod endpoint;
 mod memory;
 mod pacing;
 mod preset;
-mod prr;
 mod quick_ack;
 mod rack;
 mod ranges;
-mod rate_halving;
 mod receive_window;
 mod receiver;
-mod reduction;
 mod rtt;
 mod scoreboard;
 #[cfg(test)]
@@ -37,12 +34,12 @@ mod write_queue;
 pub use delivery_rate::DeliveryRate;
 pub use ecn::EcnMode;
 pub use endpoint::{Config, Endpoint, Role, State, Transmit};
-pub use preset::{DelayedAck, LossDetection, Nagle, PRESETS, Preset, Recovery, RtoPolicy, Stack};
+pub use preset::{DelayedAck, LossDetection, Nagle, PRESETS, Preset, RtoPolicy, Stack};
 pub use ranges::Range;
 pub use receiver::{Arrival, Receiver};
 pub use segment::{
     Flags, IP_HEADER_BYTES, SackBlock, Segment, TCP_HEADER_BYTES, TIMESTAMP_OPTION_BYTES,
 };
-pub use sender::{Outstanding, Sender, SenderCounters};
+pub use sender::{Outstanding, Recovery, Sender, SenderCounters};
 pub use sequence::SeqNr;
 pub use timer_wheel::TimerWheel;

@@ -60,7 +60,7 @@ struct Retransmission {
 
 /// What one acknowledgement newly told the sender.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct News {
+pub struct AckSummary {
     /// Bytes acknowledged cumulatively.
     pub acked: u64,
     /// Bytes that reached the receiver: acknowledged and not SACKed before, or newly SACKed.
@@ -90,7 +90,7 @@ pub struct Sendings {
     pub latest: Time,
 }
 
-impl News {
+impl AckSummary {
     fn note(sendings: &mut Option<Sendings>, sent: Sent) {
         if !sent.is(EVER_RETRANSMITTED | DELIVERED) {
             let at = sent.sent_at;
@@ -268,8 +268,8 @@ impl Scoreboard {
 
     /// Everything below `ack` was acknowledged.
     #[inline(always)]
-    pub fn acknowledge(&mut self, ack: u64, news: &mut News) {
-        news.acked += ack - self.una;
+    pub fn acknowledge(&mut self, ack: u64, summary: &mut AckSummary) {
+        summary.acked += ack - self.una;
         let mut segments = 0;
         let mut left_pipe = 0;
         let mut filled_hole = false;
@@ -281,7 +281,7 @@ impl Scoreboard {
                 break;
             }
             if !front.is(SACKED) {
-                news.delivered += if front.is(DELIVERED) { 0 } else { len };
+                summary.delivered += if front.is(DELIVERED) { 0 } else { len };
                 left_pipe += if front.is(LOST) { 0 } else { len };
                 left_pipe += if front.is(RETRANSMITTED) { len } else { 0 };
             }
@@ -294,7 +294,7 @@ impl Scoreboard {
                 self.sacked_segments -= 1;
             } else {
                 self.lost_segments -= u64::from(front.is(LOST));
-                News::note(&mut news.acked_sent, front);
+                AckSummary::note(&mut summary.acked_sent, front);
                 self.acked_retransmission = self.acked_retransmission.max(front.retransmission);
                 if self.watches_originals {
                     let again = front.is(EVER_RETRANSMITTED);
@@ -302,7 +302,7 @@ impl Scoreboard {
                         self.rack.acknowledged(front.sent_at, front.end, again);
                     }
                     if !again {
-                        news.saw_original(self.una - len, front.end, highest_sacked);
+                        summary.saw_original(self.una - len, front.end, highest_sacked);
                     }
                 }
             }
@@ -315,7 +315,7 @@ impl Scoreboard {
                 }
                 rate.remove_first();
             }
-            news.last_sent = Some(front.sent_at);
+            summary.last_sent = Some(front.sent_at);
             self.buffers -= u64::from(front.is(BEGINS));
             self.sent.pop_front();
             self.first += 1;
@@ -325,7 +325,7 @@ impl Scoreboard {
         if filled_hole {
             // What stood behind the hole may have arrived long before (Linux 6.1
             // `tcp_clean_rtx_queue`, FLAG_RETRANS_DATA_ACKED).
-            news.acked_sent = None;
+            summary.acked_sent = None;
         }
         self.examined = self.examined.max(self.first);
         self.next_lost = self.next_lost.max(self.first);
@@ -339,8 +339,8 @@ impl Scoreboard {
             // What the duplicates stood for was delivered when they came (RFC 6937 section 3; Linux
             // `tcp_remove_reno_sacks`).
             let counted = self.duplicates * self.mss;
-            let least = news.delivered.min(self.mss);
-            news.delivered = news.delivered.saturating_sub(counted).max(least);
+            let least = summary.delivered.min(self.mss);
+            summary.delivered = summary.delivered.saturating_sub(counted).max(least);
             // The hole's own segment was never counted as a duplicate (Linux
             // `tcp_remove_reno_sacks`).
             self.duplicates = self.duplicates.saturating_sub(segments - u64::from(segments > 0));
@@ -350,44 +350,44 @@ impl Scoreboard {
     }
 
     /// The receiver holds `block`, above `una`.
-    pub fn sack(&mut self, block: Range, news: &mut News) {
+    pub fn sack(&mut self, block: Range, summary: &mut AckSummary) {
         if self.sacked.covers(block) {
             return;
         }
         let Some(aligned) = self.align(block) else { return };
         let mut sacked = std::mem::take(&mut self.sacked);
         let highest = sacked.last().map_or(0, |range| range.end);
-        sacked.insert(aligned, |gap| self.mark_sacked(gap, highest, news));
+        sacked.insert(aligned, |gap| self.mark_sacked(gap, highest, summary));
         self.sacked = sacked;
     }
 
     /// A duplicate acknowledgement came on a connection without SACK: some segment arrived.
-    pub fn duplicate(&mut self, news: &mut News) {
+    pub fn duplicate(&mut self, summary: &mut AckSummary) {
         if self.duplicates + 1 < self.sent.len() as u64 {
             self.duplicates += 1;
-            news.delivered += self.mss;
+            summary.delivered += self.mss;
         } else {
             self.tolerate(self.sent.len() as u64);
         }
     }
 
     /// Mark what the scoreboard by now says is lost.
-    pub fn detect_losses(&mut self, news: &mut News) {
-        self.detect_losses_below(u64::MAX, news);
+    pub fn detect_losses(&mut self, summary: &mut AckSummary) {
+        self.detect_losses_below(u64::MAX, summary);
     }
 
     /// The same, of segments that end at `limit` or below.
-    pub fn detect_losses_below(&mut self, limit: u64, news: &mut News) {
+    pub fn detect_losses_below(&mut self, limit: u64, summary: &mut AckSummary) {
         if let Some(boundary) = self.loss_boundary() {
             let boundary = boundary.min(self.index_above(limit));
             while self.examined < boundary {
                 let index = self.examined;
                 self.examined += 1;
-                news.lost += self.mark_lost(index);
+                summary.lost += self.mark_lost(index);
             }
         }
         if self.detection == LossDetection::Fack {
-            self.detect_lost_retransmissions(news);
+            self.detect_lost_retransmissions(summary);
         }
     }
 
@@ -534,7 +534,7 @@ impl Scoreboard {
     }
 
     /// Mark the segments of `gap`, which are whole and not SACKed.
-    fn mark_sacked(&mut self, gap: Range, highest_sacked: u64, news: &mut News) {
+    fn mark_sacked(&mut self, gap: Range, highest_sacked: u64, summary: &mut AckSummary) {
         let from = self.sent.partition_point(|s| s.end <= gap.start);
         let mut at = from;
         let mut start = gap.start;
@@ -552,7 +552,7 @@ impl Scoreboard {
                     self.rack.sacked(before.sent_at, before.end, again);
                 }
                 if !again {
-                    news.saw_original(began, before.end, highest_sacked);
+                    summary.saw_original(began, before.end, highest_sacked);
                 }
             }
             if let Some(rate) = &mut self.delivery_rate
@@ -571,8 +571,8 @@ impl Scoreboard {
                 self.retransmitted_segments -= 1;
                 self.acked_retransmission = self.acked_retransmission.max(before.retransmission);
             }
-            news.delivered += if before.is(DELIVERED) { 0 } else { len };
-            News::note(&mut news.sacked_sent, before);
+            summary.delivered += if before.is(DELIVERED) { 0 } else { len };
+            AckSummary::note(&mut summary.sacked_sent, before);
         }
         self.regroup(from, at);
     }
@@ -622,7 +622,7 @@ impl Scoreboard {
     }
 
     /// Find retransmissions lost by what was sent after them.
-    pub fn detect_lost_retransmissions(&mut self, news: &mut News) {
+    pub fn detect_lost_retransmissions(&mut self, summary: &mut AckSummary) {
         let Some(highest) = self.sacked.last() else { return };
         let by_number = self.detection == LossDetection::Fack;
         while let Some(oldest) = self.retransmissions.front().copied() {
@@ -644,8 +644,8 @@ impl Scoreboard {
                 self.retransmitted_segments -= 1;
                 self.pipe -= len;
                 self.lost_again.push_back(oldest.index);
-                news.lost += len;
-                news.lost_again = true;
+                summary.lost += len;
+                summary.lost_again = true;
             }
             self.retransmissions.pop_front();
         }

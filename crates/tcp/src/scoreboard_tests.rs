@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::LossDetection;
 use crate::ranges::Range;
-use crate::scoreboard::{News, Scoreboard};
+use crate::scoreboard::{AckSummary, Scoreboard};
 
 const MSS: u32 = 1000;
 
@@ -32,18 +32,18 @@ fn fack(segments: u64) -> Scoreboard {
     board(LossDetection::Fack, segments)
 }
 
-fn ack(board: &mut Scoreboard, upto: u64) -> News {
-    let mut news = News::default();
-    board.acknowledge(upto, &mut news);
-    news
+fn ack(board: &mut Scoreboard, upto: u64) -> AckSummary {
+    let mut summary = AckSummary::default();
+    board.acknowledge(upto, &mut summary);
+    summary
 }
 
 /// A SACK block of bytes, and what follows from it.
-fn sack(board: &mut Scoreboard, start: u64, end: u64) -> News {
-    let mut news = News::default();
-    board.sack(Range { start, end }, &mut news);
-    board.detect_losses(&mut news);
-    news
+fn sack(board: &mut Scoreboard, start: u64, end: u64) -> AckSummary {
+    let mut summary = AckSummary::default();
+    board.sack(Range { start, end }, &mut summary);
+    board.detect_losses(&mut summary);
+    summary
 }
 
 /// Retransmits what is next; its bytes.
@@ -54,19 +54,19 @@ fn retransmit(board: &mut Scoreboard, snd_nxt: u64) -> Option<(u64, u64)> {
 }
 
 /// When the earliest and the latest of the segments acknowledged were sent.
-fn times(news: &News) -> Option<(Time, Time)> {
-    news.acked_sent.map(|sent| (sent.earliest, sent.latest))
+fn times(summary: &AckSummary) -> Option<(Time, Time)> {
+    summary.acked_sent.map(|sent| (sent.earliest, sent.latest))
 }
 
 #[test]
 fn cumulative_acknowledgement() {
     let mut b = rfc(5);
     assert_eq!(b.pipe(), 5000);
-    let news = ack(&mut b, 2000);
-    assert_eq!((news.acked, news.delivered, news.lost), (2000, 2000, 0));
+    let summary = ack(&mut b, 2000);
+    assert_eq!((summary.acked, summary.delivered, summary.lost), (2000, 2000, 0));
     assert_eq!((b.una(), b.pipe(), b.has_holes()), (2000, 3000, false));
     // Segments 0 and 1 left at 0 and 1 ms.
-    assert_eq!(times(&news), Some((at(0), at(1))));
+    assert_eq!(times(&summary), Some((at(0), at(1))));
     ack(&mut b, 5000);
     assert!(b.is_empty());
     assert_eq!(b.pipe(), 0);
@@ -75,16 +75,16 @@ fn cumulative_acknowledgement() {
 #[test]
 fn an_acknowledgement_inside_a_segment_leaves_its_rest() {
     let mut b = rfc(5);
-    let news = ack(&mut b, 2500);
-    assert_eq!((news.acked, news.delivered, b.pipe()), (2500, 2500, 2500));
+    let summary = ack(&mut b, 2500);
+    assert_eq!((summary.acked, summary.delivered, b.pipe()), (2500, 2500, 2500));
     // Segment 2 is not all there, so it gives no sample: the latest is segment 1's.
-    assert_eq!(times(&news), Some((at(0), at(1))));
+    assert_eq!(times(&summary), Some((at(0), at(1))));
     b.mark_head_lost();
     assert_eq!(b.pipe(), 2000);
     assert_eq!(retransmit(&mut b, 5000), Some((2500, 3000)));
     assert_eq!(b.pipe(), 2500);
-    let news = ack(&mut b, 3000);
-    assert_eq!((news.acked, b.pipe()), (500, 2000));
+    let summary = ack(&mut b, 3000);
+    assert_eq!((summary.acked, b.pipe()), (500, 2000));
 }
 
 #[test]
@@ -99,8 +99,8 @@ fn sack_blocks_count_once() {
     // Three above 0 and 1, which are lost: only 5 is in flight.
     assert_eq!(b.pipe(), 1000);
     // All of 0 to 4 acknowledged: only 0 and 1 are news, and 5 is in flight.
-    let news = ack(&mut b, 5000);
-    assert_eq!((news.acked, news.delivered, b.pipe()), (5000, 2000, 1000));
+    let summary = ack(&mut b, 5000);
+    assert_eq!((summary.acked, summary.delivered, b.pipe()), (5000, 2000, 1000));
     assert!(!b.has_holes());
 }
 
@@ -192,10 +192,10 @@ fn a_retransmission_is_in_flight_until_it_arrives() {
     assert_eq!(retransmit(&mut b, 6000), Some((0, 1000)));
     assert_eq!(b.pipe(), 3000);
     assert_eq!(b.next_lost(), None);
-    let news = ack(&mut b, 4000);
-    assert_eq!((news.acked, news.delivered, b.pipe()), (4000, 1000, 2000));
+    let summary = ack(&mut b, 4000);
+    assert_eq!((summary.acked, summary.delivered, b.pipe()), (4000, 1000, 2000));
     // Karn: the acknowledgement may be of either transmission.
-    assert_eq!(times(&news), None);
+    assert_eq!(times(&summary), None);
 }
 
 #[test]
@@ -204,8 +204,8 @@ fn an_acknowledgement_that_fills_a_hole_times_nothing_behind_it() {
     let mut b = rfc(6);
     b.mark_head_lost();
     retransmit(&mut b, 6000);
-    let news = ack(&mut b, 4000);
-    assert_eq!(times(&news), None);
+    let summary = ack(&mut b, 4000);
+    assert_eq!(times(&summary), None);
     // The next acknowledgement is for a segment sent once.
     assert_eq!(times(&ack(&mut b, 5000)), Some((at(4), at(4))));
 }
@@ -267,19 +267,19 @@ fn a_timeout_marks_everything_but_what_is_sacked() {
     assert_eq!(all, [0, 1000, 4000, 5000]);
     assert_eq!(b.pipe(), 4000);
     // 0 and 1 arrive and close the gap to 4.
-    let news = ack(&mut b, 4000);
-    assert_eq!((news.delivered, b.pipe()), (2000, 2000));
+    let summary = ack(&mut b, 4000);
+    assert_eq!((summary.delivered, b.pipe()), (2000, 2000));
 }
 
 #[test]
 fn duplicates_stand_for_segments_where_there_is_no_sack() {
     let mut b = rfc(5);
     for pipe in [4000, 3000, 2000, 1000] {
-        b.duplicate(&mut News::default());
+        b.duplicate(&mut AckSummary::default());
         assert_eq!(b.pipe(), pipe);
     }
     // The first one has not arrived, whatever comes.
-    b.duplicate(&mut News::default());
+    b.duplicate(&mut AckSummary::default());
     assert_eq!((b.duplicates(), b.pipe()), (4, 1000));
     assert_eq!(b.mark_head_lost(), 1000);
     assert_eq!(b.mark_head_lost(), 0);
@@ -295,7 +295,7 @@ fn duplicates_stand_for_segments_where_there_is_no_sack() {
 fn a_partial_acknowledgement_takes_its_duplicates_along() {
     // RFC 6582: segments 0 and 3 of 8 lost, six duplicates.
     let mut b = rfc(8);
-    (0..6).for_each(|_| b.duplicate(&mut News::default()));
+    (0..6).for_each(|_| b.duplicate(&mut AckSummary::default()));
     b.mark_head_lost();
     retransmit(&mut b, 8000);
     assert_eq!(b.pipe(), 8000 - 6000);
@@ -314,7 +314,7 @@ fn duplicates_never_outnumber_what_is_outstanding() {
     // Duplicates can come from needless retransmissions: 4 counted, but 2 of 5 are acknowledged.
     // One of those had been counted; of the 3 left at most 2 can have arrived.
     let mut b = rfc(5);
-    (0..4).for_each(|_| b.duplicate(&mut News::default()));
+    (0..4).for_each(|_| b.duplicate(&mut AckSummary::default()));
     ack(&mut b, 2000);
     assert_eq!((b.duplicates(), b.pipe()), (2, 1000));
     ack(&mut b, 5000);
@@ -547,7 +547,7 @@ proptest! {
         let mut board = Scoreboard::new(detection, 3, MSS);
         let mut model = Model::new(detection);
         for (i, step) in steps.into_iter().enumerate() {
-            let mut news = News::default();
+            let mut summary = AckSummary::default();
             let before = (model.delivered, model.waiting().len(), model.una, model.marked_lost);
             let place = |model: &Model, share: f64| {
                 let bytes = model.snd_nxt() - model.una;
@@ -563,17 +563,17 @@ proptest! {
                 Step::Ack(share) => {
                     let upto = place(&model, share);
                     model.ack(upto);
-                    board.acknowledge(upto as u64, &mut news);
-                    prop_assert_eq!(news.acked, (upto - before.2) as u64);
+                    board.acknowledge(upto as u64, &mut summary);
+                    prop_assert_eq!(summary.acked, (upto - before.2) as u64);
                 }
                 Step::Sack(from, to) => {
                     let (start, end) = (place(&model, from), place(&model, to));
                     model.sack(start, end);
                     model.detect();
-                    board.sack(Range { start: start as u64, end: end as u64 }, &mut news);
-                    board.detect_losses(&mut news);
+                    board.sack(Range { start: start as u64, end: end as u64 }, &mut summary);
+                    board.detect_losses(&mut summary);
                     if detection == LossDetection::LinuxFack {
-                        board.detect_lost_retransmissions(&mut news);
+                        board.detect_lost_retransmissions(&mut summary);
                     }
                 }
                 Step::Retransmit => {
@@ -596,7 +596,7 @@ proptest! {
                 }
                 Step::Timeout => {
                     model.timeout();
-                    news.lost = board.mark_all_lost();
+                    summary.lost = board.mark_all_lost();
                 }
                 Step::Forget => {
                     model.forget();
@@ -605,11 +605,11 @@ proptest! {
             }
             prop_assert_eq!(board.una(), model.una as u64);
             prop_assert_eq!(board.pipe(), model.pipe(), "pipe after step {}", i);
-            prop_assert_eq!(news.delivered, model.delivered - before.0);
-            prop_assert_eq!(news.lost, model.marked_lost - before.3, "lost in step {}", i);
+            prop_assert_eq!(summary.delivered, model.delivered - before.0);
+            prop_assert_eq!(summary.lost, model.marked_lost - before.3, "lost in step {}", i);
             if matches!(step, Step::Sack(..)) {
                 // A segment newly waits exactly if there is a new loss, unless it was SACKed too.
-                prop_assert!(news.lost > 0 || model.waiting().len() <= before.1);
+                prop_assert!(summary.lost > 0 || model.waiting().len() <= before.1);
             }
             prop_assert_eq!(board.next_lost().is_some(), !model.waiting().is_empty());
         }

@@ -437,7 +437,7 @@ fn garbage_does_no_harm() {
         window: 65535,
         ..Segment::default()
     };
-    let before = t.source.sender().flight_size();
+    let before = t.source.sender().pipe();
     let block = |left, right| fairway_tcp::SackBlock {
         left: fairway_tcp::SeqNr(left),
         right: fairway_tcp::SeqNr(right),
@@ -454,7 +454,7 @@ fn garbage_does_no_harm() {
     ] {
         t.source.handle_segment(&bad, now);
     }
-    assert_eq!((t.source.sender().flight_size(), t.source.sender().una()), (before, 0));
+    assert_eq!((t.source.sender().pipe(), t.source.sender().una()), (before, 0));
     assert_eq!(t.source.receiver().delivered_bytes(), 0);
     t.run(400);
     assert_eq!(t.received(), 5_000);

@@ -44,7 +44,7 @@ fn the_fourth_segment_above_makes_the_loss_and_every_acknowledgement_sends_one()
          200 > 0..1000 again
          200 > 23000..38000 (15)",
     );
-    assert_eq!((t.window(), t.source.sender().flight_size()), ((5, 10), 19_000));
+    assert_eq!((t.window(), t.source.sender().pipe()), ((5, 10), 19_000));
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn recovery_ends_at_the_threshold_but_no_more_than_three_above_flight() {
     t.run(250);
     t.look(299);
     t.expect(300, "300 > 38000..50000 (12)");
-    assert_eq!((t.window(), t.source.sender().flight_size()), ((12, 10), 12_000));
+    assert_eq!((t.window(), t.source.sender().pipe()), ((12, 10), 12_000));
 }
 
 #[test]

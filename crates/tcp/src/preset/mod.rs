@@ -16,7 +16,8 @@ mod tests;
 use fairway_cc::{Init, SlowStart, Variant};
 use fairway_units::Duration;
 
-use crate::{EcnMode, TimerWheel};
+use crate::sender::{Policy, RecoveryPolicy};
+use crate::{EcnMode, Recovery, TimerWheel};
 
 /// How the sender concludes that a segment is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,52 +38,6 @@ pub enum LossDetection {
     /// Whatever was sent before something that has arrived, once the time for reordering is over
     /// (RFC 8985; Linux 6.1 `net/ipv4/tcp_recovery.c`). Without SACK as in RFC 6582.
     Rack,
-}
-
-/// What the window does during fast recovery.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Recovery {
-    /// RFC 6675 (with SACK) or RFC 6582 (without): the window is the threshold at once, and
-    /// segments leave as the pipe falls below it.
-    Rfc,
-    /// ns-2.35 TCP-Linux: the algorithm's recovery window at once, but while flight is above it
-    /// one segment leaves for each acknowledgement, so flight falls only with what is marked
-    /// lost (`tcp/tcp-linux.cc`, `send_much`; meant as rate halving, which the delayed send of
-    /// `overhead_` undoes). On exit the threshold, no more than flight plus three segments.
-    TcpLinux,
-    /// ns-2.35 Agent/TCP/Sack1 (`tcp/tcp-sack1.cc`): the algorithm's window at once, and its own
-    /// count of what is in flight: every acknowledgement takes one off, a partial one two. Every
-    /// hole below the highest SACK is sent again once. A timeout forgets the SACKs and sends
-    /// everything again. Without SACK as [`Recovery::Rfc`].
-    Sack1,
-    /// Proportional rate reduction (RFC 6937) in Linux 6.1's form (`net/ipv4/tcp_input.c`,
-    /// `tcp_cwnd_reduction`): flight falls to the threshold with what arrives.
-    Prr,
-    /// RFC 5681 section 3.2 to the letter: as [`Recovery::Rfc`], but over with the first
-    /// acknowledgement of anything new, whatever else is missing. If that grows the window, it counts
-    /// as one segment (4.3BSD-Reno; ns-2.35 `tcp/tcp-full.cc`, `pack_action`).
-    Reno,
-    /// Rate halving as Linux had it before 3.2 (2.6.27 `net/ipv4/tcp_input.c`, `tcp_cwnd_down`,
-    /// `tcp_fastretrans_alert`): one segment leaves for every second acknowledgement, and the window
-    /// is never more than one above flight.
-    RateHalving,
-    /// ns-3.29, and with it the whole sender: buffer, estimate of what is in flight, round trips and
-    /// timer (`src/internet/model/tcp-socket-base.cc`, `TcpClassicRecovery`). Only `sack`,
-    /// `timestamps`, `reordering`, `limited_transmit`, `nagle` and the sizes matter beside it.
-    Ns3,
-}
-
-impl Recovery {
-    /// Every value with its name.
-    pub const NAMES: &'static [(&'static str, Recovery)] = &[
-        ("rfc", Recovery::Rfc),
-        ("tcp-linux", Recovery::TcpLinux),
-        ("sack1", Recovery::Sack1),
-        ("prr", Recovery::Prr),
-        ("reno", Recovery::Reno),
-        ("rate-halving", Recovery::RateHalving),
-        ("ns3", Recovery::Ns3),
-    ];
 }
 
 /// When the receiver acknowledges in-order data.
@@ -301,11 +256,7 @@ impl Stack {
 
     /// Whether the congestion window is inflated while losses are repaired, with or without `sack`.
     pub fn inflates(&self, sack: bool) -> bool {
-        match self.recovery {
-            Recovery::TcpLinux => true,
-            Recovery::Rfc | Recovery::Reno | Recovery::Sack1 => !sack,
-            Recovery::Prr | Recovery::RateHalving | Recovery::Ns3 => false,
-        }
+        Policy::new(self).inflates(sack)
     }
 
     /// How the sender concludes that a segment is lost.

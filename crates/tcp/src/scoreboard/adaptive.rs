@@ -3,7 +3,7 @@
 
 use fairway_units::{Duration, Time};
 
-use super::{LOST, News, SACKED, Scoreboard};
+use super::{AckSummary, LOST, SACKED, Scoreboard};
 use crate::LossDetection;
 
 /// Most segments of reordering that are tolerated (`include/net/tcp.h`, `TCP_MAX_REORDERING`).
@@ -65,12 +65,12 @@ impl Scoreboard {
 
     /// Mark lost what was sent longer ago than the timeout, though the timer has not expired because
     /// every acknowledgement of data restarts it (`tcp_head_timedout`, `tcp_update_scoreboard`).
-    pub fn detect_timed_out(&mut self, timeout: Duration, now: Time, news: &mut News) {
+    pub fn detect_timed_out(&mut self, timeout: Duration, now: Time, summary: &mut AckSummary) {
         let is_overdue = |sent_at: Time| now.since(sent_at) > timeout;
         if !self.sent.front().is_some_and(|head| is_overdue(head.sent_at)) {
             return;
         }
-        news.lost += self.mark_lost(self.first);
+        summary.lost += self.mark_lost(self.first);
         let end = self.first + self.sent.len() as u64;
         while self.examined < end {
             let entry = self.sent[(self.examined - self.first) as usize];
@@ -79,7 +79,7 @@ impl Scoreboard {
                     return;
                 }
                 // Which takes it for examined.
-                news.lost += self.mark_lost(self.examined);
+                summary.lost += self.mark_lost(self.examined);
             } else {
                 self.examined += 1;
             }
@@ -104,10 +104,10 @@ mod tests {
         board
     }
 
-    fn sack(board: &mut Scoreboard, from: u64, to: u64) -> News {
-        let mut news = News::default();
-        board.sack(Range { start: 1000 * from, end: 1000 * to }, &mut news);
-        news
+    fn sack(board: &mut Scoreboard, from: u64, to: u64) -> AckSummary {
+        let mut summary = AckSummary::default();
+        board.sack(Range { start: 1000 * from, end: 1000 * to }, &mut summary);
+        summary
     }
 
     fn lost(board: &mut Scoreboard) -> Vec<u64> {
@@ -124,9 +124,9 @@ mod tests {
         // fackets_out 3, not above 3; then 4: 4 − 3 = 1 is lost; 9: 6.
         let mut board = twenty();
         for (sacked, expected) in [(2, 0), (3, 1000), (8, 3000)] {
-            let mut news = sack(&mut board, sacked, sacked + 1);
-            board.detect_losses(&mut news);
-            assert_eq!(news.lost, expected, "{sacked} SACKed");
+            let mut summary = sack(&mut board, sacked, sacked + 1);
+            board.detect_losses(&mut summary);
+            assert_eq!(summary.lost, expected, "{sacked} SACKed");
         }
         // 2 and 3 are SACKed, of 0 to 5.
         assert_eq!(lost(&mut board), [0, 1, 4, 5]);
@@ -137,18 +137,18 @@ mod tests {
         let mut board = twenty();
         sack(&mut board, 5, 9);
         // Segment 2, behind 8: 9 − 2 = 7.
-        let news = sack(&mut board, 2, 3);
-        assert_eq!(news.late_from, Some(2000));
+        let summary = sack(&mut board, 2, 3);
+        assert_eq!(summary.late_from, Some(2000));
         board.note_reordering(2000, 9000);
         assert_eq!((board.reordering(), board.detection()), (7, LossDetection::Rfc6675));
         // Five are SACKed, two too few: 0, 1, 3 and 4 are not lost. With 9 and 10 there are seven
         // above 0 and 1, six above 3 and 4.
-        let mut news = News::default();
-        board.detect_losses(&mut news);
-        assert_eq!(news.lost, 0);
-        let mut news = sack(&mut board, 9, 11);
-        board.detect_losses(&mut news);
-        assert_eq!((news.lost, lost(&mut board)), (2000, vec![0, 1]));
+        let mut summary = AckSummary::default();
+        board.detect_losses(&mut summary);
+        assert_eq!(summary.lost, 0);
+        let mut summary = sack(&mut board, 9, 11);
+        board.detect_losses(&mut summary);
+        assert_eq!((summary.lost, lost(&mut board)), (2000, vec![0, 1]));
         // A timeout forgets how much, but not that it was seen.
         board.forget_reordering();
         assert_eq!((board.reordering(), board.detection()), (3, LossDetection::Rfc6675));
@@ -164,24 +164,24 @@ mod tests {
     #[test]
     fn losses_are_looked_for_below_a_limit() {
         let mut board = twenty();
-        let mut news = sack(&mut board, 15, 16);
+        let mut summary = sack(&mut board, 15, 16);
         // 16 − 3 = 13 from the first, but only what ends at 10 000 or below.
-        board.detect_losses_below(10_000, &mut news);
-        assert_eq!(news.lost, 10_000);
-        let mut news = News::default();
-        board.detect_losses(&mut news);
-        assert_eq!(news.lost, 3_000);
+        board.detect_losses_below(10_000, &mut summary);
+        assert_eq!(summary.lost, 10_000);
+        let mut summary = AckSummary::default();
+        board.detect_losses(&mut summary);
+        assert_eq!(summary.lost, 3_000);
     }
 
     #[test]
     fn what_is_older_than_the_timeout_is_lost() {
         let mut board = twenty();
-        let mut news = News::default();
-        board.detect_timed_out(Duration::from_millis(200), at(200), &mut news);
-        assert_eq!(news.lost, 0);
+        let mut summary = AckSummary::default();
+        board.detect_timed_out(Duration::from_millis(200), at(200), &mut summary);
+        assert_eq!(summary.lost, 0);
         // Sent at 0 to 4 ms, 205 to 201 ago.
-        board.detect_timed_out(Duration::from_millis(200), at(205), &mut news);
-        assert_eq!((news.lost, lost(&mut board)), (5_000, vec![0, 1, 2, 3, 4]));
+        board.detect_timed_out(Duration::from_millis(200), at(205), &mut summary);
+        assert_eq!((summary.lost, lost(&mut board)), (5_000, vec![0, 1, 2, 3, 4]));
     }
 
     #[test]
@@ -189,10 +189,10 @@ mod tests {
         let mut board = Scoreboard::new(LossDetection::LinuxFack, 3, 1000);
         board.adapt_reordering();
         (0..5).for_each(|n| board.sent(1000 * (n + 1), at(n)));
-        (0..4).for_each(|_| board.duplicate(&mut News::default()));
+        (0..4).for_each(|_| board.duplicate(&mut AckSummary::default()));
         assert_eq!((board.duplicates(), board.reordering()), (4, 3));
         // One is the hole.
-        board.duplicate(&mut News::default());
+        board.duplicate(&mut AckSummary::default());
         assert_eq!((board.duplicates(), board.reordering()), (4, 5));
     }
 }

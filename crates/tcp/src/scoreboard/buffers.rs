@@ -103,7 +103,7 @@ mod tests {
     use super::*;
     use crate::LossDetection;
     use crate::ranges::Range;
-    use crate::scoreboard::News;
+    use crate::scoreboard::AckSummary;
 
     const AT: Time = Time::ZERO;
 
@@ -120,7 +120,7 @@ mod tests {
     }
 
     fn sack(board: &mut Scoreboard, from: u64, to: u64) {
-        board.sack(Range { start: 1000 * from, end: 1000 * to }, &mut News::default());
+        board.sack(Range { start: 1000 * from, end: 1000 * to }, &mut AckSummary::default());
     }
 
     /// First segments of the buffers.
@@ -146,9 +146,9 @@ mod tests {
         sack(&mut board, 6, 7);
         assert_eq!(starts(&board), [0, 2]);
         // What is left of a buffer is one.
-        board.acknowledge(1000, &mut News::default());
+        board.acknowledge(1000, &mut AckSummary::default());
         assert_eq!(starts(&board), [0, 1]);
-        board.acknowledge(8000, &mut News::default());
+        board.acknowledge(8000, &mut AckSummary::default());
         assert_eq!(board.buffers(), 0);
     }
 
@@ -158,7 +158,7 @@ mod tests {
         sack(&mut board, 3, 4);
         assert_eq!(starts(&board), [0, 3, 4]);
         board.rack().begin(AT, None, None);
-        board.detect_losses_by_time(fairway_units::Duration::ZERO, AT, &mut News::default());
+        board.detect_losses_by_time(fairway_units::Duration::ZERO, AT, &mut AckSummary::default());
         let mut resend = |ms: u64| {
             let lost = board.next_lost().unwrap();
             let at = Time::from_nanos(ms * 1_000_000);

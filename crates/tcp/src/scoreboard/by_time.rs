@@ -2,7 +2,7 @@
 
 use fairway_units::{Duration, Time};
 
-use super::{EVER_RETRANSMITTED, LOST, News, RETRANSMITTED, SACKED, Scoreboard, Sent};
+use super::{AckSummary, EVER_RETRANSMITTED, LOST, RETRANSMITTED, SACKED, Scoreboard, Sent};
 use crate::LossDetection;
 use crate::rack::Rack;
 use crate::ranges::Range;
@@ -61,10 +61,10 @@ impl Scoreboard {
         &mut self,
         window: Duration,
         now: Time,
-        news: &mut News,
+        summary: &mut AckSummary,
     ) -> Option<Duration> {
-        let originals = self.detect_lost_originals(window, now, news);
-        let again = self.detect_lost_again(window, now, news);
+        let originals = self.detect_lost_originals(window, now, summary);
+        let again = self.detect_lost_again(window, now, summary);
         originals.max(again)
     }
 
@@ -73,7 +73,7 @@ impl Scoreboard {
         &mut self,
         window: Duration,
         now: Time,
-        news: &mut News,
+        summary: &mut AckSummary,
     ) -> Option<Duration> {
         let end = self.first + self.sent.len() as u64;
         while self.examined < end {
@@ -88,7 +88,7 @@ impl Scoreboard {
                     return self.rack.remaining(last.sent_at, window, now);
                 }
                 // Which takes it for examined.
-                news.lost += self.mark_lost(self.examined);
+                summary.lost += self.mark_lost(self.examined);
             } else {
                 self.examined += 1;
             }
@@ -121,7 +121,7 @@ impl Scoreboard {
         &mut self,
         window: Duration,
         now: Time,
-        news: &mut News,
+        summary: &mut AckSummary,
     ) -> Option<Duration> {
         let mut longest = None;
         let mut at = 0;
@@ -148,22 +148,22 @@ impl Scoreboard {
                 continue;
             }
             self.retransmissions.remove(at);
-            self.lose_again(sending.index, entry, news);
+            self.lose_again(sending.index, entry, summary);
         }
         longest
     }
 
-    fn lose_again(&mut self, index: u64, entry: Sent, news: &mut News) {
+    fn lose_again(&mut self, index: u64, entry: Sent, summary: &mut AckSummary) {
         if entry.is(RETRANSMITTED) {
             let len = self.range(index).bytes();
             self.entry(index).state &= !RETRANSMITTED;
             self.retransmitted_segments -= 1;
             self.pipe -= len;
-            news.lost += len;
-            news.lost_again = true;
+            summary.lost += len;
+            summary.lost_again = true;
         }
         // A probe of the tail was not lost before, nor what an undo has unmarked.
-        news.lost += self.mark_lost(index);
+        summary.lost += self.mark_lost(index);
         // The lowest goes first, whether it was sent again before or not.
         self.next_lost = self.next_lost.min(index);
     }
@@ -271,11 +271,11 @@ mod tests {
         board
     }
 
-    fn sack(board: &mut Scoreboard, now: u64, from: u64, to: u64) -> News {
-        let mut news = News::default();
+    fn sack(board: &mut Scoreboard, now: u64, from: u64, to: u64) -> AckSummary {
+        let mut summary = AckSummary::default();
         board.rack().begin(at(now), Some(Duration::from_millis(40)), None);
-        board.sack(Range { start: 1000 * from, end: 1000 * to }, &mut news);
-        news
+        board.sack(Range { start: 1000 * from, end: 1000 * to }, &mut summary);
+        summary
     }
 
     fn resend(board: &mut Scoreboard, now: u64) -> Vec<u64> {
@@ -290,16 +290,19 @@ mod tests {
     #[test]
     fn what_was_overtaken_is_lost_when_its_time_is_over() {
         let mut board = ten();
-        let mut news = sack(&mut board, 43, 3, 4);
+        let mut summary = sack(&mut board, 43, 3, 4);
         // Sent at 0, 1 and 2; the fourth took 40 ms. The first has 40 + 10 − 43 = 7 ms, the third 9.
-        let left = board.detect_losses_by_time(QUARTER, at(43), &mut news);
-        assert_eq!((left, news.lost), (Some(Duration::from_millis(9)), 0));
+        let left = board.detect_losses_by_time(QUARTER, at(43), &mut summary);
+        assert_eq!((left, summary.lost), (Some(Duration::from_millis(9)), 0));
         // At 50 the first is lost, and the third has 2 ms more.
-        let left = board.detect_losses_by_time(QUARTER, at(50), &mut news);
-        assert_eq!((left, news.lost, board.pipe()), (Some(Duration::from_millis(2)), 1000, 8000));
+        let left = board.detect_losses_by_time(QUARTER, at(50), &mut summary);
+        assert_eq!(
+            (left, summary.lost, board.pipe()),
+            (Some(Duration::from_millis(2)), 1000, 8000)
+        );
         // Without a window both others are; what left later is not looked at.
-        let left = board.detect_losses_by_time(Duration::ZERO, at(50), &mut news);
-        assert_eq!((left, news.lost, board.pipe()), (None, 3000, 6000));
+        let left = board.detect_losses_by_time(Duration::ZERO, at(50), &mut summary);
+        assert_eq!((left, summary.lost, board.pipe()), (None, 3000, 6000));
         assert!(board.has_losses());
         assert_eq!(resend(&mut board, 50), [0, 1, 2]);
         assert_eq!((board.pipe(), board.retransmitted_segments()), (9000, 3));
@@ -308,17 +311,17 @@ mod tests {
     #[test]
     fn a_retransmission_is_lost_when_something_sent_after_it_arrives() {
         let mut board = ten();
-        let mut news = sack(&mut board, 44, 1, 4);
-        board.detect_losses_by_time(Duration::ZERO, at(44), &mut news);
+        let mut summary = sack(&mut board, 44, 1, 4);
+        board.detect_losses_by_time(Duration::ZERO, at(44), &mut summary);
         assert_eq!(resend(&mut board, 44), [0]);
         board.sent(11_000, at(45));
         // What left before it does not say so; what left after it does.
-        let mut news = sack(&mut board, 49, 4, 10);
-        board.detect_losses_by_time(Duration::ZERO, at(49), &mut news);
-        assert!(!news.lost_again);
-        let mut news = sack(&mut board, 85, 10, 11);
-        board.detect_losses_by_time(Duration::ZERO, at(85), &mut news);
-        assert_eq!((news.lost_again, news.lost, board.pipe()), (true, 1000, 0));
+        let mut summary = sack(&mut board, 49, 4, 10);
+        board.detect_losses_by_time(Duration::ZERO, at(49), &mut summary);
+        assert!(!summary.lost_again);
+        let mut summary = sack(&mut board, 85, 10, 11);
+        board.detect_losses_by_time(Duration::ZERO, at(85), &mut summary);
+        assert_eq!((summary.lost_again, summary.lost, board.pipe()), (true, 1000, 0));
         assert_eq!(resend(&mut board, 85), [0]);
     }
 
@@ -335,30 +338,30 @@ mod tests {
     #[test]
     fn what_a_timeout_found_lost_again_is_not_waited_for() {
         let mut board = ten();
-        let mut news = sack(&mut board, 44, 1, 4);
-        board.detect_losses_by_time(Duration::ZERO, at(44), &mut news);
+        let mut summary = sack(&mut board, 44, 1, 4);
+        board.detect_losses_by_time(Duration::ZERO, at(44), &mut summary);
         resend(&mut board, 44);
         board.sent(11_000, at(45));
         board.mark_lost_by_timeout(at(300));
-        let mut news = sack(&mut board, 301, 10, 11);
+        let mut summary = sack(&mut board, 301, 10, 11);
         // The eleventh took 256 ms, and the retransmission before it would have 256 + 10 − 257 = 9 ms
         // more if it were out.
-        let left = board.detect_losses_by_time(QUARTER, at(301), &mut news);
-        assert_eq!((left, news.lost, board.retransmitted_segments()), (None, 0, 0));
+        let left = board.detect_losses_by_time(QUARTER, at(301), &mut summary);
+        assert_eq!((left, summary.lost, board.retransmitted_segments()), (None, 0, 0));
         assert_eq!(board.pipe(), 0);
     }
 
     #[test]
     fn losses_that_are_taken_back_are_in_the_network_again() {
         let mut board = ten();
-        let mut news = sack(&mut board, 44, 1, 4);
-        board.detect_losses_by_time(Duration::ZERO, at(44), &mut news);
+        let mut summary = sack(&mut board, 44, 1, 4);
+        board.detect_losses_by_time(Duration::ZERO, at(44), &mut summary);
         resend(&mut board, 44);
         assert_eq!(board.pipe(), 7000);
         board.forget_losses();
         // The first counts as often as it was sent.
         assert_eq!((board.pipe(), board.has_losses()), (8000, false));
-        board.acknowledge(10_000, &mut News::default());
+        board.acknowledge(10_000, &mut AckSummary::default());
         assert_eq!((board.pipe(), board.is_empty()), (0, true));
     }
 }

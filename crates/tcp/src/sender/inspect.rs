@@ -3,8 +3,8 @@
 use fairway_cc::Phase;
 use fairway_units::{Duration, Time};
 
+use super::recovery::RecoveryPolicy;
 use super::{Sender, SenderCounters};
-use crate::Recovery;
 
 /// Segments that are outstanding, as Linux's `struct tcp_info` counts them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -23,10 +23,9 @@ impl Sender {
     /// Congestion window in bytes: while it is being reduced in proportion, the part of the way
     /// that it has come.
     pub fn cwnd(&self) -> u64 {
-        match &self.reduction {
-            Some(reduction) => reduction.cwnd() * u64::from(self.stack.mss),
-            None => self.cc.cwnd(),
-        }
+        self.policy
+            .reduced_window()
+            .map_or_else(|| self.cc.cwnd(), |segments| segments * self.mss())
     }
 
     /// Slow-start threshold in bytes, `u64::MAX` while infinite.
@@ -34,9 +33,9 @@ impl Sender {
         self.cc.ssthresh()
     }
 
-    /// Bytes believed to be in the network.
-    pub fn flight_size(&self) -> u64 {
-        self.ns3.as_ref().map_or_else(|| self.board.pipe(), |ns3| ns3.in_flight())
+    /// Bytes believed to be in the network (RFC 6675 pipe).
+    pub fn pipe(&self) -> u64 {
+        self.policy.pipe(self)
     }
 
     /// End of what the application has written.
@@ -51,17 +50,17 @@ impl Sender {
 
     /// First unacknowledged offset.
     pub fn una(&self) -> u64 {
-        self.ns3.as_ref().map_or_else(|| self.board.una(), |ns3| ns3.una())
+        self.policy.una(self)
     }
 
     /// Smoothed round-trip time.
     pub fn srtt(&self) -> Option<Duration> {
-        self.ns3.as_ref().map_or_else(|| self.rtt.srtt(), |ns3| ns3.round_trips.srtt())
+        self.policy.srtt(self)
     }
 
     /// Retransmission timeout, backed off.
     pub fn rto(&self) -> Duration {
-        self.ns3.as_ref().map_or_else(|| self.rtt.rto(), |ns3| ns3.round_trips.rto())
+        self.policy.rto(self)
     }
 
     /// What the sender is doing about loss.
@@ -81,32 +80,7 @@ impl Sender {
     /// Most bytes in flight that the window allows for data sent now. It is above [`Self::cwnd`]
     /// where the stack lets flight fall gradually, or sends one segment whatever the window says.
     pub fn flight_allowance(&self) -> u64 {
-        let is_forced = self.pass.is_forced || self.ns3.as_ref().is_some_and(|ns3| ns3.is_forced());
-        let window =
-            if self.halves_rate() { self.inflated_cwnd() } else { self.window_in_effect() };
-        window.max(if is_forced { self.flight_size() } else { 0 })
-    }
-
-    /// What may be in flight, but for a segment that leaves whatever the window says.
-    pub(super) fn window_in_effect(&self) -> u64 {
-        let mss = u64::from(self.stack.mss);
-        let cwnd = self.cwnd();
-        match self.stack.recovery {
-            Recovery::Rfc
-            | Recovery::Prr
-            | Recovery::RateHalving
-            | Recovery::Reno
-            | Recovery::Ns3 => cwnd,
-            Recovery::TcpLinux => cwnd.max(self.conserved_flight * mss),
-            Recovery::Sack1 => self.window_as_sack1(cwnd),
-        }
-    }
-
-    /// Whether TCP-Linux lets flight fall by a segment for every second acknowledgement: each segment that
-    /// leaves lowers what the next event allows (ns-2.35 `tcp/tcp-linux.cc`, `send_much`). With `overhead_`
-    /// segments leave by a timer, after which `load_to_linux` takes that back, and flight stays as it is.
-    pub(super) fn halves_rate(&self) -> bool {
-        self.stack.recovery == Recovery::TcpLinux && self.stack.send_jitter == Duration::ZERO
+        self.policy.flight_allowance(self)
     }
 
     /// Congestion window in bytes as ns-2 records it (`cwnd_`). While losses are repaired it is above
@@ -114,29 +88,18 @@ impl Sender {
     /// `tcp/tcp-full.cc`, `dupack_action` and `extra_ack`), or by what TCP-Linux allowed in flight when the
     /// last acknowledgement came (`tcp/tcp-linux.cc`, `save_from_linux`).
     pub fn inflated_cwnd(&self) -> u64 {
-        let cwnd = self.cwnd();
-        let mss = u64::from(self.stack.mss);
-        if self.halves_rate() {
-            cwnd.max(self.pass.allowed * mss)
-        } else if self.stack.recovery == Recovery::TcpLinux {
-            self.window_in_effect()
-        } else if self.stack.inflates(self.sack) && self.phase == Phase::Recovery {
-            cwnd + self.board.duplicates() * mss
-        } else {
-            cwnd
-        }
+        self.policy.recorded_window(self)
     }
 
     /// When [`Self::handle_timeout`] has to be called: the retransmission timer expires, or a
     /// segment that was held back may leave.
     pub fn deadline(&self) -> Time {
-        let written = self.ns3.as_ref().map_or(Time::NEVER, |ns3| ns3.send_at());
-        self.timer.at().min(self.pacer.wake_at()).min(written)
+        self.timer.at().min(self.pacer.wake_at()).min(self.policy.send_at())
     }
 
     /// What is outstanding. Walks over all of it.
     pub fn outstanding(&self) -> Outstanding {
-        self.ns3.as_ref().map_or_else(|| self.board.outstanding(), |ns3| ns3.outstanding())
+        self.policy.outstanding(self)
     }
 
     /// Smallest round-trip time.

@@ -1,46 +1,74 @@
-//! What an acknowledgement says is lost: by time, by what is SACKed, or by duplicates.
+//! How losses are found, of which a connection has one: by time, by what is SACKed, or by duplicates.
 
 use fairway_cc::Phase;
 use fairway_units::{Duration, Time};
 
-use super::{AckInfo, Sender};
-use crate::scoreboard::News;
-use crate::{LossDetection, Recovery};
+use super::Sender;
+use super::acknowledge::Arrival;
+use super::recovery::RecoveryPolicy;
+use crate::scoreboard::AckSummary;
+use crate::{LossDetection, Stack};
+
+/// Which of them it is.
+#[derive(Clone, Copy)]
+pub(super) enum Detector {
+    NewReno,
+    Sack,
+    LinuxBeforeRack,
+    Rack,
+}
+
+impl Detector {
+    pub(super) fn new(stack: &Stack, sack: bool) -> Self {
+        match stack.loss_detection() {
+            _ if !sack => Detector::NewReno,
+            LossDetection::Rack => Detector::Rack,
+            _ if stack.adaptive_reordering => Detector::LinuxBeforeRack,
+            LossDetection::Rfc6675 | LossDetection::Fack | LossDetection::LinuxFack => {
+                Detector::Sack
+            }
+        }
+    }
+
+    /// Whether segments that arrive late tell how far the path reorders.
+    pub(super) fn learns_reordering(self, phase: Phase) -> bool {
+        match self {
+            Detector::NewReno | Detector::Sack => false,
+            Detector::LinuxBeforeRack => phase != Phase::Loss,
+            Detector::Rack => true,
+        }
+    }
+
+    /// Whether losses are found by time.
+    pub(super) fn is_by_time(self) -> bool {
+        matches!(self, Detector::Rack)
+    }
+}
 
 impl Sender {
     /// Mark what is lost by all that is known. Returns how long to wait for what may be reordered.
     #[inline(never)]
-    pub(super) fn find_losses(
-        &mut self,
-        info: &AckInfo<'_>,
-        leaving: bool,
-        now: Time,
-        news: &mut News,
-    ) -> Option<Duration> {
-        if !self.sack {
-            self.count_duplicates_without_sack(info, leaving, news);
-            return None;
-        }
-        if self.stack.loss_detection() == LossDetection::Rack {
-            return self.find_losses_by_time(leaving, now, news);
-        }
-        if self.is_sack1() {
-            return None;
-        }
-        if self.stack.adaptive_reordering {
-            self.find_losses_as_linux_did(info, leaving, now, news);
-        } else if self.board.has_holes() {
-            self.board.detect_losses(news);
-            self.count_duplicates(news);
+    pub(super) fn find_losses(&mut self, ack: &mut Arrival<'_>, leaving: bool) -> Option<Duration> {
+        match self.detector {
+            Detector::Rack => return self.find_losses_by_time(leaving, ack.now, &mut ack.summary),
+            Detector::NewReno => self.count_duplicates_without_sack(ack, leaving),
+            _ if self.policy.learns_itself() => {}
+            Detector::LinuxBeforeRack => self.find_losses_as_linux_did(ack, leaving),
+            Detector::Sack if self.board.has_holes() => {
+                self.board.detect_losses(&mut ack.summary);
+                self.count_duplicates(&mut ack.summary);
+            }
+            Detector::Sack => {}
         }
         None
     }
 
+    /// RACK (RFC 8985).
     pub(super) fn find_losses_by_time(
         &mut self,
         leaving: bool,
         now: Time,
-        news: &mut News,
+        summary: &mut AckSummary,
     ) -> Option<Duration> {
         let in_order = self.phase == Phase::Open && !self.board.has_holes();
         if self.holds_retransmissions || in_order || !self.board.rack().take_advanced() {
@@ -50,18 +78,13 @@ impl Sender {
         let sacked = self.board.sacked_segments();
         let (min_rtt, srtt) = (self.rtt.min_rtt(), self.rtt.srtt());
         let window = self.board.rack().window(repairing, sacked, min_rtt, srtt);
-        self.board.detect_losses_by_time(window, now, news)
+        self.board.detect_losses_by_time(window, now, summary)
     }
 
     /// With SACK, before there was RACK (2.6.27 `net/ipv4/tcp_input.c`, `tcp_fastretrans_alert`,
     /// `tcp_update_scoreboard`, `tcp_time_to_recover`).
-    fn find_losses_as_linux_did(
-        &mut self,
-        info: &AckInfo<'_>,
-        leaving: bool,
-        now: Time,
-        news: &mut News,
-    ) {
+    fn find_losses_as_linux_did(&mut self, ack: &mut Arrival<'_>, leaving: bool) {
+        let Arrival { info, now, ref mut summary, .. } = *ack;
         let in_episode = !leaving && matches!(self.phase, Phase::Recovery | Phase::Loss);
         let in_recovery = in_episode && self.phase == Phase::Recovery;
         let fack = self.board.detection() == LossDetection::LinuxFack;
@@ -69,23 +92,21 @@ impl Sender {
             return;
         }
         if fack && in_recovery {
-            self.board.detect_lost_retransmissions(news);
+            self.board.detect_lost_retransmissions(summary);
         }
         if fack && self.phase != Phase::Loss {
-            self.board.detect_timed_out(self.rtt.rto(), now, news);
+            self.board.detect_timed_out(self.rtt.rto(), now, summary);
         }
-        // What was sent after an episode began is looked at when that is over
-        // (`tcp_mark_head_lost`).
-        let waits = in_episode && self.stack.recovery == Recovery::RateHalving;
+        let waits = in_episode && self.policy.repairs_episode_first();
         let limit = if waits { self.recover } else { u64::MAX };
-        self.board.detect_losses_below(limit, news);
-        let duplicate = info.pure && news.acked == 0;
+        self.board.detect_losses_below(limit, summary);
+        let duplicate = info.pure && summary.acked == 0;
         // In recovery every duplicate is of the first hole.
         let first_hole = in_recovery && duplicate && self.board.una() < self.recover;
         if first_hole || (!in_episode && self.is_starved()) {
-            news.lost += self.board.mark_head_lost();
+            summary.lost += self.board.mark_head_lost();
         } else if !fack {
-            self.count_duplicates(news);
+            self.count_duplicates(summary);
         }
     }
 
@@ -99,37 +120,34 @@ impl Sender {
             && self.sendable_end() <= self.snd_nxt
     }
 
-    fn count_duplicates_without_sack(
-        &mut self,
-        info: &AckInfo<'_>,
-        leaving: bool,
-        news: &mut News,
-    ) {
-        if self.phase == Phase::Recovery && !leaving && news.acked > 0 {
-            // RFC 6582 step 3: a partial acknowledgement names the next hole.
-            if self.board.una() < self.recover {
-                news.lost += self.board.mark_head_lost();
-            }
-        } else if info.pure
-            && news.acked == 0
-            && self.board.duplicates() >= u64::from(self.board.reordering())
-            && self.duplicates_say_something()
-        {
-            news.lost += self.board.mark_head_lost();
+    /// RFC 6582.
+    fn count_duplicates_without_sack(&mut self, ack: &mut Arrival<'_>, leaving: bool) {
+        let acked = ack.summary.acked;
+        let is_lost = if self.phase == Phase::Recovery && !leaving && acked > 0 {
+            // Section 3.2 step 3: a partial acknowledgement names the next hole.
+            self.board.una() < self.recover
+        } else {
+            ack.info.pure
+                && acked == 0
+                && self.board.duplicates() >= u64::from(self.board.reordering())
+                && self.heeds_duplicates()
+        };
+        if is_lost {
+            ack.summary.lost += self.board.mark_head_lost();
         }
     }
 
     /// RFC 6675 section 5 step 1: as many duplicates as the threshold mean a loss even if too few
     /// bytes are SACKed for it, as at the end of a transfer. A duplicate brings new SACKs and
     /// acknowledges nothing new (section 2).
-    fn count_duplicates(&mut self, news: &mut News) {
-        if news.acked > 0 || self.phase != Phase::Open {
+    fn count_duplicates(&mut self, summary: &mut AckSummary) {
+        if summary.acked > 0 || self.phase != Phase::Open {
             self.sack_duplicates = 0;
-        } else if news.delivered > 0 {
+        } else if summary.delivered > 0 {
             self.sack_duplicates += 1;
             let rfc = self.board.detection() == LossDetection::Rfc6675;
             if rfc && self.sack_duplicates >= self.board.reordering() {
-                news.lost += self.board.mark_head_lost();
+                summary.lost += self.board.mark_head_lost();
             }
         }
     }

@@ -5,9 +5,9 @@
 
 use fairway_units::{Duration, Time};
 
-use super::{AckInfo, Sender};
+use super::Sender;
+use super::acknowledge::Arrival;
 use crate::Nagle;
-use crate::scoreboard::News;
 use crate::timer::Expiry;
 
 /// Least time to the first question (Linux `tcp_probe0_base`: `TCP_RTO_MIN`).
@@ -105,18 +105,11 @@ impl Sender {
     /// An acknowledgement arrived though nothing is outstanding (Linux `tcp_ack`, from `no_queue` on).
     #[cold]
     #[inline(never)]
-    pub(super) fn handle_ack_of_nothing(&mut self, info: &AckInfo<'_>, now: Time) {
-        let news = News::default();
-        if let Some(range) = info.duplicate {
-            let una = self.board.una();
-            let twice = self.note_duplicate(range, una);
-            if twice > 0 {
-                self.delivered += twice;
-                let flow = self.flow(0, now);
-                if self.may_undo() {
-                    self.undo_if_spurious(info, &news, una, false, &flow);
-                }
-            }
+    pub(super) fn handle_ack_of_nothing(&mut self, ack: &Arrival<'_>, now: Time) {
+        let twice = self.note_duplicate(ack);
+        if twice > 0 {
+            self.delivered += twice;
+            self.undo_if_spurious(ack, false);
         }
         if self.timer.purpose() == Some(Expiry::Window) {
             if self.has_room_for_next() {
@@ -125,9 +118,6 @@ impl Sender {
                 self.timer.start(Expiry::Window, self.time_to_question(), now);
             }
         }
-        if self.probe.is_out() {
-            let flow = self.flow(0, now);
-            self.end_probe(info, &news, false, &flow);
-        }
+        self.end_probe(ack);
     }
 }

@@ -5,8 +5,8 @@
 use fairway_cc::{Flow, Phase, Signal};
 use fairway_units::Time;
 
-use super::{AckInfo, Sender, Transmission};
-use crate::scoreboard::News;
+use super::acknowledge::Arrival;
+use super::{Sender, Transmission};
 
 /// A probe under way.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,11 +20,6 @@ pub(super) struct Probe {
 }
 
 impl Probe {
-    /// Whether one is on its way.
-    pub(super) fn is_out(&self) -> bool {
-        self.high.is_some()
-    }
-
     /// Whether a segment that was sent before is on its way as a probe.
     pub(super) fn is_retransmission(&self) -> bool {
         self.high.is_some() && self.again
@@ -74,34 +69,35 @@ impl Sender {
         Some(transmission)
     }
 
-    /// Whether the acknowledgement answers the probe. If it repaired a loss, the window is reduced as
-    /// for any other.
+    /// The acknowledgement may answer the probe. If that repaired a loss, the window is reduced as for
+    /// any other.
+    #[inline]
+    pub(super) fn end_probe(&mut self, ack: &Arrival<'_>) {
+        if let Some(high) = self.probe.high
+            && ack.info.ack >= high
+        {
+            self.end_probe_of(high, ack);
+        }
+    }
+
     #[cold]
     #[inline(never)]
-    pub(super) fn end_probe(
-        &mut self,
-        info: &AckInfo<'_>,
-        news: &News,
-        window_moved: bool,
-        flow: &Flow,
-    ) {
-        let Some(high) = self.probe.high else { return };
-        if info.ack < high {
-            return;
-        }
+    fn end_probe_of(&mut self, high: u64, ack: &Arrival<'_>) {
+        let Arrival { info, ref summary, window_moved, .. } = *ack;
         let duplicate = info.duplicate.is_some_and(|range| self.probe.ends_at(range.end));
         let arrived_twice =
-            info.pure && news.acked == 0 && news.sacked_sent.is_none() && !window_moved;
+            info.pure && summary.acked == 0 && summary.sacked_sent.is_none() && !window_moved;
         if !self.probe.again || duplicate {
             self.probe.cancel();
         } else if info.ack > high {
             self.probe.cancel();
             if matches!(self.phase, Phase::Open | Phase::Disorder) {
-                self.cc.on_congestion(Signal::Loss, flow);
+                let flow = self.flow(ack.prior_pipe, ack.now);
+                self.cc.on_congestion(Signal::Loss, &flow);
                 self.counters.reductions += 1;
                 self.cwr_pending = true;
                 self.undo.give_up();
-                self.cc.on_recovered(self.cc.cwnd(), &Flow { phase: Phase::Open, ..*flow });
+                self.cc.on_recovered(self.cc.cwnd(), &Flow { phase: Phase::Open, ..flow });
             }
         } else if arrived_twice {
             self.probe.cancel();

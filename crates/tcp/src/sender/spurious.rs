@@ -3,39 +3,31 @@
 
 use fairway_cc::{Flow, Phase};
 
-use super::{AckInfo, Sender};
-use crate::Recovery;
+use super::Sender;
+use super::acknowledge::Arrival;
+use super::recovery::RecoveryPolicy;
 use crate::ranges::Range;
-use crate::rate_halving::RateHalving;
-use crate::reduction::Reduction;
-use crate::scoreboard::News;
 
 impl Sender {
-    /// Whether an acknowledgement could show that a reduction was for nothing, which most cannot.
+    /// Whether the acknowledgement ends the episode under way by showing that nothing had been lost.
     #[inline]
-    pub(super) fn may_undo(&mut self) -> bool {
+    pub(super) fn undo_if_spurious(&mut self, ack: &Arrival<'_>, at_end: bool) -> bool {
         self.holds_retransmissions = false;
-        self.phase != Phase::Open || self.undo.is_possible()
+        // Most acknowledgements show nothing of the kind.
+        (self.phase != Phase::Open || self.undo.is_possible()) && self.try_undo(ack, at_end)
     }
 
-    /// Whether the acknowledgement ends the episode under way by showing that nothing had been lost.
     #[cold]
     #[inline(never)]
-    pub(super) fn undo_if_spurious(
-        &mut self,
-        info: &AckInfo<'_>,
-        news: &News,
-        prior_una: u64,
-        at_end: bool,
-        flow: &Flow,
-    ) -> bool {
-        if info.ece {
+    fn try_undo(&mut self, ack: &Arrival<'_>, at_end: bool) -> bool {
+        let flow = &self.flow(ack.prior_pipe, ack.now);
+        if ack.info.ece {
             self.undo.reduction_stands();
         }
         match self.phase {
-            Phase::Loss => self.undo_timeout(info, news, at_end, flow),
+            Phase::Loss => self.undo_timeout(ack, at_end, flow),
             _ if !self.stack.undo => false,
-            Phase::Recovery => self.undo_recovery(info, news, prior_una, at_end, flow),
+            Phase::Recovery => self.undo_recovery(ack, at_end, flow),
             Phase::Open | Phase::Disorder => {
                 let undone = self.undo.all_were_duplicates();
                 if undone {
@@ -47,12 +39,18 @@ impl Sender {
         }
     }
 
+    /// Bytes that the acknowledgement reports to have arrived twice.
+    #[inline]
+    pub(super) fn note_duplicate(&mut self, ack: &Arrival<'_>) -> u64 {
+        ack.info.duplicate.map_or(0, |range| self.count_duplicate(range, ack.prior_una))
+    }
+
     /// `range` arrived twice; `prior_una` was acknowledged before. Returns how many bytes arrived for
     /// nothing; none if so much was never sent again, so that the network has made the copy (Linux 6.1
     /// `tcp_dsack_seen`).
     #[cold]
     #[inline(never)]
-    pub(super) fn note_duplicate(&mut self, range: Range, prior_una: u64) -> u64 {
+    fn count_duplicate(&mut self, range: Range, prior_una: u64) -> u64 {
         if range.bytes() > self.max_window {
             return 0;
         }
@@ -70,15 +68,8 @@ impl Sender {
         range.bytes()
     }
 
-    fn undo_recovery(
-        &mut self,
-        info: &AckInfo<'_>,
-        news: &News,
-        prior_una: u64,
-        at_end: bool,
-        flow: &Flow,
-    ) -> bool {
-        let delayed = news.acked > 0 && self.undo.was_delayed(info.echo_ms);
+    fn undo_recovery(&mut self, ack: &Arrival<'_>, at_end: bool, flow: &Flow) -> bool {
+        let delayed = ack.summary.acked > 0 && self.undo.was_delayed(ack.info.echo_ms);
         if at_end {
             let undone = delayed || self.undo.all_were_duplicates();
             if undone {
@@ -90,7 +81,7 @@ impl Sender {
         }
         if delayed {
             let highest = self.board.highest_sacked();
-            self.board.note_reordering(prior_una, highest);
+            self.board.note_reordering(ack.prior_una, highest);
             if self.board.retransmitted_segments() > 0 {
                 // Reordering is worse than thought: no more is taken for lost now.
                 self.holds_retransmissions = true;
@@ -107,33 +98,23 @@ impl Sender {
         undone
     }
 
-    fn undo_timeout(&mut self, info: &AckInfo<'_>, news: &News, at_end: bool, flow: &Flow) -> bool {
+    fn undo_timeout(&mut self, ack: &Arrival<'_>, at_end: bool, flow: &Flow) -> bool {
         let may = self.stack.undo
-            && news.acked > 0
-            && (self.undo.was_delayed(info.echo_ms) || self.undo.all_were_duplicates());
+            && ack.summary.acked > 0
+            && (self.undo.was_delayed(ack.info.echo_ms) || self.undo.all_were_duplicates());
         if may {
             self.take_back(true, flow);
             return true;
         }
-        self.judge_timeout(info, news, at_end, flow)
+        self.frto && self.judge_timeout(ack, at_end, flow)
     }
 
     /// F-RTO with SACK (RFC 5682 section 3.1) or without (section 2.1).
-    fn judge_timeout(
-        &mut self,
-        info: &AckInfo<'_>,
-        news: &News,
-        at_end: bool,
-        flow: &Flow,
-    ) -> bool {
-        if !self.frto {
-            return false;
-        }
-        let duplicate = !self.sack && info.pure && news.acked == 0;
-        if self.shows_spurious_timeout(news, at_end) {
-            if self.stack.recovery == Recovery::RateHalving {
-                self.slow_down_after_spurious_timeout();
-            } else {
+    fn judge_timeout(&mut self, ack: &Arrival<'_>, at_end: bool, flow: &Flow) -> bool {
+        let (info, summary) = (ack.info, &ack.summary);
+        let duplicate = !self.sack && info.pure && summary.acked == 0;
+        if self.shows_spurious_timeout(ack, at_end) {
+            if !self.with_policy(|policy, s| policy.slow_down_after_spurious_timeout(s)) {
                 self.take_back(true, flow);
             }
             return true;
@@ -143,10 +124,10 @@ impl Sender {
             self.frto = false;
         } else if self.snd_nxt > self.recover {
             // Step 3a: what is new has arrived, and the old has not.
-            if news.sacked_sent.is_some() {
+            if summary.sacked_sent.is_some() {
                 self.frto = false;
             }
-        } else if news.acked > 0 && !at_end {
+        } else if summary.acked > 0 && !at_end {
             // Step 2b: new data, if there is any.
             self.recover = self.snd_nxt;
             if self.sendable_end() > self.snd_nxt {
@@ -159,28 +140,13 @@ impl Sender {
     }
 
     /// Step 3b: data from before the timeout, never sent again, has arrived. Without SACK only the
-    /// second acknowledgement in a row that brings news tells so.
-    fn shows_spurious_timeout(&self, news: &News, at_end: bool) -> bool {
+    /// second acknowledgement in a row of something new tells so.
+    fn shows_spurious_timeout(&self, ack: &Arrival<'_>, at_end: bool) -> bool {
+        let summary = &ack.summary;
         if self.sack {
-            news.original_end.is_some_and(|end| end <= self.recover)
+            summary.original_end.is_some_and(|end| end <= self.recover)
         } else {
-            self.snd_nxt > self.recover && news.acked > 0 && !at_end
-        }
-    }
-
-    /// Nothing was lost, but the threshold stays reduced, and the window comes down to it (2.6.27
-    /// `net/ipv4/tcp_input.c`, `tcp_process_frto`, with net.ipv4.tcp_frto_response 0).
-    fn slow_down_after_spurious_timeout(&mut self) {
-        self.board.forget_losses();
-        self.frto = false;
-        self.undo.give_up();
-        self.phase = Phase::Cwr;
-        self.recover = self.snd_nxt;
-        if !self.cc.controls_recovery() {
-            let threshold = self.cc.ssthresh() / u64::from(self.stack.mss);
-            let window = self.flight_segments() + 1;
-            let halving = RateHalving::begin(window, threshold, threshold);
-            self.reduction = Some(Reduction::Halving(halving));
+            self.snd_nxt > self.recover && summary.acked > 0 && !at_end
         }
     }
 
@@ -190,7 +156,7 @@ impl Sender {
             self.board.forget_losses();
         }
         self.board.rack().look_again();
-        self.reduction = None;
+        self.policy.abandon();
         self.phase = Phase::Open;
         self.frto = false;
         self.retransmit_first = false;

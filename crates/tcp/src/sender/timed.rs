@@ -5,7 +5,7 @@
 use fairway_units::{Duration, Time};
 
 use super::Sender;
-use crate::Recovery;
+use super::recovery::RecoveryPolicy;
 
 /// The segment that is timed (`rtt_active_`).
 #[derive(Clone, Copy, Debug)]
@@ -17,13 +17,9 @@ pub(super) struct Timed {
 }
 
 impl Sender {
-    pub(super) fn times_one_segment(&self) -> bool {
-        self.stack.recovery == Recovery::Reno && !self.stack.timestamps
-    }
-
     /// New data from `start` on leaves.
     pub(super) fn begin_timing(&mut self, start: u64, now: Time) {
-        if self.times_one_segment() && self.timed.is_none() {
+        if self.policy.times_one_segment(self.stack.timestamps) && self.timed.is_none() {
             self.timed = Some(Timed { start, sent: now });
         }
     }

@@ -4,7 +4,7 @@ use fairway_cc::Phase;
 use fairway_units::{Duration, Time};
 
 use super::Sender;
-use crate::scoreboard::News;
+use crate::scoreboard::AckSummary;
 use crate::timer::Expiry;
 
 /// Least time to a probe or for reordering: two ticks (Linux 6.1 `include/net/tcp.h`,
@@ -14,12 +14,12 @@ const LEAST_WAIT: Duration = Duration::from_millis(2);
 impl Sender {
     /// The timer after an acknowledgement. `wait`: how long what may be reordered still has.
     #[inline(always)]
-    pub(super) fn after_ack(&mut self, news: &News, wait: Option<Duration>, now: Time) {
+    pub(super) fn after_ack(&mut self, summary: &AckSummary, wait: Option<Duration>, now: Time) {
         if self.board.is_empty() {
             self.timer.stop();
         } else if let Some(wait) = wait {
             self.wait_for_reordering(wait, now);
-        } else if self.moves_timer(news, now) {
+        } else if self.moves_timer(summary, now) {
             let probes = self.stack.tail_loss_probe && self.schedule_probe(self.rtt.rto(), now);
             if !probes {
                 self.rearm(now);
@@ -27,18 +27,18 @@ impl Sender {
         }
     }
 
-    fn moves_timer(&mut self, news: &News, now: Time) -> bool {
+    fn moves_timer(&mut self, summary: &AckSummary, now: Time) -> bool {
         if self.stack.rto_impatient && self.phase == Phase::Recovery {
-            let is_partial = news.acked > 0;
+            let is_partial = summary.acked > 0;
             return is_partial && !std::mem::replace(&mut self.had_partial_ack, true);
         }
-        if news.acked > 0 || self.stack.rto_restart_on_every_ack || self.retransmit_first {
+        if summary.acked > 0 || self.stack.rto_restart_on_every_ack || self.retransmit_first {
             return true;
         }
         // What was SACKED had been sent before the head was sent last (Linux 6.1
         // `tcp_clean_rtx_queue`).
         self.stack.tail_loss_probe
-            && match (news.sacked_sent, self.board.head_sent_at()) {
+            && match (summary.sacked_sent, self.board.head_sent_at()) {
                 (Some(sacked), Some(head)) => now.since(sacked.earliest) > now.since(head),
                 _ => false,
             }

@@ -3,8 +3,8 @@
 use fairway_cc::Phase;
 use fairway_units::Time;
 
+use super::recovery::{Departure, RecoveryPolicy};
 use super::{Pass, Sender, Transmission};
-use crate::Recovery;
 use crate::burst::{self, Burst, Room, Size};
 use crate::ranges::Range;
 use crate::scoreboard::Lost;
@@ -17,27 +17,16 @@ const BUFFER_SEGMENTS: u64 = 45;
 impl Sender {
     /// A new event has come: a burst may begin.
     pub fn begin_burst(&mut self) {
-        self.max_burst_left = self.stack.max_burst.unwrap_or(u32::MAX);
-        if self.retransmit_first && self.stack.recovery == Recovery::Reno {
-            // The fast retransmit leaves alone: new data wait for the next duplicate (RFC 5681 section
-            // 3.2 step 5; ns-2.35 `tcp-full.cc`, `recv`).
-            self.max_burst_left = 1;
-        }
-        if self.stack.recovery == Recovery::Sack1 && self.sends_one_as_sack1() {
-            self.max_burst_left = self.max_burst_left.min(1);
-        }
-        let allowed = self.conserved_flight;
-        self.pass = Pass { turn: self.first_turn(), allowed, ..Pass::default() };
-        if self.stack.recovery == Recovery::TcpLinux {
-            // At most one segment more in flight than there is now.
-            self.conserved_flight = allowed.min(self.flight_segments() + 1);
-        }
+        let limit = self.policy.burst_limit(self);
+        self.max_burst_left = self.stack.max_burst.unwrap_or(u32::MAX).min(limit);
+        self.pass = Pass { turn: self.first_turn(), ..Pass::default() };
+        self.policy.begin_burst(&self.board, u64::from(self.stack.mss));
     }
 
     /// What leaves next, if anything may.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Transmission> {
-        if self.ns3.is_some() {
-            return self.poll_as_ns3(now);
+        if self.policy.is_whole_sender() {
+            return self.with_policy(|policy, s| policy.poll_transmit(s, now));
         }
         let Some(transmission) = self.next_transmission(now) else {
             self.end_pass(now);
@@ -50,16 +39,8 @@ impl Sender {
         if transmission.retransmission {
             self.undo.sent_again(now);
         }
-        if let Some(reduction) = &mut self.reduction {
-            reduction.sent();
-        }
-        if self.stack.recovery == Recovery::Sack1 {
-            self.sent_as_sack1();
-        }
-        if self.halves_rate() {
-            let flight = self.flight_segments();
-            self.conserved_flight = self.conserved_flight.min(flight.saturating_sub(1).max(1));
-        }
+        let (phase, is_forced, mss) = (self.phase, self.pass.is_forced, self.mss());
+        self.policy.sent(&self.board, Departure { phase, is_forced, mss });
         self.last_sent = now;
         if let Some(rate) = self.cc.pacing_rate() {
             let payload = transmission.range.bytes() - u64::from(transmission.fin);
@@ -118,7 +99,7 @@ impl Sender {
 
     /// Linux `tcp_xmit_retransmit_queue`.
     fn restarts_timer_with_head(&self) -> bool {
-        self.stack.tail_loss_probe || self.stack.recovery == Recovery::RateHalving
+        self.stack.tail_loss_probe || self.policy.restarts_timer_with_head()
     }
 
     /// RFC 6675 NextSeg rule 3, once nothing is known lost and nothing new may be sent: a
@@ -132,9 +113,7 @@ impl Sender {
         if !self.fits(segment.range.bytes()) {
             return None;
         }
-        // Once; Linux before 3.2 as often as the window allowed (2.6.27
-        // `tcp_xmit_retransmit_queue`).
-        self.rescue_allowed = self.stack.recovery == Recovery::RateHalving;
+        self.rescue_allowed = self.policy.rescues_repeatedly();
         Some(segment)
     }
 
@@ -207,7 +186,7 @@ impl Sender {
         Room {
             mss,
             in_flight: self.flight_segments(),
-            cwnd: self.window_in_effect() / u64::from(self.stack.mss),
+            cwnd: self.policy.window(self) / self.mss(),
             window_room: (window_end - self.snd_nxt).div_ceil(mss),
             window: (self.right_edge - self.board.una()).div_ceil(mss),
             available: available.div_ceil(mss),
@@ -285,7 +264,8 @@ impl Sender {
     #[inline(always)]
     fn fits(&self, len: u64) -> bool {
         let pipe = self.board.pipe();
-        (pipe == 0 && !self.counts_as_sack1()) || pipe + len <= self.window_in_effect()
+        (pipe == 0 && !self.policy.counts_pipe_itself(self.phase))
+            || pipe + len <= self.policy.window(self)
     }
 
     /// Data leaves with nothing in the network (Linux `tcp_event_data_sent`).

@@ -18,7 +18,7 @@ struct Sent {
 
 /// The estimator, and what it still waits for.
 #[derive(Clone, Debug)]
-pub(in crate::sender) struct RoundTrips {
+pub(super) struct RoundTrips {
     policy: RtoPolicy,
     history: VecDeque<Sent>,
     srtt: Option<Duration>,
@@ -40,17 +40,17 @@ impl RoundTrips {
     }
 
     /// Smoothed round trip: the only one that algorithms are told (`m_lastRtt`).
-    pub(in crate::sender) fn srtt(&self) -> Option<Duration> {
+    pub(super) fn srtt(&self) -> Option<Duration> {
         self.srtt
     }
 
     /// The smallest smoothed round trip (`m_minRtt`).
-    pub(in crate::sender) fn min_srtt(&self) -> Option<Duration> {
+    pub(super) fn min_srtt(&self) -> Option<Duration> {
         self.min_srtt
     }
 
     /// Retransmission timeout, backed off.
-    pub(in crate::sender) fn rto(&self) -> Duration {
+    pub(super) fn rto(&self) -> Duration {
         self.rto
     }
 
@@ -84,7 +84,7 @@ impl RoundTrips {
     }
 
     /// `RttMeanDeviation::IntegerUpdate`: shifts by 3 and 2 bits, which round down.
-    pub(in crate::sender) fn measure(&mut self, rtt: Duration) {
+    pub(super) fn measure(&mut self, rtt: Duration) {
         let sample = rtt.as_nanos() as i64;
         let (srtt, variation) = match self.srtt {
             None => (sample, sample / 2),

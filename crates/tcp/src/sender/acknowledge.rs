@@ -1,0 +1,369 @@
+//! What an acknowledgement does, step by step.
+
+use fairway_cc::{Ack, Flow, Phase, Signal};
+use fairway_units::{Duration, Time};
+
+use super::recovery::{Progress, RecoveryPolicy};
+use super::{AckInfo, Sender};
+use crate::LossDetection;
+use crate::ecn::ace;
+use crate::scoreboard::AckSummary;
+
+/// An acknowledgement on its way through the steps.
+pub(super) struct Arrival<'a> {
+    pub(super) info: &'a AckInfo<'a>,
+    pub(super) now: Time,
+    /// Pipe and first unacknowledged offset before it came.
+    pub(super) prior_pipe: u64,
+    pub(super) prior_una: u64,
+    /// Whether the peer's window allows more than before.
+    pub(super) window_moved: bool,
+    /// What it newly says.
+    pub(super) summary: AckSummary,
+}
+
+/// What it means for the episode of congestion.
+#[derive(Clone, Copy)]
+struct Verdict {
+    /// The episode ends.
+    leaving: bool,
+    /// An episode of recovery begins.
+    entering: bool,
+    /// Recovery ends and begins again at once, as one.
+    goes_on: bool,
+    /// The window is reduced for a congestion mark.
+    marked: bool,
+    /// Bytes of what was delivered that were marked.
+    marked_bytes: u64,
+}
+
+impl Sender {
+    /// An acknowledgement arrived.
+    pub fn handle_ack(&mut self, info: &AckInfo<'_>, now: Time) {
+        if self.policy.is_whole_sender() {
+            return self.with_policy(|policy, s| policy.handle_ack(s, info, now));
+        }
+        if info.ack < self.board.una() {
+            return self.handle_old_ack(info, now);
+        }
+        self.note_app_limit();
+        let mut ack = self.begin_ack(info, now);
+        if self.board.is_empty() {
+            ack.window_moved = false;
+            return self.handle_ack_of_nothing(&ack, now);
+        }
+        self.learn(&mut ack);
+        self.delivered += ack.summary.delivered;
+        let counted = info.mark_count.map(|count| self.count_marks(count, &ack.summary));
+        let rtt = self.measure_rtt(&ack);
+        let twice = self.note_duplicate(&ack);
+        self.end_probe(&ack);
+        let at_end = self.is_at_end_of_episode(&ack);
+        let undone = self.undo_if_spurious(&ack, at_end);
+        let leaving = at_end && !undone;
+        let wait = self.find_losses(&mut ack, leaving);
+        self.lost += ack.summary.lost;
+        // What arrived twice has left the network twice (Linux 6.1 `tcp_dsack_seen`).
+        ack.summary.delivered += twice;
+        self.delivered += twice;
+        let mut flow = self.flow(ack.prior_pipe, now);
+        let verdict = self.judge(&ack, leaving, counted);
+        self.tell_algorithm(&ack, verdict, rtt, &mut flow);
+        if !self.react(verdict, &flow, now) {
+            self.reduce_further(&ack);
+        }
+        self.after_ack(&ack.summary, wait, now);
+    }
+
+    fn begin_ack<'a>(&mut self, info: &'a AckInfo<'a>, now: Time) -> Arrival<'a> {
+        let window_moved = info.right_edge > self.right_edge;
+        self.right_edge = self.right_edge.max(info.right_edge);
+        self.max_window = self.max_window.max(info.right_edge - info.ack);
+        self.arrival(info, window_moved, now)
+    }
+
+    fn arrival<'a>(&self, info: &'a AckInfo<'a>, window_moved: bool, now: Time) -> Arrival<'a> {
+        Arrival {
+            info,
+            now,
+            prior_pipe: self.board.pipe(),
+            prior_una: self.board.una(),
+            window_moved,
+            summary: AckSummary::default(),
+        }
+    }
+
+    /// What the acknowledgement says of each segment.
+    #[inline(always)]
+    fn learn(&mut self, ack: &mut Arrival<'_>) {
+        let Arrival { info, ref mut summary, .. } = *ack;
+        if self.board.detection() == LossDetection::Rack {
+            let min_rtt = self.rtt.min_rtt();
+            self.board.rack().begin(ack.now, min_rtt, info.echo_ms);
+        }
+        let is_new = info.ack > self.board.una();
+        if is_new {
+            self.timeouts_in_row = 0;
+        }
+        if self.policy.learns_itself() {
+            return self.with_policy(|policy, s| policy.learn(s, info, summary));
+        }
+        let highest = self.board.highest_sacked();
+        if is_new {
+            if self.stack.backoff_ends_with_any_ack {
+                self.rtt.end_back_off();
+            }
+            self.board.acknowledge(info.ack, summary);
+        }
+        if self.sack {
+            for block in info.sack {
+                self.board.sack(*block, summary);
+            }
+            if self.detector.learns_reordering(self.phase)
+                && let Some(low) = summary.late_from
+            {
+                let highest = highest.max(self.board.highest_sacked());
+                self.board.note_reordering(low, highest);
+            }
+        } else if !is_new && info.pure && !ack.window_moved && self.heeds_duplicates() {
+            self.board.duplicate(summary);
+        }
+    }
+
+    /// Whether duplicate acknowledgements without SACK mean that new data has arrived. Those after an
+    /// episode may be of what it sent again (RFC 6582 section 3.2 step 2; Linux
+    /// `tcp_is_non_sack_preventing_reopen`); after a timeout everything sent before it is out of the
+    /// pipe, and the duplicates that it still brings about take nothing more out. No repair would follow
+    /// from them, and a segment sent for each would leave more and more to the next timeout. To Linux
+    /// they count in a timeout's episode once new data has left (`tcp_process_loss`).
+    pub(super) fn heeds_duplicates(&self) -> bool {
+        match self.phase {
+            Phase::Recovery => !self.is_held(),
+            Phase::Loss => {
+                self.policy.heeds_duplicates_after_timeout() && self.snd_nxt > self.recover
+            }
+            Phase::Open | Phase::Disorder | Phase::Cwr => {
+                self.repaired_until.is_none_or(|end| self.board.una() > end)
+                    || self.policy.heeds_duplicates_after_repair(self)
+            }
+        }
+    }
+
+    /// Whether a count of marked packets reports new ones, and how many bytes of what was delivered. One
+    /// that says nothing else may be late (RFC 9768 section 3.2.2.2).
+    #[inline(never)]
+    fn count_marks(&mut self, count: u8, summary: &AckSummary) -> (bool, u64) {
+        if summary.acked == 0 && summary.delivered == 0 {
+            return (false, 0);
+        }
+        let before = std::mem::replace(&mut self.mark_count, count);
+        // How many packets they were is not kept: at least so many.
+        let packets = summary.delivered.div_ceil(self.segment_bytes);
+        let marked = ace::newly_marked(count, before, packets);
+        if marked > 0 {
+            self.undo.reduction_stands();
+        }
+        (marked > 0, (marked * self.segment_bytes).min(summary.delivered))
+    }
+
+    /// Sample for the timeout (earliest segment newly acknowledged, or else SACKed) and, returned,
+    /// for the algorithm (latest; SACKed before acknowledged), as Linux takes them. Segments sent twice
+    /// give none (Karn); then the echoed timestamp does (RFC 7323 section 4.2).
+    fn measure_rtt(&mut self, ack: &Arrival<'_>) -> Option<Duration> {
+        let Arrival { info, now, ref summary, .. } = *ack;
+        if !self.policy.measures_rtt(self, info, summary) {
+            return None;
+        }
+        if self.policy.times_one_segment(self.stack.timestamps) {
+            return self.end_timing(info.ack, now);
+        }
+        let timeout =
+            summary.acked_sent.or(summary.sacked_sent).map(|sent| now.since(sent.earliest));
+        let latest = summary.sacked_sent.or(summary.acked_sent).map(|sent| now.since(sent.latest));
+        let echoed = info.timestamp_age.filter(|_| summary.acked > 0);
+        let (timeout, latest) = (timeout.or(echoed)?, latest.or(echoed)?);
+        let timeout = self.as_the_clock_has_it(timeout, now);
+        let latest = self.as_the_clock_has_it(latest, now);
+        self.rtt.sample_min(latest);
+        self.rtt.sample(timeout, self.board.una(), self.snd_nxt);
+        if self.tells_age_of_last {
+            // ns-2.35 `tcp/tcp-linux.cc`, `recv`: `tss` of the highest segment acknowledged.
+            return summary.last_sent.map(|sent| now.since(sent));
+        }
+        Some(latest)
+    }
+
+    /// A round trip that ends now, in whole ticks of a clock that is read at both ends of it.
+    pub(super) fn as_the_clock_has_it(&self, rtt: Duration, now: Time) -> Duration {
+        let tick = self.stack.rtt_clock.as_nanos();
+        if tick == 0 {
+            return rtt;
+        }
+        let ended = now.as_nanos();
+        let began = ended.saturating_sub(rtt.as_nanos());
+        Duration::from_nanos((ended / tick - began / tick).max(1) * tick)
+    }
+
+    fn is_at_end_of_episode(&self, ack: &Arrival<'_>) -> bool {
+        ack.summary.acked > 0
+            && !matches!(self.phase, Phase::Open | Phase::Disorder)
+            && self.policy.ends_episode(self, ack.info.ack)
+    }
+
+    fn judge(&mut self, ack: &Arrival<'_>, leaving: bool, counted: Option<(bool, u64)>) -> Verdict {
+        let (info, summary) = (ack.info, &ack.summary);
+        let entering = !leaving && self.enters_recovery(summary);
+        let echoed = if info.ece { summary.delivered } else { 0 };
+        let (congested, marked_bytes) = counted.unwrap_or((info.ece, echoed));
+        Verdict {
+            leaving,
+            entering,
+            goes_on: leaving && self.policy.stays_in_recovery() && self.has_further_losses(),
+            marked: congested && !entering && matches!(self.phase, Phase::Open | Phase::Disorder),
+            marked_bytes,
+        }
+    }
+
+    fn has_further_losses(&mut self) -> bool {
+        self.policy.has_further_losses(&mut self.board)
+    }
+
+    fn tell_algorithm(
+        &mut self,
+        arrival: &Arrival<'_>,
+        verdict: Verdict,
+        rtt: Option<Duration>,
+        flow: &mut Flow,
+    ) {
+        let Arrival { info, now, prior_pipe, ref summary, .. } = *arrival;
+        let Verdict { leaving, entering, goes_on, marked, marked_bytes } = verdict;
+        let left_with = (leaving && self.stack.grow_on_exit).then(|| self.leave_recovery());
+        let mut ack = Ack {
+            acked: summary.acked,
+            delivered: summary.delivered,
+            lost: summary.lost,
+            ce: marked_bytes,
+            rtt,
+            one_way_delay_ms: info
+                .timestamps
+                .filter(|_| summary.acked > 0)
+                .map(|stamps| stamps.value.wrapping_sub(stamps.echo)),
+            timestamps: info.timestamps,
+            rate: None,
+            may_grow: summary.acked > 0
+                && !(entering || goes_on || marked)
+                && self.phase_allows_growth()
+                && self.window_was_used(prior_pipe),
+        };
+        if let Some(rate) = self.board.delivery_rate() {
+            ack.rate = rate.sample(summary.delivered, summary.lost, flow.min_rtt, now);
+        }
+        let Some(cwnd) = left_with else { return self.cc.on_ack(&ack, flow) };
+        self.policy.limit_last_ack(&mut ack, self.mss());
+        let next = self.policy.phase_told(self);
+        self.cc.on_last_ack(&ack, cwnd, next, flow);
+        flow.phase = next;
+    }
+
+    /// Whether the window may grow. RFC 7661 in Linux's form (`tcp_is_cwnd_limited`): a window that was
+    /// not filled does not grow, except below the threshold where half of it used is enough.
+    fn window_was_used(&self, prior_pipe: u64) -> bool {
+        let cwnd = self.cwnd();
+        if self.stack.cwnd_clamp.is_some_and(|n| cwnd >= u64::from(n) * self.mss()) {
+            return false;
+        }
+        if self.stack.grow_when_unused {
+            return true;
+        }
+        if self.stack.cwnd_validation {
+            return self.validation.allows_growth(cwnd, self.cc.ssthresh());
+        }
+        self.policy.was_window_used(self, prior_pipe)
+    }
+
+    /// End the episode, or begin the next. Whether a reduction begins with the next acknowledgement
+    /// only: the algorithm's own wish is asked last.
+    fn react(&mut self, verdict: Verdict, flow: &Flow, now: Time) -> bool {
+        let Verdict { leaving, entering, goes_on, marked, .. } = verdict;
+        if leaving && !self.stack.grow_on_exit {
+            let cwnd = self.leave_recovery();
+            let in_flight = self.board.pipe();
+            self.cc.on_recovered(cwnd, &Flow { phase: Phase::Open, in_flight, ..*flow });
+        }
+        // Losses that were found in the episode that ends now, or by its last acknowledgement, of
+        // data sent after it began, are the next episode's (RFC 6675 section 5).
+        let again = leaving && !self.policy.stays_in_recovery() && self.has_further_losses();
+        if entering || goes_on || again {
+            self.react_to_loss(flow, now);
+        } else if marked {
+            self.enter_cwr(Signal::Ecn, flow);
+        } else if self.phase == Phase::Open && self.cc.wants_reduction() {
+            self.enter_cwr(Signal::Delay, flow);
+            return true;
+        }
+        false
+    }
+
+    /// One step of a reduction under way.
+    fn reduce_further(&mut self, ack: &Arrival<'_>) {
+        if self.policy.reduced_window().is_none() {
+            return;
+        }
+        let (info, summary) = (ack.info, &ack.summary);
+        if self.is_held() {
+            self.board.forget_duplicates();
+            self.policy.hold(self.flight_segments(), u64::from(self.board.reordering()));
+            return;
+        }
+        // Without SACK a duplicate says something, too (`tcp_cwnd_down`).
+        let duplicate = info.duplicate.is_some() || (!self.sack && info.pure);
+        self.step(summary, summary.acked > 0 || summary.delivered > 0 || duplicate);
+    }
+
+    /// Whether an episode without SACK goes on only until something sent after it is acknowledged.
+    fn is_held(&self) -> bool {
+        !self.sack && self.phase == Phase::Recovery && self.board.una() >= self.recover
+    }
+
+    pub(super) fn step(&mut self, summary: &AckSummary, is_news: bool) {
+        let progress = Progress {
+            in_flight: self.flight_segments(),
+            delivered: summary.delivered.div_ceil(self.mss()),
+            advanced_without_loss: summary.acked > 0 && summary.lost == 0,
+            is_news,
+        };
+        self.policy.advance(progress);
+    }
+
+    /// An acknowledgement of less than is known. What it says of data out of order counts all the
+    /// same, and losses follow from it; the window neither grows nor takes a step (Linux 6.1 `tcp_ack`,
+    /// from `old_ack` on).
+    #[cold]
+    #[inline(never)]
+    fn handle_old_ack(&mut self, info: &AckInfo<'_>, now: Time) {
+        let says_nothing = info.sack.is_empty() && info.duplicate.is_none();
+        if !self.sack || says_nothing || self.board.is_empty() {
+            return;
+        }
+        let mut ack = self.arrival(info, false, now);
+        self.learn(&mut ack);
+        let twice = self.note_duplicate(&ack);
+        self.undo_if_spurious(&ack, false);
+        let wait = self.find_losses(&mut ack, false);
+        let delivered = ack.summary.delivered + twice;
+        self.lost += ack.summary.lost;
+        self.delivered += delivered;
+        let min_rtt = self.rtt.min_rtt();
+        if let Some(rate) = self.board.delivery_rate() {
+            // It counts, but is no sample.
+            rate.sample(delivered, ack.summary.lost, min_rtt, now);
+        }
+        if self.enters_recovery(&ack.summary) {
+            let flow = self.flow(ack.prior_pipe, now);
+            self.react_to_loss(&flow, now);
+        }
+        if let Some(wait) = wait {
+            self.wait_for_reordering(wait, now);
+        }
+    }
+}

@@ -1,0 +1,549 @@
+//! The sending half of ns-3.29, event for event (`src/internet/model/tcp-socket-base.cc`, whose
+//! functions are named here; applications write as its `BulkSendApplication` does).
+//!
+//! It has its own buffer, round trips and order of steps, so that a run meets ns-3's packet by packet.
+//! Not followed: segments merged when they are sent again, the answer to a handshake segment that comes
+//! twice, a closed window, for which the sender asks as other stacks do, and data sent beyond it.
+
+mod buffer;
+mod round_trips;
+
+use std::collections::VecDeque;
+
+use fairway_cc::{Ack, Flow, Phase, Signal};
+use fairway_units::{Duration, Time};
+
+use super::RecoveryPolicy;
+use crate::ranges::Range;
+use crate::sender::{AckInfo, Outstanding, Sender, Transmission};
+use crate::timer::Expiry;
+use crate::{Nagle, Stack};
+use buffer::Buffer;
+use round_trips::RoundTrips;
+
+/// What an application writes leaves this much later (`Send`: `TimeStep (1)`).
+const AFTER_WRITING: Duration = Duration::from_nanos(1);
+
+/// Timeouts in a row after which the connection is given up (`tcp-socket.cc`, `DataRetries`).
+const DATA_RETRIES: u32 = 6;
+
+/// What `TcpSocketBase` keeps besides what every sender does.
+pub(crate) struct Ns3 {
+    buffer: Buffer,
+    round_trips: RoundTrips,
+    /// Duplicate acknowledgements; one that also acknowledges new data does not reset it
+    /// (`m_dupAckCount`).
+    duplicates: u32,
+    /// The segment to be sent next, which goes back when one is sent again (`m_nextTxSequence`).
+    next: u64,
+    /// First offset that was never sent, the FIN not counted (`m_highTxMark`).
+    high: u64,
+    /// End of what was sent when the last episode began (`m_recover`).
+    recover: u64,
+    /// Whether no acknowledgement of part of an episode's data has come (`m_isFirstPartialAck`).
+    awaits_partial_ack: bool,
+    /// Acknowledged bytes that make no whole segment yet (`m_bytesAckedNotProcessed`).
+    rest: u64,
+    /// The peer's window in bytes (`m_rWnd`).
+    window: u64,
+    /// What the application has put into the buffer.
+    written: u64,
+    /// Whether the FIN has left.
+    fin_sent: bool,
+    /// Whether the other end closed first.
+    closes_second: bool,
+    /// When what the application wrote leaves.
+    send_at: Time,
+    /// From when on this end is no longer there.
+    gone_at: Time,
+    /// Whether the application has written or closed since.
+    wrote: bool,
+    /// Segments that leave at this instant.
+    ready: VecDeque<Transmission>,
+    /// Whether one of them leaves whatever the window says.
+    is_forced: bool,
+}
+
+impl From<&Stack> for Box<Ns3> {
+    fn from(stack: &Stack) -> Self {
+        Box::new(Ns3 {
+            buffer: Buffer::new(stack.reordering),
+            round_trips: RoundTrips::new(stack.rto()),
+            duplicates: 0,
+            next: 0,
+            high: 0,
+            recover: 0,
+            awaits_partial_ack: true,
+            rest: 0,
+            window: 0,
+            written: 0,
+            fin_sent: false,
+            closes_second: false,
+            send_at: Time::NEVER,
+            gone_at: Time::NEVER,
+            wrote: false,
+            ready: VecDeque::new(),
+            is_forced: false,
+        })
+    }
+}
+
+impl RecoveryPolicy for Ns3 {
+    fn is_whole_sender(&self) -> bool {
+        true
+    }
+
+    fn flight_allowance(&self, s: &Sender) -> u64 {
+        s.cwnd().max(if self.is_forced { self.buffer.in_flight() } else { 0 })
+    }
+
+    fn una(&self, _: &Sender) -> u64 {
+        self.buffer.una()
+    }
+
+    fn pipe(&self, _: &Sender) -> u64 {
+        self.buffer.in_flight()
+    }
+
+    fn srtt(&self, _: &Sender) -> Option<Duration> {
+        self.round_trips.srtt()
+    }
+
+    fn rto(&self, _: &Sender) -> Duration {
+        self.round_trips.rto()
+    }
+
+    fn outstanding(&self, _: &Sender) -> Outstanding {
+        let [segments, sacked, lost, retransmitted] = self.buffer.counts();
+        Outstanding { segments, sacked, lost, retransmitted }
+    }
+
+    fn send_at(&self) -> Time {
+        self.send_at
+    }
+
+    fn is_gone(&self, now: Time) -> bool {
+        now >= self.gone_at
+    }
+
+    fn allow(&mut self, right_edge: u64) {
+        self.window = right_edge.saturating_sub(self.buffer.una());
+    }
+
+    fn wrote(&mut self, stream_end: u64) {
+        self.wrote = true;
+        self.written = self.written.min(stream_end);
+    }
+
+    fn close(&mut self, is_answer: bool) {
+        self.closes_second = is_answer;
+    }
+
+    fn measured(&mut self, rtt: Duration) {
+        self.round_trips.measure(rtt);
+    }
+
+    /// What is ready to leave.
+    fn poll_transmit(&mut self, s: &mut Sender, now: Time) -> Option<Transmission> {
+        if std::mem::take(&mut self.wrote) {
+            if s.closed && self.high == s.stream_end && !self.fin_sent {
+                self.send_fin(s, now);
+            } else {
+                self.send_at = self.send_at.min(now + AFTER_WRITING);
+            }
+        }
+        let transmission = self.ready.pop_front();
+        self.is_forced &= transmission.is_some();
+        transmission
+    }
+
+    /// The retransmission timer may have expired, or written data be due.
+    fn handle_timeout(&mut self, s: &mut Sender, now: Time) {
+        if now >= self.send_at {
+            self.send_at = Time::NEVER;
+            self.fill(s);
+            self.send_pending(s, now);
+        }
+        if now >= s.timer.at() {
+            let purpose = s.timer.purpose();
+            s.timer.stop();
+            match purpose {
+                Some(Expiry::Window) => s.question_window(),
+                _ => self.retransmission_timeout(s, now),
+            }
+        }
+    }
+
+    /// `DoForwardUp`, `ReceivedAck`.
+    fn handle_ack(&mut self, s: &mut Sender, info: &AckInfo<'_>, now: Time) {
+        let with_sack = s.sack;
+        let before = self.buffer.una();
+        if info.ack < before {
+            return;
+        }
+        if self.window == 0 && s.timer.purpose() == Some(Expiry::Window) {
+            s.timer.stop();
+        }
+        self.round_trips.acknowledged(info.ack, info.echo_ms, now);
+        s.right_edge = s.right_edge.max(info.right_edge);
+        let window = info.right_edge - info.ack;
+        if info.ack > before || window > self.window {
+            self.window = window;
+        }
+        let has_sack = with_sack && self.buffer.sack(info.sack);
+        self.buffer.discard_up_to(info.ack);
+        // Without SACK: a repetition while something is outstanding.
+        let is_duplicate =
+            if with_sack { has_sack } else { info.ack == before && info.ack < self.high };
+        let duplicates_before = self.duplicates;
+        if is_duplicate {
+            self.count_duplicate(s, info, now);
+        }
+        self.process_ack(s, info, before, is_duplicate, duplicates_before, now);
+        self.send_pending(s, now);
+        self.watch_window(s, now);
+    }
+}
+
+impl Ns3 {
+    /// `ProcessAck`, from where a duplicate has been counted.
+    fn process_ack(
+        &mut self,
+        s: &mut Sender,
+        info: &AckInfo<'_>,
+        before: u64,
+        is_duplicate: bool,
+        duplicates_before: u32,
+        now: Time,
+    ) {
+        let mss = s.mss();
+        if info.ack == before {
+            if info.ack < self.high {
+                self.tell(s, Some(1), None, info, now);
+            }
+            return;
+        }
+        let acked = info.ack - before;
+        let mut segments = acked / mss;
+        self.rest += acked % mss;
+        if self.rest >= mss {
+            segments += 1;
+            self.rest -= mss;
+        }
+        if !is_duplicate {
+            self.duplicates = 0;
+        }
+        s.delivered += acked;
+        match s.phase {
+            Phase::Recovery if info.ack < self.recover => {
+                return self.process_partial_ack(s, info, now);
+            }
+            Phase::Loss if info.ack < self.recover => {
+                self.tell(s, Some(segments), Some(segments), info, now);
+            }
+            Phase::Recovery | Phase::Loss => self.end_episode(s, info, now),
+            Phase::Open | Phase::Disorder | Phase::Cwr => {
+                let was_disorder = s.phase == Phase::Disorder;
+                let counted = if was_disorder {
+                    segments.checked_sub(u64::from(duplicates_before))
+                } else {
+                    Some(segments)
+                };
+                if !is_duplicate {
+                    s.phase = Phase::Open;
+                }
+                self.tell(s, counted, Some(segments), info, now);
+            }
+        }
+        self.new_ack(s, info.ack, true, now);
+    }
+
+    /// Everything is acknowledged that was outstanding when the episode began.
+    fn end_episode(&mut self, s: &mut Sender, info: &AckInfo<'_>, now: Time) {
+        let beyond = info.ack.saturating_sub(self.recover) / s.mss();
+        self.awaits_partial_ack = true;
+        if s.phase == Phase::Loss {
+            s.phase = Phase::Open;
+            return self.tell(s, Some(beyond), Some(beyond), info, now);
+        }
+        self.duplicates = 0;
+        self.tell(s, Some(beyond), None, info, now);
+        s.phase = Phase::Open;
+        let flow = self.flow(s, now);
+        s.cc.on_recovered(s.cc.ssthresh(), &flow);
+    }
+
+    /// An acknowledgement in recovery of part of what was outstanding: the first segment missing is sent
+    /// again, though it may be on its way.
+    fn process_partial_ack(&mut self, s: &mut Sender, info: &AckInfo<'_>, now: Time) {
+        if s.sack {
+            self.buffer.forget_retransmission_of_head();
+        } else {
+            self.buffer.mark_head_lost();
+        }
+        let is_first = std::mem::take(&mut self.awaits_partial_ack);
+        self.retransmit(s, now);
+        self.tell(s, Some(1), None, info, now);
+        self.new_ack(s, info.ack, is_first, now);
+    }
+
+    /// `DupAck`.
+    fn count_duplicate(&mut self, s: &mut Sender, info: &AckInfo<'_>, now: Time) {
+        let with_sack = s.sack;
+        let mss = s.mss();
+        let reordering = s.stack.reordering;
+        match s.phase {
+            Phase::Loss => return,
+            Phase::Recovery => {
+                if !with_sack {
+                    self.buffer.add_reno_sack();
+                }
+                return;
+            }
+            Phase::Open | Phase::Disorder | Phase::Cwr => {
+                self.duplicates += 1;
+                s.phase = Phase::Disorder;
+            }
+        }
+        let enough = self.duplicates == reordering && info.ack >= self.recover;
+        if enough || self.buffer.is_lost(info.ack + mss) {
+            self.enter_recovery(s, now);
+        } else if !with_sack && s.stack.limited_transmit {
+            self.buffer.add_reno_sack();
+        }
+    }
+
+    /// `EnterRecovery`.
+    fn enter_recovery(&mut self, s: &mut Sender, now: Time) {
+        let with_sack = s.sack;
+        if !with_sack {
+            self.buffer.add_reno_sack();
+        }
+        if !with_sack || !self.buffer.is_lost(self.buffer.una()) {
+            self.buffer.mark_head_lost();
+        }
+        self.recover = self.high;
+        s.phase = Phase::Recovery;
+        s.recover = self.recover;
+        s.counters.reductions += 1;
+        let mut flow = self.flow(s, now);
+        // Without SACK the head counts as in flight.
+        flow.flight_size += if with_sack { 0 } else { s.mss() };
+        s.cc.on_congestion(Signal::Loss, &flow);
+        self.retransmit(s, now);
+    }
+
+    /// `ReTxTimeout`.
+    fn retransmission_timeout(&mut self, s: &mut Sender, now: Time) {
+        let with_sack = s.sack;
+        if self.buffer.is_empty() && self.written == self.buffer.una() {
+            if self.fin_sent && self.buffer.una() <= s.stream_end && !self.is_gone(now) {
+                self.send_fin(s, now);
+            }
+            return;
+        }
+        if s.timeouts_in_row >= DATA_RETRIES {
+            self.gone_at = now;
+            return;
+        }
+        let flow = self.flow(s, now);
+        self.duplicates = 0;
+        self.buffer.mark_all_lost(with_sack);
+        self.recover = self.high;
+        self.round_trips.back_off();
+        s.recover = self.recover;
+        s.counters.timeouts += 1;
+        s.timeouts_in_row += 1;
+        s.phase = Phase::Loss;
+        s.cc.on_rto(true, &Flow { phase: Phase::Loss, ..flow });
+        self.send_pending(s, now);
+    }
+
+    /// `NewAck`.
+    fn new_ack(&mut self, s: &mut Sender, ack: u64, restarts_timer: bool, now: Time) {
+        s.timeouts_in_row = 0;
+        if restarts_timer {
+            self.round_trips.end_back_off();
+            s.timer.start(Expiry::Retransmit, self.round_trips.rto(), now);
+        }
+        self.fill(s);
+        self.next = self.next.max(ack);
+        let is_done = self.written <= self.buffer.una() && !self.fin_sent;
+        if is_done || self.buffer.una() > s.stream_end {
+            s.timer.stop();
+        }
+    }
+
+    /// Tell the algorithm of segments that were acknowledged (`PktsAcked`) and by which the window may
+    /// grow (`IncreaseWindow`).
+    fn tell(
+        &mut self,
+        s: &mut Sender,
+        counted: Option<u64>,
+        grows: Option<u64>,
+        info: &AckInfo<'_>,
+        now: Time,
+    ) {
+        let mss = s.mss();
+        let ack = Ack {
+            acked: grows.unwrap_or(0) * mss,
+            delivered: counted.unwrap_or(0) * mss,
+            rtt: counted.and(self.round_trips.srtt()),
+            may_grow: grows.is_some(),
+            timestamps: info.timestamps,
+            ..Ack::default()
+        };
+        let flow = Flow { snd_una: info.ack, ..self.flow(s, now) };
+        s.cc.on_ack(&ack, &flow);
+    }
+
+    fn flow(&self, s: &Sender, now: Time) -> Flow {
+        let flow = s.flow(0, now);
+        let in_flight = self.buffer.in_flight();
+        Flow {
+            flight_size: in_flight,
+            in_flight,
+            srtt: self.round_trips.srtt(),
+            min_rtt: self.round_trips.min_srtt(),
+            snd_una: self.buffer.una(),
+            snd_nxt: self.next,
+            snd_max: self.high,
+            phase: s.phase,
+            ..flow
+        }
+    }
+
+    /// The application writes a segment's worth at a time, as long as the buffer takes it
+    /// (`BulkSendApplication::SendData`).
+    fn fill(&mut self, s: &mut Sender) {
+        let mss = s.mss();
+        let room = self.buffer.una().saturating_add(s.send_buffer).saturating_sub(self.written);
+        let left = s.stream_end.saturating_sub(self.written);
+        self.written += if left <= room { left } else { room / mss * mss };
+    }
+
+    /// Bytes of the next new segment. ns-3 holds what is in flight against the peer's window, and may go
+    /// beyond it; here nothing does.
+    fn new_bytes(&self, s: &Sender) -> u64 {
+        let full = s.mss().min(self.written - self.high);
+        let room = s.right_edge.saturating_sub(self.high);
+        if room < full && !self.buffer.is_empty() { 0 } else { full.min(room) }
+    }
+
+    /// The next segment by `NextSeg`.
+    fn next_segment(&self, s: &Sender, in_recovery: bool) -> Option<u64> {
+        let new = (self.new_bytes(s) > 0).then_some(self.high);
+        let unmarked = || if in_recovery { self.buffer.next_unmarked() } else { None };
+        self.buffer.next_lost().or(new).or_else(unmarked)
+    }
+
+    /// `DoRetransmit`.
+    fn retransmit(&mut self, s: &mut Sender, now: Time) {
+        let next = self.next_segment(s, false);
+        let start = next.unwrap_or(self.buffer.una());
+        self.next = start;
+        self.is_forced = true;
+        self.send_segment(s, start, now);
+    }
+
+    /// `SendPendingData`.
+    fn send_pending(&mut self, s: &mut Sender, now: Time) {
+        let mss = s.mss();
+        loop {
+            let cwnd = s.cc.cwnd();
+            let available = self.window.min(cwnd).saturating_sub(self.buffer.in_flight());
+            let is_waiting = s.phase == Phase::Open && self.fin_sent;
+            if available == 0 || is_waiting || self.written <= self.buffer.una() {
+                break;
+            }
+            let in_recovery = s.sack && s.phase == Phase::Recovery;
+            let Some(start) = self.next_segment(s, in_recovery) else { break };
+            if self.written - start < available {
+                self.fill(s);
+            }
+            let written = self.written - start;
+            // ns-3 asks this of what is sent again, too, which then never leaves.
+            let may_wait = s.stack.nagle != Nagle::Off && start == self.high;
+            let is_small = may_wait && self.high > self.buffer.una() && written < mss;
+            if (available < mss && written > available) || is_small {
+                break;
+            }
+            self.next = start;
+            if self.buffer.in_flight() == 0 {
+                let flow = self.flow(s, now);
+                s.cc.on_transmit_start(now.since(s.last_sent), false, &flow);
+            }
+            let bytes = self.send_segment(s, start, now);
+            self.next += bytes;
+        }
+        if s.closed && !self.fin_sent && self.high == s.stream_end && self.buffer.una() <= self.high
+        {
+            self.send_fin(s, now);
+        }
+    }
+
+    /// `SendDataPacket`. Returns how many bytes.
+    fn send_segment(&mut self, s: &mut Sender, start: u64, now: Time) -> u64 {
+        let retransmission = start != self.high;
+        let range = if retransmission {
+            self.buffer.retransmit(start)
+        } else {
+            let new = self.new_bytes(s);
+            (new > 0).then(|| self.buffer.push(new))
+        };
+        let Some(mut range) = range else { return 0 };
+        let bytes = range.bytes();
+        let fin = s.closed && range.end == s.stream_end;
+        if s.timer.purpose().is_none() {
+            s.timer.start(Expiry::Retransmit, self.round_trips.rto(), now);
+        }
+        self.round_trips.sent(range.start, range.end, retransmission, now);
+        self.high = self.high.max(range.end);
+        self.fin_sent |= fin;
+        s.snd_nxt = self.high + u64::from(self.fin_sent);
+        range.end += u64::from(fin);
+        s.last_sent = now;
+        s.counters.segments += 1;
+        s.counters.retransmissions += u64::from(retransmission);
+        self.ready.push_back(Transmission { range, fin, retransmission, cwr: false, push: fin });
+        bytes
+    }
+
+    /// A FIN alone (`SendEmptyPacket`).
+    fn send_fin(&mut self, s: &mut Sender, now: Time) {
+        let retransmission = std::mem::replace(&mut self.fin_sent, true);
+        s.snd_nxt = s.stream_end + 1;
+        let range = Range { start: s.stream_end, end: s.stream_end + 1 };
+        if s.timer.purpose().is_none() {
+            self.round_trips.end_back_off();
+            s.timer.start(Expiry::Retransmit, self.round_trips.rto(), now);
+        }
+        if self.closes_second {
+            // The end that answers is gone before its FIN would be sent again (`DoPeerClose`,
+            // `LastAckTimeout`).
+            let wait = self.round_trips.unbounded().unwrap_or(self.round_trips.rto());
+            self.gone_at = now + wait;
+        }
+        s.last_sent = now;
+        s.counters.segments += 1;
+        s.counters.retransmissions += u64::from(retransmission);
+        self.ready.push_back(Transmission {
+            range,
+            fin: true,
+            retransmission,
+            cwr: false,
+            push: true,
+        });
+    }
+
+    /// With nothing outstanding and the peer's window closed, the timer is for asking.
+    fn watch_window(&mut self, s: &mut Sender, now: Time) {
+        let is_closed = self.window == 0 && self.buffer.is_empty();
+        if is_closed && s.has_unsent() {
+            if s.timer.purpose() == Some(Expiry::Retransmit) {
+                s.timer.stop();
+            }
+            s.watch_window(now);
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Recovery as ns-2's TCP-Linux has it (ns-2.35 `tcp/tcp-linux.cc`).
+
+use fairway_cc::Phase;
+use fairway_units::Duration;
+
+use super::{Departure, RecoveryPolicy};
+use crate::Stack;
+use crate::scoreboard::{AckSummary, Scoreboard};
+use crate::sender::Sender;
+
+/// Segments beyond flight that are allowed when recovery ends
+/// (`tcp/linux/ns-linux-param.c`, `tcp_max_burst`; Linux 2.6 `tcp_max_burst`).
+const EXIT_BURST_SEGMENTS: u64 = 3;
+
+/// What the agent keeps.
+pub(crate) struct TcpLinux {
+    /// Segments in flight allowed while flight is above the window (`next_pkts_in_flight_`).
+    conserved: u64,
+    /// What that was when the last event came, which `cwnd_` had then.
+    allowed: u64,
+    /// Whether flight falls by a segment for every second acknowledgement: each segment that leaves
+    /// lowers what the next event allows (`send_much`). With `overhead_` segments leave by a timer, after
+    /// which `load_to_linux` takes that back, and flight stays as it is.
+    halves: bool,
+}
+
+impl From<&Stack> for TcpLinux {
+    fn from(stack: &Stack) -> Self {
+        TcpLinux { conserved: 0, allowed: 0, halves: stack.send_jitter == Duration::ZERO }
+    }
+}
+
+impl RecoveryPolicy for TcpLinux {
+    fn window(&self, s: &Sender) -> u64 {
+        s.cwnd().max(self.conserved * s.mss())
+    }
+
+    fn flight_allowance(&self, s: &Sender) -> u64 {
+        self.recorded_window(s).max(if s.pass.is_forced { s.pipe() } else { 0 })
+    }
+
+    fn inflates(&self, _: bool) -> bool {
+        true
+    }
+
+    fn recorded_window(&self, s: &Sender) -> u64 {
+        // `save_from_linux`
+        let segments = if self.halves { self.allowed } else { self.conserved };
+        s.cwnd().max(segments * s.mss())
+    }
+
+    fn was_window_used(&self, s: &Sender, prior_pipe: u64) -> bool {
+        prior_pipe + s.mss() > s.cwnd()
+    }
+
+    fn phase_told(&self, s: &Sender) -> Phase {
+        // There is no Disorder.
+        s.phase
+    }
+
+    fn tells_age_of_last(&self) -> bool {
+        true
+    }
+
+    fn leaves_timeout(&self, s: &Sender, _: &AckSummary) -> bool {
+        // The window is reduced again for a loss found after a timeout; the RFCs wait until everything
+        // outstanding at the timeout is acknowledged (RFC 6675 section 5.1).
+        !s.restarts_after_loss
+    }
+
+    fn timeout_lowers_threshold(&self, _: &Sender) -> bool {
+        true
+    }
+
+    fn begin_burst(&mut self, board: &Scoreboard, mss: u64) {
+        self.allowed = self.conserved;
+        // At most one segment more in flight than there is now.
+        self.conserved = self.allowed.min(board.pipe().div_ceil(mss) + 1);
+    }
+
+    fn sent(&mut self, board: &Scoreboard, departure: Departure) {
+        if self.halves {
+            let flight = board.pipe().div_ceil(departure.mss);
+            self.conserved = self.conserved.min(flight.saturating_sub(1).max(1));
+        }
+    }
+
+    fn enter(&mut self, s: &mut Sender, reduces: bool) {
+        if reduces {
+            self.conserved = s.cc.cwnd() / s.mss();
+        }
+    }
+
+    fn leave(&mut self, s: &mut Sender) -> u64 {
+        self.conserved = 0;
+        // `tcp_fastretrans_alert` clears the scoreboard: what was SACKed beyond the episode counts as in
+        // flight until it is SACKed again.
+        s.board.forget_sacks();
+        let (cwnd, ssthresh) = (s.cc.cwnd(), s.cc.ssthresh());
+        if cwnd < ssthresh {
+            ssthresh.min(s.board.pipe() + EXIT_BURST_SEGMENTS * s.mss())
+        } else {
+            cwnd
+        }
+    }
+
+    fn time_out(&mut self, _: &mut Sender) {
+        self.conserved = 0;
+    }
+}
