@@ -99,7 +99,7 @@ fn of_connection(flow: &Flow, end_s: f64, refusals: &mut Refusals) -> Option<Flo
     let is_limited = matches!(timing, Timing::Rate { .. });
     (refusals.errors.len() == refused).then(|| FlowOptions {
         ways: directions(flow.reversed),
-        message_bytes: is_limited.then_some(flow.stack.mss),
+        message_bytes: is_limited.then_some(flow.stack.options.mss),
         timing,
         start_s: flow.start.as_secs_f64(),
         stop_s: Some(flow.stop.map_or(end_s, |stop| stop.as_secs_f64().min(end_s))),

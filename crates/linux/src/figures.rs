@@ -119,9 +119,9 @@ fn counts([a, b]: &[FlowMark; 2]) -> Result<FlowCounts, &'static str> {
 /// each full segment delivered had its headers.
 fn estimate(counts: &mut FlowCounts, flow: &Flow) {
     let stack = &flow.stack;
-    let options = if stack.timestamps { TIMESTAMP_OPTION_BYTES } else { 0 };
+    let options = if stack.options.timestamps { TIMESTAMP_OPTION_BYTES } else { 0 };
     let headers = u64::from(IP_HEADER_BYTES + TCP_HEADER_BYTES + options);
-    let segments = counts.delivered_bytes.div_ceil(u64::from(stack.mss.max(1)));
+    let segments = counts.delivered_bytes.div_ceil(u64::from(stack.options.mss.max(1)));
     counts.wire_bytes = counts.delivered_bytes + segments * headers;
     counts.missing = counts.retransmissions;
 }

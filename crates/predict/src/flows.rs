@@ -84,8 +84,8 @@ fn stream(
     owner: Option<&Application>,
 ) -> Stream {
     let stack = &flow.stack;
-    let payload_bytes = f64::from(stack.mss);
-    let headers = HEADERS + if stack.timestamps { TIMESTAMPS } else { 0.0 };
+    let payload_bytes = f64::from(stack.options.mss);
+    let headers = HEADERS + if stack.options.timestamps { TIMESTAMPS } else { 0.0 };
     let overhead = experiment.topology.frame_overhead.get() as f64;
     let frame_bytes = payload_bytes + headers + overhead;
     let route = &network.routes[place];
@@ -118,13 +118,13 @@ fn stream(
         size_packets: bytes.map(|bytes| bytes / payload_bytes),
         start_s: flow.start.as_secs_f64(),
         stop_s: flow.stop.map(fairway_units::Time::as_secs_f64),
-        rto_min_s: stack.rto_min.as_secs_f64(),
-        syn_timeout_s: stack.rto_initial.as_secs_f64(),
-        initial_window_packets: f64::from(stack.initial_window.max(1)),
+        rto_min_s: stack.rto.rto_min.as_secs_f64(),
+        syn_timeout_s: stack.rto.rto_initial.as_secs_f64(),
+        initial_window_packets: f64::from(stack.window.initial_window.max(1)),
         packets_per_growth: packets_per_growth(flow),
-        has_sack: stack.sack,
-        delays_acks: stack.delayed_ack != DelayedAck::Off && stack.ack_every > 1,
-        is_ecn_capable: stack.ecn != EcnMode::Off,
+        has_sack: stack.options.sack,
+        delays_acks: stack.acks.delayed_ack != DelayedAck::Off && stack.acks.ack_every > 1,
+        is_ecn_capable: stack.options.ecn != EcnMode::Off,
     }
 }
 
@@ -132,19 +132,20 @@ fn stream(
 /// `src/internet/model/tcp-congestion-ops.cc`, `CongestionAvoidance`).
 fn packets_per_growth(flow: &Flow) -> f64 {
     let stack = &flow.stack;
-    let by_acks = flow.cc.variant.unwrap_or(stack.cc_variant) == Variant::Ns3_29;
-    let delays = stack.delayed_ack != DelayedAck::Off;
-    if by_acks && delays { f64::from(stack.ack_every.max(1)) } else { 1.0 }
+    let by_acks = flow.cc.variant.unwrap_or(stack.window.cc_variant) == Variant::Ns3_29;
+    let delays = stack.acks.delayed_ack != DelayedAck::Off;
+    if by_acks && delays { f64::from(stack.acks.ack_every.max(1)) } else { 1.0 }
 }
 
 /// The largest window that the buffers of both ends allow.
 fn window_bytes(stack: &Stack) -> u64 {
-    let space = stack.receive_buffer / u64::from(stack.window_divisor.max(1));
+    let space = stack.buffers.receive_buffer / u64::from(stack.buffers.window_divisor.max(1));
     // Linux holds a segment in reserve (`tcp_init_buffer_space`).
-    let reserve = if stack.receive_window_tuning { u64::from(stack.mss) } else { 0 };
+    let reserve =
+        if stack.buffers.receive_window_tuning { u64::from(stack.options.mss) } else { 0 };
     let space = space.saturating_sub(reserve);
-    let largest = if stack.window_scaling { UNSCALED << MOST_SCALE } else { UNSCALED };
-    space.min(largest).min(stack.send_buffer)
+    let largest = if stack.options.window_scaling { UNSCALED << MOST_SCALE } else { UNSCALED };
+    space.min(largest).min(stack.buffers.send_buffer)
 }
 
 fn load(experiment: &Experiment, network: &Network, place: usize, flow: &DatagramFlow) -> Load {

@@ -80,14 +80,14 @@ impl Connection {
     /// make them, because its windows count in segments of that size.
     pub fn endpoint(&self, settings: &Settings) -> Result<(Endpoint, u32), Problem> {
         let asked = &settings.stack;
-        let own_options = if asked.timestamps { TIMESTAMP_OPTION_BYTES } else { 0 };
-        let built = u16::try_from(asked.mss + own_options).unwrap_or(u16::MAX);
+        let own_options = if asked.options.timestamps { TIMESTAMP_OPTION_BYTES } else { 0 };
+        let built = u16::try_from(asked.options.mss + own_options).unwrap_or(u16::MAX);
         let advertised = self.max_segment.unwrap_or(built).min(built);
-        let timestamps = asked.timestamps && self.peer_timestamps;
+        let timestamps = asked.options.timestamps && self.peer_timestamps;
         let options = if timestamps { TIMESTAMP_OPTION_BYTES } else { 0 };
         let mss = u32::from(advertised.min(self.peer_mss)).saturating_sub(options).max(1);
-        let stack = Arc::new(Stack { mss, ..asked.clone() });
-        let cc = create(&settings.cc, stack.cc_variant, &stack.init(&settings.cc.name))
+        let stack = Arc::new(asked.clone().with(|s| s.options.mss = mss));
+        let cc = create(&settings.cc, stack.window.cc_variant, &stack.init(&settings.cc.name))
             .map_err(|error| Problem::new(Position::START, error.to_string()))?;
         let mut endpoint = Endpoint::new(Config {
             connection: 0,

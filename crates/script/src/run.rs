@@ -232,7 +232,7 @@ impl<'a> Machine<'a> {
     }
 
     fn receive(&mut self, event: &Event, segment: &Segment) -> Result<(), Stop> {
-        let agreed = self.settings.stack.timestamps && self.connection.peer_timestamps;
+        let agreed = self.settings.stack.options.timestamps && self.connection.peer_timestamps;
         let has_timestamp =
             matches!(&segment.options, Options::These(list) if list.timestamp.is_some());
         if agreed && !has_timestamp {

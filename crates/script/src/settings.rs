@@ -98,8 +98,8 @@ impl Switches {
             plain.stack.insert("preset".to_owned(), preset.clone());
         }
         let preset = build(&plain)?.0;
-        let options = if preset.timestamps { TIMESTAMP_OPTION_BYTES } else { 0 };
-        let packet = preset.mss + options + TCP_HEADER_BYTES + IP_HEADER_BYTES;
+        let options = if preset.options.timestamps { TIMESTAMP_OPTION_BYTES } else { 0 };
+        let packet = preset.options.mss + options + TCP_HEADER_BYTES + IP_HEADER_BYTES;
         self.stack.insert("mtu".to_owned(), json!(format!("{packet} bytes")));
         Ok(())
     }
@@ -261,7 +261,12 @@ mod tests {
     #[test]
     fn sysctls_are_switches() {
         let plain = settings("").stack;
-        assert!(plain.rack && plain.tail_loss_probe && plain.frto && plain.dsack);
+        assert!(
+            plain.losses.rack
+                && plain.losses.tail_loss_probe
+                && plain.losses.frto
+                && plain.options.dsack
+        );
         let found = settings(
             "`sysctl -q net.ipv4.tcp_recovery=0 net.ipv4.tcp_early_retrans=0 net.ipv4.tcp_frto=0
               sysctl net.ipv4.tcp_dsack=0 net.ipv4.tcp_reordering=7 # six more
@@ -269,9 +274,14 @@ mod tests {
               /proc/sys/net/ipv4/tcp_wmem='4096 50000 200000'; ip route change x initcwnd 20`",
         );
         let stack = found.stack;
-        assert!(!stack.rack && !stack.tail_loss_probe && !stack.frto && !stack.dsack);
-        assert_eq!((stack.reordering, stack.initial_window), (7, 20));
-        assert_eq!((stack.receive_buffer, stack.send_buffer), (100_000, 200_000));
+        assert!(
+            !stack.losses.rack
+                && !stack.losses.tail_loss_probe
+                && !stack.losses.frto
+                && !stack.options.dsack
+        );
+        assert_eq!((stack.losses.reordering, stack.window.initial_window), (7, 20));
+        assert_eq!((stack.buffers.receive_buffer, stack.buffers.send_buffer), (100_000, 200_000));
         assert_eq!(found.warnings, [] as [&str; 0]);
     }
 
@@ -282,9 +292,9 @@ mod tests {
              0 setsockopt(4, SOL_SOCKET, SO_SNDBUF, [1000], 4) = 0\n\
              0 setsockopt(4, SOL_TCP, TCP_CONGESTION, \"reno\", 4) = 0",
         );
-        assert!(!found.stack.sack && !found.stack.slow_start_after_idle);
-        assert_eq!((found.stack.send_buffer, found.cc.name.as_str()), (2000, "reno"));
-        assert_eq!(found.stack.mss, 576 - 20 - 20 - 12);
+        assert!(!found.stack.options.sack && !found.stack.window.slow_start_after_idle);
+        assert_eq!((found.stack.buffers.send_buffer, found.cc.name.as_str()), (2000, "reno"));
+        assert_eq!(found.stack.options.mss, 576 - 20 - 20 - 12);
         assert_eq!(found.tolerance, Duration::from_micros(10));
     }
 }

@@ -107,7 +107,7 @@ impl Connection {
                 connection: index,
                 role,
                 stack: Arc::clone(stack),
-                cc: catalogue.create(&flow.cc, stack.cc_variant, &init)?,
+                cc: catalogue.create(&flow.cc, stack.window.cc_variant, &init)?,
                 isn,
                 timestamp_offset: clocks.bits32(),
             });
@@ -129,10 +129,10 @@ impl Connection {
             source,
             sink,
             timer_at: [Time::NEVER; 2],
-            jitter: (stack.send_jitter > Duration::ZERO)
-                .then(|| Jitter { stream: random("send jitter"), bound: stack.send_jitter }),
+            jitter: (stack.sending.send_jitter > Duration::ZERO)
+                .then(|| Jitter { stream: random("send jitter"), bound: stack.sending.send_jitter }),
             balance: FlowBalance::default(),
-            flow_monitor: (stack.cc_variant == Variant::Ns3_29).then(Box::default),
+            flow_monitor: (stack.window.cc_variant == Variant::Ns3_29).then(Box::default),
             forward: DirectionCounts::new(source_isn, transfer),
             reverse: flow.both_ways.then(|| Box::new(DirectionCounts::new(sink_isn, transfer))),
             started: flow.start,
@@ -143,7 +143,7 @@ impl Connection {
             writer: Writer {
                 written: 0,
                 due: Time::ZERO,
-                enough: stack.send_buffer.min(stack.receive_buffer),
+                enough: stack.buffers.send_buffer.min(stack.buffers.receive_buffer),
                 is_waiting: false,
             },
             app: flow.source,
@@ -151,7 +151,7 @@ impl Connection {
             watch: Watch { application: None, delivered: [u64::MAX; 2], filled: 0 },
             has_driver: flow.reading.is_some(),
             stopped: false,
-            mss: stack.mss,
+            mss: stack.options.mss,
             precedence: flow.precedence,
         })
     }

@@ -21,7 +21,7 @@ fn of_name(flow: &Flow) -> Option<String> {
         return None;
     }
     let name = &flow.cc.name;
-    let stack = flow.stack.cc_variant;
+    let stack = flow.stack.window.cc_variant;
     let namesake = stack.namesake(name)?;
     let stack = stack.name();
     Some(match namesake {

@@ -24,7 +24,7 @@ pub(crate) struct Sampler {
 impl Sampler {
     pub(crate) fn new(experiment: &Experiment, traced: &[Traced], links: usize) -> Self {
         let mss = |traced: &Traced| match traced {
-            Traced::Data(i, _) => f64::from(experiment.flows[*i].stack.mss),
+            Traced::Data(i, _) => f64::from(experiment.flows[*i].stack.options.mss),
             Traced::Datagrams(_) => f64::NAN,
         };
         Sampler {
@@ -32,7 +32,10 @@ impl Sampler {
             queues: QueueSeries::default(),
             period: experiment.measure.sample,
             mss: traced.iter().map(mss).collect(),
-            inflates: experiment.flows.iter().any(|flow| flow.stack.inflates(flow.stack.sack)),
+            inflates: experiment
+                .flows
+                .iter()
+                .any(|flow| flow.stack.inflates(flow.stack.options.sack)),
             delivered: vec![0; traced.len()],
             link_bytes: vec![0; links],
         }

@@ -141,21 +141,21 @@ fn apply(preset: &Stack, switches: &Switches, table: &Table) -> Stack {
     let is_buffer = |field: &Field| matches!(field, Field::Buffer(_));
     switches.set(&mut stack, |field| !is_buffer(field));
     if switches.has("initial_ssthresh") {
-        stack.initial_ssthresh_of = &[];
+        stack.window.initial_ssthresh_of = &[];
     }
-    if switches.has("fack") && stack.fack && !stack.sack {
+    if switches.has("fack") && stack.losses.fack && !stack.options.sack {
         table.refuse("fack", "forward acknowledgement needs sack = true");
     }
     check_rto(&stack, table);
     settle_slow_start(&mut stack, switches, table);
-    stack.mss = settle_mss(&stack, switches, table);
+    stack.options.mss = settle_mss(&stack, switches, table);
     switches.set(&mut stack, is_buffer);
     check_sizes(&stack, switches, table);
     stack
 }
 
 fn check_rto(stack: &Stack, table: &Table) {
-    let (min, max, initial) = (stack.rto_min, stack.rto_max, stack.rto_initial);
+    let (min, max, initial) = (stack.rto.rto_min, stack.rto.rto_max, stack.rto.rto_initial);
     if min == Duration::ZERO {
         table.refuse("rto_min", "expected more than zero, got \"0 s\"; try \"1 ms\"");
     }
@@ -180,11 +180,11 @@ fn settle_slow_start(stack: &mut Stack, switches: &Switches, table: &Table) {
         return;
     };
     if name == OWN_SLOW_START && max.is_none() {
-        stack.slow_start = None;
+        stack.window.slow_start = None;
         return;
     }
     match SlowStart::from_name(name, max) {
-        Ok(slow_start) => stack.slow_start = Some(slow_start),
+        Ok(slow_start) => stack.window.slow_start = Some(slow_start),
         Err(_) if name == OWN_SLOW_START => refuse_max_ssthresh(table, name),
         Err(error @ SlowStartError::UnknownName { .. }) => {
             table.refuse("slow_start", error.to_string());
@@ -204,7 +204,7 @@ fn refuse_max_ssthresh(table: &Table, slow_start: &str) {
 
 /// Payload of a full segment.
 fn settle_mss(stack: &Stack, switches: &Switches, table: &Table) -> u32 {
-    let options = if stack.timestamps { TIMESTAMP_OPTION } else { 0 };
+    let options = if stack.options.timestamps { TIMESTAMP_OPTION } else { 0 };
     let mss = if let Some(mss) = switches.get::<Bytes>("mss").map(Bytes::get) {
         let max = MAX_MTU - HEADERS - options;
         refuse_outside(table, "mss", mss, MIN_MSS, max);
@@ -213,22 +213,23 @@ fn settle_mss(stack: &Stack, switches: &Switches, table: &Table) -> u32 {
         refuse_outside(table, "mtu", mtu, MIN_MTU, MAX_MTU);
         mtu.clamp(MIN_MTU, MAX_MTU) - HEADERS - options
     } else {
-        stack.mss.into()
+        stack.options.mss.into()
     };
     // At most 16 bits, by the clamps above.
     u32::try_from(mss).unwrap_or(u32::MAX)
 }
 
 fn check_sizes(stack: &Stack, switches: &Switches, table: &Table) {
-    let mss = u64::from(stack.mss);
-    for (name, bytes) in
-        [("send_buffer", stack.send_buffer), ("receive_buffer", stack.receive_buffer)]
-    {
+    let mss = u64::from(stack.options.mss);
+    for (name, bytes) in [
+        ("send_buffer", stack.buffers.send_buffer),
+        ("receive_buffer", stack.buffers.receive_buffer),
+    ] {
         if switches.has(name) {
             refuse_outside(table, name, bytes, mss, MAX_BUFFER);
         }
     }
-    let window = stack.receive_buffer.min(stack.send_buffer) / mss.max(1);
+    let window = stack.buffers.receive_buffer.min(stack.buffers.send_buffer) / mss.max(1);
     if window > MAX_WINDOW_SEGMENTS {
         let message = format!(
             "a window of {window} segments of {mss} bytes is more than a run can hold; write a \
@@ -236,10 +237,10 @@ fn check_sizes(stack: &Stack, switches: &Switches, table: &Table) {
         );
         table.refuse("receive_buffer", message);
     }
-    if stack.initial_window > MAX_INITIAL_WINDOW {
+    if stack.window.initial_window > MAX_INITIAL_WINDOW {
         let message = format!(
             "expected at most {MAX_INITIAL_WINDOW} segments, got {}; try \"10 segments\"",
-            stack.initial_window
+            stack.window.initial_window
         );
         table.refuse("initial_window", message);
     }

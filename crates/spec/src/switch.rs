@@ -112,7 +112,7 @@ impl Field {
             Field::Buffer(place) => {
                 *place(stack) = match Size::read(value, kind)? {
                     Size::Bytes(bytes) => bytes,
-                    Size::Segments(segments) => u64::from(segments) * u64::from(stack.mss),
+                    Size::Segments(segments) => u64::from(segments) * u64::from(stack.options.mss),
                 };
             }
             Field::DelayedAck(place) => {

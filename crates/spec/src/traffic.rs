@@ -55,8 +55,8 @@ impl FlowText {
             Traffic::Tcp(flow) | Traffic::Application(flow, _) => &flow.stack,
             Traffic::Datagrams(flow) => return u64::from(flow.packet_bytes),
         };
-        let options = if stack.timestamps { TIMESTAMP_OPTION } else { 0 };
-        (u64::from(stack.mss) + HEADERS + options).max(LARGEST_SYN)
+        let options = if stack.options.timestamps { TIMESTAMP_OPTION } else { 0 };
+        (u64::from(stack.options.mss) + HEADERS + options).max(LARGEST_SYN)
     }
 
     /// Connections or datagram flows it makes.
@@ -331,11 +331,16 @@ fn read_flow(
     };
     let flow = Box::new(flow);
     let until = flow.stop.unwrap_or(Time::ZERO + run);
-    let traffic =
-        match workload::read(table, kind, flow.source, flow.stack.mss, [flow.start, until])? {
-            WorkText::One => Traffic::Tcp(flow),
-            work => Traffic::Application(flow, work),
-        };
+    let traffic = match workload::read(
+        table,
+        kind,
+        flow.source,
+        flow.stack.options.mss,
+        [flow.start, until],
+    )? {
+        WorkText::One => Traffic::Tcp(flow),
+        work => Traffic::Application(flow, work),
+    };
     Some(FlowText { traffic, ends: ends?, timing })
 }
 
@@ -440,7 +445,7 @@ fn read_cc(table: &Table, stack: &Stack, catalogue: &Catalogue) -> Option<Select
         variant: variant.and_then(Variant::from_name),
         params: params.map_or_else(Vec::new, |Numbers(params)| params),
     };
-    match catalogue.create(&selection, stack.cc_variant, &stack.init(&selection.name)) {
+    match catalogue.create(&selection, stack.window.cc_variant, &stack.init(&selection.name)) {
         Ok(_) => Some(selection),
         Err(error) => {
             refuse_cc(table, &error);

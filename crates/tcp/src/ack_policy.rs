@@ -3,7 +3,7 @@
 use fairway_units::{Duration, Time};
 
 use crate::quick_ack::QuickAck;
-use crate::{DelayedAck, Recovery, Stack};
+use crate::{DelayedAck, Stack};
 
 /// When data that arrives in order is acknowledged.
 #[derive(Clone, Debug)]
@@ -19,22 +19,22 @@ pub(crate) enum AckPolicy {
 
 impl AckPolicy {
     pub(crate) fn new(stack: &Stack) -> Self {
-        match stack.delayed_ack {
+        match stack.acks.delayed_ack {
             DelayedAck::Off => AckPolicy::Off,
             DelayedAck::Counted { timeout } => {
-                let enough = u64::from(stack.ack_every) * u64::from(stack.mss);
+                let enough = u64::from(stack.acks.ack_every) * u64::from(stack.options.mss);
                 AckPolicy::Counted(Counted {
                     timeout,
-                    heartbeat: stack.ack_heartbeat,
-                    at_once: stack.ack_first_at_once,
+                    heartbeat: stack.acks.ack_heartbeat,
+                    at_once: stack.acks.ack_first_at_once,
                     enough,
                     // ns-3.29 `tcp-socket-base.cc`, `ReceivedData`: m_delAckCount.
-                    each: (stack.recovery == Recovery::Ns3).then_some(u64::from(stack.mss)),
+                    each: stack.is_ns3().then_some(u64::from(stack.options.mss)),
                     unacknowledged: 0,
                     deadline: Time::NEVER,
                 })
             }
-            DelayedAck::Linux => AckPolicy::Linux(QuickAck::new(stack.mss)),
+            DelayedAck::Linux => AckPolicy::Linux(QuickAck::new(stack.options.mss)),
         }
     }
 

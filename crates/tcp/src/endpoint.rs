@@ -17,7 +17,7 @@ use crate::receiver::{Arrival, Receiver};
 use crate::segment::{Flags, MAX_SACK_BLOCKS, Segment, TIMESTAMP_OPTION_BYTES};
 use crate::sender::{AckInfo, Negotiated, Sender, SenderCounters, Transmission};
 use crate::sequence::SeqNr;
-use crate::{DelayedAck, Recovery, Stack};
+use crate::{DelayedAck, Stack};
 
 /// Retransmissions of a SYN or SYN-ACK before the connection is given up
 /// (Linux `net.ipv4.tcp_syn_retries`; its `tcp_synack_retries` is 5).
@@ -147,17 +147,17 @@ impl Endpoint {
                 Role::Active => State::Closed,
                 Role::Passive => State::Listen,
             },
-            ecn: Ecn::new(stack.ecn, cc.needs().ecn),
+            ecn: Ecn::new(stack.options.ecn, cc.needs().ecn),
             sender: Sender::new(Arc::clone(&stack), cc),
             receiver: Receiver::new(&stack),
             isn,
             peer_isn: 0,
             timestamp_offset,
-            sack: stack.sack,
-            timestamps: stack.timestamps,
-            mss: stack.mss,
+            sack: stack.options.sack,
+            timestamps: stack.options.timestamps,
+            mss: stack.options.mss,
             advertised_mss: None,
-            window_scaling: stack.window_scaling,
+            window_scaling: stack.options.window_scaling,
             peer_window_shift: 0,
             stack,
             ts_recent: 0,
@@ -329,8 +329,7 @@ impl Endpoint {
             return Transmit::Nothing;
         }
         // ns-3.29 `ReceivedAck`: `ReceivedData` comes before `SendPendingData`.
-        let is_acknowledged_first =
-            self.stack.recovery == Recovery::Ns3 && self.receiver.ack_is_due();
+        let is_acknowledged_first = self.stack.is_ns3() && self.receiver.ack_is_due();
         if self.sends
             && !is_acknowledged_first
             && let Some(Transmission { range, fin, cwr, retransmission, push }) =
@@ -404,7 +403,7 @@ impl Endpoint {
         self.establish(syn_ack, 0, now);
         // To Linux the application writes when it learns that the connection is there. With accurate
         // ECN that acknowledgement tells how the answer arrived (RFC 9768 section 3.2.2.1).
-        if self.stack.delayed_ack == DelayedAck::Linux || self.ecn.counts() {
+        if self.stack.acks.delayed_ack == DelayedAck::Linux || self.ecn.counts() {
             self.urgent = Urgent::EndOfHandshake;
         } else {
             self.receiver.acknowledge_now();
@@ -440,7 +439,7 @@ impl Endpoint {
         self.sack &= syn.flags.has(Flags::SACK_PERMITTED);
         self.timestamps &= syn.flags.has(Flags::TIMESTAMP);
         let options = if self.timestamps { TIMESTAMP_OPTION_BYTES } else { 0 };
-        self.mss = self.stack.mss.min(u32::from(syn.mss).saturating_sub(options)).max(1);
+        self.mss = self.stack.options.mss.min(u32::from(syn.mss).saturating_sub(options)).max(1);
         match self.role {
             Role::Active => self.ecn.take_answer(syn.flags),
             Role::Passive => self.ecn.answer(syn.flags),
@@ -474,7 +473,7 @@ impl Endpoint {
         }
         if self.acknowledges_unsent(segment) {
             // RFC 9293 section 3.10.7.4 answers it, Linux 6.1 does not (`tcp_ack`).
-            if self.stack.delayed_ack != DelayedAck::Linux {
+            if self.stack.acks.delayed_ack != DelayedAck::Linux {
                 self.receiver.acknowledge_now();
             }
             return;
@@ -506,7 +505,7 @@ impl Endpoint {
     /// answering each other (`tcp_oow_rate_limited`).
     #[inline(never)]
     fn answer_outdated(&mut self, now: Time) {
-        let is_linux = self.stack.delayed_ack == DelayedAck::Linux;
+        let is_linux = self.stack.acks.delayed_ack == DelayedAck::Linux;
         if is_linux && self.answered_outdated.is_some_and(|at| now.since(at) < OUTDATED_INTERVAL) {
             return;
         }
@@ -520,7 +519,7 @@ impl Endpoint {
     fn note_timestamp(&mut self, segment: &Segment, range: Range) {
         let is_newer = segment.ts_value.wrapping_sub(self.ts_recent) as i32 >= 0;
         let mut reaches = range.start <= self.last_ack_sent && range.end >= self.last_ack_sent;
-        if self.stack.recovery == Recovery::Ns3 {
+        if self.stack.is_ns3() {
             // ns-3.29 `tcp-socket-base.cc`, `ProcessOptionTimestamp`: only what comes in order.
             reaches &= range.start == self.receiver.rcv_nxt();
         }
@@ -563,7 +562,7 @@ impl Endpoint {
     #[inline(always)]
     pub fn refuses_as_old(&self, segment: &Segment) -> bool {
         let behind = self.ts_recent.wrapping_sub(segment.ts_value) as i32;
-        behind > 1 && self.stack.paws && self.timestamps
+        behind > 1 && self.stack.options.paws && self.timestamps
     }
 
     fn receive_marks(&mut self, flags: Flags) {
@@ -655,13 +654,13 @@ impl Endpoint {
         self.handshake_tries += 1;
         self.handshake_sent_at = now;
         // RFC 6298 section 2.1 and rule 5.5: the initial timeout, doubled each time.
-        let rto = self.stack.rto();
-        let wait = rto.initial.saturating_mul(1 << (self.handshake_tries - 1).min(16));
-        self.handshake_deadline = self.stack.timers().expiry(now, wait.min(rto.max));
+        let rto = self.stack.rto;
+        let wait = rto.rto_initial.saturating_mul(1 << (self.handshake_tries - 1).min(16));
+        self.handshake_deadline = self.stack.timers().expiry(now, wait.min(rto.rto_max));
         let answer = self.role == Role::Passive;
         let options = if self.timestamps { TIMESTAMP_OPTION_BYTES } else { 0 };
         // The peer's segments have options too, which an answer knows and a SYN does not.
-        let mss = if answer { self.mss } else { self.stack.mss + options };
+        let mss = if answer { self.mss } else { self.stack.options.mss + options };
         let window = self.receiver.window().offer_in_syn(mss);
         let window_scale = self.receiver.window().scale();
         let flags = Flags::SYN
@@ -669,7 +668,7 @@ impl Endpoint {
             .with_if(self.sack, Flags::SACK_PERMITTED)
             .with_if(self.timestamps, Flags::TIMESTAMP)
             .with_if(self.window_scaling, Flags::WINDOW_SCALE)
-            .with_if(self.stack.recovery == Recovery::Ns3, Flags::PACKED_OPTIONS)
+            .with_if(self.stack.is_ns3(), Flags::PACKED_OPTIONS)
             .with(self.ecn.handshake_flags(answer));
         Segment {
             sent_at: now,
@@ -683,7 +682,7 @@ impl Endpoint {
             // RFC 6691: the option does not take off what other options need.
             mss: self
                 .advertised_mss
-                .unwrap_or(u16::try_from(self.stack.mss + options).unwrap_or(u16::MAX)),
+                .unwrap_or(u16::try_from(self.stack.options.mss + options).unwrap_or(u16::MAX)),
             ts_value: self.timestamp(now),
             ts_echo: if answer { self.ts_recent } else { 0 },
             ..Segment::default()
@@ -711,7 +710,7 @@ impl Endpoint {
             .flags
             .with(Flags::ACK)
             .with_if(self.timestamps, Flags::TIMESTAMP)
-            .with_if(self.stack.recovery == Recovery::Ns3, Flags::PACKED_OPTIONS);
+            .with_if(self.stack.is_ns3(), Flags::PACKED_OPTIONS);
         segment.mss = 0;
         segment.window_scale = 0;
         (segment.ts_value, segment.ts_echo) =

@@ -34,7 +34,7 @@ mod write_queue;
 pub use delivery_rate::DeliveryRate;
 pub use ecn::EcnMode;
 pub use endpoint::{Config, Endpoint, Role, State, Transmit};
-pub use preset::{DelayedAck, LossDetection, Nagle, PRESETS, Preset, RtoPolicy, Stack};
+pub use preset::{DelayedAck, LossDetection, Nagle, PRESETS, Preset, Stack};
 pub use ranges::Range;
 pub use receiver::{Arrival, Receiver};
 pub use segment::{

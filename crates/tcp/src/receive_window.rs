@@ -81,16 +81,16 @@ struct Tuning {
 impl ReceiveWindow {
     /// The window of a connection that has not begun.
     pub(crate) fn new(stack: &Stack) -> Self {
-        let tuned = stack.receive_window_tuning;
-        let space = stack.receive_buffer / u64::from(stack.window_divisor.max(1));
-        let scale = match (stack.window_scaling, tuned) {
+        let tuned = stack.buffers.receive_window_tuning;
+        let space = stack.buffers.receive_buffer / u64::from(stack.buffers.window_divisor.max(1));
+        let scale = match (stack.options.window_scaling, tuned) {
             (false, _) => 0,
             (true, false) => smallest_scale(space),
-            (true, true) => scale_of_buffer(stack.receive_buffer.max(FIRST_BUFFER)),
+            (true, true) => scale_of_buffer(stack.buffers.receive_buffer.max(FIRST_BUFFER)),
         };
         ReceiveWindow {
             scale,
-            wnd: space.min(largest_window(stack.window_scaling)),
+            wnd: space.min(largest_window(stack.options.window_scaling)),
             wup: 0,
             settled: false,
             shelf: None,
@@ -299,12 +299,12 @@ impl ReceiveWindow {
 impl Tuning {
     fn new(stack: &Stack) -> Self {
         Tuning {
-            mss: u64::from(stack.mss),
-            divisor: u64::from(stack.window_divisor.max(1)),
-            buffer: FIRST_BUFFER.min(stack.receive_buffer),
-            max_buffer: stack.receive_buffer,
-            full_space: FIRST_BUFFER.min(stack.receive_buffer)
-                / u64::from(stack.window_divisor.max(1)),
+            mss: u64::from(stack.options.mss),
+            divisor: u64::from(stack.buffers.window_divisor.max(1)),
+            buffer: FIRST_BUFFER.min(stack.buffers.receive_buffer),
+            max_buffer: stack.buffers.receive_buffer,
+            full_space: FIRST_BUFFER.min(stack.buffers.receive_buffer)
+                / u64::from(stack.buffers.window_divisor.max(1)),
             clamp: 0,
             rcv_ssthresh: 0,
             unread: 0,

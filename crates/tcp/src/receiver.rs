@@ -14,7 +14,7 @@ use crate::quick_ack::{MAX_QUICK, QUICK_AFTER_MARK};
 use crate::ranges::{Range, RangeSet};
 use crate::receive_window::{Progress, ReceiveWindow};
 use crate::segment::MAX_SACK_BLOCKS;
-use crate::{DelayedAck, Recovery, Stack};
+use crate::{DelayedAck, Stack};
 
 /// What an arriving segment brings.
 #[derive(Clone, Copy, Debug)]
@@ -77,15 +77,16 @@ pub struct Receiver {
 impl Receiver {
     /// Nothing received yet.
     pub fn new(stack: &Stack) -> Self {
-        let compression = stack.ack_compression;
+        let compression = stack.acks.ack_compression;
         Receiver {
             rcv_nxt: 0,
-            mss: u64::from(stack.mss),
+            mss: u64::from(stack.options.mss),
             acks: AckPolicy::new(stack),
             due: AckDue::Nothing,
             idle: false,
-            adapts: stack.delayed_ack == DelayedAck::Linux || stack.receive_window_tuning,
-            is_ns3: stack.recovery == Recovery::Ns3,
+            adapts: stack.acks.delayed_ack == DelayedAck::Linux
+                || stack.buffers.receive_window_tuning,
+            is_ns3: stack.is_ns3(),
             is_fin_overtaken: false,
             fin_at: None,
             delivered_bytes: 0,
@@ -95,7 +96,7 @@ impl Receiver {
             out_of_order_bytes: 0,
             window: ReceiveWindow::new(stack),
             compression: (compression > Duration::ZERO).then(|| AckCompression::new(compression)),
-            duplicate: DuplicateReport::new(stack.dsack),
+            duplicate: DuplicateReport::new(stack.options.dsack),
             max_sack_blocks: 0,
             recent: Vec::with_capacity(MAX_SACK_BLOCKS + 1),
             next_recent: None,

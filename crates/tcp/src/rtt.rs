@@ -2,7 +2,7 @@
 
 use fairway_units::Duration;
 
-use crate::RtoPolicy;
+use crate::preset::Rto;
 
 /// Stands for a round-trip time that nobody has measured. An `Option` here would be written in two
 /// halves at each sample and copied as a whole a moment later, which a processor cannot do before
@@ -12,7 +12,7 @@ const UNKNOWN: Duration = Duration::MAX;
 /// Smoothed round-trip time, its variation, and the timeout that follows from them.
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
-    policy: RtoPolicy,
+    policy: Rto,
     /// Or [`UNKNOWN`].
     srtt: Duration,
     /// Four times the variation: what the timeout adds.
@@ -96,7 +96,7 @@ impl Ticks {
 
 impl RttEstimator {
     /// No samples yet.
-    pub fn new(policy: RtoPolicy) -> Self {
+    pub fn new(policy: Rto) -> Self {
         RttEstimator {
             policy,
             srtt: UNKNOWN,
@@ -123,9 +123,9 @@ impl RttEstimator {
     #[inline(always)]
     pub fn sample(&mut self, rtt: Duration, una: u64, nxt: u64) {
         self.backoffs = 0;
-        if self.policy.min_bounds_variance {
+        if self.policy.rto_min_bounds_variance {
             self.sample_as_linux(rtt.as_micros(), una, nxt);
-        } else if self.policy.in_ticks {
+        } else if self.policy.rto_in_ticks {
             self.sample_in_ticks(rtt);
         } else {
             self.sample_as_rfc(rtt);
@@ -156,7 +156,7 @@ impl RttEstimator {
     }
 
     fn sample_as_linux(&mut self, micros: u64, una: u64, nxt: u64) {
-        let floor = self.policy.min.as_micros();
+        let floor = self.policy.rto_min.as_micros();
         match self.srtt() {
             None => self.linux = LinuxVariance::first(micros, floor, nxt),
             Some(_) => self.linux.update(micros, floor, una, nxt),
@@ -171,7 +171,7 @@ impl RttEstimator {
     }
 
     fn sample_in_ticks(&mut self, rtt: Duration) {
-        let tick = self.policy.granularity.as_nanos().max(1);
+        let tick = self.policy.rto_granularity.as_nanos().max(1);
         let sample = ((rtt.as_nanos() + tick / 2) / tick).max(1);
         match self.srtt() {
             None => self.ticks = Ticks { srtt_8: 8 * sample, variance_4: 2 * sample },
@@ -184,12 +184,12 @@ impl RttEstimator {
 
     /// Wait at least this long before the first sample.
     pub fn raise_initial(&mut self, initial: Duration) {
-        self.policy.initial = self.policy.initial.max(initial);
+        self.policy.rto_initial = self.policy.rto_initial.max(initial);
     }
 
     /// The timeout may not be below `min` from now on.
     pub fn bound_below(&mut self, min: Duration) {
-        self.policy.min = min;
+        self.policy.rto_min = min;
     }
 
     /// The timer expired.
@@ -201,23 +201,23 @@ impl RttEstimator {
     pub fn rto(&self) -> Duration {
         let p = &self.policy;
         let base = match self.srtt() {
-            None => p.initial,
+            None => p.rto_initial,
             // In whole ticks, rounded up (`usecs_to_jiffies`).
-            Some(srtt) if p.min_bounds_variance => {
-                let granule = p.granularity.as_nanos().max(1);
-                let exact = (srtt + self.variance.max(p.min)).as_nanos();
+            Some(srtt) if p.rto_min_bounds_variance => {
+                let granule = p.rto_granularity.as_nanos().max(1);
+                let exact = (srtt + self.variance.max(p.rto_min)).as_nanos();
                 Duration::from_nanos(exact.div_ceil(granule) * granule)
             }
-            Some(_) if p.in_ticks => {
-                let tick = p.granularity.as_nanos();
+            Some(_) if p.rto_in_ticks => {
+                let tick = p.rto_granularity.as_nanos();
                 let whole = self.ticks.variance_4 + self.ticks.srtt_8 / 8;
                 // No less than two ticks (`rtt_timeout`).
-                Duration::from_nanos(whole.max(2) * tick).max(p.min)
+                Duration::from_nanos(whole.max(2) * tick).max(p.rto_min)
             }
-            Some(srtt) => (srtt + self.variance.max(p.granularity)).max(p.min),
+            Some(srtt) => (srtt + self.variance.max(p.rto_granularity)).max(p.rto_min),
         };
         let factor = 1u64.checked_shl(self.backoffs).unwrap_or(u64::MAX);
-        base.saturating_mul(factor).min(p.max)
+        base.saturating_mul(factor).min(p.rto_max)
     }
 }
 
@@ -228,15 +228,21 @@ fn known(rtt: Duration) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Preset;
 
-    fn policy(min_ms: u64, min_bounds_variance: bool) -> RtoPolicy {
-        RtoPolicy {
-            initial: Duration::from_secs(1),
-            min: Duration::from_millis(min_ms),
-            max: Duration::from_secs(60),
-            granularity: Duration::from_millis(1),
-            min_bounds_variance,
-            in_ticks: false,
+    fn rfc() -> Rto {
+        let preset = Preset::named("rfc5681").expect("a preset");
+        (preset.stack)().rto
+    }
+
+    fn policy(min_ms: u64, min_bounds_variance: bool) -> Rto {
+        Rto {
+            rto_initial: Duration::from_secs(1),
+            rto_min: Duration::from_millis(min_ms),
+            rto_max: Duration::from_secs(60),
+            rto_granularity: Duration::from_millis(1),
+            rto_min_bounds_variance: min_bounds_variance,
+            ..rfc()
         }
     }
 
@@ -275,8 +281,11 @@ mod tests {
     fn bsd_counts_in_ticks() {
         // Ticks of 10 ms. 104 ms are 10: srtt 10, variation 5; 10 + 4 · 5 = 30 ticks.
         let granularity = ms(10);
-        let mut e =
-            RttEstimator::new(RtoPolicy { granularity, in_ticks: true, ..policy(0, false) });
+        let mut e = RttEstimator::new(Rto {
+            rto_granularity: granularity,
+            rto_in_ticks: true,
+            ..policy(0, false)
+        });
         e.sample(ms(104), 0, 0);
         assert_eq!((e.srtt(), e.rto()), (Some(ms(100)), ms(300)));
         // The same again: four times the variation is 20 − 5 = 15, then 15 − 3 = 12: 25, 22 ticks.

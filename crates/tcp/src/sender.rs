@@ -19,8 +19,10 @@ use std::sync::Arc;
 use fairway_cc::{Ack, CongestionControl, Flow, Phase, Timestamps};
 use fairway_units::{Duration, Time};
 
+use crate::Stack;
 use crate::ecn::ace;
 use crate::pacing::Pacer;
+use crate::preset::Rto;
 use crate::ranges::Range;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
@@ -28,7 +30,6 @@ use crate::timer::Timer;
 use crate::undo::Undo;
 use crate::validation::Validation;
 use crate::write_queue::WriteQueue;
-use crate::{RtoPolicy, Stack};
 pub use inspect::Outstanding;
 use losses::Detector;
 use persist::Persist;
@@ -215,33 +216,34 @@ pub struct Sender {
 impl Sender {
     /// Nothing sent, nothing written; `right_edge` comes with the handshake.
     pub fn new(stack: Arc<Stack>, cc: Box<dyn CongestionControl>) -> Self {
-        let min_rto = cc.min_rto().unwrap_or(stack.rto_min);
-        let mut board = Scoreboard::new(stack.loss_detection(), stack.reordering, stack.mss);
+        let min_rto = cc.min_rto().unwrap_or(stack.rto.rto_min);
+        let mut board =
+            Scoreboard::new(stack.loss_detection(), stack.losses.reordering, stack.options.mss);
         let timer = Timer::new(stack.timers());
         let needs = cc.needs();
         if needs.rate_samples {
             board.measure_delivery_rate();
         }
-        if stack.adaptive_reordering && !stack.rack {
+        if stack.losses.adaptive_reordering && !stack.losses.rack {
             board.adapt_reordering();
         }
-        if stack.frto {
+        if stack.losses.frto {
             board.watch_originals();
         }
         let policy = Policy::new(&stack);
         Sender {
             tells_age_of_last: needs.send_times && policy.tells_age_of_last(),
             policy,
-            detector: Detector::new(&stack, stack.sack),
+            detector: Detector::new(&stack, stack.options.sack),
             board,
-            rtt: RttEstimator::new(RtoPolicy { min: min_rto, ..stack.rto() }),
+            rtt: RttEstimator::new(Rto { rto_min: min_rto, ..stack.rto }),
             restarts_after_loss: cc.restarts_after_loss(),
             cc,
-            segment_bytes: u64::from(stack.mss),
-            send_buffer: stack.send_buffer,
-            sack: stack.sack,
-            queue: (stack.tso && stack.write_queue)
-                .then(|| Box::new(WriteQueue::new(stack.header_room))),
+            segment_bytes: u64::from(stack.options.mss),
+            send_buffer: stack.buffers.send_buffer,
+            sack: stack.options.sack,
+            queue: (stack.sending.tso && stack.buffers.write_queue)
+                .then(|| Box::new(WriteQueue::new(stack.buffers.header_room))),
             stack,
             snd_nxt: 0,
             stream_end: 0,
@@ -394,13 +396,13 @@ impl Sender {
     }
 
     fn mss(&self) -> u64 {
-        u64::from(self.stack.mss)
+        u64::from(self.stack.options.mss)
     }
 
     fn flow(&self, flight_size: u64, now: Time) -> Flow {
         Flow {
             now,
-            mss: self.stack.mss,
+            mss: self.stack.options.mss,
             flight_size,
             in_flight: self.board.pipe(),
             srtt: self.rtt.srtt(),

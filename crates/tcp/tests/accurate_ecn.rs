@@ -11,14 +11,17 @@ use script::witness::{Asks, Notes};
 use script::{Script, rfc};
 
 fn accurate(window: u32) -> Stack {
-    Stack { ecn: EcnMode::Accurate, ..rfc(window) }
+    rfc(window).with(|s| s.options.ecn = EcnMode::Accurate)
 }
 
 /// A sink that acknowledges every `segments`, or after 200 ms.
 fn every(segments: u32, window: u32) -> Stack {
     let timeout = Duration::from_millis(200);
     let delayed_ack = DelayedAck::Counted { timeout };
-    Stack { ack_every: segments, delayed_ack, ..accurate(window) }
+    accurate(window).with(|s| {
+        s.acks.ack_every = segments;
+        s.acks.delayed_ack = delayed_ack;
+    })
 }
 
 fn counting(stack: &Stack) -> (Script, Notes) {
@@ -50,7 +53,7 @@ fn what_the_ends_agree_on() {
         (Classic, Accurate, [0b011, 0b001, 0, 0], true),
         (Off, Accurate, [0, 0, 0, 0], false),
     ] {
-        let stack = |ecn| Stack { ecn, ..rfc(10) };
+        let stack = |ecn| rfc(10).with(|s| s.options.ecn = ecn);
         let mut t = Script::between(&stack(source), &stack(sink), [1000, 5000]);
         t.source.connect();
         let syn = t.source.poll_transmit(Time::ZERO).expect("a SYN");
@@ -218,7 +221,7 @@ fn a_scalable_sender_says_so_where_marks_are_counted() {
     for (ecn, handshake, ect) in
         [(EcnMode::Accurate, Ecn::NotEct, Ecn::Ect1), (EcnMode::Classic, Ecn::Ect0, Ecn::Ect0)]
     {
-        let stack = Stack { ecn, ..rfc(10) };
+        let stack = rfc(10).with(|s| s.options.ecn = ecn);
         let (mut t, _) = Script::asking(&stack, &Asks { needs, ..Asks::default() });
         t.source.connect();
         let syn = t.source.poll_transmit(Time::ZERO).expect("a SYN");

@@ -50,7 +50,7 @@ fn bytes_marked_lost_and_in_flight_with_sack() {
 #[test]
 fn bytes_marked_lost_without_sack() {
     // 2 at the third duplicate, and 5 by the partial acknowledgement at 300 ms (RFC 6582 step 3).
-    let stack = Stack { sack: false, ..rfc(10) };
+    let stack = rfc(10).with(|s| s.options.sack = false);
     let (mut t, notes) =
         twenty_segments(&stack, &Asks::default(), &["> 2000..3000", "> 5000..6000"]);
     t.run(2_000);
@@ -88,7 +88,7 @@ fn one_way_delay_is_the_receivers_clock_less_the_echo() {
     // and are acknowledged at 150: 5150 − 100, without the offset of 1000. A third leaves at 200 and is
     // acknowledged 40 ms after it came, at 290: 5290 − 200.
     let delayed_ack = DelayedAck::Counted { timeout: Duration::from_millis(40) };
-    let stack = Stack { delayed_ack, ..preset("linux-6.1") };
+    let stack = preset("linux-6.1").with(|s| s.acks.delayed_ack = delayed_ack);
     let (mut t, notes) = Script::asking(&stack, &Asks::default());
     t.open(2_000);
     t.run(199);
@@ -101,7 +101,7 @@ fn one_way_delay_is_the_receivers_clock_less_the_echo() {
 #[test]
 fn an_acknowledgement_of_nothing_new_measures_no_one_way_delay() {
     // Duplicates echo an old timestamp (RFC 7323 section 4.3). Without the option there is nothing.
-    let stack = Stack { timestamps: true, ..rfc(10) };
+    let stack = rfc(10).with(|s| s.options.timestamps = true);
     let (mut t, notes) = twenty_segments(&stack, &Asks::default(), &["> 2000..3000"]);
     t.run(299);
     let acks = notes.acks();
@@ -178,7 +178,7 @@ fn a_restart_without_sack_goes_back_and_skips_what_had_arrived() {
     // three segments delivered, window 4, and sending goes on from 5: 5 to 8. At 400 ms the
     // acknowledgement of 16 000 for 5 ends the episode with window 6 and the rest, nine, as credit
     // for growth: 7. (6 to 8 are old news to the sink.)
-    let stack = Stack { sack: false, ..rfc(10) };
+    let stack = rfc(10).with(|s| s.options.sack = false);
     let (mut t, _) = twenty_segments(&stack, &tahoe(), &["> 2000..3000", "> 5000..6000"]);
     t.look(199);
     t.expect(
@@ -218,7 +218,7 @@ fn a_timeout_after_a_restart_is_a_first_one() {
 
 #[test]
 fn a_mark_and_a_loss_in_one_window_restart_with_one_reduction() {
-    let stack = Stack { ecn: EcnMode::Classic, ..rfc(10) };
+    let stack = rfc(10).with(|s| s.options.ecn = EcnMode::Classic);
     let (mut t, notes) = Script::asking(&stack, &tahoe());
     t.mark("> 1000..2000");
     t.lose("> 5000..6000");
@@ -233,7 +233,7 @@ fn a_mark_and_a_loss_in_one_window_restart_with_one_reduction() {
 fn an_algorithm_may_bound_the_timeout_itself() {
     // One sample of 100 ms: 100 + 4 · 50 = 300 ms, where the stack would not go below a second.
     for (min_rto, at) in [(Some(Duration::from_millis(20)), 400), (None, 1_100)] {
-        let stack = Stack { delayed_ack: DelayedAck::Off, ..rfc(10) };
+        let stack = rfc(10).with(|s| s.acks.delayed_ack = DelayedAck::Off);
         let (mut t, _) = Script::asking(&stack, &Asks { min_rto, ..Asks::default() });
         t.lose("> 0..1000");
         t.open(1_000);
@@ -253,7 +253,7 @@ fn the_bound_of_the_timeout_may_change() {
         ..Asks::default()
     };
     for (later, at) in [(None, 450), (Some(Duration::from_millis(700)), 900)] {
-        let stack = Stack { delayed_ack: DelayedAck::Off, ..rfc(10) };
+        let stack = rfc(10).with(|s| s.acks.delayed_ack = DelayedAck::Off);
         let (mut t, _) = Script::asking(&stack, &bounds(later));
         t.lose("> 1000..2000");
         t.open(2_000);
@@ -349,7 +349,7 @@ fn a_rate_without_sack_counts_a_segment_for_each_duplicate() {
     // at 300 ms, when the acknowledgement of 16 000 (as in the tests of recovery) delivers the one of
     // its fourteen segments for which there was none: 16 in all, 12 since 15 left, which ends highest
     // of those that left last.
-    let stack = Stack { sack: false, ..rfc(10) };
+    let stack = rfc(10).with(|s| s.options.sack = false);
     let needs = Needs { rate_samples: true, ..Needs::default() };
     let (mut t, notes) =
         twenty_segments(&stack, &Asks { needs, ..Asks::default() }, &["> 2000..3000"]);
@@ -488,7 +488,7 @@ fn accurate() -> Asks {
 /// A sink that acknowledges every second segment, or after 200 ms, on a stack without ECN.
 fn delayed(window: u32) -> Stack {
     let timeout = Duration::from_millis(200);
-    Stack { delayed_ack: DelayedAck::Counted { timeout }, ..rfc(window) }
+    rfc(window).with(|s| s.acks.delayed_ack = DelayedAck::Counted { timeout })
 }
 
 #[test]
@@ -598,7 +598,7 @@ fn an_algorithm_hears_of_every_start_with_nothing_in_the_network() {
 fn what_arrives_twice_is_delivered_twice() {
     // Linux `tcp_dsack_seen`. The acknowledgement is lost, the segment leaves again after 1 s, and what
     // acknowledges it reports a duplicate of 1000 bytes.
-    let (mut t, notes) = Script::asking(&Stack { dsack: true, ..rfc(3) }, &Asks::default());
+    let (mut t, notes) = Script::asking(&rfc(3).with(|s| s.options.dsack = true), &Asks::default());
     t.lose("< ack 1000");
     t.open(1_000);
     t.run(2_000);

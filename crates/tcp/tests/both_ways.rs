@@ -11,7 +11,7 @@ fn data_carry_the_acknowledgement_that_was_delayed() {
     // The segment that arrives at 150 ms may be acknowledged until 350. The sink writes at 160, and
     // nothing more is due.
     let delayed_ack = DelayedAck::Counted { timeout: Duration::from_millis(200) };
-    let mut t = Script::new(&Stack { delayed_ack, ..rfc(2) });
+    let mut t = Script::new(&rfc(2).with(|s| s.acks.delayed_ack = delayed_ack));
     t.open(1_000);
     t.look(160);
     t.sink.write(1_000);

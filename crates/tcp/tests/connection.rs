@@ -8,7 +8,10 @@ use fairway_units::Time;
 use script::{Script, preset, rfc};
 
 fn with_options() -> Stack {
-    Stack { timestamps: true, ecn: EcnMode::Classic, ..rfc(10) }
+    rfc(10).with(|s| {
+        s.options.timestamps = true;
+        s.options.ecn = EcnMode::Classic;
+    })
 }
 
 /// The SYN of a stack, and what a stack answers to it.
@@ -71,7 +74,7 @@ fn what_a_syn_offers() {
 #[test]
 fn segments_are_no_larger_than_the_peer_takes() {
     // 2500 bytes to a sink that takes 600: four full segments; Nagle holds the rest.
-    let mut t = Script::between(&rfc(10), &Stack { mss: 600, ..rfc(10) }, [1000, 5000]);
+    let mut t = Script::between(&rfc(10), &rfc(10).with(|s| s.options.mss = 600), [1000, 5000]);
     t.open(2_500);
     t.look(99);
     t.expect(100, "100 > 0..2400 (4)");
@@ -79,13 +82,12 @@ fn segments_are_no_larger_than_the_peer_takes() {
 
 #[test]
 fn an_option_that_was_not_offered_is_not_answered() {
-    let none = Stack {
-        sack: false,
-        timestamps: false,
-        window_scaling: false,
-        ecn: EcnMode::Off,
-        ..with_options()
-    };
+    let none = with_options().with(|s| {
+        s.options.sack = false;
+        s.options.timestamps = false;
+        s.options.window_scaling = false;
+        s.options.ecn = EcnMode::Off;
+    });
     let all = Flags::SACK_PERMITTED.with(Flags::TIMESTAMP);
     for (source, sink) in [(&none, &with_options()), (&with_options(), &none)] {
         let (syn, answer) = syn_and_answer(source, sink);
@@ -110,7 +112,7 @@ fn refused(change: impl Fn(&mut Stack), check: impl Fn(&Stack, &Stack)) {
 #[test]
 fn sack_refused_by_either_end() {
     refused(
-        |stack| stack.sack = false,
+        |stack| stack.options.sack = false,
         |source, sink| {
             let mut t = Script::between(source, sink, [1000, 5000]);
             t.lose("> 1000..2000");
@@ -128,7 +130,7 @@ fn sack_refused_by_either_end() {
 #[test]
 fn timestamps_refused_by_either_end() {
     refused(
-        |stack| stack.timestamps = false,
+        |stack| stack.options.timestamps = false,
         |source, sink| {
             let mut t = Script::between(source, sink, [1000, 5000]);
             t.open(0);
@@ -145,9 +147,9 @@ fn timestamps_refused_by_either_end() {
 fn window_scale_refused_by_either_end() {
     // 65 of 100 segments of 1000 bytes fit a window of 65535 bytes.
     refused(
-        |stack| stack.window_scaling = false,
+        |stack| stack.options.window_scaling = false,
         |source, sink| {
-            let source = Stack { initial_window: 100, ..source.clone() };
+            let source = source.clone().with(|s| s.window.initial_window = 100);
             let mut t = Script::between(&source, sink, [1000, 5000]);
             t.open(100_000);
             t.look(99);
@@ -159,7 +161,7 @@ fn window_scale_refused_by_either_end() {
 #[test]
 fn ecn_refused_by_either_end() {
     refused(
-        |stack| stack.ecn = EcnMode::Off,
+        |stack| stack.options.ecn = EcnMode::Off,
         |source, sink| {
             let mut t = Script::between(source, sink, [1000, 5000]);
             t.open(0);
@@ -398,7 +400,7 @@ fn sequence_numbers_wrap_anywhere() {
         assert_eq!(t.received(), 20_000);
         t.look(4_000)
     };
-    for stack in [rfc(10), Stack { sack: false, ..rfc(10) }, preset("ns2-tcp-linux")] {
+    for stack in [rfc(10), rfc(10).with(|s| s.options.sack = false), preset("ns2-tcp-linux")] {
         let plain = diagram(&stack, 0);
         for before in [0, 1, 2, 999, 1_000, 1_500, 2_000, 2_001, 2_999, 3_000, 20_000, 20_001] {
             assert_eq!(diagram(&stack, u32::MAX - before), plain, "wrap after {before} bytes");
@@ -412,7 +414,7 @@ fn sequence_numbers_wrap_anywhere() {
 #[test]
 fn more_than_four_gibibytes_go_through_one_connection() {
     // 2³² + 10⁶ bytes in segments of 65 000: the numbers go round once and meet old ones.
-    let stack = Stack { mss: 65_000, ..rfc(4_000) };
+    let stack = rfc(4_000).with(|s| s.options.mss = 65_000);
     let bytes = (1 << 32) + 1_000_000;
     let mut t = Script::between(&stack, &stack, [7, 9]);
     t.lose("> 4294940000..4295005000");
@@ -467,7 +469,7 @@ fn an_endpoint_that_has_not_begun_sends_nothing() {
     let mut idle = Endpoint::new(Config {
         connection: 0,
         role: Role::Passive,
-        cc: fairway_cc::create(&cc, stack.cc_variant, &stack.init("cubic")).expect("CUBIC"),
+        cc: fairway_cc::create(&cc, stack.window.cc_variant, &stack.init("cubic")).expect("CUBIC"),
         stack: stack.into(),
         isn: 1,
         timestamp_offset: 0,

@@ -10,7 +10,7 @@ use fairway_tcp::Stack;
 use script::{Script, preset};
 
 fn full_tcp() -> Stack {
-    Stack { initial_ssthresh: Some(100), ..preset("full-tcp") }
+    preset("full-tcp").with(|s| s.window.initial_ssthresh = Some(100))
 }
 
 /// What is sent up to `until` is what was recorded, but for the handshake.

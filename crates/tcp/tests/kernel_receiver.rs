@@ -70,7 +70,7 @@ fn replay(trace: &str, window_tolerance: f64, change: impl Fn(&mut Stack)) {
     let mut stack = (PRESETS.iter().find(|preset| preset.name == "linux-6.1").unwrap().stack)();
     change(&mut stack);
     let reno = Selection { name: "reno".to_owned(), variant: None, params: Vec::new() };
-    let cc = create(&reno, stack.cc_variant, &stack.init("reno")).unwrap();
+    let cc = create(&reno, stack.window.cc_variant, &stack.init("reno")).unwrap();
     let endpoint = Endpoint::new(Config {
         connection: 0,
         role: Role::Passive,
@@ -103,20 +103,26 @@ fn replay(trace: &str, window_tolerance: f64, change: impl Fn(&mut Stack)) {
 /// once, every second, and at once again when the buffer has grown.
 #[test]
 fn slow_start() {
-    replay(include_str!("kernel/slow-start.txt"), 0.0, |stack| stack.receive_buffer = 256 << 20);
+    replay(include_str!("kernel/slow-start.txt"), 0.0, |stack| {
+        stack.buffers.receive_buffer = 256 << 20
+    });
 }
 
 /// 10 Mbit/s, 50 ms, a queue of 20 packets, a receive buffer that cannot grow: SACKs 1.1 ms late,
 /// windows that the application's reading opens again.
 #[test]
 fn a_small_buffer() {
-    replay(include_str!("kernel/small-buffer.txt"), ALONE, |stack| stack.receive_buffer = 131_072);
+    replay(include_str!("kernel/small-buffer.txt"), ALONE, |stack| {
+        stack.buffers.receive_buffer = 131_072
+    });
 }
 
 /// 100 Mbit/s, 4 ms, a queue of 30 packets: SACKs after 5 % of the round-trip time.
 #[test]
 fn a_short_path() {
-    replay(include_str!("kernel/short-path.txt"), 0.0, |stack| stack.receive_buffer = 131_072);
+    replay(include_str!("kernel/short-path.txt"), 0.0, |stack| {
+        stack.buffers.receive_buffer = 131_072
+    });
 }
 
 /// Seventeen segments at once: the last is acknowledged 40.5 ms late.
@@ -129,7 +135,9 @@ fn a_delayed_acknowledgement() {
 /// with outdated timestamps.
 #[test]
 fn reordering() {
-    replay(include_str!("kernel/reordering.txt"), ALONE, |stack| stack.receive_buffer = 131_072);
+    replay(include_str!("kernel/reordering.txt"), ALONE, |stack| {
+        stack.buffers.receive_buffer = 131_072
+    });
 }
 
 /// Writes of 1 to 14 480 bytes, 0 to 300 ms apart.
@@ -141,5 +149,5 @@ fn small_writes() {
 /// 1 % of the packets are marked (RFC 3168).
 #[test]
 fn marks() {
-    replay(include_str!("kernel/marks.txt"), ALONE, |stack| stack.ecn = EcnMode::Classic);
+    replay(include_str!("kernel/marks.txt"), ALONE, |stack| stack.options.ecn = EcnMode::Classic);
 }

@@ -44,9 +44,9 @@ impl Source {
 fn replay(trace: &str, algorithm: &str) {
     let lines: Vec<Line> = trace.lines().map(parse).collect();
     let mut stack = (PRESETS.iter().find(|preset| preset.name == "linux-6.1").unwrap().stack)();
-    stack.header_room = 192;
+    stack.buffers.header_room = 192;
     let selection = Selection { name: algorithm.to_owned(), variant: None, params: Vec::new() };
-    let cc = create(&selection, stack.cc_variant, &stack.init(algorithm)).unwrap();
+    let cc = create(&selection, stack.window.cc_variant, &stack.init(algorithm)).unwrap();
     let endpoint = Endpoint::new(Config {
         connection: 0,
         role: Role::Active,

@@ -33,12 +33,11 @@ fn recording(text: &str) -> Recording {
     let (packets, window, ssthresh, max_burst, end_s) =
         (argument(), argument(), argument(), argument(), argument());
     let segments = |n: u64| u32::try_from(n).expect("a small number");
-    let stack = Stack {
-        initial_window: segments(window),
-        initial_ssthresh: Some(segments(ssthresh)),
-        max_burst: (max_burst > 0).then(|| segments(max_burst)),
-        ..preset("ns2-sack1")
-    };
+    let stack = preset("ns2-sack1").with(|s| {
+        s.window.initial_window = segments(window);
+        s.window.initial_ssthresh = Some(segments(ssthresh));
+        s.sending.max_burst = (max_burst > 0).then(|| segments(max_burst));
+    });
     let sent = lines.map(|line| {
         let mut words = line.split_whitespace();
         let ms = words.next().and_then(|w| w.parse().ok()).expect("a time");

@@ -69,7 +69,7 @@ fn one_loss_with_sack() {
 fn without_limited_transmit_duplicates_send_nothing() {
     // At the third duplicate 2 to 13 are out: less 3 SACKed less the loss, and with the
     // retransmission, 9 in flight. The seventh leaves 5, which is below 6: 14 goes.
-    let stack = Stack { limited_transmit: false, ..rfc(10) };
+    let stack = rfc(10).with(|s| s.losses.limited_transmit = false);
     let mut t = twenty_segments(&stack, &["> 2000..3000"]);
     t.look(199);
     t.expect(
@@ -86,7 +86,7 @@ fn one_loss_without_sack() {
     // RFC 6582. A duplicate takes a segment out of the pipe, as a SACK does above; the diagram is
     // the same but for the blocks. Recovery ends with cwnd = min(ssthresh, FlightSize + SMSS)
     // (step 3, option 1): 16 to 19 are in flight, so min(6, 5).
-    let mut t = twenty_segments(&Stack { sack: false, ..rfc(10) }, &["> 2000..3000"]);
+    let mut t = twenty_segments(&rfc(10).with(|s| s.options.sack = false), &["> 2000..3000"]);
     t.look(199);
     t.expect(
         300,
@@ -136,7 +136,7 @@ fn two_losses_without_sack_take_a_round_trip_each() {
     // 300 ms six more, and from the third on (5 in flight) each sends one: 16 to 19. The
     // acknowledgement of 5000 is partial (the recovery point is 16 000): segment 5 is the next hole
     // (RFC 6582 step 3). In flight 5 to 19 less the ten duplicates that still count less 5: 4.
-    let stack = Stack { sack: false, ..rfc(10) };
+    let stack = rfc(10).with(|s| s.options.sack = false);
     let mut t = twenty_segments(&stack, &["> 2000..3000", "> 5000..6000"]);
     t.look(249);
     t.expect(
@@ -208,7 +208,7 @@ fn a_lost_tail_waits_for_the_timer_which_doubles() {
 #[test]
 fn with_timestamps_a_retransmission_is_timed_and_ends_the_backoff() {
     // RFC 7323 section 4.1: the echo says which transmission was acknowledged.
-    let mut t = Script::new(&Stack { timestamps: true, ..rfc(3) });
+    let mut t = Script::new(&rfc(3).with(|s| s.options.timestamps = true));
     t.lose("> 2000..3000");
     t.lose("> 2000..3000 again");
     t.open(3_000);
@@ -246,7 +246,7 @@ fn duplicates_of_a_timeouts_own_retransmissions_start_no_recovery() {
     // RFC 6582 section 3.2, step 1. Without SACK, segment 0 is lost twice. At the timeout
     // everything up to what was sent is sent again, though 1 to 9 and more have arrived: the
     // duplicate acknowledgements say nothing about new losses.
-    let stack = Stack { sack: false, ..rfc(10) };
+    let stack = rfc(10).with(|s| s.options.sack = false);
     let mut t = twenty_segments(&stack, &["> 0..1000", "> 0..1000 again"]);
     t.run(5_000);
     assert_eq!(t.received(), 20_000);
@@ -334,7 +334,7 @@ fn copies_sent_after_a_timeout_are_no_sign_of_another_loss() {
     // than `recover`. Segment 0 and its copy are lost; the timer sends the window again, and most
     // of it arrives twice. Sixteen segments in flight at the timeout can be sent twice in vain,
     // not more.
-    let stack = Stack { sack: false, ..rfc(16) };
+    let stack = rfc(16).with(|s| s.options.sack = false);
     let mut t = Script::new(&stack);
     t.lose("> 0..1000");
     t.lose("> 0..1000 again");
@@ -366,7 +366,7 @@ fn what_an_episode_takes_over_as_sent_again_is_no_reason_to_undo_it() {
     // under way: it begins the next, in which nothing has to be sent again. The acknowledgement that ends
     // that echoes 301 ms, which is not before the first retransmission (200 ms): both reductions
     // stand, 20/2 = 10 and 10/2 = 5.
-    let stack = Stack { initial_window: 20, ..preset("linux-6.1") };
+    let stack = preset("linux-6.1").with(|s| s.window.initial_window = 20);
     let mut t = Script::new(&stack);
     for segment in ["> 0..1000", "> 0..1000 again", "> 22000..23000"] {
         t.lose(segment);
@@ -400,7 +400,7 @@ fn an_acknowledgement_that_ends_one_recovery_and_begins_another_grows_nothing() 
     // retransmission repairs everything up to 26, beyond what had left when 2 was found lost: the
     // recovery is over. With 26 lost, too, the next begins at once, and is over with 41.
     let grown = |lost: &[&str]| {
-        let stack = Stack { initial_window: 20, ..preset("linux-6.1") };
+        let stack = preset("linux-6.1").with(|s| s.window.initial_window = 20);
         let (mut t, notes) = Script::asking(&stack, &Asks::default());
         for segment in lost {
             t.lose(segment);

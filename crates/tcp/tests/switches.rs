@@ -9,12 +9,12 @@ use script::{Script, preset, rfc};
 
 fn counted(ms: u64) -> Stack {
     let timeout = Duration::from_millis(ms);
-    Stack { delayed_ack: DelayedAck::Counted { timeout }, ..rfc(3) }
+    rfc(3).with(|s| s.acks.delayed_ack = DelayedAck::Counted { timeout })
 }
 
 #[test]
 fn an_acknowledgement_for_every_so_many_segments() {
-    let mut t = Script::new(&Stack { ack_every: 3, ..counted(200) });
+    let mut t = Script::new(&counted(200).with(|s| s.acks.ack_every = 3));
     t.open(4_000);
     t.look(100);
     t.expect(
@@ -27,7 +27,10 @@ fn an_acknowledgement_for_every_so_many_segments() {
 
 #[test]
 fn one_for_every_segment_delays_short_ones_alone() {
-    let mut t = Script::new(&Stack { ack_every: 1, nagle: Nagle::Off, ..counted(200) });
+    let mut t = Script::new(&counted(200).with(|s| {
+        s.acks.ack_every = 1;
+        s.sending.nagle = Nagle::Off;
+    }));
     t.open(1_500);
     t.look(149);
     t.expect(
@@ -41,7 +44,7 @@ fn one_for_every_segment_delays_short_ones_alone() {
 fn the_fast_timer_acknowledges_at_multiples_of_its_period() {
     // One segment arrives at 150 ms. A period of 120 ms ends at 240, and not at 270.
     for (heartbeat, at) in [(true, 240), (false, 270)] {
-        let mut t = Script::new(&Stack { ack_heartbeat: heartbeat, ..counted(120) });
+        let mut t = Script::new(&counted(120).with(|s| s.acks.ack_heartbeat = heartbeat));
         t.open(1_000);
         t.look(149);
         t.expect(300, &format!("{at} < ack 1000"));
@@ -50,7 +53,7 @@ fn the_fast_timer_acknowledges_at_multiples_of_its_period() {
 
 #[test]
 fn the_first_segment_is_acknowledged_at_once() {
-    let mut t = Script::new(&Stack { ack_first_at_once: true, ..counted(200) });
+    let mut t = Script::new(&counted(200).with(|s| s.acks.ack_first_at_once = true));
     t.open(4_000);
     t.look(149);
     t.expect(
@@ -65,7 +68,7 @@ fn the_first_segment_is_acknowledged_at_once() {
 fn a_small_segment_waits_only_with_nagle() {
     // What is outstanding is a full segment: Minshall's variant does not wait for that.
     for (nagle, at) in [(Nagle::Rfc, 200), (Nagle::Off, 160), (Nagle::Minshall, 160)] {
-        let mut t = Script::new(&Stack { nagle, ..rfc(3) });
+        let mut t = Script::new(&rfc(3).with(|s| s.sending.nagle = nagle));
         t.open(1_000);
         t.look(160);
         t.write(10);
@@ -82,8 +85,8 @@ fn a_small_segment_waits_only_with_nagle() {
 #[test]
 fn without_nagle_a_small_window_still_makes_no_small_segments() {
     // RFC 9293 section 3.8.6.2.1: of a window of 2500 bytes two full segments are used.
-    let sink = Stack { receive_buffer: 2_500, ..rfc(10) };
-    let source = Stack { nagle: Nagle::Off, ..rfc(10) };
+    let sink = rfc(10).with(|s| s.buffers.receive_buffer = 2_500);
+    let source = rfc(10).with(|s| s.sending.nagle = Nagle::Off);
     let mut t = Script::between(&source, &sink, [1, 2]);
     t.open(10_000);
     t.look(99);
@@ -95,7 +98,7 @@ fn a_window_grows_that_is_not_used() {
     // A segment every round trip: a window of 3 that is not full does not grow (RFC 2861), unless it
     // is told to, by one each time.
     for (grow, window) in [(false, 3), (true, 7)] {
-        let mut t = Script::new(&Stack { grow_when_unused: grow, ..rfc(3) });
+        let mut t = Script::new(&rfc(3).with(|s| s.window.grow_when_unused = grow));
         t.open(1_000);
         for n in 1..4 {
             t.run(100 + 100 * n);
@@ -111,7 +114,7 @@ fn every_timeout_reduces() {
     // All is lost for three timeouts. From 8 in flight the threshold is 4; the next timeouts find one
     // segment in flight, and make it 2, the least, unless the first for the same data is enough.
     for (every, ssthresh) in [(false, 4), (true, 2)] {
-        let mut t = Script::new(&Stack { reduce_on_every_timeout: every, ..rfc(8) });
+        let mut t = Script::new(&rfc(8).with(|s| s.losses.reduce_on_every_timeout = every));
         (0..8).for_each(|n| t.lose(&format!("> {}..{}", n * 1000, (n + 1) * 1000)));
         t.lose_times(2, "> 0..1000 again");
         t.open(8_000);
@@ -125,7 +128,7 @@ fn any_acknowledgement_ends_the_back_off() {
     // No timestamps, and everything is lost once: what is acknowledged was sent twice and measures
     // nothing (Karn). The timeout was 1 s, was doubled, and stays so (RFC 6298 section 5).
     for (any, rto_ms) in [(false, 2_000), (true, 1_000)] {
-        let mut t = Script::new(&Stack { backoff_ends_with_any_ack: any, ..rfc(2) });
+        let mut t = Script::new(&rfc(2).with(|s| s.rto.backoff_ends_with_any_ack = any));
         t.lose("> 0..1000");
         t.lose("> 1000..2000");
         t.open(2_000);
@@ -142,7 +145,7 @@ fn round_trips_in_ticks() {
     // 60 and 90. Of a tick of 150 ms none has: it counts as one.
     for (tick, srtt) in [(0, 100), (30, 90), (150, 150)] {
         let rtt_clock = Duration::from_millis(tick);
-        let mut t = Script::new(&Stack { rtt_clock, ..rfc(2) });
+        let mut t = Script::new(&rfc(2).with(|s| s.rto.rtt_clock = rtt_clock));
         t.open(1_000);
         t.run(120);
         assert_eq!(t.source.sender().srtt(), Some(Duration::from_millis(srtt)));
@@ -153,7 +156,10 @@ fn round_trips_in_ticks() {
 fn an_impatient_sender_restarts_its_timer_once_in_recovery() {
     // Segments 0 to 11 of forty are lost, and without SACK one is found in each round trip: partial
     // acknowledgements at 300, 400, 500 ... Only the first restarts the timer of one second.
-    let stack = Stack { sack: false, rto_impatient: true, ..rfc(40) };
+    let stack = rfc(40).with(|s| {
+        s.options.sack = false;
+        s.rto.rto_impatient = true;
+    });
     let mut t = Script::new(&stack);
     (0..12).for_each(|n| t.lose(&format!("> {}..{}", n * 1000, (n + 1) * 1000)));
     t.open(40_000);
@@ -163,7 +169,7 @@ fn an_impatient_sender_restarts_its_timer_once_in_recovery() {
     t.run(1_301);
     assert_eq!(t.source.counters().timeouts, 1);
     // RFC 6298 rule 5.3 restarts it each time, and there is no timeout.
-    let mut t = Script::new(&Stack { rto_impatient: false, ..stack });
+    let mut t = Script::new(&stack.clone().with(|s| s.rto.rto_impatient = false));
     (0..12).for_each(|n| t.lose(&format!("> {}..{}", n * 1000, (n + 1) * 1000)));
     t.open(40_000);
     t.run(3_000);
@@ -174,7 +180,10 @@ fn an_impatient_sender_restarts_its_timer_once_in_recovery() {
 fn reno_ends_recovery_with_the_first_acknowledgement_of_anything_new() {
     // Segments 0 and 5 of sixteen. The acknowledgement of 5000 ends the first episode; three
     // duplicates later another begins, and the window is halved twice: 16, 8, 4.
-    let stack = Stack { sack: false, recovery: Recovery::Reno, ..rfc(16) };
+    let stack = rfc(16).with(|s| {
+        s.options.sack = false;
+        s.losses.recovery = Recovery::Reno;
+    });
     let lossy = |stack: &Stack| {
         let mut t = Script::new(stack);
         t.lose("> 0..1000");
@@ -184,14 +193,20 @@ fn reno_ends_recovery_with_the_first_acknowledgement_of_anything_new() {
         t.source.counters()
     };
     assert_eq!(lossy(&stack).reductions, 2);
-    assert_eq!(lossy(&Stack { recovery: Recovery::Rfc, ..stack }).reductions, 1);
+    assert_eq!(lossy(&stack.clone().with(|s| s.losses.recovery = Recovery::Rfc)).reductions, 1);
 }
 
 #[test]
 fn the_presets_have_what_their_sources_say() {
     let ns3 = preset("ns3-3.29");
-    assert_eq!((ns3.rto_min, ns3.initial_window, ns3.ack_every), (Duration::from_secs(1), 1, 2));
-    assert_eq!((ns3.send_buffer, ns3.receive_buffer), (2_097_152, 2_097_152));
+    assert_eq!(
+        (ns3.rto.rto_min, ns3.window.initial_window, ns3.acks.ack_every),
+        (Duration::from_secs(1), 1, 2)
+    );
+    assert_eq!((ns3.buffers.send_buffer, ns3.buffers.receive_buffer), (2_097_152, 2_097_152));
     let full = preset("full-tcp");
-    assert_eq!((full.ack_every, full.sack, full.nagle), (1, false, Nagle::Rfc));
+    assert_eq!(
+        (full.acks.ack_every, full.options.sack, full.sending.nagle),
+        (1, false, Nagle::Rfc)
+    );
 }

@@ -12,12 +12,11 @@ use fairway_tcp::Stack;
 use script::{Script, preset, witness::Asks};
 
 fn tcp_linux(window: u32) -> Stack {
-    Stack {
-        initial_window: window,
-        initial_ssthresh: Some(1),
-        max_burst: None,
-        ..preset("ns2-tcp-linux")
-    }
+    preset("ns2-tcp-linux").with(|s| {
+        s.window.initial_window = window;
+        s.window.initial_ssthresh = Some(1);
+        s.sending.max_burst = None;
+    })
 }
 
 /// Twenty segments leave at 100 ms, and some are lost.
@@ -173,7 +172,7 @@ fn the_syn_is_a_round_trip_to_modules_that_ask_for_times_of_sending() {
 #[test]
 fn at_most_two_segments_leave_for_an_acknowledgement() {
     // Agent/TCP/Linux with maxburst_ 2: a window of twenty opens two by two.
-    let mut t = Script::new(&Stack { max_burst: Some(2), ..tcp_linux(20) });
+    let mut t = Script::new(&tcp_linux(20).with(|s| s.sending.max_burst = Some(2)));
     t.open(1_000_000);
     t.look(99);
     t.expect(100, "100 > 0..2000 (2)");

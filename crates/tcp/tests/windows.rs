@@ -43,7 +43,7 @@ fn slow_start_of_every_preset_as_it_is() {
 fn slow_start_doubles_and_congestion_avoidance_adds_one() {
     // RFC 5681 section 3.1, an acknowledgement for each segment.
     assert_eq!(segments_by_round(&rfc(3), 5), [3, 6, 12, 24, 48]);
-    let to_eight = Stack { initial_ssthresh: Some(8), ..rfc(4) };
+    let to_eight = rfc(4).with(|s| s.window.initial_ssthresh = Some(8));
     assert_eq!(segments_by_round(&to_eight, 5), [4, 8, 9, 10, 11]);
 }
 
@@ -51,7 +51,7 @@ fn slow_start_doubles_and_congestion_avoidance_adds_one() {
 fn every_second_segment_is_acknowledged_and_the_odd_one_after_a_while() {
     // RFC 1122 section 4.2.3.2, RFC 5681 section 4.2.
     let delayed = DelayedAck::Counted { timeout: Duration::from_millis(200) };
-    let mut t = Script::new(&Stack { delayed_ack: delayed, ..rfc(5) });
+    let mut t = Script::new(&rfc(5).with(|s| s.acks.delayed_ack = delayed));
     t.open(5_000);
     t.look(149);
     t.expect(
@@ -71,7 +71,7 @@ fn every_second_segment_is_acknowledged_and_the_odd_one_after_a_while() {
 #[test]
 fn a_small_receive_window_is_held() {
     // Four segments fit; the window of ten neither counts nor grows: less than half is used.
-    let sink = Stack { receive_buffer: 4_000, ..rfc(10) };
+    let sink = rfc(10).with(|s| s.buffers.receive_buffer = 4_000);
     let mut t = Script::between(&rfc(10), &sink, [1000, 5000]);
     t.open(12_000);
     t.look(99);
@@ -86,7 +86,7 @@ fn a_small_receive_window_is_held() {
 #[test]
 fn no_small_segment_is_sent_because_the_window_ends() {
     // RFC 9293 section 3.8.6.2.1: 2500 bytes of window are two segments.
-    let sink = Stack { receive_buffer: 2_500, ..rfc(10) };
+    let sink = rfc(10).with(|s| s.buffers.receive_buffer = 2_500);
     let mut t = Script::between(&rfc(10), &sink, [1000, 5000]);
     t.open(10_000);
     t.look(99);
@@ -97,7 +97,10 @@ fn no_small_segment_is_sent_because_the_window_ends() {
 
 #[test]
 fn a_window_below_a_segment_is_used_as_it_is() {
-    let sink = Stack { receive_buffer: 1_000, window_divisor: 4, ..rfc(10) };
+    let sink = rfc(10).with(|s| {
+        s.buffers.receive_buffer = 1_000;
+        s.buffers.window_divisor = 4;
+    });
     let mut t = Script::between(&rfc(10), &sink, [1000, 5000]);
     t.open(600);
     t.look(99);
@@ -113,7 +116,7 @@ fn a_window_below_a_segment_is_used_as_it_is() {
 
 #[test]
 fn the_send_buffer_limits_what_is_unacknowledged() {
-    let mut t = Script::new(&Stack { send_buffer: 5_000, ..rfc(10) });
+    let mut t = Script::new(&rfc(10).with(|s| s.buffers.send_buffer = 5_000));
     t.open(15_000);
     t.look(99);
     t.expect(100, "100 > 0..5000 (5)");
@@ -173,7 +176,8 @@ fn a_window_is_not_kept_through_a_long_idle_period() {
     // acknowledgements the first finds it full (7), the second more than half of it used (5 of 7),
     // so 8; the third does not (4 of 8).
     for (slow_start_after_idle, window) in [(true, 3), (false, 8)] {
-        let mut t = Script::new(&Stack { slow_start_after_idle, ..rfc(3) });
+        let mut t =
+            Script::new(&rfc(3).with(|s| s.window.slow_start_after_idle = slow_start_after_idle));
         t.open(9_000);
         t.look(10_000);
         assert_eq!(t.window().0, 8);
@@ -194,7 +198,7 @@ fn a_window_is_kept_through_a_short_idle_period() {
 #[test]
 fn a_burst_limit_holds_for_each_event() {
     // Twenty in the window, at most three for each acknowledgement and each write.
-    let mut t = Script::new(&Stack { max_burst: Some(3), ..rfc(20) });
+    let mut t = Script::new(&rfc(20).with(|s| s.sending.max_burst = Some(3)));
     t.open(40_000);
     t.look(99);
     t.expect(100, "100 > 0..3000 (3)");
@@ -209,7 +213,7 @@ fn a_congestion_mark_is_echoed_and_answered_once_a_window() {
     // says ECE with 4 to 15 in flight: ssthresh = cwnd = 12/2 = 6, and nothing leaves until less
     // than 6 are in flight. At 300 ms each of 10 to 15 sends one, the first with CWR; all the
     // echoes of this window change nothing.
-    let stack = Stack { ecn: EcnMode::Classic, ..rfc(10) };
+    let stack = rfc(10).with(|s| s.options.ecn = EcnMode::Classic);
     let mut t = Script::new(&stack);
     t.mark("> 3000..4000");
     t.open(100_000);
@@ -252,7 +256,7 @@ fn a_congestion_mark_is_echoed_and_answered_once_a_window() {
 
 #[test]
 fn a_mark_and_a_loss_in_one_window_are_one_reduction() {
-    let mut t = Script::new(&Stack { ecn: EcnMode::Classic, ..rfc(10) });
+    let mut t = Script::new(&rfc(10).with(|s| s.options.ecn = EcnMode::Classic));
     t.mark("> 1000..2000");
     t.lose("> 5000..6000");
     t.open(20_000);
@@ -264,7 +268,7 @@ fn a_mark_and_a_loss_in_one_window_are_one_reduction() {
 #[test]
 fn retransmissions_may_not_be_marked() {
     // RFC 3168 section 6.1.5.
-    let mut t = Script::new(&Stack { ecn: EcnMode::Classic, ..rfc(10) });
+    let mut t = Script::new(&rfc(10).with(|s| s.options.ecn = EcnMode::Classic));
     t.lose("> 2000..3000");
     t.mark("> 2000..3000 again");
     t.open(20_000);
@@ -277,7 +281,7 @@ fn retransmissions_may_not_be_marked() {
 fn linux_acknowledges_within_40_ms() {
     // Sixteen segments one by one, as they come; the next, which does not end what the application
     // wrote, waits for 40 ms, and for the next tick of the clock as timers are never early.
-    let mut t = Script::new(&Stack { initial_window: 17, ..preset("linux-6.1") });
+    let mut t = Script::new(&preset("linux-6.1").with(|s| s.window.initial_window = 17));
     t.open(17_500);
     t.look(149);
     assert_eq!(t.look(150).iter().filter(|line| line.contains("< ack")).count(), 16);
@@ -289,7 +293,7 @@ fn linux_acknowledges_within_40_ms() {
 fn a_loss_and_a_mark_in_one_window_reduce_it_once() {
     // RFC 3168 section 6.1.2: CWR is sent after a reduction for a loss too, so the echo that goes
     // on through recovery does not ask for a second one.
-    let mut t = Script::new(&Stack { ecn: EcnMode::Classic, ..rfc(20) });
+    let mut t = Script::new(&rfc(20).with(|s| s.options.ecn = EcnMode::Classic));
     t.lose("> 1000..2000");
     t.mark("> 10000..11000");
     t.open(60_000);
@@ -301,7 +305,7 @@ fn a_loss_and_a_mark_in_one_window_reduce_it_once() {
 fn the_fin_waits_for_the_window() {
     // Four segments fill the window of 4000 bytes; the first is lost. The FIN would be one byte
     // too many until the window moves, and would be dropped: it goes with no timeout.
-    let mut t = Script::new(&Stack { receive_buffer: 4_000, ..rfc(10) });
+    let mut t = Script::new(&rfc(10).with(|s| s.buffers.receive_buffer = 4_000));
     t.lose("> 0..1000");
     t.open(4_000);
     t.close();
@@ -316,13 +320,13 @@ fn the_send_buffer_grows_with_the_window() {
     // Linux `tcp_sndbuf_expand`: 1000 + 640 bytes are rounded up to 2048, and 256 more, twice for each
     // of ten segments: 46080 bytes. Slow start with an acknowledgement for each segment is 10, 20, 40,
     // 80 segments, more than that: the buffer has grown. Up to its limit, which is below.
-    let stack = Stack { send_buffer_tuning: true, ..rfc(10) };
+    let stack = rfc(10).with(|s| s.buffers.send_buffer_tuning = true);
     let mut t = Script::new(&stack);
     t.open(500_000);
     t.run(400);
     let outstanding = |t: &Script| t.source.sender().snd_nxt() - t.source.sender().una();
     assert_eq!((t.window().0, outstanding(&t)), (80, 80_000));
-    let mut t = Script::new(&Stack { send_buffer: 50_000, ..stack });
+    let mut t = Script::new(&stack.clone().with(|s| s.buffers.send_buffer = 50_000));
     t.open(500_000);
     t.run(450);
     assert_eq!(outstanding(&t), 50_000);

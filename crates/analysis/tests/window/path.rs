@@ -104,25 +104,26 @@ pub fn transfer(preset: &str, cc: &str, bytes: u64, until: Time, path: Path) -> 
         let directions = &mut report.connections[0].directions;
         directions.swap_remove(0)
     });
-    Outcome { sender, receiver, truth: run.truth, mss: u64::from(stack.mss) }
+    Outcome { sender, receiver, truth: run.truth, mss: u64::from(stack.options.mss) }
 }
 
 impl Run {
     fn new(stack: &Stack, cc: &str) -> Run {
         let selection = Selection { name: cc.to_owned(), variant: None, params: Vec::new() };
         let init = Init {
-            mss: stack.mss,
-            initial_window: u64::from(stack.initial_window) * u64::from(stack.mss),
+            mss: stack.options.mss,
+            initial_window: u64::from(stack.window.initial_window) * u64::from(stack.options.mss),
             initial_ssthresh: stack
+                .window
                 .initial_ssthresh
-                .map(|segments| u64::from(segments) * u64::from(stack.mss)),
+                .map(|segments| u64::from(segments) * u64::from(stack.options.mss)),
             slow_start: None,
             seed: 1,
             coupling: None,
             abe: false,
         };
         let end = |role, isn| {
-            let cc = create(&selection, stack.cc_variant, &init).expect("an algorithm");
+            let cc = create(&selection, stack.window.cc_variant, &init).expect("an algorithm");
             let stack = stack.clone().into();
             Endpoint::new(Config { connection: 0, role, stack, cc, isn, timestamp_offset: isn })
         };
@@ -137,7 +138,7 @@ impl Run {
             highest: 0,
             timeouts: 0,
             truth: Truth::default(),
-            repairs_early: stack.recovery == Recovery::Ns3,
+            repairs_early: stack.losses.recovery == Recovery::Ns3,
         }
     }
 

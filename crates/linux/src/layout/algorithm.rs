@@ -81,7 +81,8 @@ fn find(flow: &Flow) -> Result<&'static str, (&'static str, String)> {
     }
     // A name that a kernel has is in the registry, and its variant was checked with the experiment.
     let simulated = algorithms().iter().find(|algorithm| algorithm.name == name);
-    let wanted = simulated.and_then(|found| found.variant(&flow.cc, flow.stack.cc_variant).ok());
+    let wanted =
+        simulated.and_then(|found| found.variant(&flow.cc, flow.stack.window.cc_variant).ok());
     match of_name().find(|(_, variant, _)| Some(*variant) == wanted) {
         Some((.., kernel)) => Ok(kernel),
         None => {
@@ -114,12 +115,12 @@ fn unknown(name: &str) -> String {
 }
 
 fn refuse_slow_start(index: usize, flow: &Flow, kernel: &str, refusals: &mut Refusals) {
-    let possible = match (&flow.stack.slow_start, kernel) {
+    let possible = match (&flow.stack.window.slow_start, kernel) {
         (None, _) | (Some(SlowStart::Standard | SlowStart::HyStart(_)), "cubic") => true,
         (Some(SlowStart::Standard), _) => SLOW_START_STANDARD.contains(&kernel),
         (Some(_), _) => false,
     };
-    if let (false, Some(slow_start)) = (possible, &flow.stack.slow_start) {
+    if let (false, Some(slow_start)) = (possible, &flow.stack.window.slow_start) {
         let message = format!(
             "\"{}\" is no slow start that a kernel has for {}; remove it or use --backend sim",
             slow_start.name(),
@@ -131,7 +132,8 @@ fn refuse_slow_start(index: usize, flow: &Flow, kernel: &str, refusals: &mut Ref
 
 /// Whether CUBIC of a flow has HyStart; none for other algorithms.
 fn has_hystart(flow: &Flow) -> Option<bool> {
-    (flow.cc.name == "cubic").then_some(!matches!(flow.stack.slow_start, Some(SlowStart::Standard)))
+    (flow.cc.name == "cubic")
+        .then_some(!matches!(flow.stack.window.slow_start, Some(SlowStart::Standard)))
 }
 
 /// Arguments of the kernel: parameters of its modules, the user's last.

@@ -121,7 +121,7 @@ pub(super) fn flows(
             stop_ns: flow.stop.map(|stop| stop.as_nanos()),
             bytes: bytes.map(Bytes::get),
             rate_bps: rate.map(|rate| rate.as_bps()),
-            mss: flow.stack.mss,
+            mss: flow.stack.options.mss,
             options: options(index, flow, mtu, refusals),
         }
     };
@@ -177,7 +177,7 @@ fn refuse_driven(experiment: &Experiment, index: usize, refusals: &mut Refusals)
 /// The size of segments where the devices' is another, and the user's options.
 fn options(index: usize, flow: &Flow, mtu: u32, refusals: &mut Refusals) -> Vec<SocketOption> {
     let stack = &flow.stack;
-    let timestamps = if stack.timestamps { TIMESTAMP_OPTION } else { 0 };
+    let timestamps = if stack.options.timestamps { TIMESTAMP_OPTION } else { 0 };
     // With its options, as the kernel counts it.
     let mss = host::packet(stack) - HEADERS;
     let mut options = Vec::new();
@@ -187,7 +187,7 @@ fn options(index: usize, flow: &Flow, mtu: u32, refusals: &mut Refusals) -> Vec<
         let wanted = mss.clamp(least, largest) - timestamps;
         let message = format!(
             "a kernel cannot have {} bytes here; write \"{wanted} bytes\" or use --backend sim",
-            stack.mss
+            stack.options.mss
         );
         refusals.refuse_flow(index, "mss", message);
     } else if host::packet(stack) != mtu {

@@ -46,8 +46,8 @@ pub(super) fn sysctls(experiment: &Experiment) -> Vec<Sysctl> {
     let pages = experiment.linux.memory.get() / PAGE / 4 * 3;
     let threads = THREADS + 2 * experiment.flows.len() + experiment.datagrams.len();
     [
-        ("net/core/rmem_max", largest(|stack| stack.receive_buffer).to_string()),
-        ("net/core/wmem_max", largest(|stack| stack.send_buffer).to_string()),
+        ("net/core/rmem_max", largest(|stack| stack.buffers.receive_buffer).to_string()),
+        ("net/core/wmem_max", largest(|stack| stack.buffers.send_buffer).to_string()),
         ("net/core/netdev_max_backlog", BACKLOG.to_string()),
         ("net/ipv4/tcp_mem", format!("{pages} {pages} {pages}")),
         ("kernel/threads-max", threads.to_string()),

@@ -140,7 +140,7 @@ pub(super) fn mtu(flows: &[Flow], datagrams: &[DatagramFlow]) -> u32 {
 
 /// Largest IP packet of a stack.
 pub(super) fn packet(stack: &Stack) -> u32 {
-    stack.mss + HEADERS + if stack.timestamps { TIMESTAMP_OPTION } else { 0 }
+    stack.options.mss + HEADERS + if stack.options.timestamps { TIMESTAMP_OPTION } else { 0 }
 }
 
 /// What both ends of a flow are set to, with everything refused that cannot be set.
@@ -150,35 +150,36 @@ fn settings(index: usize, flow: &Flow, refusals: &mut Refusals) -> Settings {
     let ipv4 = |name: &str, value: String| (format!("net/ipv4/{name}"), value);
     let switch = |on: bool| u8::from(on).to_string();
     let sysctls = vec![
-        ipv4("tcp_rmem", buffers(stack.receive_buffer, FIRST_RECEIVE_BUFFER)),
-        ipv4("tcp_wmem", buffers(stack.send_buffer, FIRST_SEND_BUFFER)),
+        ipv4("tcp_rmem", buffers(stack.buffers.receive_buffer, FIRST_RECEIVE_BUFFER)),
+        ipv4("tcp_wmem", buffers(stack.buffers.send_buffer, FIRST_SEND_BUFFER)),
         ipv4("tcp_adv_win_scale", window_scale(index, stack, refusals)),
-        ipv4("tcp_sack", switch(stack.sack)),
-        ipv4("tcp_dsack", switch(stack.dsack)),
-        ipv4("tcp_comp_sack_delay_ns", stack.ack_compression.as_nanos().to_string()),
+        ipv4("tcp_sack", switch(stack.options.sack)),
+        ipv4("tcp_dsack", switch(stack.options.dsack)),
+        ipv4("tcp_comp_sack_delay_ns", stack.acks.ack_compression.as_nanos().to_string()),
         ipv4("tcp_comp_sack_nr", held_acks(stack).to_string()),
-        ipv4("tcp_timestamps", switch(stack.timestamps)),
-        ipv4("tcp_window_scaling", switch(stack.window_scaling)),
+        ipv4("tcp_timestamps", switch(stack.options.timestamps)),
+        ipv4("tcp_window_scaling", switch(stack.options.window_scaling)),
         // 2, the kernel's own: answered, not asked for.
         // Without RACK, what RFC 6675 counts (net/ipv4/tcp_input.c, tcp_identify_packet_loss).
-        ipv4("tcp_recovery", u8::from(stack.rack).to_string()),
-        ipv4("tcp_early_retrans", if stack.tail_loss_probe { "3" } else { "0" }.to_owned()),
-        ipv4("tcp_frto", if stack.frto { "2" } else { "0" }.to_owned()),
-        ipv4("tcp_ecn", if stack.ecn == EcnMode::Off { "2" } else { "1" }.to_owned()),
-        ipv4("tcp_reordering", stack.reordering.to_string()),
-        ipv4("tcp_slow_start_after_idle", switch(stack.slow_start_after_idle)),
+        ipv4("tcp_recovery", u8::from(stack.losses.rack).to_string()),
+        ipv4("tcp_early_retrans", if stack.losses.tail_loss_probe { "3" } else { "0" }.to_owned()),
+        ipv4("tcp_frto", if stack.losses.frto { "2" } else { "0" }.to_owned()),
+        ipv4("tcp_ecn", if stack.options.ecn == EcnMode::Off { "2" } else { "1" }.to_owned()),
+        ipv4("tcp_reordering", stack.losses.reordering.to_string()),
+        ipv4("tcp_slow_start_after_idle", switch(stack.window.slow_start_after_idle)),
         ipv4("tcp_no_metrics_save", "1".to_owned()),
     ];
-    for (key, buffer) in
-        [("receive_buffer", stack.receive_buffer), ("send_buffer", stack.send_buffer)]
-    {
+    for (key, buffer) in [
+        ("receive_buffer", stack.buffers.receive_buffer),
+        ("send_buffer", stack.buffers.send_buffer),
+    ] {
         if buffer > MAX_BUFFER {
             let message =
                 format!("{buffer} bytes are more than a kernel's {MAX_BUFFER}; write \"1 GiB\"");
             refusals.refuse_flow(index, key, message);
         }
     }
-    if stack.ecn == EcnMode::Accurate {
+    if stack.options.ecn == EcnMode::Accurate {
         // Linux has it since 6.18 (Documentation/networking/ip-sysctl.rst, tcp_ecn 3).
         let message = "\"accurate\" cannot be set: this kernel has the ECN of RFC 3168 alone; write \
                        true or use --backend sim";
@@ -195,7 +196,9 @@ fn refuse_fixed(index: usize, stack: &Stack, cc: &str, refusals: &mut Refusals) 
             format!("{} cannot be set: {why}; {}", show(&wants[name]), remedy(&has[name]));
         refusals.refuse_flow(index, name, message);
     }
-    if let Some((_, segments)) = stack.initial_ssthresh_of.iter().find(|(name, _)| *name == cc) {
+    if let Some((_, segments)) =
+        stack.window.initial_ssthresh_of.iter().find(|(name, _)| *name == cc)
+    {
         let message = format!(
             "\"{segments} segments\" of the preset for {cc} cannot be set; write \"unlimited\" or use \
              --backend sim"
@@ -214,7 +217,7 @@ fn remedy(kernel: &Value) -> String {
 
 /// Acknowledgements of out-of-order data that are held back at the most.
 fn held_acks(stack: &Stack) -> u32 {
-    if stack.ack_compression > Duration::ZERO { USUAL_HELD_ACKS } else { 0 }
+    if stack.acks.ack_compression > Duration::ZERO { USUAL_HELD_ACKS } else { 0 }
 }
 
 /// The least, first and largest buffer.
@@ -226,7 +229,7 @@ fn buffers(largest: u64, first: u64) -> String {
 /// `tcp_adv_win_scale`: 1 offers half of a buffer, -n a 2^n-th, 0 all of it
 /// (include/net/tcp.h, `tcp_win_from_space`).
 fn window_scale(index: usize, stack: &Stack, refusals: &mut Refusals) -> String {
-    let divisor = stack.window_divisor;
+    let divisor = stack.buffers.window_divisor;
     if !divisor.is_power_of_two() {
         let message = format!(
             "a kernel offers a half, a quarter, an eighth or a sixteenth of a buffer, or all of it, \
@@ -245,10 +248,10 @@ fn window_scale(index: usize, stack: &Stack, refusals: &mut Refusals) -> String 
 /// Properties of the route to the other end, where they are not the kernel's own.
 fn route(index: usize, stack: &Stack, refusals: &mut Refusals) -> String {
     let mut route = String::new();
-    if stack.initial_window != USUAL_INITIAL_WINDOW {
-        route += &format!(" initcwnd {}", stack.initial_window);
+    if stack.window.initial_window != USUAL_INITIAL_WINDOW {
+        route += &format!(" initcwnd {}", stack.window.initial_window);
     }
-    let rto_min = stack.rto_min;
+    let rto_min = stack.rto.rto_min;
     if rto_min != USUAL_RTO_MIN {
         let milliseconds = rto_min.as_nanos() / 1_000_000;
         if milliseconds * 1_000_000 != rto_min.as_nanos() {
@@ -260,7 +263,7 @@ fn route(index: usize, stack: &Stack, refusals: &mut Refusals) -> String {
         }
         route += &format!(" rto_min {milliseconds}ms");
     }
-    match stack.delayed_ack {
+    match stack.acks.delayed_ack {
         DelayedAck::Off => route += " quickack 1",
         DelayedAck::Counted { timeout } => {
             let message = format!(
@@ -278,7 +281,11 @@ fn route(index: usize, stack: &Stack, refusals: &mut Refusals) -> String {
 /// kernel also agrees on ECN with such a SYN only where the route says so (net/ipv4/tcp_input.c,
 /// `tcp_ecn_create_request`).
 fn sink_algorithm(flow: &Flow) -> &'static str {
-    if flow.cc.name == "dctcp" && flow.stack.ecn != EcnMode::Off { " congctl dctcp" } else { "" }
+    if flow.cc.name == "dctcp" && flow.stack.options.ecn != EcnMode::Off {
+        " congctl dctcp"
+    } else {
+        ""
+    }
 }
 
 /// What differs between two flows of one pair of hosts.

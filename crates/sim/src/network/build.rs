@@ -504,7 +504,7 @@ impl Builder<'_> {
     /// are there: between them is a link on which they are until then.
     fn begin_at_hosts(&mut self, routes: &mut Routes) {
         let flows = &self.experiment.flows;
-        if flows.iter().all(|flow| flow.stack.send_jitter == Duration::ZERO) {
+        if flows.iter().all(|flow| flow.stack.sending.send_jitter == Duration::ZERO) {
             return;
         }
         let mut in_front: BTreeMap<u32, u32> = BTreeMap::new();

@@ -107,8 +107,8 @@ pub(crate) struct Path {
 impl Path {
     /// The shortest time in which a transfer may be complete.
     pub(crate) fn ideal_s(&self, bytes: u64, stack: &Stack) -> f64 {
-        let headers = HEADERS + if stack.timestamps { TIMESTAMP_OPTION } else { 0 };
-        let packets = bytes.div_ceil(u64::from(stack.mss));
+        let headers = HEADERS + if stack.options.timestamps { TIMESTAMP_OPTION } else { 0 };
+        let packets = bytes.div_ceil(u64::from(stack.options.mss));
         let wire = bytes + packets * (headers + self.frame_overhead);
         let (there, back) = (self.there.as_secs_f64(), self.back.as_secs_f64());
         ideal_s(wire, self.slowest.as_bps() as f64, there, back)

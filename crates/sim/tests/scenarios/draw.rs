@@ -83,7 +83,7 @@ pub(crate) fn draw(number: u64) -> Scenario {
         .then(|| (log_uniform(r, 1e-4, 0.1), pick(r, &["forward", "reverse", "both"])));
     let flows = 1 + r.below(8);
     let preset = pick(r, PRESETS);
-    let sack = (preset.stack)().sack;
+    let sack = (preset.stack)().options.sack;
     let mut scenario = Scenario {
         seed: number,
         rate_bps,

@@ -41,10 +41,10 @@ fn single() {
     let cubic = Selection { name: "cubic".to_owned(), variant: None, params: Vec::new() };
     assert_eq!(flow.cc, cubic);
     // 1500 less 20, 20 and 12.
-    assert_eq!(flow.stack.mss, 1448);
+    assert_eq!(flow.stack.options.mss, 1448);
     // 256 x 2^20.
-    assert_eq!(flow.stack.send_buffer, 268_435_456);
-    assert_eq!(flow.stack.receive_buffer, 268_435_456);
+    assert_eq!(flow.stack.buffers.send_buffer, 268_435_456);
+    assert_eq!(flow.stack.buffers.receive_buffer, 268_435_456);
     assert_eq!((flow.start, flow.stop, flow.source), (Time::ZERO, None, Source::Bulk));
     assert_eq!(single.measure.from, Time::from_nanos(10_000_000_000));
     assert_eq!(single.measure.to, Time::from_nanos(100_000_000_000));
@@ -64,8 +64,8 @@ fn pair() {
     assert_eq!(starts, [100_000_000, 50_000_000_000]);
     let preset = PRESETS.iter().find(|preset| preset.name == "ns2-tcp-linux").unwrap();
     assert_eq!(pair.flows[0].stack, (preset.stack)());
-    assert_eq!(pair.flows[0].stack.mss, 1000);
-    assert_eq!(pair.flows[0].stack.delayed_ack, DelayedAck::Off);
+    assert_eq!(pair.flows[0].stack.options.mss, 1000);
+    assert_eq!(pair.flows[0].stack.acks.delayed_ack, DelayedAck::Off);
 }
 
 #[test]
@@ -109,8 +109,11 @@ fn lossy() {
     assert_eq!(flow.source, Source::File { bytes: Bytes::new(100_000_000) });
     let stack = &flow.stack;
     // 1500 less 20, 20 and 12; 2 x 2^20.
-    assert_eq!((stack.mss, stack.send_buffer, stack.receive_buffer), (1448, 2_097_152, 2_097_152));
-    assert_eq!((stack.rto_min, stack.initial_window), (Duration::from_secs(1), 1));
+    assert_eq!(
+        (stack.options.mss, stack.buffers.send_buffer, stack.buffers.receive_buffer),
+        (1448, 2_097_152, 2_097_152)
+    );
+    assert_eq!((stack.rto.rto_min, stack.window.initial_window), (Duration::from_secs(1), 1));
 }
 
 #[test]
@@ -166,8 +169,11 @@ fn wlan() {
     assert_eq!(cell.cell.stations.len(), 5);
     let [download, upload] = &wlan.flows[..] else { panic!("two flows") };
     // Segments of 1448 bytes: 30 and 10.
-    assert_eq!((download.stack.receive_buffer, upload.stack.receive_buffer), (43_440, 14_480));
-    assert_eq!(download.stack.delayed_ack, DelayedAck::Off);
+    assert_eq!(
+        (download.stack.buffers.receive_buffer, upload.stack.buffers.receive_buffer),
+        (43_440, 14_480)
+    );
+    assert_eq!(download.stack.acks.delayed_ack, DelayedAck::Off);
     // The server is host 0, and stations follow.
     assert_eq!((download.hosts, upload.hosts), ([0, 1], [2, 0]));
 }

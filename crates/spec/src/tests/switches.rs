@@ -57,9 +57,9 @@ fn what_is_printed_can_be_written() {
         for other in PRESETS {
             text["preset"] = json!(other.name);
             let found = stack(text.clone());
-            let exceptions = wanted.initial_ssthresh_of;
+            let exceptions = wanted.window.initial_ssthresh_of;
             assert_eq!(
-                Stack { initial_ssthresh_of: exceptions, ..found },
+                found.clone().with(|s| s.window.initial_ssthresh_of = exceptions),
                 wanted,
                 "{} over {}",
                 preset.name,

@@ -134,12 +134,12 @@ fn red() {
 #[test]
 fn segments_follow_from_the_mtu() {
     // 1500 - 20 - 20 - 12 and, without timestamps, 1500 - 20 - 20.
-    assert_eq!(stack("mtu = \"1500 bytes\"").mss, 1448);
-    assert_eq!(stack("mtu = \"1500 bytes\"\ntimestamps = false").mss, 1460);
-    assert_eq!(stack("mss = \"1000 bytes\"").mss, 1000);
+    assert_eq!(stack("mtu = \"1500 bytes\"").options.mss, 1448);
+    assert_eq!(stack("mtu = \"1500 bytes\"\ntimestamps = false").options.mss, 1460);
+    assert_eq!(stack("mss = \"1000 bytes\"").options.mss, 1000);
     // 30 x 1000.
     let small = stack("mss = \"1000 bytes\"\nreceive_buffer = \"30 segments\"");
-    assert_eq!(small.receive_buffer, 30_000);
+    assert_eq!(small.buffers.receive_buffer, 30_000);
 }
 
 #[test]
@@ -152,50 +152,56 @@ fn every_switch_is_set_alone() {
     };
     type Case = (&'static str, fn(&mut Stack));
     let cases: [Case; 30] = [
-        ("cc_variant = \"paper\"", |s| s.cc_variant = Variant::Paper),
-        ("initial_window = \"4 segments\"", |s| s.initial_window = 4),
-        ("send_buffer = \"1 MB\"", |s| s.send_buffer = 1_000_000),
-        ("receive_buffer = \"1 MiB\"", |s| s.receive_buffer = 1_048_576),
-        ("sack = false", |s| s.sack = false),
-        ("fack = true", |s| s.fack = true),
-        ("timestamps = false", |s| s.timestamps = false),
-        ("window_scaling = false", |s| s.window_scaling = false),
-        ("delayed_ack = false", |s| s.delayed_ack = DelayedAck::Off),
+        ("cc_variant = \"paper\"", |s| s.window.cc_variant = Variant::Paper),
+        ("initial_window = \"4 segments\"", |s| s.window.initial_window = 4),
+        ("send_buffer = \"1 MB\"", |s| s.buffers.send_buffer = 1_000_000),
+        ("receive_buffer = \"1 MiB\"", |s| s.buffers.receive_buffer = 1_048_576),
+        ("sack = false", |s| s.options.sack = false),
+        ("fack = true", |s| s.losses.fack = true),
+        ("timestamps = false", |s| s.options.timestamps = false),
+        ("window_scaling = false", |s| s.options.window_scaling = false),
+        ("delayed_ack = false", |s| s.acks.delayed_ack = DelayedAck::Off),
         ("delayed_ack = \"100 ms\"", |s| {
-            s.delayed_ack = DelayedAck::Counted { timeout: Duration::from_millis(100) };
+            s.acks.delayed_ack = DelayedAck::Counted { timeout: Duration::from_millis(100) };
         }),
-        ("limited_transmit = false", |s| s.limited_transmit = false),
-        ("reordering = \"5 segments\"", |s| s.reordering = 5),
-        ("recovery = \"tcp-linux\"", |s| s.recovery = Recovery::TcpLinux),
-        ("recovery = \"sack1\"", |s| s.recovery = Recovery::Sack1),
-        ("rto_in_ticks = true", |s| s.rto_in_ticks = true),
-        ("grow_on_exit = false", |s| s.grow_on_exit = false),
-        ("rto_min = \"0.5 s\"", |s| s.rto_min = Duration::from_millis(500)),
-        ("rto_max = \"60 s\"", |s| s.rto_max = Duration::from_secs(60)),
-        ("rto_initial = \"3 s\"", |s| s.rto_initial = Duration::from_secs(3)),
-        ("rto_granularity = \"10 ms\"", |s| s.rto_granularity = Duration::from_millis(10)),
-        ("rto_min_bounds_variance = false", |s| s.rto_min_bounds_variance = false),
-        ("cwnd_clamp = \"50 segments\"", |s| s.cwnd_clamp = Some(50)),
-        ("max_burst = \"2 segments\"", |s| s.max_burst = Some(2)),
-        ("send_jitter = \"8 us\"", |s| s.send_jitter = Duration::from_micros(8)),
-        ("initial_ssthresh = \"64 segments\"", |s| s.initial_ssthresh = Some(64)),
-        ("rto_restart_on_every_ack = true", |s| s.rto_restart_on_every_ack = true),
-        ("ecn = true", |s| s.ecn = EcnMode::Classic),
-        ("ecn = \"accurate\"", |s| s.ecn = EcnMode::Accurate),
-        ("window_divisor = 4", |s| s.window_divisor = 4),
-        ("slow_start = \"standard\"", |s| s.slow_start = Some(SlowStart::Standard)),
+        ("limited_transmit = false", |s| s.losses.limited_transmit = false),
+        ("reordering = \"5 segments\"", |s| s.losses.reordering = 5),
+        ("recovery = \"tcp-linux\"", |s| s.losses.recovery = Recovery::TcpLinux),
+        ("recovery = \"sack1\"", |s| s.losses.recovery = Recovery::Sack1),
+        ("rto_in_ticks = true", |s| s.rto.rto_in_ticks = true),
+        ("grow_on_exit = false", |s| s.window.grow_on_exit = false),
+        ("rto_min = \"0.5 s\"", |s| s.rto.rto_min = Duration::from_millis(500)),
+        ("rto_max = \"60 s\"", |s| s.rto.rto_max = Duration::from_secs(60)),
+        ("rto_initial = \"3 s\"", |s| s.rto.rto_initial = Duration::from_secs(3)),
+        ("rto_granularity = \"10 ms\"", |s| s.rto.rto_granularity = Duration::from_millis(10)),
+        ("rto_min_bounds_variance = false", |s| s.rto.rto_min_bounds_variance = false),
+        ("cwnd_clamp = \"50 segments\"", |s| s.window.cwnd_clamp = Some(50)),
+        ("max_burst = \"2 segments\"", |s| s.sending.max_burst = Some(2)),
+        ("send_jitter = \"8 us\"", |s| s.sending.send_jitter = Duration::from_micros(8)),
+        ("initial_ssthresh = \"64 segments\"", |s| s.window.initial_ssthresh = Some(64)),
+        ("rto_restart_on_every_ack = true", |s| s.rto.rto_restart_on_every_ack = true),
+        ("ecn = true", |s| s.options.ecn = EcnMode::Classic),
+        ("ecn = \"accurate\"", |s| s.options.ecn = EcnMode::Accurate),
+        ("window_divisor = 4", |s| s.buffers.window_divisor = 4),
+        ("slow_start = \"standard\"", |s| s.window.slow_start = Some(SlowStart::Standard)),
     ];
     for (text, expected) in cases {
         let expected = change(expected);
         assert_ne!(expected, preset, "{text} is the preset's own value");
         assert_eq!(stack(text), expected, "{text}");
     }
-    let idle = !preset.slow_start_after_idle;
-    assert_eq!(stack(&format!("slow_start_after_idle = {idle}")).slow_start_after_idle, idle);
-    assert_eq!(stack("preset = \"ns2-tcp-linux\"\nmax_burst = \"unlimited\"").max_burst, None);
+    let idle = !preset.window.slow_start_after_idle;
+    assert_eq!(
+        stack(&format!("slow_start_after_idle = {idle}")).window.slow_start_after_idle,
+        idle
+    );
+    assert_eq!(
+        stack("preset = \"ns2-tcp-linux\"\nmax_burst = \"unlimited\"").sending.max_burst,
+        None
+    );
     // The preset delays nothing; 200 ms is the usual delay.
     let usual = DelayedAck::Counted { timeout: Duration::from_millis(200) };
-    assert_eq!(stack("preset = \"ns2-tcp-linux\"\ndelayed_ack = true").delayed_ack, usual);
+    assert_eq!(stack("preset = \"ns2-tcp-linux\"\ndelayed_ack = true").acks.delayed_ack, usual);
 }
 
 #[test]
@@ -204,14 +210,16 @@ fn a_flow_overrides_the_stack() {
     let text = text
         + "timestamps = false\n[[flow]]\ncc = \"reno\"\n[[flow]]\ncc = \"reno\"\nmss = \"500 bytes\"\n";
     let flows = experiment(&text).flows;
-    let found: Vec<_> =
-        flows.iter().map(|f| (f.stack.mss, f.stack.timestamps, f.stack.sack)).collect();
+    let found: Vec<_> = flows
+        .iter()
+        .map(|f| (f.stack.options.mss, f.stack.options.timestamps, f.stack.options.sack))
+        .collect();
     assert_eq!(found, [(1460, false, false), (1448, true, false), (500, true, false)]);
 }
 
 #[test]
 fn limited_slow_start_has_its_recommended_threshold() {
-    let limited = |text: &str| stack(text).slow_start;
+    let limited = |text: &str| stack(text).window.slow_start;
     // RFC 3742 section 2.
     assert_eq!(
         limited("slow_start = \"limited\""),

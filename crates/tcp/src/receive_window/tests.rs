@@ -7,7 +7,10 @@ const MSS: u64 = 1448;
 
 fn stack(receive_buffer: u64) -> Stack {
     let preset = PRESETS.iter().find(|preset| preset.name == "linux-6.1").unwrap();
-    Stack { receive_buffer, receive_window_tuning: true, ..(preset.stack)() }
+    (preset.stack)().with(|s| {
+        s.buffers.receive_buffer = receive_buffer;
+        s.buffers.receive_window_tuning = true;
+    })
 }
 
 fn at_micros(micros: u64) -> Time {
@@ -153,7 +156,7 @@ fn little_memory_closes_the_window() {
 
 #[test]
 fn without_scaling_the_window_moves_by_whole_segments() {
-    let mut window = ReceiveWindow::new(&Stack { window_scaling: false, ..stack(6 << 20) });
+    let mut window = ReceiveWindow::new(&stack(6 << 20).with(|s| s.options.window_scaling = false));
     window.offer_in_syn(1448);
     window.begin(false, 1448, Time::ZERO);
     // The first offer stands until it is used; then 64 088 / 1448 = 44.3.

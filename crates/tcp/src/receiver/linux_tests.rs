@@ -20,14 +20,13 @@ impl Sink {
     /// After the handshake, with this round-trip time.
     fn new(rtt_ms: u64) -> Self {
         let preset = PRESETS.iter().find(|preset| preset.name == "linux-6.1").unwrap();
-        let stack = Stack {
-            receive_buffer: 256 << 20,
-            delayed_ack: DelayedAck::Linux,
-            dsack: true,
-            ack_compression: Duration::from_millis(1),
-            receive_window_tuning: true,
-            ..(preset.stack)()
-        };
+        let stack = (preset.stack)().with(|s| {
+            s.buffers.receive_buffer = 256 << 20;
+            s.acks.delayed_ack = DelayedAck::Linux;
+            s.options.dsack = true;
+            s.acks.ack_compression = Duration::from_millis(1);
+            s.buffers.receive_window_tuning = true;
+        });
         let mut receiver = Receiver::new(&stack);
         receiver.window().offer_in_syn(1448);
         receiver.negotiate(true, true, 12, 1448, Time::ZERO);

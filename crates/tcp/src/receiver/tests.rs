@@ -7,7 +7,10 @@ const T0: Time = Time::ZERO;
 
 fn receiver(delayed_ack: DelayedAck) -> Receiver {
     let preset = (PRESETS.iter().find(|p| p.name == "rfc5681").unwrap().stack)();
-    let mut r = Receiver::new(&Stack { delayed_ack, mss: 1000, ..preset });
+    let mut r = Receiver::new(&preset.clone().with(|s| {
+        s.acks.delayed_ack = delayed_ack;
+        s.options.mss = 1000;
+    }));
     r.negotiate(true, true, 12, 1000, T0);
     r
 }

@@ -110,7 +110,7 @@ impl Sender {
         }
         let highest = self.board.highest_sacked();
         if is_new {
-            if self.stack.backoff_ends_with_any_ack {
+            if self.stack.rto.backoff_ends_with_any_ack {
                 self.rtt.end_back_off();
             }
             self.board.acknowledge(info.ack, summary);
@@ -174,7 +174,7 @@ impl Sender {
         if !self.policy.measures_rtt(self, info, summary) {
             return None;
         }
-        if self.policy.times_one_segment(self.stack.timestamps) {
+        if self.policy.times_one_segment(self.stack.options.timestamps) {
             return self.end_timing(info.ack, now);
         }
         let timeout =
@@ -195,7 +195,7 @@ impl Sender {
 
     /// A round trip that ends now, in whole ticks of a clock that is read at both ends of it.
     pub(super) fn as_the_clock_has_it(&self, rtt: Duration, now: Time) -> Duration {
-        let tick = self.stack.rtt_clock.as_nanos();
+        let tick = self.stack.rto.rtt_clock.as_nanos();
         if tick == 0 {
             return rtt;
         }
@@ -237,7 +237,7 @@ impl Sender {
     ) {
         let Arrival { info, now, prior_pipe, ref summary, .. } = *arrival;
         let Verdict { leaving, entering, goes_on, marked, marked_bytes } = verdict;
-        let left_with = (leaving && self.stack.grow_on_exit).then(|| self.leave_recovery());
+        let left_with = (leaving && self.stack.window.grow_on_exit).then(|| self.leave_recovery());
         let mut ack = Ack {
             acked: summary.acked,
             delivered: summary.delivered,
@@ -269,13 +269,13 @@ impl Sender {
     /// not filled does not grow, except below the threshold where half of it used is enough.
     fn window_was_used(&self, prior_pipe: u64) -> bool {
         let cwnd = self.cwnd();
-        if self.stack.cwnd_clamp.is_some_and(|n| cwnd >= u64::from(n) * self.mss()) {
+        if self.stack.window.cwnd_clamp.is_some_and(|n| cwnd >= u64::from(n) * self.mss()) {
             return false;
         }
-        if self.stack.grow_when_unused {
+        if self.stack.window.grow_when_unused {
             return true;
         }
-        if self.stack.cwnd_validation {
+        if self.stack.window.cwnd_validation {
             return self.validation.allows_growth(cwnd, self.cc.ssthresh());
         }
         self.policy.was_window_used(self, prior_pipe)
@@ -285,7 +285,7 @@ impl Sender {
     /// only: the algorithm's own wish is asked last.
     fn react(&mut self, verdict: Verdict, flow: &Flow, now: Time) -> bool {
         let Verdict { leaving, entering, goes_on, marked, .. } = verdict;
-        if leaving && !self.stack.grow_on_exit {
+        if leaving && !self.stack.window.grow_on_exit {
             let cwnd = self.leave_recovery();
             let in_flight = self.board.pipe();
             self.cc.on_recovered(cwnd, &Flow { phase: Phase::Open, in_flight, ..*flow });

@@ -30,8 +30,8 @@ impl Sender {
 
     fn time_out(&mut self, now: Time) {
         let first =
-            self.stack.reduce_on_every_timeout || self.policy.timeout_lowers_threshold(self);
-        self.frto = self.stack.frto
+            self.stack.losses.reduce_on_every_timeout || self.policy.timeout_lowers_threshold(self);
+        self.frto = self.stack.losses.frto
             && self.policy.may_judge_timeout(self.sack)
             && (self.timeouts_in_row > 0 || !matches!(self.phase, Phase::Recovery | Phase::Loss));
         self.timeouts_in_row += 1;
@@ -80,7 +80,7 @@ impl Sender {
         if by_time && matches!(self.phase, Phase::Open | Phase::Disorder) {
             self.board.rack().doubt_reordering(sacked);
         }
-        if self.stack.adaptive_reordering {
+        if self.stack.losses.adaptive_reordering {
             self.board.forget_reordering();
         }
         self.phase = Phase::Loss;

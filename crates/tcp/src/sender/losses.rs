@@ -23,7 +23,7 @@ impl Detector {
         match stack.loss_detection() {
             _ if !sack => Detector::NewReno,
             LossDetection::Rack => Detector::Rack,
-            _ if stack.adaptive_reordering => Detector::LinuxBeforeRack,
+            _ if stack.losses.adaptive_reordering => Detector::LinuxBeforeRack,
             LossDetection::Rfc6675 | LossDetection::Fack | LossDetection::LinuxFack => {
                 Detector::Sack
             }
@@ -114,7 +114,7 @@ impl Sender {
     /// have arrived, and there is nothing to send that could show more (`tcp_time_to_recover`).
     fn is_starved(&self) -> bool {
         let outstanding = self.board.outstanding_segments();
-        let enough = (outstanding / 2).max(u64::from(self.stack.reordering));
+        let enough = (outstanding / 2).max(u64::from(self.stack.losses.reordering));
         outstanding <= u64::from(self.board.reordering())
             && self.board.sacked_segments() >= enough
             && self.sendable_end() <= self.snd_nxt

@@ -69,7 +69,7 @@ impl Sender {
 
     fn time_to_question(&self) -> Duration {
         let first = self.rtt.rto().max(LEAST_WAIT);
-        first.saturating_mul(1 << self.persist.doublings).min(self.stack.rto_max)
+        first.saturating_mul(1 << self.persist.doublings).min(self.stack.rto.rto_max)
     }
 
     /// Whether `len` bytes, less than a full segment, may leave of `waiting` that were written.
@@ -85,7 +85,7 @@ impl Sender {
 
     /// No small segment because the application is slow.
     pub(super) fn nagle_allows(&self) -> bool {
-        match self.stack.nagle {
+        match self.stack.sending.nagle {
             Nagle::Off => true,
             Nagle::Rfc => self.board.is_empty(),
             Nagle::Minshall => self.small_until <= self.board.una(),

@@ -12,8 +12,8 @@ const LEAST_SEGMENTS: u64 = 10;
 impl Sender {
     /// The connection is there.
     pub(super) fn size_send_buffer(&mut self) {
-        let largest = self.stack.send_buffer;
-        self.send_buffer = if self.stack.send_buffer_tuning {
+        let largest = self.stack.buffers.send_buffer;
+        self.send_buffer = if self.stack.buffers.send_buffer_tuning {
             FIRST.max(self.wanted_buffer()).min(largest)
         } else {
             largest
@@ -27,7 +27,7 @@ impl Sender {
     /// to be free (`tcp_check_space`).
     #[inline(never)]
     pub(super) fn expand_for_writer(&mut self) {
-        let wanted = self.wanted_buffer().min(self.stack.send_buffer);
+        let wanted = self.wanted_buffer().min(self.stack.buffers.send_buffer);
         if let Some(queue) = &mut self.queue {
             queue.grow(wanted);
         }
@@ -39,20 +39,20 @@ impl Sender {
     pub(super) fn expand_send_buffer(&mut self) -> bool {
         let end = self.board.una().saturating_add(self.send_buffer);
         let limits = end < self.stream_end.min(self.right_edge);
-        if !limits || self.flight_segments() >= self.cwnd() / u64::from(self.stack.mss) {
+        if !limits || self.flight_segments() >= self.cwnd() / u64::from(self.stack.options.mss) {
             return false;
         }
-        let wanted = self.wanted_buffer().min(self.stack.send_buffer);
+        let wanted = self.wanted_buffer().min(self.stack.buffers.send_buffer);
         let grows = wanted > self.send_buffer;
         self.send_buffer = self.send_buffer.max(wanted);
         grows
     }
 
     fn wanted_buffer(&self) -> u64 {
-        let cwnd = self.cwnd() / u64::from(self.stack.mss);
+        let cwnd = self.cwnd() / u64::from(self.stack.options.mss);
         let reordering = u64::from(self.board.reordering());
         let segments = LEAST_SEGMENTS.max(cwnd).max(reordering + 1);
-        let segment = memory::of_buffer(self.segment_bytes, self.stack.header_room);
+        let segment = memory::of_buffer(self.segment_bytes, self.stack.buffers.header_room);
         segments.saturating_mul(self.cc.send_buffer_windows()).saturating_mul(segment)
     }
 }

@@ -26,7 +26,7 @@ impl Sender {
         }
         match self.phase {
             Phase::Loss => self.undo_timeout(ack, at_end, flow),
-            _ if !self.stack.undo => false,
+            _ if !self.stack.losses.undo => false,
             Phase::Recovery => self.undo_recovery(ack, at_end, flow),
             Phase::Open | Phase::Disorder => {
                 let undone = self.undo.all_were_duplicates();
@@ -99,7 +99,7 @@ impl Sender {
     }
 
     fn undo_timeout(&mut self, ack: &Arrival<'_>, at_end: bool, flow: &Flow) -> bool {
-        let may = self.stack.undo
+        let may = self.stack.losses.undo
             && ack.summary.acked > 0
             && (self.undo.was_delayed(ack.info.echo_ms) || self.undo.all_were_duplicates());
         if may {

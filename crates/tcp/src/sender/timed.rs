@@ -19,7 +19,7 @@ pub(super) struct Timed {
 impl Sender {
     /// New data from `start` on leaves.
     pub(super) fn begin_timing(&mut self, start: u64, now: Time) {
-        if self.policy.times_one_segment(self.stack.timestamps) && self.timed.is_none() {
+        if self.policy.times_one_segment(self.stack.options.timestamps) && self.timed.is_none() {
             self.timed = Some(Timed { start, sent: now });
         }
     }

@@ -20,7 +20,8 @@ impl Sender {
         } else if let Some(wait) = wait {
             self.wait_for_reordering(wait, now);
         } else if self.moves_timer(summary, now) {
-            let probes = self.stack.tail_loss_probe && self.schedule_probe(self.rtt.rto(), now);
+            let probes =
+                self.stack.losses.tail_loss_probe && self.schedule_probe(self.rtt.rto(), now);
             if !probes {
                 self.rearm(now);
             }
@@ -28,16 +29,16 @@ impl Sender {
     }
 
     fn moves_timer(&mut self, summary: &AckSummary, now: Time) -> bool {
-        if self.stack.rto_impatient && self.phase == Phase::Recovery {
+        if self.stack.rto.rto_impatient && self.phase == Phase::Recovery {
             let is_partial = summary.acked > 0;
             return is_partial && !std::mem::replace(&mut self.had_partial_ack, true);
         }
-        if summary.acked > 0 || self.stack.rto_restart_on_every_ack || self.retransmit_first {
+        if summary.acked > 0 || self.stack.rto.rto_restart_on_every_ack || self.retransmit_first {
             return true;
         }
         // What was SACKED had been sent before the head was sent last (Linux 6.1
         // `tcp_clean_rtx_queue`).
-        self.stack.tail_loss_probe
+        self.stack.losses.tail_loss_probe
             && match (summary.sacked_sent, self.board.head_sent_at()) {
                 (Some(sacked), Some(head)) => now.since(sacked.earliest) > now.since(head),
                 _ => false,
@@ -83,15 +84,16 @@ impl Sender {
     #[inline(never)]
     pub(super) fn schedule_probe(&mut self, rto: Duration, now: Time) -> bool {
         let undisturbed = matches!(self.phase(), Phase::Open | Phase::Cwr);
-        if !self.stack.tail_loss_probe || !self.sack || !undisturbed || self.board.is_empty() {
+        if !self.stack.losses.tail_loss_probe || !self.sack || !undisturbed || self.board.is_empty()
+        {
             return false;
         }
         // RFC 8985 section 7.2; a lone segment may be acknowledged late.
         let delay = match self.rtt.srtt() {
-            None => self.stack.rto_initial,
+            None => self.stack.rto.rto_initial,
             Some(srtt) => {
                 let alone = self.board.outstanding_segments() == 1;
-                srtt * 2 + if alone { self.stack.rto_min } else { LEAST_WAIT }
+                srtt * 2 + if alone { self.stack.rto.rto_min } else { LEAST_WAIT }
             }
         };
         let delay = if rto > Duration::ZERO { delay.min(rto) } else { delay };
@@ -109,11 +111,12 @@ impl Sender {
             self.watch_window(now);
         }
         let full = self.board.pipe() >= self.cwnd();
-        if self.stack.cwnd_validation && (self.pass.sent || full || self.pass.waits_for_cwnd) {
+        if self.stack.window.cwnd_validation && (self.pass.sent || full || self.pass.waits_for_cwnd)
+        {
             let limited = full || self.pass.waits_for_cwnd;
             self.validation.after_sending(limited, self.board.una(), self.snd_nxt);
         }
-        if self.pass.sent && !self.pass.probed && self.stack.tail_loss_probe {
+        if self.pass.sent && !self.pass.probed && self.stack.losses.tail_loss_probe {
             let purpose = self.timer.purpose();
             if purpose != Some(Expiry::Reordering) || self.phase() == Phase::Open {
                 self.schedule_probe(self.rto_left(now), now);

@@ -18,9 +18,9 @@ impl Sender {
     /// A new event has come: a burst may begin.
     pub fn begin_burst(&mut self) {
         let limit = self.policy.burst_limit(self);
-        self.max_burst_left = self.stack.max_burst.unwrap_or(u32::MAX).min(limit);
+        self.max_burst_left = self.stack.sending.max_burst.unwrap_or(u32::MAX).min(limit);
         self.pass = Pass { turn: self.first_turn(), ..Pass::default() };
-        self.policy.begin_burst(&self.board, u64::from(self.stack.mss));
+        self.policy.begin_burst(&self.board, u64::from(self.stack.options.mss));
     }
 
     /// What leaves next, if anything may.
@@ -99,7 +99,7 @@ impl Sender {
 
     /// Linux `tcp_xmit_retransmit_queue`.
     fn restarts_timer_with_head(&self) -> bool {
-        self.stack.tail_loss_probe || self.policy.restarts_timer_with_head()
+        self.stack.losses.tail_loss_probe || self.policy.restarts_timer_with_head()
     }
 
     /// RFC 6675 NextSeg rule 3, once nothing is known lost and nothing new may be sent: a
@@ -125,7 +125,7 @@ impl Sender {
         let written = self.stream_end.saturating_sub(self.snd_nxt);
         let mut available = self.sendable_end().saturating_sub(self.snd_nxt);
         if available < mss.min(written)
-            && self.stack.send_buffer_tuning
+            && self.stack.buffers.send_buffer_tuning
             && self.expand_send_buffer()
         {
             available = self.sendable_end().saturating_sub(self.snd_nxt);
@@ -143,7 +143,7 @@ impl Sender {
         if self.board.is_empty() {
             self.restart_after_idle(now);
         }
-        if self.stack.tso {
+        if self.stack.sending.tso {
             return self.next_of_burst(len, available, now);
         }
         if !self.fits(len) {
@@ -154,7 +154,7 @@ impl Sender {
 
     /// Whether nothing new leaves while something may be lost.
     pub(super) fn holds_new_data(&self) -> bool {
-        !self.stack.limited_transmit && self.phase == Phase::Open && self.board.has_holes()
+        !self.stack.losses.limited_transmit && self.phase == Phase::Open && self.board.has_holes()
     }
 
     /// The next segment of the burst under way, or of the next if one may begin.
@@ -200,16 +200,16 @@ impl Sender {
     }
 
     fn burst_size(&self) -> Size {
-        if self.stack.tso_autosizing {
+        if self.stack.sending.tso_autosizing {
             return Size::Paced { bytes_per_s: self.pacing_bytes_per_s() };
         }
-        Size::Device { tick: self.stack.rto_granularity, deferred_at: self.deferred_at }
+        Size::Device { tick: self.stack.rto.rto_granularity, deferred_at: self.deferred_at }
     }
 
     /// Losses are being repaired; before Linux 4.1, whatever else was wrong, too (2.6.27
     /// `tcp_tso_should_defer`).
     fn is_too_busy_to_wait(&self) -> bool {
-        if self.stack.tso_autosizing {
+        if self.stack.sending.tso_autosizing {
             matches!(self.phase, Phase::Recovery | Phase::Loss)
         } else {
             self.phase() != Phase::Open
@@ -287,14 +287,15 @@ impl Sender {
         }
         let idle = now.since(self.last_sent);
         let rto = self.rtt.rto();
-        if self.stack.slow_start_after_idle && self.counters.segments > 0 && idle > rto {
-            let restart = u64::from(self.stack.initial_window) * u64::from(self.stack.mss);
+        if self.stack.window.slow_start_after_idle && self.counters.segments > 0 && idle > rto {
+            let restart =
+                u64::from(self.stack.window.initial_window) * u64::from(self.stack.options.mss);
             let flow = self.flow(0, now);
             self.cc.on_idle(idle, rto, restart, &flow);
         }
     }
 
     pub(super) fn flight_segments(&self) -> u64 {
-        self.board.pipe().div_ceil(u64::from(self.stack.mss))
+        self.board.pipe().div_ceil(u64::from(self.stack.options.mss))
     }
 }

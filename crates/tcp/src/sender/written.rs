@@ -168,8 +168,8 @@ impl Sender {
     #[inline]
     fn expand_if_awaited(&mut self, leaving: u64) {
         let waits = self.queue.as_ref().is_some_and(|queue| queue.waits());
-        if waits && self.stack.send_buffer_tuning {
-            let cwnd = self.cwnd() / u64::from(self.stack.mss);
+        if waits && self.stack.buffers.send_buffer_tuning {
+            let cwnd = self.cwnd() / u64::from(self.stack.options.mss);
             if self.flight_segments() + leaving < cwnd {
                 self.expand_for_writer();
             }

@@ -34,19 +34,22 @@ pub const DELAY: Duration = Duration::from_millis(50);
 /// The switches of a preset, with segments of 1000 bytes.
 pub fn preset(name: &str) -> Stack {
     let preset = PRESETS.iter().find(|preset| preset.name == name).expect("a preset");
-    Stack { mss: 1000, ..(preset.stack)() }
+    (preset.stack)().with(|s| s.options.mss = 1000)
 }
 
 /// The RFCs, with an acknowledgement for every segment and an initial window of `window` segments.
 pub fn rfc(window: u32) -> Stack {
-    Stack { initial_window: window, delayed_ack: DelayedAck::Off, ..preset("rfc5681") }
+    preset("rfc5681").with(|s| {
+        s.window.initial_window = window;
+        s.acks.delayed_ack = DelayedAck::Off;
+    })
 }
 
 /// Reno; that of ns-3 has the name of NewReno.
 fn reno(stack: &Stack) -> Box<dyn CongestionControl> {
-    let name = if stack.cc_variant == Variant::Ns3_29 { "newreno" } else { "reno" };
+    let name = if stack.window.cc_variant == Variant::Ns3_29 { "newreno" } else { "reno" };
     let reno = Selection { name: name.to_owned(), variant: None, params: Vec::new() };
-    create(&reno, stack.cc_variant, &stack.init(name)).expect("Reno")
+    create(&reno, stack.window.cc_variant, &stack.init(name)).expect("Reno")
 }
 
 /// What happens to a segment of a certain text.

@@ -67,8 +67,8 @@ pub(crate) struct Ns3 {
 impl From<&Stack> for Box<Ns3> {
     fn from(stack: &Stack) -> Self {
         Box::new(Ns3 {
-            buffer: Buffer::new(stack.reordering),
-            round_trips: RoundTrips::new(stack.rto()),
+            buffer: Buffer::new(stack.losses.reordering),
+            round_trips: RoundTrips::new(stack.rto),
             duplicates: 0,
             next: 0,
             high: 0,
@@ -291,7 +291,7 @@ impl Ns3 {
     fn count_duplicate(&mut self, s: &mut Sender, info: &AckInfo<'_>, now: Time) {
         let with_sack = s.sack;
         let mss = s.mss();
-        let reordering = s.stack.reordering;
+        let reordering = s.stack.losses.reordering;
         match s.phase {
             Phase::Loss => return,
             Phase::Recovery => {
@@ -308,7 +308,7 @@ impl Ns3 {
         let enough = self.duplicates == reordering && info.ack >= self.recover;
         if enough || self.buffer.is_lost(info.ack + mss) {
             self.enter_recovery(s, now);
-        } else if !with_sack && s.stack.limited_transmit {
+        } else if !with_sack && s.stack.losses.limited_transmit {
             self.buffer.add_reno_sack();
         }
     }
@@ -463,7 +463,7 @@ impl Ns3 {
             }
             let written = self.written - start;
             // ns-3 asks this of what is sent again, too, which then never leaves.
-            let may_wait = s.stack.nagle != Nagle::Off && start == self.high;
+            let may_wait = s.stack.sending.nagle != Nagle::Off && start == self.high;
             let is_small = may_wait && self.high > self.buffer.una() && written < mss;
             if (available < mss && written > available) || is_small {
                 break;

@@ -87,7 +87,7 @@ impl RecoveryPolicy for RateHalving {
         let (cwnd, mss) = (s.cwnd(), s.mss());
         let left = (cwnd / mss).saturating_sub(prior_pipe.div_ceil(mss));
         left <= u64::from(s.board.reordering())
-            || (s.stack.tso && 3 * left < cwnd / mss && left * mss < MAX_DEVICE_BYTES)
+            || (s.stack.sending.tso && 3 * left < cwnd / mss && left * mss < MAX_DEVICE_BYTES)
     }
 
     fn heeds_duplicates_after_timeout(&self) -> bool {

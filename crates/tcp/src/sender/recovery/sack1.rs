@@ -27,7 +27,7 @@ pub(crate) struct Sack1 {
 
 impl From<&Stack> for Sack1 {
     fn from(stack: &Stack) -> Self {
-        Sack1 { pipe: 0, duplicates: 0, threshold: stack.reordering }
+        Sack1 { pipe: 0, duplicates: 0, threshold: stack.losses.reordering }
     }
 }
 

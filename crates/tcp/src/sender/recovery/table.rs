@@ -24,7 +24,7 @@ macro_rules! policies {
         impl Policy {
             /// The policy of a stack.
             pub(crate) fn new(stack: &Stack) -> Self {
-                match stack.recovery {
+                match stack.losses.recovery {
                     $(Recovery::$name => Policy::$name(<$state>::from(stack)),)*
                 }
             }

@@ -26,7 +26,7 @@ pub(crate) struct TcpLinux {
 
 impl From<&Stack> for TcpLinux {
     fn from(stack: &Stack) -> Self {
-        TcpLinux { conserved: 0, allowed: 0, halves: stack.send_jitter == Duration::ZERO }
+        TcpLinux { conserved: 0, allowed: 0, halves: stack.sending.send_jitter == Duration::ZERO }
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use fairway_units::{Duration, Time};
 
-use crate::RtoPolicy;
+use crate::preset::Rto;
 
 /// What was sent, in order (`RttHistory`).
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +19,7 @@ struct Sent {
 /// The estimator, and what it still waits for.
 #[derive(Clone, Debug)]
 pub(super) struct RoundTrips {
-    policy: RtoPolicy,
+    policy: Rto,
     history: VecDeque<Sent>,
     srtt: Option<Duration>,
     variation: Duration,
@@ -28,9 +28,9 @@ pub(super) struct RoundTrips {
 }
 
 impl RoundTrips {
-    pub(super) fn new(policy: RtoPolicy) -> Self {
+    pub(super) fn new(policy: Rto) -> Self {
         RoundTrips {
-            rto: policy.initial,
+            rto: policy.rto_initial,
             policy,
             history: VecDeque::new(),
             srtt: None,
@@ -104,18 +104,19 @@ impl RoundTrips {
 
     /// The timeout is the estimate's again (`NewAck`).
     pub(super) fn end_back_off(&mut self) {
-        self.rto = self.unbounded().map_or(self.policy.initial, |rto| rto.max(self.policy.min));
+        self.rto =
+            self.unbounded().map_or(self.policy.rto_initial, |rto| rto.max(self.policy.rto_min));
     }
 
     /// The timeout without its lower bound, if anything was measured.
     pub(super) fn unbounded(&self) -> Option<Duration> {
-        let variance = (self.variation * 4).max(self.policy.granularity);
+        let variance = (self.variation * 4).max(self.policy.rto_granularity);
         self.srtt.map(|srtt| srtt + variance)
     }
 
     /// The timer expired: twice as long, and nothing sent before is measured (`ReTxTimeout`).
     pub(super) fn back_off(&mut self) {
-        self.rto = (self.rto * 2).min(self.policy.max);
+        self.rto = (self.rto * 2).min(self.policy.rto_max);
         self.history.clear();
     }
 }
@@ -125,13 +126,12 @@ mod tests {
     use super::*;
 
     fn round_trips() -> RoundTrips {
-        RoundTrips::new(RtoPolicy {
-            initial: Duration::from_secs(3),
-            min: Duration::from_secs(1),
-            max: Duration::from_secs(60),
-            granularity: Duration::from_millis(1),
-            min_bounds_variance: false,
-            in_ticks: false,
+        RoundTrips::new(Rto {
+            rto_initial: Duration::from_secs(3),
+            rto_min: Duration::from_secs(1),
+            rto_max: Duration::from_secs(60),
+            rto_granularity: Duration::from_millis(1),
+            ..(crate::PRESETS[0].stack)().rto
         })
     }
 
