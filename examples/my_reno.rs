@@ -58,7 +58,7 @@ impl Rule for MyReno {
     }
 
     fn backoff(&mut self, window: &Window, _signal: Signal, flow: &Flow) -> u32 {
-        let in_segments = flow.unacknowledged().div_ceil(u64::from(flow.mss.max(1)));
+        let in_segments = flow.flight_size().div_ceil(u64::from(flow.mss.max(1)));
         let flight = in_segments.min(u64::from(window.cwnd));
         (self.beta * flight as f64) as u32
     }

@@ -243,7 +243,7 @@ class Flow:
         *,
         now: int = 0,
         mss: int = 1448,
-        flight_size: int = 0,
+        pipe: int = 0,
         in_flight: int = 0,
         srtt: int | None = None,
         min_rtt: int | None = None,
@@ -253,6 +253,7 @@ class Flow:
         lost: int = 0,
         pacing_delay: int = 0,
         phase: str = "open",
+        flight_size: None = None,
     ) -> Flow: ...
     @property
     def now(self) -> int:
@@ -264,8 +265,8 @@ class Flow:
     def mss(self) -> int:
         """Sender maximum segment size in bytes."""
     @property
-    def flight_size(self) -> int:
-        """Bytes sent and not yet known to have left the network, before this event."""
+    def pipe(self) -> int:
+        """Bytes sent and not known to have left the network, before this event (RFC 6675 pipe)."""
     @property
     def in_flight(self) -> int:
         """The same after this event."""
@@ -303,7 +304,7 @@ class Flow:
     def phase(self) -> str:
         """What the sender does about loss: "open", "disorder", "cwr", "recovery" or "loss"."""
     def unacknowledged(self) -> int:
-        """Bytes sent and not yet acknowledged cumulatively."""
+        """Bytes sent and not yet acknowledged cumulatively (RFC 5681 FlightSize)."""
 
 @final
 class Ack:

@@ -169,7 +169,7 @@ def run_of(experiment: dict[str, Any], goodputs: list[float]) -> Run:
         "cwnd_segments": [2.0, 2.0, 4.0, 4.0],
         "ssthresh_segments": [float("nan")] * 4,
         "srtt_s": [float("nan"), 0.02, 0.02, 0.02],
-        "flight_size_segments": [2.0, 2.0, 4.0, 4.0],
+        "pipe_segments": [2.0, 2.0, 4.0, 4.0],
         "goodput_bps": goodputs * 2,
     }
     queues = {

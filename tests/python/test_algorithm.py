@@ -586,6 +586,13 @@ def test_everything_can_be_made_for_a_test():
     assert (flow.now_s, flow.unacknowledged(), flow.srtt_s) == (1.5, 3000, 0.02)
     with pytest.raises(ValueError, match='no phase "asleep"; there is open'):
         Flow(phase="asleep")
+    # The name meant the pipe once: it is neither read nor set for RFC 5681's FlightSize.
+    with pytest.raises(AttributeError, match=r"^flight_size was renamed pipe \(RFC 6675\)"):
+        _ = flow.flight_size
+    with pytest.raises(TypeError, match=r"^flight_size was renamed pipe"):
+        Flow(flight_size=3000)
+    with pytest.raises(AttributeError, match="'Flow' object has no attribute 'cwnd'"):
+        _ = flow.cwnd
     # 15000 bytes in 10 ms are 1.5 MB/s.
     rate = RateSample(delivered=15000, interval=10_000_000)
     ack = Ack(acked=1448, rate=rate, may_grow=True)

@@ -49,7 +49,7 @@ def test_a_run_like_any_other(directory):
     assert flow["goodput_bps"] == pytest.approx(80_000 / 0.3501)
     assert flow["mean_srtt_s"] == pytest.approx(0.05, rel=0.01)
     # In flight at the most: ten segments of 1000 bytes.
-    assert run.series["flight_size_segments"].max() == 10
+    assert run.series["pipe_segments"].max() == 10
     packets = run.packets
     assert packets.filter(pl.col("what") == "retransmission")["packet"].to_list() == [23]
 

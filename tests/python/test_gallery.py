@@ -143,7 +143,7 @@ def steps():
             "t_s": times * 2,
             "flow": ["imaginary"] * 100 + ["other"] * 100,
             "cwnd_segments": [1.0] * 50 + [8.0] * 50 + [3.0] * 100,
-            "flight_size_segments": [1.0] * 100 + [0.0] * 60 + [1.0] * 10 + [0.0] * 30,
+            "pipe_segments": [1.0] * 100 + [0.0] * 60 + [1.0] * 10 + [0.0] * 30,
         }
     )
     queues = pl.DataFrame({"t_s": times, "link": ["l"] * 100, "backlog_packets": times})

@@ -191,7 +191,7 @@ impl PathModel {
             self.round_count += 1;
             self.rounds_since_probe_up += 1;
         }
-        if flow.flight_size.saturating_add(u64::from(flow.mss)) as f64 > cwnd {
+        if flow.pipe.saturating_add(u64::from(flow.mss)) as f64 > cwnd {
             self.full_window_round = Some(self.round_count);
         }
         if delivery_rate > 0.0 && (delivery_rate >= self.max_bw() || !sample.app_limited) {

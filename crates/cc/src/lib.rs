@@ -80,8 +80,8 @@ pub struct Flow {
     pub now: Time,
     /// Sender maximum segment size in bytes (RFC 5681 SMSS).
     pub mss: u32,
-    /// Bytes sent and not yet known to have left the network, before this event (RFC 6675 pipe).
-    pub flight_size: u64,
+    /// Bytes sent and not known to have left the network, before this event (RFC 6675 pipe).
+    pub pipe: u64,
     /// The same after this event.
     pub in_flight: u64,
     /// Smoothed round-trip time, if there has been a sample.
@@ -107,7 +107,7 @@ pub struct Flow {
 
 impl Flow {
     /// Bytes sent and not yet acknowledged cumulatively (RFC 5681 FlightSize).
-    pub fn unacknowledged(&self) -> u64 {
+    pub fn flight_size(&self) -> u64 {
         self.snd_nxt.saturating_sub(self.snd_una)
     }
 }

@@ -147,17 +147,17 @@ impl Probe {
 
     /// What the algorithm is shown of the connection.
     pub fn flow(&self) -> Flow {
-        let flight_size = self.cc.cwnd();
+        let pipe = self.cc.cwnd();
         Flow {
             now: self.now,
             mss: MSS,
-            flight_size,
-            in_flight: flight_size,
+            pipe,
+            in_flight: pipe,
             srtt: Some(self.rtt),
             min_rtt: Some(self.min_rtt),
             snd_una: self.snd_una,
-            snd_nxt: self.snd_una + flight_size,
-            snd_max: self.snd_una + flight_size,
+            snd_nxt: self.snd_una + pipe,
+            snd_max: self.snd_una + pipe,
             delivered: self.snd_una,
             lost: self.lost,
             pacing_delay: Duration::ZERO,

@@ -143,11 +143,11 @@ impl TestPath {
         }
     }
 
-    fn flow(&self, flight_size: u64) -> Flow {
+    fn flow(&self, pipe: u64) -> Flow {
         Flow {
             now: self.now,
             mss: MSS,
-            flight_size,
+            pipe,
             in_flight: self.in_flight,
             srtt: Some(self.srtt),
             min_rtt: Some(self.min_rtt),
@@ -198,7 +198,7 @@ impl TestPath {
 
     fn acknowledge(&mut self) {
         let mss = u64::from(MSS);
-        let flight_size = self.in_flight;
+        let pipe = self.in_flight;
         let index = self.sent.iter().position(|s| s.acknowledged.is_some()).expect("one to come");
         let Some(sent) = self.sent.remove(index) else { return };
         self.in_flight -= mss;
@@ -240,13 +240,13 @@ impl TestPath {
             may_grow: self.phase == Phase::Open,
             ..Ack::default()
         };
-        self.cc.on_ack(&ack, &self.flow(flight_size));
+        self.cc.on_ack(&ack, &self.flow(pipe));
         if self.phase != Phase::Open && sent.number >= self.recover {
             self.phase = Phase::Open;
-            self.cc.on_recovered(self.cc.cwnd(), &self.flow(flight_size));
+            self.cc.on_recovered(self.cc.cwnd(), &self.flow(pipe));
         }
         if self.phase == Phase::Open && newly_lost > 0 {
-            self.cc.on_congestion(Signal::Loss, &self.flow(flight_size));
+            self.cc.on_congestion(Signal::Loss, &self.flow(pipe));
             self.phase = Phase::Recovery;
             self.recover = self.sent_count;
         }

@@ -12,7 +12,7 @@ pub(crate) fn flow_at(now: Time) -> Flow {
     Flow {
         now,
         mss: MSS,
-        flight_size: 0,
+        pipe: 0,
         in_flight: 0,
         srtt: None,
         min_rtt: None,
@@ -29,9 +29,9 @@ pub(crate) fn flow_at(now: Time) -> Flow {
 /// A flow at `millis` with `segments` unacknowledged and a smoothed round trip of `rtt_ms`.
 pub(crate) fn flow(millis: u64, segments: u32, rtt_ms: u64) -> Flow {
     let mut flow = flow_at(Time::from_nanos(millis * 1_000_000));
-    flow.flight_size = u64::from(segments) * u64::from(MSS);
-    flow.snd_nxt = flow.flight_size;
-    flow.snd_max = flow.flight_size;
+    flow.pipe = u64::from(segments) * u64::from(MSS);
+    flow.snd_nxt = flow.pipe;
+    flow.snd_max = flow.pipe;
     flow.srtt = Some(Duration::from_millis(rtt_ms));
     flow.min_rtt = flow.srtt;
     flow

@@ -202,7 +202,7 @@ pub(crate) fn segments(bytes: u64, mss: u32) -> u32 {
 /// FlightSize in whole segments, without what limited transmit sent beyond the window
 /// (RFC 5681 section 3.2, step 2).
 pub(crate) fn flight(window: &Window, flow: &Flow) -> u32 {
-    segments(flow.unacknowledged(), flow.mss.max(1)).min(window.cwnd)
+    segments(flow.flight_size(), flow.mss.max(1)).min(window.cwnd)
 }
 
 /// A [`Rule`] with slow start, undo and clamping around it.

@@ -47,7 +47,7 @@ fn tell(cc: &mut dyn CongestionControl, line: &str) {
     let mut flow = Flow {
         now: Time::from_nanos(number(0)),
         mss: MSS as u32,
-        flight_size: 0,
+        pipe: 0,
         in_flight: 0,
         srtt: None,
         min_rtt: Some(Duration::from_nanos(number(5))),
@@ -73,10 +73,10 @@ fn tell(cc: &mut dyn CongestionControl, line: &str) {
             };
             cc.on_ack(&ack, &flow);
         }
-        "loss" => cc.on_congestion(Signal::Loss, &Flow { flight_size: number(6), ..flow }),
+        "loss" => cc.on_congestion(Signal::Loss, &Flow { pipe: number(6), ..flow }),
         "mark" => cc.on_congestion(Signal::Ecn, &flow),
         "recovered" => cc.on_recovered(0, &flow),
-        "timeout" => cc.on_rto(number(7) == 1, &Flow { flight_size: number(6), ..flow }),
+        "timeout" => cc.on_rto(number(7) == 1, &Flow { pipe: number(6), ..flow }),
         kind => panic!("no event {kind}"),
     }
 }

@@ -297,7 +297,7 @@ fn series_have_the_words_of_the_simulator() {
     assert!(series.ssthresh_segments[0].is_nan() && series.srtt_s[0].is_nan(), "none yet");
     assert_eq!((series.ssthresh_segments[2], series.srtt_s[2]), (15.0, 0.03));
     // 20 sent, 5 and 3 of them gone, 1 again; never below nothing.
-    assert_eq!(series.flight_size_segments, [10.0, 0.0, 13.0, 0.0, 30.0, 0.0]);
+    assert_eq!(series.pipe_segments, [10.0, 0.0, 13.0, 0.0, 30.0, 0.0]);
     assert_eq!(series.goodput_bps, [8e6, 0.0, 4e6, 4e6, 12e6, 4e6]);
     // Of five packets one is in transmission; 1500 bytes each on the link.
     assert_eq!(run.queues.backlog_packets, [0.0, 0.0, 4.0, 0.0]);

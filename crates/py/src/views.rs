@@ -4,7 +4,7 @@
 
 use fairway_cc::{Phase, Signal};
 use fairway_units::{Duration, Time};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 const PHASES: [(&str, Phase); 5] = [
@@ -41,6 +41,10 @@ fn seconds(span: Option<Duration>) -> Option<f64> {
     span.map(Duration::as_secs_f64)
 }
 
+/// The name `flight_size` stood for the pipe once, and must not be read for RFC 5681's FlightSize.
+const RENAMED: &str = "flight_size was renamed pipe (RFC 6675); \
+                       unacknowledged() is the FlightSize of RFC 5681";
+
 /// What an algorithm may know about its connection when it is told of an event.
 #[pyclass(frozen, module = "fairway._core")]
 pub(crate) struct Flow(pub(crate) fairway_cc::Flow);
@@ -50,13 +54,14 @@ impl Flow {
     #[new]
     #[expect(clippy::too_many_arguments, reason = "one for each field")]
     #[pyo3(signature = (
-        *, now = 0, mss = 1448, flight_size = 0, in_flight = 0, srtt = None, min_rtt = None,
-        snd_una = 0, snd_nxt = 0, delivered = 0, lost = 0, pacing_delay = 0, phase = "open"
+        *, now = 0, mss = 1448, pipe = 0, in_flight = 0, srtt = None, min_rtt = None,
+        snd_una = 0, snd_nxt = 0, delivered = 0, lost = 0, pacing_delay = 0, phase = "open",
+        flight_size = None
     ))]
     fn new(
         now: u64,
         mss: u32,
-        flight_size: u64,
+        pipe: u64,
         in_flight: u64,
         srtt: Option<u64>,
         min_rtt: Option<u64>,
@@ -66,7 +71,11 @@ impl Flow {
         lost: u64,
         pacing_delay: u64,
         phase: &str,
+        flight_size: Option<u64>,
     ) -> PyResult<Self> {
+        if flight_size.is_some() {
+            return Err(PyTypeError::new_err(RENAMED));
+        }
         let Some((_, phase)) = PHASES.into_iter().find(|(name, _)| *name == phase) else {
             let known = PHASES.map(|(name, _)| name).join(", ");
             return Err(PyValueError::new_err(format!("no phase {phase:?}; there is {known}")));
@@ -74,7 +83,7 @@ impl Flow {
         Ok(Flow(fairway_cc::Flow {
             now: Time::from_nanos(now),
             mss,
-            flight_size,
+            pipe,
             in_flight,
             srtt: srtt.map(Duration::from_nanos),
             min_rtt: min_rtt.map(Duration::from_nanos),
@@ -103,10 +112,10 @@ impl Flow {
     fn mss(&self) -> u32 {
         self.0.mss
     }
-    /// Bytes sent and not yet known to have left the network, before this event.
+    /// Bytes sent and not known to have left the network, before this event (RFC 6675 pipe).
     #[getter]
-    fn flight_size(&self) -> u64 {
-        self.0.flight_size
+    fn pipe(&self) -> u64 {
+        self.0.pipe
     }
     /// The same after this event.
     #[getter]
@@ -169,9 +178,16 @@ impl Flow {
         PHASES.into_iter().find(|(_, phase)| *phase == self.0.phase).map_or("", |(name, _)| name)
     }
 
-    /// Bytes sent and not yet acknowledged cumulatively.
+    /// Bytes sent and not yet acknowledged cumulatively (RFC 5681 FlightSize).
     fn unacknowledged(&self) -> u64 {
-        self.0.unacknowledged()
+        self.0.flight_size()
+    }
+
+    fn __getattr__(&self, name: &str) -> PyResult<u64> {
+        Err(PyAttributeError::new_err(match name {
+            "flight_size" => RENAMED.to_owned(),
+            _ => format!("'Flow' object has no attribute '{name}'"),
+        }))
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
@@ -180,7 +196,7 @@ impl Flow {
             &[
                 "now",
                 "mss",
-                "flight_size",
+                "pipe",
                 "in_flight",
                 "srtt",
                 "min_rtt",

@@ -23,8 +23,8 @@ series! {
         ssthresh_segments: f64 [nullable()],
         /// Smoothed round-trip time; null before the first sample.
         srtt_s: f64 [nullable()],
-        /// Segments believed to be in the network.
-        flight_size_segments: f64 [nullable()],
+        /// Segments believed to be in the network (RFC 6675 pipe).
+        pipe_segments: f64 [nullable()],
         /// Payload delivered in order since the sample before; above the rate of the link where a gap
         /// was filled.
         goodput_bps: f64 [nullable()],
@@ -38,13 +38,13 @@ impl Series {
         let srtt_s = field::RTT.real(record);
         // tcp_packets_in_flight of include/net/tcp.h.
         let left = segments(field::SACKED) + segments(field::LOST);
-        let flight_size = segments(field::UNACKED) - left + segments(field::RETRANS);
+        let pipe = segments(field::UNACKED) - left + segments(field::RETRANS);
         self.t_s.push(t_s);
         self.flow.push(flow);
         self.cwnd_segments.push(field::CWND.real(record));
         self.ssthresh_segments.push(field::SSTHRESH.real(record));
         self.srtt_s.push(if srtt_s > 0.0 { srtt_s } else { f64::NAN });
-        self.flight_size_segments.push(flight_size.max(0.0));
+        self.pipe_segments.push(pipe.max(0.0));
         self.goodput_bps.push(goodput_bps);
     }
 
@@ -56,7 +56,7 @@ impl Series {
         self.cwnd_segments.push(f64::NAN);
         self.ssthresh_segments.push(f64::NAN);
         self.srtt_s.push(f64::NAN);
-        self.flight_size_segments.push(f64::NAN);
+        self.pipe_segments.push(f64::NAN);
         self.goodput_bps.push(goodput_bps);
     }
 

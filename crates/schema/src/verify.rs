@@ -126,7 +126,7 @@ impl StreamCheck {
         self.allowed_end = self.allowed_end.max(end);
     }
 
-    /// `start`..`end` leaves the sender, with `flight_size` bytes in flight then.
+    /// `start`..`end` leaves the sender, with `pipe` bytes in flight then.
     ///
     /// # Errors
     /// A [`Violation`] if the peer's window or the congestion window did not allow it, or if
@@ -136,7 +136,7 @@ impl StreamCheck {
         &mut self,
         start: u64,
         end: u64,
-        flight_size: u64,
+        pipe: u64,
         allowance: Allowance,
         at: Time,
     ) -> Result<(), Violation> {
@@ -153,12 +153,11 @@ impl StreamCheck {
             ));
         }
         let allowed = allowance.flight.max(allowance.mss);
-        if flight_size > allowed {
+        if pipe > allowed {
             let retransmission = end <= self.sent_end;
             if !retransmission || self.exceeded >= allowance.episodes {
-                let what = format!(
-                    "{flight_size} bytes in flight, the congestion window allows {allowed}"
-                );
+                let what =
+                    format!("{pipe} bytes in flight, the congestion window allows {allowed}");
                 return Err(Violation::new(at, what));
             }
             self.exceeded = allowance.episodes;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fairway_cc::create;
-use fairway_tcp::{Config, Endpoint, Role, Stack, TIMESTAMP_OPTION_BYTES};
+use fairway_tcp::{Config, Endpoint, Role, TIMESTAMP_OPTION_BYTES};
 
 use crate::position::{Position, Problem};
 use crate::script::{Action, Argument, Options, Script, Segment};

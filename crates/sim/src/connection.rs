@@ -129,8 +129,10 @@ impl Connection {
             source,
             sink,
             timer_at: [Time::NEVER; 2],
-            jitter: (stack.sending.send_jitter > Duration::ZERO)
-                .then(|| Jitter { stream: random("send jitter"), bound: stack.sending.send_jitter }),
+            jitter: (stack.sending.send_jitter > Duration::ZERO).then(|| Jitter {
+                stream: random("send jitter"),
+                bound: stack.sending.send_jitter,
+            }),
             balance: FlowBalance::default(),
             flow_monitor: (stack.window.cc_variant == Variant::Ns3_29).then(Box::default),
             forward: DirectionCounts::new(source_isn, transfer),

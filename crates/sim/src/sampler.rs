@@ -85,7 +85,7 @@ impl Sampler {
                         ssthresh as f64 / mss
                     });
                     s.srtt_s.push(sender.srtt().map_or(f64::NAN, Duration::as_secs_f64));
-                    s.flight_size_segments.push(sender.pipe() as f64 / mss);
+                    s.pipe_segments.push(sender.pipe() as f64 / mss);
                     s.goodput_bps.push(goodput_bps);
                 }
             }

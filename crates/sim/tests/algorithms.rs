@@ -60,7 +60,7 @@ fn a_paced_model_of_the_path_fills_it_and_leaves_the_queue_short() {
 fn random_numbers_of_an_algorithm_follow_the_seed() {
     // BBR draws the phase of its gain cycle; nothing else on this path is random.
     let deep = r#"{ limit = "1000 packets" }"#;
-    let windows = |seed| alone("bbr", deep, seed).series.flight_size_segments;
+    let windows = |seed| alone("bbr", deep, seed).series.pipe_segments;
     assert_eq!(windows(1), windows(1));
     assert!((2..6).any(|seed| windows(seed) != windows(1)));
 }

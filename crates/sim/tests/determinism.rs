@@ -69,7 +69,7 @@ fn bits(run: &Run) -> String {
         &s.inflated_cwnd_segments,
         &s.ssthresh_segments,
         &s.srtt_s,
-        &s.flight_size_segments,
+        &s.pipe_segments,
         &s.goodput_bps,
         &q.t_s,
         &q.backlog_packets,

@@ -399,11 +399,11 @@ impl Sender {
         u64::from(self.stack.options.mss)
     }
 
-    fn flow(&self, flight_size: u64, now: Time) -> Flow {
+    fn flow(&self, pipe: u64, now: Time) -> Flow {
         Flow {
             now,
             mss: self.stack.options.mss,
-            flight_size,
+            pipe,
             in_flight: self.board.pipe(),
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min_rtt(),

@@ -42,7 +42,7 @@ fn bytes_marked_lost_and_in_flight_with_sack() {
     t.run(299);
     assert_eq!(losses(&notes), [(200, 1000, 1000), (200, 1000, 2000)]);
     let (_, flow) = notes.acks()[4];
-    assert_eq!((flow.flight_size, flow.in_flight), (12_000, 10_000));
+    assert_eq!((flow.pipe, flow.in_flight), (12_000, 10_000));
     t.run(2_000);
     assert_eq!(notes.acks().last().map(|(_, flow)| flow.lost), Some(2000));
 }
@@ -74,7 +74,7 @@ fn a_timeout_marks_everything_and_a_second_one_what_was_sent_again() {
         .filter_map(|told| match told {
             Told::Rto(first, flow) => {
                 let at = flow.now.as_millis();
-                Some((at, first, flow.flight_size, flow.in_flight, flow.lost))
+                Some((at, first, flow.pipe, flow.in_flight, flow.lost))
             }
             _ => None,
         })

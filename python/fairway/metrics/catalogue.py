@@ -205,8 +205,8 @@ def _loss_synchronisation(of: Subject) -> float | None:
     most = table.group_by("link").len().sort("len", "link")["link"][-1]
     dropped = table.filter(pl.col("link") == most)
     flights = of.run.series.filter(pl.col("flow").is_in(of.ids))
-    counts = flights.group_by("t_s").agg((pl.col("flight_size_segments") > 0).sum()).sort("t_s")
-    times, active = counts["t_s"].to_list(), counts["flight_size_segments"].to_list()
+    counts = flights.group_by("t_s").agg((pl.col("pipe_segments") > 0).sum()).sort("t_s")
+    times, active = counts["t_s"].to_list(), counts["pipe_segments"].to_list()
 
     def active_at(time_s: float) -> int:
         place = bisect.bisect_right(times, time_s) - 1

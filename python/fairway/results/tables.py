@@ -133,6 +133,9 @@ def read_parquet(
         raise InputError(f"{path}: missing; run the experiment again") from None
     except (OSError, pl.exceptions.PolarsError) as error:
         raise InputError(f"{path}: damaged table: {error}; run the experiment again") from None
+    if "flight_size_segments" in frame.columns:
+        message = "flight_size_segments was renamed pipe_segments (RFC 6675)"
+        raise InputError(f"{path}: {message}; run the experiment again")
     present = {name: kind for name, kind in (optional or {}).items() if name in frame.columns}
     if frame.schema != pl.Schema({**schema, **present}):
         raise InputError(f"{path}: columns {frame.columns}, expected {list(schema)}")

@@ -318,7 +318,7 @@ impl Replica {
         Flow {
             now,
             mss: self.mss,
-            flight_size: prior_flight,
+            pipe: prior_flight,
             in_flight: self.board.pipe(),
             srtt: self.srtt,
             min_rtt: self.board.min_rtt(),

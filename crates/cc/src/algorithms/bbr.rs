@@ -213,7 +213,7 @@ impl Bbr {
     /// `bbr_is_next_cycle_phase`.
     fn is_phase_over(&self, losses: u32, flow: &Flow) -> bool {
         let has_lasted = self.model.exceeds_min_rtt(self.delivered_at.since(self.cycle_start));
-        let in_flight = self.in_flight_at_departure(flow.flight_size, flow);
+        let in_flight = self.in_flight_at_departure(flow.pipe, flow);
         if self.pacing_gain > UNIT {
             has_lasted && (losses > 0 || in_flight >= self.inflight(self.pacing_gain))
         } else if self.pacing_gain < UNIT {

@@ -219,7 +219,7 @@ fn what_is_in_flight_is_judged_at_the_next_departure() {
         assert!(share(&probe) < 0.35, "Drain: {}", share(&probe));
         let in_flight = 360 * u64::from(MSS);
         let pacing_delay = Duration::from_micros(delay_us);
-        let flow = Flow { flight_size: in_flight, in_flight, pacing_delay, ..probe.flow() };
+        let flow = Flow { pipe: in_flight, in_flight, pacing_delay, ..probe.flow() };
         probe.cc.on_ack(&ack(1, 40), &flow);
         assert_eq!(share(&probe) > 0.7, leaves, "{delay_us}");
     }

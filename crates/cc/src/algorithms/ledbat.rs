@@ -158,7 +158,7 @@ fn bound(window: &mut Window, most: f64) {
 
 /// What was unacknowledged before this acknowledgement, segments.
 fn flight_before(ack: &Ack, flow: &Flow) -> f64 {
-    (flow.unacknowledged() + ack.acked) as f64 / f64::from(flow.mss.max(1))
+    (flow.flight_size() + ack.acked) as f64 / f64::from(flow.mss.max(1))
 }
 
 /// Delays on the way there, or of the round trip as long as there are no others.

@@ -221,7 +221,7 @@ impl Prague {
     /// The stack's `may_grow` refuses every growth while the window is being reduced; Prague grows
     /// then too, if the window is in use.
     fn may_grow(&self, ack: &Ack, flow: &Flow) -> bool {
-        let is_used = flow.flight_size.saturating_add(u64::from(self.mss)) > self.cwnd();
+        let is_used = flow.pipe.saturating_add(u64::from(self.mss)) > self.cwnd();
         !self.in_loss && (ack.may_grow || (flow.phase == Phase::Cwr && is_used))
     }
 

@@ -225,7 +225,7 @@ impl Rule for KuzmanovicKnightly {
     }
 
     fn on_sample(&mut self, window: &mut Window, ack: &Ack, flow: &Flow) {
-        let is_alone = flow.flight_size <= u64::from(flow.mss);
+        let is_alone = flow.pipe <= u64::from(flow.mss);
         if let Some(one_way_delay_ms) = ack.one_way_delay_ms.filter(|_| !is_alone) {
             // What arrives within a round trip of a reduction left before it.
             if self.is_within(1.0, flow) {

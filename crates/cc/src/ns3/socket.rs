@@ -49,7 +49,7 @@ impl<C: CongestionOps> Socket<C> {
 
     fn back_off(&mut self, flow: &Flow) {
         self.prior = Some((self.tcb.cwnd, self.tcb.ssthresh));
-        self.tcb.ssthresh = self.ops.ssthresh(&self.tcb, bytes(flow.flight_size));
+        self.tcb.ssthresh = self.ops.ssthresh(&self.tcb, bytes(flow.pipe));
     }
 
     fn count(&self, bytes: u64) -> u32 {

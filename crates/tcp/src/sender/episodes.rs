@@ -62,7 +62,7 @@ impl Sender {
     }
 
     /// What is outstanding is lost, and sending begins again at the first hole.
-    fn start_over(&mut self, first: bool, flight_size: u64, now: Time) {
+    fn start_over(&mut self, first: bool, pipe: u64, now: Time) {
         let by_time = self.detector.is_by_time();
         let sacked = self.board.sacked_segments();
         self.with_policy(|policy, s| policy.time_out(s));
@@ -72,7 +72,7 @@ impl Sender {
         if let Some(rate) = self.board.delivery_rate() {
             rate.lost(lost);
         }
-        let flow = self.flow(flight_size, now);
+        let flow = self.flow(pipe, now);
         self.cc.on_rto(first, &flow);
         if first {
             self.undo.begin(self.board.una(), 0);
@@ -104,7 +104,7 @@ impl Sender {
             let first = self.phase != Phase::Cwr;
             self.counters.reductions += u64::from(first);
             self.timed_out_at = None;
-            self.start_over(first, flow.flight_size, now);
+            self.start_over(first, flow.pipe, now);
         } else {
             self.enter_recovery(flow);
         }

@@ -157,6 +157,6 @@ def as_run(series: pl.DataFrame, mss_bytes: Mapping[str, float]) -> pl.DataFrame
         (pl.col("cwnd_bytes") / mss).alias("cwnd_segments"),
         pl.lit(None, dtype=pl.Float64).alias("ssthresh_segments"),
         "srtt_s",
-        (pl.col("flight_bytes") / mss).alias("flight_size_segments"),
+        (pl.col("flight_bytes") / mss).alias("pipe_segments"),
         "goodput_bps",
     )

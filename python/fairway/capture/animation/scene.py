@@ -133,7 +133,7 @@ _DIGITS = 6
 _SERIES = {
     "cwnd_segments": ("cwnd", 1.0),
     "ssthresh_segments": ("ssthresh", 1.0),
-    "flight_size_segments": ("flight", 1.0),
+    "pipe_segments": ("flight", 1.0),
     "srtt_s": ("srtt_ms", 1e3),
 }
 

@@ -156,7 +156,7 @@ def _captured(series: pl.DataFrame, mss_bytes: int) -> pl.DataFrame:
 
 
 def _simulated(series: pl.DataFrame) -> pl.DataFrame:
-    flight = pl.col("flight_size_segments").alias("flight_segments")
+    flight = pl.col("pipe_segments").alias("flight_segments")
     return series.select("t_s", "goodput_bps", "srtt_s", flight)
 
 

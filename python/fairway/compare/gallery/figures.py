@@ -270,7 +270,7 @@ def _end(data: pl.DataFrame) -> int:
 
 def _while_busy(series: pl.DataFrame) -> pl.DataFrame:
     """Each flow from its first data to its last."""
-    busy = pl.col("t_s").filter(pl.col("flight_size_segments") > 0)
+    busy = pl.col("t_s").filter(pl.col("pipe_segments") > 0)
     first, last = busy.min().over("flow"), busy.max().over("flow")
     return series.filter(pl.col("t_s").is_between(first, last))
 

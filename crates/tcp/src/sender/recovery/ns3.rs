@@ -328,7 +328,7 @@ impl Ns3 {
         s.counters.reductions += 1;
         let mut flow = self.flow(s, now);
         // Without SACK the head counts as in flight.
-        flow.flight_size += if with_sack { 0 } else { s.mss() };
+        flow.pipe += if with_sack { 0 } else { s.mss() };
         s.cc.on_congestion(Signal::Loss, &flow);
         self.retransmit(s, now);
     }
@@ -401,7 +401,7 @@ impl Ns3 {
         let flow = s.flow(0, now);
         let in_flight = self.buffer.in_flight();
         Flow {
-            flight_size: in_flight,
+            pipe: in_flight,
             in_flight,
             srtt: self.round_trips.srtt(),
             min_rtt: self.round_trips.min_srtt(),
